@@ -1,0 +1,86 @@
+# Everything here works from a fresh clone with Go, git and make. Run `make` to see what there is.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS ?= -s -w -X main.version=$(VERSION)
+
+# Extra arguments to go test, e.g. make test TESTFLAGS='-run TestGate -v'.
+TESTFLAGS ?=
+# How often each benchmark runs; benchstat wants at least 6 to give a confidence interval.
+COUNT ?= 6
+# Where `make up` keeps kubeconfigs, logs and state.
+LOCAL ?= .local
+
+BINARIES = function-kausality kausality-manager kubectl-kausality
+STACK    = $(GO) run ./test/stack/cmd/stack
+
+# Prints the directory of the pinned tools and builds them first where need be; see hack/tools.sh.
+# To be used inside a recipe, so that targets without tools do not wait for them.
+TOOLS = tools=$$(hack/tools.sh)
+
+.DEFAULT_GOAL := help
+.SUFFIXES:
+
+.PHONY: help
+help: ## Show this list.
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: demo
+demo: ## Start the local stack, show the Crossplane example on it, stop it again.
+	$(GO) run ./test/demo
+
+.PHONY: up
+up: ## Start the local stack and leave it running; returns when all is ready.
+	$(STACK) up --dir $(LOCAL)
+
+.PHONY: down
+down: ## Stop the local stack.
+	$(STACK) down --dir $(LOCAL)
+
+.PHONY: build
+build: ## Build the programs into bin/.
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(BINARIES:%=./cmd/%)
+
+.PHONY: test
+test: stack ## Run all tests: unit, API server and end to end.
+	$(GO) test ./... -timeout 40m $(TESTFLAGS)
+
+.PHONY: test-unit
+test-unit: ## Run the tests that need no stack.
+	$(GO) test $$($(GO) list ./... | grep -v /test/) $(TESTFLAGS)
+
+.PHONY: test-stack
+test-stack: stack ## Run the tests that need the stack.
+	$(GO) test ./test/... -timeout 40m $(TESTFLAGS)
+
+# A step of its own because go test would swallow the progress of a build that takes minutes.
+.PHONY: stack
+stack: ## Build the parts of the local stack: kube-apiserver, etcd, Crossplane, providers.
+	$(STACK) build
+
+.PHONY: cover
+cover: ## Show how much of engine/ its own tests cover.
+	$(GO) test ./engine/... -coverpkg=./engine/... -coverprofile=coverage.out $(TESTFLAGS)
+	$(GO) tool cover -func=coverage.out
+
+.PHONY: bench
+bench: ## Run the benchmarks; results in bench/results.json and as a table.
+	COUNT=$(COUNT) VERSION=$(VERSION) hack/bench.sh
+
+.PHONY: lint
+lint: ## Run the linters and check formatting and go.mod.
+	$(TOOLS) && "$$tools/golangci-lint" run ./...
+	$(GO) mod tidy -diff
+
+.PHONY: fix
+fix: ## Format, and fix what the linters can fix by themselves.
+	$(TOOLS) && "$$tools/golangci-lint" run --fix ./...
+	$(GO) mod tidy
+
+.PHONY: generate
+generate: ## Generate deepcopy functions, CRDs and RBAC from the Go sources.
+	hack/generate.sh
+
+.PHONY: clean
+clean: ## Remove what the other targets built here; the caches outside the tree stay.
+	rm -rf bin dist coverage.out

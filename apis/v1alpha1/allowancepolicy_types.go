@@ -1,0 +1,219 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// AllowancePolicySpec says which changes of a kind allow which mutations of
+// its children and of the systems behind them.
+type AllowancePolicySpec struct {
+	// Match says which changes of which objects this policy is about.
+	Match Match `json:"match"`
+
+	// Subjects who may make use of this policy. Empty means anybody may carry
+	// an allowance on, and nobody may start a chain.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Subjects []Subject `json:"subjects,omitempty"`
+
+	// Allow lists the mutations that a matching change allows.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Allow []Permission `json:"allow"`
+}
+
+// Match selects changes of parent objects.
+type Match struct {
+	// APIGroup of the parent. Absent means any group; the empty string is
+	// taken as absent too.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	APIGroup string `json:"apiGroup,omitempty"`
+
+	// Kind of the parent.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+
+	// Fields that trigger the policy: field paths such as spec.size or
+	// spec.containers[*].image, each covering everything below it, or create
+	// or delete.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	Fields []string `json:"fields"`
+
+	// CEL expressions that must all be true. Variables: object, oldObject,
+	// request, namespaceObject.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=10240
+	CEL []string `json:"cel,omitempty"`
+
+	// Capture lists fields whose values are stored in the trace.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	Capture []string `json:"capture,omitempty"`
+
+	// NamespaceSelector selects namespaces by label. It does not limit
+	// cluster-scoped objects.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+
+	// ObjectSelector selects objects by label.
+	// +optional
+	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty"`
+}
+
+// SubjectKind is a kind of subject, as in RBAC.
+// +kubebuilder:validation:Enum=User;Group;ServiceAccount
+type SubjectKind string
+
+// Kinds of subjects.
+const (
+	// SubjectUser is a user by name.
+	SubjectUser SubjectKind = "User"
+	// SubjectGroup is every user of a group.
+	SubjectGroup SubjectKind = "Group"
+	// SubjectServiceAccount is a service account by namespace and name.
+	SubjectServiceAccount SubjectKind = "ServiceAccount"
+)
+
+// Subject is somebody who may make use of a policy.
+// +kubebuilder:validation:XValidation:rule="self.kind == 'ServiceAccount' ? has(self.__namespace__) && size(self.__namespace__) > 0 : !has(self.__namespace__)",message="namespace is required for a ServiceAccount and not allowed otherwise"
+type Subject struct {
+	// APIGroup as in RBAC; ignored.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	APIGroup string `json:"apiGroup,omitempty"`
+
+	// Kind of the subject.
+	Kind SubjectKind `json:"kind"`
+
+	// Name of the subject.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name"`
+
+	// Namespace of a ServiceAccount.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+
+	// MayInitiate lets the subject start a new chain, and not only carry on
+	// an allowance that exists on a parent.
+	// +optional
+	MayInitiate bool `json:"mayInitiate,omitempty"`
+}
+
+// Permission is a set of mutations of one kind of child, or of the system
+// behind a managed resource.
+// +kubebuilder:validation:XValidation:rule="(has(self.relation) && self.relation == 'External') ? !has(self.kind) && !has(self.apiGroup) : has(self.kind) && size(self.kind) > 0",message="kind is required for relation Child, and neither kind nor apiGroup is allowed for relation External"
+type Permission struct {
+	// APIGroup of the child. Absent means any group.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	APIGroup string `json:"apiGroup,omitempty"`
+
+	// Kind of the child.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+
+	// Relation of the target to the parent.
+	// +optional
+	// +kubebuilder:default=Child
+	Relation Relation `json:"relation,omitempty"`
+
+	// Mutations that are allowed. For Child: field paths, create or delete.
+	// For External: the verbs of the system, for Crossplane Create, Update
+	// and Delete.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	Mutations []string `json:"mutations"`
+}
+
+// Conditions and reasons of policies and windows.
+const (
+	// ConditionReady is true when the object is in force.
+	ConditionReady = "Ready"
+	// ReasonInForce means that it compiles and the API server asks us about
+	// the kinds it names.
+	ReasonInForce = "InForce"
+	// ReasonInvalid means that it does not compile; the message says where.
+	ReasonInvalid = "Invalid"
+	// ReasonKindUnknown means that the API server does not serve a kind it
+	// names. It comes into force by itself once the kind is there.
+	ReasonKindUnknown = "KindUnknown"
+)
+
+// AllowancePolicyStatus is what the manager found out about a policy.
+type AllowancePolicyStatus struct {
+	// ObservedGeneration is the generation the status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// TypeChecking holds warnings from checking the policy's expressions
+	// against the schema of its kind. They never keep it from being used.
+	// +optional
+	// +listType=atomic
+	TypeChecking []TypeCheckingWarning `json:"typeChecking,omitempty"`
+
+	// Conditions: Ready with reason InForce, Invalid or KindUnknown.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// TypeCheckingWarning is one finding of type checking.
+type TypeCheckingWarning struct {
+	// Field of the policy that holds the expression.
+	Field string `json:"field"`
+	// Warning is what the type checker says.
+	Warning string `json:"warning"`
+}
+
+// AllowancePolicy maps changes of a parent to mutations of its children.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=ap;allowance,categories=kausality
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=".spec.match.kind"
+// +kubebuilder:printcolumn:name="Fields",type=string,JSONPath=".spec.match.fields"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=".status.conditions[?(@.type=='Ready')].status"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=".status.conditions[?(@.type=='Ready')].reason",priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
+type AllowancePolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what the policy asks for.
+	Spec AllowancePolicySpec `json:"spec"`
+	// Status is what was found out about it.
+	// +optional
+	Status AllowancePolicyStatus `json:"status,omitempty"`
+}
+
+// AllowancePolicyList is a list of AllowancePolicy.
+//
+// +kubebuilder:object:root=true
+type AllowancePolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []AllowancePolicy `json:"items"`
+}

@@ -1,0 +1,175 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// AnnotationPrefix starts every annotation that only Kausality may write.
+const AnnotationPrefix = "kausality.io/"
+
+// Annotations that Kausality keeps on objects. Values are YAML on write; YAML
+// and JSON are accepted on read.
+const (
+	// AnnotationAllowances is on parents and managed resources: a list of
+	// [Allowance], the mutations that may follow from this object's state.
+	AnnotationAllowances = AnnotationPrefix + "allowances"
+	// AnnotationTrace is on every object whose change was allowed: a list of
+	// [TraceEntry], newest first, at most [MaxTraceEntries].
+	AnnotationTrace = AnnotationPrefix + "trace"
+	// AnnotationInitialized is "true" on parents once they were seen ready.
+	AnnotationInitialized = AnnotationPrefix + "initialized"
+	// AnnotationGate is the gate's own record on managed resources, a
+	// [GateRecord].
+	AnnotationGate = AnnotationPrefix + "gate"
+	// AnnotationManagementPolicies holds the management policies that the
+	// Composition asked for, a list of actions. The gate never opens wider.
+	AnnotationManagementPolicies = AnnotationPrefix + "management-policies"
+	// AnnotationLastUpgrade names the UpgradeAllowance last applied to a child.
+	AnnotationLastUpgrade = AnnotationPrefix + "last-upgrade"
+	// AnnotationHeld is on objects whose unallowed changes were kept back: a
+	// list of [HeldChange]. It is absent when nothing is held.
+	AnnotationHeld = AnnotationPrefix + "held"
+)
+
+// Limits of what Kausality keeps on one object.
+const (
+	// MaxTraceEntries is the most entries AnnotationTrace holds.
+	MaxTraceEntries = 8
+	// MaxAllowancesBytes is the most bytes AnnotationAllowances holds. An
+	// object's annotations may take 256 KiB in all
+	// (k8s.io/apimachinery/pkg/api/validation.TotalAnnotationSizeLimitB).
+	MaxAllowancesBytes = 64 * 1024
+)
+
+// Pseudo-fields: they stand beside field paths in match.fields and mutations.
+const (
+	// MutationCreate is the creation of the whole object.
+	MutationCreate = "create"
+	// MutationDelete is the deletion of the whole object.
+	MutationDelete = "delete"
+)
+
+// ConditionKausality is the condition the function sets on an XR and its
+// Claim. Its message starts with "generation N: ", the XR's generation, for
+// Crossplane gives such conditions no observedGeneration.
+const ConditionKausality = "Kausality"
+
+// Reasons of [ConditionKausality].
+const (
+	// ReasonAllowed means that nothing is held.
+	ReasonAllowed = "Allowed"
+	// ReasonHeld means that at least one change is held.
+	ReasonHeld = "Held"
+)
+
+// Relation says how an allowance's target hangs together with its parent.
+// +kubebuilder:validation:Enum=Child;External
+type Relation string
+
+// Relations.
+const (
+	// RelationChild is an object whose controller owner reference (or Claim
+	// reference) names the parent.
+	RelationChild Relation = "Child"
+	// RelationExternal is the system behind a managed resource.
+	RelationExternal Relation = "External"
+)
+
+// Allowance is one entry of AnnotationAllowances: a mutation that may be made
+// because of a change of the object that carries it. With relation External
+// it names external actions in Mutations, otherwise a child's field path,
+// create or delete in Mutation.
+type Allowance struct {
+	// APIGroup of the child. Empty means any group.
+	APIGroup string `json:"apiGroup,omitempty"`
+	// Kind of the child.
+	Kind string `json:"kind,omitempty"`
+	// Relation of the target; empty means Child.
+	Relation Relation `json:"relation,omitempty"`
+	// Mutation is a field path of the child, create or delete.
+	Mutation string `json:"mutation,omitempty"`
+	// Mutations are external actions, such as Update.
+	Mutations []string `json:"mutations,omitempty"`
+	// Generation of the carrying object that caused the allowance.
+	Generation int64 `json:"generation"`
+	// Initiator is the user that started the chain.
+	Initiator string `json:"initiator"`
+	// Policy is the AllowancePolicy or UpgradeAllowance that granted it.
+	Policy string `json:"policy,omitempty"`
+	// Trace is the path from the initiator's change to this object, in order.
+	Trace []Hop `json:"trace,omitempty"`
+}
+
+// Hop is one object on the path from an initiator to an effect. Namespaces are
+// left out: it is the carrying object's, or the hop is cluster-scoped.
+type Hop struct {
+	// Kind of the object.
+	Kind string `json:"kind"`
+	// Name of the object.
+	Name string `json:"name"`
+	// Generation the change produced.
+	Generation int64 `json:"generation"`
+	// Field that changed, with concrete indices, or create or delete.
+	Field string `json:"field"`
+	// Attestations are values captured from the object, by field path.
+	Attestations map[string]string `json:"attestations,omitempty"`
+}
+
+// TraceEntry is one entry of AnnotationTrace: why a field is as it is.
+type TraceEntry struct {
+	// Field that changed, or create.
+	Field string `json:"field"`
+	// Generation of this object that the change produced.
+	Generation int64 `json:"generation"`
+	// Initiator is the user that started the chain.
+	Initiator string `json:"initiator"`
+	// Trace is the path from the initiator's change to this object, in order.
+	Trace []Hop `json:"trace,omitempty"`
+}
+
+// HeldChange is one entry of AnnotationHeld: a change that was asked of this
+// object and kept back.
+type HeldChange struct {
+	// Field that keeps its old value.
+	Field string `json:"field"`
+	// From is the value kept and To the one asked for, as compact JSON, cut
+	// short where long. Empty means absent.
+	From string `json:"from,omitempty"`
+	// To is the value asked for.
+	To string `json:"to,omitempty"`
+	// Reason says what is missing, for a person.
+	Reason string `json:"reason"`
+}
+
+// GateState says whether a managed resource's provider may act.
+type GateState string
+
+// Gate states.
+const (
+	// GateOpen lets the provider take the recorded actions.
+	GateOpen GateState = "Open"
+	// GateClosed lets the provider observe only.
+	GateClosed GateState = "Closed"
+)
+
+// GateRecord is the value of AnnotationGate.
+type GateRecord struct {
+	// State of the gate.
+	State GateState `json:"state"`
+	// Actions that are open, beyond the closed set.
+	Actions []string `json:"actions,omitempty"`
+	// Generation of the managed resource that the last opening or closing
+	// produced.
+	Generation int64 `json:"generation"`
+	// Since is when the state was entered.
+	Since metav1.Time `json:"since"`
+	// Consumed is the greatest generation of an allowance that has landed.
+	// External allowances up to it never open the gate again.
+	Consumed int64 `json:"consumed,omitempty"`
+	// Initial is true while the gate is open for the resource's first
+	// creation.
+	Initial bool `json:"initial,omitempty"`
+	// Allowances that opened the gate.
+	Allowances []Allowance `json:"allowances,omitempty"`
+}

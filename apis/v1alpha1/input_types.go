@@ -1,0 +1,46 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Mode says what the function does about an unallowed change.
+// +kubebuilder:validation:Enum=Hold;Fatal;Audit
+type Mode string
+
+// Modes.
+const (
+	// ModeHold keeps the observed value of what is not allowed.
+	ModeHold Mode = "Hold"
+	// ModeFatal fails the pipeline.
+	ModeFatal Mode = "Fatal"
+	// ModeAudit lets the change pass and reports it.
+	ModeAudit Mode = "Audit"
+)
+
+// Input configures one pipeline step of function-kausality.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:resource:categories=crossplane
+type Input struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Mode says what to do about an unallowed change.
+	// +optional
+	// +kubebuilder:default=Hold
+	Mode Mode `json:"mode,omitempty"`
+
+	// ServiceAccount is the user name under which Crossplane composes.
+	// +optional
+	// +kubebuilder:default="system:serviceaccount:crossplane-system:crossplane"
+	// +kubebuilder:validation:MaxLength=512
+	ServiceAccount string `json:"serviceAccount,omitempty"`
+
+	// PolicySelector limits the AllowancePolicies and UpgradeAllowances that
+	// this step reads to those with these labels.
+	// +optional
+	PolicySelector map[string]string `json:"policySelector,omitempty"`
+}

@@ -1,0 +1,265 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// kausality-manager runs the admission webhook and the gate controller. Each
+// can be switched off.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/alecthomas/kong"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller"
+	"github.com/kausality-io/kausality-crossplane/webhook"
+)
+
+var version = "dev"
+
+// cli is the command line.
+type cli struct {
+	Debug      bool             `help:"Emit debug logs in addition to info logs." short:"d"`
+	Version    kong.VersionFlag `help:"Print the version and exit."`
+	Kubeconfig string           `help:"Kubeconfig file; without one, the pod's service account is used." type:"existingfile"`
+
+	Namespace                string `default:"kausality-system" env:"POD_NAMESPACE" help:"Namespace the manager runs in."`
+	ServiceAccount           string `default:"kausality-manager" help:"Service account the manager runs as."`
+	CrossplaneServiceAccount string `default:"system:serviceaccount:crossplane-system:crossplane" help:"User name Crossplane works under."`
+
+	EnableWebhook      bool   `default:"true" help:"Serve the admission webhook and keep its configuration." negatable:""`
+	WebhookBindAddress string `default:":9443" help:"Address the webhook listens on."`
+	WebhookURL         string `help:"URL under which the API server reaches the webhook; without one it is reached by its Service."`
+	WebhookService     string `default:"kausality-webhook" help:"Service of the webhook, in the manager's namespace."`
+	WebhookSecret      string `default:"kausality-webhook-cert" help:"Secret that holds the webhook's certificate; made if missing."`
+
+	EnableGates        bool          `default:"true" help:"Move the gates of managed resources and keep their guards." negatable:""`
+	GateLateInitialize bool          `default:"true" help:"Leave LateInitialize in closed gates; switch off for providers built on crossplane-runtime before 1.20." negatable:""`
+	Settle             time.Duration `default:"1m" help:"How long a change must look applied where status.atProvider does not show it."`
+	MaxOpen            time.Duration `default:"1h" help:"How long a gate may be open before that is reported."`
+	LeaderElect        bool          `help:"Let one replica at a time move gates."`
+
+	MetricsBindAddress     string `default:":8080" help:"Address of Prometheus metrics; 0 for none."`
+	HealthProbeBindAddress string `default:":8081" help:"Address of /healthz and /readyz."`
+}
+
+func main() {
+	c := &cli{}
+	k := kong.Parse(c, kong.Description("Kausality's admission webhook and gate controller."), kong.Vars{"version": version})
+	k.FatalIfErrorf(c.Run())
+}
+
+// Run runs until the process is told to stop.
+func (c *cli) Run() error {
+	ctrl.SetLogger(zap.New(zap.UseDevMode(c.Debug)))
+
+	ctx := ctrl.SetupSignalHandler()
+
+	cfg, err := c.restConfig()
+	if err != nil {
+		return err
+	}
+
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, extv1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return fmt.Errorf("cannot register kinds: %w", err)
+		}
+	}
+
+	cert, err := c.certificate(ctx, cfg, scheme)
+	if err != nil {
+		return err
+	}
+
+	mgr, err := c.manager(cfg, scheme, cert)
+	if err != nil {
+		return err
+	}
+
+	if err := c.addControllers(mgr, cert); err != nil {
+		return err
+	}
+
+	if err := c.addWebhook(mgr, cert); err != nil {
+		return err
+	}
+
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("cannot run: %w", err)
+	}
+
+	return nil
+}
+
+func (c *cli) restConfig() (*rest.Config, error) {
+	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig}
+
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("cannot read kubeconfig: %w", err)
+	}
+
+	// The API server's own priority and fairness limits us.
+	cfg.QPS = -1
+
+	return cfg, nil
+}
+
+// certificate loads or makes the webhook's certificate; nil without webhook.
+func (c *cli) certificate(ctx context.Context, cfg *rest.Config, scheme *runtime.Scheme) (*webhook.Certificate, error) {
+	if !c.EnableWebhook {
+		return nil, nil //nolint:nilnil // No webhook, no certificate.
+	}
+
+	hosts := []string{c.WebhookService + "." + c.Namespace + ".svc"}
+
+	if c.WebhookURL != "" {
+		u, err := url.Parse(c.WebhookURL)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read --webhook-url: %w", err)
+		}
+
+		hosts = append(hosts, u.Hostname())
+	}
+
+	live, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client: %w", err)
+	}
+
+	return webhook.NewCertificate(ctx, live, client.ObjectKey{Namespace: c.Namespace, Name: c.WebhookSecret}, hosts)
+}
+
+func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert *webhook.Certificate) (ctrl.Manager, error) {
+	host, port, err := splitAddress(c.WebhookBindAddress)
+	if err != nil {
+		return nil, err
+	}
+
+	opts := ctrl.Options{
+		Scheme:                  scheme,
+		Metrics:                 metricsserver.Options{BindAddress: c.MetricsBindAddress},
+		HealthProbeBindAddress:  c.HealthProbeBindAddress,
+		LeaderElection:          c.LeaderElect,
+		LeaderElectionID:        "kausality-manager",
+		LeaderElectionNamespace: c.Namespace,
+		Cache:                   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Client:                  client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+	}
+
+	if cert != nil {
+		opts.WebhookServer = ctrlwebhook.NewServer(ctrlwebhook.Options{Host: host, Port: port, TLSOpts: []func(*tls.Config){cert.TLS}})
+	}
+
+	mgr, err := ctrl.NewManager(cfg, opts)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a manager: %w", err)
+	}
+
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("cannot add a health check: %w", err)
+	}
+
+	return mgr, nil
+}
+
+func (c *cli) managerUser() string {
+	return policy.ServiceAccountPrefix + c.Namespace + ":" + c.ServiceAccount
+}
+
+func (c *cli) addControllers(mgr ctrl.Manager, cert *webhook.Certificate) error {
+	opts := gatecontroller.Options{
+		Namespace:   c.Namespace,
+		ManagerUser: c.managerUser(),
+		Gates:       c.EnableGates,
+		Gate:        gate.Options{LateInitialize: c.GateLateInitialize, Settle: c.Settle, MaxOpen: c.MaxOpen},
+		Now:         time.Now,
+	}
+
+	if cert != nil {
+		opts.Webhook = &gatecontroller.Webhook{
+			URL: c.WebhookURL, Service: c.WebhookService, Bundle: cert.Bundle,
+			MutatePath: webhook.MutatePath, ValidatePath: webhook.ValidatePath,
+		}
+	}
+
+	return gatecontroller.Setup(mgr, opts)
+}
+
+func (c *cli) addWebhook(mgr ctrl.Manager, cert *webhook.Certificate) error {
+	ready := func(r *http.Request) error {
+		if !mgr.GetCache().WaitForCacheSync(r.Context()) {
+			return fmt.Errorf("caches are not synced") //nolint:err113 // Read by people only.
+		}
+
+		return nil
+	}
+
+	if err := mgr.AddReadyzCheck("caches", ready); err != nil {
+		return fmt.Errorf("cannot add a readiness check: %w", err)
+	}
+
+	if cert == nil {
+		return nil
+	}
+
+	server := mgr.GetWebhookServer()
+	server.Register(webhook.ValidatePath, &admission.Webhook{Handler: webhook.Validator{}})
+	server.Register(webhook.MutatePath, &admission.Webhook{Handler: &webhook.Mutator{
+		Cache:    mgr.GetCache(),
+		Live:     mgr.GetAPIReader(),
+		Events:   mgr.GetEventRecorderFor("kausality"),
+		Settings: decision.Settings{Crossplane: c.CrossplaneServiceAccount, Manager: c.managerUser()},
+		Compiled: policy.NewCache(),
+		Log:      mgr.GetLogger().WithName("webhook"),
+		Now:      time.Now,
+	}})
+
+	if err := mgr.Add(cert); err != nil {
+		return fmt.Errorf("cannot add the certificate: %w", err)
+	}
+
+	if err := mgr.AddReadyzCheck("webhook", server.StartedChecker()); err != nil {
+		return fmt.Errorf("cannot add a readiness check: %w", err)
+	}
+
+	return nil
+}
+
+func splitAddress(address string) (string, int, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", 0, fmt.Errorf("cannot read address %q: %w", address, err)
+	}
+
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return "", 0, fmt.Errorf("cannot read port of address %q: %w", address, err)
+	}
+
+	return host, port, nil
+}

@@ -1,0 +1,111 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allowance
+
+import (
+	"bytes"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+	goyaml "sigs.k8s.io/yaml/goyaml.v3"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// None is the annotation value of an object that had allowances and has none
+// left.
+const None = "[]\n"
+
+// Parse reads kausality.io/allowances. An object without the annotation has
+// none. The error names the annotation.
+func Parse(u *unstructured.Unstructured) ([]v1alpha1.Allowance, error) {
+	return parseList[v1alpha1.Allowance](u, v1alpha1.AnnotationAllowances)
+}
+
+// ParseTrace reads kausality.io/trace, newest entry first.
+func ParseTrace(u *unstructured.Unstructured) ([]v1alpha1.TraceEntry, error) {
+	return parseList[v1alpha1.TraceEntry](u, v1alpha1.AnnotationTrace)
+}
+
+// ParseHeld reads kausality.io/held.
+func ParseHeld(u *unstructured.Unstructured) ([]v1alpha1.HeldChange, error) {
+	return parseList[v1alpha1.HeldChange](u, v1alpha1.AnnotationHeld)
+}
+
+// ParseGate reads kausality.io/gate; nil without an error means that the gate
+// controller has not seen the resource yet.
+func ParseGate(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) {
+	text := resource.Annotation(u, v1alpha1.AnnotationGate)
+	if text == "" {
+		return nil, nil //nolint:nilnil // Absent is no error and no record.
+	}
+
+	rec := &v1alpha1.GateRecord{}
+	if err := yaml.Unmarshal([]byte(text), rec); err != nil {
+		return nil, fmt.Errorf("cannot parse annotation %q: %w", v1alpha1.AnnotationGate, err)
+	}
+
+	return rec, nil
+}
+
+// ParseManagementPolicies reads kausality.io/management-policies; nil means
+// that nothing was recorded.
+func ParseManagementPolicies(u *unstructured.Unstructured) ([]string, error) {
+	return parseList[string](u, v1alpha1.AnnotationManagementPolicies)
+}
+
+func parseList[T any](u *unstructured.Unstructured, key string) ([]T, error) {
+	text := resource.Annotation(u, key)
+	if text == "" {
+		return nil, nil
+	}
+
+	var out []T
+	if err := yaml.Unmarshal([]byte(text), &out); err != nil {
+		return nil, fmt.Errorf("cannot parse annotation %q: %w", key, err)
+	}
+
+	return out, nil
+}
+
+// Format writes an annotation value: block style, keys in the order of the
+// struct's fields. An empty list is [].
+func Format[T any](v T) (string, error) {
+	node, err := toNode(v)
+	if err != nil {
+		return "", err
+	}
+
+	var buf bytes.Buffer
+
+	enc := goyaml.NewEncoder(&buf)
+	enc.SetIndent(indent)
+	enc.CompactSeqIndent()
+
+	if err := enc.Encode(node); err != nil {
+		return "", fmt.Errorf("cannot write annotation: %w", err)
+	}
+
+	return buf.String(), nil
+}
+
+// FormatList writes a list that cannot fail to be written: of this package's
+// payloads, which hold nothing but strings and numbers. No elements is [].
+func FormatList[T any](list []T) string {
+	if len(list) == 0 {
+		return None
+	}
+
+	s, err := Format(list)
+	if err != nil {
+		return None
+	}
+
+	return s
+}
+
+// indent is the indentation of nested maps, in spaces.
+const indent = 2

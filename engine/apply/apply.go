@@ -1,0 +1,203 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// ComposedManager starts the field manager under which Crossplane applies
+// composed resources.
+const ComposedManager = "apiextensions.crossplane.io/composed"
+
+// Owned returns the fields of a live object that field managers with a name
+// prefix own by server-side apply.
+func Owned(u *unstructured.Unstructured, managerPrefix string) (*fieldpath.Set, error) {
+	out := fieldpath.NewSet()
+
+	for _, e := range resource.List(u.Object, "metadata", "managedFields") {
+		m, ok := e.(map[string]any)
+		if !ok || resource.String(m, "operation") != "Apply" || resource.String(m, "subresource") != "" ||
+			!strings.HasPrefix(resource.String(m, "manager"), managerPrefix) {
+			continue
+		}
+
+		raw, err := json.Marshal(resource.Map(m, "fieldsV1"))
+		if err != nil {
+			return nil, fmt.Errorf("cannot read managedFields of %s %q: %w", u.GetKind(), u.GetName(), err)
+		}
+
+		set := &fieldpath.Set{}
+		if err := set.FromJSON(bytes.NewReader(raw)); err != nil {
+			return nil, fmt.Errorf("cannot read managedFields of %s %q: %w", u.GetKind(), u.GetName(), err)
+		}
+
+		out = out.Union(set)
+	}
+
+	return out, nil
+}
+
+// Merge returns the live object as it will be after applying the desired one,
+// by a manager that owns the given fields now. Lists in which elements are
+// owned by key are merged by key, others are replaced. Neither is modified.
+func Merge(live, desired map[string]any, owned *fieldpath.Set) map[string]any {
+	return mergeMaps(live, desired, owned)
+}
+
+func mergeMaps(live, desired map[string]any, owned *fieldpath.Set) map[string]any {
+	out := make(map[string]any, len(live)+len(desired))
+
+	for k, v := range live {
+		if _, ok := desired[k]; ok {
+			continue
+		}
+
+		if kept, ok := dropOwned(v, element(k), owned); ok {
+			out[k] = kept
+		}
+	}
+
+	for k, v := range desired {
+		if v == nil {
+			continue
+		}
+
+		out[k] = mergeValues(live[k], v, below(owned, element(k)))
+	}
+
+	return out
+}
+
+func mergeValues(live, desired any, owned *fieldpath.Set) any {
+	switch d := desired.(type) {
+	case map[string]any:
+		if l, ok := live.(map[string]any); ok {
+			return mergeMaps(l, d, owned)
+		}
+	case []any:
+		if l, ok := live.([]any); ok {
+			if keys := elementKeys(owned); len(keys) > 0 {
+				return mergeKeyed(l, d, owned, keys)
+			}
+		}
+	}
+
+	return desired
+}
+
+// dropOwned takes owned fields out of a value that is no longer desired; false
+// when nothing is left of it.
+func dropOwned(v any, pe fieldpath.PathElement, owned *fieldpath.Set) (any, bool) {
+	self := owned.Members.Has(pe)
+	under := below(owned, pe)
+
+	m, isMap := v.(map[string]any)
+	if !isMap || under.Empty() {
+		return v, !self
+	}
+
+	out := mergeMaps(m, nil, under)
+
+	return out, len(out) > 0 || !self
+}
+
+// mergeKeyed merges a list whose elements have keys: live ones in their order,
+// less those the manager owned and no longer wants, then new ones.
+func mergeKeyed(live, desired []any, owned *fieldpath.Set, keys []string) []any {
+	var out []any
+
+	wanted := map[string]any{}
+
+	for _, d := range desired {
+		wanted[keyOf(d, keys)] = d
+	}
+
+	for _, l := range live {
+		key, pe := keyOf(l, keys), keyElement(l, keys)
+
+		if d, ok := wanted[key]; ok {
+			out = append(out, mergeValues(l, d, below(owned, pe)))
+			delete(wanted, key)
+
+			continue
+		}
+
+		if !owned.Members.Has(pe) && below(owned, pe).Empty() {
+			out = append(out, l)
+		}
+	}
+
+	for _, d := range desired {
+		if _, ok := wanted[keyOf(d, keys)]; ok {
+			out = append(out, d)
+		}
+	}
+
+	return out
+}
+
+// elementKeys returns the names of the key fields by which a list's elements
+// are owned; none for a list that is replaced as a whole.
+func elementKeys(owned *fieldpath.Set) []string {
+	var keys []string
+
+	find := func(pe fieldpath.PathElement) {
+		if pe.Key == nil || keys != nil {
+			return
+		}
+
+		for _, f := range *pe.Key {
+			keys = append(keys, f.Name)
+		}
+	}
+
+	owned.Members.Iterate(find)
+	owned.Children.Iterate(find)
+
+	return keys
+}
+
+func keyElement(e any, keys []string) fieldpath.PathElement {
+	m, _ := e.(map[string]any)
+	list := make(value.FieldList, 0, len(keys))
+
+	for _, k := range keys {
+		list = append(list, value.Field{Name: k, Value: value.NewValueInterface(m[k])})
+	}
+
+	return fieldpath.PathElement{Key: &list}
+}
+
+func keyOf(e any, keys []string) string {
+	m, _ := e.(map[string]any)
+	parts := make([]string, 0, len(keys))
+
+	for _, k := range keys {
+		parts = append(parts, fmt.Sprint(m[k]))
+	}
+
+	return strings.Join(parts, "\x00")
+}
+
+func element(name string) fieldpath.PathElement {
+	return fieldpath.PathElement{FieldName: &name}
+}
+
+func below(owned *fieldpath.Set, pe fieldpath.PathElement) *fieldpath.Set {
+	if s, ok := owned.Children.Get(pe); ok {
+		return s
+	}
+
+	return fieldpath.NewSet()
+}

@@ -1,0 +1,108 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// errEmptyPath is the cause when a path names nothing.
+var errEmptyPath = errors.New("the path is empty")
+
+// Path is a concrete path to a field. The creation and deletion of a whole
+// object are the paths create and delete.
+type Path = fieldpath.Segments
+
+// Pattern selects paths: a field path that may hold the wildcard [*] and
+// covers everything below it, or create or delete.
+type Pattern struct {
+	segments Path
+	text     string
+}
+
+// ParsePattern parses crossplane-runtime's field path syntax. The error says
+// what is wrong, without naming the text.
+func ParsePattern(text string) (Pattern, error) {
+	segments, err := fieldpath.Parse(text)
+	if err != nil {
+		return Pattern{}, fmt.Errorf("not a field path: %w", err)
+	}
+
+	if len(segments) == 0 {
+		return Pattern{}, errEmptyPath
+	}
+
+	return Pattern{segments: segments, text: text}, nil
+}
+
+// String returns the pattern as it was written.
+func (p Pattern) String() string { return p.text }
+
+// Segments returns the parsed pattern.
+func (p Pattern) Segments() Path { return p.segments }
+
+// Pseudo says whether the pattern is create or delete.
+func (p Pattern) Pseudo() bool {
+	return p.text == v1alpha1.MutationCreate || p.text == v1alpha1.MutationDelete
+}
+
+// Covers says whether a path is the pattern's or below it.
+func (p Pattern) Covers(path Path) bool {
+	if len(path) < len(p.segments) {
+		return false
+	}
+
+	for i, want := range p.segments {
+		if want.Type == fieldpath.SegmentField && want.Field == "*" {
+			continue
+		}
+
+		if !sameSegment(want, path[i]) {
+			return false
+		}
+	}
+
+	return true
+}
+
+// Overlaps says whether some path could be covered by both patterns.
+func (p Pattern) Overlaps(other Pattern) bool {
+	for i := range min(len(p.segments), len(other.segments)) {
+		a, b := p.segments[i], other.segments[i]
+		if isWildcard(a) || isWildcard(b) || sameSegment(a, b) {
+			continue
+		}
+
+		return false
+	}
+
+	return true
+}
+
+func isWildcard(s fieldpath.Segment) bool {
+	return s.Type == fieldpath.SegmentField && s.Field == "*"
+}
+
+// sameSegment compares an index with a map key of the same digits as equal,
+// for the syntax cannot tell them apart.
+func sameSegment(a, b fieldpath.Segment) bool {
+	if a.Type == b.Type {
+		return a.Field == b.Field && a.Index == b.Index
+	}
+
+	return fieldpath.Segments{a}.String() == fieldpath.Segments{b}.String() || "["+a.Field+b.Field+"]" == indexText(a, b)
+}
+
+func indexText(a, b fieldpath.Segment) string {
+	if a.Type == fieldpath.SegmentIndex {
+		return fieldpath.Segments{a}.String()
+	}
+
+	return fieldpath.Segments{b}.String()
+}

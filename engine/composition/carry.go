@@ -1,0 +1,133 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/apply"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// carried are the annotations a Composition applies to what it composes. The
+// gate's record is the gate controller's alone.
+func carried() []string {
+	return []string{
+		v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace,
+		v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationLastUpgrade,
+	}
+}
+
+// wanted are the management policies a Composition asks for.
+func wanted(desired *unstructured.Unstructured) []string {
+	if _, ok := resource.Value(desired.Object, "spec", "managementPolicies"); ok {
+		return resource.Strings(desired.Object, "spec", "managementPolicies")
+	}
+
+	return []string{gate.ActionAll}
+}
+
+// recordWanted notes what the Composition asked for, the gate's upper bound.
+func recordWanted(u *unstructured.Unstructured, want []string) {
+	annotate(u, v1alpha1.AnnotationManagementPolicies, allowance.FormatList(want))
+}
+
+// carry makes desired state out of what only Kausality writes: annotations as
+// observed, and spec.managementPolicies as observed, never left out. A field
+// that is left out can fall back to its default, which is fully open.
+func carry(desired, observed *unstructured.Unstructured) {
+	want := wanted(desired)
+
+	for _, key := range carried() {
+		annotate(desired, key, resource.Annotation(observed, key))
+	}
+
+	if !resource.IsManaged(observed) {
+		return
+	}
+
+	recordWanted(desired, want)
+
+	if have, ok := resource.Value(observed.Object, "spec", "managementPolicies"); ok {
+		setField(desired, have)
+	} else {
+		unstructured.RemoveNestedField(desired.Object, "spec", "managementPolicies")
+	}
+}
+
+// stampOn copies our annotations from a decided object.
+func stampOn(desired, decided *unstructured.Unstructured) {
+	for _, key := range carried() {
+		annotate(desired, key, resource.Annotation(decided, key))
+	}
+}
+
+// keep makes desired state that changes nothing.
+func keep(observed *unstructured.Unstructured, owned *fieldpath.Set) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: apply.Extract(observed.Object, owned)}
+	u.SetAPIVersion(observed.GetAPIVersion())
+	u.SetKind(observed.GetKind())
+	stampOn(u, observed)
+
+	if have, ok := resource.Value(observed.Object, "spec", "managementPolicies"); ok && resource.IsManaged(observed) {
+		setField(u, have)
+	}
+
+	return u
+}
+
+// prepareCreate gives a new object the name prefix Crossplane will give it, so
+// that its trace can name it.
+func prepareCreate(u, xr *unstructured.Unstructured) {
+	if resource.Name(u) == "" {
+		u.SetGenerateName(xr.GetName() + "-")
+	}
+}
+
+func dropGenerateName(u, desired *unstructured.Unstructured) {
+	if desired.GetGenerateName() == "" {
+		unstructured.RemoveNestedField(u.Object, "metadata", "generateName")
+	}
+}
+
+// annotate sets an annotation; the empty value removes it.
+func annotate(u *unstructured.Unstructured, key, value string) {
+	annotations := u.GetAnnotations()
+	if value == "" {
+		delete(annotations, key)
+	} else {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+
+		annotations[key] = value
+	}
+
+	if annotations != nil {
+		u.SetAnnotations(annotations)
+	}
+}
+
+func setPolicies(u *unstructured.Unstructured, set []string) {
+	list := make([]any, len(set))
+	for i, a := range set {
+		list[i] = a
+	}
+
+	setField(u, list)
+}
+
+func setField(u *unstructured.Unstructured, policies any) {
+	spec := resource.Map(u.Object, "spec")
+	if spec == nil {
+		spec = map[string]any{}
+		u.Object["spec"] = spec
+	}
+
+	spec["managementPolicies"] = policies
+}

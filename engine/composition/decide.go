@@ -1,0 +1,176 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/apply"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Decide says what may be applied of one desired composed resource. The
+// request and its objects are not modified.
+func Decide(req Request) Outcome {
+	switch {
+	case req.Observed == nil:
+		return req.create()
+	case req.Desired == nil:
+		return req.remove()
+	default:
+		return req.update()
+	}
+}
+
+// ask puts a change of the resource to the engine.
+func (r *Request) ask(op decision.Operation, old, obj *unstructured.Unstructured) decision.Decision {
+	action := v1alpha1.ActionHold
+	if r.Mode == v1alpha1.ModeAudit {
+		action = v1alpha1.ActionAudit
+	}
+
+	return decision.Decide(decision.Request{
+		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR,
+		Policies: r.Policies, Upgrades: r.Upgrades, Action: action,
+		Settings: r.Settings, Now: r.Now,
+	})
+}
+
+// create lets a new resource through with the initial set of policies, or
+// leaves it out.
+func (r *Request) create() Outcome {
+	obj := r.Desired.DeepCopy()
+	prepareCreate(obj, r.XR)
+
+	d := r.ask(decision.OperationCreate, nil, obj)
+	out := Outcome{Problems: d.Problems, Held: wholeHeld(r.Name, obj, d, v1alpha1.MutationCreate)}
+
+	if len(out.Held) > 0 && r.Mode != v1alpha1.ModeAudit {
+		return out
+	}
+
+	out.Pending = describe(obj) + " is being created"
+	out.Desired = d.Object
+	dropGenerateName(out.Desired, r.Desired)
+
+	if resource.IsManaged(out.Desired) {
+		want := wanted(r.Desired)
+		recordWanted(out.Desired, want)
+		setPolicies(out.Desired, gate.Initial(want, !resource.SeenReady(r.XR), true))
+	}
+
+	return out
+}
+
+// update applies what is allowed and keeps the rest as observed.
+func (r *Request) update() Outcome {
+	owned, err := apply.Owned(r.Observed, apply.ComposedManager)
+	if err != nil {
+		return r.unreadable(err)
+	}
+
+	desired := r.Desired.DeepCopy()
+	carry(desired, r.Observed)
+
+	merged := &unstructured.Unstructured{Object: apply.Merge(r.Observed.Object, desired.Object, owned)}
+	d := r.ask(decision.OperationUpdate, r.Observed, merged)
+
+	out := Outcome{Problems: d.Problems}
+	for _, f := range d.Findings {
+		if f.Verdict == decision.Unallowed {
+			out.Held = append(out.Held, Held{Resource: describe(r.Observed), HeldChange: decision.HeldChange(f)})
+		}
+	}
+
+	result := desired.Object
+	if d.Action == v1alpha1.ActionHold && len(out.Held) > 0 {
+		result = apply.Project(desired.Object, r.Observed.Object, d.Object.Object, owned)
+	}
+
+	out.Desired = &unstructured.Unstructured{Object: result}
+	stampOn(out.Desired, d.Object)
+	out.Pending = pending(r.Observed, d)
+
+	return out
+}
+
+// remove deletes what may be deleted. A managed resource is first kept with the
+// allowance to delete its external resource stamped on it, and dropped once
+// its gate is open for that; deleted earlier it would orphan it.
+func (r *Request) remove() Outcome {
+	owned, err := apply.Owned(r.Observed, apply.ComposedManager)
+	if err != nil {
+		return r.unreadable(err)
+	}
+
+	d := r.ask(decision.OperationDelete, r.Observed, nil)
+	out := Outcome{Problems: d.Problems, Held: wholeHeld(r.Name, r.Observed, d, v1alpha1.MutationDelete)}
+
+	if len(out.Held) > 0 && r.Mode != v1alpha1.ModeAudit {
+		out.Kept, out.Desired = true, keep(r.Observed, owned)
+
+		return out
+	}
+
+	if !resource.IsManaged(r.Observed) || gate.MayDelete(r.Observed) {
+		out.Pending = describe(r.Observed) + " is being deleted"
+
+		return out
+	}
+
+	out.Kept, out.Desired = true, keep(r.Observed, owned)
+	out.Pending = describe(r.Observed) + " waits for its gate to open for Delete"
+
+	if stamped := decision.StampDelete(r.Observed, d); stamped != nil {
+		stampOn(out.Desired, stamped)
+	}
+
+	return out
+}
+
+// unreadable keeps a resource of which nothing can be told.
+func (r *Request) unreadable(err error) Outcome {
+	return Outcome{
+		Desired: keep(r.Observed, fieldpath.NewSet()), Kept: true, Problems: []error{err},
+		Held: []Held{{Resource: describe(r.Observed), HeldChange: v1alpha1.HeldChange{Field: "metadata.managedFields", Reason: err.Error()}}},
+	}
+}
+
+// wholeHeld is what is held of a creation or deletion: nothing or all of it.
+func wholeHeld(name string, u *unstructured.Unstructured, d decision.Decision, field string) []Held {
+	for _, f := range d.Findings {
+		if f.Verdict == decision.Unallowed && f.Change.Field == field {
+			h := Held{Resource: describe(u), HeldChange: v1alpha1.HeldChange{Field: field, Reason: f.Missing}}
+			if field == v1alpha1.MutationCreate {
+				h.Resource = u.GetKind() + " of composed resource " + name
+			}
+
+			return []Held{h}
+		}
+	}
+
+	return nil
+}
+
+// pending says what of allowed changes is under way.
+func pending(observed *unstructured.Unstructured, d decision.Decision) string {
+	name := describe(observed)
+
+	for _, f := range d.Findings {
+		if f.Verdict == decision.Allowed && f.Change.Path != nil && !change.Equal(f.Change.From, f.Change.To) {
+			return name + ": " + f.Change.Field + " is being changed"
+		}
+	}
+
+	if !resource.IsManaged(observed) {
+		return ""
+	}
+
+	return gate.Pending(observed)
+}

@@ -1,0 +1,96 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Request is about one composed resource of one XR.
+type Request struct {
+	// XR that composes, as observed.
+	XR *unstructured.Unstructured
+	// Name of the composed resource in its Composition.
+	Name string
+	// Observed composed resource; nil if there is none yet.
+	Observed *unstructured.Unstructured
+	// Desired composed resource, a partial object; nil to delete it.
+	Desired *unstructured.Unstructured
+	// User under which Crossplane composes.
+	User policy.User
+	// Policies in force.
+	Policies *policy.Set
+	// Upgrades are the UpgradeAllowances there are.
+	Upgrades []v1alpha1.UpgradeAllowance
+	// Settings of the installation.
+	Settings decision.Settings
+	// Mode says what to do about unallowed changes.
+	Mode v1alpha1.Mode
+	// Now is the time to judge windows by.
+	Now time.Time
+}
+
+// Outcome is what may be applied.
+type Outcome struct {
+	// Desired is what to apply; nil to leave the resource out, so that it is
+	// not created, or deleted.
+	Desired *unstructured.Unstructured
+	// Kept is true when the resource stays though nobody desires it.
+	Kept bool
+	// Held changes.
+	Held []Held
+	// Pending says what of an allowed change is still under way; empty when
+	// the resource is as it should be and its gate is closed.
+	Pending string
+	// Problems are inputs that could not be used.
+	Problems []error
+}
+
+// Held is a change of a composed resource, or of the XR, that is kept back.
+type Held struct {
+	v1alpha1.HeldChange
+
+	// Resource that keeps its value, as "Kind name".
+	Resource string
+}
+
+// String says resource, field, from, to and what is missing, in one line.
+func (h Held) String() string {
+	switch h.Field {
+	case v1alpha1.MutationCreate:
+		return fmt.Sprintf("%s is not created: %s", h.Resource, h.Reason)
+	case v1alpha1.MutationDelete:
+		return fmt.Sprintf("%s is not deleted: %s", h.Resource, h.Reason)
+	default:
+		return fmt.Sprintf("%s: %s: %s", h.Resource, decision.Describe(h.HeldChange), h.Reason)
+	}
+}
+
+// HeldOn returns what is held on an XR itself: changes its Claim asks for.
+func HeldOn(xr *unstructured.Unstructured) []Held {
+	list, err := allowance.ParseHeld(xr)
+	if err != nil {
+		return nil
+	}
+
+	out := make([]Held, len(list))
+	for i, h := range list {
+		out[i] = Held{HeldChange: h, Resource: describe(xr)}
+	}
+
+	return out
+}
+
+func describe(u *unstructured.Unstructured) string {
+	return fmt.Sprintf("%s %s", u.GetKind(), resource.Name(u))
+}

@@ -1,0 +1,72 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// maxHeldValue is the most bytes of a value in a held record or a message.
+const maxHeldValue = 128
+
+// HeldChange is the record of an unallowed change.
+func HeldChange(f Finding) v1alpha1.HeldChange {
+	return v1alpha1.HeldChange{
+		Field:  f.Change.Field,
+		From:   change.Text(f.Change.From, maxHeldValue),
+		To:     change.Text(f.Change.To, maxHeldValue),
+		Reason: f.Missing,
+	}
+}
+
+// keepHeld keeps the record of a change that an earlier request asked for and
+// that the Claim still asks for: an XR is also written by controllers that do
+// not carry the Claim's wishes.
+func (d *decider) keepHeld() {
+	if d.Parent == nil || !resource.BoundToClaim(d.New) {
+		return
+	}
+
+	was, err := allowance.ParseHeld(d.New)
+	if err != nil {
+		d.problem(inObject(d.New, err))
+
+		return
+	}
+
+	for _, h := range was {
+		asked := slices.ContainsFunc(d.decision.Held, func(o v1alpha1.HeldChange) bool { return o.Field == h.Field })
+		if !asked && d.stillAsked(h.Field) {
+			d.decision.Held = append(d.decision.Held, h)
+		}
+	}
+
+	slices.SortFunc(d.decision.Held, func(a, b v1alpha1.HeldChange) int { return strings.Compare(a.Field, b.Field) })
+}
+
+// stillAsked says whether Claim and XR differ in a field. Crossplane copies a
+// Claim's spec to the XR field by field.
+func (d *decider) stillAsked(field string) bool {
+	want, wantErr := fieldpath.Pave(d.Parent.Object).GetValue(field)
+	have, haveErr := fieldpath.Pave(d.New.Object).GetValue(field)
+
+	return (wantErr == nil) != (haveErr == nil) || !change.Equal(want, have)
+}
+
+// writeHeld records what is held, or that nothing is any more.
+func (d *decider) writeHeld() {
+	if len(d.decision.Held) > 0 {
+		d.annotate(v1alpha1.AnnotationHeld, allowance.FormatList(d.decision.Held))
+	} else if d.decision.Action == v1alpha1.ActionHold {
+		d.annotate(v1alpha1.AnnotationHeld, "")
+	}
+}

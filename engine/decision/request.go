@@ -1,0 +1,221 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Operation is what is done to an object, as in an AdmissionReview.
+type Operation string
+
+// Operations.
+const (
+	// OperationCreate makes an object.
+	OperationCreate Operation = "CREATE"
+	// OperationUpdate changes one.
+	OperationUpdate Operation = "UPDATE"
+	// OperationDelete deletes one.
+	OperationDelete Operation = "DELETE"
+)
+
+// Settings name the parties that are treated specially.
+type Settings struct {
+	// Crossplane is the user name under which Crossplane works.
+	Crossplane string
+	// Manager is the user name of Kausality's own manager.
+	Manager string
+}
+
+// Request is one change of one object.
+type Request struct {
+	// Operation that is asked for.
+	Operation Operation
+	// Old is the object as it is; nil on create.
+	Old *unstructured.Unstructured
+	// New is the object as asked for; nil on delete.
+	New *unstructured.Unstructured
+	// User who asks.
+	User policy.User
+	// Parent of the old object, or of the new one on create. Nil for a root,
+	// and when ParentGone.
+	Parent *unstructured.Unstructured
+	// ParentGone is true when the object refers to a parent that is not there
+	// or is another object of the same name.
+	ParentGone bool
+	// Namespace of the object; nil for cluster-scoped ones.
+	Namespace *unstructured.Unstructured
+	// Policies in force.
+	Policies *policy.Set
+	// Upgrades are the UpgradeAllowances there are, active or not.
+	Upgrades []v1alpha1.UpgradeAllowance
+	// Action to take on unallowed changes. Empty means what the object calls
+	// for: Hold for an XR that is bound to a Claim, otherwise none.
+	Action v1alpha1.ValidationAction
+	// Settings of the installation.
+	Settings Settings
+	// Now is the time to judge windows by.
+	Now time.Time
+}
+
+// subject is the object the request is about: the new one, or the old one on
+// delete.
+func (r *Request) subject() *unstructured.Unstructured {
+	if r.New != nil {
+		return r.New
+	}
+
+	return r.Old
+}
+
+func (r *Request) groupKind() schema.GroupKind {
+	return r.subject().GroupVersionKind().GroupKind()
+}
+
+// input is what the request's expressions see.
+func (r *Request) input() policy.Input {
+	groups := make([]any, len(r.User.Groups))
+	for i, g := range r.User.Groups {
+		groups[i] = g
+	}
+
+	in := policy.Input{
+		Request: map[string]any{
+			"operation": string(r.Operation),
+			"name":      resource.Name(r.subject()),
+			"namespace": r.subject().GetNamespace(),
+			"userInfo":  map[string]any{"username": r.User.Name, "groups": groups},
+		},
+	}
+
+	if r.New != nil {
+		in.Object = r.New.Object
+	}
+
+	if r.Old != nil {
+		in.OldObject = r.Old.Object
+	}
+
+	if r.Namespace != nil {
+		in.NamespaceObject = r.Namespace.Object
+	}
+
+	return in
+}
+
+// Verdict is what is decided about one change.
+type Verdict string
+
+// Verdicts.
+const (
+	// Allowed is a change that was asked for.
+	Allowed Verdict = "Allowed"
+	// Unallowed is one that nobody asked for.
+	Unallowed Verdict = "Unallowed"
+	// Ungoverned is a change of a root that no policy is about.
+	Ungoverned Verdict = "Ungoverned"
+)
+
+// Rule is why a change is allowed.
+type Rule string
+
+// Rules, in the order they are tried.
+const (
+	// RuleAllowance is an unconsumed allowance of the parent.
+	RuleAllowance Rule = "Allowance"
+	// RuleUpgrade is an active UpgradeAllowance.
+	RuleUpgrade Rule = "UpgradeAllowance"
+	// RuleInitiate is a policy whose mayInitiate subject is the user.
+	RuleInitiate Rule = "Initiate"
+	// RuleInitializing is a parent that was never ready.
+	RuleInitializing Rule = "Initializing"
+	// RuleDeleting is a parent that is being deleted or gone.
+	RuleDeleting Rule = "Deleting"
+)
+
+// Finding is what is decided about one change, and why.
+type Finding struct {
+	// Change that is judged.
+	Change change.Change
+	// Verdict on it.
+	Verdict Verdict
+	// Rule that allowed it; empty otherwise.
+	Rule Rule
+	// Policy or UpgradeAllowance that allowed it, where one did.
+	Policy string
+	// Missing says what it would take, for a person; empty when Allowed.
+	Missing string
+
+	cause cause
+}
+
+// cause is the path that leads to an allowed change.
+type cause struct {
+	initiator string
+	trace     []v1alpha1.Hop
+	// external are the verbs that ride along to the system behind a managed
+	// resource.
+	external []v1alpha1.Allowance
+	// propagated is true when a parent's allowance led here.
+	propagated bool
+}
+
+// Decision is the answer to a Request.
+type Decision struct {
+	// Findings on every gated change, sorted by field.
+	Findings []Finding
+	// Action taken on unallowed changes; empty means none.
+	Action v1alpha1.ValidationAction
+	// Object is the new object as it should be stored: with our annotations,
+	// and with unallowed changes taken back where the action is Hold. Nil on
+	// delete.
+	Object *unstructured.Unstructured
+	// Held are the changes that were taken back in this or an earlier request
+	// and are still asked for.
+	Held []v1alpha1.HeldChange
+	// Forged are annotations a person tried to write that only Kausality
+	// writes, by key.
+	Forged []string
+	// Warnings for the user who asks.
+	Warnings []string
+	// Problems are inputs that could not be used and count as absent:
+	// annotations that do not parse, expressions that fail.
+	Problems []error
+	// Refusal says why what is asked cannot be done at all, such as an
+	// annotation over its limit. Nil otherwise.
+	Refusal error
+}
+
+// Allowed says whether every change was asked for or is not governed.
+func (d *Decision) Allowed() bool {
+	for _, f := range d.Findings {
+		if f.Verdict == Unallowed {
+			return false
+		}
+	}
+
+	return true
+}
+
+// Denied says whether the request is to be refused, and why, for a person.
+func (d *Decision) Denied() (string, bool) {
+	switch {
+	case d.Refusal != nil:
+		return d.Refusal.Error(), true
+	case len(d.Forged) > 0:
+		return forgedMessage(d.Forged), true
+	case d.Action == v1alpha1.ActionDeny && !d.Allowed():
+		return unallowedMessage(d.Findings), true
+	default:
+		return "", false
+	}
+}

@@ -1,0 +1,99 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// byUpgrade looks for an active UpgradeAllowance that covers the change; of
+// several the first by name.
+func (d *decider) byUpgrade(c change.Change) (Finding, bool) {
+	var best *v1alpha1.UpgradeAllowance
+
+	for i := range d.Upgrades {
+		u := &d.Upgrades[i]
+		if d.upgradeApplies(u) && upgradeCovers(u, d.groupKind().Group, d.groupKind().Kind, c) &&
+			(best == nil || u.GetName() < best.GetName()) {
+			best = u
+		}
+	}
+
+	if best == nil {
+		return Finding{}, false
+	}
+
+	return Finding{Rule: RuleUpgrade, Policy: best.GetName(), cause: cause{
+		initiator: "UpgradeAllowance/" + best.GetName(),
+		external:  upgradeExternal(best),
+	}}, true
+}
+
+// upgradeApplies says whether a window is open for this user and object.
+func (d *decider) upgradeApplies(u *v1alpha1.UpgradeAllowance) bool {
+	obj := d.subject()
+
+	switch {
+	case u.Spec.ServiceAccount != d.User.Name,
+		d.Now.Before(u.Spec.ValidFrom.Time), !d.Now.Before(u.Spec.ValidUntil.Time),
+		u.Spec.ActivateWhen != nil && !u.Status.Active,
+		len(u.Spec.Namespaces) > 0 && !slices.Contains(u.Spec.Namespaces, obj.GetNamespace()),
+		u.Spec.OncePerObject && resource.Annotation(obj, v1alpha1.AnnotationLastUpgrade) == u.GetName():
+		return false
+	}
+
+	if u.Spec.Selector == nil {
+		return true
+	}
+
+	sel, err := metav1.LabelSelectorAsSelector(u.Spec.Selector)
+
+	return err == nil && sel.Matches(labels.Set(obj.GetLabels()))
+}
+
+func upgradeCovers(u *v1alpha1.UpgradeAllowance, group, kind string, c change.Change) bool {
+	for _, perm := range u.Spec.Allow {
+		if perm.Relation == v1alpha1.RelationExternal || perm.Kind != kind || (perm.APIGroup != "" && perm.APIGroup != group) {
+			continue
+		}
+
+		for _, m := range perm.Mutations {
+			if p, err := change.ParsePattern(m); err == nil && p.Covers(c.Path) {
+				return true
+			}
+		}
+	}
+
+	return false
+}
+
+func upgradeExternal(u *v1alpha1.UpgradeAllowance) []v1alpha1.Allowance {
+	var out []v1alpha1.Allowance
+
+	for _, perm := range u.Spec.Allow {
+		if perm.Relation == v1alpha1.RelationExternal {
+			out = append(out, v1alpha1.Allowance{Relation: perm.Relation, Mutations: perm.Mutations, Policy: u.GetName()})
+		}
+	}
+
+	return out
+}
+
+// usedUpgrade returns the UpgradeAllowance that allowed any of the changes.
+func usedUpgrade(findings []Finding) (string, bool) {
+	for _, f := range findings {
+		if f.Rule == RuleUpgrade {
+			return f.Policy, true
+		}
+	}
+
+	return "", false
+}

@@ -1,0 +1,131 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"slices"
+)
+
+// Actions of a management policy.
+const (
+	ActionObserve        = "Observe"
+	ActionLateInitialize = "LateInitialize"
+	ActionCreate         = "Create"
+	ActionUpdate         = "Update"
+	ActionDelete         = "Delete"
+	// ActionAll stands for all the others.
+	ActionAll = "*"
+)
+
+// order is the order in which actions are written.
+func order() []string {
+	return []string{ActionObserve, ActionLateInitialize, ActionCreate, ActionUpdate, ActionDelete}
+}
+
+// supported returns the sets that crossplane-runtime accepts, as lists in
+// [order]; any other makes a provider report Synced=False. Left out are the
+// empty set, which pauses, and *, which is the first one.
+//
+// Source: github.com/crossplane/crossplane-runtime/v2 v2.4.0,
+// pkg/reconciler/managed/policies.go, defaultSupportedManagementPolicies.
+func supported() [][]string {
+	return [][]string{
+		{ActionObserve, ActionLateInitialize, ActionCreate, ActionUpdate, ActionDelete},
+		{ActionObserve},
+		{ActionObserve, ActionCreate, ActionUpdate, ActionDelete},
+		{ActionObserve, ActionLateInitialize, ActionCreate, ActionUpdate},
+		{ActionObserve, ActionCreate, ActionUpdate},
+		{ActionObserve, ActionLateInitialize, ActionCreate, ActionDelete},
+		{ActionObserve, ActionLateInitialize, ActionCreate},
+		{ActionObserve, ActionCreate, ActionDelete},
+		{ActionObserve, ActionCreate},
+		{ActionObserve, ActionDelete},
+		{ActionObserve, ActionUpdate},
+		{ActionObserve, ActionLateInitialize},
+		{ActionObserve, ActionLateInitialize, ActionUpdate},
+	}
+}
+
+// Supported says whether crossplane-runtime accepts a set.
+func Supported(set []string) bool {
+	set = normalize(set)
+
+	return slices.ContainsFunc(supported(), func(s []string) bool { return slices.Equal(s, set) })
+}
+
+// normalize writes out *, and brings a set into order without doubles.
+func normalize(set []string) []string {
+	if slices.Contains(set, ActionAll) {
+		return order()
+	}
+
+	out := make([]string, 0, len(set))
+
+	for _, a := range order() {
+		if slices.Contains(set, a) {
+			out = append(out, a)
+		}
+	}
+
+	return out
+}
+
+// acting says whether an action changes the external system.
+func acting(action string) bool {
+	return action == ActionCreate || action == ActionUpdate || action == ActionDelete
+}
+
+// Acting returns the actions of a set that change the external system.
+func Acting(set []string) []string {
+	return slices.DeleteFunc(normalize(set), func(a string) bool { return !acting(a) })
+}
+
+// Same says whether two sets mean the same.
+func Same(a, b []string) bool { return slices.Equal(normalize(a), normalize(b)) }
+
+// Closed returns the closed set within what the Composition asked for: observe,
+// and late-initialize where the provider's runtime supports that together.
+func Closed(desired []string, lateInitialize bool) []string {
+	if lateInitialize && slices.Contains(normalize(desired), ActionLateInitialize) {
+		return []string{ActionObserve, ActionLateInitialize}
+	}
+
+	return []string{ActionObserve}
+}
+
+// Open returns the smallest supported set that holds the closed set and the
+// asked actions, within what the Composition asked for, and the actions it
+// serves. Where no supported set holds the asked actions and no other,
+// LateInitialize is left out; where there is still none, Delete waits until
+// the others have landed.
+func Open(asked, desired []string, lateInitialize bool) (set, serves []string) {
+	within := normalize(desired)
+	wanted := slices.DeleteFunc(Acting(asked), func(a string) bool { return !slices.Contains(within, a) })
+
+	for len(wanted) > 0 {
+		for _, base := range [][]string{Closed(desired, lateInitialize), {ActionObserve}} {
+			if set := normalize(slices.Concat(base, wanted)); Supported(set) {
+				return set, wanted
+			}
+		}
+
+		wanted = wanted[:len(wanted)-1]
+	}
+
+	return Closed(desired, lateInitialize), nil
+}
+
+// Initial returns the set a managed resource is created with: the closed set,
+// Create, and Update while its XR is initializing, within what the Composition
+// asked for.
+func Initial(desired []string, initializing, lateInitialize bool) []string {
+	actions := []string{ActionCreate}
+	if initializing {
+		actions = append(actions, ActionUpdate)
+	}
+
+	set, _ := Open(actions, desired, lateInitialize)
+
+	return set
+}

@@ -1,0 +1,117 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+)
+
+// Policy is a compiled AllowancePolicy.
+type Policy struct {
+	name        string
+	spec        v1alpha1.AllowancePolicySpec
+	fields      []change.Pattern
+	capture     []change.Pattern
+	expressions []*Expression
+	objects     labels.Selector
+	namespaces  labels.Selector
+}
+
+// Name of the policy.
+func (p *Policy) Name() string { return p.name }
+
+// Spec the policy was compiled from; not to be modified.
+func (p *Policy) Spec() *v1alpha1.AllowancePolicySpec { return &p.spec }
+
+// Compile compiles a policy. The errors carry the path of each field that is
+// wrong, as field.Error.
+func Compile(in *v1alpha1.AllowancePolicy) (*Policy, field.ErrorList) {
+	p := &Policy{name: in.GetName(), spec: *in.Spec.DeepCopy()}
+	match := field.NewPath("spec", "match")
+
+	var errs field.ErrorList
+
+	p.fields = compilePatterns(in.Spec.Match.Fields, match.Child("fields"), &errs)
+	p.capture = compilePatterns(in.Spec.Match.Capture, match.Child("capture"), &errs)
+	p.objects = compileSelector(in.Spec.Match.ObjectSelector, match.Child("objectSelector"), &errs)
+	p.namespaces = compileSelector(in.Spec.Match.NamespaceSelector, match.Child("namespaceSelector"), &errs)
+
+	for i, c := range p.capture {
+		if c.Pseudo() {
+			errs = append(errs, field.Invalid(match.Child("capture").Index(i), c.String(), "create and delete have no value to capture"))
+		}
+	}
+
+	for i, text := range in.Spec.Match.CEL {
+		e, err := CompileExpression(text)
+		if err != nil {
+			errs = append(errs, field.Invalid(match.Child("cel").Index(i), text, err.Error()))
+
+			continue
+		}
+
+		p.expressions = append(p.expressions, e)
+	}
+
+	checkPermissions(in.Spec.Allow, field.NewPath("spec", "allow"), &errs)
+
+	return p, errs
+}
+
+func compilePatterns(texts []string, at *field.Path, errs *field.ErrorList) []change.Pattern {
+	out := make([]change.Pattern, 0, len(texts))
+
+	for i, text := range texts {
+		p, err := change.ParsePattern(text)
+		if err != nil {
+			*errs = append(*errs, field.Invalid(at.Index(i), text, err.Error()))
+
+			continue
+		}
+
+		out = append(out, p)
+	}
+
+	return out
+}
+
+func compileSelector(sel *metav1.LabelSelector, at *field.Path, errs *field.ErrorList) labels.Selector {
+	if sel == nil {
+		return labels.Everything()
+	}
+
+	s, err := metav1.LabelSelectorAsSelector(sel)
+	if err != nil {
+		*errs = append(*errs, field.Invalid(at, fmt.Sprint(sel), err.Error()))
+
+		return labels.Nothing()
+	}
+
+	return s
+}
+
+// CheckPermissions reports permissions whose mutations are no field paths, at
+// the given path. Verbs of external systems are free.
+func CheckPermissions(allow []v1alpha1.Permission, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+
+	checkPermissions(allow, at, &errs)
+
+	return errs
+}
+
+func checkPermissions(allow []v1alpha1.Permission, at *field.Path, errs *field.ErrorList) {
+	for i, perm := range allow {
+		if perm.Relation != v1alpha1.RelationExternal {
+			compilePatterns(perm.Mutations, at.Index(i).Child("mutations"), errs)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/interpreter"
+	"k8s.io/apimachinery/pkg/util/version"
+	apiservercel "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+// Variables of an expression.
+const (
+	varObject          = "object"
+	varOldObject       = "oldObject"
+	varRequest         = "request"
+	varNamespaceObject = "namespaceObject"
+)
+
+// errNotBool is the cause when an expression gives something else than true or
+// false.
+var errNotBool = errors.New("it does not give true or false")
+
+// Expression is a compiled CEL expression that gives true or false.
+type Expression struct {
+	text    string
+	program cel.Program
+}
+
+// String returns the expression as it was written.
+func (e *Expression) String() string { return e.text }
+
+// compileEnv returns the environment all expressions share: Kubernetes' CEL
+// libraries and limits, and our variables. It takes milliseconds to make and
+// never changes.
+//
+//nolint:gochecknoglobals // A constant that is costly to make.
+var compileEnv = sync.OnceValues(func() (*cel.Env, error) {
+	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+
+	set, err := base.Extend(environment.VersionedOptions{
+		IntroducedVersion: version.MajorMinor(1, 0),
+		EnvOptions: []cel.EnvOption{
+			cel.Variable(varObject, cel.DynType),
+			cel.Variable(varOldObject, cel.DynType),
+			cel.Variable(varRequest, cel.DynType),
+			cel.Variable(varNamespaceObject, cel.DynType),
+			cel.Macros(hasMacro()),
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the CEL environment: %w", err)
+	}
+
+	return set.Env(environment.NewExpressions)
+})
+
+// hasMacro is CEL's has(), which besides fields takes map keys:
+// has(object.metadata.annotations['jira']) is true when there are annotations
+// and the key is among them.
+func hasMacro() cel.Macro {
+	return cel.GlobalMacro(operators.Has, 1,
+		func(eh cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
+			switch arg := args[0]; {
+			case arg.Kind() == ast.SelectKind:
+				s := arg.AsSelect()
+
+				return eh.NewPresenceTest(s.Operand(), s.FieldName()), nil
+			case arg.Kind() == ast.CallKind && arg.AsCall().FunctionName() == operators.Index:
+				return hasKey(eh, arg.AsCall().Args()[0], arg.AsCall().Args()[1]), nil
+			default:
+				return nil, eh.NewError(arg.ID(), "has() takes a field, such as object.spec.x, or a map key, such as object.metadata.annotations['x']")
+			}
+		})
+}
+
+// hasKey expands to "key in operand", after a presence test where the operand
+// is a field itself.
+func hasKey(eh cel.MacroExprFactory, operand, key ast.Expr) ast.Expr {
+	in := eh.NewCall(operators.In, key, operand)
+	if operand.Kind() != ast.SelectKind {
+		return in
+	}
+
+	s := operand.AsSelect()
+	present := eh.NewPresenceTest(eh.Copy(s.Operand()), s.FieldName())
+
+	return eh.NewCall(operators.LogicalAnd, present, in)
+}
+
+// CompileExpression compiles an expression. The error is one line and says
+// where in the text it is.
+func CompileExpression(text string) (*Expression, error) {
+	env, err := compileEnv()
+	if err != nil {
+		return nil, err
+	}
+
+	tree, iss := env.Compile(text)
+	if iss != nil && iss.Err() != nil {
+		return nil, fmt.Errorf("cannot compile CEL: %w", iss.Err())
+	}
+
+	if t := tree.OutputType(); !t.IsExactType(types.BoolType) && !t.IsExactType(types.DynType) {
+		return nil, fmt.Errorf("cannot compile CEL: %w but %s", errNotBool, t)
+	}
+
+	prg, err := env.Program(tree,
+		cel.CostLimit(apiservercel.PerCallLimit),
+		cel.CostTracking(nil),
+		cel.InterruptCheckFrequency(apiservercel.CheckFrequency),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("cannot compile CEL: %w", err)
+	}
+
+	return &Expression{text: text, program: prg}, nil
+}
+
+// Input is what an expression sees: decoded JSON objects, nil where there is
+// none.
+type Input struct {
+	// Object is the new object; nil on delete.
+	Object map[string]any
+	// OldObject is the old object; nil on create.
+	OldObject map[string]any
+	// Request describes the request: operation, userInfo.
+	Request map[string]any
+	// NamespaceObject is the object's namespace; nil for cluster-scoped ones.
+	NamespaceObject map[string]any
+}
+
+func (in Input) activation() (interpreter.Activation, error) {
+	vars := make(map[string]any, 4) //nolint:mnd // One per variable.
+
+	for name, v := range map[string]map[string]any{
+		varObject: in.Object, varOldObject: in.OldObject, varRequest: in.Request, varNamespaceObject: in.NamespaceObject,
+	} {
+		if v == nil {
+			vars[name] = types.NullValue
+		} else {
+			vars[name] = v
+		}
+	}
+
+	act, err := interpreter.NewActivation(vars)
+	if err != nil {
+		return nil, fmt.Errorf("cannot evaluate CEL: %w", err)
+	}
+
+	return act, nil
+}
+
+// Eval evaluates the expression. An error means that it was not evaluated to
+// an end, be it for a missing field or its cost; it is then neither true nor
+// false. The cost is in CEL's units, as Kubernetes counts them.
+func (e *Expression) Eval(in Input) (result bool, cost uint64, err error) {
+	act, err := in.activation()
+	if err != nil {
+		return false, 0, err
+	}
+
+	val, details, err := e.program.Eval(act)
+	if details != nil && details.ActualCost() != nil {
+		cost = *details.ActualCost()
+	}
+
+	if err != nil {
+		return false, cost, fmt.Errorf("cannot evaluate CEL %q: %w", e.text, err)
+	}
+
+	b, ok := val.Value().(bool)
+	if !ok {
+		return false, cost, fmt.Errorf("cannot evaluate CEL %q: %w but %s", e.text, errNotBool, val.Type().TypeName())
+	}
+
+	return b, cost, nil
+}

@@ -1,0 +1,110 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// User is who makes a request, as the API server authenticated it.
+type User struct {
+	// Name of the user.
+	Name string
+	// Groups the user is in.
+	Groups []string
+}
+
+// ServiceAccountPrefix starts the user name of every service account.
+const ServiceAccountPrefix = "system:serviceaccount:"
+
+// ServiceAccount says whether the user is a service account.
+func (u User) ServiceAccount() bool { return strings.HasPrefix(u.Name, ServiceAccountPrefix) }
+
+// Machine says whether the user is a service account or a component of
+// Kubernetes, as opposed to a person.
+func (u User) Machine() bool { return strings.HasPrefix(u.Name, "system:") }
+
+// Is says whether the user is the subject.
+func (u User) Is(s v1alpha1.Subject) bool {
+	switch s.Kind {
+	case v1alpha1.SubjectUser:
+		return u.Name == s.Name
+	case v1alpha1.SubjectGroup:
+		return slices.Contains(u.Groups, s.Name)
+	case v1alpha1.SubjectServiceAccount:
+		return u.Name == ServiceAccountPrefix+s.Namespace+":"+s.Name
+	default:
+		return false
+	}
+}
+
+// MayInitiate says whether the user may start a chain with these subjects.
+func MayInitiate(subjects []v1alpha1.Subject, u User) bool {
+	return slices.ContainsFunc(subjects, func(s v1alpha1.Subject) bool { return s.MayInitiate && u.Is(s) })
+}
+
+// HasInitiators says whether anybody may start a chain with these subjects.
+func HasInitiators(subjects []v1alpha1.Subject) bool {
+	return slices.ContainsFunc(subjects, func(s v1alpha1.Subject) bool { return s.MayInitiate })
+}
+
+// MayExercise says whether the user may make a mutation that a policy with
+// these subjects allowed: where it lists subjects that may not initiate, only
+// those, and otherwise anybody.
+func MayExercise(subjects []v1alpha1.Subject, u User) bool {
+	listed := false
+
+	for _, s := range subjects {
+		if s.MayInitiate {
+			continue
+		}
+
+		if u.Is(s) {
+			return true
+		}
+
+		listed = true
+	}
+
+	return !listed
+}
+
+// Describe writes the subjects for which keep is true, as "Group platform-team".
+func Describe(subjects []v1alpha1.Subject, keep func(v1alpha1.Subject) bool) string {
+	var out []string
+
+	for _, s := range subjects {
+		if !keep(s) {
+			continue
+		}
+
+		name := s.Name
+		if s.Namespace != "" {
+			name = s.Namespace + "/" + s.Name
+		}
+
+		out = append(out, fmt.Sprintf("%s %s", s.Kind, name))
+	}
+
+	if len(out) == 0 {
+		return "nobody"
+	}
+
+	return strings.Join(out, ", ")
+}
+
+// ServiceAccountGroups returns the groups that the API server puts a service
+// account into, by its user name; nil for other users.
+func ServiceAccountGroups(name string) []string {
+	namespace, _, ok := strings.Cut(strings.TrimPrefix(name, ServiceAccountPrefix), ":")
+	if !ok || !strings.HasPrefix(name, ServiceAccountPrefix) {
+		return nil
+	}
+
+	return []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}
+}

@@ -1,0 +1,87 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resource
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Reference names an object's parent.
+type Reference struct {
+	// APIVersion of the parent.
+	APIVersion string
+	// Kind of the parent.
+	Kind string
+	// Namespace of the parent; empty for cluster-scoped parents and where
+	// only the kind's scope can tell.
+	Namespace string
+	// Name of the parent.
+	Name string
+	// UID of the parent; empty for Claims, whose reference has none.
+	UID string
+}
+
+// GroupKind of the parent.
+func (r Reference) GroupKind() schema.GroupKind {
+	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
+}
+
+// ParentOf returns the reference to an object's parent: the controller owner
+// reference, or for an XR the Claim it is bound to. False for a root.
+func ParentOf(u *unstructured.Unstructured) (Reference, bool) {
+	for _, e := range List(u.Object, "metadata", "ownerReferences") {
+		m, ok := e.(map[string]any)
+		if !ok {
+			continue
+		}
+
+		if c, _ := m["controller"].(bool); c {
+			return Reference{
+				APIVersion: String(m, "apiVersion"),
+				Kind:       String(m, "kind"),
+				Namespace:  u.GetNamespace(),
+				Name:       String(m, "name"),
+				UID:        String(m, "uid"),
+			}, true
+		}
+	}
+
+	ref := Map(u.Object, "spec", "claimRef")
+	if ref == nil || String(ref, "name") == "" {
+		return Reference{}, false
+	}
+
+	return Reference{
+		APIVersion: String(ref, "apiVersion"),
+		Kind:       String(ref, "kind"),
+		Namespace:  String(ref, "namespace"),
+		Name:       String(ref, "name"),
+	}, true
+}
+
+// IsManaged says whether the object is a managed resource: of a kind with
+// spec.forProvider and spec.managementPolicies. An object that leaves the
+// policies to their default is one too.
+func IsManaged(u *unstructured.Unstructured) bool {
+	return Map(u.Object, "spec", "forProvider") != nil
+}
+
+// IsClaim says whether the object is a Claim: it refers to one XR, and is
+// namespaced.
+func IsClaim(u *unstructured.Unstructured) bool {
+	return u.GetNamespace() != "" && String(u.Object, "spec", "resourceRef", "kind") != "" &&
+		Map(u.Object, "spec", "claimRef") == nil
+}
+
+// IsComposite says whether the object is an XR: bound to a Claim, referring to
+// composed resources, or with Crossplane's own section in its spec.
+func IsComposite(u *unstructured.Unstructured) bool {
+	return BoundToClaim(u) || List(u.Object, "spec", "resourceRefs") != nil || Map(u.Object, "spec", "crossplane") != nil
+}
+
+// BoundToClaim says whether the object is an XR that a Claim stands for.
+func BoundToClaim(u *unstructured.Unstructured) bool {
+	return String(u.Object, "spec", "claimRef", "name") != ""
+}

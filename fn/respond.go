@@ -1,0 +1,127 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fn
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/crossplane/function-sdk-go/response"
+	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// errUnallowed is the cause when mode Fatal meets an unallowed change.
+var errUnallowed = errors.New("nobody asked for a change, and the step's mode is Fatal")
+
+// respond writes what was decided into the response.
+func (s *state) respond(rsp *fnv1.RunFunctionResponse) error {
+	held := s.held()
+
+	if s.input.Mode == v1alpha1.ModeFatal && len(held) > 0 {
+		return fmt.Errorf("%w: %s", errUnallowed, held[0])
+	}
+
+	if rsp.GetDesired() == nil {
+		rsp.Desired = &fnv1.State{}
+	}
+
+	if rsp.GetDesired().GetResources() == nil && len(s.names) > 0 {
+		rsp.Desired.Resources = map[string]*fnv1.Resource{}
+	}
+
+	for _, name := range s.names {
+		if err := s.respondResource(rsp.GetDesired().GetResources(), name); err != nil {
+			return err
+		}
+	}
+
+	s.report(rsp, held)
+
+	return nil
+}
+
+func (s *state) respondResource(resources map[string]*fnv1.Resource, name string) error {
+	out := s.outcomes[name]
+	if out.Desired == nil {
+		delete(resources, name)
+
+		return nil
+	}
+
+	st, err := encode(out.Desired)
+	if err != nil {
+		return fmt.Errorf("cannot write desired composed resource %q: %w", name, err)
+	}
+
+	r := resources[name]
+	if r == nil {
+		r = &fnv1.Resource{}
+		resources[name] = r
+	}
+
+	r.Resource = st
+
+	if c, ok := resource.ConditionOf(s.observed[name], resource.ConditionReady); out.Kept && ok && c.True() {
+		r.Ready = fnv1.Ready_READY_TRUE
+	}
+
+	return nil
+}
+
+// report sets the condition, and adds events when it says something new.
+func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
+	status := composition.Summarize(s.xr, held, s.pending())
+
+	condition := response.ConditionTrue
+	if !status.Allowed {
+		condition = response.ConditionFalse
+	}
+
+	condition(rsp, v1alpha1.ConditionKausality, status.Reason).WithMessage(status.Message).TargetCompositeAndClaim()
+
+	for _, p := range s.problems {
+		response.Warning(rsp, p).TargetComposite().WithReason("KausalityInput")
+	}
+
+	if was, _ := resource.ConditionOf(s.xr, v1alpha1.ConditionKausality); composition.SameHeld(was.Message, status.Message) {
+		return
+	}
+
+	for _, h := range held {
+		response.Warning(rsp, errors.New(h.String())).TargetCompositeAndClaim().WithReason("KausalityHeld")
+	}
+}
+
+func (s *state) pending() []string {
+	var out []string
+
+	for _, name := range s.names {
+		if p := s.outcomes[name].Pending; p != "" {
+			out = append(out, p)
+		}
+	}
+
+	return out
+}
+
+func encode(u *unstructured.Unstructured) (*structpb.Struct, error) {
+	raw, err := json.Marshal(u.Object)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode: %w", err)
+	}
+
+	st := &structpb.Struct{}
+	if err := st.UnmarshalJSON(raw); err != nil {
+		return nil, fmt.Errorf("cannot encode: %w", err)
+	}
+
+	return st, nil
+}

@@ -1,0 +1,112 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fn
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// errNoKind is the cause when a composed resource cannot be told.
+var errNoKind = errors.New("it has no apiVersion and kind")
+
+// state is one request, decoded.
+type state struct {
+	input    *v1alpha1.Input
+	xr       *unstructured.Unstructured
+	names    []string
+	observed map[string]*unstructured.Unstructured
+	desired  map[string]*unstructured.Unstructured
+	base     composition.Request
+	problems []error
+	outcomes map[string]composition.Outcome
+}
+
+// readState decodes a request.
+func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (*state, error) {
+	s := &state{
+		input:    in,
+		xr:       decode(req.GetObserved().GetComposite().GetResource()),
+		observed: map[string]*unstructured.Unstructured{},
+		desired:  map[string]*unstructured.Unstructured{},
+		outcomes: map[string]composition.Outcome{},
+	}
+
+	if s.xr.GetKind() == "" {
+		return nil, fmt.Errorf("cannot read the observed composite resource: %w", errNoKind)
+	}
+
+	for name, r := range req.GetObserved().GetResources() {
+		s.observed[name] = decode(r.GetResource())
+	}
+
+	for name, r := range req.GetDesired().GetResources() {
+		u := decode(r.GetResource())
+		if u.GetKind() == "" || u.GetAPIVersion() == "" {
+			return nil, fmt.Errorf("cannot read desired composed resource %q: %w", name, errNoKind)
+		}
+
+		s.desired[name] = u
+	}
+
+	all := maps.Clone(s.observed)
+	maps.Copy(all, s.desired)
+	s.names = slices.Sorted(maps.Keys(all))
+
+	list, badPolicies := policies(given(req, keyPolicies))
+	set, bad := f.cache.Set(list)
+	windows, badWindows := upgrades(given(req, keyUpgrades))
+	s.problems = slices.Concat(badPolicies, bad, badWindows)
+
+	s.base = composition.Request{
+		XR:       s.xr,
+		User:     policy.User{Name: in.ServiceAccount, Groups: policy.ServiceAccountGroups(in.ServiceAccount)},
+		Policies: set,
+		Upgrades: windows,
+		Settings: decision.Settings{Crossplane: in.ServiceAccount},
+		Mode:     in.Mode,
+		Now:      f.now(),
+	}
+
+	return s, nil
+}
+
+func (s *state) decide() {
+	for _, name := range s.names {
+		req := s.base
+		req.Name, req.Observed, req.Desired = name, s.observed[name], s.desired[name]
+		out := composition.Decide(req)
+		s.outcomes[name] = out
+		s.problems = append(s.problems, out.Problems...)
+	}
+}
+
+// held are the held changes of all composed resources, and of the XR itself.
+func (s *state) held() []composition.Held {
+	var out []composition.Held
+
+	for _, name := range s.names {
+		out = append(out, s.outcomes[name].Held...)
+	}
+
+	return append(out, composition.HeldOn(s.xr)...)
+}
+
+func decode(st *structpb.Struct) *unstructured.Unstructured {
+	m, _ := resource.Normalize(st.AsMap()).(map[string]any)
+
+	return &unstructured.Unstructured{Object: m}
+}

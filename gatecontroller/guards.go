@@ -1,0 +1,145 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"fmt"
+
+	admv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// applyGuards keeps the two ValidatingAdmissionPolicies about managed
+// resources in place. They run inside the API server, so that no outage of
+// ours lets anything through.
+func (c *configuration) applyGuards(ctx context.Context, kinds []servedKind) error {
+	if !c.opts.Gates {
+		return nil
+	}
+
+	var writes, deletes []admv1.NamedRuleWithOperations
+
+	for _, k := range kinds {
+		if k.managed {
+			writes = append(writes, admv1.NamedRuleWithOperations{RuleWithOperations: ruleFor(k, admv1.Create, admv1.Update)})
+			deletes = append(deletes, admv1.NamedRuleWithOperations{RuleWithOperations: ruleFor(k, admv1.Delete)})
+		}
+	}
+
+	for _, guard := range []*admv1.ValidatingAdmissionPolicy{c.writerGuard(writes), deleteGuard(deletes)} {
+		if err := c.applyGuard(ctx, guard); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// applyGuard applies a policy and its binding; one without kinds is taken
+// away.
+func (c *configuration) applyGuard(ctx context.Context, guard *admv1.ValidatingAdmissionPolicy) error {
+	binding := &admv1.ValidatingAdmissionPolicyBinding{
+		TypeMeta:   typeMeta("ValidatingAdmissionPolicyBinding"),
+		ObjectMeta: metav1.ObjectMeta{Name: guard.GetName()},
+		Spec: admv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        guard.GetName(),
+			ValidationActions: []admv1.ValidationAction{admv1.Deny},
+		},
+	}
+
+	for _, obj := range []client.Object{guard, binding} {
+		var err error
+		if len(guard.Spec.MatchConstraints.ResourceRules) > 0 {
+			err = c.apply(ctx, obj)
+		} else {
+			err = client.IgnoreNotFound(c.client.Delete(ctx, obj))
+		}
+
+		if err != nil {
+			return fmt.Errorf("cannot keep guard %q: %w", guard.GetName(), err)
+		}
+	}
+
+	return nil
+}
+
+// Expressions of the guards. A managed resource is governed when its
+// Composition runs the function or its gate has a record.
+const (
+	marked = "has(%[1]s.metadata.annotations) && (%[2]q in %[1]s.metadata.annotations || %[3]q in %[1]s.metadata.annotations)"
+
+	keepsPolicies = "request.operation != 'UPDATE' || (has(object.spec.managementPolicies) == has(oldObject.spec.managementPolicies) && " +
+		"(!has(object.spec.managementPolicies) || object.spec.managementPolicies == oldObject.spec.managementPolicies))"
+
+	startsBounded = "request.operation != 'CREATE' || (has(object.spec.managementPolicies) && !object.spec.managementPolicies.exists(a, a == '*'))"
+
+	keepsRecord = "request.operation != 'UPDATE' || !has(oldObject.metadata.annotations) || !(%[1]q in oldObject.metadata.annotations) || " +
+		"(has(object.metadata.annotations) && %[1]q in object.metadata.annotations && " +
+		"object.metadata.annotations[%[1]q] == oldObject.metadata.annotations[%[1]q])"
+
+	gateOpenForDelete = "has(oldObject.spec.managementPolicies) && oldObject.spec.managementPolicies.exists(a, a == 'Delete' || a == '*')"
+
+	meantToOrphan = "(has(oldObject.spec.deletionPolicy) && oldObject.spec.deletionPolicy == 'Orphan') || " +
+		"(has(oldObject.metadata.annotations) && %[1]q in oldObject.metadata.annotations && " +
+		"!oldObject.metadata.annotations[%[1]q].matches('Delete|[*]'))"
+)
+
+func markedExpression(variable string) string {
+	return fmt.Sprintf(marked, variable, v1alpha1.AnnotationGate, v1alpha1.AnnotationManagementPolicies)
+}
+
+// writerGuard lets only the manager change spec.managementPolicies and the
+// gate's record. Its reason is Invalid, on which Crossplane goes on with the
+// other resources and tries again.
+func (c *configuration) writerGuard(rules []admv1.NamedRuleWithOperations) *admv1.ValidatingAdmissionPolicy {
+	howTo := "only Kausality moves the gate (spec.managementPolicies): to have a change applied, ask for it where an AllowancePolicy allows it; " +
+		"to see who asked for what, run: kubectl kausality trace"
+
+	return guard(writerGuardName, rules,
+		[]admv1.MatchCondition{
+			{Name: "not-manager", Expression: fmt.Sprintf("request.userInfo.username != %q", c.opts.ManagerUser)},
+			{Name: "governed", Expression: "(" + markedExpression("object") + ") || (oldObject != null && " + markedExpression("oldObject") + ")"},
+		},
+		[]admv1.Validation{
+			{Expression: keepsPolicies, Reason: ptr.To(metav1.StatusReasonInvalid), Message: howTo},
+			{Expression: startsBounded, Reason: ptr.To(metav1.StatusReasonInvalid), Message: "a governed managed resource must be created with spec.managementPolicies, and not with *"},
+			{Expression: fmt.Sprintf(keepsRecord, v1alpha1.AnnotationGate), Reason: ptr.To(metav1.StatusReasonInvalid), Message: "only Kausality writes the annotation " + v1alpha1.AnnotationGate},
+		})
+}
+
+// deleteGuard refuses to delete a managed resource whose provider would then
+// silently orphan the external one.
+func deleteGuard(rules []admv1.NamedRuleWithOperations) *admv1.ValidatingAdmissionPolicy {
+	return guard(deleteGuardName, rules,
+		[]admv1.MatchCondition{{Name: "governed", Expression: markedExpression("oldObject")}},
+		[]admv1.Validation{{
+			Expression: "(" + gateOpenForDelete + ") || " + fmt.Sprintf(meantToOrphan, v1alpha1.AnnotationManagementPolicies),
+			Reason:     ptr.To(metav1.StatusReasonForbidden),
+			Message: "gate is not open for Delete: the external resource would be orphaned; allow External Delete in an AllowancePolicy, " +
+				"or take Delete out of the managementPolicies its Composition asks for",
+		}})
+}
+
+func guard(name string, rules []admv1.NamedRuleWithOperations, conditions []admv1.MatchCondition, validations []admv1.Validation) *admv1.ValidatingAdmissionPolicy {
+	return &admv1.ValidatingAdmissionPolicy{
+		TypeMeta:   typeMeta("ValidatingAdmissionPolicy"),
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: ptr.To(admv1.Fail),
+			MatchConstraints: &admv1.MatchResources{
+				ResourceRules:     rules,
+				MatchPolicy:       ptr.To(admv1.Equivalent),
+				NamespaceSelector: &metav1.LabelSelector{},
+				ObjectSelector:    &metav1.LabelSelector{},
+			},
+			MatchConditions: conditions,
+			Validations:     validations,
+		},
+	}
+}

@@ -1,0 +1,49 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+)
+
+// ParentManager is the field manager of our other writes to objects.
+const ParentManager = "kausality-manager"
+
+// parents keeps the annotations of parents up to date that no request of
+// anybody else's would.
+type parents struct {
+	client client.Client
+}
+
+func (p *parents) reconcile(ctx context.Context, u *unstructured.Unstructured) error {
+	annotations := decision.Upkeep(u)
+	if len(annotations) == 0 {
+		return nil
+	}
+
+	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": u.GetResourceVersion(), "annotations": annotations,
+	}})
+	if err != nil {
+		return fmt.Errorf("cannot encode annotations of %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	err = p.client.Patch(ctx, u.DeepCopy(), client.RawPatch(types.MergePatchType, raw), client.FieldOwner(ParentManager))
+	if err != nil {
+		return fmt.Errorf("cannot annotate %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	log.FromContext(ctx).V(1).Info("Kept up annotations", "annotations", len(annotations))
+
+	return nil
+}

@@ -1,0 +1,68 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// report writes a policy's Ready condition.
+func (c *configuration) report(ctx context.Context, p *v1alpha1.AllowancePolicy, missing []kindName) error {
+	was := p.DeepCopy()
+	cond := readiness(p, missing)
+	cond.ObservedGeneration = p.GetGeneration()
+	p.Status.ObservedGeneration = p.GetGeneration()
+	meta.SetStatusCondition(&p.Status.Conditions, cond)
+
+	if equality.Semantic.DeepEqual(was.Status, p.Status) {
+		return nil
+	}
+
+	if err := c.client.Status().Patch(ctx, p, client.MergeFrom(was)); err != nil {
+		return fmt.Errorf("cannot write the status of AllowancePolicy %q: %w", p.GetName(), client.IgnoreNotFound(err))
+	}
+
+	return nil
+}
+
+// readiness says whether a policy is in force.
+func readiness(p *v1alpha1.AllowancePolicy, missing []kindName) metav1.Condition {
+	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
+
+	if _, errs := policy.Compile(p); len(errs) > 0 {
+		cond.Reason, cond.Message = v1alpha1.ReasonInvalid, errs.ToAggregate().Error()
+
+		return cond
+	}
+
+	var unknown []string
+
+	for _, k := range policyKinds(p.Spec) {
+		if slices.Contains(missing, k) && !slices.Contains(unknown, k.String()) {
+			unknown = append(unknown, k.String())
+		}
+	}
+
+	if len(unknown) > 0 {
+		cond.Reason = v1alpha1.ReasonKindUnknown
+		cond.Message = "the API server serves no kind " + strings.Join(unknown, ", ")
+
+		return cond
+	}
+
+	cond.Status, cond.Reason, cond.Message = metav1.ConditionTrue, v1alpha1.ReasonInForce, "the policy is in force"
+
+	return cond
+}

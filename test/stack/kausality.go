@@ -1,0 +1,116 @@
+// Copyright The Kausality Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package stack
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Our own programs, by the names of their binaries.
+const (
+	functionKausality = "function-kausality"
+	kausalityManager  = "kausality-manager"
+)
+
+// buildOwn builds our own programs. It does so in the cache, where nothing is linked anew that has not
+// changed, and takes copies, so that building again does not change a running stack.
+func (s *Stack) buildOwn(ctx context.Context) error {
+	root, err := repository()
+	if err != nil {
+		return err
+	}
+	c, err := newCache()
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256([]byte(root))
+	dir := filepath.Join(c.dir, "own", hex.EncodeToString(sum[:8]))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("cannot build our programs: %w", err)
+	}
+	unlock, err := lock(ctx, filepath.Join(dir, "lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	bin := filepath.Join(dir, "bin") + string(filepath.Separator)
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return fmt.Errorf("cannot build our programs: %w", err)
+	}
+	if err := (goCommand{dir: root}).build(ctx, bin, "./cmd/"+functionKausality, "./cmd/"+kausalityManager); err != nil {
+		return fmt.Errorf("cannot build our programs: %w", err)
+	}
+	if err := os.CopyFS(s.path("run", "bin"), os.DirFS(bin)); err != nil {
+		return fmt.Errorf("cannot build our programs: %w", err)
+	}
+	return nil
+}
+
+// startFunction starts our function, and registers it.
+func (s *Stack) startFunction(ctx context.Context) error {
+	return s.runFunction(ctx, command{
+		name: functionKausality,
+		path: s.path("run", "bin", functionKausality),
+		args: slices.Concat([]string{"--metrics-address="}, s.options.FunctionFlags),
+	}, s.ports.function)
+}
+
+// applyOwn applies our CRDs, and what gives the manager its rights.
+func (s *Stack) applyOwn(ctx context.Context) error {
+	root, err := repository()
+	if err != nil {
+		return err
+	}
+	if err := s.applyCRDs(ctx, filepath.Join(root, "package", "crds")); err != nil {
+		return err
+	}
+	rbac, err := readManifests(filepath.Join(root, "package", "rbac"))
+	if err != nil {
+		return err
+	}
+	return s.apply(ctx, rbac...)
+}
+
+// startManager starts the manager as its service account. The API server reaches its webhook by URL, as
+// there are no Services without a kube-proxy.
+func (s *Stack) startManager(ctx context.Context) error {
+	kubeconfig, _, err := s.createServiceAccount(ctx, KausalityNamespace, kausalityManager)
+	if err != nil {
+		return err
+	}
+	args := []string{
+		"--kubeconfig=" + kubeconfig,
+		"--namespace=" + KausalityNamespace,
+		"--service-account=" + kausalityManager,
+		"--crossplane-service-account=system:serviceaccount:" + CrossplaneNamespace + ":" + crossplane,
+		"--webhook-bind-address=" + address(s.ports.managerWebhook),
+		"--webhook-url=https://" + address(s.ports.managerWebhook),
+		"--health-probe-bind-address=" + address(s.ports.managerHealth),
+		"--metrics-bind-address=" + address(s.ports.managerMetrics),
+	}
+	return s.startProcess(ctx, command{
+		name:  kausalityManager,
+		path:  s.path("run", "bin", kausalityManager),
+		args:  slices.Concat(args, s.options.ManagerFlags),
+		probe: Probe{URL: "http://" + address(s.ports.managerHealth) + "/readyz"},
+	})
+}

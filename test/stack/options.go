@@ -1,0 +1,102 @@
+// Copyright The Kausality Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package stack
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// A Part is how far a stack goes; each includes those before it.
+type Part int
+
+// The parts of a stack.
+const (
+	// APIServer is etcd and kube-apiserver.
+	APIServer Part = iota + 1
+
+	// ControllerManager adds kube-controller-manager: garbage collection, Deployments, namespaces.
+	ControllerManager
+
+	// Crossplane adds Crossplane, function-patch-and-transform, function-auto-ready and
+	// provider-kubernetes.
+	Crossplane
+
+	// Kausality adds this project's function and manager.
+	Kausality
+)
+
+// Options of a stack. The zero value is a whole stack in a temporary directory.
+type Options struct {
+	// Dir gets the kubeconfigs, and, below run/, all the data of the stack, which is removed when it
+	// stops. Empty means a temporary directory, removed when the stack stops.
+	Dir string
+
+	// LogDir gets one log per process, and is left behind. Empty means logs/ in Dir.
+	LogDir string
+
+	// Until is the last part to start. Zero means Kausality, so all of them.
+	Until Part
+
+	// APIServerFlags are added to those of kube-apiserver.
+	APIServerFlags []string
+
+	// CrossplaneFlags are added to those of `crossplane core start`.
+	CrossplaneFlags []string
+
+	// ProviderFlags are added to those of provider-kubernetes.
+	ProviderFlags []string
+
+	// FunctionFlags are added to those of function-kausality.
+	FunctionFlags []string
+
+	// ManagerFlags are added to those of kausality-manager, such as --settle=2s.
+	ManagerFlags []string
+
+	// Output gets the progress. Nil means none.
+	Output io.Writer
+}
+
+// complete fills in defaults, and says whether the directory is a temporary one.
+func (o Options) complete() (Options, bool, error) {
+	temporary := o.Dir == ""
+	if temporary {
+		dir, err := os.MkdirTemp("", "kausality-stack-*")
+		if err != nil {
+			return o, false, err
+		}
+		o.Dir = dir
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return o, false, err
+	}
+	o.Dir = dir
+	if o.LogDir == "" {
+		o.LogDir = filepath.Join(o.Dir, "logs")
+	}
+	if o.LogDir, err = filepath.Abs(o.LogDir); err != nil {
+		return o, false, err
+	}
+	if o.Until == 0 {
+		o.Until = Kausality
+	}
+	if o.Output == nil {
+		o.Output = io.Discard
+	}
+	return o, temporary, nil
+}

@@ -1,0 +1,149 @@
+// Copyright The Kausality Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package stack
+
+// A tool is one binary of the stack that is not ours.
+type tool struct {
+	// name of the binary.
+	name string
+
+	// dir of its module, below modules/. That module's go.mod pins the version.
+	dir string
+
+	// module the main package is part of: its version is the tool's.
+	module string
+
+	// pkg is the path of the main package.
+	pkg string
+
+	// ldflags for the linker; $VERSION is the version of the module.
+	ldflags string
+
+	// substitutions are the changes to make to the sources.
+	substitutions []substitution
+
+	// assets to keep beside the binary: directory in the cache -> directory in the module.
+	assets map[string]string
+}
+
+// The tools, by the names of their binaries.
+const (
+	etcd                      = "etcd"
+	kubeAPIServer             = "kube-apiserver"
+	kubeControllerManager     = "kube-controller-manager"
+	kubectl                   = "kubectl"
+	crossplane                = "crossplane"
+	functionPatchAndTransform = "function-patch-and-transform"
+	functionAutoReady         = "function-auto-ready"
+	providerKubernetes        = "provider-kubernetes"
+)
+
+// Directories kept beside the binaries.
+const (
+	assetCRDs     = "crds"
+	assetWebhooks = "webhookconfigurations"
+)
+
+// Environment variables our substitution in provider-kubernetes adds: where its webhook server listens.
+const (
+	envWebhookHost = "KAUSALITY_STACK_WEBHOOK_HOST"
+	envWebhookPort = "KAUSALITY_STACK_WEBHOOK_PORT"
+)
+
+// Without its version clients cannot parse what the API server says about itself.
+const kubernetesLDFlags = "-X k8s.io/component-base/version.gitVersion=$VERSION"
+
+// tools returns what the stack is built from, in the order it is built: the smallest first.
+func tools() []tool {
+	return []tool{
+		{name: etcd, dir: "etcd", module: "go.etcd.io/etcd/server/v3", pkg: "go.etcd.io/etcd/server/v3"},
+		kubernetesTool(kubeAPIServer),
+		kubernetesTool(kubectl),
+		kubernetesTool(kubeControllerManager),
+		crossplaneTool(),
+		functionTool(functionPatchAndTransform, "github.com/crossplane-contrib/function-patch-and-transform"),
+		functionTool(functionAutoReady, "github.com/crossplane/function-auto-ready"),
+		providerKubernetesTool(),
+	}
+}
+
+func kubernetesTool(name string) tool {
+	return tool{
+		name:    name,
+		dir:     "kubernetes",
+		module:  "k8s.io/kubernetes",
+		pkg:     "k8s.io/kubernetes/cmd/" + name,
+		ldflags: kubernetesLDFlags,
+	}
+}
+
+func functionTool(name, module string) tool {
+	return tool{name: name, dir: name, module: module, pkg: module}
+}
+
+// crossplaneTool is Crossplane, with its metrics and health probe on 127.0.0.1: its flags take a port
+// only.
+func crossplaneTool() tool {
+	const module = "github.com/crossplane/crossplane/v2"
+	listen := func(port string) substitution {
+		return substitution{
+			module: module,
+			file:   "cmd/crossplane/core/core.go",
+			old:    `fmt.Sprintf(":%d", c.` + port + `)`,
+			new:    `fmt.Sprintf("127.0.0.1:%d", c.` + port + `)`,
+		}
+	}
+	return tool{
+		name:          crossplane,
+		dir:           "crossplane",
+		module:        module,
+		pkg:           module + "/cmd/crossplane",
+		substitutions: []substitution{listen("MetricsPort"), listen("HealthProbePort")},
+		assets:        map[string]string{assetCRDs: "cluster/crds", assetWebhooks: "cluster/webhookconfigurations"},
+	}
+}
+
+// providerKubernetesTool is provider-kubernetes without metrics, whose port is fixed, and with its
+// webhook server, whose port is fixed too, where the environment says.
+func providerKubernetesTool() tool {
+	const module = "github.com/crossplane-contrib/provider-kubernetes"
+	return tool{
+		name:    providerKubernetes,
+		dir:     "provider-kubernetes",
+		module:  module,
+		pkg:     module + "/cmd/provider",
+		ldflags: "-X sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=0",
+		substitutions: []substitution{{
+			module: "sigs.k8s.io/controller-runtime",
+			file:   "pkg/webhook/server.go",
+			old: `	if o.Port <= 0 {
+		o.Port = DefaultPort
+	}
+`,
+			new: `	if port, err := strconv.Atoi(os.Getenv("` + envWebhookPort + `")); o.Port <= 0 && err == nil {
+		o.Port = port
+	}
+	if o.Host == "" {
+		o.Host = os.Getenv("` + envWebhookHost + `")
+	}
+	if o.Port <= 0 {
+		o.Port = DefaultPort
+	}
+`,
+		}},
+		assets: map[string]string{assetCRDs: "package/crds"},
+	}
+}

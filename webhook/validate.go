@@ -1,0 +1,119 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// ValidatePath is where our own kinds are sent.
+const ValidatePath = "/validate"
+
+// Validator refuses AllowancePolicies, UpgradeAllowances and Enforcements that
+// could not be used, with the path of each field that is wrong.
+type Validator struct{}
+
+// Handle answers one admission request.
+func (Validator) Handle(_ context.Context, req admission.Request) admission.Response {
+	errs, err := validate(req)
+	if err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+
+	if len(errs) == 0 {
+		return admission.Allowed("")
+	}
+
+	gk := schema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}
+	status := apierrors.NewInvalid(gk, req.Name, errs).Status()
+
+	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: false, Result: &status}}
+}
+
+func validate(req admission.Request) (field.ErrorList, error) {
+	switch req.Kind.Kind {
+	case "AllowancePolicy":
+		p := &v1alpha1.AllowancePolicy{}
+		if err := json.Unmarshal(req.Object.Raw, p); err != nil {
+			return nil, fmt.Errorf("cannot read AllowancePolicy %q: %w", req.Name, err)
+		}
+
+		_, errs := policy.Compile(p)
+
+		return errs, nil
+	case "UpgradeAllowance":
+		u := &v1alpha1.UpgradeAllowance{}
+		if err := json.Unmarshal(req.Object.Raw, u); err != nil {
+			return nil, fmt.Errorf("cannot read UpgradeAllowance %q: %w", req.Name, err)
+		}
+
+		return validateUpgrade(u), nil
+	case "Enforcement":
+		e := &v1alpha1.Enforcement{}
+		if err := json.Unmarshal(req.Object.Raw, e); err != nil {
+			return nil, fmt.Errorf("cannot read Enforcement %q: %w", req.Name, err)
+		}
+
+		return validateEnforcement(e), nil
+	default:
+		return nil, nil
+	}
+}
+
+func validateUpgrade(u *v1alpha1.UpgradeAllowance) field.ErrorList {
+	spec := field.NewPath("spec")
+	errs := policy.CheckPermissions(u.Spec.Allow, spec.Child("allow"))
+
+	if !u.Spec.ValidFrom.Before(&u.Spec.ValidUntil) {
+		errs = append(errs, field.Invalid(spec.Child("validUntil"), u.Spec.ValidUntil.UTC().Format(rfc3339), "must be after validFrom"))
+	}
+
+	return append(errs, validateSelector(u.Spec.Selector, spec.Child("selector"))...)
+}
+
+// rfc3339 is how times are written in error messages.
+const rfc3339 = "2006-01-02T15:04:05Z07:00"
+
+func validateEnforcement(e *v1alpha1.Enforcement) field.ErrorList {
+	spec := field.NewPath("spec")
+	errs := validateSelector(e.Spec.Match.ObjectSelector, spec.Child("match", "objectSelector"))
+	errs = append(errs, validateSelector(e.Spec.Match.NamespaceSelector, spec.Child("match", "namespaceSelector"))...)
+
+	for i, c := range e.Spec.MatchConditions {
+		if _, err := policy.CompileExpression(c.Expression); err != nil {
+			errs = append(errs, field.Invalid(spec.Child("matchConditions").Index(i).Child("expression"), c.Expression, err.Error()))
+		}
+	}
+
+	for i, x := range e.Spec.Exceptions {
+		for j, m := range x.Mutations {
+			if _, err := change.ParsePattern(m); err != nil {
+				errs = append(errs, field.Invalid(spec.Child("exceptions").Index(i).Child("mutations").Index(j), m, err.Error()))
+			}
+		}
+	}
+
+	return errs
+}
+
+func validateSelector(sel *metav1.LabelSelector, at *field.Path) field.ErrorList {
+	return metav1validation.ValidateLabelSelector(sel, metav1validation.LabelSelectorValidationOptions{}, at)
+}
+
+var _ admission.Handler = Validator{}
