@@ -69,7 +69,12 @@ func (s *state) respondResource(resources map[string]*fnv1.Resource, name string
 
 	r.Resource = st
 
-	if c, ok := resource.ConditionOf(s.observed[name], resource.ConditionReady); out.Kept && ok && c.True() {
+	if !out.Kept {
+		return nil
+	}
+
+	// No step before us says whether a resource is ready that none desires.
+	if c, ok := resource.ConditionOf(s.observed[name], resource.ConditionReady); ok && c.True() {
 		r.Ready = fnv1.Ready_READY_TRUE
 	}
 

@@ -6,6 +6,7 @@ package change
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 
@@ -51,6 +52,9 @@ func (p Pattern) Segments() Path { return p.segments }
 func (p Pattern) Pseudo() bool {
 	return p.text == v1alpha1.MutationCreate || p.text == v1alpha1.MutationDelete
 }
+
+// Wildcard says whether the pattern holds a wildcard.
+func (p Pattern) Wildcard() bool { return slices.ContainsFunc(p.segments, isWildcard) }
 
 // Covers says whether a path is the pattern's or below it.
 func (p Pattern) Covers(path Path) bool {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/apply"
-	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -158,19 +157,21 @@ func wholeHeld(name string, u *unstructured.Unstructured, d decision.Decision, f
 	return nil
 }
 
-// pending says what of allowed changes is under way.
+// pending says what of allowed changes is under way. It says the same from the
+// first write to the last: an XR's condition is watched, and Crossplane stops
+// to listen where an XR changes too often.
 func pending(observed *unstructured.Unstructured, d decision.Decision) string {
-	name := describe(observed)
+	changing := describe(observed) + " is being changed"
 
 	for _, f := range d.Findings {
-		if f.Verdict == decision.Allowed && f.Change.Path != nil && !change.Equal(f.Change.From, f.Change.To) {
-			return name + ": " + f.Change.Field + " is being changed"
+		if f.Verdict == decision.Allowed {
+			return changing
 		}
 	}
 
-	if !resource.IsManaged(observed) {
-		return ""
+	if resource.IsManaged(observed) && gate.Pending(observed) {
+		return changing
 	}
 
-	return gate.Pending(observed)
+	return ""
 }

@@ -4,7 +4,6 @@
 package gate
 
 import (
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,31 +30,26 @@ func MayDelete(u *unstructured.Unstructured) bool {
 	return err == nil && !slices.Contains(desired, ActionDelete)
 }
 
-// Pending says what keeps a managed resource from being settled: a gate that
-// is not closed, an allowance that has not been used, or a provider that has
-// not caught up. Empty when nothing does.
-func Pending(u *unstructured.Unstructured) string {
-	name := fmt.Sprintf("%s %s", u.GetKind(), u.GetName())
-
+// Pending says whether a managed resource is on its way: its gate is not
+// closed, an allowance has not been used, or its provider has not caught up.
+func Pending(u *unstructured.Unstructured) bool {
 	rec, err := allowance.ParseGate(u)
 	if err != nil || rec == nil || rec.State != v1alpha1.GateClosed {
-		return name + ": its gate is not closed"
+		return true
 	}
 
 	list, err := allowance.Parse(u)
 	if err != nil {
-		return ""
+		return false
 	}
 
 	for _, a := range list {
 		if allowance.External(a) && a.Generation > rec.Consumed {
-			return name + ": its gate has not opened yet"
+			return true
 		}
 	}
 
-	if c, ok := resource.ConditionOf(u, resource.ConditionSynced); ok && c.ObservedGeneration != 0 && c.ObservedGeneration < resource.Generation(u) {
-		return name + ": its provider has not caught up"
-	}
+	c, ok := resource.ConditionOf(u, resource.ConditionSynced)
 
-	return ""
+	return ok && c.ObservedGeneration != 0 && c.ObservedGeneration < resource.Generation(u)
 }

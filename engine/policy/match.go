@@ -94,12 +94,7 @@ func (p *Policy) Attestations(obj map[string]any) map[string]string {
 	paved := fieldpath.Pave(obj)
 
 	for _, c := range p.capture {
-		paths, err := paved.ExpandWildcards(c.String())
-		if err != nil {
-			continue
-		}
-
-		for _, path := range paths {
+		for _, path := range concrete(paved, c) {
 			v, err := paved.GetValue(path)
 			if err != nil {
 				continue
@@ -114,6 +109,21 @@ func (p *Policy) Attestations(obj map[string]any) map[string]string {
 	}
 
 	return out
+}
+
+// concrete returns the paths a capture field stands for: as the policy writes
+// it, or one per match of its wildcards.
+func concrete(paved *fieldpath.Paved, c change.Pattern) []string {
+	if !c.Wildcard() {
+		return []string{c.String()}
+	}
+
+	paths, err := paved.ExpandWildcards(c.String())
+	if err != nil {
+		return nil
+	}
+
+	return paths
 }
 
 // MergeAttestations adds captured values to others; the first of a path stays.

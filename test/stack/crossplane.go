@@ -109,6 +109,10 @@ func (s *Stack) startCrossplaneCore(ctx context.Context, kubeconfig string) erro
 		fmt.Sprintf("--health-probe-port=%d", s.ports.crossplaneHealth),
 		// Nothing depends on it while watches work; 1m by default.
 		"--poll-interval=10s",
+		// People take hours for what tests and the demo do in seconds. By default Crossplane stops to
+		// listen to an XR with more than some 50 events at once, for up to minutes.
+		"--circuit-breaker-burst=2000",
+		"--circuit-breaker-refill-rate=20",
 	}
 	return s.startProcess(ctx, command{
 		name:  crossplane,

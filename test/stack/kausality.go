@@ -29,6 +29,7 @@ import (
 const (
 	functionKausality = "function-kausality"
 	kausalityManager  = "kausality-manager"
+	kubectlKausality  = "kubectl-kausality"
 )
 
 // buildOwn builds our own programs. It does so in the cache, where nothing is linked anew that has not
@@ -56,7 +57,7 @@ func (s *Stack) buildOwn(ctx context.Context) error {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return fmt.Errorf("cannot build our programs: %w", err)
 	}
-	if err := (goCommand{dir: root}).build(ctx, bin, "./cmd/"+functionKausality, "./cmd/"+kausalityManager); err != nil {
+	if err := (goCommand{dir: root}).build(ctx, bin, "./cmd/"+functionKausality, "./cmd/"+kausalityManager, "./cmd/"+kubectlKausality); err != nil {
 		return fmt.Errorf("cannot build our programs: %w", err)
 	}
 	if err := os.CopyFS(s.path("run", "bin"), os.DirFS(bin)); err != nil {
@@ -114,3 +115,6 @@ func (s *Stack) startManager(ctx context.Context) error {
 		probe: Probe{URL: "http://" + address(s.ports.managerHealth) + "/readyz"},
 	})
 }
+
+// BinDir is where this project's programs, built for this stack, are.
+func (s *Stack) BinDir() string { return s.path("run", "bin") }
