@@ -23,6 +23,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Our own programs, by the names of their binaries.
@@ -108,13 +113,38 @@ func (s *Stack) startManager(ctx context.Context) error {
 		"--health-probe-bind-address=" + address(s.ports.managerHealth),
 		"--metrics-bind-address=" + address(s.ports.managerMetrics),
 	}
-	return s.startProcess(ctx, command{
+	err = s.startProcess(ctx, command{
 		name:  kausalityManager,
 		path:  s.path("run", "bin", kausalityManager),
 		args:  slices.Concat(args, s.options.ManagerFlags),
 		probe: Probe{URL: "http://" + address(s.ports.managerHealth) + "/readyz"},
 	})
+	if err != nil {
+		return err
+	}
+	return s.enforcing(ctx)
 }
 
 // BinDir is where this project's programs, built for this stack, are.
 func (s *Stack) BinDir() string { return s.path("run", "bin") }
+
+// enforcing waits until the API server asks the webhook: it learns of new configurations with a delay,
+// and the one about our own kinds fails open.
+func (s *Stack) enforcing(ctx context.Context) error {
+	probe := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kausality.io/v1alpha1",
+		"kind":       "AllowancePolicy",
+		"metadata":   map[string]any{"name": "probe"},
+		"spec": map[string]any{
+			"match": map[string]any{"kind": "Probe", "fields": []any{"spec["}},
+			"allow": []any{map[string]any{"kind": "Probe", "mutations": []any{"spec"}}},
+		},
+	}}
+	err := wait.PollUntilContextTimeout(ctx, applyPoll, applyTimeout, true, func(ctx context.Context) (bool, error) {
+		return apierrors.IsInvalid(s.client.Create(ctx, probe.DeepCopy(), client.DryRunAll)), nil
+	})
+	if err != nil {
+		return fmt.Errorf("cannot get the API server to ask our webhook: %w", err)
+	}
+	return nil
+}

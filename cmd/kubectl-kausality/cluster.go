@@ -1,0 +1,117 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// clusterOptions say which cluster to read.
+type clusterOptions struct {
+	kubeconfig, context, namespace string
+}
+
+// cluster reads objects by kinds as kubectl takes them: plural, singular or
+// short name, or kind, with or without a group.
+type cluster struct {
+	client    dynamic.Interface
+	mapper    meta.RESTMapper
+	namespace string
+}
+
+func newCluster(o clusterOptions) (*cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context})
+
+	cfg, err := loader.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("cannot read kubeconfig: %w", err)
+	}
+
+	if o.namespace == "" {
+		if o.namespace, _, err = loader.Namespace(); err != nil {
+			return nil, fmt.Errorf("cannot read kubeconfig: %w", err)
+		}
+	}
+
+	disco, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client: %w", err)
+	}
+
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client: %w", err)
+	}
+
+	cached := memory.NewMemCacheClient(disco)
+	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
+
+	return &cluster{client: client, mapper: mapper, namespace: o.namespace}, nil
+}
+
+// Get reads one object.
+func (c *cluster) Get(ctx context.Context, kind, name string) (*unstructured.Unstructured, error) {
+	mapping, err := c.mapping(kind)
+	if err != nil {
+		return nil, err
+	}
+
+	var resource dynamic.ResourceInterface = c.client.Resource(mapping.Resource)
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		resource = c.client.Resource(mapping.Resource).Namespace(c.namespace)
+	}
+
+	u, err := resource.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot get %s %q: %w", mapping.GroupVersionKind.Kind, name, err)
+	}
+
+	return u, nil
+}
+
+// mapping finds a kind: first as a resource, then as a kind.
+func (c *cluster) mapping(text string) (*meta.RESTMapping, error) {
+	full, short := schema.ParseResourceArg(strings.ToLower(text))
+	if full == nil {
+		full = &schema.GroupVersionResource{}
+	}
+
+	for _, r := range []schema.GroupVersionResource{*full, short.WithVersion("")} {
+		gvk, err := c.mapper.KindFor(r)
+		if err != nil || r.Empty() {
+			continue
+		}
+
+		return c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version) //nolint:wrapcheck // Names the kind.
+	}
+
+	gvk, gk := schema.ParseKindArg(text)
+	if gvk != nil {
+		if m, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
+			return m, nil
+		}
+	}
+
+	m, err := c.mapper.RESTMapping(gk)
+	if err != nil {
+		return nil, fmt.Errorf("cannot find kind %q: %w", text, err)
+	}
+
+	return m, nil
+}

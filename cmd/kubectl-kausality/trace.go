@@ -1,0 +1,95 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// errOneObject is the cause when the arguments do not name one object.
+var errOneObject = errors.New("name one object, as KIND/NAME or KIND NAME")
+
+// getter reads one object of a kind as a person writes it.
+type getter interface {
+	Get(ctx context.Context, kind, name string) (*unstructured.Unstructured, error)
+}
+
+func traceCommand() *cobra.Command {
+	var (
+		opts clusterOptions
+		all  bool
+	)
+
+	cmd := &cobra.Command{
+		Use:   "trace KIND/NAME",
+		Short: "Show the path from the person to the object",
+		Long: "Show who asked for an object's last changes, by which path they came, what may still follow, " +
+			"whether its gate is open, and what is held.",
+		Example: "  kubectl kausality trace databaseclaim/my-database\n" +
+			"  kubectl kausality trace object.kubernetes.crossplane.io my-database-x7k2p",
+		Args: cobra.RangeArgs(1, 2), //nolint:mnd // KIND/NAME, or KIND and NAME.
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := newCluster(opts)
+			if err != nil {
+				return err
+			}
+
+			return trace(cmd.Context(), c, cmd.OutOrStdout(), args, all)
+		},
+	}
+
+	flags := cmd.Flags()
+	flags.StringVar(&opts.kubeconfig, "kubeconfig", "", "Kubeconfig file; $KUBECONFIG or ~/.kube/config without one.")
+	flags.StringVar(&opts.context, "context", "", "Context of the kubeconfig; the current one without.")
+	flags.StringVarP(&opts.namespace, "namespace", "n", "", "Namespace of the object; the context's without one.")
+	flags.BoolVarP(&all, "all", "a", false, "Show every recorded change, not only the newest.")
+
+	return cmd
+}
+
+// trace prints the path to one object.
+func trace(ctx context.Context, from getter, out io.Writer, args []string, all bool) error {
+	kind, name, err := split(args)
+	if err != nil {
+		return err
+	}
+
+	u, err := from.Get(ctx, kind, name)
+	if err != nil {
+		return err
+	}
+
+	text, err := render(u, all)
+	if err != nil {
+		return err
+	}
+
+	if _, err := io.WriteString(out, text); err != nil {
+		return fmt.Errorf("cannot print: %w", err)
+	}
+
+	return nil
+}
+
+// split reads KIND/NAME or KIND NAME.
+func split(args []string) (kind, name string, err error) {
+	if len(args) == 1 {
+		kind, name, _ = strings.Cut(args[0], "/")
+	} else {
+		kind, name = args[0], args[1]
+	}
+
+	if kind == "" || name == "" || strings.Contains(name, "/") {
+		return "", "", fmt.Errorf("cannot read %q: %w", strings.Join(args, " "), errOneObject)
+	}
+
+	return kind, name, nil
+}
