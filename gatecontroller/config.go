@@ -92,7 +92,7 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 
 // names are the kinds that policies and windows name, each once.
 func names(policies []v1alpha1.AllowancePolicy, windows []v1alpha1.UpgradeAllowance) []kindName {
-	var out []kindName
+	out := make([]kindName, 0, len(policies))
 
 	for _, p := range policies {
 		out = append(out, policyKinds(p.Spec)...)
@@ -118,7 +118,7 @@ func policyKinds(spec v1alpha1.AllowancePolicySpec) []kindName {
 }
 
 func permissionKinds(allow []v1alpha1.Permission) []kindName {
-	var out []kindName
+	out := make([]kindName, 0, len(allow))
 
 	for _, p := range allow {
 		if p.Relation != v1alpha1.RelationExternal {

@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -25,10 +25,13 @@ import (
 // governed managed resources.
 const GateManager = "kausality-gate"
 
+// actionGate is what events about gates say we did.
+const actionGate = "MoveGate"
+
 // gates moves the gates of managed resources.
 type gates struct {
 	client client.Client
-	events record.EventRecorder
+	events events.EventRecorder
 	opts   gate.Options
 	now    func() time.Time
 }
@@ -37,12 +40,12 @@ type gates struct {
 func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
 	plan, err := gate.PlanFor(u, g.opts, g.now())
 	if err != nil {
-		g.events.Event(u, corev1.EventTypeWarning, "KausalityAnnotation", err.Error()+"; it allows nothing until it is mended")
+		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityAnnotation", actionGate, "%s; it allows nothing until it is mended", err)
 	}
 
 	if plan.Move == gate.Stay {
 		if plan.Overdue {
-			g.events.Eventf(u, corev1.EventTypeWarning, "KausalityGateOverdue", "The gate has been open since %s: %s",
+			g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityGateOverdue", actionGate, "The gate has been open since %s: %s",
 				plan.Record.Since.UTC().Format(time.RFC3339), plan.Why)
 		}
 
@@ -53,8 +56,10 @@ func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (re
 		return reconcile.Result{}, err
 	}
 
-	g.events.Eventf(u, corev1.EventTypeNormal, "KausalityGate"+string(plan.Record.State), "managementPolicies %v: %s", plan.Policies, plan.Why)
-	log.FromContext(ctx).Info("Moved a gate", "move", plan.Move, "policies", plan.Policies, "generation", plan.Record.Generation, "why", plan.Why)
+	g.events.Eventf(u, nil, corev1.EventTypeNormal, "KausalityGate"+string(plan.Record.State), actionGate,
+		"managementPolicies %v: %s", plan.Policies, plan.Why)
+	log.FromContext(ctx).Info("Moved a gate", "move", plan.Move, "policies", plan.Policies,
+		"generation", plan.Record.Generation, "why", plan.Why)
 
 	return reconcile.Result{}, nil
 }
@@ -96,7 +101,8 @@ func (g *gates) move(ctx context.Context, u *unstructured.Unstructured, plan gat
 		"spec":       map[string]any{"managementPolicies": policies},
 	}}
 
-	if err := g.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(patch), client.ForceOwnership, client.FieldOwner(GateManager)); err != nil {
+	err = g.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(patch), client.ForceOwnership, client.FieldOwner(GateManager))
+	if err != nil {
 		return fmt.Errorf("cannot move the gate of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 

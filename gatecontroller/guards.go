@@ -7,7 +7,7 @@ import (
 	"context"
 	"fmt"
 
-	admv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,16 +23,16 @@ func (c *configuration) applyGuards(ctx context.Context, kinds []servedKind) err
 		return nil
 	}
 
-	var writes, deletes []admv1.NamedRuleWithOperations
+	var writes, deletes []admissionregistrationv1.NamedRuleWithOperations
 
 	for _, k := range kinds {
 		if k.managed {
-			writes = append(writes, admv1.NamedRuleWithOperations{RuleWithOperations: ruleFor(k, admv1.Create, admv1.Update)})
-			deletes = append(deletes, admv1.NamedRuleWithOperations{RuleWithOperations: ruleFor(k, admv1.Delete)})
+			writes = append(writes, namedRule(k, admissionregistrationv1.Create, admissionregistrationv1.Update))
+			deletes = append(deletes, namedRule(k, admissionregistrationv1.Delete))
 		}
 	}
 
-	for _, guard := range []*admv1.ValidatingAdmissionPolicy{c.writerGuard(writes), deleteGuard(deletes)} {
+	for _, guard := range []*admissionregistrationv1.ValidatingAdmissionPolicy{c.writerGuard(writes), deleteGuard(deletes)} {
 		if err := c.applyGuard(ctx, guard); err != nil {
 			return err
 		}
@@ -41,15 +41,19 @@ func (c *configuration) applyGuards(ctx context.Context, kinds []servedKind) err
 	return nil
 }
 
+func namedRule(k servedKind, ops ...admissionregistrationv1.OperationType) admissionregistrationv1.NamedRuleWithOperations {
+	return admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: ruleFor(k, ops...)}
+}
+
 // applyGuard applies a policy and its binding; one without kinds is taken
 // away.
-func (c *configuration) applyGuard(ctx context.Context, guard *admv1.ValidatingAdmissionPolicy) error {
-	binding := &admv1.ValidatingAdmissionPolicyBinding{
+func (c *configuration) applyGuard(ctx context.Context, guard *admissionregistrationv1.ValidatingAdmissionPolicy) error {
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 		TypeMeta:   typeMeta("ValidatingAdmissionPolicyBinding"),
 		ObjectMeta: metav1.ObjectMeta{Name: guard.GetName()},
-		Spec: admv1.ValidatingAdmissionPolicyBindingSpec{
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
 			PolicyName:        guard.GetName(),
-			ValidationActions: []admv1.ValidationAction{admv1.Deny},
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 		},
 	}
 
@@ -77,7 +81,8 @@ const (
 	keepsPolicies = "request.operation != 'UPDATE' || (has(object.spec.managementPolicies) == has(oldObject.spec.managementPolicies) && " +
 		"(!has(object.spec.managementPolicies) || object.spec.managementPolicies == oldObject.spec.managementPolicies))"
 
-	startsBounded = "request.operation != 'CREATE' || (has(object.spec.managementPolicies) && !object.spec.managementPolicies.exists(a, a == '*'))"
+	startsBounded = "request.operation != 'CREATE' || " +
+		"(has(object.spec.managementPolicies) && !object.spec.managementPolicies.exists(a, a == '*'))"
 
 	keepsRecord = "request.operation != 'UPDATE' || !has(oldObject.metadata.annotations) || !(%[1]q in oldObject.metadata.annotations) || " +
 		"(has(object.metadata.annotations) && %[1]q in object.metadata.annotations && " +
@@ -97,28 +102,42 @@ func markedExpression(variable string) string {
 // writerGuard lets only the manager change spec.managementPolicies and the
 // gate's record. Its reason is Invalid, on which Crossplane goes on with the
 // other resources and tries again.
-func (c *configuration) writerGuard(rules []admv1.NamedRuleWithOperations) *admv1.ValidatingAdmissionPolicy {
-	howTo := "only Kausality moves the gate (spec.managementPolicies): to have a change applied, ask for it where an AllowancePolicy allows it; " +
-		"to see who asked for what, run: kubectl kausality trace"
+func (c *configuration) writerGuard(
+	rules []admissionregistrationv1.NamedRuleWithOperations,
+) *admissionregistrationv1.ValidatingAdmissionPolicy {
+	const (
+		howTo = "only Kausality moves the gate (spec.managementPolicies): to have a change applied, " +
+			"ask for it where an AllowancePolicy allows it; to see who asked for what, run: kubectl kausality trace"
+		howToCreate = "a governed managed resource must be created with spec.managementPolicies, and not with *"
+	)
+
+	invalid := ptr.To(metav1.StatusReasonInvalid)
 
 	return guard(writerGuardName, rules,
-		[]admv1.MatchCondition{
+		[]admissionregistrationv1.MatchCondition{
 			{Name: "not-manager", Expression: fmt.Sprintf("request.userInfo.username != %q", c.opts.ManagerUser)},
-			{Name: "governed", Expression: "(" + markedExpression("object") + ") || (oldObject != null && " + markedExpression("oldObject") + ")"},
+			{
+				Name: "governed",
+				Expression: fmt.Sprintf("(%s) || (oldObject != null && %s)",
+					markedExpression("object"), markedExpression("oldObject")),
+			},
 		},
-		[]admv1.Validation{
-			{Expression: keepsPolicies, Reason: ptr.To(metav1.StatusReasonInvalid), Message: howTo},
-			{Expression: startsBounded, Reason: ptr.To(metav1.StatusReasonInvalid), Message: "a governed managed resource must be created with spec.managementPolicies, and not with *"},
-			{Expression: fmt.Sprintf(keepsRecord, v1alpha1.AnnotationGate), Reason: ptr.To(metav1.StatusReasonInvalid), Message: "only Kausality writes the annotation " + v1alpha1.AnnotationGate},
+		[]admissionregistrationv1.Validation{
+			{Expression: keepsPolicies, Reason: invalid, Message: howTo},
+			{Expression: startsBounded, Reason: invalid, Message: howToCreate},
+			{
+				Expression: fmt.Sprintf(keepsRecord, v1alpha1.AnnotationGate), Reason: invalid,
+				Message: "only Kausality writes the annotation " + v1alpha1.AnnotationGate,
+			},
 		})
 }
 
 // deleteGuard refuses to delete a managed resource whose provider would then
 // silently orphan the external one.
-func deleteGuard(rules []admv1.NamedRuleWithOperations) *admv1.ValidatingAdmissionPolicy {
+func deleteGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	return guard(deleteGuardName, rules,
-		[]admv1.MatchCondition{{Name: "governed", Expression: markedExpression("oldObject")}},
-		[]admv1.Validation{{
+		[]admissionregistrationv1.MatchCondition{{Name: "governed", Expression: markedExpression("oldObject")}},
+		[]admissionregistrationv1.Validation{{
 			Expression: "(" + gateOpenForDelete + ") || " + fmt.Sprintf(meantToOrphan, v1alpha1.AnnotationManagementPolicies),
 			Reason:     ptr.To(metav1.StatusReasonForbidden),
 			Message: "gate is not open for Delete: the external resource would be orphaned; allow External Delete in an AllowancePolicy, " +
@@ -126,15 +145,20 @@ func deleteGuard(rules []admv1.NamedRuleWithOperations) *admv1.ValidatingAdmissi
 		}})
 }
 
-func guard(name string, rules []admv1.NamedRuleWithOperations, conditions []admv1.MatchCondition, validations []admv1.Validation) *admv1.ValidatingAdmissionPolicy {
-	return &admv1.ValidatingAdmissionPolicy{
+func guard(
+	name string,
+	rules []admissionregistrationv1.NamedRuleWithOperations,
+	conditions []admissionregistrationv1.MatchCondition,
+	validations []admissionregistrationv1.Validation,
+) *admissionregistrationv1.ValidatingAdmissionPolicy {
+	return &admissionregistrationv1.ValidatingAdmissionPolicy{
 		TypeMeta:   typeMeta("ValidatingAdmissionPolicy"),
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: ptr.To(admv1.Fail),
-			MatchConstraints: &admv1.MatchResources{
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: ptr.To(admissionregistrationv1.Fail),
+			MatchConstraints: &admissionregistrationv1.MatchResources{
 				ResourceRules:     rules,
-				MatchPolicy:       ptr.To(admv1.Equivalent),
+				MatchPolicy:       ptr.To(admissionregistrationv1.Equivalent),
 				NamespaceSelector: &metav1.LabelSelector{},
 				ObjectSelector:    &metav1.LabelSelector{},
 			},

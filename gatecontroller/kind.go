@@ -62,46 +62,48 @@ func (r *resolver) resolve(ctx context.Context, names []kindName) ([]servedKind,
 
 	var out []servedKind
 
-	found := map[kindName]bool{}
-
 	for _, list := range lists {
-		gv, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil || exemptGroup(gv.Group) {
-			continue
+		served, err := r.named(ctx, list, names)
+		if err != nil {
+			return nil, nil, err
 		}
 
-		for _, res := range list.APIResources {
-			gvk := gv.WithKind(res.Kind)
-			if strings.Contains(res.Name, "/") || !slices.ContainsFunc(names, func(n kindName) bool { return n.matches(gvk) }) {
-				continue
-			}
-
-			k, err := r.describe(ctx, gvk, res)
-			if err != nil {
-				return nil, nil, err
-			}
-
-			out = append(out, k)
-
-			for _, n := range names {
-				if n.matches(gvk) {
-					found[n] = true
-				}
-			}
-		}
+		out = append(out, served...)
 	}
 
 	slices.SortFunc(out, func(a, b servedKind) int { return strings.Compare(a.gvk.String(), b.gvk.String()) })
 
-	var missing []kindName
-
-	for _, n := range names {
-		if !found[n] {
-			missing = append(missing, n)
-		}
-	}
+	missing := slices.DeleteFunc(slices.Clone(names), func(n kindName) bool {
+		return slices.ContainsFunc(out, func(k servedKind) bool { return n.matches(k.gvk) })
+	})
 
 	return out, missing, nil
+}
+
+// named returns the kinds of one group version that any of the names means.
+func (r *resolver) named(ctx context.Context, list *metav1.APIResourceList, names []kindName) ([]servedKind, error) {
+	gv, err := schema.ParseGroupVersion(list.GroupVersion)
+	if err != nil || exemptGroup(gv.Group) {
+		return nil, nil //nolint:nilerr // Not a group we could govern.
+	}
+
+	var out []servedKind
+
+	for _, res := range list.APIResources {
+		gvk := gv.WithKind(res.Kind)
+		if strings.Contains(res.Name, "/") || !slices.ContainsFunc(names, func(n kindName) bool { return n.matches(gvk) }) {
+			continue
+		}
+
+		k, err := r.describe(ctx, gvk, res)
+		if err != nil {
+			return nil, err
+		}
+
+		out = append(out, k)
+	}
+
+	return out, nil
 }
 
 // exemptGroup says whether kinds of a group are never governed: a mistake in a

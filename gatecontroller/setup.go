@@ -52,7 +52,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return fmt.Errorf("cannot make a discovery client: %w", err)
 	}
 
-	g := &gates{client: mgr.GetClient(), events: mgr.GetEventRecorderFor("kausality"), opts: opts.Gate, now: opts.Now}
+	g := &gates{client: mgr.GetClient(), events: mgr.GetEventRecorder("kausality"), opts: opts.Gate, now: opts.Now}
 	p := &parents{client: mgr.GetClient()}
 
 	w := &watches{

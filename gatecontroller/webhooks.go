@@ -7,13 +7,12 @@ import (
 	"context"
 	"fmt"
 
-	admv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
@@ -35,16 +34,16 @@ func (c *configuration) applyWebhooks(ctx context.Context, kinds []servedKind) e
 		return nil
 	}
 
-	mutating := &admv1.MutatingWebhookConfiguration{
+	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{
 		TypeMeta:   typeMeta("MutatingWebhookConfiguration"),
 		ObjectMeta: metav1.ObjectMeta{Name: configurationName},
 		Webhooks:   c.mutating(kinds),
 	}
 
-	validating := &admv1.ValidatingWebhookConfiguration{
+	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		TypeMeta:   typeMeta("ValidatingWebhookConfiguration"),
 		ObjectMeta: metav1.ObjectMeta{Name: configurationName},
-		Webhooks:   []admv1.ValidatingWebhook{c.validating()},
+		Webhooks:   []admissionregistrationv1.ValidatingWebhook{c.validating()},
 	}
 
 	if err := c.apply(ctx, mutating); err != nil {
@@ -57,11 +56,11 @@ func (c *configuration) applyWebhooks(ctx context.Context, kinds []servedKind) e
 // mutating makes one webhook for kinds whose stamps must not be missed, which
 // fails closed, and one for the others. Kinds that nobody enforces are only
 // watched, and go on while the webhook is down.
-func (c *configuration) mutating(kinds []servedKind) []admv1.MutatingWebhook {
-	var closed, open []admv1.RuleWithOperations
+func (c *configuration) mutating(kinds []servedKind) []admissionregistrationv1.MutatingWebhook {
+	var closed, open []admissionregistrationv1.RuleWithOperations
 
 	for _, k := range kinds {
-		rule := ruleFor(k, admv1.Create, admv1.Update)
+		rule := ruleFor(k, admissionregistrationv1.Create, admissionregistrationv1.Update)
 		if k.managed || k.crossplane {
 			closed = append(closed, rule)
 		} else {
@@ -69,32 +68,32 @@ func (c *configuration) mutating(kinds []servedKind) []admv1.MutatingWebhook {
 		}
 	}
 
-	var out []admv1.MutatingWebhook
+	var out []admissionregistrationv1.MutatingWebhook
 
 	for _, w := range []struct {
 		name   string
-		policy admv1.FailurePolicyType
-		rules  []admv1.RuleWithOperations
+		policy admissionregistrationv1.FailurePolicyType
+		rules  []admissionregistrationv1.RuleWithOperations
 	}{
-		{"governed." + v1alpha1.Group, admv1.Fail, closed},
-		{"watched." + v1alpha1.Group, admv1.Ignore, open},
+		{"governed." + v1alpha1.Group, admissionregistrationv1.Fail, closed},
+		{"watched." + v1alpha1.Group, admissionregistrationv1.Ignore, open},
 	} {
 		if len(w.rules) == 0 {
 			continue
 		}
 
-		out = append(out, admv1.MutatingWebhook{
+		out = append(out, admissionregistrationv1.MutatingWebhook{
 			Name:                    w.name,
 			ClientConfig:            c.clientConfig(c.opts.Webhook.MutatePath),
 			Rules:                   w.rules,
-			FailurePolicy:           ptr.To(w.policy),
-			MatchPolicy:             ptr.To(admv1.Equivalent),
+			FailurePolicy:           new(w.policy),
+			MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
 			NamespaceSelector:       c.notOurNamespace(),
 			ObjectSelector:          &metav1.LabelSelector{},
-			SideEffects:             ptr.To(admv1.SideEffectClassNoneOnDryRun),
+			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun),
 			TimeoutSeconds:          ptr.To[int32](timeoutSeconds),
 			AdmissionReviewVersions: []string{"v1"},
-			ReinvocationPolicy:      ptr.To(admv1.NeverReinvocationPolicy),
+			ReinvocationPolicy:      ptr.To(admissionregistrationv1.NeverReinvocationPolicy),
 			MatchConditions:         c.notUs(),
 		})
 	}
@@ -105,42 +104,44 @@ func (c *configuration) mutating(kinds []servedKind) []admv1.MutatingWebhook {
 // validating is about our own kinds. It fails open: a policy that slips
 // through while the webhook is down is reported in its status, and nobody is
 // locked out of mending one.
-func (c *configuration) validating() admv1.ValidatingWebhook {
-	return admv1.ValidatingWebhook{
+func (c *configuration) validating() admissionregistrationv1.ValidatingWebhook {
+	return admissionregistrationv1.ValidatingWebhook{
 		Name:         "policies." + v1alpha1.Group,
 		ClientConfig: c.clientConfig(c.opts.Webhook.ValidatePath),
-		Rules: []admv1.RuleWithOperations{{
-			Operations: []admv1.OperationType{admv1.Create, admv1.Update},
-			Rule: admv1.Rule{
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+			Rule: admissionregistrationv1.Rule{
 				APIGroups: []string{v1alpha1.Group}, APIVersions: []string{v1alpha1.Version},
-				Resources: []string{"allowancepolicies", "upgradeallowances", "enforcements"}, Scope: ptr.To(admv1.AllScopes),
+				Resources: []string{"allowancepolicies", "upgradeallowances", "enforcements"}, Scope: ptr.To(admissionregistrationv1.AllScopes),
 			},
 		}},
-		FailurePolicy:           ptr.To(admv1.Ignore),
-		MatchPolicy:             ptr.To(admv1.Equivalent),
+		FailurePolicy:           ptr.To(admissionregistrationv1.Ignore),
+		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
 		NamespaceSelector:       &metav1.LabelSelector{},
 		ObjectSelector:          &metav1.LabelSelector{},
-		SideEffects:             ptr.To(admv1.SideEffectClassNone),
+		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
 		TimeoutSeconds:          ptr.To[int32](timeoutSeconds),
 		AdmissionReviewVersions: []string{"v1"},
 	}
 }
 
-func ruleFor(k servedKind, ops ...admv1.OperationType) admv1.RuleWithOperations {
-	return admv1.RuleWithOperations{Operations: ops, Rule: admv1.Rule{
+func ruleFor(k servedKind, ops ...admissionregistrationv1.OperationType) admissionregistrationv1.RuleWithOperations {
+	return admissionregistrationv1.RuleWithOperations{Operations: ops, Rule: admissionregistrationv1.Rule{
 		APIGroups: []string{k.gvk.Group}, APIVersions: []string{"*"},
-		Resources: []string{k.resource}, Scope: ptr.To(admv1.AllScopes),
+		Resources: []string{k.resource}, Scope: ptr.To(admissionregistrationv1.AllScopes),
 	}}
 }
 
-func (c *configuration) clientConfig(path string) admv1.WebhookClientConfig {
+func (c *configuration) clientConfig(path string) admissionregistrationv1.WebhookClientConfig {
 	w := c.opts.Webhook
-	out := admv1.WebhookClientConfig{CABundle: w.Bundle()}
+	out := admissionregistrationv1.WebhookClientConfig{CABundle: w.Bundle()}
 
 	if w.URL != "" {
-		out.URL = ptr.To(w.URL + path)
+		out.URL = new(w.URL + path)
 	} else {
-		out.Service = &admv1.ServiceReference{Namespace: c.opts.Namespace, Name: w.Service, Path: ptr.To(path), Port: ptr.To[int32](servicePort)}
+		out.Service = &admissionregistrationv1.ServiceReference{
+			Namespace: c.opts.Namespace, Name: w.Service, Path: new(path), Port: ptr.To[int32](servicePort),
+		}
 	}
 
 	return out
@@ -158,8 +159,8 @@ func (c *configuration) notOurNamespace() *metav1.LabelSelector {
 
 // notUs leaves out our own writes, and those of controllers that only clean
 // up.
-func (c *configuration) notUs() []admv1.MatchCondition {
-	return []admv1.MatchCondition{{
+func (c *configuration) notUs() []admissionregistrationv1.MatchCondition {
+	return []admissionregistrationv1.MatchCondition{{
 		Name: "not-exempt",
 		Expression: fmt.Sprintf("!(request.userInfo.username in [%q, %q, %q])", c.opts.ManagerUser,
 			"system:serviceaccount:kube-system:generic-garbage-collector", "system:serviceaccount:kube-system:namespace-controller"),
@@ -167,7 +168,7 @@ func (c *configuration) notUs() []admv1.MatchCondition {
 }
 
 func typeMeta(kind string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: admv1.SchemeGroupVersion.String(), Kind: kind}
+	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind}
 }
 
 // apply makes an object as given, by server-side apply.
@@ -181,7 +182,8 @@ func (c *configuration) apply(ctx context.Context, obj client.Object) error {
 	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	unstructured.RemoveNestedField(u.Object, "status")
 
-	if err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, client.FieldOwner(ParentManager)); err != nil {
+	err = c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, client.FieldOwner(ParentManager))
+	if err != nil {
 		return fmt.Errorf("cannot apply %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 

@@ -13,7 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -33,7 +33,7 @@ type Mutator struct {
 	// Live reads parents, which must not be stale.
 	Live client.Reader
 	// Events are recorded on what is held.
-	Events record.EventRecorder
+	Events events.EventRecorder
 	// Settings of the installation.
 	Settings decision.Settings
 	// Compiled policies.
@@ -157,7 +157,7 @@ func (m *Mutator) record(req admission.Request, ask *decision.Request, d *decisi
 
 		for _, u := range []*unstructured.Unstructured{ask.Old, ask.Parent} {
 			if u != nil {
-				m.Events.Event(u, corev1.EventTypeWarning, "KausalityHeld", text)
+				m.Events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityHeld", "Hold", "%s", cut(text))
 			}
 		}
 	}
@@ -206,4 +206,3 @@ func cut(s string) string {
 }
 
 var _ admission.Handler = &Mutator{}
-

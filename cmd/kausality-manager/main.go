@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -39,6 +40,9 @@ import (
 )
 
 var version = "dev"
+
+// errNotSynced keeps the manager unready until it has read what it decides by.
+var errNotSynced = errors.New("caches are not synced")
 
 // cli is the command line.
 type cli struct {
@@ -213,7 +217,7 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert *webhook.Certificate) error 
 func (c *cli) addWebhook(mgr ctrl.Manager, cert *webhook.Certificate) error {
 	ready := func(r *http.Request) error {
 		if !mgr.GetCache().WaitForCacheSync(r.Context()) {
-			return fmt.Errorf("caches are not synced") //nolint:err113 // Read by people only.
+			return errNotSynced
 		}
 
 		return nil
@@ -232,7 +236,7 @@ func (c *cli) addWebhook(mgr ctrl.Manager, cert *webhook.Certificate) error {
 	server.Register(webhook.MutatePath, &admission.Webhook{Handler: &webhook.Mutator{
 		Cache:    mgr.GetCache(),
 		Live:     mgr.GetAPIReader(),
-		Events:   mgr.GetEventRecorderFor("kausality"),
+		Events:   mgr.GetEventRecorder("kausality"),
 		Settings: decision.Settings{Crossplane: c.CrossplaneServiceAccount, Manager: c.managerUser()},
 		Compiled: policy.NewCache(),
 		Log:      mgr.GetLogger().WithName("webhook"),

@@ -4,8 +4,9 @@
 package apply
 
 import (
-	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kausality-io/kausality-crossplane/engine/change"
 )
 
 // Project returns what a manager has to apply so that the live object becomes

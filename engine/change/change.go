@@ -4,6 +4,7 @@
 package change
 
 import (
+	"maps"
 	"sort"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
@@ -70,9 +71,7 @@ func Merge(oldObj, newObj map[string]any, hold func(Change) bool) map[string]any
 	m := merger{hold: hold}
 	out := make(map[string]any, len(newObj))
 
-	for k, v := range newObj {
-		out[k] = v
-	}
+	maps.Copy(out, newObj)
 
 	for _, key := range unionKeys(oldObj, newObj) {
 		switch key {
@@ -93,9 +92,7 @@ func (m merger) metadata(oldObj, newObj, out map[string]any) {
 	newMeta, _ := newObj["metadata"].(map[string]any)
 	outMeta := make(map[string]any, len(newMeta))
 
-	for k, v := range newMeta {
-		outMeta[k] = v
-	}
+	maps.Copy(outMeta, newMeta)
 
 	for _, key := range []string{"annotations", "finalizers", "labels", "ownerReferences"} {
 		m.field(Path{fieldpath.Field("metadata"), fieldpath.Field(key)}, key, oldMeta, newMeta, outMeta)

@@ -4,6 +4,7 @@
 package change
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
@@ -283,7 +284,7 @@ func at(list []any, i int) any {
 }
 
 func child(path Path, s fieldpath.Segment) Path {
-	return append(path[:len(path):len(path)], s)
+	return append(slices.Clip(path), s)
 }
 
 func unionKeys(a, b map[string]any) []string {

@@ -85,7 +85,8 @@ func (d *decider) missingAllowance(c change.Change) string {
 			return fmt.Sprintf("the allowance of %s (policy %q, generation %d) is consumed", parent, a.Policy, a.Generation)
 		}
 
-		return fmt.Sprintf("%s allows it by policy %q, but user %q may not exercise it (%s may)", parent, a.Policy, d.User.Name, d.exercisers(a.Policy))
+		return fmt.Sprintf("%s allows it by policy %q, but user %q may not exercise it (%s may)",
+			parent, a.Policy, d.User.Name, d.exercisers(a.Policy))
 	}
 
 	if p, fields := d.nearest(c); p != nil {

@@ -143,10 +143,8 @@ func (p *planner) compareExternal() (shown bool, differs string) {
 // allowedFields are the fields whose change the pending allowances are about:
 // those the resource's trace records for their generations.
 func (p *planner) allowedFields() []string {
-	var (
-		fields      []string
-		generations []int64
-	)
+	fields := make([]string, 0, len(p.pending))
+	generations := make([]int64, 0, len(p.pending))
 
 	for _, a := range p.pending {
 		generations = append(generations, a.Generation)

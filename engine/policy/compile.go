@@ -4,8 +4,6 @@
 package policy
 
 import (
-	"fmt"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -90,7 +88,7 @@ func compileSelector(sel *metav1.LabelSelector, at *field.Path, errs *field.Erro
 
 	s, err := metav1.LabelSelectorAsSelector(sel)
 	if err != nil {
-		*errs = append(*errs, field.Invalid(at, fmt.Sprint(sel), err.Error()))
+		*errs = append(*errs, field.Invalid(at, sel.String(), err.Error()))
 
 		return labels.Nothing()
 	}

@@ -120,7 +120,7 @@ func Converged(u *unstructured.Unstructured) bool {
 
 // settledMessage is how the function's condition starts once an XR's change
 // has reached everything it composes.
-var settledMessage = regexp.MustCompile(`^generation (\d+): settled\b`) //nolint:gochecknoglobals // A compiled constant.
+var settledMessage = regexp.MustCompile(`^generation (\d+): settled\b`)
 
 // SettledMessage starts the message of the Kausality condition of an XR whose
 // changes up to a generation have reached everything it composes.

@@ -84,7 +84,7 @@ func examplesDir() (string, error) {
 // teller writes what happens to the terminal.
 type teller struct{}
 
-func (teller) Say(format string, args ...any) { fmt.Printf("\n   "+format+"\n", args...) }
+func (teller) Sayf(format string, args ...any) { fmt.Printf("\n   "+format+"\n", args...) }
 
 func (teller) Show(text string) {
 	for line := range strings.Lines(strings.TrimRight(text, "\n") + "\n") {

@@ -36,7 +36,8 @@ func create(ctx context.Context, t *testing.T, c client.Client, u *unstructured.
 	err := c.Create(ctx, u)
 	if err == nil {
 		t.Cleanup(func() {
-			if err := c.Delete(context.WithoutCancel(ctx), u); client.IgnoreNotFound(err) != nil {
+			err := client.IgnoreNotFound(c.Delete(context.WithoutCancel(ctx), u))
+			if err != nil {
 				t.Errorf("cannot delete %s %q: %v", u.GetKind(), u.GetName(), err)
 			}
 		})

@@ -12,7 +12,7 @@ import (
 // teller writes what happens into the test's log.
 type teller struct{ t *testing.T }
 
-func (n teller) Say(format string, args ...any) { n.t.Logf(format, args...) }
+func (n teller) Sayf(format string, args ...any) { n.t.Logf(format, args...) }
 
 func (n teller) Show(text string) { n.t.Log("\n" + text) }
 

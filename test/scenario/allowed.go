@@ -20,13 +20,15 @@ import (
 
 // setUp applies the XRD, the Composition and the policies.
 func (s *Scenario) setUp(ctx context.Context) error {
-	s.narrator.Say("An XRD, a Composition whose last step is function-kausality, and five AllowancePolicies:")
+	s.narrator.Sayf("An XRD, a Composition whose last step is function-kausality, and five AllowancePolicies:")
 
-	if _, err := s.kubectl(ctx, "", "apply", "-f", s.manifest("xrd.yaml"), "-f", s.manifest("composition.yaml"), "-f", s.manifest("policies.yaml")); err != nil {
+	_, err := s.kubectl(ctx, "", "apply",
+		"-f", s.manifest("xrd.yaml"), "-f", s.manifest("composition.yaml"), "-f", s.manifest("policies.yaml"))
+	if err != nil {
 		return err
 	}
 
-	err := eventually(ctx, "every policy in force", func(ctx context.Context) error {
+	err = eventually(ctx, "every policy in force", func(ctx context.Context) error {
 		list := &v1alpha1.AllowancePolicyList{}
 		if err := s.client.List(ctx, list); err != nil {
 			return fmt.Errorf("cannot list policies: %w", err)
@@ -60,7 +62,7 @@ func (s *Scenario) create(ctx context.Context) error {
 		return err
 	}
 
-	s.narrator.Say("Crossplane made XDatabase %s, it made Object %s, and the provider made ConfigMap %s.", s.xr, s.mr, s.external.Name)
+	s.narrator.Sayf("Crossplane made XDatabase %s, it made Object %s, and the provider made ConfigMap %s.", s.xr, s.mr, s.external.Name)
 
 	if err := eventually(ctx, "the closed gate", s.settled); err != nil {
 		return err
@@ -70,7 +72,7 @@ func (s *Scenario) create(ctx context.Context) error {
 		return err
 	}
 
-	s.narrator.Say("Since the resource was ready once, its gate is closed: the provider may only look.")
+	s.narrator.Sayf("Since the resource was ready once, its gate is closed: the provider may only look.")
 
 	_, err := s.kubectl(ctx, "", "get", "object.kubernetes.crossplane.io", s.mr, "-o", "jsonpath={.spec.managementPolicies}{'\\n'}")
 	if err != nil {
@@ -150,7 +152,7 @@ func (s *Scenario) resize(ctx context.Context) error {
 		}
 	}
 
-	s.narrator.Say("It is applied, the gate is closed again, the allowances have served and are gone. What stays is the trace.")
+	s.narrator.Sayf("It is applied, the gate is closed again, the allowances have served and are gone. What stays is the trace.")
 
 	return s.checkTraces(ctx)
 }
@@ -161,7 +163,7 @@ func (s *Scenario) checkTraces(ctx context.Context) error {
 		return err
 	}
 
-	fields := []string{"spec.size", "spec.size", "spec.forProvider.manifest.data.size"}
+	fields := []string{fieldSize, fieldSize, fieldData}
 	for i, u := range objects {
 		if err := traced(u, fields[i]); err != nil {
 			return err
@@ -178,15 +180,15 @@ type hop struct{ kind, name, field string }
 // for the next, in the reference's form.
 func (s *Scenario) checkAllowances(h *history) error {
 	path := []hop{
-		{"DatabaseClaim", claimName, "spec.size"},
-		{"XDatabase", s.xr, "spec.size"},
-		{"Object", s.mr, "spec.forProvider.manifest.data.size"},
+		{kindClaim, claimName, fieldSize},
+		{kindXR, s.xr, fieldSize},
+		{kindManaged, s.mr, fieldData},
 	}
 
 	for i, w := range []struct{ kind, target, mutation string }{
-		{"DatabaseClaim", "XDatabase", "spec.size"},
-		{"XDatabase", "Object", "spec.forProvider.manifest.data.size"},
-		{"Object", string(v1alpha1.RelationExternal), "Update"},
+		{kindClaim, kindXR, fieldSize},
+		{kindXR, kindManaged, fieldData},
+		{kindManaged, string(v1alpha1.RelationExternal), "Update"},
 	} {
 		u, a, err := findAllowance(h, w.kind, w.target, w.mutation)
 		if err != nil {
@@ -197,7 +199,7 @@ func (s *Scenario) checkAllowances(h *history) error {
 			return err
 		}
 
-		s.narrator.Say("%s carried:", w.kind)
+		s.narrator.Sayf("%s carried:", w.kind)
 		s.narrator.Show(resource.Annotation(u, v1alpha1.AnnotationAllowances))
 	}
 
@@ -262,7 +264,7 @@ func (s *Scenario) checkGate(h *history) error {
 		closedOnce bool
 	)
 
-	for _, u := range h.of("Object") {
+	for _, u := range h.of(kindManaged) {
 		set := resource.Strings(u.Object, "spec", "managementPolicies")
 
 		switch {
@@ -293,7 +295,8 @@ func (s *Scenario) checkGate(h *history) error {
 		return fmt.Errorf("the gate closed when the provider reported %+v, before generation %d: %w", c, opened.Generation, errOther)
 	}
 
-	s.narrator.Say("The gate was open for %s, from generation %d until the provider had synced it.", strings.Join(opened.Actions, ", "), opened.Generation)
+	s.narrator.Sayf("The gate was open for %s, from generation %d until the provider had synced it.",
+		strings.Join(opened.Actions, ", "), opened.Generation)
 
 	return nil
 }

@@ -105,7 +105,8 @@ func traced(u *unstructured.Unstructured, field string) error {
 
 	e := entries[i]
 	if e.Initiator != hansUser || len(e.Trace) == 0 || e.Trace[0].Attestations["metadata.annotations[jira]"] != ticket {
-		return fmt.Errorf("%s %q: the trace of %s does not name %s and %s: %+v: %w", u.GetKind(), u.GetName(), field, hansUser, ticket, e, errOther)
+		return fmt.Errorf("%s %q: the trace of %s does not name %s and %s: %+v: %w",
+			u.GetKind(), u.GetName(), field, hansUser, ticket, e, errOther)
 	}
 
 	return nil

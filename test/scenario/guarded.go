@@ -18,21 +18,21 @@ import (
 
 // guard tries to move the gate by hand and by a function.
 func (s *Scenario) guard(ctx context.Context) error {
-	s.narrator.Say("Not by hand, not even the administrator:")
+	s.narrator.Sayf("Not by hand, not even the administrator:")
 
 	if err := s.refused(ctx, "", []string{"only Kausality moves the gate"},
 		"patch", "object.kubernetes.crossplane.io", s.mr, "--type=merge", "-p", `{"spec":{"managementPolicies":["*"]}}`); err != nil {
 		return err
 	}
 
-	s.narrator.Say("And not by deleting the resource, whose provider would then forget the external object:")
+	s.narrator.Sayf("And not by deleting the resource, whose provider would then forget the external object:")
 
 	if err := s.refused(ctx, "", []string{"gate is not open for Delete"},
 		"delete", "object.kubernetes.crossplane.io", s.mr, "--wait=false"); err != nil {
 		return err
 	}
 
-	s.narrator.Say("A Composition without function-kausality that stamps %q, or nothing at all, cannot either:", "*")
+	s.narrator.Sayf("A Composition without function-kausality that stamps %q, or nothing at all, cannot either:", "*")
 
 	for _, policies := range []string{`managementPolicies: ["*"]`, ""} {
 		if err := s.rogue(ctx, policies); err != nil {
@@ -74,7 +74,8 @@ func (s *Scenario) rogue(ctx context.Context, policies string) error {
 		return err
 	}
 
-	if err := eventually(ctx, "a run of the other Composition", func(ctx context.Context) error { return s.ranAfter(ctx, before, policies) }); err != nil {
+	ran := func(ctx context.Context) error { return s.ranAfter(ctx, before, policies) }
+	if err := eventually(ctx, "a run of the other Composition", ran); err != nil {
 		return err
 	}
 
@@ -149,7 +150,7 @@ func (s *Scenario) copied(ctx context.Context) error {
 		return err
 	}
 
-	for _, u := range h.of("XDatabase") {
+	for _, u := range h.of(kindXR) {
 		if strings.Contains(resource.Annotation(u, v1alpha1.AnnotationAllowances), "kind: XDatabase\n  mutation") {
 			return fmt.Errorf("XDatabase %q carried the Claim's allowances: %w", s.xr, errOther)
 		}
@@ -166,7 +167,7 @@ func (s *Scenario) copied(ctx context.Context) error {
 	}
 
 	if resource.Annotation(xr, "jira") != ticket {
-		return fmt.Errorf("Crossplane did not copy the Claim's annotations to the XR, so this showed nothing: %w", errOther)
+		return fmt.Errorf("the XR has no copy of the Claim's annotations, so this showed nothing: %w", errOther)
 	}
 
 	if resource.Annotation(claim, v1alpha1.AnnotationTrace) == resource.Annotation(xr, v1alpha1.AnnotationTrace) {
@@ -183,7 +184,7 @@ func (s *Scenario) forge(ctx context.Context) error {
 		return err
 	}
 
-	forged := v1alpha1.AnnotationAllowances + `=[{"kind":"XDatabase","mutation":"spec","generation":99,"initiator":"hans@example.com"}]`
+	forged := v1alpha1.AnnotationAllowances + `=[{"kind":kindXR,"mutation":"spec","generation":99,"initiator":"hans@example.com"}]`
 
 	for _, u := range before {
 		name := strings.ToLower(u.GetKind()) + "." + u.GroupVersionKind().Group + "/" + u.GetName()
@@ -222,5 +223,5 @@ func (s *Scenario) trace(ctx context.Context) error {
 		return err
 	}
 
-	return mentions(out, hansUser, ticket, claimName, s.xr, s.mr, "spec.size", "spec.forProvider.manifest.data.size")
+	return mentions(out, hansUser, ticket, claimName, s.xr, s.mr, fieldSize, fieldData)
 }

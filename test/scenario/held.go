@@ -18,7 +18,7 @@ const quiet = 5 * time.Second
 
 // hold makes changes nobody may make, and one that is allowed beside them.
 func (s *Scenario) hold(ctx context.Context) error {
-	s.narrator.Say("anna is not in the platform team:")
+	s.narrator.Sayf("anna is not in the platform team:")
 
 	out, err := s.kubectl(ctx, anna, "patch", "databaseclaim", claimName, "--type=merge", "-p", `{"spec":{"size":"medium"}}`)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Scenario) hold(ctx context.Context) error {
 		return err
 	}
 
-	s.narrator.Say("hans is, but takes the ticket away in the same write:")
+	s.narrator.Sayf("hans is, but takes the ticket away in the same write:")
 
 	out, err = s.kubectl(ctx, hans, "patch", "databaseclaim", claimName, "--type=merge", "-p",
 		`{"metadata":{"annotations":{"jira":null}},"spec":{"size":"small"}}`)
@@ -55,7 +55,8 @@ func (s *Scenario) hold(ctx context.Context) error {
 // staysHeld checks that the Claim asks for a size that nothing below it gets,
 // and that the Claim says so.
 func (s *Scenario) staysHeld(ctx context.Context, asked string) error {
-	if err := eventually(ctx, "the Claim's word about what is held", func(ctx context.Context) error { return s.claimSays(ctx, asked) }); err != nil {
+	says := func(ctx context.Context) error { return s.claimSays(ctx, asked) }
+	if err := eventually(ctx, "the Claim's word about what is held", says); err != nil {
 		return err
 	}
 
@@ -63,9 +64,10 @@ func (s *Scenario) staysHeld(ctx context.Context, asked string) error {
 		return err
 	}
 
-	s.narrator.Say("The Claim asks for %s; XDatabase, Object and ConfigMap stay large, and the Claim says why:", asked)
+	s.narrator.Sayf("The Claim asks for %s; XDatabase, Object and ConfigMap stay large, and the Claim says why:", asked)
 
-	_, err := s.kubectl(ctx, anna, "get", "databaseclaim", claimName, "-o", `jsonpath={.status.conditions[?(@.type=="Kausality")].message}{"\n"}`)
+	_, err := s.kubectl(ctx, anna, "get", "databaseclaim", claimName, "-o",
+		`jsonpath={.status.conditions[?(@.type=="Kausality")].message}{"\n"}`)
 
 	return err
 }
@@ -114,7 +116,7 @@ func (s *Scenario) large(ctx context.Context) error {
 // besides makes an allowed change while another stays held, and then the held
 // one with a ticket.
 func (s *Scenario) besides(ctx context.Context) error {
-	s.narrator.Say("An allowed change passes while the other one stays held:")
+	s.narrator.Sayf("An allowed change passes while the other one stays held:")
 
 	if _, err := s.kubectl(ctx, hans, "patch", "databaseclaim", claimName, "--type=merge", "-p", `{"spec":{"backup":"daily"}}`); err != nil {
 		return err
@@ -143,7 +145,7 @@ func (s *Scenario) besides(ctx context.Context) error {
 		return err
 	}
 
-	s.narrator.Say("hans takes the change back, with the ticket in place, and nothing is held any more:")
+	s.narrator.Sayf("hans takes the change back, with the ticket in place, and nothing is held any more:")
 
 	if _, err := s.kubectl(ctx, hans, "patch", "databaseclaim", claimName, "--type=merge", "-p",
 		`{"metadata":{"annotations":{"jira":"`+ticket+`"}},"spec":{"size":"large"}}`); err != nil {

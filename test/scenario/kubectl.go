@@ -40,10 +40,10 @@ func (s *Scenario) quietly(ctx context.Context, user string, args ...string) (st
 	}
 
 	binary := s.stack.Tools().Binary("kubectl")
-	cmd := exec.CommandContext(ctx, binary, args...) //nolint:gosec // Our own kubectl, with our own arguments.
+	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env = append(os.Environ(),
 		"KUBECONFIG="+kubeconfig,
-		"PATH="+strings.Join([]string{s.stack.BinDir(), os.Getenv("PATH")}, string(os.PathListSeparator)),
+		"PATH="+s.stack.BinDir()+string(os.PathListSeparator)+os.Getenv("PATH"),
 	)
 
 	var out bytes.Buffer

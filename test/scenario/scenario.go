@@ -37,10 +37,19 @@ const (
 	hansUser       = "hans@example.com"
 )
 
+// Kinds and fields of the scenario.
+const (
+	kindClaim   = "DatabaseClaim"
+	kindXR      = "XDatabase"
+	kindManaged = "Object"
+	fieldSize   = "spec.size"
+	fieldData   = "spec.forProvider.manifest.data.size"
+)
+
 // Narrator tells what happens.
 type Narrator interface {
-	// Say tells one thing, in a sentence.
-	Say(format string, args ...any)
+	// Sayf tells one thing, in a sentence.
+	Sayf(format string, args ...any)
 	// Show shows a command's output or a part of an object.
 	Show(text string)
 }
@@ -98,15 +107,15 @@ func (s *Scenario) Steps() []Step {
 
 // gvk of the kinds of the scenario.
 func claimKind() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "example.org", Version: "v1alpha1", Kind: "DatabaseClaim"}
+	return schema.GroupVersionKind{Group: "example.org", Version: "v1alpha1", Kind: kindClaim}
 }
 
 func xrKind() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "example.org", Version: "v1alpha1", Kind: "XDatabase"}
+	return schema.GroupVersionKind{Group: "example.org", Version: "v1alpha1", Kind: kindXR}
 }
 
 func mrKind() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "kubernetes.crossplane.io", Version: "v1alpha2", Kind: "Object"}
+	return schema.GroupVersionKind{Group: "kubernetes.crossplane.io", Version: "v1alpha2", Kind: kindManaged}
 }
 
 func externalKind() schema.GroupVersionKind {

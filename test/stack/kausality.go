@@ -62,7 +62,8 @@ func (s *Stack) buildOwn(ctx context.Context) error {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return fmt.Errorf("cannot build our programs: %w", err)
 	}
-	if err := (goCommand{dir: root}).build(ctx, bin, "./cmd/"+functionKausality, "./cmd/"+kausalityManager, "./cmd/"+kubectlKausality); err != nil {
+	packages := []string{"./cmd/" + functionKausality, "./cmd/" + kausalityManager, "./cmd/" + kubectlKausality}
+	if err := (goCommand{dir: root}).build(ctx, bin, packages...); err != nil {
 		return fmt.Errorf("cannot build our programs: %w", err)
 	}
 	if err := os.CopyFS(s.path("run", "bin"), os.DirFS(bin)); err != nil {
