@@ -50,7 +50,7 @@ func (s *Scenario) guard(ctx context.Context) error {
 // rogue replaces the Composition by one that has no gate, waits until
 // Crossplane has used it, and checks that the gate did not move.
 func (s *Scenario) rogue(ctx context.Context, policies string) error {
-	text, err := readFile(s.manifest("composition.yaml"))
+	text, err := s.readManifest("composition.yaml")
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (s *Scenario) copied(ctx context.Context) error {
 		return err
 	}
 
-	if err := s.checkAllowances(h); err != nil {
+	if err := s.checkAllowances(h, false); err != nil {
 		return err
 	}
 
@@ -184,7 +184,7 @@ func (s *Scenario) forge(ctx context.Context) error {
 		return err
 	}
 
-	forged := v1alpha1.AnnotationAllowances + `=[{"kind":kindXR,"mutation":"spec","generation":99,"initiator":"hans@example.com"}]`
+	forged := v1alpha1.AnnotationAllowances + `=[{"kind":"XDatabase","mutation":"spec","generation":99,"initiator":"hans@example.com"}]`
 
 	for _, u := range before {
 		name := strings.ToLower(u.GetKind()) + "." + u.GroupVersionKind().Group + "/" + u.GetName()

@@ -141,7 +141,7 @@ func (s *Scenario) besides(ctx context.Context) error {
 		return err
 	}
 
-	if _, err := s.kubectl(ctx, anna, "get", "configmap", s.external.Name, "-o", "jsonpath={.data}{'\\n'}"); err != nil {
+	if _, err := s.kubectl(ctx, anna, "get", "configmap", s.external.Name, "-o", `jsonpath={.data}{"\n"}`); err != nil {
 		return err
 	}
 

@@ -41,6 +41,7 @@ func (s *Scenario) quietly(ctx context.Context, user string, args ...string) (st
 
 	binary := s.stack.Tools().Binary("kubectl")
 	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir = filepath.Dir(s.examples) // Manifests are shown as one would name them in the repository.
 	cmd.Env = append(os.Environ(),
 		"KUBECONFIG="+kubeconfig,
 		"PATH="+s.stack.BinDir()+string(os.PathListSeparator)+os.Getenv("PATH"),

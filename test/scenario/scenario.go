@@ -185,13 +185,15 @@ func stays(ctx context.Context, d time.Duration, what string, check func(ctx con
 	return ctx.Err()
 }
 
-// manifest returns the path of a manifest of the example.
+// manifest returns the path of a manifest of the example, from where kubectl
+// runs.
 func (s *Scenario) manifest(name string) string {
-	return filepath.Join(s.examples, "claim-with-ticket", name)
+	return filepath.Join(filepath.Base(s.examples), "claim-with-ticket", name)
 }
 
-func readFile(path string) (string, error) {
-	raw, err := os.ReadFile(path)
+// readManifest reads a manifest of the example.
+func (s *Scenario) readManifest(name string) (string, error) {
+	raw, err := os.ReadFile(filepath.Join(s.examples, "claim-with-ticket", name))
 	if err != nil {
 		return "", fmt.Errorf("cannot read manifest: %w", err)
 	}
