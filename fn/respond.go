@@ -29,17 +29,19 @@ func (s *state) respond(rsp *fnv1.RunFunctionResponse) error {
 		return fmt.Errorf("%w: %s", errUnallowed, held[0])
 	}
 
-	if rsp.GetDesired() == nil {
-		rsp.Desired = &fnv1.State{}
-	}
-
-	if rsp.GetDesired().GetResources() == nil && len(s.names) > 0 {
-		rsp.Desired.Resources = map[string]*fnv1.Resource{}
-	}
+	// The request shares its desired state with the response, and is not ours
+	// to change.
+	was := rsp.GetDesired()
+	rsp.Desired = &fnv1.State{Composite: was.GetComposite(), Resources: make(map[string]*fnv1.Resource, len(s.names))}
 
 	for _, name := range s.names {
-		if err := s.respondResource(rsp.GetDesired().GetResources(), name); err != nil {
+		r, err := s.respondResource(was.GetResources()[name], name)
+		if err != nil {
 			return err
+		}
+
+		if r != nil {
+			rsp.Desired.Resources[name] = r
 		}
 	}
 
@@ -48,29 +50,22 @@ func (s *state) respond(rsp *fnv1.RunFunctionResponse) error {
 	return nil
 }
 
-func (s *state) respondResource(resources map[string]*fnv1.Resource, name string) error {
+// respondResource makes one resource's desired state, out of what earlier
+// steps said of it; nil leaves it out.
+func (s *state) respondResource(was *fnv1.Resource, name string) (*fnv1.Resource, error) {
 	out := s.outcomes[name]
 	if out.Desired == nil {
-		delete(resources, name)
-
-		return nil
+		return nil, nil //nolint:nilnil // Left out, which is no error.
 	}
 
 	st, err := encode(out.Desired)
 	if err != nil {
-		return fmt.Errorf("cannot write desired composed resource %q: %w", name, err)
+		return nil, fmt.Errorf("cannot write desired composed resource %q: %w", name, err)
 	}
 
-	r := resources[name]
-	if r == nil {
-		r = &fnv1.Resource{}
-		resources[name] = r
-	}
-
-	r.Resource = st
-
+	r := &fnv1.Resource{Resource: st, Ready: was.GetReady(), ConnectionDetails: was.GetConnectionDetails()}
 	if !out.Kept {
-		return nil
+		return r, nil
 	}
 
 	// No step before us says whether a resource is ready that none desires.
@@ -78,7 +73,7 @@ func (s *state) respondResource(resources map[string]*fnv1.Resource, name string
 		r.Ready = fnv1.Ready_READY_TRUE
 	}
 
-	return nil
+	return r, nil
 }
 
 // report sets the condition, and adds events when it says something new.

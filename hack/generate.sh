@@ -22,5 +22,8 @@ fi
 # controller-gen does not name this way is written by hand and stays.
 mkdir -p "$fresh/crds" "$fresh/rbac" package/crds package/rbac
 rm -f package/crds/*kausality.io_*.yaml package/rbac/role.yaml
+# The function's input is no kind the API server serves: it goes into the function's package.
+mkdir -p package/input
+mv "$fresh"/crds/*_inputs.yaml package/input/
 find "$fresh/crds" -name '*.yaml' -exec cp {} package/crds/ \;
 find "$fresh/rbac" -name '*.yaml' -exec cp {} package/rbac/ \;

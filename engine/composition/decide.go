@@ -35,7 +35,7 @@ func (r *Request) ask(op decision.Operation, old, obj *unstructured.Unstructured
 	}
 
 	return decision.Decide(decision.Request{
-		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR,
+		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR, ParentSettles: true,
 		Policies: r.Policies, Upgrades: r.Upgrades, Action: action,
 		Settings: r.Settings, Now: r.Now,
 	})

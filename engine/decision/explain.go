@@ -81,7 +81,7 @@ func (d *decider) missingAllowance(c change.Change) string {
 			continue
 		}
 
-		if allowance.Consumed(d.Parent, a) {
+		if d.consumed(a) {
 			return fmt.Sprintf("the allowance of %s (policy %q, generation %d) is consumed", parent, a.Policy, a.Generation)
 		}
 

@@ -54,7 +54,7 @@ func (d *decider) byAllowance(c change.Change) (Finding, bool) {
 	var found []v1alpha1.Allowance
 
 	for _, a := range d.parentAllowances {
-		if allowance.Covers(a, d.groupKind(), c) && !allowance.Consumed(d.Parent, a) && d.mayExercise(a) {
+		if allowance.Covers(a, d.groupKind(), c) && !d.consumed(a) && d.mayExercise(a) {
 			found = append(found, a)
 		}
 	}
@@ -71,6 +71,17 @@ func (d *decider) byAllowance(c change.Change) (Finding, bool) {
 		external:   d.ridingAlong(a),
 		propagated: true,
 	}}, true
+}
+
+// consumed says whether an allowance of the parent has served.
+func (d *decider) consumed(a v1alpha1.Allowance) bool {
+	if d.ParentSettles {
+		settled, _ := resource.SettledGeneration(d.Parent)
+
+		return settled >= a.Generation
+	}
+
+	return allowance.Consumed(d.Parent, a)
 }
 
 // rank orders candidates by {kind}/{name}/{field} of the granting hop, then by

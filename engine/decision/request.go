@@ -52,6 +52,10 @@ type Request struct {
 	// ParentGone is true when the object refers to a parent that is not there
 	// or is another object of the same name.
 	ParentGone bool
+	// ParentSettles is true when a composition function reports on the parent,
+	// as of its first run: its allowances serve until that reports the parent
+	// settled, whatever else its conditions say.
+	ParentSettles bool
 	// Namespace of the object; nil for cluster-scoped ones.
 	Namespace *unstructured.Unstructured
 	// Policies in force.

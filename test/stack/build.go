@@ -151,7 +151,7 @@ func (p pending) copyAssets(ctx context.Context, dir string) error {
 	if len(p.assets) == 0 {
 		return nil
 	}
-	moduleDir, err := p.cmd.list(ctx, p.module, "{{.Dir}}")
+	moduleDir, err := p.cmd.moduleDir(ctx, p.module)
 	if err != nil {
 		return err
 	}

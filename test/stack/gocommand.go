@@ -54,6 +54,15 @@ func (g goCommand) list(ctx context.Context, module, format string) (string, err
 	return g.run(ctx, "list", "-m", "-f", "{{with .Replace}}"+format+"{{else}}"+format+"{{end}}", module)
 }
 
+// moduleDir returns the directory of a module's files, after fetching them: a fresh machine knows a module
+// by its go.mod alone, and then go list names no directory.
+func (g goCommand) moduleDir(ctx context.Context, module string) (string, error) {
+	if _, err := g.run(ctx, "mod", "download", module); err != nil {
+		return "", err
+	}
+	return g.list(ctx, module, "{{.Dir}}")
+}
+
 // build builds packages to out: a file, or, where it ends in a separator, a directory.
 func (g goCommand) build(ctx context.Context, out string, args ...string) error {
 	_, err := g.run(ctx, append([]string{"build", "-trimpath", "-buildvcs=false", "-o", out}, args...)...)

@@ -72,7 +72,7 @@ func (g goCommand) substituted(ctx context.Context, dir string, subs []substitut
 
 // replace copies a module to a directory and has modfile use it.
 func (g goCommand) replace(ctx context.Context, modfile, module, to string) error {
-	from, err := g.list(ctx, module, "{{.Dir}}")
+	from, err := g.moduleDir(ctx, module)
 	if err != nil {
 		return err
 	}

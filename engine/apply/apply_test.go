@@ -1,0 +1,112 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/engine/apply"
+)
+
+const live = `
+apiVersion: v1
+kind: Thing
+metadata:
+  name: a
+  managedFields:
+  - manager: apiextensions.crossplane.io/composed/abc
+    operation: Apply
+    fieldsV1:
+      "f:spec":
+        "f:size": {}
+        "f:gone": {}
+        "f:nested": {".": {}, "f:mine": {}}
+        "f:ports":
+          'k:{"name":"http"}': {".": {}, "f:name": {}, "f:port": {}}
+          'k:{"name":"old"}': {".": {}, "f:name": {}, "f:port": {}}
+        "f:atomic": {}
+  - manager: provider
+    operation: Update
+    fieldsV1: {"f:spec": {"f:defaulted": {}, "f:nested": {"f:theirs": {}}}}
+spec:
+  size: small
+  gone: soon
+  defaulted: yes
+  nested: {mine: 1, theirs: 2}
+  ports: [{name: http, port: 80, protocol: TCP}, {name: other, port: 1}, {name: old, port: 2}]
+  atomic: [a, b]
+`
+
+func decode(t *testing.T, text string) map[string]any {
+	t.Helper()
+
+	var m map[string]any
+	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
+		t.Fatal(err)
+	}
+
+	return m
+}
+
+func spec(m map[string]any) any { return m["spec"] }
+
+func TestApplyingIsForeseen(t *testing.T) {
+	cases := map[string]struct {
+		reason        string
+		desired, want string
+	}{
+		"Same": {
+			reason:  "What is desired already changes nothing, and others' fields stay.",
+			desired: "{spec: {size: small, gone: soon, nested: {mine: 1}, ports: [{name: http, port: 80}, {name: old, port: 2}], atomic: [a, b]}}",
+			want: "{spec: {size: small, gone: soon, defaulted: yes, nested: {mine: 1, theirs: 2}, " +
+				"ports: [{name: http, port: 80, protocol: TCP}, {name: other, port: 1}, {name: old, port: 2}], atomic: [a, b]}}",
+		},
+		"Less": {
+			reason:  "What is no longer desired goes where it is owned, and only there.",
+			desired: "{spec: {size: large, ports: [{name: http, port: 81}, {name: new, port: 3}], atomic: [b]}}",
+			want: "{spec: {size: large, defaulted: yes, nested: {theirs: 2}, " +
+				"ports: [{name: http, port: 81, protocol: TCP}, {name: other, port: 1}, {name: new, port: 3}], atomic: [b]}}",
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			obj := decode(t, live)
+
+			owned, err := apply.Owned(&unstructured.Unstructured{Object: obj}, apply.ComposedManager)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			got := apply.Merge(obj, decode(t, tc.desired), owned)
+			if diff := cmp.Diff(spec(decode(t, tc.want)), spec(got)); diff != "" {
+				t.Errorf("%s\nMerge, -want, +got:\n%s", tc.reason, diff)
+			}
+
+			// Applying what the projection of that says gives the same again.
+			again := apply.Merge(obj, apply.Project(decode(t, tc.desired), obj, got, owned), owned)
+			if diff := cmp.Diff(spec(got), spec(again)); diff != "" {
+				t.Errorf("%s\nMerge of Project, -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestExtractingAndApplyingChangesNothing(t *testing.T) {
+	obj := decode(t, live)
+
+	owned, err := apply.Owned(&unstructured.Unstructured{Object: obj}, apply.ComposedManager)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	got := apply.Merge(obj, apply.Extract(obj, owned), owned)
+	if diff := cmp.Diff(spec(obj), spec(got)); diff != "" {
+		t.Errorf("-live, +applied:\n%s", diff)
+	}
+}

@@ -1,0 +1,398 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fn_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crossplane/function-sdk-go/logging"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/structpb"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/fn"
+)
+
+const steadyXR = `
+apiVersion: example.org/v1alpha1
+kind: XDatabase
+metadata:
+  name: db
+  generation: 12
+  annotations:
+    kausality.io/initialized: "true"
+    kausality.io/allowances: |
+      - kind: Object
+        mutation: spec.forProvider.size
+        generation: 12
+        initiator: hans
+        policy: size
+        trace: [{kind: XDatabase, name: db, generation: 12, field: spec.size}]
+      - relation: External
+        mutations: [Update]
+        generation: 12
+        initiator: hans
+        policy: size
+        trace: [{kind: XDatabase, name: db, generation: 12, field: spec.size}]
+spec: {size: large}
+status:
+  conditions: [{type: Ready, status: "True", observedGeneration: 12}]
+`
+
+const observedObject = `
+apiVersion: kubernetes.crossplane.io/v1alpha2
+kind: Object
+metadata:
+  name: db-obj
+  generation: 7
+  annotations:
+    kausality.io/allowances: |
+      []
+    kausality.io/management-policies: |
+      - '*'
+    kausality.io/gate: "{state: Closed, generation: 7, since: 2026-01-01T00:00:00Z}"
+  managedFields:
+  - manager: apiextensions.crossplane.io/composed/0123
+    operation: Apply
+    fieldsV1: {"f:spec": {"f:forProvider": {"f:size": {}, "f:engine": {}}, "f:managementPolicies": {}}}
+spec:
+  managementPolicies: [Observe, LateInitialize]
+  forProvider: {size: small, engine: postgres, zone: defaulted}
+status:
+  conditions:
+  - {type: Synced, status: "True", observedGeneration: 7}
+  - {type: Ready, status: "True"}
+`
+
+const desiredObject = `
+apiVersion: kubernetes.crossplane.io/v1alpha2
+kind: Object
+spec:
+  forProvider: {size: SIZE, engine: ENGINE}
+`
+
+// resourceOf decodes YAML into a resource; the empty text is none.
+func resourceOf(t *testing.T, text string) *fnv1.Resource {
+	t.Helper()
+
+	var m map[string]any
+	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
+		t.Fatal(err)
+	}
+
+	st, err := structpb.NewStruct(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return &fnv1.Resource{Resource: st}
+}
+
+// resources is one composed resource called database, or none.
+func resources(t *testing.T, text string) map[string]*fnv1.Resource {
+	t.Helper()
+
+	if text == "" {
+		return nil
+	}
+
+	return map[string]*fnv1.Resource{"database": resourceOf(t, text)}
+}
+
+func call(t *testing.T, xr, observed, desired, input string) *fnv1.RunFunctionRequest {
+	t.Helper()
+
+	req := &fnv1.RunFunctionRequest{
+		Meta:     &fnv1.RequestMeta{Tag: "t1"},
+		Observed: &fnv1.State{Composite: resourceOf(t, xr), Resources: resources(t, observed)},
+		Desired:  &fnv1.State{Resources: resources(t, desired)},
+	}
+	if input != "" {
+		req.Input = resourceOf(t, input).GetResource()
+	}
+
+	return req
+}
+
+func run(t *testing.T, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+	t.Helper()
+
+	now := func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+	rsp, err := fn.New(logging.NewNopLogger(), fn.WithClock(now)).RunFunction(t.Context(), req)
+	if err != nil {
+		t.Fatalf("RunFunction: %v", err)
+	}
+
+	return rsp
+}
+
+func sized(size, engine string) string {
+	return strings.NewReplacer("SIZE", size, "ENGINE", engine).Replace(desiredObject)
+}
+
+func TestTheFunctionLetsOnlyAskedForChangesThrough(t *testing.T) {
+	const (
+		stamped = `
+apiVersion: kubernetes.crossplane.io/v1alpha2
+kind: Object
+metadata:
+  annotations:
+    kausality.io/allowances: |
+      - relation: External
+        mutations:
+        - Update
+        generation: 8
+        initiator: hans
+        policy: size
+        trace:
+        - kind: XDatabase
+          name: db
+          generation: 12
+          field: spec.size
+        - kind: Object
+          name: db-obj
+          generation: 8
+          field: spec.forProvider.size
+    kausality.io/management-policies: |
+      - '*'
+    kausality.io/trace: |
+      - field: spec.forProvider.size
+        generation: 8
+        initiator: hans
+        trace:
+        - kind: XDatabase
+          name: db
+          generation: 12
+          field: spec.size
+        - kind: Object
+          name: db-obj
+          generation: 8
+          field: spec.forProvider.size
+spec:
+  managementPolicies: [Observe, LateInitialize]
+  forProvider: {size: large, engine: postgres}
+`
+		unchanged = `
+apiVersion: kubernetes.crossplane.io/v1alpha2
+kind: Object
+metadata:
+  annotations:
+    kausality.io/allowances: |
+      []
+    kausality.io/management-policies: |
+      - '*'
+spec:
+  managementPolicies: [Observe, LateInitialize]
+  forProvider: {size: small, engine: postgres}
+`
+		created = `
+apiVersion: kubernetes.crossplane.io/v1alpha2
+kind: Object
+metadata:
+  annotations:
+    kausality.io/allowances: |
+      - relation: External
+        mutations:
+        - Create
+        - Update
+        generation: 1
+        initiator: system:serviceaccount:crossplane-system:crossplane
+        trace:
+        - kind: XDatabase
+          name: db
+          generation: 1
+          field: create
+        - kind: Object
+          name: db-
+          generation: 1
+          field: create
+    kausality.io/management-policies: |
+      - '*'
+    kausality.io/trace: |
+      - field: create
+        generation: 1
+        initiator: system:serviceaccount:crossplane-system:crossplane
+        trace:
+        - kind: XDatabase
+          name: db
+          generation: 1
+          field: create
+        - kind: Object
+          name: db-
+          generation: 1
+          field: create
+spec:
+  managementPolicies: [Observe, LateInitialize, Create, Update]
+  forProvider: {size: small, engine: postgres}
+`
+		fresh = "{apiVersion: example.org/v1alpha1, kind: XDatabase, metadata: {name: db, generation: 1}, spec: {size: small, resourceRefs: []}}"
+	)
+
+	cases := map[string]struct {
+		reason                string
+		xr, observed, desired string
+		input                 string
+		want                  string
+		ready                 bool
+		condition             string
+	}{
+		"Allowed": {
+			reason: "An allowed change passes with its stamps, and the gate's field is stamped as observed.",
+			xr:     steadyXR, observed: observedObject, desired: sized("large", "postgres"),
+			want: stamped, condition: "generation 12: in progress: Object db-obj is being changed",
+		},
+		"Held": {
+			reason: "What nobody asked for keeps its observed value, beside what somebody did.",
+			xr:     steadyXR, observed: observedObject, desired: sized("large", "mysql"),
+			want: stamped, condition: "generation 12: in progress: Object db-obj is being changed; 1 held: " +
+				`Object db-obj: spec.forProvider.engine stays postgres (asked: mysql): XDatabase "db" has no allowance for it, ` +
+				"and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine",
+		},
+		"Removed": {
+			reason: "A field that is no longer desired is a removal where Crossplane owns it, and only there.",
+			xr:     steadyXR, observed: observedObject, desired: strings.Replace(sized("large", "x"), ", engine: x", "", 1),
+			want: stamped, condition: "generation 12: in progress: Object db-obj is being changed; 1 held: " +
+				`Object db-obj: spec.forProvider.engine stays postgres (asked: (unset)): XDatabase "db" has no allowance for it, ` +
+				"and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine",
+		},
+		"Unchanged": {
+			reason: "Nothing to do is settled.",
+			xr:     steadyXR, observed: observedObject, desired: sized("small", "postgres"),
+			want: unchanged, condition: "generation 12: settled",
+		},
+		"WrongPolicies": {
+			reason: "A step before us that opens the gate says what the Composition asks for, and opens nothing.",
+			xr:     steadyXR, observed: observedObject,
+			desired: strings.Replace(sized("small", "postgres"), "spec:", "spec:\n  managementPolicies: ['*']", 1),
+			want:    unchanged, condition: "generation 12: settled",
+		},
+		"Created": {
+			reason: "A new resource of an initializing XR starts with Create and Update.",
+			xr:     fresh, desired: sized("small", "postgres"),
+			want: created, condition: "generation 1: in progress: Object db- is being created",
+		},
+		"HeldCreate": {
+			reason: "A new resource of a steady XR is left out unless somebody asked for it.",
+			xr:     steadyXR, desired: sized("small", "postgres"),
+			condition: "generation 12: settled; 1 held: Object of composed resource database is not created: " +
+				`XDatabase "db" has no allowance for it, and no policy about XDatabase gives one: add an AllowancePolicy that allows Object create`,
+		},
+		"HeldDelete": {
+			reason: "A resource nobody asked to delete stays desired, as Crossplane applied it.",
+			xr:     steadyXR, observed: observedObject, want: unchanged, ready: true,
+			condition: "generation 12: settled; 1 held: Object db-obj is not deleted: " +
+				`XDatabase "db" has no allowance for it, and no policy about XDatabase gives one: add an AllowancePolicy that allows Object delete`,
+		},
+		"Audit": {
+			reason: "Audit reports and lets pass.",
+			xr:     steadyXR, observed: observedObject, desired: sized("small", "mysql"), input: "mode: Audit",
+			want: strings.Replace(unchanged, "postgres", "mysql", 1),
+			condition: "generation 12: settled; 1 held: Object db-obj: spec.forProvider.engine stays postgres (asked: mysql): " +
+				`XDatabase "db" has no allowance for it, and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine`,
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := call(t, tc.xr, tc.observed, tc.desired, tc.input)
+			rsp := run(t, req)
+
+			want, got := resources(t, tc.want), rsp.GetDesired().GetResources()
+			if tc.ready {
+				want["database"].Ready = fnv1.Ready_READY_TRUE
+			}
+
+			if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" && (tc.want != "" || len(got) > 0) {
+				t.Errorf("%s\ndesired, -want, +got:\n%s", tc.reason, diff)
+			}
+
+			if len(rsp.GetConditions()) != 1 || rsp.GetConditions()[0].GetMessage() != tc.condition {
+				t.Errorf("%s\ncondition: %v, want %q", tc.reason, rsp.GetConditions(), tc.condition)
+			}
+
+			if again := run(t, req); !proto.Equal(rsp, again) {
+				t.Errorf("%s\nthe same request gave another response:\n%s", tc.reason, cmp.Diff(rsp, again, protocmp.Transform()))
+			}
+
+			if len(rsp.GetRequirements().GetResources()) != 2 {
+				t.Errorf("%s\nrequirements: %v", tc.reason, rsp.GetRequirements())
+			}
+		})
+	}
+}
+
+func TestBadInputIsNamed(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		req    *fnv1.RunFunctionRequest
+		want   string
+	}{
+		"UnknownField": {
+			reason: "A mistyped setting must not be ignored.",
+			req:    call(t, steadyXR, "", "", "modus: Hold"), want: `unknown field "modus"`,
+		},
+		"UnknownMode": {
+			reason: "Nor a mistyped value.",
+			req:    call(t, steadyXR, "", "", "mode: Hodl"), want: `mode "Hodl" is not one of`,
+		},
+		"NoKind": {
+			reason: "A composed resource without kind cannot be judged.",
+			req:    call(t, steadyXR, "", "{spec: {a: b}}", ""), want: `desired composed resource "database"`,
+		},
+		"NoXR": {
+			reason: "Nor can an empty request.",
+			req:    &fnv1.RunFunctionRequest{}, want: "cannot read the observed composite resource",
+		},
+		"Fatal": {
+			reason: "Mode Fatal fails the pipeline, naming the change.",
+			req:    call(t, steadyXR, observedObject, sized("small", "mysql"), "mode: Fatal"), want: "spec.forProvider.engine",
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			rsp := run(t, tc.req)
+			if n := len(rsp.GetResults()); n != 1 || rsp.GetResults()[0].GetSeverity() != fnv1.Severity_SEVERITY_FATAL {
+				t.Fatalf("%s\nresults: %v", tc.reason, rsp.GetResults())
+			}
+
+			if got := rsp.GetResults()[0].GetMessage(); !strings.Contains(got, tc.want) {
+				t.Errorf("%s\nresult %q does not say %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAPolicyThatDoesNotCompileIsNamedAndGrantsNothing(t *testing.T) {
+	req := call(t, steadyXR, observedObject, sized("small", "mysql"), "")
+	req.RequiredResources = map[string]*fnv1.Resources{"kausality.io/allowancepolicies": {Items: []*fnv1.Resource{resourceOf(t, `
+apiVersion: kausality.io/v1alpha1
+kind: AllowancePolicy
+metadata: {name: broken}
+spec:
+  match: {kind: Object, fields: [spec], cel: ["object."]}
+  subjects: [{kind: User, name: "system:serviceaccount:crossplane-system:crossplane", mayInitiate: true}]
+  allow: [{relation: External, mutations: [Update]}]`)}}}
+
+	rsp := run(t, req)
+
+	var messages string
+	var messagesSb387 strings.Builder
+	for _, r := range rsp.GetResults() {
+		messagesSb387.WriteString(r.GetMessage() + "\n")
+	}
+	messages += messagesSb387.String()
+
+	for _, w := range []string{`AllowancePolicy "broken"`, "spec.match.cel[0]", "spec.forProvider.engine stays postgres"} {
+		if !strings.Contains(messages, w) {
+			t.Errorf("results %q do not say %q", messages, w)
+		}
+	}
+}
