@@ -634,6 +634,21 @@ func TestOnlyKausalityWritesItsAnnotations(t *testing.T) {
 	}
 }
 
+func TestAnUnallowedChangeTakesTheAllowanceOfTheSameFieldAway(t *testing.T) {
+	// Crossplane has not carried hans's change on yet.
+	waiting := annotated(t, edit(t, claim, "size: small", "size: large", "generation: 4", "generation: 5"), claimAllowances)
+
+	d := decide(t, anna(), waiting, edit(t, waiting, "size: large", "size: medium"), "")
+	if got := resource.Annotation(d.Object, v1alpha1.AnnotationAllowances); got != allowance.None {
+		t.Errorf("after anna's change of spec.size the Claim still allows %q on hans's behalf", got)
+	}
+
+	d = decide(t, anna(), waiting, edit(t, waiting, "engine: postgres", "engine: mysql"), "")
+	if got := resource.Annotation(d.Object, v1alpha1.AnnotationAllowances); !strings.Contains(got, "mutation: spec.size") {
+		t.Errorf("after anna's change of another field the Claim allows only %q", got)
+	}
+}
+
 func TestAMalformedAnnotationIsReportedAndAllowsNothing(t *testing.T) {
 	parent := annotated(t, claim, "    kausality.io/allowances: \"- kind: [\"\n")
 	d := decide(t, crossplane(), xr, edit(t, xr, "size: small", "size: large"), parent)

@@ -4,6 +4,8 @@
 package decision
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -188,7 +190,7 @@ func (d *decider) writeAllowances(granted []v1alpha1.Allowance) {
 	}
 
 	if d.Old != nil && err == nil {
-		pruned := allowance.Unconsumed(d.Old, have)
+		pruned := d.revoke(allowance.Unconsumed(d.Old, have))
 		if len(pruned) == len(have) && len(granted) == 0 {
 			return
 		}
@@ -202,6 +204,27 @@ func (d *decider) writeAllowances(granted []v1alpha1.Allowance) {
 	}
 
 	d.annotate(v1alpha1.AnnotationAllowances, value)
+}
+
+// revoke takes away allowances that an allowed change of a field gave, once an
+// unallowed change of the same field is stored over it: what the controllers
+// would carry on is no longer what was allowed.
+func (d *decider) revoke(have []v1alpha1.Allowance) []v1alpha1.Allowance {
+	if d.decision.Action == v1alpha1.ActionHold {
+		return have // Nothing unallowed is stored.
+	}
+
+	return slices.DeleteFunc(have, func(a v1alpha1.Allowance) bool {
+		if len(a.Trace) == 0 {
+			return false
+		}
+
+		given, err := change.ParsePattern(a.Trace[len(a.Trace)-1].Field)
+
+		return err == nil && slices.ContainsFunc(d.decision.Findings, func(f Finding) bool {
+			return f.Verdict == Unallowed && given.Covers(f.Change.Path)
+		})
+	})
 }
 
 func (d *decider) writeTrace(entries []v1alpha1.TraceEntry) {
