@@ -38,8 +38,8 @@ func anna() policy.User { return policy.User{Name: "anna@example.com", Groups: [
 func crossplane() policy.User { return policy.User{Name: crossplaneUser} }
 
 // object decodes YAML the way the API server decodes JSON.
-func object(t *testing.T, text string) *unstructured.Unstructured {
-	t.Helper()
+func object(tb testing.TB, text string) *unstructured.Unstructured {
+	tb.Helper()
 
 	if text == "" {
 		return nil
@@ -47,7 +47,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 
 	u.Object, _ = resource.Normalize(u.Object).(map[string]any)
@@ -56,12 +56,12 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 }
 
 // examplePolicies are those of the example that the demo plays.
-func examplePolicies(t *testing.T) *policy.Set {
-	t.Helper()
+func examplePolicies(tb testing.TB) *policy.Set {
+	tb.Helper()
 
 	raw, err := os.ReadFile("../../examples/claim-with-ticket/policies.yaml")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 
 	var list []v1alpha1.AllowancePolicy
@@ -77,7 +77,7 @@ func examplePolicies(t *testing.T) *policy.Set {
 		}
 
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 
 		list = append(list, p)
@@ -85,7 +85,7 @@ func examplePolicies(t *testing.T) *policy.Set {
 
 	set, bad := policy.NewCache().Set(list)
 	if len(bad) > 0 {
-		t.Fatal(bad)
+		tb.Fatal(bad)
 	}
 
 	return set
@@ -183,12 +183,12 @@ spec:
 `
 
 // edit returns YAML with texts replaced, in pairs of old and new.
-func edit(t *testing.T, text string, pairs ...string) string {
-	t.Helper()
+func edit(tb testing.TB, text string, pairs ...string) string {
+	tb.Helper()
 
 	for i := 0; i < len(pairs); i += 2 {
 		if !strings.Contains(text, pairs[i]) {
-			t.Fatalf("%q is not in the fixture", pairs[i])
+			tb.Fatalf("%q is not in the fixture", pairs[i])
 		}
 
 		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
@@ -198,12 +198,12 @@ func edit(t *testing.T, text string, pairs ...string) string {
 }
 
 // annotated puts annotations at the end of those an object has.
-func annotated(t *testing.T, text, annotations string) string {
-	t.Helper()
+func annotated(tb testing.TB, text, annotations string) string {
+	tb.Helper()
 
 	mark := "    kausality.io/initialized: \"true\"\n"
 
-	return edit(t, text, mark, mark+strings.TrimPrefix(annotations, "\n"))
+	return edit(tb, text, mark, mark+strings.TrimPrefix(annotations, "\n"))
 }
 
 func decide(t *testing.T, user policy.User, old, obj, parent string) decision.Decision {
@@ -214,8 +214,8 @@ func decide(t *testing.T, user policy.User, old, obj, parent string) decision.De
 	return decision.Decide(req)
 }
 
-func request(t *testing.T, user policy.User, old, obj, parent string) decision.Request {
-	t.Helper()
+func request(tb testing.TB, user policy.User, old, obj, parent string) decision.Request {
+	tb.Helper()
 
 	op := decision.OperationUpdate
 
@@ -227,8 +227,8 @@ func request(t *testing.T, user policy.User, old, obj, parent string) decision.R
 	}
 
 	return decision.Request{
-		Operation: op, Old: object(t, old), New: object(t, obj), Parent: object(t, parent), User: user,
-		Policies: examplePolicies(t),
+		Operation: op, Old: object(tb, old), New: object(tb, obj), Parent: object(tb, parent), User: user,
+		Policies: examplePolicies(tb),
 		Settings: decision.Settings{Crossplane: crossplaneUser, Manager: managerUser},
 		Now:      time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
@@ -646,6 +646,22 @@ func TestAnUnallowedChangeTakesTheAllowanceOfTheSameFieldAway(t *testing.T) {
 	d = decide(t, anna(), waiting, edit(t, waiting, "engine: postgres", "engine: mysql"), "")
 	if got := resource.Annotation(d.Object, v1alpha1.AnnotationAllowances); !strings.Contains(got, "mutation: spec.size") {
 		t.Errorf("after anna's change of another field the Claim allows only %q", got)
+	}
+}
+
+func TestANewRootIsMadeWithoutAWarning(t *testing.T) {
+	d := decide(t, anna(), "", edit(t, claim, "    jira: INFRA-23232\n", ""), "")
+	if len(d.Warnings) > 0 {
+		t.Errorf("warnings about what may follow, though all may until the Claim is ready: %q", d.Warnings)
+	}
+
+	entries, err := allowance.ParseTrace(d.Object)
+	if err != nil || len(entries) != 1 || entries[0].Field != "create" || entries[0].Initiator != "anna@example.com" {
+		t.Errorf("trace: %+v, %v; want anna's creation", entries, err)
+	}
+
+	if got := resource.Annotation(d.Object, v1alpha1.AnnotationAllowances); got != "" {
+		t.Errorf("allowances: %q, want none", got)
 	}
 }
 

@@ -142,8 +142,12 @@ func conditions(p *policy.Policy) string {
 }
 
 // warn tells the user what will not follow from their change, or what of it
-// was kept back.
+// was kept back. What follows from a new root needs no allowance.
 func (d *decider) warn() {
+	if d.root() && d.Operation == OperationCreate {
+		return
+	}
+
 	object := fmt.Sprintf("%s %q", d.groupKind().Kind, resource.Name(d.subject()))
 
 	for _, f := range d.decision.Findings {
