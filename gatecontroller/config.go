@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -23,8 +22,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
-
-type logger = logr.Logger
 
 const (
 	// conflictDelay lets the cache catch up with a write by somebody else.

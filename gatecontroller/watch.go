@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -73,8 +74,8 @@ func (w *watches) start(ctx context.Context, gvk schema.GroupVersionKind) error 
 
 	c, err := controller.NewUnmanaged(strings.ToLower(gvk.GroupKind().String()), controller.Options{
 		Reconciler: w.object(gvk), MaxConcurrentReconciles: concurrency, SkipNameValidation: &skip,
-		LogConstructor: func(req *reconcile.Request) (l logger) {
-			l = log.FromContext(ctx).WithValues("kind", gvk.Kind, "group", gvk.Group)
+		LogConstructor: func(req *reconcile.Request) logr.Logger {
+			l := log.FromContext(ctx).WithValues("kind", gvk.Kind, "group", gvk.Group)
 			if req != nil {
 				l = l.WithValues("namespace", req.Namespace, "name", req.Name)
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 
@@ -100,13 +101,14 @@ func sameSegment(a, b fieldpath.Segment) bool {
 		return a.Field == b.Field && a.Index == b.Index
 	}
 
-	return fieldpath.Segments{a}.String() == fieldpath.Segments{b}.String() || "["+a.Field+b.Field+"]" == indexText(a, b)
+	return name(a) == name(b)
 }
 
-func indexText(a, b fieldpath.Segment) string {
-	if a.Type == fieldpath.SegmentIndex {
-		return fieldpath.Segments{a}.String()
+// name is a segment as text, without brackets.
+func name(s fieldpath.Segment) string {
+	if s.Type == fieldpath.SegmentIndex {
+		return strconv.FormatUint(uint64(s.Index), 10)
 	}
 
-	return fieldpath.Segments{b}.String()
+	return s.Field
 }

@@ -131,13 +131,13 @@ func (d *decider) byInitiator(c change.Change) (Finding, bool) {
 
 // byPhase allows what a parent does before it was ever ready, and the deletion
 // of what it leaves behind.
-func (d *decider) byPhase(c change.Change) (Finding, bool) {
+func (d *decider) byPhase(change.Change) (Finding, bool) {
 	switch {
 	case d.Operation == OperationDelete && (d.ParentGone || d.Parent != nil && resource.Deleting(d.Parent)):
 		return Finding{Rule: RuleDeleting, cause: d.implicit()}, true
 	case d.Parent == nil || d.Operation == OperationDelete || resource.Deleting(d.Parent):
 		return Finding{}, false
-	case !resource.SeenReady(d.Parent) && d.mayInitialize(c):
+	case !resource.SeenReady(d.Parent) && d.User.Machine(): // Controllers build up children, people do not.
 		f := Finding{Rule: RuleInitializing, cause: d.implicit()}
 		f.cause.external = []v1alpha1.Allowance{{
 			Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate},
@@ -148,10 +148,6 @@ func (d *decider) byPhase(c change.Change) (Finding, bool) {
 		return Finding{}, false
 	}
 }
-
-// mayInitialize says whether the user builds up the children of an
-// initializing parent: its controllers do, people do not.
-func (d *decider) mayInitialize(change.Change) bool { return d.User.Machine() }
 
 // implicit is the cause of what follows from a parent's own existence: the
 // newest entry of its trace, a creation if there is one.

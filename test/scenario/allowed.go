@@ -146,6 +146,10 @@ func (s *Scenario) resize(ctx context.Context) error {
 		return err
 	}
 
+	if err := s.caughtUp(ctx, h); err != nil {
+		return err
+	}
+
 	if err := s.checkAllowances(h, true); err != nil {
 		return err
 	}

@@ -146,6 +146,10 @@ func (s *Scenario) copied(ctx context.Context) error {
 		return err
 	}
 
+	if err := s.caughtUp(ctx, h); err != nil {
+		return err
+	}
+
 	if err := s.checkAllowances(h, false); err != nil {
 		return err
 	}

@@ -83,6 +83,25 @@ func (h *history) of(kind string) []*unstructured.Unstructured {
 	return append([]*unstructured.Unstructured(nil), h.versions[kind]...)
 }
 
+// caughtUp waits until the history has what a live read shows.
+func (s *Scenario) caughtUp(ctx context.Context, h *history) error {
+	return eventually(ctx, "watches that have caught up", func(ctx context.Context) error {
+		objects, err := s.all(ctx)
+		if err != nil {
+			return err
+		}
+
+		for _, u := range objects {
+			versions := h.of(u.GetKind())
+			if n := len(versions); n == 0 || versions[n-1].GetResourceVersion() != u.GetResourceVersion() {
+				return fmt.Errorf("the watch of %s is behind: %w", u.GetKind(), errOther)
+			}
+		}
+
+		return nil
+	})
+}
+
 // find returns the first version of a kind that a check accepts.
 func (h *history) find(kind string, accept func(*unstructured.Unstructured) bool) (*unstructured.Unstructured, bool) {
 	for _, u := range h.of(kind) {
