@@ -76,20 +76,6 @@ func (p Pattern) Covers(path Path) bool {
 	return true
 }
 
-// Overlaps says whether some path could be covered by both patterns.
-func (p Pattern) Overlaps(other Pattern) bool {
-	for i := range min(len(p.segments), len(other.segments)) {
-		a, b := p.segments[i], other.segments[i]
-		if isWildcard(a) || isWildcard(b) || sameSegment(a, b) {
-			continue
-		}
-
-		return false
-	}
-
-	return true
-}
-
 func isWildcard(s fieldpath.Segment) bool {
 	return s.Type == fieldpath.SegmentField && s.Field == "*"
 }
