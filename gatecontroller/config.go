@@ -29,6 +29,9 @@ const (
 	// resolveEvery is how often kinds are looked up again that were not
 	// served.
 	resolveEvery = 10 * time.Second
+	// resyncEvery is how often all is looked at though nothing happened: the
+	// API server may list a new kind a moment after its CRD says it is served.
+	resyncEvery = time.Minute
 )
 
 // configuration keeps webhook configurations, guards and watches in line with
@@ -84,7 +87,7 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 		return reconcile.Result{RequeueAfter: resolveEvery}, nil
 	}
 
-	return reconcile.Result{}, nil
+	return reconcile.Result{RequeueAfter: resyncEvery}, nil
 }
 
 // names are the kinds that policies and windows name, each once.

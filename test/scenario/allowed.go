@@ -125,28 +125,8 @@ func (s *Scenario) findChildren(ctx context.Context) error {
 
 // resize changes an allowed field and checks everything that follows.
 func (s *Scenario) resize(ctx context.Context) error {
-	h, err := s.record(ctx)
+	h, err := s.changeSize(ctx, "large")
 	if err != nil {
-		return err
-	}
-	defer h.stop()
-
-	if _, err := s.kubectl(ctx, hans, "patch", "databaseclaim", claimName, "--type=merge", "-p", `{"spec":{"size":"large"}}`); err != nil {
-		return err
-	}
-
-	err = eventually(ctx, "the change outside, and the gate closed behind it", func(ctx context.Context) error {
-		if err := s.data(ctx, "size", "large"); err != nil {
-			return err
-		}
-
-		return s.settled(ctx)
-	})
-	if err != nil {
-		return err
-	}
-
-	if err := s.caughtUp(ctx, h); err != nil {
 		return err
 	}
 
@@ -161,6 +141,34 @@ func (s *Scenario) resize(ctx context.Context) error {
 	s.narrator.Sayf("It is applied, the gate is closed again, the allowances have served and are gone. What stays is the trace.")
 
 	return s.checkTraces(ctx)
+}
+
+// changeSize has hans change the Claim's size, waits until it has arrived
+// outside and nothing is under way, and returns what happened meanwhile.
+func (s *Scenario) changeSize(ctx context.Context, size string) (*history, error) {
+	h, err := s.record(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer h.stop()
+
+	patch := fmt.Sprintf(`{"spec":{"size":%q}}`, size)
+	if _, err := s.kubectl(ctx, hans, "patch", "databaseclaim", claimName, "--type=merge", "-p", patch); err != nil {
+		return nil, err
+	}
+
+	err = eventually(ctx, "the change outside, and the gate closed behind it", func(ctx context.Context) error {
+		if err := s.data(ctx, "size", size); err != nil {
+			return err
+		}
+
+		return s.settled(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	return h, s.caughtUp(ctx, h)
 }
 
 func (s *Scenario) checkTraces(ctx context.Context) error {

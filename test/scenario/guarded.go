@@ -125,28 +125,8 @@ func (s *Scenario) ranAfter(ctx context.Context, revision, policies string) erro
 // copied checks that the XR's allowances are its own though Crossplane copies
 // the Claim's annotations to it.
 func (s *Scenario) copied(ctx context.Context) error {
-	h, err := s.record(ctx)
+	h, err := s.changeSize(ctx, "medium")
 	if err != nil {
-		return err
-	}
-	defer h.stop()
-
-	if _, err := s.kubectl(ctx, hans, "patch", "databaseclaim", claimName, "--type=merge", "-p", `{"spec":{"size":"medium"}}`); err != nil {
-		return err
-	}
-
-	err = eventually(ctx, "the change outside", func(ctx context.Context) error {
-		if err := s.data(ctx, "size", "medium"); err != nil {
-			return err
-		}
-
-		return s.settled(ctx)
-	})
-	if err != nil {
-		return err
-	}
-
-	if err := s.caughtUp(ctx, h); err != nil {
 		return err
 	}
 
