@@ -80,7 +80,7 @@ func renderTrace(out *strings.Builder, u *unstructured.Unstructured, all bool) e
 	}
 
 	if rest := len(entries) - len(shown); rest > 0 {
-		fmt.Fprintf(out, "\n%d earlier changes are recorded: show them with --all.\n", rest)
+		fmt.Fprintf(out, "\nEarlier changes are recorded too (%d): show them with --all.\n", rest)
 	}
 
 	return nil

@@ -65,7 +65,7 @@ hans@example.com
    └─ XDatabase my-database-x7k2p  spec.size  (generation 5)
       └─ Object db-x7k2p  spec.forProvider.manifest.data.size  (generation 5)
 
-1 earlier changes are recorded: show them with --all.
+Earlier changes are recorded too (1): show them with --all.
 
 Gate: open for Update since 2026-11-20T10:00:00Z
 
