@@ -6,6 +6,9 @@ package allowance
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	goyaml "sigs.k8s.io/yaml/goyaml.v3"
 )
@@ -20,7 +23,7 @@ func toNode(v any) (*goyaml.Node, error) {
 	}
 
 	doc := &goyaml.Node{}
-	if err := goyaml.Unmarshal(raw, doc); err != nil {
+	if err := goyaml.Unmarshal(printable(raw), doc); err != nil {
 		return nil, fmt.Errorf("cannot encode annotation: %w", err)
 	}
 
@@ -29,10 +32,31 @@ func toNode(v any) (*goyaml.Node, error) {
 	return doc, nil
 }
 
+// printable escapes what JSON allows in a string as it is and YAML does not:
+// all but its c-printable (https://yaml.org/spec/1.2.2/#51-character-set).
+func printable(raw []byte) []byte {
+	out := make([]byte, 0, len(raw))
+
+	for _, r := range string(raw) {
+		if r >= 0x7F && r <= 0x9F || r >= 0xFFFE && r <= 0xFFFF || r == 0xFEFF {
+			out = fmt.Appendf(out, "\\u%04x", r)
+		} else {
+			out = utf8.AppendRune(out, r)
+		}
+	}
+
+	return out
+}
+
 // blockStyle takes off JSON's flow style and its quotes where YAML needs none.
-// The encoder quotes again what would otherwise read as another type.
+// The encoder quotes again what would otherwise read as another type, by the
+// rules of YAML 1.2; annotations are read by those of 1.1.
 func blockStyle(n *goyaml.Node) {
-	n.Style &^= goyaml.FlowStyle | goyaml.DoubleQuotedStyle
+	n.Style &^= goyaml.FlowStyle
+
+	if !quoted(n.Value) {
+		n.Style &^= goyaml.DoubleQuotedStyle
+	}
 
 	if len(n.Content) == 0 && n.Kind != goyaml.ScalarNode {
 		n.Style |= goyaml.FlowStyle
@@ -40,5 +64,17 @@ func blockStyle(n *goyaml.Node) {
 
 	for _, c := range n.Content {
 		blockStyle(c)
+	}
+}
+
+// quoted says whether a text keeps its quotes: a word that YAML 1.1 reads as
+// true or false (https://yaml.org/type/bool.html), or one with characters that
+// only an escape can write.
+func quoted(text string) bool {
+	switch strings.ToLower(text) {
+	case "y", "yes", "n", "no", "on", "off":
+		return true
+	default:
+		return strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) })
 	}
 }

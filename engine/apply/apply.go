@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -87,8 +88,8 @@ func mergeValues(live, desired any, owned *fieldpath.Set) any {
 		}
 	case []any:
 		if l, ok := live.([]any); ok {
-			if keys := elementKeys(owned); len(keys) > 0 {
-				return mergeKeyed(l, d, owned, keys)
+			if out, ok := mergeLists(l, d, owned); ok {
+				return out
 			}
 		}
 	}
@@ -102,14 +103,67 @@ func dropOwned(v any, pe fieldpath.PathElement, owned *fieldpath.Set) (any, bool
 	self := owned.Members.Has(pe)
 	under := below(owned, pe)
 
-	m, isMap := v.(map[string]any)
-	if !isMap || under.Empty() {
-		return v, !self
+	switch t := v.(type) {
+	case map[string]any:
+		if !under.Empty() {
+			out := mergeMaps(t, nil, under)
+
+			return out, len(out) > 0 || !self
+		}
+	case []any:
+		if out, ok := mergeLists(t, nil, under); ok {
+			return out, len(out) > 0
+		}
 	}
 
-	out := mergeMaps(m, nil, under)
+	return v, !self
+}
 
-	return out, len(out) > 0 || !self
+// mergeLists merges lists whose elements are owned one by one: by key, or by
+// value where the list is a set. False for a list that is replaced as a whole.
+func mergeLists(live, desired []any, owned *fieldpath.Set) ([]any, bool) {
+	if keys := elementKeys(owned); len(keys) > 0 {
+		return mergeKeyed(live, desired, owned, keys), true
+	}
+
+	if ownsValues(owned) {
+		return mergeSets(live, desired, owned), true
+	}
+
+	return nil, false
+}
+
+func ownsValues(owned *fieldpath.Set) bool {
+	found := false
+
+	owned.Members.Iterate(func(pe fieldpath.PathElement) { found = found || pe.Value != nil })
+
+	return found
+}
+
+// mergeSets merges lists whose elements are their own keys: live ones in their
+// order, less those the manager owned and no longer wants, then new ones.
+func mergeSets(live, desired []any, owned *fieldpath.Set) []any {
+	var out []any
+
+	in := func(list []any, e any) bool {
+		return slices.ContainsFunc(list, func(o any) bool { return value.Equals(value.NewValueInterface(o), value.NewValueInterface(e)) })
+	}
+
+	for _, l := range live {
+		v := value.NewValueInterface(l)
+		if in(desired, l) || !owned.Members.Has(fieldpath.PathElement{Value: &v}) {
+			out = append(out, l)
+		}
+	}
+
+	for _, d := range desired {
+		if !in(live, d) {
+			out = append(out, d)
+		}
+	}
+
+	return out
 }
 
 // mergeKeyed merges a list whose elements have keys: live ones in their order,

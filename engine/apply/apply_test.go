@@ -4,6 +4,7 @@
 package apply_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/engine/apply"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 const live = `
@@ -108,5 +110,88 @@ func TestExtractingAndApplyingChangesNothing(t *testing.T) {
 	got := apply.Merge(obj, apply.Extract(obj, owned), owned)
 	if diff := cmp.Diff(spec(obj), spec(got)); diff != "" {
 		t.Errorf("-live, +applied:\n%s", diff)
+	}
+}
+
+const associative = `
+metadata:
+  ownerReferences: [{uid: u1, name: xr}]
+  managedFields:
+  - manager: apiextensions.crossplane.io/composed/abc
+    operation: Apply
+    fieldsV1:
+      "f:metadata": {"f:ownerReferences": {'k:{"uid":"u1"}': {}}}
+      "f:spec":
+        "f:set": {'v:"mine"': {}, 'v:"also"': {}}
+        "f:ports":
+          'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}, "f:protocol": {}, "f:name": {}}
+        "f:empty": {}
+  - manager: kubectl
+    operation: Apply
+    fieldsV1: {"f:spec": {"f:set": {'v:"theirs"': {}}}}
+  - manager: apiextensions.crossplane.io/composed/abc
+    operation: Apply
+    subresource: status
+    fieldsV1: {"f:spec": {"f:other": {}}}
+  - manager: apiextensions.crossplane.io/composed/abc
+    operation: Update
+    fieldsV1: {"f:spec": {"f:other": {}}}
+spec:
+  set: [mine, theirs, also]
+  ports: [{port: 80, protocol: TCP, name: http, nodePort: 30000}, {port: 80, protocol: UDP}]
+  other: x
+  empty: {}
+`
+
+func TestElementsThatAreOwnedOneByOneGoOneByOne(t *testing.T) {
+	cases := map[string]struct {
+		reason        string
+		desired, want string
+	}{
+		"All": {
+			reason:  "What is owned and no longer mentioned goes; what others own, or this manager by other means, stays.",
+			desired: "{}", want: "{set: [theirs], ports: [{port: 80, protocol: UDP}], other: x}",
+		},
+		"Some": {
+			reason:  "A number is a key by its value, and a set is united.",
+			desired: "{spec: {set: [new, mine], ports: [{port: 80, protocol: TCP, name: web}], empty: {a: 1}}}",
+			want:    "{set: [mine, theirs, new], ports: [{port: 80, protocol: TCP, name: web, nodePort: 30000}, {port: 80, protocol: UDP}], other: x, empty: {a: 1}}",
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			obj := normalized(t, associative)
+
+			owned, err := apply.Owned(&unstructured.Unstructured{Object: obj}, apply.ComposedManager)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			got := apply.Merge(obj, normalized(t, tc.desired), owned)
+			if diff := cmp.Diff(any(normalized(t, tc.want)), spec(got)); diff != "" {
+				t.Errorf("%s\nMerge, -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func normalized(t *testing.T, text string) map[string]any {
+	t.Helper()
+
+	m, ok := resource.Normalize(decode(t, text)).(map[string]any)
+	if !ok {
+		t.Fatal("not a map")
+	}
+
+	return m
+}
+
+func TestManagedFieldsThatCannotBeReadAreAnError(t *testing.T) {
+	obj := decode(t, "{kind: Thing, metadata: {name: a, managedFields: [{manager: apiextensions.crossplane.io/composed/abc, operation: Apply, fieldsV1: {'k:{': {}}}]}}")
+
+	_, err := apply.Owned(&unstructured.Unstructured{Object: obj}, apply.ComposedManager)
+	if err == nil || !strings.Contains(err.Error(), `cannot read managedFields of Thing "a"`) {
+		t.Errorf("Owned: %v", err)
 	}
 }

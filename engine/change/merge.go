@@ -124,7 +124,8 @@ func (m merger) lists(path Path, o, n []any) []any {
 	out := make([]any, 0, len(n))
 
 	for i := range max(len(o), len(n)) {
-		if v, ok := m.value(child(path, fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(i)}), at(o, i), at(n, i)); ok {
+		v, ok := m.value(child(path, fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(i)}), at(o, i), at(n, i))
+		if ok || i < len(n) && n[i] == nil { // A null keeps its place.
 			out = append(out, v)
 		}
 	}
@@ -143,7 +144,8 @@ func (m merger) keyedLists(path Path, o, n []any, keys elementKeys) []any {
 			was = o[j]
 		}
 
-		if v, ok := m.value(child(path, fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(i)}), was, e); ok {
+		v, ok := m.value(child(path, fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(i)}), was, e)
+		if ok && named(v) { // Without its name an added element is none.
 			out = append(out, v)
 		}
 	}
@@ -153,13 +155,12 @@ func (m merger) keyedLists(path Path, o, n []any, keys elementKeys) []any {
 			continue
 		}
 
-		v, ok := m.value(child(path, fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(j)}), e, nil)
-		if !ok {
+		if _, ok := m.value(child(path, fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(j)}), e, nil); !ok {
 			continue
 		}
 
-		place := min(j, len(out))
-		out = append(out[:place], append([]any{v}, out[place:]...)...)
+		place := min(j, len(out)) // A part of an element makes no sense: it stays whole.
+		out = append(out[:place], append([]any{e}, out[place:]...)...)
 	}
 
 	return out
@@ -211,6 +212,12 @@ func elementName(e any) (string, bool) {
 	return name, ok
 }
 
+func named(e any) bool {
+	_, ok := elementName(e)
+
+	return ok
+}
+
 // Equal compares decoded JSON, numbers by value.
 func Equal(a, b any) bool {
 	switch x := a.(type) {
@@ -254,6 +261,11 @@ func equalScalars(a, b any) bool {
 
 	if a == b {
 		return true
+	}
+
+	_, aint := a.(int64)
+	if _, bint := b.(int64); aint && bint {
+		return false // As floats, large ones that differ would be equal.
 	}
 
 	x, xok := float(a)

@@ -4,6 +4,9 @@
 package composition
 
 import (
+	"maps"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -81,18 +84,78 @@ func keep(observed *unstructured.Unstructured, owned *fieldpath.Set) *unstructur
 	return u
 }
 
-// prepareCreate gives a new object the name prefix Crossplane will give it, so
-// that its trace can name it.
+// Crossplane puts these on what it composes, after the pipeline.
+//
+// Source: github.com/crossplane/crossplane/v2 v2.4.0,
+// internal/controller/apiextensions/composite/composition_render.go,
+// RenderComposedResourceMetadata.
+const (
+	renderedPrefix = "crossplane.io/"
+	labelComposite = renderedPrefix + "composite"
+)
+
+// prepareCreate gives a new object the name prefix and the namespace that
+// Crossplane will give it, so that its trace can name it and windows find it.
 func prepareCreate(u, xr *unstructured.Unstructured) {
 	if resource.Name(u) == "" {
-		u.SetGenerateName(xr.GetName() + "-")
+		prefix := resource.String(xr.Object, "metadata", "labels", labelComposite)
+		if prefix == "" {
+			prefix = xr.GetName()
+		}
+
+		u.SetGenerateName(prefix + "-")
+	}
+
+	if xr.GetNamespace() != "" {
+		u.SetNamespace(xr.GetNamespace())
 	}
 }
 
-func dropGenerateName(u, desired *unstructured.Unstructured) {
+// dropPrepared takes away again what prepareCreate added.
+func dropPrepared(u, desired *unstructured.Unstructured) {
 	if desired.GetGenerateName() == "" {
 		unstructured.RemoveNestedField(u.Object, "metadata", "generateName")
 	}
+
+	if desired.GetNamespace() == "" {
+		unstructured.RemoveNestedField(u.Object, "metadata", "namespace")
+	}
+}
+
+// addRendered adds to what applying desired state makes of an observed object
+// what Crossplane will add to that state: it is no removal that no step of the
+// pipeline mentions it.
+func addRendered(u, observed *unstructured.Unstructured) {
+	have := resource.Map(observed.Object, "metadata")
+	meta := maps.Clone(resource.Map(u.Object, "metadata"))
+
+	if meta == nil {
+		meta = map[string]any{}
+	}
+
+	if refs, ok := have["ownerReferences"]; ok && meta["ownerReferences"] == nil {
+		meta["ownerReferences"] = refs
+	}
+
+	for _, key := range []string{"labels", "annotations"} {
+		from, into := resource.Map(have, key), maps.Clone(resource.Map(meta, key))
+
+		for k, v := range from {
+			if _, ok := into[k]; !ok && strings.HasPrefix(k, renderedPrefix) {
+				if into == nil {
+					into = map[string]any{}
+				}
+
+				into[k] = v
+			}
+		}
+
+		if into != nil {
+			meta[key] = into
+		}
+	}
+
+	u.Object["metadata"] = meta
 }
 
 // annotate sets an annotation; the empty value removes it.

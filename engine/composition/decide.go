@@ -56,7 +56,7 @@ func (r *Request) create() Outcome {
 
 	out.Pending = describe(obj) + " is being created"
 	out.Desired = d.Object
-	dropGenerateName(out.Desired, r.Desired)
+	dropPrepared(out.Desired, r.Desired)
 
 	if resource.IsManaged(out.Desired) {
 		want := wanted(r.Desired)
@@ -78,6 +78,8 @@ func (r *Request) update() Outcome {
 	carry(desired, r.Observed)
 
 	merged := &unstructured.Unstructured{Object: apply.Merge(r.Observed.Object, desired.Object, owned)}
+	addRendered(merged, r.Observed)
+
 	d := r.ask(decision.OperationUpdate, r.Observed, merged)
 
 	out := Outcome{Problems: d.Problems}
@@ -169,9 +171,29 @@ func pending(observed *unstructured.Unstructured, d decision.Decision) string {
 		}
 	}
 
-	if resource.IsManaged(observed) && gate.Pending(observed) {
+	if resource.IsManaged(observed) {
+		if gate.Pending(observed) {
+			return changing
+		}
+
+		return ""
+	}
+
+	if !caughtUp(observed) {
 		return changing
 	}
 
 	return ""
+}
+
+// caughtUp says whether the controller of a composed resource, such as another
+// XR, has seen its generation; kinds that do not report that always have.
+func caughtUp(u *unstructured.Unstructured) bool {
+	if settled, ok := resource.SettledGeneration(u); ok {
+		return settled >= resource.Generation(u)
+	}
+
+	seen := resource.ObservedGeneration(u)
+
+	return seen == 0 || seen >= resource.Generation(u)
 }

@@ -34,7 +34,7 @@ func Decide(req Request) Decision {
 
 	// 3. Judge every gated change.
 	for _, c := range d.gatedChanges() {
-		d.decision.Findings = append(d.decision.Findings, d.judge(c))
+		d.decision.Findings = append(d.decision.Findings, d.partOfCreation(d.judge(c)))
 	}
 
 	// 4. Take back what is not allowed, where that is the action.

@@ -62,6 +62,10 @@ func (d *decider) gatedMetadata(c change.Change) bool {
 		return d.Old != nil && d.controllerChanges()
 	}
 
+	if under(c, "metadata", "finalizers") && d.User.Name == d.Settings.Crossplane {
+		return false
+	}
+
 	for _, p := range d.Policies.For(d.groupKind()) {
 		if p.Names(c) {
 			return true
@@ -77,7 +81,17 @@ func (d *decider) controllerChanges() bool {
 	was, had := resource.ParentOf(d.Old)
 	is, has := resource.ParentOf(d.New)
 
-	return had && (!has || was != is)
+	return had && (!has || !sameParent(was, is))
+}
+
+// sameParent compares references by UID where both have one: an owner that
+// moves to another version of its API is the same owner.
+func sameParent(a, b resource.Reference) bool {
+	if a.UID != "" && b.UID != "" {
+		return a.UID == b.UID
+	}
+
+	return a == b
 }
 
 // machinery says whether a change is Crossplane's bookkeeping in the spec of a

@@ -34,6 +34,23 @@ func (d *decider) judge(c change.Change) Finding {
 	return Finding{Change: c, Verdict: Unallowed, Missing: d.missing(c)}
 }
 
+// partOfCreation allows the fields of a new object for the reason its creation
+// is allowed: who may make it may fill it in.
+func (d *decider) partOfCreation(f Finding) Finding {
+	if d.Operation != OperationCreate || f.Verdict != Unallowed || len(d.decision.Findings) == 0 {
+		return f
+	}
+
+	made := d.decision.Findings[0]
+	if made.Verdict != Allowed {
+		return f
+	}
+
+	made.Change = f.Change
+
+	return made
+}
+
 // root says whether the object has no parent.
 func (d *decider) root() bool { return d.Parent == nil && !d.ParentGone }
 

@@ -64,7 +64,7 @@ func (d *decider) predictGeneration() int64 {
 	generation := resource.Generation(d.Old)
 
 	for _, c := range change.Between(d.Old.Object, d.New.Object) {
-		if !c.Metadata() {
+		if !c.Metadata() || bumpsGeneration(d.Old) { // Our own annotations are changes too.
 			return generation + 1
 		}
 	}

@@ -29,6 +29,10 @@ func Upkeep(u *unstructured.Unstructured) map[string]string {
 		}
 	}
 
+	if len(out) == 0 {
+		return nil
+	}
+
 	return out
 }
 

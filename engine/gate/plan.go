@@ -186,6 +186,10 @@ func (p *planner) open() Plan {
 
 func (p *planner) whileOpen() Plan {
 	set, serves := Open(slices.Concat(p.record.Actions, actionsOf(p.pending)), p.desired, p.opts.LateInitialize)
+	if len(serves) == 0 {
+		return p.close("its Composition no longer asks for it")
+	}
+
 	if !Same(serves, p.record.Actions) || !Same(set, p.current) {
 		return p.move(OpenUp, set, v1alpha1.GateRecord{
 			State: v1alpha1.GateOpen, Actions: serves, Consumed: p.consumed(),
@@ -220,7 +224,13 @@ func (p *planner) close(why string) Plan {
 
 	for _, a := range p.allowances {
 		rest := p.unserved(a)
-		if !allowance.External(a) || len(rest) > 0 {
+
+		switch {
+		case !allowance.External(a) || foreign(a.Mutations):
+			left = append(left, a)
+
+			continue
+		case len(rest) > 0:
 			a.Mutations = rest
 			left = append(left, a)
 
@@ -231,7 +241,7 @@ func (p *planner) close(why string) Plan {
 	}
 
 	for _, a := range left {
-		if allowance.External(a) {
+		if allowance.External(a) && !foreign(a.Mutations) {
 			consumed = min(consumed, a.Generation-1)
 		}
 	}
@@ -286,6 +296,12 @@ func (p *planner) stay(why string) Plan {
 	}
 
 	return plan
+}
+
+// foreign says whether all verbs of an External allowance are another system's,
+// such as Terraform's apply, which no gate serves.
+func foreign(actions []string) bool {
+	return !slices.ContainsFunc(actions, func(a string) bool { return a == ActionAll || acting(a) })
 }
 
 func actionsOf(list []v1alpha1.Allowance) []string {

@@ -120,6 +120,10 @@ func Open(asked, desired []string, lateInitialize bool) (set, serves []string) {
 // Create, and Update while its XR is initializing, within what the Composition
 // asked for.
 func Initial(desired []string, initializing, lateInitialize bool) []string {
+	if len(normalize(desired)) == 0 {
+		return []string{} // Paused.
+	}
+
 	actions := []string{ActionCreate}
 	if initializing {
 		actions = append(actions, ActionUpdate)

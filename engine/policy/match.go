@@ -44,7 +44,8 @@ func (p *Policy) Evaluate(in Input) Verdict {
 		return Verdict{Missing: fmt.Sprintf("the object does not match objectSelector %q", p.objects)}
 	}
 
-	if in.NamespaceObject != nil && !p.namespaces.Matches(labelsOf(in.NamespaceObject)) {
+	namespaced := in.NamespaceObject != nil || resource.String(obj, "metadata", "namespace") != ""
+	if namespaced && !p.namespaces.Matches(labelsOf(in.NamespaceObject)) {
 		return Verdict{Missing: fmt.Sprintf("the namespace does not match namespaceSelector %q", p.namespaces)}
 	}
 

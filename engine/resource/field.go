@@ -4,6 +4,8 @@
 package resource
 
 import (
+	"math"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -130,8 +132,9 @@ func Normalize(v any) any {
 
 		return out
 	case float64:
-		if n := int64(t); float64(n) == t {
-			return n
+		// What is out of range converts differently on different machines.
+		if t >= math.MinInt64 && t < math.MaxInt64 && t == math.Trunc(t) {
+			return int64(t)
 		}
 
 		return t
