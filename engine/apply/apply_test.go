@@ -195,3 +195,60 @@ func TestManagedFieldsThatCannotBeReadAreAnError(t *testing.T) {
 		t.Errorf("Owned: %v", err)
 	}
 }
+
+func TestWhatOthersOwnStaysTheirs(t *testing.T) {
+	cases := map[string]struct {
+		reason                string
+		desired, result, want string
+	}{
+		"Kept": {
+			reason:  "Owned elements that nobody mentions are applied as they are, others' are not.",
+			desired: "{}", result: "{spec: {set: [mine, theirs, also], ports: [{port: 80, protocol: TCP, name: http, nodePort: 30000}, {port: 80, protocol: UDP}]}}",
+			want: "{spec: {set: [mine, also], ports: [{port: 80, protocol: TCP, name: http}]}}",
+		},
+		"HeldBack": {
+			reason:  "A held value goes into the element that is desired, and others' elements stay out.",
+			desired: "{spec: {set: [mine, new], ports: [{port: 80, protocol: TCP, name: web, appProtocol: h2}]}}",
+			result:  "{spec: {set: [mine, theirs, also], ports: [{port: 80, protocol: TCP, name: http, appProtocol: h2, nodePort: 30000}, {port: 80, protocol: UDP}]}}",
+			want:    "{spec: {set: [mine, also], ports: [{port: 80, protocol: TCP, name: http, appProtocol: h2}]}}",
+		},
+		"NotCreated": {
+			reason:  "A held new element is left out.",
+			desired: "{spec: {ports: [{port: 80, protocol: TCP, name: http}, {port: 81, protocol: TCP}]}}",
+			result:  "{spec: {ports: [{port: 80, protocol: TCP, name: http, nodePort: 30000}, {port: 80, protocol: UDP}]}}",
+			want:    "{spec: {ports: [{port: 80, protocol: TCP, name: http}]}}",
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			obj := normalized(t, associative)
+
+			owned, err := apply.Owned(&unstructured.Unstructured{Object: obj}, apply.ComposedManager)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			got := apply.Project(normalized(t, tc.desired), obj, normalized(t, tc.result), owned)
+			if diff := cmp.Diff(normalized(t, tc.want), got); diff != "" {
+				t.Errorf("%s\nProject, -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+
+	obj := normalized(t, associative)
+
+	owned, err := apply.Owned(&unstructured.Unstructured{Object: obj}, apply.ComposedManager)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	extract := apply.Extract(obj, owned)
+	if diff := cmp.Diff([]any{map[string]any{"uid": "u1", "name": "xr"}}, resource.List(extract, "metadata", "ownerReferences")); diff != "" {
+		t.Errorf("an element that is owned as a whole, -want, +got:\n%s", diff)
+	}
+
+	if diff := cmp.Diff(spec(obj), spec(apply.Merge(obj, extract, owned))); diff != "" {
+		t.Errorf("applying what is owned, -live, +applied:\n%s", diff)
+	}
+}

@@ -42,9 +42,9 @@ func Compile(in *v1alpha1.AllowancePolicy) (*Policy, field.ErrorList) {
 	p.objects = compileSelector(in.Spec.Match.ObjectSelector, match.Child("objectSelector"), &errs)
 	p.namespaces = compileSelector(in.Spec.Match.NamespaceSelector, match.Child("namespaceSelector"), &errs)
 
-	for i, c := range p.capture {
-		if c.Pseudo() {
-			errs = append(errs, field.Invalid(match.Child("capture").Index(i), c.String(), "create and delete have no value to capture"))
+	for i, text := range in.Spec.Match.Capture {
+		if c, err := change.ParsePattern(text); err == nil && c.Pseudo() {
+			errs = append(errs, field.Invalid(match.Child("capture").Index(i), text, "create and delete have no value to capture"))
 		}
 	}
 
