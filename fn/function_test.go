@@ -383,16 +383,14 @@ spec:
 
 	rsp := run(t, req)
 
-	var messages string
-	var messagesSb387 strings.Builder
+	var messages strings.Builder
 	for _, r := range rsp.GetResults() {
-		messagesSb387.WriteString(r.GetMessage() + "\n")
+		messages.WriteString(r.GetMessage() + "\n")
 	}
-	messages += messagesSb387.String()
 
 	for _, w := range []string{`AllowancePolicy "broken"`, "spec.match.cel[0]", "spec.forProvider.engine stays postgres"} {
-		if !strings.Contains(messages, w) {
-			t.Errorf("results %q do not say %q", messages, w)
+		if !strings.Contains(messages.String(), w) {
+			t.Errorf("results %q do not say %q", messages.String(), w)
 		}
 	}
 }

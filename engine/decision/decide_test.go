@@ -521,17 +521,14 @@ func TestAChangeThatNobodyAskedForIsUnallowedAndSaysWhatIsMissing(t *testing.T) 
 				t.Fatalf("%s\nDecide: allowed %v, findings %+v", tc.reason, d.Allowed(), d.Findings)
 			}
 
-			var missing string
-
-			var missingSb526 strings.Builder
+			var missing strings.Builder
 			for _, f := range d.Findings {
-				missingSb526.WriteString(f.Missing)
+				missing.WriteString(f.Missing)
 			}
-			missing += missingSb526.String()
 
 			for _, w := range tc.missing {
-				if !strings.Contains(missing, w) {
-					t.Errorf("%s\nmissing: %q does not say %q", tc.reason, missing, w)
+				if !strings.Contains(missing.String(), w) {
+					t.Errorf("%s\nmissing: %q does not say %q", tc.reason, missing.String(), w)
 				}
 			}
 

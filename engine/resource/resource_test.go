@@ -1,0 +1,184 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resource_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+
+	return u
+}
+
+func TestAParentIsTheControllerOrTheClaim(t *testing.T) {
+	cases := map[string]struct {
+		reason, object string
+		want           resource.Reference
+		ok             bool
+	}{
+		"Root":  {reason: "Without either it is a root.", object: "{metadata: {name: a}, spec: {}}"},
+		"Owner": {reason: "An owner that does not control is none.", object: "{metadata: {ownerReferences: [{apiVersion: a/v1, kind: A, name: a, uid: u}, {controller: false}]}}"},
+		"Controller": {
+			reason: "The one that controls.", object: "{metadata: {namespace: ns, ownerReferences: [{kind: B, name: b}, {apiVersion: a/v1, kind: A, name: a, uid: u, controller: true}]}}",
+			want: resource.Reference{APIVersion: "a/v1", Kind: "A", Namespace: "ns", Name: "a", UID: "u"}, ok: true,
+		},
+		"Claim": {
+			reason: "An XR's Claim.", object: "{spec: {claimRef: {apiVersion: a/v1, kind: A, namespace: ns, name: a}}}",
+			want: resource.Reference{APIVersion: "a/v1", Kind: "A", Namespace: "ns", Name: "a"}, ok: true,
+		},
+		"ClaimWithoutName": {reason: "A reference without a name refers to nothing.", object: "{spec: {claimRef: {kind: A}}}"},
+		"Garbage":          {reason: "Garbage is no parent.", object: "{metadata: {ownerReferences: [a, 1, {controller: yes please}]}, spec: {claimRef: a}}"},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, ok := resource.ParentOf(object(t, tc.object))
+			if diff := cmp.Diff(tc.want, got); ok != tc.ok || diff != "" {
+				t.Errorf("%s\nParentOf: %v, -want, +got:\n%s", tc.reason, ok, diff)
+			}
+		})
+	}
+
+	if got := (resource.Reference{APIVersion: "a/v1", Kind: "A"}).GroupKind().String(); got != "A.a" {
+		t.Errorf("GroupKind: %q", got)
+	}
+}
+
+func TestCrossplanesKindsAreTold(t *testing.T) {
+	cases := map[string]struct {
+		object                           string
+		managed, claim, composite, bound bool
+	}{
+		"Managed":    {object: "{spec: {forProvider: {}}}", managed: true},
+		"Claim":      {object: "{metadata: {namespace: ns}, spec: {resourceRef: {kind: X}}}", claim: true},
+		"ClaimNew":   {object: "{metadata: {namespace: ns}, spec: {size: a}}"},
+		"BoundXR":    {object: "{spec: {claimRef: {name: a}}}", composite: true, bound: true},
+		"XR":         {object: "{spec: {resourceRefs: []}}", composite: true},
+		"Namespaced": {object: "{metadata: {namespace: ns}, spec: {crossplane: {}}}", composite: true},
+		"Other":      {object: "{spec: {forProvider: a}}"},
+		"Nothing":    {object: "{}"},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			u := object(t, tc.object)
+			got := []bool{resource.IsManaged(u), resource.IsClaim(u), resource.IsComposite(u), resource.BoundToClaim(u)}
+
+			if diff := cmp.Diff([]bool{tc.managed, tc.claim, tc.composite, tc.bound}, got); diff != "" {
+				t.Errorf("managed, claim, composite, bound: -want, +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHowFarAControllerHasCome(t *testing.T) {
+	cases := map[string]struct {
+		reason, object   string
+		observed         int64
+		ready, converged bool
+	}{
+		"Nothing":     {"A new object.", "{metadata: {name: a, generation: 1}}", 0, false, true},
+		"TopLevel":    {"A kind with the field.", "{metadata: {generation: 2}, status: {observedGeneration: 2}}", 2, true, true},
+		"Behind":      {"Its controller is behind.", "{metadata: {generation: 3}, status: {observedGeneration: 2}}", 2, true, false},
+		"Synced":      {"A kind with conditions.", "{metadata: {generation: 2}, status: {conditions: [{type: Synced, status: 'True', observedGeneration: 2}, {type: Ready, status: 'True', observedGeneration: 1}]}}", 2, true, true},
+		"Failed":      {"A failed attempt does not count.", "{metadata: {generation: 2}, status: {conditions: [{type: Synced, status: 'False', observedGeneration: 2}, {type: Ready, status: 'True', observedGeneration: 1}]}}", 1, true, false},
+		"NotReady":    {"Not ready yet.", "{metadata: {generation: 1}, status: {conditions: [{type: Ready, status: 'False', observedGeneration: 1}]}}", 0, false, false},
+		"Available":   {"Available is as good.", "{metadata: {generation: 1}, status: {conditions: [{type: Available, status: 'True'}]}}", 0, true, true},
+		"Marked":      {"What was ready once stays so.", "{metadata: {generation: 1, annotations: {kausality.io/initialized: 'true'}}, status: {conditions: [{type: Ready, status: 'False'}]}}", 0, true, false},
+		"OtherMark":   {"Only true is.", "{metadata: {generation: 1, annotations: {kausality.io/initialized: 'false'}}}", 0, false, true},
+		"XR":          {"An XR is ready when it says so, not when it was seen.", "{metadata: {generation: 1}, spec: {resourceRefs: []}, status: {conditions: [{type: Synced, status: 'True', observedGeneration: 1}]}}", 1, false, true},
+		"Garbage":     {"Garbage says nothing.", "{metadata: {generation: a}, status: {observedGeneration: b, conditions: [1, {type: 2}, {type: Ready}]}}", 0, false, false},
+		"Terminating": {"What goes away does not finish.", "{metadata: {generation: 1, deletionTimestamp: '2026-01-01T00:00:00Z'}}", 0, false, false},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			u := object(t, tc.object)
+			u.Object, _ = resource.Normalize(u.Object).(map[string]any)
+
+			if got := resource.ObservedGeneration(u); got != tc.observed {
+				t.Errorf("%s\nObservedGeneration: %d, want %d", tc.reason, got, tc.observed)
+			}
+
+			if got := resource.SeenReady(u); got != tc.ready {
+				t.Errorf("%s\nSeenReady: %v", tc.reason, got)
+			}
+
+			if got := resource.Converged(u); got != tc.converged {
+				t.Errorf("%s\nConverged: %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestTheFunctionsMessageSaysWhatIsSettled(t *testing.T) {
+	for message, want := range map[string]struct {
+		generation int64
+		ok         bool
+	}{
+		resource.SettledMessage(12):                 {12, true},
+		resource.SettledMessage(12) + "; 1 held: a": {12, true},
+		"generation 12: in progress: a":             {0, true},
+		"generation 12: settledness":                {0, true},
+		"generation 99999999999999999999: settled":  {0, true},
+		"x " + resource.SettledMessage(3):           {0, true},
+		"":                                          {0, true},
+	} {
+		u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
+			map[string]any{"type": "Kausality", "status": "True", "message": message},
+		}}}}
+
+		if got, ok := resource.SettledGeneration(u); got != want.generation || ok != want.ok {
+			t.Errorf("%q: %d, %v", message, got, ok)
+		}
+	}
+
+	if _, ok := resource.SettledGeneration(object(t, "{}")); ok {
+		t.Error("without a condition no function reports")
+	}
+}
+
+func TestNumbersAreTheAPIServers(t *testing.T) {
+	for in, want := range map[any]any{
+		1.0: int64(1), -1.0: int64(-1), 1.5: 1.5, 0.0: int64(0), 1e18: int64(1e18), 9.3e18: 9.3e18, -9.3e18: -9.3e18, float64(1 << 63): float64(1 << 63),
+		-float64(1 << 63): int64(math.MinInt64), math.Inf(1): math.Inf(1), "1": "1", true: true, int64(3): int64(3), nil: nil,
+	} {
+		got, _ := resource.Normalize([]any{map[string]any{"a": in}}).([]any)
+		if diff := cmp.Diff(any(map[string]any{"a": want}), got[0]); diff != "" {
+			t.Errorf("Normalize(%v), -want, +got:\n%s", in, diff)
+		}
+	}
+
+	obj := map[string]any{"a": map[string]any{"i": 3, "f": 4.0, "l": int64(5), "s": "x", "list": []any{"a", 1, "b"}}}
+	if resource.Int(obj, "a", "i") != 3 || resource.Int(obj, "a", "f") != 4 || resource.Int(obj, "a", "l") != 5 || resource.Int(obj, "a", "s") != 0 {
+		t.Error("Int takes whole numbers of any type")
+	}
+
+	if diff := cmp.Diff([]string{"a", "b"}, resource.Strings(obj, "a", "list")); diff != "" {
+		t.Errorf("Strings, -want, +got:\n%s", diff)
+	}
+
+	if _, ok := resource.Value(obj, "a", "s", "t"); ok || resource.Strings(obj, "b") != nil || resource.Map(obj, "a", "s") != nil {
+		t.Error("what is not there is not there")
+	}
+
+	named := object(t, "{metadata: {generateName: a-}}")
+	if resource.Name(named) != "a-" || resource.Name(object(t, "{metadata: {name: b, generateName: a-}}")) != "b" {
+		t.Error("an object without a name goes by its prefix")
+	}
+}

@@ -1,0 +1,263 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fn_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// requirements are what every response asks for.
+func requirements(labels map[string]string) *fnv1.Requirements {
+	selector := func(kind string) *fnv1.ResourceSelector {
+		return &fnv1.ResourceSelector{
+			ApiVersion: "kausality.io/v1alpha1", Kind: kind,
+			Match: &fnv1.ResourceSelector_MatchLabels{MatchLabels: &fnv1.MatchLabels{Labels: labels}},
+		}
+	}
+
+	return &fnv1.Requirements{Resources: map[string]*fnv1.ResourceSelector{
+		"kausality.io/allowancepolicies": selector("AllowancePolicy"),
+		"kausality.io/upgradeallowances": selector("UpgradeAllowance"),
+	}}
+}
+
+func TestAWholeResponse(t *testing.T) {
+	const held = `Object db-obj: spec.forProvider.engine stays postgres (asked: mysql): XDatabase "db" has no allowance for it, ` +
+		"and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine"
+
+	unchanged := `
+apiVersion: kubernetes.crossplane.io/v1alpha2
+kind: Object
+metadata:
+  annotations:
+    kausality.io/allowances: |
+      []
+    kausality.io/management-policies: |
+      - '*'
+spec:
+  managementPolicies: [Observe, LateInitialize]
+  forProvider: {size: small, engine: postgres}
+`
+	message := "generation 12: settled; 1 held: " + held
+	known := strings.Replace(steadyXR, "conditions: [", "conditions: [{type: Kausality, status: \"False\", message: '"+strings.ReplaceAll(message, "'", "''")+"'}, ", 1)
+
+	cases := map[string]struct {
+		reason, xr string
+		results    []*fnv1.Result
+	}{
+		"New": {
+			reason: "What is held is an event for XR and Claim.",
+			xr:     steadyXR,
+			results: []*fnv1.Result{{
+				Severity: fnv1.Severity_SEVERITY_WARNING, Message: held,
+				Target: fnv1.Target_TARGET_COMPOSITE_AND_CLAIM.Enum(), Reason: new("KausalityHeld"),
+			}},
+		},
+		"Known": {reason: "But only when it is new.", xr: known},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := call(t, tc.xr, observedObject, sized("small", "mysql"), "policySelector: {team: a}")
+			req.Desired.Composite = &fnv1.Resource{Ready: fnv1.Ready_READY_TRUE}
+			req.Desired.Resources["database"].Ready = fnv1.Ready_READY_FALSE
+			req.Desired.Resources["database"].ConnectionDetails = map[string][]byte{"a": []byte("b")}
+			req.Context = &structpb.Struct{Fields: map[string]*structpb.Value{"k": structpb.NewStringValue("v")}}
+
+			database := resourceOf(t, unchanged)
+			database.Ready, database.ConnectionDetails = fnv1.Ready_READY_FALSE, map[string][]byte{"a": []byte("b")}
+
+			want := &fnv1.RunFunctionResponse{
+				Meta:    &fnv1.ResponseMeta{Tag: "t1", Ttl: durationpb.New(60_000_000_000)},
+				Context: req.GetContext(),
+				Desired: &fnv1.State{Composite: req.GetDesired().GetComposite(), Resources: map[string]*fnv1.Resource{"database": database}},
+				Conditions: []*fnv1.Condition{{
+					Type: "Kausality", Status: fnv1.Status_STATUS_CONDITION_FALSE, Reason: "Held", Message: new(message),
+					Target: fnv1.Target_TARGET_COMPOSITE_AND_CLAIM.Enum(),
+				}},
+				Results:      tc.results,
+				Requirements: requirements(map[string]string{"team": "a"}),
+			}
+
+			before := proto.Clone(req)
+			first := run(t, req)
+
+			if diff := cmp.Diff(want, first, protocmp.Transform()); diff != "" {
+				t.Errorf("%s\nRunFunction, -want, +got:\n%s", tc.reason, diff)
+			}
+
+			if diff := cmp.Diff(before, proto.Message(req), protocmp.Transform()); diff != "" {
+				t.Errorf("%s\nRunFunction changed its request:\n%s", tc.reason, diff)
+			}
+
+			opts := proto.MarshalOptions{Deterministic: true}
+			a, errA := opts.Marshal(first)
+			b, errB := opts.Marshal(run(t, req))
+
+			if errA != nil || errB != nil || !cmp.Equal(a, b) {
+				t.Errorf("%s\nthe same request gave other bytes: %v, %v", tc.reason, errA, errB)
+			}
+		})
+	}
+}
+
+func TestPoliciesAndWindowsAreTakenFromTheRequest(t *testing.T) {
+	const (
+		window = `
+apiVersion: kausality.io/v1alpha1
+kind: UpgradeAllowance
+metadata: {name: upgrade, generation: 3}
+spec:
+  serviceAccount: system:serviceaccount:crossplane-system:crossplane
+  validFrom: "2025-12-31T00:00:00Z"
+  validUntil: "2026-01-02T00:00:00Z"
+  activateWhen: {controllerRef: {kind: Deployment, name: a, namespace: b, minGeneration: 15}}
+  allow: [{kind: Object, relation: Child, mutations: [spec.forProvider]}]
+status: {active: true, uses: 4, observedGeneration: 3}
+`
+		key = "kausality.io/upgradeallowances"
+	)
+
+	list := func(texts ...string) map[string]*fnv1.Resources {
+		items := make([]*fnv1.Resource, len(texts))
+		for i, text := range texts {
+			items[i] = resourceOf(t, text)
+		}
+
+		return map[string]*fnv1.Resources{key: {Items: items}}
+	}
+
+	cases := map[string]struct {
+		reason          string
+		required, extra map[string]*fnv1.Resources
+		engine          string
+		warning         string
+	}{
+		"Required": {reason: "From the present field.", required: list(window), engine: "mysql"},
+		"Extra":    {reason: "From the one older versions of Crossplane know.", extra: list(window), engine: "mysql"},
+		"Both":     {reason: "The present field counts.", required: list(), extra: list(window), engine: "postgres"},
+		"None":     {reason: "Nothing is allowed before they were sent.", engine: "postgres"},
+		"Inactive": {reason: "One that is not active allows nothing.", required: list(strings.Replace(window, "active: true", "active: false", 1)), engine: "postgres"},
+		"Garbage":  {reason: "One that cannot be read is named, and the others count.", required: list("{metadata: {name: odd}, spec: {allow: 3}}", window), engine: "mysql", warning: `cannot read UpgradeAllowance "odd"`},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := call(t, steadyXR, observedObject, sized("small", "mysql"), "")
+			req.RequiredResources, req.ExtraResources = tc.required, tc.extra //nolint:staticcheck // What older versions of Crossplane send.
+			rsp := run(t, req)
+
+			got := rsp.GetDesired().GetResources()["database"].GetResource().AsMap()
+			if engine := resource.String(got, "spec", "forProvider", "engine"); engine != tc.engine {
+				t.Errorf("%s\nengine is %v, want %s: %v", tc.reason, engine, tc.engine, rsp.GetConditions())
+			}
+
+			if tc.warning != "" && (len(rsp.GetResults()) != 1 || !strings.Contains(rsp.GetResults()[0].GetMessage(), tc.warning)) {
+				t.Errorf("%s\nresults: %v", tc.reason, rsp.GetResults())
+			}
+		})
+	}
+}
+
+func TestADeletionTakesTwoRuns(t *testing.T) {
+	xr := strings.Replace(strings.Replace(steadyXR, "mutation: spec.forProvider.size", "mutation: delete", 1), "[Update]", "[Delete]", 1)
+
+	rsp := run(t, call(t, xr, observedObject, "", ""))
+	kept := rsp.GetDesired().GetResources()["database"]
+
+	if kept.GetReady() != fnv1.Ready_READY_TRUE || !strings.Contains(kept.String(), "Delete") {
+		t.Errorf("first run: %v", kept)
+	}
+
+	if got := rsp.GetConditions()[0].GetMessage(); got != "generation 12: in progress: Object db-obj waits for its gate to open for Delete" {
+		t.Errorf("first run: %q", got)
+	}
+
+	rsp = run(t, call(t, xr, strings.Replace(observedObject, "[Observe, LateInitialize]", "[Observe, Delete]", 1), "", ""))
+	if got := rsp.GetDesired().GetResources(); len(got) != 0 {
+		t.Errorf("second run: %v", got)
+	}
+}
+
+func TestWhatTheClaimsXRHoldsIsReportedToo(t *testing.T) {
+	xr := strings.Replace(steadyXR, "  annotations:\n", "  annotations:\n    kausality.io/held: '[{field: spec.size, from: large, to: huge, reason: why}]'\n", 1)
+
+	rsp := run(t, call(t, xr, observedObject, sized("small", "postgres"), ""))
+	if got := rsp.GetConditions()[0].GetMessage(); got != "generation 12: settled; 1 held: XDatabase db: spec.size stays large (asked: huge): why" {
+		t.Errorf("condition: %q", got)
+	}
+}
+
+// garble replaces a random part of decoded JSON by something that has no
+// business there.
+func garble(r *rand.Rand, v any) any {
+	junk := []any{nil, "x", 1.5, -3.0, true, []any{}, []any{nil, "a", 1.0}, map[string]any{}, map[string]any{"name": 1.0}, strings.Repeat("[", 50), 1e300}
+
+	if r.IntN(8) == 0 {
+		return junk[r.IntN(len(junk))]
+	}
+
+	switch t := v.(type) {
+	case map[string]any:
+		for k, e := range t {
+			if r.IntN(3) == 0 {
+				t[k] = garble(r, e)
+			}
+		}
+	case []any:
+		for i, e := range t {
+			t[i] = garble(r, e)
+		}
+	case string:
+		if len(t) > 1 && r.IntN(2) == 0 {
+			return t[:r.IntN(len(t))]
+		}
+	}
+
+	return v
+}
+
+func TestGarbageIsAnsweredWithoutAPanic(t *testing.T) {
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		req := call(t, steadyXR, observedObject, sized("large", "mysql"), "")
+
+		for _, res := range []*fnv1.Resource{req.GetObserved().GetComposite(), req.GetObserved().GetResources()["database"], req.GetDesired().GetResources()["database"]} {
+			m, ok := garble(r, res.GetResource().AsMap()).(map[string]any)
+			if !ok {
+				continue
+			}
+
+			st, err := structpb.NewStruct(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			res.Resource = st
+		}
+
+		if r.IntN(4) == 0 {
+			req.Desired.Resources = nil
+		}
+
+		for _, res := range run(t, req).GetResults() {
+			if strings.Contains(res.GetMessage(), "internal error") {
+				t.Fatalf("seed %d: %s\n%v", seed, res.GetMessage(), req)
+			}
+		}
+	}
+
+	run(t, &fnv1.RunFunctionRequest{Observed: &fnv1.State{Composite: &fnv1.Resource{}}, Desired: &fnv1.State{Resources: map[string]*fnv1.Resource{"a": nil}}})
+}
