@@ -32,13 +32,11 @@ metadata:
         mutation: spec.forProvider.size
         generation: 12
         initiator: hans
-        policy: size
         trace: [{kind: XDatabase, name: db, generation: 12, field: spec.size}]
       - relation: External
         mutations: [Update]
         generation: 12
         initiator: hans
-        policy: size
         trace: [{kind: XDatabase, name: db, generation: 12, field: spec.size}]
 spec: {size: large}
 status:
@@ -150,7 +148,6 @@ metadata:
         - Update
         generation: 8
         initiator: hans
-        policy: size
         trace:
         - kind: XDatabase
           name: db
@@ -294,7 +291,7 @@ spec:
 			reason: "Audit reports and lets pass.",
 			xr:     steadyXR, observed: observedObject, desired: sized("small", "mysql"), input: "mode: Audit",
 			want: strings.Replace(unchanged, "postgres", "mysql", 1),
-			condition: "generation 12: settled; 1 held: Object db-obj: spec.forProvider.engine stays postgres (asked: mysql): " +
+			condition: "generation 12: settled; 1 held: Object db-obj: (audit) spec.forProvider.engine is changed from postgres to mysql: " +
 				`XDatabase "db" has no allowance for it, and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine`,
 		},
 	}

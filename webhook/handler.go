@@ -62,7 +62,11 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) admission.R
 		return admission.Denied(why).WithWarnings(clip(d.Warnings)...)
 	}
 
-	// 4. Answer with what changes.
+	// 4. Answer with what changes; what is deleted cannot be.
+	if ask.New == nil {
+		return admission.Allowed("").WithWarnings(clip(d.Warnings)...)
+	}
+
 	raw, err := json.Marshal(d.Object)
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("cannot encode %s %q: %w", req.Kind.Kind, req.Name, err))

@@ -99,6 +99,8 @@ type Allowance struct {
 	Policy string `json:"policy,omitempty"`
 	// Trace is the path from the initiator's change to this object, in order.
 	Trace []Hop `json:"trace,omitempty"`
+	// Unknown are fields that this version does not know.
+	Unknown Unknown `json:"-"`
 }
 
 // Hop is one object on the path from an initiator to an effect. Namespaces are
@@ -114,6 +116,8 @@ type Hop struct {
 	Field string `json:"field"`
 	// Attestations are values captured from the object, by field path.
 	Attestations map[string]string `json:"attestations,omitempty"`
+	// Unknown are fields that this version does not know.
+	Unknown Unknown `json:"-"`
 }
 
 // TraceEntry is one entry of AnnotationTrace: why a field is as it is.
@@ -126,6 +130,8 @@ type TraceEntry struct {
 	Initiator string `json:"initiator"`
 	// Trace is the path from the initiator's change to this object, in order.
 	Trace []Hop `json:"trace,omitempty"`
+	// Unknown are fields that this version does not know.
+	Unknown Unknown `json:"-"`
 }
 
 // HeldChange is one entry of AnnotationHeld: a change that was asked of this
@@ -172,4 +178,6 @@ type GateRecord struct {
 	Initial bool `json:"initial,omitempty"`
 	// Allowances that opened the gate.
 	Allowances []Allowance `json:"allowances,omitempty"`
+	// Unknown are fields that this version does not know.
+	Unknown Unknown `json:"-"`
 }

@@ -23,49 +23,62 @@ func Covers(a v1alpha1.Allowance, kind schema.GroupKind, c change.Change) bool {
 		return false
 	}
 
-	p, err := change.ParsePattern(a.Mutation)
-
-	return err == nil && p.Covers(c.Path)
+	return change.CoversText(a.Mutation, c.Path)
 }
 
 // External says whether an allowance is about the system behind a managed
 // resource.
 func External(a v1alpha1.Allowance) bool { return a.Relation == v1alpha1.RelationExternal }
 
-// Merge adds allowances to those an object carries. An allowance of the same
-// relation, group, kind and mutation from a newer generation replaces the
-// older one in its place; of two from one generation the first stays.
+// Merge adds allowances to those an object carries. One of the same relation,
+// group, kind and mutation from a newer generation takes the place of the older
+// ones, whoever gave them. Of one generation there is one for each policy, the
+// first.
 func Merge(have, add []v1alpha1.Allowance) []v1alpha1.Allowance {
-	out := slices.Clone(have)
+	if len(add) == 0 {
+		return have
+	}
+
+	out := append(make([]v1alpha1.Allowance, 0, len(have)+len(add)), have...)
 
 	for _, a := range add {
-		i := slices.IndexFunc(out, func(b v1alpha1.Allowance) bool { return key(a) == key(b) })
+		about := func(b v1alpha1.Allowance) bool { return sameTarget(a, b) }
 
-		switch {
-		case i < 0:
-			out = append(out, a)
-		case out[i].Generation < a.Generation:
+		if slices.ContainsFunc(out, func(b v1alpha1.Allowance) bool {
+			return about(b) && (b.Generation > a.Generation || b.Generation == a.Generation && b.Policy == a.Policy)
+		}) {
+			continue
+		}
+
+		older := func(b v1alpha1.Allowance) bool { return about(b) && b.Generation < a.Generation }
+		if i := slices.IndexFunc(out, older); i >= 0 {
 			out[i] = a
+			out = append(out[:i+1], slices.DeleteFunc(out[i+1:], older)...)
+		} else {
+			out = append(out, a)
 		}
 	}
 
 	return out
 }
 
-// key identifies what an allowance is about. External actions hang on the
-// policy that grants them, for they ride along with that policy's mutations.
-func key(a v1alpha1.Allowance) string {
-	if External(a) {
-		return strings.Join([]string{string(a.Relation), a.Policy, strings.Join(a.Mutations, ",")}, "|")
+// sameTarget says whether two allowances are about the same. External actions
+// hang on the policy that grants them, for they ride along with that policy's
+// mutations.
+func sameTarget(a, b v1alpha1.Allowance) bool {
+	if External(a) || External(b) {
+		return a.Relation == b.Relation && a.Policy == b.Policy && slices.Equal(a.Mutations, b.Mutations)
 	}
 
-	return strings.Join([]string{"Child", a.APIGroup, a.Kind, a.Mutation}, "|")
+	return a.APIGroup == b.APIGroup && a.Kind == b.Kind && a.Mutation == b.Mutation
 }
 
-// Consumed says whether an allowance of an object has served: for a managed
-// resource's External allowance, when its gate has closed behind it;
-// otherwise when the object's controller has seen the generation and finished.
-// Where a composition function reports on an XR, finished is what it says.
+// Consumed says whether an allowance of an object has served.
+//
+// A managed resource's External allowance has when its gate has closed behind
+// it. Any other has when the object's controller has seen the generation and
+// finished; where a composition function reports on an XR, finished is what it
+// says. One that the object's deletion gave serves until the object is gone.
 func Consumed(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 	if External(a) && resource.IsManaged(u) {
 		rec, err := ParseGate(u)
@@ -74,10 +87,64 @@ func Consumed(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 	}
 
 	if settled, ok := resource.SettledGeneration(u); ok {
-		return settled >= a.Generation
+		return Observed(a, settled)
 	}
 
-	return resource.ObservedGeneration(u) >= a.Generation && resource.Converged(u)
+	return Observed(a, resource.ObservedGeneration(u)) && resource.Converged(u)
+}
+
+// Observed says whether a controller that has finished with a generation of the
+// object is done with an allowance of it. One that a change of metadata gave
+// takes the next generation.
+func Observed(a v1alpha1.Allowance, generation int64) bool {
+	switch {
+	case grantingField(a) == v1alpha1.MutationDelete:
+		return false
+	case OfMetadata(a):
+		return generation > a.Generation
+	default:
+		return generation >= a.Generation
+	}
+}
+
+// ByUse says whether an allowance of an object is consumed by the child that
+// makes use of it: nothing else tells for a kind that reports no observed
+// generation.
+func ByUse(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
+	if OfMetadata(a) {
+		return true
+	}
+
+	_, settles := resource.SettledGeneration(u)
+
+	return !settles && resource.ObservedGeneration(u) == 0
+}
+
+// OfMetadata says whether a change of metadata gave the allowance. It makes no
+// new generation, so that observing the present one does not consume it, and
+// the child that makes use of it does.
+func OfMetadata(a v1alpha1.Allowance) bool { return strings.HasPrefix(grantingField(a), "metadata.") }
+
+// Used says whether a child's trace names an allowance of its parent: the child
+// has made use of it.
+func Used(trace []v1alpha1.TraceEntry, a v1alpha1.Allowance) bool {
+	return slices.ContainsFunc(trace, func(e v1alpha1.TraceEntry) bool {
+		return e.Initiator == a.Initiator && len(e.Trace) == len(a.Trace)+1 &&
+			slices.EqualFunc(e.Trace[:len(a.Trace)], a.Trace, sameHop)
+	})
+}
+
+func sameHop(a, b v1alpha1.Hop) bool {
+	return a.Kind == b.Kind && a.Name == b.Name && a.Generation == b.Generation && a.Field == b.Field
+}
+
+// grantingField is the field whose change gave the allowance.
+func grantingField(a v1alpha1.Allowance) string {
+	if n := len(a.Trace); n > 0 {
+		return a.Trace[n-1].Field
+	}
+
+	return ""
 }
 
 // Unconsumed returns the allowances of an object that have not served yet, in

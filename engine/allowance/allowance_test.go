@@ -144,7 +144,10 @@ func TestYAMLAndJSONAreRead(t *testing.T) {
 		"Block":   {reason: "As we write it.", text: "- kind: Pod\n  mutation: delete\n  generation: 14\n  initiator: hans\n", want: want},
 		"Comment": {reason: "As a person writes it.", text: "- kind: Pod  # child\n  mutation: delete\n  initiator: hans\n  generation: 14\n", want: want},
 		"JSON":    {reason: "As a program writes it.", text: `[{"kind":"Pod","mutation":"delete","generation":14,"initiator":"hans"}]`, want: want},
-		"Later":   {reason: "A field of a later version is no reason to lose all.", text: `[{"kind":"Pod","mutation":"delete","generation":14,"initiator":"hans","new":1}]`, want: want},
+		"Later": {
+			reason: "A field of a later version is no reason to lose all.", text: `[{"kind":"Pod","mutation":"delete","generation":14,"initiator":"hans","new":1}]`,
+			want: []v1alpha1.Allowance{{Kind: "Pod", Mutation: "delete", Generation: 14, Initiator: "hans", Unknown: v1alpha1.Unknown{"new": []byte("1")}}},
+		},
 		"None":    {reason: "None left.", text: "[]\n", want: []v1alpha1.Allowance{}},
 		"Nothing": {reason: "The empty annotation is none."},
 		"Null":    {reason: "So is null.", text: "null"},
@@ -210,7 +213,9 @@ func TestANewerAllowanceReplacesTheOlderOneOfTheSame(t *testing.T) {
 	}{
 		"Newer":    {"It takes the older one's place.", list{child("", "A", "x", "p", 1), child("", "B", "x", "p", 1)}, list{child("", "A", "x", "q", 2)}, list{child("", "A", "x", "q", 2), child("", "B", "x", "p", 1)}},
 		"Older":    {"An older one changes nothing.", list{child("", "A", "x", "p", 2)}, list{child("", "A", "x", "q", 1)}, list{child("", "A", "x", "p", 2)}},
-		"Same":     {"Of one generation the first stays.", list{child("", "A", "x", "p", 2)}, list{child("", "A", "x", "q", 2)}, list{child("", "A", "x", "p", 2)}},
+		"Same":     {"Of one generation and policy the first stays.", list{child("", "A", "x", "p", 2)}, list{child("", "A", "x", "p", 2)}, list{child("", "A", "x", "p", 2)}},
+		"Policy":   {"Another policy's of the same generation stands beside it.", list{child("", "A", "x", "p", 2)}, list{child("", "A", "x", "q", 2)}, list{child("", "A", "x", "p", 2), child("", "A", "x", "q", 2)}},
+		"All":      {"It takes the place of all older ones.", list{child("", "A", "x", "p", 1), child("", "B", "x", "p", 1), child("", "A", "x", "q", 1)}, list{child("", "A", "x", "r", 2)}, list{child("", "A", "x", "r", 2), child("", "B", "x", "p", 1)}},
 		"Mutation": {"Another mutation stands beside it.", list{child("", "A", "x", "p", 1)}, list{child("", "A", "y", "p", 2)}, list{child("", "A", "x", "p", 1), child("", "A", "y", "p", 2)}},
 		"Group":    {"So does another group.", list{child("", "A", "x", "p", 1)}, list{child("g", "A", "x", "p", 2)}, list{child("", "A", "x", "p", 1), child("g", "A", "x", "p", 2)}},
 		"External": {"External entries hang on their policy.", list{external("p", 1, "Update")}, list{external("q", 2, "Update"), external("p", 2, "Update")}, list{external("p", 2, "Update"), external("q", 2, "Update")}},

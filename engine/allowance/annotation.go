@@ -48,6 +48,10 @@ func ParseGate(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) {
 		return nil, fmt.Errorf("cannot parse annotation %q: %w", v1alpha1.AnnotationGate, err)
 	}
 
+	if err := keepUnknown(text, rec); err != nil {
+		return nil, fmt.Errorf("cannot parse annotation %q: %w", v1alpha1.AnnotationGate, err)
+	}
+
 	return rec, nil
 }
 
@@ -64,11 +68,34 @@ func parseList[T any](u *unstructured.Unstructured, key string) ([]T, error) {
 	}
 
 	var out []T
+
+	switch {
+	case text == None || text == "[]":
+		return []T{}, nil
+	case readPlain(text, &out):
+		return out, nil
+	}
+
+	out = nil
 	if err := yaml.Unmarshal([]byte(text), &out); err != nil {
 		return nil, fmt.Errorf("cannot parse annotation %q: %w", key, err)
 	}
 
+	if err := keepUnknown(text, out); err != nil {
+		return nil, fmt.Errorf("cannot parse annotation %q: %w", key, err)
+	}
+
 	return out, nil
+}
+
+// keepUnknown reads a text once more, for what the types of v do not know.
+func keepUnknown(text string, v any) error {
+	var generic any
+	if err := yaml.Unmarshal([]byte(text), &generic); err != nil {
+		return fmt.Errorf("cannot read it without types: %w", err)
+	}
+
+	return readUnknown(v, generic)
 }
 
 // Format writes an annotation value: block style, keys in the order of the
@@ -97,6 +124,10 @@ func Format[T any](v T) (string, error) {
 func FormatList[T any](list []T) string {
 	if len(list) == 0 {
 		return None
+	}
+
+	if s, ok := writePlain(list); ok {
+		return s
 	}
 
 	s, err := Format(list)

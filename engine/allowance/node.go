@@ -27,6 +27,10 @@ func toNode(v any) (*goyaml.Node, error) {
 		return nil, fmt.Errorf("cannot encode annotation: %w", err)
 	}
 
+	if err := writeUnknown(v, doc.Content[0]); err != nil {
+		return nil, err
+	}
+
 	blockStyle(doc)
 
 	return doc, nil
@@ -68,11 +72,11 @@ func blockStyle(n *goyaml.Node) {
 }
 
 // quoted says whether a text keeps its quotes: a word that YAML 1.1 reads as
-// true or false (https://yaml.org/type/bool.html), or one with characters that
-// only an escape can write.
+// true, false (https://yaml.org/type/bool.html), merge or default, or one with
+// characters that only an escape can write.
 func quoted(text string) bool {
 	switch strings.ToLower(text) {
-	case "y", "yes", "n", "no", "on", "off":
+	case "y", "yes", "n", "no", "on", "off", "<<", "=":
 		return true
 	default:
 		return strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) })

@@ -4,13 +4,17 @@
 package change
 
 import (
+	"cmp"
 	"maps"
-	"sort"
+	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
+
+// metadata is the name of the field.
+const metadata = "metadata"
 
 // Change is one difference between two versions of an object.
 type Change struct {
@@ -23,6 +27,11 @@ type Change struct {
 	From any
 	// To is the new value, nil when the field is removed.
 	To any
+	// Gone is true in an element that its list no longer has: the last index
+	// in Path is then the one in the old object.
+	Gone bool
+	// Joined is true in an element that its list did not have before.
+	Joined bool
 }
 
 // Removal says whether the field is gone from the new object.
@@ -31,9 +40,14 @@ func (c Change) Removal() bool { return c.To == nil }
 // Addition says whether the field was not in the old object.
 func (c Change) Addition() bool { return c.From == nil }
 
+// Same says whether two changes between the same versions are one. Their
+// fields alone do not tell: index 0 may be a new object's first element, or the
+// one that an old object had there.
+func (c Change) Same(o Change) bool { return c.Field == o.Field && c.Gone == o.Gone }
+
 // Metadata says whether the change is below metadata.
 func (c Change) Metadata() bool {
-	return len(c.Path) > 0 && c.Path[0].Type == fieldpath.SegmentField && c.Path[0].Field == "metadata"
+	return len(c.Path) > 0 && c.Path[0].Type == fieldpath.SegmentField && c.Path[0].Field == metadata
 }
 
 // Create is the change that makes an object.
@@ -48,57 +62,127 @@ func pseudo(name string) Change {
 
 // Between returns the changes from one version of an object to another, sorted
 // by field. Left out are apiVersion, kind and status, and of metadata all but
-// labels, annotations, finalizers and ownerReferences. Neither object is
-// modified; either may be nil.
-func Between(oldObj, newObj map[string]any) []Change {
+// labels, annotations, finalizers and ownerReferences. Lists are matched by the
+// given keys where those know them, else by those the old object's
+// managedFields show. Neither object is modified; either may be nil.
+func Between(oldObj, newObj map[string]any, keys ...ListKeys) []Change {
 	var changes []Change
 
 	Merge(oldObj, newObj, func(c Change) bool {
 		changes = append(changes, c)
 
 		return false
-	})
+	}, keys...)
 
-	sort.SliceStable(changes, func(i, j int) bool { return changes[i].Field < changes[j].Field })
+	slices.SortStableFunc(changes, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(gone(a), gone(b)))
+	})
 
 	return changes
 }
 
+func gone(c Change) int {
+	if c.Gone {
+		return 1
+	}
+
+	return 0
+}
+
 // Merge returns the new version with every change for which hold is true kept
 // at its old value. Neither object is modified; the result may share parts of
-// both. A removed list element that is held keeps its place where it can.
-func Merge(oldObj, newObj map[string]any, hold func(Change) bool) map[string]any {
-	m := merger{hold: hold}
-	out := make(map[string]any, len(newObj))
+// both, and is the new one where nothing is held. A removed list element that
+// is held keeps its place where it can. Hold is asked once for each change, in
+// no particular order.
+func Merge(oldObj, newObj map[string]any, hold func(Change) bool, keys ...ListKeys) map[string]any {
+	m := merger{hold: hold, keys: append(slices.Clip(keys), managedKeys(oldObj))}
+	m.path = make(Path, 0, usualDepth)
 
-	maps.Copy(out, newObj)
-
-	for _, key := range unionKeys(oldObj, newObj) {
-		switch key {
-		case "apiVersion", "kind", "status":
-		case "metadata":
-			m.metadata(oldObj, newObj, out)
-		default:
-			m.field(Path{fieldpath.Field(key)}, key, oldObj, newObj, out)
-		}
+	out := m.object(oldObj, newObj)
+	if !m.held {
+		return newObj
 	}
 
 	return out
 }
 
+// usualDepth is how deep objects are as a rule.
+const usualDepth = 16
+
+// object merges whole objects.
+func (m *merger) object(oldObj, newObj map[string]any) map[string]any {
+	out := entries{from: newObj}
+
+	for key, o := range oldObj {
+		if key != metadata && counts(key) {
+			m.entry(key, o, newObj[key], &out)
+		}
+	}
+
+	for key, n := range newObj {
+		if _, ok := oldObj[key]; !ok && key != metadata && counts(key) {
+			m.entry(key, nil, n, &out)
+		}
+	}
+
+	m.metadata(oldObj, newObj, &out)
+
+	return out.result()
+}
+
+// counts says whether what is below a top-level field is anybody's wish.
+func counts(key string) bool { return key != "apiVersion" && key != "kind" && key != "status" }
+
 // metadata merges the parts of metadata that people and controllers decide on.
-func (m merger) metadata(oldObj, newObj, out map[string]any) {
-	oldMeta, _ := oldObj["metadata"].(map[string]any)
-	newMeta, _ := newObj["metadata"].(map[string]any)
-	outMeta := make(map[string]any, len(newMeta))
+func (m *merger) metadata(oldObj, newObj map[string]any, out *entries) {
+	oldMeta, _ := oldObj[metadata].(map[string]any)
+	newMeta, _ := newObj[metadata].(map[string]any)
+	meta := entries{from: newMeta}
 
-	maps.Copy(outMeta, newMeta)
+	m.push(fieldpath.Segment{Type: fieldpath.SegmentField, Field: metadata})
 
-	for _, key := range []string{"annotations", "finalizers", "labels", "ownerReferences"} {
-		m.field(Path{fieldpath.Field("metadata"), fieldpath.Field(key)}, key, oldMeta, newMeta, outMeta)
+	for _, key := range [...]string{"annotations", "finalizers", "labels", "ownerReferences"} {
+		m.entry(key, oldMeta[key], newMeta[key], &meta)
 	}
 
-	if newMeta != nil {
-		out["metadata"] = outMeta
+	m.pop()
+
+	if meta.changed {
+		out.set(metadata, meta.result())
 	}
+}
+
+// entries is a map that is copied when it is first changed.
+type entries struct {
+	from, own map[string]any
+	changed   bool
+}
+
+func (e *entries) set(key string, v any) {
+	e.copy()
+	e.own[key] = v
+}
+
+func (e *entries) remove(key string) {
+	e.copy()
+	delete(e.own, key)
+}
+
+func (e *entries) copy() {
+	if e.changed {
+		return
+	}
+
+	e.changed = true
+	if e.own = maps.Clone(e.from); e.own == nil {
+		e.own = map[string]any{}
+	}
+}
+
+func (e *entries) result() map[string]any {
+	if e.changed {
+		return e.own
+	}
+
+	return e.from
 }

@@ -5,7 +5,6 @@ package change
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 )
@@ -14,304 +13,176 @@ import (
 // whether the old one stays.
 type merger struct {
 	hold func(Change) bool
+	keys []ListKeys
+	path Path
+	// held is true once anything is.
+	held bool
+	// gone and joined are above zero inside an element of one version only.
+	gone, joined int
 }
 
-// field merges one map entry into out.
-func (m merger) field(path Path, key string, oldMap, newMap, out map[string]any) {
-	if v, ok := m.value(path, oldMap[key], newMap[key]); ok {
-		out[key] = v
-	} else {
-		delete(out, key)
+func (m *merger) push(s fieldpath.Segment) { m.path = append(m.path, s) }
+
+func (m *merger) pop() { m.path = m.path[:len(m.path)-1] }
+
+// entry merges one map entry into out.
+func (m *merger) entry(key string, oldVal, newVal any, out *entries) {
+	m.push(fieldpath.Segment{Type: fieldpath.SegmentField, Field: key})
+
+	v, present, same := m.value(oldVal, newVal)
+
+	m.pop()
+
+	switch {
+	case same:
+	case present:
+		out.set(key, v)
+	default:
+		out.remove(key)
 	}
 }
 
-// value merges two values; false means that there is none. A null is nothing.
-func (m merger) value(path Path, oldVal, newVal any) (any, bool) {
+// element merges one list element.
+func (m *merger) element(i int, oldVal, newVal any) (v any, present, same bool) {
+	m.push(fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(i)})
+	defer m.pop()
+
+	return m.value(oldVal, newVal)
+}
+
+// value merges two values. Present is false where the result is no value, and
+// same is true where it is the new one. A null is nothing.
+func (m *merger) value(oldVal, newVal any) (v any, present, same bool) {
 	if newVal == nil && oldVal == nil {
-		return nil, false
+		return nil, false, true
 	}
 
 	switch n := newVal.(type) {
 	case map[string]any:
 		if o, ok := oldVal.(map[string]any); ok {
-			return m.maps(path, o, n), true
+			return m.maps(o, n)
 		}
 
 		if oldVal == nil && len(n) > 0 {
-			return m.addedMap(path, n)
+			return emptied(m.maps(nil, n))
 		}
 	case []any:
 		if o, ok := oldVal.([]any); ok {
-			return m.lists(path, o, n), true
+			return m.lists(o, n)
 		}
 
 		if oldVal == nil && len(n) > 0 {
-			return m.addedList(path, n)
+			return emptied(m.lists(nil, n))
 		}
 	case nil:
-		return m.removed(path, oldVal)
+		return m.removed(oldVal)
 	}
 
-	return m.leaf(path, oldVal, newVal)
+	return m.leaf(oldVal, newVal)
 }
 
-func (m merger) leaf(path Path, oldVal, newVal any) (any, bool) {
+func (m *merger) leaf(oldVal, newVal any) (v any, present, same bool) {
 	if Equal(oldVal, newVal) {
-		return newVal, newVal != nil
+		return newVal, newVal != nil, true
 	}
 
-	c := Change{Path: append(Path(nil), path...), From: oldVal, To: newVal}
-	c.Field = c.Path.String()
+	c := Change{Path: slices.Clone(m.path), From: oldVal, To: newVal, Gone: m.gone > 0, Joined: m.joined > 0}
+	c.Field = pathText(c.Path)
 
 	if m.hold(c) {
-		return oldVal, oldVal != nil
+		m.held = true
+
+		return oldVal, oldVal != nil, false
 	}
 
-	return newVal, newVal != nil
+	return newVal, newVal != nil, true
 }
 
-func (m merger) maps(path Path, o, n map[string]any) map[string]any {
-	out := make(map[string]any, len(n))
+func (m *merger) maps(o, n map[string]any) (v any, present, same bool) {
+	out, both := entries{from: n}, 0
 
-	for _, key := range unionKeys(o, n) {
-		if v, ok := m.value(child(path, fieldpath.Field(key)), o[key], n[key]); ok {
-			out[key] = v
+	for key, was := range o {
+		is, ok := n[key]
+		if ok {
+			both++
+		}
+
+		if !sameScalar(was, is) {
+			m.entry(key, was, is, &out)
 		}
 	}
 
-	return out
+	if both == len(n) {
+		return out.result(), true, !out.changed
+	}
+
+	for key, is := range n {
+		if _, ok := o[key]; !ok {
+			m.entry(key, nil, is, &out)
+		}
+	}
+
+	return out.result(), true, !out.changed
 }
 
-// addedMap merges a map that has no old version: it is there as far as
-// anything in it is.
-func (m merger) addedMap(path Path, n map[string]any) (any, bool) {
-	out := m.maps(path, nil, n)
+// sameScalar says whether two values are surely equal, at a glance.
+func sameScalar(a, b any) bool {
+	switch x := a.(type) {
+	case string:
+		y, ok := b.(string)
 
-	return out, len(out) > 0
+		return ok && x == y
+	case int64:
+		y, ok := b.(int64)
+
+		return ok && x == y
+	case bool:
+		y, ok := b.(bool)
+
+		return ok && x == y
+	default:
+		return false
+	}
 }
 
-func (m merger) addedList(path Path, n []any) (any, bool) {
-	out := m.lists(path, nil, n)
+// emptied is the merged value of a map or list that has no old version: it is
+// there as far as anything in it is.
+func emptied(v any, _, same bool) (any, bool, bool) {
+	if same {
+		return v, true, true
+	}
 
-	return out, len(out) > 0
+	return v, size(v) > 0, false
 }
 
 // removed merges a value that has no new version.
-func (m merger) removed(path Path, oldVal any) (any, bool) {
+func (m *merger) removed(oldVal any) (v any, present, same bool) {
+	if size(oldVal) == 0 {
+		return m.leaf(oldVal, nil)
+	}
+
 	switch o := oldVal.(type) {
 	case map[string]any:
-		if len(o) > 0 {
-			out := m.maps(path, o, nil)
-
-			return out, len(out) > 0
-		}
+		v, _, same = m.maps(o, nil)
 	case []any:
-		if len(o) > 0 {
-			out := m.lists(path, o, nil)
-
-			return out, len(out) > 0
-		}
+		v, _, same = m.lists(o, nil)
 	}
 
-	return m.leaf(path, oldVal, nil)
+	if same || size(v) == 0 {
+		return nil, false, same
+	}
+
+	return v, true, false
 }
 
-func (m merger) lists(path Path, o, n []any) []any {
-	if keys, ok := listKeys(o, n); ok {
-		return m.keyedLists(path, o, n, keys)
-	}
-
-	out := make([]any, 0, len(n))
-
-	for i := range max(len(o), len(n)) {
-		v, ok := m.value(child(path, fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(i)}), at(o, i), at(n, i))
-		if ok || i < len(n) && n[i] == nil { // A null keeps its place.
-			out = append(out, v)
-		}
-	}
-
-	return out
-}
-
-// keyedLists merges lists whose elements have unique names: by name, in the
-// new order, with what is kept of removed elements at its old place.
-func (m merger) keyedLists(path Path, o, n []any, keys elementKeys) []any {
-	out := make([]any, 0, len(n))
-
-	for i, e := range n {
-		var was any
-		if j, ok := keys.old[keys.inNew[i]]; ok {
-			was = o[j]
-		}
-
-		v, ok := m.value(child(path, fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(i)}), was, e)
-		if ok && named(v) { // Without its name an added element is none.
-			out = append(out, v)
-		}
-	}
-
-	for j, e := range o {
-		if _, ok := keys.newSet[keys.inOld[j]]; ok {
-			continue
-		}
-
-		if _, ok := m.value(child(path, fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(j)}), e, nil); !ok {
-			continue
-		}
-
-		place := min(j, len(out)) // A part of an element makes no sense: it stays whole.
-		out = append(out[:place], append([]any{e}, out[place:]...)...)
-	}
-
-	return out
-}
-
-// elementKeys are the names of the elements of two versions of a list.
-type elementKeys struct {
-	inOld, inNew []string
-	old          map[string]int
-	newSet       map[string]struct{}
-}
-
-// listKeys returns the elements' names, and false where the lists have to be
-// matched by index: an element without a name, or two with the same.
-func listKeys(o, n []any) (elementKeys, bool) {
-	k := elementKeys{old: make(map[string]int, len(o)), newSet: make(map[string]struct{}, len(n))}
-
-	for i, e := range o {
-		name, ok := elementName(e)
-		if _, dup := k.old[name]; !ok || dup {
-			return k, false
-		}
-
-		k.old[name] = i
-		k.inOld = append(k.inOld, name)
-	}
-
-	for _, e := range n {
-		name, ok := elementName(e)
-		if _, dup := k.newSet[name]; !ok || dup {
-			return k, false
-		}
-
-		k.newSet[name] = struct{}{}
-		k.inNew = append(k.inNew, name)
-	}
-
-	return k, true
-}
-
-func elementName(e any) (string, bool) {
-	m, ok := e.(map[string]any)
-	if !ok {
-		return "", false
-	}
-
-	name, ok := m["name"].(string)
-
-	return name, ok
-}
-
-func named(e any) bool {
-	_, ok := elementName(e)
-
-	return ok
-}
-
-// Equal compares decoded JSON, numbers by value.
-func Equal(a, b any) bool {
-	switch x := a.(type) {
+// size is how many entries a map or list has.
+func size(v any) int {
+	switch t := v.(type) {
 	case map[string]any:
-		y, ok := b.(map[string]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-
-		for k, v := range x {
-			w, ok := y[k]
-			if !ok || !Equal(v, w) {
-				return false
-			}
-		}
-
-		return true
+		return len(t)
 	case []any:
-		y, ok := b.([]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-
-		for i := range x {
-			if !Equal(x[i], y[i]) {
-				return false
-			}
-		}
-
-		return true
+		return len(t)
 	default:
-		return equalScalars(a, b)
+		return 0
 	}
-}
-
-func equalScalars(a, b any) bool {
-	switch b.(type) {
-	case map[string]any, []any:
-		return false
-	}
-
-	if a == b {
-		return true
-	}
-
-	_, aint := a.(int64)
-	if _, bint := b.(int64); aint && bint {
-		return false // As floats, large ones that differ would be equal.
-	}
-
-	x, xok := float(a)
-	y, yok := float(b)
-
-	return xok && yok && x == y
-}
-
-func float(v any) (float64, bool) {
-	switch n := v.(type) {
-	case int64:
-		return float64(n), true
-	case float64:
-		return n, true
-	case int:
-		return float64(n), true
-	default:
-		return 0, false
-	}
-}
-
-func at(list []any, i int) any {
-	if i < len(list) {
-		return list[i]
-	}
-
-	return nil
-}
-
-func child(path Path, s fieldpath.Segment) Path {
-	return append(slices.Clip(path), s)
-}
-
-func unionKeys(a, b map[string]any) []string {
-	keys := make([]string, 0, max(len(a), len(b)))
-	for k := range a {
-		keys = append(keys, k)
-	}
-
-	for k := range b {
-		if _, ok := a[k]; !ok {
-			keys = append(keys, k)
-		}
-	}
-
-	sort.Strings(keys)
-
-	return keys
 }

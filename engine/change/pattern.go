@@ -17,10 +17,6 @@ import (
 // errEmptyPath is the cause when a path names nothing.
 var errEmptyPath = errors.New("the path is empty")
 
-// Path is a concrete path to a field. The creation and deletion of a whole
-// object are the paths create and delete.
-type Path = fieldpath.Segments
-
 // Pattern selects paths: a field path that may hold the wildcard [*] and
 // covers everything below it, or create or delete.
 type Pattern struct {

@@ -48,7 +48,7 @@ func (r *Request) create() Outcome {
 	prepareCreate(obj, r.XR)
 
 	d := r.ask(decision.OperationCreate, nil, obj)
-	out := Outcome{Problems: d.Problems, Held: wholeHeld(r.Name, obj, d, v1alpha1.MutationCreate)}
+	out := Outcome{Problems: d.Problems, Held: r.wholeHeld(obj, d, v1alpha1.MutationCreate)}
 
 	if len(out.Held) > 0 && r.Mode != v1alpha1.ModeAudit {
 		return out
@@ -85,7 +85,9 @@ func (r *Request) update() Outcome {
 	out := Outcome{Problems: d.Problems}
 	for _, f := range d.Findings {
 		if f.Verdict == decision.Unallowed {
-			out.Held = append(out.Held, Held{Resource: describe(r.Observed), HeldChange: decision.HeldChange(f)})
+			out.Held = append(out.Held, Held{
+				Resource: describe(r.Observed), HeldChange: decision.HeldChange(f), Passed: r.Mode == v1alpha1.ModeAudit,
+			})
 		}
 	}
 
@@ -111,7 +113,7 @@ func (r *Request) remove() Outcome {
 	}
 
 	d := r.ask(decision.OperationDelete, r.Observed, nil)
-	out := Outcome{Problems: d.Problems, Held: wholeHeld(r.Name, r.Observed, d, v1alpha1.MutationDelete)}
+	out := Outcome{Problems: d.Problems, Held: r.wholeHeld(r.Observed, d, v1alpha1.MutationDelete)}
 
 	if len(out.Held) > 0 && r.Mode != v1alpha1.ModeAudit {
 		out.Kept, out.Desired = true, keep(r.Observed, owned)
@@ -128,8 +130,8 @@ func (r *Request) remove() Outcome {
 	out.Kept, out.Desired = true, keep(r.Observed, owned)
 	out.Pending = describe(r.Observed) + " waits for its gate to open for Delete"
 
-	if stamped := decision.StampDelete(r.Observed, d); stamped != nil {
-		stampOn(out.Desired, stamped)
+	if d.Object != nil {
+		stampOn(out.Desired, d.Object)
 	}
 
 	return out
@@ -144,12 +146,14 @@ func (r *Request) unreadable(err error) Outcome {
 }
 
 // wholeHeld is what is held of a creation or deletion: nothing or all of it.
-func wholeHeld(name string, u *unstructured.Unstructured, d decision.Decision, field string) []Held {
+func (r *Request) wholeHeld(u *unstructured.Unstructured, d decision.Decision, field string) []Held {
 	for _, f := range d.Findings {
 		if f.Verdict == decision.Unallowed && f.Change.Field == field {
-			h := Held{Resource: describe(u), HeldChange: v1alpha1.HeldChange{Field: field, Reason: f.Missing}}
+			h := Held{
+				Resource: describe(u), HeldChange: v1alpha1.HeldChange{Field: field, Reason: f.Missing()}, Passed: r.Mode == v1alpha1.ModeAudit,
+			}
 			if field == v1alpha1.MutationCreate {
-				h.Resource = u.GetKind() + " of composed resource " + name
+				h.Resource = u.GetKind() + " of composed resource " + r.Name
 			}
 
 			return []Held{h}

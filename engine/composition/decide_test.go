@@ -109,8 +109,8 @@ func allowing(mutation, verbs string) string {
 	const trace = "trace: [{kind: XDatabase, name: db, generation: 12, field: spec.size}]"
 
 	return strings.Replace(steadyXR, "ALLOWANCES",
-		"[{kind: RDSInstance, mutation: "+mutation+", generation: 12, initiator: hans, policy: p, "+trace+"}, "+
-			"{relation: External, mutations: ["+verbs+"], generation: 12, initiator: hans, policy: p, "+trace+"}]", 1)
+		"[{kind: RDSInstance, mutation: "+mutation+", generation: 12, initiator: hans, "+trace+"}, "+
+			"{relation: External, mutations: ["+verbs+"], generation: 12, initiator: hans, "+trace+"}]", 1)
 }
 
 func request(t *testing.T, xr, observed, desired string) composition.Request {
@@ -232,7 +232,6 @@ func TestAResourceIsRemovedInTwoSteps(t *testing.T) {
   - Delete
   generation: 7
   initiator: hans
-  policy: p
   trace:
   - kind: XDatabase
     name: db

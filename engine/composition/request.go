@@ -62,16 +62,27 @@ type Held struct {
 
 	// Resource that keeps its value, as "Kind name".
 	Resource string
+	// Passed is true in mode Audit: the change is made and only reported.
+	Passed bool
 }
 
 // String says resource, field, from, to and what is missing, in one line.
 func (h Held) String() string {
+	not := "not "
+	if h.Passed {
+		not = "(audit) "
+	}
+
 	switch h.Field {
 	case v1alpha1.MutationCreate:
-		return fmt.Sprintf("%s is not created: %s", h.Resource, h.Reason)
+		return fmt.Sprintf("%s is %screated: %s", h.Resource, not, h.Reason)
 	case v1alpha1.MutationDelete:
-		return fmt.Sprintf("%s is not deleted: %s", h.Resource, h.Reason)
+		return fmt.Sprintf("%s is %sdeleted: %s", h.Resource, not, h.Reason)
 	default:
+		if h.Passed {
+			return fmt.Sprintf("%s: (audit) %s: %s", h.Resource, decision.DescribePassed(h.HeldChange), h.Reason)
+		}
+
 		return fmt.Sprintf("%s: %s: %s", h.Resource, decision.Describe(h.HeldChange), h.Reason)
 	}
 }

@@ -5,48 +5,168 @@ package decision_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
-// BenchmarkDecide measures an allowed change of a managed resource beside the
-// floor: decoding the two versions of it from JSON.
-func BenchmarkDecide(b *testing.B) {
-	req := request(b, crossplane(), managed, edit(b, managed, "size: small", "size: large"),
-		annotated(b, edit(b, xr, "generation: 11", "generation: 12"), xrAllowances))
+// benchmarkParent has allowed the change of the managed resource.
+const benchmarkParent = `
+apiVersion: example.org/v1alpha1
+kind: XDatabase
+metadata:
+  name: my-database-xyz
+  generation: 12
+  annotations:
+    kausality.io/initialized: "true"
+    kausality.io/allowances: |
+      - kind: Instance
+        mutation: spec.forProvider.instanceClass
+        generation: 12
+        initiator: hans@example.com
+        policy: xdatabase-to-rds
+        trace:
+        - kind: DatabaseClaim
+          name: my-database
+          generation: 5
+          field: spec.size
+          attestations:
+            metadata.annotations[jira]: INFRA-23232
+        - kind: XDatabase
+          name: my-database-xyz
+          generation: 12
+          field: spec.size
+      - relation: External
+        mutations:
+        - Update
+        generation: 12
+        initiator: hans@example.com
+        policy: xdatabase-to-rds
+        trace:
+        - kind: DatabaseClaim
+          name: my-database
+          generation: 5
+          field: spec.size
+          attestations:
+            metadata.annotations[jira]: INFRA-23232
+        - kind: XDatabase
+          name: my-database-xyz
+          generation: 12
+          field: spec.size
+spec: {size: large, claimRef: {name: my-database, namespace: default}}
+status:
+  conditions:
+  - {type: Synced, status: "True", observedGeneration: 11}
+  - {type: Ready, status: "True", observedGeneration: 11}
+`
 
-	var raw [2][]byte
+// scene is one change to decide on, with the two policies that match it: one
+// that allows it, and one for somebody else.
+type scene struct {
+	request  decision.Request
+	policies [2]string
+}
 
-	for i, u := range []any{req.Old.Object, req.New.Object} {
-		text, err := json.Marshal(u)
+func scenes(tb testing.TB) map[string]scene {
+	tb.Helper()
+
+	read := func(name string) string {
+		raw, err := os.ReadFile("testdata/" + name + ".yaml")
 		if err != nil {
-			b.Fatal(err)
+			tb.Fatal(err)
 		}
 
-		raw[i] = text
+		return string(raw)
 	}
 
-	b.Run("managed/by=kausality", func(b *testing.B) {
-		b.ReportAllocs()
+	deployment, instance := read("deployment"), read("instance")
 
-		for b.Loop() {
-			if d := decision.Decide(req); !d.Allowed() {
-				b.Fatal("the change is allowed")
-			}
+	return map[string]scene{
+		"object=Deployment": {
+			request: request(tb, hans(), deployment, edit(tb, deployment, "checkout:v1.4.2", "checkout:v1.5.0"), ""),
+			policies: [2]string{
+				`{metadata: {name: deployment-to-replicaset}, spec: {match: {apiGroup: apps, kind: Deployment, fields: [spec.replicas, "spec.template.spec.containers[*].image"], capture: ["metadata.annotations[jira]"]},
+				  subjects: [{kind: Group, name: platform-team, mayInitiate: true}, {kind: ServiceAccount, name: deployment-controller, namespace: kube-system}],
+				  allow: [{kind: ReplicaSet, mutations: [create, spec.replicas, spec.template]}]}}`,
+				`{metadata: {name: emergency}, spec: {match: {kind: Deployment, fields: [spec.template]}, subjects: [{kind: Group, name: oncall, mayInitiate: true}], allow: [{kind: ReplicaSet, mutations: [spec]}]}}`,
+			},
+		},
+		"object=ManagedResource": {
+			request: request(tb, crossplane(), instance, edit(tb, instance, "    instanceClass: db.t3.medium\n    dbName", "    instanceClass: db.t3.large\n    dbName"), benchmarkParent),
+			policies: [2]string{
+				`{metadata: {name: xdatabase-to-rds}, spec: {match: {apiGroup: example.org, kind: XDatabase, fields: [spec.size]},
+				  subjects: [{kind: ServiceAccount, name: crossplane, namespace: crossplane-system}],
+				  allow: [{kind: Instance, mutations: [spec.forProvider.instanceClass]}, {relation: External, mutations: [Update]}]}}`,
+				`{metadata: {name: emergency}, spec: {match: {kind: Instance, fields: [spec.forProvider]}, subjects: [{kind: Group, name: oncall, mayInitiate: true}], allow: [{kind: Other, mutations: [spec]}]}}`,
+			},
+		},
+	}
+}
+
+// loaded are n policies: those that match as far as there is room, and others
+// about other kinds.
+func loaded(tb testing.TB, n int, matching [2]string) *policy.Set {
+	tb.Helper()
+
+	list := make([]string, 0, n)
+
+	for i := range n {
+		if i < len(matching) {
+			list = append(list, matching[i])
+		} else {
+			list = append(list, fmt.Sprintf(`{metadata: {name: other-%d}, spec: {match: {apiGroup: g%d.example.com, kind: Kind%d, fields: [spec.size, spec.engine]},
+				subjects: [{kind: Group, name: platform-team, mayInitiate: true}], allow: [{kind: X%d, mutations: [spec]}]}}`, i, i%7, i%500, i))
 		}
-	})
+	}
 
-	b.Run("managed/by=json", func(b *testing.B) {
-		b.ReportAllocs()
+	for i := range list {
+		list[i] = strings.Replace(list[i], "{metadata", "{kind: AllowancePolicy, metadata", 1)
+	}
 
-		for b.Loop() {
-			for _, text := range raw {
-				var m map[string]any
-				if err := json.Unmarshal(text, &m); err != nil {
-					b.Fatal(err)
+	return set(tb, strings.Join(list, "\n---\n"))
+}
+
+// BenchmarkDecide measures an allowed change without CEL, with more and more
+// policies of which two match, beside the floor: decoding the object from JSON.
+func BenchmarkDecide(b *testing.B) {
+	for name, s := range scenes(b) {
+		for _, n := range []int{1, 100, 10_000} {
+			req := s.request
+			req.Policies = loaded(b, n, s.policies)
+
+			b.Run(fmt.Sprintf("%s/policies=%d/by=kausality", name, n), func(b *testing.B) {
+				b.ReportAllocs()
+
+				for b.Loop() {
+					if d := decision.Decide(req); !d.Allowed() {
+						b.Fatalf("the change is allowed: %+v", d)
+					}
 				}
-			}
+			})
+			b.Run(fmt.Sprintf("%s/policies=%d/by=json", name, n), func(b *testing.B) { decodeJSON(b, req.New) })
 		}
-	})
+	}
+}
+
+func decodeJSON(b *testing.B, u *unstructured.Unstructured) {
+	b.Helper()
+	b.ReportAllocs()
+
+	raw, err := json.Marshal(u.Object)
+	if err != nil {
+		b.Fatal(err)
+	}
+
+	for b.Loop() {
+		var m map[string]any
+		if err := json.Unmarshal(raw, &m); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

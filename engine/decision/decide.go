@@ -4,11 +4,16 @@
 package decision
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -17,25 +22,30 @@ import (
 type decider struct {
 	Request
 
+	changes          []change.Change
 	parentAllowances []v1alpha1.Allowance
+	governing        []*enforcement.Enforcement
 	verdicts         map[string]policy.Verdict
 	decision         Decision
 }
 
 // Decide judges a request. The request and its objects are not modified.
 func Decide(req Request) Decision {
-	d := &decider{Request: req, verdicts: map[string]policy.Verdict{}}
+	d := &decider{Request: req}
+
+	if err := d.complete(); err != nil {
+		return Decision{Problems: []error{err}}
+	}
 
 	// 1. Take what only Kausality writes from the old object.
 	d.protect()
 
-	// 2. Read what the parent allows.
+	// 2. Read what the parent allows, and who enforces it.
 	d.readParent()
+	d.readEnforcements()
 
 	// 3. Judge every gated change.
-	for _, c := range d.gatedChanges() {
-		d.decision.Findings = append(d.decision.Findings, d.partOfCreation(d.judge(c)))
-	}
+	d.judgeAll()
 
 	// 4. Take back what is not allowed, where that is the action.
 	d.decision.Action = d.action()
@@ -43,12 +53,41 @@ func Decide(req Request) Decision {
 	d.warn()
 
 	// 5. Stamp why, and what may follow.
-	if d.New != nil {
+	if d.Operation == OperationDelete {
+		d.grantDeletion()
+	} else {
 		d.stamp()
 		d.decision.Object = d.New
 	}
 
 	return d.decision
+}
+
+// errNoObject is the problem with a request that is about nothing.
+var errNoObject = errors.New("cannot decide: the request has neither an old nor a new object")
+
+// complete makes the operation agree with the objects there are.
+func (d *decider) complete() error {
+	if d.Old != nil && d.Old.Object == nil {
+		d.Old = nil
+	}
+
+	if d.New != nil && d.New.Object == nil {
+		d.New = nil
+	}
+
+	switch {
+	case d.Old == nil && d.New == nil:
+		return errNoObject
+	case d.Old == nil || d.Operation == OperationCreate && d.New != nil:
+		d.Operation, d.Old = OperationCreate, nil
+	case d.New == nil || d.Operation == OperationDelete:
+		d.Operation, d.New = OperationDelete, nil
+	default:
+		d.Operation = OperationUpdate
+	}
+
+	return nil
 }
 
 // readParent parses the parent's allowances; what does not parse is reported
@@ -72,16 +111,41 @@ func (d *decider) problem(err error) {
 	d.decision.Problems = append(d.decision.Problems, err)
 }
 
+// readEnforcements finds the Enforcements that govern the object.
+func (d *decider) readEnforcements() {
+	for _, e := range d.Enforcements {
+		governs, err := e.Governs(d.Resource, d.input())
+		if err != nil {
+			d.problem(fmt.Errorf("enforcement %q: %w", e.Name(), err))
+		}
+
+		if governs {
+			d.governing = append(d.governing, e)
+			d.decision.Enforcements = append(d.decision.Enforcements, e.Name())
+		}
+	}
+
+	slices.Sort(d.decision.Enforcements)
+}
+
 // action is what to do about unallowed changes.
 func (d *decider) action() v1alpha1.ValidationAction {
-	switch {
-	case d.Action != "":
+	if d.Action != "" {
 		return d.Action
-	case d.Old != nil && resource.BoundToClaim(d.Old):
-		return v1alpha1.ActionHold
-	default:
-		return ""
 	}
+
+	strictest := v1alpha1.ValidationAction("")
+	if d.Old != nil && resource.BoundToClaim(d.Old) {
+		strictest = v1alpha1.ActionHold
+	}
+
+	for _, e := range d.governing {
+		if a := e.Action(); enforcement.Strictness(a) > enforcement.Strictness(strictest) {
+			strictest = a
+		}
+	}
+
+	return strictest
 }
 
 // hold puts unallowed changes back to their old value.
@@ -90,24 +154,32 @@ func (d *decider) hold() {
 		return
 	}
 
-	unallowed := map[string]Finding{}
-
 	for _, f := range d.decision.Findings {
 		if f.Verdict == Unallowed {
-			unallowed[f.Change.Field] = f
 			d.decision.Held = append(d.decision.Held, HeldChange(f))
 		}
 	}
 
-	if len(unallowed) > 0 {
-		d.New = &unstructured.Unstructured{Object: change.Merge(d.Old.Object, d.New.Object, func(c change.Change) bool {
-			_, ok := unallowed[c.Field]
-
-			return ok
-		})}
+	if len(d.decision.Held) > 0 {
+		d.New = &unstructured.Unstructured{Object: change.Merge(d.Old.Object, d.New.Object, d.held, d.listKeys()...)}
+		own(d.New)
 	}
 
 	d.keepHeld()
+}
+
+// held says whether a change was taken back.
+func (d *decider) held(c change.Change) bool {
+	return d.decision.Action == v1alpha1.ActionHold && d.Operation == OperationUpdate &&
+		slices.ContainsFunc(d.decision.Findings, func(f Finding) bool { return f.Verdict == Unallowed && f.Change.Same(c) })
+}
+
+func (d *decider) listKeys() []change.ListKeys {
+	if d.ListKeys == nil {
+		return nil
+	}
+
+	return []change.ListKeys{d.ListKeys}
 }
 
 // evaluate checks a policy's selectors and expressions once per decision.
@@ -115,6 +187,11 @@ func (d *decider) evaluate(p *policy.Policy) policy.Verdict {
 	v, ok := d.verdicts[p.Name()]
 	if !ok {
 		v = p.Evaluate(d.input())
+
+		if d.verdicts == nil {
+			d.verdicts = map[string]policy.Verdict{}
+		}
+
 		d.verdicts[p.Name()] = v
 
 		if v.Problem != nil {

@@ -523,7 +523,7 @@ func TestAChangeThatNobodyAskedForIsUnallowedAndSaysWhatIsMissing(t *testing.T) 
 
 			var missing strings.Builder
 			for _, f := range d.Findings {
-				missing.WriteString(f.Missing)
+				missing.WriteString(f.Missing())
 			}
 
 			for _, w := range tc.missing {

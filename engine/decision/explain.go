@@ -5,6 +5,7 @@ package decision
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,28 +25,27 @@ func inPolicy(name string, err error) error {
 	return fmt.Errorf("policy %q: %w", name, err)
 }
 
-// missing says what it would take to allow a change.
-func (d *decider) missing(c change.Change) string {
-	var parts []string
-
-	if own := d.missingInitiator(c); own != "" {
-		parts = append(parts, own)
-	}
+// lacks says what it would take to allow a change, nearest first.
+func (d *decider) lacks(c change.Change) []Lack {
+	out := d.lackingInitiator(c)
 
 	switch {
-	case d.ParentGone:
-		parts = append(parts, "its parent is gone")
+	case d.ParentGone || d.Operation == OperationDelete && d.Parent != nil && resource.Deleting(d.Parent):
+		out = append(out, d.lackingGrant())
 	case d.Parent != nil:
-		parts = append(parts, d.missingAllowance(c))
+		out = append(out, d.lackingAllowance(c))
+	case len(out) == 0:
+		out = append(out, Lack{What: policy.LackPolicy, Text: fmt.Sprintf(
+			"no policy about %s names %s: add an AllowancePolicy that does", d.groupKind().Kind, c.Field)})
 	}
 
-	return strings.Join(parts, "; ")
+	return out
 }
 
-// missingInitiator says why no policy about the object's own kind lets the
+// lackingInitiator says why no policy about the object's own kind lets the
 // user start a chain.
-func (d *decider) missingInitiator(c change.Change) string {
-	var parts []string
+func (d *decider) lackingInitiator(c change.Change) []Lack {
+	var out []Lack
 
 	for _, p := range d.Policies.For(d.groupKind()) {
 		subjects := p.Spec().Subjects
@@ -53,76 +53,135 @@ func (d *decider) missingInitiator(c change.Change) string {
 			continue
 		}
 
-		var lacks []string
+		said := fmt.Sprintf("policy %q: ", p.Name())
+
 		if !policy.MayInitiate(subjects, d.User) {
-			lacks = append(lacks, fmt.Sprintf("user %q may not initiate it (%s may)", d.User.Name, initiators(subjects)))
+			out = append(out, Lack{Policy: p.Name(), What: policy.LackSubject, Text: said + fmt.Sprintf(
+				"user %q may not initiate it (%s may)", d.User.Name, initiators(subjects))})
+			said = "and "
 		}
 
 		if v := d.evaluate(p); !v.Met {
-			lacks = append(lacks, v.Missing)
+			out = append(out, Lack{Policy: p.Name(), What: v.Lack, Text: said + v.Missing})
 		}
-
-		parts = append(parts, fmt.Sprintf("policy %q: %s", p.Name(), strings.Join(lacks, ", and ")))
 	}
 
-	return strings.Join(parts, "; ")
+	return out
 }
 
 func initiators(subjects []v1alpha1.Subject) string {
 	return policy.Describe(subjects, func(s v1alpha1.Subject) bool { return s.MayInitiate })
 }
 
-// missingAllowance says why the parent allows nothing, and which policy would.
-func (d *decider) missingAllowance(c change.Change) string {
+// lackingGrant says what deleting lacks whose parent goes or is gone.
+func (d *decider) lackingGrant() Lack {
+	switch {
+	case d.Operation != OperationDelete:
+		return Lack{What: policy.LackParent, Text: "its parent is gone"}
+	case d.ParentGone:
+		return Lack{What: policy.LackParent, Text: "its parent is gone, and no grant to delete what it stands for was recorded"}
+	default:
+		return Lack{What: policy.LackParent, Text: fmt.Sprintf(
+			"%s %q is being deleted, but no grant to delete what it stands for was recorded", d.Parent.GetKind(), resource.Name(d.Parent))}
+	}
+}
+
+// lackingAllowance says why the parent allows nothing, and which policy would.
+func (d *decider) lackingAllowance(c change.Change) Lack {
 	parent := fmt.Sprintf("%s %q", d.Parent.GetKind(), resource.Name(d.Parent))
 
 	for _, a := range d.parentAllowances {
-		if !allowance.Covers(a, d.groupKind(), c) {
-			continue
+		if allowance.Covers(a, d.groupKind(), c) {
+			return d.unusable(a, parent)
 		}
-
-		if d.consumed(a) {
-			return fmt.Sprintf("the allowance of %s (policy %q, generation %d) is consumed", parent, a.Policy, a.Generation)
-		}
-
-		return fmt.Sprintf("%s allows it by policy %q, but user %q may not exercise it (%s may)",
-			parent, a.Policy, d.User.Name, d.exercisers(a.Policy))
 	}
 
-	if p, fields := d.nearest(c); p != nil {
-		return fmt.Sprintf("%s has no allowance for it; policy %q gives one when %s changes %s%s",
-			parent, p.Name(), initiatorsOrCause(p), fields, conditions(p))
+	if p := d.nearest(func(p *policy.Policy) bool { return d.gives(p, &c) }); p != nil {
+		return Lack{Policy: p.Name(), What: policy.LackCause, Text: fmt.Sprintf(
+			"%s has no allowance for it; policy %q gives one when %s changes %s%s",
+			parent, p.Name(), initiatorsOrCause(p), strings.Join(p.Spec().Match.Fields, " or "), conditions(p))}
 	}
 
-	return fmt.Sprintf("%s has no allowance for it, and no policy about %s gives one: add an AllowancePolicy that allows %s %s",
-		parent, d.Parent.GetKind(), d.groupKind().Kind, c.Field)
+	add := fmt.Sprintf("add an AllowancePolicy that allows %s %s", d.groupKind().Kind, c.Field)
+
+	if p := d.nearest(func(p *policy.Policy) bool { return d.gives(p, nil) }); p != nil {
+		return Lack{Policy: p.Name(), What: policy.LackField, Text: fmt.Sprintf(
+			"%s has no allowance for it; policy %q allows of %s only %s: %s",
+			parent, p.Name(), d.groupKind().Kind, strings.Join(d.mutations(p), ", "), add)}
+	}
+
+	return Lack{What: policy.LackPolicy, Text: fmt.Sprintf(
+		"%s has no allowance for it, and no policy about %s gives one: %s", parent, d.Parent.GetKind(), add)}
 }
 
-func (d *decider) exercisers(name string) string {
-	p := d.Policies.ByName(name)
-	if p == nil {
-		return "nobody"
-	}
+// unusable says why an allowance of the parent that covers the change does not
+// serve.
+func (d *decider) unusable(a v1alpha1.Allowance, parent string) Lack {
+	p := d.Policies.ByName(a.Policy)
 
-	return policy.Describe(p.Spec().Subjects, func(s v1alpha1.Subject) bool { return !s.MayInitiate })
+	switch {
+	case d.consumed(a):
+		return Lack{Policy: a.Policy, What: policy.LackConsumed, Text: fmt.Sprintf(
+			"the allowance of %s (policy %q, generation %d) is consumed", parent, a.Policy, a.Generation)}
+	case p == nil:
+		return Lack{Policy: a.Policy, What: policy.LackPolicy, Text: fmt.Sprintf(
+			"%s allows it by policy %q, which is not in force: apply it again, or change %s anew", parent, a.Policy, parent)}
+	default:
+		return Lack{Policy: a.Policy, What: policy.LackSubject, Text: fmt.Sprintf(
+			"%s allows it by policy %q, but user %q may not exercise it (%s may)", parent, a.Policy, d.User.Name,
+			policy.Describe(p.Spec().Subjects, func(s v1alpha1.Subject) bool { return !s.MayInitiate }))}
+	}
 }
 
-// nearest returns the first policy about the parent's kind that would allow
-// the change, and the fields that trigger it.
-func (d *decider) nearest(c change.Change) (*policy.Policy, string) {
+// nearest returns the first policy about the parent's kind for which a
+// condition holds; nil if there is none.
+func (d *decider) nearest(is func(*policy.Policy) bool) *policy.Policy {
+	list := d.Policies.For(d.Parent.GroupVersionKind().GroupKind())
+
+	i := slices.IndexFunc(list, is)
+	if i < 0 {
+		return nil
+	}
+
+	return list[i]
+}
+
+// gives says whether a policy gives an allowance for a change of the object;
+// for nil, for any.
+func (d *decider) gives(p *policy.Policy, c *change.Change) bool {
+	for _, a := range d.permissions(p) {
+		if c == nil || allowance.Covers(a, d.groupKind(), *c) {
+			return true
+		}
+	}
+
+	return false
+}
+
+// permissions are what a policy allows of the object's kind.
+func (d *decider) permissions(p *policy.Policy) []v1alpha1.Allowance {
+	var out []v1alpha1.Allowance
+
 	gk := d.groupKind()
 
-	for _, p := range d.Policies.For(d.Parent.GroupVersionKind().GroupKind()) {
-		for _, perm := range p.Spec().Allow {
-			for _, a := range expand(perm, v1alpha1.Allowance{}) {
-				if allowance.Covers(a, gk, c) {
-					return p, strings.Join(p.Spec().Match.Fields, " or ")
-				}
-			}
+	for _, perm := range p.Spec().Allow {
+		if perm.Relation != v1alpha1.RelationExternal && perm.Kind == gk.Kind && (perm.APIGroup == "" || perm.APIGroup == gk.Group) {
+			out = expand(out, perm, v1alpha1.Allowance{})
 		}
 	}
 
-	return nil, ""
+	return out
+}
+
+func (d *decider) mutations(p *policy.Policy) []string {
+	list := d.permissions(p)
+	out := make([]string, len(list))
+
+	for i, a := range list {
+		out[i] = a.Mutation
+	}
+
+	return out
 }
 
 func initiatorsOrCause(p *policy.Policy) string {
@@ -142,9 +201,9 @@ func conditions(p *policy.Policy) string {
 }
 
 // warn tells the user what will not follow from their change, or what of it
-// was kept back. What follows from a new root needs no allowance.
+// was kept back. Audit tells nobody but the record.
 func (d *decider) warn() {
-	if d.root() && d.Operation == OperationCreate {
+	if d.decision.Action == v1alpha1.ActionAudit {
 		return
 	}
 
@@ -155,7 +214,7 @@ func (d *decider) warn() {
 			continue
 		}
 
-		d.decision.Warnings = append(d.decision.Warnings, fmt.Sprintf("%s: %s: %s", object, d.effect(f.Change), f.Missing))
+		d.decision.Warnings = append(d.decision.Warnings, fmt.Sprintf("%s: %s: %s", object, d.effect(f.Change), f.Missing()))
 	}
 }
 
@@ -166,6 +225,8 @@ func (d *decider) effect(c change.Change) string {
 		return Describe(v1alpha1.HeldChange{
 			Field: c.Field, From: change.Text(c.From, maxHeldValue), To: change.Text(c.To, maxHeldValue),
 		})
+	case c.Field == v1alpha1.MutationCreate || c.Field == v1alpha1.MutationDelete:
+		return fmt.Sprintf("nobody asked to %s it", c.Field)
 	case d.root():
 		return fmt.Sprintf("the change of %s is stored, but nothing may follow from it", c.Field)
 	default:
@@ -175,16 +236,22 @@ func (d *decider) effect(c change.Change) string {
 
 // Describe says what is held, without why.
 func Describe(h v1alpha1.HeldChange) string {
-	from, to := h.From, h.To
-	if from == "" {
-		from = "(unset)"
+	return fmt.Sprintf("%s stays %s (asked: %s)", h.Field, orUnset(h.From), orUnset(h.To))
+}
+
+// DescribePassed says what of an unallowed change was made, without why.
+func DescribePassed(h v1alpha1.HeldChange) string {
+	from, to := orUnset(h.From), orUnset(h.To)
+
+	return fmt.Sprintf("%s is changed from %s to %s", h.Field, from, to)
+}
+
+func orUnset(s string) string {
+	if s == "" {
+		return "(unset)"
 	}
 
-	if to == "" {
-		to = "(unset)"
-	}
-
-	return fmt.Sprintf("%s stays %s (asked: %s)", h.Field, from, to)
+	return s
 }
 
 func unallowedMessage(findings []Finding) string {
@@ -192,7 +259,7 @@ func unallowedMessage(findings []Finding) string {
 
 	for _, f := range findings {
 		if f.Verdict == Unallowed {
-			parts = append(parts, fmt.Sprintf("%s: %s", f.Change.Field, f.Missing))
+			parts = append(parts, fmt.Sprintf("%s: %s", f.Change.Field, f.Missing()))
 		}
 	}
 

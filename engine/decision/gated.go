@@ -4,37 +4,68 @@
 package decision
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// gatedChanges are the request's changes that need to be asked for.
-func (d *decider) gatedChanges() []change.Change {
+// judgeAll judges every change of the request that needs to be asked for.
+func (d *decider) judgeAll() {
 	switch d.Operation {
 	case OperationDelete:
-		return []change.Change{change.Delete()}
+		d.decision.Findings = []Finding{d.judge(change.Delete())}
 	case OperationCreate:
-		return append([]change.Change{change.Create()}, d.filter(change.Between(nil, d.New.Object))...)
-	default:
-		return d.filter(change.Between(d.Old.Object, d.New.Object))
+		d.judgeCreation()
+	case OperationUpdate:
+		d.changes = change.Between(d.Old.Object, d.New.Object, d.listKeys()...)
+
+		for _, c := range d.changes {
+			if !d.exempt(c) {
+				d.decision.Findings = append(d.decision.Findings, d.judge(c))
+			}
+		}
 	}
 }
 
-func (d *decider) filter(all []change.Change) []change.Change {
-	var out []change.Change
+// judgeCreation judges a new object. Its fields are part of its creation: who
+// may make it may fill it in. Those that policies name count by themselves, for
+// what may follow from them, unless the creation itself is unallowed.
+func (d *decider) judgeCreation() {
+	made := d.judge(change.Create())
+	d.decision.Findings = []Finding{made}
 
-	for _, c := range all {
-		if !d.exempt(c) {
-			out = append(out, c)
-		}
+	if made.Verdict == Unallowed || len(d.Policies.For(d.groupKind())) == 0 {
+		return
 	}
 
-	return out
+	for _, c := range change.Between(nil, d.New.Object, d.listKeys()...) {
+		if !d.named(c) || d.exempt(c) {
+			continue
+		}
+
+		f := d.judge(c)
+
+		switch {
+		case f.Verdict == Allowed:
+			d.decision.Findings = append(d.decision.Findings, f)
+		case made.Verdict == Allowed:
+			f = made
+			f.Change = c
+			d.decision.Findings = append(d.decision.Findings, f)
+		}
+	}
+}
+
+// named says whether a policy about the object's kind names a change.
+func (d *decider) named(c change.Change) bool {
+	return slices.ContainsFunc(d.Policies.For(d.groupKind()), func(p *policy.Policy) bool { return p.Names(c) })
 }
 
 // exempt says whether a change needs nobody's asking.
@@ -66,13 +97,7 @@ func (d *decider) gatedMetadata(c change.Change) bool {
 		return false
 	}
 
-	for _, p := range d.Policies.For(d.groupKind()) {
-		if p.Names(c) {
-			return true
-		}
-	}
-
-	return false
+	return d.named(c)
 }
 
 // controllerChanges says whether the object would get another controller
@@ -110,10 +135,10 @@ func machinery(c change.Change) bool {
 }
 
 // lateInitialization says whether a provider fills in an unset field of its
-// own managed resource, where LateInitialize is in force.
+// own managed resource, where LateInitialize is in force. One more element of a
+// list that is set is no unset field.
 func (d *decider) lateInitialization(c change.Change) bool {
-	if d.Operation != OperationUpdate || !c.Addition() || !resource.IsManaged(d.Old) ||
-		!d.User.ServiceAccount() || d.User.Name == d.Settings.Crossplane {
+	if d.Operation != OperationUpdate || !c.Addition() || c.Joined || !resource.IsManaged(d.Old) || !d.provider() {
 		return false
 	}
 
@@ -121,18 +146,25 @@ func (d *decider) lateInitialization(c change.Change) bool {
 		return false
 	}
 
-	policies := resource.Strings(d.Old.Object, "spec", "managementPolicies")
-	if len(policies) == 0 {
+	if _, set := resource.Value(d.Old.Object, "spec", "managementPolicies"); !set {
 		return true
 	}
 
-	for _, p := range policies {
-		if p == "*" || p == "LateInitialize" {
-			return true
-		}
+	return slices.ContainsFunc(resource.Strings(d.Old.Object, "spec", "managementPolicies"), func(p string) bool {
+		return p == gate.ActionAll || p == gate.ActionLateInitialize
+	})
+}
+
+// provider says whether the user is one: a service account of Crossplane's
+// namespace, where it runs them all, that is not its own.
+func (d *decider) provider() bool {
+	if !d.User.ServiceAccount() || d.User.Name == d.Settings.Crossplane || d.User.Name == d.Settings.Manager {
+		return false
 	}
 
-	return false
+	i := strings.LastIndexByte(d.Settings.Crossplane, ':')
+
+	return i < 0 || strings.HasPrefix(d.User.Name, d.Settings.Crossplane[:i+1])
 }
 
 // under says whether a change is at or below a path of map keys.

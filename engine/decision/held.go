@@ -24,7 +24,7 @@ func HeldChange(f Finding) v1alpha1.HeldChange {
 		Field:  f.Change.Field,
 		From:   change.Text(f.Change.From, maxHeldValue),
 		To:     change.Text(f.Change.To, maxHeldValue),
-		Reason: f.Missing,
+		Reason: f.Missing(),
 	}
 }
 
@@ -64,9 +64,10 @@ func (d *decider) stillAsked(field string) bool {
 
 // writeHeld records what is held, or that nothing is any more.
 func (d *decider) writeHeld() {
-	if len(d.decision.Held) > 0 {
-		d.annotate(v1alpha1.AnnotationHeld, allowance.FormatList(d.decision.Held))
-	} else if d.decision.Action == v1alpha1.ActionHold {
-		d.annotate(v1alpha1.AnnotationHeld, "")
+	switch {
+	case len(d.decision.Held) > 0:
+		annotate(d.New, v1alpha1.AnnotationHeld, allowance.FormatList(d.decision.Held))
+	case d.decision.Action == v1alpha1.ActionHold || len(d.decision.Findings) > 0:
+		annotate(d.New, v1alpha1.AnnotationHeld, "")
 	}
 }

@@ -4,6 +4,7 @@
 package decision
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -17,10 +18,10 @@ import (
 
 // judge tries the rules in their order.
 func (d *decider) judge(c change.Change) Finding {
-	for _, rule := range []func(change.Change) (Finding, bool){
-		d.byAllowance, d.byUpgrade, d.byInitiator, d.byPhase,
+	for _, rule := range [...]func(*decider, change.Change) (Finding, bool){
+		(*decider).byAllowance, (*decider).byUpgrade, (*decider).byInitiator, (*decider).byPhase, (*decider).byException,
 	} {
-		if f, ok := rule(c); ok {
+		if f, ok := rule(d, c); ok {
 			f.Change, f.Verdict = c, Allowed
 
 			return f
@@ -31,93 +32,114 @@ func (d *decider) judge(c change.Change) Finding {
 		return Finding{Change: c, Verdict: Ungoverned}
 	}
 
-	return Finding{Change: c, Verdict: Unallowed, Missing: d.missing(c)}
-}
-
-// partOfCreation allows the fields of a new object for the reason its creation
-// is allowed: who may make it may fill it in.
-func (d *decider) partOfCreation(f Finding) Finding {
-	if d.Operation != OperationCreate || f.Verdict != Unallowed || len(d.decision.Findings) == 0 {
-		return f
-	}
-
-	made := d.decision.Findings[0]
-	if made.Verdict != Allowed {
-		return f
-	}
-
-	made.Change = f.Change
-
-	return made
+	return Finding{Change: c, Verdict: Unallowed, Lacks: d.lacks(c)}
 }
 
 // root says whether the object has no parent.
 func (d *decider) root() bool { return d.Parent == nil && !d.ParentGone }
 
-// governed says whether a policy is about a change of a root.
+// governed says whether a policy is about a change of a root: one that says who
+// may initiate it. Deleting is governed where anything of the kind is.
 func (d *decider) governed(c change.Change) bool {
+	if d.Operation == OperationDelete && len(d.governing) > 0 {
+		return true
+	}
+
 	return slices.ContainsFunc(d.Policies.For(d.groupKind()), func(p *policy.Policy) bool {
-		return p.Names(c) && policy.HasInitiators(p.Spec().Subjects)
+		return (p.Names(c) || d.Operation == OperationDelete) && policy.HasInitiators(p.Spec().Subjects)
 	})
 }
 
 // byAllowance looks for an unconsumed allowance of the parent that covers the
-// change and that the user may exercise.
+// change and that the user may exercise. The trace is of the first by granting
+// hop; what rides along is of all of them.
 func (d *decider) byAllowance(c change.Change) (Finding, bool) {
-	if d.Parent == nil {
-		return Finding{}, false
-	}
+	var (
+		best     *v1alpha1.Allowance
+		external []v1alpha1.Allowance
+	)
 
-	var found []v1alpha1.Allowance
+	for i := range d.parentAllowances {
+		a := &d.parentAllowances[i]
+		if !allowance.Covers(*a, d.groupKind(), c) || d.consumed(*a) || !d.mayExercise(*a) {
+			continue
+		}
 
-	for _, a := range d.parentAllowances {
-		if allowance.Covers(a, d.groupKind(), c) && !d.consumed(a) && d.mayExercise(a) {
-			found = append(found, a)
+		external = allowance.Merge(external, d.ridingAlong(*a))
+
+		if best == nil || compareRank(*a, *best) < 0 {
+			best = a
 		}
 	}
 
-	if len(found) == 0 {
+	if best == nil {
 		return Finding{}, false
 	}
 
-	a := slices.MinFunc(found, func(x, y v1alpha1.Allowance) int { return strings.Compare(rank(x), rank(y)) })
-
-	return Finding{Rule: RuleAllowance, Policy: a.Policy, cause: cause{
-		initiator:  a.Initiator,
-		trace:      a.Trace,
-		external:   d.ridingAlong(a),
-		propagated: true,
+	return Finding{Rule: RuleAllowance, Policy: best.Policy, cause: cause{
+		initiator: best.Initiator, trace: best.Trace, external: external, propagated: true,
 	}}, true
 }
 
-// consumed says whether an allowance of the parent has served.
+// consumed says whether an allowance of the parent has served, as far as this
+// child is concerned.
 func (d *decider) consumed(a v1alpha1.Allowance) bool {
+	if d.consumedByParent(a) {
+		return true
+	}
+
+	byUse := allowance.OfMetadata(a) || !d.ParentSettles && allowance.ByUse(d.Parent, a)
+
+	return byUse && d.Old != nil && allowance.Used(d.trace(), a)
+}
+
+func (d *decider) consumedByParent(a v1alpha1.Allowance) bool {
 	if d.ParentSettles {
 		settled, _ := resource.SettledGeneration(d.Parent)
 
-		return settled >= a.Generation
+		return allowance.Observed(a, settled)
 	}
 
 	return allowance.Consumed(d.Parent, a)
 }
 
-// rank orders candidates by {kind}/{name}/{field} of the granting hop, then by
-// policy.
-func rank(a v1alpha1.Allowance) string {
-	hop := v1alpha1.Hop{}
+// trace is the old object's; what does not parse names nothing, and is reported
+// when it is written.
+func (d *decider) trace() []v1alpha1.TraceEntry {
+	entries, _ := allowance.ParseTrace(d.Old)
+
+	return entries
+}
+
+// compareRank orders candidates by {kind}/{name}/{field} of the granting hop,
+// then by policy.
+func compareRank(a, b v1alpha1.Allowance) int {
+	x, y := v1alpha1.Hop{}, v1alpha1.Hop{}
 	if n := len(a.Trace); n > 0 {
-		hop = a.Trace[n-1]
+		x = a.Trace[n-1]
 	}
 
-	return strings.Join([]string{hop.Kind, hop.Name, hop.Field}, "/") + "\x00" + a.Policy + "\x00" + a.Mutation
+	if n := len(b.Trace); n > 0 {
+		y = b.Trace[n-1]
+	}
+
+	return cmp.Or(
+		strings.Compare(x.Kind, y.Kind), strings.Compare(x.Name, y.Name), strings.Compare(x.Field, y.Field),
+		strings.Compare(a.Policy, b.Policy), strings.Compare(a.Mutation, b.Mutation),
+	)
 }
 
 // mayExercise says whether the user is among those whom the granting policy
-// lets make the mutation.
+// lets make the mutation. Of a policy that is not in force nobody is; where the
+// allowance names none, anybody.
 func (d *decider) mayExercise(a v1alpha1.Allowance) bool {
+	if a.Policy == "" {
+		return true
+	}
+
 	p := d.Policies.ByName(a.Policy)
 
-	return p == nil || policy.MayExercise(p.Spec().Subjects, d.User)
+	return p != nil && policy.MayExercise(p.Spec().Subjects, d.User)
 }
 
 // ridingAlong returns the parent's External entries of the same policy and
@@ -150,9 +172,9 @@ func (d *decider) byInitiator(c change.Change) (Finding, bool) {
 // of what it leaves behind.
 func (d *decider) byPhase(change.Change) (Finding, bool) {
 	switch {
-	case d.Operation == OperationDelete && (d.ParentGone || d.Parent != nil && resource.Deleting(d.Parent)):
-		return Finding{Rule: RuleDeleting, cause: d.implicit()}, true
-	case d.Parent == nil || d.Operation == OperationDelete || resource.Deleting(d.Parent):
+	case d.Operation == OperationDelete:
+		return d.byDeletion()
+	case d.Parent == nil || resource.Deleting(d.Parent):
 		return Finding{}, false
 	case !resource.SeenReady(d.Parent) && d.User.Machine(): // Controllers build up children, people do not.
 		f := Finding{Rule: RuleInitializing, cause: d.implicit()}
@@ -164,6 +186,85 @@ func (d *decider) byPhase(change.Change) (Finding, bool) {
 	default:
 		return Finding{}, false
 	}
+}
+
+// byDeletion allows deleting what a deleted parent leaves behind: a managed
+// resource only where a grant to delete its external resource is recorded, or
+// that would stay.
+func (d *decider) byDeletion() (Finding, bool) {
+	switch {
+	case !d.ParentGone && (d.Parent == nil || !resource.Deleting(d.Parent)):
+		return Finding{}, false
+	case !resource.IsManaged(d.Old):
+		return Finding{Rule: RuleDeleting, cause: d.implicit()}, true
+	}
+
+	if a, ok := d.deletionGrant(); ok {
+		return Finding{Rule: RuleDeleting, Policy: a.Policy, cause: cause{
+			initiator: a.Initiator, trace: withoutLast(a.Trace), propagated: true,
+		}}, true
+	}
+
+	if gate.Orphans(d.Old) {
+		return Finding{Rule: RuleDeleting, cause: d.implicit()}, true
+	}
+
+	return Finding{}, false
+}
+
+// deletionGrant is the managed resource's own allowance to delete what it
+// stands for.
+func (d *decider) deletionGrant() (v1alpha1.Allowance, bool) {
+	list, err := allowance.Parse(d.Old)
+	if err != nil {
+		d.problem(inObject(d.Old, err))
+	}
+
+	for _, a := range list {
+		if allowance.External(a) && !allowance.Consumed(d.Old, a) && slices.Contains(gate.Acting(a.Mutations), gate.ActionDelete) {
+			return a, true
+		}
+	}
+
+	return v1alpha1.Allowance{}, false
+}
+
+func withoutLast(trace []v1alpha1.Hop) []v1alpha1.Hop { return trace[:max(0, len(trace)-1)] }
+
+// byException looks for an exception of each Enforcement that governs the
+// object: what one of them excepts, another may still forbid.
+func (d *decider) byException(c change.Change) (Finding, bool) {
+	var first string
+
+	for _, e := range d.governing {
+		x := e.Exception(d.User, c, d.Now)
+		if x == nil {
+			return Finding{}, false
+		}
+
+		if name := e.Name() + "/" + x.Name; first == "" || name < first {
+			first = name
+		}
+	}
+
+	if first == "" {
+		return Finding{}, false
+	}
+
+	return Finding{Rule: RuleException, Policy: first, cause: cause{initiator: d.User.Name, exception: d.exceptionReason(first)}}, true
+}
+
+// exceptionReason is what an exception gives as its reason.
+func (d *decider) exceptionReason(name string) string {
+	for _, e := range d.governing {
+		for _, x := range e.Spec().Exceptions {
+			if e.Name()+"/"+x.Name == name {
+				return name + ": " + x.Reason
+			}
+		}
+	}
+
+	return name
 }
 
 // implicit is the cause of what follows from a parent's own existence: the

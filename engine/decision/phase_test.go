@@ -39,6 +39,8 @@ func TestWhatAParentsPhaseAllows(t *testing.T) {
 	steady := edit(t, freshXR, "  annotations:", "  annotations:\n    kausality.io/initialized: \"true\"")
 	deleting := edit(t, steady, "  generation: 1\n", "  generation: 1\n  deletionTimestamp: \"2026-01-01T00:00:00Z\"\n")
 	larger := edit(t, rdsInstance, "db.t3.medium", "db.t3.large")
+	configMap := edit(t, rdsInstance, "forProvider:", "data:")
+	granted := edit(t, rdsInstance, "      []\n", "      [{relation: External, mutations: [Delete], generation: 7, initiator: hans, trace: [{kind: RDSInstance, name: my-database-xyz-rds, generation: 7, field: delete}]}]\n")
 	gc := policy.User{Name: "system:serviceaccount:kube-system:generic-garbage-collector"}
 
 	cases := map[string]struct {
@@ -65,9 +67,14 @@ func TestWhatAParentsPhaseAllows(t *testing.T) {
 			parent: freshXR + "status: {conditions: [{type: Ready, status: \"False\"}, {type: Synced, status: \"True\", observedGeneration: 1}]}\n",
 			rule:   decision.RuleInitializing, initiator: "hans",
 		},
-		"DeletingDelete": {reason: "What a parent leaves behind may go.", user: gc, old: rdsInstance, parent: deleting, rule: decision.RuleDeleting},
+		"DeletingDelete": {reason: "A managed resource goes only with a grant.", user: gc, old: rdsInstance, parent: deleting},
+		"DeletingOther":  {reason: "What else a parent leaves behind may go.", user: gc, old: configMap, parent: deleting, rule: decision.RuleDeleting},
+		"DeletingGrant":  {reason: "The resource's own grant will do.", user: gc, old: granted, parent: deleting, rule: decision.RuleDeleting},
+		"DeletingOrphan": {reason: "So will the wish to orphan.", user: gc, old: edit(t, rdsInstance, "spec:\n", "spec:\n  deletionPolicy: Orphan\n"), parent: deleting, rule: decision.RuleDeleting},
 		"DeletingUpdate": {reason: "A parent that goes changes nothing.", user: crossplane(), old: rdsInstance, obj: larger, parent: deleting},
-		"GoneDelete":     {reason: "What a parent left behind may go.", user: gc, old: rdsInstance, gone: true, rule: decision.RuleDeleting},
+		"GoneDelete":     {reason: "Without a record a managed resource stays.", user: gc, old: rdsInstance, gone: true},
+		"GoneOther":      {reason: "What else a parent left behind may go.", user: gc, old: configMap, gone: true, rule: decision.RuleDeleting},
+		"GoneGrant":      {reason: "With one it goes.", user: gc, old: granted, gone: true, rule: decision.RuleDeleting},
 		"GoneUpdate":     {reason: "An orphan is nobody's to change.", user: crossplane(), old: rdsInstance, obj: larger, gone: true},
 	}
 
@@ -82,12 +89,12 @@ func TestWhatAParentsPhaseAllows(t *testing.T) {
 			}
 
 			for _, f := range d.Findings {
-				if f.Rule != tc.rule || (f.Verdict == decision.Allowed) != (tc.rule != "") || (f.Missing == "") != (tc.rule != "") {
+				if f.Rule != tc.rule || (f.Verdict == decision.Allowed) != (tc.rule != "") || (f.Missing() == "") != (tc.rule != "") {
 					t.Errorf("%s\nfinding: %+v", tc.reason, f)
 				}
 			}
 
-			if tc.initiator == "" || d.Object == nil {
+			if tc.initiator == "" || d.Object == nil || tc.obj == "" {
 				return
 			}
 
@@ -273,8 +280,8 @@ func TestAnAllowanceIsExercisedByThoseItsPolicyNames(t *testing.T) {
 				t.Errorf("%s\nfindings: %+v", tc.reason, d.Findings)
 			}
 
-			if !tc.want && !strings.Contains(d.Findings[0].Missing, "ServiceAccount crossplane-system/crossplane may") {
-				t.Errorf("%s\nmissing: %q", tc.reason, d.Findings[0].Missing)
+			if !tc.want && !strings.Contains(d.Findings[0].Missing(), "ServiceAccount crossplane-system/crossplane may") {
+				t.Errorf("%s\nmissing: %q", tc.reason, d.Findings[0].Missing())
 			}
 		})
 	}
@@ -315,27 +322,26 @@ func TestUpkeepMarksAndPrunes(t *testing.T) {
 func TestAGrantToDeleteIsStampedOnWhatItReaches(t *testing.T) {
 	parent := annotated(t, edit(t, xr, "generation: 11", "generation: 12"), `
     kausality.io/allowances: |
-      - {kind: RDSInstance, mutation: delete, generation: 12, initiator: hans, policy: p, trace: [{kind: X, name: x, generation: 12, field: spec.size}]}
-      - {relation: External, mutations: [Delete], generation: 12, initiator: hans, policy: p}
+      - {kind: RDSInstance, mutation: delete, generation: 12, initiator: hans, trace: [{kind: X, name: x, generation: 12, field: spec.size}]}
+      - {relation: External, mutations: [Delete], generation: 12, initiator: hans}
 `)
-	old := object(t, rdsInstance)
 	d := decision.Decide(ask(t, crossplane(), rdsInstance, "", parent))
 
-	if !d.Allowed() || d.Object != nil {
+	if !d.Allowed() || d.Object == nil {
 		t.Fatalf("Decide: %+v", d)
 	}
 
-	got, err := allowance.Parse(decision.StampDelete(old, d))
+	got, err := allowance.Parse(d.Object)
 	want := []v1alpha1.Allowance{{
-		Relation: v1alpha1.RelationExternal, Mutations: []string{"Delete"}, Generation: 7, Initiator: "hans", Policy: "p",
+		Relation: v1alpha1.RelationExternal, Mutations: []string{"Delete"}, Generation: 7, Initiator: "hans",
 		Trace: []v1alpha1.Hop{{Kind: "X", Name: "x", Generation: 12, Field: "spec.size"}, {Kind: "RDSInstance", Name: "my-database-xyz-rds", Generation: 7, Field: "delete"}},
 	}}
 
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("StampDelete: %v, -want, +got:\n%s", err, diff)
+		t.Errorf("allowances: %v, -want, +got:\n%s", err, diff)
 	}
 
-	if u := decision.StampDelete(old, decision.Decide(ask(t, crossplane(), rdsInstance, "", xr))); u != nil {
-		t.Errorf("StampDelete without a grant: %v", u)
+	if d := decision.Decide(ask(t, crossplane(), rdsInstance, "", xr)); d.Allowed() || d.Object != nil {
+		t.Errorf("without a grant: %+v", d)
 	}
 }

@@ -4,12 +4,14 @@
 package decision
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -22,44 +24,45 @@ func (d *decider) protect() {
 		return
 	}
 
-	d.New = d.New.DeepCopy()
+	d.New = &unstructured.Unstructured{Object: d.New.Object}
+	own(d.New)
 
 	if d.User.Name == d.Settings.Manager && d.User.Name != "" {
 		return
 	}
 
-	was, asked := ourAnnotations(d.Old), ourAnnotations(d.New)
-	annotations := d.New.GetAnnotations()
+	annotations := resource.Map(d.New.Object, "metadata", "annotations")
 
-	for key, value := range asked {
-		if was[key] == value || d.mayWrite(key) {
-			continue
-		}
-
-		if _, had := was[key]; !had {
-			delete(annotations, key)
-		}
-
-		if d.forged(key, value) {
-			d.decision.Forged = append(d.decision.Forged, key)
-		}
+	var was map[string]any
+	if d.Old != nil {
+		was = resource.Map(d.Old.Object, "metadata", "annotations")
 	}
 
-	for key, value := range was {
-		if _, ok := asked[key]; ok && d.mayWrite(key) {
+	for key, value := range annotations {
+		if !ours(key) || change.Equal(was[key], value) || d.mayWrite(key) {
 			continue
 		}
 
-		if annotations == nil {
-			annotations = map[string]string{}
+		if text, _ := value.(string); d.forged(key, text) {
+			d.decision.Forged = append(d.decision.Forged, key)
 		}
 
-		annotations[key] = value
+		delete(annotations, key)
 	}
 
 	slices.Sort(d.decision.Forged)
-	setAnnotations(d.New, annotations)
+
+	for key, value := range was {
+		if _, written := annotations[key]; ours(key) && !written {
+			annotations[key] = value
+		}
+	}
+
+	tidy(d.New)
 }
+
+// ours says whether only Kausality writes an annotation.
+func ours(key string) bool { return strings.HasPrefix(key, v1alpha1.AnnotationPrefix) }
 
 // mayWrite says whether the writer's value of an annotation counts: the
 // composition function tells, through Crossplane, what the Composition asked
@@ -78,28 +81,47 @@ func (d *decider) forged(key, value string) bool {
 	return d.Parent == nil || resource.Annotation(d.Parent, key) != value
 }
 
-func ourAnnotations(u *unstructured.Unstructured) map[string]string {
-	out := map[string]string{}
-	if u == nil {
-		return out
+// own gives an object maps of its own, down to its annotations, which there are
+// then; everything else it goes on sharing.
+func own(u *unstructured.Unstructured) {
+	object := maps.Clone(u.Object)
+	if object == nil {
+		object = map[string]any{}
 	}
 
-	for k, v := range u.GetAnnotations() {
-		if strings.HasPrefix(k, v1alpha1.AnnotationPrefix) {
-			out[k] = v
-		}
+	meta := maps.Clone(resource.Map(object, "metadata"))
+	if meta == nil {
+		meta = map[string]any{}
 	}
 
-	return out
+	annotations := make(map[string]any, len(resource.Map(meta, "annotations"))+2)
+	maps.Copy(annotations, resource.Map(meta, "annotations"))
+
+	meta["annotations"] = annotations
+	object["metadata"] = meta
+	u.Object = object
 }
 
-// setAnnotations sets an object's annotations, and takes the empty map away.
-func setAnnotations(u *unstructured.Unstructured, annotations map[string]string) {
-	if len(annotations) == 0 {
-		unstructured.RemoveNestedField(u.Object, "metadata", "annotations")
-
-		return
+// tidy takes the empty map of annotations away.
+func tidy(u *unstructured.Unstructured) {
+	if meta := resource.Map(u.Object, "metadata"); len(resource.Map(meta, "annotations")) == 0 {
+		delete(meta, "annotations")
 	}
+}
 
-	u.SetAnnotations(annotations)
+// annotate sets one annotation of an object that owns them; the empty value
+// removes it.
+func annotate(u *unstructured.Unstructured, key, value string) {
+	meta := resource.Map(u.Object, "metadata")
+	annotations := resource.Map(meta, "annotations")
+
+	switch {
+	case value == "":
+		delete(annotations, key)
+		tidy(u)
+	case annotations == nil:
+		meta["annotations"] = map[string]any{key: value}
+	default:
+		annotations[key] = value
+	}
 }

@@ -340,6 +340,12 @@ func TestDenyRefusesAndNamesFieldAndRemedy(t *testing.T) {
 	}
 }
 
+// anyPolicy lets anybody exercise what it allowed.
+func anyPolicy(name string) string {
+	return "\n{kind: AllowancePolicy, metadata: {name: " + name +
+		"}, spec: {match: {kind: XDatabase, fields: [spec]}, allow: [{kind: RDSInstance, mutations: [spec]}]}}\n"
+}
+
 func TestTheFirstTraceByGrantingHopIsChosen(t *testing.T) {
 	entry := func(policyName, kind, name, field, initiator string) string {
 		return "      - {kind: RDSInstance, mutation: spec.forProvider, generation: 12, initiator: " + initiator + ", policy: " + policyName +
@@ -371,6 +377,7 @@ func TestTheFirstTraceByGrantingHopIsChosen(t *testing.T) {
 				parent := annotated(t, edit(t, xr, "generation: 11", "generation: 12"),
 					"    kausality.io/allowances: |\n"+strings.Join(tc.allowances, ""))
 				req := ask(t, crossplane(), rdsInstance, edit(t, rdsInstance, "db.t3.medium", "db.t3.large"), parent)
+				req.Policies = set(t, anyPolicy("p")+"---"+anyPolicy("q"))
 				d := decision.Decide(req)
 
 				entries, err := allowance.ParseTrace(d.Object)
@@ -417,8 +424,8 @@ func TestTheRequestIsNotModified(t *testing.T) {
 func TestCreatingAChildByTheAllowanceToCreateIsAllowedAsAWhole(t *testing.T) {
 	parent := annotated(t, edit(t, xr, "generation: 11", "generation: 12"), `
     kausality.io/allowances: |
-      - {kind: RDSInstance, mutation: create, generation: 12, initiator: hans, policy: p, trace: [{kind: XDatabase, name: x, generation: 12, field: spec.size}]}
-      - {relation: External, mutations: [Create], generation: 12, initiator: hans, policy: p}
+      - {kind: RDSInstance, mutation: create, generation: 12, initiator: hans, trace: [{kind: XDatabase, name: x, generation: 12, field: spec.size}]}
+      - {relation: External, mutations: [Create], generation: 12, initiator: hans}
 `)
 	obj := edit(t, rdsInstance, "  generation: 7\n", "", "  annotations:\n    kausality.io/allowances: |\n      []\n", "")
 

@@ -4,6 +4,7 @@
 package decision
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,8 +12,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // Operation is what is done to an object, as in an AdmissionReview.
@@ -30,7 +31,8 @@ const (
 
 // Settings name the parties that are treated specially.
 type Settings struct {
-	// Crossplane is the user name under which Crossplane works.
+	// Crossplane is the user name under which Crossplane works. Providers are
+	// the other service accounts of its namespace.
 	Crossplane string
 	// Manager is the user name of Kausality's own manager.
 	Manager string
@@ -62,9 +64,18 @@ type Request struct {
 	Policies *policy.Set
 	// Upgrades are the UpgradeAllowances there are, active or not.
 	Upgrades []v1alpha1.UpgradeAllowance
-	// Action to take on unallowed changes. Empty means what the object calls
-	// for: Hold for an XR that is bound to a Claim, otherwise none.
+	// Enforcements in force.
+	Enforcements []*enforcement.Enforcement
+	// Resource of the object, for Enforcements name resources and not kinds.
+	Resource schema.GroupResource
+	// Action to take on unallowed changes. Empty means the strictest of what
+	// the Enforcements that govern the object say, and of Hold for an XR that
+	// is bound to a Claim; without either, none.
 	Action v1alpha1.ValidationAction
+	// ListKeys of the object's schema; nil where none is known. Lists are then
+	// matched by the keys that the old object's managedFields show, or by
+	// unique names.
+	ListKeys change.ListKeys
 	// Settings of the installation.
 	Settings Settings
 	// Now is the time to judge windows by.
@@ -83,37 +94,6 @@ func (r *Request) subject() *unstructured.Unstructured {
 
 func (r *Request) groupKind() schema.GroupKind {
 	return r.subject().GroupVersionKind().GroupKind()
-}
-
-// input is what the request's expressions see.
-func (r *Request) input() policy.Input {
-	groups := make([]any, len(r.User.Groups))
-	for i, g := range r.User.Groups {
-		groups[i] = g
-	}
-
-	in := policy.Input{
-		Request: map[string]any{
-			"operation": string(r.Operation),
-			"name":      resource.Name(r.subject()),
-			"namespace": r.subject().GetNamespace(),
-			"userInfo":  map[string]any{"username": r.User.Name, "groups": groups},
-		},
-	}
-
-	if r.New != nil {
-		in.Object = r.New.Object
-	}
-
-	if r.Old != nil {
-		in.OldObject = r.Old.Object
-	}
-
-	if r.Namespace != nil {
-		in.NamespaceObject = r.Namespace.Object
-	}
-
-	return in
 }
 
 // Verdict is what is decided about one change.
@@ -144,6 +124,9 @@ const (
 	RuleInitializing Rule = "Initializing"
 	// RuleDeleting is a parent that is being deleted or gone.
 	RuleDeleting Rule = "Deleting"
+	// RuleException is an exception of each Enforcement that governs the
+	// object.
+	RuleException Rule = "Exception"
 )
 
 // Finding is what is decided about one change, and why.
@@ -154,13 +137,43 @@ type Finding struct {
 	Verdict Verdict
 	// Rule that allowed it; empty otherwise.
 	Rule Rule
-	// Policy or UpgradeAllowance that allowed it, where one did.
+	// Policy or UpgradeAllowance that allowed it, or ENFORCEMENT/EXCEPTION,
+	// where one did.
 	Policy string
-	// Missing says what it would take, for a person; empty when Allowed.
-	Missing string
+	// Lacks say what it would take, nearest policy first; none when Allowed.
+	Lacks []Lack
 
 	cause cause
 }
+
+// Lack is one thing that keeps a change from being allowed.
+type Lack struct {
+	// Policy that would allow it; empty where there is none.
+	Policy string
+	// What is lacking of it, or altogether.
+	What policy.Lack
+	// Text says it for a person.
+	Text string
+}
+
+// Missing says what it would take to allow the change, for a person; empty
+// when it is.
+func (f Finding) Missing() string {
+	texts := make([]string, len(f.Lacks))
+	for i, l := range f.Lacks {
+		texts[i] = l.Text
+	}
+
+	return strings.Join(texts, "; ")
+}
+
+// Initiator is who started the chain that allowed the change; empty where
+// nothing did.
+func (f Finding) Initiator() string { return f.cause.initiator }
+
+// Trace is the path that allowed the change, from the initiator's to the
+// parent's; not to be modified.
+func (f Finding) Trace() []v1alpha1.Hop { return f.cause.trace }
 
 // cause is the path that leads to an allowed change.
 type cause struct {
@@ -171,6 +184,8 @@ type cause struct {
 	external []v1alpha1.Allowance
 	// propagated is true when a parent's allowance led here.
 	propagated bool
+	// exception that excused the change, with its reason.
+	exception string
 }
 
 // Decision is the answer to a Request.
@@ -180,9 +195,13 @@ type Decision struct {
 	// Action taken on unallowed changes; empty means none.
 	Action v1alpha1.ValidationAction
 	// Object is the new object as it should be stored: with our annotations,
-	// and with unallowed changes taken back where the action is Hold. Nil on
-	// delete.
+	// and with unallowed changes taken back where the action is Hold. It shares
+	// with the request's what is the same, and is not to be modified. On delete
+	// it is the old object with what its deletion allows, to be stored before
+	// it is deleted; nil where that is nothing.
 	Object *unstructured.Unstructured
+	// Enforcements that govern the object, by name, in order.
+	Enforcements []string
 	// Held are the changes that were taken back in this or an earlier request
 	// and are still asked for.
 	Held []v1alpha1.HeldChange

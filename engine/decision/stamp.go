@@ -18,31 +18,26 @@ import (
 // stamp writes into the new object why it is as it is and what may follow.
 func (d *decider) stamp() {
 	generation := d.predictGeneration()
+	entries := make([]v1alpha1.TraceEntry, 0, len(d.decision.Findings))
 
-	var (
-		granted []v1alpha1.Allowance
-		entries []v1alpha1.TraceEntry
-	)
+	var granted []v1alpha1.Allowance
 
 	for _, f := range d.decision.Findings {
 		if f.Verdict != Allowed {
 			continue
 		}
 
-		hop, allowances := d.inject(f, generation)
+		hop, allowances := d.inject(d.New, f, generation)
 		granted = allowance.Merge(granted, allowances)
-		granted = allowance.Merge(granted, d.external(f, hop))
-
-		if d.Operation == OperationUpdate {
-			entries = append(entries, v1alpha1.TraceEntry{
-				Field: f.Change.Field, Generation: generation,
-				Initiator: f.cause.initiator, Trace: allowance.ExtendTrace(f.cause.trace, hop),
-			})
-		}
+		granted = allowance.Merge(granted, external(d.New, f, hop))
+		entries = append(entries, v1alpha1.TraceEntry{
+			Field: f.Change.Field, Generation: generation,
+			Initiator: f.cause.initiator, Trace: allowance.ExtendTrace(f.cause.trace, hop),
+		})
 	}
 
 	if d.Operation == OperationCreate {
-		entries = d.creation(generation)
+		entries = d.creation(entries)
 	}
 
 	d.writeAllowances(granted)
@@ -50,7 +45,7 @@ func (d *decider) stamp() {
 	d.writeHeld()
 
 	if name, ok := usedUpgrade(d.decision.Findings); ok {
-		d.annotate(v1alpha1.AnnotationLastUpgrade, name)
+		annotate(d.New, v1alpha1.AnnotationLastUpgrade, name)
 	}
 }
 
@@ -63,8 +58,8 @@ func (d *decider) predictGeneration() int64 {
 
 	generation := resource.Generation(d.Old)
 
-	for _, c := range change.Between(d.Old.Object, d.New.Object) {
-		if !c.Metadata() || bumpsGeneration(d.Old) { // Our own annotations are changes too.
+	for _, c := range d.changes {
+		if (!c.Metadata() || bumpsGeneration(d.Old)) && !d.held(c) { // Our own annotations are changes too.
 			return generation + 1
 		}
 	}
@@ -72,11 +67,15 @@ func (d *decider) predictGeneration() int64 {
 	return generation
 }
 
-// inject returns the object's own hop for a change, with everything captured,
-// and the allowances that every matching policy adds because of it.
-func (d *decider) inject(f Finding, generation int64) (v1alpha1.Hop, []v1alpha1.Allowance) {
+// inject returns the hop of an object for a change of it, with everything
+// captured, and the allowances that every matching policy adds because of it.
+func (d *decider) inject(u *unstructured.Unstructured, f Finding, generation int64) (v1alpha1.Hop, []v1alpha1.Allowance) {
 	hop := v1alpha1.Hop{
-		Kind: d.New.GetKind(), Name: resource.Name(d.New), Generation: generation, Field: f.Change.Field,
+		Kind: u.GetKind(), Name: resource.Name(u), Generation: generation, Field: f.Change.Field,
+	}
+
+	if f.cause.exception != "" {
+		hop.Attestations = map[string]string{attestException: f.cause.exception}
 	}
 
 	all := hop
@@ -88,19 +87,24 @@ func (d *decider) inject(f Finding, generation int64) (v1alpha1.Hop, []v1alpha1.
 			continue
 		}
 
-		hop.Attestations = p.Attestations(d.New.Object)
-		all.Attestations = policy.MergeAttestations(all.Attestations, hop.Attestations)
-		trace := allowance.ExtendTrace(f.cause.trace, hop)
+		own := hop
+		own.Attestations = policy.MergeAttestations(p.Attestations(u.Object), hop.Attestations)
+		all.Attestations = policy.MergeAttestations(all.Attestations, own.Attestations)
+		trace := allowance.ExtendTrace(f.cause.trace, own)
 
 		for _, perm := range p.Spec().Allow {
-			out = append(out, expand(perm, v1alpha1.Allowance{
+			out = expand(out, perm, v1alpha1.Allowance{
 				Generation: generation, Initiator: f.cause.initiator, Policy: p.Name(), Trace: trace,
-			})...)
+			})
 		}
 	}
 
 	return all, out
 }
+
+// attestException is the attestation of an exception: ENFORCEMENT/EXCEPTION and
+// its reason.
+const attestException = "exception"
 
 // mayInject says whether a policy adds its allowances for an allowed change: a
 // policy that lists who may start a chain adds them only for those, unless the
@@ -111,21 +115,20 @@ func (d *decider) mayInject(p *policy.Policy, f Finding) bool {
 	return f.cause.propagated || !policy.HasInitiators(subjects) || policy.MayInitiate(subjects, d.User)
 }
 
-// expand makes one allowance per mutation of a child, and one for all verbs of
-// an external system.
-func expand(perm v1alpha1.Permission, base v1alpha1.Allowance) []v1alpha1.Allowance {
+// expand adds one allowance per mutation of a child, or one for all verbs of an
+// external system.
+func expand(out []v1alpha1.Allowance, perm v1alpha1.Permission, base v1alpha1.Allowance) []v1alpha1.Allowance {
 	if perm.Relation == v1alpha1.RelationExternal {
 		base.Relation, base.Mutations = perm.Relation, perm.Mutations
 
-		return []v1alpha1.Allowance{base}
+		return append(out, base)
 	}
 
-	out := make([]v1alpha1.Allowance, 0, len(perm.Mutations))
+	base.APIGroup, base.Kind = perm.APIGroup, perm.Kind
 
 	for _, m := range perm.Mutations {
-		a := base
-		a.APIGroup, a.Kind, a.Mutation = perm.APIGroup, perm.Kind, m
-		out = append(out, a)
+		base.Mutation = m
+		out = append(out, base)
 	}
 
 	return out
@@ -133,8 +136,8 @@ func expand(perm v1alpha1.Permission, base v1alpha1.Allowance) []v1alpha1.Allowa
 
 // external returns what rides along with a change of a managed resource, as
 // the resource's own allowances.
-func (d *decider) external(f Finding, hop v1alpha1.Hop) []v1alpha1.Allowance {
-	if !resource.IsManaged(d.New) {
+func external(u *unstructured.Unstructured, f Finding, hop v1alpha1.Hop) []v1alpha1.Allowance {
+	if !resource.IsManaged(u) {
 		return nil
 	}
 
@@ -150,30 +153,27 @@ func (d *decider) external(f Finding, hop v1alpha1.Hop) []v1alpha1.Allowance {
 }
 
 // creation is the trace of a new object: one entry, with what any policy
-// captured from it. A root's is the user who made it.
-func (d *decider) creation(generation int64) []v1alpha1.TraceEntry {
-	made := cause{initiator: d.User.Name}
-	hop := v1alpha1.Hop{
-		Kind: d.New.GetKind(), Name: resource.Name(d.New), Generation: generation, Field: v1alpha1.MutationCreate,
+// captured from it. A root's is the user who made it, where no policy says who
+// may. One that nobody asked for has none.
+func (d *decider) creation(entries []v1alpha1.TraceEntry) []v1alpha1.TraceEntry {
+	made := d.decision.Findings[0]
+	if made.Verdict == Unallowed {
+		return nil
 	}
 
-	for _, f := range d.decision.Findings {
-		if f.Verdict != Allowed {
-			continue
-		}
-
-		if f.Change.Field == v1alpha1.MutationCreate {
-			made = f.cause
-		}
-
-		own, _ := d.inject(f, generation)
-		hop.Attestations = policy.MergeAttestations(hop.Attestations, own.Attestations)
+	entry := v1alpha1.TraceEntry{Field: v1alpha1.MutationCreate, Generation: 1, Initiator: made.cause.initiator}
+	if made.Verdict == Ungoverned {
+		entry.Initiator = d.User.Name
 	}
 
-	return []v1alpha1.TraceEntry{{
-		Field: v1alpha1.MutationCreate, Generation: generation,
-		Initiator: made.initiator, Trace: allowance.ExtendTrace(made.trace, hop),
-	}}
+	hop := v1alpha1.Hop{Kind: d.New.GetKind(), Name: resource.Name(d.New), Generation: 1, Field: v1alpha1.MutationCreate}
+	for _, e := range entries {
+		hop.Attestations = policy.MergeAttestations(hop.Attestations, e.Trace[len(e.Trace)-1].Attestations)
+	}
+
+	entry.Trace = allowance.ExtendTrace(made.cause.trace, hop)
+
+	return []v1alpha1.TraceEntry{entry}
 }
 
 // writeAllowances adds granted allowances to those the object carries, and
@@ -184,26 +184,21 @@ func (d *decider) writeAllowances(granted []v1alpha1.Allowance) {
 		d.problem(inObject(d.New, err))
 	}
 
-	had := resource.Annotation(d.New, v1alpha1.AnnotationAllowances) != ""
-	if !had && len(granted) == 0 {
+	pruned := have
+	if d.Old != nil && len(have) > 0 {
+		pruned = d.revoke(allowance.Unconsumed(d.Old, have))
+	}
+
+	if len(granted) == 0 && len(pruned) == len(have) {
 		return
 	}
 
-	if d.Old != nil && err == nil {
-		pruned := d.revoke(allowance.Unconsumed(d.Old, have))
-		if len(pruned) == len(have) && len(granted) == 0 {
-			return
-		}
-
-		have = pruned
-	}
-
-	value := allowance.FormatList(allowance.Merge(have, granted))
+	value := allowance.FormatList(allowance.Merge(pruned, granted))
 	if err := allowance.CheckSize(value); err != nil {
 		d.decision.Refusal = inObject(d.New, err)
 	}
 
-	d.annotate(v1alpha1.AnnotationAllowances, value)
+	annotate(d.New, v1alpha1.AnnotationAllowances, value)
 }
 
 // revoke takes away allowances that an allowed change of a field gave, once an
@@ -219,10 +214,10 @@ func (d *decider) revoke(have []v1alpha1.Allowance) []v1alpha1.Allowance {
 			return false
 		}
 
-		given, err := change.ParsePattern(a.Trace[len(a.Trace)-1].Field)
+		given := a.Trace[len(a.Trace)-1].Field
 
-		return err == nil && slices.ContainsFunc(d.decision.Findings, func(f Finding) bool {
-			return f.Verdict == Unallowed && given.Covers(f.Change.Path)
+		return slices.ContainsFunc(d.decision.Findings, func(f Finding) bool {
+			return f.Verdict == Unallowed && change.CoversText(given, f.Change.Path)
 		})
 	})
 }
@@ -237,43 +232,34 @@ func (d *decider) writeTrace(entries []v1alpha1.TraceEntry) {
 		d.problem(inObject(d.New, err))
 	}
 
-	d.annotate(v1alpha1.AnnotationTrace, allowance.FormatList(allowance.AddTrace(have, entries)))
+	annotate(d.New, v1alpha1.AnnotationTrace, allowance.FormatList(allowance.AddTrace(have, entries)))
 }
 
-// annotate sets one annotation of the new object; the empty value removes it.
-func (d *decider) annotate(key, value string) {
-	annotations := d.New.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
+// grantDeletion returns, as the decision's object, the old one with what its
+// allowed deletion gives: allowances for what is deleted because of it, and a
+// managed resource's to delete what it stands for. No admission can write that
+// into an object that is being deleted.
+func (d *decider) grantDeletion() {
+	f := d.decision.Findings[0]
+	if f.Verdict != Allowed || resource.Deleting(d.Old) {
+		return
 	}
 
-	if value == "" {
-		delete(annotations, key)
-	} else {
-		annotations[key] = value
+	generation := resource.Generation(d.Old)
+	hop, granted := d.inject(d.Old, f, generation)
+	granted = allowance.Merge(granted, external(d.Old, f, hop))
+
+	if len(granted) == 0 {
+		return
 	}
 
-	setAnnotations(d.New, annotations)
-}
+	d.New = &unstructured.Unstructured{Object: d.Old.Object}
+	own(d.New)
+	d.writeAllowances(granted)
+	d.writeTrace([]v1alpha1.TraceEntry{{
+		Field: v1alpha1.MutationDelete, Generation: generation,
+		Initiator: f.cause.initiator, Trace: allowance.ExtendTrace(f.cause.trace, hop),
+	}})
 
-// StampDelete returns the object with the External allowances that ride along
-// with the grant to delete it, which no admission can stamp on an object that
-// is being deleted; nil where there are none.
-func StampDelete(u *unstructured.Unstructured, d Decision) *unstructured.Unstructured {
-	for _, f := range d.Findings {
-		if f.Verdict != Allowed || f.Change.Field != v1alpha1.MutationDelete || len(f.cause.external) == 0 {
-			continue
-		}
-
-		hop := v1alpha1.Hop{
-			Kind: u.GetKind(), Name: resource.Name(u), Generation: resource.Generation(u), Field: f.Change.Field,
-		}
-		s := &decider{Request: Request{New: u.DeepCopy()}}
-		have, _ := allowance.Parse(u)
-		s.annotate(v1alpha1.AnnotationAllowances, allowance.FormatList(allowance.Merge(have, s.external(f, hop))))
-
-		return s.New
-	}
-
-	return nil
+	d.decision.Object = d.New
 }

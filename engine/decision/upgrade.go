@@ -66,7 +66,7 @@ func upgradeCovers(u *v1alpha1.UpgradeAllowance, group, kind string, c change.Ch
 		}
 
 		for _, m := range perm.Mutations {
-			if p, err := change.ParsePattern(m); err == nil && p.Covers(c.Path) {
+			if change.CoversText(m, c.Path) {
 				return true
 			}
 		}

@@ -37,10 +37,10 @@ func Compile(in *v1alpha1.AllowancePolicy) (*Policy, field.ErrorList) {
 
 	var errs field.ErrorList
 
-	p.fields = compilePatterns(in.Spec.Match.Fields, match.Child("fields"), &errs)
-	p.capture = compilePatterns(in.Spec.Match.Capture, match.Child("capture"), &errs)
-	p.objects = compileSelector(in.Spec.Match.ObjectSelector, match.Child("objectSelector"), &errs)
-	p.namespaces = compileSelector(in.Spec.Match.NamespaceSelector, match.Child("namespaceSelector"), &errs)
+	p.fields = CompilePatterns(in.Spec.Match.Fields, match.Child("fields"), &errs)
+	p.capture = CompilePatterns(in.Spec.Match.Capture, match.Child("capture"), &errs)
+	p.objects = CompileSelector(in.Spec.Match.ObjectSelector, match.Child("objectSelector"), &errs)
+	p.namespaces = CompileSelector(in.Spec.Match.NamespaceSelector, match.Child("namespaceSelector"), &errs)
 
 	for i, text := range in.Spec.Match.Capture {
 		if c, err := change.ParsePattern(text); err == nil && c.Pseudo() {
@@ -64,7 +64,9 @@ func Compile(in *v1alpha1.AllowancePolicy) (*Policy, field.ErrorList) {
 	return p, errs
 }
 
-func compilePatterns(texts []string, at *field.Path, errs *field.ErrorList) []change.Pattern {
+// CompilePatterns compiles field paths and reports those that are none, at the
+// given path.
+func CompilePatterns(texts []string, at *field.Path, errs *field.ErrorList) []change.Pattern {
 	out := make([]change.Pattern, 0, len(texts))
 
 	for i, text := range texts {
@@ -81,7 +83,9 @@ func compilePatterns(texts []string, at *field.Path, errs *field.ErrorList) []ch
 	return out
 }
 
-func compileSelector(sel *metav1.LabelSelector, at *field.Path, errs *field.ErrorList) labels.Selector {
+// CompileSelector compiles a label selector and reports it at the given path if
+// it is wrong. No selector selects everything.
+func CompileSelector(sel *metav1.LabelSelector, at *field.Path, errs *field.ErrorList) labels.Selector {
 	if sel == nil {
 		return labels.Everything()
 	}
@@ -109,7 +113,7 @@ func CheckPermissions(allow []v1alpha1.Permission, at *field.Path) field.ErrorLi
 func checkPermissions(allow []v1alpha1.Permission, at *field.Path, errs *field.ErrorList) {
 	for i, perm := range allow {
 		if perm.Relation != v1alpha1.RelationExternal {
-			compilePatterns(perm.Mutations, at.Index(i).Child("mutations"), errs)
+			CompilePatterns(perm.Mutations, at.Index(i).Child("mutations"), errs)
 		}
 	}
 }

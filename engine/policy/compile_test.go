@@ -178,7 +178,7 @@ func TestAPolicyIsMetWhereSelectorsAndExpressionsHold(t *testing.T) {
 		"False":       {reason: "The first that is false is named.", match: `, cel: ["true", "object.spec.size == 'small'", "false"]`, in: policy.Input{Object: prod}, missing: `CEL "object.spec.size == 'small'" is false`},
 		"Error":       {reason: "One that fails is reported and is no match.", match: `, cel: ["object.spec.other == 1"]`, in: policy.Input{Object: prod}, missing: "could not be evaluated", problem: true},
 		"OnCreate":    {reason: "There is no old object on create.", match: `, cel: ["oldObject == null"]`, in: policy.Input{Object: prod}},
-		"Request":     {reason: "The request can be asked.", match: `, cel: ["request.operation == 'UPDATE' && 'a' in request.userInfo.groups"]`, in: policy.Input{Object: prod, Request: object("{operation: UPDATE, userInfo: {groups: [a]}}")}},
+		"Request":     {reason: "The request can be asked.", match: `, cel: ["request.operation == 'UPDATE' && 'a' in request.userInfo.groups"]`, in: policy.Input{Object: prod, Request: func() map[string]any { return object("{operation: UPDATE, userInfo: {groups: [a]}}") }}},
 	}
 
 	for name, tc := range cases {

@@ -40,21 +40,26 @@ type Expression struct {
 // String returns the expression as it was written.
 func (e *Expression) String() string { return e.text }
 
-// compileEnv returns the environment all expressions share: Kubernetes' CEL
-// libraries and limits, and our variables. It takes milliseconds to make and
-// never changes.
+// compileEnv returns the environment all expressions share, in which objects
+// may hold anything. It takes milliseconds to make and never changes.
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
 var compileEnv = sync.OnceValues(func() (*cel.Env, error) {
+	return newEnv(cel.DynType, cel.DynType, cel.DynType)
+})
+
+// newEnv makes an environment: Kubernetes' CEL libraries and limits, our has(),
+// and our variables with the given types.
+func newEnv(object, request, namespace *cel.Type) (*cel.Env, error) {
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 
 	set, err := base.Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0),
 		EnvOptions: []cel.EnvOption{
-			cel.Variable(varObject, cel.DynType),
-			cel.Variable(varOldObject, cel.DynType),
-			cel.Variable(varRequest, cel.DynType),
-			cel.Variable(varNamespaceObject, cel.DynType),
+			cel.Variable(varObject, object),
+			cel.Variable(varOldObject, object),
+			cel.Variable(varRequest, request),
+			cel.Variable(varNamespaceObject, namespace),
 			cel.Macros(hasMacro()),
 		},
 	})
@@ -63,7 +68,7 @@ var compileEnv = sync.OnceValues(func() (*cel.Env, error) {
 	}
 
 	return set.Env(environment.NewExpressions)
-})
+}
 
 // hasMacro is CEL's has(), which besides fields takes map keys:
 // has(object.metadata.annotations['jira']) is true when there are annotations
@@ -134,43 +139,59 @@ type Input struct {
 	Object map[string]any
 	// OldObject is the old object; nil on create.
 	OldObject map[string]any
-	// Request describes the request: operation, userInfo.
-	Request map[string]any
+	// Request describes the request: operation, name, namespace, userInfo. It
+	// is called when an expression is evaluated; nil gives no description.
+	Request func() map[string]any
 	// NamespaceObject is the object's namespace; nil for cluster-scoped ones.
 	NamespaceObject map[string]any
 }
 
-func (in Input) activation() (interpreter.Activation, error) {
-	vars := make(map[string]any, 4) //nolint:mnd // One per variable.
-
-	for name, v := range map[string]map[string]any{
-		varObject: in.Object, varOldObject: in.OldObject, varRequest: in.Request, varNamespaceObject: in.NamespaceObject,
-	} {
-		if v == nil {
-			vars[name] = types.NullValue
-		} else {
-			vars[name] = v
-		}
+// subject is the new object, or the old one on delete.
+func (in Input) subject() map[string]any {
+	if in.Object != nil {
+		return in.Object
 	}
 
-	act, err := interpreter.NewActivation(vars)
-	if err != nil {
-		return nil, fmt.Errorf("cannot evaluate CEL: %w", err)
-	}
-
-	return act, nil
+	return in.OldObject
 }
+
+// activation resolves an expression's variables.
+type activation struct{ in *Input }
+
+// ResolveName returns a variable; null where there is nothing.
+func (a activation) ResolveName(name string) (any, bool) {
+	var v map[string]any
+
+	switch name {
+	case varObject:
+		v = a.in.Object
+	case varOldObject:
+		v = a.in.OldObject
+	case varNamespaceObject:
+		v = a.in.NamespaceObject
+	case varRequest:
+		if a.in.Request != nil {
+			v = a.in.Request()
+		}
+	default:
+		return nil, false
+	}
+
+	if v == nil {
+		return types.NullValue, true
+	}
+
+	return v, true
+}
+
+// Parent is none.
+func (activation) Parent() interpreter.Activation { return nil }
 
 // Eval evaluates the expression. An error means that it was not evaluated to
 // an end, be it for a missing field or its cost; it is then neither true nor
 // false. The cost is in CEL's units, as Kubernetes counts them.
 func (e *Expression) Eval(in Input) (result bool, cost uint64, err error) {
-	act, err := in.activation()
-	if err != nil {
-		return false, 0, err
-	}
-
-	val, details, err := e.program.Eval(act)
+	val, details, err := e.program.Eval(activation{in: &in})
 	if details != nil && details.ActualCost() != nil {
 		cost = *details.ActualCost()
 	}

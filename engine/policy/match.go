@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"k8s.io/apimachinery/pkg/labels"
@@ -21,6 +22,29 @@ func (p *Policy) Names(c change.Change) bool {
 	return slices.ContainsFunc(p.fields, func(f change.Pattern) bool { return f.Covers(c.Path) })
 }
 
+// Lack is what keeps a policy from allowing a change.
+type Lack string
+
+// Lacks.
+const (
+	// LackSubject is a user the policy does not list.
+	LackSubject Lack = "Subject"
+	// LackCEL is an expression that is false, or cannot be evaluated.
+	LackCEL Lack = "CEL"
+	// LackSelector is an object or namespace without the labels.
+	LackSelector Lack = "Selector"
+	// LackField is a field that the policy's mutations do not cover.
+	LackField Lack = "Field"
+	// LackCause is a change of the parent that would give the allowance.
+	LackCause Lack = "Cause"
+	// LackConsumed is an allowance that has served.
+	LackConsumed Lack = "Consumed"
+	// LackPolicy is a policy that is not there, or no longer.
+	LackPolicy Lack = "Policy"
+	// LackParent is a parent that is gone.
+	LackParent Lack = "Parent"
+)
+
 // Verdict is whether an object and a request meet a policy's selectors and
 // expressions.
 type Verdict struct {
@@ -28,6 +52,8 @@ type Verdict struct {
 	Met bool
 	// Missing says what does not hold, for a person; empty when Met.
 	Missing string
+	// Lack is what kind of thing that is; empty when Met.
+	Lack Lack
 	// Problem is an expression that could not be evaluated; it counts as not
 	// met.
 	Problem error
@@ -35,40 +61,65 @@ type Verdict struct {
 
 // Evaluate checks the policy's selectors and expressions.
 func (p *Policy) Evaluate(in Input) Verdict {
-	obj := in.Object
-	if obj == nil {
-		obj = in.OldObject
+	if !p.objects.Empty() && !p.objects.Matches(labelsOf(in.subject())) {
+		return Verdict{Lack: LackSelector, Missing: fmt.Sprintf("the object does not match objectSelector %q", p.objects)}
 	}
 
-	if !p.objects.Matches(labelsOf(obj)) {
-		return Verdict{Missing: fmt.Sprintf("the object does not match objectSelector %q", p.objects)}
+	if !Selects(in, labels.Everything(), p.namespaces) {
+		return Verdict{Lack: LackSelector, Missing: fmt.Sprintf("the namespace does not match namespaceSelector %q", p.namespaces)}
 	}
 
-	namespaced := in.NamespaceObject != nil || resource.String(obj, "metadata", "namespace") != ""
-	if namespaced && !p.namespaces.Matches(labelsOf(in.NamespaceObject)) {
-		return Verdict{Missing: fmt.Sprintf("the namespace does not match namespaceSelector %q", p.namespaces)}
-	}
-
-	budget := uint64(apiservercel.RuntimeCELCostBudget)
+	budget := NewBudget()
 
 	for _, e := range p.expressions {
-		ok, cost, err := e.Eval(in)
-		if err == nil && cost > budget {
-			err = fmt.Errorf("cannot evaluate CEL %q: the policy's expressions cost more than %d in all", e, apiservercel.RuntimeCELCostBudget)
-		}
-
+		ok, err := budget.Eval(e, in)
 		if err != nil {
-			return Verdict{Missing: fmt.Sprintf("CEL %q could not be evaluated", e), Problem: err}
+			return Verdict{Lack: LackCEL, Missing: fmt.Sprintf("CEL %q could not be evaluated", e), Problem: err}
 		}
-
-		budget -= cost
 
 		if !ok {
-			return Verdict{Missing: fmt.Sprintf("CEL %q is false", e)}
+			return Verdict{Lack: LackCEL, Missing: fmt.Sprintf("CEL %q is false", e)}
 		}
 	}
 
 	return Verdict{Met: true}
+}
+
+// Selects says whether the object of an input and its namespace carry the
+// labels that are selected. No namespace selector limits what is cluster-scoped.
+func Selects(in Input, objects, namespaces labels.Selector) bool {
+	obj := in.subject()
+
+	if !objects.Empty() && !objects.Matches(labelsOf(obj)) {
+		return false
+	}
+
+	namespaced := in.NamespaceObject != nil || resource.String(obj, "metadata", "namespace") != ""
+
+	return !namespaced || namespaces.Empty() || namespaces.Matches(labelsOf(in.NamespaceObject))
+}
+
+// Budget is what the expressions of one policy may cost together.
+type Budget struct{ left uint64 }
+
+// NewBudget is Kubernetes' budget for the expressions of one policy.
+func NewBudget() *Budget { return &Budget{left: apiservercel.RuntimeCELCostBudget} }
+
+// Eval evaluates an expression. The error is of one that fails, or for which
+// nothing is left.
+func (b *Budget) Eval(e *Expression, in Input) (bool, error) {
+	ok, cost, err := e.Eval(in)
+	if err == nil && cost > b.left {
+		err = fmt.Errorf("cannot evaluate CEL %q: the policy's expressions cost more than %d in all", e, apiservercel.RuntimeCELCostBudget)
+	}
+
+	if err != nil {
+		return false, err
+	}
+
+	b.left -= cost
+
+	return ok, nil
 }
 
 func labelsOf(obj map[string]any) labels.Set {
@@ -92,39 +143,70 @@ const maxAttestation = 256
 func (p *Policy) Attestations(obj map[string]any) map[string]string {
 	var out map[string]string
 
-	paved := fieldpath.Pave(obj)
+	keep := func(path string, v any) {
+		if out == nil {
+			out = map[string]string{}
+		}
+
+		out[path] = change.Text(v, maxAttestation)
+	}
 
 	for _, c := range p.capture {
-		for _, path := range concrete(paved, c) {
-			v, err := paved.GetValue(path)
-			if err != nil {
-				continue
+		if !c.Wildcard() {
+			if v, ok := valueAt(obj, c.Segments()); ok {
+				keep(c.String(), v)
 			}
 
-			if out == nil {
-				out = map[string]string{}
-			}
+			continue
+		}
 
-			out[path] = change.Text(v, maxAttestation)
+		paved := fieldpath.Pave(obj)
+
+		paths, err := paved.ExpandWildcards(c.String())
+		if err != nil {
+			continue // The object is of another shape: nothing to capture.
+		}
+
+		for _, path := range paths {
+			if v, err := paved.GetValue(path); err == nil {
+				keep(path, v)
+			}
 		}
 	}
 
 	return out
 }
 
-// concrete returns the paths a capture field stands for: as the policy writes
-// it, or one per match of its wildcards.
-func concrete(paved *fieldpath.Paved, c change.Pattern) []string {
-	if !c.Wildcard() {
-		return []string{c.String()}
+// valueAt returns what is at a path of an object, and whether it is there.
+func valueAt(obj map[string]any, path change.Path) (any, bool) {
+	var at any = obj
+
+	for _, s := range path {
+		switch t := at.(type) {
+		case map[string]any:
+			key := s.Field
+			if s.Type == fieldpath.SegmentIndex { // A key of digits.
+				key = strconv.FormatUint(uint64(s.Index), 10)
+			}
+
+			v, ok := t[key]
+			if !ok {
+				return nil, false
+			}
+
+			at = v
+		case []any:
+			if s.Type != fieldpath.SegmentIndex || s.Index >= uint(len(t)) {
+				return nil, false
+			}
+
+			at = t[s.Index]
+		default:
+			return nil, false
+		}
 	}
 
-	paths, err := paved.ExpandWildcards(c.String())
-	if err != nil {
-		return nil
-	}
-
-	return paths
+	return at, true
 }
 
 // MergeAttestations adds captured values to others; the first of a path stays.

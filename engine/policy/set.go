@@ -10,40 +10,62 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Set is a collection of compiled policies, indexed by kind. It is never
-// modified and safe for concurrent use. The zero Set is empty.
+// Set is a collection of compiled policies, indexed by group and kind. It is
+// never modified and safe for concurrent use. The zero Set is empty.
 type Set struct {
-	byKind map[string][]*Policy
+	// byKind holds for each group and kind that a policy names all policies
+	// about it; under a kind without a group are those about any group.
+	byKind map[schema.GroupKind][]*Policy
 	byName map[string]*Policy
 }
 
 // NewSet makes a Set. Policies come out of it ordered by name.
 func NewSet(policies ...*Policy) *Set {
-	s := &Set{byKind: map[string][]*Policy{}, byName: make(map[string]*Policy, len(policies))}
+	s := &Set{
+		byKind: make(map[schema.GroupKind][]*Policy, len(policies)),
+		byName: make(map[string]*Policy, len(policies)),
+	}
 
-	sorted := slices.SortedFunc(slices.Values(policies), func(a, b *Policy) int { return strings.Compare(a.name, b.name) })
-	for _, p := range sorted {
-		s.byKind[p.spec.Match.Kind] = append(s.byKind[p.spec.Match.Kind], p)
+	for _, p := range policies {
+		gk := p.groupKind()
+		s.byKind[gk] = append(s.byKind[gk], p)
 		s.byName[p.name] = p
+	}
+
+	// What is about any group is about each.
+	for gk, list := range s.byKind {
+		if gk.Group != "" {
+			s.byKind[gk] = append(list, s.byKind[schema.GroupKind{Kind: gk.Kind}]...)
+		}
+	}
+
+	for _, list := range s.byKind {
+		slices.SortStableFunc(list, func(a, b *Policy) int { return strings.Compare(a.name, b.name) })
 	}
 
 	return s
 }
 
-// For returns the policies about a kind, ordered by name.
+// For returns the policies about a kind, ordered by name; not to be modified.
 func (s *Set) For(gk schema.GroupKind) []*Policy {
 	if s == nil {
 		return nil
 	}
 
-	all := s.byKind[gk.Kind]
-
-	i := slices.IndexFunc(all, func(p *Policy) bool { return !p.about(gk) })
-	if i < 0 {
-		return all
+	if list, ok := s.byKind[gk]; ok {
+		return list
 	}
 
-	return slices.DeleteFunc(slices.Clone(all), func(p *Policy) bool { return !p.about(gk) })
+	return s.byKind[schema.GroupKind{Kind: gk.Kind}]
+}
+
+// Len is how many policies there are.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+
+	return len(s.byName)
 }
 
 // ByName returns a policy, nil if it is not in the set.
@@ -55,6 +77,6 @@ func (s *Set) ByName(name string) *Policy {
 	return s.byName[name]
 }
 
-func (p *Policy) about(gk schema.GroupKind) bool {
-	return p.spec.Match.Kind == gk.Kind && (p.spec.Match.APIGroup == "" || p.spec.Match.APIGroup == gk.Group)
+func (p *Policy) groupKind() schema.GroupKind {
+	return schema.GroupKind{Group: p.spec.Match.APIGroup, Kind: p.spec.Match.Kind}
 }

@@ -1,0 +1,299 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allowance
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// holding is an object with one annotation.
+func holding(key, value string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{key: value}},
+	}}
+}
+
+// texts are such as need no quotes, mostly.
+func texts() *rapid.Generator[string] {
+	return rapid.OneOf(
+		rapid.StringMatching(`[A-Za-z][A-Za-z0-9._/@\[\]*:+=()-]{0,20}`),
+		rapid.SampledFrom([]string{"yes", "No", "null", "True", "y", "a:", "1e5", "0x1", "2026-11-21", "~", "=", "<<", "", " a", "a b", "a: b", "a #b"}),
+		rapid.String(),
+	)
+}
+
+func hops() *rapid.Generator[v1alpha1.Hop] {
+	return rapid.Custom(func(t *rapid.T) v1alpha1.Hop {
+		return v1alpha1.Hop{
+			Kind: texts().Draw(t, "kind"), Name: texts().Draw(t, "name"), Field: texts().Draw(t, "field"),
+			Generation:   rapid.Int64().Draw(t, "generation"),
+			Attestations: rapid.MapOfN(texts(), texts(), -1, 2).Draw(t, "attestations"),
+			Unknown:      unknown().Draw(t, "unknown"),
+		}
+	})
+}
+
+// unknown is nothing, or a field of a later version.
+func unknown() *rapid.Generator[v1alpha1.Unknown] {
+	return rapid.SampledFrom([]v1alpha1.Unknown{
+		nil, nil, nil, {"new": []byte(`1`)}, {"a": []byte(`{"b":["c",null,true]}`), "z": []byte(`"y"`)},
+	})
+}
+
+func allowances() *rapid.Generator[[]v1alpha1.Allowance] {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) v1alpha1.Allowance {
+		return v1alpha1.Allowance{
+			APIGroup: texts().Draw(t, "apiGroup"), Kind: texts().Draw(t, "kind"), Mutation: texts().Draw(t, "mutation"),
+			Relation:   v1alpha1.Relation(rapid.SampledFrom([]string{"", "Child", "External", "Other"}).Draw(t, "relation")),
+			Mutations:  rapid.SliceOfN(texts(), 0, 2).Draw(t, "mutations"),
+			Generation: rapid.Int64().Draw(t, "generation"), Initiator: texts().Draw(t, "initiator"),
+			Policy: texts().Draw(t, "policy"), Trace: rapid.SliceOfN(hops(), 0, 3).Draw(t, "trace"),
+			Unknown: unknown().Draw(t, "unknown"),
+		}
+	}), 0, 3)
+}
+
+func entries() *rapid.Generator[[]v1alpha1.TraceEntry] {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) v1alpha1.TraceEntry {
+		return v1alpha1.TraceEntry{
+			Field: texts().Draw(t, "field"), Generation: rapid.Int64().Draw(t, "generation"),
+			Initiator: texts().Draw(t, "initiator"), Trace: rapid.SliceOfN(hops(), 0, 3).Draw(t, "trace"),
+			Unknown: unknown().Draw(t, "unknown"),
+		}
+	}), 0, 3)
+}
+
+// canonical is a value as it reads from JSON: what cannot be told apart there,
+// such as no list and an empty one, is the same. Text that is no UTF-8 is
+// written as what stands for it.
+func canonical[T any](tb rapid.TB, list []T) []T {
+	tb.Helper()
+
+	raw, err := json.Marshal(list)
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	var out []T
+	if err := json.Unmarshal(raw, &out); err != nil {
+		tb.Fatal(err)
+	}
+
+	from := entriesOf(list)
+	for i, e := range entriesOf(out) {
+		*e.rest = *from[i].rest
+	}
+
+	return out
+}
+
+func checkRoundTrip[T any](tb rapid.TB, key string, list []T) {
+	tb.Helper()
+
+	list = canonical(tb, list)
+	text := FormatList(list)
+
+	got, err := parseList[T](holding(key, text), key)
+	if err != nil {
+		tb.Fatalf("cannot parse what was written: %v\n%s", err, text)
+	}
+
+	if diff := cmp.Diff(list, canonical(tb, got)); len(list) > 0 && diff != "" {
+		tb.Errorf("parse(format(x)), -x, +got:\n%s\n%s", diff, text)
+	}
+
+	if again := FormatList(got); again != text {
+		tb.Errorf("format is not stable:\n%s\n%s", text, again)
+	}
+
+	byLibrary, err := Format(list)
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	if quick, ok := writePlain(list); ok && len(list) > 0 && quick != byLibrary {
+		tb.Errorf("the plain writer differs from the YAML library, -library, +plain:\n%s", cmp.Diff(byLibrary, quick))
+	}
+}
+
+func TestFormatThenParseIsTheIdentity(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		checkRoundTrip(t, v1alpha1.AnnotationAllowances, allowances().Draw(t, "allowances"))
+		checkRoundTrip(t, v1alpha1.AnnotationTrace, entries().Draw(t, "entries"))
+	})
+}
+
+// checkRead holds the plain reader against the YAML library.
+func checkRead[T any](tb testing.TB, text string) {
+	tb.Helper()
+
+	var quick, byLibrary []T
+	if !readPlain(text, &quick) {
+		return
+	}
+
+	if err := yaml.UnmarshalStrict([]byte(text), &byLibrary); err != nil {
+		tb.Fatalf("the plain reader reads what the YAML library does not: %v\n%s", err, text)
+	}
+
+	if diff := cmp.Diff(canonical(tb, byLibrary), canonical(tb, quick)); diff != "" {
+		tb.Errorf("the plain reader differs from the YAML library, -library, +plain:\n%s\n%s", diff, text)
+	}
+}
+
+// FuzzParse reads annotations: nothing panics, what reads is written and reads
+// the same again, and the plain reader agrees with the YAML library.
+func FuzzParse(f *testing.F) {
+	for _, text := range annotationSeeds(f) {
+		f.Add(text)
+	}
+
+	f.Fuzz(func(t *testing.T, text string) {
+		checkRead[v1alpha1.Allowance](t, text)
+		checkRead[v1alpha1.TraceEntry](t, text)
+
+		for _, key := range []string{v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace, v1alpha1.AnnotationGate, v1alpha1.AnnotationHeld} {
+			u := holding(key, text)
+
+			if list, err := Parse(u); err == nil {
+				checkRoundTrip(t, key, list)
+			}
+
+			if list, err := ParseTrace(u); err == nil {
+				checkRoundTrip(t, key, list)
+			}
+
+			if list, err := ParseHeld(u); err == nil {
+				checkRoundTrip(t, key, list)
+			}
+
+			if rec, err := ParseGate(u); err == nil && rec != nil {
+				checkRoundTrip(t, key, []v1alpha1.GateRecord{*rec})
+			}
+		}
+	})
+}
+
+func TestAnnotationsOfThePlainShapeTakeTheShortWay(t *testing.T) {
+	const plainly = `- kind: XDatabase
+  mutation: spec.containers[0].image
+  generation: 5
+  initiator: hans@example.com
+  policy: database-claim-to-xr
+  trace:
+  - kind: DatabaseClaim
+    name: my-database
+    generation: 5
+    field: spec.size
+    attestations:
+      metadata.annotations[jira]: INFRA-23232
+- relation: External
+  mutations:
+  - Update
+  generation: 5
+  initiator: system:serviceaccount:a:b
+`
+
+	var list []v1alpha1.Allowance
+	if !readPlain(plainly, &list) {
+		t.Fatal("it reads the long way")
+	}
+
+	got, ok := writePlain(list)
+	if !ok {
+		t.Fatal("it is written the long way")
+	}
+
+	if diff := cmp.Diff(plainly, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+
+	for name, edit := range map[string][2]string{
+		"A comment":            {"generation: 5\n", "generation: 5 # five\n"},
+		"Quotes":               {"kind: XDatabase", `kind: "XDatabase"`},
+		"Another order":        {"kind: XDatabase\n  mutation: spec.containers[0].image\n", "mutation: spec.size\n  kind: XDatabase\n"},
+		"A field twice":        {"  mutation: spec.containers[0].image\n", "  mutation: a\n  mutation: b\n"},
+		"A key twice":          {"INFRA-23232\n", "INFRA-23232\n      metadata.annotations[jira]: X\n"},
+		"An unknown field":     {"policy: database-claim-to-xr\n", "policy: database-claim-to-xr\n  new: field\n"},
+		"A word for true":      {"policy: database-claim-to-xr", "policy: yes"},
+		"A number for a text":  {"policy: database-claim-to-xr", "policy: 7"},
+		"A leading zero":       {"generation: 5\n  initiator: hans", "generation: 05\n  initiator: hans"},
+		"No line end":          {"initiator: system:serviceaccount:a:b\n", "initiator: system:serviceaccount:a:b"},
+		"Another indentation":  {"  - Update", "    - Update"},
+		"No mutations":         {"  mutations:\n  - Update\n", "  mutations:\n"},
+		"No hops":              {"  trace:\n", "  trace:\n  policy: a\n"},
+		"An empty attestation": {"      metadata.annotations[jira]: INFRA-23232\n", ""},
+		"No kind":              {"- relation: External\n  mutations:\n  - Update\n  generation", "- generation"},
+		"A colon at the end":   {"initiator: hans@example.com", "initiator: hans:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(plainly, edit[0], edit[1], 1)
+			if text == plainly {
+				t.Fatal("the edit does nothing")
+			}
+
+			if readPlain(text, &list) {
+				t.Errorf("it reads the short way, as %v", list)
+			}
+		})
+	}
+}
+
+func TestUnknownFieldsSurvive(t *testing.T) {
+	const later = `- kind: XDatabase
+  mutation: spec.size
+  generation: 5
+  initiator: hans@example.com
+  trace:
+  - kind: DatabaseClaim
+    name: my-database
+    generation: 5
+    field: spec.size
+    cluster: eu-1
+  approvals:
+  - by: alice
+    twice: true
+`
+
+	list, err := Parse(holding(v1alpha1.AnnotationAllowances, later))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	merged := Merge(list, []v1alpha1.Allowance{{Kind: "Other", Mutation: "create", Generation: 6, Initiator: "anna"}})
+
+	want := later + "- kind: Other\n  mutation: create\n  generation: 6\n  initiator: anna\n"
+	if diff := cmp.Diff(want, FormatList(merged)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+
+	const gate = `state: Closed
+generation: 4
+since: "2026-11-21T00:00:00Z"
+shard: west
+`
+
+	rec, err := ParseGate(holding(v1alpha1.AnnotationGate, gate))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	got, err := Format(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if diff := cmp.Diff(gate, got); diff != "" {
+		t.Errorf("the gate's record, -want, +got:\n%s", diff)
+	}
+}

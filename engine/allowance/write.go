@@ -1,0 +1,144 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allowance
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// writer writes the plain shape of annotations. It fails for good at the first
+// thing that is not plain.
+type writer struct {
+	out    []byte
+	failed bool
+}
+
+// writePlain writes a list of allowances or trace entries; false where it is
+// not of the plain shape.
+func writePlain(v any) (string, bool) {
+	w := writer{}
+
+	switch list := v.(type) {
+	case []v1alpha1.Allowance:
+		w.grow(len(list), func(i int) int { return len(list[i].Trace) })
+
+		for i := range list {
+			w.allowance(&list[i])
+		}
+	case []v1alpha1.TraceEntry:
+		w.grow(len(list), func(i int) int { return len(list[i].Trace) })
+
+		for i := range list {
+			w.entry(&list[i])
+		}
+	default:
+		return "", false
+	}
+
+	return string(w.out), !w.failed
+}
+
+// grow makes room for elements and their hops, of a usual size.
+func (w *writer) grow(n int, hops func(int) int) {
+	const element, hop = 160, 140
+
+	size := n * element
+	for i := range n {
+		size += hops(i) * hop
+	}
+
+	w.out = make([]byte, 0, size)
+}
+
+func (w *writer) allowance(a *v1alpha1.Allowance) {
+	w.failed = w.failed || len(a.Unknown) > 0
+	at := len(w.out)
+
+	w.optional("  apiGroup: ", a.APIGroup)
+	w.optional("  kind: ", a.Kind)
+	w.optional("  relation: ", string(a.Relation))
+	w.optional("  mutation: ", a.Mutation)
+
+	if len(a.Mutations) > 0 {
+		w.out = append(w.out, "  mutations:\n"...)
+		for _, m := range a.Mutations {
+			w.text("  - ", m)
+		}
+	}
+
+	w.number("  generation: ", a.Generation)
+	w.text("  initiator: ", a.Initiator)
+	w.optional("  policy: ", a.Policy)
+	w.trace(a.Trace)
+	w.out[at] = '-' // The first line of the element.
+}
+
+func (w *writer) entry(e *v1alpha1.TraceEntry) {
+	w.failed = w.failed || len(e.Unknown) > 0
+
+	w.text("- field: ", e.Field)
+	w.number("  generation: ", e.Generation)
+	w.text("  initiator: ", e.Initiator)
+	w.trace(e.Trace)
+}
+
+func (w *writer) trace(hops []v1alpha1.Hop) {
+	if len(hops) == 0 {
+		return
+	}
+
+	w.out = append(w.out, "  trace:\n"...)
+
+	for i := range hops {
+		h := &hops[i]
+		w.failed = w.failed || len(h.Unknown) > 0
+
+		w.text("  - kind: ", h.Kind)
+		w.text("    name: ", h.Name)
+		w.number("    generation: ", h.Generation)
+		w.text("    field: ", h.Field)
+		w.attestations(h.Attestations)
+	}
+}
+
+func (w *writer) attestations(m map[string]string) {
+	if len(m) == 0 {
+		return
+	}
+
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+
+	slices.Sort(keys)
+
+	w.out = append(w.out, "    attestations:\n"...)
+
+	for _, k := range keys {
+		w.failed = w.failed || !plain(k)
+		w.out = append(w.out, "      "...)
+		w.out = append(w.out, k...)
+		w.text(": ", m[k])
+	}
+}
+
+// optional writes a line unless the text is empty.
+func (w *writer) optional(key, s string) {
+	if s != "" {
+		w.text(key, s)
+	}
+}
+
+func (w *writer) text(key, s string) {
+	w.failed = w.failed || !plain(s)
+	w.out = append(append(append(w.out, key...), s...), '\n')
+}
+
+func (w *writer) number(key string, n int64) {
+	w.out = append(strconv.AppendInt(append(w.out, key...), n, 10), '\n')
+}

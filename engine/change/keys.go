@@ -1,0 +1,147 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// ListKeys says by which fields the elements of the list at a path are told
+// apart; none where that is not known.
+type ListKeys func(path Path) []string
+
+// SchemaKeys returns the list-map keys of an OpenAPI schema whose references
+// are resolved.
+func SchemaKeys(root *spec.Schema) ListKeys {
+	return func(path Path) []string {
+		at := root
+		for _, s := range path {
+			if at = below(at, s); at == nil {
+				return nil
+			}
+		}
+
+		if at == nil {
+			return nil
+		}
+
+		keys, _ := at.Extensions.GetStringSlice("x-kubernetes-list-map-keys")
+
+		return keys
+	}
+}
+
+// below is the schema of a segment; nil where there is none.
+func below(at *spec.Schema, s fieldpath.Segment) *spec.Schema {
+	switch {
+	case at == nil:
+		return nil
+	case s.Type == fieldpath.SegmentIndex:
+		if at.Items != nil {
+			return at.Items.Schema
+		}
+	case at.Properties != nil:
+		if p, ok := at.Properties[s.Field]; ok {
+			return &p
+		}
+	}
+
+	if at.AdditionalProperties != nil {
+		return at.AdditionalProperties.Schema
+	}
+
+	return nil
+}
+
+// managedKeys returns the list-map keys that an object's managedFields show:
+// the API server writes them by the schema, k:{"name":"x"} for an element of a
+// list whose elements have the key name.
+func managedKeys(obj map[string]any) ListKeys {
+	return func(path Path) []string {
+		meta, _ := obj[metadata].(map[string]any)
+		managers, _ := meta["managedFields"].([]any)
+
+		for _, e := range managers {
+			m, _ := e.(map[string]any)
+			if m["subresource"] == "status" {
+				continue
+			}
+
+			fields, _ := m["fieldsV1"].(map[string]any)
+			if keys := managedKeysAt(fields, path); keys != nil {
+				return keys
+			}
+		}
+
+		return nil
+	}
+}
+
+// keyPrefix starts the name of a list element with keys in fieldsV1, see
+// sigs.k8s.io/structured-merge-diff fieldpath.SerializePathElement.
+const keyPrefix = "k:"
+
+func managedKeysAt(fields map[string]any, path Path) []string {
+	if len(path) == 0 {
+		return keyNames(fields)
+	}
+
+	if path[0].Type == fieldpath.SegmentField {
+		under, _ := fields["f:"+path[0].Field].(map[string]any)
+		if under == nil {
+			return nil
+		}
+
+		return managedKeysAt(under, path[1:])
+	}
+
+	for _, name := range sortedNames(fields) { // All elements of a list have one schema.
+		under, _ := fields[name].(map[string]any)
+		if keys := managedKeysAt(under, path[1:]); keys != nil {
+			return keys
+		}
+	}
+
+	return nil
+}
+
+func keyNames(fields map[string]any) []string {
+	for _, name := range sortedNames(fields) {
+		var key map[string]any
+		if err := json.Unmarshal([]byte(name[len(keyPrefix):]), &key); err != nil || len(key) == 0 {
+			continue
+		}
+
+		names := make([]string, 0, len(key))
+		for k := range key {
+			names = append(names, k)
+		}
+
+		slices.Sort(names)
+
+		return names
+	}
+
+	return nil
+}
+
+// sortedNames are the names of a list's elements with keys.
+func sortedNames(fields map[string]any) []string {
+	var names []string
+
+	for name := range fields {
+		if strings.HasPrefix(name, keyPrefix) {
+			names = append(names, name)
+		}
+	}
+
+	slices.Sort(names)
+
+	return names
+}

@@ -1,0 +1,123 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package enforcement
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// Enforcement is a compiled Enforcement.
+type Enforcement struct {
+	name       string
+	spec       v1alpha1.EnforcementSpec
+	objects    labels.Selector
+	namespaces labels.Selector
+	conditions []*policy.Expression
+}
+
+// Name of the Enforcement.
+func (e *Enforcement) Name() string { return e.name }
+
+// Spec the Enforcement was compiled from; not to be modified.
+func (e *Enforcement) Spec() *v1alpha1.EnforcementSpec { return &e.spec }
+
+// Compile compiles an Enforcement. The errors carry the path of each field that
+// is wrong, as field.Error.
+func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
+	e := &Enforcement{name: in.GetName(), spec: *in.Spec.DeepCopy()}
+	spec := field.NewPath("spec")
+
+	var errs field.ErrorList
+
+	e.objects = policy.CompileSelector(in.Spec.Match.ObjectSelector, spec.Child("match", "objectSelector"), &errs)
+	e.namespaces = policy.CompileSelector(in.Spec.Match.NamespaceSelector, spec.Child("match", "namespaceSelector"), &errs)
+
+	for i, c := range in.Spec.MatchConditions {
+		x, err := policy.CompileExpression(c.Expression)
+		if err != nil {
+			errs = append(errs, field.Invalid(spec.Child("matchConditions").Index(i).Child("expression"), c.Expression, err.Error()))
+
+			continue
+		}
+
+		e.conditions = append(e.conditions, x)
+	}
+
+	for i, x := range in.Spec.Exceptions {
+		policy.CompilePatterns(x.Mutations, spec.Child("exceptions").Index(i).Child("mutations"), &errs)
+	}
+
+	return e, errs
+}
+
+// Governs says whether the Enforcement is about an object of a resource. A
+// condition that cannot be evaluated counts as met where the failure policy is
+// Fail, and as not met where it is Ignore; the error is returned beside.
+func (e *Enforcement) Governs(gr schema.GroupResource, in policy.Input) (bool, error) {
+	if !matches(e.spec.Match.ResourceRules, gr) || matches(e.spec.Match.ExcludeResourceRules, gr) ||
+		!policy.Selects(in, e.objects, e.namespaces) {
+		return false, nil
+	}
+
+	budget := policy.NewBudget()
+
+	for _, c := range e.conditions {
+		ok, err := budget.Eval(c, in)
+		if err != nil {
+			return e.spec.FailurePolicy != v1alpha1.FailurePolicyIgnore, err
+		}
+
+		if !ok {
+			return false, nil
+		}
+	}
+
+	return true, nil
+}
+
+func matches(rules []v1alpha1.ResourceRule, gr schema.GroupResource) bool {
+	has := func(list []string, v string) bool { return slices.Contains(list, "*") || slices.Contains(list, v) }
+
+	return slices.ContainsFunc(rules, func(r v1alpha1.ResourceRule) bool {
+		return has(r.APIGroups, gr.Group) && has(r.Resources, gr.Resource)
+	})
+}
+
+// Action is the strictest of the Enforcement's actions.
+func (e *Enforcement) Action() v1alpha1.ValidationAction {
+	return slices.MaxFunc(append([]v1alpha1.ValidationAction{""}, e.spec.ValidationActions...),
+		func(a, b v1alpha1.ValidationAction) int { return Strictness(a) - Strictness(b) })
+}
+
+// Strictness orders actions: none, Audit, Warn, Hold, Deny.
+func Strictness(a v1alpha1.ValidationAction) int {
+	return slices.Index([]v1alpha1.ValidationAction{
+		"", v1alpha1.ActionAudit, v1alpha1.ActionWarn, v1alpha1.ActionHold, v1alpha1.ActionDeny,
+	}, a)
+}
+
+// Exception returns the first exception that lets a user make a change now, nil
+// if there is none. It ends the moment it is said to.
+func (e *Enforcement) Exception(u policy.User, c change.Change, now time.Time) *v1alpha1.Exception {
+	for i := range e.spec.Exceptions {
+		x := &e.spec.Exceptions[i]
+
+		if now.Before(x.Until.Time) &&
+			slices.ContainsFunc(x.Subjects, u.Is) &&
+			slices.ContainsFunc(x.Mutations, func(m string) bool { return change.CoversText(m, c.Path) }) {
+			return x
+		}
+	}
+
+	return nil
+}

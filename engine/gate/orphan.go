@@ -1,0 +1,25 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Orphans says whether a managed resource leaves its external resource behind
+// when it is deleted, because that was asked for: by its deletion policy, or by
+// the management policies of its Composition.
+func Orphans(u *unstructured.Unstructured) bool {
+	if resource.String(u.Object, "spec", "deletionPolicy") == "Orphan" {
+		return true
+	}
+
+	desired, err := Desired(u)
+
+	return err == nil && !slices.Contains(desired, ActionDelete)
+}

@@ -1,0 +1,303 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// maxTypeErrors is the most errors that are listed for one expression.
+const maxTypeErrors = 5
+
+// TypeCheck checks the policy's expressions against the schema of a kind, whose
+// references are resolved. What it finds is for a person to look at and makes
+// no difference to how the policy is evaluated. Without a schema, or with one
+// that says nothing about the fields of an object, it finds nothing.
+func (p *Policy) TypeCheck(schema *spec.Schema) []v1alpha1.TypeCheckingWarning {
+	if schema == nil || !isObject(schema) || len(p.expressions) == 0 {
+		return nil
+	}
+
+	env, err := schemaEnv(schema)
+	if err != nil {
+		return nil
+	}
+
+	var out []v1alpha1.TypeCheckingWarning
+
+	at := field.NewPath("spec", "match", "cel")
+
+	for i, e := range p.expressions {
+		if text := typeErrors(env, e.text); text != "" {
+			out = append(out, v1alpha1.TypeCheckingWarning{Field: at.Index(i).String(), Warning: text})
+		}
+	}
+
+	return out
+}
+
+// typedEnv returns the environment of all type checks, which lacks but what
+// the types of its variables hold.
+//
+//nolint:gochecknoglobals // A constant that is costly to make.
+var typedEnv = sync.OnceValues(func() (*cel.Env, error) {
+	return newEnv(structType(varObject), structType(varRequest), structType(varNamespaceObject))
+})
+
+// schemaEnv returns an environment to check expressions in about objects of a
+// schema. It is for one goroutine at a time.
+func schemaEnv(schema *spec.Schema) (*cel.Env, error) {
+	env, err := typedEnv()
+	if err != nil {
+		return nil, err
+	}
+
+	env, err = env.Extend(cel.CustomTypeProvider(&jsonTypes{
+		Provider: env.CELTypeProvider(),
+		structs: map[string]*spec.Schema{
+			structName(varObject):          withObjectMeta(schema),
+			structName(varRequest):         requestSchema(),
+			structName(varNamespaceObject): namespaceSchema(),
+		},
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the CEL environment of a schema: %w", err)
+	}
+
+	return env, nil
+}
+
+// typeErrors says what is wrong with an expression, each error with its line
+// and column; empty when nothing is.
+func typeErrors(env *cel.Env, text string) string {
+	tree, iss := env.Compile(text)
+	if iss.Err() == nil {
+		return resultError(tree.OutputType())
+	}
+
+	errs := slices.Clone(iss.Errors())
+	slices.SortStableFunc(errs, func(a, b *cel.Error) int {
+		return cmp.Or(cmp.Compare(a.Location.Line(), b.Location.Line()), cmp.Compare(a.Location.Column(), b.Location.Column()))
+	})
+
+	var out []string
+
+	// The same is said once: a macro may have multiplied what it is given.
+	said := map[string]bool{}
+
+	for _, e := range errs {
+		if mistaken(e.Message) || said[e.Message] {
+			continue
+		}
+
+		said[e.Message] = true
+		out = append(out, fmt.Sprintf("%d:%d: %s", e.Location.Line(), e.Location.Column()+1, e.Message))
+	}
+
+	if more := len(out) - maxTypeErrors; more > 0 {
+		out = append(out[:maxTypeErrors], fmt.Sprintf("and %d more", more))
+	}
+
+	return strings.Join(out, "; ")
+}
+
+// mistaken says whether an error is none when the expression is evaluated: an
+// object is a map then, and object.spec['x'], 'x' in object.spec, size() and
+// exists() are right. A field of a list of objects is wrong even then.
+func mistaken(message string) bool {
+	return strings.Contains(message, structOpen) && !strings.HasSuffix(message, "does not support field selection")
+}
+
+// resultError says what is wrong with the type of an expression's result;
+// empty when nothing is.
+func resultError(t *cel.Type) string {
+	if t.IsExactType(cel.BoolType) || t.IsExactType(cel.DynType) {
+		return ""
+	}
+
+	return fmt.Sprintf("1:1: %s but %s", errNotBool, t)
+}
+
+// jsonTypes gives CEL the types that decoded JSON of a schema has, which is
+// what expressions see. That is not what Kubernetes' own conversion gives, made
+// for the rules of CRDs: there fields have escaped names, and strings with a
+// format are timestamps and bytes. What a schema leaves open is dynamic.
+type jsonTypes struct {
+	types.Provider
+
+	// structs are the schemas of objects with known fields, by the name of
+	// their type. Those of fields are added as they are looked at.
+	structs map[string]*spec.Schema
+}
+
+// structOpen begins the names of our types, and no other text of an error.
+const structOpen = "{"
+
+// structName is the name of the type of the object at a path. It is no
+// identifier, so that an expression cannot name it.
+func structName(path string) string { return structOpen + path + "}" }
+
+func structType(path string) *cel.Type { return cel.ObjectType(structName(path)) }
+
+// FindStructType returns the type of a name.
+func (t *jsonTypes) FindStructType(name string) (*types.Type, bool) {
+	if _, ok := t.structs[name]; !ok {
+		return t.Provider.FindStructType(name)
+	}
+
+	return types.NewTypeTypeWithParam(cel.ObjectType(name)), true
+}
+
+// FindStructFieldNames returns the known fields of a type, sorted.
+func (t *jsonTypes) FindStructFieldNames(name string) ([]string, bool) {
+	s, ok := t.structs[name]
+	if !ok {
+		return t.Provider.FindStructFieldNames(name)
+	}
+
+	return slices.Sorted(maps.Keys(s.Properties)), true
+}
+
+// FindStructFieldType returns the type of a field.
+func (t *jsonTypes) FindStructFieldType(name, fieldName string) (*types.FieldType, bool) {
+	s, ok := t.structs[name]
+	if !ok {
+		return t.Provider.FindStructFieldType(name, fieldName)
+	}
+
+	prop, ok := s.Properties[fieldName]
+	if !ok {
+		return &types.FieldType{Type: cel.DynType}, isOpen(s)
+	}
+
+	path := strings.TrimSuffix(strings.TrimPrefix(name, structOpen), "}")
+
+	return &types.FieldType{Type: t.typeOf(path+"."+fieldName, &prop)}, true
+}
+
+// typeOf returns the type of the value at a path. A number is dynamic: its
+// JSON decodes to an integer or not, as it is written.
+func (t *jsonTypes) typeOf(path string, s *spec.Schema) *cel.Type {
+	switch {
+	case isObject(s):
+		return t.objectType(path, s)
+	case len(s.Type) != 1 || s.Nullable || s.Format == "int-or-string" || isSet(s, "x-kubernetes-int-or-string"):
+		return cel.DynType
+	case s.Type.Contains("array"):
+		if s.Items == nil || s.Items.Schema == nil {
+			return cel.ListType(cel.DynType)
+		}
+
+		return cel.ListType(t.typeOf(path+"[*]", s.Items.Schema))
+	case s.Type.Contains("string"):
+		return cel.StringType
+	case s.Type.Contains("integer"):
+		return cel.IntType
+	case s.Type.Contains("boolean"):
+		return cel.BoolType
+	default:
+		return cel.DynType
+	}
+}
+
+// objectType returns the type of an object: a struct where fields are known,
+// to which CEL lets null be assigned, or a map.
+func (t *jsonTypes) objectType(path string, s *spec.Schema) *cel.Type {
+	if isSet(s, "x-kubernetes-embedded-resource") {
+		s = withObjectMeta(s)
+	}
+
+	switch more := s.AdditionalProperties; {
+	case len(s.Properties) > 0:
+		t.structs[structName(path)] = s
+
+		return structType(path)
+	case more == nil || more.Schema == nil || s.Nullable:
+		return cel.DynType
+	default:
+		return cel.MapType(cel.StringType, t.typeOf(path+"[*]", more.Schema))
+	}
+}
+
+func isObject(s *spec.Schema) bool { return len(s.Type) == 1 && s.Type.Contains("object") }
+
+// isOpen says whether an object may have fields its schema does not name.
+func isOpen(s *spec.Schema) bool {
+	more := s.AdditionalProperties
+
+	return isSet(s, "x-kubernetes-preserve-unknown-fields") || more != nil && (more.Allows || more.Schema != nil)
+}
+
+func isSet(s *spec.Schema, extension string) bool {
+	on, _ := s.Extensions.GetBool(extension)
+
+	return on
+}
+
+// withObjectMeta returns a schema with the fields that every resource has,
+// whatever its own schema says of them.
+func withObjectMeta(s *spec.Schema) *spec.Schema {
+	out := *s
+	out.Properties = map[string]spec.Schema{}
+	maps.Copy(out.Properties, s.Properties)
+	maps.Copy(out.Properties, map[string]spec.Schema{
+		"apiVersion": *spec.StringProperty(),
+		"kind":       *spec.StringProperty(),
+		"metadata":   objectMetaSchema(),
+	})
+
+	if len(s.Properties) == 0 {
+		out.AdditionalProperties = &spec.SchemaOrBool{Allows: true}
+	}
+
+	return &out
+}
+
+func objectMetaSchema() spec.Schema {
+	text, number, flag := *spec.StringProperty(), *spec.Int64Property(), *spec.BooleanProperty()
+	texts := *spec.MapProperty(&text)
+	owner := objectSchema(map[string]spec.Schema{
+		"apiVersion": text, "kind": text, "name": text, "uid": text, "controller": flag, "blockOwnerDeletion": flag,
+	})
+
+	return objectSchema(map[string]spec.Schema{
+		"name": text, "generateName": text, "namespace": text, "uid": text, "resourceVersion": text, "selfLink": text,
+		"generation": number, "deletionGracePeriodSeconds": number,
+		"creationTimestamp": text, "deletionTimestamp": text,
+		"labels": texts, "annotations": texts,
+		"finalizers": *spec.ArrayProperty(&text), "ownerReferences": *spec.ArrayProperty(&owner),
+		"managedFields": *spec.ArrayProperty(&spec.Schema{}),
+	})
+}
+
+// requestSchema is that of a request, as decisions give it to expressions.
+func requestSchema() *spec.Schema {
+	text := *spec.StringProperty()
+	user := objectSchema(map[string]spec.Schema{"username": text, "groups": *spec.ArrayProperty(&text)})
+	out := objectSchema(map[string]spec.Schema{"operation": text, "name": text, "namespace": text, "userInfo": user})
+
+	return &out
+}
+
+func namespaceSchema() *spec.Schema {
+	out := objectSchema(map[string]spec.Schema{"spec": {}, "status": {}})
+
+	return withObjectMeta(&out)
+}
+
+func objectSchema(properties map[string]spec.Schema) spec.Schema {
+	return spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}, Properties: properties}}
+}
