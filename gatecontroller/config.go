@@ -27,7 +27,7 @@ const (
 	// conflictDelay lets the cache catch up with a write by somebody else.
 	conflictDelay = 50 * time.Millisecond
 	// resolveEvery is how often kinds are looked up again that were not
-	// served.
+	// served, or without a schema.
 	resolveEvery = 10 * time.Second
 	// resyncEvery is how often all is looked at though nothing happened: the
 	// API server may list a new kind a moment after its CRD says it is served.
@@ -41,6 +41,7 @@ type configuration struct {
 	reader   client.Reader
 	resolver *resolver
 	watches  *watches
+	schemas  *schemas
 	opts     Options
 }
 
@@ -77,13 +78,15 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 	}
 
 	// 4. Say so.
+	complete := c.schemas.refresh(ctx, policies.Items, kinds)
+
 	for i := range policies.Items {
-		if err := c.report(ctx, &policies.Items[i], missing); err != nil {
+		if err := c.report(ctx, &policies.Items[i], kinds, missing); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
 
-	if len(missing) > 0 {
+	if len(missing) > 0 || !complete {
 		return reconcile.Result{RequeueAfter: resolveEvery}, nil
 	}
 

@@ -65,6 +65,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	c := &configuration{
 		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts,
 		resolver: &resolver{discovery: disco, live: mgr.GetAPIReader()},
+		schemas:  &schemas{discovery: disco},
 	}
 
 	ctl, err := c.controller(mgr.GetCache())

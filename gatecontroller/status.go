@@ -18,12 +18,14 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
-// report writes a policy's Ready condition.
-func (c *configuration) report(ctx context.Context, p *v1alpha1.AllowancePolicy, missing []kindName) error {
+// report writes a policy's Ready condition and what type checking finds in its
+// expressions.
+func (c *configuration) report(ctx context.Context, p *v1alpha1.AllowancePolicy, kinds []servedKind, missing []kindName) error {
 	was := p.DeepCopy()
 	cond := readiness(p, missing)
 	cond.ObservedGeneration = p.GetGeneration()
 	p.Status.ObservedGeneration = p.GetGeneration()
+	p.Status.TypeChecking = c.schemas.check(p, kinds)
 	meta.SetStatusCondition(&p.Status.Conditions, cond)
 
 	if equality.Semantic.DeepEqual(was.Status, p.Status) {

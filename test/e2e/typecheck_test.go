@@ -1,0 +1,145 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// publishWithin is how long the API server may take to publish the schema of a
+// new kind, and the manager to look again.
+const publishWithin = 90 * time.Second
+
+// serveDatabases has the API server serve the example's kinds. They stay, as
+// other tests of the package work with them.
+func serveDatabases(t *testing.T, c client.Client) {
+	t.Helper()
+
+	raw, err := os.ReadFile("../../examples/claim-with-ticket/xrd.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, u := range objects(t, raw) {
+		if err := c.Create(t.Context(), u); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAnExpressionThatDoesNotFitItsKindIsReported(t *testing.T) {
+	c := newClient(t)
+	serveDatabases(t, c)
+
+	cases := []struct {
+		name   string
+		reason string
+		object string
+		want   []v1alpha1.TypeCheckingWarning
+	}{
+		{
+			// It comes first: with its warning the schemas are there, and no
+			// warning means that nothing is wrong.
+			name:   "Typo",
+			reason: "A field that the Claim has not is named, and the policy is in force all the same.",
+			object: `
+kind: AllowancePolicy
+apiVersion: kausality.io/v1alpha1
+metadata: {name: typo}
+spec:
+  match: {kind: DatabaseClaim, fields: [spec.size], cel: ["object.spec.size != ''", "object.spec.sizee == 'x'"]}
+  allow: [{kind: XDatabase, mutations: [spec.size]}]`,
+			want: []v1alpha1.TypeCheckingWarning{{
+				Field: "spec.match.cel[1]", Warning: "example.org/v1alpha1, kind DatabaseClaim: 1:12: undefined field 'sizee'",
+			}},
+		},
+		{
+			name:   "CompositeResource",
+			reason: "What Crossplane adds to an XR is in its schema too.",
+			object: `
+kind: AllowancePolicy
+apiVersion: kausality.io/v1alpha1
+metadata: {name: typo-xr}
+spec:
+  match: {apiGroup: example.org, kind: XDatabase, fields: [spec.size], cel: ["object.spec.claimRef.nam == 'x'"]}
+  allow: [{kind: ConfigMap, mutations: [data]}]`,
+			want: []v1alpha1.TypeCheckingWarning{{
+				Field: "spec.match.cel[0]", Warning: "example.org/v1alpha1, kind XDatabase: 1:21: undefined field 'nam'",
+			}},
+		},
+		{
+			name:   "BuiltInKind",
+			reason: "Kinds of the API server itself are checked as well.",
+			object: `
+kind: AllowancePolicy
+apiVersion: kausality.io/v1alpha1
+metadata: {name: typo-configmap}
+spec:
+  match: {kind: ConfigMap, fields: [data], cel: ["object.daata.x == 'y'", "object.data.x == 'y'", "has(object.metadata.labels['x'])"]}
+  allow: [{kind: ConfigMap, mutations: [data]}]`,
+			want: []v1alpha1.TypeCheckingWarning{{
+				Field: "spec.match.cel[0]", Warning: "v1, kind ConfigMap: 1:7: undefined field 'daata'",
+			}},
+		},
+		{
+			name:   "Right",
+			reason: "What is right is not warned of.",
+			object: `
+kind: AllowancePolicy
+apiVersion: kausality.io/v1alpha1
+metadata: {name: right}
+spec:
+  match:
+    kind: DatabaseClaim
+    fields: [spec.size]
+    cel:
+    - "object.spec.size == 'small' && oldObject.spec['size'] == 'large'"
+    - "has(object.metadata.annotations['jira']) && object.metadata.labels['x'] == 'y'"
+    - "object.spec.resourceRef.name == 'x' && object.status.conditions.exists(c, c.type == 'Ready')"
+    - "request.userInfo.username != '' && namespaceObject.metadata.labels['env'] == 'prod'"
+  allow: [{kind: XDatabase, mutations: [spec.size]}]`,
+		},
+	}
+
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			u := objects(t, []byte(tc.object))[0]
+			if err := create(t.Context(), t, c, u); err != nil {
+				t.Fatal(err)
+			}
+
+			got := &v1alpha1.AllowancePolicy{}
+			err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, publishWithin, true, func(ctx context.Context) (bool, error) {
+				if err := c.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
+					return false, err
+				}
+
+				*got = v1alpha1.AllowancePolicy{}
+				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, got); err != nil {
+					return false, err
+				}
+
+				ready := meta.IsStatusConditionTrue(got.Status.Conditions, v1alpha1.ConditionReady)
+
+				return ready && cmp.Equal(tc.want, got.Status.TypeChecking), nil
+			})
+			if err != nil {
+				t.Errorf("%s\n%v; conditions %+v; type checking: -want, +got:\n%s", tc.reason, err, got.Status.Conditions,
+					cmp.Diff(tc.want, got.Status.TypeChecking))
+			}
+		})
+	}
+}
