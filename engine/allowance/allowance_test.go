@@ -57,7 +57,7 @@ func full(text string) []v1alpha1.Allowance {
 
 func TestWhatIsWrittenReadsTheSame(t *testing.T) {
 	for name, text := range map[string]string{
-		"Plain": "hans@example.com", "Empty": "", "Space": " ", "Spaces": " a ", "Colon": "a: b", "Hash": "a #b",
+		"Plain": "hans@example.com", "Empty": "", "Space": " ", "Spaces": " a ", "MergeKey": "<<", "Default": "=", "Colon": "a: b", "Hash": "a #b",
 		"True": "true", "Yes": "yes", "No": "no", "On": "on", "Off": "OFF", "Y": "y", "N": "N", "Null": "null", "Tilde": "~",
 		"Int": "42", "Octal": "0755", "Float": "1e3", "Date": "2026-01-01", "Sexagesimal": "12:30:45", "Underscore": "1_000", "Inf": ".inf",
 		"Dash": "- a", "Star": "*a", "Amp": "&a", "Bang": "!a", "Percent": "%a", "At": "@a", "Backtick": "`a", "Brace": "{a: b}", "Bracket": "[*]",

@@ -30,7 +30,8 @@ type Change struct {
 	// Gone is true in an element that its list no longer has: the last index
 	// in Path is then the one in the old object.
 	Gone bool
-	// Joined is true in an element that its list did not have before.
+	// Joined is true in an element that its list, which was there, did not have
+	// before.
 	Joined bool
 }
 

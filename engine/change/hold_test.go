@@ -54,6 +54,16 @@ func TestWhatIsHeldInListsLeavesWholeElements(t *testing.T) {
 			old:    "{l: [null, 1, 2]}", obj: "{l: [null, 1, 9]}",
 			hold: []string{"l[2]"}, want: "{l: [null, 1, 2]}",
 		},
+		"NullsGone": {
+			reason: "Also of those that are gone.",
+			old:    "{l: [null, 1, null, 2]}", obj: "{}",
+			hold: []string{"l[1]", "l[3]"}, want: "{l: [null, 1, null, 2]}",
+		},
+		"NothingInIt": {
+			reason: "A list of nothing is a leaf, as an empty one is.",
+			old:    "{l: [[null], {a: null}, {}]}", obj: "{}",
+			hold: []string{"l[0]", "l[1]", "l[2]"}, want: "{l: [[null], {a: null}, {}]}",
+		},
 		"ToNull": {
 			reason: "A null that replaces a value is stored as one.",
 			old:    "{l: [5, 1], a: 1}", obj: "{l: [null, 1], a: 2}",

@@ -20,10 +20,12 @@ func (m *merger) lists(o, n []any) (v any, present, same bool) {
 func (m *merger) byIndex(o, n []any) (v any, present, same bool) {
 	var out []any // Nil while it is n.
 
+	nulls := 0 // Of the old list, that keep the places of what is kept behind them.
+
 	for i := range max(len(o), len(n)) {
 		from, to := at(o, i), at(n, i)
 
-		leave := m.enter(i >= len(n), i >= len(o))
+		leave := m.enter(i >= len(n), o != nil && i >= len(o))
 		e, there, kept := m.element(i, from, to)
 
 		leave()
@@ -32,8 +34,15 @@ func (m *merger) byIndex(o, n []any) (v any, present, same bool) {
 			out = append(make([]any, 0, len(n)), n[:min(i, len(n))]...)
 		}
 
-		if out != nil && (there || i < len(n) && n[i] == nil) { // A null keeps its place.
-			out = append(out, e)
+		switch {
+		case there || i < len(n) && to == nil: // A null keeps its place.
+			if out != nil {
+				out = append(append(out, make([]any, nulls)...), e)
+			}
+
+			nulls = 0
+		case i < len(o) && from == nil:
+			nulls++
 		}
 	}
 
@@ -72,7 +81,7 @@ func (m *merger) byKey(o, n []any, match *matching) (v any, present, same bool) 
 			was = o[j]
 		}
 
-		leave := m.enter(false, was == nil)
+		leave := m.enter(false, o != nil && was == nil)
 		v, there, kept := m.element(i, was, e)
 
 		leave()

@@ -63,7 +63,7 @@ func (m *merger) value(oldVal, newVal any) (v any, present, same bool) {
 			return m.maps(o, n)
 		}
 
-		if oldVal == nil && len(n) > 0 {
+		if oldVal == nil && size(n) > 0 {
 			return emptied(m.maps(nil, n))
 		}
 	case []any:
@@ -71,7 +71,7 @@ func (m *merger) value(oldVal, newVal any) (v any, present, same bool) {
 			return m.lists(o, n)
 		}
 
-		if oldVal == nil && len(n) > 0 {
+		if oldVal == nil && size(n) > 0 {
 			return emptied(m.lists(nil, n))
 		}
 	case nil:
@@ -175,14 +175,24 @@ func (m *merger) removed(oldVal any) (v any, present, same bool) {
 	return v, true, false
 }
 
-// size is how many entries a map or list has.
+// size is how many entries a map or list has that are something.
 func size(v any) int {
+	n := 0
+
 	switch t := v.(type) {
 	case map[string]any:
-		return len(t)
+		for _, e := range t {
+			if e != nil {
+				n++
+			}
+		}
 	case []any:
-		return len(t)
-	default:
-		return 0
+		for _, e := range t {
+			if e != nil {
+				n++
+			}
+		}
 	}
+
+	return n
 }

@@ -4,6 +4,7 @@
 package decision
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -73,7 +74,7 @@ func (d *decider) exempt(c change.Change) bool {
 	switch {
 	case c.Metadata():
 		return !d.gatedMetadata(c)
-	case under(c, "spec", "managementPolicies") && resource.IsManaged(d.New):
+	case under(c, "spec", "managementPolicies") && resource.IsManaged(cmp.Or(d.Old, d.New)):
 		return true // The gate's own field; the API server guards it.
 	case d.User.Name == d.Settings.Crossplane && machinery(c):
 		return true

@@ -8,25 +8,24 @@ import (
 	"slices"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
-
-	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
+
+// missingGone is what a gate that is open for a deletion waits for.
+const missingGone = "waiting for the resource to be gone"
 
 // landed says what is still missing until the allowed change is in the
 // external system, empty when nothing is, and when to look again if time alone
 // decides.
 func (p *planner) landed() (missing string, again time.Duration) {
-	if slices.Contains(p.record.Actions, ActionDelete) {
-		return "waiting for the resource to be gone", 0
+	if slices.Equal(Acting(p.record.Actions), []string{ActionDelete}) {
+		return missingGone, 0
 	}
 
 	// (a) The provider has reconciled with the gate open. The allowance's own
 	// generation does not count: with the gate closed it is reported as synced
 	// too, and nothing was applied.
-	since, missing := p.synced(p.target())
+	synced, missing := p.synced(p.record.Generation)
 	if missing != "" {
 		return missing, 0
 	}
@@ -36,66 +35,81 @@ func (p *planner) landed() (missing string, again time.Duration) {
 		return missing, 0
 	}
 
-	if p.record.Initial {
-		if c, ok := resource.ConditionOf(p.u, resource.ConditionReady); !ok || !c.True() {
-			return "waiting for the resource to be ready for the first time", 0
-		}
-
-		return "", 0
+	// (c) The external system shows the new values; a new one is ready.
+	shown, missing := p.result()
+	if missing != "" {
+		return missing, 0
 	}
 
-	// (c) The external system shows the new values.
-	shown, differs := p.compareExternal()
-
-	switch {
-	case differs != "":
-		return fmt.Sprintf("waiting for the external system to show the new value of %s", differs), 0
-	case shown:
+	if shown && p.saidSince(synced) {
 		return "", 0
 	}
 
 	// Where it shows none of them, (a) and (b) must hold for a while.
-	if left := p.opts.Settle - p.now.Sub(since); left > 0 {
+	if left := p.opts.Settle - p.now.Sub(p.steadySince()); left > 0 {
 		return "waiting for the change to settle", left
 	}
 
 	return "", 0
 }
 
-// target is the generation the provider must have synced: the one the opening
-// made, or that of a change allowed since.
-func (p *planner) target() int64 {
-	g := p.record.Generation
-	for _, a := range p.pending {
-		g = max(g, a.Generation)
-	}
-
-	return g
-}
-
-// synced says since when the provider reports a generation as synced at the
-// earliest, or what is missing.
-func (p *planner) synced(generation int64) (since time.Time, missing string) {
+// synced returns the Synced condition, and what is missing until it says that
+// the provider has synced a generation.
+//
+// A condition without observedGeneration is taken for every generation, as
+// Kubernetes does: runtimes before crossplane-runtime 1.20 set none, nor does
+// upjet's callback at the end of an asynchronous operation, and a gate that
+// waited for it would stay open for ever. Such a condition may be from before
+// the opening: see saidSince.
+func (p *planner) synced(generation int64) (c resource.Condition, missing string) {
 	c, ok := resource.ConditionOf(p.u, resource.ConditionSynced)
 
 	switch {
 	case !ok:
-		return time.Time{}, "waiting for the provider to report Synced"
+		return c, "waiting for the provider to report Synced"
 	case !c.True():
-		return time.Time{}, fmt.Sprintf("waiting for the provider, which reports Synced=%s: %s", c.Status, c.Message)
+		return c, fmt.Sprintf("waiting for the provider, which reports Synced=%s: %s", c.Status, c.Message)
 	case c.ObservedGeneration != 0 && c.ObservedGeneration < generation:
-		return time.Time{}, fmt.Sprintf("waiting for the provider to sync generation %d (it synced %d)", generation, c.ObservedGeneration)
+		return c, fmt.Sprintf("waiting for the provider to sync generation %d (it synced %d)", generation, c.ObservedGeneration)
+	default:
+		return c, ""
+	}
+}
+
+// saidSince says whether a Synced condition is surely from a look at the
+// external system after the opening and after any operation in the background:
+// it has a generation, and is no older than the operation's end. One that is
+// not proves nothing before it has settled, whatever the status shows: upjet's
+// callback sets Synced when an operation ends, and the status is from before.
+func (p *planner) saidSince(synced resource.Condition) bool {
+	said, _ := time.Parse(time.RFC3339, synced.LastTransitionTime)
+
+	return synced.ObservedGeneration != 0 &&
+		!p.latest(time.Time{}, resource.ConditionAsyncOperation, resource.ConditionLastAsyncOperation).After(said)
+}
+
+// steadySince is since when the provider has said what it says now: the last
+// transition of a condition that could have spoken against it, or the gate's
+// own move. A transition that lies in the future, for clocks differ, is waited
+// for: settling late keeps a gate open for longer, settling early loses a
+// change. One without a readable time counts as before the move.
+func (p *planner) steadySince() time.Time {
+	return p.latest(p.record.Since.Time,
+		resource.ConditionSynced, resource.ConditionAsyncOperation, resource.ConditionLastAsyncOperation)
+}
+
+// latest returns the latest transition of some conditions, if that is after a
+// time.
+func (p *planner) latest(since time.Time, types ...string) time.Time {
+	for _, typ := range types {
+		c, _ := resource.ConditionOf(p.u, typ)
+
+		if t, err := time.Parse(time.RFC3339, c.LastTransitionTime); err == nil && t.After(since) {
+			since = t
+		}
 	}
 
-	if p.record != nil {
-		since = p.record.Since.Time
-	}
-
-	if t, err := time.Parse(time.RFC3339, c.LastTransitionTime); err == nil && t.After(since) {
-		since = t
-	}
-
-	return since, ""
+	return since
 }
 
 // asyncOperation says what an asynchronous provider is still at.
@@ -109,60 +123,4 @@ func (p *planner) asyncOperation() string {
 	}
 
 	return ""
-}
-
-// compareExternal compares the allowed fields with status.atProvider: whether
-// it shows any of them, and the first that has another value.
-func (p *planner) compareExternal() (shown bool, differs string) {
-	paved := fieldpath.Pave(p.u.Object)
-
-	for _, field := range p.allowedFields() {
-		segments, err := fieldpath.Parse(field)
-		if err != nil || len(segments) < 3 || segments[0].Field != "spec" || segments[1].Field != "forProvider" {
-			continue
-		}
-
-		at := slices.Concat(fieldpath.Segments{fieldpath.Field("status"), fieldpath.Field("atProvider")}, segments[2:])
-
-		actual, err := paved.GetValue(at.String())
-		if err != nil {
-			continue
-		}
-
-		shown = true
-
-		want, err := paved.GetValue(field)
-		if err != nil || !change.Equal(want, actual) {
-			return shown, field
-		}
-	}
-
-	return shown, ""
-}
-
-// allowedFields are the fields whose change the pending allowances are about:
-// those the resource's trace records for their generations.
-func (p *planner) allowedFields() []string {
-	fields := make([]string, 0, len(p.pending))
-	generations := make([]int64, 0, len(p.pending))
-
-	for _, a := range p.pending {
-		generations = append(generations, a.Generation)
-		if n := len(a.Trace); n > 0 {
-			fields = append(fields, a.Trace[n-1].Field)
-		}
-	}
-
-	entries, err := allowance.ParseTrace(p.u)
-	if err != nil {
-		return fields
-	}
-
-	for _, e := range entries {
-		if slices.Contains(generations, e.Generation) && !slices.Contains(fields, e.Field) {
-			fields = append(fields, e.Field)
-		}
-	}
-
-	return fields
 }

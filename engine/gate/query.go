@@ -21,19 +21,20 @@ func MayDelete(u *unstructured.Unstructured) bool {
 		return true
 	}
 
-	if resource.String(u.Object, "spec", "deletionPolicy") == "Orphan" {
-		return true
-	}
+	return Orphans(u)
+}
 
-	desired, err := Desired(u)
-
-	return err == nil && !slices.Contains(desired, ActionDelete)
+// orphaned says whether a resource's own deletion policy is to leave its
+// external resource behind.
+func orphaned(u *unstructured.Unstructured) bool {
+	return resource.String(u.Object, "spec", "deletionPolicy") == "Orphan"
 }
 
 // Pending says whether a managed resource is on its way: its gate is not
-// closed, an allowance has not been used, or its provider has not caught up.
+// closed, an allowance that the gate can serve has not been used, or its
+// provider has not caught up.
 func Pending(u *unstructured.Unstructured) bool {
-	rec, err := allowance.ParseGate(u)
+	rec, err := parseRecord(u)
 	if err != nil || rec == nil || rec.State != v1alpha1.GateClosed {
 		return true
 	}
@@ -43,10 +44,11 @@ func Pending(u *unstructured.Unstructured) bool {
 		return false
 	}
 
-	for _, a := range list {
-		if allowance.External(a) && a.Generation > rec.Consumed {
-			return true
-		}
+	desired, err := within(u)
+	p := planner{desired: desired, record: rec, allowances: list}
+
+	if err != nil || len(p.unserved()) > 0 {
+		return true
 	}
 
 	c, ok := resource.ConditionOf(u, resource.ConditionSynced)

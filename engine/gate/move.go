@@ -1,0 +1,196 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// move plans a write. The generation it records is the one the write itself
+// produces, and whatever has to last is counted from it.
+func (p *planner) move(m Move, set []string, rec v1alpha1.GateRecord, why string) Plan {
+	rec.Generation = resource.Generation(p.u)
+	if !Same(p.current, set) {
+		rec.Generation++
+	}
+
+	rec.Since = metav1.NewTime(p.now.UTC().Truncate(time.Second))
+
+	if p.record != nil {
+		rec.Unknown = p.record.Unknown
+
+		if p.record.State == v1alpha1.GateClosed && rec.State == v1alpha1.GateClosed {
+			rec.Since = p.record.Since
+		}
+	}
+
+	return Plan{Move: m, Policies: set, Record: rec, Allowances: p.allowances, Why: why}
+}
+
+func (p *planner) stay(why string) Plan {
+	plan := Plan{Move: Stay, Policies: p.current, Allowances: p.allowances, Why: why}
+	if p.record != nil {
+		plan.Record = *p.record
+	}
+
+	return plan
+}
+
+// waiting leaves the gate open for what is missing, unless that takes too long.
+func (p *planner) waiting(missing string, again time.Duration) Plan {
+	plan := p.stay(missing)
+	plan.Again = again
+
+	if p.opts.MaxOpen <= 0 {
+		return plan
+	}
+
+	left := p.opts.MaxOpen - p.now.Sub(p.record.Since.Time)
+
+	switch {
+	case left > 0 && (again == 0 || left < again):
+		plan.Again = left
+	case left <= 0 && p.opts.CloseOverdue && !p.record.Initial && !resource.Deleting(p.u):
+		plan = p.giveUp("open for too long, and closed for now: " + missing)
+	}
+
+	plan.Overdue = left <= 0
+
+	return plan
+}
+
+// open opens the gate for all that is pending, as far as one set can serve.
+func (p *planner) open() Plan {
+	set, serves := Open(actionsOf(p.pending), p.desired, p.opts.LateInitialize)
+
+	return p.unlessLanded(p.move(OpenUp, set, v1alpha1.GateRecord{
+		State: v1alpha1.GateOpen, Actions: serves, Consumed: p.consumed(), Allowances: p.taking(serves),
+	}, p.askedBy()))
+}
+
+// unlessLanded returns an opening, or the closing where what is allowed is
+// there already: the set was open when the provider saw the change, and all
+// that is new is the record.
+func (p *planner) unlessLanded(opening Plan) Plan {
+	if !Same(p.current, opening.Policies) {
+		return opening
+	}
+
+	p.record = &opening.Record
+	if missing, _ := p.landed(); missing != "" {
+		return opening
+	}
+
+	return p.close("applied")
+}
+
+// shut plans the closed set though nothing has landed: no allowance is
+// consumed.
+func (p *planner) shut(why string) Plan {
+	rec := v1alpha1.GateRecord{State: v1alpha1.GateClosed}
+
+	if p.record != nil {
+		rec.Consumed, rec.Allowances = p.record.Consumed, p.taking(nil)
+
+		if p.record.State == v1alpha1.GateClosed {
+			rec = *p.record
+		}
+	}
+
+	return p.move(CloseUp, Closed(p.desired, p.opts.LateInitialize), rec, why)
+}
+
+// giveUp plans the closed set for a while. A closed record with actions says
+// what was given up on, and for which allowances.
+func (p *planner) giveUp(why string) Plan {
+	return p.move(CloseUp, Closed(p.desired, p.opts.LateInitialize), v1alpha1.GateRecord{
+		State: v1alpha1.GateClosed, Actions: p.record.Actions, Consumed: p.record.Consumed, Allowances: p.record.Allowances,
+	}, why)
+}
+
+// rest is how long a gate that was given up on stays closed still.
+func (p *planner) rest() time.Duration {
+	if len(p.record.Actions) == 0 {
+		return 0
+	}
+
+	return max(0, p.opts.MaxOpen-p.now.Sub(p.record.Since.Time))
+}
+
+// close plans the closed set now that what was open has landed. Allowances
+// that have served go. One with an action that could not be served together
+// with the others stays with the rest, and the gate opens for that.
+func (p *planner) close(why string) Plan {
+	var left []v1alpha1.Allowance
+
+	consumed, limit := p.consumed(), int64(math.MaxInt64)
+
+	for _, a := range p.allowances {
+		if !allowance.External(a) || foreign(a.Mutations) {
+			left = append(left, a)
+
+			continue
+		}
+
+		rest := p.notLanded(a)
+		if len(rest) > 0 {
+			limit = min(limit, a.Generation-1)
+		} else {
+			consumed = max(consumed, a.Generation)
+		}
+
+		if a.Mutations = slices.Concat(rest, foreignOf(a.Mutations)); len(a.Mutations) > 0 {
+			left = append(left, a)
+		}
+	}
+
+	rec := &v1alpha1.GateRecord{State: v1alpha1.GateClosed, Unknown: p.record.Unknown}
+
+	for _, e := range p.record.Allowances {
+		if e.Mutations = p.landedOf(e); len(e.Mutations) > 0 {
+			consumed = max(consumed, e.Generation)
+			rec.Allowances = append(rec.Allowances, e)
+		}
+	}
+
+	// Up to Consumed everything has served; above it the record remembers.
+	consumed = max(p.consumed(), min(consumed, limit))
+	rec.Consumed = consumed
+	rec.Allowances = slices.DeleteFunc(rec.Allowances, func(e v1alpha1.Allowance) bool { return e.Generation <= consumed })
+
+	next := &planner{u: p.u, opts: p.opts, now: p.now, desired: p.desired, current: p.current, record: rec, allowances: left}
+	if next.pending = next.unserved(); len(next.pending) > 0 {
+		return next.open()
+	}
+
+	next.record = p.record
+
+	return next.move(CloseUp, Closed(p.desired, p.opts.LateInitialize), *rec, why)
+}
+
+// askedBy says for a person who asked for an opening.
+func (p *planner) askedBy() string {
+	var names []string
+
+	for _, a := range p.pending {
+		if !slices.Contains(names, a.Initiator) {
+			names = append(names, a.Initiator)
+		}
+	}
+
+	if len(names) == 0 {
+		return "put back"
+	}
+
+	return "allowed by " + strings.Join(names, ", ")
+}

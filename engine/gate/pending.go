@@ -1,0 +1,153 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"slices"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+)
+
+// The record remembers which allowances the gate has taken up. Those up to
+// Consumed have served. Of those above it, Allowances has each with the actions
+// it was taken up for: actions that are among the record's Actions are under
+// way (or given up on, where the state is Closed), others have served.
+
+func (p *planner) consumed() int64 {
+	if p.record == nil {
+		return 0
+	}
+
+	return p.record.Consumed
+}
+
+// unserved returns the External allowances with an action that the Composition
+// asks for and that has not served yet, each with these actions only.
+func (p *planner) unserved() []v1alpha1.Allowance {
+	var out []v1alpha1.Allowance
+
+	for _, a := range p.allowances {
+		if !allowance.External(a) {
+			continue
+		}
+
+		if a.Mutations = p.remaining(a); len(a.Mutations) > 0 {
+			out = append(out, a)
+		}
+	}
+
+	return out
+}
+
+// remaining returns the actions of an allowance that have not served yet.
+func (p *planner) remaining(a v1alpha1.Allowance) []string {
+	if a.Generation <= p.consumed() {
+		return nil
+	}
+
+	return slices.DeleteFunc(p.asked(a), func(action string) bool {
+		return p.recorded(a, action) && !slices.Contains(p.record.Actions, action)
+	})
+}
+
+// asked returns the actions of an allowance that the Composition asks for.
+func (p *planner) asked(a v1alpha1.Allowance) []string {
+	return slices.DeleteFunc(Acting(a.Mutations), func(action string) bool { return !slices.Contains(p.desired, action) })
+}
+
+// recorded says whether the record has an allowance with an action.
+func (p *planner) recorded(a v1alpha1.Allowance, action string) bool {
+	return p.record != nil && has(p.record.Allowances, a, action)
+}
+
+// has says whether a list has an allowance with an action.
+func has(list []v1alpha1.Allowance, a v1alpha1.Allowance, action string) bool {
+	return slices.ContainsFunc(list, func(b v1alpha1.Allowance) bool {
+		return a.Policy == b.Policy && a.Generation == b.Generation && a.Initiator == b.Initiator &&
+			slices.Contains(Acting(b.Mutations), action)
+	})
+}
+
+// unrecorded says whether the gate is to serve an allowance that its record
+// does not know.
+func (p *planner) unrecorded(serves []string) bool {
+	return slices.ContainsFunc(p.pending, func(a v1alpha1.Allowance) bool {
+		return slices.ContainsFunc(a.Mutations, func(action string) bool {
+			return slices.Contains(serves, action) && !p.recorded(a, action)
+		})
+	})
+}
+
+// taking returns what the record has to remember of allowances while the gate
+// is open for some actions: those it takes up, and those it took up before
+// which have served or are under way still.
+func (p *planner) taking(serves []string) []v1alpha1.Allowance {
+	var out []v1alpha1.Allowance
+
+	for _, a := range p.pending {
+		a.Mutations = slices.DeleteFunc(slices.Clone(a.Mutations), func(action string) bool { return !slices.Contains(serves, action) })
+		if len(a.Mutations) > 0 {
+			out = append(out, a)
+		}
+	}
+
+	if p.record == nil {
+		return out
+	}
+
+	for _, e := range p.record.Allowances {
+		taken := out
+		e.Mutations = slices.DeleteFunc(Acting(e.Mutations), func(action string) bool {
+			dropped := slices.Contains(p.record.Actions, action) && !slices.Contains(serves, action)
+
+			return dropped || has(taken, e, action)
+		})
+
+		if e.Generation > p.consumed() && len(e.Mutations) > 0 {
+			out = append(out, e)
+		}
+	}
+
+	return out
+}
+
+// notLanded returns the actions of an allowance that remain when what the gate
+// is open for has landed.
+func (p *planner) notLanded(a v1alpha1.Allowance) []string {
+	return slices.DeleteFunc(p.remaining(a), func(action string) bool { return p.lands(a, action) })
+}
+
+// landedOf returns the actions of a recorded allowance that have served when
+// what the gate is open for has landed.
+func (p *planner) landedOf(e v1alpha1.Allowance) []string {
+	return slices.DeleteFunc(Acting(e.Mutations), func(action string) bool {
+		return slices.Contains(p.record.Actions, action) && !p.lands(e, action)
+	})
+}
+
+// lands says whether an action of an allowance has served when what the gate is
+// open for has landed. Delete has only where the same allowance has Create: the
+// external resource is made anew then. Delete alone serves until the resource
+// is gone.
+func (p *planner) lands(a v1alpha1.Allowance, action string) bool {
+	return slices.Contains(p.record.Actions, action) && (action != ActionDelete || slices.Contains(p.asked(a), ActionCreate))
+}
+
+// foreign says whether all verbs of an External allowance are another system's,
+// such as Terraform's apply, which no gate serves.
+func foreign(actions []string) bool { return len(foreignOf(actions)) == len(actions) }
+
+func foreignOf(actions []string) []string {
+	return slices.DeleteFunc(slices.Clone(actions), func(a string) bool { return a == ActionAll || slices.Contains(order(), a) })
+}
+
+func actionsOf(list []v1alpha1.Allowance) []string {
+	var out []string
+	for _, a := range list {
+		out = append(out, a.Mutations...)
+	}
+
+	return out
+}

@@ -1,0 +1,167 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"slices"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+func (p *planner) plan() Plan {
+	switch {
+	case len(p.desired) == 0:
+		return p.paused()
+	case resource.Deleting(p.u):
+		return p.whileDeleting()
+	case p.record == nil:
+		return p.firstSight()
+	case p.record.State == v1alpha1.GateOpen:
+		return p.whileOpen()
+	default:
+		return p.whileClosed()
+	}
+}
+
+// unread plans while an annotation does not parse. A move writes the record
+// and the allowances, and leaving one out of the write takes it away. So where
+// one of these two does not parse, nothing moves until it is mended, or what it
+// says would be lost. Where only the Composition's wish does not parse, a gate
+// that somebody opened behind our back is closed.
+func (p *planner) unread(writable bool) Plan {
+	if writable && p.record != nil && p.record.State == v1alpha1.GateClosed && len(Acting(p.current)) > 0 {
+		p.desired = p.current
+
+		return p.shut("put back")
+	}
+
+	return p.stay("waiting for a broken annotation to be mended")
+}
+
+// paused leaves a resource alone whose Composition asked for nothing at all,
+// once nothing can act on it. What its gate was open for it is open for again
+// afterwards.
+func (p *planner) paused() Plan {
+	const why = "paused by its Composition"
+
+	if len(Acting(p.current)) == 0 || resource.Deleting(p.u) {
+		return p.stay(why)
+	}
+
+	rec := v1alpha1.GateRecord{State: v1alpha1.GateClosed}
+	if p.record != nil {
+		rec = *p.record
+	}
+
+	return p.move(CloseUp, []string{}, rec, why)
+}
+
+// firstSight takes over what the function, or whoever made the resource, left.
+func (p *planner) firstSight() Plan {
+	asked := slices.DeleteFunc(Acting(p.current), func(a string) bool { return a == ActionDelete })
+	set, serves := Open(slices.Concat(asked, actionsOf(p.pending)), p.desired, p.opts.LateInitialize)
+
+	switch {
+	case len(serves) == 0:
+		return p.shut("taken over")
+	case len(asked) > 0 && !p.ready():
+		return p.move(TakeOver, set, v1alpha1.GateRecord{
+			State: v1alpha1.GateOpen, Actions: serves, Initial: true, Allowances: p.taking(serves),
+		}, "open until first ready")
+	case len(p.pending) > 0:
+		return p.open()
+	default:
+		return p.shut("taken over")
+	}
+}
+
+// ready says whether the resource was ready at its present generation.
+func (p *planner) ready() bool {
+	r, ok := resource.ConditionOf(p.u, resource.ConditionReady)
+	if !ok || !r.True() {
+		return false
+	}
+
+	_, missing := p.synced(resource.Generation(p.u))
+
+	return missing == ""
+}
+
+func (p *planner) whileClosed() Plan {
+	rest := p.rest()
+
+	_, serves := Open(actionsOf(p.pending), p.desired, p.opts.LateInitialize)
+	if len(p.pending) > 0 && (rest == 0 || p.unrecorded(serves)) {
+		return p.open()
+	}
+
+	if closed := Closed(p.desired, p.opts.LateInitialize); !Same(p.current, closed) {
+		return p.shut("put back")
+	}
+
+	if len(p.pending) == 0 {
+		return p.stay("closed")
+	}
+
+	plan := p.stay("closed after it was open for too long; a newer allowance opens it at once, time later")
+	plan.Again = rest
+
+	return plan
+}
+
+// whileDeleting plans for a resource that has a deletion timestamp. Only Delete
+// matters to its provider now, and it never closes again: a provider that may
+// not delete orphans the external resource. No record, no opening: without an
+// allowance for Delete the external resource stays.
+func (p *planner) whileDeleting() Plan {
+	open := p.record != nil && p.record.State == v1alpha1.GateOpen && slices.Contains(p.record.Actions, ActionDelete)
+
+	switch {
+	case !slices.Contains(p.desired, ActionDelete):
+		return p.keepShut("being deleted, and meant to orphan its external resource")
+	case !open && !slices.Contains(actionsOf(p.pending), ActionDelete):
+		return p.keepShut("being deleted, and nobody recorded that its external resource may go: no record, no opening; it stays")
+	case open:
+		if set, _ := Open(p.record.Actions, p.desired, p.opts.LateInitialize); Same(set, p.current) {
+			return p.waiting(missingGone, 0)
+		}
+	}
+
+	set, serves := Open([]string{ActionDelete}, p.desired, p.opts.LateInitialize)
+
+	return p.move(OpenUp, set, v1alpha1.GateRecord{
+		State: v1alpha1.GateOpen, Actions: serves, Consumed: p.consumed(), Allowances: p.taking(serves),
+	}, p.askedBy())
+}
+
+// keepShut closes the gate of a resource being deleted, if it is not closed.
+func (p *planner) keepShut(why string) Plan {
+	if Same(p.current, Closed(p.desired, p.opts.LateInitialize)) {
+		return p.stay(why)
+	}
+
+	return p.shut(why)
+}
+
+func (p *planner) whileOpen() Plan {
+	set, serves := Open(slices.Concat(p.record.Actions, actionsOf(p.pending)), p.desired, p.opts.LateInitialize)
+	if len(serves) == 0 {
+		return p.close("its Composition no longer asks for it")
+	}
+
+	if !Same(serves, p.record.Actions) || !Same(set, p.current) || p.unrecorded(serves) {
+		return p.unlessLanded(p.move(OpenUp, set, v1alpha1.GateRecord{
+			State: v1alpha1.GateOpen, Actions: serves, Consumed: p.consumed(),
+			Initial: p.record.Initial, Allowances: p.taking(serves),
+		}, p.askedBy()))
+	}
+
+	missing, again := p.landed()
+	if missing == "" {
+		return p.close("applied")
+	}
+
+	return p.waiting(missing, again)
+}

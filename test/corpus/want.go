@@ -1,0 +1,256 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package corpus
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// Who is who in the corpus.
+const (
+	// Crossplane works under this user name.
+	Crossplane = "system:serviceaccount:crossplane-system:crossplane"
+	// Manager is Kausality's own.
+	Manager = "system:serviceaccount:kausality-system:kausality-manager"
+)
+
+// Want is what want.yaml says of a decision.
+type Want struct {
+	// Action taken on unallowed changes.
+	Action v1alpha1.ValidationAction `json:"action,omitempty"`
+	// Denied says why the request is refused.
+	Denied string `json:"denied,omitempty"`
+	// Enforcements that govern the object.
+	Enforcements []string `json:"enforcements,omitempty"`
+	// Findings on each change.
+	Findings []Finding `json:"findings,omitempty"`
+	// Forged annotations.
+	Forged []string `json:"forged,omitempty"`
+	// Held changes.
+	Held []v1alpha1.HeldChange `json:"held,omitempty"`
+	// Problems with the input.
+	Problems []string `json:"problems,omitempty"`
+	// Warnings for the user.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Finding is what is decided about one change.
+type Finding struct {
+	Field     string           `json:"field"`
+	Verdict   decision.Verdict `json:"verdict"`
+	Rule      decision.Rule    `json:"rule,omitempty"`
+	Policy    string           `json:"policy,omitempty"`
+	Initiator string           `json:"initiator,omitempty"`
+	Lacks     []Lack           `json:"lacks,omitempty"`
+}
+
+// Lack is one thing that keeps a change from being allowed.
+type Lack struct {
+	Policy string      `json:"policy,omitempty"`
+	What   policy.Lack `json:"what"`
+	Text   string      `json:"text"`
+}
+
+// Plan is what want.yaml says of a gate.
+type Plan struct {
+	// Move to make.
+	Move gate.Move `json:"move"`
+	// Policies that spec.managementPolicies gets or keeps.
+	Policies []string `json:"policies"`
+	// Record that is written; none where nothing is.
+	Record *v1alpha1.GateRecord `json:"record,omitempty"`
+	// Left are the allowances that stay.
+	Left []v1alpha1.Allowance `json:"left,omitempty"`
+	// Why, for a person.
+	Why string `json:"why,omitempty"`
+	// Overdue is true where the gate was open for too long.
+	Overdue bool `json:"overdue,omitempty"`
+	// Again is when to look again.
+	Again string `json:"again,omitempty"`
+	// Problem with the annotations.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Decision makes the request for the engine. Policies and Enforcements that do
+// not compile are left out and returned as errors.
+func (s *Scenario) Decision() (decision.Request, []error) {
+	set, bad := policy.NewCache().Set(s.Policies)
+
+	req := decision.Request{
+		Operation: decision.Operation(s.Request.Operation),
+		Old:       s.Old, New: s.New, Parent: s.Parent, Namespace: s.Namespace,
+		User:       policy.User{Name: Crossplane, Groups: policy.ServiceAccountGroups(Crossplane)},
+		ParentGone: s.Request.ParentGone, ParentSettles: s.Request.ParentSettles,
+		Policies: set, Upgrades: s.Upgrades,
+		Resource: schema.GroupResource{Group: s.group(), Resource: s.Request.Resource},
+		Action:   s.Request.Action,
+		Settings: decision.Settings{Crossplane: Crossplane, Manager: Manager},
+		Now:      moment(s.Request.Now),
+	}
+
+	if u := s.Request.User; u != nil {
+		req.User = policy.User{Name: u.Name, Groups: u.Groups}
+	}
+
+	for i := range s.Enforcements {
+		e, errs := enforcement.Compile(&s.Enforcements[i])
+		if len(errs) > 0 {
+			bad = append(bad, fmt.Errorf("cannot use Enforcement %q: %w", e.Name(), errs.ToAggregate()))
+
+			continue
+		}
+
+		req.Enforcements = append(req.Enforcements, e)
+	}
+
+	return req, bad
+}
+
+func (s *Scenario) group() string {
+	if s.New != nil {
+		return s.New.GroupVersionKind().Group
+	}
+
+	return s.Old.GroupVersionKind().Group
+}
+
+// moment is noon of the day of the reference's window, before it opens, where
+// nothing else is said.
+func moment(t *time.Time) time.Time {
+	if t != nil {
+		return *t
+	}
+
+	return time.Date(2024, time.January, 6, 12, 0, 0, 0, time.UTC)
+}
+
+// Decide is what the engine makes of the request: want.yaml and patched.yaml.
+func (s *Scenario) Decide() (want, patched string, err error) {
+	req, bad := s.Decision()
+	d := decision.Decide(req)
+
+	w := Describe(d)
+	for _, err := range bad {
+		w.Problems = append(w.Problems, err.Error())
+	}
+
+	from := s.New
+	if from == nil {
+		from = s.Old
+	}
+
+	if patched, err = difference(from, d.Object); err != nil {
+		return "", "", err
+	}
+
+	want, err = write(w)
+
+	return want, patched, err
+}
+
+// Describe is a decision as want.yaml says it.
+func Describe(d decision.Decision) Want {
+	w := Want{
+		Action: d.Action, Enforcements: d.Enforcements, Forged: d.Forged, Held: d.Held, Warnings: d.Warnings,
+	}
+
+	w.Denied, _ = d.Denied()
+
+	for _, f := range d.Findings {
+		out := Finding{
+			Field: f.Change.Field, Verdict: f.Verdict, Rule: f.Rule, Policy: f.Policy, Initiator: f.Initiator(),
+		}
+		for _, l := range f.Lacks {
+			out.Lacks = append(out.Lacks, Lack{Policy: l.Policy, What: l.What, Text: l.Text})
+		}
+
+		w.Findings = append(w.Findings, out)
+	}
+
+	for _, err := range d.Problems {
+		w.Problems = append(w.Problems, err.Error())
+	}
+
+	return w
+}
+
+// Plan is what the engine makes of the gate: want.yaml.
+func (s *Scenario) Plan() (want string, err error) {
+	opts := gate.Options{LateInitialize: !s.Gate.OldRuntime, Settle: time.Minute, MaxOpen: time.Hour}
+
+	for _, o := range []struct {
+		text string
+		into *time.Duration
+	}{{s.Gate.Settle, &opts.Settle}, {s.Gate.MaxOpen, &opts.MaxOpen}} {
+		if o.text == "" {
+			continue
+		}
+
+		if *o.into, err = time.ParseDuration(o.text); err != nil {
+			return "", fmt.Errorf("cannot read %s: %w", fileGate, err)
+		}
+	}
+
+	p, err := gate.PlanFor(s.Object, opts, moment(s.Gate.Now))
+	out := Plan{Move: p.Move, Policies: p.Policies, Why: p.Why, Overdue: p.Overdue, Left: p.Allowances}
+
+	if p.Move != gate.Stay {
+		out.Record = &p.Record
+		out.Record.Since = metav1.NewTime(out.Record.Since.UTC())
+	}
+
+	if p.Again > 0 {
+		out.Again = p.Again.String()
+	}
+
+	if err != nil {
+		out.Problem = err.Error()
+	}
+
+	return write(out)
+}
+
+// Keep is what the engine makes of the upkeep: want.yaml.
+func (s *Scenario) Keep() (want string, err error) {
+	annotations := decision.Upkeep(s.Object)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+
+	return write(annotations)
+}
+
+// Run is what the engine makes of the scenario.
+func (s *Scenario) Run() (want, patched string, err error) {
+	switch {
+	case s.Gate != nil:
+		want, err = s.Plan()
+	case s.Upkeep != nil:
+		want, err = s.Keep()
+	default:
+		want, patched, err = s.Decide()
+	}
+
+	return want, patched, err
+}
+
+func write(v any) (string, error) {
+	raw, err := yaml.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("cannot write %s: %w", fileWant, err)
+	}
+
+	return string(raw), nil
+}
