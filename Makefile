@@ -8,6 +8,8 @@ LDFLAGS ?= -s -w -X main.version=$(VERSION)
 TESTFLAGS ?=
 # How often each benchmark runs; benchstat wants at least 6 to give a confidence interval.
 COUNT ?= 6
+# Least coverage of engine/ in percent.
+COVERAGE ?= 90
 # Where `make up` keeps kubeconfigs, logs and state.
 LOCAL ?= .local
 
@@ -59,9 +61,9 @@ stack: ## Build the parts of the local stack: kube-apiserver, etcd, Crossplane, 
 	$(STACK) build
 
 .PHONY: cover
-cover: ## Show how much of engine/ its own tests cover.
-	$(GO) test ./engine/... -coverpkg=./engine/... -coverprofile=coverage.out $(TESTFLAGS)
-	$(GO) tool cover -func=coverage.out
+cover: ## Show how much of engine/ its own tests and the corpus cover; less than 90% fails.
+	$(GO) test ./engine/... ./test/corpus -coverpkg=./engine/... -coverprofile=coverage.out $(TESTFLAGS)
+	$(GO) tool cover -func=coverage.out | awk '{ print } END { if ($$3 + 0 < $(COVERAGE)) { print "less than $(COVERAGE)%"; exit 1 } }'
 
 .PHONY: bench
 bench: ## Run the benchmarks; results in bench/results.json and as a table.

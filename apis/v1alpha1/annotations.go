@@ -36,6 +36,9 @@ const (
 const (
 	// MaxTraceEntries is the most entries AnnotationTrace holds.
 	MaxTraceEntries = 8
+	// MaxHeldEntries is the most entries AnnotationHeld holds; the last one is
+	// a count of those that are left out.
+	MaxHeldEntries = 64
 	// MaxAllowancesBytes is the most bytes AnnotationAllowances holds. An
 	// object's annotations may take 256 KiB in all
 	// (k8s.io/apimachinery/pkg/api/validation.TotalAnnotationSizeLimitB).

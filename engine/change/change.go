@@ -44,7 +44,13 @@ func (c Change) Addition() bool { return c.From == nil }
 // Same says whether two changes between the same versions are one. Their
 // fields alone do not tell: index 0 may be a new object's first element, or the
 // one that an old object had there.
-func (c Change) Same(o Change) bool { return c.Field == o.Field && c.Gone == o.Gone }
+func (c Change) Same(o Change) bool { return Compare(c, o) == 0 }
+
+// Compare orders changes between the same versions: by field, and what is gone
+// last.
+func Compare(a, b Change) int {
+	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(gone(a), gone(b)))
+}
 
 // Metadata says whether the change is below metadata.
 func (c Change) Metadata() bool {
@@ -75,9 +81,7 @@ func Between(oldObj, newObj map[string]any, keys ...ListKeys) []Change {
 		return false
 	}, keys...)
 
-	slices.SortStableFunc(changes, func(a, b Change) int {
-		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(gone(a), gone(b)))
-	})
+	slices.SortFunc(changes, Compare)
 
 	return changes
 }

@@ -4,6 +4,7 @@
 package change_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -98,7 +99,7 @@ func checkChanges(tb rapid.TB, oldObj, newObj map[string]any) {
 		tb.Errorf("asked about %d changes, found %d", asked, len(changes))
 	}
 
-	if after := encode(tb, []any{oldObj, newObj}); string(before) != string(after) {
+	if after := encode(tb, []any{oldObj, newObj}); !bytes.Equal(before, after) {
 		tb.Errorf("the arguments were changed, -before, +after:\n%s", cmp.Diff(string(before), string(after)))
 	}
 }

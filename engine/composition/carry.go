@@ -160,19 +160,18 @@ func addRendered(u, observed *unstructured.Unstructured) {
 
 // annotate sets an annotation; the empty value removes it.
 func annotate(u *unstructured.Unstructured, key, value string) {
-	annotations := u.GetAnnotations()
-	if value == "" {
+	meta := resource.Map(u.Object, "metadata")
+	annotations := resource.Map(meta, "annotations")
+
+	switch {
+	case value == "":
 		delete(annotations, key)
-	} else {
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-
+	case meta == nil:
+		u.Object["metadata"] = map[string]any{"annotations": map[string]any{key: value}}
+	case annotations == nil:
+		meta["annotations"] = map[string]any{key: value}
+	default:
 		annotations[key] = value
-	}
-
-	if annotations != nil {
-		u.SetAnnotations(annotations)
 	}
 }
 

@@ -154,6 +154,27 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
+// mostAllocations is what a decision without CEL may take.
+const mostAllocations = 150
+
+func TestADecisionAllocatesLittleHoweverManyPoliciesThereAre(t *testing.T) {
+	for name, s := range scenes(t) {
+		t.Run(name, func(t *testing.T) {
+			allocations := func(n int) float64 {
+				req := s.request
+				req.Policies = loaded(t, n, s.policies)
+
+				return testing.AllocsPerRun(100, func() { decision.Decide(req) })
+			}
+
+			few, many := allocations(2), allocations(1_000)
+			if few > mostAllocations || many > few {
+				t.Errorf("%v allocations under 2 policies, %v under 1,000, want at most %d and no more", few, many, mostAllocations)
+			}
+		})
+	}
+}
+
 func decodeJSON(b *testing.B, u *unstructured.Unstructured) {
 	b.Helper()
 	b.ReportAllocs()

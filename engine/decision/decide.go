@@ -26,7 +26,9 @@ type decider struct {
 	parentAllowances []v1alpha1.Allowance
 	governing        []*enforcement.Enforcement
 	verdicts         map[string]policy.Verdict
-	decision         Decision
+	// back are the changes that were taken back, in order.
+	back     []change.Change
+	decision Decision
 }
 
 // Decide judges a request. The request and its objects are not modified.
@@ -157,6 +159,7 @@ func (d *decider) hold() {
 	for _, f := range d.decision.Findings {
 		if f.Verdict == Unallowed {
 			d.decision.Held = append(d.decision.Held, HeldChange(f))
+			d.back = append(d.back, f.Change)
 		}
 	}
 
@@ -170,8 +173,9 @@ func (d *decider) hold() {
 
 // held says whether a change was taken back.
 func (d *decider) held(c change.Change) bool {
-	return d.decision.Action == v1alpha1.ActionHold && d.Operation == OperationUpdate &&
-		slices.ContainsFunc(d.decision.Findings, func(f Finding) bool { return f.Verdict == Unallowed && f.Change.Same(c) })
+	_, ok := slices.BinarySearchFunc(d.back, c, change.Compare)
+
+	return ok
 }
 
 func (d *decider) listKeys() []change.ListKeys {

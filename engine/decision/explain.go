@@ -254,13 +254,26 @@ func orUnset(s string) string {
 	return s
 }
 
+// maxRefused is the most changes a refusal names; the rest is a count.
+const maxRefused = 10
+
 func unallowedMessage(findings []Finding) string {
 	var parts []string
 
+	more := 0
+
 	for _, f := range findings {
-		if f.Verdict == Unallowed {
+		switch {
+		case f.Verdict != Unallowed:
+		case len(parts) == maxRefused:
+			more++
+		default:
 			parts = append(parts, fmt.Sprintf("%s: %s", f.Change.Field, f.Missing()))
 		}
+	}
+
+	if more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
 
 	return "nobody asked for this change: " + strings.Join(parts, "; ")

@@ -4,6 +4,7 @@
 package decision
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -62,11 +63,25 @@ func (d *decider) stillAsked(field string) bool {
 	return (wantErr == nil) != (haveErr == nil) || !change.Equal(want, have)
 }
 
+// listed is as much of what is held as one object carries: the first, and how
+// many more.
+func listed(held []v1alpha1.HeldChange) []v1alpha1.HeldChange {
+	if len(held) <= v1alpha1.MaxHeldEntries {
+		return held
+	}
+
+	first := v1alpha1.MaxHeldEntries - 1
+
+	return append(slices.Clip(held[:first]), v1alpha1.HeldChange{
+		Field: fmt.Sprintf("(%d more)", len(held)-first), Reason: "too many to list",
+	})
+}
+
 // writeHeld records what is held, or that nothing is any more.
 func (d *decider) writeHeld() {
 	switch {
 	case len(d.decision.Held) > 0:
-		annotate(d.New, v1alpha1.AnnotationHeld, allowance.FormatList(d.decision.Held))
+		annotate(d.New, v1alpha1.AnnotationHeld, allowance.FormatList(listed(d.decision.Held)))
 	case d.decision.Action == v1alpha1.ActionHold || len(d.decision.Findings) > 0:
 		annotate(d.New, v1alpha1.AnnotationHeld, "")
 	}

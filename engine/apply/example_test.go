@@ -1,0 +1,36 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/engine/apply"
+)
+
+func Example() {
+	live := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"managedFields": []any{map[string]any{
+			"manager": "apiextensions.crossplane.io/composed/0123", "operation": "Apply",
+			"fieldsV1": map[string]any{"f:spec": map[string]any{"f:size": map[string]any{}, "f:engine": map[string]any{}}},
+		}}},
+		"spec": map[string]any{"size": "small", "engine": "postgres", "zone": "defaulted"},
+	}}
+
+	owned, err := apply.Owned(live, apply.ComposedManager)
+	if err != nil {
+		fmt.Println(err)
+
+		return
+	}
+
+	// What is no longer desired goes, if Crossplane owns it; what others set stays.
+	desired := map[string]any{"spec": map[string]any{"size": "large"}}
+	fmt.Println(apply.Merge(live.Object, desired, owned)["spec"])
+
+	// Output:
+	// map[size:large zone:defaulted]
+}

@@ -1,0 +1,43 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition_test
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+func Example() {
+	bucket := func(class string, meta map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "s3.example.org/v1", "kind": "Bucket", "metadata": meta,
+			"spec": map[string]any{"forProvider": map[string]any{"class": class}},
+		}}
+	}
+
+	out := composition.Decide(composition.Request{
+		XR: &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.org/v1", "kind": "XStore",
+			"metadata": map[string]any{"name": "store", "annotations": map[string]any{v1alpha1.AnnotationInitialized: "true"}},
+		}},
+		Name:     "bucket",
+		Observed: bucket("standard", map[string]any{"name": "store-bucket", "generation": int64(3)}),
+		Desired:  bucket("cold", nil), // A Composition was updated, and nobody asked for that.
+		User:     policy.User{Name: "system:serviceaccount:crossplane-system:crossplane"},
+		Mode:     v1alpha1.ModeHold,
+	})
+
+	class, _, _ := unstructured.NestedString(out.Desired.Object, "spec", "forProvider", "class")
+	fmt.Println("applied:", class)
+	fmt.Println(out.Held[0])
+
+	// Output:
+	// applied: standard
+	// Bucket store-bucket: spec.forProvider.class stays standard (asked: cold): XStore "store" has no allowance for it, and no policy about XStore gives one: add an AllowancePolicy that allows Bucket spec.forProvider.class
+}
