@@ -4,14 +4,11 @@
 package fn
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/response"
-	"google.golang.org/protobuf/types/known/structpb"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
@@ -58,7 +55,7 @@ func (s *state) respondResource(was *fnv1.Resource, name string) (*fnv1.Resource
 		return nil, nil //nolint:nilnil // Left out, which is no error.
 	}
 
-	st, err := encode(out.Desired)
+	st, err := encode(out.Desired.Object, was.GetResource())
 	if err != nil {
 		return nil, fmt.Errorf("cannot write desired composed resource %q: %w", name, err)
 	}
@@ -110,18 +107,4 @@ func (s *state) pending() []string {
 	}
 
 	return out
-}
-
-func encode(u *unstructured.Unstructured) (*structpb.Struct, error) {
-	raw, err := json.Marshal(u.Object)
-	if err != nil {
-		return nil, fmt.Errorf("cannot encode: %w", err)
-	}
-
-	st := &structpb.Struct{}
-	if err := st.UnmarshalJSON(raw); err != nil {
-		return nil, fmt.Errorf("cannot encode: %w", err)
-	}
-
-	return st, nil
 }

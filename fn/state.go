@@ -10,14 +10,12 @@ import (
 	"slices"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // errNoKind is the cause when a composed resource cannot be told.
@@ -103,10 +101,4 @@ func (s *state) held() []composition.Held {
 	}
 
 	return append(out, composition.HeldOn(s.xr)...)
-}
-
-func decode(st *structpb.Struct) *unstructured.Unstructured {
-	m, _ := resource.Normalize(st.AsMap()).(map[string]any)
-
-	return &unstructured.Unstructured{Object: m}
 }

@@ -44,6 +44,11 @@ func ParseGate(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) {
 	}
 
 	rec := &v1alpha1.GateRecord{}
+	if readPlain(text, rec) {
+		return rec, nil
+	}
+
+	*rec = v1alpha1.GateRecord{}
 	if err := yaml.Unmarshal([]byte(text), rec); err != nil {
 		return nil, fmt.Errorf("cannot parse annotation %q: %w", v1alpha1.AnnotationGate, err)
 	}

@@ -149,6 +149,24 @@ func checkRead[T any](tb testing.TB, text string) {
 	}
 }
 
+// checkReadGate does so for a gate's record.
+func checkReadGate(tb testing.TB, text string) {
+	tb.Helper()
+
+	var quick, byLibrary v1alpha1.GateRecord
+	if !allowance.ReadPlain(text, &quick) {
+		return
+	}
+
+	if err := yaml.UnmarshalStrict([]byte(text), &byLibrary); err != nil {
+		tb.Fatalf("the plain reader reads what the YAML library does not: %v\n%s", err, text)
+	}
+
+	if diff := cmp.Diff(byLibrary, quick); diff != "" {
+		tb.Errorf("the plain reader differs from the YAML library, -library, +plain:\n%s\n%s", diff, text)
+	}
+}
+
 // FuzzParse reads annotations: nothing panics, what reads is written and reads
 // the same again, and the plain reader agrees with the YAML library.
 func FuzzParse(f *testing.F) {
@@ -164,6 +182,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		checkRead[v1alpha1.Allowance](t, text)
 		checkRead[v1alpha1.TraceEntry](t, text)
+		checkRead[string](t, text)
+		checkReadGate(t, text)
 
 		if list, err := allowance.Parse(carrying(v1alpha1.AnnotationAllowances, text)); err == nil {
 			checkRoundTrip(t, v1alpha1.AnnotationAllowances, allowance.Parse, list)
@@ -265,6 +285,51 @@ func TestAnnotationsOfThePlainShapeTakeTheShortWay(t *testing.T) {
 
 			if allowance.ReadPlain(text, &list) {
 				t.Errorf("it reads the short way, as %v", list)
+			}
+		})
+	}
+}
+
+func TestAGateRecordTakesTheShortWay(t *testing.T) {
+	const plainly = `state: Open
+actions:
+- Create
+- Update
+generation: 4
+since: "2026-11-21T00:00:00Z"
+consumed: 2
+initial: true
+allowances:
+- relation: External
+  mutations:
+  - Update
+  generation: 3
+  initiator: hans@example.com
+`
+
+	var rec v1alpha1.GateRecord
+	if !allowance.ReadPlain(plainly, &rec) {
+		t.Fatal("it reads the long way")
+	}
+
+	checkReadGate(t, plainly)
+
+	if got, err := allowance.Format(&rec); err != nil || got != plainly {
+		t.Errorf("Format: %v\n%s", err, cmp.Diff(plainly, got))
+	}
+
+	for name, edit := range map[string][2]string{
+		"An unknown field": {"consumed: 2\n", "consumed: 2\nshard: west\n"},
+		"Another time":     {`"2026-11-21T00:00:00Z"`, `"2026-11-21T00:00:00+01:00"`},
+		"No quotes":        {`"2026-11-21T00:00:00Z"`, `2026-11-21T00:00:00Z`},
+		"No actions":       {"- Create\n- Update\n", ""},
+		"No time":          {"since: \"2026-11-21T00:00:00Z\"\n", ""},
+		"More behind it":   {"initiator: hans@example.com\n", "initiator: hans@example.com\nmore: x\n"},
+		"False":            {"initial: true", "initial: false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if text := strings.Replace(plainly, edit[0], edit[1], 1); text == plainly || allowance.ReadPlain(text, &rec) {
+				t.Errorf("it reads the short way, or was not edited:\n%s", text)
 			}
 		})
 	}

@@ -6,6 +6,9 @@ package allowance
 import (
 	"strconv"
 	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
@@ -18,12 +21,21 @@ type reader struct {
 	failed bool
 }
 
-// readPlain reads a list of allowances or trace entries into out; false where
+// readPlain reads a list of allowances or trace entries, or a gate's record, into
+// out; false where
 // it is not of the plain shape.
 func readPlain(text string, out any) bool {
 	r := reader{rest: text}
 
 	switch list := out.(type) {
+	case *[]string:
+		for r.more() {
+			if r.skip("- '*'\n") {
+				*list = append(*list, "*")
+			} else {
+				*list = append(*list, r.text("- "))
+			}
+		}
 	case *[]v1alpha1.Allowance:
 		*list = make([]v1alpha1.Allowance, 0, elements(text))
 		for r.more() {
@@ -34,11 +46,63 @@ func readPlain(text string, out any) bool {
 		for r.more() {
 			*list = append(*list, r.entry())
 		}
+	case *v1alpha1.GateRecord:
+		*list = r.gate()
+		r.failed = r.failed || r.rest != ""
 	default:
 		return false
 	}
 
 	return !r.failed && strings.HasSuffix(text, "\n")
+}
+
+// gate reads a gate's record, whose allowances are indented as any list is.
+func (r *reader) gate() v1alpha1.GateRecord {
+	rec := v1alpha1.GateRecord{State: v1alpha1.GateState(r.text("state: "))}
+
+	if r.skip("actions:\n") {
+		for r.peek("- ") {
+			rec.Actions = append(rec.Actions, r.text("- "))
+		}
+
+		r.failed = r.failed || len(rec.Actions) == 0
+	}
+
+	rec.Generation = r.number("generation: ")
+	rec.Since = r.time("since: ")
+
+	if r.peek("consumed: ") {
+		rec.Consumed = r.number("consumed: ")
+	}
+
+	rec.Initial = r.skip("initial: true\n")
+
+	if r.skip("allowances:\n") {
+		for r.more() {
+			rec.Allowances = append(rec.Allowances, r.allowance())
+		}
+
+		r.failed = r.failed || len(rec.Allowances) == 0
+	}
+
+	return rec
+}
+
+// time reads a line with a time as Kubernetes writes it, in quotes.
+func (r *reader) time(key string) metav1.Time {
+	const quoted = len(`"2006-01-02T15:04:05Z"`)
+
+	if !r.skip(key) || len(r.rest) <= quoted || r.rest[0] != '"' || r.rest[quoted-1] != '"' || r.rest[quoted] != '\n' {
+		r.failed = true
+
+		return metav1.Time{}
+	}
+
+	t, err := time.Parse("2006-01-02T15:04:05Z", r.rest[1:quoted-1])
+	r.failed = r.failed || err != nil
+	r.rest = r.rest[quoted+1:]
+
+	return metav1.NewTime(t.Local()) //nolint:gosmopolitan // As metav1.Time reads it.
 }
 
 // elements is how many elements a block list has at most.

@@ -4,8 +4,7 @@
 package apply
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,20 +32,47 @@ func Owned(u *unstructured.Unstructured, managerPrefix string) (*fieldpath.Set, 
 			continue
 		}
 
-		raw, err := json.Marshal(resource.Map(m, "fieldsV1"))
-		if err != nil {
+		if err := addFields(out, resource.Map(m, "fieldsV1")); err != nil {
 			return nil, fmt.Errorf("cannot read managedFields of %s %q: %w", u.GetKind(), u.GetName(), err)
 		}
-
-		set := &fieldpath.Set{}
-		if err := set.FromJSON(bytes.NewReader(raw)); err != nil {
-			return nil, fmt.Errorf("cannot read managedFields of %s %q: %w", u.GetKind(), u.GetName(), err)
-		}
-
-		out = out.Union(set)
 	}
 
 	return out, nil
+}
+
+// addFields adds decoded fieldsV1 to a set. An entry with nothing or a dot in it
+// stands for itself, and for what is below it otherwise; see
+// https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#FieldsV1.
+func addFields(set *fieldpath.Set, fields map[string]any) error {
+	for name, v := range fields {
+		if name == "." {
+			continue
+		}
+
+		pe, err := fieldpath.DeserializePathElement(name)
+		if errors.Is(err, fieldpath.ErrUnknownPathElementType) {
+			continue // Of a later version: what we do not know we do not merge by.
+		}
+
+		if err != nil {
+			return fmt.Errorf("element %q: %w", name, err)
+		}
+
+		under, _ := v.(map[string]any)
+		if _, self := under["."]; self || len(under) == 0 {
+			set.Members.Insert(pe)
+		}
+
+		if len(under) == 0 {
+			continue
+		}
+
+		if err := addFields(set.Children.Descend(pe), under); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // Merge returns the live object as it will be after applying the desired one,

@@ -1,0 +1,280 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fn_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crossplane/function-sdk-go/logging"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/fn"
+	"github.com/kausality-io/kausality-crossplane/test/corpus"
+)
+
+// fewestForFunction is how many scenarios a function can be asked at least.
+const fewestForFunction = 90
+
+// TestTheFunctionDecidesAsTheCorpusSays puts to RunFunction every scenario that
+// Crossplane can put to a function: it composes a resource of an XR. What comes
+// of it must be what the engine decides.
+func TestTheFunctionDecidesAsTheCorpusSays(t *testing.T) {
+	all, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	asked := 0
+
+	for _, s := range all {
+		if !composes(s) {
+			continue
+		}
+
+		asked++
+
+		t.Run(s.Name, func(t *testing.T) {
+			req, _ := s.Decision()
+			req.ParentSettles, req.Action = true, v1alpha1.ActionHold
+			want := decision.Decide(req)
+
+			rsp, err := fn.New(logging.NewNopLogger(), fn.WithClock(func() time.Time { return req.Now })).RunFunction(t.Context(), composing(t, s))
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			for _, r := range rsp.GetResults() {
+				if r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL {
+					t.Fatal(r.GetMessage())
+				}
+			}
+
+			got := rsp.GetDesired().GetResources()["resource"]
+			checkDesired(t, req, want, got)
+			checkHeld(t, want, rsp.GetConditions()[0].GetMessage())
+		})
+	}
+
+	if asked < fewestForFunction {
+		t.Errorf("%d scenarios were put to the function, want at least %d", asked, fewestForFunction)
+	}
+}
+
+// composes says whether a scenario is one of a function: Crossplane writes a
+// composed resource of an XR that is there, and nothing but what a Composition
+// can say.
+func composes(s corpus.Scenario) bool {
+	r := s.Request
+	if r == nil || s.Parent == nil || s.Parent.GetKind() != "XDatabase" || resource.Deleting(s.Parent) || len(s.Enforcements) > 0 || r.Resource != "" {
+		return false
+	}
+
+	if r.User != nil && r.User.Name != corpus.Crossplane || r.Action != "" && r.Action != v1alpha1.ActionHold {
+		return false
+	}
+
+	if s.Old != nil && s.New != nil {
+		return sameMetadata(s.Old, s.New)
+	}
+
+	return true
+}
+
+// sameMetadata says whether only what is beside metadata changes: of the rest
+// Crossplane writes most itself.
+func sameMetadata(old, obj *unstructured.Unstructured) bool {
+	return cmp.Equal(old.Object["metadata"], obj.Object["metadata"])
+}
+
+// composing is the scenario as Crossplane's request.
+func composing(t *testing.T, s corpus.Scenario) *fnv1.RunFunctionRequest {
+	t.Helper()
+
+	req := &fnv1.RunFunctionRequest{
+		Meta:     &fnv1.RequestMeta{Tag: s.Name},
+		Observed: &fnv1.State{Composite: toResource(t, s.Parent.Object), Resources: map[string]*fnv1.Resource{}},
+		Desired:  &fnv1.State{Resources: map[string]*fnv1.Resource{}},
+		RequiredResources: map[string]*fnv1.Resources{
+			"kausality.io/allowancepolicies": items(t, s.Policies), "kausality.io/upgradeallowances": items(t, s.Upgrades),
+		},
+	}
+
+	if s.Old != nil {
+		req.Observed.Resources["resource"] = toResource(t, applied(t, s.Old).Object)
+	}
+
+	if s.New != nil {
+		req.Desired.Resources["resource"] = toResource(t, desired(s.New))
+	}
+
+	return req
+}
+
+// applied is a live object all of whose fields Crossplane owns.
+func applied(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+
+	fields := map[string]any{}
+
+	for key, v := range u.Object {
+		if key == "spec" || key == "data" {
+			fields["f:"+key] = ownedFields(v)
+		}
+	}
+
+	out := u.DeepCopy()
+
+	if err := unstructured.SetNestedSlice(out.Object, []any{map[string]any{
+		"manager": "apiextensions.crossplane.io/composed/0123", "operation": "Apply", "fieldsV1": fields,
+	}}, "metadata", "managedFields"); err != nil {
+		t.Fatal(err)
+	}
+
+	return out
+}
+
+// ownedFields are the fields of a value as managedFields write them: lists as a
+// whole.
+func ownedFields(v any) map[string]any {
+	out := map[string]any{}
+
+	m, _ := v.(map[string]any)
+	for key, e := range m {
+		out["f:"+key] = ownedFields(e)
+	}
+
+	return out
+}
+
+// desired is what a Composition says of an object.
+func desired(u *unstructured.Unstructured) map[string]any {
+	out := map[string]any{}
+
+	for key, v := range u.Object {
+		if key != "status" && key != "metadata" {
+			out[key] = v
+		}
+	}
+
+	meta := map[string]any{}
+	if l := u.GetLabels(); len(l) > 0 {
+		meta["labels"] = resource.Map(u.Object, "metadata", "labels")
+	}
+
+	if n := u.GetName(); n != "" {
+		meta["name"] = n
+	}
+
+	out["metadata"] = meta
+
+	return out
+}
+
+func toResource(tb testing.TB, obj map[string]any) *fnv1.Resource {
+	tb.Helper()
+
+	raw, err := json.Marshal(obj)
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	st := &structpb.Struct{}
+	if err := st.UnmarshalJSON(raw); err != nil {
+		tb.Fatal(err)
+	}
+
+	return &fnv1.Resource{Resource: st}
+}
+
+func items[T any](t *testing.T, list []T) *fnv1.Resources {
+	t.Helper()
+
+	out := &fnv1.Resources{}
+
+	for i := range list {
+		obj, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&list[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		out.Items = append(out.GetItems(), toResource(t, obj))
+	}
+
+	return out
+}
+
+// checkDesired checks that a resource is desired as it was decided.
+func checkDesired(t *testing.T, req decision.Request, want decision.Decision, got *fnv1.Resource) {
+	t.Helper()
+
+	switch {
+	case req.Old == nil:
+		if (got != nil) != want.Allowed() {
+			t.Fatalf("created: %v, allowed: %v", got != nil, want.Allowed())
+		}
+	case req.New == nil:
+		kept := !want.Allowed() || resource.IsManaged(req.Old) && !gate.MayDelete(req.Old)
+		if (got != nil) != kept {
+			t.Fatalf("kept: %v, want %v", got != nil, kept)
+		}
+	}
+
+	if got == nil {
+		return
+	}
+
+	u := &unstructured.Unstructured{Object: got.GetResource().AsMap()}
+	decided := want.Object
+
+	if decided == nil { // Nothing is granted: it stays as it is.
+		decided = req.Old
+	}
+
+	for _, key := range []string{v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace, v1alpha1.AnnotationLastUpgrade} {
+		if diff := cmp.Diff(resource.Annotation(decided, key), resource.Annotation(u, key)); diff != "" {
+			t.Errorf("annotation %s, -decided, +desired:\n%s", key, diff)
+		}
+	}
+
+	if req.Old != nil && req.New != nil {
+		if diff := cmp.Diff(resource.Normalize(withoutPolicies(decided)), resource.Normalize(withoutPolicies(u))); diff != "" {
+			t.Errorf("spec, -decided, +desired:\n%s", diff)
+		}
+	}
+}
+
+// withoutPolicies is an object's spec less the gate's field.
+func withoutPolicies(u *unstructured.Unstructured) map[string]any {
+	spec := resource.Map(u.DeepCopy().Object, "spec")
+	delete(spec, "managementPolicies")
+
+	return spec
+}
+
+// checkHeld checks that the condition tells of what is held, as far as it lists
+// it.
+func checkHeld(t *testing.T, want decision.Decision, message string) {
+	t.Helper()
+
+	unallowed := slices.DeleteFunc(slices.Clone(want.Findings), func(f decision.Finding) bool { return f.Verdict != decision.Unallowed })
+	if strings.Contains(message, " held: ") != (len(unallowed) > 0) {
+		t.Errorf("condition %q, want %d held", message, len(unallowed))
+	}
+
+	if len(unallowed) > 0 && !strings.Contains(message, unallowed[0].Missing()) {
+		t.Errorf("condition %q does not say %q", message, unallowed[0].Missing())
+	}
+}
