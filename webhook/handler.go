@@ -93,15 +93,10 @@ func (m *Mutator) request(ctx context.Context, req admission.Request) (*decision
 		return nil, err
 	}
 
-	// The reference is read from the old object: otherwise one write would
-	// free the object from its parent.
-	child := out.Old
-	if child == nil {
-		child = out.New
-	}
-
-	if out.Parent, out.ParentGone, err = m.parent(ctx, child); err != nil {
-		return nil, err
+	if ref, ok := resource.ParentIn(out.Old, out.New); ok {
+		if out.Parent, err = m.parent(ctx, ref); err != nil {
+			return nil, err
+		}
 	}
 
 	if out.Namespace, err = m.namespace(ctx, req.Namespace); err != nil {

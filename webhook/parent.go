@@ -18,30 +18,22 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// parent reads an object's parent. Gone means that the object refers to one
-// that is not there: deleted, replaced by another of the same name, or of a
+// parent reads what is there under a reference; nil where nothing is, or of a
 // kind nobody serves.
-func (m *Mutator) parent(ctx context.Context, child *unstructured.Unstructured) (parent *unstructured.Unstructured, gone bool, err error) {
-	ref, ok := resource.ParentOf(child)
-	if !ok {
-		return nil, false, nil
-	}
-
-	parent = &unstructured.Unstructured{}
+func (m *Mutator) parent(ctx context.Context, ref resource.Reference) (*unstructured.Unstructured, error) {
+	parent := &unstructured.Unstructured{}
 	parent.SetAPIVersion(ref.APIVersion)
 	parent.SetKind(ref.Kind)
 
-	err = m.Live.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, parent)
+	err := m.Live.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, parent)
 
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return nil, true, nil
+		return nil, nil //nolint:nilnil // Gone, which is no error.
 	case err != nil:
-		return nil, false, fmt.Errorf("cannot get %s %q, the parent of %s %q: %w", ref.Kind, ref.Name, child.GetKind(), child.GetName(), err)
-	case ref.UID != "" && string(parent.GetUID()) != ref.UID:
-		return nil, true, nil
+		return nil, fmt.Errorf("cannot get parent %s %q: %w", ref.Kind, ref.Name, err)
 	default:
-		return parent, false, nil
+		return parent, nil
 	}
 }
 

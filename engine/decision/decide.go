@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -68,7 +69,8 @@ func Decide(req Request) Decision {
 // errNoObject is the problem with a request that is about nothing.
 var errNoObject = errors.New("cannot decide: the request has neither an old nor a new object")
 
-// complete makes the operation agree with the objects there are.
+// complete makes the operation agree with the objects there are, and the parent
+// with the reference to it.
 func (d *decider) complete() error {
 	if d.Old != nil && d.Old.Object == nil {
 		d.Old = nil
@@ -87,6 +89,10 @@ func (d *decider) complete() error {
 		d.Operation, d.New = OperationDelete, nil
 	default:
 		d.Operation = OperationUpdate
+	}
+
+	if ref, ok := resource.ParentIn(d.Old, d.New); ok && (d.Parent == nil || !ref.Is(d.Parent)) {
+		d.Parent, d.ParentGone = nil, true
 	}
 
 	return nil
@@ -115,6 +121,10 @@ func (d *decider) problem(err error) {
 
 // readEnforcements finds the Enforcements that govern the object.
 func (d *decider) readEnforcements() {
+	if d.ourOwn() {
+		return
+	}
+
 	for _, e := range d.Enforcements {
 		governs, err := e.Governs(d.Resource, d.input())
 		if err != nil {
@@ -130,10 +140,34 @@ func (d *decider) readEnforcements() {
 	slices.Sort(d.decision.Enforcements)
 }
 
+// ourOwn says whether the object is in the namespace Kausality itself runs in,
+// which no Enforcement covers: a mistaken one must not lock it out.
+func (d *decider) ourOwn() bool {
+	rest, ok := strings.CutPrefix(d.Settings.Manager, policy.ServiceAccountPrefix)
+	namespace, _, _ := strings.Cut(rest, ":")
+	u := d.subject()
+
+	return ok && (resource.String(u.Object, "metadata", "namespace") == namespace ||
+		u.GetKind() == "Namespace" && u.GetName() == namespace)
+}
+
+// exempt says whether a user does as Kubernetes tells it: the garbage collector
+// and the namespace controller carry out deletions that others asked for.
+//
+// Source: k8s.io/kubernetes pkg/controlplane/controller and
+// cmd/kube-controller-manager/names, under --use-service-account-credentials.
+func exempt(u policy.User) bool {
+	return u.Name == "system:serviceaccount:kube-system:generic-garbage-collector" ||
+		u.Name == "system:serviceaccount:kube-system:namespace-controller"
+}
+
 // action is what to do about unallowed changes.
 func (d *decider) action() v1alpha1.ValidationAction {
-	if d.Action != "" {
+	switch {
+	case d.Action != "":
 		return d.Action
+	case exempt(d.User):
+		return ""
 	}
 
 	strictest := v1alpha1.ValidationAction("")
@@ -150,25 +184,49 @@ func (d *decider) action() v1alpha1.ValidationAction {
 	return strictest
 }
 
-// hold puts unallowed changes back to their old value.
+// hold puts unallowed changes back to their old value. What is allowed may rest
+// on what is held, by a policy's expression; it is judged again by the object
+// that is left, until nothing more is held.
 func (d *decider) hold() {
 	if d.decision.Action != v1alpha1.ActionHold || d.Operation != OperationUpdate {
 		return
 	}
 
+	for asked := d.New; d.unallowed(); {
+		d.New = &unstructured.Unstructured{Object: change.Merge(d.Old.Object, asked.Object, d.held, d.listKeys()...)}
+		own(d.New)
+
+		d.verdicts = nil
+
+		for i, f := range d.decision.Findings {
+			if f.Rule == RuleInitiate {
+				d.decision.Findings[i] = d.judge(f.Change)
+			}
+		}
+	}
+
 	for _, f := range d.decision.Findings {
 		if f.Verdict == Unallowed {
 			d.decision.Held = append(d.decision.Held, HeldChange(f))
+		}
+	}
+
+	d.keepHeld()
+}
+
+// unallowed notes which changes are to be taken back, and says whether these
+// are more than before.
+func (d *decider) unallowed() bool {
+	before := len(d.back)
+	d.back = d.back[:0]
+
+	for _, f := range d.decision.Findings {
+		if f.Verdict == Unallowed {
 			d.back = append(d.back, f.Change)
 		}
 	}
 
-	if len(d.decision.Held) > 0 {
-		d.New = &unstructured.Unstructured{Object: change.Merge(d.Old.Object, d.New.Object, d.held, d.listKeys()...)}
-		own(d.New)
-	}
-
-	d.keepHeld()
+	return len(d.back) > before
 }
 
 // held says whether a change was taken back.

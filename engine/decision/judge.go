@@ -177,7 +177,7 @@ func (d *decider) byPhase(change.Change) (Finding, bool) {
 	case d.Parent == nil || resource.Deleting(d.Parent):
 		return Finding{}, false
 	case !resource.SeenReady(d.Parent) && d.User.Machine(): // Controllers build up children, people do not.
-		f := Finding{Rule: RuleInitializing, cause: d.implicit()}
+		f := Finding{Rule: RuleInitializing, cause: d.implicit(v1alpha1.MutationCreate)}
 		f.cause.external = []v1alpha1.Allowance{{
 			Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate},
 		}}
@@ -196,7 +196,7 @@ func (d *decider) byDeletion() (Finding, bool) {
 	case !d.ParentGone && (d.Parent == nil || !resource.Deleting(d.Parent)):
 		return Finding{}, false
 	case !resource.IsManaged(d.Old):
-		return Finding{Rule: RuleDeleting, cause: d.implicit()}, true
+		return Finding{Rule: RuleDeleting, cause: d.implicit(v1alpha1.MutationDelete)}, true
 	}
 
 	if a, ok := d.deletionGrant(); ok {
@@ -206,7 +206,7 @@ func (d *decider) byDeletion() (Finding, bool) {
 	}
 
 	if gate.Orphans(d.Old) {
-		return Finding{Rule: RuleDeleting, cause: d.implicit()}, true
+		return Finding{Rule: RuleDeleting, cause: d.implicit(v1alpha1.MutationDelete)}, true
 	}
 
 	return Finding{}, false
@@ -267,9 +267,10 @@ func (d *decider) exceptionReason(name string) string {
 	return name
 }
 
-// implicit is the cause of what follows from a parent's own existence: the
-// newest entry of its trace, a creation if there is one.
-func (d *decider) implicit() cause {
+// implicit is the cause of what follows from a parent's own creation or
+// deletion: that entry of its trace, or else the newest. What a deletion whose
+// parent left no trace is due to, the user who makes it must tell.
+func (d *decider) implicit(field string) cause {
 	out := cause{initiator: d.User.Name, propagated: true}
 	if d.Parent == nil {
 		return out
@@ -280,21 +281,21 @@ func (d *decider) implicit() cause {
 		d.problem(inObject(d.Parent, err))
 	}
 
-	if len(entries) == 0 {
-		out.trace = []v1alpha1.Hop{{
-			Kind: d.Parent.GetKind(), Name: resource.Name(d.Parent),
-			Generation: resource.Generation(d.Parent), Field: v1alpha1.MutationCreate,
-		}}
+	i := slices.IndexFunc(entries, func(e v1alpha1.TraceEntry) bool { return e.Field == field })
+	if i < 0 && field == v1alpha1.MutationCreate && len(entries) > 0 {
+		i = 0
+	}
+
+	if i >= 0 {
+		out.initiator, out.trace = entries[i].Initiator, entries[i].Trace
 
 		return out
 	}
 
-	e := entries[0]
-	if i := slices.IndexFunc(entries, func(e v1alpha1.TraceEntry) bool { return e.Field == v1alpha1.MutationCreate }); i >= 0 {
-		e = entries[i]
-	}
-
-	out.initiator, out.trace = e.Initiator, e.Trace
+	out.trace = []v1alpha1.Hop{{
+		Kind: d.Parent.GetKind(), Name: resource.Name(d.Parent),
+		Generation: resource.Generation(d.Parent), Field: field,
+	}}
 
 	return out
 }

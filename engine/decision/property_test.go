@@ -178,7 +178,7 @@ func thing(t *rapid.T, kind string) map[string]any {
 	}
 
 	if rapid.Bool().Draw(t, "bound") {
-		spec["claimRef"] = map[string]any{"name": "claim"}
+		spec["claimRef"] = map[string]any{"apiVersion": "example.org/v1", "kind": "Parent", "name": pick(t, "claim", "parent", "parent", "other")}
 	}
 
 	annotations := map[string]any{}

@@ -48,11 +48,12 @@ type Request struct {
 	New *unstructured.Unstructured
 	// User who asks.
 	User policy.User
-	// Parent of the old object, or of the new one on create. Nil for a root,
-	// and when ParentGone.
+	// Parent is what is there under the reference that resource.ParentIn
+	// returns. Nil for a root, and where there is nothing.
 	Parent *unstructured.Unstructured
-	// ParentGone is true when the object refers to a parent that is not there
-	// or is another object of the same name.
+	// ParentGone is true when the object had a parent that is not there. It is
+	// found out of the reference too: where nothing is there, or another object
+	// of the same name.
 	ParentGone bool
 	// ParentSettles is true when a composition function reports on the parent,
 	// as of its first run: its allowances serve until that reports the parent

@@ -64,7 +64,7 @@ func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 // condition that cannot be evaluated counts as met where the failure policy is
 // Fail, and as not met where it is Ignore; the error is returned beside.
 func (e *Enforcement) Governs(gr schema.GroupResource, in policy.Input) (bool, error) {
-	if !matches(e.spec.Match.ResourceRules, gr) || matches(e.spec.Match.ExcludeResourceRules, gr) ||
+	if beyond(gr) || !matches(e.spec.Match.ResourceRules, gr) || matches(e.spec.Match.ExcludeResourceRules, gr) ||
 		!policy.Selects(in, e.objects, e.namespaces) {
 		return false, nil
 	}
@@ -83,6 +83,19 @@ func (e *Enforcement) Governs(gr schema.GroupResource, in policy.Input) (bool, e
 	}
 
 	return true, nil
+}
+
+// beyond says whether no Enforcement covers a resource: with these a cluster
+// could be locked out for good.
+func beyond(gr schema.GroupResource) bool {
+	switch gr.Group {
+	case v1alpha1.GroupVersion().Group, "admissionregistration.k8s.io":
+		return true
+	case "coordination.k8s.io":
+		return gr.Resource == "leases"
+	default:
+		return false
+	}
 }
 
 func matches(rules []v1alpha1.ResourceRule, gr schema.GroupResource) bool {

@@ -28,6 +28,30 @@ func (r Reference) GroupKind() schema.GroupKind {
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
 }
 
+// Is says whether an object is the one referred to: of the same UID, where both
+// have one, or else of the same kind and name.
+func (r Reference) Is(u *unstructured.Unstructured) bool {
+	if uid := String(u.Object, "metadata", "uid"); r.UID != "" && uid != "" {
+		return r.UID == uid
+	}
+
+	return r.GroupKind() == u.GroupVersionKind().GroupKind() && r.Name == u.GetName()
+}
+
+// ParentIn returns the reference to the parent in a change of an object. It is
+// the old object's, or else one write would free the object from its parent.
+func ParentIn(old, obj *unstructured.Unstructured) (Reference, bool) {
+	if old != nil {
+		return ParentOf(old)
+	}
+
+	if obj != nil {
+		return ParentOf(obj)
+	}
+
+	return Reference{}, false
+}
+
 // ParentOf returns the reference to an object's parent: the controller owner
 // reference, or for an XR the Claim it is bound to. False for a root.
 func ParentOf(u *unstructured.Unstructured) (Reference, bool) {

@@ -82,6 +82,8 @@ type Gate struct {
 	// OldRuntime is true where the provider does not support Observe with
 	// LateInitialize alone.
 	OldRuntime bool `json:"oldRuntime,omitempty"`
+	// CloseOverdue is true where a gate that was open for too long is closed.
+	CloseOverdue bool `json:"closeOverdue,omitempty"`
 	// Settle and MaxOpen, as Go writes durations; without them, the defaults.
 	Settle  string `json:"settle,omitempty"`
 	MaxOpen string `json:"maxOpen,omitempty"`

@@ -188,7 +188,7 @@ func Describe(d decision.Decision) Want {
 
 // Plan is what the engine makes of the gate: want.yaml.
 func (s *Scenario) Plan() (want string, err error) {
-	opts := gate.Options{LateInitialize: !s.Gate.OldRuntime, Settle: time.Minute, MaxOpen: time.Hour}
+	opts := gate.Options{LateInitialize: !s.Gate.OldRuntime, Settle: time.Minute, MaxOpen: time.Hour, CloseOverdue: s.Gate.CloseOverdue}
 
 	for _, o := range []struct {
 		text string
