@@ -11,7 +11,10 @@ import (
 
 	"github.com/crossplane/function-sdk-go/logging"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/crossplane/function-sdk-go/request"
 	"github.com/crossplane/function-sdk-go/response"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
@@ -20,9 +23,10 @@ import (
 type Function struct {
 	fnv1.UnimplementedFunctionRunnerServiceServer
 
-	log   logging.Logger
-	now   func() time.Time
-	cache *policy.Cache
+	log     logging.Logger
+	now     func() time.Time
+	cache   *policy.Cache
+	metrics *metrics
 }
 
 // Option configures a Function.
@@ -35,7 +39,7 @@ func WithClock(now func() time.Time) Option {
 
 // New makes a Function.
 func New(log logging.Logger, opts ...Option) *Function {
-	f := &Function{log: log, now: time.Now, cache: policy.NewCache()}
+	f := &Function{log: log, now: time.Now, cache: policy.NewCache(), metrics: newMetrics()}
 	for _, o := range opts {
 		o(f)
 	}
@@ -43,18 +47,28 @@ func New(log logging.Logger, opts ...Option) *Function {
 	return f
 }
 
+// Register makes the function's metrics visible in a registry. The error is of
+// metrics of the same name that are there already.
+func (f *Function) Register(r prometheus.Registerer) error { return f.metrics.register(r) }
+
 // RunFunction holds back what nobody asked for and stamps why on the rest. It
 // returns no error: what is wrong is a fatal result that names it.
 func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (rsp *fnv1.RunFunctionResponse, err error) {
-	log := f.log.WithValues("tag", req.GetMeta().GetTag())
+	log, start := f.log.WithValues("tag", req.GetMeta().GetTag()), f.now()
 	rsp = response.To(req, response.DefaultTTL)
+
+	var s *state
 
 	defer func() {
 		if r := recover(); r != nil {
+			s = nil
+
 			log.Info("Recovered from a panic", "panic", r, "stack", string(debug.Stack()))
 			rsp = response.To(req, response.DefaultTTL)
 			response.Fatal(rsp, fmt.Errorf("cannot decide request %q: internal error: %v", req.GetMeta().GetTag(), r))
 		}
+
+		f.metrics.observe(rsp, s, f.now().Sub(start))
 	}()
 
 	// 1. Ask for policies and windows, in this and every later round.
@@ -65,10 +79,10 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 		return rsp, nil
 	}
 
-	requirePolicies(rsp, in.PolicySelector)
+	requirePolicies(rsp, in.PolicySelector, !request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES))
 
 	// 2. Read the request.
-	s, err := f.readState(req, in)
+	s, err = f.readState(req, in)
 	if err != nil {
 		response.Fatal(rsp, err)
 
@@ -78,7 +92,9 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 	// 3. Decide on every composed resource.
 	s.decide()
 
-	// 4. Answer.
+	// 4. Answer, for as long as no window opens or closes.
+	rsp.Meta.Ttl = durationpb.New(s.ttl(response.DefaultTTL))
+
 	if err := s.respond(rsp); err != nil {
 		response.Fatal(rsp, err)
 	}

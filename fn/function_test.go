@@ -107,7 +107,9 @@ func call(t *testing.T, xr, observed, desired, input string) *fnv1.RunFunctionRe
 	t.Helper()
 
 	req := &fnv1.RunFunctionRequest{
-		Meta:     &fnv1.RequestMeta{Tag: "t1"},
+		Meta: &fnv1.RequestMeta{Tag: "t1", Capabilities: []fnv1.Capability{
+			fnv1.Capability_CAPABILITY_CAPABILITIES, fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES,
+		}},
 		Observed: &fnv1.State{Composite: resourceOf(t, xr), Resources: resources(t, observed)},
 		Desired:  &fnv1.State{Resources: resources(t, desired)},
 	}

@@ -20,9 +20,9 @@ const (
 	keyUpgrades = "kausality.io/upgradeallowances"
 )
 
-// requirePolicies asks Crossplane for the policies and windows: in the present
-// field, and in the one older versions know.
-func requirePolicies(rsp *fnv1.RunFunctionResponse, labels map[string]string) {
+// requirePolicies asks Crossplane for the policies and windows. One that may be
+// too old for the present field is asked in the one before it, too.
+func requirePolicies(rsp *fnv1.RunFunctionResponse, labels map[string]string, old bool) {
 	if rsp.GetRequirements() == nil {
 		rsp.Requirements = &fnv1.Requirements{}
 	}
@@ -37,6 +37,10 @@ func requirePolicies(rsp *fnv1.RunFunctionResponse, labels map[string]string) {
 	}
 
 	maps.Copy(rsp.GetRequirements().GetResources(), want)
+
+	if old {
+		rsp.Requirements.ExtraResources = want //nolint:staticcheck // As above.
+	}
 }
 
 func selectorFor(kind string, labels map[string]string) *fnv1.ResourceSelector {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -80,6 +81,16 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 	}
 
 	return s, nil
+}
+
+// ttl is how long the answer is good for: until a window opens or closes, at
+// most.
+func (s *state) ttl(most time.Duration) time.Duration {
+	if next, ok := decision.NextWindow(s.base.Upgrades, s.base.Now); ok {
+		return min(most, next.Sub(s.base.Now))
+	}
+
+	return most
 }
 
 func (s *state) decide() {

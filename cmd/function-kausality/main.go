@@ -10,6 +10,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	function "github.com/crossplane/function-sdk-go"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/kausality-io/kausality-crossplane/fn"
 )
@@ -38,12 +40,20 @@ func (c *cli) Run() error {
 
 	const mebibyte = 1024 * 1024
 
-	if err := function.Serve(fn.New(log),
+	f, registry := fn.New(log), prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	if err := f.Register(registry); err != nil {
+		return err
+	}
+
+	if err := function.Serve(f,
 		function.Listen(c.Network, c.Address),
 		function.MTLSCertificates(c.TLSCertsDir),
 		function.Insecure(c.Insecure),
 		function.MaxRecvMessageSize(c.MaxRecvMessageSize*mebibyte),
 		function.WithMetricsServer(c.MetricsAddress),
+		function.WithMetricsRegistry(registry),
 	); err != nil {
 		return fmt.Errorf("cannot serve: %w", err)
 	}

@@ -158,6 +158,25 @@ func addRendered(u, observed *unstructured.Unstructured) {
 	u.Object["metadata"] = meta
 }
 
+// own returns an object with maps of its own where this package writes:
+// metadata, its annotations, and spec. Everything else is shared.
+func own(u *unstructured.Unstructured) *unstructured.Unstructured {
+	object := maps.Clone(u.Object)
+
+	for _, key := range []string{"metadata", "spec"} {
+		if m := resource.Map(object, key); m != nil {
+			object[key] = maps.Clone(m)
+		}
+	}
+
+	meta := resource.Map(object, "metadata")
+	if annotations := resource.Map(meta, "annotations"); annotations != nil {
+		meta["annotations"] = maps.Clone(annotations)
+	}
+
+	return &unstructured.Unstructured{Object: object}
+}
+
 // annotate sets an annotation; the empty value removes it.
 func annotate(u *unstructured.Unstructured, key, value string) {
 	meta := resource.Map(u.Object, "metadata")

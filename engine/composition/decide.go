@@ -44,7 +44,7 @@ func (r *Request) ask(op decision.Operation, old, obj *unstructured.Unstructured
 // create lets a new resource through with the initial set of policies, or
 // leaves it out.
 func (r *Request) create() Outcome {
-	obj := r.Desired.DeepCopy()
+	obj := own(r.Desired)
 	prepareCreate(obj, r.XR)
 
 	d := r.ask(decision.OperationCreate, nil, obj)
@@ -74,7 +74,7 @@ func (r *Request) update() Outcome {
 		return r.unreadable(err)
 	}
 
-	desired := r.Desired.DeepCopy()
+	desired := own(r.Desired)
 	carry(desired, r.Observed)
 
 	merged := &unstructured.Unstructured{Object: apply.Merge(r.Observed.Object, desired.Object, owned)}

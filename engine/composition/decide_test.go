@@ -411,3 +411,26 @@ func TestAnXRSaysHowItIsDoing(t *testing.T) {
 		t.Errorf("HeldOn of what cannot be read: %v", got)
 	}
 }
+
+func TestTheRequestIsLeftAlone(t *testing.T) {
+	annotated := edit(t, desiredRDS, "{labels: {team: a}}", "{labels: {team: a}, annotations: {a: b}}")
+	larger := edit(t, annotated, "instanceClass: small", "instanceClass: large", "spec: {", "spec: {managementPolicies: ['*'], ")
+
+	for name, tc := range map[string]struct{ xr, observed, desired string }{
+		"Allowed": {allowing("spec.forProvider", "Update"), observedRDS, larger},
+		"Held":    {allowing("spec.other", "Update"), observedRDS, larger},
+		"Created": {allowing("create", "Create"), "", larger},
+		"Removed": {allowing("delete", "Delete"), observedRDS, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := request(t, tc.xr, tc.observed, tc.desired)
+			before := []any{req.XR.DeepCopy(), req.Observed.DeepCopy(), req.Desired.DeepCopy()}
+
+			composition.Decide(req)
+
+			if diff := cmp.Diff(before, []any{req.XR, req.Observed, req.Desired}); diff != "" {
+				t.Errorf("-before, +after:\n%s", diff)
+			}
+		})
+	}
+}

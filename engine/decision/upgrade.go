@@ -5,6 +5,7 @@ package decision
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -57,6 +58,22 @@ func (d *decider) upgradeApplies(u *v1alpha1.UpgradeAllowance) bool {
 	sel, err := metav1.LabelSelectorAsSelector(u.Spec.Selector)
 
 	return err == nil && sel.Matches(labels.Set(obj.GetLabels()))
+}
+
+// NextWindow returns when the next of some windows opens or closes after a
+// moment; false where none does.
+func NextWindow(upgrades []v1alpha1.UpgradeAllowance, now time.Time) (time.Time, bool) {
+	var next time.Time
+
+	for _, u := range upgrades {
+		for _, t := range []time.Time{u.Spec.ValidFrom.Time, u.Spec.ValidUntil.Time} {
+			if t.After(now) && (next.IsZero() || t.Before(next)) {
+				next = t
+			}
+		}
+	}
+
+	return next, !next.IsZero()
 }
 
 func upgradeCovers(u *v1alpha1.UpgradeAllowance, group, kind string, c change.Change) bool {

@@ -1,0 +1,111 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fn_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crossplane/function-sdk-go/logging"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/kausality-io/kausality-crossplane/fn"
+)
+
+func TestAnOlderCrossplaneIsAskedInTheFieldItKnows(t *testing.T) {
+	req := call(t, steadyXR, "", "", "")
+	if extra := run(t, req).GetRequirements().GetExtraResources(); len(extra) > 0 { //nolint:staticcheck // That is the point.
+		t.Errorf("one that says what it can is asked twice: %v", extra)
+	}
+
+	req.Meta.Capabilities = nil
+	rsp := run(t, req)
+
+	want, got := rsp.GetRequirements().GetResources(), rsp.GetRequirements().GetExtraResources() //nolint:staticcheck // As above.
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" || len(got) != 2 {
+		t.Errorf("-resources, +extra_resources:\n%s", diff)
+	}
+}
+
+func TestAnAnswerLastsUntilAWindowOpensOrCloses(t *testing.T) {
+	// The tests' clock says midnight of 2026-01-01.
+	cases := map[string]struct {
+		reason, from, until string
+		want                time.Duration
+	}{
+		"Opens":  {"A window that opens soon.", "2026-01-01T00:00:20Z", "2026-01-02T00:00:00Z", 20 * time.Second},
+		"Closes": {"One that closes soon.", "2025-01-01T00:00:00Z", "2026-01-01T00:00:05Z", 5 * time.Second},
+		"Later":  {"One that opens later than answers last.", "2026-01-01T01:00:00Z", "2026-01-02T00:00:00Z", time.Minute},
+		"Past":   {"One that is over.", "2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z", time.Minute},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := call(t, steadyXR, "", "", "")
+			req.RequiredResources = map[string]*fnv1.Resources{"kausality.io/upgradeallowances": {Items: []*fnv1.Resource{resourceOf(t, `
+kind: UpgradeAllowance
+metadata: {name: w}
+spec: {serviceAccount: "system:serviceaccount:a:b", validFrom: "`+tc.from+`", validUntil: "`+tc.until+`"}`)}}}
+
+			if got := run(t, req).GetMeta().GetTtl().AsDuration(); got != tc.want {
+				t.Errorf("%s\nTTL %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestCallsAreCounted(t *testing.T) {
+	f, registry := fn.New(logging.NewNopLogger()), prometheus.NewRegistry()
+	if err := f.Register(registry); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := f.Register(registry); err == nil || !strings.Contains(err.Error(), "cannot register metrics") {
+		t.Errorf("registered twice: %v", err)
+	}
+
+	for _, req := range []*fnv1.RunFunctionRequest{
+		call(t, steadyXR, observedObject, sized("large", "postgres"), ""), // Allowed.
+		call(t, steadyXR, observedObject, sized("small", "mysql"), ""),    // Held.
+		call(t, steadyXR, observedObject, sized("small", "mysql"), "mode: Fatal"),
+		{}, // It cannot be read.
+	} {
+		if _, err := f.RunFunction(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	got := map[string]float64{}
+
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := []string{family.GetName()}
+			for _, l := range m.GetLabel() {
+				name = append(name, l.GetName()+"="+l.GetValue())
+			}
+
+			got[strings.Join(name, " ")] = m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+
+	want := map[string]float64{
+		"kausality_function_calls_total outcome=allowed":                 1,
+		"kausality_function_calls_total outcome=held":                    1,
+		"kausality_function_calls_total outcome=fatal":                   2,
+		"kausality_function_held_changes_total composite_kind=XDatabase": 2,
+		"kausality_function_decision_seconds":                            4,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,79 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fn
+
+import (
+	"fmt"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Outcomes of a call.
+const (
+	outcomeAllowed = "allowed"
+	outcomeHeld    = "held"
+	outcomeFatal   = "fatal"
+)
+
+// metrics are what a Function counts.
+type metrics struct {
+	calls    *prometheus.CounterVec
+	held     *prometheus.CounterVec
+	duration prometheus.Histogram
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_function_calls_total",
+			Help: "Calls of the function by outcome: allowed, held (something is), fatal.",
+		}, []string{"outcome"}),
+		held: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_function_held_changes_total",
+			Help: "Changes that were held back, counted in every call, by the composite resource's kind.",
+		}, []string{"composite_kind"}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "kausality_function_decision_seconds",
+			Help:    "Time from a request to its response, without gRPC.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12),
+		}),
+	}
+}
+
+// register makes the metrics visible.
+func (m *metrics) register(r prometheus.Registerer) error {
+	for _, c := range []prometheus.Collector{m.calls, m.held, m.duration} {
+		if err := r.Register(c); err != nil {
+			return fmt.Errorf("cannot register metrics: %w", err)
+		}
+	}
+
+	return nil
+}
+
+// observe counts one call. The state is nil where the request could not be
+// read.
+func (m *metrics) observe(rsp *fnv1.RunFunctionResponse, s *state, took time.Duration) {
+	m.duration.Observe(took.Seconds())
+
+	outcome := outcomeAllowed
+
+	if s != nil {
+		if n := len(s.held()); n > 0 {
+			outcome = outcomeHeld
+
+			m.held.WithLabelValues(s.xr.GetKind()).Add(float64(n))
+		}
+	}
+
+	for _, r := range rsp.GetResults() {
+		if r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL {
+			outcome = outcomeFatal
+		}
+	}
+
+	m.calls.WithLabelValues(outcome).Inc()
+}
