@@ -89,7 +89,7 @@ func TestCallsAreCounted(t *testing.T) {
 
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
-			name := []string{family.GetName()}
+			name := append(make([]string, 0, 2), family.GetName()) // One label at most.
 			for _, l := range m.GetLabel() {
 				name = append(name, l.GetName()+"="+l.GetValue())
 			}
