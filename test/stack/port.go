@@ -16,7 +16,9 @@
 package stack
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 )
@@ -58,27 +60,49 @@ func newPorts() (ports, error) {
 	return p, nil
 }
 
-// freePorts asks the kernel for n free ports, all different.
+// freePorts asks the kernel for n free ports, all different, which it gives to
+// nobody else for the next minute. A server that listens with SO_REUSEADDR, as
+// all of Go's do, can listen there at once.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, 0, n)
-	listeners := make([]net.Listener, 0, n)
-	// Closed only when all are found, so that none is found twice.
-	defer func() {
-		for _, l := range listeners {
-			_ = l.Close()
-		}
-	}()
 	for range n {
-		l, err := net.Listen("tcp", address(0)) //nolint:noctx // Does not block.
+		port, err := freePort()
 		if err != nil {
 			return nil, fmt.Errorf("cannot find a free port: %w", err)
 		}
-		listeners = append(listeners, l)
-		tcp, ok := l.Addr().(*net.TCPAddr)
-		if !ok {
-			return nil, fmt.Errorf("cannot find a free port: unexpected address %s", l.Addr())
-		}
-		ports = append(ports, tcp.Port)
+		ports = append(ports, port)
 	}
 	return ports, nil
+}
+
+// freePort leaves a closed connection in TIME_WAIT at the port: the kernel does
+// not choose such a port, neither for a listener nor for a client.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", address(0)) //nolint:noctx // Does not block.
+	if err != nil {
+		return 0, fmt.Errorf("listen: %w", err)
+	}
+	defer func() { _ = l.Close() }()
+	client, err := net.Dial("tcp", l.Addr().String()) //nolint:noctx // The listener's queue takes it at once.
+	if err != nil {
+		return 0, fmt.Errorf("connect: %w", err)
+	}
+	defer func() { _ = client.Close() }()
+	server, err := l.Accept()
+	if err != nil {
+		return 0, fmt.Errorf("accept: %w", err)
+	}
+	// Who closes first keeps the port; that must be the listener's side, and
+	// the client's must not be closed before it knows.
+	if err := server.Close(); err != nil {
+		return 0, fmt.Errorf("close: %w", err)
+	}
+	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		return 0, fmt.Errorf("wait for the end of the connection: %w", err)
+	}
+	tcp, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		return 0, fmt.Errorf("unexpected address %s", l.Addr())
+	}
+	return tcp.Port, nil
 }
