@@ -275,7 +275,7 @@ spec:
 		"Created": {
 			reason: "A new resource of an initializing XR starts with Create and Update.",
 			xr:     fresh, desired: sized("small", "postgres"),
-			want: created, condition: "generation 1: in progress: Object db- is being created",
+			want: created, condition: "generation 1: initializing: Object db- is being created",
 		},
 		"HeldCreate": {
 			reason: "A new resource of a steady XR is left out unless somebody asked for it.",

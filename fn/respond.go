@@ -106,5 +106,9 @@ func (s *state) pending() []string {
 		}
 	}
 
+	if p := composition.Reporting(s.xr, s.wantedXR); p != "" {
+		out = append(out, p)
+	}
+
 	return out
 }

@@ -26,6 +26,7 @@ var errNoKind = errors.New("it has no apiVersion and kind")
 type state struct {
 	input    *v1alpha1.Input
 	xr       *unstructured.Unstructured
+	wantedXR *unstructured.Unstructured
 	names    []string
 	observed map[string]*unstructured.Unstructured
 	desired  map[string]*unstructured.Unstructured
@@ -39,6 +40,7 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 	s := &state{
 		input:    in,
 		xr:       decode(req.GetObserved().GetComposite().GetResource()),
+		wantedXR: decode(req.GetDesired().GetComposite().GetResource()),
 		observed: map[string]*unstructured.Unstructured{},
 		desired:  map[string]*unstructured.Unstructured{},
 		outcomes: map[string]composition.Outcome{},

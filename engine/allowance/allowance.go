@@ -125,6 +125,12 @@ func ByUse(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 // the child that makes use of it does.
 func OfMetadata(a v1alpha1.Allowance) bool { return strings.HasPrefix(grantingField(a), "metadata.") }
 
+// OfDeletion says whether a managed resource carries an allowance because it is
+// to be deleted.
+func OfDeletion(a v1alpha1.Allowance) bool {
+	return External(a) && grantingField(a) == v1alpha1.MutationDelete
+}
+
 // Used says whether a child's trace names an allowance of its parent: the child
 // has made use of it.
 func Used(trace []v1alpha1.TraceEntry, a v1alpha1.Allowance) bool {

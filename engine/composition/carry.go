@@ -5,6 +5,7 @@ package composition
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,9 +47,8 @@ func recordWanted(u *unstructured.Unstructured, want []string) {
 func carry(desired, observed *unstructured.Unstructured) {
 	want := wanted(desired)
 
-	for _, key := range carried() {
-		annotate(desired, key, resource.Annotation(observed, key))
-	}
+	stampOn(desired, observed)
+	callOff(desired)
 
 	if !resource.IsManaged(observed) {
 		return
@@ -70,12 +70,24 @@ func stampOn(desired, decided *unstructured.Unstructured) {
 	}
 }
 
+// callOff takes away the allowances to delete what is not to be deleted, or no
+// longer.
+func callOff(u *unstructured.Unstructured) {
+	list, err := allowance.Parse(u)
+	if err != nil || !slices.ContainsFunc(list, allowance.OfDeletion) {
+		return
+	}
+
+	annotate(u, v1alpha1.AnnotationAllowances, allowance.FormatList(slices.DeleteFunc(list, allowance.OfDeletion)))
+}
+
 // keep makes desired state that changes nothing.
 func keep(observed *unstructured.Unstructured, owned *fieldpath.Set) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: apply.Extract(observed.Object, owned)}
 	u.SetAPIVersion(observed.GetAPIVersion())
 	u.SetKind(observed.GetKind())
 	stampOn(u, observed)
+	callOff(u)
 
 	if have, ok := resource.Value(observed.Object, "spec", "managementPolicies"); ok && resource.IsManaged(observed) {
 		setField(u, have)

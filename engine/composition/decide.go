@@ -4,6 +4,8 @@
 package composition
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -130,9 +132,7 @@ func (r *Request) remove() Outcome {
 	out.Kept, out.Desired = true, keep(r.Observed, owned)
 	out.Pending = describe(r.Observed) + " waits for its gate to open for Delete"
 
-	if d.Object != nil {
-		stampOn(out.Desired, d.Object)
-	}
+	stampOn(out.Desired, cmp.Or(d.Object, r.Observed))
 
 	return out
 }

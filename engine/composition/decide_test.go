@@ -263,6 +263,16 @@ func TestAResourceIsRemovedInTwoSteps(t *testing.T) {
 		t.Errorf("unasked: %+v", out)
 	}
 
+	if strings.Contains(resource.Annotation(out.Desired, v1alpha1.AnnotationAllowances), "Delete") {
+		t.Error("what is not to be deleted carries the allowance to")
+	}
+
+	// The Composition wants it again: what was granted is taken back.
+	granted := edit(t, open, "kausality.io/management-policies:", "kausality.io/allowances: |\n      - {relation: External, mutations: [Delete], generation: 7, initiator: hans, trace: [{kind: RDSInstance, name: db-rds, generation: 7, field: delete}]}\n    kausality.io/management-policies:")
+	if out := composition.Decide(request(t, xr, granted, desiredRDS)); resource.Annotation(out.Desired, v1alpha1.AnnotationAllowances) != "[]\n" {
+		t.Errorf("called off: %v", out.Desired.GetAnnotations())
+	}
+
 	// What was to be orphaned goes at once, and so does what is no managed resource.
 	for _, observed := range []string{
 		edit(t, observedRDS, "['*']\\n", "[Observe, Create, Update]\\n"),
@@ -369,7 +379,7 @@ func TestAResourceOfWhichNothingCanBeToldStaysAsItIs(t *testing.T) {
 }
 
 func TestAnXRSaysHowItIsDoing(t *testing.T) {
-	xr := object(t, "{kind: X, metadata: {name: db, generation: 3}}")
+	xr := object(t, "{kind: X, metadata: {name: db, generation: 3, annotations: {kausality.io/initialized: 'true'}}}")
 	held := func(n int) []composition.Held {
 		out := make([]composition.Held, n)
 		for i := range out {
@@ -396,6 +406,11 @@ func TestAnXRSaysHowItIsDoing(t *testing.T) {
 				t.Errorf("Summarize, -want, +got:\n%s", diff)
 			}
 		})
+	}
+
+	young := object(t, "{kind: X, metadata: {name: db, generation: 1}}")
+	if got := composition.Summarize(young, nil, []string{"a"}).Message; got != "generation 1: initializing: a" {
+		t.Errorf("Summarize of a new XR: %q", got)
 	}
 
 	if !composition.SameHeld("generation 3: settled; 1 held: a", "generation 4: in progress: x; 1 held: a") || composition.SameHeld("; 1 held: a", "; 1 held: b") {
@@ -432,5 +447,27 @@ func TestTheRequestIsLeftAlone(t *testing.T) {
 				t.Errorf("-before, +after:\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAPipelineThatReportsIsNotSettled(t *testing.T) {
+	xr := object(t, "{kind: Chain, metadata: {name: long}, status: {size: small, ports: [80], at: {zone: a}, conditions: [{type: Ready, status: 'True'}]}}")
+
+	for desired, want := range map[string]string{
+		"{}":                                "",
+		"{status: {size: small}}":           "",
+		"{status: {size: large}}":           "Chain long is about to report a new status.size",
+		"{status: {at: {zone: b}}}":         "Chain long is about to report a new status.at.zone",
+		"{status: {new: {zone: b}}}":        "Chain long is about to report a new status.new.zone",
+		"{status: {ports: [80.0]}}":         "",
+		"{status: {ports: [80, 443]}}":      "Chain long is about to report a new status.ports",
+		"{status: {size: null, at: {}}}":    "Chain long is about to report a new status.size",
+		"{status: {none: null}}":            "",
+		"{status: {conditions: [a]}}":       "",
+		"{spec: {size: large}, status: {}}": "",
+	} {
+		if got := composition.Reporting(xr, object(t, desired)); got != want {
+			t.Errorf("Reporting %s: %q, want %q", desired, got, want)
+		}
 	}
 }

@@ -35,12 +35,11 @@ type Status struct {
 // whatever is held.
 func Summarize(xr *unstructured.Unstructured, held []Held, pending []string) Status {
 	s := Status{Allowed: len(held) == 0, Reason: v1alpha1.ReasonAllowed}
-	generation := resource.Generation(xr)
 
 	if len(pending) == 0 {
-		s.Message = resource.SettledMessage(generation)
+		s.Message = resource.SettledMessage(resource.Generation(xr))
 	} else {
-		s.Message = fmt.Sprintf("generation %d: in progress: %s", generation, list(pending))
+		s.Message = fmt.Sprintf("%s: %s", resource.ProgressMessage(xr), list(pending))
 	}
 
 	if len(held) > 0 {

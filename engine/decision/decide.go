@@ -28,8 +28,11 @@ type decider struct {
 	governing        []*enforcement.Enforcement
 	verdicts         map[string]policy.Verdict
 	// back are the changes that were taken back, in order.
-	back     []change.Change
-	decision Decision
+	back []change.Change
+	// composing is true when Crossplane applies a managed resource; announced
+	// when the resource is to be deleted next.
+	composing, announced bool
+	decision             Decision
 }
 
 // Decide judges a request. The request and its objects are not modified.
@@ -41,6 +44,7 @@ func Decide(req Request) Decision {
 	}
 
 	// 1. Take what only Kausality writes from the old object.
+	d.announce()
 	d.protect()
 
 	// 2. Read what the parent allows, and who enforces it.

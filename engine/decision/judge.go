@@ -212,23 +212,6 @@ func (d *decider) byDeletion() (Finding, bool) {
 	return Finding{}, false
 }
 
-// deletionGrant is the managed resource's own allowance to delete what it
-// stands for.
-func (d *decider) deletionGrant() (v1alpha1.Allowance, bool) {
-	list, err := allowance.Parse(d.Old)
-	if err != nil {
-		d.problem(inObject(d.Old, err))
-	}
-
-	for _, a := range list {
-		if allowance.External(a) && !allowance.Consumed(d.Old, a) && slices.Contains(gate.Acting(a.Mutations), gate.ActionDelete) {
-			return a, true
-		}
-	}
-
-	return v1alpha1.Allowance{}, false
-}
-
 func withoutLast(trace []v1alpha1.Hop) []v1alpha1.Hop { return trace[:max(0, len(trace)-1)] }
 
 // byException looks for an exception of each Enforcement that governs the

@@ -40,6 +40,9 @@ func (d *decider) stamp() {
 		entries = d.creation(entries)
 	}
 
+	deletion, ended := d.judgeAnnounced()
+	granted, entries = allowance.Merge(granted, deletion), append(entries, ended...)
+
 	d.writeAllowances(granted)
 	d.writeTrace(entries)
 	d.writeHeld()
@@ -186,7 +189,7 @@ func (d *decider) writeAllowances(granted []v1alpha1.Allowance) {
 
 	pruned := have
 	if d.Old != nil && len(have) > 0 {
-		pruned = d.revoke(allowance.Unconsumed(d.Old, have))
+		pruned = slices.DeleteFunc(d.revoke(allowance.Unconsumed(d.Old, have)), d.calledOff)
 	}
 
 	if len(granted) == 0 && len(pruned) == len(have) {
@@ -233,33 +236,4 @@ func (d *decider) writeTrace(entries []v1alpha1.TraceEntry) {
 	}
 
 	annotate(d.New, v1alpha1.AnnotationTrace, allowance.FormatList(allowance.AddTrace(have, entries)))
-}
-
-// grantDeletion returns, as the decision's object, the old one with what its
-// allowed deletion gives: allowances for what is deleted because of it, and a
-// managed resource's to delete what it stands for. No admission can write that
-// into an object that is being deleted.
-func (d *decider) grantDeletion() {
-	f := d.decision.Findings[0]
-	if f.Verdict != Allowed || resource.Deleting(d.Old) {
-		return
-	}
-
-	generation := resource.Generation(d.Old)
-	hop, granted := d.inject(d.Old, f, generation)
-	granted = allowance.Merge(granted, external(d.Old, f, hop))
-
-	if len(granted) == 0 {
-		return
-	}
-
-	d.New = &unstructured.Unstructured{Object: d.Old.Object}
-	own(d.New)
-	d.writeAllowances(granted)
-	d.writeTrace([]v1alpha1.TraceEntry{{
-		Field: v1alpha1.MutationDelete, Generation: generation,
-		Initiator: f.cause.initiator, Trace: allowance.ExtendTrace(f.cause.trace, hop),
-	}})
-
-	d.decision.Object = d.New
 }

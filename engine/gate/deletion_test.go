@@ -217,3 +217,18 @@ func TestActionsThatNoSetHoldsAreServedInTurnAndOnce(t *testing.T) {
 		})
 	}
 }
+
+func TestADeletionThatIsCalledOffClosesTheGate(t *testing.T) {
+	granted := strings.Replace(delOpen, "initiator: hans}", "initiator: hans, trace: [{kind: Object, name: a, generation: 8, field: delete}]}", 1)
+	u := situation(t, map[string]string{"GATE": granted, "POLICIES": deleteSet})
+	u.SetGeneration(9)
+
+	plan := planFor(t, u, gate.Options{LateInitialize: true, Settle: time.Minute}, opening.Add(time.Second))
+	if diff := cmp.Diff([]string{"Observe", "LateInitialize"}, plan.Policies); plan.Move != gate.CloseUp || diff != "" {
+		t.Fatalf("PlanFor: %+v", plan)
+	}
+
+	if plan.Record.State != v1alpha1.GateClosed || len(plan.Record.Actions) > 0 || !strings.Contains(plan.Why, "called off") {
+		t.Errorf("PlanFor: %+v", plan)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -146,7 +147,12 @@ func (p *planner) keepShut(why string) Plan {
 }
 
 func (p *planner) whileOpen() Plan {
-	set, serves := Open(slices.Concat(p.record.Actions, actionsOf(p.pending)), p.desired, p.opts.LateInitialize)
+	actions := p.stillAllowed()
+	if len(actions)+len(p.pending) == 0 {
+		return p.shut("its deletion was called off")
+	}
+
+	set, serves := Open(slices.Concat(actions, actionsOf(p.pending)), p.desired, p.opts.LateInitialize)
 	if len(serves) == 0 {
 		return p.close("its Composition no longer asks for it")
 	}
@@ -164,4 +170,14 @@ func (p *planner) whileOpen() Plan {
 	}
 
 	return p.waiting(missing, again)
+}
+
+// stillAllowed are the actions the gate is open for, without Delete where the
+// deletion that gave it was called off: other actions land soon, this one waits.
+func (p *planner) stillAllowed() []string {
+	if !slices.ContainsFunc(p.record.Allowances, allowance.OfDeletion) || slices.Contains(actionsOf(p.pending), ActionDelete) {
+		return p.record.Actions
+	}
+
+	return slices.DeleteFunc(slices.Clone(p.record.Actions), func(a string) bool { return a == ActionDelete })
 }

@@ -80,10 +80,16 @@ func ObservedGeneration(u *unstructured.Unstructured) int64 {
 
 // SeenReady says whether the object is or was ready: marked initialized, or
 // with a Ready or Available condition that is True. Kinds without such a
-// condition are taken as ready once their controller has observed them.
+// condition are taken as ready once their controller has observed them. An XR
+// may be ready for a moment, between one round of composing and the next: not
+// while its function reports that it builds it up.
 func SeenReady(u *unstructured.Unstructured) bool {
 	if Annotation(u, v1alpha1.AnnotationInitialized) == "true" {
 		return true
+	}
+
+	if c, ok := ConditionOf(u, v1alpha1.ConditionKausality); ok && initializingMessage.MatchString(c.Message) {
+		return false
 	}
 
 	has := false
@@ -116,6 +122,21 @@ func Converged(u *unstructured.Unstructured) bool {
 	res, err := status.Compute(u)
 
 	return err == nil && res.Status == status.CurrentStatus
+}
+
+// initializingMessage is how the function's condition starts until an XR has
+// settled for the first time.
+var initializingMessage = regexp.MustCompile(`^generation \d+: initializing\b`)
+
+// ProgressMessage starts the message of the Kausality condition of an XR some
+// of whose changes are under way, or that is being built up.
+func ProgressMessage(u *unstructured.Unstructured) string {
+	word := "in progress"
+	if !SeenReady(u) {
+		word = "initializing"
+	}
+
+	return "generation " + strconv.FormatInt(Generation(u), 10) + ": " + word
 }
 
 // settledMessage is how the function's condition starts once an XR's change

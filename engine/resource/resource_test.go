@@ -102,6 +102,8 @@ func TestHowFarAControllerHasCome(t *testing.T) {
 		"Marked":      {"What was ready once stays so.", "{metadata: {generation: 1, annotations: {kausality.io/initialized: 'true'}}, status: {conditions: [{type: Ready, status: 'False'}]}}", 0, true, false},
 		"OtherMark":   {"Only true is.", "{metadata: {generation: 1, annotations: {kausality.io/initialized: 'false'}}}", 0, false, true},
 		"XR":          {"An XR is ready when it says so, not when it was seen.", "{metadata: {generation: 1}, spec: {resourceRefs: []}, status: {conditions: [{type: Synced, status: 'True', observedGeneration: 1}]}}", 1, false, true},
+		"BuiltUp":     {"Ready for a moment, while more is to come.", "{metadata: {generation: 1}, status: {conditions: [{type: Ready, status: 'True'}, {type: Kausality, status: 'True', message: 'generation 1: initializing: x'}]}}", 0, false, true},
+		"BuiltOnce":   {"Not once it has settled.", "{metadata: {generation: 2}, status: {conditions: [{type: Ready, status: 'True'}, {type: Kausality, status: 'True', message: 'generation 2: in progress: x'}]}}", 0, true, true},
 		"Garbage":     {"Garbage says nothing.", "{metadata: {generation: a}, status: {observedGeneration: b, conditions: [1, {type: 2}, {type: Ready}]}}", 0, false, false},
 		"Terminating": {"What goes away does not finish.", "{metadata: {generation: 1, deletionTimestamp: '2026-01-01T00:00:00Z'}}", 0, false, false},
 	}

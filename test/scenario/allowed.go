@@ -28,7 +28,7 @@ func (s *Scenario) setUp(ctx context.Context) error {
 		return err
 	}
 
-	err = eventually(ctx, "every policy in force", func(ctx context.Context) error {
+	err = Eventually(ctx, "every policy in force", func(ctx context.Context) error {
 		list := &v1alpha1.AllowancePolicyList{}
 		if err := s.client.List(ctx, list); err != nil {
 			return fmt.Errorf("cannot list policies: %w", err)
@@ -64,7 +64,7 @@ func (s *Scenario) create(ctx context.Context) error {
 
 	s.narrator.Sayf("Crossplane made XDatabase %s, it made Object %s, and the provider made ConfigMap %s.", s.xr, s.mr, s.external.Name)
 
-	if err := eventually(ctx, "the closed gate", s.settled); err != nil {
+	if err := Eventually(ctx, "the closed gate", s.settled); err != nil {
 		return err
 	}
 
@@ -95,7 +95,7 @@ func (s *Scenario) create(ctx context.Context) error {
 
 // findChildren waits for what the Claim becomes, and notes the names.
 func (s *Scenario) findChildren(ctx context.Context) error {
-	return eventually(ctx, "the external object", func(ctx context.Context) error {
+	return Eventually(ctx, "the external object", func(ctx context.Context) error {
 		claim, err := s.claim(ctx)
 		if err != nil {
 			return err
@@ -157,7 +157,7 @@ func (s *Scenario) changeSize(ctx context.Context, size string) (*history, error
 		return nil, err
 	}
 
-	err = eventually(ctx, "the change outside, and the gate closed behind it", func(ctx context.Context) error {
+	err = Eventually(ctx, "the change outside, and the gate closed behind it", func(ctx context.Context) error {
 		if err := s.data(ctx, "size", size); err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ func (s *Scenario) guard(ctx context.Context) error {
 		return err
 	}
 
-	return eventually(ctx, "the closed gate", s.settled)
+	return Eventually(ctx, "the closed gate", s.settled)
 }
 
 // rogue replaces the Composition by one that has no gate, waits until
@@ -75,7 +75,7 @@ func (s *Scenario) rogue(ctx context.Context, policies string) error {
 	}
 
 	ran := func(ctx context.Context) error { return s.ranAfter(ctx, before, policies) }
-	if err := eventually(ctx, "a run of the other Composition", ran); err != nil {
+	if err := Eventually(ctx, "a run of the other Composition", ran); err != nil {
 		return err
 	}
 

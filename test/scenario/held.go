@@ -56,7 +56,7 @@ func (s *Scenario) hold(ctx context.Context) error {
 // and that the Claim says so.
 func (s *Scenario) staysHeld(ctx context.Context, asked string) error {
 	says := func(ctx context.Context) error { return s.claimSays(ctx, asked) }
-	if err := eventually(ctx, "the Claim's word about what is held", says); err != nil {
+	if err := Eventually(ctx, "the Claim's word about what is held", says); err != nil {
 		return err
 	}
 
@@ -122,7 +122,7 @@ func (s *Scenario) besides(ctx context.Context) error {
 		return err
 	}
 
-	err := eventually(ctx, "the allowed change outside", func(ctx context.Context) error {
+	err := Eventually(ctx, "the allowed change outside", func(ctx context.Context) error {
 		if err := s.data(ctx, "backup", "daily"); err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (s *Scenario) besides(ctx context.Context) error {
 		return err
 	}
 
-	return eventually(ctx, "a Claim with nothing held", func(ctx context.Context) error {
+	return Eventually(ctx, "a Claim with nothing held", func(ctx context.Context) error {
 		claim, err := s.claim(ctx)
 		if err != nil {
 			return err

@@ -85,7 +85,7 @@ func (h *history) of(kind string) []*unstructured.Unstructured {
 
 // caughtUp waits until the history has what a live read shows.
 func (s *Scenario) caughtUp(ctx context.Context, h *history) error {
-	return eventually(ctx, "watches that have caught up", func(ctx context.Context) error {
+	return Eventually(ctx, "watches that have caught up", func(ctx context.Context) error {
 		objects, err := s.all(ctx)
 		if err != nil {
 			return err

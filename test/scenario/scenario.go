@@ -23,7 +23,7 @@ import (
 
 // How long a step waits for what it expects, and how often it looks.
 const (
-	patience = 90 * time.Second
+	patience = 30 * time.Second
 	interval = 100 * time.Millisecond
 )
 
@@ -150,8 +150,8 @@ func (s *Scenario) object(ctx context.Context) (*unstructured.Unstructured, erro
 	return s.get(ctx, externalKind(), s.external)
 }
 
-// eventually looks until a check passes. Its last error says what is missing.
-func eventually(ctx context.Context, what string, check func(ctx context.Context) error) error {
+// Eventually looks until a check passes. Its last error says what is missing.
+func Eventually(ctx context.Context, what string, check func(ctx context.Context) error) error {
 	var last error
 
 	err := wait.PollUntilContextTimeout(ctx, interval, patience, true, func(ctx context.Context) (bool, error) {

@@ -28,13 +28,21 @@ func TestNobodyElseGetsAPortThatWasFound(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for range 3000 {
+	taken := make([]net.Listener, 0, 3000)
+
+	defer func() {
+		for _, l := range taken {
+			_ = l.Close()
+		}
+	}()
+
+	for range cap(taken) {
 		l, err := net.Listen("tcp", address(0)) //nolint:noctx // Does not block.
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		defer func() { _ = l.Close() }()
+		taken = append(taken, l)
 
 		if tcp, ok := l.Addr().(*net.TCPAddr); !ok || slices.Contains(found, tcp.Port) {
 			t.Fatalf("the kernel gave %s to somebody else", l.Addr())
