@@ -53,6 +53,8 @@ func (c cluster) path(part, field, want string) check {
 }
 
 func TestAChangePassesTwoLevelsOfCompositeResources(t *testing.T) {
+	t.Parallel()
+
 	c := newCluster(t, "Mall", "south")
 	below := c.of("Store", "south-store")
 
@@ -64,7 +66,7 @@ func TestAChangePassesTwoLevelsOfCompositeResources(t *testing.T) {
 				}
 			}
 
-			if err := c.apply(ctx, admin, storeComposition("v1", "data")); err != nil {
+			if err := c.apply(ctx, admin, storeComposition("mall-stores", "v1", "data")); err != nil {
 				return err
 			}
 
@@ -99,6 +101,8 @@ func TestAChangePassesTwoLevelsOfCompositeResources(t *testing.T) {
 }
 
 func TestACompositeResourceWhosePartsFollowEachOtherSettlesUnderOneAllowance(t *testing.T) {
+	t.Parallel()
+
 	c := newCluster(t, "Chain", "long")
 
 	c.play(t, []scenario.Step{

@@ -17,6 +17,8 @@ func (n teller) Sayf(format string, args ...any) { n.t.Logf(format, args...) }
 func (n teller) Show(text string) { n.t.Log("\n" + text) }
 
 func TestAnAskedForChangeReachesTheExternalObjectAndNoOtherDoes(t *testing.T) {
+	t.Parallel()
+
 	s, err := scenario.New(running, "../../examples", teller{t})
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 
 // storeComposition composes managed resources, each with a label that tells
 // which version of the Composition made it, and a ConfigMap.
-func storeComposition(version string, parts ...string) string {
+func storeComposition(name, version string, parts ...string) string {
 	var resources strings.Builder
 
 	for _, part := range parts {
@@ -45,7 +45,7 @@ func storeComposition(version string, parts ...string) string {
 	return `
 apiVersion: apiextensions.crossplane.io/v1
 kind: Composition
-metadata: {name: stores}
+metadata: {name: ` + name + `}
 spec:
   compositeTypeRef: {apiVersion: shop.example.org/v1, kind: Store}
   mode: Pipeline
@@ -71,13 +71,13 @@ spec:
 `
 }
 
-func storeOf(name, size string) string {
+func storeOf(composition, name, size string) string {
 	return fmt.Sprintf(`
 apiVersion: shop.example.org/v1
 kind: Store
 metadata: {name: %s, namespace: default}
-spec: {size: %s}
-`, name, size)
+spec: {size: %s, crossplane: {compositionRef: {name: %s}}}
+`, name, size, composition)
 }
 
 // storeWindow lets Crossplane do what a new version of the Composition wants.
@@ -119,6 +119,8 @@ func (c cluster) note(key, value string) check {
 }
 
 func TestANamespacedCompositeResourceOfSeveral(t *testing.T) {
+	t.Parallel()
+
 	c := newCluster(t, "Store", "corner")
 	cache, data, queue := "cache", "data", "queue"
 
@@ -128,11 +130,11 @@ func TestANamespacedCompositeResourceOfSeveral(t *testing.T) {
 				return err
 			}
 
-			if err := c.apply(ctx, admin, storeComposition("v1", cache, data, queue)); err != nil {
+			if err := c.apply(ctx, admin, storeComposition("corners", "v1", cache, data, queue)); err != nil {
 				return err
 			}
 
-			if err := c.apply(ctx, hans, storeOf("corner", "small")); err != nil {
+			if err := c.apply(ctx, hans, storeOf("corners", "corner", "small")); err != nil {
 				return err
 			}
 
@@ -140,7 +142,7 @@ func TestANamespacedCompositeResourceOfSeveral(t *testing.T) {
 				all(c.shows("size", "small", cache, data, queue), c.note("size", "small"), c.settled))
 		}},
 		{Title: "An allowed change reaches all of it", Run: func(ctx context.Context) error {
-			if err := c.apply(ctx, hans, storeOf("corner", "large")); err != nil {
+			if err := c.apply(ctx, hans, storeOf("corners", "corner", "large")); err != nil {
 				return err
 			}
 
@@ -148,7 +150,7 @@ func TestANamespacedCompositeResourceOfSeveral(t *testing.T) {
 				all(c.shows("size", "large", cache, data, queue), c.note("size", "large"), c.settled, c.spent))
 		}},
 		{Title: "A new version of the Composition is held, all of it", Run: func(ctx context.Context) error {
-			if err := c.apply(ctx, admin, storeComposition("v2", cache, data, queue)); err != nil {
+			if err := c.apply(ctx, admin, storeComposition("corners", "v2", cache, data, queue)); err != nil {
 				return err
 			}
 
@@ -168,7 +170,7 @@ func TestANamespacedCompositeResourceOfSeveral(t *testing.T) {
 				all(c.shows("version", "v2", cache, data, queue), c.note("version", "v2"), c.settled))
 		}},
 		{Title: "A deletion that nobody asked for is held, and does not stop the others", Run: func(ctx context.Context) error {
-			if err := c.apply(ctx, admin, storeComposition("v2", cache, data)); err != nil {
+			if err := c.apply(ctx, admin, storeComposition("corners", "v2", cache, data)); err != nil {
 				return err
 			}
 
@@ -176,7 +178,7 @@ func TestANamespacedCompositeResourceOfSeveral(t *testing.T) {
 				return err //nolint:wrapcheck // Says it all.
 			}
 
-			if err := c.apply(ctx, hans, storeOf("corner", "tiny")); err != nil {
+			if err := c.apply(ctx, hans, storeOf("corners", "corner", "tiny")); err != nil {
 				return err
 			}
 

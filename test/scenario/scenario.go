@@ -23,7 +23,7 @@ import (
 
 // How long a step waits for what it expects, and how often it looks.
 const (
-	patience = 30 * time.Second
+	patience = 90 * time.Second
 	interval = 100 * time.Millisecond
 )
 
