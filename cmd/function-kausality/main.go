@@ -6,12 +6,20 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 	function "github.com/crossplane/function-sdk-go"
+	"github.com/crossplane/function-sdk-go/logging"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/kausality-io/kausality-crossplane/fn"
 )
@@ -31,37 +39,88 @@ type cli struct {
 	Version            kong.VersionFlag `help:"Print the version and exit."`
 }
 
-// Run serves until the process is told to stop.
-func (c *cli) Run() error {
+// errNoCredentials is the cause when neither certificates nor none are asked for.
+var errNoCredentials = errors.New("give --tls-certs-dir a folder with tls.crt, tls.key and ca.crt, or, to try things out, --insecure")
+
+// Run serves until the context ends.
+func (c *cli) Run(ctx context.Context) error {
 	log, err := function.NewLogger(c.Debug)
 	if err != nil {
 		return fmt.Errorf("cannot make a logger: %w", err)
 	}
 
-	const mebibyte = 1024 * 1024
-
-	f, registry := fn.New(log), prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-
-	if err := f.Register(registry); err != nil {
+	creds, err := c.credentials()
+	if err != nil {
 		return err
 	}
 
-	if err := function.Serve(f,
-		function.Listen(c.Network, c.Address),
-		function.MTLSCertificates(c.TLSCertsDir),
-		function.Insecure(c.Insecure),
-		function.MaxRecvMessageSize(c.MaxRecvMessageSize*mebibyte),
-		function.WithMetricsServer(c.MetricsAddress),
-		function.WithMetricsRegistry(registry),
-	); err != nil {
-		return fmt.Errorf("cannot serve: %w", err)
+	f, registry, err := c.function(log)
+	if err != nil {
+		return err
 	}
 
-	return nil
+	lis, err := (&net.ListenConfig{}).Listen(ctx, c.Network, c.Address)
+	if err != nil {
+		return fmt.Errorf("cannot listen for calls: %w", err)
+	}
+
+	var metrics net.Listener
+
+	if registry != nil {
+		if metrics, err = (&net.ListenConfig{}).Listen(ctx, "tcp", c.MetricsAddress); err != nil {
+			return fmt.Errorf("cannot listen for metrics, give --metrics-address another one, or none: %w", errors.Join(err, lis.Close()))
+		}
+	}
+
+	const mebibyte = 1024 * 1024
+
+	log.Info("Serving", "address", lis.Addr().String(), "version", version)
+
+	return newServer(f, creds, c.MaxRecvMessageSize*mebibyte, registry).serve(ctx, lis, metrics)
+}
+
+// credentials are mutual TLS, but for trying things out.
+func (c *cli) credentials() (credentials.TransportCredentials, error) {
+	so := &function.ServeOptions{}
+
+	for _, o := range []function.ServeOption{function.MTLSCertificates(c.TLSCertsDir), function.Insecure(c.Insecure)} {
+		if err := o(so); err != nil {
+			return nil, fmt.Errorf("cannot use the certificates in %q: %w", c.TLSCertsDir, err)
+		}
+	}
+
+	if so.Credentials == nil {
+		return nil, errNoCredentials
+	}
+
+	return so.Credentials, nil
+}
+
+// function makes the function, and the registry its metrics are in if they are
+// to be served.
+func (c *cli) function(log logging.Logger) (*fn.Function, *prometheus.Registry, error) {
+	f := fn.New(log)
+	if c.MetricsAddress == "" {
+		return f, nil, nil
+	}
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	if err := f.Register(registry); err != nil {
+		return nil, nil, err //nolint:wrapcheck // Ours.
+	}
+
+	return f, registry, nil
 }
 
 func main() {
-	ctx := kong.Parse(&cli{}, kong.Description("Kausality's composition function."), kong.Vars{"version": version})
-	ctx.FatalIfErrorf(ctx.Run())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+
+	k := kong.Parse(&cli{}, kong.Description("Kausality's composition function."), kong.Vars{"version": version},
+		kong.BindTo(ctx, (*context.Context)(nil)))
+	err := k.Run()
+
+	stop()
+	k.FatalIfErrorf(err)
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
 // Who applies things.
@@ -46,6 +47,8 @@ var errOther = errors.New("not as expected")
 type cluster struct {
 	client.Client
 
+	stack *stack.Stack
+
 	// kind and name of the composite resource.
 	kind schema.GroupVersionKind
 	name string
@@ -54,8 +57,22 @@ type cluster struct {
 func newCluster(t *testing.T, kind, name string) cluster {
 	t.Helper()
 
+	return newClusterOn(t, running, kind, name)
+}
+
+func newClusterOn(t *testing.T, s *stack.Stack, kind, name string) cluster {
+	t.Helper()
+
+	config := s.Config()
+	config.QPS = -1
+
+	u, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	return cluster{
-		Client: newClient(t), name: name,
+		Client: u, stack: s, name: name,
 		kind: schema.GroupVersionKind{Group: "shop.example.org", Version: "v1", Kind: kind},
 	}
 }
@@ -118,7 +135,7 @@ func (c cluster) as(user string) (client.Client, error) {
 		return c, nil
 	}
 
-	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(running.Dir(), "users", user+".kubeconfig"))
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(c.stack.Dir(), "users", user+".kubeconfig"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot become %s: %w", user, err)
 	}
@@ -147,7 +164,7 @@ func (c cluster) apply(ctx context.Context, user, text string) error {
 
 		// A kind is served a moment after its definition is there.
 		if err := scenario.Eventually(ctx, "applying "+obj.GetKind()+" "+obj.GetName(), func(ctx context.Context) error {
-			return u.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("test"), client.ForceOwnership)
+			return u.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("test-"+user), client.ForceOwnership)
 		}); err != nil {
 			return err //nolint:wrapcheck // Says it all.
 		}

@@ -52,7 +52,7 @@ func (c cluster) path(part, field, want string) check {
 	}
 }
 
-func TestAChangePassesTwoLevelsOfCompositeResources(t *testing.T) {
+func TestAChangePassesTwoLevelsOfCompositeResources(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
 
 	c := newCluster(t, "Mall", "south")
@@ -100,7 +100,7 @@ func TestAChangePassesTwoLevelsOfCompositeResources(t *testing.T) {
 	})
 }
 
-func TestACompositeResourceWhosePartsFollowEachOtherSettlesUnderOneAllowance(t *testing.T) {
+func TestACompositeResourceWhosePartsFollowEachOtherSettlesUnderOneAllowance(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
 
 	c := newCluster(t, "Chain", "long")

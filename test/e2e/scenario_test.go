@@ -16,7 +16,7 @@ func (n teller) Sayf(format string, args ...any) { n.t.Logf(format, args...) }
 
 func (n teller) Show(text string) { n.t.Log("\n" + text) }
 
-func TestAnAskedForChangeReachesTheExternalObjectAndNoOtherDoes(t *testing.T) {
+func TestAnAskedForChangeReachesTheExternalObjectAndNoOtherDoes(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
 
 	s, err := scenario.New(running, "../../examples", teller{t})

@@ -118,7 +118,7 @@ func (c cluster) note(key, value string) check {
 	}
 }
 
-func TestANamespacedCompositeResourceOfSeveral(t *testing.T) {
+func TestANamespacedCompositeResourceOfSeveral(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
 
 	c := newCluster(t, "Store", "corner")

@@ -133,3 +133,8 @@ func (s *Stack) secretKeyPair(ctx context.Context, name string) (keyPair, []byte
 	pair := keyPair{cert: secret.Data[corev1.TLSCertKey], key: secret.Data[corev1.TLSPrivateKeyKey]}
 	return pair, secret.Data[caFile], nil
 }
+
+// CrossplaneMetricsURL is where Crossplane serves its metrics.
+func (s *Stack) CrossplaneMetricsURL() string {
+	return "http://" + address(s.ports.crossplaneMetrics) + "/metrics"
+}

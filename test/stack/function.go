@@ -18,6 +18,8 @@ package stack
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,6 +32,28 @@ func (s *Stack) functionStep(name string, port int) step {
 	return func(ctx context.Context) error {
 		return s.runFunction(ctx, command{name: name, path: s.tools.Binary(name)}, port)
 	}
+}
+
+// startOtherFunctions builds and starts the functions that the options name.
+func (s *Stack) startOtherFunctions(ctx context.Context) error {
+	root, err := repository()
+	if err != nil {
+		return err
+	}
+	ports, err := freePorts(len(s.options.Functions))
+	if err != nil {
+		return err
+	}
+	for i, name := range slices.Sorted(maps.Keys(s.options.Functions)) {
+		path := s.path("run", "bin", name)
+		if err := (goCommand{dir: root}).build(ctx, path, s.options.Functions[name]); err != nil {
+			return fmt.Errorf("cannot build function %q: %w", name, err)
+		}
+		if err := s.runFunction(ctx, command{name: name, path: path}, ports[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // runFunction starts a function with a certificate Crossplane trusts, and registers it.

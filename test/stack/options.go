@@ -67,6 +67,10 @@ type Options struct {
 	// ManagerFlags are added to those of kausality-manager, such as --settle=2s.
 	ManagerFlags []string
 
+	// Functions are more composition functions to run, by name: packages of this repository, relative to
+	// its root, that take the flags --address and --tls-certs-dir.
+	Functions map[string]string
+
 	// Output gets the progress. Nil means none.
 	Output io.Writer
 }

@@ -126,7 +126,7 @@ func (s *Stack) start(ctx context.Context) error {
 	}
 	// 5. Our own programs, in a control plane that is as they will find one.
 	if s.options.Until >= Kausality {
-		return parallel(ctx, s.startFunction, s.startManager)
+		return parallel(ctx, s.startFunction, s.startManager, s.startOtherFunctions)
 	}
 	return nil
 }

@@ -1,0 +1,344 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/stack"
+)
+
+const (
+	racers = 50
+	rounds = 4
+	// lap is how long a round takes at least: people are no faster, and
+	// Crossplane's circuit breaker counts on that.
+	lap = 20 * time.Second
+)
+
+// TestTheGateKeepsUpWithStaleObservations has Crossplane, with the circuit
+// breaker it has by default, work with observations that are up to most of a
+// second old, while gates open and close.
+func TestTheGateKeepsUpWithStaleObservations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes more than a minute")
+	}
+
+	t.Parallel()
+
+	logs := t.TempDir()
+	s, err := stack.Start(t.Context(), stack.Options{
+		LogDir: logs, Output: os.Stderr,
+		ManagerFlags:    []string{"--settle=2s"},
+		CrossplaneFlags: []string{"--circuit-breaker-burst=100", "--circuit-breaker-refill-rate=1"},
+		Functions:       map[string]string{"function-slow": "./test/e2e/slow"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+
+	c := newClusterOn(t, s, "Racer", "")
+	if err := c.applyFile(t.Context(), "racers.yaml"); err != nil {
+		t.Fatal(err)
+	}
+
+	// 1. Every version of every object is looked at.
+	seen := &spectator{sizes: map[string][]string{}, opened: map[string]int{}}
+	seen.follow(t, c)
+
+	// 2. All race.
+	var (
+		wg      sync.WaitGroup
+		slowest atomic.Int64
+	)
+
+	for i := range racers {
+		wg.Go(func() {
+			for round := range rounds + 1 {
+				start := time.Now()
+				if err := c.of("Racer", fmt.Sprintf("racer-%d", i)).race(t.Context(), round); err != nil {
+					t.Errorf("racer %d, round %d: %v", i, round, err)
+
+					return
+				}
+
+				took := time.Since(start)
+				slowest.Store(max(slowest.Load(), int64(took)))
+				time.Sleep(lap - took)
+			}
+		})
+	}
+
+	wg.Wait()
+
+	// 3. What was there to see.
+	seen.judge(t)
+
+	breaker := c.metrics(t, s.CrossplaneMetricsURL())
+	if n := breaker.sum("circuit_breaker_opens_total"); n > 0 {
+		t.Errorf("Crossplane's circuit breaker tripped %v times", n)
+	}
+
+	// Were nothing stale, nothing would have been shown.
+	refused := c.refused(t)
+	if refused == 0 {
+		t.Error("Crossplane never tried to write what it had observed before a gate moved")
+	}
+
+	t.Logf("%d rounds: the slowest took %s; Crossplane counted %.0f events, %.1f for each round and creation, and %.0f of its writes were stale and refused",
+		racers*rounds, time.Duration(slowest.Load()).Round(time.Second/10), breaker.sum("circuit_breaker_events_total"),
+		breaker.sum("circuit_breaker_events_total")/(racers*(rounds+1)), refused)
+}
+
+// race changes a size, as who may, and at the same time something else, as who
+// may not, and waits until the one has arrived and nothing is under way.
+func (c cluster) race(ctx context.Context, round int) error {
+	size := fmt.Sprint("size-", round)
+
+	if err := c.apply(ctx, hans, sized("Racer", c.name, size)); err != nil {
+		return err
+	}
+
+	if round > 0 {
+		if err := c.apply(ctx, admin, fmt.Sprintf("{apiVersion: shop.example.org/v1, kind: Racer, metadata: {name: %s, namespace: default}, spec: {note: note-%d}}", c.name, round)); err != nil {
+			return err
+		}
+	}
+
+	return scenario.Eventually(ctx, size, all(c.shows("size", size, "car"), c.spent, c.says(": settled"))) //nolint:wrapcheck // Says it all.
+}
+
+// spectator notes what is never to happen.
+type spectator struct {
+	mu sync.Mutex
+	// wrong versions, and why.
+	wrong []string
+	// sizes that external objects had, in order; and how often gates opened.
+	sizes  map[string][]string
+	opened map[string]int
+	state  map[string]v1alpha1.GateState
+}
+
+func (s *spectator) follow(t *testing.T, c cluster) {
+	t.Helper()
+
+	d, err := dynamic.NewForConfig(c.stack.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	s.state = map[string]v1alpha1.GateState{}
+
+	for resource, look := range map[string]func(*unstructured.Unstructured){"objects": s.object, "configmaps": s.external} {
+		gvr := objectKind().GroupVersion().WithResource(resource)
+		if resource == "configmaps" {
+			gvr.Group, gvr.Version = "", "v1"
+		}
+
+		w, err := d.Resource(gvr).Namespace(namespace).Watch(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		t.Cleanup(w.Stop)
+
+		go func() {
+			for e := range w.ResultChan() {
+				if u, ok := e.Object.(*unstructured.Unstructured); ok && e.Type != watch.Deleted {
+					s.mu.Lock()
+					look(u)
+					s.mu.Unlock()
+				}
+			}
+		}()
+	}
+}
+
+// object looks at a version of a managed resource: its gate is no wider than
+// its record and an allowance say.
+func (s *spectator) object(u *unstructured.Unstructured) {
+	rec, err := allowance.ParseGate(u)
+	if err != nil {
+		s.wrong = append(s.wrong, err.Error())
+
+		return
+	}
+
+	if rec == nil {
+		return // As it was made: the initial set.
+	}
+
+	if s.state[u.GetName()] != rec.State && rec.State == v1alpha1.GateOpen {
+		s.opened[u.GetName()]++
+	}
+
+	s.state[u.GetName()] = rec.State
+
+	set, ok := resource.Value(u.Object, "spec", "managementPolicies")
+	open := gate.Acting(resource.Strings(u.Object, "spec", "managementPolicies"))
+
+	switch {
+	case !ok, slices.Contains(open, gate.ActionAll), slices.Contains(open, gate.ActionDelete):
+	case rec.State == v1alpha1.GateClosed && len(open) == 0:
+		return
+	case rec.State == v1alpha1.GateOpen && rec.Initial:
+		return
+	case rec.State == v1alpha1.GateOpen && slices.Equal(open, []string{gate.ActionUpdate}) && len(rec.Allowances) > 0:
+		return
+	}
+
+	s.wrong = append(s.wrong, fmt.Sprintf("%s at generation %d has managementPolicies %v under the gate %+v", u.GetName(), u.GetGeneration(), set, rec))
+}
+
+// external looks at a version of an external object.
+func (s *spectator) external(u *unstructured.Unstructured) {
+	name, ok := strings.CutSuffix(u.GetName(), "-car")
+	if !ok {
+		return
+	}
+
+	if note := resource.String(u.Object, "data", "note"); note != "" {
+		s.wrong = append(s.wrong, fmt.Sprintf("nobody asked for note %q of %s", note, name))
+	}
+
+	size := resource.String(u.Object, "data", "size")
+	if n := len(s.sizes[name]); n == 0 || s.sizes[name][n-1] != size {
+		s.sizes[name] = append(s.sizes[name], size)
+	}
+}
+
+func (s *spectator) judge(t *testing.T) {
+	t.Helper()
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	for _, w := range s.wrong {
+		t.Error(w)
+	}
+
+	var want []string
+	for round := range rounds + 1 {
+		want = append(want, fmt.Sprint("size-", round))
+	}
+
+	if len(s.sizes) != racers || len(s.opened) != racers {
+		t.Errorf("saw %d external objects and %d gates", len(s.sizes), len(s.opened))
+	}
+
+	for name, sizes := range s.sizes {
+		if !slices.Equal(sizes, want) {
+			t.Errorf("%s had the sizes %v, want %v", name, sizes, want)
+		}
+	}
+
+	for name, n := range s.opened {
+		if n != rounds+1 {
+			t.Errorf("the gate of %s opened %d times in %d rounds and at its creation", name, n, rounds)
+		}
+	}
+}
+
+// samples are metrics by name.
+type samples map[string]*dto.MetricFamily
+
+func (s samples) sum(name string, labels ...string) float64 {
+	var total float64
+
+	for _, m := range s[name].GetMetric() {
+		var have []string
+		for _, l := range m.GetLabel() {
+			have = append(have, l.GetName()+"="+l.GetValue())
+		}
+
+		if !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(have, l) }) {
+			total += m.GetCounter().GetValue()
+		}
+	}
+
+	return total
+}
+
+func parse(t *testing.T, r io.Reader) samples {
+	t.Helper()
+
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+
+	out, err := parser.TextToMetricFamilies(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return out
+}
+
+// metrics reads what a process counts.
+func (c cluster) metrics(t *testing.T, url string) samples {
+	t.Helper()
+
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	rsp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer func() { _ = rsp.Body.Close() }()
+
+	return parse(t, rsp.Body)
+}
+
+// refused counts the writes that the gate's guard refused.
+func (c cluster) refused(t *testing.T) float64 {
+	t.Helper()
+
+	k, err := kubernetes.NewForConfig(c.stack.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	stream, err := k.RESTClient().Get().AbsPath("/metrics").Stream(t.Context())
+	if err != nil {
+		t.Fatal(errors.Join(err, errOther))
+	}
+
+	defer func() { _ = stream.Close() }()
+
+	return parse(t, stream).sum("apiserver_validating_admission_policy_check_total",
+		"policy=kausality-gate-writer", "enforcement_action=deny")
+}
