@@ -26,11 +26,13 @@ import (
 const (
 	// conflictDelay lets the cache catch up with a write by somebody else.
 	conflictDelay = 50 * time.Millisecond
-	// resolveEvery is how often kinds are looked up again that were not
-	// served, or without a schema.
+	// resolveSoon and resolveEvery are how soon kinds are looked up again that
+	// were not served, or without a schema: at first the former, which doubles
+	// each time up to the latter. The API server lists a new kind a moment
+	// after its CRD says it is served.
+	resolveSoon  = 250 * time.Millisecond
 	resolveEvery = 10 * time.Second
-	// resyncEvery is how often all is looked at though nothing happened: the
-	// API server may list a new kind a moment after its CRD says it is served.
+	// resyncEvery is how often all is looked at though nothing happened.
 	resyncEvery = time.Minute
 )
 
@@ -43,6 +45,11 @@ type configuration struct {
 	watches  *watches
 	schemas  *schemas
 	opts     Options
+
+	// missing are the kinds that nothing served last, and wait is how long it
+	// was to be until they are looked up again.
+	missing []kindName
+	wait    time.Duration
 }
 
 // Reconcile does all of it at once; the request says nothing.
@@ -86,11 +93,26 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 		}
 	}
 
-	if len(missing) > 0 || !complete {
-		return reconcile.Result{RequeueAfter: resolveEvery}, nil
+	return reconcile.Result{RequeueAfter: c.again(missing, complete)}, nil
+}
+
+// again says when to look again.
+func (c *configuration) again(missing []kindName, complete bool) time.Duration {
+	known := slices.Equal(missing, c.missing)
+	c.missing = missing
+
+	switch {
+	case len(missing) == 0 && complete:
+		c.wait = 0
+
+		return resyncEvery
+	case !known || c.wait == 0:
+		c.wait = resolveSoon
+	default:
+		c.wait = min(2*c.wait, resolveEvery)
 	}
 
-	return reconcile.Result{RequeueAfter: resyncEvery}, nil
+	return c.wait
 }
 
 // names are the kinds that policies and windows name, each once.

@@ -129,7 +129,7 @@ func (w *watches) stop() {
 }
 
 // concurrency is how many objects of one kind are worked on at once.
-const concurrency = 4
+const concurrency = 10
 
 func prototype(gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}

@@ -36,6 +36,10 @@ type Status struct {
 func Summarize(xr *unstructured.Unstructured, held []Held, pending []string) Status {
 	s := Status{Allowed: len(held) == 0, Reason: v1alpha1.ReasonAllowed}
 
+	if !resource.SeenReady(xr) && !resource.Ready(xr) && len(pending) == 0 {
+		pending = []string{describe(xr) + " is not ready yet"}
+	}
+
 	if len(pending) == 0 {
 		s.Message = resource.SettledMessage(resource.Generation(xr))
 	} else {

@@ -80,16 +80,16 @@ func ObservedGeneration(u *unstructured.Unstructured) int64 {
 
 // SeenReady says whether the object is or was ready: marked initialized, or
 // with a Ready or Available condition that is True. Kinds without such a
-// condition are taken as ready once their controller has observed them. An XR
-// may be ready for a moment, between one round of composing and the next: not
-// while its function reports that it builds it up.
+// condition are taken as ready once their controller has observed them. Where a
+// function composes, it says until when an XR is built up: that may be ready for
+// a moment, between one round and the next, and not ready for a while later.
 func SeenReady(u *unstructured.Unstructured) bool {
 	if Annotation(u, v1alpha1.AnnotationInitialized) == "true" {
 		return true
 	}
 
-	if c, ok := ConditionOf(u, v1alpha1.ConditionKausality); ok && initializingMessage.MatchString(c.Message) {
-		return false
+	if c, ok := ConditionOf(u, v1alpha1.ConditionKausality); ok {
+		return !initializingMessage.MatchString(c.Message)
 	}
 
 	has := false
@@ -127,6 +127,13 @@ func Converged(u *unstructured.Unstructured) bool {
 // initializingMessage is how the function's condition starts until an XR has
 // settled for the first time.
 var initializingMessage = regexp.MustCompile(`^generation \d+: initializing\b`)
+
+// Ready says whether the object's Ready condition is True.
+func Ready(u *unstructured.Unstructured) bool {
+	c, ok := ConditionOf(u, ConditionReady)
+
+	return ok && c.True()
+}
 
 // ProgressMessage starts the message of the Kausality condition of an XR some
 // of whose changes are under way, or that is being built up.

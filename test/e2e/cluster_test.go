@@ -168,6 +168,21 @@ func (c cluster) apply(ctx context.Context, user, text string) error {
 		}); err != nil {
 			return err //nolint:wrapcheck // Says it all.
 		}
+
+		if obj.GetKind() != "AllowancePolicy" {
+			continue
+		}
+
+		if err := scenario.Eventually(ctx, "policy "+obj.GetName()+" in force", func(ctx context.Context) error {
+			p, err := c.get(ctx, obj.GroupVersionKind(), obj.GetName())
+			if err == nil && !resource.Ready(p) {
+				err = errOther
+			}
+
+			return err
+		}); err != nil {
+			return err //nolint:wrapcheck // Says it all.
+		}
 	}
 }
 
@@ -184,7 +199,12 @@ func (c cluster) get(ctx context.Context, gvk schema.GroupVersionKind, name stri
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(gvk)
 
-	return u, c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, u) //nolint:wrapcheck // Names the object.
+	key := client.ObjectKey{Namespace: namespace, Name: name}
+	if gvk.Group == v1alpha1.GroupVersion().Group {
+		key.Namespace = ""
+	}
+
+	return u, c.Get(ctx, key, u) //nolint:wrapcheck // Names the object.
 }
 
 func (c cluster) xr(ctx context.Context) (*unstructured.Unstructured, error) {

@@ -27,7 +27,7 @@ type slow struct {
 // RunFunction returns what it gets, after a while.
 func (slow) RunFunction(ctx context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	select {
-	case <-time.After(rand.N(most)): //nolint:gosec // No secret.
+	case <-time.After(rand.N(most)):
 		return response.To(req, response.DefaultTTL), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
