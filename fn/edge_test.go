@@ -27,7 +27,7 @@ func TestAnOlderCrossplaneIsAskedInTheFieldItKnows(t *testing.T) {
 	rsp := run(t, req)
 
 	want, got := rsp.GetRequirements().GetResources(), rsp.GetRequirements().GetExtraResources() //nolint:staticcheck // As above.
-	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" || len(got) != 2 {
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" || len(got) != 2 {          // About its kind, and its windows.
 		t.Errorf("-resources, +extra_resources:\n%s", diff)
 	}
 }

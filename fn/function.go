@@ -11,7 +11,6 @@ import (
 
 	"github.com/crossplane/function-sdk-go/logging"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/crossplane/function-sdk-go/request"
 	"github.com/crossplane/function-sdk-go/response"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -71,7 +70,7 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 		f.metrics.observe(rsp, s, f.now().Sub(start))
 	}()
 
-	// 1. Ask for policies and windows, in this and every later round.
+	// 1. Read the request.
 	in, err := parseInput(req)
 	if err != nil {
 		response.Fatal(rsp, err)
@@ -79,15 +78,15 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 		return rsp, nil
 	}
 
-	requirePolicies(rsp, in.PolicySelector, !request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES))
-
-	// 2. Read the request.
 	s, err = f.readState(req, in)
 	if err != nil {
 		response.Fatal(rsp, err)
 
 		return rsp, nil
 	}
+
+	// 2. Ask for policies and windows, in this and every later round.
+	s.require(req, rsp)
 
 	// 3. Decide on every composed resource.
 	s.decide()

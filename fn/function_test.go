@@ -108,10 +108,11 @@ func call(t *testing.T, xr, observed, desired, input string) *fnv1.RunFunctionRe
 
 	req := &fnv1.RunFunctionRequest{
 		Meta: &fnv1.RequestMeta{Tag: "t1", Capabilities: []fnv1.Capability{
-			fnv1.Capability_CAPABILITY_CAPABILITIES, fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES,
+			fnv1.Capability_CAPABILITY_CAPABILITIES, fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES, fnv1.Capability_CAPABILITY_CONDITIONS,
 		}},
-		Observed: &fnv1.State{Composite: resourceOf(t, xr), Resources: resources(t, observed)},
-		Desired:  &fnv1.State{Resources: resources(t, desired)},
+		RequiredResources: map[string]*fnv1.Resources{"kausality.io/allowancepolicies": {}},
+		Observed:          &fnv1.State{Composite: resourceOf(t, xr), Resources: resources(t, observed)},
+		Desired:           &fnv1.State{Resources: resources(t, desired)},
 	}
 	if input != "" {
 		req.Input = resourceOf(t, input).GetResource()
@@ -320,8 +321,8 @@ spec:
 				t.Errorf("%s\nthe same request gave another response:\n%s", tc.reason, cmp.Diff(rsp, again, protocmp.Transform()))
 			}
 
-			if len(rsp.GetRequirements().GetResources()) != 2 {
-				t.Errorf("%s\nrequirements: %v", tc.reason, rsp.GetRequirements())
+			if diff := cmp.Diff(requirements(map[string]string{}), rsp.GetRequirements(), protocmp.Transform()); diff != "" {
+				t.Errorf("%s\nrequirements, -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

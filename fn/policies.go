@@ -6,30 +6,46 @@ package fn
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/crossplane/function-sdk-go/request"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Keys of the resources the function asks for.
+// Keys of the resources the function asks for. Those for one kind or service
+// account go below them, after a slash.
 const (
 	keyPolicies = "kausality.io/allowancepolicies"
 	keyUpgrades = "kausality.io/upgradeallowances"
 )
 
-// requirePolicies asks Crossplane for the policies and windows. One that may be
-// too old for the present field is asked in the one before it, too.
-func requirePolicies(rsp *fnv1.RunFunctionResponse, labels map[string]string, old bool) {
+// require asks Crossplane for the policies about the kinds that are there, and
+// for the windows of who composes. A Crossplane that may be too old for the
+// present field is asked in the one before it, too.
+func (s *state) require(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) {
 	if rsp.GetRequirements() == nil {
 		rsp.Requirements = &fnv1.Requirements{}
 	}
 
-	want := map[string]*fnv1.ResourceSelector{
-		keyPolicies: selectorFor("AllowancePolicy", labels),
-		keyUpgrades: selectorFor("UpgradeAllowance", labels),
+	want := map[string]*fnv1.ResourceSelector{}
+
+	for _, kind := range s.kinds() {
+		want[keyPolicies+"/"+kind] = s.selectorFor("AllowancePolicy", policy.LabelsOfKind(kind))
+	}
+
+	user := policy.LabelsOfServiceAccount(s.input.ServiceAccount)
+	want[keyUpgrades+"/"+user[v1alpha1.LabelServiceAccount]] = s.selectorFor("UpgradeAllowance", user)
+
+	// Where no manager labels them, there is one way to find any.
+	if s.unlabelled(req) {
+		want[keyPolicies], want[keyUpgrades] = s.selectorFor("AllowancePolicy", nil), s.selectorFor("UpgradeAllowance", nil)
 	}
 
 	if rsp.GetRequirements().GetResources() == nil {
@@ -38,12 +54,50 @@ func requirePolicies(rsp *fnv1.RunFunctionResponse, labels map[string]string, ol
 
 	maps.Copy(rsp.GetRequirements().GetResources(), want)
 
-	if old {
+	if !request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES) {
 		rsp.Requirements.ExtraResources = want //nolint:staticcheck // As above.
 	}
 }
 
-func selectorFor(kind string, labels map[string]string) *fnv1.ResourceSelector {
+// kinds are the kinds of the XR and of what it composes or is to.
+func (s *state) kinds() []string {
+	kinds := map[string]bool{s.xr.GetKind(): true}
+
+	for _, objects := range []map[string]*unstructured.Unstructured{s.observed, s.desired} {
+		for _, u := range objects {
+			kinds[u.GetKind()] = true
+		}
+	}
+
+	return slices.Sorted(maps.Keys(kinds))
+}
+
+// unlabelled says whether Crossplane sent what it was asked for, and there is
+// no policy with a label.
+func (s *state) unlabelled(req *fnv1.RunFunctionRequest) bool {
+	asked := false
+
+	for key, res := range sent(req) {
+		if strings.HasPrefix(key, keyPolicies+"/") {
+			if len(res.GetItems()) > 0 {
+				return false
+			}
+
+			asked = true
+		}
+	}
+
+	return asked
+}
+
+func (s *state) selectorFor(kind string, labels map[string]string) *fnv1.ResourceSelector {
+	labels = maps.Clone(labels)
+	if labels == nil {
+		labels = s.input.PolicySelector
+	} else {
+		maps.Copy(labels, s.input.PolicySelector)
+	}
+
 	return &fnv1.ResourceSelector{
 		ApiVersion: v1alpha1.GroupVersion().String(),
 		Kind:       kind,
@@ -51,16 +105,47 @@ func selectorFor(kind string, labels map[string]string) *fnv1.ResourceSelector {
 	}
 }
 
-// given returns the resources Crossplane sent for a key, as JSON objects.
-func given(req *fnv1.RunFunctionRequest, key string) []map[string]any {
-	res, ok := req.GetRequiredResources()[key]
-	if !ok {
-		res = req.GetExtraResources()[key] //nolint:staticcheck // What older versions of Crossplane send.
+// sent are the resources Crossplane sent.
+func sent(req *fnv1.RunFunctionRequest) map[string]*fnv1.Resources {
+	if res := req.GetRequiredResources(); len(res) > 0 {
+		return res
 	}
 
-	out := make([]map[string]any, 0, len(res.GetItems()))
-	for _, item := range res.GetItems() {
-		out = append(out, item.GetResource().AsMap())
+	return req.GetExtraResources() //nolint:staticcheck // What older versions of Crossplane send.
+}
+
+// answered says whether Crossplane sent any of what it is asked for, be it
+// nothing.
+func answered(req *fnv1.RunFunctionRequest) bool {
+	for key := range sent(req) {
+		if key == keyPolicies || strings.HasPrefix(key, keyPolicies+"/") {
+			return true
+		}
+	}
+
+	return false
+}
+
+// given returns the resources Crossplane sent for a key and those below it, as
+// JSON objects, each once.
+func given(req *fnv1.RunFunctionRequest, key string) []map[string]any {
+	all, names := sent(req), map[string]bool{}
+
+	var out []map[string]any
+
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		if k != key && !strings.HasPrefix(k, key+"/") {
+			continue
+		}
+
+		for _, item := range all[k].GetItems() {
+			obj := item.GetResource().AsMap()
+			if name := resource.String(obj, "metadata", "name"); !names[name] {
+				names[name] = true
+
+				out = append(out, obj)
+			}
+		}
 	}
 
 	return out

@@ -6,6 +6,7 @@ package fn
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/response"
@@ -17,6 +18,14 @@ import (
 
 // errUnallowed is the cause when mode Fatal meets an unallowed change.
 var errUnallowed = errors.New("nobody asked for a change, and the step's mode is Fatal")
+
+// errNoConditions is the cause when Crossplane does not keep what it is told.
+var errNoConditions = errors.New("this Crossplane does not store the conditions of functions: nothing says what is held, " +
+	"and no allowance of a composite resource is used up before the next; it takes Crossplane 1.17 or newer")
+
+// unanswered is what is under way where Crossplane sent no policies.
+const unanswered = "Crossplane has not sent the AllowancePolicies that function-kausality asked for, " +
+	"and without them nothing is allowed: that takes Crossplane 1.15 or newer; with crossplane render, give them with --required-resources"
 
 // respond writes what was decided into the response.
 func (s *state) respond(rsp *fnv1.RunFunctionResponse) error {
@@ -75,7 +84,8 @@ func (s *state) respondResource(was *fnv1.Resource, name string) (*fnv1.Resource
 
 // report sets the condition, and adds events when it says something new.
 func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
-	status := composition.Summarize(s.xr, held, s.pending())
+	mend := s.mend()
+	status := composition.Summarize(s.xr, held, s.pending(), mend)
 
 	condition := response.ConditionTrue
 	if !status.Allowed {
@@ -84,12 +94,17 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 
 	condition(rsp, v1alpha1.ConditionKausality, status.Reason).WithMessage(status.Message).TargetCompositeAndClaim()
 
-	for _, p := range s.problems {
-		response.Warning(rsp, p).TargetComposite().WithReason("KausalityInput")
+	was, told := resource.ConditionOf(s.xr, v1alpha1.ConditionKausality)
+	if !told && s.composedBefore() && !s.conditions {
+		response.Warning(rsp, errNoConditions).TargetComposite().WithReason("KausalityInput")
 	}
 
-	if was, _ := resource.ConditionOf(s.xr, v1alpha1.ConditionKausality); composition.SameHeld(was.Message, status.Message) {
+	if composition.SameNews(was.Message, status.Message) {
 		return
+	}
+
+	for _, p := range mend {
+		response.Warning(rsp, errors.New(p)).TargetComposite().WithReason("KausalityInput") //nolint:err113 // Of ours, as text.
 	}
 
 	for _, h := range held {
@@ -97,8 +112,36 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 	}
 }
 
+// mend are the problems that somebody has to mend, each once, in order:
+// Crossplane sends policies in any.
+func (s *state) mend() []string {
+	out := make([]string, len(s.problems))
+	for i, p := range s.problems {
+		out[i] = p.Error()
+	}
+
+	slices.Sort(out)
+
+	return slices.Compact(out)
+}
+
+// composedBefore says whether the function has seen a composed resource before.
+func (s *state) composedBefore() bool {
+	for _, u := range s.observed {
+		if resource.Annotation(u, v1alpha1.AnnotationManagementPolicies) != "" {
+			return true
+		}
+	}
+
+	return false
+}
+
 func (s *state) pending() []string {
 	var out []string
+
+	if !s.answered {
+		out = append(out, unanswered)
+	}
 
 	for _, name := range s.names {
 		if p := s.outcomes[name].Pending; p != "" {

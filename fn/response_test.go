@@ -4,6 +4,7 @@
 package fn_test
 
 import (
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -18,18 +19,24 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// requirements are what every response asks for.
+// requirements are what every response asks for that is about an XDatabase and
+// its Objects.
 func requirements(labels map[string]string) *fnv1.Requirements {
-	selector := func(kind string) *fnv1.ResourceSelector {
+	selector := func(kind, key, value string) *fnv1.ResourceSelector {
+		all := maps.Clone(labels)
+		all[key] = value
+
 		return &fnv1.ResourceSelector{
 			ApiVersion: "kausality.io/v1alpha1", Kind: kind,
-			Match: &fnv1.ResourceSelector_MatchLabels{MatchLabels: &fnv1.MatchLabels{Labels: labels}},
+			Match: &fnv1.ResourceSelector_MatchLabels{MatchLabels: &fnv1.MatchLabels{Labels: all}},
 		}
 	}
 
 	return &fnv1.Requirements{Resources: map[string]*fnv1.ResourceSelector{
-		"kausality.io/allowancepolicies": selector("AllowancePolicy"),
-		"kausality.io/upgradeallowances": selector("UpgradeAllowance"),
+		"kausality.io/allowancepolicies/XDatabase": selector("AllowancePolicy", "kausality.io/kind", "XDatabase"),
+		"kausality.io/allowancepolicies/Object":    selector("AllowancePolicy", "kausality.io/kind", "Object"),
+		"kausality.io/upgradeallowances/crossplane-system.crossplane": selector(
+			"UpgradeAllowance", "kausality.io/service-account", "crossplane-system.crossplane"),
 	}}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/crossplane/function-sdk-go/request"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -32,7 +33,10 @@ type state struct {
 	desired  map[string]*unstructured.Unstructured
 	base     composition.Request
 	problems []error
-	outcomes map[string]composition.Outcome
+	// answered is false where Crossplane did not send what it was asked for;
+	// conditions is true where it says that it stores them.
+	answered, conditions bool
+	outcomes             map[string]composition.Outcome
 }
 
 // readState decodes a request.
@@ -44,6 +48,9 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 		observed: map[string]*unstructured.Unstructured{},
 		desired:  map[string]*unstructured.Unstructured{},
 		outcomes: map[string]composition.Outcome{},
+
+		answered:   answered(req),
+		conditions: request.HasCapability(req, fnv1.Capability_CAPABILITY_CONDITIONS),
 	}
 
 	if s.xr.GetKind() == "" {

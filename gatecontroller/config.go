@@ -84,7 +84,11 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 		return reconcile.Result{}, err
 	}
 
-	// 4. Say so.
+	// 4. Let functions find the policies, and say so.
+	if err := c.label(ctx, policies.Items, windows.Items); err != nil {
+		return reconcile.Result{}, err
+	}
+
 	complete := c.schemas.refresh(ctx, policies.Items, kinds)
 
 	for i := range policies.Items {
@@ -166,7 +170,7 @@ func (c *configuration) controller(cch cache.Cache) (controller.Controller, erro
 	one := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{}}
 	})
-	specs := predicate.GenerationChangedPredicate{}
+	specs := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{})
 
 	crds := &metav1.PartialObjectMetadata{}
 	crds.SetGroupVersionKind(extv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))

@@ -32,6 +32,16 @@ const (
 	AnnotationHeld = AnnotationPrefix + "held"
 )
 
+// Labels the manager keeps on policies and windows, by which a composition
+// function asks for those that matter to it.
+const (
+	// LabelKind is on AllowancePolicies: the kind whose changes they match.
+	LabelKind = AnnotationPrefix + "kind"
+	// LabelServiceAccount is on UpgradeAllowances: whose changes they allow, as
+	// NAMESPACE.NAME.
+	LabelServiceAccount = AnnotationPrefix + "service-account"
+)
+
 // Limits of what Kausality keeps on one object.
 const (
 	// MaxTraceEntries is the most entries AnnotationTrace holds.

@@ -5,11 +5,13 @@ package composition
 
 import (
 	"cmp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
@@ -81,6 +83,7 @@ func (r *Request) update() Outcome {
 
 	merged := &unstructured.Unstructured{Object: apply.Merge(r.Observed.Object, desired.Object, owned)}
 	addRendered(merged, r.Observed)
+	keepQuantities(merged, r.Observed)
 
 	d := r.ask(decision.OperationUpdate, r.Observed, merged)
 
@@ -100,9 +103,32 @@ func (r *Request) update() Outcome {
 
 	out.Desired = &unstructured.Unstructured{Object: result}
 	stampOn(out.Desired, d.Object)
+
 	out.Pending = pending(r.Observed, d)
+	if out.Pending == "" && r.allowsHeld(d.Findings) {
+		out.Pending = describe(r.Observed) + " waits for what its held change lacks"
+	}
 
 	return out
+}
+
+// allowsHeld says whether an allowance of the XR, not used up, is for a change
+// that is held all the same: the policy that gave it is not in force, or does
+// not let Crossplane exercise it. It must be there when that is mended.
+func (r *Request) allowsHeld(findings []decision.Finding) bool {
+	list, err := allowance.Parse(r.XR)
+	if err != nil {
+		return false // Reported with the decision.
+	}
+
+	settled, _ := resource.SettledGeneration(r.XR)
+	kind := r.Observed.GroupVersionKind().GroupKind()
+
+	return slices.ContainsFunc(findings, func(f decision.Finding) bool {
+		return f.Verdict == decision.Unallowed && slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool {
+			return allowance.Covers(a, kind, f.Change) && !allowance.Observed(a, settled)
+		})
+	})
 }
 
 // remove deletes what may be deleted. A managed resource is first kept with the

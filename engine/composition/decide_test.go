@@ -390,31 +390,41 @@ func TestAnXRSaysHowItIsDoing(t *testing.T) {
 	}
 
 	cases := map[string]struct {
-		held    []composition.Held
-		pending []string
-		want    composition.Status
+		held     []composition.Held
+		pending  []string
+		problems []string
+		want     composition.Status
 	}{
-		"Settled":  {nil, nil, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: settled"}},
-		"Progress": {nil, []string{"a", "b"}, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: in progress: a; b"}},
-		"Held":     {held(1), nil, composition.Status{Reason: "Held", Message: "generation 3: settled; 1 held: A a: f stays 1 (asked: (unset)): why"}},
-		"Many":     {held(7), nil, composition.Status{Reason: "Held", Message: "generation 3: settled; 7 held: " + strings.Repeat("A a: f stays 1 (asked: (unset)): why; ", 5) + "and 2 more"}},
+		"Settled":  {nil, nil, nil, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: settled"}},
+		"Progress": {nil, []string{"a", "b"}, nil, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: in progress: a; b"}},
+		"Held":     {held(1), nil, nil, composition.Status{Reason: "Held", Message: "generation 3: settled; 1 held: A a: f stays 1 (asked: (unset)): why"}},
+		"Problem":  {nil, nil, []string{"p", "q"}, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: settled; 2 to mend: p; q"}},
+		"Many":     {held(7), nil, nil, composition.Status{Reason: "Held", Message: "generation 3: settled; 7 held: " + strings.Repeat("A a: f stays 1 (asked: (unset)): why; ", 5) + "and 2 more"}},
 	}
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, composition.Summarize(xr, tc.held, tc.pending)); diff != "" {
+			if diff := cmp.Diff(tc.want, composition.Summarize(xr, tc.held, tc.pending, tc.problems)); diff != "" {
 				t.Errorf("Summarize, -want, +got:\n%s", diff)
 			}
 		})
 	}
 
 	young := object(t, "{kind: X, metadata: {name: db, generation: 1}}")
-	if got := composition.Summarize(young, nil, []string{"a"}).Message; got != "generation 1: initializing: a" {
+	if got := composition.Summarize(young, nil, []string{"a"}, nil).Message; got != "generation 1: initializing: a" {
 		t.Errorf("Summarize of a new XR: %q", got)
 	}
 
-	if !composition.SameHeld("generation 3: settled; 1 held: a", "generation 4: in progress: x; 1 held: a") || composition.SameHeld("; 1 held: a", "; 1 held: b") {
-		t.Error("only what is held tells messages apart")
+	for other, same := range map[string]bool{
+		"generation 4: in progress: x; 1 held: a":           true,
+		"generation 3: settled; 1 held: b":                  false,
+		"generation 3: settled; 1 held: a; 1 to mend: p\nq": false,
+		"generation 3: settled; 1 to mend: a":               false,
+		"generation 3: settled":                             false,
+	} {
+		if got := composition.SameNews("generation 3: settled; 1 held: a", other); got != same {
+			t.Errorf("SameNews as %q: %v", other, got)
+		}
 	}
 
 	bound := object(t, "{kind: X, metadata: {name: db, annotations: {kausality.io/held: '[{field: spec.size, from: a, to: b, reason: why}]'}}}")
@@ -469,5 +479,47 @@ func TestAPipelineThatReportsIsNotSettled(t *testing.T) {
 		if got := composition.Reporting(xr, object(t, desired)); got != want {
 			t.Errorf("Reporting %s: %q, want %q", desired, got, want)
 		}
+	}
+}
+
+func TestQuantitiesOfBuiltInKindsAreComparedByValue(t *testing.T) {
+	const observed = `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: a
+  managedFields:
+  - manager: apiextensions.crossplane.io/composed/0123
+    operation: Apply
+    fieldsV1:
+      "f:spec": {"f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': {"f:name": {}, "f:env": {}, "f:resources": {"f:limits": {"f:cpu": {}, "f:memory": {}}}}}}}}
+spec: {template: {spec: {containers: [{name: side}, {name: app, env: [{name: N, value: "1"}], resources: {limits: {cpu: "1", memory: 1Gi}}}]}}}
+`
+
+	for name, tc := range map[string]struct {
+		limits, env string
+		want        []string
+	}{
+		"Same":   {"{cpu: 1000m, memory: 1024Mi}", `"1"`, nil},
+		"Number": {"{cpu: 1, memory: 1073741824}", `"1"`, nil},
+		"Less":   {"{cpu: 900m, memory: 1Gi}", `"1"`, []string{"spec.template.spec.containers[1].resources.limits.cpu"}},
+		"Text":   {"{cpu: 1000m, memory: 1Gi}", `"1.0"`, []string{"spec.template.spec.containers[1].env[0].value"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			desired := "{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: app, env: [{name: N, value: " + tc.env + "}], resources: {limits: " + tc.limits + "}}]}}}}"
+
+			got := fields(composition.Decide(request(t, edit(t, steadyXR, "ALLOWANCES", "[]"), observed, desired)).Held)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("held, -want, +got:\n%s", diff)
+			}
+		})
+	}
+
+	const custom = "{apiVersion: example.org/v1, kind: Thing, metadata: {name: a}, spec: {limits: {cpu: %s}}}"
+
+	got := fields(composition.Decide(request(t, edit(t, steadyXR, "ALLOWANCES", "[]"),
+		edit(t, custom, "%s", `"1"`), edit(t, custom, "%s", "1000m"))).Held)
+	if diff := cmp.Diff([]string{"spec.limits.cpu"}, got); diff != "" {
+		t.Errorf("a kind whose fields nobody rewrites: held, -want, +got:\n%s", diff)
 	}
 }

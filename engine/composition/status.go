@@ -5,6 +5,7 @@ package composition
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,8 +18,9 @@ import (
 // condition's message lists; the rest is a count.
 const maxListed = 5
 
-// heldMark starts the part of a message about what is held.
-const heldMark = " held: "
+// news is the part of a message that is worth an event when it changes: what is
+// held, and what is to be mended.
+var news = regexp.MustCompile(`; \d+ (held|to mend): [\s\S]*$`)
 
 // Status is what an XR's Kausality condition says.
 type Status struct {
@@ -32,8 +34,8 @@ type Status struct {
 }
 
 // Summarize says how an XR is doing: settled when nothing is pending, with
-// whatever is held.
-func Summarize(xr *unstructured.Unstructured, held []Held, pending []string) Status {
+// whatever is held, and the problems that somebody has to mend.
+func Summarize(xr *unstructured.Unstructured, held []Held, pending, problems []string) Status {
 	s := Status{Allowed: len(held) == 0, Reason: v1alpha1.ReasonAllowed}
 
 	if !resource.SeenReady(xr) && !resource.Ready(xr) && len(pending) == 0 {
@@ -53,19 +55,19 @@ func Summarize(xr *unstructured.Unstructured, held []Held, pending []string) Sta
 		}
 
 		s.Reason = v1alpha1.ReasonHeld
-		s.Message += fmt.Sprintf("; %d%s%s", len(held), heldMark, list(lines))
+		s.Message += fmt.Sprintf("; %d held: %s", len(held), list(lines))
+	}
+
+	if len(problems) > 0 {
+		s.Message += fmt.Sprintf("; %d to mend: %s", len(problems), list(problems))
 	}
 
 	return s
 }
 
-// SameHeld says whether two messages tell of the same held changes.
-func SameHeld(a, b string) bool {
-	_, x, _ := strings.Cut(a, heldMark)
-	_, y, _ := strings.Cut(b, heldMark)
-
-	return x == y
-}
+// SameNews says whether two messages tell of the same held changes and
+// problems.
+func SameNews(a, b string) bool { return news.FindString(a) == news.FindString(b) }
 
 func list(lines []string) string {
 	if len(lines) <= maxListed {

@@ -1,0 +1,45 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+func TestLabelsTellKindsAndServiceAccountsApart(t *testing.T) {
+	seen := map[string]string{}
+
+	for name, want := range map[string]string{
+		"system:serviceaccount:crossplane-system:crossplane":  "crossplane-system.crossplane",
+		"system:serviceaccount:a:" + strings.Repeat("b", 253): "",
+		"system:serviceaccount:a:" + strings.Repeat("b", 252): "",
+		"somebody@example.com":                                "",
+	} {
+		for key, value := range policy.LabelsOfServiceAccount(name) {
+			if want != "" && value != want {
+				t.Errorf("label of %q: %s=%q, want %q", name, key, value, want)
+			}
+
+			if errs := validation.IsValidLabelValue(value); len(errs) > 0 {
+				t.Errorf("label of %q: %q: %v", name, value, errs)
+			}
+
+			if other, ok := seen[value]; ok {
+				t.Errorf("%q and %q have the same label %q", name, other, value)
+			}
+
+			seen[value] = name
+		}
+	}
+
+	if got := policy.LabelsOfKind("Object"); !maps.Equal(got, map[string]string{"kausality.io/kind": "Object"}) {
+		t.Errorf("LabelsOfKind: %v", got)
+	}
+}

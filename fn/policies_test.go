@@ -1,0 +1,242 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fn_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// answer does as Crossplane does with what a function requires: it calls again
+// until that stays the same. It returns the last response and how many
+// resources travelled with the last call.
+func answer(t *testing.T, req *fnv1.RunFunctionRequest, cluster []*fnv1.Resource) (rsp *fnv1.RunFunctionResponse, travelled int) {
+	t.Helper()
+
+	const rounds = 5 // As in Crossplane.
+
+	req.RequiredResources = nil
+
+	var last *fnv1.Requirements
+
+	for range rounds {
+		rsp = run(t, req)
+		if proto.Equal(last, rsp.GetRequirements()) {
+			return rsp, travelled
+		}
+
+		last, travelled = rsp.GetRequirements(), 0
+		req.RequiredResources = map[string]*fnv1.Resources{}
+
+		for key, s := range last.GetResources() {
+			found := &fnv1.Resources{}
+
+			for _, r := range cluster {
+				fields := r.GetResource().AsMap()
+				have := labels.Set{}
+
+				if meta, ok := fields["metadata"].(map[string]any); ok {
+					if l, ok := meta["labels"].(map[string]any); ok {
+						for k, v := range l {
+							have[k] = fmt.Sprint(v)
+						}
+					}
+				}
+
+				if fields["kind"] == s.GetKind() && labels.SelectorFromSet(s.GetMatchLabels().GetLabels()).Matches(have) {
+					found.Items = append(found.Items, r)
+				}
+			}
+
+			req.RequiredResources[key] = found
+			travelled += len(found.GetItems())
+		}
+	}
+
+	t.Fatalf("what the function requires does not stay the same: %v", last)
+
+	return nil, 0
+}
+
+func aPolicy(t *testing.T, name, kind, labelled string) *fnv1.Resource {
+	t.Helper()
+
+	return resourceOf(t, fmt.Sprintf(`
+apiVersion: kausality.io/v1alpha1
+kind: AllowancePolicy
+metadata: {name: %s, labels: {%s}}
+spec:
+  match: {kind: %s, fields: [spec.forProvider.engine]}
+  subjects: [{kind: ServiceAccount, name: crossplane, namespace: crossplane-system, mayInitiate: true}]
+  allow: [{relation: External, mutations: [Update]}]`, name, labelled, kind))
+}
+
+func aWindow(t *testing.T, name, user, labelled string) *fnv1.Resource {
+	t.Helper()
+
+	return resourceOf(t, fmt.Sprintf(`
+apiVersion: kausality.io/v1alpha1
+kind: UpgradeAllowance
+metadata: {name: %s, labels: {%s}}
+spec:
+  serviceAccount: "system:serviceaccount:%s"
+  validFrom: "2025-12-31T00:00:00Z"
+  validUntil: "2026-01-02T00:00:00Z"
+  allow: [{kind: Object, mutations: [spec.forProvider.engine]}, {relation: External, mutations: [Update]}]`, name, labelled, user))
+}
+
+func TestOnlyPoliciesThatMatterTravel(t *testing.T) {
+	unrelated := make([]*fnv1.Resource, 0, 2000)
+
+	for i := range cap(unrelated) / 2 {
+		unrelated = append(unrelated,
+			aPolicy(t, fmt.Sprint("other-", i), "Bucket", "kausality.io/kind: Bucket"),
+			aWindow(t, fmt.Sprint("other-", i), "kube-system:deployment-controller", "kausality.io/service-account: kube-system.deployment-controller"))
+	}
+
+	cases := map[string]struct {
+		reason, input string
+		cluster       []*fnv1.Resource
+		travelled     int
+		engine        string
+	}{
+		"Policy":    {"A policy about a composed kind.", "", []*fnv1.Resource{aPolicy(t, "a", "Object", "kausality.io/kind: Object")}, 1, "mysql"},
+		"ParentToo": {"And about the XR's.", "", []*fnv1.Resource{aPolicy(t, "a", "XDatabase", "kausality.io/kind: XDatabase")}, 1, "postgres"},
+		"Window": {
+			"A window, found by whom it is for.", "", []*fnv1.Resource{
+				aPolicy(t, "a", "XDatabase", "kausality.io/kind: XDatabase"),
+				aWindow(t, "w", "crossplane-system:crossplane", "kausality.io/service-account: crossplane-system.crossplane"),
+			}, 2, "mysql",
+		},
+		"OtherUser": {
+			"Where Crossplane is somebody else, for that one.", "serviceAccount: 'system:serviceaccount:prod:xp'", []*fnv1.Resource{
+				aPolicy(t, "a", "XDatabase", "kausality.io/kind: XDatabase"),
+				aWindow(t, "w", "crossplane-system:crossplane", "kausality.io/service-account: crossplane-system.crossplane"),
+				aWindow(t, "x", "prod:xp", "kausality.io/service-account: prod.xp"),
+			}, 2, "mysql",
+		},
+		"Selected": {
+			"The step's selector counts beside the labels.", "policySelector: {team: a}", []*fnv1.Resource{
+				aPolicy(t, "a", "XDatabase", "kausality.io/kind: XDatabase, team: a"), aPolicy(t, "b", "Object", "kausality.io/kind: Object, team: b"),
+			}, 1, "postgres",
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			rsp, travelled := answer(t, call(t, steadyXR, observedObject, sized("small", "mysql"), tc.input), append(tc.cluster, unrelated...))
+
+			if travelled != tc.travelled {
+				t.Errorf("%s\n%d resources travelled, want %d", tc.reason, travelled, tc.travelled)
+			}
+
+			checkEngine(t, tc.reason, rsp, tc.engine)
+		})
+	}
+}
+
+func checkEngine(t *testing.T, reason string, rsp *fnv1.RunFunctionResponse, want string) {
+	t.Helper()
+
+	spec := rsp.GetDesired().GetResources()["database"].GetResource().GetFields()["spec"].GetStructValue()
+	if got := spec.GetFields()["forProvider"].GetStructValue().GetFields()["engine"].GetStringValue(); got != want {
+		t.Errorf("%s\nengine %q, want %q; %v", reason, got, want, rsp.GetConditions())
+	}
+}
+
+func TestPoliciesAreFoundWhereNoManagerLabelsThem(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cluster []*fnv1.Resource
+		input   string
+		engine  string
+	}{
+		"Policy":   {[]*fnv1.Resource{aPolicy(t, "a", "Object", "")}, "", "mysql"},
+		"Window":   {[]*fnv1.Resource{aWindow(t, "w", "crossplane-system:crossplane", "")}, "", "mysql"},
+		"Selected": {[]*fnv1.Resource{aPolicy(t, "a", "Object", "team: b")}, "policySelector: {team: a}", "postgres"},
+		"Nothing":  {nil, "", "postgres"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rsp, _ := answer(t, call(t, steadyXR, observedObject, sized("small", "mysql"), tc.input), tc.cluster)
+			checkEngine(t, name, rsp, tc.engine)
+		})
+	}
+}
+
+func TestACrossplaneThatIsTooOldIsTold(t *testing.T) {
+	req := call(t, steadyXR, observedObject, sized("small", "mysql"), "")
+
+	// It sends nothing it was asked for: nothing is allowed, nor used up.
+	req.RequiredResources = nil
+	if got := run(t, req).GetConditions()[0].GetMessage(); !strings.HasPrefix(got, "generation 12: in progress: Crossplane has not sent the AllowancePolicies") ||
+		!strings.Contains(got, "Crossplane 1.15") {
+		t.Errorf("without resources: %q", got)
+	}
+
+	// It keeps no conditions.
+	req = call(t, steadyXR, observedObject, sized("small", "postgres"), "")
+	req.Meta.Capabilities = nil
+
+	rsp := run(t, req)
+	if n := len(rsp.GetResults()); n != 1 || !strings.Contains(rsp.GetResults()[0].GetMessage(), "does not store the conditions of functions") {
+		t.Errorf("without conditions: %v", rsp.GetResults())
+	}
+
+	// Or does, for it shows one.
+	req = call(t, told("generation 12: settled"), observedObject, sized("small", "postgres"), "")
+	req.Meta.Capabilities = nil
+
+	if rsp := run(t, req); len(rsp.GetResults()) > 0 {
+		t.Errorf("with conditions: %v", rsp.GetResults())
+	}
+}
+
+// told is the steady XR with what its condition said before.
+func told(message string) string {
+	return strings.Replace(steadyXR, "conditions: [",
+		`conditions: [{type: Kausality, status: "True", message: '`+strings.ReplaceAll(message, "'", "''")+"'}, ", 1)
+}
+
+func TestProblemsAreToldOnceAndInOrder(t *testing.T) {
+	broken := func(name string) *fnv1.Resource {
+		return resourceOf(t, `{kind: AllowancePolicy, metadata: {name: `+name+`}, spec: {match: {kind: Object, fields: ["spec["]}, allow: []}}`)
+	}
+	ask := func(xr string, names ...string) *fnv1.RunFunctionResponse {
+		req := call(t, xr, observedObject, sized("small", "postgres"), "")
+		for _, name := range names {
+			list := req.GetRequiredResources()["kausality.io/allowancepolicies"]
+			list.Items = append(list.Items, broken(name))
+		}
+
+		return run(t, req)
+	}
+
+	first := ask(steadyXR, "b", "a")
+	message := first.GetConditions()[0].GetMessage()
+
+	if !strings.HasPrefix(message, `generation 12: settled; 2 to mend: cannot use AllowancePolicy "a"`) || len(first.GetResults()) != 2 {
+		t.Errorf("condition %q, results %v", message, first.GetResults())
+	}
+
+	if again := ask(told(message), "a", "b"); len(again.GetResults()) > 0 || again.GetConditions()[0].GetMessage() != message {
+		t.Errorf("the same again: condition %q, results %v", again.GetConditions()[0].GetMessage(), again.GetResults())
+	}
+
+	if mended := ask(told(message)); mended.GetConditions()[0].GetMessage() != "generation 12: settled" {
+		t.Errorf("mended: %v", mended.GetConditions())
+	}
+}
+
+func TestAnAllowanceIsNotUsedUpWhileItsPolicyIsAway(t *testing.T) {
+	xr := strings.Replace(steadyXR, "initiator: hans\n", "initiator: hans\n        policy: away\n", 1)
+
+	got := run(t, call(t, xr, observedObject, sized("large", "postgres"), "")).GetConditions()[0].GetMessage()
+	if want := "generation 12: in progress: Object db-obj waits for what its held change lacks; 1 held: "; !strings.HasPrefix(got, want) {
+		t.Errorf("condition %q, want %q", got, want)
+	}
+}

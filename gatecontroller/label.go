@@ -1,0 +1,61 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// label keeps the labels on policies and windows by which functions ask for
+// those that matter to them.
+func (c *configuration) label(ctx context.Context, policies []v1alpha1.AllowancePolicy, windows []v1alpha1.UpgradeAllowance) error {
+	for i := range policies {
+		if err := c.labelOne(ctx, &policies[i], policy.LabelsOfKind(policies[i].Spec.Match.Kind)); err != nil {
+			return err
+		}
+	}
+
+	for i := range windows {
+		if err := c.labelOne(ctx, &windows[i], policy.LabelsOfServiceAccount(windows[i].Spec.ServiceAccount)); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func (c *configuration) labelOne(ctx context.Context, obj client.Object, labels map[string]string) error {
+	have := obj.GetLabels()
+	missing := map[string]string{}
+
+	for key, value := range labels {
+		if have[key] != value {
+			missing[key] = value
+		}
+	}
+
+	if len(missing) == 0 {
+		return nil
+	}
+
+	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": missing}})
+	if err != nil {
+		return fmt.Errorf("cannot encode labels of %q: %w", obj.GetName(), err)
+	}
+
+	err = c.client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(ParentManager))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot label %T %q: %w", obj, obj.GetName(), err)
+	}
+
+	return nil
+}
