@@ -109,3 +109,36 @@ func TestCallsAreCounted(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
+
+func TestAPanicIsAnsweredWithTheRequestsTag(t *testing.T) {
+	calls := 0
+	f := fn.New(logging.NewNopLogger(), fn.WithClock(func() time.Time {
+		calls++
+		if calls == 2 { // In the middle of the request.
+			panic("the clock stands still")
+		}
+
+		return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	}))
+
+	req := call(t, steadyXR, observedObject, sized("large", "postgres"), "")
+
+	rsp, err := f.RunFunction(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if n := len(rsp.GetResults()); n != 1 || rsp.GetResults()[0].GetSeverity() != fnv1.Severity_SEVERITY_FATAL {
+		t.Fatalf("results: %v", rsp.GetResults())
+	}
+
+	for _, want := range []string{`request "t1"`, "the clock stands still"} {
+		if got := rsp.GetResults()[0].GetMessage(); !strings.Contains(got, want) {
+			t.Errorf("result %q does not say %q", got, want)
+		}
+	}
+
+	if diff := cmp.Diff(req.GetDesired(), rsp.GetDesired(), protocmp.Transform()); diff != "" {
+		t.Errorf("desired, -want, +got:\n%s", diff)
+	}
+}

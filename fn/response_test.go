@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -267,4 +268,55 @@ func TestGarbageIsAnsweredWithoutAPanic(t *testing.T) {
 	}
 
 	run(t, &fnv1.RunFunctionRequest{Observed: &fnv1.State{Composite: &fnv1.Resource{}}, Desired: &fnv1.State{Resources: map[string]*fnv1.Resource{"a": nil}}})
+}
+
+func TestEachResourceGetsItsOwnGrant(t *testing.T) {
+	xr := `
+apiVersion: example.org/v1alpha1
+kind: XDatabase
+metadata:
+  name: db
+  generation: 12
+  annotations:
+    kausality.io/initialized: "true"
+    kausality.io/allowances: |
+      - {kind: Object, mutation: spec.forProvider.size, generation: 12, initiator: hans}
+      - {relation: External, mutations: [Update], generation: 12, initiator: hans}
+      - {apiGroup: rds.example.org, kind: Instance, mutation: spec.forProvider.engine, generation: 11, initiator: anna, policy: recreate}
+      - {relation: External, mutations: [Delete, Create], generation: 11, initiator: anna, policy: recreate}
+`
+	instance := strings.NewReplacer("kubernetes.crossplane.io/v1alpha2", "rds.example.org/v1", "kind: Object", "kind: Instance", "db-obj", "db-rds")
+
+	req := call(t, xr, observedObject, sized("large", "mysql"), "")
+	req.Observed.Resources["instance"] = resourceOf(t, instance.Replace(observedObject))
+	req.Desired.Resources["instance"] = resourceOf(t, instance.Replace(sized("large", "mysql")))
+	req.RequiredResources["kausality.io/allowancepolicies"].Items = []*fnv1.Resource{resourceOf(t, `
+apiVersion: kausality.io/v1alpha1
+kind: AllowancePolicy
+metadata: {name: recreate}
+spec:
+  match: {kind: XDatabase, fields: [spec.engine]}
+  allow: [{apiGroup: rds.example.org, kind: Instance, mutations: [spec.forProvider.engine]}, {relation: External, mutations: [Delete, Create]}]`)}
+
+	rsp := run(t, req)
+
+	for name, want := range map[string]struct{ size, engine, verbs string }{
+		"database": {"large", "postgres", "mutations:\n  - Update\n"},
+		"instance": {"small", "mysql", "mutations:\n  - Delete\n  - Create\n"},
+	} {
+		u := &unstructured.Unstructured{Object: rsp.GetDesired().GetResources()[name].GetResource().AsMap()}
+
+		size, engine := resource.String(u.Object, "spec", "forProvider", "size"), resource.String(u.Object, "spec", "forProvider", "engine")
+		if size != want.size || engine != want.engine {
+			t.Errorf("%s: size %q, engine %q, want %q and %q", name, size, engine, want.size, want.engine)
+		}
+
+		if got := resource.Annotation(u, "kausality.io/allowances"); strings.Count(got, "relation: External") != 1 || !strings.Contains(got, want.verbs) {
+			t.Errorf("%s carries %s, want %q", name, got, want.verbs)
+		}
+	}
+
+	if got := rsp.GetConditions()[0].GetMessage(); !strings.Contains(got, "; 2 held: ") {
+		t.Errorf("condition %q", got)
+	}
 }
