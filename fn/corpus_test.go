@@ -26,7 +26,7 @@ import (
 )
 
 // fewestForFunction is how many scenarios a function can be asked at least.
-const fewestForFunction = 90
+const fewestForFunction = 120
 
 // TestTheFunctionDecidesAsTheCorpusSays puts to RunFunction every scenario that
 // Crossplane can put to a function: it composes a resource of an XR. What comes
@@ -78,7 +78,7 @@ func TestTheFunctionDecidesAsTheCorpusSays(t *testing.T) {
 // can say.
 func composes(s corpus.Scenario) bool {
 	r := s.Request
-	if r == nil || s.Parent == nil || s.Parent.GetKind() != "XDatabase" || resource.Deleting(s.Parent) || len(s.Enforcements) > 0 || r.Resource != "" {
+	if r == nil || s.Parent == nil || s.Parent.GetKind() != "XDatabase" || resource.Deleting(s.Parent) {
 		return false
 	}
 
@@ -109,6 +109,7 @@ func composing(t *testing.T, s corpus.Scenario) *fnv1.RunFunctionRequest {
 		Desired:  &fnv1.State{Resources: map[string]*fnv1.Resource{}},
 		RequiredResources: map[string]*fnv1.Resources{
 			"kausality.io/allowancepolicies": items(t, s.Policies), "kausality.io/upgradeallowances": items(t, s.Upgrades),
+			"kausality.io/enforcements": items(t, s.Enforcements),
 		},
 	}
 

@@ -27,7 +27,7 @@ func TestAnOlderCrossplaneIsAskedInTheFieldItKnows(t *testing.T) {
 	rsp := run(t, req)
 
 	want, got := rsp.GetRequirements().GetResources(), rsp.GetRequirements().GetExtraResources() //nolint:staticcheck // As above.
-	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" || len(got) != 2 {          // About its kind, and its windows.
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" || len(got) != 3 {          // About its kind, its windows, and Enforcements.
 		t.Errorf("-resources, +extra_resources:\n%s", diff)
 	}
 }
@@ -56,6 +56,66 @@ spec: {serviceAccount: "system:serviceaccount:a:b", validFrom: "`+tc.from+`", va
 				t.Errorf("%s\nTTL %s, want %s", tc.reason, got, tc.want)
 			}
 		})
+	}
+}
+
+const exception = `
+apiVersion: kausality.io/v1alpha1
+kind: Enforcement
+metadata: {name: strict}
+spec:
+  match: {resourceRules: [{apiGroups: [kubernetes.crossplane.io], resources: [objects]}]}
+  validationActions: [Deny]
+  exceptions:
+  - name: migration
+    subjects: [{kind: ServiceAccount, name: crossplane, namespace: crossplane-system}]
+    mutations: [spec.forProvider.engine]
+    until: "2026-01-01T00:00:30Z"
+    reason: OPS-1
+`
+
+func TestAnExceptionLetsAChangeThroughUntilItEnds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		enforcements []string
+		engine       string
+		ttl          time.Duration
+	}{
+		"InForce": {[]string{exception}, "mysql", 30 * time.Second},
+		"Over":    {[]string{strings.Replace(exception, "00:00:30Z", "00:00:00Z", 1)}, "postgres", time.Minute},
+		"Other":   {[]string{strings.Replace(exception, "resources: [objects]", "resources: [buckets]", 1)}, "postgres", 30 * time.Second},
+		"Another": {[]string{exception, "{kind: Enforcement, metadata: {name: all}, spec: {match: {resourceRules: [{apiGroups: ['*'], resources: ['*']}]}, validationActions: [Warn]}}"}, "postgres", 30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := call(t, steadyXR, observedObject, sized("small", "mysql"), "")
+
+			list := &fnv1.Resources{}
+			for _, e := range tc.enforcements {
+				list.Items = append(list.Items, resourceOf(t, e))
+			}
+
+			req.RequiredResources["kausality.io/enforcements"] = list
+			rsp := run(t, req)
+
+			checkEngine(t, name, rsp, tc.engine)
+
+			if got := rsp.GetMeta().GetTtl().AsDuration(); got != tc.ttl {
+				t.Errorf("TTL %s, want %s", got, tc.ttl)
+			}
+		})
+	}
+}
+
+func TestAnEnforcementThatDoesNotCompileIsNamed(t *testing.T) {
+	req := call(t, steadyXR, observedObject, sized("small", "mysql"), "")
+	req.RequiredResources["kausality.io/enforcements"] = &fnv1.Resources{Items: []*fnv1.Resource{
+		resourceOf(t, strings.Replace(exception, "[spec.forProvider.engine]", "['spec[']", 1)),
+	}}
+
+	rsp := run(t, req)
+	checkEngine(t, "It excepts nobody.", rsp, "postgres")
+
+	if got := rsp.GetConditions()[0].GetMessage(); !strings.Contains(got, `1 to mend: cannot use Enforcement "strict": spec.exceptions[0].mutations[0]`) {
+		t.Errorf("condition %q", got)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -24,8 +25,10 @@ type Function struct {
 
 	log     logging.Logger
 	now     func() time.Time
-	cache   *policy.Cache
 	metrics *metrics
+
+	cache    *policy.Cache
+	enforced *enforcement.Cache
 }
 
 // Option configures a Function.
@@ -38,7 +41,7 @@ func WithClock(now func() time.Time) Option {
 
 // New makes a Function.
 func New(log logging.Logger, opts ...Option) *Function {
-	f := &Function{log: log, now: time.Now, cache: policy.NewCache(), metrics: newMetrics()}
+	f := &Function{log: log, now: time.Now, metrics: newMetrics(), cache: policy.NewCache(), enforced: enforcement.NewCache()}
 	for _, o := range opts {
 		o(f)
 	}
@@ -91,7 +94,7 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 	// 3. Decide on every composed resource.
 	s.decide()
 
-	// 4. Answer, for as long as no window opens or closes.
+	// 4. Answer, for as long as no window opens or closes and no exception ends.
 	rsp.Meta.Ttl = durationpb.New(s.ttl(response.DefaultTTL))
 
 	if err := s.respond(rsp); err != nil {

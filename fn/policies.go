@@ -24,6 +24,7 @@ import (
 const (
 	keyPolicies = "kausality.io/allowancepolicies"
 	keyUpgrades = "kausality.io/upgradeallowances"
+	keyEnforced = "kausality.io/enforcements"
 )
 
 // require asks Crossplane for the policies about the kinds that are there, and
@@ -34,7 +35,7 @@ func (s *state) require(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionRespo
 		rsp.Requirements = &fnv1.Requirements{}
 	}
 
-	want := map[string]*fnv1.ResourceSelector{}
+	want := map[string]*fnv1.ResourceSelector{keyEnforced: selectorFor("Enforcement", nil)}
 
 	for _, kind := range s.kinds() {
 		want[keyPolicies+"/"+kind] = s.selectorFor("AllowancePolicy", policy.LabelsOfKind(kind))
@@ -98,6 +99,10 @@ func (s *state) selectorFor(kind string, labels map[string]string) *fnv1.Resourc
 		maps.Copy(labels, s.input.PolicySelector)
 	}
 
+	return selectorFor(kind, labels)
+}
+
+func selectorFor(kind string, labels map[string]string) *fnv1.ResourceSelector {
 	return &fnv1.ResourceSelector{
 		ApiVersion: v1alpha1.GroupVersion().String(),
 		Kind:       kind,
@@ -159,6 +164,11 @@ func policies(objects []map[string]any) ([]v1alpha1.AllowancePolicy, []error) {
 // upgrades reads UpgradeAllowances.
 func upgrades(objects []map[string]any) ([]v1alpha1.UpgradeAllowance, []error) {
 	return fromObjects[v1alpha1.UpgradeAllowance](objects, "UpgradeAllowance")
+}
+
+// enforcements reads Enforcements.
+func enforcements(objects []map[string]any) ([]v1alpha1.Enforcement, []error) {
+	return fromObjects[v1alpha1.Enforcement](objects, "Enforcement")
 }
 
 // fromObjects reads objects of one kind; those that cannot be read are left

@@ -34,6 +34,10 @@ func requirements(labels map[string]string) *fnv1.Requirements {
 	}
 
 	return &fnv1.Requirements{Resources: map[string]*fnv1.ResourceSelector{
+		"kausality.io/enforcements": {
+			ApiVersion: "kausality.io/v1alpha1", Kind: "Enforcement",
+			Match: &fnv1.ResourceSelector_MatchLabels{MatchLabels: &fnv1.MatchLabels{}},
+		},
 		"kausality.io/allowancepolicies/XDatabase": selector("AllowancePolicy", "kausality.io/kind", "XDatabase"),
 		"kausality.io/allowancepolicies/Object":    selector("AllowancePolicy", "kausality.io/kind", "Object"),
 		"kausality.io/upgradeallowances/crossplane-system.crossplane": selector(

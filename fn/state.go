@@ -77,13 +77,15 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 	list, badPolicies := policies(given(req, keyPolicies))
 	set, bad := f.cache.Set(list)
 	windows, badWindows := upgrades(given(req, keyUpgrades))
-	s.problems = slices.Concat(badPolicies, bad, badWindows)
+	enforcing, badList := enforcements(given(req, keyEnforced))
+	enforced, badEnforced := f.enforced.List(enforcing)
+	s.problems = slices.Concat(badPolicies, bad, badWindows, badList, badEnforced)
 
 	s.base = composition.Request{
 		XR:       s.xr,
 		User:     policy.User{Name: in.ServiceAccount, Groups: policy.ServiceAccountGroups(in.ServiceAccount)},
 		Policies: set,
-		Upgrades: windows,
+		Upgrades: windows, Enforcements: enforced,
 		Settings: decision.Settings{Crossplane: in.ServiceAccount},
 		Mode:     in.Mode,
 		Now:      f.now(),
@@ -92,10 +94,10 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 	return s, nil
 }
 
-// ttl is how long the answer is good for: until a window opens or closes, at
-// most.
+// ttl is how long the answer is good for: until a window opens or closes or an
+// exception ends, at most.
 func (s *state) ttl(most time.Duration) time.Duration {
-	if next, ok := decision.NextWindow(s.base.Upgrades, s.base.Now); ok {
+	if next, ok := decision.NextWindow(s.base.Upgrades, s.base.Enforcements, s.base.Now); ok {
 		return min(most, next.Sub(s.base.Now))
 	}
 

@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -41,8 +43,17 @@ func (r *Request) ask(op decision.Operation, old, obj *unstructured.Unstructured
 	return decision.Decide(decision.Request{
 		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR, ParentSettles: true,
 		Policies: r.Policies, Upgrades: r.Upgrades, Action: action,
+		Enforcements: r.Enforcements, Resource: resourceName(cmp.Or(old, obj)),
 		Settings: r.Settings, Now: r.Now,
 	})
+}
+
+// resourceName is the name of a kind's resource, by the rule that nearly all
+// names follow: a function cannot ask for it.
+func resourceName(u *unstructured.Unstructured) schema.GroupResource {
+	plural, _ := meta.UnsafeGuessKindToResource(u.GroupVersionKind())
+
+	return plural.GroupResource()
 }
 
 // create lets a new resource through with the initial set of policies, or

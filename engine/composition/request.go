@@ -12,6 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -32,6 +33,9 @@ type Request struct {
 	Policies *policy.Set
 	// Upgrades are the UpgradeAllowances there are.
 	Upgrades []v1alpha1.UpgradeAllowance
+	// Enforcements there are: their exceptions count, what they do about
+	// unallowed changes does not, for that is the Mode's.
+	Enforcements []*enforcement.Enforcement
 	// Settings of the installation.
 	Settings decision.Settings
 	// Mode says what to do about unallowed changes.

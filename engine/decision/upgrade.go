@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -60,16 +61,25 @@ func (d *decider) upgradeApplies(u *v1alpha1.UpgradeAllowance) bool {
 	return err == nil && sel.Matches(labels.Set(obj.GetLabels()))
 }
 
-// NextWindow returns when the next of some windows opens or closes after a
-// moment; false where none does.
-func NextWindow(upgrades []v1alpha1.UpgradeAllowance, now time.Time) (time.Time, bool) {
+// NextWindow returns when the next of some windows opens or closes, or an
+// exception ends, after a moment; false where none does.
+func NextWindow(upgrades []v1alpha1.UpgradeAllowance, enforcements []*enforcement.Enforcement, now time.Time) (time.Time, bool) {
 	var next time.Time
 
+	consider := func(t time.Time) {
+		if t.After(now) && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+
 	for _, u := range upgrades {
-		for _, t := range []time.Time{u.Spec.ValidFrom.Time, u.Spec.ValidUntil.Time} {
-			if t.After(now) && (next.IsZero() || t.Before(next)) {
-				next = t
-			}
+		consider(u.Spec.ValidFrom.Time)
+		consider(u.Spec.ValidUntil.Time)
+	}
+
+	for _, e := range enforcements {
+		for _, x := range e.Spec().Exceptions {
+			consider(x.Until.Time)
 		}
 	}
 
