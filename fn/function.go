@@ -90,6 +90,7 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 
 	// 2. Ask for policies and windows, in this and every later round.
 	s.require(req, rsp)
+	s.requireSchemas(req, rsp)
 
 	// 3. Decide on every composed resource.
 	s.decide()

@@ -10,7 +10,10 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // answer does as Crossplane does with what a function requires: it calls again
@@ -238,5 +241,78 @@ func TestAnAllowanceIsNotUsedUpWhileItsPolicyIsAway(t *testing.T) {
 	got := run(t, call(t, xr, observedObject, sized("large", "postgres"), "")).GetConditions()[0].GetMessage()
 	if want := "generation 12: in progress: Object db-obj waits for what its held change lacks; 1 held: "; !strings.HasPrefix(got, want) {
 		t.Errorf("condition %q, want %q", got, want)
+	}
+}
+
+func TestAKindWithoutManagementPoliciesIsMadeWithoutThem(t *testing.T) {
+	const (
+		key    = "kausality.io/schema/kubernetes.crossplane.io/v1alpha2/Object"
+		xr     = "{apiVersion: example.org/v1alpha1, kind: XDatabase, metadata: {name: db, generation: 1}}"
+		with   = "{properties: {spec: {properties: {forProvider: {}, managementPolicies: {}}}}}"
+		policy = "managementPolicies"
+	)
+
+	for name, tc := range map[string]struct {
+		reason string
+		schema string
+		set    bool
+	}{
+		"With":    {"Nearly all kinds have them.", with, true},
+		"Without": {"This one has not: the API server would refuse it.", strings.Replace(with, ", managementPolicies: {}", "", 1), false},
+		"Unknown": {"Where Crossplane finds no schema, it is one of nearly all.", "{}", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := call(t, xr, "", sized("small", "postgres"), "")
+			req.Meta.Capabilities = append(req.Meta.Capabilities, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS)
+
+			want := &fnv1.SchemaSelector{ApiVersion: "kubernetes.crossplane.io/v1alpha2", Kind: "Object"}
+			if got := run(t, req).GetRequirements().GetSchemas(); len(got) != 1 || !proto.Equal(got[key], want) {
+				t.Fatalf("required schemas: %v", got)
+			}
+
+			req.RequiredSchemas = map[string]*fnv1.Schema{key: {OpenapiV3: resourceOf(t, tc.schema).GetResource()}}
+
+			made := &unstructured.Unstructured{Object: run(t, req).GetDesired().GetResources()["database"].GetResource().AsMap()}
+			if _, set := resource.Value(made.Object, "spec", policy); set != tc.set {
+				t.Errorf("%s\nspec: %v", tc.reason, made.Object["spec"])
+			}
+
+			if marked := resource.Annotation(made, "kausality.io/management-policies") != ""; marked != tc.set {
+				t.Errorf("%s\nannotations: %v", tc.reason, made.GetAnnotations())
+			}
+		})
+	}
+
+	// What is there is looked at itself, and an older Crossplane knows no schemas.
+	for _, req := range []*fnv1.RunFunctionRequest{
+		call(t, xr, observedObject, sized("small", "postgres"), ""), call(t, xr, "", sized("small", "postgres"), ""),
+	} {
+		if got := run(t, req).GetRequirements().GetSchemas(); len(got) > 0 {
+			t.Errorf("required schemas: %v", got)
+		}
+	}
+}
+
+func TestAResourceWithoutManagementPoliciesHasNoGate(t *testing.T) {
+	without := strings.NewReplacer(
+		"  managementPolicies: [Observe, LateInitialize]\n", "", `, "f:managementPolicies": {}`, "",
+		"    kausality.io/gate: \"{state: Closed, generation: 7, since: 2026-01-01T00:00:00Z}\"\n", "",
+		"    kausality.io/management-policies: |\n      - '*'\n", "").Replace(observedObject)
+
+	// Nothing waits for a gate, and nothing is said of one.
+	rsp := run(t, call(t, steadyXR, without, sized("small", "postgres"), ""))
+	if got := rsp.GetConditions()[0].GetMessage(); got != "generation 12: settled" {
+		t.Errorf("condition %q", got)
+	}
+
+	u := &unstructured.Unstructured{Object: rsp.GetDesired().GetResources()["database"].GetResource().AsMap()}
+	if _, set := resource.Value(u.Object, "spec", "managementPolicies"); set || u.GetAnnotations()["kausality.io/management-policies"] != "" {
+		t.Errorf("desired: %v", u.Object)
+	}
+
+	// It is deleted as soon as that is allowed.
+	xr := strings.Replace(steadyXR, "mutation: spec.forProvider.size", "mutation: delete", 1)
+	if got := run(t, call(t, xr, without, "", "")).GetDesired().GetResources(); len(got) > 0 {
+		t.Errorf("desired: %v", got)
 	}
 }

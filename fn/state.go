@@ -31,6 +31,7 @@ type state struct {
 	names    []string
 	observed map[string]*unstructured.Unstructured
 	desired  map[string]*unstructured.Unstructured
+	ungated  map[string]bool
 	base     composition.Request
 	problems []error
 	// answered is false where Crossplane did not send what it was asked for;
@@ -61,13 +62,15 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 		s.observed[name] = decode(r.GetResource())
 	}
 
+	s.ungated = map[string]bool{}
+
 	for name, r := range req.GetDesired().GetResources() {
 		u := decode(r.GetResource())
 		if u.GetKind() == "" || u.GetAPIVersion() == "" {
 			return nil, fmt.Errorf("cannot read desired composed resource %q: %w", name, errNoKind)
 		}
 
-		s.desired[name] = u
+		s.desired[name], s.ungated[name] = u, ungated(req, u.GroupVersionKind())
 	}
 
 	all := maps.Clone(s.observed)
@@ -107,7 +110,7 @@ func (s *state) ttl(most time.Duration) time.Duration {
 func (s *state) decide() {
 	for _, name := range s.names {
 		req := s.base
-		req.Name, req.Observed, req.Desired = name, s.observed[name], s.desired[name]
+		req.Name, req.Observed, req.Desired, req.Ungated = name, s.observed[name], s.desired[name], s.ungated[name]
 		out := composition.Decide(req)
 		s.outcomes[name] = out
 		s.problems = append(s.problems, out.Problems...)

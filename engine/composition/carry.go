@@ -27,6 +27,14 @@ func carried() []string {
 	}
 }
 
+// gated says whether an observed resource has a gate: a managed resource of a
+// kind with spec.managementPolicies, which has a default wherever it is.
+func gated(observed *unstructured.Unstructured) bool {
+	_, ok := resource.Value(observed.Object, "spec", "managementPolicies")
+
+	return resource.IsManaged(observed) && (ok || resource.Annotation(observed, v1alpha1.AnnotationGate) != "")
+}
+
 // wanted are the management policies a Composition asks for.
 func wanted(desired *unstructured.Unstructured) []string {
 	if _, ok := resource.Value(desired.Object, "spec", "managementPolicies"); ok {
@@ -50,7 +58,7 @@ func carry(desired, observed *unstructured.Unstructured) {
 	stampOn(desired, observed)
 	callOff(desired)
 
-	if !resource.IsManaged(observed) {
+	if !gated(observed) {
 		return
 	}
 

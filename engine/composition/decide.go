@@ -73,7 +73,7 @@ func (r *Request) create() Outcome {
 	out.Desired = d.Object
 	dropPrepared(out.Desired, r.Desired)
 
-	if resource.IsManaged(out.Desired) {
+	if resource.IsManaged(out.Desired) && !r.Ungated {
 		want := wanted(r.Desired)
 		recordWanted(out.Desired, want)
 		setPolicies(out.Desired, gate.Initial(want, !resource.SeenReady(r.XR), true))
@@ -160,7 +160,7 @@ func (r *Request) remove() Outcome {
 		return out
 	}
 
-	if !resource.IsManaged(r.Observed) || gate.MayDelete(r.Observed) {
+	if !gated(r.Observed) || gate.MayDelete(r.Observed) {
 		out.Pending = describe(r.Observed) + " is being deleted"
 
 		return out
@@ -212,7 +212,7 @@ func pending(observed *unstructured.Unstructured, d decision.Decision) string {
 		}
 	}
 
-	if resource.IsManaged(observed) {
+	if gated(observed) {
 		if gate.Pending(observed) {
 			return changing
 		}

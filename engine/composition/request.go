@@ -23,6 +23,9 @@ type Request struct {
 	XR *unstructured.Unstructured
 	// Name of the composed resource in its Composition.
 	Name string
+	// Ungated is true where the resource's kind is known to have no
+	// spec.managementPolicies.
+	Ungated bool
 	// Observed composed resource; nil if there is none yet.
 	Observed *unstructured.Unstructured
 	// Desired composed resource, a partial object; nil to delete it.
