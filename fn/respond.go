@@ -85,7 +85,7 @@ func (s *state) respondResource(was *fnv1.Resource, name string) (*fnv1.Resource
 // report sets the condition, and adds events when it says something new.
 func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 	mend := s.mend()
-	status := composition.Summarize(s.xr, held, s.pending(), mend)
+	status := composition.Summarize(s.xr, s.ready(rsp.GetDesired()), held, s.pending(), mend)
 
 	condition := response.ConditionTrue
 	if !status.Allowed {
@@ -110,6 +110,26 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 	for _, h := range held {
 		response.Warning(rsp, errors.New(h.String())).TargetCompositeAndClaim().WithReason("KausalityHeld")
 	}
+}
+
+// ready says whether the XR is ready, or will be once Crossplane has read this:
+// it judges by what the pipeline says of the XR, or else of every resource.
+func (s *state) ready(desired *fnv1.State) bool {
+	if resource.Ready(s.xr) {
+		return true
+	}
+
+	if r := desired.GetComposite().GetReady(); r != fnv1.Ready_READY_UNSPECIFIED {
+		return r == fnv1.Ready_READY_TRUE
+	}
+
+	for _, r := range desired.GetResources() {
+		if r.GetReady() != fnv1.Ready_READY_TRUE {
+			return false
+		}
+	}
+
+	return true
 }
 
 // mend are the problems that somebody has to mend, each once, in order:

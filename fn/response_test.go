@@ -324,3 +324,33 @@ spec:
 		t.Errorf("condition %q", got)
 	}
 }
+
+func TestAnXRIsBuiltUpUntilItIsReady(t *testing.T) {
+	const young = "{apiVersion: example.org/v1alpha1, kind: XDatabase, metadata: {name: db, generation: 1}}"
+
+	const building, done = "generation 1: initializing: XDatabase db is not ready yet", "generation 1: settled"
+
+	for name, tc := range map[string]struct {
+		xr        string
+		composite fnv1.Ready
+		resource  fnv1.Ready
+		want      string
+	}{
+		"Nothing":   {xr: young, want: building},
+		"Resource":  {xr: young, resource: fnv1.Ready_READY_TRUE, want: done},
+		"Not":       {xr: young, resource: fnv1.Ready_READY_FALSE, want: building},
+		"Overruled": {xr: young, composite: fnv1.Ready_READY_FALSE, resource: fnv1.Ready_READY_TRUE, want: building},
+		"Composite": {xr: young, composite: fnv1.Ready_READY_TRUE, want: done},
+		"Observed":  {xr: strings.Replace(young, "generation: 1}", "generation: 1}, status: {conditions: [{type: Ready, status: 'True'}, {type: Kausality, status: 'True', message: 'generation 1: initializing: x'}]}", 1), want: done},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := call(t, tc.xr, observedObject, sized("small", "postgres"), "")
+			req.Desired.Composite = &fnv1.Resource{Ready: tc.composite}
+			req.Desired.Resources["database"].Ready = tc.resource
+
+			if got := run(t, req).GetConditions()[0].GetMessage(); got != tc.want {
+				t.Errorf("condition %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

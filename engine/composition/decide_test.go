@@ -404,15 +404,21 @@ func TestAnXRSaysHowItIsDoing(t *testing.T) {
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, composition.Summarize(xr, tc.held, tc.pending, tc.problems)); diff != "" {
+			if diff := cmp.Diff(tc.want, composition.Summarize(xr, false, tc.held, tc.pending, tc.problems)); diff != "" {
 				t.Errorf("Summarize, -want, +got:\n%s", diff)
 			}
 		})
 	}
 
 	young := object(t, "{kind: X, metadata: {name: db, generation: 1}}")
-	if got := composition.Summarize(young, nil, []string{"a"}, nil).Message; got != "generation 1: initializing: a" {
-		t.Errorf("Summarize of a new XR: %q", got)
+	for want, got := range map[string]composition.Status{
+		"generation 1: initializing: a":                     composition.Summarize(young, true, nil, []string{"a"}, nil),
+		"generation 1: initializing: X db is not ready yet": composition.Summarize(young, false, nil, nil, nil),
+		"generation 1: settled":                             composition.Summarize(young, true, nil, nil, nil),
+	} {
+		if got.Message != want {
+			t.Errorf("Summarize of a new XR: %q, want %q", got.Message, want)
+		}
 	}
 
 	for other, same := range map[string]bool{

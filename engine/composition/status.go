@@ -34,11 +34,12 @@ type Status struct {
 }
 
 // Summarize says how an XR is doing: settled when nothing is pending, with
-// whatever is held, and the problems that somebody has to mend.
-func Summarize(xr *unstructured.Unstructured, held []Held, pending, problems []string) Status {
+// whatever is held, and the problems that somebody has to mend. One that is
+// built up is not settled before it is ready, as it will be after this round.
+func Summarize(xr *unstructured.Unstructured, ready bool, held []Held, pending, problems []string) Status {
 	s := Status{Allowed: len(held) == 0, Reason: v1alpha1.ReasonAllowed}
 
-	if !resource.SeenReady(xr) && !resource.Ready(xr) && len(pending) == 0 {
+	if !resource.SeenReady(xr) && !ready && len(pending) == 0 {
 		pending = []string{describe(xr) + " is not ready yet"}
 	}
 

@@ -35,8 +35,8 @@ import (
 )
 
 const (
-	racers = 50
-	rounds = 4
+	racers = 40
+	rounds = 5
 	// lap is how long a round takes at least: people are no faster, and
 	// Crossplane's circuit breaker counts on that.
 	lap = 50 * time.Second
