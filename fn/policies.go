@@ -25,6 +25,8 @@ const (
 	keyPolicies = "kausality.io/allowancepolicies"
 	keyUpgrades = "kausality.io/upgradeallowances"
 	keyEnforced = "kausality.io/enforcements"
+	// keyNamespace is the XR's namespace, for policies that select by it.
+	keyNamespace = "kausality.io/namespace"
 )
 
 // require asks Crossplane for the policies about the kinds that are there, and
@@ -49,6 +51,12 @@ func (s *state) require(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionRespo
 		want[keyPolicies], want[keyUpgrades] = s.selectorFor("AllowancePolicy", nil), s.selectorFor("UpgradeAllowance", nil)
 	}
 
+	if s.selectsNamespaces {
+		want[keyNamespace] = &fnv1.ResourceSelector{
+			ApiVersion: "v1", Kind: "Namespace", Match: &fnv1.ResourceSelector_MatchName{MatchName: s.xr.GetNamespace()},
+		}
+	}
+
 	if rsp.GetRequirements().GetResources() == nil {
 		rsp.Requirements.Resources = map[string]*fnv1.ResourceSelector{}
 	}
@@ -71,6 +79,36 @@ func (s *state) kinds() []string {
 	}
 
 	return slices.Sorted(maps.Keys(kinds))
+}
+
+// namespaceOf returns the namespace Crossplane sent; nil if none.
+func namespaceOf(req *fnv1.RunFunctionRequest) *unstructured.Unstructured {
+	for _, obj := range given(req, keyNamespace) {
+		return &unstructured.Unstructured{Object: obj}
+	}
+
+	return nil
+}
+
+// selectNamespaces says whether any policy or Enforcement looks at the namespace
+// of an object.
+func selectNamespaces(policies []v1alpha1.AllowancePolicy, enforcements []v1alpha1.Enforcement) bool {
+	looks := func(expression string) bool { return strings.Contains(expression, "namespaceObject") }
+
+	for _, p := range policies {
+		if p.Spec.Match.NamespaceSelector != nil || slices.ContainsFunc(p.Spec.Match.CEL, looks) {
+			return true
+		}
+	}
+
+	for _, e := range enforcements {
+		if e.Spec.Match.NamespaceSelector != nil ||
+			slices.ContainsFunc(e.Spec.MatchConditions, func(c v1alpha1.MatchCondition) bool { return looks(c.Expression) }) {
+			return true
+		}
+	}
+
+	return false
 }
 
 // unlabelled says whether Crossplane sent what it was asked for, and there is

@@ -5,6 +5,7 @@ package fn_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -41,18 +42,7 @@ func answer(t *testing.T, req *fnv1.RunFunctionRequest, cluster []*fnv1.Resource
 			found := &fnv1.Resources{}
 
 			for _, r := range cluster {
-				fields := r.GetResource().AsMap()
-				have := labels.Set{}
-
-				if meta, ok := fields["metadata"].(map[string]any); ok {
-					if l, ok := meta["labels"].(map[string]any); ok {
-						for k, v := range l {
-							have[k] = fmt.Sprint(v)
-						}
-					}
-				}
-
-				if fields["kind"] == s.GetKind() && labels.SelectorFromSet(s.GetMatchLabels().GetLabels()).Matches(have) {
+				if matches(r, s) {
 					found.Items = append(found.Items, r)
 				}
 			}
@@ -65,6 +55,20 @@ func answer(t *testing.T, req *fnv1.RunFunctionRequest, cluster []*fnv1.Resource
 	t.Fatalf("what the function requires does not stay the same: %v", last)
 
 	return nil, 0
+}
+
+// matches says whether a selector is about a resource.
+func matches(r *fnv1.Resource, s *fnv1.ResourceSelector) bool {
+	u := &unstructured.Unstructured{Object: r.GetResource().AsMap()}
+
+	switch {
+	case u.GetKind() != s.GetKind():
+		return false
+	case s.GetMatchName() != "":
+		return u.GetName() == s.GetMatchName()
+	default:
+		return labels.SelectorFromSet(s.GetMatchLabels().GetLabels()).Matches(labels.Set(u.GetLabels()))
+	}
 }
 
 func aPolicy(t *testing.T, name, kind, labelled string) *fnv1.Resource {
@@ -314,5 +318,46 @@ func TestAResourceWithoutManagementPoliciesHasNoGate(t *testing.T) {
 	xr := strings.Replace(steadyXR, "mutation: spec.forProvider.size", "mutation: delete", 1)
 	if got := run(t, call(t, xr, without, "", "")).GetDesired().GetResources(); len(got) > 0 {
 		t.Errorf("desired: %v", got)
+	}
+}
+
+func TestPoliciesMayLookAtTheNamespace(t *testing.T) {
+	xr := strings.Replace(steadyXR, "name: db\n", "name: db\n  namespace: prod\n", 1)
+	observed := strings.Replace(observedObject, "name: db-obj\n", "name: db-obj\n  namespace: prod\n", 1)
+	about := func(match string) *fnv1.Resource {
+		p := aPolicy(t, "a", "Object", "kausality.io/kind: Object")
+		fields := p.GetResource().GetFields()["spec"].GetStructValue().GetFields()["match"].GetStructValue()
+
+		maps.Copy(fields.GetFields(), resourceOf(t, match).GetResource().GetFields())
+
+		return p
+	}
+
+	for name, tc := range map[string]struct {
+		match, env, engine string
+	}{
+		"Selected": {"namespaceSelector: {matchLabels: {env: prod}}", "prod", "mysql"},
+		"Other":    {"namespaceSelector: {matchLabels: {env: prod}}", "test", "postgres"},
+		"CEL":      {`cel: ["namespaceObject.metadata.labels['env'] == 'prod'"]`, "prod", "mysql"},
+		"NotMet":   {`cel: ["namespaceObject.metadata.labels['env'] == 'prod'"]`, "test", "postgres"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := []*fnv1.Resource{about(tc.match), resourceOf(t, "{apiVersion: v1, kind: Namespace, metadata: {name: prod, labels: {env: "+tc.env+"}}}")}
+
+			rsp, travelled := answer(t, call(t, xr, observed, sized("small", "mysql"), ""), cluster)
+			checkEngine(t, name, rsp, tc.engine)
+
+			if travelled != 2 {
+				t.Errorf("%d resources travelled", travelled)
+			}
+		})
+	}
+
+	// Nobody reads namespaces without need.
+	req := call(t, xr, observed, sized("small", "mysql"), "")
+	answer(t, req, []*fnv1.Resource{aPolicy(t, "a", "Object", "kausality.io/kind: Object")})
+
+	if _, asked := req.GetRequiredResources()["kausality.io/namespace"]; asked {
+		t.Error("asked for the namespace though no policy looks at it")
 	}
 }

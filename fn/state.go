@@ -32,8 +32,10 @@ type state struct {
 	observed map[string]*unstructured.Unstructured
 	desired  map[string]*unstructured.Unstructured
 	ungated  map[string]bool
-	base     composition.Request
-	problems []error
+	// selectsNamespaces is true where a policy asks for the XR's namespace.
+	selectsNamespaces bool
+	base              composition.Request
+	problems          []error
 	// answered is false where Crossplane did not send what it was asked for;
 	// conditions is true where it says that it stores them.
 	answered, conditions bool
@@ -77,6 +79,13 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 	maps.Copy(all, s.desired)
 	s.names = slices.Sorted(maps.Keys(all))
 
+	f.readPolicies(req, s)
+
+	return s, nil
+}
+
+// readPolicies reads what Crossplane sent beside the resources.
+func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 	list, badPolicies := policies(given(req, keyPolicies))
 	set, bad := f.cache.Set(list)
 	windows, badWindows := upgrades(given(req, keyUpgrades))
@@ -84,17 +93,17 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 	enforced, badEnforced := f.enforced.List(enforcing)
 	s.problems = slices.Concat(badPolicies, bad, badWindows, badList, badEnforced)
 
+	s.selectsNamespaces = s.xr.GetNamespace() != "" && selectNamespaces(list, enforcing)
+
 	s.base = composition.Request{
-		XR:       s.xr,
-		User:     policy.User{Name: in.ServiceAccount, Groups: policy.ServiceAccountGroups(in.ServiceAccount)},
+		XR: s.xr, Namespace: namespaceOf(req),
+		User:     policy.User{Name: s.input.ServiceAccount, Groups: policy.ServiceAccountGroups(s.input.ServiceAccount)},
 		Policies: set,
 		Upgrades: windows, Enforcements: enforced,
-		Settings: decision.Settings{Crossplane: in.ServiceAccount},
-		Mode:     in.Mode,
+		Settings: decision.Settings{Crossplane: s.input.ServiceAccount},
+		Mode:     s.input.Mode,
 		Now:      f.now(),
 	}
-
-	return s, nil
 }
 
 // ttl is how long the answer is good for: until a window opens or closes or an

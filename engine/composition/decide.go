@@ -41,7 +41,7 @@ func (r *Request) ask(op decision.Operation, old, obj *unstructured.Unstructured
 	}
 
 	return decision.Decide(decision.Request{
-		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR, ParentSettles: true,
+		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR, ParentSettles: true, Namespace: r.Namespace,
 		Policies: r.Policies, Upgrades: r.Upgrades, Action: action,
 		Enforcements: r.Enforcements, Resource: resourceName(cmp.Or(old, obj)),
 		Settings: r.Settings, Now: r.Now,

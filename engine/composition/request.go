@@ -30,6 +30,9 @@ type Request struct {
 	Observed *unstructured.Unstructured
 	// Desired composed resource, a partial object; nil to delete it.
 	Desired *unstructured.Unstructured
+	// Namespace of a namespaced XR and all it composes; nil where it is not
+	// known.
+	Namespace *unstructured.Unstructured
 	// User under which Crossplane composes.
 	User policy.User
 	// Policies in force.

@@ -26,7 +26,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
-	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
 // Who applies things.
@@ -47,8 +46,6 @@ var errOther = errors.New("not as expected")
 type cluster struct {
 	client.Client
 
-	stack *stack.Stack
-
 	// kind and name of the composite resource.
 	kind schema.GroupVersionKind
 	name string
@@ -57,13 +54,7 @@ type cluster struct {
 func newCluster(t *testing.T, kind, name string) cluster {
 	t.Helper()
 
-	return newClusterOn(t, running, kind, name)
-}
-
-func newClusterOn(t *testing.T, s *stack.Stack, kind, name string) cluster {
-	t.Helper()
-
-	config := s.Config()
+	config := running.Config()
 	config.QPS = -1
 
 	u, err := client.New(config, client.Options{})
@@ -72,7 +63,7 @@ func newClusterOn(t *testing.T, s *stack.Stack, kind, name string) cluster {
 	}
 
 	return cluster{
-		Client: u, stack: s, name: name,
+		Client: u, name: name,
 		kind: schema.GroupVersionKind{Group: "shop.example.org", Version: "v1", Kind: kind},
 	}
 }
@@ -135,7 +126,7 @@ func (c cluster) as(user string) (client.Client, error) {
 		return c, nil
 	}
 
-	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(c.stack.Dir(), "users", user+".kubeconfig"))
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(running.Dir(), "users", user+".kubeconfig"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot become %s: %w", user, err)
 	}
