@@ -6,6 +6,7 @@ package fn
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -62,68 +63,54 @@ func number(f float64) any {
 // with another one, which an earlier step of the pipeline made: as a rule that
 // is nearly everything.
 func encode(obj map[string]any, was *structpb.Struct) (*structpb.Struct, error) {
-	out, _, err := encodeMap(obj, was)
-
-	return out, err
+	return encodeMap(obj, was)
 }
 
-// encodeMap returns a map's form, and whether it is the one it had.
-func encodeMap(m map[string]any, was *structpb.Struct) (*structpb.Struct, bool, error) {
+func encodeMap(m map[string]any, was *structpb.Struct) (*structpb.Struct, error) {
+	if was != nil && sameMap(m, was) {
+		return was, nil
+	}
+
 	fields := make(map[string]*structpb.Value, len(m))
-	same := was != nil && len(m) == len(was.GetFields())
 
 	for key, v := range m {
-		old := was.GetFields()[key]
-
-		e, kept, err := encodeValue(v, old)
+		e, err := encodeValue(v, was.GetFields()[key])
 		if err != nil {
-			return nil, false, fmt.Errorf("%s: %w", key, err)
+			return nil, fmt.Errorf("%s: %w", key, err)
 		}
 
 		fields[key] = e
-		same = same && kept
 	}
 
-	if same {
-		return was, true, nil
-	}
-
-	return &structpb.Struct{Fields: fields}, false, nil
+	return &structpb.Struct{Fields: fields}, nil
 }
 
-func encodeValue(v any, was *structpb.Value) (out *structpb.Value, same bool, err error) {
+func encodeValue(v any, was *structpb.Value) (*structpb.Value, error) {
+	if was != nil && sameValue(v, was) {
+		return was, nil
+	}
+
 	switch t := v.(type) {
 	case map[string]any:
-		st, kept, err := encodeMap(t, was.GetStructValue())
-		if err != nil || kept {
-			return was, kept, err
-		}
+		st, err := encodeMap(t, was.GetStructValue())
 
-		return structpb.NewStructValue(st), false, nil
+		return structpb.NewStructValue(st), err
 	case []any:
-		list, kept, err := encodeList(t, was.GetListValue())
-		if err != nil || kept {
-			return was, kept, err
-		}
+		list, err := encodeList(t, was.GetListValue())
 
-		return structpb.NewListValue(list), false, nil
+		return structpb.NewListValue(list), err
 	default:
-		if was != nil && decodeValue(was) == v {
-			return was, true, nil
-		}
-
 		out, err := structpb.NewValue(v)
 		if err != nil {
-			return nil, false, fmt.Errorf("cannot encode: %w", err)
+			return nil, fmt.Errorf("cannot encode: %w", err)
 		}
 
-		return out, false, nil
+		return out, nil
 	}
 }
 
-func encodeList(list []any, was *structpb.ListValue) (*structpb.ListValue, bool, error) {
+func encodeList(list []any, was *structpb.ListValue) (*structpb.ListValue, error) {
 	values := make([]*structpb.Value, len(list))
-	same := was != nil && len(list) == len(was.GetValues())
 
 	for i, v := range list {
 		var old *structpb.Value
@@ -131,18 +118,60 @@ func encodeList(list []any, was *structpb.ListValue) (*structpb.ListValue, bool,
 			old = was.GetValues()[i]
 		}
 
-		e, kept, err := encodeValue(v, old)
+		e, err := encodeValue(v, old)
 		if err != nil {
-			return nil, false, fmt.Errorf("[%d]: %w", i, err)
+			return nil, fmt.Errorf("[%d]: %w", i, err)
 		}
 
 		values[i] = e
-		same = same && kept
 	}
 
-	if same {
-		return was, true, nil
+	return &structpb.ListValue{Values: values}, nil
+}
+
+func sameMap(m map[string]any, was *structpb.Struct) bool {
+	if len(m) != len(was.GetFields()) {
+		return false
 	}
 
-	return &structpb.ListValue{Values: values}, false, nil
+	for key, v := range m {
+		old, ok := was.GetFields()[key]
+		if !ok || !sameValue(v, old) {
+			return false
+		}
+	}
+
+	return true
+}
+
+// sameValue says whether a value has a form already.
+func sameValue(v any, was *structpb.Value) bool {
+	switch t := v.(type) {
+	case map[string]any:
+		st, ok := was.GetKind().(*structpb.Value_StructValue)
+
+		return ok && sameMap(t, st.StructValue)
+	case []any:
+		list, ok := was.GetKind().(*structpb.Value_ListValue)
+
+		return ok && slices.EqualFunc(t, list.ListValue.GetValues(), sameValue)
+	case string:
+		s, ok := was.GetKind().(*structpb.Value_StringValue)
+
+		return ok && s.StringValue == t
+	case int64, float64:
+		n, ok := was.GetKind().(*structpb.Value_NumberValue)
+
+		return ok && number(n.NumberValue) == v
+	case bool:
+		b, ok := was.GetKind().(*structpb.Value_BoolValue)
+
+		return ok && b.BoolValue == t
+	case nil:
+		_, ok := was.GetKind().(*structpb.Value_NullValue)
+
+		return ok
+	default:
+		return false
+	}
 }

@@ -6,6 +6,7 @@ package apply
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -79,70 +80,129 @@ func addFields(set *fieldpath.Set, fields map[string]any) error {
 // by a manager that owns the given fields now. Lists in which elements are
 // owned by key are merged by key, others are replaced. Neither is modified.
 func Merge(live, desired map[string]any, owned *fieldpath.Set) map[string]any {
-	return mergeMaps(live, desired, owned)
+	out, same := mergeMaps(live, desired, owned)
+	if same {
+		return maps.Clone(live)
+	}
+
+	return out
 }
 
-func mergeMaps(live, desired map[string]any, owned *fieldpath.Set) map[string]any {
-	out := make(map[string]any, len(live)+len(desired))
+// mergeMaps returns the live map itself, and true, where nothing changes.
+func mergeMaps(live, desired map[string]any, owned *fieldpath.Set) (map[string]any, bool) {
+	out := overlay{from: live}
 
 	for k, v := range live {
 		if _, ok := desired[k]; ok {
 			continue
 		}
 
-		if kept, ok := dropOwned(v, element(k), owned); ok {
-			out[k] = kept
+		switch kept, ok, same := dropOwned(v, element(k), owned); {
+		case !ok:
+			out.drop(k)
+		case !same:
+			out.set(k, kept)
 		}
 	}
 
 	for k, v := range desired {
+		was, has := live[k]
 		if v == nil {
+			out.drop(k)
+
 			continue
 		}
 
-		out[k] = mergeValues(live[k], v, below(owned, element(k)))
+		if merged, same := mergeValues(was, v, below(owned, element(k))); !has || !same {
+			out.set(k, merged)
+		}
 	}
 
-	return out
+	return out.result()
 }
 
-func mergeValues(live, desired any, owned *fieldpath.Set) any {
+// overlay is a map that is copied when it is changed.
+type overlay struct {
+	from, to map[string]any
+}
+
+func (o *overlay) own() map[string]any {
+	if o.to == nil {
+		o.to = make(map[string]any, len(o.from)+1)
+		maps.Copy(o.to, o.from)
+	}
+
+	return o.to
+}
+
+func (o *overlay) set(key string, v any) { o.own()[key] = v }
+
+func (o *overlay) drop(key string) {
+	if _, ok := o.from[key]; ok {
+		delete(o.own(), key)
+	}
+}
+
+// result returns the map, and whether it is the one it was.
+func (o *overlay) result() (map[string]any, bool) {
+	if o.to == nil && o.from != nil {
+		return o.from, true
+	}
+
+	return o.own(), false
+}
+
+// mergeValues returns the live value itself, and true, where it stays.
+func mergeValues(live, desired any, owned *fieldpath.Set) (any, bool) {
 	switch d := desired.(type) {
 	case map[string]any:
 		if l, ok := live.(map[string]any); ok {
 			return mergeMaps(l, d, owned)
 		}
+
+		return desired, false
 	case []any:
 		if l, ok := live.([]any); ok {
 			if out, ok := mergeLists(l, d, owned); ok {
-				return out
+				return out, false
 			}
 		}
-	}
 
-	return desired
+		return desired, false
+	default:
+		return desired, sameScalar(live, desired)
+	}
 }
 
-// dropOwned takes owned fields out of a value that is no longer desired; false
-// when nothing is left of it.
-func dropOwned(v any, pe fieldpath.PathElement, owned *fieldpath.Set) (any, bool) {
+func sameScalar(a, b any) bool {
+	switch a.(type) {
+	case map[string]any, []any:
+		return false
+	default:
+		return a == b
+	}
+}
+
+// dropOwned takes owned fields out of a value that is no longer desired; not ok
+// when nothing is left of it, same when all of it is.
+func dropOwned(v any, pe fieldpath.PathElement, owned *fieldpath.Set) (kept any, ok, same bool) {
 	self := owned.Members.Has(pe)
 	under := below(owned, pe)
 
 	switch t := v.(type) {
 	case map[string]any:
 		if !under.Empty() {
-			out := mergeMaps(t, nil, under)
+			out, same := mergeMaps(t, nil, under)
 
-			return out, len(out) > 0 || !self
+			return out, len(out) > 0 || !self, same
 		}
 	case []any:
 		if out, ok := mergeLists(t, nil, under); ok {
-			return out, len(out) > 0
+			return out, len(out) > 0, false
 		}
 	}
 
-	return v, !self
+	return v, !self, true
 }
 
 // mergeLists merges lists whose elements are owned one by one: by key, or by
@@ -207,7 +267,8 @@ func mergeKeyed(live, desired []any, owned *fieldpath.Set, keys []string) []any 
 		key, pe := keyOf(l, keys), keyElement(l, keys)
 
 		if d, ok := wanted[key]; ok {
-			out = append(out, mergeValues(l, d, below(owned, pe)))
+			merged, _ := mergeValues(l, d, below(owned, pe))
+			out = append(out, merged)
 			delete(wanted, key)
 
 			continue

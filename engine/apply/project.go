@@ -42,8 +42,10 @@ func projectValue(desired, live, result any, owned *fieldpath.Set) any {
 	r, rok := result.(map[string]any)
 
 	if !dok || !rok {
-		if _, list := desired.([]any); list && change.Equal(result, mergeValues(live, desired, owned)) {
-			return desired // Nothing in it is kept back.
+		if _, list := desired.([]any); list {
+			if merged, _ := mergeValues(live, desired, owned); change.Equal(result, merged) {
+				return desired // Nothing in it is kept back.
+			}
 		}
 
 		return projectList(desired, live, result, owned)
