@@ -32,6 +32,10 @@ const (
 	AnnotationHeld = AnnotationPrefix + "held"
 )
 
+// Finalizer is on parents that own gated resources: it keeps them until what
+// their deletion gives is written into those.
+const Finalizer = AnnotationPrefix + "deletion"
+
 // Labels the manager keeps on policies and windows, by which a composition
 // function asks for those that matter to it.
 const (

@@ -73,6 +73,13 @@ func sameTarget(a, b v1alpha1.Allowance) bool {
 	return a.APIGroup == b.APIGroup && a.Kind == b.Kind && a.Mutation == b.Mutation
 }
 
+// SameGrant says whether two allowances are about the same, and were given by
+// the same policy for the same field to the same initiator, be it at another
+// generation.
+func SameGrant(a, b v1alpha1.Allowance) bool {
+	return sameTarget(a, b) && a.Policy == b.Policy && a.Initiator == b.Initiator && grantingField(a) == grantingField(b)
+}
+
 // Consumed says whether an allowance of an object has served.
 //
 // A managed resource's External allowance has when its gate has closed behind

@@ -57,6 +57,17 @@ func (c Change) Metadata() bool {
 	return len(c.Path) > 0 && c.Path[0].Type == fieldpath.SegmentField && c.Path[0].Field == metadata
 }
 
+// List is the path, as text, of the first list that the change is in; empty
+// where it is in none.
+func (c Change) List() string {
+	i := slices.IndexFunc(c.Path, func(s fieldpath.Segment) bool { return s.Type == fieldpath.SegmentIndex })
+	if i < 0 {
+		return ""
+	}
+
+	return pathText(c.Path[:i])
+}
+
 // Create is the change that makes an object.
 func Create() Change { return pseudo(v1alpha1.MutationCreate) }
 

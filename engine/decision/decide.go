@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -29,6 +30,8 @@ type decider struct {
 	verdicts         map[string]policy.Verdict
 	// back are the changes that were taken back, in order.
 	back []change.Change
+	// asked is the new object with the annotations that the writer asks for.
+	asked *unstructured.Unstructured
 	// composing is true when Crossplane applies a managed resource; announced
 	// when the resource is to be deleted next.
 	composing, announced bool
@@ -64,6 +67,7 @@ func Decide(req Request) Decision {
 		d.grantDeletion()
 	} else {
 		d.stamp()
+		d.compare()
 		d.decision.Object = d.New
 	}
 
@@ -95,11 +99,24 @@ func (d *decider) complete() error {
 		d.Operation = OperationUpdate
 	}
 
-	if ref, ok := resource.ParentIn(d.Old, d.New); ok && (d.Parent == nil || !ref.Is(d.Parent)) {
-		d.Parent, d.ParentGone = nil, true
-	}
+	d.findParent()
 
 	return nil
+}
+
+// findParent makes the parent agree with the reference to it. A namespace that
+// is being deleted takes along what is in it: there it stands in for the parent
+// that a root does not have.
+func (d *decider) findParent() {
+	ref, ok := resource.ParentIn(d.Old, d.New)
+
+	switch {
+	case ok && (d.Parent == nil || !ref.Is(d.Parent)):
+		d.Parent, d.ParentGone = nil, true
+	case ok || d.Parent != nil || d.ParentGone:
+	case d.Operation == OperationDelete && d.Namespace != nil && resource.Deleting(d.Namespace):
+		d.Parent = d.Namespace
+	}
 }
 
 // readParent parses the parent's allowances; what does not parse is reported
@@ -145,14 +162,19 @@ func (d *decider) readEnforcements() {
 }
 
 // ourOwn says whether the object is in the namespace Kausality itself runs in,
-// which no Enforcement covers: a mistaken one must not lock it out.
+// or in that of the cluster's own components, which no Enforcement covers: a
+// mistaken one must not lock it out.
 func (d *decider) ourOwn() bool {
 	rest, ok := strings.CutPrefix(d.Settings.Manager, policy.ServiceAccountPrefix)
-	namespace, _, _ := strings.Cut(rest, ":")
+	ours, _, _ := strings.Cut(rest, ":")
 	u := d.subject()
 
-	return ok && (resource.String(u.Object, "metadata", "namespace") == namespace ||
-		u.GetKind() == "Namespace" && u.GetName() == namespace)
+	namespace := resource.String(u.Object, "metadata", "namespace")
+	if u.GetKind() == "Namespace" {
+		namespace = u.GetName()
+	}
+
+	return ok && namespace == ours || namespace == metav1.NamespaceSystem
 }
 
 // exempt says whether a user does as Kubernetes tells it: the garbage collector
@@ -192,7 +214,7 @@ func (d *decider) action() v1alpha1.ValidationAction {
 // on what is held, by a policy's expression; it is judged again by the object
 // that is left, until nothing more is held.
 func (d *decider) hold() {
-	if d.decision.Action != v1alpha1.ActionHold || d.Operation != OperationUpdate {
+	if d.decision.Action != v1alpha1.ActionHold || d.Operation != OperationUpdate || d.Final {
 		return
 	}
 
@@ -207,6 +229,8 @@ func (d *decider) hold() {
 				d.decision.Findings[i] = d.judge(f.Change)
 			}
 		}
+
+		d.holdBeside()
 	}
 
 	for _, f := range d.decision.Findings {
@@ -216,6 +240,29 @@ func (d *decider) hold() {
 	}
 
 	d.keepHeld()
+}
+
+// holdBeside has changes of a list held too that are not allowed where they are
+// once others of the same list are taken back: what is held moves them.
+func (d *decider) holdBeside() {
+	for _, c := range change.Between(d.Old.Object, d.New.Object, d.listKeys()...) {
+		if d.exempt(c) {
+			continue
+		}
+
+		f := d.judge(c)
+		if f.Verdict != Unallowed {
+			continue
+		}
+
+		list := c.List()
+
+		for i, other := range d.decision.Findings {
+			if other.Verdict == Allowed && list != "" && other.Change.List() == list {
+				d.decision.Findings[i] = Finding{Change: other.Change, Verdict: Unallowed, Lacks: f.Lacks}
+			}
+		}
+	}
 }
 
 // unallowed notes which changes are to be taken back, and says whether these

@@ -20,12 +20,12 @@ import (
 // into an object that is being deleted.
 func (d *decider) grantDeletion() {
 	f := d.decision.Findings[0]
-	if f.Verdict != Allowed || resource.Deleting(d.Old) {
+	if f.Verdict != Allowed || resource.Deleting(d.Old) || d.Orphans && !resource.IsManaged(d.Old) {
 		return
 	}
 
 	granted, entries := d.deletionGives(f)
-	if len(granted) == 0 {
+	if len(granted) == 0 || d.given(granted) {
 		return
 	}
 
@@ -35,6 +35,16 @@ func (d *decider) grantDeletion() {
 	d.writeTrace(entries)
 
 	d.decision.Object = d.New
+}
+
+// given says whether the object carries what its deletion gives: recording it may
+// itself make a new generation, of which it is not to be recorded again.
+func (d *decider) given(granted []v1alpha1.Allowance) bool {
+	have, _ := allowance.Parse(d.Old) // What does not parse is reported when it is written.
+
+	return !slices.ContainsFunc(granted, func(a v1alpha1.Allowance) bool {
+		return !slices.ContainsFunc(have, func(b v1alpha1.Allowance) bool { return allowance.SameGrant(a, b) })
+	})
 }
 
 // deletionGives returns the allowances that an allowed deletion gives, and its

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
@@ -76,10 +77,29 @@ func (d *decider) exempt(c change.Change) bool {
 		return !d.gatedMetadata(c)
 	case under(c, "spec", "managementPolicies") && resource.IsManaged(cmp.Or(d.Old, d.New)):
 		return true // The gate's own field; the API server guards it.
+	case d.Final && d.allocated(c):
+		return true
 	case d.User.Name == d.Settings.Crossplane && machinery(c):
 		return true
 	default:
 		return d.lateInitialization(c)
+	}
+}
+
+// allocated says whether the API server may have filled in a field of a Service
+// after the mutating webhook was asked.
+//
+// Source: k8s.io/kubernetes pkg/registry/core/service/storage/alloc.go.
+func (d *decider) allocated(c change.Change) bool {
+	if !c.Addition() || len(c.Path) < 2 || d.groupKind() != (schema.GroupKind{Kind: "Service"}) || c.Path[0].Field != "spec" {
+		return false
+	}
+
+	switch c.Path[1].Field {
+	case "clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort":
+		return true
+	default:
+		return c.Path[1].Field == "ports" && c.Path[len(c.Path)-1].Field == "nodePort"
 	}
 }
 

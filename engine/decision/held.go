@@ -29,10 +29,48 @@ func HeldChange(f Finding) v1alpha1.HeldChange {
 	}
 }
 
-// keepHeld keeps the record of a change that an earlier request asked for and
+// keepHeld keeps the record of what was held before and still is.
+func (d *decider) keepHeld() {
+	d.keepAnswered()
+	d.keepAsked()
+
+	slices.SortFunc(d.decision.Held, func(a, b v1alpha1.HeldChange) int { return strings.Compare(a.Field, b.Field) })
+}
+
+// keepAnswered keeps the record of what we held when we were asked about the
+// same request before: it is no change any more.
+func (d *decider) keepAnswered() {
+	value := resource.Annotation(d.asked, v1alpha1.AnnotationHeld)
+	if value == "" || value == resource.Annotation(d.Old, v1alpha1.AnnotationHeld) ||
+		d.Parent != nil && value == resource.Annotation(d.Parent, v1alpha1.AnnotationHeld) {
+		return
+	}
+
+	given, err := allowance.ParseHeld(d.asked)
+	if err != nil {
+		return // Made up, and not kept.
+	}
+
+	was := d.decision.Held
+
+	for _, h := range given {
+		have, _ := fieldpath.Pave(d.New.Object).GetValue(h.Field)
+		listed := strings.Contains(h.Field, "[") // What was asked for had another index.
+
+		if !slices.Contains(was, h) && (listed || change.Text(have, maxHeldValue) == h.From) {
+			d.decision.Held = append(d.decision.Held, h)
+		}
+	}
+}
+
+func (d *decider) recordsHeld(field string) bool {
+	return slices.ContainsFunc(d.decision.Held, func(h v1alpha1.HeldChange) bool { return h.Field == field })
+}
+
+// keepAsked keeps the record of a change that an earlier request asked for and
 // that the Claim still asks for: an XR is also written by controllers that do
 // not carry the Claim's wishes.
-func (d *decider) keepHeld() {
+func (d *decider) keepAsked() {
 	if d.Parent == nil || !resource.BoundToClaim(d.New) {
 		return
 	}
@@ -45,13 +83,10 @@ func (d *decider) keepHeld() {
 	}
 
 	for _, h := range was {
-		asked := slices.ContainsFunc(d.decision.Held, func(o v1alpha1.HeldChange) bool { return o.Field == h.Field })
-		if !asked && d.stillAsked(h.Field) {
+		if !d.recordsHeld(h.Field) && d.stillAsked(h.Field) {
 			d.decision.Held = append(d.decision.Held, h)
 		}
 	}
-
-	slices.SortFunc(d.decision.Held, func(a, b v1alpha1.HeldChange) int { return strings.Compare(a.Field, b.Field) })
 }
 
 // stillAsked says whether Claim and XR differ in a field. Crossplane copies a

@@ -131,9 +131,9 @@ func compareRank(a, b v1alpha1.Allowance) int {
 
 // mayExercise says whether the user is among those whom the granting policy
 // lets make the mutation. Of a policy that is not in force nobody is; where the
-// allowance names none, anybody.
+// allowance names none, anybody. Who deletes for others may always.
 func (d *decider) mayExercise(a v1alpha1.Allowance) bool {
-	if a.Policy == "" {
+	if a.Policy == "" || d.Operation == OperationDelete && exempt(d.User) {
 		return true
 	}
 
@@ -193,6 +193,8 @@ func (d *decider) byPhase(change.Change) (Finding, bool) {
 // that would stay.
 func (d *decider) byDeletion() (Finding, bool) {
 	switch {
+	case resource.Deleting(d.Old) && !resource.IsManaged(d.Old):
+		return Finding{Rule: RuleDeleting, cause: cause{initiator: d.User.Name}}, true // Its end was let begin.
 	case !d.ParentGone && (d.Parent == nil || !resource.Deleting(d.Parent)):
 		return Finding{}, false
 	case !resource.IsManaged(d.Old):

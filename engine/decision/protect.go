@@ -5,7 +5,6 @@ package decision
 
 import (
 	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,18 +15,19 @@ import (
 )
 
 // protect replaces New by a copy that carries the old object's kausality.io/*
-// annotations. Controllers copy annotations from one object to another without
-// meaning anything by it, so their writes are put right silently; a person who
-// writes a value of their own is told.
+// annotations, and remembers what the writer asks for instead.
 func (d *decider) protect() {
 	if d.New == nil {
 		return
 	}
 
+	d.asked = d.New
 	d.New = &unstructured.Unstructured{Object: d.New.Object}
 	own(d.New)
 
 	if d.User.Name == d.Settings.Manager && d.User.Name != "" {
+		tidy(d.New)
+
 		return
 	}
 
@@ -43,14 +43,8 @@ func (d *decider) protect() {
 			continue
 		}
 
-		if text, _ := value.(string); d.forged(key, text) {
-			d.decision.Forged = append(d.decision.Forged, key)
-		}
-
 		delete(annotations, key)
 	}
-
-	slices.Sort(d.decision.Forged)
 
 	for key, value := range was {
 		if _, written := annotations[key]; ours(key) && !written {
@@ -69,16 +63,6 @@ func ours(key string) bool { return strings.HasPrefix(key, v1alpha1.AnnotationPr
 // for.
 func (d *decider) mayWrite(key string) bool {
 	return key == v1alpha1.AnnotationManagementPolicies && d.User.Name == d.Settings.Crossplane && resource.IsManaged(d.New)
-}
-
-// forged says whether a new value of our annotation was made up by a person,
-// and not carried along from the parent.
-func (d *decider) forged(key, value string) bool {
-	if d.Operation != OperationUpdate || d.User.Machine() || value == "" {
-		return false
-	}
-
-	return d.Parent == nil || resource.Annotation(d.Parent, key) != value
 }
 
 // own gives an object maps of its own, down to its annotations, which there are

@@ -77,6 +77,12 @@ type Request struct {
 	// matched by the keys that the old object's managedFields show, or by
 	// unique names.
 	ListKeys change.ListKeys
+	// Orphans is true when an object is to be deleted and what it owns is to
+	// stay.
+	Orphans bool
+	// Final is true when the objects are as they would be stored, after every
+	// mutating admission, our own included: nothing can be changed any more.
+	Final bool
 	// Settings of the installation.
 	Settings Settings
 	// Now is the time to judge windows by.
@@ -209,6 +215,12 @@ type Decision struct {
 	// Forged are annotations a person tried to write that only Kausality
 	// writes, by key.
 	Forged []string
+	// Overruled are annotations that only Kausality writes and of which the
+	// writer's value is not what is stored, by key.
+	Overruled []string
+	// Conflict says why what would be stored is not what was decided, of a
+	// request that is Final: it is to be made again. Empty otherwise.
+	Conflict string
 	// Warnings for the user who asks.
 	Warnings []string
 	// Problems are inputs that could not be used and count as absent:
@@ -232,13 +244,28 @@ func (d *Decision) Allowed() bool {
 
 // Denied says whether the request is to be refused, and why, for a person.
 func (d *Decision) Denied() (string, bool) {
+	if why, ok := d.Impossible(); ok {
+		return why, true
+	}
+
+	switch {
+	case d.Action == v1alpha1.ActionDeny && !d.Allowed():
+		return unallowedMessage(d.Findings), true
+	case d.Conflict != "":
+		return d.Conflict, true
+	default:
+		return "", false
+	}
+}
+
+// Impossible says whether the request is to be refused whatever else changes
+// the object before it is stored, and why, for a person.
+func (d *Decision) Impossible() (string, bool) {
 	switch {
 	case d.Refusal != nil:
 		return d.Refusal.Error(), true
 	case len(d.Forged) > 0:
 		return forgedMessage(d.Forged), true
-	case d.Action == v1alpha1.ActionDeny && !d.Allowed():
-		return unallowedMessage(d.Findings), true
 	default:
 		return "", false
 	}

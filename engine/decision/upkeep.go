@@ -14,16 +14,17 @@ import (
 
 // Upkeep returns the annotations of a parent that its own progress changes: it
 // was ready for the first time, or allowances have served. Nil when there are
-// none. A managed resource's External allowances are its gate's business.
+// none. A managed resource's External allowances are its gate's business. See
+// [AnnotatedByStatus] for how to write them.
 func Upkeep(u *unstructured.Unstructured) map[string]string {
 	out := map[string]string{}
 
-	if resource.SeenReady(u) && resource.Annotation(u, v1alpha1.AnnotationInitialized) != "true" && !bumpsGeneration(u) {
+	if resource.SeenReady(u) && resource.Annotation(u, v1alpha1.AnnotationInitialized) != "true" {
 		out[v1alpha1.AnnotationInitialized] = "true"
 	}
 
 	list, err := allowance.Parse(u)
-	if err == nil && len(list) > 0 && !bumpsGeneration(u) {
+	if err == nil && len(list) > 0 {
 		if left := allowance.Unconsumed(u, list); len(left) < len(list) {
 			out[v1alpha1.AnnotationAllowances] = allowance.FormatList(left)
 		}
@@ -36,11 +37,16 @@ func Upkeep(u *unstructured.Unstructured) map[string]string {
 	return out
 }
 
+// AnnotatedByStatus says whether annotations are to be written through the status
+// subresource, where they are nobody's new wish: the API server counts a change
+// of annotations as a new generation otherwise.
+func AnnotatedByStatus(u *unstructured.Unstructured) bool { return bumpsGeneration(u) }
+
 // bumpsGeneration says whether the API server counts a change of annotations
-// as a new generation. Such kinds are only annotated in somebody else's write.
+// as a new generation.
 //
 // Source: k8s.io/kubernetes pkg/registry/apps/deployment/strategy.go,
-// PrepareForUpdate.
+// PrepareForUpdate of the strategy and of the one for its status.
 func bumpsGeneration(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind().GroupKind() == schema.GroupKind{Group: "apps", Kind: "Deployment"}
 }

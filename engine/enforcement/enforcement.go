@@ -64,9 +64,12 @@ func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 // condition that cannot be evaluated counts as met where the failure policy is
 // Fail, and as not met where it is Ignore; the error is returned beside.
 func (e *Enforcement) Governs(gr schema.GroupResource, in policy.Input) (bool, error) {
-	if beyond(gr) || !matches(e.spec.Match.ResourceRules, gr) || matches(e.spec.Match.ExcludeResourceRules, gr) ||
-		!policy.Selects(in, e.objects, e.namespaces) {
+	if !e.Covers(gr) || !e.selects(in) {
 		return false, nil
+	}
+
+	if in.Object == nil {
+		in.Object = in.OldObject // Conditions are about what is there, also when it is deleted.
 	}
 
 	budget := policy.NewBudget()
@@ -85,20 +88,43 @@ func (e *Enforcement) Governs(gr schema.GroupResource, in policy.Input) (bool, e
 	return true, nil
 }
 
-// beyond says whether no Enforcement covers a resource: with these a cluster
-// could be locked out for good.
-func beyond(gr schema.GroupResource) bool {
+// selects says whether the selectors are about an object as it is or as it is
+// asked for: a write that takes a label away does not free itself.
+func (e *Enforcement) selects(in policy.Input) bool {
+	if policy.Selects(in, e.objects, e.namespaces) {
+		return true
+	}
+
+	was := policy.Input{OldObject: in.OldObject, NamespaceObject: in.NamespaceObject}
+
+	return in.OldObject != nil && policy.Selects(was, e.objects, e.namespaces)
+}
+
+// Beyond says whether no Enforcement covers a resource: with these a cluster
+// could be locked out for good, for without nodes nothing of ours can run
+// either, or they are no state that anybody asks for.
+func Beyond(gr schema.GroupResource) bool {
 	switch gr.Group {
-	case v1alpha1.GroupVersion().Group, "admissionregistration.k8s.io":
+	case v1alpha1.GroupVersion().Group, "admissionregistration.k8s.io", "certificates.k8s.io", "events.k8s.io":
 		return true
 	case "coordination.k8s.io":
 		return gr.Resource == "leases"
+	case "storage.k8s.io":
+		return gr.Resource == "csinodes" || gr.Resource == "volumeattachments"
+	case "":
+		return gr.Resource == "events" || gr.Resource == "nodes"
 	default:
 		return false
 	}
 }
 
-func matches(rules []v1alpha1.ResourceRule, gr schema.GroupResource) bool {
+// Covers says whether the Enforcement's rules are about a resource.
+func (e *Enforcement) Covers(gr schema.GroupResource) bool {
+	return !Beyond(gr) && Matches(e.spec.Match.ResourceRules, gr) && !Matches(e.spec.Match.ExcludeResourceRules, gr)
+}
+
+// Matches says whether any of some rules is about a resource.
+func Matches(rules []v1alpha1.ResourceRule, gr schema.GroupResource) bool {
 	has := func(list []string, v string) bool { return slices.Contains(list, "*") || slices.Contains(list, v) }
 
 	return slices.ContainsFunc(rules, func(r v1alpha1.ResourceRule) bool {

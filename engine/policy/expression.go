@@ -132,6 +132,38 @@ func CompileExpression(text string) (*Expression, error) {
 	return &Expression{text: text, program: prg}, nil
 }
 
+// plainEnv returns the environment of conditions that the API server can check
+// by itself, before it asks a webhook: without our has(), the namespace, and
+// the request, which is typed there.
+//
+//nolint:gochecknoglobals // A constant that is costly to make.
+var plainEnv = sync.OnceValues(func() (*cel.Env, error) {
+	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+
+	set, err := base.Extend(environment.VersionedOptions{
+		IntroducedVersion: version.MajorMinor(1, 0),
+		EnvOptions:        []cel.EnvOption{cel.Variable(varObject, cel.DynType), cel.Variable(varOldObject, cel.DynType)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the CEL environment: %w", err)
+	}
+
+	return set.Env(environment.NewExpressions)
+})
+
+// Plain says whether the API server can evaluate an expression by itself, as a
+// match condition of a webhook.
+func Plain(text string) bool {
+	env, err := plainEnv()
+	if err != nil {
+		return false
+	}
+
+	tree, iss := env.Compile(text)
+
+	return (iss == nil || iss.Err() == nil) && tree.OutputType().IsExactType(types.BoolType)
+}
+
 // Input is what an expression sees: decoded JSON objects, nil where there is
 // none.
 type Input struct {

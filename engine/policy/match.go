@@ -94,6 +94,10 @@ func Selects(in Input, objects, namespaces labels.Selector) bool {
 		return false
 	}
 
+	if obj["kind"] == "Namespace" && obj["apiVersion"] == "v1" { // As for the API server, by its own labels.
+		return namespaces.Empty() || namespaces.Matches(labelsOf(obj))
+	}
+
 	namespaced := in.NamespaceObject != nil || resource.String(obj, "metadata", "namespace") != ""
 
 	return !namespaced || namespaces.Empty() || namespaces.Matches(labelsOf(in.NamespaceObject))

@@ -85,6 +85,38 @@ func ParentOf(u *unstructured.Unstructured) (Reference, bool) {
 	}, true
 }
 
+// GroupVersionKind of the object referred to.
+func (r Reference) GroupVersionKind() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
+}
+
+// Composed returns what an XR refers to as composed of. In a namespaced XR a
+// reference without a namespace is to its own.
+func Composed(xr *unstructured.Unstructured) []Reference {
+	list := List(xr.Object, "spec", "crossplane", "resourceRefs")
+	if list == nil {
+		list = List(xr.Object, "spec", "resourceRefs")
+	}
+
+	out := make([]Reference, 0, len(list))
+
+	for _, e := range list {
+		m, ok := e.(map[string]any)
+		if !ok || String(m, "name") == "" {
+			continue
+		}
+
+		ref := Reference{APIVersion: String(m, "apiVersion"), Kind: String(m, "kind"), Namespace: String(m, "namespace"), Name: String(m, "name")}
+		if ref.Namespace == "" {
+			ref.Namespace = xr.GetNamespace()
+		}
+
+		out = append(out, ref)
+	}
+
+	return out
+}
+
 // IsManaged says whether the object is a managed resource: of a kind with
 // spec.forProvider and spec.managementPolicies. An object that leaves the
 // policies to their default is one too.

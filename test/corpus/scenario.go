@@ -55,6 +55,8 @@ type Request struct {
 	Parent string `json:"parent,omitempty"`
 	// ParentGone is true where the object refers to a parent that is not there.
 	ParentGone bool `json:"parentGone,omitempty"`
+	// Orphans is true where what the object owns is to stay.
+	Orphans bool `json:"orphans,omitempty"`
 	// ParentSettles is true where a function reports on the parent.
 	ParentSettles bool `json:"parentSettles,omitempty"`
 	// Policies are the names of files in base with more policies.

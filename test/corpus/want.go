@@ -92,6 +92,7 @@ func (s *Scenario) Decision() (decision.Request, []error) {
 		Operation: decision.Operation(s.Request.Operation),
 		Old:       s.Old, New: s.New, Parent: s.Parent, Namespace: s.Namespace,
 		User:       policy.User{Name: Crossplane, Groups: policy.ServiceAccountGroups(Crossplane)},
+		Orphans:    s.Request.Orphans,
 		ParentGone: s.Request.ParentGone, ParentSettles: s.Request.ParentSettles,
 		Policies: set, Upgrades: s.Upgrades,
 		Resource: schema.GroupResource{Group: s.group(), Resource: s.Request.Resource},

@@ -1,0 +1,90 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package corpus_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/test/corpus"
+)
+
+// TestAskedAgainTheAnswerIsTheSame asks about what was decided: once as another
+// mutating webhook makes the API server do, and once as the validating webhook
+// sees it.
+func TestAskedAgainTheAnswerIsTheSame(t *testing.T) {
+	all, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, s := range all {
+		if s.Request == nil {
+			continue
+		}
+
+		req, _ := s.Decision()
+
+		first := decision.Decide(req)
+		if _, impossible := first.Impossible(); impossible || req.New == nil || first.Object == nil {
+			continue
+		}
+
+		t.Run(s.Name, func(t *testing.T) {
+			req.New = first.Object
+
+			again := decision.Decide(req)
+			if diff := cmp.Diff(first.Object, again.Object); diff != "" {
+				t.Errorf("Asked again, -first, +again:\n%s", diff)
+			}
+
+			if len(again.Overruled)+len(again.Forged) > 0 {
+				t.Errorf("Asked again: overruled %v, forged %v", again.Overruled, again.Forged)
+			}
+
+			req.Final = true
+			final := decision.Decide(req)
+
+			why, denied := final.Denied()
+			if firstWhy, firstDenied := first.Denied(); why != firstWhy || denied != firstDenied {
+				t.Errorf("Final: denied %t %q, want %t %q", denied, why, firstDenied, firstWhy)
+			}
+		})
+	}
+}
+
+// TestWhatWasNotStampedIsAConflict puts to the final look what was never put to
+// the first.
+func TestWhatWasNotStampedIsAConflict(t *testing.T) {
+	all, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	conflicts := 0
+
+	for _, s := range all {
+		if s.Request == nil {
+			continue
+		}
+
+		req, _ := s.Decision()
+		if first := decision.Decide(req); first.Object == nil || req.New == nil || len(first.Held) == 0 {
+			continue
+		}
+
+		req.Final = true
+		if final := decision.Decide(req); final.Conflict == "" && !final.Allowed() {
+			t.Errorf("%s: Final: no conflict, though %d changes are held", s.Name, len(final.Findings))
+		} else if final.Conflict != "" {
+			conflicts++
+		}
+	}
+
+	if conflicts == 0 {
+		t.Error("no scenario gave a conflict")
+	}
+}
