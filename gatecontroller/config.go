@@ -9,8 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -45,59 +47,227 @@ type configuration struct {
 	watches  *watches
 	schemas  *schemas
 	opts     Options
+	// exceptions tell how long those of Enforcements last.
+	exceptions *exceptions
 
+	// adopted is true once what waits for us since before we started is watched.
+	adopted bool
 	// missing are the kinds that nothing served last, and wait is how long it
 	// was to be until they are looked up again.
 	missing []kindName
 	wait    time.Duration
 }
 
+// wanted is what is asked for.
+type wanted struct {
+	policies     []v1alpha1.AllowancePolicy
+	windows      []v1alpha1.UpgradeAllowance
+	enforcements []v1alpha1.Enforcement
+}
+
+func (c *configuration) read(ctx context.Context) (wanted, error) {
+	policies := &v1alpha1.AllowancePolicyList{}
+	windows := &v1alpha1.UpgradeAllowanceList{}
+	enforcements := &v1alpha1.EnforcementList{}
+
+	for _, list := range []client.ObjectList{policies, windows, enforcements} {
+		if err := c.reader.List(ctx, list); err != nil {
+			return wanted{}, fmt.Errorf("cannot list %T: %w", list, err)
+		}
+	}
+
+	return wanted{policies: policies.Items, windows: windows.Items, enforcements: enforcements.Items}, nil
+}
+
 // Reconcile does all of it at once; the request says nothing.
 func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	// 1. Read what is asked for.
-	policies := &v1alpha1.AllowancePolicyList{}
-	if err := c.reader.List(ctx, policies); err != nil {
-		return reconcile.Result{}, fmt.Errorf("cannot list policies: %w", err)
-	}
-
-	windows := &v1alpha1.UpgradeAllowanceList{}
-	if err := c.reader.List(ctx, windows); err != nil {
-		return reconcile.Result{}, fmt.Errorf("cannot list upgrade allowances: %w", err)
-	}
-
-	// 2. Find the kinds.
-	kinds, missing, err := c.resolver.resolve(ctx, names(policies.Items, windows.Items))
+	want, err := c.read(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 
+	// 2. Find the kinds.
+	served, err := c.resolver.served(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+
+	kinds, missing := named(served, names(want.policies, want.windows))
+	enforced := covered(want.enforcements, served)
+
+	if err := c.describe(ctx, kinds, enforced); err != nil {
+		return reconcile.Result{}, err
+	}
+
+	if err := c.adopt(ctx, served); err != nil {
+		return reconcile.Result{}, err
+	}
+
 	// 3. Guard and watch them before the webhook stamps them.
-	if err := c.applyGuards(ctx, kinds); err != nil {
-		return reconcile.Result{}, err
-	}
-
-	if err := c.watches.set(ctx, kinds); err != nil {
-		return reconcile.Result{}, err
-	}
-
-	if err := c.applyWebhooks(ctx, kinds); err != nil {
+	gated, err := c.govern(ctx, want, kinds, enforced)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
 
 	// 4. Let functions find the policies, and say so.
-	if err := c.label(ctx, policies.Items, windows.Items); err != nil {
+	if err := c.label(ctx, want.policies, want.windows); err != nil {
 		return reconcile.Result{}, err
 	}
 
-	complete := c.schemas.refresh(ctx, policies.Items, kinds)
+	complete := c.schemas.refresh(ctx, want.policies, kinds)
 
-	for i := range policies.Items {
-		if err := c.report(ctx, &policies.Items[i], kinds, missing); err != nil {
+	for i := range want.policies {
+		if err := c.report(ctx, &want.policies[i], kinds, missing); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
 
+	for i := range want.enforcements {
+		if err := c.reportEnforcement(ctx, &want.enforcements[i], served); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+
+	c.exceptions.set(want.enforcements, c.opts.Now())
+
+	// 5. Let go. Last: what cannot be must not keep what is asked for from being done.
+	if err := c.watches.keep(ctx, gated); err != nil {
+		return reconcile.Result{}, err
+	}
+
 	return reconcile.Result{RequeueAfter: c.again(missing, complete)}, nil
+}
+
+// describe finds out which kinds are managed resources.
+func (c *configuration) describe(ctx context.Context, kinds []servedKind, enforced []enforced) error {
+	if err := c.resolver.describe(ctx, kinds); err != nil {
+		return err
+	}
+
+	for _, e := range enforced {
+		if err := c.resolver.describe(ctx, e.kinds); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// adopt takes over, once, what waits for us since before we were started.
+func (c *configuration) adopt(ctx context.Context, served []servedKind) error {
+	if c.adopted {
+		return nil
+	}
+
+	if err := c.watches.adopt(ctx, c.resolver.live, served); err != nil {
+		return err
+	}
+
+	c.adopted = true
+
+	return nil
+}
+
+// govern keeps guards, watches and webhooks. It returns the kinds that are to be
+// watched.
+func (c *configuration) govern(ctx context.Context, want wanted, kinds []servedKind, enforced []enforced) ([]servedKind, error) {
+	gated := parentKinds(want, kinds)
+
+	for _, e := range enforced {
+		for _, k := range e.kinds {
+			if k.gated() && !slices.Contains(gated, k) {
+				gated = append(gated, k)
+			}
+		}
+	}
+
+	if err := c.applyGuards(ctx, gated); err != nil {
+		return nil, err
+	}
+
+	if err := c.watches.run(ctx, gated); err != nil {
+		return nil, err
+	}
+
+	if err := c.applyWebhooks(ctx, subjects(want, kinds, enforced), enforced); err != nil {
+		return nil, err
+	}
+
+	return gated, nil
+}
+
+// parentKinds are the kinds of which something may follow, and those that have
+// gates. Nobody needs to look after the others.
+func parentKinds(want wanted, kinds []servedKind) []servedKind {
+	var out []servedKind
+
+	for _, k := range kinds {
+		parent := slices.ContainsFunc(want.policies, func(p v1alpha1.AllowancePolicy) bool {
+			return kindName{group: p.Spec.Match.APIGroup, kind: p.Spec.Match.Kind}.matches(k.gvk)
+		})
+
+		if parent || k.gated() {
+			out = append(out, k)
+		}
+	}
+
+	return out
+}
+
+// subjects are the kinds that the webhook stamps: those that policies and
+// Enforcements are about.
+func subjects(want wanted, kinds []servedKind, enforced []enforced) []subject {
+	deleted := deleting(want)
+
+	out := make([]subject, 0, len(kinds))
+	for _, k := range kinds {
+		out = append(out, subject{servedKind: k, deletes: slices.ContainsFunc(deleted, func(n kindName) bool { return n.matches(k.gvk) })})
+	}
+
+	for _, e := range enforced {
+		for _, k := range e.kinds {
+			i := slices.IndexFunc(out, func(s subject) bool { return s.gvk == k.gvk && s.resource == k.resource })
+			if i < 0 {
+				out = append(out, subject{servedKind: k, deletes: true})
+			} else {
+				out[i].deletes = true
+			}
+		}
+	}
+
+	return out
+}
+
+// deleting are the kinds whose deletion policies and windows are about.
+func deleting(want wanted) []kindName {
+	var out []kindName
+
+	for _, p := range want.policies {
+		if slices.Contains(p.Spec.Match.Fields, v1alpha1.MutationDelete) {
+			out = append(out, kindName{group: p.Spec.Match.APIGroup, kind: p.Spec.Match.Kind})
+		}
+
+		out = append(out, deletingIn(p.Spec.Allow)...)
+	}
+
+	for _, w := range want.windows {
+		out = append(out, deletingIn(w.Spec.Allow)...)
+	}
+
+	return out
+}
+
+func deletingIn(allow []v1alpha1.Permission) []kindName {
+	var out []kindName
+
+	for _, p := range allow {
+		if p.Relation != v1alpha1.RelationExternal && slices.Contains(p.Mutations, v1alpha1.MutationDelete) {
+			out = append(out, kindName{group: p.APIGroup, kind: p.Kind})
+		}
+	}
+
+	return out
 }
 
 // again says when to look again.
@@ -159,10 +329,10 @@ func permissionKinds(allow []v1alpha1.Permission) []kindName {
 }
 
 // setup runs the configuration reconciler, on every change that matters.
-func (c *configuration) controller(cch cache.Cache) (controller.Controller, error) {
+func (c *configuration) controller(cch cache.Cache, log logr.Logger) (controller.Controller, error) {
 	skip := true
 
-	ctl, err := controller.NewUnmanaged("configuration", controller.Options{Reconciler: c, SkipNameValidation: &skip})
+	ctl, err := controller.NewUnmanaged("configuration", controller.Options{Reconciler: c, SkipNameValidation: &skip, Logger: log})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the configuration controller: %w", err)
 	}
@@ -185,7 +355,29 @@ func (c *configuration) controller(cch cache.Cache) (controller.Controller, erro
 		return nil, fmt.Errorf("cannot watch CRDs: %w", err)
 	}
 
+	if c.opts.Webhook != nil {
+		if err := ctl.Watch(source.Func(c.onNewCA)); err != nil {
+			return nil, fmt.Errorf("cannot watch certificates: %w", err)
+		}
+	}
+
 	return ctl, nil
+}
+
+// onNewCA asks for the configurations to be kept when their CA changes.
+func (c *configuration) onNewCA(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-c.opts.Webhook.Trust.Changed():
+				queue.Add(reconcile.Request{})
+			}
+		}
+	}()
+
+	return nil
 }
 
 // crdPredicate passes CRDs that come, change or go. Of metadata alone one

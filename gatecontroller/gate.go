@@ -97,7 +97,7 @@ func (g *gates) move(ctx context.Context, u *unstructured.Unstructured, plan gat
 	patch := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": u.GetAPIVersion(),
 		"kind":       u.GetKind(),
-		"metadata":   meta,
+		keyMetadata:  meta,
 		"spec":       map[string]any{"managementPolicies": policies},
 	}}
 

@@ -15,7 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// applyGuards keeps the two ValidatingAdmissionPolicies about managed
+// applyGuards keeps the three ValidatingAdmissionPolicies about managed
 // resources in place. They run inside the API server, so that no outage of
 // ours lets anything through.
 func (c *configuration) applyGuards(ctx context.Context, kinds []servedKind) error {
@@ -23,16 +23,19 @@ func (c *configuration) applyGuards(ctx context.Context, kinds []servedKind) err
 		return nil
 	}
 
-	var writes, deletes []admissionregistrationv1.NamedRuleWithOperations
+	writes, deletes, usages := rules{}, rules{}, rules{}
 
 	for _, k := range kinds {
 		if k.managed {
-			writes = append(writes, namedRule(k, admissionregistrationv1.Create, admissionregistrationv1.Update))
-			deletes = append(deletes, namedRule(k, admissionregistrationv1.Delete))
+			writes.add(k.gvk.Group, k.resource, opCreate, opUpdate)
+			deletes.add(k.gvk.Group, k.resource, opDelete)
+			usages.add(k.gvk.Group, "providerconfigusages", opDelete)
 		}
 	}
 
-	for _, guard := range []*admissionregistrationv1.ValidatingAdmissionPolicy{c.writerGuard(writes), deleteGuard(deletes)} {
+	for _, guard := range []*admissionregistrationv1.ValidatingAdmissionPolicy{
+		c.writerGuard(namedRules(writes)), deleteGuard(namedRules(deletes)), usageGuard(namedRules(usages)),
+	} {
 		if err := c.applyGuard(ctx, guard); err != nil {
 			return err
 		}
@@ -41,8 +44,15 @@ func (c *configuration) applyGuards(ctx context.Context, kinds []servedKind) err
 	return nil
 }
 
-func namedRule(k servedKind, ops ...admissionregistrationv1.OperationType) admissionregistrationv1.NamedRuleWithOperations {
-	return admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: ruleFor(k, ops...)}
+func namedRules(r rules) []admissionregistrationv1.NamedRuleWithOperations {
+	list := r.list()
+	out := make([]admissionregistrationv1.NamedRuleWithOperations, len(list))
+
+	for i := range list {
+		out[i].RuleWithOperations = list[i]
+	}
+
+	return out
 }
 
 // applyGuard applies a policy and its binding; one without kinds is taken
@@ -115,7 +125,7 @@ func (c *configuration) writerGuard(
 
 	return guard(writerGuardName, rules,
 		[]admissionregistrationv1.MatchCondition{
-			{Name: "not-manager", Expression: fmt.Sprintf("request.userInfo.username != %q", c.opts.ManagerUser)},
+			{Name: "not-manager", Expression: fmt.Sprintf("request.userInfo.username != %q", c.opts.Settings.Manager)},
 			{
 				Name: "governed",
 				Expression: fmt.Sprintf("(%s) || (oldObject != null && %s)",
@@ -142,6 +152,23 @@ func deleteGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admis
 			Reason:     ptr.To(metav1.StatusReasonForbidden),
 			Message: "gate is not open for Delete: the external resource would be orphaned; allow External Delete in an AllowancePolicy, " +
 				"or take Delete out of the managementPolicies its Composition asks for",
+		}})
+}
+
+// usageGuard has the namespace controller leave to the garbage collector what
+// tells that a managed resource uses a provider's configuration. A provider has
+// to make it before it can delete anything, and in a namespace that goes nothing
+// can be made: what has to wait for its gate could then never be deleted.
+func usageGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admissionregistrationv1.ValidatingAdmissionPolicy {
+	return guard(usageGuardName, rules,
+		[]admissionregistrationv1.MatchCondition{
+			{Name: "namespace-controller", Expression: fmt.Sprintf("request.userInfo.username == %q", namespaceController)},
+			{Name: "owned", Expression: "has(oldObject.metadata.ownerReferences) && size(oldObject.metadata.ownerReferences) > 0"},
+		},
+		[]admissionregistrationv1.Validation{{
+			Expression: "false",
+			Reason:     ptr.To(metav1.StatusReasonForbidden),
+			Message:    "it goes with the managed resource that owns it, whose provider needs it until then",
 		}})
 }
 

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 )
 
 // kindName is a kind as policies name it: with a group, or in any group.
@@ -37,105 +39,268 @@ func (k kindName) matches(gvk schema.GroupVersionKind) bool {
 
 // servedKind is a kind the API server serves.
 type servedKind struct {
-	gvk        schema.GroupVersionKind
-	resource   string
-	managed    bool
-	crossplane bool
+	gvk      schema.GroupVersionKind
+	resource string
+	// managed is true of managed resources, once described, crossplane of Claims
+	// and XRs.
+	managed, crossplane bool
+	// scales is true of kinds that can be scaled, owns of those whose objects may
+	// wait for us.
+	scales, owns bool
+	// definition tells one version of the kind's CRD from another; empty where it
+	// has none.
+	definition string
 }
 
-// resolver finds the kinds that policies name.
+// gated says whether changes of the kind must not be missed.
+func (k servedKind) gated() bool { return k.managed || k.crossplane }
+
+func (k servedKind) groupResource() schema.GroupResource {
+	return schema.GroupResource{Group: k.gvk.Group, Resource: k.resource}
+}
+
+// resolver finds the kinds that policies and Enforcements mean.
 type resolver struct {
 	discovery discovery.DiscoveryInterface
-	live      client.Reader
+	// crds reads the metadata of CRDs, live the whole of them.
+	crds, live client.Reader
+
+	// described remembers which kinds are managed resources, by definition.
+	described map[string]bool
 }
 
-// resolve returns the served kinds of any of the names, ordered, and the names
-// nothing serves. Kinds of our own, leases and webhook configurations are
-// never among them.
-func (r *resolver) resolve(ctx context.Context, names []kindName) ([]servedKind, []kindName, error) {
-	lists, err := r.discovery.ServerPreferredResources()
+// served returns every kind that could be governed, in its preferred version,
+// ordered. Kinds of our own, leases and webhook configurations are never among
+// them.
+func (r *resolver) served(ctx context.Context) ([]servedKind, error) {
+	groups, lists, err := r.discovery.ServerGroupsAndResources()
 
 	var partial *discovery.ErrGroupDiscoveryFailed
 	if err != nil && !errors.As(err, &partial) {
-		return nil, nil, fmt.Errorf("cannot discover kinds: %w", err)
+		return nil, fmt.Errorf("cannot discover kinds: %w", err)
+	}
+
+	crds, err := r.versions(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	if err := r.behind(ctx, crds, lists, partial); err != nil {
+		return nil, err
 	}
 
 	var out []servedKind
 
-	for _, list := range lists {
-		served, err := r.named(ctx, list, names)
-		if err != nil {
-			return nil, nil, err
-		}
-
-		out = append(out, served...)
+	for _, list := range preferred(groups, lists) {
+		out = append(out, inGroup(list, crds)...)
 	}
 
 	slices.SortFunc(out, func(a, b servedKind) int { return strings.Compare(a.gvk.String(), b.gvk.String()) })
 
-	missing := slices.DeleteFunc(slices.Clone(names), func(n kindName) bool {
-		return slices.ContainsFunc(out, func(k servedKind) bool { return n.matches(k.gvk) })
-	})
-
-	return out, missing, nil
+	return out, nil
 }
 
-// named returns the kinds of one group version that any of the names means.
-func (r *resolver) named(ctx context.Context, list *metav1.APIResourceList, names []kindName) ([]servedKind, error) {
-	gv, err := schema.ParseGroupVersion(list.GroupVersion)
-	if err != nil || exemptGroup(gv.Group) {
-		return nil, nil //nolint:nilerr // Not a group we could govern.
+// errBehind is the cause when the API server serves a kind and does not list it
+// yet, as it does for a moment when it starts: to take that for a kind that is
+// gone would take guards, webhooks and finalizers away.
+var errBehind = errors.New("the API server does not list all it serves yet")
+
+// behind returns an error where the API server fails to list a kind that a CRD
+// has it serve.
+func (r *resolver) behind(
+	ctx context.Context, crds map[string]string, lists []*metav1.APIResourceList, partial *discovery.ErrGroupDiscoveryFailed,
+) error {
+	listed := map[string]bool{}
+
+	for _, list := range lists {
+		gv, _ := schema.ParseGroupVersion(list.GroupVersion) // What is no group lists nothing of ours.
+		for _, res := range list.APIResources {
+			listed[res.Name+"."+gv.Group] = true
+		}
 	}
 
-	var out []servedKind
-
-	for _, res := range list.APIResources {
-		gvk := gv.WithKind(res.Kind)
-		if strings.Contains(res.Name, "/") || !slices.ContainsFunc(names, func(n kindName) bool { return n.matches(gvk) }) {
+	for name := range crds {
+		if listed[name] {
 			continue
 		}
 
-		k, err := r.describe(ctx, gvk, res)
+		crd := &extv1.CustomResourceDefinition{}
+
+		err := r.live.Get(ctx, client.ObjectKey{Name: name}, crd)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+
 		if err != nil {
-			return nil, err
+			return fmt.Errorf("cannot get CRD %q: %w", name, err)
+		}
+
+		if serves(crd, partial) {
+			return fmt.Errorf("%w: %s", errBehind, name)
+		}
+	}
+
+	return nil
+}
+
+// serves says whether a CRD has the API server serve its kind, in a version of
+// which that did not say that it cannot.
+func serves(crd *extv1.CustomResourceDefinition, partial *discovery.ErrGroupDiscoveryFailed) bool {
+	established := slices.ContainsFunc(crd.Status.Conditions, func(c extv1.CustomResourceDefinitionCondition) bool {
+		return c.Type == extv1.Established && c.Status == extv1.ConditionTrue
+	})
+
+	return established && slices.ContainsFunc(crd.Spec.Versions, func(v extv1.CustomResourceDefinitionVersion) bool {
+		if partial != nil {
+			if _, failed := partial.Groups[schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}]; failed {
+				return false
+			}
+		}
+
+		return v.Served
+	})
+}
+
+// preferred leaves each resource in one version: the group's preferred one, or
+// the first that has it.
+func preferred(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) []*metav1.APIResourceList {
+	byVersion := make(map[string]*metav1.APIResourceList, len(lists))
+	for _, list := range lists {
+		byVersion[list.GroupVersion] = list
+	}
+
+	out := make([]*metav1.APIResourceList, 0, len(lists))
+
+	for _, group := range groups {
+		seen := map[string]bool{}
+
+		for _, version := range append([]metav1.GroupVersionForDiscovery{group.PreferredVersion}, group.Versions...) {
+			list, ok := byVersion[version.GroupVersion]
+			if !ok {
+				continue
+			}
+
+			delete(byVersion, version.GroupVersion)
+
+			left := &metav1.APIResourceList{GroupVersion: list.GroupVersion}
+
+			for _, res := range list.APIResources {
+				if !seen[res.Name] {
+					seen[res.Name] = true
+					left.APIResources = append(left.APIResources, res)
+				}
+			}
+
+			out = append(out, left)
+		}
+	}
+
+	return out
+}
+
+// versions returns the version of each CRD, by name.
+func (r *resolver) versions(ctx context.Context) (map[string]string, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(extv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
+
+	if err := r.crds.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("cannot list CRDs: %w", err)
+	}
+
+	out := make(map[string]string, len(list.Items))
+	for _, crd := range list.Items {
+		out[crd.GetName()] = fmt.Sprintf("%s/%d", crd.GetUID(), crd.GetGeneration())
+	}
+
+	return out, nil
+}
+
+// inGroup returns the kinds of one group version.
+func inGroup(list *metav1.APIResourceList, crds map[string]string) []servedKind {
+	gv, err := schema.ParseGroupVersion(list.GroupVersion)
+	if err != nil {
+		return nil // Not a group we could govern.
+	}
+
+	out := make([]servedKind, 0, len(list.APIResources))
+
+	for _, res := range list.APIResources {
+		if strings.Contains(res.Name, "/") || enforcement.Beyond(schema.GroupResource{Group: gv.Group, Resource: res.Name}) ||
+			!slices.Contains(res.Verbs, "update") || !slices.Contains(res.Verbs, "get") {
+			continue
+		}
+
+		k := servedKind{gvk: gv.WithKind(res.Kind), resource: res.Name}
+		k.crossplane = slices.ContainsFunc(res.Categories, func(c string) bool { return c == "composite" || c == "claim" })
+		k.scales = slices.ContainsFunc(list.APIResources, func(o metav1.APIResource) bool { return o.Name == res.Name+"/scale" })
+
+		if version, ok := crds[res.Name+"."+gv.Group]; ok {
+			k.definition = version + "/" + gv.Version
+			k.owns = !slices.Contains(res.Categories, "managed")
 		}
 
 		out = append(out, k)
 	}
 
-	return out, nil
+	return out
 }
 
-// exemptGroup says whether kinds of a group are never governed: a mistake in a
-// policy about them could lock everybody out.
-func exemptGroup(group string) bool {
-	return group == "kausality.io" || group == "admissionregistration.k8s.io" || group == "coordination.k8s.io"
+// describe looks the CRDs of kinds up, to tell managed resources from others.
+func (r *resolver) describe(ctx context.Context, kinds []servedKind) error {
+	for i := range kinds {
+		k := &kinds[i]
+		if k.definition == "" {
+			continue
+		}
+
+		if _, known := r.described[k.definition]; !known {
+			if err := r.look(ctx, *k); err != nil {
+				return err
+			}
+		}
+
+		k.managed = r.described[k.definition]
+	}
+
+	return nil
 }
 
-// describe looks a kind's CRD up, to tell managed resources from others.
-func (r *resolver) describe(ctx context.Context, gvk schema.GroupVersionKind, res metav1.APIResource) (servedKind, error) {
-	out := servedKind{gvk: gvk, resource: res.Name}
-	out.crossplane = slices.ContainsFunc(res.Categories, func(c string) bool { return c == "composite" || c == "claim" })
-
+func (r *resolver) look(ctx context.Context, k servedKind) error {
 	crd := &extv1.CustomResourceDefinition{}
-	err := r.live.Get(ctx, client.ObjectKey{Name: res.Name + "." + gvk.Group}, crd)
 
+	err := r.live.Get(ctx, client.ObjectKey{Name: k.resource + "." + k.gvk.Group}, crd)
 	if apierrors.IsNotFound(err) {
-		return out, nil
+		return nil
 	}
 
 	if err != nil {
-		return out, fmt.Errorf("cannot get the CRD of %s: %w", gvk.Kind, err)
+		return fmt.Errorf("cannot get the CRD of %s: %w", k.gvk.Kind, err)
 	}
 
 	for _, v := range crd.Spec.Versions {
-		if v.Name == gvk.Version && v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
+		if v.Name == k.gvk.Version && v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
 			spec := v.Schema.OpenAPIV3Schema.Properties["spec"].Properties
 			_, policies := spec["managementPolicies"]
 			_, provider := spec["forProvider"]
-			out.managed = policies && provider
+			r.described[k.definition] = policies && provider
 		}
 	}
 
-	return out, nil
+	return nil
+}
+
+// named picks the kinds that any of some names means, and the names that mean
+// none.
+func named(served []servedKind, names []kindName) (kinds []servedKind, missing []kindName) {
+	for _, k := range served {
+		if slices.ContainsFunc(names, func(n kindName) bool { return n.matches(k.gvk) }) {
+			kinds = append(kinds, k)
+		}
+	}
+
+	missing = slices.DeleteFunc(slices.Clone(names), func(n kindName) bool {
+		return slices.ContainsFunc(kinds, func(k servedKind) bool { return n.matches(k.gvk) })
+	})
+
+	return kinds, missing
 }

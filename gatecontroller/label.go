@@ -47,7 +47,7 @@ func (c *configuration) labelOne(ctx context.Context, obj client.Object, labels 
 		return nil
 	}
 
-	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": missing}})
+	raw, err := json.Marshal(map[string]any{keyMetadata: map[string]any{"labels": missing}})
 	if err != nil {
 		return fmt.Errorf("cannot encode labels of %q: %w", obj.GetName(), err)
 	}

@@ -31,14 +31,21 @@ func (p *parents) reconcile(ctx context.Context, u *unstructured.Unstructured) e
 		return nil
 	}
 
-	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{
+	raw, err := json.Marshal(map[string]any{keyMetadata: map[string]any{
 		"resourceVersion": u.GetResourceVersion(), "annotations": annotations,
 	}})
 	if err != nil {
 		return fmt.Errorf("cannot encode annotations of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	err = p.client.Patch(ctx, u.DeepCopy(), client.RawPatch(types.MergePatchType, raw), client.FieldOwner(ParentManager))
+	patch := client.RawPatch(types.MergePatchType, raw)
+
+	if decision.AnnotatedByStatus(u) {
+		err = p.client.Status().Patch(ctx, u.DeepCopy(), patch, client.FieldOwner(ParentManager))
+	} else {
+		err = p.client.Patch(ctx, u.DeepCopy(), patch, client.FieldOwner(ParentManager))
+	}
+
 	if err != nil {
 		return fmt.Errorf("cannot annotate %s %q: %w", u.GetKind(), u.GetName(), err)
 	}

@@ -12,9 +12,12 @@ import (
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // Webhook says how the API server reaches the webhook.
@@ -23,18 +26,30 @@ type Webhook struct {
 	URL string
 	// Service in our namespace, on port 443.
 	Service string
-	// MutatePath and ValidatePath are the server's paths.
-	MutatePath, ValidatePath string
-	// Bundle returns the CA certificates to verify the server with, as PEM.
-	Bundle func() []byte
+	// MutatePath, EnforcePath and ValidatePath are the server's paths.
+	MutatePath, EnforcePath, ValidatePath string
+	// Trust is what the server is verified with.
+	Trust Trust
+	// InjectCAFrom is a Certificate of cert-manager, as NAMESPACE/NAME, whose CA
+	// is trusted instead; empty for none.
+	InjectCAFrom string
+}
+
+// Trust is what a server is verified with.
+type Trust interface {
+	// Bundle returns CA certificates, as PEM; none to trust those that the API
+	// server trusts anyway.
+	Bundle() []byte
+	// Changed receives something when the bundle has changed.
+	Changed() <-chan struct{}
 }
 
 // Options of the controllers.
 type Options struct {
 	// Namespace we run in.
 	Namespace string
-	// ManagerUser is the user name we run under.
-	ManagerUser string
+	// Settings name who is who.
+	Settings decision.Settings
 	// Gates switches the gates and their guards on.
 	Gates bool
 	// Gate holds what gates are moved by.
@@ -55,20 +70,31 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	g := &gates{client: mgr.GetClient(), events: mgr.GetEventRecorder("kausality"), opts: opts.Gate, now: opts.Now}
 	p := &parents{client: mgr.GetClient()}
 
+	until, err := newExceptions(metrics.Registry, mgr.GetEventRecorder("kausality"))
+	if err != nil {
+		return err
+	}
+
 	w := &watches{
-		cache: mgr.GetCache(), running: map[schema.GroupVersionKind]context.CancelFunc{},
-		object: func(gvk schema.GroupVersionKind) reconcile.Reconciler {
-			return &objectReconciler{gvk: gvk, reader: mgr.GetCache(), gates: g, parents: p, gated: opts.Gates}
-		},
+		cache: mgr.GetCache(), running: map[schema.GroupVersionKind]context.CancelFunc{}, owners: map[schema.GroupVersionKind]bool{},
+	}
+	o := &owners{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), events: g.events, watches: w,
+		deletions: &deletions{reader: mgr.GetCache(), policies: policy.NewCache(), opts: opts},
+	}
+
+	w.release = o.releaseAll
+	w.object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
+		return &objectReconciler{gvk: gvk, reader: mgr.GetCache(), gates: g, parents: p, owners: o, gated: opts.Gates}
 	}
 
 	c := &configuration{
 		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts,
-		resolver: &resolver{discovery: disco, live: mgr.GetAPIReader()},
-		schemas:  &schemas{discovery: disco},
+		resolver: &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]bool{}},
+		schemas:  &schemas{discovery: disco}, exceptions: until,
 	}
 
-	ctl, err := c.controller(mgr.GetCache())
+	ctl, err := c.controller(mgr.GetCache(), mgr.GetLogger())
 	if err != nil {
 		return err
 	}

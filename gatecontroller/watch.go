@@ -5,12 +5,16 @@ package gatecontroller
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -20,6 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // watches runs one controller per governed kind, and stops it when the kind is
@@ -28,20 +35,21 @@ type watches struct {
 	cache  cache.Cache
 	object func(gvk schema.GroupVersionKind) reconcile.Reconciler
 
+	// release lets objects of a kind go that nobody looks at any more.
+	release func(ctx context.Context, gvk schema.GroupVersionKind) error
+
 	mu      sync.Mutex
 	running map[schema.GroupVersionKind]context.CancelFunc
+	// owners are kinds of parents that nobody named.
+	owners map[schema.GroupVersionKind]bool
 }
 
-// set makes the running controllers those of the given kinds.
-func (w *watches) set(ctx context.Context, kinds []servedKind) error {
+// run has the given kinds looked at.
+func (w *watches) run(ctx context.Context, kinds []servedKind) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	want := make(map[schema.GroupVersionKind]bool, len(kinds))
-
 	for _, k := range kinds {
-		want[k.gvk] = true
-
 		if _, ok := w.running[k.gvk]; ok {
 			continue
 		}
@@ -51,20 +59,107 @@ func (w *watches) set(ctx context.Context, kinds []servedKind) error {
 		}
 	}
 
+	return nil
+}
+
+// keep has no other kinds looked at than the given ones. What cannot be let go
+// of goes on being looked at, and is tried again.
+func (w *watches) keep(ctx context.Context, kinds []servedKind) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	var errs []error
+
 	for gvk, stop := range w.running {
-		if want[gvk] {
+		if w.owners[gvk] || slices.ContainsFunc(kinds, func(k servedKind) bool { return k.gvk == gvk }) {
 			continue
+		}
+
+		// In another version the same objects are looked at.
+		same := func(k servedKind) bool { return k.gvk.GroupKind() == gvk.GroupKind() }
+		if !slices.ContainsFunc(kinds, same) {
+			if err := w.release(ctx, gvk); err != nil {
+				errs = append(errs, err)
+
+				continue
+			}
 		}
 
 		stop()
 		delete(w.running, gvk)
 
 		if err := w.cache.RemoveInformer(ctx, prototype(gvk)); err != nil {
-			return fmt.Errorf("cannot stop watching %s: %w", gvk, err)
+			errs = append(errs, fmt.Errorf("cannot stop watching %s: %w", gvk, err))
+		}
+	}
+
+	return errors.Join(errs...)
+}
+
+// also has a kind looked at because of what its objects own.
+func (w *watches) also(ctx context.Context, gvk schema.GroupVersionKind) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	w.owners[gvk] = true
+
+	if _, ok := w.running[gvk]; ok {
+		return nil
+	}
+
+	return w.start(ctx, gvk)
+}
+
+// adopt has the kinds looked at of which objects wait for us since before we
+// were started, whether or not anything names them still.
+func (w *watches) adopt(ctx context.Context, live client.Reader, served []servedKind) error {
+	for _, k := range served {
+		if !k.owns || !waiting(ctx, live, k.gvk) {
+			continue
+		}
+
+		if err := w.also(ctx, k.gvk); err != nil {
+			return err
 		}
 	}
 
 	return nil
+}
+
+// pageSize is how many objects are listed at once.
+const pageSize = 500
+
+// waiting says whether an object of a kind waits for us. One of a kind that
+// cannot be listed could not be let go either.
+func waiting(ctx context.Context, live client.Reader, gvk schema.GroupVersionKind) bool {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(gvk)
+
+	for {
+		if err := live.List(ctx, list, client.Limit(pageSize), client.Continue(list.GetContinue())); err != nil {
+			log.FromContext(ctx).Info("Cannot tell what waits for us", "kind", gvk.String(), "problem", err.Error())
+
+			return false
+		}
+
+		if slices.ContainsFunc(list.Items, func(o metav1.PartialObjectMetadata) bool {
+			return slices.Contains(o.GetFinalizers(), v1alpha1.Finalizer)
+		}) {
+			return true
+		}
+
+		if list.GetContinue() == "" {
+			return false
+		}
+	}
+}
+
+// kinds are those that are looked at.
+func (w *watches) kinds() []schema.GroupVersionKind {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	return slices.Collect(maps.Keys(w.running))
 }
 
 // start runs the controller of one kind until the context ends or it is
@@ -128,6 +223,9 @@ func (w *watches) stop() {
 	}
 }
 
+// keyMetadata is the field of every object that patches of ours write.
+const keyMetadata = "metadata"
+
 // concurrency is how many objects of one kind are worked on at once.
 const concurrency = 10
 
@@ -144,6 +242,7 @@ type objectReconciler struct {
 	reader  client.Reader
 	gates   *gates
 	parents *parents
+	owners  *owners
 	gated   bool
 }
 
@@ -155,18 +254,7 @@ func (r *objectReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 		return reconcile.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // Names the object.
 	}
 
-	var (
-		res reconcile.Result
-		err error
-	)
-
-	if governed(u) {
-		if r.gated {
-			res, err = r.gates.reconcile(ctx, u)
-		}
-	} else {
-		err = r.parents.reconcile(ctx, u)
-	}
+	res, err := r.look(ctx, u)
 
 	switch {
 	case apierrors.IsConflict(err):
@@ -176,4 +264,27 @@ func (r *objectReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 	default:
 		return res, err
 	}
+}
+
+// look does what there is to do about an object.
+func (r *objectReconciler) look(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
+	if kept(u) && resource.Deleting(u) {
+		return reconcile.Result{}, r.owners.letGo(ctx, u)
+	}
+
+	if r.gated && (governed(u) || kept(u)) {
+		if err := r.owners.keep(ctx, u); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+
+	if !governed(u) {
+		return reconcile.Result{}, r.parents.reconcile(ctx, u)
+	}
+
+	if !r.gated {
+		return reconcile.Result{}, nil
+	}
+
+	return r.gates.reconcile(ctx, u)
 }

@@ -6,6 +6,8 @@ package gatecontroller
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,28 +24,42 @@ const (
 	configurationName = "kausality"
 	writerGuardName   = "kausality-gate-writer"
 	deleteGuardName   = "kausality-gate-delete"
+	usageGuardName    = "kausality-usage-delete"
 )
 
-// timeoutSeconds is how long the API server waits for the webhook.
-const timeoutSeconds = 10
+// Seconds that the API server waits for the webhook: where it may go on without
+// an answer it does so soon.
+const (
+	timeoutSeconds     = 10
+	openTimeoutSeconds = 4
+)
 
-// applyWebhooks keeps the webhook configurations: governed objects to the
-// mutating one, our own kinds to the validating one.
-func (c *configuration) applyWebhooks(ctx context.Context, kinds []servedKind) error {
+// subject is a kind that somebody is asked about.
+type subject struct {
+	servedKind
+
+	// deletes is true where deleting it matters.
+	deletes bool
+}
+
+// applyWebhooks keeps the webhook configurations: what policies and Enforcements
+// are about to be stamped, what Enforcements are about to be refused, and our
+// own kinds to be checked.
+func (c *configuration) applyWebhooks(ctx context.Context, subjects []subject, enforced []enforced) error {
 	if c.opts.Webhook == nil {
 		return nil
 	}
 
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{
 		TypeMeta:   typeMeta("MutatingWebhookConfiguration"),
-		ObjectMeta: metav1.ObjectMeta{Name: configurationName},
-		Webhooks:   c.mutating(kinds),
+		ObjectMeta: c.configurationMeta(),
+		Webhooks:   c.mutating(subjects),
 	}
 
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		TypeMeta:   typeMeta("ValidatingWebhookConfiguration"),
-		ObjectMeta: metav1.ObjectMeta{Name: configurationName},
-		Webhooks:   []admissionregistrationv1.ValidatingWebhook{c.validating()},
+		ObjectMeta: c.configurationMeta(),
+		Webhooks:   append([]admissionregistrationv1.ValidatingWebhook{c.validating()}, c.enforcing(enforced)...),
 	}
 
 	if err := c.apply(ctx, mutating); err != nil {
@@ -53,30 +69,52 @@ func (c *configuration) applyWebhooks(ctx context.Context, kinds []servedKind) e
 	return c.apply(ctx, validating)
 }
 
-// mutating makes one webhook for kinds whose stamps must not be missed, which
-// fails closed, and one for the others. Kinds that nobody enforces are only
-// watched, and go on while the webhook is down.
-func (c *configuration) mutating(kinds []servedKind) []admissionregistrationv1.MutatingWebhook {
-	var closed, open []admissionregistrationv1.RuleWithOperations
+// configurationMeta names a webhook configuration, and asks cert-manager to see
+// to its CA where it shall.
+func (c *configuration) configurationMeta() metav1.ObjectMeta {
+	out := metav1.ObjectMeta{Name: configurationName}
+	if from := c.opts.Webhook.InjectCAFrom; from != "" {
+		out.Annotations = map[string]string{"cert-manager.io/inject-ca-from": from}
+	}
 
-	for _, k := range kinds {
-		rule := ruleFor(k, admissionregistrationv1.Create, admissionregistrationv1.Update)
-		if k.managed || k.crossplane {
-			closed = append(closed, rule)
-		} else {
-			open = append(open, rule)
+	return out
+}
+
+// mutating makes one webhook for Crossplane's kinds, whose stamps must not be
+// missed, and one for the others. The latter go on while the webhook is down:
+// where an Enforcement says otherwise, what was not stamped is refused by the
+// webhook of that.
+func (c *configuration) mutating(subjects []subject) []admissionregistrationv1.MutatingWebhook {
+	closed, open := rules{}, rules{}
+
+	for _, s := range subjects {
+		into := open
+		if s.gated() {
+			into = closed
+		}
+
+		ops := []admissionregistrationv1.OperationType{opCreate, opUpdate}
+		if s.deletes || s.gated() {
+			ops = append(ops, opDelete)
+		}
+
+		into.add(s.gvk.Group, s.resource, ops...)
+
+		if s.scales {
+			into.add(s.gvk.Group, s.resource+"/scale", opUpdate)
 		}
 	}
 
 	var out []admissionregistrationv1.MutatingWebhook
 
 	for _, w := range []struct {
-		name   string
-		policy admissionregistrationv1.FailurePolicyType
-		rules  []admissionregistrationv1.RuleWithOperations
+		name    string
+		policy  admissionregistrationv1.FailurePolicyType
+		timeout int32
+		rules   rules
 	}{
-		{"governed." + v1alpha1.Group, admissionregistrationv1.Fail, closed},
-		{"watched." + v1alpha1.Group, admissionregistrationv1.Ignore, open},
+		{"governed." + v1alpha1.Group, admissionregistrationv1.Fail, timeoutSeconds, closed},
+		{"watched." + v1alpha1.Group, admissionregistrationv1.Ignore, openTimeoutSeconds, open},
 	} {
 		if len(w.rules) == 0 {
 			continue
@@ -85,20 +123,81 @@ func (c *configuration) mutating(kinds []servedKind) []admissionregistrationv1.M
 		out = append(out, admissionregistrationv1.MutatingWebhook{
 			Name:                    w.name,
 			ClientConfig:            c.clientConfig(c.opts.Webhook.MutatePath),
-			Rules:                   w.rules,
+			Rules:                   w.rules.list(),
 			FailurePolicy:           new(w.policy),
 			MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
-			NamespaceSelector:       c.notOurNamespace(),
+			NamespaceSelector:       c.notOurNamespace(nil),
 			ObjectSelector:          &metav1.LabelSelector{},
 			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun),
-			TimeoutSeconds:          ptr.To[int32](timeoutSeconds),
+			TimeoutSeconds:          new(w.timeout),
 			AdmissionReviewVersions: []string{"v1"},
-			ReinvocationPolicy:      ptr.To(admissionregistrationv1.NeverReinvocationPolicy),
-			MatchConditions:         c.notUs(),
+			ReinvocationPolicy:      ptr.To(admissionregistrationv1.IfNeededReinvocationPolicy),
+			MatchConditions: []admissionregistrationv1.MatchCondition{
+				c.notBy("not-exempt", c.opts.Settings.Manager, garbageCollector),
+				{Name: "not-of-a-namespace", Expression: fmt.Sprintf(
+					"request.operation == 'DELETE' || request.userInfo.username != %q", namespaceController)},
+			},
 		})
 	}
 
 	return out
+}
+
+// enforcing makes one webhook for each Enforcement, of exactly what that says.
+func (c *configuration) enforcing(list []enforced) []admissionregistrationv1.ValidatingWebhook {
+	var out []admissionregistrationv1.ValidatingWebhook
+
+	for _, e := range list {
+		objects, scales := rules{}, rules{}
+
+		for _, k := range e.kinds {
+			objects.add(k.gvk.Group, k.resource, opCreate, opUpdate, opDelete)
+
+			if k.scales {
+				scales.add(k.gvk.Group, k.resource+"/scale", opUpdate)
+			}
+		}
+
+		if len(objects) > 0 {
+			out = append(out, c.enforce(e, "", objects))
+		}
+
+		// A request to scale carries no labels, and of the object little else.
+		if len(scales) > 0 {
+			w := c.enforce(e, "scale-", scales)
+			w.ObjectSelector = &metav1.LabelSelector{}
+			w.MatchConditions = w.MatchConditions[:1]
+			out = append(out, w)
+		}
+	}
+
+	return out
+}
+
+func (c *configuration) enforce(e enforced, kind string, r rules) admissionregistrationv1.ValidatingWebhook {
+	objects := e.Spec().Match.ObjectSelector
+	if objects == nil {
+		objects = &metav1.LabelSelector{}
+	}
+
+	policy := admissionregistrationv1.Fail
+	if e.Spec().FailurePolicy == v1alpha1.FailurePolicyIgnore {
+		policy = admissionregistrationv1.Ignore
+	}
+
+	return admissionregistrationv1.ValidatingWebhook{
+		Name:                    e.webhookName(kind),
+		ClientConfig:            c.clientConfig(c.opts.Webhook.EnforcePath),
+		Rules:                   r.list(),
+		FailurePolicy:           new(policy),
+		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
+		NamespaceSelector:       c.notOurNamespace(e.Spec().Match.NamespaceSelector, metav1.NamespaceSystem),
+		ObjectSelector:          objects,
+		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun),
+		TimeoutSeconds:          ptr.To[int32](timeoutSeconds),
+		AdmissionReviewVersions: []string{"v1"},
+		MatchConditions:         append(c.exempt(), e.conditions()...),
+	}
 }
 
 // validating is about our own kinds. It fails open: a policy that slips
@@ -125,16 +224,13 @@ func (c *configuration) validating() admissionregistrationv1.ValidatingWebhook {
 	}
 }
 
-func ruleFor(k servedKind, ops ...admissionregistrationv1.OperationType) admissionregistrationv1.RuleWithOperations {
-	return admissionregistrationv1.RuleWithOperations{Operations: ops, Rule: admissionregistrationv1.Rule{
-		APIGroups: []string{k.gvk.Group}, APIVersions: []string{"*"},
-		Resources: []string{k.resource}, Scope: ptr.To(admissionregistrationv1.AllScopes),
-	}}
-}
-
 func (c *configuration) clientConfig(path string) admissionregistrationv1.WebhookClientConfig {
 	w := c.opts.Webhook
-	out := admissionregistrationv1.WebhookClientConfig{CABundle: w.Bundle()}
+	out := admissionregistrationv1.WebhookClientConfig{}
+
+	if w.InjectCAFrom == "" {
+		out.CABundle = w.Trust.Bundle()
+	}
 
 	if w.URL != "" {
 		out.URL = new(w.URL + path)
@@ -150,21 +246,46 @@ func (c *configuration) clientConfig(path string) admissionregistrationv1.Webhoo
 // servicePort is the port of the webhook's Service.
 const servicePort = 443
 
-// notOurNamespace leaves our own namespace alone, so that we can always start.
-func (c *configuration) notOurNamespace() *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-		Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{c.opts.Namespace},
-	}}}
+// notOurNamespace leaves our own namespace alone, so that we can always start,
+// and others.
+func (c *configuration) notOurNamespace(also *metav1.LabelSelector, others ...string) *metav1.LabelSelector {
+	out := &metav1.LabelSelector{}
+	if also != nil {
+		out = also.DeepCopy()
+	}
+
+	out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{
+		Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: append([]string{c.opts.Namespace}, others...),
+	})
+
+	return out
 }
 
-// notUs leaves out our own writes, and those of controllers that only clean
-// up.
-func (c *configuration) notUs() []admissionregistrationv1.MatchCondition {
-	return []admissionregistrationv1.MatchCondition{{
-		Name: "not-exempt",
-		Expression: fmt.Sprintf("!(request.userInfo.username in [%q, %q, %q])", c.opts.ManagerUser,
-			"system:serviceaccount:kube-system:generic-garbage-collector", "system:serviceaccount:kube-system:namespace-controller"),
-	}}
+// Controllers that only carry out deletions which others asked for.
+const (
+	garbageCollector    = "system:serviceaccount:kube-system:generic-garbage-collector"
+	namespaceController = "system:serviceaccount:kube-system:namespace-controller"
+)
+
+// exempt leaves out our own writes, those of controllers that only clean up,
+// and our own CRDs, without which nothing of ours can be mended.
+func (c *configuration) exempt() []admissionregistrationv1.MatchCondition {
+	return []admissionregistrationv1.MatchCondition{
+		c.notBy("not-exempt", c.opts.Settings.Manager, garbageCollector, namespaceController),
+		{Name: "not-our-crds", Expression: fmt.Sprintf(
+			"request.resource.group != 'apiextensions.k8s.io' || !request.name.endsWith('.%s')", v1alpha1.Group)},
+	}
+}
+
+func (*configuration) notBy(name string, users ...string) admissionregistrationv1.MatchCondition {
+	quoted := make([]string, len(users))
+	for i, u := range users {
+		quoted[i] = strconv.Quote(u)
+	}
+
+	return admissionregistrationv1.MatchCondition{
+		Name: name, Expression: fmt.Sprintf("!(request.userInfo.username in [%s])", strings.Join(quoted, ", ")),
+	}
 }
 
 func typeMeta(kind string) metav1.TypeMeta {

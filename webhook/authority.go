@@ -4,6 +4,7 @@
 package webhook
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -16,23 +17,33 @@ import (
 	"time"
 )
 
+const (
+	// serialBits is the length of random serial numbers.
+	serialBits = 128
+	// backdate is how far clocks may differ: certificates begin that much earlier,
+	// those that last less than ten times that a tenth of their time earlier.
+	backdate = time.Hour
+	// leftover is the part of its time, one in so many, that is left when a
+	// certificate is replaced.
+	leftover = 3
+
+	typeCertificate = "CERTIFICATE"
+)
+
 // authority is a certificate authority of our own.
 type authority struct {
-	crt, key []byte
-	parsed   *x509.Certificate
-	signer   *ecdsa.PrivateKey
+	crt    *x509.Certificate
+	key    []byte // As PEM.
+	signer *ecdsa.PrivateKey
 }
 
-// serialBits is the length of random serial numbers.
-const serialBits = 128
-
-func newAuthority() (*authority, error) {
+func newAuthority(now time.Time, lifetime time.Duration) (*authority, error) {
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a key: %w", err)
+		return nil, fmt.Errorf("cannot make a CA key: %w", err)
 	}
 
-	tmpl, err := template("kausality-webhook-ca", authorityLifetime)
+	tmpl, err := template("kausality-webhook-ca", now, lifetime)
 	if err != nil {
 		return nil, err
 	}
@@ -45,49 +56,82 @@ func newAuthority() (*authority, error) {
 		return nil, fmt.Errorf("cannot make a CA certificate: %w", err)
 	}
 
+	crt, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("cannot parse a CA certificate: %w", err)
+	}
+
 	key, err := encodeKey(signer)
 	if err != nil {
 		return nil, err
 	}
 
-	return parseAuthority(encodeCertificate(der), key)
+	return &authority{crt: crt, key: key, signer: signer}, nil
 }
 
-// parseAuthority reads a CA. One that ends before a certificate it would issue
-// is an error.
-func parseAuthority(crt, key []byte) (*authority, error) {
-	parsed, err := parseCertificate(crt)
-	if err != nil {
-		return nil, err
-	}
-
-	if !parsed.IsCA || time.Until(parsed.NotAfter) < servingLifetime {
-		return nil, fmt.Errorf("cannot use CA %q: it ends at %s", parsed.Subject.CommonName, parsed.NotAfter)
-	}
-
+// findAuthority returns the CA that a key belongs to, if it can sign now.
+func findAuthority(trusted []*x509.Certificate, key []byte, now time.Time) *authority {
 	block, _ := pem.Decode(key)
 	if block == nil {
-		return nil, errNoPEM
+		return nil
 	}
 
 	signer, err := x509.ParseECPrivateKey(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("cannot parse CA key: %w", err)
+		return nil
 	}
 
-	return &authority{crt: crt, key: key, parsed: parsed, signer: signer}, nil
+	for _, crt := range trusted {
+		if signer.PublicKey.Equal(crt.PublicKey) && !now.Before(crt.NotBefore) {
+			return &authority{crt: crt, key: key, signer: signer}
+		}
+	}
+
+	return nil
+}
+
+// parseAuthorities reads the certificates of CAs that have not ended, each once.
+// Whatever else there is it leaves out.
+func parseAuthorities(raw []byte, now time.Time) []*x509.Certificate {
+	var out []*x509.Certificate
+
+	for block, rest := pem.Decode(raw); block != nil; block, rest = pem.Decode(rest) {
+		crt, err := x509.ParseCertificate(block.Bytes)
+		if err != nil || !crt.IsCA || crt.KeyUsage&x509.KeyUsageCertSign == 0 || now.After(crt.NotAfter) {
+			continue
+		}
+
+		out = withCertificate(out, crt)
+	}
+
+	return out
+}
+
+func withCertificate(list []*x509.Certificate, crt *x509.Certificate) []*x509.Certificate {
+	for _, have := range list {
+		if have.Equal(crt) {
+			return list
+		}
+	}
+
+	return append(list, crt)
 }
 
 // issue makes a serving certificate and its key, as PEM.
-func (a *authority) issue(hosts []string) (crt, key []byte, err error) {
+func (a *authority) issue(hosts []string, now time.Time, lifetime time.Duration) (crt, key []byte, err error) {
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot make a key: %w", err)
+		return nil, nil, fmt.Errorf("cannot make a serving key: %w", err)
 	}
 
-	tmpl, err := template("kausality-webhook", servingLifetime)
+	tmpl, err := template("kausality-webhook", now, lifetime)
 	if err != nil {
 		return nil, nil, err
+	}
+
+	// So the end of what is served is the whole truth.
+	if tmpl.NotAfter.After(a.crt.NotAfter) {
+		tmpl.NotAfter = a.crt.NotAfter
 	}
 
 	tmpl.KeyUsage = x509.KeyUsageDigitalSignature
@@ -101,7 +145,7 @@ func (a *authority) issue(hosts []string) (crt, key []byte, err error) {
 		}
 	}
 
-	der, err := x509.CreateCertificate(rand.Reader, tmpl, a.parsed, signer.Public(), a.signer)
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, a.crt, signer.Public(), a.signer)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot make a serving certificate: %w", err)
 	}
@@ -110,27 +154,36 @@ func (a *authority) issue(hosts []string) (crt, key []byte, err error) {
 		return nil, nil, err
 	}
 
-	return encodeCertificate(der), key, nil
+	return encodeCertificates(der), key, nil
 }
 
-func template(name string, lifetime time.Duration) (*x509.Certificate, error) {
+func template(name string, now time.Time, lifetime time.Duration) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a serial number: %w", err)
 	}
 
-	now := time.Now()
-
 	return &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: name},
-		NotBefore:    now.Add(-time.Minute), // Clocks differ.
+		NotBefore:    now.Add(-min(backdate, lifetime/10)),
 		NotAfter:     now.Add(lifetime),
 	}, nil
 }
 
-func encodeCertificate(der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+// due says whether a certificate is to be replaced. It goes by the
+// certificate's own time, whatever lifetimes are set today.
+func due(crt *x509.Certificate, now time.Time) bool {
+	return now.After(crt.NotAfter.Add(-crt.NotAfter.Sub(crt.NotBefore) / leftover))
+}
+
+func encodeCertificates(ders ...[]byte) []byte {
+	var out bytes.Buffer
+	for _, der := range ders {
+		out.Write(pem.EncodeToMemory(&pem.Block{Type: typeCertificate, Bytes: der}))
+	}
+
+	return out.Bytes()
 }
 
 func encodeKey(k *ecdsa.PrivateKey) ([]byte, error) {

@@ -8,14 +8,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
-	"errors"
 	"fmt"
-	"net"
-	"slices"
+	"maps"
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,39 +22,54 @@ import (
 
 // +kubebuilder:rbac:groups="",namespace=kausality-system,resources=secrets,verbs=get;create;update
 
-// Lifetimes of self-made certificates.
-const (
-	authorityLifetime = 10 * 365 * 24 * time.Hour
-	servingLifetime   = 365 * 24 * time.Hour
-	// renewBefore is how long before its end a serving certificate is renewed.
-	renewBefore = servingLifetime / 3
-	// renewEvery is how often that is looked at.
-	renewEvery = time.Hour
-)
+// maxTries is how often a replica tries to write what others write too. After
+// one conflict it normally takes what they wrote.
+const maxTries = 10
 
-// Keys of the secret that holds the certificates.
-const (
-	keyAuthority    = "ca.crt"
-	keyAuthorityKey = "ca.key"
-)
-
-// errNoPEM is the cause when a secret does not hold a certificate.
-var errNoPEM = errors.New("it holds no PEM certificate")
-
-// Certificate is the webhook's serving certificate, self-made, kept in a secret
-// that all replicas share, and renewed in time.
-type Certificate struct {
-	client  client.Client
-	secret  client.ObjectKey
-	hosts   []string
-	current atomic.Pointer[tls.Certificate]
-	bundle  atomic.Pointer[[]byte]
+// CertificateOptions say what a self-made certificate is for.
+type CertificateOptions struct {
+	// Secret that holds the certificates. It is made if missing.
+	Secret client.ObjectKey
+	// Hosts are the names and addresses that clients use.
+	Hosts []string
+	// Lifetimes of the certificates; those of DefaultLifetimes if zero.
+	Lifetimes Lifetimes
+	// Log says what is done and what fails.
+	Log logr.Logger
+	// Now is the clock; time.Now if nil.
+	Now func() time.Time
 }
 
-// NewCertificate loads the certificate for some hosts (names or addresses) from
-// a secret, or makes it. The client must not read from a cache.
-func NewCertificate(ctx context.Context, c client.Client, secret client.ObjectKey, hosts []string) (*Certificate, error) {
-	cert := &Certificate{client: c, secret: secret, hosts: hosts}
+// Certificate is the webhook's serving certificate, self-made. It and its CA
+// are kept in a secret that all replicas share, and are replaced in time. A new
+// CA is in everybody's bundle before it signs, and a former one until it ends,
+// so that nobody is refused in between.
+type Certificate struct {
+	client  client.Client
+	opts    CertificateOptions
+	trust   *trust
+	serving atomic.Pointer[serving]
+	// since is when this replica began to publish a CA. That is not in the secret:
+	// if all replicas were away, clients may not know the CA, however old it is.
+	since map[string]time.Time
+}
+
+// NewCertificate loads the certificates from the secret, or makes them. The
+// client must not read from a cache.
+func NewCertificate(ctx context.Context, c client.Client, opts CertificateOptions) (*Certificate, error) {
+	if opts.Lifetimes == (Lifetimes{}) {
+		opts.Lifetimes = DefaultLifetimes()
+	}
+
+	if err := opts.Lifetimes.validate(); err != nil {
+		return nil, err
+	}
+
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+
+	cert := &Certificate{client: c, opts: opts, trust: newTrust()}
 	if err := cert.refresh(ctx); err != nil {
 		return nil, err
 	}
@@ -64,18 +77,29 @@ func NewCertificate(ctx context.Context, c client.Client, secret client.ObjectKe
 	return cert, nil
 }
 
-// Bundle returns the CA certificate that clients verify with, as PEM.
-func (c *Certificate) Bundle() []byte { return *c.bundle.Load() }
+// Bundle returns the certificates of all trusted CAs as PEM: the present one,
+// the next one, and former ones that have not ended.
+func (c *Certificate) Bundle() []byte { return c.trust.get() }
+
+// Changed receives when Bundle has changed. It is for one reader.
+func (c *Certificate) Changed() <-chan struct{} { return c.trust.changed }
+
+// NotAfter is when the certificate that is served ends.
+func (c *Certificate) NotAfter() time.Time { return c.serving.Load().pair.Leaf.NotAfter }
 
 // TLS makes a TLS server use the certificate.
 func (c *Certificate) TLS(cfg *tls.Config) {
 	cfg.MinVersion = tls.VersionTLS12
-	cfg.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil }
+	cfg.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.serving.Load().pair, nil }
 }
 
-// Start renews the certificate until the context ends.
+// NeedLeaderElection is false: every replica serves.
+func (*Certificate) NeedLeaderElection() bool { return false }
+
+// Start keeps the certificates up to date until the context ends. It fails only
+// when there is nothing left to serve with.
 func (c *Certificate) Start(ctx context.Context) error {
-	tick := time.NewTicker(renewEvery)
+	tick := time.NewTicker(c.opts.Lifetimes.Reload)
 	defer tick.Stop()
 
 	for {
@@ -83,134 +107,154 @@ func (c *Certificate) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := c.refresh(ctx); err != nil && c.expired() {
-				return err
-			}
 		}
-	}
-}
 
-// NeedLeaderElection is false: every replica serves.
-func (*Certificate) NeedLeaderElection() bool { return false }
+		err := c.refreshInTime(ctx)
 
-func (c *Certificate) expired() bool {
-	leaf := c.current.Load().Leaf
-
-	return leaf == nil || time.Now().After(leaf.NotAfter)
-}
-
-// refresh takes the certificate from the secret, after making it where it is
-// missing, ends soon or is for other hosts. Another replica may be faster: its
-// certificate is then taken.
-func (c *Certificate) refresh(ctx context.Context) error {
-	for {
-		err := c.load(ctx)
-		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case c.opts.Now().After(c.NotAfter()):
 			return err
+		default:
+			c.opts.Log.Error(err, "cannot keep the webhook's certificates up to date", "notAfter", c.NotAfter())
 		}
 	}
+}
+
+// refreshInTime gives up in time for the next try.
+func (c *Certificate) refreshInTime(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.Lifetimes.Reload)
+	defer cancel()
+
+	return c.refresh(ctx)
+}
+
+// refresh takes the certificates from the secret, after doing to them what is
+// due. Another replica may be faster: its certificates are then taken.
+func (c *Certificate) refresh(ctx context.Context) error {
+	var err error
+	for range maxTries {
+		if err = c.load(ctx); !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			break
+		}
+	}
+
+	return err
 }
 
 func (c *Certificate) load(ctx context.Context) error {
 	s := &corev1.Secret{}
-	err := c.client.Get(ctx, c.secret, s)
+	err := c.client.Get(ctx, c.opts.Secret, s)
 	missing := apierrors.IsNotFound(err)
 
 	if err != nil && !missing {
-		return fmt.Errorf("cannot get secret %q: %w", c.secret, err)
+		return fmt.Errorf("cannot get secret %q: %w", c.opts.Secret, err)
 	}
 
-	if missing || !c.good(s.Data) {
-		if err := c.make(ctx, s, missing); err != nil {
-			return err
-		}
-	}
+	r := c.rotation()
 
-	pair, err := tls.X509KeyPair(s.Data[corev1.TLSCertKey], s.Data[corev1.TLSPrivateKeyKey])
-	if err != nil {
-		return fmt.Errorf("cannot read the certificate in secret %q: %w", c.secret, err)
-	}
-
-	bundle := s.Data[keyAuthority]
-	c.current.Store(&pair)
-	c.bundle.Store(&bundle)
-
-	return nil
-}
-
-// make writes a new serving certificate, under the same CA where that is good.
-func (c *Certificate) make(ctx context.Context, s *corev1.Secret, missing bool) error {
-	ca, err := parseAuthority(s.Data[keyAuthority], s.Data[keyAuthorityKey])
-	if err != nil {
-		if ca, err = newAuthority(); err != nil {
-			return err
-		}
-	}
-
-	crt, key, err := ca.issue(c.hosts)
+	k, err := r.step(s.Data, c.serving.Load())
 	if err != nil {
 		return err
 	}
 
-	s.ObjectMeta = metav1.ObjectMeta{Namespace: c.secret.Namespace, Name: c.secret.Name, ResourceVersion: s.ResourceVersion, UID: s.UID}
-	s.Type = corev1.SecretTypeTLS
-	s.Data = map[string][]byte{
-		keyAuthority: ca.crt, keyAuthorityKey: ca.key,
-		corev1.TLSCertKey: crt, corev1.TLSPrivateKeyKey: key,
-	}
-
 	if missing {
-		err = c.client.Create(ctx, s)
+		err = c.create(ctx, k)
 	} else {
-		err = c.client.Update(ctx, s)
+		err = c.update(ctx, s, k)
 	}
 
 	if err != nil {
-		return fmt.Errorf("cannot write secret %q: %w", c.secret, err)
+		return fmt.Errorf("cannot write secret %q: %w", c.opts.Secret, err)
 	}
+
+	c.adopt(k)
 
 	return nil
 }
 
-// good says whether a secret's certificate lasts, is for all hosts, and is
-// signed by the CA beside it.
-func (c *Certificate) good(data map[string][]byte) bool {
-	leaf, err := parseCertificate(data[corev1.TLSCertKey])
-	if err != nil || time.Until(leaf.NotAfter) < renewBefore {
-		return false
-	}
+func (c *Certificate) rotation() rotation {
+	now := c.opts.Now()
 
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(data[keyAuthority]) {
-		return false
-	}
+	return rotation{hosts: c.opts.Hosts, life: c.opts.Lifetimes, now: now, published: func(ca *x509.Certificate) bool {
+		since, ok := c.since[string(ca.Raw)]
 
-	return !slices.ContainsFunc(c.hosts, func(host string) bool {
-		_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: hostname(host)})
-
-		return err != nil
-	})
+		return ok && now.Sub(since) >= c.opts.Lifetimes.Publish
+	}}
 }
 
-// hostname brackets an address, as x509 wants it.
-func hostname(host string) string {
-	if net.ParseIP(host) != nil {
-		return "[" + host + "]"
+func (c *Certificate) create(ctx context.Context, k *keyring) error {
+	s := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.opts.Secret.Namespace, Name: c.opts.Secret.Name},
+		Type:       corev1.SecretTypeTLS,
+	}
+	put(s, k.data())
+
+	if err := c.client.Create(ctx, s); err != nil {
+		return err
 	}
 
-	return host
+	c.opts.Log.Info("made the secret of the webhook's certificates", "secret", c.opts.Secret, "did", k.did)
+
+	return nil
 }
 
-func parseCertificate(raw []byte) (*x509.Certificate, error) {
-	block, _ := pem.Decode(bytes.TrimSpace(raw))
-	if block == nil {
-		return nil, errNoPEM
+// update leaves alone what is not ours: labels, other keys, and the type, which
+// nobody can change.
+func (c *Certificate) update(ctx context.Context, s *corev1.Secret, k *keyring) error {
+	if !put(s, k.data()) {
+		return nil
 	}
 
-	crt, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("cannot parse certificate: %w", err)
+	if err := c.client.Update(ctx, s); err != nil {
+		return err
 	}
 
-	return crt, nil
+	c.opts.Log.Info("updated the webhook's certificates", "secret", c.opts.Secret, "did", k.did)
+
+	return nil
+}
+
+// put writes data into a secret, and says whether that changed it.
+func put(s *corev1.Secret, data map[string][]byte) bool {
+	old := maps.Clone(s.Data)
+
+	if s.Data == nil {
+		s.Data = map[string][]byte{}
+	}
+
+	for key, value := range data {
+		if value == nil {
+			delete(s.Data, key)
+		} else {
+			s.Data[key] = value
+		}
+	}
+
+	return !maps.EqualFunc(old, s.Data, bytes.Equal)
+}
+
+// adopt publishes the CAs, and serves with what the secret holds. If its CA is
+// news, because somebody replaced the secret, this replica first goes on with
+// what it has until clients know the CA.
+func (c *Certificate) adopt(k *keyring) {
+	r := c.rotation()
+	since := make(map[string]time.Time, len(k.trusted))
+
+	for _, ca := range k.trusted {
+		at, ok := c.since[string(ca.Raw)]
+		if !ok {
+			at = r.now
+		}
+
+		since[string(ca.Raw)] = at
+	}
+
+	c.since = since
+	c.trust.set(k.bundle())
+
+	served := c.serving.Load()
+	if !r.good(served) || served.issuer.Equal(k.serving.issuer) || r.published(k.serving.issuer) {
+		c.serving.Store(k.serving)
+	}
 }

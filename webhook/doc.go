@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package webhook is the admission webhook: it translates between admission
-// requests and the engine's decisions, with parents read from the API server
-// and policies from informer caches.
+// requests and the engine's decisions, with parents and policies from informer
+// caches. The [Mutator] stamps and holds; the [Enforcer] refuses, by what would
+// be stored in the end; the [Validator] checks our own kinds. None of them keeps
+// anything of a request, so that there may be any number of replicas.
 package webhook
 
 // +kubebuilder:rbac:groups=*,resources=*,verbs=get;list;watch

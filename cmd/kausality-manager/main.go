@@ -6,18 +6,17 @@
 package main
 
 import (
-	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/alecthomas/kong"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -29,20 +28,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
 
 var version = "dev"
-
-// errNotSynced keeps the manager unready until it has read what it decides by.
-var errNotSynced = errors.New("caches are not synced")
 
 // cli is the command line.
 type cli struct {
@@ -58,7 +54,14 @@ type cli struct {
 	WebhookBindAddress string `default:":9443" help:"Address the webhook listens on."`
 	WebhookURL         string `help:"URL under which the API server reaches the webhook; without one it is reached by its Service."`
 	WebhookService     string `default:"kausality-webhook" help:"Service of the webhook, in the manager's namespace."`
-	WebhookSecret      string `default:"kausality-webhook-cert" help:"Secret that holds the webhook's certificate; made if missing."`
+
+	WebhookSecret    string        `default:"kausality-webhook-cert" help:"Secret that holds the webhook's certificate; made if missing, and rotated."`
+	WebhookCertDir   string        `help:"Directory with tls.crt, tls.key and ca.crt to serve instead, such as a mounted secret; read again when it changes." type:"existingdir"`
+	WebhookCAFrom    string        `help:"Certificate of cert-manager, as NAMESPACE/NAME, whose CA is to be injected into the webhook configurations. Goes with --webhook-cert-dir."`
+	WebhookCALife    time.Duration `default:"87600h" help:"How long a self-made CA lasts; a new one is published in the last third."`
+	WebhookCertLife  time.Duration `default:"8760h" help:"How long a self-made certificate lasts; a new one is made in the last third."`
+	WebhookCAPublish time.Duration `default:"10m" help:"How long a new CA is published before it signs."`
+	WebhookReload    time.Duration `default:"1m" help:"How often the secret is read again."`
 
 	EnableGates        bool          `default:"true" help:"Move the gates of managed resources and keep their guards." negatable:""`
 	GateLateInitialize bool          `default:"true" help:"Leave LateInitialize in closed gates; switch off for providers built on crossplane-runtime before 1.20." negatable:""`
@@ -94,7 +97,7 @@ func (c *cli) Run() error {
 		}
 	}
 
-	cert, err := c.certificate(ctx, cfg, scheme)
+	cert, err := c.certificates(ctx, cfg, scheme)
 	if err != nil {
 		return err
 	}
@@ -108,7 +111,7 @@ func (c *cli) Run() error {
 		return err
 	}
 
-	if err := c.addWebhook(mgr, cert); err != nil {
+	if err := c.addWebhook(ctx, mgr, cert); err != nil {
 		return err
 	}
 
@@ -133,32 +136,7 @@ func (c *cli) restConfig() (*rest.Config, error) {
 	return cfg, nil
 }
 
-// certificate loads or makes the webhook's certificate; nil without webhook.
-func (c *cli) certificate(ctx context.Context, cfg *rest.Config, scheme *runtime.Scheme) (*webhook.Certificate, error) {
-	if !c.EnableWebhook {
-		return nil, nil //nolint:nilnil // No webhook, no certificate.
-	}
-
-	hosts := []string{c.WebhookService + "." + c.Namespace + ".svc"}
-
-	if c.WebhookURL != "" {
-		u, err := url.Parse(c.WebhookURL)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read --webhook-url: %w", err)
-		}
-
-		hosts = append(hosts, u.Hostname())
-	}
-
-	live, err := client.New(cfg, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a client: %w", err)
-	}
-
-	return webhook.NewCertificate(ctx, live, client.ObjectKey{Namespace: c.Namespace, Name: c.WebhookSecret}, hosts)
-}
-
-func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert *webhook.Certificate) (ctrl.Manager, error) {
+func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Certificates) (ctrl.Manager, error) {
 	host, port, err := splitAddress(c.WebhookBindAddress)
 	if err != nil {
 		return nil, err
@@ -171,8 +149,10 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert *webhook.Ce
 		LeaderElection:          c.LeaderElect,
 		LeaderElectionID:        "kausality-manager",
 		LeaderElectionNamespace: c.Namespace,
-		Cache:                   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		Client:                  client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+		Cache: cache.Options{DefaultTransform: trim, ByObject: map[client.Object]cache.ByObject{
+			&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{c.Namespace: {}}},
+		}},
+		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 	}
 
 	if cert != nil {
@@ -191,67 +171,42 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert *webhook.Ce
 	return mgr, nil
 }
 
+// trim keeps of an object in the cache what decisions read.
+func trim(obj any) (any, error) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		resource.Trim(u)
+	} else if accessor, err := meta.Accessor(obj); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+
+	return obj, nil
+}
+
+func (c *cli) settings() decision.Settings {
+	return decision.Settings{Crossplane: c.CrossplaneServiceAccount, Manager: c.managerUser()}
+}
+
 func (c *cli) managerUser() string {
 	return policy.ServiceAccountPrefix + c.Namespace + ":" + c.ServiceAccount
 }
 
-func (c *cli) addControllers(mgr ctrl.Manager, cert *webhook.Certificate) error {
+func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error {
 	opts := gatecontroller.Options{
-		Namespace:   c.Namespace,
-		ManagerUser: c.managerUser(),
-		Gates:       c.EnableGates,
-		Gate:        gate.Options{LateInitialize: c.GateLateInitialize, Settle: c.Settle, MaxOpen: c.MaxOpen},
-		Now:         time.Now,
+		Namespace: c.Namespace,
+		Settings:  c.settings(),
+		Gates:     c.EnableGates,
+		Gate:      gate.Options{LateInitialize: c.GateLateInitialize, Settle: c.Settle, MaxOpen: c.MaxOpen},
+		Now:       time.Now,
 	}
 
 	if cert != nil {
 		opts.Webhook = &gatecontroller.Webhook{
-			URL: c.WebhookURL, Service: c.WebhookService, Bundle: cert.Bundle,
-			MutatePath: webhook.MutatePath, ValidatePath: webhook.ValidatePath,
+			URL: c.WebhookURL, Service: c.WebhookService, Trust: cert, InjectCAFrom: c.WebhookCAFrom,
+			MutatePath: webhook.MutatePath, EnforcePath: webhook.EnforcePath, ValidatePath: webhook.ValidatePath,
 		}
 	}
 
 	return gatecontroller.Setup(mgr, opts)
-}
-
-func (c *cli) addWebhook(mgr ctrl.Manager, cert *webhook.Certificate) error {
-	ready := func(r *http.Request) error {
-		if !mgr.GetCache().WaitForCacheSync(r.Context()) {
-			return errNotSynced
-		}
-
-		return nil
-	}
-
-	if err := mgr.AddReadyzCheck("caches", ready); err != nil {
-		return fmt.Errorf("cannot add a readiness check: %w", err)
-	}
-
-	if cert == nil {
-		return nil
-	}
-
-	server := mgr.GetWebhookServer()
-	server.Register(webhook.ValidatePath, &admission.Webhook{Handler: webhook.Validator{}})
-	server.Register(webhook.MutatePath, &admission.Webhook{Handler: &webhook.Mutator{
-		Cache:    mgr.GetCache(),
-		Live:     mgr.GetAPIReader(),
-		Events:   mgr.GetEventRecorder("kausality"),
-		Settings: decision.Settings{Crossplane: c.CrossplaneServiceAccount, Manager: c.managerUser()},
-		Compiled: policy.NewCache(),
-		Log:      mgr.GetLogger().WithName("webhook"),
-		Now:      time.Now,
-	}})
-
-	if err := mgr.Add(cert); err != nil {
-		return fmt.Errorf("cannot add the certificate: %w", err)
-	}
-
-	if err := mgr.AddReadyzCheck("webhook", server.StartedChecker()); err != nil {
-		return fmt.Errorf("cannot add a readiness check: %w", err)
-	}
-
-	return nil
 }
 
 func splitAddress(address string) (string, int, error) {

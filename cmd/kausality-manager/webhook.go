@@ -1,0 +1,84 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/kausality-io/kausality-crossplane/webhook"
+)
+
+// addWebhook adds the endpoints, and what says whether they are ready.
+func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Certificates) error {
+	inputs, err := webhook.NewInputs(ctx, mgr.GetCache())
+	if err != nil {
+		return err
+	}
+
+	if err := mgr.AddReadyzCheck("policies", inputs.Ready); err != nil {
+		return fmt.Errorf("cannot add a readiness check: %w", err)
+	}
+
+	if cert == nil {
+		return nil
+	}
+
+	judge, err := c.judge(mgr, inputs, cert)
+	if err != nil {
+		return err
+	}
+
+	scaler := webhook.NewScaler(mgr.GetRESTMapper())
+
+	heart := webhook.NewHeartbeat(mgr.GetClient(), client.ObjectKey{Namespace: c.Namespace, Name: c.WebhookService},
+		mgr.GetLogger().WithName("heartbeat"), time.Now)
+	if err := heart.Register(ctx, metrics.Registry); err != nil {
+		return err
+	}
+
+	for _, r := range []manager.Runnable{cert, scaler, heart} {
+		if err := mgr.Add(r); err != nil {
+			return fmt.Errorf("cannot add %T: %w", r, err)
+		}
+	}
+
+	server := mgr.GetWebhookServer()
+	server.Register(webhook.ValidatePath, &admission.Webhook{Handler: webhook.Validator{}})
+	server.Register(webhook.MutatePath, &admission.Webhook{Handler: &webhook.Mutator{Judge: judge, Scaler: scaler}})
+	server.Register(webhook.EnforcePath, &admission.Webhook{Handler: &webhook.Enforcer{Judge: judge, Scaler: scaler}})
+
+	if err := mgr.AddReadyzCheck("webhook", server.StartedChecker()); err != nil {
+		return fmt.Errorf("cannot add a readiness check: %w", err)
+	}
+
+	return nil
+}
+
+// judge is what the endpoints share.
+func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certificates) (*webhook.Judge, error) {
+	counts, err := webhook.NewMetrics(metrics.Registry, cert)
+	if err != nil {
+		return nil, err
+	}
+
+	return &webhook.Judge{
+		Inputs:   inputs,
+		Objects:  webhook.NewObjects(mgr.GetCache(), mgr.GetAPIReader()),
+		Live:     mgr.GetAPIReader(),
+		Writer:   mgr.GetClient(),
+		Events:   mgr.GetEventRecorder("kausality"),
+		Metrics:  counts,
+		Settings: c.settings(),
+		Log:      mgr.GetLogger().WithName("webhook"),
+		Now:      time.Now,
+	}, nil
+}

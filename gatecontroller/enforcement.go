@@ -1,0 +1,168 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// enforced is an Enforcement with the kinds it covers.
+type enforced struct {
+	*enforcement.Enforcement
+
+	kinds []servedKind
+}
+
+// covered finds the kinds that Enforcements cover; those that do not compile are
+// left out.
+func covered(list []v1alpha1.Enforcement, served []servedKind) []enforced {
+	out := make([]enforced, 0, len(list))
+
+	for i := range list {
+		e, errs := enforcement.Compile(&list[i])
+		if len(errs) > 0 {
+			continue
+		}
+
+		one := enforced{Enforcement: e}
+
+		for _, k := range served {
+			if e.Covers(k.groupResource()) {
+				one.kinds = append(one.kinds, k)
+			}
+		}
+
+		out = append(out, one)
+	}
+
+	return out
+}
+
+// conditions are those of the Enforcement that the API server may check by
+// itself. One that it cannot evaluate it takes for a refusal, where the failure
+// policy is Fail; we take it for met. So those it must leave to us.
+func (e enforced) conditions() []admissionregistrationv1.MatchCondition {
+	if e.Spec().FailurePolicy != v1alpha1.FailurePolicyIgnore {
+		return nil
+	}
+
+	var out []admissionregistrationv1.MatchCondition
+
+	for i, c := range e.Spec().MatchConditions {
+		if len(out) < mostConditions && policy.Plain(c.Expression) {
+			out = append(out, admissionregistrationv1.MatchCondition{
+				// There the API server has no new object; we take the old one for it.
+				Name: fmt.Sprintf("condition-%d", i), Expression: "request.operation == 'DELETE' || (" + c.Expression + ")",
+			})
+		}
+	}
+
+	return out
+}
+
+// mostConditions is how many conditions of its own a webhook may have: 64, with
+// those about who is exempt.
+//
+// Source: k8s.io/kubernetes pkg/apis/admissionregistration/validation.
+const mostConditions = 60
+
+// webhookName is the name of the Enforcement's webhook of a kind, a domain name.
+func (e enforced) webhookName(kind string) string {
+	name := e.Name()
+	if len(name) > mostName {
+		sum := sha256.Sum256([]byte(name))
+		name = hex.EncodeToString(sum[:16])
+	}
+
+	return name + "." + kind + "enforcement." + v1alpha1.Group // No Enforcement's name ends so.
+}
+
+// mostName is how long a name may be beside what comes before and after it in
+// one of 253 characters.
+const mostName = 200
+
+// reportEnforcement writes an Enforcement's Ready condition.
+func (c *configuration) reportEnforcement(ctx context.Context, e *v1alpha1.Enforcement, served []servedKind) error {
+	was := e.DeepCopy()
+	cond := inForce(e, served)
+	cond.ObservedGeneration = e.GetGeneration()
+	e.Status.ObservedGeneration = e.GetGeneration()
+	meta.SetStatusCondition(&e.Status.Conditions, cond)
+
+	if equality.Semantic.DeepEqual(was.Status, e.Status) {
+		return nil
+	}
+
+	if err := c.client.Status().Patch(ctx, e, client.MergeFrom(was)); err != nil {
+		return fmt.Errorf("cannot write the status of Enforcement %q: %w", e.GetName(), client.IgnoreNotFound(err))
+	}
+
+	return nil
+}
+
+// inForce says whether an Enforcement is.
+func inForce(in *v1alpha1.Enforcement, served []servedKind) metav1.Condition {
+	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
+
+	if _, errs := enforcement.Compile(in); len(errs) > 0 {
+		cond.Reason, cond.Message = v1alpha1.ReasonInvalid, errs.ToAggregate().Error()
+
+		return cond
+	}
+
+	if unknown := unserved(in.Spec.Match.ResourceRules, served); len(unknown) > 0 {
+		cond.Reason = v1alpha1.ReasonKindUnknown
+		cond.Message = "the API server serves nothing that could be governed as " + strings.Join(unknown, ", ")
+
+		return cond
+	}
+
+	cond.Status, cond.Reason, cond.Message = metav1.ConditionTrue, v1alpha1.ReasonInForce, "the Enforcement is in force"
+
+	return cond
+}
+
+// unserved are the resources of rules, as RESOURCE.GROUP, that nothing serves.
+func unserved(list []v1alpha1.ResourceRule, served []servedKind) []string {
+	var out []string
+
+	for _, rule := range list {
+		for _, group := range rule.APIGroups {
+			for _, res := range rule.Resources {
+				only := []v1alpha1.ResourceRule{{APIGroups: []string{group}, Resources: []string{res}}}
+				if !anyOf(only, served) {
+					out = append(out, schema.GroupResource{Group: group, Resource: res}.String())
+				}
+			}
+		}
+	}
+
+	return out
+}
+
+// anyOf says whether rules are about any of some kinds.
+func anyOf(list []v1alpha1.ResourceRule, served []servedKind) bool {
+	for _, k := range served {
+		if enforcement.Matches(list, k.groupResource()) {
+			return true
+		}
+	}
+
+	return false
+}

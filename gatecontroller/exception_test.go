@@ -1,0 +1,80 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// gauges returns the values of a metric, by exception.
+func gauges(tb testing.TB, reg prometheus.Gatherer, name string) map[string]float64 {
+	tb.Helper()
+
+	families, err := reg.Gather()
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	out := map[string]float64{}
+
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+
+		for _, m := range f.GetMetric() {
+			out[m.GetLabel()[1].GetValue()] = m.GetGauge().GetValue()
+		}
+	}
+
+	return out
+}
+
+func TestTheEndOfAnExceptionIsTold(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	recorder := events.NewFakeRecorder(10)
+
+	x, err := newExceptions(reg, recorder)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	list := documents[v1alpha1.Enforcement](t, `{metadata: {name: e}, spec: {match: {resourceRules: []}, validationActions: [Deny], exceptions: [
+		{name: long, subjects: [], mutations: [spec], until: "2026-06-01T00:00:00Z", reason: A-1},
+		{name: soon, subjects: [], mutations: [spec], until: "2026-01-02T00:00:00Z", reason: A-2},
+		{name: over, subjects: [], mutations: [spec], until: "2026-01-01T00:00:00Z", reason: A-3}]}}`)
+	now := time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
+
+	x.set(list, now)
+	x.set(list, now.Add(time.Minute)) // Nobody is told twice.
+
+	if diff := cmp.Diff(map[string]float64{"long": 0, "soon": 1, "over": 2}, gauges(t, reg, "kausality_enforcement_exception_ending")); diff != "" {
+		t.Errorf("ending, -want, +got:\n%s", diff)
+	}
+
+	if got := gauges(t, reg, "kausality_enforcement_exception_until_timestamp_seconds")["soon"]; int64(got) != now.Add(12*time.Hour).Unix() {
+		t.Errorf("until %v", got)
+	}
+
+	if n := len(recorder.Events); n != 1 {
+		t.Fatalf("%d events, want 1", n)
+	}
+
+	if got, want := <-recorder.Events, `Warning KausalityExceptionEnds the exception "soon" (A-2) ends at 2026-01-02T00:00:00Z`; got != want {
+		t.Errorf("event %q, want %q", got, want)
+	}
+
+	x.set(nil, now)
+
+	if got := gauges(t, reg, "kausality_enforcement_exception_ending"); len(got) > 0 {
+		t.Errorf("of no Enforcements: %v", got)
+	}
+}

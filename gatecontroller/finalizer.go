@@ -1,0 +1,284 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// actionLetGo is what events about deletions say we did.
+const actionLetGo = "LetGo"
+
+// owners keep parents of gated resources until what their deletion gives is
+// written into what they own: once they are gone nothing else tells.
+type owners struct {
+	client client.Client
+	live   client.Reader
+	events events.EventRecorder
+	// deletions are judged by what there is to decide by.
+	deletions *deletions
+	// watches has kinds be looked at by these controllers.
+	watches *watches
+}
+
+// keep sees to it that the parent of an object is not gone before the object
+// knows what that means for it.
+func (o *owners) keep(ctx context.Context, u *unstructured.Unstructured) error {
+	ref, ok := resource.ParentOf(u)
+	if !ok || ref.UID == "" || resource.Deleting(u) {
+		return nil // A Claim waits for its XR by itself.
+	}
+
+	gvk := ref.GroupVersionKind()
+	parent := prototype(gvk)
+
+	// From the cache: looked at each time that the object changes.
+	err := o.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil
+	}
+
+	if err != nil {
+		return fmt.Errorf("cannot get the parent of %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	if !ref.Is(parent) || resource.Deleting(parent) && !kept(parent) {
+		return nil
+	}
+
+	// First: nothing may be kept that nobody lets go, nor what was kept before
+	// we were started.
+	if err := o.watches.also(ctx, gvk); err != nil {
+		return err
+	}
+
+	if resource.Deleting(parent) || kept(parent) {
+		return nil
+	}
+
+	return o.finalizers(ctx, parent, append(slices.Clone(parent.GetFinalizers()), v1alpha1.Finalizer))
+}
+
+// kept says whether an object waits for us before it goes.
+func kept(u *unstructured.Unstructured) bool {
+	return slices.Contains(u.GetFinalizers(), v1alpha1.Finalizer)
+}
+
+// letGo writes what the deletion of a parent gives into what it owns, and lets
+// it go.
+func (o *owners) letGo(ctx context.Context, u *unstructured.Unstructured) error {
+	parent := prototype(u.GroupVersionKind())
+	if err := o.live.Get(ctx, client.ObjectKeyFromObject(u), parent); err != nil {
+		return client.IgnoreNotFound(err) //nolint:wrapcheck // Names the object.
+	}
+
+	if !kept(parent) || !resource.Deleting(parent) {
+		return nil
+	}
+
+	// Who orphans what it owns gives it nothing.
+	if !slices.Contains(parent.GetFinalizers(), metav1.FinalizerOrphanDependents) {
+		if err := o.bequeath(ctx, parent); err != nil {
+			return err
+		}
+	}
+
+	return o.release(ctx, parent)
+}
+
+// release takes our finalizer away.
+func (o *owners) release(ctx context.Context, u *unstructured.Unstructured) error {
+	return o.finalizers(ctx, u, slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == v1alpha1.Finalizer }))
+}
+
+// bequeath writes what the deletion of a parent gives into each gated resource
+// that it owns, and each object that owns such. Where it gives nothing, the
+// external resource stays, and that is said.
+func (o *owners) bequeath(ctx context.Context, parent *unstructured.Unstructured) error {
+	children, err := o.children(ctx, parent)
+	if err != nil {
+		return err
+	}
+
+	for _, child := range children {
+		owner, ok := resource.ParentOf(child)
+		if !ok || !owner.Is(parent) || !governed(child) && !kept(child) {
+			continue
+		}
+
+		if err := o.bequeathTo(ctx, parent, child); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// children reads what a parent may own: what an XR says it is made of, and
+// otherwise all that is watched.
+func (o *owners) children(ctx context.Context, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+
+	if !resource.IsComposite(parent) {
+		for _, gvk := range o.watches.kinds() {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(gvk)
+
+			if err := o.client.List(ctx, list, client.InNamespace(parent.GetNamespace())); err != nil {
+				return nil, fmt.Errorf("cannot list what %s %q may own: %w", parent.GetKind(), parent.GetName(), err)
+			}
+
+			for i := range list.Items {
+				out = append(out, &list.Items[i])
+			}
+		}
+
+		return out, nil
+	}
+
+	for _, ref := range resource.Composed(parent) {
+		child := prototype(ref.GroupVersionKind())
+
+		err := o.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, child)
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			continue
+		}
+
+		if err != nil {
+			return nil, fmt.Errorf("cannot get what %s %q is made of: %w", parent.GetKind(), parent.GetName(), err)
+		}
+
+		out = append(out, child)
+	}
+
+	return out, nil
+}
+
+func (o *owners) bequeathTo(ctx context.Context, parent, child *unstructured.Unstructured) error {
+	d, err := o.deletions.decide(ctx, child, parent)
+	if err != nil {
+		return err
+	}
+
+	if !d.Allowed() {
+		f, _ := d.Lead()
+		note := fmt.Sprintf("%s %s is deleted, but what %s %s stands for stays: %s",
+			parent.GetKind(), parent.GetName(), child.GetKind(), child.GetName(), f.Missing())
+
+		for _, u := range []*unstructured.Unstructured{parent, child} {
+			o.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityStays", actionLetGo, "%s", note)
+		}
+
+		log.FromContext(ctx).Info("Let a parent go without its child",
+			"childKind", child.GetKind(), "child", child.GetName(), "missing", f.Missing())
+
+		return nil
+	}
+
+	if d.Object == nil {
+		return nil
+	}
+
+	annotations := map[string]any{}
+
+	for _, key := range []string{v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace} {
+		if v := resource.Annotation(d.Object, key); v != resource.Annotation(child, key) {
+			annotations[key] = v
+		}
+	}
+
+	if len(annotations) == 0 {
+		return nil
+	}
+
+	return o.patch(ctx, child, map[string]any{"annotations": annotations})
+}
+
+func (o *owners) finalizers(ctx context.Context, u *unstructured.Unstructured, list []string) error {
+	return o.patch(ctx, u, map[string]any{"finalizers": list})
+}
+
+// patch changes metadata of the version of an object that was read.
+func (o *owners) patch(ctx context.Context, u *unstructured.Unstructured, metadata map[string]any) error {
+	metadata["resourceVersion"] = u.GetResourceVersion()
+
+	raw, err := json.Marshal(map[string]any{keyMetadata: metadata})
+	if err != nil {
+		return fmt.Errorf("cannot encode metadata of %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	err = o.client.Patch(ctx, u.DeepCopy(), client.RawPatch(types.MergePatchType, raw), client.FieldOwner(ParentManager))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot patch %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	return nil
+}
+
+// releaseAll lets all objects of a kind go that wait for us.
+func (o *owners) releaseAll(ctx context.Context, gvk schema.GroupVersionKind) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk)
+
+	err := o.live.List(ctx, list)
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil // The kind is no longer served.
+	}
+
+	if err != nil {
+		return fmt.Errorf("cannot list %s: %w", gvk, err)
+	}
+
+	for i := range list.Items {
+		if u := &list.Items[i]; kept(u) {
+			if err := o.release(ctx, u); err != nil {
+				return err
+			}
+		}
+	}
+
+	return nil
+}
+
+// deletions judges deletions that follow from others.
+type deletions struct {
+	reader   client.Reader
+	policies *policy.Cache
+	opts     Options
+}
+
+// decide judges the deletion of a child whose parent is being deleted, as the
+// garbage collector's.
+func (d *deletions) decide(ctx context.Context, child, parent *unstructured.Unstructured) (decision.Decision, error) {
+	list := &v1alpha1.AllowancePolicyList{}
+	if err := d.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return decision.Decision{}, fmt.Errorf("cannot list policies: %w", err)
+	}
+
+	set, _ := d.policies.Set(list.Items) // Those that do not compile are reported on themselves.
+
+	return decision.Decide(decision.Request{
+		Operation: decision.OperationDelete, Old: child, Parent: parent,
+		User: policy.User{Name: garbageCollector}, Policies: set, Settings: d.opts.Settings, Now: d.opts.Now(),
+	}), nil
+}

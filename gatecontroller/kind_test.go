@@ -1,0 +1,86 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	fakediscovery "k8s.io/client-go/discovery/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// crd is one of a kind Bucket.
+func crd(established extv1.ConditionStatus, served bool) *extv1.CustomResourceDefinition {
+	return &extv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "buckets.mr.example.org"},
+		Spec: extv1.CustomResourceDefinitionSpec{
+			Group: "mr.example.org", Names: extv1.CustomResourceDefinitionNames{Plural: "buckets", Kind: "Bucket"},
+			Versions: []extv1.CustomResourceDefinitionVersion{{Name: "v1", Served: served, Storage: true}},
+		},
+		Status: extv1.CustomResourceDefinitionStatus{Conditions: []extv1.CustomResourceDefinitionCondition{
+			{Type: extv1.Established, Status: established},
+		}},
+	}
+}
+
+func TestAKindThatIsNotListedIsGoneOnlyWhereItsDefinitionSaysSo(t *testing.T) {
+	listed := []*metav1.APIResourceList{{GroupVersion: "mr.example.org/v1", APIResources: []metav1.APIResource{
+		{Name: "buckets", Kind: "Bucket", Verbs: metav1.Verbs{"get", "update"}},
+	}}}
+
+	cases := map[string]struct {
+		reason string
+		crd    *extv1.CustomResourceDefinition
+		lists  []*metav1.APIResourceList
+		want   error
+		kinds  int
+	}{
+		"Listed":         {reason: "It is there.", crd: crd(extv1.ConditionTrue, true), lists: listed, kinds: 1},
+		"Behind":         {reason: "An API server that starts lists CRDs before what they define.", crd: crd(extv1.ConditionTrue, true), want: errBehind},
+		"NotEstablished": {reason: "A definition that is not in force defines nothing yet.", crd: crd(extv1.ConditionFalse, true)},
+		"NotServed":      {reason: "Nor one that serves no version.", crd: crd(extv1.ConditionTrue, false)},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			if err := errors.Join(extv1.AddToScheme(scheme), metav1.AddMetaToScheme(scheme)); err != nil {
+				t.Fatal(err)
+			}
+
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.crd).Build()
+			r := &resolver{discovery: &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{Resources: tc.lists}}, crds: c, live: c}
+
+			got, err := r.served(t.Context())
+			if !errors.Is(err, tc.want) || len(got) != tc.kinds {
+				t.Errorf("%s\nserved: %v, %v", tc.reason, got, err)
+			}
+		})
+	}
+}
+
+func TestNoTwoEnforcementsHaveAWebhookOfOneName(t *testing.T) {
+	const spec = `, spec: {match: {resourceRules: [{apiGroups: [apps], resources: [deployments]}]}, validationActions: [Deny]}}`
+
+	list := documents[v1alpha1.Enforcement](t, `{metadata: {name: foo}`+spec, `{metadata: {name: scale.foo}`+spec, `{metadata: {name: foo.scale}`+spec,
+		`{metadata: {name: foo.scale-enforcement.kausality.io}`+spec)
+	c := &configuration{opts: Options{Webhook: &Webhook{Trust: trust("ca")}}}
+	seen := map[string]int{}
+
+	for _, w := range c.enforcing(covered(list, servedKinds())) {
+		seen[w.Name]++
+	}
+
+	if len(seen) != 2*len(list) {
+		t.Errorf("names: %s", cmp.Diff(nil, seen))
+	}
+}

@@ -1,0 +1,211 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+)
+
+// trust is a fixed CA.
+type trust string
+
+func (t trust) Bundle() []byte         { return []byte(t) }
+func (trust) Changed() <-chan struct{} { return nil }
+
+// servedKinds are those of a small cluster.
+func servedKinds() []servedKind {
+	gvk := func(group, kind string) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}
+	}
+
+	return []servedKind{
+		{gvk: gvk("", "ConfigMap"), resource: "configmaps"},
+		{gvk: gvk("", "Pod"), resource: "pods"},
+		{gvk: gvk("apps", "Deployment"), resource: "deployments", scales: true},
+		{gvk: gvk("apps", "ReplicaSet"), resource: "replicasets", scales: true},
+		{gvk: gvk("example.org", "XDatabase"), resource: "xdatabases", crossplane: true},
+		{gvk: gvk("rds.aws.upbound.io", "Instance"), resource: "instances", managed: true},
+	}
+}
+
+func documents[T any](tb testing.TB, texts ...string) []T {
+	tb.Helper()
+
+	out := make([]T, len(texts))
+
+	for i, text := range texts {
+		if err := yaml.UnmarshalStrict([]byte(text), &out[i]); err != nil {
+			tb.Fatal(err)
+		}
+	}
+
+	return out
+}
+
+// asked writes rules as "group/resources OPERATIONS".
+func asked(list []admissionregistrationv1.RuleWithOperations) []string {
+	out := make([]string, len(list))
+
+	for i, r := range list {
+		ops := make([]string, len(r.Operations))
+		for j, op := range r.Operations {
+			ops[j] = string(op)
+		}
+
+		out[i] = fmt.Sprintf("%s/%s %s", r.APIGroups[0], strings.Join(r.Resources, ","), strings.Join(ops, ","))
+	}
+
+	return out
+}
+
+const (
+	rolloutPolicy = `{metadata: {name: p}, spec: {match: {kind: Deployment, fields: [spec.template]}, allow: [{kind: ReplicaSet, mutations: [create, spec.replicas]}]}}`
+	deletePolicy  = `{metadata: {name: q}, spec: {match: {kind: ReplicaSet, fields: [delete]}, allow: [{kind: Pod, mutations: [spec]}]}}`
+	claimPolicy   = `{metadata: {name: r}, spec: {match: {kind: XDatabase, fields: [spec.size]}, allow: [{kind: Instance, mutations: [spec.forProvider]}]}}`
+)
+
+func TestTheWebhooksAreAskedAboutWhatPoliciesAndEnforcementsName(t *testing.T) {
+	cases := map[string]struct {
+		reason       string
+		policies     []string
+		enforcements []string
+		// closed and open are what is stamped, enforced what is refused, by the
+		// webhook's name.
+		closed, open []string
+		enforced     map[string][]string
+	}{
+		"Nothing": {reason: "A kind that nobody names never costs a call."},
+		"Policies": {
+			reason:   "Kinds that policies name are stamped; deletions matter where a policy names them.",
+			policies: []string{rolloutPolicy, deletePolicy},
+			open: []string{
+				"/pods CREATE,UPDATE", "apps/deployments CREATE,UPDATE", "apps/replicasets CREATE,UPDATE,DELETE",
+				"apps/deployments/scale,replicasets/scale UPDATE",
+			},
+		},
+		"Crossplane": {
+			reason:   "Crossplane's kinds fail closed, and their deletions are recorded.",
+			policies: []string{claimPolicy},
+			closed:   []string{"example.org/xdatabases CREATE,UPDATE,DELETE", "rds.aws.upbound.io/instances CREATE,UPDATE,DELETE"},
+		},
+		"Enforcement": {
+			reason: "What is enforced is stamped too, and each Enforcement has a webhook; scaling has one without labels.",
+			enforcements: []string{`{metadata: {name: apps}, spec: {match: {resourceRules: [{apiGroups: [apps], resources: ["*"]}],
+				excludeResourceRules: [{apiGroups: [apps], resources: [replicasets]}], objectSelector: {matchLabels: {a: b}}}, validationActions: [Deny]}}`},
+			open: []string{"apps/deployments CREATE,UPDATE,DELETE", "apps/deployments/scale UPDATE"},
+			enforced: map[string][]string{
+				"apps.enforcement.kausality.io":       {"apps/deployments CREATE,UPDATE,DELETE"},
+				"apps.scale-enforcement.kausality.io": {"apps/deployments/scale UPDATE"},
+			},
+		},
+		"Invalid": {
+			reason:       "An Enforcement that does not compile enforces nothing, and harms no other.",
+			enforcements: []string{`{metadata: {name: bad}, spec: {match: {resourceRules: [{apiGroups: [""], resources: [pods]}]}, matchConditions: [{name: x, expression: "("}], validationActions: [Deny]}}`},
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := &configuration{opts: Options{Namespace: "kausality-system", Webhook: &Webhook{URL: "https://127.0.0.1", Trust: trust("ca")}}}
+			want := wanted{policies: documents[v1alpha1.AllowancePolicy](t, tc.policies...), enforcements: documents[v1alpha1.Enforcement](t, tc.enforcements...)}
+
+			kinds, _ := named(servedKinds(), names(want.policies, nil))
+			enforced := covered(want.enforcements, servedKinds())
+
+			var closed, open []string
+
+			for _, w := range c.mutating(subjects(want, kinds, enforced)) {
+				if *w.FailurePolicy == admissionregistrationv1.Fail {
+					closed = asked(w.Rules)
+				} else {
+					open = asked(w.Rules)
+				}
+			}
+
+			if diff := cmp.Diff(tc.closed, closed); diff != "" {
+				t.Errorf("%s\nFails closed, -want, +got:\n%s", tc.reason, diff)
+			}
+
+			if diff := cmp.Diff(tc.open, open); diff != "" {
+				t.Errorf("%s\nFails open, -want, +got:\n%s", tc.reason, diff)
+			}
+
+			var got map[string][]string
+
+			for _, w := range c.enforcing(enforced) {
+				if got == nil {
+					got = map[string][]string{}
+				}
+
+				got[w.Name] = asked(w.Rules)
+			}
+
+			if diff := cmp.Diff(tc.enforced, got); diff != "" {
+				t.Errorf("%s\nEnforced, -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestTheWebhookOfAnEnforcementIsWhatItSays(t *testing.T) {
+	long := strings.Repeat("a", 250)
+	list := documents[v1alpha1.Enforcement](t,
+		`{metadata: {name: open}, spec: {match: {resourceRules: [{apiGroups: [""], resources: [pods]}], namespaceSelector: {matchLabels: {env: prod}},
+			objectSelector: {matchLabels: {a: b}}}, matchConditions: [{name: "our has", expression: "has(object.metadata.labels['a'])"},
+			{name: plain, expression: "object.spec.x == 1"}, {name: asks, expression: "request.operation == 'DELETE'"}], validationActions: [Deny], failurePolicy: Ignore}}`,
+		`{metadata: {name: `+long+`}, spec: {match: {resourceRules: [{apiGroups: [""], resources: [pods]}]},
+			matchConditions: [{name: plain, expression: "object.spec.x == 1"}], validationActions: [Deny]}}`)
+
+	c := &configuration{opts: Options{
+		Namespace: "kausality-system", Settings: decision.Settings{Manager: "system:serviceaccount:kausality-system:manager"},
+		Webhook: &Webhook{Service: "kausality-webhook", EnforcePath: "/enforce", Trust: trust("ca"), InjectCAFrom: "kausality-system/cert"},
+	}}
+	got := c.enforcing(covered(list, servedKinds()))
+
+	ours := metav1.LabelSelectorRequirement{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"kausality-system", "kube-system"}}
+	if diff := cmp.Diff(&metav1.LabelSelector{
+		MatchLabels: map[string]string{"env": "prod"}, MatchExpressions: []metav1.LabelSelectorRequirement{ours},
+	}, got[0].NamespaceSelector); diff != "" {
+		t.Errorf("namespaces, -want, +got:\n%s", diff)
+	}
+
+	if *got[0].FailurePolicy != admissionregistrationv1.Ignore || *got[1].FailurePolicy != admissionregistrationv1.Fail {
+		t.Error("failure policies are not those of the Enforcements")
+	}
+
+	// A condition that the API server cannot evaluate would refuse the request
+	// where it fails closed, and one that it cannot compile every configuration.
+	conditions := make([]string, 0, 1)
+	for _, m := range got[0].MatchConditions[2:] {
+		conditions = append(conditions, m.Expression)
+	}
+
+	if diff := cmp.Diff([]string{"request.operation == 'DELETE' || (object.spec.x == 1)"}, conditions); diff != "" {
+		t.Errorf("conditions, -want, +got:\n%s", diff)
+	}
+
+	if n := len(got[1].MatchConditions); n != 2 {
+		t.Errorf("%d conditions where it fails closed, want ours alone", n)
+	}
+
+	if len(got[1].Name) > 253 || !strings.HasSuffix(got[1].Name, ".enforcement.kausality.io") {
+		t.Errorf("name %q", got[1].Name)
+	}
+
+	// cert-manager keeps the CA.
+	if got[0].ClientConfig.CABundle != nil || c.configurationMeta().Annotations["cert-manager.io/inject-ca-from"] != "kausality-system/cert" {
+		t.Errorf("client: %+v, metadata: %+v", got[0].ClientConfig, c.configurationMeta())
+	}
+}

@@ -1,0 +1,88 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+)
+
+// EnforcePath is where what Enforcements govern is sent, as it would be stored.
+const EnforcePath = "/enforce"
+
+// Enforcer refuses what nobody asked for, by what would be stored in the end.
+type Enforcer struct {
+	*Judge
+	*Scaler
+}
+
+// Handle answers one admission request.
+func (e *Enforcer) Handle(ctx context.Context, req admission.Request) admission.Response {
+	defer e.Metrics.took("enforce", time.Now())
+
+	// 1. Gather what there is to decide by.
+	ask, err := e.request(ctx, req, true)
+	if err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+
+	if req.SubResource != "" {
+		return e.scale(ctx, req, ask)
+	}
+
+	if ask.Old == nil && ask.New == nil {
+		return admission.Errored(http.StatusBadRequest, errNotObject)
+	}
+
+	// 2. Decide.
+	d, err := e.decide(ctx, ask)
+	if err != nil {
+		return admission.Errored(http.StatusInternalServerError, err)
+	}
+
+	// 3. Answer. What passes the mutator has told of.
+	why, denied := d.Denied()
+
+	switch {
+	case d.Conflict != "":
+		e.conflict(req, ask, &d)
+
+		return again(&d)
+	case denied:
+		e.tell(req, ask, &d)
+
+		return refused(why, &d)
+	case req.Operation == admissionv1.Delete:
+		return e.delete(ctx, req, ask, d).WithWarnings()
+	default:
+		return admission.Allowed("")
+	}
+}
+
+// refused answers that a request is not let through.
+func refused(why string, d *decision.Decision) admission.Response {
+	rsp := admission.Denied(why)
+	rsp.AuditAnnotations = audit(d)
+
+	return rsp
+}
+
+// again answers that a request is to be made once more, which clients do by
+// themselves.
+func again(d *decision.Decision) admission.Response {
+	rsp := admission.Denied(d.Conflict)
+	rsp.Result.Code, rsp.Result.Reason = http.StatusConflict, metav1.StatusReasonConflict
+	rsp.AuditAnnotations = audit(d)
+
+	return rsp
+}
+
+var _ admission.Handler = &Enforcer{}

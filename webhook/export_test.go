@@ -1,0 +1,22 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// Clip makes warnings few and short.
+func Clip(warnings []string) []string { return clip(warnings) }
+
+// InputsOf makes Inputs of what a reader lists now.
+func InputsOf(reader client.Reader) *Inputs {
+	in := &Inputs{reader: reader, policies: policy.NewCache(), enforcements: enforcement.NewCache()}
+	in.stale.Store(true)
+
+	return in
+}

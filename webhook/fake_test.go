@@ -1,0 +1,175 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/test/corpus"
+	"github.com/kausality-io/kausality-crossplane/webhook"
+)
+
+var errBoom = errors.New("boom")
+
+// cluster stands in for an API server and the informers that follow it, which
+// know what they are given, and may be behind.
+type cluster struct {
+	cache.Cache
+	webhook.Writer
+
+	policies     []v1alpha1.AllowancePolicy
+	upgrades     []v1alpha1.UpgradeAllowance
+	enforcements []v1alpha1.Enforcement
+
+	// live is what the API server has; informed what the informers know.
+	live, informed []*unstructured.Unstructured
+	// broken makes each read from the API server fail.
+	broken error
+
+	reads   int
+	patches []string
+}
+
+func (c *cluster) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	switch l := list.(type) {
+	case *v1alpha1.AllowancePolicyList:
+		l.Items = c.policies
+	case *v1alpha1.UpgradeAllowanceList:
+		l.Items = c.upgrades
+	case *v1alpha1.EnforcementList:
+		l.Items = c.enforcements
+	}
+
+	return nil
+}
+
+func (c *cluster) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	c.reads++
+
+	u, ok := obj.(*unstructured.Unstructured)
+	if c.broken != nil || !ok {
+		return c.broken
+	}
+
+	for _, o := range c.live {
+		if o.GroupVersionKind() == u.GroupVersionKind() && o.GetName() == key.Name {
+			u.Object = o.DeepCopy().Object
+
+			return nil
+		}
+	}
+
+	return apierrors.NewNotFound(schema.GroupResource{Resource: u.GetKind()}, key.Name)
+}
+
+func (c *cluster) Patch(_ context.Context, _ client.Object, p client.Patch, _ ...client.PatchOption) error {
+	raw, err := p.Data(nil)
+	c.patches = append(c.patches, string(raw))
+
+	return err //nolint:wrapcheck // Nothing to add.
+}
+
+// Status is written like the rest.
+func (c *cluster) Status() client.SubResourceWriter { return status{c: c} }
+
+type status struct {
+	client.SubResourceWriter
+
+	c *cluster
+}
+
+func (s status) Patch(ctx context.Context, obj client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
+	return s.c.Patch(ctx, obj, p)
+}
+
+// informer knows the objects of a kind.
+type informer struct {
+	toolscache.SharedIndexInformer
+}
+
+func (informer) HasSynced() bool { return true }
+
+func (c *cluster) GetInformer(_ context.Context, obj client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	out := informer{toolscache.NewSharedIndexInformer(&toolscache.ListWatch{}, &unstructured.Unstructured{}, 0, toolscache.Indexers{})}
+
+	for _, o := range c.informed {
+		if o.GroupVersionKind() == obj.GetObjectKind().GroupVersionKind() {
+			if err := out.GetStore().Add(o); err != nil {
+				return nil, err //nolint:wrapcheck // Nothing to add.
+			}
+		}
+	}
+
+	return out, nil
+}
+
+// never ends.
+type never struct{}
+
+func (never) NotAfter() time.Time { return time.Time{} }
+
+// judge makes what the endpoints share.
+func (c *cluster) judge(tb testing.TB, now time.Time) *webhook.Judge {
+	tb.Helper()
+
+	counts, err := webhook.NewMetrics(prometheus.NewRegistry(), never{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	return &webhook.Judge{
+		Inputs: webhook.InputsOf(c), Objects: webhook.NewObjects(c, c), Live: c, Writer: c,
+		Events: events.NewFakeRecorder(100), Metrics: counts, Log: logr.Discard(),
+		Settings: decision.Settings{Crossplane: corpus.Crossplane, Manager: corpus.Manager},
+		Now:      func() time.Time { return now },
+	}
+}
+
+// serve serves an endpoint over HTTP, as the manager does.
+func serve(tb testing.TB, handler admission.Handler) string {
+	tb.Helper()
+
+	h, err := admission.StandaloneWebhook(&admission.Webhook{Handler: handler}, admission.StandaloneOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	server := httptest.NewServer(h)
+	tb.Cleanup(server.Close)
+
+	return server.URL
+}
+
+func encode(tb testing.TB, u *unstructured.Unstructured) []byte {
+	tb.Helper()
+
+	if u == nil {
+		return nil
+	}
+
+	raw, err := json.Marshal(u.Object)
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	return raw
+}

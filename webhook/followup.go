@@ -1,0 +1,110 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// errBusy is the cause when others write an object all the time.
+var errBusy = errors.New("somebody else writes it all the time: try again")
+
+// How often and how long a follow-up looks for the change that it is about. The
+// API server stores it once every webhook has answered, or never.
+const (
+	followFirst   = 5 * time.Millisecond
+	followFactor  = 1.5
+	followSteps   = 40
+	followLongest = 500 * time.Millisecond
+	followTimeout = 15 * time.Second
+)
+
+// followUps stamp objects a moment after the change that the stamps are about.
+type followUps struct {
+	running sync.WaitGroup
+}
+
+func (f *followUps) wait() { f.running.Wait() }
+
+// follow stamps a scaled object once it is.
+func (f *followUps) follow(ctx context.Context, j *Judge, s scaling) {
+	// The answer to the request must not wait for what follows it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), followTimeout)
+
+	f.running.Go(func() {
+		defer cancel()
+
+		steps := wait.Backoff{Duration: followFirst, Factor: followFactor, Steps: followSteps, Cap: followLongest}
+
+		err := wait.ExponentialBackoffWithContext(ctx, steps, func(ctx context.Context) (bool, error) { return s.stamp(ctx, j) })
+		if err != nil && !wait.Interrupted(err) {
+			j.Log.Error(err, "Cannot stamp what was scaled", "kind", s.Old.GetKind(),
+				"namespace", s.Old.GetNamespace(), "name", s.Old.GetName(), "user", s.User.Name)
+		}
+	})
+}
+
+// before is the scaled object as if it were not.
+func (s *scaling) before(live *unstructured.Unstructured) *unstructured.Unstructured {
+	old := live.DeepCopy()
+	old.SetGeneration(max(0, resource.Generation(live)-1))
+
+	unstructured.RemoveNestedField(old.Object, s.path...)
+
+	if s.from != nil {
+		_ = unstructured.SetNestedField(old.Object, s.from, s.path...) // It was there before.
+	}
+
+	return old
+}
+
+// stamp stamps the object if it is scaled by now, and says whether there is no
+// more to do.
+func (s *scaling) stamp(ctx context.Context, j *Judge) (bool, error) {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(s.Old.GroupVersionKind())
+
+	if err := j.Live.Get(ctx, client.ObjectKeyFromObject(s.Old), live); err != nil {
+		return apierrors.IsNotFound(err), nil // Gone, or to be tried again.
+	}
+
+	if live.GetUID() != s.Old.GetUID() {
+		return true, nil
+	}
+
+	now, _ := resource.Value(live.Object, s.path...)
+	if !change.Equal(now, s.to) {
+		return false, nil // Not yet, or never: another webhook may have refused it.
+	}
+
+	// Decided anew, for what else is in the object may have changed meanwhile.
+	ask := s.Request
+	ask.Old, ask.New = s.before(live), live
+
+	d := decision.Decide(ask)
+
+	changed := stamps(live, d.Object)
+	if len(changed) == 0 {
+		return true, nil
+	}
+
+	err := j.annotate(ctx, live, changed)
+	if apierrors.IsConflict(err) {
+		return false, nil
+	}
+
+	return true, err
+}

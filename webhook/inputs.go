@@ -1,0 +1,155 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// Inputs are what decisions are made by: the policies, windows and Enforcements
+// there are, compiled when they change and not when they are needed.
+type Inputs struct {
+	reader       client.Reader
+	synced       []toolscache.InformerSynced
+	policies     *policy.Cache
+	enforcements *enforcement.Cache
+
+	mu      sync.Mutex
+	stale   atomic.Bool
+	current atomic.Pointer[inputs]
+}
+
+// inputs are never modified.
+type inputs struct {
+	policies     *policy.Set
+	upgrades     []v1alpha1.UpgradeAllowance
+	enforcements []*enforcement.Enforcement
+	// bad are those that do not compile, and count as absent.
+	bad []error
+}
+
+// NewInputs makes Inputs that follow the informers of a cache, which starts
+// later.
+func NewInputs(ctx context.Context, c cache.Cache) (*Inputs, error) {
+	in := &Inputs{reader: c, policies: policy.NewCache(), enforcements: enforcement.NewCache()}
+	in.stale.Store(true)
+
+	for _, kind := range []struct {
+		object client.Object
+		status bool
+	}{
+		{&v1alpha1.AllowancePolicy{}, false},
+		{&v1alpha1.Enforcement{}, false},
+		{&v1alpha1.UpgradeAllowance{}, true}, // Active or not is in its status.
+	} {
+		informer, err := c.GetInformer(ctx, kind.object)
+		if err != nil {
+			return nil, fmt.Errorf("cannot watch %T: %w", kind.object, err)
+		}
+
+		registration, err := informer.AddEventHandler(in.handler(kind.status))
+		if err != nil {
+			return nil, fmt.Errorf("cannot watch %T: %w", kind.object, err)
+		}
+
+		in.synced = append(in.synced, registration.HasSynced)
+	}
+
+	return in, nil
+}
+
+// errNotSynced keeps the webhook unready until it has read what it decides by.
+var errNotSynced = errors.New("policies, windows and Enforcements are not read yet")
+
+// Ready is a health check: an error until everything was read once. Other kinds
+// do not matter to it, or one that cannot be listed would stop them all.
+func (in *Inputs) Ready(*http.Request) error {
+	if slices.ContainsFunc(in.synced, func(synced toolscache.InformerSynced) bool { return !synced() }) {
+		return errNotSynced
+	}
+
+	return nil
+}
+
+// handler notes that something changed; of most kinds the status does not
+// matter.
+func (in *Inputs) handler(status bool) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { in.stale.Store(true) },
+		DeleteFunc: func(any) { in.stale.Store(true) },
+		UpdateFunc: func(old, obj any) {
+			was, _ := old.(client.Object)
+			is, _ := obj.(client.Object)
+
+			if status || was == nil || is == nil || was.GetGeneration() != is.GetGeneration() {
+				in.stale.Store(true)
+			}
+		},
+	}
+}
+
+// get returns what there is now.
+func (in *Inputs) get(ctx context.Context) (*inputs, error) {
+	if now := in.current.Load(); now != nil && !in.stale.Load() {
+		return now, nil
+	}
+
+	in.mu.Lock()
+	defer in.mu.Unlock()
+
+	if now := in.current.Load(); now != nil && !in.stale.Load() {
+		return now, nil
+	}
+
+	in.stale.Store(false) // First: what changes from here on is not in it.
+
+	now, err := in.read(ctx)
+	if err != nil {
+		in.stale.Store(true)
+
+		return nil, err
+	}
+
+	in.current.Store(now)
+
+	return now, nil
+}
+
+// read compiles everything that is not compiled yet. Nothing of what the cache
+// holds is modified, so it need not be copied.
+func (in *Inputs) read(ctx context.Context) (*inputs, error) {
+	policies := &v1alpha1.AllowancePolicyList{}
+	windows := &v1alpha1.UpgradeAllowanceList{}
+	enforcements := &v1alpha1.EnforcementList{}
+
+	for _, list := range []client.ObjectList{policies, windows, enforcements} {
+		if err := in.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("cannot list %T: %w", list, err)
+		}
+	}
+
+	out := &inputs{upgrades: windows.Items}
+
+	var bad []error
+
+	out.policies, out.bad = in.policies.Set(policies.Items)
+	out.enforcements, bad = in.enforcements.List(enforcements.Items)
+	out.bad = append(out.bad, bad...)
+
+	return out, nil
+}

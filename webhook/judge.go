@@ -1,0 +1,167 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Judge puts admission requests to the engine. The endpoints share one.
+type Judge struct {
+	// Inputs are the policies, windows and Enforcements.
+	Inputs *Inputs
+	// Objects reads parents and namespaces.
+	Objects *Objects
+	// Live reads from the API server what a request itself does not carry.
+	Live client.Reader
+	// Writer stamps what a request cannot carry: deletions and scalings.
+	Writer Writer
+	// Events are recorded on what is held up.
+	Events events.EventRecorder
+	// Metrics count and time decisions.
+	Metrics *Metrics
+	// Settings of the installation.
+	Settings decision.Settings
+	// Log of decisions.
+	Log logr.Logger
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Writer writes objects and their status.
+type Writer interface {
+	client.Writer
+	client.StatusClient
+}
+
+// errNotObject is the cause when what is to be stored is not a JSON object.
+var errNotObject = errors.New("it is not a JSON object")
+
+// request gathers what the engine needs of an admission request, but for the
+// parent.
+func (j *Judge) request(ctx context.Context, req admission.Request, final bool) (*decision.Request, error) {
+	in, err := j.Inputs.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	for _, err := range in.bad {
+		j.Log.V(1).Info("Ignored what does not compile", "problem", err.Error())
+	}
+
+	out := &decision.Request{
+		Operation: decision.Operation(req.Operation),
+		User:      policy.User{Name: req.UserInfo.Username, Groups: req.UserInfo.Groups},
+		Resource:  schema.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource},
+		Policies:  in.policies, Upgrades: in.upgrades, Enforcements: in.enforcements,
+		Settings: j.Settings, Final: final, Now: j.Now(),
+	}
+
+	if out.Old, err = decode(req.OldObject.Raw); err != nil {
+		return nil, fmt.Errorf("cannot read the old object: %w", err)
+	}
+
+	if out.New, err = decode(req.Object.Raw); err != nil {
+		return nil, fmt.Errorf("cannot read the object: %w", err)
+	}
+
+	if out.Orphans, err = orphans(req); err != nil {
+		return nil, fmt.Errorf("cannot read the options: %w", err)
+	}
+
+	return out, nil
+}
+
+// orphans says whether a deletion is to leave what the object owns.
+func orphans(req admission.Request) (bool, error) {
+	if req.Operation != admissionv1.Delete || len(req.Options.Raw) == 0 {
+		return false, nil
+	}
+
+	opts := metav1.DeleteOptions{}
+	if err := utiljson.Unmarshal(req.Options.Raw, &opts); err != nil {
+		return false, err //nolint:wrapcheck // The caller says what.
+	}
+
+	how, old := opts.PropagationPolicy, opts.OrphanDependents //nolint:staticcheck // Old clients say it so.
+
+	return how != nil && *how == metav1.DeletePropagationOrphan || old != nil && *old, nil
+}
+
+// decide decides by what the informers know, and once more by what is so now
+// where they may be behind: nothing is refused on stale data.
+func (j *Judge) decide(ctx context.Context, ask *decision.Request) (decision.Decision, error) {
+	namespace := resource.String(subject(ask).Object, "metadata", "namespace")
+
+	var err error
+	if ask.Namespace, err = j.Objects.namespace(ctx, namespace); err != nil {
+		return decision.Decision{}, err
+	}
+
+	ref, ok := resource.ParentIn(ask.Old, ask.New)
+	if !ok {
+		return decision.Decide(*ask), nil
+	}
+
+	gvk, key := keyOf(ref)
+
+	if ask.Parent, ok = j.Objects.cached(ctx, gvk, key); ok && ref.Is(ask.Parent) {
+		if d := decision.Decide(*ask); d.Allowed() && d.Conflict == "" {
+			return d, nil
+		}
+	}
+
+	j.Metrics.lookedAgain(gvk)
+
+	if ask.Parent, err = j.Objects.read(ctx, gvk, key); err != nil {
+		return decision.Decision{}, fmt.Errorf("cannot look at the parent of %s %q: %w", subject(ask).GetKind(), resource.Name(subject(ask)), err)
+	}
+
+	return decision.Decide(*ask), nil
+}
+
+// subject is what the request is about: the new object, or the old one on
+// delete.
+func subject(ask *decision.Request) *unstructured.Unstructured {
+	if ask.New != nil {
+		return ask.New
+	}
+
+	return ask.Old
+}
+
+// decode reads an object; nil for none.
+func decode(raw []byte) (*unstructured.Unstructured, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil //nolint:nilnil // No object is no error.
+	}
+
+	var object map[string]any
+	if err := utiljson.Unmarshal(raw, &object); err != nil {
+		return nil, err //nolint:wrapcheck // The caller says what.
+	}
+
+	if object == nil {
+		return nil, errNotObject
+	}
+
+	return &unstructured.Unstructured{Object: object}, nil
+}

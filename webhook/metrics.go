@@ -1,0 +1,90 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+)
+
+// Metrics of the webhook.
+type Metrics struct {
+	decisions *prometheus.CounterVec
+	overruled *prometheus.CounterVec
+	conflicts *prometheus.CounterVec
+	liveReads *prometheus.CounterVec
+	seconds   *prometheus.HistogramVec
+}
+
+// Expiring is something that ends.
+type Expiring interface {
+	// NotAfter is when.
+	NotAfter() time.Time
+}
+
+// NewMetrics registers the webhook's metrics, and when its certificate ends.
+func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, error) {
+	kind := []string{"group", "kind"}
+
+	m := &Metrics{
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_webhook_decisions_total",
+			Help: "Decisions about changes of governed objects, by what was decided and, of the change that tells most, rule and policy.",
+		}, append(slices.Clone(kind), "operation", "decision", "rule", "policy")),
+		overruled: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_webhook_overruled_total",
+			Help: "Values of our own annotations that a writer asked for and that were not stored.",
+		}, kind),
+		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_webhook_conflicts_total",
+			Help: "Requests that had to be made again, because something else changed the object after us.",
+		}, kind),
+		liveReads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_webhook_live_reads_total",
+			Help: "Parents that were read from the API server, because the cache did not know them or did not allow the change.",
+		}, kind),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "kausality_webhook_request_seconds",
+			Help:    "How long admission requests took, by endpoint.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16),
+		}, []string{"endpoint"}),
+	}
+
+	expiry := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kausality_webhook_certificate_expiry_timestamp_seconds",
+		Help: "When the certificate that is served ends, in seconds since 1970.",
+	}, func() float64 { return float64(certificate.NotAfter().Unix()) })
+
+	for _, c := range []prometheus.Collector{expiry, m.decisions, m.overruled, m.conflicts, m.liveReads, m.seconds} {
+		if err := reg.Register(c); err != nil {
+			return nil, err //nolint:wrapcheck // Names the metric.
+		}
+	}
+
+	return m, nil
+}
+
+func (m *Metrics) decided(gvk schema.GroupVersionKind, operation decision.Operation, d *decision.Decision) {
+	f, _ := d.Lead()
+
+	m.decisions.WithLabelValues(gvk.Group, gvk.Kind, string(operation), string(d.Outcome()), string(f.Rule), f.Policy).Inc()
+	m.overruled.WithLabelValues(gvk.Group, gvk.Kind).Add(float64(len(d.Overruled)))
+}
+
+func (m *Metrics) conflicted(gvk schema.GroupVersionKind) {
+	m.conflicts.WithLabelValues(gvk.Group, gvk.Kind).Inc()
+}
+
+func (m *Metrics) lookedAgain(gvk schema.GroupVersionKind) {
+	m.liveReads.WithLabelValues(gvk.Group, gvk.Kind).Inc()
+}
+
+func (m *Metrics) took(endpoint string, since time.Time) {
+	m.seconds.WithLabelValues(endpoint).Observe(time.Since(since).Seconds())
+}

@@ -1,0 +1,84 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+)
+
+// MutatePath is where governed objects are sent to be stamped.
+const MutatePath = "/mutate"
+
+// Mutator stamps changes of governed objects, holds them, and records who asked
+// for a deletion. Whether a change is refused it leaves to the [Enforcer], which
+// sees what comes of the object in the end.
+type Mutator struct {
+	*Judge
+	*Scaler
+}
+
+// Handle answers one admission request.
+func (m *Mutator) Handle(ctx context.Context, req admission.Request) admission.Response {
+	defer m.Metrics.took("mutate", time.Now())
+
+	// 1. Gather what there is to decide by.
+	ask, err := m.request(ctx, req, false)
+	if err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+
+	if req.SubResource != "" {
+		return m.scale(ctx, req, ask)
+	}
+
+	if ask.Old == nil && ask.New == nil {
+		return admission.Errored(http.StatusBadRequest, errNotObject)
+	}
+
+	// 2. Decide.
+	d, err := m.decide(ctx, ask)
+	if err != nil {
+		return admission.Errored(http.StatusInternalServerError, err)
+	}
+
+	// 3. Say so.
+	m.report(req, ask, &d)
+
+	// 4. Answer.
+	if req.Operation == admissionv1.Delete {
+		return m.delete(ctx, req, ask, d)
+	}
+
+	if why, impossible := d.Impossible(); impossible {
+		return refused(why, &d)
+	}
+
+	patches, err := patch(req.Object.Raw, ask.New, &d)
+	if err != nil {
+		return admission.Errored(http.StatusInternalServerError, err)
+	}
+
+	rsp := admission.Patched("", patches...).WithWarnings(clip(m.warnings(&d))...)
+	rsp.AuditAnnotations = audit(&d)
+
+	return rsp
+}
+
+// warnings are what the user is told, unless the refusal tells it.
+func (m *Mutator) warnings(d *decision.Decision) []string {
+	if _, denied := d.Denied(); denied {
+		return nil
+	}
+
+	return d.Warnings
+}
+
+var _ admission.Handler = &Mutator{}

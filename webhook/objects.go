@@ -1,0 +1,155 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Objects reads parents and namespaces: from informers, which are started for
+// each kind when it is first asked for, and live where these may be behind.
+// What it returns is shared, and not to be modified.
+type Objects struct {
+	cache cache.Cache
+	live  client.Reader
+
+	mu sync.Mutex
+	// newer are objects that were read live and that the informers have not
+	// caught up with.
+	newer map[objectKey]*unstructured.Unstructured
+}
+
+type objectKey struct {
+	gvk schema.GroupVersionKind
+	key types.NamespacedName
+}
+
+// mostNewer is the most objects that are remembered to be newer.
+const mostNewer = 4096
+
+// NewObjects makes Objects of a cache and a client without one.
+func NewObjects(c cache.Cache, live client.Reader) *Objects {
+	return &Objects{cache: c, live: live, newer: map[objectKey]*unstructured.Unstructured{}}
+}
+
+// cached returns what the informers know of an object. False where they do not
+// tell, because nothing watches the kind yet or there is none of that name.
+func (o *Objects) cached(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, bool) {
+	proto := &unstructured.Unstructured{}
+	proto.SetGroupVersionKind(gvk)
+
+	informer, err := o.cache.GetInformer(ctx, proto, cache.BlockUntilSynced(false))
+	if err != nil || !informer.HasSynced() {
+		return nil, false
+	}
+
+	shared, ok := informer.(toolscache.SharedIndexInformer)
+	if !ok {
+		return nil, false
+	}
+
+	u := stored(shared.GetStore(), key)
+	if u == nil {
+		return nil, false
+	}
+
+	return o.newest(objectKey{gvk: gvk, key: key}, u), true
+}
+
+// stored looks an object up under its own key, or as a cluster-scoped one: an
+// owner reference does not tell.
+func stored(store toolscache.Store, key types.NamespacedName) *unstructured.Unstructured {
+	for _, k := range []string{toolscache.ObjectName{Namespace: key.Namespace, Name: key.Name}.String(), key.Name} {
+		if obj, ok, err := store.GetByKey(k); err == nil && ok {
+			u, _ := obj.(*unstructured.Unstructured)
+
+			return u
+		}
+	}
+
+	return nil
+}
+
+// newest returns what was read live, until the informers have caught up with
+// it.
+func (o *Objects) newest(key objectKey, u *unstructured.Unstructured) *unstructured.Unstructured {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+
+	read, ok := o.newer[key]
+	if !ok {
+		return u
+	}
+
+	if order, err := resourceversion.CompareResourceVersion(u.GetResourceVersion(), read.GetResourceVersion()); err != nil || order >= 0 {
+		delete(o.newer, key)
+
+		return u
+	}
+
+	return read
+}
+
+// read reads an object from the API server; nil where nothing is, or of a kind
+// nobody serves.
+func (o *Objects) read(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(gvk)
+
+	err := o.live.Get(ctx, key, u)
+
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, nil //nolint:nilnil // Gone, which is no error.
+	case err != nil:
+		return nil, fmt.Errorf("cannot get %s %q: %w", gvk.Kind, key.Name, err)
+	}
+
+	resource.Trim(u)
+
+	o.mu.Lock()
+	defer o.mu.Unlock()
+
+	if len(o.newer) >= mostNewer {
+		clear(o.newer)
+	}
+
+	o.newer[objectKey{gvk: gvk, key: key}] = u
+
+	return u, nil
+}
+
+// namespace returns a namespace; nil for none.
+func (o *Objects) namespace(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	if name == "" {
+		return nil, nil //nolint:nilnil // Cluster-scoped objects have no namespace.
+	}
+
+	gvk := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	key := types.NamespacedName{Name: name}
+
+	if u, ok := o.cached(ctx, gvk, key); ok {
+		return u, nil
+	}
+
+	return o.read(ctx, gvk, key)
+}
+
+func keyOf(ref resource.Reference) (schema.GroupVersionKind, types.NamespacedName) {
+	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind), types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+}

@@ -1,0 +1,50 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"gomodules.xyz/jsonpatch/v2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// patch is the JSON patch from what was asked for to what is decided. Mostly
+// only annotations differ, and comparing whole objects costs more than deciding
+// about them.
+func patch(raw []byte, asked *unstructured.Unstructured, d *decision.Decision) ([]jsonpatch.Operation, error) {
+	if len(d.Held) == 0 {
+		return annotationPatch(asked, d.Object), nil
+	}
+
+	decided, err := json.Marshal(d.Object)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode %s %q: %w", asked.GetKind(), resource.Name(asked), err)
+	}
+
+	patches, err := jsonpatch.CreatePatch(raw, decided)
+	if err != nil {
+		return nil, fmt.Errorf("cannot compare %s %q with what was decided: %w", asked.GetKind(), resource.Name(asked), err)
+	}
+
+	return patches, nil
+}
+
+func annotationPatch(asked, decided *unstructured.Unstructured) []jsonpatch.Operation {
+	was, is := resource.Map(asked.Object, "metadata", "annotations"), resource.Map(decided.Object, "metadata", "annotations")
+
+	switch {
+	case change.Equal(was, is):
+		return nil
+	case len(is) == 0:
+		return []jsonpatch.Operation{jsonpatch.NewOperation("remove", "/metadata/annotations", nil)}
+	default:
+		return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/annotations", is)}
+	}
+}
