@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -34,7 +35,8 @@ const (
 	hans  = "hans"
 )
 
-// namespace is where all composite resources of these tests are.
+// namespace is where most composite resources of these tests are, and all
+// external objects.
 const namespace = "default"
 
 // annotationPart names a composed resource in its Composition.
@@ -46,9 +48,10 @@ var errOther = errors.New("not as expected")
 type cluster struct {
 	client.Client
 
-	// kind and name of the composite resource.
-	kind schema.GroupVersionKind
-	name string
+	// kind, name and namespace of the composite resource.
+	kind      schema.GroupVersionKind
+	name      string
+	namespace string
 }
 
 func newCluster(t *testing.T, kind, name string) cluster {
@@ -56,6 +59,7 @@ func newCluster(t *testing.T, kind, name string) cluster {
 
 	config := running.Config()
 	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
 
 	u, err := client.New(config, client.Options{})
 	if err != nil {
@@ -63,7 +67,7 @@ func newCluster(t *testing.T, kind, name string) cluster {
 	}
 
 	return cluster{
-		Client: u, name: name,
+		Client: u, name: name, namespace: namespace,
 		kind: schema.GroupVersionKind{Group: "shop.example.org", Version: "v1", Kind: kind},
 	}
 }
@@ -130,6 +134,8 @@ func (c cluster) as(user string) (client.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot become %s: %w", user, err)
 	}
+
+	config.WarningHandler = rest.NoWarnings{}
 
 	return client.New(config, client.Options{}) //nolint:wrapcheck // Says it all.
 }
@@ -199,7 +205,10 @@ func (c cluster) get(ctx context.Context, gvk schema.GroupVersionKind, name stri
 }
 
 func (c cluster) xr(ctx context.Context) (*unstructured.Unstructured, error) {
-	return c.get(ctx, c.kind, c.name)
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(c.kind)
+
+	return u, c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: c.name}, u) //nolint:wrapcheck // Names the object.
 }
 
 // configMap reads an external object.
@@ -217,7 +226,7 @@ func (c cluster) parts(ctx context.Context, gvk schema.GroupVersionKind) (map[st
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk)
 
-	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := c.List(ctx, list, client.InNamespace(c.namespace)); err != nil {
 		return nil, err //nolint:wrapcheck // Names the kind.
 	}
 

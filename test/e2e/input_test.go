@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
 func newClient(t *testing.T) client.Client {
@@ -219,5 +222,41 @@ func objects(t *testing.T, raw []byte) []*unstructured.Unstructured {
 		}
 
 		out = append(out, u)
+	}
+}
+
+func TestTheExamplesAboutOurKindsApply(t *testing.T) {
+	c := newClient(t)
+
+	files, err := filepath.Glob("../../examples/*/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	applied := 0
+
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		for _, u := range objects(t, raw) {
+			if u.GroupVersionKind().Group != v1alpha1.Group {
+				continue // Its kind is made by another document.
+			}
+
+			applied++
+
+			u.SetName("example-" + u.GetName())
+
+			if err := c.Create(t.Context(), u, client.DryRunAll); err != nil {
+				t.Errorf("%s: %s %q: %v", file, u.GetKind(), u.GetName(), err)
+			}
+		}
+	}
+
+	if applied < 10 {
+		t.Errorf("%d documents, want at least 10", applied)
 	}
 }

@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/kausality-io/kausality-crossplane/test/stack"
@@ -23,12 +24,28 @@ func racing() bool { return os.Getenv("KAUSALITY_RACE") != "" }
 func options() stack.Options {
 	o := stack.Options{ManagerFlags: []string{"--settle=2s", "--debug"}}
 
+	if !racing() {
+		// Certificates and their CA are rotated all the time.
+		o.ManagerFlags = append(o.ManagerFlags, "--webhook-ca-life=2m", "--webhook-cert-life=1m", "--webhook-ca-publish=10s", "--webhook-reload=2s")
+		o.APIServerFlags = []string{"--audit-policy-file=" + auditPolicy(), "--audit-log-path=-"}
+	}
+
 	if racing() {
 		o.CrossplaneFlags = []string{"--circuit-breaker-burst=100", "--circuit-breaker-refill-rate=1"}
 		o.Functions = map[string]string{"function-slow": "./test/e2e/slow"}
 	}
 
 	return o
+}
+
+// auditPolicy is the file that says what the API server logs.
+func auditPolicy() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "" // The API server says so.
+	}
+
+	return filepath.Join(dir, "testdata", "audit-policy.yaml")
 }
 
 func TestMain(m *testing.M) {

@@ -126,6 +126,11 @@ func (s *Stack) startManager(ctx context.Context) error {
 	return s.enforcing(ctx)
 }
 
+// ManagerMetricsURL is where the manager serves its metrics, in Prometheus' text format.
+func (s *Stack) ManagerMetricsURL() string {
+	return "http://" + address(s.ports.managerMetrics) + "/metrics"
+}
+
 // BinDir is where this project's programs, built for this stack, are.
 func (s *Stack) BinDir() string { return s.path("run", "bin") }
 

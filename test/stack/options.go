@@ -52,6 +52,10 @@ type Options struct {
 	// Until is the last part to start. Zero means Kausality, so all of them.
 	Until Part
 
+	// ManagerOnly leaves out everything that the manager can do without: of a whole stack it is etcd,
+	// kube-apiserver and kausality-manager that are left. There is nothing else then to take CPU time.
+	ManagerOnly bool
+
 	// APIServerFlags are added to those of kube-apiserver.
 	APIServerFlags []string
 
@@ -73,6 +77,11 @@ type Options struct {
 
 	// Output gets the progress. Nil means none.
 	Output io.Writer
+}
+
+// has says whether a part is to be started.
+func (o Options) has(part Part) bool {
+	return o.Until >= part && (!o.ManagerOnly || part == APIServer || part == Kausality)
 }
 
 // complete fills in defaults, and says whether the directory is a temporary one.

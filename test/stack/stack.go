@@ -100,7 +100,7 @@ func (s *Stack) start(ctx context.Context) error {
 	}
 	// 2. The API server; the compiler works on our own programs meanwhile.
 	steps := []step{s.startAPIServer}
-	if s.options.Until >= Kausality {
+	if s.options.has(Kausality) {
 		steps = append(steps, s.buildOwn)
 	}
 	if err := parallel(ctx, steps...); err != nil {
@@ -112,23 +112,27 @@ func (s *Stack) start(ctx context.Context) error {
 	}
 	// 4. Everything that depends on nothing but the API server.
 	steps = []step{s.createUsers}
-	if s.options.Until >= ControllerManager {
+	if s.options.has(ControllerManager) {
 		steps = append(steps, s.startControllerManager)
 	}
-	if s.options.Until >= Crossplane {
+	if s.options.has(Crossplane) {
 		steps = append(steps, s.startCrossplane, s.startProvider)
 	}
-	if s.options.Until >= Kausality {
+	if s.options.has(Kausality) {
 		steps = append(steps, s.applyOwn)
 	}
 	if err := parallel(ctx, steps...); err != nil {
 		return err
 	}
 	// 5. Our own programs, in a control plane that is as they will find one.
-	if s.options.Until >= Kausality {
-		return parallel(ctx, s.startFunction, s.startManager, s.startOtherFunctions)
+	steps = nil
+	if s.options.has(Kausality) {
+		steps = append(steps, s.startManager)
 	}
-	return nil
+	if s.options.has(Kausality) && s.options.has(Crossplane) {
+		steps = append(steps, s.startFunction, s.startOtherFunctions)
+	}
+	return parallel(ctx, steps...)
 }
 
 // Config returns the configuration of an administrator's client.

@@ -1,0 +1,143 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+)
+
+// claimed is a Claim of the example, with what follows from it.
+type claimed struct {
+	cluster
+}
+
+func (c claimed) claim(ctx context.Context) (*unstructured.Unstructured, error) {
+	return c.get(ctx, schema.GroupVersionKind{Group: "example.org", Version: "v1alpha1", Kind: "DatabaseClaim"}, c.name)
+}
+
+// below reads the XR and its managed resource.
+func (c claimed) below(ctx context.Context) (xr, managed *unstructured.Unstructured, err error) {
+	claim, err := c.claim(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	xr = &unstructured.Unstructured{}
+	xr.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.org", Version: "v1alpha1", Kind: "XDatabase"})
+
+	if err := c.Get(ctx, client.ObjectKey{Name: resource.String(claim.Object, "spec", "resourceRef", "name")}, xr); err != nil {
+		return nil, nil, err //nolint:wrapcheck // Names the object.
+	}
+
+	for _, ref := range resource.Composed(xr) {
+		managed = &unstructured.Unstructured{}
+		managed.SetGroupVersionKind(ref.GroupVersionKind())
+
+		return xr, managed, c.Get(ctx, client.ObjectKey{Name: ref.Name}, managed) //nolint:wrapcheck // Names the object.
+	}
+
+	return xr, nil, fmt.Errorf("XR %q is made of nothing: %w", xr.GetName(), errOther)
+}
+
+// ready checks that all is quiet: the XR ready and kept, the gate closed.
+func (c claimed) ready(ctx context.Context) error {
+	xr, managed, err := c.below(ctx)
+	if err != nil {
+		return err
+	}
+
+	rec, err := allowance.ParseGate(managed)
+	if err != nil || rec == nil || rec.State != "Closed" || !resource.Ready(xr) || len(xr.GetFinalizers()) < 2 {
+		return fmt.Errorf("gate %+v, ready %t, finalizers %v (%w): %w", rec, resource.Ready(xr), xr.GetFinalizers(), err, errOther)
+	}
+
+	return nil
+}
+
+func TestAClaimGoesWithItsDatabase(t *testing.T) {
+	t.Parallel()
+
+	for name, how := range map[string]metav1.DeletionPropagation{
+		"old": metav1.DeletePropagationBackground, "older": metav1.DeletePropagationForeground,
+	} {
+		t.Run(string(how), func(t *testing.T) {
+			t.Parallel()
+
+			c := claimed{newCluster(t, "DatabaseClaim", name+"-database")}
+			ctx := t.Context()
+
+			for _, file := range []string{"xrd.yaml", "composition.yaml", "policies.yaml"} {
+				text, err := os.ReadFile(filepath.Join("..", "..", "examples", "claim-with-ticket", file))
+				if err != nil {
+					t.Fatal(err)
+				}
+
+				if err := c.apply(ctx, admin, string(text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+
+			if err := c.applyFile(ctx, "claim-deletion.yaml"); err != nil {
+				t.Fatal(err)
+			}
+
+			if err := c.apply(ctx, hans, fmt.Sprintf(`{apiVersion: example.org/v1alpha1, kind: DatabaseClaim,
+				metadata: {name: %s, namespace: default, annotations: {jira: INFRA-1}}, spec: {size: small, engine: postgres}}`, c.name)); err != nil {
+				t.Fatal(err)
+			}
+
+			if err := scenario.Eventually(ctx, "a database", c.ready); err != nil {
+				t.Fatal(err)
+			}
+
+			xr, managed, err := c.below(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			claim, err := c.claim(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			if err := c.remove(ctx, hans, claim, how); err != nil {
+				t.Fatal(err)
+			}
+
+			gone := func(u *unstructured.Unstructured) check {
+				return func(ctx context.Context) error {
+					err := c.Get(ctx, client.ObjectKeyFromObject(u), u.DeepCopy())
+					if err == nil {
+						err = fmt.Errorf("%s %q is still there: %w", u.GetKind(), u.GetName(), errOther)
+					}
+
+					return client.IgnoreNotFound(err)
+				}
+			}
+
+			outside := &unstructured.Unstructured{}
+			outside.SetAPIVersion("v1")
+			outside.SetKind("ConfigMap")
+			outside.SetNamespace(namespace)
+			outside.SetName(xr.GetName())
+
+			if err := scenario.Eventually(ctx, "the end of the database", all(gone(claim), gone(xr), gone(managed), gone(outside))); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}

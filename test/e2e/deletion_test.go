@@ -1,0 +1,370 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+)
+
+// remove deletes an object as a user.
+func (c cluster) remove(ctx context.Context, user string, u *unstructured.Unstructured, how metav1.DeletionPropagation) error {
+	as, err := c.as(user)
+	if err != nil {
+		return err
+	}
+
+	return as.Delete(ctx, u, client.PropagationPolicy(how)) //nolint:wrapcheck // Names the object.
+}
+
+// ended checks that the composite resource is gone.
+func (c cluster) ended(ctx context.Context) error {
+	u, err := c.xr(ctx)
+	if err == nil {
+		return fmt.Errorf("%s %q is still there, with finalizers %v: %w", c.kind.Kind, c.name, u.GetFinalizers(), errOther)
+	}
+
+	return client.IgnoreNotFound(err)
+}
+
+// outside checks that external objects are there, whatever became of what
+// stands for them.
+func (c cluster) outside(names ...string) check {
+	return func(ctx context.Context) error {
+		for _, name := range names {
+			if _, err := c.configMap(ctx, c.name+"-"+name); err != nil {
+				return err
+			}
+		}
+
+		return nil
+	}
+}
+
+// told checks that an event of a reason was recorded on an object.
+func (c cluster) told(u *unstructured.Unstructured, reason string) check {
+	return func(ctx context.Context) error {
+		scheme := runtime.NewScheme()
+		if err := eventsv1.AddToScheme(scheme); err != nil {
+			return err //nolint:wrapcheck // Cannot happen.
+		}
+
+		reader, err := client.New(running.Config(), client.Options{Scheme: scheme})
+		if err != nil {
+			return err //nolint:wrapcheck // Says it all.
+		}
+
+		list := &eventsv1.EventList{}
+		if err := reader.List(ctx, list, client.InNamespace(u.GetNamespace())); err != nil {
+			return err //nolint:wrapcheck // Says it all.
+		}
+
+		for _, e := range list.Items {
+			if e.Regarding.UID == u.GetUID() && e.Reason == reason {
+				return nil
+			}
+		}
+
+		return fmt.Errorf("no event %s on %s %q: %w", reason, u.GetKind(), u.GetName(), errOther)
+	}
+}
+
+// store is a step that makes a store with one managed resource, and waits until
+// it is settled and kept.
+func (c cluster) store(composition string) scenario.Step {
+	return scenario.Step{Title: "A store is made", Run: func(ctx context.Context) error {
+		for _, file := range []string{"stores.yaml", "malls.yaml", "deletions.yaml"} {
+			if err := c.applyFile(ctx, file); err != nil {
+				return err
+			}
+		}
+
+		if err := c.apply(ctx, admin, storeComposition(composition, "v1", "data")); err != nil {
+			return err
+		}
+
+		if err := c.apply(ctx, hans, storeOf(composition, c.name, "small")); err != nil {
+			return err
+		}
+
+		return scenario.Eventually(ctx, "a small store that is kept", all(c.shows("size", "small", "data"), c.settled, c.kept))
+	}}
+}
+
+func (c cluster) kept(ctx context.Context) error {
+	u, err := c.xr(ctx)
+	if err == nil && !strings.Contains(strings.Join(u.GetFinalizers(), " "), v1alpha1.Finalizer) {
+		err = fmt.Errorf("the finalizers are %v: %w", u.GetFinalizers(), errOther)
+	}
+
+	return err
+}
+
+func TestAnAllowedDeletionEndsWithNothingLeft(t *testing.T) {
+	t.Parallel()
+
+	for name, how := range map[string]metav1.DeletionPropagation{
+		"background": metav1.DeletePropagationBackground, "foreground": metav1.DeletePropagationForeground,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			c := newCluster(t, "Store", "closing-"+name)
+
+			c.play(t, []scenario.Step{
+				c.store("closings-" + name),
+				{Title: "It goes, with what it stands for", Run: func(ctx context.Context) error {
+					xr, err := c.xr(ctx)
+					if err != nil {
+						return err
+					}
+
+					if err := c.remove(ctx, hans, xr, how); err != nil {
+						return err
+					}
+
+					return scenario.Eventually(ctx, "the end of the store", all(c.gone("data"), c.ended))
+				}},
+			})
+		})
+	}
+}
+
+func TestADeletionThatNobodyMayAskForLeavesTheExternalObject(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	t.Parallel()
+
+	c := newCluster(t, "Store", "squatted")
+
+	var left *unstructured.Unstructured
+
+	c.play(t, []scenario.Step{
+		c.store("squats"),
+		{Title: "Anna deletes it: what it stands for stays, and that is said", Run: func(ctx context.Context) error {
+			parts, err := c.parts(ctx, objectKind())
+			if err != nil {
+				return err
+			}
+
+			left = parts["data"]
+
+			xr, err := c.xr(ctx)
+			if err != nil {
+				return err
+			}
+
+			if err := c.remove(ctx, anna, xr, metav1.DeletePropagationBackground); err != nil {
+				return err
+			}
+
+			if err := scenario.Eventually(ctx, "the end of the store alone", all(c.ended, c.told(left, "KausalityStays"))); err != nil {
+				return err //nolint:wrapcheck // Says it all.
+			}
+
+			return still(ctx, all(c.outside("data"), func(ctx context.Context) error { return c.Get(ctx, client.ObjectKeyFromObject(left), left) }))
+		}},
+		{Title: "Hans, who may, deletes what is left", Run: func(ctx context.Context) error {
+			return scenario.Eventually(ctx, "the end of the managed resource", func(ctx context.Context) error {
+				err := c.remove(ctx, hans, left, metav1.DeletePropagationBackground)
+				if err != nil && !apierrors.IsNotFound(err) {
+					return err // Refused until the gate is open, which the first attempt asks for.
+				}
+
+				return c.gone("data")(ctx)
+			})
+		}},
+	})
+}
+
+func TestWhoOrphansKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	t.Parallel()
+
+	c := newCluster(t, "Store", "orphaned")
+
+	c.play(t, []scenario.Step{
+		c.store("orphans"),
+		{Title: "The store goes, and what it is made of stays", Run: func(ctx context.Context) error {
+			xr, err := c.xr(ctx)
+			if err != nil {
+				return err
+			}
+
+			parts, err := c.parts(ctx, objectKind())
+			if err != nil {
+				return err
+			}
+
+			// Crossplane writes the owner again where it is composing right now.
+			if err := still(ctx, c.settled); err != nil {
+				return err
+			}
+
+			if err := c.remove(ctx, hans, xr, metav1.DeletePropagationOrphan); err != nil {
+				return err
+			}
+
+			free := func(ctx context.Context) error {
+				u := parts["data"].DeepCopy()
+				if err := c.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
+					return err //nolint:wrapcheck // Names the object.
+				}
+
+				if _, owned := resource.ParentOf(u); owned || resource.Deleting(u) {
+					return fmt.Errorf("it is owned or being deleted: %w", errOther)
+				}
+
+				return nil
+			}
+
+			if err := scenario.Eventually(ctx, "a managed resource without an owner", all(c.ended, free)); err != nil {
+				return err //nolint:wrapcheck // Says it all.
+			}
+
+			return still(ctx, all(free, c.outside("data")))
+		}},
+	})
+}
+
+func TestADeletionPassesTwoLevelsOfCompositeResources(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	t.Parallel()
+
+	c := newCluster(t, "Mall", "north")
+	below := c.of("Store", "north-store")
+
+	c.play(t, []scenario.Step{
+		{Title: "A mall is made", Run: func(ctx context.Context) error {
+			for _, file := range []string{"stores.yaml", "malls.yaml", "deletions.yaml"} {
+				if err := c.applyFile(ctx, file); err != nil {
+					return err
+				}
+			}
+
+			if err := c.apply(ctx, admin, storeComposition("mall-stores", "v1", "data")); err != nil {
+				return err
+			}
+
+			if err := c.apply(ctx, hans, sized("Mall", "north", "small")); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "a small mall that is kept",
+				all(below.shows("size", "small", "data"), below.settled, below.kept, c.settled, c.kept))
+		}},
+		{Title: "It goes, to the end", Run: func(ctx context.Context) error {
+			xr, err := c.xr(ctx)
+			if err != nil {
+				return err
+			}
+
+			if err := c.remove(ctx, hans, xr, metav1.DeletePropagationBackground); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "the end of the mall", all(below.gone("data"), below.ended, c.ended))
+		}},
+	})
+}
+
+func TestANamespaceGoesWithWhatItHolds(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	t.Parallel()
+
+	c := newCluster(t, "Store", "moved")
+	ns := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "moving", "labels": map[string]any{"test": "deletion"}},
+	}}
+	in := func(text string) string { return strings.ReplaceAll(text, "namespace: default", "namespace: moving") }
+
+	c.play(t, []scenario.Step{
+		{Title: "A namespace with a store is made", Run: func(ctx context.Context) error {
+			for _, file := range []string{"stores.yaml", "malls.yaml", "deletions.yaml"} {
+				if err := c.applyFile(ctx, file); err != nil {
+					return err
+				}
+			}
+
+			if err := errors.Join(c.Create(ctx, ns.DeepCopy()), c.apply(ctx, admin, storeComposition("movings", "v1", "data")),
+				c.apply(ctx, hans, in(storeOf("movings", "moved", "small")))); err != nil {
+				return err
+			}
+
+			c.namespace = "moving"
+
+			return scenario.Eventually(ctx, "a small store that is kept", all(c.settled, c.kept, c.outside("data")))
+		}},
+		{Title: "It goes, with what the store stands for", Run: func(ctx context.Context) error {
+			if err := c.remove(ctx, hans, ns, metav1.DeletePropagationBackground); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "the end of the namespace", all(c.gone("data"), c.ended, func(ctx context.Context) error {
+				err := c.Get(ctx, client.ObjectKeyFromObject(ns), ns.DeepCopy())
+				if err == nil {
+					err = errOther
+				}
+
+				return client.IgnoreNotFound(err)
+			}))
+		}},
+	})
+}
+
+// TestWhatIsKeptIsLetGoAfterARestart does not run beside others, for which the
+// manager would be away too. No policy names the kind that is kept.
+func TestWhatIsKeptIsLetGoAfterARestart(t *testing.T) { //nolint:paralleltest // Says why.
+	c := newCluster(t, "Kiosk", "kept")
+	kiosk := strings.NewReplacer("Store", "Kiosk", "stores", "kiosks")
+
+	c.play(t, []scenario.Step{
+		{Title: "A kiosk is made, and kept", Run: func(ctx context.Context) error {
+			text, err := os.ReadFile(filepath.Join("testdata", "stores.yaml"))
+			if err != nil {
+				return err //nolint:wrapcheck // Names the file.
+			}
+
+			xrd, _, _ := strings.Cut(string(text), "---")
+
+			if err := errors.Join(c.applyFile(ctx, "stores.yaml"), c.apply(ctx, admin, kiosk.Replace(xrd)),
+				c.apply(ctx, admin, kiosk.Replace(storeComposition("kept", "v1", "data"))),
+				c.apply(ctx, hans, kiosk.Replace(storeOf("kept", "kept", "small")))); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "a small kiosk that is kept", all(c.shows("size", "small", "data"), c.settled, c.kept))
+		}},
+		{Title: "It goes after the manager was restarted", Run: func(ctx context.Context) error {
+			manager := running.Process("kausality-manager")
+			if err := errors.Join(manager.Kill(), manager.Restart(ctx)); err != nil {
+				return err
+			}
+
+			xr, err := c.xr(ctx)
+			if err != nil {
+				return err
+			}
+
+			if err := scenario.Eventually(ctx, "its deletion", func(ctx context.Context) error {
+				return client.IgnoreNotFound(c.remove(ctx, hans, xr, metav1.DeletePropagationBackground))
+			}); err != nil {
+				return err //nolint:wrapcheck // Says it all.
+			}
+
+			return scenario.Eventually(ctx, "the end of the kiosk", c.ended)
+		}},
+	})
+}
