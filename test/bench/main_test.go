@@ -1,0 +1,22 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/kausality-io/kausality-crossplane/test/stack"
+)
+
+// running is the stack that all but the measurement of memory share.
+var running *stack.Stack
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(envAllowAll); dir != "" {
+		os.Exit(serveAllowAll(dir))
+	}
+
+	os.Exit(stack.Main(m, stack.Options{ManagerOnly: true}, &running))
+}
