@@ -43,10 +43,11 @@ down: ## Stop the local stack.
 build: ## Build the programs into bin/.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(BINARIES:%=./cmd/%)
 
-# Without the cache of results, which does not see that a program changed that a test runs.
+# Without the cache of results, which does not see that a program changed that a test runs; several at
+# once, for most end-to-end tests wait.
 .PHONY: test
 test: stack ## Run all tests: unit, API server and end to end.
-	$(GO) test ./... -count=1 -timeout 40m $(TESTFLAGS)
+	$(GO) test ./... -count=1 -parallel 6 -timeout 40m $(TESTFLAGS)
 	$(MAKE) --no-print-directory test-race
 
 # By itself, and a second time where it fails: on a starved machine Crossplane's circuit breaker trips
@@ -63,7 +64,7 @@ test-unit: ## Run the tests that need no stack.
 
 .PHONY: test-stack
 test-stack: stack ## Run the tests that need the stack.
-	$(GO) test ./test/... -count=1 -timeout 40m $(TESTFLAGS)
+	$(GO) test ./test/... -count=1 -parallel 6 -timeout 40m $(TESTFLAGS)
 	$(MAKE) --no-print-directory test-race
 
 # A step of its own because go test would swallow the progress of a build that takes minutes.
