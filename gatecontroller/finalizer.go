@@ -22,6 +22,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -122,7 +123,7 @@ func (o *owners) bequeath(ctx context.Context, parent *unstructured.Unstructured
 
 	for _, child := range children {
 		owner, ok := resource.ParentOf(child)
-		if !ok || !owner.Is(parent) || !governed(child) && !kept(child) {
+		if !ok || !owner.Is(parent) || !gate.Governed(child) && !kept(child) {
 			continue
 		}
 
@@ -211,7 +212,7 @@ func (o *owners) bequeathTo(ctx context.Context, parent, child *unstructured.Uns
 		return nil
 	}
 
-	return o.patch(ctx, child, map[string]any{"annotations": annotations})
+	return o.patch(ctx, child, map[string]any{keyAnnotations: annotations})
 }
 
 func (o *owners) finalizers(ctx context.Context, u *unstructured.Unstructured, list []string) error {

@@ -5,11 +5,13 @@ package gatecontroller
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -52,6 +54,10 @@ func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (re
 		return reconcile.Result{RequeueAfter: plan.Again}, nil
 	}
 
+	if plan.Move == gate.PutBack {
+		return reconcile.Result{}, g.putBack(ctx, u, plan)
+	}
+
 	if err := g.move(ctx, u, plan); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -64,11 +70,27 @@ func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (re
 	return reconcile.Result{}, nil
 }
 
-// governed says whether a managed resource is ours to gate: its Composition
-// runs the function, or we gated it before.
-func governed(u *unstructured.Unstructured) bool {
-	return resource.IsManaged(u) && (resource.Annotation(u, v1alpha1.AnnotationManagementPolicies) != "" ||
-		resource.Annotation(u, v1alpha1.AnnotationGate) != "")
+// putBack makes of the spec what was asked for.
+func (g *gates) putBack(ctx context.Context, u *unstructured.Unstructured, plan gate.Plan) error {
+	raw, err := json.Marshal(map[string]any{
+		keyMetadata: map[string]any{
+			"resourceVersion": u.GetResourceVersion(), keyAnnotations: map[string]any{v1alpha1.AnnotationAsked: nil},
+		},
+		"spec": plan.Spec,
+	})
+	if err != nil {
+		return fmt.Errorf("cannot encode what is put back of %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	patch := client.RawPatch(types.MergePatchType, raw)
+	if err := g.client.Patch(ctx, u.DeepCopy(), patch, client.FieldOwner(ParentManager)); err != nil {
+		return fmt.Errorf("cannot put back what nobody asked for of %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityPutBack", actionGate, "Put back before the gate opens: %s", plan.Why)
+	log.FromContext(ctx).Info("Put back what nobody asked for", "why", plan.Why)
+
+	return nil
 }
 
 // move writes policies, record and allowances in one patch, which applies only
@@ -89,7 +111,7 @@ func (g *gates) move(ctx context.Context, u *unstructured.Unstructured, plan gat
 		policies[i] = p
 	}
 
-	meta := map[string]any{"name": u.GetName(), "resourceVersion": u.GetResourceVersion(), "annotations": annotations}
+	meta := map[string]any{"name": u.GetName(), "resourceVersion": u.GetResourceVersion(), keyAnnotations: annotations}
 	if ns := u.GetNamespace(); ns != "" {
 		meta["namespace"] = ns
 	}

@@ -98,6 +98,12 @@ const (
 		"(has(object.metadata.annotations) && %[1]q in object.metadata.annotations && " +
 		"object.metadata.annotations[%[1]q] == oldObject.metadata.annotations[%[1]q])"
 
+	// Who looked at a change of what the provider acts upon noted it.
+	lookedAt = "request.operation != 'UPDATE' || (%[1]s) || " +
+		"(object.spec.?forProvider == oldObject.spec.?forProvider && object.spec.?initProvider == oldObject.spec.?initProvider) || " +
+		"object.metadata.?annotations[?%[2]q].orValue('') != oldObject.metadata.?annotations[?%[2]q].orValue('') || " +
+		"object.metadata.?annotations[?%[3]q].orValue('') != oldObject.metadata.?annotations[?%[3]q].orValue('')"
+
 	gateOpenForDelete = "has(oldObject.spec.managementPolicies) && oldObject.spec.managementPolicies.exists(a, a == 'Delete' || a == '*')"
 
 	meantToOrphan = "(has(oldObject.spec.deletionPolicy) && oldObject.spec.deletionPolicy == 'Orphan') || " +
@@ -110,8 +116,10 @@ func markedExpression(variable string) string {
 }
 
 // writerGuard lets only the manager change spec.managementPolicies and the
-// gate's record. Its reason is Invalid, on which Crossplane goes on with the
-// other resources and tries again.
+// gate's record, and nobody but a provider what it acts upon, unless Kausality
+// has noted that: otherwise it could not be told later what was asked for. Its
+// reason is Invalid, on which Crossplane goes on with the other resources and
+// tries again.
 func (c *configuration) writerGuard(
 	rules []admissionregistrationv1.NamedRuleWithOperations,
 ) *admissionregistrationv1.ValidatingAdmissionPolicy {
@@ -119,6 +127,8 @@ func (c *configuration) writerGuard(
 		howTo = "only Kausality moves the gate (spec.managementPolicies): to have a change applied, " +
 			"ask for it where an AllowancePolicy allows it; to see who asked for what, run: kubectl kausality trace"
 		howToCreate = "a governed managed resource must be created with spec.managementPolicies, and not with *"
+		howToEdit   = "Kausality has to look at a change of spec.forProvider or spec.initProvider before it is stored, " +
+			"and could not: try again once the Deployment kausality-manager is ready"
 	)
 
 	invalid := ptr.To(metav1.StatusReasonInvalid)
@@ -138,6 +148,10 @@ func (c *configuration) writerGuard(
 			{
 				Expression: fmt.Sprintf(keepsRecord, v1alpha1.AnnotationGate), Reason: invalid,
 				Message: "only Kausality writes the annotation " + v1alpha1.AnnotationGate,
+			},
+			{
+				Expression: fmt.Sprintf(lookedAt, c.byProvider(), v1alpha1.AnnotationTrace, v1alpha1.AnnotationAsked),
+				Reason:     invalid, Message: howToEdit,
 			},
 		})
 }

@@ -32,7 +32,7 @@ func (p *parents) reconcile(ctx context.Context, u *unstructured.Unstructured) e
 	}
 
 	raw, err := json.Marshal(map[string]any{keyMetadata: map[string]any{
-		"resourceVersion": u.GetResourceVersion(), "annotations": annotations,
+		"resourceVersion": u.GetResourceVersion(), keyAnnotations: annotations,
 	}})
 	if err != nil {
 		return fmt.Errorf("cannot encode annotations of %s %q: %w", u.GetKind(), u.GetName(), err)

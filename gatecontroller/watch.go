@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -223,8 +224,11 @@ func (w *watches) stop() {
 	}
 }
 
-// keyMetadata is the field of every object that patches of ours write.
-const keyMetadata = "metadata"
+// Fields of every object that patches of ours write.
+const (
+	keyMetadata    = "metadata"
+	keyAnnotations = "annotations"
+)
 
 // concurrency is how many objects of one kind are worked on at once.
 const concurrency = 10
@@ -272,13 +276,13 @@ func (r *objectReconciler) look(ctx context.Context, u *unstructured.Unstructure
 		return reconcile.Result{}, r.owners.letGo(ctx, u)
 	}
 
-	if r.gated && (governed(u) || kept(u)) {
+	if r.gated && (gate.Governed(u) || kept(u)) {
 		if err := r.owners.keep(ctx, u); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
 
-	if !governed(u) {
+	if !gate.Governed(u) {
 		return reconcile.Result{}, r.parents.reconcile(ctx, u)
 	}
 

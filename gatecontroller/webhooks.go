@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // Names of what the manager keeps in place.
@@ -136,6 +137,7 @@ func (c *configuration) mutating(subjects []subject) []admissionregistrationv1.M
 				c.notBy("not-exempt", c.opts.Settings.Manager, garbageCollector),
 				{Name: "not-of-a-namespace", Expression: fmt.Sprintf(
 					"request.operation == 'DELETE' || request.userInfo.username != %q", namespaceController)},
+				c.notNoted(),
 			},
 		})
 	}
@@ -180,16 +182,16 @@ func (c *configuration) enforce(e enforced, kind string, r rules) admissionregis
 		objects = &metav1.LabelSelector{}
 	}
 
-	policy := admissionregistrationv1.Fail
+	failure := admissionregistrationv1.Fail
 	if e.Spec().FailurePolicy == v1alpha1.FailurePolicyIgnore {
-		policy = admissionregistrationv1.Ignore
+		failure = admissionregistrationv1.Ignore
 	}
 
 	return admissionregistrationv1.ValidatingWebhook{
 		Name:                    e.webhookName(kind),
 		ClientConfig:            c.clientConfig(c.opts.Webhook.EnforcePath),
 		Rules:                   r.list(),
-		FailurePolicy:           new(policy),
+		FailurePolicy:           new(failure),
 		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
 		NamespaceSelector:       c.notOurNamespace(e.Spec().Match.NamespaceSelector, metav1.NamespaceSystem),
 		ObjectSelector:          objects,
@@ -274,6 +276,7 @@ func (c *configuration) exempt() []admissionregistrationv1.MatchCondition {
 		c.notBy("not-exempt", c.opts.Settings.Manager, garbageCollector, namespaceController),
 		{Name: "not-our-crds", Expression: fmt.Sprintf(
 			"request.resource.group != 'apiextensions.k8s.io' || !request.name.endsWith('.%s')", v1alpha1.Group)},
+		c.notNoted(),
 	}
 }
 
@@ -286,6 +289,35 @@ func (*configuration) notBy(name string, users ...string) admissionregistrationv
 	return admissionregistrationv1.MatchCondition{
 		Name: name, Expression: fmt.Sprintf("!(request.userInfo.username in [%s])", strings.Join(quoted, ", ")),
 	}
+}
+
+// notNoted leaves out what a provider notes on its own managed resources, such
+// as that it is about to create something, and has created it: if the latter
+// cannot be stored, the provider does not go on until a person has looked.
+func (c *configuration) notNoted() admissionregistrationv1.MatchCondition {
+	const (
+		same = "object.?spec.?forProvider.hasValue() && object.spec == oldObject.spec"
+		kept = "%[1]s.metadata.?annotations.orValue({}).all(k, !k.startsWith(%[3]q) || " +
+			"%[2]s.metadata.?annotations[?k].orValue('') == %[1]s.metadata.annotations[k])"
+	)
+
+	return admissionregistrationv1.MatchCondition{
+		Name: "not-noted-by-provider",
+		Expression: fmt.Sprintf("request.operation != 'UPDATE' || !(%s) || !(%s) || !(%s) || !(%s)", c.byProvider(), same,
+			fmt.Sprintf(kept, "object", "oldObject", v1alpha1.AnnotationPrefix),
+			fmt.Sprintf(kept, "oldObject", "object", v1alpha1.AnnotationPrefix)),
+	}
+}
+
+// byProvider is an expression that is true of requests of a provider: a service
+// account of Crossplane's namespace that is not Crossplane's own.
+func (c *configuration) byProvider() string {
+	crossplane, prefix := c.opts.Settings.Crossplane, policy.ServiceAccountPrefix
+	if strings.HasPrefix(crossplane, prefix) {
+		prefix = crossplane[:strings.LastIndexByte(crossplane, ':')+1]
+	}
+
+	return fmt.Sprintf("request.userInfo.username.startsWith(%q) && request.userInfo.username != %q", prefix, crossplane)
 }
 
 func typeMeta(kind string) metav1.TypeMeta {

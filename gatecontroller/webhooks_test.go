@@ -188,7 +188,7 @@ func TestTheWebhookOfAnEnforcementIsWhatItSays(t *testing.T) {
 	// A condition that the API server cannot evaluate would refuse the request
 	// where it fails closed, and one that it cannot compile every configuration.
 	conditions := make([]string, 0, 1)
-	for _, m := range got[0].MatchConditions[2:] {
+	for _, m := range got[0].MatchConditions[3:] {
 		conditions = append(conditions, m.Expression)
 	}
 
@@ -196,7 +196,7 @@ func TestTheWebhookOfAnEnforcementIsWhatItSays(t *testing.T) {
 		t.Errorf("conditions, -want, +got:\n%s", diff)
 	}
 
-	if n := len(got[1].MatchConditions); n != 2 {
+	if n := len(got[1].MatchConditions); n != 3 {
 		t.Errorf("%d conditions where it fails closed, want ours alone", n)
 	}
 

@@ -30,6 +30,10 @@ const (
 	// AnnotationHeld is on objects whose unallowed changes were kept back: a
 	// list of [HeldChange]. It is absent when nothing is held.
 	AnnotationHeld = AnnotationPrefix + "held"
+	// AnnotationAsked is on managed resources with a gate whose spec somebody
+	// changed though nobody allowed it: an [AskedRecord]. What it says is put
+	// back before the gate opens. It is absent where the spec is as asked for.
+	AnnotationAsked = AnnotationPrefix + "asked"
 )
 
 // Finalizer is on parents that own gated resources: it keeps them until what
@@ -53,6 +57,8 @@ const (
 	// MaxHeldEntries is the most entries AnnotationHeld holds; the last one is
 	// a count of those that are left out.
 	MaxHeldEntries = 64
+	// MaxAskedBytes is the most bytes AnnotationAsked holds.
+	MaxAskedBytes = 64 * 1024
 	// MaxAllowancesBytes is the most bytes AnnotationAllowances holds. An
 	// object's annotations may take 256 KiB in all
 	// (k8s.io/apimachinery/pkg/api/validation.TotalAnnotationSizeLimitB).
@@ -163,6 +169,19 @@ type HeldChange struct {
 	To string `json:"to,omitempty"`
 	// Reason says what is missing, for a person.
 	Reason string `json:"reason"`
+}
+
+// AskedRecord is the value of AnnotationAsked: what was asked for of a managed
+// resource, where what is stored is something else.
+type AskedRecord struct {
+	// Generation that the last change of what is stored, or of what is asked
+	// for, produced.
+	Generation int64 `json:"generation"`
+	// User who last stored what nobody asked for.
+	User string `json:"user"`
+	// Spec makes what was asked for out of the spec that is stored: a JSON merge
+	// patch (RFC 7386).
+	Spec map[string]any `json:"spec"`
 }
 
 // GateState says whether a managed resource's provider may act.

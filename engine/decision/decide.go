@@ -16,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -35,7 +36,14 @@ type decider struct {
 	// composing is true when Crossplane applies a managed resource; announced
 	// when the resource is to be deleted next.
 	composing, announced bool
-	decision             Decision
+	// base is the old object as it was asked for, by record, and away is what the
+	// new one makes of that. Unread is true when no record could be read.
+	base   *unstructured.Unstructured
+	record *v1alpha1.AskedRecord
+	away   []change.Change
+	unread bool
+
+	decision Decision
 }
 
 // Decide judges a request. The request and its objects are not modified.
@@ -53,6 +61,7 @@ func Decide(req Request) Decision {
 	// 2. Read what the parent allows, and who enforces it.
 	d.readParent()
 	d.readEnforcements()
+	d.readAsked()
 
 	// 3. Judge every gated change.
 	d.judgeAll()
@@ -198,6 +207,10 @@ func (d *decider) action() v1alpha1.ValidationAction {
 
 	strictest := v1alpha1.ValidationAction("")
 	if d.Old != nil && resource.BoundToClaim(d.Old) {
+		strictest = v1alpha1.ActionHold
+	}
+
+	if d.gatekept() && gate.Exposed(d.Old) {
 		strictest = v1alpha1.ActionHold
 	}
 

@@ -85,6 +85,8 @@ func (d *decider) answered(key, value string) bool {
 	switch key {
 	case v1alpha1.AnnotationHeld:
 		return d.decision.Action == v1alpha1.ActionHold
+	case v1alpha1.AnnotationAsked:
+		return d.gatekept() && !d.decision.Allowed()
 	case v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace:
 	default:
 		return false

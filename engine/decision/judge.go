@@ -28,7 +28,7 @@ func (d *decider) judge(c change.Change) Finding {
 		}
 	}
 
-	if d.root() && !d.governed(c) {
+	if d.root() && !d.governed(c) && (!d.gatekept() || !counts(c)) {
 		return Finding{Change: c, Verdict: Ungoverned}
 	}
 

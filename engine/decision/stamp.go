@@ -46,6 +46,7 @@ func (d *decider) stamp() {
 	d.writeAllowances(granted)
 	d.writeTrace(entries)
 	d.writeHeld()
+	d.writeAsked()
 
 	if name, ok := usedUpgrade(d.decision.Findings); ok {
 		annotate(d.New, v1alpha1.AnnotationLastUpgrade, name)
@@ -208,8 +209,8 @@ func (d *decider) writeAllowances(granted []v1alpha1.Allowance) {
 // unallowed change of the same field is stored over it: what the controllers
 // would carry on is no longer what was allowed.
 func (d *decider) revoke(have []v1alpha1.Allowance) []v1alpha1.Allowance {
-	if d.decision.Action == v1alpha1.ActionHold {
-		return have // Nothing unallowed is stored.
+	if d.decision.Action == v1alpha1.ActionHold || d.gatekept() {
+		return have // Nothing unallowed is stored, or it is put back.
 	}
 
 	return slices.DeleteFunc(have, func(a v1alpha1.Allowance) bool {

@@ -28,6 +28,8 @@ const (
 	OpenUp Move = "Open"
 	// CloseUp closes the gate.
 	CloseUp Move = "Close"
+	// PutBack makes of the spec what was asked for, before anything else.
+	PutBack Move = "PutBack"
 )
 
 // Options of a gate.
@@ -56,6 +58,9 @@ type Plan struct {
 	// Record is the value of kausality.io/gate; its Since is the time of the
 	// move.
 	Record v1alpha1.GateRecord
+	// Spec is what to put back: a JSON merge patch of the spec. With PutBack only,
+	// and then nothing else is written but that kausality.io/asked goes.
+	Spec map[string]any
 	// Allowances is the value of kausality.io/allowances.
 	Allowances []v1alpha1.Allowance
 	// Why says what the plan waits for or follows from, for a person.
@@ -87,6 +92,8 @@ type planner struct {
 	// record is nil until the first move.
 	record     *v1alpha1.GateRecord
 	allowances []v1alpha1.Allowance
+	// wanted is nil where the spec is as it was asked for.
+	wanted *v1alpha1.AskedRecord
 	// pending are the External allowances, each with the actions it still has
 	// to serve.
 	pending []v1alpha1.Allowance
@@ -98,13 +105,14 @@ type planner struct {
 func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, error) {
 	p := &planner{u: u, opts: opts, now: now, current: currentOf(u)}
 
-	var policies, record, allowances error
+	var policies, record, allowances, asked error
 
 	p.desired, policies = within(u)
 	p.record, record = parseRecord(u)
 	p.allowances, allowances = allowance.Parse(u)
+	p.wanted, asked = ParseAsked(u)
 
-	for _, err := range []error{policies, record, allowances} {
+	for _, err := range []error{policies, record, allowances, asked} {
 		if err != nil {
 			return p.unread(record == nil && allowances == nil), fmt.Errorf("%s %q: %w", u.GetKind(), u.GetName(), err)
 		}
@@ -112,7 +120,7 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 
 	p.pending = p.unserved()
 
-	return p.plan(), nil
+	return p.putBackFirst(p.plan()), nil
 }
 
 // currentOf returns the set in force. A field that is not set means all

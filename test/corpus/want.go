@@ -69,6 +69,8 @@ type Plan struct {
 	Move gate.Move `json:"move"`
 	// Policies that spec.managementPolicies gets or keeps.
 	Policies []string `json:"policies"`
+	// Spec that is put back, as a merge patch.
+	Spec map[string]any `json:"spec,omitempty"`
 	// Record that is written; none where nothing is.
 	Record *v1alpha1.GateRecord `json:"record,omitempty"`
 	// Left are the allowances that stay.
@@ -207,7 +209,7 @@ func (s *Scenario) Plan() (want string, err error) {
 	p, err := gate.PlanFor(s.Object, opts, moment(s.Gate.Now))
 	out := Plan{Move: p.Move, Policies: p.Policies, Why: p.Why, Overdue: p.Overdue, Left: p.Allowances}
 
-	if p.Move != gate.Stay {
+	if out.Spec = p.Spec; p.Move != gate.Stay && p.Move != gate.PutBack {
 		out.Record = &p.Record
 		out.Record.Since = metav1.NewTime(out.Record.Since.UTC())
 	}

@@ -1,0 +1,100 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+)
+
+// What nobody asked for must never reach the system behind a managed resource,
+// not even together with what was. While the gate is closed it may be stored,
+// as without us, and is remembered with what was asked for in its place, so that
+// it can be put back before the gate opens. While the gate is open the provider
+// acts on what it sees at once: there it is held.
+//
+// A composition function holds by itself what it would have applied, and is not
+// asked here: what comes of it is, when Crossplane stores it.
+
+// gatekept says whether the request is a change of what a gate stands before,
+// by somebody else than those who act for it.
+func (d *decider) gatekept() bool {
+	return d.Action == "" && d.Operation == OperationUpdate && gate.Governed(d.Old) &&
+		!d.provider() && d.User.Name != d.Settings.Manager
+}
+
+// counts says whether a change is of what a provider acts upon.
+func counts(c change.Change) bool {
+	return under(c, "spec") && !under(c, "spec", "managementPolicies")
+}
+
+// readAsked reads what was asked for of a managed resource with a gate.
+func (d *decider) readAsked() {
+	d.base = d.Old
+
+	if d.Action != "" || d.Operation != OperationUpdate || !gate.Governed(d.Old) {
+		return
+	}
+
+	rec, err := gate.ParseAsked(d.Old)
+	if err == nil && rec != nil {
+		d.record = rec
+		d.base, err = gate.AskedFor(d.Old, rec)
+	}
+
+	if err != nil {
+		d.base, d.unread = d.Old, true
+		d.problem(inObject(d.Old, err))
+	}
+
+	if d.base != d.Old {
+		d.away = change.Between(d.base.Object, d.New.Object, d.listKeys()...)
+	}
+}
+
+// putsBack says whether a change makes of what nobody asked for what was.
+func (d *decider) putsBack(c change.Change) bool {
+	return d.base != d.Old && counts(c) && !slices.ContainsFunc(d.away, c.Same)
+}
+
+// writeAsked remembers what was asked for, where what is stored is not that.
+func (d *decider) writeAsked() {
+	if d.base == nil || d.unread || d.record == nil && (!d.gatekept() || d.decision.Allowed()) {
+		return
+	}
+
+	stored := change.Between(d.Old.Object, d.New.Object, d.listKeys()...)
+	if !slices.ContainsFunc(stored, counts) {
+		return
+	}
+
+	asked := &unstructured.Unstructured{Object: change.Merge(d.base.Object, d.New.Object, func(c change.Change) bool {
+		return counts(c) && (!slices.ContainsFunc(stored, c.Same) || d.gatekept() && d.unasked(c))
+	}, d.listKeys()...)}
+
+	rec := v1alpha1.AskedRecord{Generation: d.predictGeneration(), User: d.User.Name}
+	if d.record != nil && !slices.ContainsFunc(stored, d.unasked) {
+		rec.User = d.record.User
+	}
+
+	value, err := gate.FormatAsked(rec, d.New, asked)
+	if err != nil {
+		d.decision.Refusal = cmp.Or(d.decision.Refusal, inObject(d.New, err))
+
+		return
+	}
+
+	annotate(d.New, v1alpha1.AnnotationAsked, value)
+}
+
+// unasked says whether a change is one of those that nobody allowed.
+func (d *decider) unasked(c change.Change) bool {
+	return slices.ContainsFunc(d.decision.Findings, func(f Finding) bool { return f.Verdict == Unallowed && f.Change.Same(c) })
+}

@@ -1,0 +1,152 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Governed says whether a managed resource is ours to gate: its Composition
+// runs the function, or we gated it before.
+func Governed(u *unstructured.Unstructured) bool {
+	return resource.IsManaged(u) && (resource.Annotation(u, v1alpha1.AnnotationManagementPolicies) != "" ||
+		resource.Annotation(u, v1alpha1.AnnotationGate) != "")
+}
+
+// Exposed says whether the provider of a managed resource may act on what is
+// stored of it as soon as it sees it.
+func Exposed(u *unstructured.Unstructured) bool { return len(Acting(currentOf(u))) > 0 }
+
+// ParseAsked reads kausality.io/asked; nil without an error means that the
+// resource is as it was asked for.
+func ParseAsked(u *unstructured.Unstructured) (*v1alpha1.AskedRecord, error) {
+	text := resource.Annotation(u, v1alpha1.AnnotationAsked)
+	if text == "" {
+		return nil, nil //nolint:nilnil // Absent is no error and no record.
+	}
+
+	rec := &v1alpha1.AskedRecord{}
+	if err := yaml.Unmarshal([]byte(text), rec); err != nil {
+		return nil, fmt.Errorf("cannot parse annotation %q: %w", v1alpha1.AnnotationAsked, err)
+	}
+
+	return rec, nil
+}
+
+// AskedFor returns a managed resource as it was asked for: itself, or one that
+// shares with it all that it does not have to put back.
+func AskedFor(u *unstructured.Unstructured, rec *v1alpha1.AskedRecord) (*unstructured.Unstructured, error) {
+	if rec == nil {
+		return u, nil
+	}
+
+	stored, err := utiljson.Marshal(resource.Map(u.Object, "spec"))
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode the spec: %w", err)
+	}
+
+	patch, err := utiljson.Marshal(rec.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode annotation %q: %w", v1alpha1.AnnotationAsked, err)
+	}
+
+	asked, err := jsonpatch.MergePatch(stored, patch)
+	if err != nil {
+		return nil, fmt.Errorf("cannot apply annotation %q: %w", v1alpha1.AnnotationAsked, err)
+	}
+
+	var spec map[string]any
+	if err := utiljson.Unmarshal(asked, &spec); err != nil {
+		return nil, fmt.Errorf("cannot apply annotation %q: %w", v1alpha1.AnnotationAsked, err)
+	}
+
+	object := maps.Clone(u.Object)
+	object["spec"] = spec
+
+	return &unstructured.Unstructured{Object: object}, nil
+}
+
+// FormatAsked returns the value of kausality.io/asked that makes the spec of
+// one version of a managed resource out of that which is stored; empty where
+// they are the same.
+func FormatAsked(rec v1alpha1.AskedRecord, stored, asked *unstructured.Unstructured) (string, error) {
+	from, err := utiljson.Marshal(resource.Map(stored.Object, "spec"))
+	if err != nil {
+		return "", fmt.Errorf("cannot encode the spec: %w", err)
+	}
+
+	to, err := utiljson.Marshal(resource.Map(asked.Object, "spec"))
+	if err != nil {
+		return "", fmt.Errorf("cannot encode the spec that was asked for: %w", err)
+	}
+
+	patch, err := jsonpatch.CreateMergePatch(from, to)
+	if err != nil {
+		return "", fmt.Errorf("cannot compare the spec with what was asked for: %w", err)
+	}
+
+	rec.Spec = nil
+	if err := utiljson.Unmarshal(patch, &rec.Spec); err != nil {
+		return "", fmt.Errorf("cannot compare the spec with what was asked for: %w", err)
+	}
+
+	if len(rec.Spec) == 0 {
+		return "", nil
+	}
+
+	text, err := yaml.Marshal(rec)
+	if err != nil {
+		return "", fmt.Errorf("cannot write annotation %q: %w", v1alpha1.AnnotationAsked, err)
+	}
+
+	if len(text) > v1alpha1.MaxAskedBytes {
+		return "", fmt.Errorf("cannot store what nobody asked for: "+ //nolint:err113 // It is for a person, not for code.
+			"annotation %q would remember %d bytes of what was asked for, and %d is the most",
+			v1alpha1.AnnotationAsked, len(text), v1alpha1.MaxAskedBytes)
+	}
+
+	return string(text), nil
+}
+
+// putBackFirst has what nobody asked for put back before a provider may act on
+// it, whatever else there is to do.
+func (p *planner) putBackFirst(plan Plan) Plan {
+	if p.wanted == nil || plan.Move == CloseUp || len(Acting(plan.Policies)) == 0 {
+		return plan
+	}
+
+	fields := strings.Join(changed("spec", p.wanted.Spec), ", ")
+	back := p.stay(fmt.Sprintf("%s was changed by %s, which nobody allowed", fields, p.wanted.User))
+	back.Move, back.Spec = PutBack, p.wanted.Spec
+
+	return back
+}
+
+// changed are the fields that a merge patch changes, in order.
+func changed(path string, patch map[string]any) []string {
+	var out []string
+
+	for _, key := range slices.Sorted(maps.Keys(patch)) {
+		field := path + "." + key
+
+		if below, ok := patch[key].(map[string]any); ok && len(below) > 0 {
+			out = append(out, changed(field, below)...)
+		} else {
+			out = append(out, field)
+		}
+	}
+
+	return out
+}

@@ -1,0 +1,351 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+)
+
+// part is one of the managed resources of the composite resource.
+func (c cluster) part(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	live, err := c.parts(ctx, objectKind())
+	if err == nil && live[name] == nil {
+		err = fmt.Errorf("%q is not there: %w", name, errOther)
+	}
+
+	return live[name], err
+}
+
+// edit changes the version of a part by hand.
+func (c cluster) edit(ctx context.Context, as client.Client, name, version string) error {
+	u, err := c.part(ctx, name)
+	if err != nil {
+		return err
+	}
+
+	patch := merge(`{"spec": {"forProvider": {"manifest": {"data": {"version": "` + version + `"}}}}}`)
+
+	return as.Patch(ctx, u, patch) //nolint:wrapcheck // Names the object.
+}
+
+// stored checks the version that the part's spec has, and whether that is known to
+// be nobody's wish.
+func (c cluster) stored(version, asked string) check {
+	return func(ctx context.Context) error {
+		u, err := c.part(ctx, "data")
+		if err != nil {
+			return err
+		}
+
+		if got := resource.String(u.Object, "spec", "forProvider", "manifest", "data", "version"); got != version {
+			return fmt.Errorf("the version is %q, want %q: %w", got, version, errOther)
+		}
+
+		rec, err := gate.ParseAsked(u)
+		if err != nil || (rec == nil) != (asked == "") {
+			return fmt.Errorf("annotation %s is %+v (%w)", v1alpha1.AnnotationAsked, rec, errors.Join(err, errOther))
+		}
+
+		if rec == nil {
+			return nil
+		}
+
+		if got := resource.String(rec.Spec, "forProvider", "manifest", "data", "version"); got != asked {
+			return fmt.Errorf("version %q was asked for, want %q: %w", got, asked, errOther)
+		}
+
+		return nil
+	}
+}
+
+// versions follows the versions that an external object has until the test ends.
+func (c cluster) versions(t *testing.T, name string) func() []string {
+	t.Helper()
+
+	config, err := client.NewWithWatch(running.Config(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	w, err := config.Watch(t.Context(), &corev1.ConfigMapList{},
+		client.InNamespace(c.namespace), client.MatchingFields{"metadata.name": c.name + "-" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	t.Cleanup(w.Stop)
+
+	var seen []string
+
+	return func() []string {
+		for {
+			select {
+			case e := <-w.ResultChan():
+				if m, ok := e.Object.(*corev1.ConfigMap); ok && e.Type != watch.Deleted {
+					seen = append(seen, m.Data["version"])
+				}
+			default:
+				return seen
+			}
+		}
+	}
+}
+
+// TestWhatNobodyAskedForDoesNotRideAlong edits a managed resource by hand, once
+// while its gate is closed, and once while it is open.
+func TestWhatNobodyAskedForDoesNotRideAlong(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	t.Parallel()
+
+	c := newCluster(t, "Store", "handmade")
+	c.play(t, []scenario.Step{
+		{Title: "A store", Run: func(ctx context.Context) error {
+			err := errors.Join(c.applyFile(ctx, "stores.yaml"), c.apply(ctx, admin, storeComposition("handmades", "v1", "data")),
+				c.apply(ctx, hans, storeOf("handmades", "handmade", "small")))
+			if err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "a small store", all(c.shows("size", "small", "data"), c.settled))
+		}},
+	})
+
+	seen := c.versions(t, "data")
+
+	c.play(t, []scenario.Step{
+		{Title: "An edit by hand is stored, remembered as nobody's wish, and held where Crossplane would take it back", Run: func(ctx context.Context) error {
+			as := controller(t, "anna@example.com")
+
+			// Crossplane may be about to apply once more what it saw before.
+			if err := scenario.Eventually(ctx, "a held correction", func(ctx context.Context) error {
+				if c.stored("v1", "")(ctx) == nil {
+					if err := c.edit(ctx, as, "data", "hacked"); err != nil {
+						return err
+					}
+				}
+
+				return all(c.stored("hacked", "v1"),
+					c.says("1 held: ", "spec.forProvider.manifest.data.version stays hacked (asked: v1)"))(ctx)
+			}); err != nil {
+				return err //nolint:wrapcheck // Says it all.
+			}
+
+			if said := as.take(); !mentions(said, "spec.forProvider.manifest.data.version is stored, but is put back before the gate opens") {
+				return fmt.Errorf("warnings %q: %w", said, errOther)
+			}
+
+			return still(ctx, c.shows("version", "v1", "data"))
+		}},
+		{Title: "It does not arrive with the next allowed change", Run: func(ctx context.Context) error {
+			if err := c.apply(ctx, hans, storeOf("handmades", "handmade", "large")); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "a large store",
+				all(c.shows("size", "large", "data"), c.shows("version", "v1", "data"), c.stored("v1", ""), c.settled, c.putBack("data")))
+		}},
+		{Title: "While the gate is open an edit by hand is held", Run: func(ctx context.Context) error {
+			return c.editWhileOpen(ctx, t)
+		}},
+		{Title: "The allowed change arrives", Run: func(ctx context.Context) error {
+			if err := c.pause(ctx, "data", "null"); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "a tiny store", all(c.shows("size", "tiny", "data"), c.stored("v1", ""), c.settled))
+		}},
+	})
+
+	for _, version := range seen() {
+		if version != "v1" {
+			t.Errorf("the external object had version %q", version)
+		}
+	}
+}
+
+// pause has the provider leave a part alone, or not.
+func (c cluster) pause(ctx context.Context, name, value string) error {
+	u, err := c.part(ctx, name)
+	if err != nil {
+		return err
+	}
+
+	return c.Patch(ctx, u, merge(`{"metadata": {"annotations": {"crossplane.io/paused": `+value+`}}}`)) //nolint:wrapcheck // Names the object.
+}
+
+// editWhileOpen edits a part whose gate is open for a change that its provider
+// does not make yet.
+func (c cluster) editWhileOpen(ctx context.Context, t *testing.T) error {
+	t.Helper()
+
+	if err := c.pause(ctx, "data", `"true"`); err != nil {
+		return err
+	}
+
+	if err := c.apply(ctx, hans, storeOf("handmades", "handmade", "tiny")); err != nil {
+		return err
+	}
+
+	if err := scenario.Eventually(ctx, "an open gate", func(ctx context.Context) error {
+		u, err := c.part(ctx, "data")
+		if err == nil && !gate.Exposed(u) {
+			err = errOther
+		}
+
+		return err
+	}); err != nil {
+		return err //nolint:wrapcheck // Says it all.
+	}
+
+	as := controller(t, "anna@example.com")
+	if err := c.edit(ctx, as, "data", "hacked"); err != nil {
+		return err
+	}
+
+	if said := as.take(); !mentions(said, "spec.forProvider.manifest.data.version stays v1 (asked: hacked)") {
+		return fmt.Errorf("warnings %q: %w", said, errOther)
+	}
+
+	return c.stored("v1", "")(ctx)
+}
+
+// putBack checks that an event on a part tells that it was put back.
+func (c cluster) putBack(name string) check {
+	return func(ctx context.Context) error {
+		u, err := c.part(ctx, name)
+		if err != nil {
+			return err
+		}
+
+		list := &corev1.EventList{}
+		if err := c.List(ctx, list, client.InNamespace(c.namespace)); err != nil {
+			return err //nolint:wrapcheck // Names the kind.
+		}
+
+		for _, e := range list.Items {
+			if e.InvolvedObject.Name == u.GetName() && e.Reason == "KausalityPutBack" &&
+				mentions(e.Message, "spec.forProvider.manifest.data.version", "anna@example.com") {
+				return nil
+			}
+		}
+
+		return fmt.Errorf("no event on %q tells: %w", u.GetName(), errOther)
+	}
+}
+
+// TestWhileTheManagerIsAwayNoManagedResourceIsEdited does not run beside others,
+// for which the manager would be away too.
+func TestWhileTheManagerIsAwayNoManagedResourceIsEdited(t *testing.T) { //nolint:paralleltest // Says why.
+	c := newCluster(t, "Store", "unattended")
+	ctx := t.Context()
+
+	if err := c.applyFile(ctx, "stores.yaml"); err != nil {
+		t.Fatal(err)
+	}
+
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"managementPolicies": []any{"Observe"},
+		"forProvider":        map[string]any{"manifest": map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}},
+	}}}
+	u.SetGroupVersionKind(objectKind())
+	u.SetNamespace(c.namespace)
+	u.SetName("unattended")
+	u.SetAnnotations(map[string]string{v1alpha1.AnnotationManagementPolicies: "- '*'\n"})
+
+	if err := impersonate(t, "system:serviceaccount:kausality-system:kausality-manager", "system:masters").Create(ctx, u); err != nil {
+		t.Fatal(err)
+	}
+
+	t.Cleanup(func() { _ = c.Delete(context.WithoutCancel(ctx), u) })
+
+	edit := func(field string) error {
+		return controller(t, "anna@example.com").Patch(ctx, u.DeepCopy(), merge(`{"spec": {"forProvider": {"manifest": {"`+field+`": {"a": "b"}}}}}`))
+	}
+
+	if err := scenario.Eventually(ctx, "the webhook", func(ctx context.Context) error {
+		if err := edit("data"); err != nil {
+			return err
+		}
+
+		live := u.DeepCopy()
+		if err := c.Get(ctx, client.ObjectKeyFromObject(u), live); err != nil {
+			return err //nolint:wrapcheck // Names the object.
+		}
+
+		if resource.Annotation(live, v1alpha1.AnnotationAsked) == "" {
+			return errOther
+		}
+
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	manager := running.Process("kausality-manager")
+	if err := manager.Kill(); err != nil {
+		t.Fatal(err)
+	}
+
+	// 1. The webhook is asked, and cannot be reached.
+	if err := edit("binaryData"); err == nil || !mentions(err.Error(), "governed.kausality.io") {
+		t.Errorf("while the manager is away: %v", err)
+	}
+
+	// 2. Its provider can note what it did, and nothing else.
+	provider := controller(t, "system:serviceaccount:crossplane-system:provider-kubernetes")
+
+	for text, passes := range map[string]bool{
+		`{"metadata": {"annotations": {"crossplane.io/external-create-succeeded": "2026-01-05T10:00:00Z"}}}`:                          true,
+		`{"metadata": {"annotations": {"crossplane.io/external-create-failed": "2026-01-05T10:00:00Z", "kausality.io/trace": "[]"}}}`: false,
+		`{"metadata": {"annotations": {"kausality.io/asked": null}}}`:                                                                 false,
+		`{"spec": {"forProvider": {"manifest": {"immutable": true}}}}`:                                                                false,
+	} {
+		if err := provider.Patch(ctx, u.DeepCopy(), merge(text)); (err == nil) != passes {
+			t.Errorf("by its provider, %s: %v", text, err)
+		}
+	}
+
+	// 3. Nobody asks the webhook.
+	webhooks := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kausality"}}
+	if err := c.Delete(ctx, webhooks); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := scenario.Eventually(ctx, "a refusal by the API server itself", func(context.Context) error {
+		if err := edit("binaryData"); !apierrors.IsInvalid(err) || !mentions(err.Error(), "Kausality has to look at a change of spec.forProvider") {
+			return errors.Join(errOther, err)
+		}
+
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+
+	if err := c.Patch(ctx, u.DeepCopy(), merge(`{"metadata": {"labels": {"a": "b"}}}`)); err != nil {
+		t.Errorf("what the provider does not act upon: %v", err)
+	}
+
+	if err := manager.Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := scenario.Eventually(ctx, "its return", func(context.Context) error { return edit("binaryData") }); err != nil {
+		t.Error(err)
+	}
+}
