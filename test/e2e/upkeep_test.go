@@ -1,0 +1,70 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+)
+
+// TestAParentThatNobodyWritesToAnyMoreIsKeptUp has a parent come to rest while
+// the manager is away, which it does not learn of by a request. It does not run
+// beside other tests, for which the manager would be away too.
+func TestAParentThatNobodyWritesToAnyMoreIsKeptUp(t *testing.T) { //nolint:paralleltest // Says why.
+	l := newLab(t, "lab-at-rest", "none")
+	ctx := t.Context()
+
+	kept := func(initialized string, allowances int) check {
+		return func(ctx context.Context) error {
+			live := l.plan.DeepCopy()
+			if err := l.Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
+				return err //nolint:wrapcheck // Names the object.
+			}
+
+			list, err := allowance.Parse(live)
+			if got := resource.Annotation(live, v1alpha1.AnnotationInitialized); err != nil || got != initialized || len(list) != allowances {
+				return fmt.Errorf("initialized %q, %d allowances (%w)", got, len(list), errors.Join(err, errOther))
+			}
+
+			return nil
+		}
+	}
+
+	if err := scenario.Eventually(ctx, "an initialized parent", kept("true", 0)); err != nil {
+		t.Fatal(err)
+	}
+
+	l.ask(t, "large")
+
+	if err := still(ctx, kept("true", 1)); err != nil {
+		t.Fatal(err)
+	}
+
+	manager := running.Process("kausality-manager")
+	if err := manager.Kill(); err != nil {
+		t.Fatal(err)
+	}
+
+	// Its controller finishes, and that is the last that is heard of it.
+	if err := l.Status().Patch(ctx, l.plan.DeepCopy(), merge(`{"status": {"observedGeneration": 2}}`)); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := manager.Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := scenario.Eventually(ctx, "the end of what it allowed", kept("true", 0)); err != nil {
+		t.Error(err)
+	}
+}
