@@ -35,6 +35,8 @@ type Options struct {
 	// LateInitialize is whether the provider's runtime supports Observe with
 	// LateInitialize alone (crossplane-runtime 1.20 and newer).
 	LateInitialize bool
+	// WithoutLateInitialize are kinds whose provider's runtime does not.
+	WithoutLateInitialize Kinds
 	// Settle is how long a change must look applied where the resource's
 	// status does not show the changed fields.
 	Settle time.Duration
@@ -96,6 +98,7 @@ type planner struct {
 // an annotation that does not parse: the plan then opens nothing, widens
 // nothing, and writes nothing over that annotation.
 func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, error) {
+	opts.LateInitialize = opts.LateInitialize && !opts.WithoutLateInitialize.Has(u.GroupVersionKind().GroupKind())
 	p := &planner{u: u, opts: opts, now: now, current: currentOf(u)}
 
 	var policies, record, allowances error
