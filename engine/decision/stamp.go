@@ -46,6 +46,7 @@ func (d *decider) stamp() {
 	d.writeAllowances(granted)
 	d.writeTrace(entries)
 	d.writeHeld()
+	d.startGate()
 
 	if name, ok := usedUpgrade(d.decision.Findings); ok {
 		annotate(d.New, v1alpha1.AnnotationLastUpgrade, name)
