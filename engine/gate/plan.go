@@ -64,6 +64,9 @@ type Plan struct {
 	Why string
 	// Overdue is true when the gate has been open for too long.
 	Overdue bool
+	// Ungated is true when there is no gate, or none that keeps anybody from
+	// anything, for the provider does not support management policies.
+	Ungated bool
 	// Again is when to look again though nothing changes; zero for never.
 	Again time.Duration
 }
@@ -115,7 +118,10 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 
 	p.pending = p.unserved()
 
-	return p.plan(), nil
+	plan := p.plan()
+	plan.Ungated = plan.Record.State == v1alpha1.GateUngated || Unsupported(u)
+
+	return plan, nil
 }
 
 // currentOf returns the set in force. A field that is not set means all
@@ -153,7 +159,7 @@ func parseRecord(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) {
 		return nil, err
 	}
 
-	if rec.State != v1alpha1.GateOpen && rec.State != v1alpha1.GateClosed {
+	if rec.State != v1alpha1.GateOpen && rec.State != v1alpha1.GateClosed && rec.State != v1alpha1.GateUngated {
 		return nil, fmt.Errorf("cannot read annotation %q: unknown state %q", v1alpha1.AnnotationGate, rec.State)
 	}
 
