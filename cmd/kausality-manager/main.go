@@ -64,7 +64,8 @@ type cli struct {
 
 	EnableGates        bool          `default:"true" help:"Move the gates of managed resources and keep their guards." negatable:""`
 	GateLateInitialize bool          `default:"true" help:"Leave LateInitialize in closed gates; switch off for providers built on crossplane-runtime before 1.20." negatable:""`
-	GateWithoutLate    []string      `help:"Kinds whose closed gates leave LateInitialize out, as KIND.GROUP or *.GROUP; may be given again." name:"gate-without-late-initialize" placeholder:"KIND.GROUP"`
+	GateWithoutLate    []string      `help:"Kinds whose closed gates leave LateInitialize out, as KIND.GROUP or *.GROUP; may be given again." name:"gate-without-late-initialize" sep:"none" placeholder:"KIND.GROUP"`
+	FunctionName       []string      `default:"function-kausality" help:"Name that function-kausality is installed under; may be given again. What XRs compose whose Composition runs it is gated." name:"function-name" sep:"none"`
 	Settle             time.Duration `default:"1m" help:"How long a change must look applied where status.atProvider does not show it."`
 	MaxOpen            time.Duration `default:"1h" help:"How long a gate may be open before that is reported."`
 	LeaderElect        bool          `help:"Let one replica at a time move gates."`
@@ -196,6 +197,7 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 		Settings:  c.settings(),
 		Gates:     c.EnableGates,
 		Gate:      c.gateOptions(),
+		Functions: c.FunctionName,
 		Now:       time.Now,
 	}
 
