@@ -49,7 +49,7 @@ func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (re
 	if plan.Move == gate.Stay {
 		if gate.Unsupported(u) {
 			g.events.Eventf(u, nil, corev1.EventTypeWarning, reasonUngated, actionGate,
-				"The provider does not heed management policies, though it did before, and does nothing until it does again: was it started without them?")
+				"The provider does not support management policies any more, and does nothing until it does: was it started without?")
 		}
 
 		if plan.Overdue {

@@ -89,10 +89,8 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	follows := &composed{functions: opts.Functions, watches: w, prompt: newPrompt()}
 	g := &gates{client: mgr.GetClient(), events: events, ungated: newUngated(follows.prompt), opts: opts.Gate, now: opts.Now}
 
-	for _, c := range []prometheus.Collector{w, g.ungated} {
-		if err := metrics.Registry.Register(c); err != nil {
-			return fmt.Errorf("cannot register metrics: %w", err)
-		}
+	if err := register(w, g.ungated); err != nil {
+		return err
 	}
 
 	w.release = o.releaseAll
@@ -124,6 +122,17 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	}))
 	if err != nil {
 		return fmt.Errorf("cannot add the controllers: %w", err)
+	}
+
+	return nil
+}
+
+// register makes metrics visible.
+func register(collectors ...prometheus.Collector) error {
+	for _, c := range collectors {
+		if err := metrics.Registry.Register(c); err != nil {
+			return fmt.Errorf("cannot register metrics: %w", err)
+		}
 	}
 
 	return nil

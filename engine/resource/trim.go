@@ -51,7 +51,8 @@ func Trim(u *unstructured.Unstructured) {
 	if gvk.GroupKind() == RevisionKind() {
 		trimRevision(Map(u.Object, "spec"))
 	} else {
-		keep(Map(u.Object, "spec"), "claimRef", "compositionRevisionRef", "resourceRef", "resourceRefs", "crossplane", "forProvider", "managementPolicies")
+		keep(Map(u.Object, "spec"), "claimRef", "compositionRevisionRef", "resourceRef", "resourceRefs", "crossplane",
+			"forProvider", "managementPolicies")
 	}
 
 	keep(Map(u.Object, "status"), "conditions", "observedGeneration")
