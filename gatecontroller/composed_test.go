@@ -82,8 +82,13 @@ func TestTheFirstAndTheLastUngatedResourceOfAKindArePrompted(t *testing.T) {
 		is, prompts bool
 		count       int
 	}{
-		{"a", false, false, 0}, {"a", true, true, 1}, {"a", true, false, 1}, {"b", true, false, 2},
-		{"a", false, false, 1}, {"c", false, false, 1}, {"b", false, true, 0},
+		{"a", false, false, 0},
+		{"a", true, true, 1},
+		{"a", true, false, 1},
+		{"b", true, false, 2},
+		{"a", false, false, 1},
+		{"c", false, false, 1},
+		{"b", false, true, 0},
 	} {
 		x.set(gvk, types.NamespacedName{Name: step.name}, step.is)
 

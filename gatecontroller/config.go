@@ -199,7 +199,7 @@ func (c *configuration) govern(ctx context.Context, want wanted, served, kinds [
 		return nil, err
 	}
 
-	if err := c.applyGuards(ctx, gated); err != nil {
+	if err := c.applyGuards(ctx, gated, named); err != nil {
 		return nil, err
 	}
 

@@ -6,6 +6,9 @@ package gatecontroller
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,26 +18,32 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// applyGuards keeps the three ValidatingAdmissionPolicies about managed
-// resources in place. They run inside the API server, so that no outage of
-// ours lets anything through.
-func (c *configuration) applyGuards(ctx context.Context, kinds []servedKind) error {
+// applyGuards keeps the ValidatingAdmissionPolicies about managed resources in
+// place. They run inside the API server, so that no outage of ours lets anything
+// through.
+func (c *configuration) applyGuards(ctx context.Context, kinds, named []servedKind) error {
 	if !c.opts.Gates {
 		return nil
 	}
 
-	writes, deletes, usages := rules{}, rules{}, rules{}
+	writes, deletes, usages, notes := rules{}, rules{}, rules{}, rules{}
 
 	for _, k := range kinds {
-		if k.managed {
-			writes.add(k.gvk.Group, k.resource, opCreate, opUpdate)
-			deletes.add(k.gvk.Group, k.resource, opDelete)
-			usages.add(k.gvk.Group, "providerconfigusages", opDelete)
+		if !k.managed {
+			continue
+		}
+
+		writes.add(k.gvk.Group, k.resource, opCreate, opUpdate)
+		deletes.add(k.gvk.Group, k.resource, opDelete)
+		usages.add(k.gvk.Group, "providerconfigusages", opDelete)
+
+		if !slices.ContainsFunc(named, func(n servedKind) bool { return n.gvk == k.gvk }) {
+			notes.add(k.gvk.Group, k.resource, opUpdate)
 		}
 	}
 
 	for _, guard := range []*admissionregistrationv1.ValidatingAdmissionPolicy{
-		c.writerGuard(namedRules(writes)), deleteGuard(namedRules(deletes)), usageGuard(namedRules(usages)),
+		c.writerGuard(namedRules(writes)), deleteGuard(namedRules(deletes)), usageGuard(namedRules(usages)), c.notesGuard(namedRules(notes)),
 	} {
 		if err := c.applyGuard(ctx, guard); err != nil {
 			return err
@@ -98,6 +107,10 @@ const (
 		"(has(object.metadata.annotations) && %[1]q in object.metadata.annotations && " +
 		"object.metadata.annotations[%[1]q] == oldObject.metadata.annotations[%[1]q])"
 
+	keepsNotes = "[%s].all(k, " +
+		"(has(object.metadata.annotations) && k in object.metadata.annotations ? object.metadata.annotations[k] : '') == " +
+		"(has(oldObject.metadata.annotations) && k in oldObject.metadata.annotations ? oldObject.metadata.annotations[k] : ''))"
+
 	gateOpenForDelete = "has(oldObject.spec.managementPolicies) && oldObject.spec.managementPolicies.exists(a, a == 'Delete' || a == '*')"
 
 	meantToOrphan = "(has(oldObject.spec.deletionPolicy) && oldObject.spec.deletionPolicy == 'Orphan') || " +
@@ -140,6 +153,27 @@ func (c *configuration) writerGuard(
 				Message: "only Kausality writes the annotation " + v1alpha1.AnnotationGate,
 			},
 		})
+}
+
+// notesGuard keeps our other annotations on managed resources that the webhook is
+// not asked about, for nobody names their kind: there, only Crossplane writes
+// them, as the composition function tells it to.
+func (c *configuration) notesGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admissionregistrationv1.ValidatingAdmissionPolicy {
+	keys := []string{v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace, v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationLastUpgrade}
+	for i, key := range keys {
+		keys[i] = strconv.Quote(key)
+	}
+
+	return guard(notesGuardName, rules,
+		[]admissionregistrationv1.MatchCondition{
+			c.notBy("not-ours", c.opts.Settings.Manager, c.opts.Settings.Crossplane),
+			{Name: "governed", Expression: markedExpression("oldObject")},
+		},
+		[]admissionregistrationv1.Validation{{
+			Expression: fmt.Sprintf(keepsNotes, strings.Join(keys, ", ")),
+			Reason:     ptr.To(metav1.StatusReasonInvalid),
+			Message:    "only Kausality writes the annotations " + v1alpha1.AnnotationPrefix,
+		}})
 }
 
 // deleteGuard refuses to delete a managed resource whose provider would then

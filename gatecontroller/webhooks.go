@@ -25,6 +25,7 @@ const (
 	writerGuardName   = "kausality-gate-writer"
 	deleteGuardName   = "kausality-gate-delete"
 	usageGuardName    = "kausality-usage-delete"
+	notesGuardName    = "kausality-annotations"
 )
 
 // Seconds that the API server waits for the webhook: where it may go on without

@@ -104,9 +104,23 @@ func (c cluster) opens(ctx context.Context) error {
 	return c.Patch(ctx, u, merge(`{"spec": {"managementPolicies": ["*"]}}`), client.DryRunAll) //nolint:wrapcheck // Says it all.
 }
 
-func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) { //nolint:tparallel // Steps build on each other.
-	t.Parallel()
+// undeletable checks that an administrator cannot delete the vault.
+func (c cluster) undeletable(ctx context.Context) error {
+	u, err := c.part(ctx, vaultKind(), "vault")
+	if err != nil {
+		return err
+	}
 
+	if err := c.Delete(ctx, u, client.DryRunAll); !apierrors.IsForbidden(err) || !mentions(err.Error(), "gate is not open for Delete") {
+		return fmt.Errorf("deleting by hand: %w", errors.Join(err, errOther))
+	}
+
+	return nil
+}
+
+// TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt does not run beside
+// others, for the manager is restarted.
+func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) { //nolint:paralleltest // Says why.
 	c := newCluster(t, "Bank", "north")
 	vaults := client.Object(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "vaults.old.example.org"},
@@ -166,11 +180,12 @@ func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) { //nol
 				return err
 			}
 
-			if err := c.Delete(ctx, u); !apierrors.IsForbidden(err) || !mentions(err.Error(), "gate is not open for Delete") {
-				return fmt.Errorf("deleting by hand: %w", errors.Join(err, errOther))
+			forged := merge(`{"metadata": {"annotations": {"kausality.io/allowances": "- {relation: External, mutations: [Update], generation: 9}"}}}`)
+			if err := c.Patch(ctx, u, forged); !apierrors.IsInvalid(err) || !mentions(err.Error(), "only Kausality writes the annotations") {
+				return fmt.Errorf("forging an allowance: %w", errors.Join(err, errOther))
 			}
 
-			return nil
+			return c.undeletable(ctx)
 		}},
 		{Title: "It stays gated when its owner goes and it must not", Run: func(ctx context.Context) error {
 			xr, err := c.xr(ctx)
@@ -192,7 +207,19 @@ func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) { //nol
 				return err //nolint:wrapcheck // Says it all.
 			}
 
-			return still(ctx, all(c.vault(v1alpha1.GateClosed, "Observe"), watches(vaultKind(), true)))
+			if err := still(ctx, all(c.vault(v1alpha1.GateClosed, "Observe"), watches(vaultKind(), true))); err != nil {
+				return err
+			}
+
+			if err := running.Process("kausality-manager").Restart(ctx); err != nil {
+				return err //nolint:wrapcheck // Says it all.
+			}
+
+			if err := still(ctx, all(c.vault(v1alpha1.GateClosed, "Observe"), c.undeletable)); err != nil {
+				return err
+			}
+
+			return watches(vaultKind(), true)(ctx)
 		}},
 		{Title: "Who may delete it does, and nothing is watched any more", Run: c.endOfBanks},
 	})
