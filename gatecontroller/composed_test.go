@@ -50,6 +50,21 @@ func TestWhetherTheFunctionRunsForAnXRItsRevisionTellsOrElseItsCondition(t *test
 	}
 }
 
+func TestWithoutGatesOnlyWhatIsNamedIsFollowed(t *testing.T) {
+	c := &configuration{composed: &composed{}}
+	xr := parse(t, "{apiVersion: shop.example.org/v1, kind: XShop, spec: {resourceRefs: []}, status: {conditions: [{type: Kausality, status: 'True'}]}}")
+	named := []servedKind{{gvk: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}}}
+
+	gated, watched, err := c.follow(t.Context(), append([]servedKind{{gvk: xr.GroupVersionKind()}}, named...), named)
+	if err != nil || len(gated) != 1 || len(watched) != 1 || !c.followed {
+		t.Errorf("follow: %v, %v, %v, followed %v", gated, watched, err, c.followed)
+	}
+
+	if !c.composed.minds(parse(t, "{apiVersion: apps/v1, kind: Deployment}")) || c.composed.minds(parse(t, "{apiVersion: v1, kind: Secret}")) {
+		t.Error("what is named is our business, and nothing else")
+	}
+}
+
 func TestGuardsFromBeforeTellWhatToGoOnGuarding(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {

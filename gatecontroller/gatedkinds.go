@@ -21,6 +21,9 @@ import (
 // yet. It returns these, and with them all kinds that are to be watched.
 func (c *configuration) follow(ctx context.Context, served, named []servedKind) (gated, watched []servedKind, err error) {
 	if !c.opts.Gates {
+		c.followed = true
+		c.composed.remember(composition{}, named)
+
 		return named, named, nil
 	}
 
