@@ -17,6 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -34,8 +35,10 @@ type state struct {
 	ungated  map[string]bool
 	// selectsNamespaces is true where a policy asks for the XR's namespace.
 	selectsNamespaces bool
-	base              composition.Request
-	problems          []error
+	// oldRuntimes are kinds that know no Observe with LateInitialize alone.
+	oldRuntimes gate.Kinds
+	base        composition.Request
+	problems    []error
 	// answered is false where Crossplane did not send what it was asked for;
 	// conditions is true where it says that it stores them.
 	answered, conditions bool
@@ -54,6 +57,11 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 
 		answered:   answered(req),
 		conditions: request.HasCapability(req, fnv1.Capability_CAPABILITY_CONDITIONS),
+	}
+
+	var err error
+	if s.oldRuntimes, err = gate.ParseKinds(in.WithoutLateInitialize); err != nil {
+		return nil, fmt.Errorf("cannot read the step's input: withoutLateInitialize: %w", err)
 	}
 
 	if s.xr.GetKind() == "" {
@@ -100,7 +108,7 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 		User:     policy.User{Name: s.input.ServiceAccount, Groups: policy.ServiceAccountGroups(s.input.ServiceAccount)},
 		Policies: set,
 		Upgrades: windows, Enforcements: enforced,
-		Settings: decision.Settings{Crossplane: s.input.ServiceAccount},
+		Settings: decision.Settings{Crossplane: s.input.ServiceAccount, WithoutLateInitialize: s.oldRuntimes},
 		Mode:     s.input.Mode,
 		Now:      f.now(),
 	}

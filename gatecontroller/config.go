@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,6 +50,15 @@ type configuration struct {
 	opts     Options
 	// exceptions tell how long those of Enforcements last.
 	exceptions *exceptions
+
+	// composed finds what is gated though nobody names it; followed is false
+	// while not all of that is known.
+	composed *composed
+	followed bool
+	// guarded are the kinds that had guards last, nil until these are known.
+	guarded map[schema.GroupResource]bool
+	// ungated are the resources whose providers support no gates.
+	ungated *ungated
 
 	// adopted is true once what waits for us since before we started is watched.
 	adopted bool
@@ -105,7 +115,7 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 	}
 
 	// 3. Guard and watch them before the webhook stamps them.
-	gated, err := c.govern(ctx, want, kinds, enforced)
+	watched, err := c.govern(ctx, want, served, kinds, enforced)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -132,11 +142,13 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 	c.exceptions.set(want.enforcements, c.opts.Now())
 
 	// 5. Let go. Last: what cannot be must not keep what is asked for from being done.
-	if err := c.watches.keep(ctx, gated); err != nil {
+	if err := c.watches.keep(ctx, watched, served); err != nil {
 		return reconcile.Result{}, err
 	}
 
-	return reconcile.Result{RequeueAfter: c.again(missing, complete)}, nil
+	c.ungated.keep(watched)
+
+	return reconcile.Result{RequeueAfter: c.again(missing, complete && c.followed)}, nil
 }
 
 // describe finds out which kinds are managed resources.
@@ -171,30 +183,48 @@ func (c *configuration) adopt(ctx context.Context, served []servedKind) error {
 
 // govern keeps guards, watches and webhooks. It returns the kinds that are to be
 // watched.
-func (c *configuration) govern(ctx context.Context, want wanted, kinds []servedKind, enforced []enforced) ([]servedKind, error) {
-	gated := parentKinds(want, kinds)
+func (c *configuration) govern(ctx context.Context, want wanted, served, kinds []servedKind, enforced []enforced) ([]servedKind, error) {
+	named := parentKinds(want, kinds)
 
 	for _, e := range enforced {
 		for _, k := range e.kinds {
-			if k.gated() && !slices.Contains(gated, k) {
-				gated = append(gated, k)
+			if k.gated() && !slices.Contains(named, k) {
+				named = append(named, k)
 			}
 		}
+	}
+
+	gated, watched, err := c.follow(ctx, served, named)
+	if err != nil {
+		return nil, err
 	}
 
 	if err := c.applyGuards(ctx, gated); err != nil {
 		return nil, err
 	}
 
-	if err := c.watches.run(ctx, gated); err != nil {
+	if err := c.watches.run(ctx, watched); err != nil {
 		return nil, err
 	}
 
-	if err := c.applyWebhooks(ctx, subjects(want, kinds, enforced), enforced); err != nil {
+	if err := c.applyWebhooks(ctx, subjects(want, join(kinds, gated), enforced), enforced); err != nil {
 		return nil, err
 	}
 
-	return gated, nil
+	return watched, nil
+}
+
+// join adds to some kinds those of others that are not among them.
+func join(kinds, others []servedKind) []servedKind {
+	out := slices.Clone(kinds)
+
+	for _, k := range others {
+		if !slices.ContainsFunc(out, func(o servedKind) bool { return o.gvk == k.gvk && o.resource == k.resource }) {
+			out = append(out, k)
+		}
+	}
+
+	return out
 }
 
 // parentKinds are the kinds of which something may follow, and those that have
@@ -353,6 +383,10 @@ func (c *configuration) controller(cch cache.Cache, log logr.Logger) (controller
 
 	if err := ctl.Watch(source.Kind(cch, client.Object(crds), one, crdPredicate())); err != nil {
 		return nil, fmt.Errorf("cannot watch CRDs: %w", err)
+	}
+
+	if err := ctl.Watch(source.Func(c.composed.prompt.run)); err != nil {
+		return nil, fmt.Errorf("cannot watch what is composed: %w", err)
 	}
 
 	if c.opts.Webhook != nil {

@@ -55,7 +55,7 @@ func (o *owners) keep(ctx context.Context, u *unstructured.Unstructured) error {
 
 	// From the cache: looked at each time that the object changes.
 	err := o.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	if isGone(err) {
 		return nil
 	}
 
@@ -77,8 +77,15 @@ func (o *owners) keep(ctx context.Context, u *unstructured.Unstructured) error {
 		return nil
 	}
 
-	return o.finalizers(ctx, parent, append(slices.Clone(parent.GetFinalizers()), v1alpha1.Finalizer))
+	if err := o.finalizers(ctx, parent, append(slices.Clone(parent.GetFinalizers()), v1alpha1.Finalizer)); err != nil {
+		return err
+	}
+
+	return o.watches.also(ctx, gvk) // In case it was let go of meanwhile.
 }
+
+// isGone says whether an object is not there, or nothing serves its kind.
+func isGone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
 // kept says whether an object waits for us before it goes.
 func kept(u *unstructured.Unstructured) bool {
@@ -123,7 +130,7 @@ func (o *owners) bequeath(ctx context.Context, parent *unstructured.Unstructured
 
 	for _, child := range children {
 		owner, ok := resource.ParentOf(child)
-		if !ok || !owner.Is(parent) || !gate.Governed(child) && !kept(child) {
+		if !ok || !owner.Is(parent) || !gate.Governed(child) && !kept(child) || gate.Ungated(child) {
 			continue
 		}
 
@@ -161,7 +168,7 @@ func (o *owners) children(ctx context.Context, parent *unstructured.Unstructured
 		child := prototype(ref.GroupVersionKind())
 
 		err := o.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, child)
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		if isGone(err) {
 			continue
 		}
 
@@ -242,7 +249,7 @@ func (o *owners) releaseAll(ctx context.Context, gvk schema.GroupVersionKind) er
 	list.SetGroupVersionKind(gvk)
 
 	err := o.live.List(ctx, list)
-	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+	if isGone(err) {
 		return nil // The kind is no longer served.
 	}
 

@@ -32,10 +32,11 @@ const actionGate = "MoveGate"
 
 // gates moves the gates of managed resources.
 type gates struct {
-	client client.Client
-	events events.EventRecorder
-	opts   gate.Options
-	now    func() time.Time
+	client  client.Client
+	events  events.EventRecorder
+	ungated *ungated
+	opts    gate.Options
+	now     func() time.Time
 }
 
 // reconcile makes the one move that a managed resource's gate needs now.
@@ -45,7 +46,14 @@ func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (re
 		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityAnnotation", actionGate, "%s; it allows nothing until it is mended", err)
 	}
 
+	g.ungated.set(u.GroupVersionKind(), client.ObjectKeyFromObject(u), plan.Ungated)
+
 	if plan.Move == gate.Stay {
+		if gate.Unsupported(u) {
+			g.events.Eventf(u, nil, corev1.EventTypeWarning, reasonUngated, actionGate,
+				"The provider does not support management policies any more, and does nothing until it does: was it started without?")
+		}
+
 		if plan.Overdue {
 			g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityGateOverdue", actionGate, "The gate has been open since %s: %s",
 				plan.Record.Since.UTC().Format(time.RFC3339), plan.Why)
@@ -62,8 +70,12 @@ func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (re
 		return reconcile.Result{}, err
 	}
 
-	g.events.Eventf(u, nil, corev1.EventTypeNormal, "KausalityGate"+string(plan.Record.State), actionGate,
-		"managementPolicies %v: %s", plan.Policies, plan.Why)
+	typ, reason := corev1.EventTypeNormal, "KausalityGate"+string(plan.Record.State)
+	if plan.Move == gate.LetBe {
+		typ, reason = corev1.EventTypeWarning, reasonUngated
+	}
+
+	g.events.Eventf(u, nil, typ, reason, actionGate, "managementPolicies %v: %s", plan.Policies, plan.Why)
 	log.FromContext(ctx).Info("Moved a gate", "move", plan.Move, "policies", plan.Policies,
 		"generation", plan.Record.Generation, "why", plan.Why)
 

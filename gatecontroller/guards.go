@@ -15,9 +15,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// applyGuards keeps the three ValidatingAdmissionPolicies about managed
-// resources in place. They run inside the API server, so that no outage of
-// ours lets anything through.
+// applyGuards keeps the ValidatingAdmissionPolicies about managed resources in
+// place. They run inside the API server, so that no outage of ours lets anything
+// through.
 func (c *configuration) applyGuards(ctx context.Context, kinds []servedKind) error {
 	if !c.opts.Gates {
 		return nil
@@ -26,11 +26,13 @@ func (c *configuration) applyGuards(ctx context.Context, kinds []servedKind) err
 	writes, deletes, usages := rules{}, rules{}, rules{}
 
 	for _, k := range kinds {
-		if k.managed {
-			writes.add(k.gvk.Group, k.resource, opCreate, opUpdate)
-			deletes.add(k.gvk.Group, k.resource, opDelete)
-			usages.add(k.gvk.Group, "providerconfigusages", opDelete)
+		if !k.managed {
+			continue
 		}
+
+		writes.add(k.gvk.Group, k.resource, opCreate, opUpdate)
+		deletes.add(k.gvk.Group, k.resource, opDelete)
+		usages.add(k.gvk.Group, "providerconfigusages", opDelete)
 	}
 
 	for _, guard := range []*admissionregistrationv1.ValidatingAdmissionPolicy{
@@ -98,8 +100,10 @@ const (
 		"(has(object.metadata.annotations) && %[1]q in object.metadata.annotations && " +
 		"object.metadata.annotations[%[1]q] == oldObject.metadata.annotations[%[1]q])"
 
-	// Who looked at a change of what the provider acts upon noted it.
+	// Who looked at a change of what the provider acts upon noted it, unless there
+	// is no gate to keep it back.
 	lookedAt = "request.operation != 'UPDATE' || (%[1]s) || " +
+		"oldObject.metadata.?annotations[?%[4]q].orValue('').contains('state: %[5]s') || " +
 		"(object.spec.?forProvider == oldObject.spec.?forProvider && object.spec.?initProvider == oldObject.spec.?initProvider) || " +
 		"object.metadata.?annotations[?%[2]q].orValue('') != oldObject.metadata.?annotations[?%[2]q].orValue('') || " +
 		"object.metadata.?annotations[?%[3]q].orValue('') != oldObject.metadata.?annotations[?%[3]q].orValue('')"
@@ -150,7 +154,8 @@ func (c *configuration) writerGuard(
 				Message: "only Kausality writes the annotation " + v1alpha1.AnnotationGate,
 			},
 			{
-				Expression: fmt.Sprintf(lookedAt, c.byProvider(), v1alpha1.AnnotationTrace, v1alpha1.AnnotationAsked),
+				Expression: fmt.Sprintf(lookedAt, c.byProvider(), v1alpha1.AnnotationTrace, v1alpha1.AnnotationAsked,
+					v1alpha1.AnnotationGate, v1alpha1.GateUngated),
 				Reason:     invalid, Message: howToEdit,
 			},
 		})

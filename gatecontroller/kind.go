@@ -44,6 +44,9 @@ type servedKind struct {
 	// managed is true of managed resources, once described, crossplane of Claims
 	// and XRs.
 	managed, crossplane bool
+	// ungateable is true of kinds that a provider is behind and that have no
+	// management policies.
+	ungateable bool
 	// scales is true of kinds that can be scaled, owns of those whose objects may
 	// wait for us.
 	scales, owns bool
@@ -65,9 +68,12 @@ type resolver struct {
 	// crds reads the metadata of CRDs, live the whole of them.
 	crds, live client.Reader
 
-	// described remembers which kinds are managed resources, by definition.
-	described map[string]bool
+	// described remembers what kinds look like, by definition.
+	described map[string]shape
 }
+
+// shape is what a CRD says of managed resources.
+type shape struct{ managed, ungateable bool }
 
 // served returns every kind that could be governed, in its preferred version,
 // ordered. Kinds of our own, leases and webhook configurations are never among
@@ -259,7 +265,7 @@ func (r *resolver) describe(ctx context.Context, kinds []servedKind) error {
 			}
 		}
 
-		k.managed = r.described[k.definition]
+		k.managed, k.ungateable = r.described[k.definition].managed, r.described[k.definition].ungateable
 	}
 
 	return nil
@@ -282,7 +288,7 @@ func (r *resolver) look(ctx context.Context, k servedKind) error {
 			spec := v.Schema.OpenAPIV3Schema.Properties["spec"].Properties
 			_, policies := spec["managementPolicies"]
 			_, provider := spec["forProvider"]
-			r.described[k.definition] = policies && provider
+			r.described[k.definition] = shape{managed: policies && provider, ungateable: provider && !policies}
 		}
 	}
 

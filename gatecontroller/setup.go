@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // Webhook says how the API server reaches the webhook.
@@ -54,6 +56,8 @@ type Options struct {
 	Gates bool
 	// Gate holds what gates are moved by.
 	Gate gate.Options
+	// Functions are the names that the composition function is installed under.
+	Functions []string
 	// Webhook to configure; nil for none.
 	Webhook *Webhook
 	// Now is the clock.
@@ -67,31 +71,43 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return fmt.Errorf("cannot make a discovery client: %w", err)
 	}
 
-	g := &gates{client: mgr.GetClient(), events: mgr.GetEventRecorder("kausality"), opts: opts.Gate, now: opts.Now}
-	p := &parents{client: mgr.GetClient()}
+	events := mgr.GetEventRecorder("kausality")
 
-	until, err := newExceptions(metrics.Registry, mgr.GetEventRecorder("kausality"))
+	until, err := newExceptions(metrics.Registry, events)
 	if err != nil {
 		return err
 	}
 
 	w := &watches{
-		cache: mgr.GetCache(), running: map[schema.GroupVersionKind]context.CancelFunc{}, owners: map[schema.GroupVersionKind]bool{},
+		cache: mgr.GetCache(), now: opts.Now, running: map[schema.GroupVersionKind]context.CancelFunc{},
+		owners: map[schema.GroupVersionKind]time.Time{},
 	}
 	o := &owners{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), events: g.events, watches: w,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), events: events, watches: w,
 		deletions: &deletions{reader: mgr.GetCache(), policies: policy.NewCache(), opts: opts},
+	}
+	follows := &composed{functions: opts.Functions, watches: w, prompt: newPrompt()}
+	g := &gates{client: mgr.GetClient(), events: events, ungated: newUngated(follows.prompt), opts: opts.Gate, now: opts.Now}
+
+	if err := register(w, g.ungated); err != nil {
+		return err
 	}
 
 	w.release = o.releaseAll
 	w.object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
-		return &objectReconciler{gvk: gvk, reader: mgr.GetCache(), gates: g, parents: p, owners: o, gated: opts.Gates}
+		if gvk.GroupKind() == resource.RevisionKind() {
+			return &revisions{composed: follows, gvk: gvk, reader: mgr.GetCache()}
+		}
+
+		return &objectReconciler{
+			gvk: gvk, reader: mgr.GetCache(), gates: g, parents: &parents{client: mgr.GetClient()}, owners: o, composed: follows, gated: opts.Gates,
+		}
 	}
 
 	c := &configuration{
 		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts,
-		resolver: &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]bool{}},
-		schemas:  &schemas{discovery: disco}, exceptions: until,
+		resolver: &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]shape{}},
+		schemas:  &schemas{discovery: disco}, exceptions: until, composed: follows, ungated: g.ungated,
 	}
 
 	ctl, err := c.controller(mgr.GetCache(), mgr.GetLogger())
@@ -106,6 +122,17 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	}))
 	if err != nil {
 		return fmt.Errorf("cannot add the controllers: %w", err)
+	}
+
+	return nil
+}
+
+// register makes metrics visible.
+func register(collectors ...prometheus.Collector) error {
+	for _, c := range collectors {
+		if err := metrics.Registry.Register(c); err != nil {
+			return fmt.Errorf("cannot register metrics: %w", err)
+		}
 	}
 
 	return nil

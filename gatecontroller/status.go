@@ -27,6 +27,7 @@ func (c *configuration) report(ctx context.Context, p *v1alpha1.AllowancePolicy,
 	p.Status.ObservedGeneration = p.GetGeneration()
 	p.Status.TypeChecking = c.schemas.check(p, kinds)
 	meta.SetStatusCondition(&p.Status.Conditions, cond)
+	c.reportUngated(p, kinds)
 
 	if equality.Semantic.DeepEqual(was.Status, p.Status) {
 		return nil

@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,8 +43,10 @@ type watches struct {
 
 	mu      sync.Mutex
 	running map[schema.GroupVersionKind]context.CancelFunc
-	// owners are kinds of parents that nobody named.
-	owners map[schema.GroupVersionKind]bool
+	// owners are kinds of parents that nobody named, by when they were last
+	// needed.
+	owners map[schema.GroupVersionKind]time.Time
+	now    func() time.Time
 }
 
 // run has the given kinds looked at.
@@ -65,14 +69,18 @@ func (w *watches) run(ctx context.Context, kinds []servedKind) error {
 
 // keep has no other kinds looked at than the given ones. What cannot be let go
 // of goes on being looked at, and is tried again.
-func (w *watches) keep(ctx context.Context, kinds []servedKind) error {
+func (w *watches) keep(ctx context.Context, kinds, served []servedKind) error {
+	if err := w.disown(ctx, served); err != nil {
+		return err
+	}
+
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	var errs []error
 
 	for gvk, stop := range w.running {
-		if w.owners[gvk] || slices.ContainsFunc(kinds, func(k servedKind) bool { return k.gvk == gvk }) {
+		if w.owns(gvk) || slices.ContainsFunc(kinds, func(k servedKind) bool { return k.gvk == gvk }) {
 			continue
 		}
 
@@ -102,13 +110,97 @@ func (w *watches) also(ctx context.Context, gvk schema.GroupVersionKind) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	w.owners[gvk] = true
+	w.owners[gvk] = w.now()
 
 	if _, ok := w.running[gvk]; ok {
 		return nil
 	}
 
 	return w.start(ctx, gvk)
+}
+
+// ownerIdle is how long a kind of parents goes on being looked at that nothing
+// needs.
+const ownerIdle = time.Minute
+
+// disown lets go of kinds of parents that are no longer served, or of which
+// nothing has waited for us for a while.
+func (w *watches) disown(ctx context.Context, served []servedKind) error {
+	w.mu.Lock()
+	owners := maps.Clone(w.owners)
+	w.mu.Unlock()
+
+	for gvk, last := range owners {
+		if slices.ContainsFunc(served, func(k servedKind) bool { return k.gvk.GroupKind() == gvk.GroupKind() }) {
+			items, ok, err := w.list(ctx, gvk)
+			if err != nil {
+				return err
+			}
+
+			if !ok || w.now().Sub(last) < ownerIdle || slices.ContainsFunc(items, func(u unstructured.Unstructured) bool { return kept(&u) }) {
+				continue
+			}
+		}
+
+		w.mu.Lock()
+
+		if w.owners[gvk].Equal(last) {
+			delete(w.owners, gvk)
+		}
+
+		w.mu.Unlock()
+	}
+
+	return nil
+}
+
+// list returns what is known of a kind's objects, which are not to be modified.
+// False where not all of them are known yet.
+func (w *watches) list(ctx context.Context, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, bool, error) {
+	w.mu.Lock()
+	_, running := w.running[gvk]
+	w.mu.Unlock()
+
+	if !running {
+		return nil, false, nil
+	}
+
+	informer, err := w.cache.GetInformer(ctx, prototype(gvk), cache.BlockUntilSynced(false))
+	if meta.IsNoMatchError(err) {
+		return nil, false, nil
+	}
+
+	if err != nil {
+		return nil, false, fmt.Errorf("cannot watch %s: %w", gvk, err)
+	}
+
+	if !informer.HasSynced() {
+		return nil, false, nil
+	}
+
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk)
+
+	if err := w.cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, false, fmt.Errorf("cannot list %s: %w", gvk, err)
+	}
+
+	return list.Items, true, nil
+}
+
+// owns says whether a kind is looked at because of what its objects own.
+func (w *watches) owns(gvk schema.GroupVersionKind) bool {
+	_, ok := w.owners[gvk]
+
+	return ok
+}
+
+// minds says whether a kind is looked at because of what its objects own.
+func (w *watches) minds(gvk schema.GroupVersionKind) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	return w.owns(gvk)
 }
 
 // adopt has the kinds looked at of which objects wait for us since before we
@@ -247,7 +339,9 @@ type objectReconciler struct {
 	gates   *gates
 	parents *parents
 	owners  *owners
-	gated   bool
+	// composed says which kinds and XRs are our business.
+	composed *composed
+	gated    bool
 }
 
 // Reconcile moves the object's gate where it has one, and keeps up its
@@ -255,8 +349,15 @@ type objectReconciler struct {
 func (r *objectReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	u := prototype(r.gvk)
 	if err := r.reader.Get(ctx, req.NamespacedName, u); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.gates.ungated.set(r.gvk, req.NamespacedName, false)
+			r.composed.gone(r.gvk)
+		}
+
 		return reconcile.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // Names the object.
 	}
+
+	r.composed.look(u)
 
 	res, err := r.look(ctx, u)
 
@@ -283,6 +384,10 @@ func (r *objectReconciler) look(ctx context.Context, u *unstructured.Unstructure
 	}
 
 	if !gate.Governed(u) {
+		if !r.composed.minds(u) && !r.owners.watches.minds(r.gvk) {
+			return reconcile.Result{}, nil
+		}
+
 		return reconcile.Result{}, r.parents.reconcile(ctx, u)
 	}
 

@@ -16,11 +16,11 @@ import (
 )
 
 // patch is the JSON patch from what was asked for to what is decided. Mostly
-// only annotations differ, and comparing whole objects costs more than deciding
-// about them.
+// only annotations differ, and of a new managed resource its management
+// policies, and comparing whole objects costs more than deciding about them.
 func patch(raw []byte, asked *unstructured.Unstructured, d *decision.Decision) ([]jsonpatch.Operation, error) {
 	if len(d.Held) == 0 {
-		return annotationPatch(asked, d.Object), nil
+		return append(annotationPatch(asked, d.Object), gatePatch(asked, d.Object)...), nil
 	}
 
 	decided, err := json.Marshal(d.Object)
@@ -47,4 +47,14 @@ func annotationPatch(asked, decided *unstructured.Unstructured) []jsonpatch.Oper
 	default:
 		return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/annotations", is)}
 	}
+}
+
+// gatePatch sets the management policies that a new managed resource starts with.
+func gatePatch(asked, decided *unstructured.Unstructured) []jsonpatch.Operation {
+	was, is := resource.List(asked.Object, "spec", "managementPolicies"), resource.List(decided.Object, "spec", "managementPolicies")
+	if change.Equal(was, is) {
+		return nil
+	}
+
+	return []jsonpatch.Operation{jsonpatch.NewOperation("replace", "/spec/managementPolicies", is)}
 }

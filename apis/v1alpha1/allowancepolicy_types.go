@@ -158,6 +158,13 @@ const (
 	// ReasonKindUnknown means that the API server does not serve a kind it
 	// names. It comes into force by itself once the kind is there.
 	ReasonKindUnknown = "KindUnknown"
+
+	// ConditionGated is false where providers of kinds that it names cannot be
+	// kept from acting, and not there otherwise.
+	ConditionGated = "Gated"
+	// ReasonUnsupported means that the kind or its provider has no management
+	// policies; the message says which.
+	ReasonUnsupported = "ManagementPoliciesUnsupported"
 )
 
 // AllowancePolicyStatus is what the manager found out about a policy.
@@ -172,7 +179,8 @@ type AllowancePolicyStatus struct {
 	// +listType=atomic
 	TypeChecking []TypeCheckingWarning `json:"typeChecking,omitempty"`
 
-	// Conditions: Ready with reason InForce, Invalid or KindUnknown.
+	// Conditions: Ready with reason InForce, Invalid or KindUnknown, and Gated
+	// with reason ManagementPoliciesUnsupported.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -193,6 +193,9 @@ const (
 	GateOpen GateState = "Open"
 	// GateClosed lets the provider observe only.
 	GateClosed GateState = "Closed"
+	// GateUngated lets the provider do all that the Composition asks for: it does
+	// not support management policies.
+	GateUngated GateState = "Ungated"
 )
 
 // GateRecord is the value of AnnotationGate.
@@ -210,7 +213,8 @@ type GateRecord struct {
 	// External allowances up to it never open the gate again.
 	Consumed int64 `json:"consumed,omitempty"`
 	// Initial is true while the gate is open for the resource's first
-	// creation.
+	// creation, and on the closed gate of one that was there before until its
+	// provider is known to support management policies.
 	Initial bool `json:"initial,omitempty"`
 	// Allowances that opened the gate.
 	Allowances []Allowance `json:"allowances,omitempty"`

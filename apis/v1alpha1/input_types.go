@@ -43,4 +43,15 @@ type Input struct {
 	// this step reads to those with these labels.
 	// +optional
 	PolicySelector map[string]string `json:"policySelector,omitempty"`
+
+	// WithoutLateInitialize are kinds of managed resources whose provider is
+	// built on a crossplane-runtime before 1.20, which does not support
+	// managementPolicies of Observe and LateInitialize alone: KIND.GROUP,
+	// *.GROUP for all of a group, or * for all. It should be what the manager's
+	// flag --gate-without-late-initialize says.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=512
+	WithoutLateInitialize []string `json:"withoutLateInitialize,omitempty"`
 }

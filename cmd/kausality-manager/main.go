@@ -31,7 +31,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
@@ -65,6 +64,8 @@ type cli struct {
 
 	EnableGates        bool          `default:"true" help:"Move the gates of managed resources and keep their guards." negatable:""`
 	GateLateInitialize bool          `default:"true" help:"Leave LateInitialize in closed gates; switch off for providers built on crossplane-runtime before 1.20." negatable:""`
+	GateWithoutLate    []string      `help:"Kinds whose closed gates leave LateInitialize out, as KIND.GROUP or *.GROUP; may be given again." name:"gate-without-late-initialize" sep:"none" placeholder:"KIND.GROUP"`
+	FunctionName       []string      `default:"function-kausality" help:"Name that function-kausality is installed under; may be given again. What XRs compose whose Composition runs it is gated." name:"function-name" sep:"none"`
 	Settle             time.Duration `default:"1m" help:"How long a change must look applied where status.atProvider does not show it."`
 	MaxOpen            time.Duration `default:"1h" help:"How long a gate may be open before that is reported."`
 	LeaderElect        bool          `help:"Let one replica at a time move gates."`
@@ -183,7 +184,7 @@ func trim(obj any) (any, error) {
 }
 
 func (c *cli) settings() decision.Settings {
-	return decision.Settings{Crossplane: c.CrossplaneServiceAccount, Manager: c.managerUser()}
+	return decision.Settings{Crossplane: c.CrossplaneServiceAccount, Manager: c.managerUser(), WithoutLateInitialize: c.withoutLate()}
 }
 
 func (c *cli) managerUser() string {
@@ -195,7 +196,8 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 		Namespace: c.Namespace,
 		Settings:  c.settings(),
 		Gates:     c.EnableGates,
-		Gate:      gate.Options{LateInitialize: c.GateLateInitialize, Settle: c.Settle, MaxOpen: c.MaxOpen},
+		Gate:      c.gateOptions(),
+		Functions: c.FunctionName,
 		Now:       time.Now,
 	}
 

@@ -118,9 +118,13 @@ func renderGate(out *strings.Builder, u *unstructured.Unstructured) error {
 	}
 
 	since := rec.Since.UTC().Format(time.RFC3339)
-	if rec.State == v1alpha1.GateOpen {
+
+	switch rec.State {
+	case v1alpha1.GateOpen:
 		fmt.Fprintf(out, "\nGate: open for %s since %s\n", strings.Join(rec.Actions, ", "), since)
-	} else {
+	case v1alpha1.GateUngated:
+		fmt.Fprintf(out, "\nGate: none since %s, for the provider does not support management policies\n", since)
+	default:
 		fmt.Fprintf(out, "\nGate: closed since %s\n", since)
 	}
 

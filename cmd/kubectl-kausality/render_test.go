@@ -73,6 +73,26 @@ May still follow:
 - external Update, asked for by hans@example.com (generation 5, policy xdatabase-to-object)
 `,
 		},
+		"Ungated": {
+			reason: "That nothing keeps a provider from acting is worth a line.",
+			object: `
+apiVersion: nop.crossplane.io/v1alpha1
+kind: NopResource
+metadata:
+  name: yard
+  generation: 2
+  annotations:
+    kausality.io/gate: "{state: Ungated, generation: 2, since: \"2026-11-20T10:00:00Z\"}"
+    kausality.io/trace: "[{field: create, generation: 1, initiator: hans@example.com}]"
+`,
+			want: `NopResource yard (nop.crossplane.io/v1alpha1, generation 2)
+
+create of generation 1, asked for by
+hans@example.com
+
+Gate: none since 2026-11-20T10:00:00Z, for the provider does not support management policies
+`,
+		},
 		"Untouched": {
 			reason: "An object we know nothing of gets a sentence and not an empty page.",
 			object: `

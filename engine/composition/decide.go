@@ -76,7 +76,8 @@ func (r *Request) create() Outcome {
 	if resource.IsManaged(out.Desired) && !r.Ungated {
 		want := wanted(r.Desired)
 		recordWanted(out.Desired, want)
-		setPolicies(out.Desired, gate.Initial(want, !resource.SeenReady(r.XR), true))
+		late := !r.Settings.WithoutLateInitialize.Has(out.Desired.GroupVersionKind().GroupKind())
+		setPolicies(out.Desired, gate.Initial(want, !resource.SeenReady(r.XR), late))
 	}
 
 	return out

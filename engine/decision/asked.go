@@ -26,7 +26,7 @@ import (
 // gatekept says whether the request is a change of what a gate stands before,
 // by somebody else than those who act for it.
 func (d *decider) gatekept() bool {
-	return d.Action == "" && d.Operation == OperationUpdate && gate.Governed(d.Old) &&
+	return d.Action == "" && d.Operation == OperationUpdate && gate.Governed(d.Old) && !gate.Ungated(d.Old) &&
 		!d.provider() && d.User.Name != d.Settings.Manager
 }
 

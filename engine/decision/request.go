@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -36,6 +37,9 @@ type Settings struct {
 	Crossplane string
 	// Manager is the user name of Kausality's own manager.
 	Manager string
+	// WithoutLateInitialize are kinds of managed resources whose provider's
+	// runtime does not support Observe with LateInitialize alone.
+	WithoutLateInitialize gate.Kinds
 }
 
 // Request is one change of one object.
@@ -202,7 +206,8 @@ type Decision struct {
 	// Action taken on unallowed changes; empty means none.
 	Action v1alpha1.ValidationAction
 	// Object is the new object as it should be stored: with our annotations,
-	// and with unallowed changes taken back where the action is Hold. It shares
+	// with unallowed changes taken back where the action is Hold, and with the
+	// set that a new managed resource's gate starts with. It shares
 	// with the request's what is the same, and is not to be modified. On delete
 	// it is the old object with what its deletion allows, to be stored before
 	// it is deleted; nil where that is nothing.

@@ -47,6 +47,7 @@ func (d *decider) stamp() {
 	d.writeTrace(entries)
 	d.writeHeld()
 	d.writeAsked()
+	d.startGate()
 
 	if name, ok := usedUpgrade(d.decision.Findings); ok {
 		annotate(d.New, v1alpha1.AnnotationLastUpgrade, name)

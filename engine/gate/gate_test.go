@@ -246,7 +246,7 @@ func TestTheGateMoves(t *testing.T) {
 			reason: "A resource from before Kausality that is ready is closed at once.",
 			values: map[string]string{"POLICIES": "['*']"},
 			move:   gate.CloseUp, set: []string{"Observe", "LateInitialize"},
-			record: v1alpha1.GateRecord{State: v1alpha1.GateClosed, Generation: 9},
+			record: v1alpha1.GateRecord{State: v1alpha1.GateClosed, Generation: 9, Initial: true},
 		},
 		"InitialUntilReady": {
 			reason: "The first gate stays open until the resource is ready once.",

@@ -37,6 +37,8 @@ type Options struct {
 	// LateInitialize is whether the provider's runtime supports Observe with
 	// LateInitialize alone (crossplane-runtime 1.20 and newer).
 	LateInitialize bool
+	// WithoutLateInitialize are kinds whose provider's runtime does not.
+	WithoutLateInitialize Kinds
 	// Settle is how long a change must look applied where the resource's
 	// status does not show the changed fields.
 	Settle time.Duration
@@ -67,6 +69,9 @@ type Plan struct {
 	Why string
 	// Overdue is true when the gate has been open for too long.
 	Overdue bool
+	// Ungated is true when there is no gate, or none that keeps anybody from
+	// anything, for the provider does not support management policies.
+	Ungated bool
 	// Again is when to look again though nothing changes; zero for never.
 	Again time.Duration
 }
@@ -103,6 +108,7 @@ type planner struct {
 // an annotation that does not parse: the plan then opens nothing, widens
 // nothing, and writes nothing over that annotation.
 func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, error) {
+	opts.LateInitialize = opts.LateInitialize && !opts.WithoutLateInitialize.Has(u.GroupVersionKind().GroupKind())
 	p := &planner{u: u, opts: opts, now: now, current: currentOf(u)}
 
 	var policies, record, allowances, asked error
@@ -120,7 +126,10 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 
 	p.pending = p.unserved()
 
-	return p.putBackFirst(p.plan()), nil
+	plan := p.putBackFirst(p.plan())
+	plan.Ungated = plan.Record.State == v1alpha1.GateUngated || Unsupported(u)
+
+	return plan, nil
 }
 
 // currentOf returns the set in force. A field that is not set means all
@@ -158,7 +167,7 @@ func parseRecord(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) {
 		return nil, err
 	}
 
-	if rec.State != v1alpha1.GateOpen && rec.State != v1alpha1.GateClosed {
+	if rec.State != v1alpha1.GateOpen && rec.State != v1alpha1.GateClosed && rec.State != v1alpha1.GateUngated {
 		return nil, fmt.Errorf("cannot read annotation %q: unknown state %q", v1alpha1.AnnotationGate, rec.State)
 	}
 

@@ -30,13 +30,16 @@ func orphaned(u *unstructured.Unstructured) bool {
 	return resource.String(u.Object, "spec", "deletionPolicy") == "Orphan"
 }
 
-// Pending says whether a managed resource is on its way: its gate is not
-// closed, an allowance that the gate can serve has not been used, or its
+// Pending says whether a managed resource is on its way: its gate is open, an allowance that the gate can serve has not been used, or its
 // provider has not caught up.
 func Pending(u *unstructured.Unstructured) bool {
 	rec, err := parseRecord(u)
-	if err != nil || rec == nil || rec.State != v1alpha1.GateClosed {
+	if err != nil || rec == nil || rec.State == v1alpha1.GateOpen {
 		return true
+	}
+
+	if rec.State == v1alpha1.GateUngated {
+		return unsynced(u)
 	}
 
 	list, err := allowance.Parse(u)
@@ -51,6 +54,11 @@ func Pending(u *unstructured.Unstructured) bool {
 		return true
 	}
 
+	return unsynced(u)
+}
+
+// unsynced says whether a provider has not seen a resource's generation yet.
+func unsynced(u *unstructured.Unstructured) bool {
 	c, ok := resource.ConditionOf(u, resource.ConditionSynced)
 
 	return ok && c.ObservedGeneration != 0 && c.ObservedGeneration < resource.Generation(u)

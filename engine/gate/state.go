@@ -13,6 +13,8 @@ import (
 
 func (p *planner) plan() Plan {
 	switch {
+	case p.ungated():
+		return p.letBe()
 	case len(p.desired) == 0:
 		return p.paused()
 	case resource.Deleting(p.u):
@@ -66,7 +68,7 @@ func (p *planner) firstSight() Plan {
 
 	switch {
 	case len(serves) == 0:
-		return p.shut("taken over")
+		return p.takeOver()
 	case len(asked) > 0 && !p.ready():
 		return p.move(TakeOver, set, v1alpha1.GateRecord{
 			State: v1alpha1.GateOpen, Actions: serves, Initial: true, Allowances: p.taking(serves),
@@ -74,8 +76,18 @@ func (p *planner) firstSight() Plan {
 	case len(p.pending) > 0:
 		return p.open()
 	default:
-		return p.shut("taken over")
+		return p.takeOver()
 	}
+}
+
+// takeOver closes the gate of a resource that is there already. While all its
+// provider ever saw was the default set, nothing tells whether it supports any
+// other.
+func (p *planner) takeOver() Plan {
+	plan := p.shut("taken over")
+	plan.Record.Initial = Same(p.current, order())
+
+	return plan
 }
 
 // ready says whether the resource was ready at its present generation.
@@ -91,6 +103,10 @@ func (p *planner) ready() bool {
 }
 
 func (p *planner) whileClosed() Plan {
+	if p.record.Initial {
+		return p.untilHeeded()
+	}
+
 	rest := p.rest()
 
 	_, serves := Open(actionsOf(p.pending), p.desired, p.opts.LateInitialize)
@@ -110,6 +126,30 @@ func (p *planner) whileClosed() Plan {
 	plan.Again = rest
 
 	return plan
+}
+
+// untilHeeded keeps the gate closed until the provider is known to support that.
+func (p *planner) untilHeeded() Plan {
+	heeded, again := p.heeded()
+
+	switch {
+	case heeded:
+		rec := *p.record
+		rec.Initial, p.record = false, &rec
+
+		if plan := p.whileClosed(); plan.Move != Stay {
+			return plan
+		}
+
+		return p.shut("taken over")
+	case !Same(p.current, Closed(p.desired, p.opts.LateInitialize)):
+		return p.shut("put back")
+	default:
+		plan := p.stay("waiting for the provider to heed the closed gate")
+		plan.Again = again
+
+		return plan
+	}
 }
 
 // whileDeleting plans for a resource that has a deletion timestamp. Only Delete

@@ -85,6 +85,10 @@ func (p *Policy) Evaluate(in Input) Verdict {
 	return Verdict{Met: true}
 }
 
+// Selects says whether an object and its namespace meet the policy's selectors,
+// whatever its expressions say.
+func (p *Policy) Selects(in Input) bool { return Selects(in, p.objects, p.namespaces) }
+
 // Selects says whether the object of an input and its namespace carry the
 // labels that are selected. No namespace selector limits what is cluster-scoped.
 func Selects(in Input, objects, namespaces labels.Selector) bool {

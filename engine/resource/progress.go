@@ -88,7 +88,8 @@ func SeenReady(u *unstructured.Unstructured) bool {
 		return true
 	}
 
-	if c, ok := ConditionOf(u, v1alpha1.ConditionKausality); ok {
+	// Of a pipeline that fails before our step Crossplane says that it does not know.
+	if c, ok := ConditionOf(u, v1alpha1.ConditionKausality); ok && ourMessage.MatchString(c.Message) {
 		return !initializingMessage.MatchString(c.Message)
 	}
 
@@ -127,6 +128,9 @@ func Converged(u *unstructured.Unstructured) bool {
 // initializingMessage is how the function's condition starts until an XR has
 // settled for the first time.
 var initializingMessage = regexp.MustCompile(`^generation \d+: initializing\b`)
+
+// ourMessage is how the function's condition starts.
+var ourMessage = regexp.MustCompile(`^generation \d+: `)
 
 // Ready says whether the object's Ready condition is True.
 func Ready(u *unstructured.Unstructured) bool {

@@ -48,7 +48,13 @@ func Trim(u *unstructured.Unstructured) {
 		return // How far these have come is told by more than conditions.
 	}
 
-	keep(Map(u.Object, "spec"), "claimRef", "resourceRef", "resourceRefs", "crossplane", "forProvider", "managementPolicies")
+	if gvk.GroupKind() == RevisionKind() {
+		trimRevision(Map(u.Object, "spec"))
+	} else {
+		keep(Map(u.Object, "spec"), "claimRef", "compositionRevisionRef", "resourceRef", "resourceRefs", "crossplane",
+			"forProvider", "managementPolicies")
+	}
+
 	keep(Map(u.Object, "status"), "conditions", "observedGeneration")
 }
 

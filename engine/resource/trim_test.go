@@ -50,6 +50,20 @@ func TestTrimKeepsWhatDecisionsRead(t *testing.T) {
 			in:     `{kind: Shop, metadata: {name: s, namespace: shops}, spec: {template: x, resourceRef: {kind: XShop, name: xs}}}`,
 			want:   `{kind: Shop, metadata: {name: s, namespace: shops}, spec: {template: x, resourceRef: {kind: XShop, name: xs}}}`,
 		},
+		"CompositionRevision": {
+			reason: "Of a CompositionRevision it matters for what it is, and which functions it runs.",
+			in: `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositionRevision, metadata: {name: r}, spec: {revision: 2, mode: Pipeline,
+				compositeTypeRef: {apiVersion: a.example.org/v1, kind: XShop},
+				pipeline: [{step: a, functionRef: {name: f}, input: {apiVersion: p/v1, kind: Resources, resources: [{name: r}]}}, {step: b, functionRef: {name: g}}]}}`,
+			want: `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositionRevision, metadata: {name: r}, spec: {
+				compositeTypeRef: {apiVersion: a.example.org/v1, kind: XShop},
+				pipeline: [{functionRef: {name: f}, input: {apiVersion: p/v1}}, {functionRef: {name: g}}]}}`,
+		},
+		"LegacyXR": {
+			reason: "What an XR is composed by, it says in one of two places.",
+			in:     `{apiVersion: a.example.org/v1, kind: XShop, metadata: {name: xs}, spec: {size: large, compositionRevisionRef: {name: r}, claimRef: {name: c}}}`,
+			want:   `{apiVersion: a.example.org/v1, kind: XShop, metadata: {name: xs}, spec: {compositionRevisionRef: {name: r}, claimRef: {name: c}}}`,
+		},
 		"Nothing": {
 			reason: "An object without anything stays as it is.",
 			in:     `{kind: Nothing}`,

@@ -79,6 +79,8 @@ type Plan struct {
 	Why string `json:"why,omitempty"`
 	// Overdue is true where the gate was open for too long.
 	Overdue bool `json:"overdue,omitempty"`
+	// Ungated is true where the provider supports no gate.
+	Ungated bool `json:"ungated,omitempty"`
 	// Again is when to look again.
 	Again string `json:"again,omitempty"`
 	// Problem with the annotations.
@@ -207,7 +209,7 @@ func (s *Scenario) Plan() (want string, err error) {
 	}
 
 	p, err := gate.PlanFor(s.Object, opts, moment(s.Gate.Now))
-	out := Plan{Move: p.Move, Policies: p.Policies, Why: p.Why, Overdue: p.Overdue, Left: p.Allowances}
+	out := Plan{Move: p.Move, Policies: p.Policies, Why: p.Why, Overdue: p.Overdue, Ungated: p.Ungated, Left: p.Allowances}
 
 	if out.Spec = p.Spec; p.Move != gate.Stay && p.Move != gate.PutBack {
 		out.Record = &p.Record

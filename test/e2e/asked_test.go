@@ -23,19 +23,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 )
 
-// part is one of the managed resources of the composite resource.
-func (c cluster) part(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	live, err := c.parts(ctx, objectKind())
-	if err == nil && live[name] == nil {
-		err = fmt.Errorf("%q is not there: %w", name, errOther)
-	}
-
-	return live[name], err
-}
-
 // edit changes the version of a part by hand.
 func (c cluster) edit(ctx context.Context, as client.Client, name, version string) error {
-	u, err := c.part(ctx, name)
+	u, err := c.part(ctx, objectKind(), name)
 	if err != nil {
 		return err
 	}
@@ -49,7 +39,7 @@ func (c cluster) edit(ctx context.Context, as client.Client, name, version strin
 // be nobody's wish.
 func (c cluster) stored(version, asked string) check {
 	return func(ctx context.Context) error {
-		u, err := c.part(ctx, "data")
+		u, err := c.part(ctx, objectKind(), "data")
 		if err != nil {
 			return err
 		}
@@ -181,7 +171,7 @@ func TestWhatNobodyAskedForDoesNotRideAlong(t *testing.T) { //nolint:tparallel /
 
 // pause has the provider leave a part alone, or not.
 func (c cluster) pause(ctx context.Context, name, value string) error {
-	u, err := c.part(ctx, name)
+	u, err := c.part(ctx, objectKind(), name)
 	if err != nil {
 		return err
 	}
@@ -203,7 +193,7 @@ func (c cluster) editWhileOpen(ctx context.Context, t *testing.T) error {
 	}
 
 	if err := scenario.Eventually(ctx, "an open gate", func(ctx context.Context) error {
-		u, err := c.part(ctx, "data")
+		u, err := c.part(ctx, objectKind(), "data")
 		if err == nil && !gate.Exposed(u) {
 			err = errOther
 		}
@@ -228,7 +218,7 @@ func (c cluster) editWhileOpen(ctx context.Context, t *testing.T) error {
 // putBack checks that an event on a part tells that it was put back.
 func (c cluster) putBack(name string) check {
 	return func(ctx context.Context) error {
-		u, err := c.part(ctx, name)
+		u, err := c.part(ctx, objectKind(), name)
 		if err != nil {
 			return err
 		}

@@ -65,6 +65,9 @@ type Options struct {
 	// ProviderFlags are added to those of provider-kubernetes.
 	ProviderFlags []string
 
+	// ProviderNop adds provider-nop, which supports no management policies.
+	ProviderNop bool
+
 	// FunctionFlags are added to those of function-kausality.
 	FunctionFlags []string
 

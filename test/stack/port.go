@@ -37,6 +37,7 @@ type ports struct {
 	crossplaneMetrics, crossplaneHealth           int
 	patchAndTransform, autoReady                  int
 	providerWebhook, providerHealth               int
+	nopWebhook                                    int
 	function                                      int
 	managerWebhook, managerHealth, managerMetrics int
 }
@@ -47,7 +48,7 @@ func newPorts() (ports, error) {
 	all := []*int{
 		&p.etcdClient, &p.etcdPeer, &p.apiServer, &p.controllerManager,
 		&p.crossplaneMetrics, &p.crossplaneHealth, &p.patchAndTransform, &p.autoReady,
-		&p.providerWebhook, &p.providerHealth,
+		&p.providerWebhook, &p.providerHealth, &p.nopWebhook,
 		&p.function, &p.managerWebhook, &p.managerHealth, &p.managerMetrics,
 	}
 	free, err := freePorts(len(all))

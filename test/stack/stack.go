@@ -117,6 +117,9 @@ func (s *Stack) start(ctx context.Context) error {
 	}
 	if s.options.has(Crossplane) {
 		steps = append(steps, s.startCrossplane, s.startProvider)
+		if s.options.ProviderNop {
+			steps = append(steps, s.startProviderNop)
+		}
 	}
 	if s.options.has(Kausality) {
 		steps = append(steps, s.applyOwn)

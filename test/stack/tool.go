@@ -49,6 +49,7 @@ const (
 	functionPatchAndTransform = "function-patch-and-transform"
 	functionAutoReady         = "function-auto-ready"
 	providerKubernetes        = "provider-kubernetes"
+	providerNop               = "provider-nop"
 )
 
 // Directories kept beside the binaries.
@@ -57,7 +58,7 @@ const (
 	assetWebhooks = "webhookconfigurations"
 )
 
-// Environment variables our substitution in provider-kubernetes adds: where its webhook server listens.
+// Environment variables our substitution in providers adds: where their webhook server listens.
 const (
 	envWebhookHost = "KAUSALITY_STACK_WEBHOOK_HOST"
 	envWebhookPort = "KAUSALITY_STACK_WEBHOOK_PORT"
@@ -76,7 +77,8 @@ func tools() []tool {
 		crossplaneTool(),
 		functionTool(functionPatchAndTransform, "github.com/crossplane-contrib/function-patch-and-transform"),
 		functionTool(functionAutoReady, "github.com/crossplane/function-auto-ready"),
-		providerKubernetesTool(),
+		providerTool(providerNop),
+		providerTool(providerKubernetes),
 	}
 }
 
@@ -116,13 +118,13 @@ func crossplaneTool() tool {
 	}
 }
 
-// providerKubernetesTool is provider-kubernetes without metrics, whose port is fixed, and with its
-// webhook server, whose port is fixed too, where the environment says.
-func providerKubernetesTool() tool {
-	const module = "github.com/crossplane-contrib/provider-kubernetes"
+// providerTool is a provider without metrics, whose port is fixed, and with its webhook server, whose
+// port is fixed too, where the environment says.
+func providerTool(name string) tool {
+	module := "github.com/crossplane-contrib/" + name
 	return tool{
-		name:    providerKubernetes,
-		dir:     "provider-kubernetes",
+		name:    name,
+		dir:     name,
 		module:  module,
 		pkg:     module + "/cmd/provider",
 		ldflags: "-X sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=0",

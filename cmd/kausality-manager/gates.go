@@ -1,0 +1,36 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+)
+
+// Validate checks what the command line's parser cannot.
+func (c *cli) Validate() error {
+	if _, err := gate.ParseKinds(c.GateWithoutLate); err != nil {
+		return fmt.Errorf("--gate-without-late-initialize: %w", err)
+	}
+
+	return nil
+}
+
+// withoutLate are the kinds whose provider's runtime does not support Observe
+// with LateInitialize alone.
+func (c *cli) withoutLate() gate.Kinds {
+	if !c.GateLateInitialize {
+		return gate.AllKinds()
+	}
+
+	kinds, _ := gate.ParseKinds(c.GateWithoutLate) // It was validated.
+
+	return kinds
+}
+
+// gateOptions are what gates are moved by.
+func (c *cli) gateOptions() gate.Options {
+	return gate.Options{LateInitialize: true, WithoutLateInitialize: c.withoutLate(), Settle: c.Settle, MaxOpen: c.MaxOpen}
+}

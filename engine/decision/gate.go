@@ -1,0 +1,112 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// startGate gives a managed resource that somebody else than the composition
+// function makes the set of management policies that the function would have
+// given it, and records what was asked for instead. One that nobody may make is
+// not gated: if it is stored all the same, that is because its Enforcement only
+// tells of it.
+func (d *decider) startGate() {
+	if d.Operation != OperationCreate || d.decision.Findings[0].Verdict == Unallowed || d.User.Name == d.Settings.Manager {
+		return
+	}
+
+	// Where the kind has the field, its default is there if nothing else is.
+	if _, ok := resource.Value(d.New.Object, "spec", "managementPolicies"); !ok || !resource.IsManaged(d.New) {
+		return
+	}
+
+	if resource.Annotation(d.New, v1alpha1.AnnotationManagementPolicies) != "" || !d.gatedByPolicy() && !d.gatedByEnforcement() {
+		return
+	}
+
+	have := resource.Strings(d.New.Object, "spec", "managementPolicies")
+
+	asked := have
+	if first, err := allowance.ParseManagementPolicies(d.asked); err == nil && first != nil && gate.Same(d.initial(first), have) {
+		asked = first // What we answered before, to the same request.
+	}
+
+	annotate(d.New, v1alpha1.AnnotationManagementPolicies, allowance.FormatList(asked))
+
+	if set := d.initial(asked); !gate.Same(set, have) {
+		d.setPolicies(set)
+	}
+}
+
+// initial is the set a new managed resource starts with. A root is built up by
+// its provider, as what a parent that was never ready composes is.
+func (d *decider) initial(asked []string) []string {
+	initializing := d.root() || d.Parent != nil && !resource.SeenReady(d.Parent)
+
+	return gate.Initial(asked, initializing, !d.Settings.WithoutLateInitialize.Has(d.groupKind()))
+}
+
+func (d *decider) setPolicies(set []string) {
+	list := make([]any, len(set))
+	for i, a := range set {
+		list[i] = a
+	}
+
+	spec := maps.Clone(resource.Map(d.New.Object, "spec"))
+	spec["managementPolicies"] = list
+	d.New.Object["spec"] = spec
+}
+
+// gatedByPolicy says whether a policy allows actions of the object's provider:
+// one about the object itself, or one about its parent that allows changes of
+// its kind.
+func (d *decider) gatedByPolicy() bool {
+	for _, p := range d.Policies.For(d.groupKind()) {
+		if allowsExternal(p) && p.Selects(d.input()) {
+			return true
+		}
+	}
+
+	if d.Parent == nil {
+		return false
+	}
+
+	return slices.ContainsFunc(d.Policies.For(d.Parent.GroupVersionKind().GroupKind()), func(p *policy.Policy) bool {
+		return allowsExternal(p) && d.namedBy(p)
+	})
+}
+
+func allowsExternal(p *policy.Policy) bool {
+	return slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
+		return a.Relation == v1alpha1.RelationExternal && len(gate.Acting(a.Mutations)) > 0
+	})
+}
+
+// namedBy says whether a policy about the parent, whatever its labels, allows
+// changes of the object's kind.
+func (d *decider) namedBy(p *policy.Policy) bool {
+	gk := d.groupKind()
+
+	return p.Spec().Match.ObjectSelector == nil && p.Spec().Match.NamespaceSelector == nil &&
+		slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
+			return a.Relation != v1alpha1.RelationExternal && a.Kind == gk.Kind && (a.APIGroup == "" || a.APIGroup == gk.Group)
+		})
+}
+
+// gatedByEnforcement says whether an Enforcement that does more than tell
+// governs the object.
+func (d *decider) gatedByEnforcement() bool {
+	return slices.ContainsFunc(d.governing, func(e *enforcement.Enforcement) bool {
+		return enforcement.Strictness(e.Action()) >= enforcement.Strictness(v1alpha1.ActionHold)
+	})
+}

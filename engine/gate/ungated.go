@@ -1,0 +1,104 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// LetBe gives a resource what its Composition asked for, and takes its gate
+// away: its provider does not support management policies.
+const LetBe Move = "LetBe"
+
+// unsupportedMessage is what a provider says that was built without support for
+// management policies, or started with it switched off, of any set but *. It
+// then does nothing at all with the resource.
+//
+// Source: github.com/crossplane/crossplane-runtime/v2 v2.4.0,
+// pkg/reconciler/managed/reconciler.go, errFmtManagementPolicyNonDefault; v1.14
+// says the same.
+const unsupportedMessage = "is set to a non-default value but the feature is not enabled"
+
+// Ungated says whether a managed resource's gate was taken away, because its
+// provider does not support management policies.
+func Ungated(u *unstructured.Unstructured) bool {
+	rec, err := parseRecord(u)
+
+	return err == nil && rec != nil && rec.State == v1alpha1.GateUngated
+}
+
+// Unsupported says whether a managed resource's provider says that it does not
+// support management policies.
+func Unsupported(u *unstructured.Unstructured) bool {
+	c, ok := resource.ConditionOf(u, resource.ConditionSynced)
+
+	return ok && c.Status == "False" && strings.Contains(c.Message, unsupportedMessage)
+}
+
+// ungated says whether the resource has no gate, or is to have none any more. A
+// provider that supported management policies once, and now says that it does
+// not, was started with a wrong flag: it leaves its resources alone until that
+// is mended, and to have it do what it likes with them is the last thing
+// anybody wants.
+func (p *planner) ungated() bool {
+	if p.record == nil || p.record.Initial {
+		return Unsupported(p.u)
+	}
+
+	return p.record.State == v1alpha1.GateUngated
+}
+
+// letBe plans for a resource without a gate.
+func (p *planner) letBe() Plan {
+	const why = "its provider does not support management policies: it is not gated, and its provider does all that its Composition asks for"
+
+	asked, _ := allowance.ParseManagementPolicies(p.u) // It parsed before.
+	if asked == nil {
+		asked = []string{ActionAll}
+	}
+
+	// To such a provider not even the list of all actions is the same as *.
+	given := slices.Equal(asked, resource.Strings(p.u.Object, "spec", "managementPolicies"))
+	left := slices.DeleteFunc(slices.Clone(p.allowances), func(a v1alpha1.Allowance) bool {
+		return allowance.External(a) && !foreign(a.Mutations) && !allowance.OfDeletion(a)
+	})
+
+	if given && p.record != nil && p.record.State == v1alpha1.GateUngated && len(left) == len(p.allowances) {
+		return p.stay(why)
+	}
+
+	plan := p.move(LetBe, asked, v1alpha1.GateRecord{State: v1alpha1.GateUngated}, why)
+	plan.Allowances = left
+
+	if !given && Same(p.current, asked) {
+		plan.Record.Generation++
+	}
+
+	return plan
+}
+
+// heeded says whether the provider surely knows of the closed set: it has said
+// anything of the generation that the closing made but that it does not support
+// the like. If not, it says when time alone will tell, of a provider that names
+// no generations.
+func (p *planner) heeded() (heeded bool, again time.Duration) {
+	c, ok := resource.ConditionOf(p.u, resource.ConditionSynced)
+
+	switch {
+	case !ok || c.ObservedGeneration != 0:
+		return ok && c.ObservedGeneration >= p.record.Generation, 0
+	default:
+		again = max(0, p.opts.Settle-p.now.Sub(p.record.Since.Time))
+
+		return again == 0, again
+	}
+}

@@ -1,0 +1,200 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// composed finds the kinds that XRs refer to whose Composition runs the
+// function. Crossplane writes these references before it makes what they refer
+// to: there is nothing that would tell earlier what a pipeline is going to
+// compose.
+type composed struct {
+	// functions are the names that the function is installed under.
+	functions []string
+	watches   *watches
+	prompt    *prompt
+
+	mu    sync.Mutex
+	known composition
+}
+
+// composition is what was found at last.
+type composition struct {
+	// revisions are the CompositionRevisions there are, by name: whether they run
+	// the function.
+	revisions map[string]bool
+	// xrs are the kinds that those are for which do, kinds those that XRs refer to.
+	xrs, kinds map[schema.GroupKind]bool
+	// named are kinds that policies and Enforcements name.
+	named map[schema.GroupKind]bool
+	// complete is false where not all could be read yet.
+	complete bool
+}
+
+// runs says whether the function runs for an XR. Where the revision that it is
+// composed by is not known, or no longer there, the condition tells that the
+// function set on it.
+func (f composition) runs(xr *unstructured.Unstructured) bool {
+	if runs, known := f.revisions[resource.RevisionOf(xr)]; known {
+		return runs
+	}
+
+	_, ran := resource.ConditionOf(xr, v1alpha1.ConditionKausality)
+
+	return ran && resource.IsComposite(xr)
+}
+
+// read reads what the informers know. It waits for none of them: a kind that
+// cannot be listed must not stop the others.
+func (c *composed) read(ctx context.Context, served []servedKind) (composition, error) {
+	found := composition{
+		revisions: map[string]bool{}, xrs: map[schema.GroupKind]bool{}, kinds: map[schema.GroupKind]bool{}, complete: true,
+	}
+
+	if err := c.list(ctx, served, resource.RevisionKind(), &found, func(u *unstructured.Unstructured) {
+		runs := resource.RunsFunction(u, c.functions)
+		found.revisions[u.GetName()] = runs
+
+		if runs {
+			found.xrs[resource.ComposesFor(u)] = true
+		}
+	}); err != nil {
+		return found, err
+	}
+
+	for gk := range found.xrs {
+		if err := c.list(ctx, served, gk, &found, func(u *unstructured.Unstructured) {
+			if found.runs(u) {
+				for _, ref := range resource.Composed(u) {
+					found.kinds[ref.GroupKind()] = true
+				}
+			}
+		}); err != nil {
+			return found, err
+		}
+	}
+
+	return found, nil
+}
+
+// list goes through the objects of a kind, if that is served.
+func (c *composed) list(
+	ctx context.Context, served []servedKind, gk schema.GroupKind, found *composition, each func(*unstructured.Unstructured),
+) error {
+	i := slices.IndexFunc(served, func(k servedKind) bool { return k.gvk.GroupKind() == gk })
+	if i < 0 {
+		return nil
+	}
+
+	items, ok, err := c.watches.list(ctx, served[i].gvk)
+	if err != nil {
+		return err
+	}
+
+	found.complete = found.complete && ok
+
+	for j := range items {
+		each(&items[j])
+	}
+
+	return nil
+}
+
+// remember makes the finding that by which objects are judged.
+func (c *composed) remember(found composition, named []servedKind) {
+	found.named = map[schema.GroupKind]bool{}
+	for _, k := range named {
+		found.named[k.gvk.GroupKind()] = true
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	c.known = found
+}
+
+// needs are the kinds to be watched for what is found, beside those that have
+// gates.
+func (f composition) needs(served []servedKind) []servedKind {
+	var out []servedKind
+
+	for _, k := range served {
+		if gk := k.gvk.GroupKind(); gk == resource.RevisionKind() || f.xrs[gk] {
+			out = append(out, k)
+		}
+	}
+
+	return out
+}
+
+// look asks for the kinds to be read again where an XR refers to a new one.
+func (c *composed) look(u *unstructured.Unstructured) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	if c.known.xrs[u.GroupVersionKind().GroupKind()] && c.known.runs(u) &&
+		slices.ContainsFunc(resource.Composed(u), func(ref resource.Reference) bool { return !c.known.kinds[ref.GroupKind()] }) {
+		c.prompt.soon()
+	}
+}
+
+// gone asks for the kinds to be read again some time after an XR is gone.
+func (c *composed) gone(gvk schema.GroupVersionKind) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	if c.known.xrs[gvk.GroupKind()] {
+		c.prompt.later()
+	}
+}
+
+// minds says whether an object without a gate is our business: of a kind that
+// was named, or an XR that runs the function.
+func (c *composed) minds(u *unstructured.Unstructured) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	return c.known.named[u.GroupVersionKind().GroupKind()] || c.known.runs(u)
+}
+
+// revisions looks at CompositionRevisions.
+type revisions struct {
+	*composed
+
+	gvk    schema.GroupVersionKind
+	reader client.Reader
+}
+
+// Reconcile asks for the kinds to be read again where a revision that runs the
+// function comes or goes.
+func (r *revisions) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	u := prototype(r.gvk)
+
+	err := r.reader.Get(ctx, req.NamespacedName, u)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot get CompositionRevision %q: %w", req.Name, err)
+	}
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+
+	if runs := err == nil && resource.RunsFunction(u, r.functions); runs != r.known.revisions[req.Name] {
+		r.prompt.soon()
+	}
+
+	return reconcile.Result{}, nil
+}

@@ -1,0 +1,180 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// follow adds to the kinds that are named those that are gated all the same:
+// what XRs compose by the function, and what a gate must not be taken away from
+// yet. It returns these, and with them all kinds that are to be watched.
+func (c *configuration) follow(ctx context.Context, served, named []servedKind) (gated, watched []servedKind, err error) {
+	if !c.opts.Gates {
+		c.followed = true
+		c.composed.remember(composition{}, named)
+
+		return named, named, nil
+	}
+
+	found, err := c.composed.read(ctx, served)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	if c.guarded == nil {
+		if c.guarded, err = c.guardedBefore(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+
+	gated = slices.Clone(named)
+
+	for _, k := range served {
+		if slices.ContainsFunc(gated, func(g servedKind) bool { return g.gvk == k.gvk }) {
+			continue
+		}
+
+		add, err := c.gates(ctx, k, &found)
+		if err != nil {
+			return nil, nil, err
+		}
+
+		if add {
+			k.managed = true
+			gated = append(gated, k)
+		}
+	}
+
+	c.guarded = map[schema.GroupResource]bool{}
+	for _, k := range gated {
+		c.guarded[k.groupResource()] = k.managed
+	}
+
+	c.composed.remember(found, named)
+	c.followed = found.complete
+
+	watched = slices.Clone(gated)
+
+	for _, k := range found.needs(served) {
+		if !slices.ContainsFunc(watched, func(w servedKind) bool { return w.gvk == k.gvk }) {
+			watched = append(watched, k)
+		}
+	}
+
+	return gated, watched, nil
+}
+
+// gates says whether a kind that nobody names is gated.
+func (c *configuration) gates(ctx context.Context, k servedKind, found *composition) (bool, error) {
+	refers, was := found.kinds[k.gvk.GroupKind()], c.guarded[k.groupResource()]
+	if !refers && !was {
+		return false, nil
+	}
+
+	one := []servedKind{k}
+	if err := c.resolver.describe(ctx, one); err != nil || !one[0].managed {
+		return false, err
+	}
+
+	if refers {
+		return true, nil
+	}
+
+	return c.lingers(ctx, k, found)
+}
+
+// lingers says whether a kind that nothing names or composes any more has to
+// keep its guards: for what was left behind when its owner went, or is on its
+// way out. Without them it could be deleted, and what it stands for be lost.
+func (c *configuration) lingers(ctx context.Context, k servedKind, found *composition) (bool, error) {
+	items, ok, err := c.watches.list(ctx, k.gvk)
+	if err != nil {
+		return false, err
+	}
+
+	if !ok || !found.complete {
+		found.complete = false
+
+		return true, nil
+	}
+
+	for i := range items {
+		left, err := c.left(ctx, &items[i], found)
+		if err != nil || left {
+			return left, err
+		}
+	}
+
+	return false, nil
+}
+
+// left says whether a gated object is left without the parent it had, or with one
+// of which nothing says that it no longer runs the function.
+func (c *configuration) left(ctx context.Context, u *unstructured.Unstructured, found *composition) (bool, error) {
+	if !gate.Governed(u) {
+		return false, nil
+	}
+
+	if resource.Deleting(u) {
+		return true, nil
+	}
+
+	ref, ok := resource.ParentOf(u)
+	if !ok || ref.UID == "" {
+		return false, nil
+	}
+
+	parent := prototype(ref.GroupVersionKind())
+
+	err := c.resolver.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent)
+	if isGone(err) {
+		return true, nil
+	}
+
+	if err != nil {
+		return false, fmt.Errorf("cannot get the parent of %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	return !ref.Is(parent) || resource.Deleting(parent) || found.runs(parent), nil
+}
+
+// guardedBefore are the kinds that are guarded since before we were started.
+func (c *configuration) guardedBefore(ctx context.Context) (map[schema.GroupResource]bool, error) {
+	out := map[schema.GroupResource]bool{}
+	guard := &admissionregistrationv1.ValidatingAdmissionPolicy{}
+
+	err := c.resolver.live.Get(ctx, client.ObjectKey{Name: deleteGuardName}, guard)
+	if isGone(err) {
+		return out, nil
+	}
+
+	if err != nil {
+		return nil, fmt.Errorf("cannot get guard %q: %w", deleteGuardName, err)
+	}
+
+	if guard.Spec.MatchConstraints == nil {
+		return out, nil
+	}
+
+	for _, rule := range guard.Spec.MatchConstraints.ResourceRules {
+		for _, group := range rule.APIGroups {
+			for _, res := range rule.Resources {
+				out[schema.GroupResource{Group: group, Resource: res}] = true
+			}
+		}
+	}
+
+	return out, nil
+}

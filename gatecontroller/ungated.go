@@ -1,0 +1,132 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// reasonUngated is the reason of events about providers that support no gate.
+const reasonUngated = "KausalityUngated"
+
+// ungated knows the managed resources that have no gate, or none that matters,
+// because their providers do not support management policies.
+type ungated struct {
+	prompt *prompt
+	desc   *prometheus.Desc
+
+	mu    sync.Mutex
+	found map[schema.GroupKind]map[types.NamespacedName]struct{}
+}
+
+func newUngated(p *prompt) *ungated {
+	return &ungated{
+		prompt: p,
+		desc: prometheus.NewDesc("kausality_ungated_resources",
+			"Managed resources that are not gated, because their provider does not support management policies.", []string{"group", "kind"}, nil),
+		found: map[schema.GroupKind]map[types.NamespacedName]struct{}{},
+	}
+}
+
+// set notes whether a resource is one. The first and the last of a kind are
+// reported on policies.
+func (x *ungated) set(gvk schema.GroupVersionKind, key types.NamespacedName, is bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+
+	gk := gvk.GroupKind()
+	before := len(x.found[gk])
+
+	switch {
+	case !is:
+		delete(x.found[gk], key)
+	case x.found[gk] == nil:
+		x.found[gk] = map[types.NamespacedName]struct{}{key: {}}
+	default:
+		x.found[gk][key] = struct{}{}
+	}
+
+	if after := len(x.found[gk]); (before == 0) != (after == 0) {
+		x.prompt.soon()
+	}
+}
+
+// keep forgets what is not of some kinds.
+func (x *ungated) keep(kinds []servedKind) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+
+	known := map[schema.GroupKind]bool{}
+	for _, k := range kinds {
+		known[k.gvk.GroupKind()] = true
+	}
+
+	for gk := range x.found {
+		if !known[gk] {
+			delete(x.found, gk)
+		}
+	}
+}
+
+// count is how many there are of a kind.
+func (x *ungated) count(gk schema.GroupKind) int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+
+	return len(x.found[gk])
+}
+
+// Describe implements prometheus.Collector.
+func (x *ungated) Describe(out chan<- *prometheus.Desc) { out <- x.desc }
+
+// Collect implements prometheus.Collector.
+func (x *ungated) Collect(out chan<- prometheus.Metric) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+
+	for gk, found := range x.found {
+		out <- prometheus.MustNewConstMetric(x.desc, prometheus.GaugeValue, float64(len(found)), gk.Group, gk.Kind)
+	}
+}
+
+// reportUngated says on a policy which of the kinds it names are not gated, and
+// nothing where all are.
+func (c *configuration) reportUngated(p *v1alpha1.AllowancePolicy, kinds []servedKind) {
+	names := policyKinds(p.Spec)
+
+	var found []string
+
+	for _, k := range kinds {
+		name := kindName{group: k.gvk.Group, kind: k.gvk.Kind}.String()
+
+		switch {
+		case !slices.ContainsFunc(names, func(n kindName) bool { return n.matches(k.gvk) }):
+		case k.ungateable:
+			found = append(found, name+" has no spec.managementPolicies")
+		case c.ungated.count(k.gvk.GroupKind()) > 0:
+			found = append(found, "the provider of "+name+" does not support management policies")
+		}
+	}
+
+	if len(found) == 0 {
+		meta.RemoveStatusCondition(&p.Status.Conditions, v1alpha1.ConditionGated)
+
+		return
+	}
+
+	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionGated, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonUnsupported,
+		ObservedGeneration: p.GetGeneration(), Message: "what the provider does is not gated: " + strings.Join(found, "; "),
+	})
+}
