@@ -4,14 +4,13 @@
 package gatecontroller
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -56,6 +55,9 @@ type Options struct {
 	Gate gate.Options
 	// Webhook to configure; nil for none.
 	Webhook *Webhook
+	// Shard is what is looked after. Only that without a name configures
+	// anything.
+	Shard *Shard
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -67,7 +69,17 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return fmt.Errorf("cannot make a discovery client: %w", err)
 	}
 
-	g := &gates{client: mgr.GetClient(), events: mgr.GetEventRecorder("kausality"), opts: opts.Gate, now: opts.Now}
+	compiled := policy.NewCache()
+
+	book, err := newLedger(metrics.Registry)
+	if err != nil {
+		return err
+	}
+
+	g := &gates{
+		client: mgr.GetClient(), events: mgr.GetEventRecorder("kausality"), opts: opts.Gate, now: opts.Now,
+		policies: &policyGates{reader: mgr.GetCache(), compiled: compiled}, ledger: book,
+	}
 	p := &parents{client: mgr.GetClient()}
 
 	until, err := newExceptions(metrics.Registry, mgr.GetEventRecorder("kausality"))
@@ -75,21 +87,20 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return err
 	}
 
-	w := &watches{
-		cache: mgr.GetCache(), running: map[schema.GroupVersionKind]context.CancelFunc{}, owners: map[schema.GroupVersionKind]bool{},
-	}
+	w := newWatches(mgr.GetCache())
+	objects := whole{cached: mgr.GetCache(), live: mgr.GetAPIReader()}
 	o := &owners{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), events: g.events, watches: w,
-		deletions: &deletions{reader: mgr.GetCache(), policies: policy.NewCache(), opts: opts},
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), objects: objects, events: g.events, watches: w,
+		deletions: &deletions{reader: mgr.GetCache(), policies: compiled, opts: opts},
 	}
 
-	w.release = o.releaseAll
+	w.release, w.dropped = o.releaseAll, book.forget
 	w.object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
-		return &objectReconciler{gvk: gvk, reader: mgr.GetCache(), gates: g, parents: p, owners: o, gated: opts.Gates}
+		return &objectReconciler{gvk: gvk, reader: objects, shard: opts.Shard, gates: g, parents: p, owners: o, gated: opts.Gates}
 	}
 
 	c := &configuration{
-		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts,
+		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts, open: book.gates,
 		resolver: &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]bool{}},
 		schemas:  &schemas{discovery: disco}, exceptions: until,
 	}
@@ -99,12 +110,13 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return err
 	}
 
-	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		defer w.stop()
-
-		return ctl.Start(ctx)
-	}))
+	moves, err := (&mover{watches: w}).controller(mgr.GetCache(), mgr.GetLogger())
 	if err != nil {
+		return err
+	}
+
+	one := &leading{shard: opts.Shard, cache: mgr.GetCache(), watches: w, controllers: []controller.Controller{ctl, moves}}
+	if err := mgr.Add(one); err != nil {
 		return fmt.Errorf("cannot add the controllers: %w", err)
 	}
 

@@ -1,0 +1,205 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// Shard is the part of all objects that one manager looks after: those in
+// namespaces with one value of the label kausality.io/shard, or, of the shard
+// without a name, those in namespaces without that label and those that are in
+// no namespace.
+type Shard struct {
+	name string
+	// namespaces are all of them; nil before they are followed.
+	namespaces atomic.Pointer[toolscache.Store]
+}
+
+// NewShard makes the shard of a name; empty for what is in no shard.
+func NewShard(name string) (*Shard, error) {
+	if problems := validation.IsDNS1123Label(name); name != "" && len(problems) > 0 {
+		return nil, fmt.Errorf("cannot use shard %q: %s", name, problems[0])
+	}
+
+	return &Shard{name: name}, nil
+}
+
+// main says whether this is the shard that also does what is done once.
+func (s *Shard) main() bool { return s.name == "" }
+
+// has says whether objects of a namespace are in the shard; of none for
+// cluster-scoped ones.
+func (s *Shard) has(namespace string) bool {
+	known := s.namespaces.Load()
+	if namespace == "" || known == nil {
+		return s.main()
+	}
+
+	obj, ok, err := (*known).GetByKey(namespace)
+	if err != nil || !ok {
+		return s.main()
+	}
+
+	ns, ok := obj.(client.Object)
+	if !ok {
+		return s.main()
+	}
+
+	return ns.GetLabels()[v1alpha1.LabelShard] == s.name
+}
+
+// keyElsewhere marks what is left of an object that is in another shard.
+const keyElsewhere = "elsewhere"
+
+// Strip takes away all of an object in another shard but what tells that it is
+// there and whether it waits for us. It must not be used where anything else
+// reads the same cache, as the webhook does.
+func (s *Shard) Strip(u *unstructured.Unstructured) {
+	if s.has(u.GetNamespace()) {
+		return
+	}
+
+	left := &unstructured.Unstructured{Object: map[string]any{keyElsewhere: true}}
+	left.SetGroupVersionKind(u.GroupVersionKind())
+	left.SetNamespace(u.GetNamespace())
+	left.SetName(u.GetName())
+	left.SetUID(u.GetUID())
+	left.SetResourceVersion(u.GetResourceVersion())
+	left.SetDeletionTimestamp(u.GetDeletionTimestamp())
+	left.SetFinalizers(u.GetFinalizers())
+
+	u.Object = left.Object
+}
+
+// stripped says whether an object was stripped when it came into the cache.
+func stripped(u *unstructured.Unstructured) bool {
+	_, ok := u.Object[keyElsewhere]
+
+	return ok
+}
+
+// whole is a reader of the cache that reads live what was stripped there.
+type whole struct {
+	cached client.Reader
+	live   client.Reader
+}
+
+// get reads an object: all of it, or what the cache has.
+func (w whole) get(ctx context.Context, key client.ObjectKey, u *unstructured.Unstructured, all bool) error {
+	if err := w.cached.Get(ctx, key, u); err != nil || !all {
+		return err //nolint:wrapcheck // Names the object.
+	}
+
+	return w.complete(ctx, u)
+}
+
+// complete reads live what was stripped.
+func (w whole) complete(ctx context.Context, u *unstructured.Unstructured) error {
+	if !stripped(u) {
+		return nil
+	}
+
+	key, gvk := client.ObjectKeyFromObject(u), u.GroupVersionKind()
+	u.Object = nil
+	u.SetGroupVersionKind(gvk)
+
+	return w.live.Get(ctx, key, u) //nolint:wrapcheck // Names the object.
+}
+
+// namespaceKind is what of a namespace is watched.
+func namespaceKind() *metav1.PartialObjectMetadata {
+	ns := &metav1.PartialObjectMetadata{}
+	ns.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+
+	return ns
+}
+
+// errNoStore is the cause when an informer cannot be looked into.
+var errNoStore = errors.New("its informer has no store")
+
+// follow has the shard know the namespaces there are, once it returns.
+func (s *Shard) follow(ctx context.Context, c cache.Cache) error {
+	informer, err := c.GetInformer(ctx, namespaceKind())
+	if err != nil {
+		return fmt.Errorf("cannot watch namespaces: %w", err)
+	}
+
+	shared, ok := informer.(toolscache.SharedIndexInformer)
+	if !ok {
+		return fmt.Errorf("cannot watch namespaces: %w", errNoStore)
+	}
+
+	store := shared.GetStore()
+	s.namespaces.Store(&store)
+
+	return nil
+}
+
+// mover has the objects of a namespace looked at again that moves into the shard
+// or out of it.
+type mover struct {
+	watches *watches
+}
+
+// Reconcile looks at one namespace.
+func (m *mover) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	return reconcile.Result{}, m.watches.againIn(ctx, req.Name)
+}
+
+// controller runs the mover.
+func (m *mover) controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
+	skip := true
+
+	ctl, err := controller.NewUnmanaged("shard", controller.Options{Reconciler: m, SkipNameValidation: &skip, Logger: log})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the shard controller: %w", err)
+	}
+
+	src := source.Kind(c, client.Object(namespaceKind()), &handler.EnqueueRequestForObject{}, movesShard())
+	if err := ctl.Watch(src); err != nil {
+		return nil, fmt.Errorf("cannot watch namespaces: %w", err)
+	}
+
+	return ctl, nil
+}
+
+// movesShard passes namespaces whose shard changes.
+func movesShard() predicate.Predicate {
+	label := func(obj client.Object) string { return obj.GetLabels()[v1alpha1.LabelShard] }
+
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return label(e.Object) != "" },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool { return label(e.ObjectOld) != label(e.ObjectNew) },
+	}
+}
+
+// elsewhere says what to do about an object of another shard: one that waits for
+// us and is in no namespace is let go by whoever looks at it, for a shard may
+// have had it wait whose objects are its children.
+func elsewhere(u *unstructured.Unstructured) bool {
+	return u.GetNamespace() != "" || !slices.Contains(u.GetFinalizers(), v1alpha1.Finalizer) || u.GetDeletionTimestamp() == nil
+}

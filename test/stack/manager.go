@@ -1,0 +1,98 @@
+// Copyright The Kausality Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package stack
+
+import (
+	"context"
+	"slices"
+)
+
+// A Manager is a kausality-manager beside the one that every stack has.
+type Manager struct {
+	*Process
+
+	// MetricsURL is where it serves metrics, HealthURL where /healthz and /readyz are.
+	MetricsURL, HealthURL string
+}
+
+// managerPorts are where one manager serves.
+type managerPorts struct {
+	webhook, health, metrics int
+}
+
+// StartManager starts another manager, under the same service account and with the same flags as the
+// first, and more, and returns when it is ready. With Options.Service the API server asks its webhook
+// too; otherwise it has none.
+func (s *Stack) StartManager(ctx context.Context, name string, flags ...string) (*Manager, error) {
+	free, err := freePorts(3)
+	if err != nil {
+		return nil, err
+	}
+	at := managerPorts{webhook: free[0], health: free[1], metrics: free[2]}
+	if s.service == nil {
+		flags = append([]string{"--no-enable-webhook"}, flags...)
+	}
+	c, err := s.managerCommand(ctx, name, at, flags)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.startProcess(ctx, c); err != nil {
+		return nil, err
+	}
+	return &Manager{
+		Process:    s.Process(name),
+		MetricsURL: "http://" + address(at.metrics) + "/metrics",
+		HealthURL:  "http://" + address(at.health),
+	}, nil
+}
+
+// Manager returns the manager that every stack has.
+func (s *Stack) Manager() *Manager {
+	return &Manager{
+		Process: s.Process(kausalityManager), MetricsURL: s.ManagerMetricsURL(),
+		HealthURL: "http://" + address(s.ports.managerHealth),
+	}
+}
+
+// managerCommand is how a manager runs, as its service account. The API server reaches its webhook by URL,
+// as there are no Services without a kube-proxy.
+func (s *Stack) managerCommand(ctx context.Context, name string, at managerPorts, flags []string) (command, error) {
+	kubeconfig, _, err := s.createServiceAccount(ctx, KausalityNamespace, kausalityManager)
+	if err != nil {
+		return command{}, err
+	}
+	webhook := address(at.webhook)
+	if s.service != nil {
+		s.service.add(webhook)
+		webhook = s.service.address()
+	}
+	args := []string{
+		"--kubeconfig=" + kubeconfig,
+		"--namespace=" + KausalityNamespace,
+		"--service-account=" + kausalityManager,
+		"--crossplane-service-account=system:serviceaccount:" + CrossplaneNamespace + ":" + crossplane,
+		"--webhook-bind-address=" + address(at.webhook),
+		"--webhook-url=https://" + webhook,
+		"--health-probe-bind-address=" + address(at.health),
+		"--metrics-bind-address=" + address(at.metrics),
+	}
+	return command{
+		name:  name,
+		path:  s.path("run", "bin", kausalityManager),
+		args:  slices.Concat(args, s.options.ManagerFlags, flags),
+		probe: Probe{URL: "http://" + address(at.health) + "/readyz"},
+	}, nil
+}
