@@ -35,20 +35,16 @@ func (r *objectReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 	u := prototype(r.gvk)
 
 	err := r.reader.get(ctx, req.NamespacedName, u, mine)
-	if apierrors.IsNotFound(err) && mine {
+
+	switch {
+	case !mine:
+		r.gates.ledger.drop(gk, req.NamespacedName)
+	case apierrors.IsNotFound(err):
 		r.gates.ledger.gone(gk, req.NamespacedName, r.gates.now())
 	}
 
-	if err != nil {
+	if err != nil || !mine && elsewhere(u) {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-
-	if !mine {
-		r.gates.ledger.drop(gk, req.NamespacedName)
-
-		if elsewhere(u) {
-			return reconcile.Result{}, nil
-		}
 	}
 
 	res, err := r.look(ctx, u)

@@ -110,7 +110,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return err
 	}
 
-	moves, err := (&mover{watches: w}).controller(mgr.GetCache(), mgr.GetLogger())
+	moves, err := (&mover{shard: opts.Shard, watches: w}).controller(mgr.GetCache(), mgr.GetLogger())
 	if err != nil {
 		return err
 	}

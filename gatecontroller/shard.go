@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
@@ -36,7 +37,14 @@ type Shard struct {
 	name string
 	// namespaces are all of them; nil before they are followed.
 	namespaces atomic.Pointer[toolscache.Store]
+
+	mu sync.Mutex
+	// unknown are namespaces that were asked for before they were known.
+	unknown map[string]bool
 }
+
+// maxUnknown is how many of these are remembered: more are long gone.
+const maxUnknown = 10000
 
 // NewShard makes the shard of a name; empty for what is in no shard.
 func NewShard(name string) (*Shard, error) {
@@ -44,31 +52,64 @@ func NewShard(name string) (*Shard, error) {
 		return nil, fmt.Errorf("cannot use shard %q: %s", name, problems[0])
 	}
 
-	return &Shard{name: name}, nil
+	return &Shard{name: name, unknown: map[string]bool{}}, nil
 }
 
 // main says whether this is the shard that also does what is done once.
 func (s *Shard) main() bool { return s.name == "" }
 
 // has says whether objects of a namespace are in the shard; of none for
-// cluster-scoped ones.
+// cluster-scoped ones. Those of a namespace that is not known yet are in no
+// shard, until it is.
 func (s *Shard) has(namespace string) bool {
 	known := s.namespaces.Load()
 	if namespace == "" || known == nil {
 		return s.main()
 	}
 
-	obj, ok, err := (*known).GetByKey(namespace)
+	ns := get(*known, namespace)
+	if ns == nil {
+		s.ask(namespace) // First: it may come to be known just now.
+
+		ns = get(*known, namespace)
+	}
+
+	return ns != nil && ns.GetLabels()[v1alpha1.LabelShard] == s.name
+}
+
+// get returns a namespace; nil for none.
+func get(known toolscache.Store, namespace string) client.Object {
+	obj, ok, err := known.GetByKey(namespace)
 	if err != nil || !ok {
-		return s.main()
+		return nil
 	}
 
-	ns, ok := obj.(client.Object)
-	if !ok {
-		return s.main()
+	ns, _ := obj.(client.Object)
+
+	return ns
+}
+
+// ask remembers a namespace that is not known.
+func (s *Shard) ask(namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	if len(s.unknown) >= maxUnknown {
+		clear(s.unknown)
 	}
 
-	return ns.GetLabels()[v1alpha1.LabelShard] == s.name
+	s.unknown[namespace] = true
+}
+
+// asked says whether a namespace was asked for before it was known.
+func (s *Shard) asked(namespace string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	was := s.unknown[namespace]
+	delete(s.unknown, namespace)
+
+	return was
 }
 
 // keyElsewhere marks what is left of an object that is in another shard.
@@ -161,6 +202,7 @@ func (s *Shard) follow(ctx context.Context, c cache.Cache) error {
 // mover has the objects of a namespace looked at again that moves into the shard
 // or out of it.
 type mover struct {
+	shard   *Shard
 	watches *watches
 }
 
@@ -178,7 +220,7 @@ func (m *mover) controller(c cache.Cache, log logr.Logger) (controller.Controlle
 		return nil, fmt.Errorf("cannot make the shard controller: %w", err)
 	}
 
-	src := source.Kind(c, client.Object(namespaceKind()), &handler.EnqueueRequestForObject{}, movesShard())
+	src := source.Kind(c, client.Object(namespaceKind()), &handler.EnqueueRequestForObject{}, m.moved())
 	if err := ctl.Watch(src); err != nil {
 		return nil, fmt.Errorf("cannot watch namespaces: %w", err)
 	}
@@ -186,12 +228,12 @@ func (m *mover) controller(c cache.Cache, log logr.Logger) (controller.Controlle
 	return ctl, nil
 }
 
-// movesShard passes namespaces whose shard changes.
-func movesShard() predicate.Predicate {
+// moved passes namespaces whose shard changes, or comes to be known.
+func (m *mover) moved() predicate.Predicate {
 	label := func(obj client.Object) string { return obj.GetLabels()[v1alpha1.LabelShard] }
 
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return label(e.Object) != "" },
+		CreateFunc: func(e event.CreateEvent) bool { return m.shard.asked(e.Object.GetName()) || label(e.Object) != "" },
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool { return label(e.ObjectOld) != label(e.ObjectNew) },
 	}

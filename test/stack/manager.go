@@ -37,6 +37,15 @@ type managerPorts struct {
 // first, and more, and returns when it is ready. With Options.Service the API server asks its webhook
 // too; otherwise it has none.
 func (s *Stack) StartManager(ctx context.Context, name string, flags ...string) (*Manager, error) {
+	m, err := s.LaunchManager(ctx, name, flags...)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.Ready(ctx)
+}
+
+// LaunchManager does so without waiting.
+func (s *Stack) LaunchManager(ctx context.Context, name string, flags ...string) (*Manager, error) {
 	free, err := freePorts(3)
 	if err != nil {
 		return nil, err
@@ -49,11 +58,12 @@ func (s *Stack) StartManager(ctx context.Context, name string, flags ...string) 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.startProcess(ctx, c); err != nil {
+	p, err := s.launch(ctx, c)
+	if err != nil {
 		return nil, err
 	}
 	return &Manager{
-		Process:    s.Process(name),
+		Process:    p,
 		MetricsURL: "http://" + address(at.metrics) + "/metrics",
 		HealthURL:  "http://" + address(at.health),
 	}, nil
@@ -75,8 +85,9 @@ func (s *Stack) managerCommand(ctx context.Context, name string, at managerPorts
 		return command{}, err
 	}
 	webhook := address(at.webhook)
+	ready := Probe{URL: "http://" + address(at.health) + "/readyz"}
 	if s.service != nil {
-		s.service.add(webhook)
+		s.service.add(backend{address: webhook, probe: ready})
 		webhook = s.service.address()
 	}
 	args := []string{
@@ -93,6 +104,6 @@ func (s *Stack) managerCommand(ctx context.Context, name string, at managerPorts
 		name:  name,
 		path:  s.path("run", "bin", kausalityManager),
 		args:  slices.Concat(args, s.options.ManagerFlags, flags),
-		probe: Probe{URL: "http://" + address(at.health) + "/readyz"},
+		probe: ready,
 	}, nil
 }

@@ -16,6 +16,7 @@
 package stack
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -24,16 +25,22 @@ import (
 )
 
 // A service is one address for several servers, as a Service is with kube-proxy: it hands each
-// connection to the next of them that takes it.
+// connection to the next of them that is ready and takes it.
 type service struct {
 	listener net.Listener
 
 	mu       sync.Mutex
-	backends []string
+	backends []backend
 	next     int
 	conns    map[net.Conn]bool
 	closed   bool
 	wg       sync.WaitGroup
+}
+
+// A backend is one server.
+type backend struct {
+	address string
+	probe   Probe
 }
 
 // dialTimeout is how long a server on this machine may take to take a connection.
@@ -52,10 +59,10 @@ func newService() (*service, error) {
 func (s *service) address() string { return s.listener.Addr().String() }
 
 // add adds a server.
-func (s *service) add(backend string) {
+func (s *service) add(b backend) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.backends = append(s.backends, backend)
+	s.backends = append(s.backends, b)
 }
 
 func (s *service) serve() {
@@ -96,7 +103,11 @@ func (s *service) dial() net.Conn {
 	start, backends := s.next, s.backends
 	s.mu.Unlock()
 	for i := range backends {
-		conn, err := net.DialTimeout("tcp", backends[(start+i)%len(backends)], dialTimeout) //nolint:noctx // Short.
+		b := backends[(start+i)%len(backends)]
+		if b.probe.check(context.Background()) != nil {
+			continue
+		}
+		conn, err := net.DialTimeout("tcp", b.address, dialTimeout) //nolint:noctx // Short.
 		if err == nil {
 			return conn
 		}
