@@ -53,6 +53,8 @@ type configuration struct {
 	open func() map[schema.GroupKind][]types.NamespacedName
 	// exceptions tell how long those of Enforcements last.
 	exceptions *exceptions
+	// unattended tells of shards that nobody looks after.
+	unattended *unattended
 
 	// adopted is true once what waits for us since before we started is watched.
 	adopted bool
@@ -159,7 +161,7 @@ func (c *configuration) publish(
 
 	c.exceptions.set(want.enforcements, c.opts.Now())
 
-	return complete, nil
+	return complete, c.unattended.look(ctx)
 }
 
 // reopen has open gates looked at again when a policy says something else of
@@ -399,6 +401,10 @@ func (c *configuration) controller(cch cache.Cache, log logr.Logger) (controller
 
 	if err := ctl.Watch(source.Kind(cch, client.Object(crds), one, crdPredicate())); err != nil {
 		return nil, fmt.Errorf("cannot watch CRDs: %w", err)
+	}
+
+	if err := ctl.Watch(source.Kind(cch, client.Object(namespaceKind()), one, relabelled())); err != nil {
+		return nil, fmt.Errorf("cannot watch namespaces: %w", err)
 	}
 
 	if c.opts.Webhook != nil {

@@ -163,7 +163,7 @@ func (o *owners) children(ctx context.Context, parent *unstructured.Unstructured
 	return out, nil
 }
 
-// watched reads what is watched of what a parent may own.
+// watched reads what is watched of what a parent owns.
 func (o *owners) watched(ctx context.Context, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 
@@ -177,6 +177,9 @@ func (o *owners) watched(ctx context.Context, parent *unstructured.Unstructured)
 
 		for i := range list.Items {
 			child := &list.Items[i]
+			if owner, ok := resource.ParentOf(child); !ok || !owner.Is(parent) {
+				continue
+			}
 
 			err := o.objects.complete(ctx, child)
 			if apierrors.IsNotFound(err) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -26,6 +27,20 @@ var (
 	_ manager.Runnable               = (*leading)(nil)
 	_ manager.LeaderElectionRunnable = (*leading)(nil)
 )
+
+func newLeading(mgr ctrl.Manager, shard *Shard, c *configuration) (*leading, error) {
+	ctl, err := c.controller(mgr.GetCache(), mgr.GetLogger())
+	if err != nil {
+		return nil, err
+	}
+
+	moves, err := (&mover{shard: shard, watches: c.watches}).controller(mgr.GetCache(), mgr.GetLogger())
+	if err != nil {
+		return nil, err
+	}
+
+	return &leading{shard: shard, cache: mgr.GetCache(), watches: c.watches, controllers: []controller.Controller{ctl, moves}}, nil
+}
 
 // NeedLeaderElection is true.
 func (*leading) NeedLeaderElection() bool { return true }

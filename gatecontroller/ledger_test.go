@@ -6,6 +6,7 @@ package gatecontroller
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -119,7 +120,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		"Overdue": {
 			reason: "What is overdue is told of once.",
 			do: func(l *ledger) []news {
-				var out []news
+				out := make([]news, 0, 3)
 				for range 3 {
 					out = append(out, l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitSynced, true)))
 				}
@@ -142,7 +143,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		"Broken": {
 			reason: "A condition that cannot be evaluated is told of once, and again when it fails for another reason.",
 			do: func(l *ledger) []news {
-				var out []news
+				out := make([]news, 0, 4)
 
 				for _, err := range []error{errBroken, errBroken, nil, errNoStore} {
 					p := plan(gate.Stay, v1alpha1.GateOpen, gate.WaitCondition, false)
@@ -188,7 +189,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 			reason: "Of a kind that nobody looks at any more nothing is left.",
 			do: func(l *ledger) []news {
 				for i := range 3 {
-					k := types.NamespacedName{Name: fmt.Sprint(i)}
+					k := types.NamespacedName{Name: strconv.Itoa(i)}
 					l.moved(gk, k, record(v1alpha1.GateClosed), plan(gate.OpenUp, v1alpha1.GateOpen, "", false), start)
 					l.stays(gk, k, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitSynced, true))
 					l.unread(gk, k, "broken")

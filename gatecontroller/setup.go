@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -99,23 +98,22 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return &objectReconciler{gvk: gvk, reader: objects, shard: opts.Shard, gates: g, parents: p, owners: o, gated: opts.Gates}
 	}
 
+	alone, err := newUnattended(metrics.Registry, mgr, opts)
+	if err != nil {
+		return err
+	}
+
 	c := &configuration{
 		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts, open: book.gates,
 		resolver: &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]bool{}},
-		schemas:  &schemas{discovery: disco}, exceptions: until,
+		schemas:  &schemas{discovery: disco}, exceptions: until, unattended: alone,
 	}
 
-	ctl, err := c.controller(mgr.GetCache(), mgr.GetLogger())
+	one, err := newLeading(mgr, opts.Shard, c)
 	if err != nil {
 		return err
 	}
 
-	moves, err := (&mover{shard: opts.Shard, watches: w}).controller(mgr.GetCache(), mgr.GetLogger())
-	if err != nil {
-		return err
-	}
-
-	one := &leading{shard: opts.Shard, cache: mgr.GetCache(), watches: w, controllers: []controller.Controller{ctl, moves}}
 	if err := mgr.Add(one); err != nil {
 		return fmt.Errorf("cannot add the controllers: %w", err)
 	}

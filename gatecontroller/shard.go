@@ -74,7 +74,30 @@ func (s *Shard) has(namespace string) bool {
 		ns = get(*known, namespace)
 	}
 
-	return ns != nil && ns.GetLabels()[v1alpha1.LabelShard] == s.name
+	return ns != nil && shardOfNamespace(ns) == s.name
+}
+
+// others are the namespaces of all other shards that have a name, by that.
+func (s *Shard) others() map[string][]client.Object {
+	out := map[string][]client.Object{}
+
+	known := s.namespaces.Load()
+	if known == nil {
+		return out
+	}
+
+	for _, obj := range (*known).List() {
+		ns, ok := obj.(client.Object)
+		if !ok {
+			continue
+		}
+
+		if name := shardOfNamespace(ns); name != "" && name != s.name {
+			out[name] = append(out[name], ns)
+		}
+	}
+
+	return out
 }
 
 // get returns a namespace; nil for none.
@@ -116,7 +139,7 @@ func (s *Shard) asked(namespace string) bool {
 const keyElsewhere = "elsewhere"
 
 // Strip takes away all of an object in another shard but what tells that it is
-// there and whether it waits for us. It must not be used where anything else
+// there, whose it is, and whether it waits for us. It must not be used where anything else
 // reads the same cache, as the webhook does.
 func (s *Shard) Strip(u *unstructured.Unstructured) {
 	if s.has(u.GetNamespace()) {
@@ -131,6 +154,10 @@ func (s *Shard) Strip(u *unstructured.Unstructured) {
 	left.SetResourceVersion(u.GetResourceVersion())
 	left.SetDeletionTimestamp(u.GetDeletionTimestamp())
 	left.SetFinalizers(u.GetFinalizers())
+
+	if owner := metav1.GetControllerOfNoCopy(u); owner != nil {
+		left.SetOwnerReferences([]metav1.OwnerReference{{UID: owner.UID, Controller: new(true)}})
+	}
 
 	u.Object = left.Object
 }
@@ -230,14 +257,24 @@ func (m *mover) controller(c cache.Cache, log logr.Logger) (controller.Controlle
 
 // moved passes namespaces whose shard changes, or comes to be known.
 func (m *mover) moved() predicate.Predicate {
-	label := func(obj client.Object) string { return obj.GetLabels()[v1alpha1.LabelShard] }
+	labelled := relabelled()
+	labelled.CreateFunc = func(e event.CreateEvent) bool {
+		return m.shard.asked(e.Object.GetName()) || shardOfNamespace(e.Object) != ""
+	}
 
+	return labelled
+}
+
+// relabelled passes namespaces whose shard changes.
+func relabelled() predicate.Funcs {
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return m.shard.asked(e.Object.GetName()) || label(e.Object) != "" },
+		CreateFunc: func(e event.CreateEvent) bool { return shardOfNamespace(e.Object) != "" },
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool { return label(e.ObjectOld) != label(e.ObjectNew) },
+		UpdateFunc: func(e event.UpdateEvent) bool { return shardOfNamespace(e.ObjectOld) != shardOfNamespace(e.ObjectNew) },
 	}
 }
+
+func shardOfNamespace(ns client.Object) string { return ns.GetLabels()[v1alpha1.LabelShard] }
 
 // elsewhere says what to do about an object of another shard: one that waits for
 // us and is in no namespace is let go by whoever looks at it, for a shard may

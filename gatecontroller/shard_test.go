@@ -69,7 +69,8 @@ func TestOfOtherShardsObjectsOnlyThatTheyAreThereIsKept(t *testing.T) {
 			"apiVersion": "g/v1", "kind": "K",
 			"metadata": map[string]any{
 				"namespace": namespace, "name": "db", "uid": "1", "resourceVersion": "7", "generation": int64(3),
-				"annotations": map[string]any{"a": "b"}, "finalizers": []any{v1alpha1.Finalizer}, "deletionTimestamp": "2026-01-01T00:00:00Z",
+				"ownerReferences": []any{map[string]any{"apiVersion": "g/v1", "kind": "P", "name": "p", "uid": "2", "controller": true}},
+				"annotations":     map[string]any{"a": "b"}, "finalizers": []any{v1alpha1.Finalizer}, "deletionTimestamp": "2026-01-01T00:00:00Z",
 			},
 			"spec": map[string]any{"forProvider": map[string]any{"size": "large"}}, "status": map[string]any{},
 		}}
@@ -88,7 +89,8 @@ func TestOfOtherShardsObjectsOnlyThatTheyAreThereIsKept(t *testing.T) {
 		"apiVersion": "g/v1", "kind": "K", keyElsewhere: true,
 		"metadata": map[string]any{
 			"namespace": "free", "name": "db", "uid": "1", "resourceVersion": "7",
-			"finalizers": []any{v1alpha1.Finalizer}, "deletionTimestamp": "2026-01-01T00:00:00Z",
+			"ownerReferences": []any{map[string]any{"apiVersion": "", "kind": "", "name": "", "uid": "2", "controller": true}},
+			"finalizers":      []any{v1alpha1.Finalizer}, "deletionTimestamp": "2026-01-01T00:00:00Z",
 		},
 	}
 	if diff := cmp.Diff(want, other.Object); diff != "" || !stripped(other) {

@@ -73,7 +73,7 @@ type cli struct {
 	LeaderLeaseDuration time.Duration `default:"15s" help:"How long the others wait for a leader that does not renew its lease."`
 	LeaderRenewDeadline time.Duration `default:"10s" help:"How long a leader tries to renew its lease before it gives up and ends."`
 	LeaderRetryPeriod   time.Duration `default:"2s" help:"How often the lease is tried."`
-	Shard               string        `help:"Look after the objects in namespaces with this value of the label kausality.io/shard, and nothing else: no webhook, no configuration. Without it, after all that have no such label."`
+	Shard               string        `help:"Look after the objects in namespaces with this value of the label kausality.io/shard, and nothing else: no webhook, no configuration. Goes with --leader-elect. Without it, after all that have no such label."`
 
 	MetricsBindAddress     string `default:":8080" help:"Address of Prometheus metrics; 0 for none."`
 	HealthProbeBindAddress string `default:":8081" help:"Address of /healthz and /readyz."`
@@ -162,8 +162,8 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 		Scheme:                  scheme,
 		Metrics:                 metricsserver.Options{BindAddress: c.MetricsBindAddress},
 		HealthProbeBindAddress:  c.HealthProbeBindAddress,
-		LeaderElection:          c.LeaderElect,
-		LeaderElectionID:        c.lease(),
+		LeaderElection:          c.LeaderElect || c.Shard != "", // A shard's lease also says that somebody is there.
+		LeaderElectionID:        gatecontroller.LeaseName(c.Shard),
 		LeaderElectionNamespace: c.Namespace,
 		LeaseDuration:           &c.LeaderLeaseDuration,
 		RenewDeadline:           &c.LeaderRenewDeadline,
@@ -190,15 +190,6 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 	}
 
 	return mgr, nil
-}
-
-// lease is the name of the leader's lease.
-func (c *cli) lease() string {
-	if c.Shard == "" {
-		return "kausality-manager"
-	}
-
-	return "kausality-manager-" + c.Shard
 }
 
 // trim keeps of an object in the cache what decisions read: nothing of those in

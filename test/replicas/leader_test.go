@@ -22,10 +22,7 @@ const (
 	leaseDuration = 4 * time.Second
 )
 
-const (
-	gatesOpen   = "kausality_gates_open{group=sql.example.org,kind=Database}"
-	openSeconds = "kausality_gate_open_seconds{group=sql.example.org,kind=Database}"
-)
+const openSeconds = "kausality_gate_open_seconds{group=sql.example.org,kind=Database}"
 
 // TestAnotherReplicaTakesOver kills the leader while gates are open. It does not
 // run beside others, for which there would be no leader too.
@@ -44,7 +41,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says w
 	eventually(t, "a leader", leads(first, lease, 1))
 	eventually(t, "a follower", leads(second, lease, 0))
 
-	var list []*unstructured.Unstructured
+	list := make([]*unstructured.Unstructured, 0, 5)
 	for i := range 5 {
 		list = append(list, w.database(t, "taken-over", fmt.Sprint("db-", i)))
 	}
@@ -52,7 +49,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says w
 	w.idle.Store(true)
 	w.resizeAll(t, "large", list)
 	eventually(t, "open gates", w.open(list...))
-	eventually(t, "count of open gates", counts(first, gatesOpen, 5))
+	eventually(t, "count of open gates", gatesOpen(first, 5))
 
 	if got := moves(t, second); len(got) > 0 {
 		t.Errorf("a follower moved gates: %v", got)
@@ -80,7 +77,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says w
 	t.Logf("the gates were closed %s after the leader was killed, whose lease was for %s", took.Round(time.Second/10), leaseDuration)
 	eventually(t, "another leader", leads(second, lease, 1))
 	eventually(t, "the gate of what was made meanwhile", w.closed("small", another))
-	eventually(t, "count of closed gates", counts(second, gatesOpen, 0))
+	eventually(t, "count of closed gates", gatesOpen(second, 0))
 
 	// How long they were open is known from their records.
 	got, err := scrape(t.Context(), second)
@@ -128,8 +125,8 @@ func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says w
 	onceEach(t, list, slices.Concat(moves(t, first), moves(t, second)))
 }
 
-// onceEach checks that each gate was taken over, and then opened and closed once
-// for each of three changes.
+// onceEach checks that each gate was taken over, either open or closed at once,
+// and then opened and closed once for each of three changes.
 func onceEach(t *testing.T, list []*unstructured.Unstructured, all []string) {
 	t.Helper()
 
@@ -142,7 +139,7 @@ func onceEach(t *testing.T, list []*unstructured.Unstructured, all []string) {
 			}
 		}
 
-		if counted["TakeOver"] != 1 || counted["Open"] != 3 || counted["Close"] != 4 {
+		if counted["TakeOver"] > 1 || counted["Open"] != 3 || counted["Close"] != 4 {
 			t.Errorf("%s: %v", u.GetName(), counted)
 		}
 	}
@@ -155,6 +152,11 @@ func (w *world) resizeAll(t *testing.T, size string, list []*unstructured.Unstru
 		// A connection to a manager that is gone may be used once more.
 		eventually(t, "a change of "+u.GetName(), func(ctx context.Context) error { return w.resize(ctx, u, size) })
 	}
+}
+
+// gatesOpen checks how many databases' gates a manager counts as open.
+func gatesOpen(m *stack.Manager, want float64) func(context.Context) error {
+	return counts(m, "kausality_gates_open{group=sql.example.org,kind=Database}", want)
 }
 
 // counts checks the value of a metric.

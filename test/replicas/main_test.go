@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 		ManagerOnly: true, Service: true,
 		ManagerFlags: []string{
 			"--settle=1s", "--leader-elect", "--leader-lease-duration=4s", "--leader-renew-deadline=3s", "--leader-retry-period=500ms",
-			"--webhook-ca-life=2m", "--webhook-cert-life=1m", "--webhook-ca-publish=10s", "--webhook-reload=2s",
+			"--webhook-ca-life=36s", "--webhook-cert-life=20s", "--webhook-ca-publish=8s", "--webhook-reload=1s",
 		},
 	}, &running))
 }

@@ -5,12 +5,14 @@ package replicas_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,8 +45,9 @@ func TestNamespacesAreSharedOutByLabel(t *testing.T) { //nolint:paralleltest // 
 	in, out, region := w.database(t, mine.GetName(), "in"), w.database(t, free.GetName(), "out"), w.database(t, "", "region")
 	all := []*unstructured.Unstructured{in, out, region}
 
-	// 2. A shard that nobody runs is left alone.
+	// 2. A shard that nobody runs is left alone, and that is told.
 	left := w.made(t, "shard-b", "left")
+	eventually(t, "a shard that nobody looks after", counts(rest, "kausality_shard_unattended{shard=b}", 1))
 
 	w.resizeAll(t, "large", all)
 	eventually(t, "closed gates", w.closed("large", all...))
@@ -56,19 +59,23 @@ func TestNamespacesAreSharedOutByLabel(t *testing.T) { //nolint:paralleltest // 
 	whose(t, shard, in)
 	whose(t, rest, out, region)
 
+	if err := counts(rest, "kausality_shard_unattended{shard=a}", 0)(t.Context()); err != nil {
+		t.Error(err)
+	}
+
 	// 3. Both namespaces change sides while gates are open.
 	w.idle.Store(true)
 	w.resizeAll(t, "huge", all)
 	eventually(t, "open gates", w.open(all...))
-	eventually(t, "the rest's open gates", counts(rest, gatesOpen, 1))
-	eventually(t, "the shard's open gates", counts(shard, gatesOpen, 1))
+	eventually(t, "the rest's open gates", gatesOpen(rest, 1))
+	eventually(t, "the shard's open gates", gatesOpen(shard, 1))
 
 	was := map[*stack.Manager]int{shard: len(moves(t, shard)), rest: len(moves(t, rest))}
 
 	w.label(t, free, "a")
-	eventually(t, "both with the shard", both(counts(rest, gatesOpen, 0), counts(shard, gatesOpen, 2)))
+	eventually(t, "both with the shard", both(gatesOpen(rest, 0), gatesOpen(shard, 2)))
 	w.label(t, mine, "")
-	eventually(t, "one with the rest", both(counts(rest, gatesOpen, 1), counts(shard, gatesOpen, 1)))
+	eventually(t, "one with the rest", both(gatesOpen(rest, 1), gatesOpen(shard, 1)))
 
 	w.idle.Store(false)
 	eventually(t, "closed gates", w.closed("huge", all...))
@@ -87,6 +94,69 @@ func TestNamespacesAreSharedOutByLabel(t *testing.T) { //nolint:paralleltest // 
 	// 4. Only the rest tells of policies.
 	if text, err := scrape(t.Context(), shard); err != nil || len(text.like("kausality_webhook")) > 0 {
 		t.Errorf("the shard serves a webhook: %v, %v", text.like("kausality_webhook"), err)
+	}
+}
+
+// TestAParentInNoNamespaceIsKeptByTheShardOfItsChildren has a cluster-scoped
+// object, of a kind that the manager of such objects has no reason to look at,
+// own a database in a shard.
+func TestAParentInNoNamespaceIsKeptByTheShardOfItsChildren(t *testing.T) { //nolint:paralleltest // Another test kills the manager.
+	w := newWorld(t)
+
+	shard, err := running.StartManager(t.Context(), "kausality-manager-c", "--shard=c")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	t.Cleanup(func() { _ = shard.Stop() })
+
+	w.namespace(t, "shard-c", map[string]string{v1alpha1.LabelShard: "c"})
+	db := w.database(t, "shard-c", "owned")
+
+	estate := prototype(kind("Estate"))
+	estate.SetName("estate")
+
+	if err := w.Create(t.Context(), estate); err != nil {
+		t.Fatal(err)
+	}
+
+	owner := fmt.Sprintf(`[{"apiVersion": "sql.example.org/v1", "kind": "Estate", "name": "estate", "uid": %q, "controller": true}]`, estate.GetUID())
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"ownerReferences": `+owner+`}}`))
+
+	if err := w.Patch(t.Context(), db.DeepCopy(), patch); err != nil {
+		t.Fatal(err)
+	}
+
+	kept := func(ctx context.Context) error {
+		live := prototype(estate.GroupVersionKind())
+		if err := w.Get(ctx, client.ObjectKeyFromObject(estate), live); err != nil {
+			return err
+		}
+
+		if !slices.Contains(live.GetFinalizers(), v1alpha1.Finalizer) {
+			return fmt.Errorf("its finalizers are %v: %w", live.GetFinalizers(), errOther)
+		}
+
+		return nil
+	}
+
+	eventually(t, "an estate that is kept", kept)
+
+	if err := w.Delete(t.Context(), estate); err != nil {
+		t.Fatal(err)
+	}
+
+	eventually(t, "an estate that is gone", func(ctx context.Context) error {
+		if err := kept(ctx); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is there: %w", errors.Join(err, errOther))
+		}
+
+		return nil
+	})
+
+	// Nobody allowed what it stands for to go.
+	if err := w.closed("small", db)(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

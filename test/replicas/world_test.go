@@ -405,7 +405,12 @@ func moves(t *testing.T, m *stack.Manager) []string {
 	var out []string
 
 	for line := range strings.Lines(string(raw)) {
-		var entry struct{ Msg, Namespace, Name, Move string }
+		var entry struct {
+			Msg       string `json:"msg"`
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+			Move      string `json:"move"`
+		}
 		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "Moved a gate" {
 			out = append(out, entry.Namespace+"/"+entry.Name+" "+entry.Move)
 		}

@@ -18,6 +18,7 @@ package stack
 import (
 	"context"
 	"slices"
+	"strings"
 )
 
 // A Manager is a kausality-manager beside the one that every stack has.
@@ -26,6 +27,9 @@ type Manager struct {
 
 	// MetricsURL is where it serves metrics, HealthURL where /healthz and /readyz are.
 	MetricsURL, HealthURL string
+
+	// WebhookAddress is where its webhook is, if it has one.
+	WebhookAddress string
 }
 
 // managerPorts are where one manager serves.
@@ -33,15 +37,18 @@ type managerPorts struct {
 	webhook, health, metrics int
 }
 
-// StartManager starts another manager, under the same service account and with the same flags as the
-// first, and more, and returns when it is ready. With Options.Service the API server asks its webhook
+// StartManager starts another manager, under the same service account (but for a flag --kubeconfig) and
+// with the same flags as the first, and more, and returns when it is ready. With Options.Service the API server asks its webhook
 // too; otherwise it has none.
 func (s *Stack) StartManager(ctx context.Context, name string, flags ...string) (*Manager, error) {
 	m, err := s.LaunchManager(ctx, name, flags...)
 	if err != nil {
 		return nil, err
 	}
-	return m, m.Ready(ctx)
+	if err := m.Ready(ctx); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // LaunchManager does so without waiting.
@@ -66,6 +73,8 @@ func (s *Stack) LaunchManager(ctx context.Context, name string, flags ...string)
 		Process:    p,
 		MetricsURL: "http://" + address(at.metrics) + "/metrics",
 		HealthURL:  "http://" + address(at.health),
+
+		WebhookAddress: address(at.webhook),
 	}, nil
 }
 
@@ -73,7 +82,7 @@ func (s *Stack) LaunchManager(ctx context.Context, name string, flags ...string)
 func (s *Stack) Manager() *Manager {
 	return &Manager{
 		Process: s.Process(kausalityManager), MetricsURL: s.ManagerMetricsURL(),
-		HealthURL: "http://" + address(s.ports.managerHealth),
+		HealthURL: "http://" + address(s.ports.managerHealth), WebhookAddress: address(s.ports.managerWebhook),
 	}
 }
 
@@ -90,8 +99,11 @@ func (s *Stack) managerCommand(ctx context.Context, name string, at managerPorts
 		s.service.add(backend{address: webhook, probe: ready})
 		webhook = s.service.address()
 	}
+	// Flags do not replace earlier ones.
+	if !slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--kubeconfig=") }) {
+		flags = append([]string{"--kubeconfig=" + kubeconfig}, flags...)
+	}
 	args := []string{
-		"--kubeconfig=" + kubeconfig,
 		"--namespace=" + KausalityNamespace,
 		"--service-account=" + kausalityManager,
 		"--crossplane-service-account=system:serviceaccount:" + CrossplaneNamespace + ":" + crossplane,

@@ -77,7 +77,10 @@ func (s *Stack) launch(ctx context.Context, c command) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("cannot start %q: %w", c.name, context.Cause(ctx))
 	}
-	return p, p.start(nil)
+	if err := p.start(nil); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // runCommand runs a process until it ends by itself.
