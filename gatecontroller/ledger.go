@@ -25,7 +25,7 @@ const (
 	moveWiden    = "Widen"
 	moveClose    = "Close"
 	moveTimeout  = "CloseOverdue"
-	movePutBack  = "PutBack"
+	moveReclose  = "Reclose"
 	moveGone     = "Gone"
 )
 
@@ -76,7 +76,7 @@ func newLedger(reg prometheus.Registerer) (*ledger, error) {
 		moves: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_gate_moves_total",
 			Help: "Moves of gates: Open, Close, TakeOver of what was found without a record, Widen of one that was open, " +
-				"CloseOverdue, PutBack of a hand edit, Gone with its resource.",
+				"CloseOverdue, Reclose after a hand edit, Gone with its resource.",
 		}, append(slices.Clone(kind), "move")),
 		waits: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_gate_waits_total",
@@ -213,7 +213,7 @@ func nameOf(before *v1alpha1.GateRecord, plan *gate.Plan) string {
 	case opens:
 		return moveOpen
 	default:
-		return movePutBack
+		return moveReclose
 	}
 }
 

@@ -156,14 +156,14 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 			want: []string{"gate_waits_total{g,K,CloseWhen} 1", "gates_open{g,K} 1"},
 			news: []news{{broken: true}, {}, {}, {broken: true}},
 		},
-		"PutBack": {
+		"Reclose": {
 			reason: "A hand edit that is put back is no closing.",
 			do: func(l *ledger) []news {
 				l.moved(gk, key, record(v1alpha1.GateClosed), plan(gate.CloseUp, v1alpha1.GateClosed, "", false), start)
 
 				return nil
 			},
-			want: []string{"gate_moves_total{g,K,PutBack} 1"},
+			want: []string{"gate_moves_total{g,K,Reclose} 1"},
 		},
 		"Gone": {
 			reason: "A gate that was open for the deletion ends with the resource; a resource without one says nothing.",
