@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(stack.Main(m, stack.Options{
 		ManagerOnly: true, Service: true,
 		ManagerFlags: []string{
-			"--settle=1s", "--leader-elect", "--leader-lease-duration=4s", "--leader-renew-deadline=3s", "--leader-retry-period=500ms",
+			"--settle=1s", "--leader-elect", "--leader-lease-duration=6s", "--leader-renew-deadline=5s", "--leader-retry-period=500ms",
 			"--webhook-ca-life=36s", "--webhook-cert-life=20s", "--webhook-ca-publish=8s", "--webhook-reload=1s",
 		},
 	}, &running))
