@@ -13,6 +13,7 @@ import (
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,8 +49,12 @@ type configuration struct {
 	watches  *watches
 	schemas  *schemas
 	opts     Options
+	// open are the gates that are.
+	open func() map[schema.GroupKind][]types.NamespacedName
 	// exceptions tell how long those of Enforcements last.
 	exceptions *exceptions
+	// unattended tells of shards that nobody looks after.
+	unattended *unattended
 
 	// composed finds what is gated though nobody names it; followed is false
 	// while not all of that is known.
@@ -62,6 +67,8 @@ type configuration struct {
 
 	// adopted is true once what waits for us since before we started is watched.
 	adopted bool
+	// settings are what policies said of gates.
+	settings string
 	// missing are the kinds that nothing served last, and wait is how long it
 	// was to be until they are looked up again.
 	missing []kindName
@@ -121,25 +128,10 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 	}
 
 	// 4. Let functions find the policies, and say so.
-	if err := c.label(ctx, want.policies, want.windows); err != nil {
+	complete, err := c.publish(ctx, want, served, kinds, missing)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
-
-	complete := c.schemas.refresh(ctx, want.policies, kinds)
-
-	for i := range want.policies {
-		if err := c.report(ctx, &want.policies[i], kinds, missing); err != nil {
-			return reconcile.Result{}, err
-		}
-	}
-
-	for i := range want.enforcements {
-		if err := c.reportEnforcement(ctx, &want.enforcements[i], served); err != nil {
-			return reconcile.Result{}, err
-		}
-	}
-
-	c.exceptions.set(want.enforcements, c.opts.Now())
 
 	// 5. Let go. Last: what cannot be must not keep what is asked for from being done.
 	if err := c.watches.keep(ctx, watched, served); err != nil {
@@ -149,6 +141,55 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 	c.ungated.keep(watched)
 
 	return reconcile.Result{RequeueAfter: c.again(missing, complete && c.followed)}, nil
+}
+
+// publish tells of what there is: labels, statuses, exceptions. False where kinds
+// are to be looked at again soon, for type checking.
+func (c *configuration) publish(
+	ctx context.Context, want wanted, served, kinds []servedKind, missing []kindName,
+) (complete bool, err error) {
+	if !c.opts.Shard.main() {
+		return true, nil
+	}
+
+	if err := c.label(ctx, want.policies, want.windows); err != nil {
+		return false, err
+	}
+
+	complete = c.schemas.refresh(ctx, want.policies, kinds)
+
+	for i := range want.policies {
+		if err := c.report(ctx, &want.policies[i], kinds, missing); err != nil {
+			return false, err
+		}
+	}
+
+	for i := range want.enforcements {
+		if err := c.reportEnforcement(ctx, &want.enforcements[i], served); err != nil {
+			return false, err
+		}
+	}
+
+	c.exceptions.set(want.enforcements, c.opts.Now())
+
+	return complete, c.unattended.look(ctx)
+}
+
+// reopen has open gates looked at again when a policy says something else of
+// gates.
+func (c *configuration) reopen(policies []v1alpha1.AllowancePolicy) error {
+	now, err := fingerprint(policies)
+	if err != nil {
+		return err
+	}
+
+	if now != c.settings {
+		c.watches.again(c.open())
+	}
+
+	c.settings = now
+
+	return nil
 }
 
 // describe finds out which kinds are managed resources.
@@ -199,12 +240,18 @@ func (c *configuration) govern(ctx context.Context, want wanted, served, kinds [
 		return nil, err
 	}
 
-	if err := c.applyGuards(ctx, gated); err != nil {
-		return nil, err
+	if c.opts.Shard.main() {
+		if err := c.applyGuards(ctx, gated); err != nil {
+			return nil, err
+		}
 	}
 
 	if err := c.watches.run(ctx, watched); err != nil {
 		return nil, err
+	}
+
+	if err := c.reopen(want.policies); err != nil || !c.opts.Shard.main() {
+		return watched, err
 	}
 
 	if err := c.applyWebhooks(ctx, subjects(want, join(kinds, gated), enforced), enforced); err != nil {
@@ -387,6 +434,10 @@ func (c *configuration) controller(cch cache.Cache, log logr.Logger) (controller
 
 	if err := ctl.Watch(source.Func(c.composed.prompt.run)); err != nil {
 		return nil, fmt.Errorf("cannot watch what is composed: %w", err)
+	}
+
+	if err := ctl.Watch(source.Kind(cch, client.Object(namespaceKind()), one, relabelled())); err != nil {
+		return nil, fmt.Errorf("cannot watch namespaces: %w", err)
 	}
 
 	if c.opts.Webhook != nil {

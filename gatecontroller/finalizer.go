@@ -35,7 +35,9 @@ const actionLetGo = "LetGo"
 type owners struct {
 	client client.Client
 	live   client.Reader
-	events events.EventRecorder
+	// objects reads what may be in another shard, of which enough is left.
+	objects whole
+	events  events.EventRecorder
 	// deletions are judged by what there is to decide by.
 	deletions *deletions
 	// watches has kinds be looked at by these controllers.
@@ -54,7 +56,7 @@ func (o *owners) keep(ctx context.Context, u *unstructured.Unstructured) error {
 	parent := prototype(gvk)
 
 	// From the cache: looked at each time that the object changes.
-	err := o.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent)
+	err := o.objects.get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent, false)
 	if isGone(err) {
 		return nil
 	}
@@ -148,20 +150,7 @@ func (o *owners) children(ctx context.Context, parent *unstructured.Unstructured
 	var out []*unstructured.Unstructured
 
 	if !resource.IsComposite(parent) {
-		for _, gvk := range o.watches.kinds() {
-			list := &unstructured.UnstructuredList{}
-			list.SetGroupVersionKind(gvk)
-
-			if err := o.client.List(ctx, list, client.InNamespace(parent.GetNamespace())); err != nil {
-				return nil, fmt.Errorf("cannot list what %s %q may own: %w", parent.GetKind(), parent.GetName(), err)
-			}
-
-			for i := range list.Items {
-				out = append(out, &list.Items[i])
-			}
-		}
-
-		return out, nil
+		return o.watched(ctx, parent)
 	}
 
 	for _, ref := range resource.Composed(parent) {
@@ -177,6 +166,40 @@ func (o *owners) children(ctx context.Context, parent *unstructured.Unstructured
 		}
 
 		out = append(out, child)
+	}
+
+	return out, nil
+}
+
+// watched reads what is watched of what a parent owns.
+func (o *owners) watched(ctx context.Context, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+
+	for _, gvk := range o.watches.kinds() {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gvk)
+
+		if err := o.client.List(ctx, list, client.InNamespace(parent.GetNamespace())); err != nil {
+			return nil, fmt.Errorf("cannot list what %s %q may own: %w", parent.GetKind(), parent.GetName(), err)
+		}
+
+		for i := range list.Items {
+			child := &list.Items[i]
+			if owner, ok := resource.ParentOf(child); !ok || !owner.Is(parent) {
+				continue
+			}
+
+			err := o.objects.complete(ctx, child)
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+
+			if err != nil {
+				return nil, fmt.Errorf("cannot get what %s %q may own: %w", parent.GetKind(), parent.GetName(), err)
+			}
+
+			out = append(out, child)
+		}
 	}
 
 	return out, nil

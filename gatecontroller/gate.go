@@ -37,16 +37,21 @@ type gates struct {
 	ungated *ungated
 	opts    gate.Options
 	now     func() time.Time
+	// policies say how gates are moved that they open.
+	policies *policyGates
+	ledger   *ledger
 }
 
 // reconcile makes the one move that a managed resource's gate needs now.
 func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
-	plan, err := gate.PlanFor(u, g.opts, g.now())
-	if err != nil {
-		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityAnnotation", actionGate, "%s; it allows nothing until it is mended", err)
-	}
+	gk, key := u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u)
+	opts := g.opts
+	opts.PolicyGate = g.policies.of(ctx)
 
-	g.ungated.set(u.GroupVersionKind(), client.ObjectKeyFromObject(u), plan.Ungated)
+	plan, err := gate.PlanFor(u, opts, g.now())
+	g.tellUnread(u, err)
+
+	g.ungated.set(u.GroupVersionKind(), key, plan.Ungated)
 
 	if plan.Move == gate.Stay {
 		if gate.Unsupported(u) {
@@ -54,10 +59,7 @@ func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (re
 				"The provider does not support management policies any more, and does nothing until it does: was it started without?")
 		}
 
-		if plan.Overdue {
-			g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityGateOverdue", actionGate, "The gate has been open since %s: %s",
-				plan.Record.Since.UTC().Format(time.RFC3339), plan.Why)
-		}
+		g.tell(ctx, u, &plan, g.ledger.stays(gk, key, &plan))
 
 		return reconcile.Result{RequeueAfter: plan.Again}, nil
 	}
@@ -70,16 +72,23 @@ func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (re
 		return reconcile.Result{}, err
 	}
 
+	before, _ := allowance.ParseGate(u) // It was parsed for the plan.
+	g.tell(ctx, u, &plan, g.ledger.moved(gk, key, before, &plan, g.now()))
+	g.tellMoved(ctx, u, &plan)
+
+	return reconcile.Result{}, nil
+}
+
+// tellMoved tells of a gate that was moved.
+func (g *gates) tellMoved(ctx context.Context, u *unstructured.Unstructured, plan *gate.Plan) {
 	typ, reason := corev1.EventTypeNormal, "KausalityGate"+string(plan.Record.State)
 	if plan.Move == gate.LetBe {
 		typ, reason = corev1.EventTypeWarning, reasonUngated
 	}
 
-	g.events.Eventf(u, nil, typ, reason, actionGate, "managementPolicies %v: %s", plan.Policies, plan.Why)
+	g.events.Eventf(u, nil, typ, reason, actionGate, "%s", note(fmt.Sprintf("managementPolicies %v: %s", plan.Policies, because(plan))))
 	log.FromContext(ctx).Info("Moved a gate", "move", plan.Move, "policies", plan.Policies,
-		"generation", plan.Record.Generation, "why", plan.Why)
-
-	return reconcile.Result{}, nil
+		"generation", plan.Record.Generation, "why", plan.Why, "askedFor", gate.Causes(plan.By))
 }
 
 // putBack makes of the spec what was asked for.
@@ -103,6 +112,34 @@ func (g *gates) putBack(ctx context.Context, u *unstructured.Unstructured, plan 
 	log.FromContext(ctx).Info("Put back what nobody asked for", "why", plan.Why)
 
 	return nil
+}
+
+// tell warns of what is new about a gate, once.
+func (g *gates) tell(ctx context.Context, u *unstructured.Unstructured, plan *gate.Plan, n news) {
+	if n.overdue {
+		text := "the gate has been open for too long: " + because(plan)
+		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityGateOverdue", actionGate, "%s", note(text))
+		log.FromContext(ctx).Info("A gate is overdue", "why", plan.Why, "askedFor", gate.Causes(plan.By))
+	}
+
+	if n.broken {
+		text := fmt.Sprintf("%s; the gate stays open until it can", plan.Broken)
+		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityCloseWhen", actionGate, "%s", note(text))
+		log.FromContext(ctx).Info("Cannot tell whether a change has landed", "problem", plan.Broken.Error())
+	}
+}
+
+// tellUnread warns of an annotation that does not parse, once.
+func (g *gates) tellUnread(u *unstructured.Unstructured, err error) {
+	problem := ""
+	if err != nil {
+		problem = err.Error()
+	}
+
+	if g.ledger.unread(u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u), problem) {
+		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityAnnotation", actionGate,
+			"%s", note(problem+"; it allows nothing until it is mended"))
+	}
 }
 
 // move writes policies, record and allowances in one patch, which applies only

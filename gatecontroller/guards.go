@@ -156,7 +156,7 @@ func (c *configuration) writerGuard(
 			{
 				Expression: fmt.Sprintf(lookedAt, c.byProvider(), v1alpha1.AnnotationTrace, v1alpha1.AnnotationAsked,
 					v1alpha1.AnnotationGate, v1alpha1.GateUngated),
-				Reason:     invalid, Message: howToEdit,
+				Reason: invalid, Message: howToEdit,
 			},
 		})
 }

@@ -4,7 +4,6 @@
 package gatecontroller
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -60,6 +58,9 @@ type Options struct {
 	Functions []string
 	// Webhook to configure; nil for none.
 	Webhook *Webhook
+	// Shard is what is looked after. Only that without a name configures
+	// anything.
+	Shard *Shard
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -71,56 +72,63 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return fmt.Errorf("cannot make a discovery client: %w", err)
 	}
 
-	events := mgr.GetEventRecorder("kausality")
+	compiled, events := policy.NewCache(), mgr.GetEventRecorder("kausality")
+
+	book, err := newLedger(metrics.Registry)
+	if err != nil {
+		return err
+	}
 
 	until, err := newExceptions(metrics.Registry, events)
 	if err != nil {
 		return err
 	}
 
-	w := &watches{
-		cache: mgr.GetCache(), now: opts.Now, running: map[schema.GroupVersionKind]context.CancelFunc{},
-		owners: map[schema.GroupVersionKind]time.Time{},
-	}
+	w := newWatches(mgr.GetCache(), opts.Now)
+	objects := whole{cached: mgr.GetCache(), live: mgr.GetAPIReader()}
 	o := &owners{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), events: events, watches: w,
-		deletions: &deletions{reader: mgr.GetCache(), policies: policy.NewCache(), opts: opts},
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), objects: objects, events: events, watches: w,
+		deletions: &deletions{reader: mgr.GetCache(), policies: compiled, opts: opts},
 	}
 	follows := &composed{functions: opts.Functions, watches: w, prompt: newPrompt()}
-	g := &gates{client: mgr.GetClient(), events: events, ungated: newUngated(follows.prompt), opts: opts.Gate, now: opts.Now}
+	g := &gates{
+		client: mgr.GetClient(), events: events, ungated: newUngated(follows.prompt), opts: opts.Gate, now: opts.Now,
+		policies: &policyGates{reader: mgr.GetCache(), compiled: compiled}, ledger: book,
+	}
 
 	if err := register(w, g.ungated); err != nil {
 		return err
 	}
 
-	w.release = o.releaseAll
+	w.release, w.dropped = o.releaseAll, book.forget
 	w.object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
 		if gvk.GroupKind() == resource.RevisionKind() {
 			return &revisions{composed: follows, gvk: gvk, reader: mgr.GetCache()}
 		}
 
 		return &objectReconciler{
-			gvk: gvk, reader: mgr.GetCache(), gates: g, parents: &parents{client: mgr.GetClient()}, owners: o, composed: follows, gated: opts.Gates,
+			gvk: gvk, reader: objects, shard: opts.Shard, gates: g, parents: &parents{client: mgr.GetClient()},
+			owners: o, composed: follows, gated: opts.Gates,
 		}
 	}
 
-	c := &configuration{
-		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts,
-		resolver: &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]shape{}},
-		schemas:  &schemas{discovery: disco}, exceptions: until, composed: follows, ungated: g.ungated,
-	}
-
-	ctl, err := c.controller(mgr.GetCache(), mgr.GetLogger())
+	alone, err := newUnattended(metrics.Registry, mgr, opts)
 	if err != nil {
 		return err
 	}
 
-	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		defer w.stop()
+	c := &configuration{
+		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts, open: book.gates,
+		resolver: &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]shape{}},
+		schemas:  &schemas{discovery: disco}, exceptions: until, unattended: alone, composed: follows, ungated: g.ungated,
+	}
 
-		return ctl.Start(ctx)
-	}))
+	one, err := newLeading(mgr, opts.Shard, c)
 	if err != nil {
+		return err
+	}
+
+	if err := mgr.Add(one); err != nil {
 		return fmt.Errorf("cannot add the controllers: %w", err)
 	}
 

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,8 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // watches runs one controller per governed kind, and stops it when the kind is
@@ -40,13 +37,28 @@ type watches struct {
 
 	// release lets objects of a kind go that nobody looks at any more.
 	release func(ctx context.Context, gvk schema.GroupVersionKind) error
+	// dropped is told of kinds that nobody looks at any more.
+	dropped func(gk schema.GroupKind)
 
 	mu      sync.Mutex
 	running map[schema.GroupVersionKind]context.CancelFunc
+	// queues are those of the controllers that run.
+	queues map[schema.GroupVersionKind]queue
+	// ended is true once no controller may be started any more.
+	ended bool
+	// controllers are waited for at the end.
+	controllers sync.WaitGroup
 	// owners are kinds of parents that nobody named, by when they were last
 	// needed.
 	owners map[schema.GroupVersionKind]time.Time
 	now    func() time.Time
+}
+
+func newWatches(c cache.Cache, now func() time.Time) *watches {
+	return &watches{
+		cache: c, running: map[schema.GroupVersionKind]context.CancelFunc{}, queues: map[schema.GroupVersionKind]queue{},
+		owners: map[schema.GroupVersionKind]time.Time{}, now: now,
+	}
 }
 
 // run has the given kinds looked at.
@@ -85,8 +97,8 @@ func (w *watches) keep(ctx context.Context, kinds, served []servedKind) error {
 		}
 
 		// In another version the same objects are looked at.
-		same := func(k servedKind) bool { return k.gvk.GroupKind() == gvk.GroupKind() }
-		if !slices.ContainsFunc(kinds, same) {
+		same := slices.ContainsFunc(kinds, func(k servedKind) bool { return k.gvk.GroupKind() == gvk.GroupKind() })
+		if !same {
 			if err := w.release(ctx, gvk); err != nil {
 				errs = append(errs, err)
 
@@ -94,8 +106,11 @@ func (w *watches) keep(ctx context.Context, kinds, served []servedKind) error {
 			}
 		}
 
-		stop()
-		delete(w.running, gvk)
+		w.end(gvk, stop)
+
+		if !same {
+			w.dropped(gvk.GroupKind())
+		}
 
 		if err := w.cache.RemoveInformer(ctx, prototype(gvk)); err != nil {
 			errs = append(errs, fmt.Errorf("cannot stop watching %s: %w", gvk, err))
@@ -255,9 +270,16 @@ func (w *watches) kinds() []schema.GroupVersionKind {
 	return slices.Collect(maps.Keys(w.running))
 }
 
+// errEnded is the cause when a controller is to be started at the end.
+var errEnded = errors.New("cannot watch another kind: the manager ends")
+
 // start runs the controller of one kind until the context ends or it is
 // stopped.
 func (w *watches) start(ctx context.Context, gvk schema.GroupVersionKind) error {
+	if w.ended {
+		return errEnded
+	}
+
 	skip := true
 
 	c, err := controller.NewUnmanaged(strings.ToLower(gvk.GroupKind().String()), controller.Options{
@@ -275,21 +297,25 @@ func (w *watches) start(ctx context.Context, gvk schema.GroupVersionKind) error 
 		return fmt.Errorf("cannot make a controller for %s: %w", gvk, err)
 	}
 
-	src := source.Kind(w.cache, client.Object(prototype(gvk)), &handler.EnqueueRequestForObject{})
-	if err := c.Watch(src); err != nil {
-		return fmt.Errorf("cannot watch %s: %w", gvk, err)
+	for _, src := range []source.Source{
+		source.Kind(w.cache, client.Object(prototype(gvk)), &handler.EnqueueRequestForObject{}),
+		w.asked(gvk),
+	} {
+		if err := c.Watch(src); err != nil {
+			return fmt.Errorf("cannot watch %s: %w", gvk, err)
+		}
 	}
 
 	// The controller outlives the reconcile that starts it.
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	w.running[gvk] = stop
 
-	go func() {
+	w.controllers.Go(func() {
 		if err := c.Start(run); err != nil {
 			log.FromContext(ctx).Error(err, "Stopped a controller", "kind", gvk.String())
 			w.forget(gvk)
 		}
-	}()
+	})
 
 	return nil
 }
@@ -300,20 +326,33 @@ func (w *watches) forget(gvk schema.GroupVersionKind) {
 	defer w.mu.Unlock()
 
 	if stop, ok := w.running[gvk]; ok {
-		stop()
-		delete(w.running, gvk)
+		w.end(gvk, stop)
 	}
 }
 
-// stop ends all controllers.
-func (w *watches) stop() {
+// end ends one controller.
+func (w *watches) end(gvk schema.GroupVersionKind, stop context.CancelFunc) {
+	stop()
+	delete(w.running, gvk)
+	delete(w.queues, gvk)
+}
+
+// cancel has all controllers end, for good.
+func (w *watches) cancel() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
+	w.ended = true
+
 	for gvk, stop := range w.running {
-		stop()
-		delete(w.running, gvk)
+		w.end(gvk, stop)
 	}
+}
+
+// stop ends all controllers, and returns when none writes any more.
+func (w *watches) stop() {
+	w.cancel()
+	w.controllers.Wait()
 }
 
 // Fields of every object that patches of ours write.
@@ -330,70 +369,4 @@ func prototype(gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	u.SetGroupVersionKind(gvk)
 
 	return u
-}
-
-// objectReconciler reads one object and hands it to gates and parents.
-type objectReconciler struct {
-	gvk     schema.GroupVersionKind
-	reader  client.Reader
-	gates   *gates
-	parents *parents
-	owners  *owners
-	// composed says which kinds and XRs are our business.
-	composed *composed
-	gated    bool
-}
-
-// Reconcile moves the object's gate where it has one, and keeps up its
-// annotations as a parent.
-func (r *objectReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	u := prototype(r.gvk)
-	if err := r.reader.Get(ctx, req.NamespacedName, u); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.gates.ungated.set(r.gvk, req.NamespacedName, false)
-			r.composed.gone(r.gvk)
-		}
-
-		return reconcile.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // Names the object.
-	}
-
-	r.composed.look(u)
-
-	res, err := r.look(ctx, u)
-
-	switch {
-	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: conflictDelay}, nil
-	case apierrors.IsNotFound(err):
-		return reconcile.Result{}, nil
-	default:
-		return res, err
-	}
-}
-
-// look does what there is to do about an object.
-func (r *objectReconciler) look(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
-	if kept(u) && resource.Deleting(u) {
-		return reconcile.Result{}, r.owners.letGo(ctx, u)
-	}
-
-	if r.gated && (gate.Governed(u) || kept(u)) {
-		if err := r.owners.keep(ctx, u); err != nil {
-			return reconcile.Result{}, err
-		}
-	}
-
-	if !gate.Governed(u) {
-		if !r.composed.minds(u) && !r.owners.watches.minds(r.gvk) {
-			return reconcile.Result{}, nil
-		}
-
-		return reconcile.Result{}, r.parents.reconcile(ctx, u)
-	}
-
-	if !r.gated {
-		return reconcile.Result{}, nil
-	}
-
-	return r.gates.reconcile(ctx, u)
 }

@@ -207,7 +207,7 @@ func TestLifetimesMustLeaveTimeToLearnOfASuccessor(t *testing.T) {
 		"ShortAuthority": {
 			reason:    "A CA must last while its successor is published.",
 			lifetimes: Lifetimes{Authority: 30 * time.Minute, Serving: 30 * time.Minute, Publish: 10 * time.Minute, Reload: time.Minute},
-			want:      "cannot use a CA for 30m0s: a third of that must be more than the 10m0s it is published for",
+			want:      "cannot use a CA for 30m0s: a third of that must be more than the 10m0s it is published for, and two reloads of 1m0s",
 		},
 		"ShortServing": {
 			reason:    "A certificate must last until the next reload.",

@@ -70,8 +70,9 @@ func (l Lifetimes) validate() error {
 		return fmt.Errorf("cannot reload certificates every %s: it must be more than nothing", l.Reload)
 	case l.Publish <= l.Reload:
 		return fmt.Errorf("cannot publish a CA for %s: replicas reload every %s", l.Publish, l.Reload)
-	case l.Authority/leftover <= l.Publish:
-		return fmt.Errorf("cannot use a CA for %s: a third of that must be more than the %s it is published for", l.Authority, l.Publish)
+	case l.Authority/leftover <= l.Publish+2*l.Reload:
+		return fmt.Errorf("cannot use a CA for %s: a third of that must be more than the %s it is published for, and two reloads of %s",
+			l.Authority, l.Publish, l.Reload)
 	case l.Serving/leftover <= l.Reload:
 		return fmt.Errorf("cannot use a certificate for %s: a third of that must be more than the %s between reloads", l.Serving, l.Reload)
 	case l.Serving > l.Authority:

@@ -275,3 +275,24 @@ func TestWithoutMountedAuthoritiesThereIsNoBundle(t *testing.T) {
 		t.Errorf("Bundle: %q, want none", got)
 	}
 }
+
+func TestACertificateThatHasEndedIsNotReady(t *testing.T) {
+	dir, now := t.TempDir(), newClock()
+	mount(t, dir, provided(t, start))
+
+	m, err := NewMounted(dir, logr.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	ready := Valid(m, now.Now)
+	if err := ready(nil); err != nil {
+		t.Error(err)
+	}
+
+	now.set(m.NotAfter())
+
+	if err := ready(nil); err == nil || !strings.Contains(err.Error(), "the certificate ended at "+m.NotAfter().UTC().Format(time.RFC3339)) {
+		t.Errorf("at its end: %v", err)
+	}
+}

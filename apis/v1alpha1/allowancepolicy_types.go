@@ -23,6 +23,11 @@ type AllowancePolicySpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Allow []Permission `json:"allow"`
+
+	// Gate says how the gates are moved that this policy's External allowances
+	// open.
+	// +optional
+	Gate *GateSettings `json:"gate,omitempty"`
 }
 
 // Match selects changes of parent objects.

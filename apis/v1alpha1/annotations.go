@@ -50,6 +50,10 @@ const (
 	LabelServiceAccount = AnnotationPrefix + "service-account"
 )
 
+// LabelShard is on namespaces whose objects a manager of their own looks after,
+// the one that was started with --shard and the label's value. People set it.
+const LabelShard = AnnotationPrefix + "shard"
+
 // Limits of what Kausality keeps on one object.
 const (
 	// MaxTraceEntries is the most entries AnnotationTrace holds.

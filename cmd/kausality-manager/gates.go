@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 )
 
@@ -32,5 +33,8 @@ func (c *cli) withoutLate() gate.Kinds {
 
 // gateOptions are what gates are moved by.
 func (c *cli) gateOptions() gate.Options {
-	return gate.Options{LateInitialize: true, WithoutLateInitialize: c.withoutLate(), Settle: c.Settle, MaxOpen: c.MaxOpen}
+	return gate.Options{
+		LateInitialize: true, WithoutLateInitialize: c.withoutLate(), Settle: c.Settle, MaxOpen: c.MaxOpen,
+		CloseOverdue: c.Overdue == string(v1alpha1.OverdueClose),
+	}
 }

@@ -68,10 +68,18 @@ type cli struct {
 	FunctionName       []string      `default:"function-kausality" help:"Name that function-kausality is installed under; may be given again. What XRs compose whose Composition runs it is gated." name:"function-name" sep:"none"`
 	Settle             time.Duration `default:"1m" help:"How long a change must look applied where status.atProvider does not show it."`
 	MaxOpen            time.Duration `default:"1h" help:"How long a gate may be open before that is reported."`
-	LeaderElect        bool          `help:"Let one replica at a time move gates."`
+	Overdue            string        `default:"Warn" enum:"Warn,Close" help:"What becomes of a gate that is open for longer than --max-open, where no policy says: Warn or Close."`
+
+	LeaderElect         bool          `help:"Let one replica at a time move gates and keep configurations; all of them serve the webhook."`
+	LeaderLeaseDuration time.Duration `default:"15s" help:"How long the others wait for a leader that does not renew its lease."`
+	LeaderRenewDeadline time.Duration `default:"10s" help:"How long a leader tries to renew its lease before it gives up and ends."`
+	LeaderRetryPeriod   time.Duration `default:"2s" help:"How often the lease is tried."`
+	Shard               string        `help:"Look after the objects in namespaces with this value of the label kausality.io/shard, and nothing else: no webhook, no configuration. Goes with --leader-elect. Without it, after all that have no such label."`
 
 	MetricsBindAddress     string `default:":8080" help:"Address of Prometheus metrics; 0 for none."`
 	HealthProbeBindAddress string `default:":8081" help:"Address of /healthz and /readyz."`
+
+	shard *gatecontroller.Shard
 }
 
 func main() {
@@ -85,6 +93,14 @@ func (c *cli) Run() error {
 	ctrl.SetLogger(zap.New(zap.UseDevMode(c.Debug)))
 
 	ctx := ctrl.SetupSignalHandler()
+
+	var err error
+	if c.shard, err = gatecontroller.NewShard(c.Shard); err != nil {
+		return err
+	}
+
+	// A shard has only what it looks after in memory.
+	c.EnableWebhook = c.EnableWebhook && c.Shard == ""
 
 	cfg, err := c.restConfig()
 	if err != nil {
@@ -147,10 +163,15 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 		Scheme:                  scheme,
 		Metrics:                 metricsserver.Options{BindAddress: c.MetricsBindAddress},
 		HealthProbeBindAddress:  c.HealthProbeBindAddress,
-		LeaderElection:          c.LeaderElect,
-		LeaderElectionID:        "kausality-manager",
+		LeaderElection:          c.LeaderElect || c.Shard != "", // A shard's lease also says that somebody is there.
+		LeaderElectionID:        gatecontroller.LeaseName(c.Shard),
 		LeaderElectionNamespace: c.Namespace,
-		Cache: cache.Options{DefaultTransform: trim, ByObject: map[client.Object]cache.ByObject{
+		LeaseDuration:           &c.LeaderLeaseDuration,
+		RenewDeadline:           &c.LeaderRenewDeadline,
+		RetryPeriod:             &c.LeaderRetryPeriod,
+		// Nothing runs after the manager.
+		LeaderElectionReleaseOnCancel: true,
+		Cache: cache.Options{DefaultTransform: c.trim, ByObject: map[client.Object]cache.ByObject{
 			&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{c.Namespace: {}}},
 		}},
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
@@ -172,9 +193,14 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 	return mgr, nil
 }
 
-// trim keeps of an object in the cache what decisions read.
-func trim(obj any) (any, error) {
+// trim keeps of an object in the cache what decisions read: nothing of those in
+// other shards, but where the webhook may be asked about their children.
+func (c *cli) trim(obj any) (any, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
+		if !c.EnableWebhook {
+			c.shard.Strip(u)
+		}
+
 		resource.Trim(u)
 	} else if accessor, err := meta.Accessor(obj); err == nil {
 		accessor.SetManagedFields(nil)
@@ -198,6 +224,7 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 		Gates:     c.EnableGates,
 		Gate:      c.gateOptions(),
 		Functions: c.FunctionName,
+		Shard:     c.shard,
 		Now:       time.Now,
 	}
 

@@ -10,6 +10,7 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -56,8 +57,10 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 	server.Register(webhook.MutatePath, &admission.Webhook{Handler: &webhook.Mutator{Judge: judge, Scaler: scaler}})
 	server.Register(webhook.EnforcePath, &admission.Webhook{Handler: &webhook.Enforcer{Judge: judge, Scaler: scaler}})
 
-	if err := mgr.AddReadyzCheck("webhook", server.StartedChecker()); err != nil {
-		return fmt.Errorf("cannot add a readiness check: %w", err)
+	for name, ok := range map[string]healthz.Checker{"webhook": server.StartedChecker(), "certificate": webhook.Valid(cert, time.Now)} {
+		if err := mgr.AddReadyzCheck(name, ok); err != nil {
+			return fmt.Errorf("cannot add a readiness check: %w", err)
+		}
 	}
 
 	return nil

@@ -15,31 +15,41 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// result says whether the status shows that the change is there, and what is
-// missing if it shows that it is not. That a new resource is ready shows that
-// it was made, not that a change since has been.
-func (p *planner) result() (shown bool, missing string) {
+// result says whether it shows that the change is there, by the status or by
+// the conditions of policies, and what is missing where it shows that it is not.
+// That a new resource is ready shows that it was made, not that a change since
+// has been.
+func (p *planner) result(t terms) (shown bool, missing lack) {
 	if c, ok := resource.ConditionOf(p.u, resource.ConditionReady); p.record.Initial && (!ok || !c.True()) {
-		return false, "waiting for the resource to be ready for the first time"
+		return false, lack{wait: WaitReady, text: "waiting for the resource to be ready for the first time"}
 	}
 
-	shown, differs := p.compareExternal()
+	if missing := t.unmet(p.u.Object); !missing.nothing() {
+		return false, missing
+	}
+
+	fields, judged := p.allowedFields(t)
+	if judged {
+		return true, lack{} // There is nothing else to tell by.
+	}
+
+	shown, differs := p.compareExternal(fields)
 	if differs != "" {
-		return shown, fmt.Sprintf("waiting for the external system to show the new value of %s", differs)
+		return shown, lack{wait: WaitExternal, text: fmt.Sprintf("waiting for the external system to show the new value of %s", differs)}
 	}
 
-	made := p.record.Initial && !slices.ContainsFunc(p.allowedFields(), func(f string) bool { return strings.HasPrefix(f, "spec.") })
+	made := p.record.Initial && !slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "spec.") })
 
-	return shown || made, ""
+	return shown || made, lack{}
 }
 
-// compareExternal compares the allowed fields with status.atProvider: whether
+// compareExternal compares fields with status.atProvider: whether
 // it shows any of them, and the first that has another value. What the spec no
 // longer has cannot be compared: it counts as not shown.
-func (p *planner) compareExternal() (shown bool, differs string) {
+func (p *planner) compareExternal(fields []string) (shown bool, differs string) {
 	paved := fieldpath.Pave(p.u.Object)
 
-	for _, field := range p.allowedFields() {
+	for _, field := range fields {
 		segments, err := fieldpath.Parse(field)
 		if err != nil || len(segments) < 3 || segments[0].Field != "spec" || segments[1].Field != "forProvider" {
 			continue
@@ -102,34 +112,46 @@ func compare(want, actual any) (shown, equal bool) {
 
 // allowedFields are the fields whose change the gate is open for: those that
 // the recorded allowances name, and those that the resource's trace records for
-// their generations.
-func (p *planner) allowedFields() []string {
+// their generations. What policies with a condition of their own allowed is left
+// out; true where that is all there is.
+func (p *planner) allowedFields(t terms) (fields []string, judged bool) {
 	var (
-		fields      []string
+		others      []string
 		generations []int64
 	)
 
-	for _, a := range p.record.Allowances {
-		if !slices.ContainsFunc(Acting(a.Mutations), func(action string) bool { return slices.Contains(p.record.Actions, action) }) {
+	for _, a := range underWay(p.record) {
+		field := ""
+		if n := len(a.Trace); n > 0 {
+			field = a.Trace[n-1].Field
+		}
+
+		if t.judged(a.Policy) {
+			judged, others = true, append(others, field)
+
 			continue
 		}
 
 		generations = append(generations, a.Generation)
-		if n := len(a.Trace); n > 0 {
-			fields = append(fields, a.Trace[n-1].Field)
+		if field != "" {
+			fields = append(fields, field)
 		}
+	}
+
+	if judged && len(generations) == 0 {
+		return nil, true
 	}
 
 	entries, err := allowance.ParseTrace(p.u)
 	if err != nil {
-		return fields
+		return fields, false
 	}
 
 	for _, e := range entries {
-		if slices.Contains(generations, e.Generation) && !slices.Contains(fields, e.Field) {
+		if slices.Contains(generations, e.Generation) && !slices.Contains(fields, e.Field) && !slices.Contains(others, e.Field) {
 			fields = append(fields, e.Field)
 		}
 	}
 
-	return fields
+	return fields, false
 }

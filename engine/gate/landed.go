@@ -15,11 +15,10 @@ import (
 const missingGone = "waiting for the resource to be gone"
 
 // landed says what is still missing until the allowed change is in the
-// external system, empty when nothing is, and when to look again if time alone
-// decides.
-func (p *planner) landed() (missing string, again time.Duration) {
+// external system.
+func (p *planner) landed() lack {
 	if slices.Equal(Acting(p.record.Actions), []string{ActionDelete}) {
-		return missingGone, 0
+		return lack{wait: WaitGone, text: missingGone}
 	}
 
 	// (a) The provider has reconciled with the gate open. The allowance's own
@@ -27,30 +26,33 @@ func (p *planner) landed() (missing string, again time.Duration) {
 	// too, and nothing was applied.
 	synced, missing := p.synced(p.record.Generation)
 	if missing != "" {
-		return missing, 0
+		return lack{wait: WaitSynced, text: missing}
 	}
 
 	// (b) Nothing runs in the background or has failed there.
 	if missing := p.asyncOperation(); missing != "" {
-		return missing, 0
+		return lack{wait: WaitOperation, text: missing}
 	}
 
-	// (c) The external system shows the new values; a new one is ready.
-	shown, missing := p.result()
-	if missing != "" {
-		return missing, 0
+	// (c) The external system shows the new values, or the policy's own
+	// condition holds; a new one is ready.
+	t := p.terms()
+
+	shown, missed := p.result(t)
+	if !missed.nothing() {
+		return missed
 	}
 
 	if shown && p.saidSince(synced) {
-		return "", 0
+		return lack{}
 	}
 
 	// Where it shows none of them, (a) and (b) must hold for a while.
-	if left := p.opts.Settle - p.now.Sub(p.steadySince()); left > 0 {
-		return "waiting for the change to settle", left
+	if left := t.settle - p.now.Sub(p.steadySince()); left > 0 {
+		return lack{wait: WaitSettle, text: "waiting for the change to settle", again: left}
 	}
 
-	return "", 0
+	return lack{}
 }
 
 // synced returns the Synced condition, and what is missing until it says that

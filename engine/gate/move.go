@@ -6,7 +6,6 @@ package gate
 import (
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,21 +46,23 @@ func (p *planner) stay(why string) Plan {
 }
 
 // waiting leaves the gate open for what is missing, unless that takes too long.
-func (p *planner) waiting(missing string, again time.Duration) Plan {
-	plan := p.stay(missing)
-	plan.Again = again
+func (p *planner) waiting(missing lack) Plan {
+	plan := p.stay(missing.text)
+	plan.Again, plan.Wait, plan.Broken = missing.again, missing.wait, missing.broken
 
-	if p.opts.MaxOpen <= 0 {
+	t := p.terms()
+	if t.maxOpen <= 0 {
 		return plan
 	}
 
-	left := p.opts.MaxOpen - p.now.Sub(p.record.Since.Time)
+	left := t.maxOpen - p.now.Sub(p.record.Since.Time)
 
 	switch {
-	case left > 0 && (again == 0 || left < again):
+	case left > 0 && (plan.Again == 0 || left < plan.Again):
 		plan.Again = left
-	case left <= 0 && p.opts.CloseOverdue && !p.record.Initial && !resource.Deleting(p.u):
-		plan = p.giveUp("open for too long, and closed for now: " + missing)
+	case left <= 0 && t.closeOverdue && !p.record.Initial && !resource.Deleting(p.u):
+		plan = p.giveUp("open for too long, and closed for now: " + missing.text)
+		plan.Wait, plan.Broken = missing.wait, missing.broken
 	}
 
 	plan.Overdue = left <= 0
@@ -87,7 +88,7 @@ func (p *planner) unlessLanded(opening Plan) Plan {
 	}
 
 	p.record = &opening.Record
-	if missing, _ := p.landed(); missing != "" {
+	if !p.landed().nothing() {
 		return opening
 	}
 
@@ -124,7 +125,7 @@ func (p *planner) rest() time.Duration {
 		return 0
 	}
 
-	return max(0, p.opts.MaxOpen-p.now.Sub(p.record.Since.Time))
+	return max(0, p.terms().maxOpen-p.now.Sub(p.record.Since.Time))
 }
 
 // close plans the closed set now that what was open has landed. Allowances
@@ -180,17 +181,9 @@ func (p *planner) close(why string) Plan {
 
 // askedBy says for a person who asked for an opening.
 func (p *planner) askedBy() string {
-	var names []string
-
-	for _, a := range p.pending {
-		if !slices.Contains(names, a.Initiator) {
-			names = append(names, a.Initiator)
-		}
-	}
-
-	if len(names) == 0 {
+	if len(p.pending) == 0 {
 		return "put back"
 	}
 
-	return "allowed by " + strings.Join(names, ", ")
+	return "allowed by " + Causes(p.pending)
 }

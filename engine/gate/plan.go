@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -49,6 +50,10 @@ type Options struct {
 	// newer allowance, it opens again. A gate that is open for the resource's
 	// first creation stays open, and so does that of a resource being deleted.
 	CloseOverdue bool
+	// PolicyGate returns what a policy says of the gates that its allowances
+	// open, which goes before Settle, MaxOpen and CloseOverdue; nil for nothing.
+	// Nil where no policy says anything.
+	PolicyGate func(policy string) *policy.Gate
 }
 
 // Plan is what to do with one managed resource's gate now.
@@ -67,6 +72,14 @@ type Plan struct {
 	Allowances []v1alpha1.Allowance
 	// Why says what the plan waits for or follows from, for a person.
 	Why string
+	// Wait is what an open gate that stays open waits for.
+	Wait Wait
+	// By are the allowances that the plan is about: those that the gate is
+	// opened for, is closed after, or is open for.
+	By []v1alpha1.Allowance
+	// Broken is why it cannot be told whether the change has landed, where that
+	// is so.
+	Broken error
 	// Overdue is true when the gate has been open for too long.
 	Overdue bool
 	// Ungated is true when there is no gate, or none that keeps anybody from
@@ -125,9 +138,16 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 	}
 
 	p.pending = p.unserved()
-
 	plan := p.putBackFirst(p.plan())
+
 	plan.Ungated = plan.Record.State == v1alpha1.GateUngated || Unsupported(u)
+
+	// A plan that opens knows best itself what for.
+	if plan.Record.State == v1alpha1.GateOpen {
+		plan.By = underWay(&plan.Record)
+	} else if p.record != nil && p.record.State == v1alpha1.GateOpen {
+		plan.By = underWay(p.record)
+	}
 
 	return plan, nil
 }

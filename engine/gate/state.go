@@ -166,7 +166,7 @@ func (p *planner) whileDeleting() Plan {
 		return p.keepShut("being deleted, and nobody recorded that its external resource may go: no record, no opening; it stays")
 	case open:
 		if set, _ := Open(p.record.Actions, p.desired, p.opts.LateInitialize); Same(set, p.current) {
-			return p.waiting(missingGone, 0)
+			return p.waiting(lack{wait: WaitGone, text: missingGone})
 		}
 	}
 
@@ -204,12 +204,12 @@ func (p *planner) whileOpen() Plan {
 		}, p.askedBy()))
 	}
 
-	missing, again := p.landed()
-	if missing == "" {
+	missing := p.landed()
+	if missing.nothing() {
 		return p.close("applied")
 	}
 
-	return p.waiting(missing, again)
+	return p.waiting(missing)
 }
 
 // stillAllowed are the actions the gate is open for, without Delete where the

@@ -37,3 +37,19 @@ func (c *Cache) Set(policies []v1alpha1.AllowancePolicy) (*Set, []error) {
 
 	return NewSet(good...), bad
 }
+
+// Gate returns what a policy says of the gates that its allowances open; nil
+// for nothing. That other parts of the policy do not compile does not matter to
+// it.
+func (c *Cache) Gate(p *v1alpha1.AllowancePolicy) *Gate {
+	if p.Spec.Gate == nil {
+		return nil
+	}
+
+	compiled, err := c.compiled.Get(p, p.GetName(), p.Spec)
+	if compiled == nil {
+		return &Gate{Broken: err}
+	}
+
+	return compiled.gate
+}

@@ -21,6 +21,7 @@ type Policy struct {
 	expressions []*Expression
 	objects     labels.Selector
 	namespaces  labels.Selector
+	gate        *Gate
 }
 
 // Name of the policy.
@@ -61,7 +62,10 @@ func Compile(in *v1alpha1.AllowancePolicy) (*Policy, field.ErrorList) {
 
 	checkPermissions(in.Spec.Allow, field.NewPath("spec", "allow"), &errs)
 
-	return p, errs
+	g, bad := CompileGate(in.Spec.Gate)
+	p.gate = g
+
+	return p, append(errs, bad...)
 }
 
 // CompilePatterns compiles field paths and reports those that are none, at the

@@ -45,23 +45,27 @@ func (e *Expression) String() string { return e.text }
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
 var compileEnv = sync.OnceValues(func() (*cel.Env, error) {
-	return newEnv(cel.DynType, cel.DynType, cel.DynType)
+	return newEnv(variables(cel.DynType, cel.DynType, cel.DynType)...)
 })
 
+// variables are those of expressions about a change, with the given types.
+func variables(object, request, namespace *cel.Type) []cel.EnvOption {
+	return []cel.EnvOption{
+		cel.Variable(varObject, object),
+		cel.Variable(varOldObject, object),
+		cel.Variable(varRequest, request),
+		cel.Variable(varNamespaceObject, namespace),
+	}
+}
+
 // newEnv makes an environment: Kubernetes' CEL libraries and limits, our has(),
-// and our variables with the given types.
-func newEnv(object, request, namespace *cel.Type) (*cel.Env, error) {
+// and the given variables.
+func newEnv(variables ...cel.EnvOption) (*cel.Env, error) {
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 
 	set, err := base.Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0),
-		EnvOptions: []cel.EnvOption{
-			cel.Variable(varObject, object),
-			cel.Variable(varOldObject, object),
-			cel.Variable(varRequest, request),
-			cel.Variable(varNamespaceObject, namespace),
-			cel.Macros(hasMacro()),
-		},
+		EnvOptions:        append(variables, cel.Macros(hasMacro())),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the CEL environment: %w", err)
@@ -111,6 +115,11 @@ func CompileExpression(text string) (*Expression, error) {
 		return nil, err
 	}
 
+	return compileIn(env, text)
+}
+
+// compileIn compiles an expression in an environment.
+func compileIn(env *cel.Env, text string) (*Expression, error) {
 	tree, iss := env.Compile(text)
 	if iss != nil && iss.Err() != nil {
 		return nil, fmt.Errorf("cannot compile CEL: %w", iss.Err())

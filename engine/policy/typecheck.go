@@ -54,7 +54,7 @@ func (p *Policy) TypeCheck(schema *spec.Schema) []v1alpha1.TypeCheckingWarning {
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
 var typedEnv = sync.OnceValues(func() (*cel.Env, error) {
-	return newEnv(structType(varObject), structType(varRequest), structType(varNamespaceObject))
+	return newEnv(variables(structType(varObject), structType(varRequest), structType(varNamespaceObject))...)
 })
 
 // schemaEnv returns an environment to check expressions in about objects of a

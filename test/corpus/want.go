@@ -83,6 +83,8 @@ type Plan struct {
 	Ungated bool `json:"ungated,omitempty"`
 	// Again is when to look again.
 	Again string `json:"again,omitempty"`
+	// Broken says why it cannot be told whether the change has landed.
+	Broken string `json:"broken,omitempty"`
 	// Problem with the annotations.
 	Problem string `json:"problem,omitempty"`
 }
@@ -208,8 +210,13 @@ func (s *Scenario) Plan() (want string, err error) {
 		}
 	}
 
+	opts.PolicyGate = s.policyGate(policy.NewCache())
 	p, err := gate.PlanFor(s.Object, opts, moment(s.Gate.Now))
 	out := Plan{Move: p.Move, Policies: p.Policies, Why: p.Why, Overdue: p.Overdue, Ungated: p.Ungated, Left: p.Allowances}
+
+	if p.Broken != nil {
+		out.Broken = p.Broken.Error()
+	}
 
 	if out.Spec = p.Spec; p.Move != gate.Stay && p.Move != gate.PutBack {
 		out.Record = &p.Record
@@ -225,6 +232,19 @@ func (s *Scenario) Plan() (want string, err error) {
 	}
 
 	return write(out)
+}
+
+// policyGate returns what the scenario's policies say of gates.
+func (s *Scenario) policyGate(compiled *policy.Cache) func(name string) *policy.Gate {
+	return func(name string) *policy.Gate {
+		for i := range s.Policies {
+			if s.Policies[i].GetName() == name {
+				return compiled.Gate(&s.Policies[i])
+			}
+		}
+
+		return nil
+	}
 }
 
 // Keep is what the engine makes of the upkeep: want.yaml.

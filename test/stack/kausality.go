@@ -97,30 +97,15 @@ func (s *Stack) applyOwn(ctx context.Context) error {
 	return s.apply(ctx, rbac...)
 }
 
-// startManager starts the manager as its service account. The API server reaches its webhook by URL, as
-// there are no Services without a kube-proxy.
+// startManager starts the manager, and waits until the API server asks it.
 func (s *Stack) startManager(ctx context.Context) error {
-	kubeconfig, _, err := s.createServiceAccount(ctx, KausalityNamespace, kausalityManager)
+	c, err := s.managerCommand(ctx, kausalityManager, managerPorts{
+		webhook: s.ports.managerWebhook, health: s.ports.managerHealth, metrics: s.ports.managerMetrics,
+	}, nil)
 	if err != nil {
 		return err
 	}
-	args := []string{
-		"--kubeconfig=" + kubeconfig,
-		"--namespace=" + KausalityNamespace,
-		"--service-account=" + kausalityManager,
-		"--crossplane-service-account=system:serviceaccount:" + CrossplaneNamespace + ":" + crossplane,
-		"--webhook-bind-address=" + address(s.ports.managerWebhook),
-		"--webhook-url=https://" + address(s.ports.managerWebhook),
-		"--health-probe-bind-address=" + address(s.ports.managerHealth),
-		"--metrics-bind-address=" + address(s.ports.managerMetrics),
-	}
-	err = s.startProcess(ctx, command{
-		name:  kausalityManager,
-		path:  s.path("run", "bin", kausalityManager),
-		args:  slices.Concat(args, s.options.ManagerFlags),
-		probe: Probe{URL: "http://" + address(s.ports.managerHealth) + "/readyz"},
-	})
-	if err != nil {
+	if err := s.startProcess(ctx, c); err != nil {
 		return err
 	}
 	return s.enforcing(ctx)

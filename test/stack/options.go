@@ -74,6 +74,9 @@ type Options struct {
 	// ManagerFlags are added to those of kausality-manager, such as --settle=2s.
 	ManagerFlags []string
 
+	// Service puts one address before the webhooks of all managers, as a Service is with kube-proxy.
+	Service bool
+
 	// Functions are more composition functions to run, by name: packages of this repository, relative to
 	// its root, that take the flags --address and --tls-certs-dir.
 	Functions map[string]string

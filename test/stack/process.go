@@ -162,6 +162,9 @@ func (p *Process) start(extra []string) error {
 	return nil
 }
 
+// Ready waits until it is ready.
+func (p *Process) Ready(ctx context.Context) error { return p.ready(ctx) }
+
 // ready waits until it is. The error has the end of the log.
 func (p *Process) ready(ctx context.Context) error {
 	r := p.current()

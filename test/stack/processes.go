@@ -58,6 +58,15 @@ var errStopped = errors.New("the stack is stopped")
 
 // startProcess starts a process and waits until it is ready.
 func (s *Stack) startProcess(ctx context.Context, c command) error {
+	p, err := s.launch(ctx, c)
+	if err != nil {
+		return err
+	}
+	return p.ready(ctx)
+}
+
+// launch starts a process that Stop will stop.
+func (s *Stack) launch(ctx context.Context, c command) (*Process, error) {
 	p := s.newProcess(c)
 	s.mu.Lock()
 	s.processes = append(s.processes, p)
@@ -66,12 +75,12 @@ func (s *Stack) startProcess(ctx context.Context, c command) error {
 	}
 	s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("cannot start %q: %w", c.name, context.Cause(ctx))
+		return nil, fmt.Errorf("cannot start %q: %w", c.name, context.Cause(ctx))
 	}
 	if err := p.start(nil); err != nil {
-		return err
+		return nil, err
 	}
-	return p.ready(ctx)
+	return p, nil
 }
 
 // runCommand runs a process until it ends by itself.

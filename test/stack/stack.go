@@ -39,6 +39,7 @@ type Stack struct {
 	admin     *rest.Config
 	client    client.Client
 	launcher  *launcher
+	service   *service
 
 	mu        sync.Mutex
 	processes []*Process
@@ -86,6 +87,11 @@ func prepare(o Options) (*Stack, error) {
 	}
 	if s.authority, err = newAuthority("kausality-stack"); err != nil {
 		return nil, err
+	}
+	if o.Service {
+		if s.service, err = newService(); err != nil {
+			return nil, err
+		}
 	}
 	s.launcher = newLauncher()
 	return s, nil

@@ -42,6 +42,9 @@ func (s *Stack) Stop() error {
 		for _, p := range last {
 			err = errors.Join(err, p.Stop())
 		}
+		if s.service != nil {
+			s.service.close()
+		}
 		s.launcher.close()
 		s.stopErr = errors.Join(err, s.clean())
 	})

@@ -1,0 +1,140 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// terms are what the policies whose allowances hold a gate open say of it, all
+// taken together.
+type terms struct {
+	settle       time.Duration
+	maxOpen      time.Duration
+	closeOverdue bool
+	// conditions tell by themselves whether what their policies allowed is in
+	// the external system, ordered by policy.
+	conditions []condition
+}
+
+type condition struct {
+	policy string
+	gate   *policy.Gate
+}
+
+// underWay returns the allowances that hold a gate open.
+func underWay(rec *v1alpha1.GateRecord) []v1alpha1.Allowance {
+	if rec == nil {
+		return nil
+	}
+
+	return slices.DeleteFunc(slices.Clone(rec.Allowances), func(a v1alpha1.Allowance) bool {
+		return !slices.ContainsFunc(Acting(a.Mutations), func(action string) bool { return slices.Contains(rec.Actions, action) })
+	})
+}
+
+// terms returns the terms of the gate as it is recorded. Each policy counts with
+// what it says and, where it does not, with the options.
+func (p *planner) terms() terms {
+	var (
+		names []string
+		out   terms
+	)
+
+	for _, a := range underWay(p.record) {
+		if !slices.Contains(names, a.Policy) {
+			names = append(names, a.Policy)
+		}
+	}
+
+	if len(names) == 0 {
+		names = []string{""}
+	}
+
+	slices.Sort(names)
+
+	for i, name := range names {
+		one := p.termsOf(name)
+		if i == 0 {
+			out = one
+
+			continue
+		}
+
+		out.settle = max(out.settle, one.settle)
+		out.closeOverdue = out.closeOverdue || one.closeOverdue
+		out.conditions = append(out.conditions, one.conditions...)
+
+		if out.maxOpen <= 0 || one.maxOpen > 0 && one.maxOpen < out.maxOpen {
+			out.maxOpen = one.maxOpen
+		}
+	}
+
+	return out
+}
+
+// termsOf returns the terms of one policy; empty for none.
+func (p *planner) termsOf(name string) terms {
+	out := terms{settle: p.opts.Settle, maxOpen: p.opts.MaxOpen, closeOverdue: p.opts.CloseOverdue}
+	if name == "" || p.opts.PolicyGate == nil {
+		return out
+	}
+
+	g := p.opts.PolicyGate(name)
+	if g == nil {
+		return out
+	}
+
+	if g.Settle != nil {
+		out.settle = *g.Settle
+	}
+
+	if g.MaxOpen != nil {
+		out.maxOpen = *g.MaxOpen
+	}
+
+	if g.WhenOverdue != "" {
+		out.closeOverdue = g.WhenOverdue == v1alpha1.OverdueClose
+	}
+
+	if g.CloseWhen != nil || g.Broken != nil {
+		out.conditions = []condition{{policy: name, gate: g}}
+	}
+
+	return out
+}
+
+// unmet returns what is missing until all conditions hold. One that cannot be
+// evaluated does not.
+func (t terms) unmet(object map[string]any) lack {
+	for _, c := range t.conditions {
+		text := fmt.Sprintf("waiting for closeWhen of policy %q to be true", c.policy)
+
+		met, err := false, c.gate.Broken
+		if err == nil {
+			met, _, err = c.gate.CloseWhen.Eval(policy.Input{Object: object})
+		}
+
+		switch {
+		case err != nil:
+			broken := fmt.Errorf("cannot use closeWhen of policy %q: %w", c.policy, err)
+
+			return lack{wait: WaitCondition, text: text, broken: broken}
+		case !met:
+			return lack{wait: WaitCondition, text: text}
+		}
+	}
+
+	return lack{}
+}
+
+// judged says whether a policy's own condition tells of what it allowed.
+func (t terms) judged(name string) bool {
+	return slices.ContainsFunc(t.conditions, func(c condition) bool { return c.policy == name })
+}

@@ -1,0 +1,47 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import "time"
+
+// Wait is what an open gate waits for.
+type Wait string
+
+// Waits.
+const (
+	// WaitSynced waits for the provider to report Synced at the gate's
+	// generation.
+	WaitSynced Wait = "Synced"
+	// WaitOperation waits for an asynchronous operation of the provider.
+	WaitOperation Wait = "AsyncOperation"
+	// WaitReady waits for a new resource to be ready.
+	WaitReady Wait = "Ready"
+	// WaitExternal waits for the external system to show the new values.
+	WaitExternal Wait = "External"
+	// WaitCondition waits for closeWhen of a policy.
+	WaitCondition Wait = "CloseWhen"
+	// WaitSettle waits for time to pass.
+	WaitSettle Wait = "Settle"
+	// WaitGone waits for the resource to be gone.
+	WaitGone Wait = "Gone"
+)
+
+// Waits returns all of them.
+func Waits() []Wait {
+	return []Wait{WaitSynced, WaitOperation, WaitReady, WaitExternal, WaitCondition, WaitSettle, WaitGone}
+}
+
+// lack is what is missing until a change has landed; of the zero value nothing
+// is.
+type lack struct {
+	wait Wait
+	// text says it for a person.
+	text string
+	// again is when to look again, where time alone decides.
+	again time.Duration
+	// broken is why it cannot be told, where that is so.
+	broken error
+}
+
+func (l lack) nothing() bool { return l.wait == "" }

@@ -1,0 +1,82 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// leading is what only one of several replicas does.
+type leading struct {
+	shard       *Shard
+	cache       cache.Cache
+	watches     *watches
+	controllers []controller.Controller
+}
+
+var (
+	_ manager.Runnable               = (*leading)(nil)
+	_ manager.LeaderElectionRunnable = (*leading)(nil)
+)
+
+func newLeading(mgr ctrl.Manager, shard *Shard, c *configuration) (*leading, error) {
+	ctl, err := c.controller(mgr.GetCache(), mgr.GetLogger())
+	if err != nil {
+		return nil, err
+	}
+
+	moves, err := (&mover{shard: shard, watches: c.watches}).controller(mgr.GetCache(), mgr.GetLogger())
+	if err != nil {
+		return nil, err
+	}
+
+	return &leading{shard: shard, cache: mgr.GetCache(), watches: c.watches, controllers: []controller.Controller{ctl, moves}}, nil
+}
+
+// NeedLeaderElection is true.
+func (*leading) NeedLeaderElection() bool { return true }
+
+// Start runs all controllers until the context ends, and returns when none of
+// them writes any more: the lease is given up after that.
+func (l *leading) Start(ctx context.Context) error {
+	defer l.watches.stop()
+	defer context.AfterFunc(ctx, l.watches.cancel)()
+
+	// 1. Nothing is taken for an object of this shard that is none.
+	if err := l.shard.follow(ctx, l.cache); err != nil {
+		return err
+	}
+
+	// 2. All others follow from these.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	var wg sync.WaitGroup
+
+	errs := make([]error, len(l.controllers))
+
+	for i, c := range l.controllers {
+		wg.Go(func() {
+			defer cancel() // None without the others.
+
+			errs[i] = c.Start(ctx)
+		})
+	}
+
+	wg.Wait()
+
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("cannot run the controllers: %w", err)
+	}
+
+	return nil
+}

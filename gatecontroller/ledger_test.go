@@ -1,0 +1,236 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+)
+
+var errBroken = errors.New("no such key: x")
+
+// counted are all metrics that are not 0, as NAME{VALUES} VALUE.
+func counted(t *testing.T, reg *prometheus.Registry) []string {
+	t.Helper()
+
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var out []string
+
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var values []string
+			for _, l := range m.GetLabel() {
+				values = append(values, l.GetValue())
+			}
+
+			v := fmt.Sprint(m.GetCounter().GetValue() + m.GetGauge().GetValue())
+			if h := m.GetHistogram(); h != nil {
+				v = fmt.Sprintf("%d, %vs", h.GetSampleCount(), h.GetSampleSum())
+			}
+
+			if v != "0" {
+				out = append(out, strings.TrimPrefix(f.GetName(), "kausality_")+"{"+strings.Join(values, ",")+"} "+v)
+			}
+		}
+	}
+
+	return out
+}
+
+func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
+	var (
+		gk    = schema.GroupKind{Group: "g", Kind: "K"}
+		key   = types.NamespacedName{Namespace: "ns", Name: "db"}
+		start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	)
+
+	plan := func(move gate.Move, state v1alpha1.GateState, wait gate.Wait, overdue bool) *gate.Plan {
+		return &gate.Plan{Move: move, Record: v1alpha1.GateRecord{State: state, Since: metav1.NewTime(start)}, Wait: wait, Overdue: overdue}
+	}
+	record := func(state v1alpha1.GateState) *v1alpha1.GateRecord {
+		return &v1alpha1.GateRecord{State: state, Since: metav1.NewTime(start)}
+	}
+
+	cases := map[string]struct {
+		reason string
+		do     func(l *ledger) []news
+		want   []string
+		news   []news
+	}{
+		"Cycle": {
+			reason: "An opening is timed to less than a second by who made it; what it waits for counts when it begins.",
+			do: func(l *ledger) []news {
+				l.moved(gk, key, record(v1alpha1.GateClosed), plan(gate.OpenUp, v1alpha1.GateOpen, "", false), start.Add(100*time.Millisecond))
+
+				for range 3 {
+					l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitSynced, false))
+				}
+
+				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitExternal, false))
+				l.moved(gk, key, record(v1alpha1.GateOpen), plan(gate.CloseUp, v1alpha1.GateClosed, "", false), start.Add(350*time.Millisecond))
+
+				return nil
+			},
+			want: []string{
+				"gate_moves_total{g,K,Close} 1", "gate_moves_total{g,K,Open} 1", "gate_open_seconds{g,K} 1, 0.25s",
+				"gate_waits_total{g,K,External} 1", "gate_waits_total{g,K,Synced} 1",
+			},
+		},
+		"Restart": {
+			reason: "After a restart the record says since when.",
+			do: func(l *ledger) []news {
+				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitSettle, false))
+				l.moved(gk, key, record(v1alpha1.GateOpen), plan(gate.CloseUp, v1alpha1.GateClosed, "", false), start.Add(time.Hour))
+
+				return nil
+			},
+			want: []string{"gate_moves_total{g,K,Close} 1", "gate_open_seconds{g,K} 1, 3600s", "gate_waits_total{g,K,Settle} 1"},
+		},
+		"Open": {
+			reason: "Open gates count once, however often they are looked at or widened.",
+			do: func(l *ledger) []news {
+				l.moved(gk, key, nil, plan(gate.TakeOver, v1alpha1.GateOpen, "", false), start)
+				l.moved(gk, key, record(v1alpha1.GateOpen), plan(gate.OpenUp, v1alpha1.GateOpen, "", false), start)
+				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitReady, false))
+
+				return nil
+			},
+			want: []string{
+				"gate_moves_total{g,K,TakeOver} 1", "gate_moves_total{g,K,Widen} 1", "gate_waits_total{g,K,Ready} 1", "gates_open{g,K} 1",
+			},
+		},
+		"Overdue": {
+			reason: "What is overdue is told of once.",
+			do: func(l *ledger) []news {
+				out := make([]news, 0, 3)
+				for range 3 {
+					out = append(out, l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitSynced, true)))
+				}
+
+				return out
+			},
+			want: []string{"gate_timeouts_total{g,K} 1", "gate_waits_total{g,K,Synced} 1", "gates_open{g,K} 1", "gates_overdue{g,K} 1"},
+			news: []news{{overdue: true}, {}, {}},
+		},
+		"CloseOverdue": {
+			reason: "Where it is closed at once it is told of all the same.",
+			do: func(l *ledger) []news {
+				return []news{l.moved(gk, key, record(v1alpha1.GateOpen), plan(gate.CloseUp, v1alpha1.GateClosed, gate.WaitSynced, true), start.Add(time.Minute))}
+			},
+			want: []string{
+				"gate_moves_total{g,K,CloseOverdue} 1", "gate_open_seconds{g,K} 1, 60s", "gate_timeouts_total{g,K} 1", "gate_waits_total{g,K,Synced} 1",
+			},
+			news: []news{{overdue: true}},
+		},
+		"Broken": {
+			reason: "A condition that cannot be evaluated is told of once, and again when it fails for another reason.",
+			do: func(l *ledger) []news {
+				out := make([]news, 0, 4)
+
+				for _, err := range []error{errBroken, errBroken, nil, errNoStore} {
+					p := plan(gate.Stay, v1alpha1.GateOpen, gate.WaitCondition, false)
+					p.Broken = err
+					out = append(out, l.stays(gk, key, p))
+				}
+
+				return out
+			},
+			want: []string{"gate_waits_total{g,K,CloseWhen} 1", "gates_open{g,K} 1"},
+			news: []news{{broken: true}, {}, {}, {broken: true}},
+		},
+		"Reclose": {
+			reason: "A hand edit that is put back is no closing.",
+			do: func(l *ledger) []news {
+				l.moved(gk, key, record(v1alpha1.GateClosed), plan(gate.CloseUp, v1alpha1.GateClosed, "", false), start)
+
+				return nil
+			},
+			want: []string{"gate_moves_total{g,K,Reclose} 1"},
+		},
+		"Gone": {
+			reason: "A gate that was open for the deletion ends with the resource; a resource without one says nothing.",
+			do: func(l *ledger) []news {
+				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitGone, false))
+				l.gone(gk, key, start.Add(time.Second))
+				l.gone(gk, key, start.Add(time.Second))
+
+				return nil
+			},
+			want: []string{"gate_moves_total{g,K,Gone} 1", "gate_open_seconds{g,K} 1, 1s", "gate_waits_total{g,K,Gone} 1"},
+		},
+		"Elsewhere": {
+			reason: "What another shard looks after is not counted, and did not end.",
+			do: func(l *ledger) []news {
+				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, "", false))
+				l.drop(gk, key)
+
+				return nil
+			},
+		},
+		"NobodyLooks": {
+			reason: "Of a kind that nobody looks at any more nothing is left.",
+			do: func(l *ledger) []news {
+				for i := range 3 {
+					k := types.NamespacedName{Name: strconv.Itoa(i)}
+					l.moved(gk, k, record(v1alpha1.GateClosed), plan(gate.OpenUp, v1alpha1.GateOpen, "", false), start)
+					l.stays(gk, k, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitSynced, true))
+					l.unread(gk, k, "broken")
+				}
+
+				l.moved(gk, key, record(v1alpha1.GateOpen), plan(gate.CloseUp, v1alpha1.GateClosed, "", false), start.Add(time.Hour))
+				l.forget(gk)
+
+				return nil
+			},
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			reg := prometheus.NewRegistry()
+
+			l, err := newLedger(reg)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			got := tc.do(l)
+			if diff := cmp.Diff(tc.news, got, cmp.AllowUnexported(news{})); diff != "" {
+				t.Errorf("%s\nnews, -want, +got:\n%s", tc.reason, diff)
+			}
+
+			if diff := cmp.Diff(tc.want, counted(t, reg)); diff != "" {
+				t.Errorf("%s\nmetrics, -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestAnEventsNoteIsAsLongAsTheAPIServerTakes(t *testing.T) {
+	if got := note("short"); got != "short" {
+		t.Errorf("short: %q", got)
+	}
+
+	long := note(strings.Repeat("ä", 600))
+	if len(long) > 1024 || len(long) < 1020 || !strings.HasSuffix(long, "ä…") {
+		t.Errorf("%d bytes: …%q", len(long), long[len(long)-9:])
+	}
+}

@@ -1,0 +1,59 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// policyGates are what policies say of the gates that their allowances open.
+type policyGates struct {
+	reader   client.Reader
+	compiled *policy.Cache
+}
+
+// of returns what any policy says. While a policy cannot be read its gates stay
+// open.
+func (p *policyGates) of(ctx context.Context) func(name string) *policy.Gate {
+	return func(name string) *policy.Gate {
+		obj := &v1alpha1.AllowancePolicy{}
+
+		err := p.reader.Get(ctx, client.ObjectKey{Name: name}, obj)
+
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return &policy.Gate{Broken: fmt.Errorf("cannot get the policy: %w", err)}
+		default:
+			return p.compiled.Gate(obj)
+		}
+	}
+}
+
+// fingerprint tells apart what policies say of gates.
+func fingerprint(policies []v1alpha1.AllowancePolicy) (string, error) {
+	settings := map[string]*v1alpha1.GateSettings{}
+
+	for i := range policies {
+		if g := policies[i].Spec.Gate; g != nil {
+			settings[policies[i].GetName()] = g
+		}
+	}
+
+	raw, err := json.Marshal(settings)
+	if err != nil {
+		return "", fmt.Errorf("cannot encode gate settings: %w", err)
+	}
+
+	return string(raw), nil
+}

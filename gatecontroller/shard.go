@@ -1,0 +1,284 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// Shard is the part of all objects that one manager looks after: those in
+// namespaces with one value of the label kausality.io/shard, or, of the shard
+// without a name, those in namespaces without that label and those that are in
+// no namespace.
+type Shard struct {
+	name string
+	// namespaces are all of them; nil before they are followed.
+	namespaces atomic.Pointer[toolscache.Store]
+
+	mu sync.Mutex
+	// unknown are namespaces that were asked for before they were known.
+	unknown map[string]bool
+}
+
+// maxUnknown is how many of these are remembered: more are long gone.
+const maxUnknown = 10000
+
+// NewShard makes the shard of a name; empty for what is in no shard.
+func NewShard(name string) (*Shard, error) {
+	if problems := validation.IsDNS1123Label(name); name != "" && len(problems) > 0 {
+		return nil, fmt.Errorf("cannot use shard %q: %s", name, problems[0])
+	}
+
+	return &Shard{name: name, unknown: map[string]bool{}}, nil
+}
+
+// main says whether this is the shard that also does what is done once.
+func (s *Shard) main() bool { return s.name == "" }
+
+// has says whether objects of a namespace are in the shard; of none for
+// cluster-scoped ones. Those of a namespace that is not known yet are in no
+// shard, until it is.
+func (s *Shard) has(namespace string) bool {
+	known := s.namespaces.Load()
+	if namespace == "" || known == nil {
+		return s.main()
+	}
+
+	ns := get(*known, namespace)
+	if ns == nil {
+		s.ask(namespace) // First: it may come to be known just now.
+
+		ns = get(*known, namespace)
+	}
+
+	return ns != nil && shardOfNamespace(ns) == s.name
+}
+
+// others are the namespaces of all other shards that have a name, by that.
+func (s *Shard) others() map[string][]client.Object {
+	out := map[string][]client.Object{}
+
+	known := s.namespaces.Load()
+	if known == nil {
+		return out
+	}
+
+	for _, obj := range (*known).List() {
+		ns, ok := obj.(client.Object)
+		if !ok {
+			continue
+		}
+
+		if name := shardOfNamespace(ns); name != "" && name != s.name {
+			out[name] = append(out[name], ns)
+		}
+	}
+
+	return out
+}
+
+// get returns a namespace; nil for none.
+func get(known toolscache.Store, namespace string) client.Object {
+	obj, ok, err := known.GetByKey(namespace)
+	if err != nil || !ok {
+		return nil
+	}
+
+	ns, _ := obj.(client.Object)
+
+	return ns
+}
+
+// ask remembers a namespace that is not known.
+func (s *Shard) ask(namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	if len(s.unknown) >= maxUnknown {
+		clear(s.unknown)
+	}
+
+	s.unknown[namespace] = true
+}
+
+// asked says whether a namespace was asked for before it was known.
+func (s *Shard) asked(namespace string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	was := s.unknown[namespace]
+	delete(s.unknown, namespace)
+
+	return was
+}
+
+// keyElsewhere marks what is left of an object that is in another shard.
+const keyElsewhere = "elsewhere"
+
+// Strip takes away all of an object in another shard but what tells that it is
+// there, whose it is, and whether it waits for us. It must not be used where anything else
+// reads the same cache, as the webhook does.
+func (s *Shard) Strip(u *unstructured.Unstructured) {
+	if s.has(u.GetNamespace()) {
+		return
+	}
+
+	left := &unstructured.Unstructured{Object: map[string]any{keyElsewhere: true}}
+	left.SetGroupVersionKind(u.GroupVersionKind())
+	left.SetNamespace(u.GetNamespace())
+	left.SetName(u.GetName())
+	left.SetUID(u.GetUID())
+	left.SetResourceVersion(u.GetResourceVersion())
+	left.SetDeletionTimestamp(u.GetDeletionTimestamp())
+	left.SetFinalizers(u.GetFinalizers())
+
+	if owner := metav1.GetControllerOfNoCopy(u); owner != nil {
+		left.SetOwnerReferences([]metav1.OwnerReference{{UID: owner.UID, Controller: new(true)}})
+	}
+
+	u.Object = left.Object
+}
+
+// stripped says whether an object was stripped when it came into the cache.
+func stripped(u *unstructured.Unstructured) bool {
+	_, ok := u.Object[keyElsewhere]
+
+	return ok
+}
+
+// whole is a reader of the cache that reads live what was stripped there.
+type whole struct {
+	cached client.Reader
+	live   client.Reader
+}
+
+// get reads an object: all of it, or what the cache has.
+func (w whole) get(ctx context.Context, key client.ObjectKey, u *unstructured.Unstructured, all bool) error {
+	if err := w.cached.Get(ctx, key, u); err != nil || !all {
+		return err //nolint:wrapcheck // Names the object.
+	}
+
+	return w.complete(ctx, u)
+}
+
+// complete reads live what was stripped.
+func (w whole) complete(ctx context.Context, u *unstructured.Unstructured) error {
+	if !stripped(u) {
+		return nil
+	}
+
+	key, gvk := client.ObjectKeyFromObject(u), u.GroupVersionKind()
+	u.Object = nil
+	u.SetGroupVersionKind(gvk)
+
+	return w.live.Get(ctx, key, u) //nolint:wrapcheck // Names the object.
+}
+
+// namespaceKind is what of a namespace is watched.
+func namespaceKind() *metav1.PartialObjectMetadata {
+	ns := &metav1.PartialObjectMetadata{}
+	ns.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+
+	return ns
+}
+
+// errNoStore is the cause when an informer cannot be looked into.
+var errNoStore = errors.New("its informer has no store")
+
+// follow has the shard know the namespaces there are, once it returns.
+func (s *Shard) follow(ctx context.Context, c cache.Cache) error {
+	informer, err := c.GetInformer(ctx, namespaceKind())
+	if err != nil {
+		return fmt.Errorf("cannot watch namespaces: %w", err)
+	}
+
+	shared, ok := informer.(toolscache.SharedIndexInformer)
+	if !ok {
+		return fmt.Errorf("cannot watch namespaces: %w", errNoStore)
+	}
+
+	store := shared.GetStore()
+	s.namespaces.Store(&store)
+
+	return nil
+}
+
+// mover has the objects of a namespace looked at again that moves into the shard
+// or out of it.
+type mover struct {
+	shard   *Shard
+	watches *watches
+}
+
+// Reconcile looks at one namespace.
+func (m *mover) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	return reconcile.Result{}, m.watches.againIn(ctx, req.Name)
+}
+
+// controller runs the mover.
+func (m *mover) controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
+	skip := true
+
+	ctl, err := controller.NewUnmanaged("shard", controller.Options{Reconciler: m, SkipNameValidation: &skip, Logger: log})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the shard controller: %w", err)
+	}
+
+	src := source.Kind(c, client.Object(namespaceKind()), &handler.EnqueueRequestForObject{}, m.moved())
+	if err := ctl.Watch(src); err != nil {
+		return nil, fmt.Errorf("cannot watch namespaces: %w", err)
+	}
+
+	return ctl, nil
+}
+
+// moved passes namespaces whose shard changes, or comes to be known.
+func (m *mover) moved() predicate.Predicate {
+	labelled := relabelled()
+	labelled.CreateFunc = func(e event.CreateEvent) bool {
+		return m.shard.asked(e.Object.GetName()) || shardOfNamespace(e.Object) != ""
+	}
+
+	return labelled
+}
+
+// relabelled passes namespaces whose shard changes.
+func relabelled() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return shardOfNamespace(e.Object) != "" },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool { return shardOfNamespace(e.ObjectOld) != shardOfNamespace(e.ObjectNew) },
+	}
+}
+
+func shardOfNamespace(ns client.Object) string { return ns.GetLabels()[v1alpha1.LabelShard] }
+
+// elsewhere says what to do about an object of another shard: one that waits for
+// us and is in no namespace is let go by whoever looks at it, for a shard may
+// have had it wait whose objects are its children.
+func elsewhere(u *unstructured.Unstructured) bool {
+	return u.GetNamespace() != "" || !slices.Contains(u.GetFinalizers(), v1alpha1.Finalizer) || u.GetDeletionTimestamp() == nil
+}

@@ -1,0 +1,125 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// LeaseName is the name of the lease that the leader of a shard's managers holds.
+func LeaseName(shard string) string {
+	if shard == "" {
+		return "kausality-manager"
+	}
+
+	return "kausality-manager-" + shard
+}
+
+// unattended tells of namespaces whose label names a shard that no manager looks
+// after: their gates stay as they are.
+type unattended struct {
+	shard     *Shard
+	live      client.Reader
+	namespace string
+	events    events.EventRecorder
+	now       func() time.Time
+	gauge     *prometheus.GaugeVec
+
+	// told are the namespaces that it was told of.
+	told map[string]bool
+}
+
+func newUnattended(reg prometheus.Registerer, mgr ctrl.Manager, opts Options) (*unattended, error) {
+	x := &unattended{
+		shard: opts.Shard, live: mgr.GetAPIReader(), namespace: opts.Namespace,
+		events: mgr.GetEventRecorder("kausality"), now: opts.Now, told: map[string]bool{},
+		gauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "kausality_shard_unattended",
+			Help: "1 for a shard that namespaces are labelled with and no manager looks after, 0 for others.",
+		}, []string{"shard"}),
+	}
+
+	if err := reg.Register(x.gauge); err != nil {
+		return nil, fmt.Errorf("cannot register metrics: %w", err)
+	}
+
+	return x, nil
+}
+
+// look finds them.
+func (x *unattended) look(ctx context.Context) error {
+	shards := x.shard.others()
+	told := map[string]bool{}
+
+	x.gauge.Reset()
+
+	for _, name := range slices.Sorted(maps.Keys(shards)) {
+		attended, err := x.attended(ctx, name)
+		if err != nil {
+			return err
+		}
+
+		if attended {
+			x.gauge.WithLabelValues(name).Set(0)
+
+			continue
+		}
+
+		x.gauge.WithLabelValues(name).Set(1)
+
+		for _, ns := range shards[name] {
+			told[ns.GetName()] = true
+			if !x.told[ns.GetName()] {
+				x.tell(ctx, ns, name)
+			}
+		}
+	}
+
+	x.told = told
+
+	return nil
+}
+
+func (x *unattended) tell(ctx context.Context, ns client.Object, name string) {
+	text := fmt.Sprintf("no manager runs with --shard=%s, as the label %s of this namespace says: its gates stay as they are",
+		name, v1alpha1.LabelShard)
+	x.events.Eventf(ns, nil, corev1.EventTypeWarning, "KausalityShardUnattended", "Shard", "%s", note(text))
+	log.FromContext(ctx).Info("Nobody looks after a namespace", "namespace", ns.GetName(), "shard", name)
+}
+
+// attended says whether a manager of the shard holds its lease.
+func (x *unattended) attended(ctx context.Context, name string) (bool, error) {
+	lease := &coordinationv1.Lease{}
+
+	err := x.live.Get(ctx, client.ObjectKey{Namespace: x.namespace, Name: LeaseName(name)}, lease)
+	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
+		return false, nil
+	}
+
+	if err != nil {
+		return false, fmt.Errorf("cannot get the lease of shard %q: %w", name, err)
+	}
+
+	spec := lease.Spec
+	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || spec.RenewTime == nil || spec.LeaseDurationSeconds == nil {
+		return false, nil
+	}
+
+	return x.now().Before(spec.RenewTime.Add(time.Duration(*spec.LeaseDurationSeconds) * time.Second)), nil
+}

@@ -1,0 +1,176 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package replicas_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/test/stack"
+)
+
+const (
+	lease = "kausality-manager"
+	// leaseDuration is how long the others wait for a leader, as in TestMain.
+	leaseDuration = 6 * time.Second
+)
+
+const openSeconds = "kausality_gate_open_seconds{group=sql.example.org,kind=Database}"
+
+// TestAnotherReplicaTakesOver kills the leader while gates are open. It does not
+// run beside others, for which there would be no leader too.
+func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says why.
+	w := newWorld(t)
+	w.namespace(t, "taken-over", nil)
+
+	first := running.Manager()
+
+	second, err := running.StartManager(t.Context(), "kausality-manager-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// 1. One leads, and moves gates.
+	eventually(t, "a leader", leads(first, lease, 1))
+	eventually(t, "a follower", leads(second, lease, 0))
+
+	list := make([]*unstructured.Unstructured, 0, 5)
+	for i := range 5 {
+		list = append(list, w.database(t, "taken-over", fmt.Sprint("db-", i)))
+	}
+
+	w.idle.Store(true)
+	w.resizeAll(t, "large", list)
+	eventually(t, "open gates", w.open(list...))
+	eventually(t, "count of open gates", gatesOpen(first, 5))
+
+	if got := moves(t, second); len(got) > 0 {
+		t.Errorf("a follower moved gates: %v", got)
+	}
+
+	// 2. It is killed. The webhook of the other goes on at once.
+	if err := first.Kill(); err != nil {
+		t.Fatal(err)
+	}
+
+	killed := time.Now()
+	another := w.made(t, "taken-over", "meanwhile")
+
+	t.Logf("the webhook answered %s after the leader was killed", time.Since(killed).Round(time.Millisecond))
+
+	// 3. The other leads once the lease is over, and closes the gates.
+	w.idle.Store(false)
+	eventually(t, "closed gates", w.closed("large", list...))
+
+	took := time.Since(killed)
+	if took > leaseDuration+10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+
+	t.Logf("the gates were closed %s after the leader was killed, whose lease was for %s", took.Round(time.Second/10), leaseDuration)
+	eventually(t, "another leader", leads(second, lease, 1))
+	eventually(t, "the gate of what was made meanwhile", w.closed("small", another))
+	eventually(t, "count of closed gates", gatesOpen(second, 0))
+
+	// How long they were open is known from their records.
+	got, err := scrape(t.Context(), second)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if sum := got[strings.Replace(openSeconds, "{", "_sum{", 1)]; got[openSeconds] < 5 || sum < 5*2 {
+		t.Errorf("%v gates were open for %v s in all: %v", got[openSeconds], sum, got.like("kausality_gate"))
+	}
+
+	// 4. The first returns as a follower.
+	if err := first.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	before := len(moves(t, first))
+	w.resizeAll(t, "huge", list)
+	eventually(t, "closed gates", w.closed("huge", list...))
+	eventually(t, "a follower", leads(first, lease, 0))
+
+	if n := len(moves(t, first)); n != before {
+		t.Errorf("a follower moved %d gates", n-before)
+	}
+
+	// 5. A leader that is told to end gives its lease up.
+	if err := second.Stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	stopped := time.Now()
+
+	eventually(t, "the first leading again", leads(first, lease, 1))
+
+	took = time.Since(stopped)
+	if took > leaseDuration*3/4 {
+		t.Errorf("it took %s though the lease was given up", took)
+	}
+
+	t.Logf("%s after the leader was told to end the other led", took.Round(time.Second/10))
+
+	// 6. Nobody did anything twice.
+	w.resizeAll(t, "small", list)
+	eventually(t, "closed gates", w.closed("small", list...))
+	onceEach(t, list, slices.Concat(moves(t, first), moves(t, second)))
+}
+
+// onceEach checks that each gate was taken over, either open or closed at once,
+// and then opened and closed once for each of three changes.
+func onceEach(t *testing.T, list []*unstructured.Unstructured, all []string) {
+	t.Helper()
+
+	for _, u := range list {
+		counted := map[string]int{}
+
+		for _, m := range all {
+			if move, ok := strings.CutPrefix(m, u.GetNamespace()+"/"+u.GetName()+" "); ok {
+				counted[move]++
+			}
+		}
+
+		if counted["TakeOver"] > 1 || counted["Open"] != 3 || counted["Close"] != 4 {
+			t.Errorf("%s: %v", u.GetName(), counted)
+		}
+	}
+}
+
+func (w *world) resizeAll(t *testing.T, size string, list []*unstructured.Unstructured) {
+	t.Helper()
+
+	for _, u := range list {
+		// A connection to a manager that is gone may be used once more.
+		eventually(t, "a change of "+u.GetName(), func(ctx context.Context) error { return w.resize(ctx, u, size) })
+	}
+}
+
+// gatesOpen checks how many databases' gates a manager counts as open.
+func gatesOpen(m *stack.Manager, want float64) func(context.Context) error {
+	return counts(m, "kausality_gates_open{group=sql.example.org,kind=Database}", want)
+}
+
+// counts checks the value of a metric.
+func counts(m *stack.Manager, name string, want float64) func(context.Context) error {
+	return func(ctx context.Context) error {
+		got, err := scrape(ctx, m)
+		if err != nil {
+			return err
+		}
+
+		if got[name] != want {
+			return fmt.Errorf("%s is %v, want %v; %v: %w", name, got[name], want, got.like("kausality_gate"), errOther)
+		}
+
+		return nil
+	}
+}
