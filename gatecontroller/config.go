@@ -49,6 +49,8 @@ type configuration struct {
 	opts     Options
 	// exceptions tell how long those of Enforcements last.
 	exceptions *exceptions
+	// windows are told which are in force.
+	windows *windows
 
 	// adopted is true once what waits for us since before we started is watched.
 	adopted bool
@@ -130,6 +132,7 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 	}
 
 	c.exceptions.set(want.enforcements, c.opts.Now())
+	c.windows.inForce(ctx, want.windows, missing)
 
 	// 5. Let go. Last: what cannot be must not keep what is asked for from being done.
 	if err := c.watches.keep(ctx, gated); err != nil {

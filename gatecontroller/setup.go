@@ -91,11 +91,15 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	c := &configuration{
 		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts,
 		resolver: &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]bool{}},
-		schemas:  &schemas{discovery: disco}, exceptions: until,
+		schemas:  &schemas{discovery: disco}, exceptions: until, windows: newWindows(mgr, opts),
 	}
 
 	ctl, err := c.controller(mgr.GetCache(), mgr.GetLogger())
 	if err != nil {
+		return err
+	}
+
+	if err := c.windows.add(mgr); err != nil {
 		return err
 	}
 
