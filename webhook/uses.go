@@ -6,7 +6,6 @@ package webhook
 import (
 	"context"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -25,10 +24,16 @@ import (
 
 // Timing of the counts of windows' uses.
 const (
-	// flushEvery is how often counts are written.
-	flushEvery = time.Second
+	// flushFirst is how soon a count is written. Whatever is new in a window has
+	// Crossplane look again at every XR that it may matter to, so while there is
+	// more to count the next write waits twice as long each time, up to
+	// flushLongest: as often as Crossplane asks the function again anyway.
+	flushFirst   = time.Second
+	flushLongest = time.Minute
 	// flushTimeout is how long that may take, and the last time at the end.
 	flushTimeout = 5 * time.Second
+	// flushAgain is how soon, at the end, what could not be written is tried again.
+	flushAgain = 100 * time.Millisecond
 	// useTimeout is how long a request may take from when we were asked until it
 	// is stored: every other webhook may take half of it.
 	useTimeout = time.Minute
@@ -56,8 +61,16 @@ type Uses struct {
 	mu sync.Mutex
 	// pending are the uses that are not known to be stored.
 	pending map[useKey]bool
-	// counts are those that are, and not written yet.
-	counts map[window.Key]int64
+	// counts are of those that are.
+	counts map[window.Key]*count
+}
+
+// count is how often a window was used since that was last written.
+type count struct {
+	uses int64
+	// due is when to write it, and wait how long it then is to the next time.
+	due  time.Time
+	wait time.Duration
 }
 
 // useKey tells one write from all others: a version of an object has one next
@@ -76,23 +89,22 @@ func NewUses(c client.WithWatch, log logr.Logger) *Uses {
 
 	return &Uses{
 		client: c, log: log, slots: make(chan struct{}, mostWatches), ctx: ctx, cancel: cancel,
-		pending: map[useKey]bool{}, counts: map[window.Key]int64{},
+		pending: map[useKey]bool{}, counts: map[window.Key]*count{},
 	}
 }
 
 // NeedLeaderElection is false: every replica serves.
 func (*Uses) NeedLeaderElection() bool { return false }
 
-// Start writes what is counted every second until the context ends, and then
-// what is left.
+// Start writes what is counted until the context ends, and then what is left.
 func (u *Uses) Start(ctx context.Context) error {
-	tick := time.NewTicker(flushEvery)
+	tick := time.NewTicker(flushFirst / 4)
 	defer tick.Stop()
 
 	for {
 		select {
-		case <-tick.C:
-			u.flush(ctx)
+		case now := <-tick.C:
+			u.flush(ctx, u.due(now, false))
 		case <-ctx.Done():
 			u.finish(context.WithoutCancel(ctx))
 
@@ -109,7 +121,15 @@ func (u *Uses) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 
-	u.flush(ctx)
+	for ctx.Err() == nil {
+		left := u.due(time.Now(), true)
+		if len(left) == 0 {
+			return
+		}
+
+		u.flush(ctx, left)
+		time.Sleep(flushAgain)
+	}
 }
 
 // waitForLast waits for uses that are about to be stored.
@@ -140,7 +160,7 @@ func (u *Uses) note(ctx context.Context, req admission.Request, ask *decision.Re
 
 	if subject(ask).GetName() == "" {
 		// The API server makes up the name later, and nothing tells which it is.
-		u.count(use)
+		u.Count(use)
 
 		return
 	}
@@ -185,22 +205,45 @@ func keyOfUse(ask *decision.Request) useKey {
 	return out
 }
 
-// count counts a use of each of its windows.
-func (u *Uses) count(use window.Use) {
+// Count counts a use of each of its windows.
+func (u *Uses) Count(use window.Use) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 
 	for _, w := range use.Windows {
-		u.counts[w]++
+		if u.counts[w] == nil {
+			u.counts[w] = &count{due: time.Now().Add(flushFirst), wait: flushFirst}
+		}
+
+		u.counts[w].uses++
 	}
 }
 
-// flush writes what was counted. What cannot be written is tried again.
-func (u *Uses) flush(ctx context.Context) {
+// due returns the counts that are to be written, or all, and forgets windows
+// that were not used for as long as their next count would have waited.
+func (u *Uses) due(now time.Time, all bool) map[window.Key]int64 {
 	u.mu.Lock()
-	counts := maps.Clone(u.counts)
-	u.mu.Unlock()
+	defer u.mu.Unlock()
 
+	out := map[window.Key]int64{}
+
+	for key, c := range u.counts {
+		switch {
+		case !all && now.Before(c.due):
+		case c.uses == 0:
+			delete(u.counts, key)
+		default:
+			out[key] = c.uses
+			c.wait = min(2*c.wait, flushLongest)
+			c.due = now.Add(c.wait)
+		}
+	}
+
+	return out
+}
+
+// flush writes counts. What cannot be written is tried again.
+func (u *Uses) flush(ctx context.Context, counts map[window.Key]int64) {
 	for key, n := range counts {
 		if err := u.add(ctx, key, n); err != nil {
 			u.log.Error(err, "Cannot count uses of a window yet", "window", key.Name, "uses", n)
@@ -209,11 +252,7 @@ func (u *Uses) flush(ctx context.Context) {
 		}
 
 		u.mu.Lock()
-
-		if u.counts[key] -= n; u.counts[key] == 0 {
-			delete(u.counts, key)
-		}
-
+		u.counts[key].uses -= n
 		u.mu.Unlock()
 	}
 }

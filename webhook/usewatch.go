@@ -33,7 +33,7 @@ func (u *Uses) follow(ctx context.Context, ask *decision.Request, use window.Use
 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), useTimeout)
 	defer cancel()
-	defer context.AfterFunc(u.ctx, cancel)()
+	defer context.AfterFunc(u.ctx, cancel)() //nolint:contextcheck // The end of the process ends it too.
 
 	for ctx.Err() == nil {
 		answer, err := u.look(ctx, ask, use)
@@ -43,7 +43,7 @@ func (u *Uses) follow(ctx context.Context, ask *decision.Request, use window.Use
 		}
 
 		if answer == window.Stored {
-			u.count(use)
+			u.Count(use)
 		}
 
 		if answer != window.NotYet {

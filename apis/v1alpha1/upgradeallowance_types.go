@@ -155,7 +155,8 @@ type UpgradeAllowanceStatus struct {
 	// Uses counts the creations, updates and deletions that were stored and of
 	// which the window allowed at least one change. An update that changes
 	// several fields counts once; dry runs, and what was refused or lost a
-	// race, do not count. It follows within seconds.
+	// race, do not count. It follows within seconds, and within a minute while
+	// there are many.
 	// +optional
 	Uses int64 `json:"uses,omitempty"`
 	// Conditions: Ready with reason InForce, Invalid or KindUnknown; Active with

@@ -11,17 +11,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/window"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/webhook"
 )
 
 func TestAWindowIsInForceOnlyWhileItsPodsRunTheImage(t *testing.T) {
@@ -183,7 +187,7 @@ func TestAWindowCountsEachStoredChangeOnce(t *testing.T) {
 
 	want := int64(0)
 
-	for i := range 20 {
+	for i := range 12 {
 		if err := resize(as, task, strconv.Itoa(i))(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -238,6 +242,70 @@ func TestAWindowCountsEachStoredChangeOnce(t *testing.T) {
 	}
 
 	if err := scenario.Eventually(ctx, "events", w.events("Started", "Used")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReplicasCountTheUsesOfAWindowTogether(t *testing.T) {
+	t.Parallel()
+
+	l := newLab(t, "lab-window-replicas", "none")
+	w := newUpgrade(t.Context(), t, l.cluster, "replicas", l.windowOfTasks(""))
+
+	live, err := w.typed(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+
+	key := window.Key{Name: live.Name, UID: live.UID}
+	ctx, stop := context.WithCancel(t.Context())
+
+	var (
+		replicas sync.WaitGroup
+		counters []*webhook.Uses
+	)
+
+	for range 4 {
+		c, err := client.NewWithWatch(running.Config(), client.Options{Scheme: scheme})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		uses := webhook.NewUses(c, logr.Discard())
+		counters = append(counters, uses)
+
+		replicas.Go(func() {
+			if err := uses.Start(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+
+		// Another window of that name was there before.
+		uses.Count(window.Use{Windows: []window.Key{key, {Name: key.Name, UID: "another"}, {Name: "gone", UID: "gone"}}})
+
+		for range 24 {
+			uses.Count(window.Use{Windows: []window.Key{key}})
+		}
+	}
+
+	// At first all at once, and then what is left at the end.
+	if err := scenario.Eventually(ctx, "the first count", w.used(100)); err != nil {
+		t.Error(err)
+	}
+
+	for _, uses := range counters {
+		uses.Count(window.Use{Windows: []window.Key{key}})
+	}
+
+	stop()
+	replicas.Wait()
+
+	if err := w.used(104)(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
