@@ -19,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/window"
 )
 
 // errNoKind is the cause when a composed resource cannot be told.
@@ -96,10 +97,11 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 	list, badPolicies := policies(given(req, keyPolicies))
 	set, bad := f.cache.Set(list)
-	windows, badWindows := upgrades(given(req, keyUpgrades))
+	allWindows, badWindows := upgrades(given(req, keyUpgrades))
+	windows, unusable := window.Valid(allWindows)
 	enforcing, badList := enforcements(given(req, keyEnforced))
 	enforced, badEnforced := f.enforced.List(enforcing)
-	s.problems = slices.Concat(badPolicies, bad, badWindows, badList, badEnforced)
+	s.problems = slices.Concat(badPolicies, bad, badWindows, unusable, badList, badEnforced)
 
 	s.selectsNamespaces = s.xr.GetNamespace() != "" && selectNamespaces(list, enforcing)
 

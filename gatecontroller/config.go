@@ -64,6 +64,8 @@ type configuration struct {
 	guarded map[schema.GroupResource]bool
 	// ungated are the resources whose providers support no gates.
 	ungated *ungated
+	// windows are told which are in force.
+	windows *windows
 
 	// adopted is true once what waits for us since before we started is watched.
 	adopted bool
@@ -171,6 +173,7 @@ func (c *configuration) publish(
 	}
 
 	c.exceptions.set(want.enforcements, c.opts.Now())
+	c.windows.inForce(ctx, want.windows, missing)
 
 	return complete, c.unattended.look(ctx)
 }

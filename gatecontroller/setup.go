@@ -121,11 +121,18 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts, open: book.gates,
 		resolver: &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]shape{}},
 		schemas:  &schemas{discovery: disco}, exceptions: until, unattended: alone, composed: follows, ungated: g.ungated,
+		windows: newWindows(mgr, opts),
 	}
 
 	one, err := newLeading(mgr, opts.Shard, c)
 	if err != nil {
 		return err
+	}
+
+	if opts.Shard.main() {
+		if err := c.windows.add(mgr); err != nil {
+			return err
+		}
 	}
 
 	if err := mgr.Add(one); err != nil {

@@ -50,17 +50,8 @@ func readiness(p *v1alpha1.AllowancePolicy, missing []kindName) metav1.Condition
 		return cond
 	}
 
-	var unknown []string
-
-	for _, k := range policyKinds(p.Spec) {
-		if slices.Contains(missing, k) && !slices.Contains(unknown, k.String()) {
-			unknown = append(unknown, k.String())
-		}
-	}
-
-	if len(unknown) > 0 {
-		cond.Reason = v1alpha1.ReasonKindUnknown
-		cond.Message = "the API server serves no kind " + strings.Join(unknown, ", ")
+	if unknown := among(policyKinds(p.Spec), missing); unknown != "" {
+		cond.Reason, cond.Message = v1alpha1.ReasonKindUnknown, "the API server serves no kind "+unknown
 
 		return cond
 	}
@@ -68,4 +59,17 @@ func readiness(p *v1alpha1.AllowancePolicy, missing []kindName) metav1.Condition
 	cond.Status, cond.Reason, cond.Message = metav1.ConditionTrue, v1alpha1.ReasonInForce, "the policy is in force"
 
 	return cond
+}
+
+// among names those of some kinds that are missing, each once; empty for none.
+func among(kinds, missing []kindName) string {
+	var unknown []string
+
+	for _, k := range kinds {
+		if slices.Contains(missing, k) && !slices.Contains(unknown, k.String()) {
+			unknown = append(unknown, k.String())
+		}
+	}
+
+	return strings.Join(unknown, ", ")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/window"
 )
 
 // Inputs are what decisions are made by: the policies, windows and Enforcements
@@ -143,13 +144,14 @@ func (in *Inputs) read(ctx context.Context) (*inputs, error) {
 		}
 	}
 
-	out := &inputs{upgrades: windows.Items}
+	out := &inputs{}
 
-	var bad []error
+	var badWindows, bad []error
 
 	out.policies, out.bad = in.policies.Set(policies.Items)
+	out.upgrades, badWindows = window.Valid(windows.Items)
 	out.enforcements, bad = in.enforcements.List(enforcements.Items)
-	out.bad = append(out.bad, bad...)
+	out.bad = slices.Concat(out.bad, badWindows, bad)
 
 	return out, nil
 }

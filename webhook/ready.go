@@ -18,7 +18,7 @@ var errEnded = errors.New("ended")
 func Valid(certificate Expiring, now func() time.Time) func(*http.Request) error {
 	return func(*http.Request) error {
 		if ends := certificate.NotAfter(); !now().Before(ends) {
-			return fmt.Errorf("cannot serve: the certificate %w at %s", errEnded, ends.UTC().Format(rfc3339))
+			return fmt.Errorf("cannot serve: the certificate %w at %s", errEnded, ends.UTC().Format(time.RFC3339))
 		}
 
 		return nil

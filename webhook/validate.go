@@ -11,8 +11,6 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -20,6 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/window"
 )
 
 // ValidatePath is where our own kinds are sent.
@@ -63,7 +62,7 @@ func validate(req admission.Request) (field.ErrorList, error) {
 			return nil, fmt.Errorf("cannot read UpgradeAllowance %q: %w", req.Name, err)
 		}
 
-		return validateUpgrade(u), nil
+		return window.Validate(u), nil
 	case "Enforcement":
 		e := &v1alpha1.Enforcement{}
 		if err := json.Unmarshal(req.Object.Raw, e); err != nil {
@@ -76,24 +75,10 @@ func validate(req admission.Request) (field.ErrorList, error) {
 	}
 }
 
-func validateUpgrade(u *v1alpha1.UpgradeAllowance) field.ErrorList {
-	spec := field.NewPath("spec")
-	errs := policy.CheckPermissions(u.Spec.Allow, spec.Child("allow"))
-
-	if !u.Spec.ValidFrom.Before(&u.Spec.ValidUntil) {
-		errs = append(errs, field.Invalid(spec.Child("validUntil"), u.Spec.ValidUntil.UTC().Format(rfc3339), "must be after validFrom"))
-	}
-
-	return append(errs, validateSelector(u.Spec.Selector, spec.Child("selector"))...)
-}
-
-// rfc3339 is how times are written in error messages.
-const rfc3339 = "2006-01-02T15:04:05Z07:00"
-
 func validateEnforcement(e *v1alpha1.Enforcement) field.ErrorList {
 	spec := field.NewPath("spec")
-	errs := validateSelector(e.Spec.Match.ObjectSelector, spec.Child("match", "objectSelector"))
-	errs = append(errs, validateSelector(e.Spec.Match.NamespaceSelector, spec.Child("match", "namespaceSelector"))...)
+	errs := window.ValidateSelector(e.Spec.Match.ObjectSelector, spec.Child("match", "objectSelector"))
+	errs = append(errs, window.ValidateSelector(e.Spec.Match.NamespaceSelector, spec.Child("match", "namespaceSelector"))...)
 
 	for i, c := range e.Spec.MatchConditions {
 		if _, err := policy.CompileExpression(c.Expression); err != nil {
@@ -110,10 +95,6 @@ func validateEnforcement(e *v1alpha1.Enforcement) field.ErrorList {
 	}
 
 	return errs
-}
-
-func validateSelector(sel *metav1.LabelSelector, at *field.Path) field.ErrorList {
-	return metav1validation.ValidateLabelSelector(sel, metav1validation.LabelSelectorValidationOptions{}, at)
 }
 
 var _ admission.Handler = Validator{}

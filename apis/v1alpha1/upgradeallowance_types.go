@@ -38,11 +38,14 @@ type UpgradeAllowanceSpec struct {
 	// +kubebuilder:validation:MaxItems=256
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// ActivateWhen keeps the window inactive until the new logic runs.
+	// ActivateWhen keeps the window inactive until the new logic runs, and
+	// whenever it does not.
 	// +optional
 	ActivateWhen *ActivateWhen `json:"activateWhen,omitempty"`
 
-	// OncePerObject applies the window to every object once at most.
+	// OncePerObject applies the window to every object once at most: not to one
+	// whose last upgrade was by this window, as kausality.io/last-upgrade tells.
+	// One that another window was applied to since may be upgraded again.
 	// +optional
 	OncePerObject bool `json:"oncePerObject,omitempty"`
 }
@@ -52,16 +55,20 @@ type UpgradeAllowanceSpec struct {
 // +kubebuilder:validation:XValidation:rule="has(self.podSelector) == has(self.image)",message="image goes with podSelector"
 type ActivateWhen struct {
 	// PodSelector selects the pods of the controller. The window is active
-	// only while there is at least one, all are Ready and all run Image.
+	// only while there is at least one, all are Ready and all run Image. Pods
+	// that have ended do not count; of one that is being deleted only what it
+	// runs does, until it is gone.
 	// +optional
 	PodSelector *PodSelector `json:"podSelector,omitempty"`
 
-	// Image that the pods must run.
+	// Image that the pods must run, in any of their containers: exactly as
+	// written in the pod, or as a digest that the node reports to run.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Image string `json:"image,omitempty"`
 
-	// ControllerRef names a workload that must have observed a generation.
+	// ControllerRef names a workload whose status.observedGeneration must have
+	// come to a generation. Pods of an older one may still run.
 	// +optional
 	ControllerRef *ControllerRef `json:"controllerRef,omitempty"`
 }
@@ -95,21 +102,65 @@ type ControllerRef struct {
 	MinGeneration int64 `json:"minGeneration"`
 }
 
+// Conditions of windows beside Ready.
+const (
+	// ConditionActive is true while the window is in force; status.active and
+	// status.reason say the same.
+	ConditionActive = "Active"
+	// ConditionStarted is true once the window has been active.
+	ConditionStarted = "Started"
+	// ConditionUsed is true once the window has allowed a mutation.
+	ConditionUsed = "Used"
+)
+
+// Reasons of [ConditionActive], and of [ConditionStarted] and [ConditionUsed],
+// whose reason is their type. A window that does not validate is not active for
+// the reason [ReasonInvalid].
+const (
+	// ReasonActive means that the window is in force.
+	ReasonActive = "Active"
+	// ReasonNotStarted means that validFrom is not reached.
+	ReasonNotStarted = "NotStarted"
+	// ReasonEnded means that validUntil is reached.
+	ReasonEnded = "Ended"
+	// ReasonNotObserved means that the manager cannot read what activateWhen
+	// names.
+	ReasonNotObserved = "NotObserved"
+	// ReasonNoPods means that podSelector selects no pod that runs.
+	ReasonNoPods = "NoPods"
+	// ReasonPodNotReady means that a pod is not ready.
+	ReasonPodNotReady = "PodNotReady"
+	// ReasonPodRunsAnotherImage means that a pod does not run the image.
+	ReasonPodRunsAnotherImage = "PodRunsAnotherImage"
+	// ReasonControllerNotFound means that there is no such workload, or that it
+	// is being deleted.
+	ReasonControllerNotFound = "ControllerNotFound"
+	// ReasonControllerBehind means that the workload's controller has not
+	// observed minGeneration.
+	ReasonControllerBehind = "ControllerBehind"
+)
+
 // UpgradeAllowanceStatus is what the manager found out about a window.
 type UpgradeAllowanceStatus struct {
 	// ObservedGeneration is the generation the status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Active is true while activateWhen is met; it is not about time.
+	// Active is true while the window is in force: its time has come and is not
+	// over, and activateWhen is met.
 	// +optional
 	Active bool `json:"active,omitempty"`
-	// Reason says why it is or is not active.
+	// Reason says why it is or is not active: the reason of condition Active.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Uses counts the mutations that the window allowed.
+	// Uses counts the creations, updates and deletions that were stored and of
+	// which the window allowed at least one change. An update that changes
+	// several fields counts once; dry runs, and what was refused or lost a
+	// race, do not count. It follows within seconds, and within a minute while
+	// there are many.
 	// +optional
 	Uses int64 `json:"uses,omitempty"`
-	// Conditions: Ready.
+	// Conditions: Ready with reason InForce, Invalid or KindUnknown; Active with
+	// the reasons of windows; Started and Used, which are set once.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -125,6 +176,8 @@ type UpgradeAllowanceStatus struct {
 // +kubebuilder:printcolumn:name="From",type=string,JSONPath=".spec.validFrom"
 // +kubebuilder:printcolumn:name="Until",type=string,JSONPath=".spec.validUntil"
 // +kubebuilder:printcolumn:name="Active",type=boolean,JSONPath=".status.active"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=".status.reason"
+// +kubebuilder:printcolumn:name="Uses",type=integer,JSONPath=".status.uses"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 type UpgradeAllowance struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -46,7 +46,12 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 		return err
 	}
 
-	for _, r := range []manager.Runnable{cert, scaler, heart} {
+	judge.Uses, err = uses(mgr)
+	if err != nil {
+		return err
+	}
+
+	for _, r := range []manager.Runnable{cert, scaler, heart, judge.Uses} {
 		if err := mgr.Add(r); err != nil {
 			return fmt.Errorf("cannot add %T: %w", r, err)
 		}
@@ -64,6 +69,18 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 	}
 
 	return nil
+}
+
+// uses counts what windows allow, as the API server has it.
+func uses(mgr ctrl.Manager) (*webhook.Uses, error) {
+	live, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client: %w", err)
+	}
+
+	return webhook.NewUses(live, mgr.GetLogger().WithName("uses")), nil
 }
 
 // judge is what the endpoints share.

@@ -34,10 +34,14 @@ func (d *decider) byUpgrade(c change.Change) (Finding, bool) {
 	}
 
 	return Finding{Rule: RuleUpgrade, Policy: best.GetName(), cause: cause{
-		initiator: "UpgradeAllowance/" + best.GetName(),
+		initiator: InitiatorOfWindow(best.GetName()),
 		external:  upgradeExternal(best),
 	}}, true
 }
+
+// InitiatorOfWindow is who starts what an UpgradeAllowance allows, as it is
+// written in traces.
+func InitiatorOfWindow(name string) string { return "UpgradeAllowance/" + name }
 
 // upgradeApplies says whether a window is open for this user and object.
 func (d *decider) upgradeApplies(u *v1alpha1.UpgradeAllowance) bool {
@@ -46,7 +50,7 @@ func (d *decider) upgradeApplies(u *v1alpha1.UpgradeAllowance) bool {
 	switch {
 	case u.Spec.ServiceAccount != d.User.Name,
 		d.Now.Before(u.Spec.ValidFrom.Time), !d.Now.Before(u.Spec.ValidUntil.Time),
-		u.Spec.ActivateWhen != nil && !u.Status.Active,
+		u.Spec.ActivateWhen != nil && !activated(u),
 		len(u.Spec.Namespaces) > 0 && !slices.Contains(u.Spec.Namespaces, obj.GetNamespace()),
 		u.Spec.OncePerObject && resource.Annotation(obj, v1alpha1.AnnotationLastUpgrade) == u.GetName():
 		return false
@@ -59,6 +63,12 @@ func (d *decider) upgradeApplies(u *v1alpha1.UpgradeAllowance) bool {
 	sel, err := metav1.LabelSelectorAsSelector(u.Spec.Selector)
 
 	return err == nil && sel.Matches(labels.Set(obj.GetLabels()))
+}
+
+// activated says whether the new logic was seen to run, for what the window
+// asks for now: its status may be about what it asked for before.
+func activated(u *v1alpha1.UpgradeAllowance) bool {
+	return u.Status.Active && u.Status.ObservedGeneration == u.GetGeneration()
 }
 
 // NextWindow returns when the next of some windows opens or closes, or an

@@ -1,0 +1,136 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package window
+
+import (
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// Reasons of the events on a window.
+const (
+	// EventStarted tells that it is in force for the first time.
+	EventStarted = "KausalityWindowStarted"
+	// EventUsed tells that it has allowed a mutation for the first time.
+	EventUsed = "KausalityWindowUsed"
+	// EventEnded tells that its time is over.
+	EventEnded = "KausalityWindowEnded"
+	// EventPaused tells that activateWhen is no longer met.
+	EventPaused = "KausalityWindowPaused"
+	// EventResumed tells that it is in force again.
+	EventResumed = "KausalityWindowResumed"
+)
+
+// News is what there is to tell of a window.
+type News struct {
+	// Key tells it from all other news of the window: the same news has the
+	// same key whenever it is found out from the same status.
+	Key string
+	// Reason of the event, and its Note.
+	Reason, Note string
+	// Warning is true where somebody should look.
+	Warning bool
+}
+
+// Step is the next status of a window, with what is new in it.
+type Step struct {
+	Status v1alpha1.UpgradeAllowanceStatus
+	News   []News
+}
+
+// Next returns the status of a window that is in a state, and what there is to
+// tell of that, by what its status is now. Ready is nil where nothing is known
+// of it.
+func Next(u *v1alpha1.UpgradeAllowance, state State, ready *metav1.Condition, now time.Time) Step {
+	s := &Step{Status: *u.Status.DeepCopy()}
+	was := meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionActive)
+
+	s.tell(u, was, state)
+
+	s.Status.ObservedGeneration, s.Status.Active, s.Status.Reason = u.GetGeneration(), state.Active, state.Reason
+	s.set(u, v1alpha1.ConditionActive, status(state.Active), state.Reason, state.Message, now)
+
+	if state.Active {
+		s.once(u, v1alpha1.ConditionStarted, "the window has been in force", now)
+	}
+
+	if s.Status.Uses > 0 {
+		s.once(u, v1alpha1.ConditionUsed, "the window has allowed something", now)
+	}
+
+	if ready != nil {
+		c := *ready
+		c.LastTransitionTime = metav1.NewTime(now)
+		meta.SetStatusCondition(&s.Status.Conditions, c)
+	}
+
+	return *s
+}
+
+func status(is bool) metav1.ConditionStatus {
+	if is {
+		return metav1.ConditionTrue
+	}
+
+	return metav1.ConditionFalse
+}
+
+// set sets a condition. Its time is that of the last change of its status.
+func (s *Step) set(u *v1alpha1.UpgradeAllowance, typ string, is metav1.ConditionStatus, reason, message string, now time.Time) {
+	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
+		Type: typ, Status: is, Reason: reason, Message: message,
+		ObservedGeneration: u.GetGeneration(), LastTransitionTime: metav1.NewTime(now),
+	})
+}
+
+// once sets a condition that stays.
+func (s *Step) once(u *v1alpha1.UpgradeAllowance, typ, message string, now time.Time) {
+	if !meta.IsStatusConditionTrue(s.Status.Conditions, typ) {
+		s.set(u, typ, metav1.ConditionTrue, typ, message, now)
+	}
+}
+
+// tell finds out what is new.
+func (s *Step) tell(u *v1alpha1.UpgradeAllowance, was *metav1.Condition, state State) {
+	started := meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionStarted)
+	active := was != nil && was.Status == metav1.ConditionTrue
+	ended := was != nil && was.Reason == v1alpha1.ReasonEnded
+
+	// A change is told of once: the key has what the status was before, and since
+	// when.
+	since := ""
+	if was != nil {
+		since = "/" + strconv.FormatInt(was.LastTransitionTime.Unix(), 10) + "/" + was.Reason + "/" + was.Message
+	}
+
+	// What a window was used for is told before that it is over.
+	if u.Status.Uses > 0 && !meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionUsed) {
+		s.news(EventUsed, "", false, "the window is used for the first time, by "+u.Spec.ServiceAccount)
+	}
+
+	switch {
+	case state.Active && !started:
+		s.news(EventStarted, "", false, state.Message+", until "+rfc3339(u.Spec.ValidUntil.Time))
+	case state.Active && !active:
+		s.news(EventResumed, since, false, state.Message)
+	case state.Reason == v1alpha1.ReasonEnded && !ended:
+		note := state.Message
+		if !started {
+			note += "; it was never in force"
+		}
+
+		s.news(EventEnded, "/"+rfc3339(u.Spec.ValidUntil.Time), !started, note)
+	case !state.Active && active:
+		s.news(EventPaused, since, true, state.Reason+": "+state.Message)
+	}
+}
+
+func (s *Step) news(reason, moment string, warning bool, note string) {
+	s.News = append(s.News, News{Key: reason + moment, Reason: reason, Note: note, Warning: warning})
+}

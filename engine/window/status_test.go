@@ -1,0 +1,166 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package window_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/window"
+)
+
+// moment is one at which a window is looked at.
+type moment struct {
+	after time.Duration
+	state window.State
+	uses  int64
+	// until is a new end of the window.
+	until time.Duration
+	// tells are the reasons of the events, in order.
+	tells []string
+}
+
+func TestEachTurnOfAWindowIsToldOfOnce(t *testing.T) {
+	active := window.State{Active: true, Reason: v1alpha1.ReasonActive, Message: "m"}
+	early := window.State{Reason: v1alpha1.ReasonNotStarted}
+	over := window.State{Reason: v1alpha1.ReasonEnded}
+	none := window.State{Reason: v1alpha1.ReasonNoPods}
+	other := window.State{Reason: v1alpha1.ReasonPodRunsAnotherImage, Message: "pod a"}
+	another := window.State{Reason: v1alpha1.ReasonPodRunsAnotherImage, Message: "pod b"}
+
+	cases := map[string]struct {
+		reason  string
+		moments []moment
+	}{
+		"Plain": {
+			reason: "It starts, is used, and ends.",
+			moments: []moment{
+				{state: early},
+				{state: early},
+				{state: active, tells: []string{window.EventStarted}},
+				{state: active},
+				{state: active, uses: 1, tells: []string{window.EventUsed}},
+				{state: active, uses: 7},
+				{state: over, uses: 8, tells: []string{window.EventEnded}},
+				{state: over, uses: 9},
+			},
+		},
+		"UsedAtOnce": {
+			reason: "What was used until it was over is told before that.",
+			moments: []moment{
+				{state: active, tells: []string{window.EventStarted}}, {state: over, uses: 1, tells: []string{window.EventUsed, window.EventEnded}},
+			},
+		},
+		"Late": {
+			reason: "Uses may be counted when it is over.",
+			moments: []moment{
+				{state: active, tells: []string{window.EventStarted}},
+				{state: over, tells: []string{window.EventEnded}},
+				{state: over, uses: 1, tells: []string{window.EventUsed}},
+			},
+		},
+		"Waiting": {
+			reason: "That it waits is no news, but that it has to wait again is.",
+			moments: []moment{
+				{state: none},
+				{state: other},
+				{state: active, tells: []string{window.EventStarted}},
+				{state: other, tells: []string{window.EventPaused}},
+				{state: another},
+				{state: active, tells: []string{window.EventResumed}},
+				{state: over, tells: []string{window.EventEnded}},
+			},
+		},
+		"Never": {
+			reason:  "One that was never in force ends too.",
+			moments: []moment{{state: none}, {state: over, tells: []string{window.EventEnded}}, {state: over}},
+		},
+		"Prolonged": {
+			reason: "One that goes on after its end ends once more.",
+			moments: []moment{
+				{state: active, tells: []string{window.EventStarted}},
+				{state: over, tells: []string{window.EventEnded}},
+				{state: active, until: time.Hour, tells: []string{window.EventResumed}},
+				{state: over, tells: []string{window.EventEnded}},
+			},
+		},
+		"Unseen": {
+			reason: "What happened while nobody looked is told when somebody does.",
+			moments: []moment{
+				{state: active, tells: []string{window.EventStarted}}, {after: time.Hour, state: over, uses: 3, tells: []string{window.EventUsed, window.EventEnded}},
+			},
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			u, now := of(nil), noon
+			keys := map[string]bool{}
+
+			for i, m := range tc.moments {
+				now = now.Add(m.after)
+				u.Status.Uses = m.uses
+				u.Spec.ValidUntil.Time = u.Spec.ValidUntil.Add(m.until)
+
+				next := window.Next(u, m.state, nil, now)
+
+				got := make([]string, 0, len(next.News))
+
+				for _, n := range next.News {
+					got = append(got, n.Reason)
+
+					if keys[n.Key] {
+						t.Errorf("%s\nmoment %d: %q is told a second time", tc.reason, i, n.Key)
+					}
+
+					keys[n.Key] = true
+				}
+
+				if diff := cmp.Diff(m.tells, got, cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("%s\nmoment %d: news: -want, +got:\n%s", tc.reason, i, diff)
+				}
+
+				if again := window.Next(u, m.state, nil, now.Add(time.Second)); !cmp.Equal(again.News, next.News) {
+					t.Errorf("%s\nmoment %d: told otherwise by who comes again: %+v, %+v", tc.reason, i, next.News, again.News)
+				}
+
+				if s := next.Status; s.Active != m.state.Active || s.Reason != m.state.Reason || s.ObservedGeneration != 3 || s.Uses != m.uses {
+					t.Errorf("%s\nmoment %d: status %+v", tc.reason, i, s)
+				}
+
+				u.Status = next.Status
+			}
+		})
+	}
+}
+
+func TestTheStatusOfAWindowDoesNotFlap(t *testing.T) {
+	u := of(nil)
+	state := window.State{Active: true, Reason: v1alpha1.ReasonActive, Message: "m"}
+	ready := &metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonInForce, ObservedGeneration: 3}
+
+	u.Status.Uses = 1
+	u.Status = window.Next(u, state, ready, noon).Status
+
+	got := make([]string, 0, len(u.Status.Conditions))
+	for _, c := range u.Status.Conditions {
+		got = append(got, c.Type+" "+string(c.Status)+" "+c.Reason)
+	}
+
+	want := []string{"Active True Active", "Started True Started", "Used True Used", "Ready True InForce"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("conditions: -want, +got:\n%s", diff)
+	}
+
+	again := window.Next(u, state, meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionReady), noon.Add(time.Hour))
+	if diff := cmp.Diff(u.Status, again.Status); diff != "" || len(again.News) > 0 {
+		t.Errorf("an hour later: -want, +got:\n%s%v", diff, again.News)
+	}
+}

@@ -1,0 +1,74 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package window
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// Validate finds what would keep a window from being used, with the path of
+// each field that is wrong.
+func Validate(u *v1alpha1.UpgradeAllowance) field.ErrorList {
+	spec := field.NewPath("spec")
+	errs := policy.CheckPermissions(u.Spec.Allow, spec.Child("allow"))
+
+	if !u.Spec.ValidFrom.Before(&u.Spec.ValidUntil) {
+		errs = append(errs, field.Invalid(spec.Child("validUntil"), rfc3339(u.Spec.ValidUntil.Time), "must be after validFrom"))
+	}
+
+	errs = append(errs, ValidateSelector(u.Spec.Selector, spec.Child("selector"))...)
+
+	if when := u.Spec.ActivateWhen; when != nil {
+		errs = append(errs, validateActivation(when, spec.Child("activateWhen"))...)
+	}
+
+	return errs
+}
+
+// validateActivation checks what the API server checks too, for whoever has an
+// object from elsewhere, and the labels.
+func validateActivation(when *v1alpha1.ActivateWhen, at *field.Path) field.ErrorList {
+	if (when.PodSelector != nil) == (when.ControllerRef != nil) {
+		return field.ErrorList{field.Invalid(at, "", "exactly one of podSelector and controllerRef is required")}
+	}
+
+	if when.PodSelector == nil {
+		return nil
+	}
+
+	return metav1validation.ValidateLabels(when.PodSelector.Labels, at.Child("podSelector", "labels"))
+}
+
+// ValidateSelector checks a label selector.
+func ValidateSelector(sel *metav1.LabelSelector, at *field.Path) field.ErrorList {
+	return metav1validation.ValidateLabelSelector(sel, metav1validation.LabelSelectorValidationOptions{}, at)
+}
+
+// Valid returns the windows that can be used; the others count as absent, and
+// are errors.
+func Valid(list []v1alpha1.UpgradeAllowance) ([]v1alpha1.UpgradeAllowance, []error) {
+	var (
+		out []v1alpha1.UpgradeAllowance
+		bad []error
+	)
+
+	for i := range list {
+		if errs := Validate(&list[i]); len(errs) > 0 {
+			bad = append(bad, fmt.Errorf("cannot use UpgradeAllowance %q: %w", list[i].GetName(), errs.ToAggregate()))
+
+			continue
+		}
+
+		out = append(out, list[i])
+	}
+
+	return out, bad
+}

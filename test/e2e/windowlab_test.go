@@ -1,0 +1,377 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/webhook"
+)
+
+func TestAWindowIsInForceOnlyWhileItsPodsRunTheImage(t *testing.T) {
+	t.Parallel()
+
+	l := newLab(t, "lab-window-pods", "deny")
+	node := newKubelet(t, l.cluster, l.namespace)
+	as, task := controller(t, worker), l.made(t, "task")
+
+	w := newUpgrade(t.Context(), t, l.cluster, "pods-v2", l.windowOfTasks(
+		`activateWhen: {image: "registry.example.org/engine:v2", podSelector: {namespace: `+l.namespace+`, labels: {app: engine}}}`))
+
+	pod := func(name, version string, do func(context.Context, client.Object) error) check {
+		return func(ctx context.Context) error {
+			return do(ctx, &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name, Labels: map[string]string{"app": "engine"}},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{
+					{Name: "proxy", Image: "proxy"}, {Name: "engine", Image: "registry.example.org/engine:" + version},
+				}},
+			})
+		}
+	}
+	start := func(ctx context.Context, obj client.Object) error { return l.Create(ctx, obj) }
+	end := func(ctx context.Context, obj client.Object) error { return l.Delete(ctx, obj) }
+	ready := func(context.Context) error { node.allow(1); return nil }
+	nothing := func(context.Context) error { return nil }
+
+	for _, step := range []struct {
+		title  string
+		do     check
+		active bool
+		reason string
+	}{
+		{"Before there is a pod", nothing, false, v1alpha1.ReasonNoPods},
+		{"A pod of the old version", pod("old", "v1", start), false, v1alpha1.ReasonPodRunsAnotherImage},
+		{"It is ready", ready, false, v1alpha1.ReasonPodRunsAnotherImage},
+		{"One of the new version beside it", pod("new", "v2", start), false, v1alpha1.ReasonPodRunsAnotherImage},
+		{"The old one goes", pod("old", "v1", end), false, v1alpha1.ReasonPodNotReady},
+		{"The new one is ready", ready, true, v1alpha1.ReasonActive},
+		{"A change passes", resize(as, task, "large"), true, v1alpha1.ReasonActive},
+		{"It is traced, and counted", func(ctx context.Context) error {
+			return scenario.Eventually(ctx, "a use", all(w.used(1), l.allowedBy(task, "pods-v2"), w.events("Started", "Used")))
+		}, true, v1alpha1.ReasonActive},
+		{"A pod of the old version comes back", pod("old", "v1", start), false, v1alpha1.ReasonPodRunsAnotherImage},
+		{"It goes", pod("old", "v1", end), true, v1alpha1.ReasonActive},
+		{"One of the new version that is not ready", pod("newer", "v2", start), false, v1alpha1.ReasonPodNotReady},
+		{"It is ready", ready, true, v1alpha1.ReasonActive},
+		{"The window ends", w.end, false, v1alpha1.ReasonEnded},
+	} {
+		if err := scenario.Eventually(t.Context(), step.title, step.do); err != nil {
+			t.Fatal(err)
+		}
+
+		if err := scenario.Eventually(t.Context(), "then", all(w.is(step.active, step.reason), l.passes(as, task, step.active))); err != nil {
+			t.Fatalf("%s: %v (node: %v)", step.title, err, node.err())
+		}
+	}
+
+	if err := scenario.Eventually(t.Context(), "events", all(w.used(1),
+		w.events("Started", "Used", "Paused", "Resumed", "Paused", "Resumed", "Ended"))); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAWindowIsInForceOnlyOnceItsControllerIsThatFar(t *testing.T) {
+	t.Parallel()
+
+	l := newLab(t, "lab-window-controller", "deny")
+	as, task := controller(t, worker), l.made(t, "task")
+
+	w := newUpgrade(t.Context(), t, l.cluster, "controller-2", l.windowOfTasks(
+		`activateWhen: {controllerRef: {kind: Deployment, namespace: `+l.namespace+`, name: engine, minGeneration: 2}}`))
+
+	engine := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "engine"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32),
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "engine"}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "engine"}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "engine", Image: "engine:v1"}}},
+			},
+		},
+	}
+
+	for _, step := range []struct {
+		title  string
+		do     check
+		active bool
+		reason string
+	}{
+		{"Before there is one", func(context.Context) error { return nil }, false, v1alpha1.ReasonControllerNotFound},
+		{"It is made", func(ctx context.Context) error { return l.Create(ctx, engine.DeepCopy()) }, false, v1alpha1.ReasonControllerBehind},
+		{"It gets another template", func(ctx context.Context) error {
+			return l.Patch(ctx, engine.DeepCopy(), merge(`{"spec": {"template": {"metadata": {"labels": {"version": "v2"}}}}}`))
+		}, true, v1alpha1.ReasonActive},
+		{"A change passes", resize(as, task, "large"), true, v1alpha1.ReasonActive},
+		{"It is traced, and counted", func(ctx context.Context) error {
+			return scenario.Eventually(ctx, "a use", all(w.used(1), l.allowedBy(task, "controller-2"), w.events("Started", "Used")))
+		}, true, v1alpha1.ReasonActive},
+		{"It is deleted", func(ctx context.Context) error { return l.Delete(ctx, engine.DeepCopy()) }, false, v1alpha1.ReasonControllerNotFound},
+		{"Another generation is asked for that was there long ago", func(ctx context.Context) error {
+			again := engine.DeepCopy()
+			if err := l.Create(ctx, again); err != nil {
+				return err
+			}
+
+			return w.Patch(ctx, w.object(), merge(`{"spec": {"activateWhen": {"controllerRef": {"minGeneration": 1}}}}`))
+		}, true, v1alpha1.ReasonActive},
+	} {
+		if err := scenario.Eventually(t.Context(), step.title, step.do); err != nil {
+			t.Fatal(err)
+		}
+
+		if err := scenario.Eventually(t.Context(), "then", all(w.is(step.active, step.reason), l.passes(as, task, step.active))); err != nil {
+			t.Fatalf("%s: %v", step.title, err)
+		}
+	}
+
+	if err := scenario.Eventually(t.Context(), "events", w.events("Started", "Used", "Paused", "Resumed")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAWindowCountsEachStoredChangeOnce(t *testing.T) {
+	t.Parallel()
+
+	l := newLab(t, "lab-window-uses", "deny")
+	as, task := controller(t, worker), l.made(t, "task")
+	w := newUpgrade(t.Context(), t, l.cluster, "uses", l.windowOfTasks(""))
+	ctx := t.Context()
+
+	fleet := l.object("Fleet", "fleet", map[string]any{"ships": map[string]any{"count": int64(1)}})
+	fleet.SetOwnerReferences(task.GetOwnerReferences())
+
+	if err := impersonate(t, "system:serviceaccount:kausality-system:kausality-manager", "system:masters").Create(ctx, fleet); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := scenario.Eventually(ctx, "a window", all(w.is(true, v1alpha1.ReasonActive), l.passes(as, task, true))); err != nil {
+		t.Fatal(err)
+	}
+
+	// Somebody else writes the task all the time, so that many a request is
+	// decided more than once before it is stored.
+	busy, done := context.WithCancel(ctx)
+	defer done()
+
+	var others sync.WaitGroup
+
+	for n := range 2 {
+		others.Go(func() {
+			for i := 0; busy.Err() == nil; i++ {
+				time.Sleep(2 * time.Millisecond)
+				_ = l.Status().Patch(busy, task.DeepCopy(), merge(fmt.Sprintf(`{"status": {"writer%d": %d}}`, n, i))) // Often too late.
+			}
+		})
+	}
+
+	want := int64(0)
+
+	for i := range 12 {
+		if err := resize(as, task, strconv.Itoa(i))(ctx); err != nil {
+			t.Fatal(err)
+		}
+
+		want++
+
+		if err := as.Patch(ctx, task.DeepCopy(), merge(`{"spec": {"size": "dry"}}`), client.DryRunAll); err != nil {
+			t.Error(err)
+		}
+
+		if err := as.Patch(ctx, task.DeepCopy(), merge(`{"spec": {"shape": "round"}, "metadata": {"labels": {"a": "b"}}}`)); !apierrors.IsForbidden(err) {
+			t.Errorf("another field: %v", err)
+		}
+
+		stale := task.DeepCopy()
+		_ = unstructured.SetNestedField(stale.Object, "stale", "spec", "size") // It is a map.
+
+		if err := as.Update(ctx, stale); !apierrors.IsConflict(err) {
+			t.Errorf("a stale update: %v", err)
+		}
+	}
+
+	done()
+	others.Wait()
+
+	// The other verbs.
+	made, named := l.task("made"), l.task("")
+	named.SetGenerateName("named-")
+
+	for _, do := range []error{
+		as.Create(ctx, made), as.Create(ctx, named), as.Delete(ctx, made),
+		as.SubResource("scale").Update(ctx, fleet.DeepCopy(), client.WithSubResourceBody(&autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 3}})),
+		as.Apply(ctx, client.ApplyConfigurationFromUnstructured(l.task("applied")), client.FieldOwner("worker")),
+	} {
+		if do != nil {
+			t.Error(do)
+		}
+
+		want++
+	}
+
+	if err := as.Create(ctx, l.task("task")); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("one that is there: %v", err)
+	}
+
+	if err := scenario.Eventually(ctx, "uses", w.used(want)); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := still(ctx, w.used(want)); err != nil {
+		t.Error(err)
+	}
+
+	if err := scenario.Eventually(ctx, "events", w.events("Started", "Used")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReplicasCountTheUsesOfAWindowTogether(t *testing.T) {
+	t.Parallel()
+
+	l := newLab(t, "lab-window-replicas", "none")
+	w := newUpgrade(t.Context(), t, l.cluster, "replicas", l.windowOfTasks(""))
+
+	live, err := w.typed(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+
+	key := window.Key{Name: live.Name, UID: live.UID}
+	ctx, stop := context.WithCancel(t.Context())
+
+	var (
+		replicas sync.WaitGroup
+		counters []*webhook.Uses
+	)
+
+	for range 4 {
+		c, err := client.NewWithWatch(running.Config(), client.Options{Scheme: scheme})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		uses := webhook.NewUses(c, logr.Discard())
+		counters = append(counters, uses)
+
+		replicas.Go(func() {
+			if err := uses.Start(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+
+		// Another window of that name was there before.
+		uses.Count(window.Use{Windows: []window.Key{key, {Name: key.Name, UID: "another"}, {Name: "gone", UID: "gone"}}})
+
+		for range 24 {
+			uses.Count(window.Use{Windows: []window.Key{key}})
+		}
+	}
+
+	// At first all at once, and then what is left at the end.
+	if err := scenario.Eventually(ctx, "the first count", w.used(100)); err != nil {
+		t.Error(err)
+	}
+
+	for _, uses := range counters {
+		uses.Count(window.Use{Windows: []window.Key{key}})
+	}
+
+	stop()
+	replicas.Wait()
+
+	if err := w.used(104)(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAWindowTellsWhatKeepsItFromBeingReady(t *testing.T) {
+	t.Parallel()
+
+	c := newCluster(t, "Plan", "plan")
+	w := newUpgrade(t.Context(), t, c, "unknown-kind", `{serviceAccount: "`+worker+`", validFrom: "2126-01-01T00:00:00Z", validUntil: "2127-01-01T00:00:00Z",
+  allow: [{kind: Unheard, mutations: [spec]}]}`)
+
+	if err := scenario.Eventually(t.Context(), "a status", all(w.is(false, v1alpha1.ReasonNotStarted), func(ctx context.Context) error {
+		live := w.object()
+		if err := w.Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
+			return err
+		}
+
+		c, _ := resource.ConditionOf(live, v1alpha1.ConditionReady)
+		if c.True() || c.Reason != v1alpha1.ReasonKindUnknown || !mentions(c.Message, "Unheard") {
+			return fmt.Errorf("%+v: %w", c, errOther)
+		}
+
+		return nil
+	}, w.events())); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAWindowIsToldOfOnceThoughTheManagerIsKilled does not run beside others,
+// for which the manager would be away too.
+func TestAWindowIsToldOfOnceThoughTheManagerIsKilled(t *testing.T) { //nolint:paralleltest // Says why.
+	l := newLab(t, "lab-window-restart", "deny")
+	as, task := controller(t, worker), l.made(t, "task")
+	w := newUpgrade(t.Context(), t, l.cluster, "restart", l.windowOfTasks(""))
+	ctx := t.Context()
+
+	if err := scenario.Eventually(ctx, "a window", all(w.is(true, v1alpha1.ReasonActive), l.passes(as, task, true))); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := resize(as, task, "large")(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := scenario.Eventually(ctx, "a use", all(w.used(1), w.events("Started", "Used"))); err != nil {
+		t.Fatal(err)
+	}
+
+	manager := running.Process("kausality-manager")
+	if err := manager.Kill(); err != nil {
+		t.Fatal(err)
+	}
+
+	// It ends while nobody looks.
+	if err := w.end(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	time.Sleep(3 * time.Second) // Of which it takes two.
+
+	if err := manager.Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := scenario.Eventually(ctx, "the end", all(w.is(false, v1alpha1.ReasonEnded), w.used(1),
+		w.events("Started", "Used", "Ended"), l.passes(as, task, false))); err != nil {
+		t.Fatal(err)
+	}
+}

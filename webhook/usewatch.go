@@ -1,0 +1,119 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/window"
+)
+
+// watchAgain is how long a watch that ended is not begun again.
+const watchAgain = 200 * time.Millisecond
+
+// follow watches the object of a request until it is known whether that is
+// stored, and counts it then. The answer to the request does not wait for that.
+func (u *Uses) follow(ctx context.Context, ask *decision.Request, use window.Use) {
+	select {
+	case u.slots <- struct{}{}:
+		defer func() { <-u.slots }()
+	case <-u.ctx.Done():
+		return
+	}
+
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), useTimeout)
+	defer cancel()
+	defer context.AfterFunc(u.ctx, cancel)() //nolint:contextcheck // The end of the process ends it too.
+
+	for ctx.Err() == nil {
+		answer, err := u.look(ctx, ask, use)
+		if err != nil && ctx.Err() == nil {
+			u.log.V(1).Info("Cannot watch whether a change is stored yet", "kind", subject(ask).GetKind(),
+				"namespace", subject(ask).GetNamespace(), "name", subject(ask).GetName(), "problem", err.Error())
+		}
+
+		if answer == window.Stored {
+			u.Count(use)
+		}
+
+		if answer != window.NotYet {
+			return
+		}
+
+		select {
+		case <-ctx.Done():
+		case <-time.After(watchAgain):
+		}
+	}
+}
+
+// look watches an object from the version on that the request is about. Where
+// the API server has forgotten what came next, it judges by what is there now.
+func (u *Uses) look(ctx context.Context, ask *decision.Request, use window.Use) (window.Answer, error) {
+	list := &unstructured.UnstructuredList{}
+	gvk := subject(ask).GroupVersionKind()
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+
+	opts := &client.ListOptions{Namespace: subject(ask).GetNamespace(), Raw: &metav1.ListOptions{}}
+	if ask.Old != nil {
+		opts.Raw.ResourceVersion = ask.Old.GetResourceVersion()
+	}
+
+	w, err := u.client.Watch(ctx, list, opts, client.MatchingFields{"metadata.name": subject(ask).GetName()})
+	if err != nil {
+		return u.lookNow(ctx, ask, use, err)
+	}
+	defer w.Stop()
+
+	for e := range w.ResultChan() {
+		next, ok := e.Object.(*unstructured.Unstructured)
+
+		switch {
+		case e.Type == watch.Error || !ok:
+			return u.lookNow(ctx, ask, use, apierrors.FromObject(e.Object))
+		case e.Type == watch.Bookmark:
+		default:
+			if answer := use.Judge(next, e.Type == watch.Deleted); answer != window.NotYet {
+				return answer, nil
+			}
+		}
+	}
+
+	return window.NotYet, nil
+}
+
+// lookNow judges by what is there now, after a watch that failed because it is
+// too late for it; any other failure is returned.
+func (u *Uses) lookNow(ctx context.Context, ask *decision.Request, use window.Use, failure error) (window.Answer, error) {
+	if !apierrors.IsResourceExpired(failure) && !apierrors.IsGone(failure) {
+		return window.NotYet, fmt.Errorf("cannot watch it: %w", failure)
+	}
+
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(subject(ask).GroupVersionKind())
+
+	err := u.client.Get(ctx, client.ObjectKeyFromObject(subject(ask)), live)
+
+	switch {
+	case apierrors.IsNotFound(err) && ask.Operation == decision.OperationDelete:
+		return window.Stored, nil
+	case apierrors.IsNotFound(err):
+		return window.Lost, nil
+	case err != nil:
+		return window.NotYet, fmt.Errorf("cannot get it: %w", err)
+	case ask.Old != nil && live.GetResourceVersion() == ask.Old.GetResourceVersion():
+		return window.NotYet, nil
+	default:
+		return use.Judge(live, false), nil
+	}
+}
