@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package gatecontroller holds the reconcilers: the gates of managed
-// resources, the allowances of parents, and the webhook configurations and
-// guards that follow from the policies in force. What they do with an object
-// the engine decides.
+// resources, the allowances of parents, the status of upgrade windows, and the
+// webhook configurations and guards that follow from the policies in force. What
+// they do with an object the engine decides.
 package gatecontroller
 
 // +kubebuilder:rbac:groups=*,resources=*,verbs=get;list;watch;patch

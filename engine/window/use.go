@@ -53,6 +53,10 @@ func UseOf(req *decision.Request, d *decision.Decision) (Use, bool) {
 			continue
 		}
 
+		if req.Operation == decision.OperationCreate && f.Change.Field != v1alpha1.MutationCreate {
+			continue // What it is made of is nothing by itself.
+		}
+
 		out.changes = append(out.changes, f.Change)
 
 		for i := range req.Upgrades {
