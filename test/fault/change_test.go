@@ -94,33 +94,33 @@ func settled(u *unstructured.Unstructured) bool {
 func TestAChangeArrivesAsAllowedWhateverDiesOnTheWay(t *testing.T) {
 	install(t)
 
-	var (
-		d    = newDatabase(t, "changing")
-		next = change{was: "small"}
-	)
+	d, last := newDatabase(t, "changing"), change{size: "small"}
 
-	for i, s := range next.steps() {
+	for i, s := range last.steps() {
 		for _, process := range processes() {
 			if process == "kube-controller-manager" {
 				continue // It has no part in this.
 			}
 
-			next.number++
-			next.size = []string{"small", "medium", "large"}[next.number%3]
+			ok := t.Run(process+"/"+s.name, func(t *testing.T) {
+				last = last.next()
 
-			t.Run(process+"/"+s.name, func(t *testing.T) {
-				if err := d.cycle(t, next, process, i); err != nil {
+				if err := d.cycle(t, last, process, i); err != nil {
 					t.Fatalf("%v\n%s", err, d.dump(t.Context()))
 				}
 			})
-
-			next.was = next.size
-
-			if t.Failed() {
+			if !ok {
 				return // What follows builds on it.
 			}
 		}
 	}
+}
+
+// next is the change after this one.
+func (c change) next() change {
+	number := c.number + 1
+
+	return change{number: number, was: c.size, size: []string{"small", "medium", "large"}[number%3]}
 }
 
 // cycle asks for a change, kills a process at a step, and looks what comes of it.

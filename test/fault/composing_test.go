@@ -105,6 +105,10 @@ func newStand(t *testing.T, name string) (stand, object *unstructured.Unstructur
 		t.Fatal(err)
 	}
 
+	if err := age(t.Context(), hans, object); err != nil {
+		t.Fatal(err)
+	}
+
 	return stand, object
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -184,7 +185,23 @@ func newDatabase(t *testing.T, name string) *database {
 		t.Fatal(err)
 	}
 
+	if err := age(t.Context(), d, d.object(managed)); err != nil {
+		t.Fatal(err)
+	}
+
 	return d
+}
+
+// age makes a managed resource an old one. Of a new one, providers take half a
+// minute to believe that its external object is gone.
+//
+// Source: github.com/crossplane/crossplane-runtime/v2 v2.4.0,
+// pkg/reconciler/managed/reconciler.go, defaultGracePeriod.
+func age(ctx context.Context, c client.Client, u *unstructured.Unstructured) error {
+	ago := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+
+	return c.Patch(ctx, u, merge(fmt.Sprintf(
+		`{"metadata": {"annotations": {"crossplane.io/external-create-pending": %[1]q, "crossplane.io/external-create-succeeded": %[1]q}}}`, ago)))
 }
 
 // quiet checks that the database was made, and that nothing is under way.

@@ -34,8 +34,9 @@ type watcher struct {
 }
 
 type event struct {
-	kind string
 	watch.Event
+
+	kind string
 }
 
 // follow starts to watch a database.
@@ -59,7 +60,7 @@ func (d *database) follow(ctx context.Context) (*watcher, error) {
 
 		go func() {
 			for e := range i.ResultChan() {
-				w.events <- event{kind, e}
+				w.events <- event{e, kind}
 			}
 		}()
 	}

@@ -133,7 +133,9 @@ func decode(raw []byte) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 
 	if bytes.HasPrefix(raw, []byte("{")) {
-		return u, u.UnmarshalJSON(raw)
+		err := u.UnmarshalJSON(raw)
+
+		return u, err
 	}
 
 	obj, _, err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Decode(raw, nil, nil)
