@@ -67,21 +67,17 @@ func TestAnExternalObjectIsMadeAnewUnderDeleteAndCreateAlone(t *testing.T) { //n
 	t.Parallel()
 
 	v := newVault(t, "anew")
-	external := &unstructured.Unstructured{}
 
 	v.play(t, []scenario.Step{
 		v.made("", split(setClosed)...),
-		{Title: "With the gate closed what somebody removes is not made again", Run: func(ctx context.Context) (err error) {
-			if external, err = v.configMap(ctx, "anew-data"); err != nil {
+		{Title: "With the gate closed what somebody removes is not made again", Run: func(ctx context.Context) error {
+			external, err := v.configMap(ctx, "anew-data")
+			if err != nil {
 				return err
 			}
 
 			if err := errors.Join(v.age(ctx), v.Delete(ctx, external), v.touch(ctx)); err != nil {
 				return err
-			}
-
-			if err := scenario.Eventually(ctx, "the provider's notice", v.synced("False", "does not exist")); err != nil {
-				return err //nolint:wrapcheck // Says it all.
 			}
 
 			return still(ctx, all(v.lacks, v.gated(v1alpha1.GateClosed, split(setClosed)...)))

@@ -58,7 +58,7 @@ func (c change) steps() []step {
 		}},
 		{"synced", func(s sight) bool {
 			rec, _ := object(s)
-			return rec.State != "" && resource.ObservedGeneration(s[managed]) >= rec.Generation
+			return rec.State == v1alpha1.GateOpen && resource.ObservedGeneration(s[managed]) >= rec.Generation
 		}},
 		{"gate-closed", func(s sight) bool { rec, allowed := object(s); return rec.State == v1alpha1.GateClosed && !allowed }},
 		{"xr-settled", func(s sight) bool { return sized(s[xr]) && settled(s[xr]) }},
