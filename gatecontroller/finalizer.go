@@ -106,6 +106,12 @@ func (o *owners) letGo(ctx context.Context, u *unstructured.Unstructured) error 
 		return nil
 	}
 
+	// What Crossplane is composing still says that everything is to stay. It
+	// comes back here when that has ended.
+	if resource.Composing(parent) {
+		return nil
+	}
+
 	// Who orphans what it owns gives it nothing.
 	if !slices.Contains(parent.GetFinalizers(), metav1.FinalizerOrphanDependents) {
 		if err := o.bequeath(ctx, parent); err != nil {

@@ -102,7 +102,7 @@ func TestWhatTheCompositionAsksForIsTheUpperBound(t *testing.T) {
 		set    []string
 	}{
 		"Paused":      {"What is paused stays paused.", "[]", map[string]string{"GATE": closed, "POLICIES": "[]", "ALLOWANCES": all}, gate.Stay, []string{}},
-		"PausedSince": {"What only observes is left alone too.", "[]", map[string]string{"GATE": closed, "ALLOWANCES": all}, gate.Stay, []string{"Observe", "LateInitialize"}},
+		"PausedSince": {"What only observes is paused too: nothing was asked for.", "[]", map[string]string{"GATE": closed, "ALLOWANCES": all}, gate.CloseUp, []string{}},
 		"PausedOpen":  {"What is open is paused.", "[]", map[string]string{"GATE": isOpen, "POLICIES": updateSet, "ALLOWANCES": update}, gate.CloseUp, []string{}},
 		"PausedFirst": {"Also at first sight.", "[]", map[string]string{"POLICIES": "['*']"}, gate.CloseUp, []string{}},
 		"Unpaused":    {"Afterwards it is open again for what it was open for.", "['*']", map[string]string{"GATE": isOpen, "POLICIES": "[]", "ALLOWANCES": update}, gate.OpenUp, []string{"Observe", "LateInitialize", "Update"}},

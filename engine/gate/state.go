@@ -43,13 +43,12 @@ func (p *planner) unread(writable bool) Plan {
 	return p.stay("waiting for a broken annotation to be mended")
 }
 
-// paused leaves a resource alone whose Composition asked for nothing at all,
-// once nothing can act on it. What its gate was open for it is open for again
-// afterwards.
+// paused pauses a resource whose Composition asked for nothing at all, not even
+// to be observed. What its gate was open for it is open for again afterwards.
 func (p *planner) paused() Plan {
 	const why = "paused by its Composition"
 
-	if len(Acting(p.current)) == 0 || resource.Deleting(p.u) {
+	if len(p.current) == 0 || resource.Deleting(p.u) {
 		return p.stay(why)
 	}
 

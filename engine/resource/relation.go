@@ -4,6 +4,8 @@
 package resource
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -140,4 +142,18 @@ func IsComposite(u *unstructured.Unstructured) bool {
 // BoundToClaim says whether the object is an XR that a Claim stands for.
 func BoundToClaim(u *unstructured.Unstructured) bool {
 	return String(u.Object, "spec", "claimRef", "name") != ""
+}
+
+// finalizerComposing is Crossplane's own on an XR.
+//
+// Source: github.com/crossplane/crossplane/v2 v2.4.0,
+// internal/controller/apiextensions/composite/reconciler.go.
+const finalizerComposing = "composite.apiextensions.crossplane.io"
+
+// Composing says whether Crossplane may be composing for an XR, from what it saw
+// a while ago. Once the XR is being deleted, that is until Crossplane has taken
+// its finalizer away: it works at an XR once at a time, so whatever it was at
+// has ended then.
+func Composing(u *unstructured.Unstructured) bool {
+	return slices.Contains(u.GetFinalizers(), finalizerComposing)
 }

@@ -184,3 +184,23 @@ func TestNumbersAreTheAPIServers(t *testing.T) {
 		t.Error("an object without a name goes by its prefix")
 	}
 }
+
+func TestCrossplaneComposesUntilItsOwnFinalizerIsGone(t *testing.T) {
+	cases := map[string]struct {
+		object string
+		want   bool
+	}{
+		"Composing": {object: "{metadata: {finalizers: [kausality.io/deletion, composite.apiextensions.crossplane.io]}}", want: true},
+		"Done":      {object: "{metadata: {finalizers: [kausality.io/deletion, foregroundDeletion]}}"},
+		"Claim":     {object: "{metadata: {finalizers: [finalizer.apiextensions.crossplane.io]}}"},
+		"Nothing":   {object: "{}"},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := resource.Composing(object(t, tc.object)); got != tc.want {
+				t.Errorf("%t", got)
+			}
+		})
+	}
+}

@@ -29,6 +29,9 @@ import (
 // url of the API server.
 func (s *Stack) url() string { return "https://" + address(s.ports.apiServer) }
 
+// EtcdURL is where etcd answers: what the API server has stored can be read there, every version of it.
+func (s *Stack) EtcdURL() string { return "http://" + address(s.ports.etcdClient) }
+
 // startAPIServer starts etcd and kube-apiserver, and connects to it.
 func (s *Stack) startAPIServer(ctx context.Context) error {
 	if err := s.startEtcd(ctx); err != nil {
@@ -46,7 +49,7 @@ func (s *Stack) startAPIServer(ctx context.Context) error {
 
 // startEtcd starts etcd, which is not to wait for the disk: its data does not outlive the stack.
 func (s *Stack) startEtcd(ctx context.Context) error {
-	endpoint, peer := "http://"+address(s.ports.etcdClient), "http://"+address(s.ports.etcdPeer)
+	endpoint, peer := s.EtcdURL(), "http://"+address(s.ports.etcdPeer)
 	return s.startProcess(ctx, command{
 		name: etcd,
 		path: s.tools.Binary(etcd),
@@ -86,7 +89,7 @@ func (s *Stack) apiServerCommand() (command, error) {
 		return command{}, err
 	}
 	args := []string{
-		"--etcd-servers=http://" + address(s.ports.etcdClient),
+		"--etcd-servers=" + s.EtcdURL(),
 		"--bind-address=" + loopback,
 		fmt.Sprintf("--secure-port=%d", s.ports.apiServer),
 		"--advertise-address=" + loopback,

@@ -1,0 +1,87 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+)
+
+// TestADeletionPolicyThatOrphansKeepsTheExternalObject allows to delete what is
+// outside, too: an explicit Delete would win over the deletion policy.
+func TestADeletionPolicyThatOrphansKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	t.Parallel()
+
+	v := vault{newCluster(t, "XCellar", "deep")}
+	v.namespace = ""
+	object := schema.GroupVersionKind{Group: "kubernetes.crossplane.io", Version: "v1alpha2", Kind: "Object"}
+
+	var (
+		data *unstructured.Unstructured
+		seen *sets
+	)
+
+	v.play(t, []scenario.Step{
+		{Title: "A cellar is made", Run: func(ctx context.Context) error {
+			if err := v.applyFile(ctx, "cellars.yaml"); err != nil {
+				return err
+			}
+
+			if err := v.apply(ctx, hans, `{apiVersion: shop.example.org/v1, kind: XCellar, metadata: {name: deep}, spec: {size: small}}`); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "a small cellar", all(v.has("size", "small"), v.settled, v.kept))
+		}},
+		{Title: "It goes, with its managed resource, without ever opening the gate", Run: func(ctx context.Context) error {
+			parts, err := v.parts(ctx, object)
+			if err != nil {
+				return err
+			}
+
+			data = parts["data"]
+
+			if seen, err = v.follow(t, data); err != nil { //nolint:contextcheck // It goes on until the test ends.
+				return err
+			}
+
+			xr, err := v.xr(ctx)
+			if err != nil {
+				return err
+			}
+
+			if err := v.remove(ctx, hans, xr, metav1.DeletePropagationBackground); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "the end of the cellar", all(v.ended, func(ctx context.Context) error {
+				err := v.Get(ctx, client.ObjectKeyFromObject(data), data.DeepCopy())
+				if err == nil {
+					err = errOther
+				}
+
+				return client.IgnoreNotFound(err)
+			}))
+		}},
+		{Title: "What it stood for stays", Run: func(ctx context.Context) error {
+			if err := still(ctx, all(v.outside("data"), v.has("size", "small"))); err != nil {
+				return err
+			}
+
+			if got := resource.String(data.Object, "spec", "deletionPolicy"); got != "Orphan" {
+				t.Errorf("The deletion policy is %q", got)
+			}
+
+			return seen.were(setClosed)
+		}},
+	})
+}
