@@ -110,7 +110,7 @@ func (p *planner) allowedFields() []string {
 	)
 
 	for _, a := range p.record.Allowances {
-		if !slices.ContainsFunc(Acting(a.Mutations), func(action string) bool { return slices.Contains(p.record.Actions, action) }) {
+		if !p.underWay(a) {
 			continue
 		}
 

@@ -41,11 +41,12 @@ func (p *planner) landed() (missing string, again time.Duration) {
 		return missing, 0
 	}
 
-	if shown && p.saidSince(synced) {
+	if shown && p.saidSince(synced) && !p.overtaken() {
 		return "", 0
 	}
 
-	// Where it shows none of them, (a) and (b) must hold for a while.
+	// Where it shows none of them, or nothing can be told from what it shows, (a)
+	// and (b) must hold for a while.
 	if left := p.opts.Settle - p.now.Sub(p.steadySince()); left > 0 {
 		return "waiting for the change to settle", left
 	}
@@ -86,6 +87,29 @@ func (p *planner) saidSince(synced resource.Condition) bool {
 
 	return synced.ObservedGeneration != 0 &&
 		!p.latest(time.Time{}, resource.ConditionAsyncOperation, resource.ConditionLastAsyncOperation).After(said)
+}
+
+// overtaken says whether a provider may still be at a change in the background
+// that another change has overtaken. It reports the later one as synced all the
+// same, and if that takes the first one back, the external system shows the
+// wanted values until the first one is made.
+func (p *planner) overtaken() bool {
+	_, works := resource.ConditionOf(p.u, resource.ConditionLastAsyncOperation)
+	_, announces := resource.ConditionOf(p.u, resource.ConditionAsyncOperation)
+
+	if !works && !announces {
+		return false
+	}
+
+	generations := map[int64]bool{}
+
+	for _, a := range p.record.Allowances {
+		if p.underWay(a) {
+			generations[a.Generation] = true
+		}
+	}
+
+	return len(generations) > 1
 }
 
 // steadySince is since when the provider has said what it says now: the last

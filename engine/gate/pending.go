@@ -62,6 +62,11 @@ func (p *planner) recorded(a v1alpha1.Allowance, action string) bool {
 	return p.record != nil && has(p.record.Allowances, a, action)
 }
 
+// underWay says whether the gate is open for a recorded allowance.
+func (p *planner) underWay(e v1alpha1.Allowance) bool {
+	return slices.ContainsFunc(Acting(e.Mutations), func(action string) bool { return slices.Contains(p.record.Actions, action) })
+}
+
 // has says whether a list has an allowance with an action.
 func has(list []v1alpha1.Allowance, a v1alpha1.Allowance, action string) bool {
 	return slices.ContainsFunc(list, func(b v1alpha1.Allowance) bool {

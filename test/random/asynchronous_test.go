@@ -47,7 +47,9 @@ func TestAnUpdateThatFailsAfterItWasReportedSyncedIsAppliedUnderTheSameAllowance
 	if !showsInOrder(versions,
 		func(u *unstructured.Unstructured) bool { return open(u) && syncedSinceOpening(u) && !failed(u) },
 		func(u *unstructured.Unstructured) bool { return open(u) && failed(u) },
-		func(u *unstructured.Unstructured) bool { return open(u) && syncedSinceOpening(u) && !failed(u) && shown(u) == 2 },
+		func(u *unstructured.Unstructured) bool {
+			return open(u) && syncedSinceOpening(u) && !failed(u) && shown(u) == 2
+		},
 		func(u *unstructured.Unstructured) bool { return !open(u) && shown(u) == 2 },
 	) {
 		t.Errorf("Want it open and synced, open and failed, open and applied, closed; saw\n%s", brief(versions))

@@ -32,7 +32,7 @@ func (c *chaos) run(ctx context.Context) error {
 			names = append(names, processEtcd)
 		}
 
-		name, up, down := names[c.rng.IntN(len(names))], c.span(1, 4), c.span(0, 2)
+		name, up, down := names[c.rng.IntN(len(names))], c.span(2, 6), c.span(0, 1)
 
 		select {
 		case <-ctx.Done():

@@ -31,9 +31,11 @@ const (
 func TestMain(m *testing.M) {
 	outside = external.Start()
 
+	// A gate's times are whole seconds, so that it may settle for one less. No change
+	// takes as long.
 	code := stack.Main(m, stack.Options{
 		ManagerOnly:  true,
-		ManagerFlags: []string{"--settle=2s"},
+		ManagerFlags: []string{"--settle=1500ms"},
 		Providers: map[string]stack.Provider{processProvider: {
 			Package: "./test/provider", CRDs: "test/provider/crds", Flags: []string{"--external=" + outside.URL()},
 		}},

@@ -46,18 +46,22 @@ func newPlay(c cast, seen *history, seed uint64, enforced []string) *play {
 	p.enforced = enforced[p.rng.IntN(len(enforced))]
 	p.server = server{cast: c, namespace: p.enforced, name: fmt.Sprintf("s%d", seed)}
 
-	// An asynchronous provider that shows nothing gives no sign of a change that is
-	// lost with it: no gate can tell, so none is asked to.
-	for _, traits := range [][]any{
-		{}, {}, {"Asynchronous"}, {"Asynchronous"}, {"Asynchronous", "Announcing"}, {"Unnumbered"}, {"Asynchronous", "Unnumbered"}, {"Blind"}, {"Blind", "Unnumbered"},
-	}[p.rng.IntN(9):][:1] {
-		p.traits = traits
-	}
-
+	p.traits = traits()[p.rng.IntN(len(traits()))]
 	p.want = parameters{"size": int64(p.rng.IntN(5)), "color": p.color()}
 	p.asked = []parameters{p.want}
 
 	return p
+}
+
+// traits are those that servers have. A provider that shows nothing of its
+// external objects and either works in the background or numbers no conditions
+// is not among them: where it is killed for longer than a gate takes to settle,
+// nothing tells that the change was not made.
+func traits() [][]any {
+	return [][]any{
+		{}, {}, {"Unnumbered"}, {"Blind"},
+		{"Asynchronous"}, {"Asynchronous"}, {"Asynchronous", "Announcing"}, {"Asynchronous", "Unnumbered"},
+	}
 }
 
 func (p *play) color() string { return []string{"red", "green", "blue", "white"}[p.rng.IntN(4)] }
@@ -82,6 +86,12 @@ func (p *play) run(ctx context.Context) error {
 		return err
 	}
 
+	if p.rng.IntN(5) > 0 {
+		if err := p.waitUntilSettled(ctx); err != nil {
+			return err
+		}
+	}
+
 	// 2. Things happen.
 	for range 3 + p.rng.IntN(5) {
 		if err := p.step(ctx); err != nil {
@@ -89,9 +99,7 @@ func (p *play) run(ctx context.Context) error {
 		}
 	}
 
-	// 3. All works again, and hans's last word is what is there in the end.
-	outside.Trouble(p.name, external.Trouble{})
-
+	// 3. hans's last word is what is there in the end, after any trouble.
 	if err := p.edit(ctx, parameters{"size": int64(100 + p.rng.IntN(100)), "color": p.color(), "tags": nil}); err != nil {
 		return err
 	}
@@ -119,8 +127,8 @@ func (p *play) step(ctx context.Context) error {
 		weight int
 		do     func(context.Context) error
 	}{
-		{8, p.editSome},
-		{3, p.takeBack},
+		{9, p.editSome},
+		{5, p.takeBack},
 		{4, p.trouble},
 		{2, p.drift},
 		{4, p.intrude},
@@ -129,7 +137,7 @@ func (p *play) step(ctx context.Context) error {
 		{2, p.annotate},
 		{1, p.tryToDelete},
 		{1, p.pause},
-		{4, p.rest},
+		{6, p.rest},
 		{4, p.waitUntilSettled},
 	}
 
@@ -204,7 +212,7 @@ func (p *play) takeBack(ctx context.Context) error {
 
 // trouble makes trouble outside.
 func (p *play) trouble(context.Context) error {
-	t := external.Trouble{Fail: p.rng.IntN(4), Late: p.rng.IntN(3) == 0, Slow: time.Duration(p.rng.IntN(600)) * time.Millisecond}
+	t := external.Trouble{Fail: p.rng.IntN(4), Late: p.rng.IntN(3) == 0, Slow: time.Duration(p.rng.IntN(350)) * time.Millisecond}
 	p.notef("trouble %+v", t)
 	outside.Trouble(p.name, t)
 
@@ -223,7 +231,7 @@ func (p *play) drift(context.Context) error {
 
 // rest lets time pass.
 func (p *play) rest(context.Context) error {
-	d := time.Duration(p.rng.IntN(700)) * time.Millisecond
+	d := time.Duration(p.rng.IntN(500)) * time.Millisecond
 	p.notef("%s pass", d)
 	time.Sleep(d)
 
@@ -311,7 +319,7 @@ func (p *play) report(err error) string {
 	}
 
 	for _, c := range outside.Changes(p.name) {
-		fmt.Fprintln(&out, " ", strings.ReplaceAll(c.String(), "\n", "\n    "))
+		fmt.Fprintf(&out, "  %s, gate%s\n", c, briefRecord(recordOf(c)))
 	}
 
 	return out.String() + brief(p.seen.versions(p.name))

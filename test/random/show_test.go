@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -35,14 +36,22 @@ func brief(versions []*unstructured.Unstructured) string {
 		}
 
 		if rec, err := allowance.ParseGate(u); err == nil && rec != nil {
-			fmt.Fprintf(&out, " %s%v@%d since %s consumed %d", rec.State, rec.Actions, rec.Generation, rec.Since.UTC().Format("15:04:05"), rec.Consumed)
-
-			for _, a := range rec.Allowances {
-				fmt.Fprintf(&out, " for %v@%d", a.Mutations, a.Generation)
-			}
+			out.WriteString(briefRecord(*rec))
 		}
 
 		out.WriteByte('\n')
+	}
+
+	return out.String()
+}
+
+func briefRecord(rec v1alpha1.GateRecord) string {
+	var out strings.Builder
+
+	fmt.Fprintf(&out, " %s%v@%d since %s consumed %d", rec.State, rec.Actions, rec.Generation, rec.Since.UTC().Format("15:04:05"), rec.Consumed)
+
+	for _, a := range rec.Allowances {
+		fmt.Fprintf(&out, " for %v@%d", a.Mutations, a.Generation)
 	}
 
 	return out.String()

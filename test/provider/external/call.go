@@ -75,8 +75,8 @@ type Call struct {
 func (c Call) String() string {
 	payload, _ := json.Marshal(c.Payload)
 
-	return fmt.Sprintf("%s %s %s of generation %d under %v: applied=%t %s (%s)\n  gate: %s", c.At.Format("15:04:05.000"), c.Verb, payload,
-		c.Managed.Generation, c.Managed.Policies, c.Applied, c.Error, c.Took.Round(time.Millisecond), c.Managed.Annotations["kausality.io/gate"])
+	return fmt.Sprintf("%s %s %s (%s) for generation %d under %v: applied=%t %s",
+		c.At.Format("15:04:05.000"), c.Verb, payload, c.Took.Round(time.Millisecond), c.Managed.Generation, c.Managed.Policies, c.Applied, c.Error)
 }
 
 // A Client calls a system.
