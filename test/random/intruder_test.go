@@ -6,6 +6,7 @@ package random_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,9 +17,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/provider/external"
 )
-
-type allowanceOf = v1alpha1.Allowance
 
 // intrude has anna change something that she may not.
 func (p *play) intrude(ctx context.Context) error {
@@ -36,7 +36,13 @@ func (p *play) intrude(ctx context.Context) error {
 	err = p.anna.Patch(ctx, u, merge(string(raw)))
 	p.notef("anna asks for %v: %v", change, err)
 
-	if err != nil || p.enforced == stored {
+	if p.enforced == stored {
+		p.overwritten = true
+
+		return nil
+	}
+
+	if err != nil {
 		return nil //nolint:nilerr // She may not.
 	}
 
@@ -172,8 +178,9 @@ func (p *play) end(ctx context.Context) error {
 	p.notef("hans deletes it")
 
 	err := eventually(ctx, "the end", func(ctx context.Context) error {
-		if err := p.hans.Delete(ctx, p.reference()); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("it is still there: %w (%w)", errOther, orNothing(err))
+		err := p.hans.Delete(ctx, p.reference())
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is still there: %w", errors.Join(err, errOther))
 		}
 
 		return nil
@@ -189,16 +196,8 @@ func (p *play) end(ctx context.Context) error {
 	return nil
 }
 
-func orNothing(err error) error {
-	if err == nil {
-		return errOther
-	}
-
-	return err
-}
-
 // allowancesOf are those of the managed resource when a call was made.
-func allowancesOf(c callOf) []v1alpha1.Allowance {
+func allowancesOf(c external.Call) []v1alpha1.Allowance {
 	u := &unstructured.Unstructured{}
 	u.SetAnnotations(c.Managed.Annotations)
 

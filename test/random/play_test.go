@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/test/provider/external"
 )
@@ -37,7 +38,10 @@ type play struct {
 	// drifted is true while the external object may differ from what was asked
 	// for by itself.
 	drifted bool
-	diary   []string
+	// overwritten is true while what anna wrote over what was asked for may be
+	// stored.
+	overwritten bool
+	diary       []string
 }
 
 // newPlay decides what a server is like.
@@ -176,6 +180,10 @@ func (p *play) edit(ctx context.Context, change parameters) error {
 
 	p.drifted = false // What he asked for brings all of it along.
 
+	if len(change) == 3 {
+		p.overwritten = false // He asked for all there is.
+	}
+
 	return nil
 }
 
@@ -251,13 +259,16 @@ func (p *play) waitUntilSettled(ctx context.Context) error {
 	return nil
 }
 
-// arrived checks that all is done.
+// arrived checks that all is done: outside, where that can be told, and then in
+// the API server.
 func (p *play) arrived(ctx context.Context) error {
-	if err := p.closed(ctx); err != nil || p.drifted {
-		return err
+	if !p.drifted && !p.overwritten {
+		if err := p.shows(p.want); err != nil {
+			return err
+		}
 	}
 
-	return p.shows(p.want)
+	return p.closed(ctx)
 }
 
 // judge compares the calls with what was allowed.
@@ -302,7 +313,7 @@ func (p *play) objection(c external.Call) string {
 func (p *play) granted(c external.Call) bool {
 	rec := recordOf(c)
 	if rec.State == "" {
-		return slices.ContainsFunc(allowancesOf(c), func(a allowanceOf) bool { return grants(a, string(c.Verb)) })
+		return slices.ContainsFunc(allowancesOf(c), func(a v1alpha1.Allowance) bool { return grants(a, string(c.Verb)) })
 	}
 
 	return slices.Contains(gate.Acting(c.Managed.Policies), string(c.Verb)) && granted(&rec, string(c.Verb), rec.Consumed)

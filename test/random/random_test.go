@@ -5,7 +5,6 @@ package random_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -15,8 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/kausality-io/kausality-crossplane/test/provider/external"
 )
 
 // What the environment says about the randomised test: the seed of its first
@@ -48,9 +45,6 @@ func flavours() []string {
 // enforced, is kept from the external system when the gate opens for another
 // change.
 const storedIsHeldBack = false
-
-// callOf is a call of the provider.
-type callOf = external.Call
 
 // TestAtRandomNothingHappensOutsideThatNobodyAskedForAndNothingIsLost plays many
 // servers at a time, while processes are killed. Each is changed, troubled,
@@ -152,7 +146,7 @@ func playAll(t *testing.T, c cast, seen *history, seed, count uint64) *tally {
 
 	_ = group.Wait()
 
-	fmt.Fprintf(os.Stderr, "%d plays in %s, the longest %s\n", total.plays, time.Since(start).Round(time.Second), total.longest.Round(time.Second))
+	t.Logf("%d plays in %s, the longest in %s", total.plays, time.Since(start).Round(time.Second), total.longest.Round(time.Second))
 
 	return &total
 }

@@ -26,7 +26,7 @@ import (
 // and go; pace is how often it looks.
 const (
 	patience = 90 * time.Second
-	pace     = 50 * time.Millisecond
+	pace     = 150 * time.Millisecond
 )
 
 // eventually looks until a check passes.
