@@ -69,8 +69,8 @@ func (a *asynchronous) Observe(ctx context.Context, mg resource.Managed) (manage
 }
 
 // Create starts to make the external object.
-func (a *asynchronous) Create(_ context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
-	return managed.ExternalCreation{}, a.start(mg, external.Create, func(ctx context.Context, s *Server) error {
+func (a *asynchronous) Create(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
+	return managed.ExternalCreation{}, a.start(ctx, mg, external.Create, func(ctx context.Context, s *Server) error {
 		_, err := a.plain.Create(ctx, s)
 
 		return err
@@ -78,8 +78,8 @@ func (a *asynchronous) Create(_ context.Context, mg resource.Managed) (managed.E
 }
 
 // Update starts to change it.
-func (a *asynchronous) Update(_ context.Context, mg resource.Managed) (managed.ExternalUpdate, error) {
-	return managed.ExternalUpdate{}, a.start(mg, external.Update, func(ctx context.Context, s *Server) error {
+func (a *asynchronous) Update(ctx context.Context, mg resource.Managed) (managed.ExternalUpdate, error) {
+	return managed.ExternalUpdate{}, a.start(ctx, mg, external.Update, func(ctx context.Context, s *Server) error {
 		_, err := a.plain.Update(ctx, s)
 
 		return err
@@ -87,12 +87,12 @@ func (a *asynchronous) Update(_ context.Context, mg resource.Managed) (managed.E
 }
 
 // Delete starts to take it away, once.
-func (a *asynchronous) Delete(_ context.Context, mg resource.Managed) (managed.ExternalDelete, error) {
+func (a *asynchronous) Delete(ctx context.Context, mg resource.Managed) (managed.ExternalDelete, error) {
 	if verb, _, _ := a.operation.under(); verb == external.Delete {
 		return managed.ExternalDelete{}, nil
 	}
 
-	return managed.ExternalDelete{}, a.start(mg, external.Delete, func(ctx context.Context, s *Server) error {
+	return managed.ExternalDelete{}, a.start(ctx, mg, external.Delete, func(ctx context.Context, s *Server) error {
 		_, err := a.plain.Delete(ctx, s)
 
 		return err
@@ -100,7 +100,9 @@ func (a *asynchronous) Delete(_ context.Context, mg resource.Managed) (managed.E
 }
 
 // start makes a change in the background. The error is that of the last one.
-func (a *asynchronous) start(mg resource.Managed, verb external.Verb, do func(context.Context, *Server) error) error {
+func (a *asynchronous) start(
+	ctx context.Context, mg resource.Managed, verb external.Verb, do func(context.Context, *Server) error,
+) error {
 	s, ok := mg.(*Server)
 	if !ok {
 		return errNoServer
@@ -123,14 +125,14 @@ func (a *asynchronous) start(mg resource.Managed, verb external.Verb, do func(co
 		return errNoServer
 	}
 
-	go a.run(was, verb, do)
+	go a.run(context.WithoutCancel(ctx), was, verb, do) // The reconcile ends before.
 
 	return last
 }
 
 // run makes a change, and tells how it ended.
-func (a *asynchronous) run(s *Server, verb external.Verb, do func(context.Context, *Server) error) {
-	ctx, cancel := context.WithTimeout(context.Background(), operationTimeout)
+func (a *asynchronous) run(ctx context.Context, s *Server, verb external.Verb, do func(context.Context, *Server) error) {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 
 	err := do(ctx, s)

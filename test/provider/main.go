@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -92,7 +93,10 @@ func (c *cli) Run() error {
 // add adds the controller of Servers.
 func (c *cli) add(mgr ctrl.Manager) error {
 	again := make(chan event.TypedGenericEvent[*Server])
-	connect := &connector{client: external.Client{URL: c.External}, mgr: mgr, again: again, operations: operations{all: map[types.UID]*operation{}}}
+	connect := &connector{
+		client: external.Client{URL: c.External}, kube: mgr.GetClient(), again: again,
+		operations: operations{all: map[types.UID]*operation{}},
+	}
 
 	r := managed.NewReconciler(mgr, xpresource.ManagedKind(serverKind()),
 		managed.WithManagementPolicies(),
@@ -116,7 +120,7 @@ func (c *cli) add(mgr ctrl.Manager) error {
 // connector connects to the external system as a managed resource's traits say.
 type connector struct {
 	client     external.Client
-	mgr        ctrl.Manager
+	kube       client.Client
 	again      chan<- event.TypedGenericEvent[*Server]
 	operations operations
 }
@@ -133,5 +137,5 @@ func (c *connector) Connect(_ context.Context, mg xpresource.Managed) (managed.E
 		return &p, nil
 	}
 
-	return &asynchronous{plain: p, operation: c.operations.of(s.GetUID()), kube: c.mgr.GetClient(), again: c.again}, nil
+	return &asynchronous{plain: p, operation: c.operations.of(s.GetUID()), kube: c.kube, again: c.again}, nil
 }

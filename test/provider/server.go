@@ -40,10 +40,10 @@ const (
 // A Server is a managed resource.
 type Server struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	Spec   ServerSpec   `json:"spec"`
-	Status ServerStatus `json:"status,omitempty"`
+	Status ServerStatus `json:"status,omitzero"`
 }
 
 // ServerSpec is what a Server is to be like.
@@ -55,7 +55,7 @@ type ServerSpec struct {
 	// ForProvider is what the external object is to be like.
 	ForProvider Parameters `json:"forProvider"`
 	// InitProvider is what it is to be like besides when it is made.
-	InitProvider Parameters `json:"initProvider,omitempty"`
+	InitProvider Parameters `json:"initProvider,omitzero"`
 }
 
 // ServerStatus is what a Server is like.
@@ -126,18 +126,27 @@ func (s *Server) GetWriteConnectionSecretToReference() *xpv2.SecretReference {
 // DeepCopyObject copies a Server.
 func (s *Server) DeepCopyObject() runtime.Object {
 	out := &Server{TypeMeta: s.TypeMeta}
-	s.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
-	s.Spec.ClusterManagedResourceSpec.DeepCopyInto(&out.Spec.ClusterManagedResourceSpec)
+	deepCopy(&s.ObjectMeta, &out.ObjectMeta)
+	deepCopy(&s.Spec.ClusterManagedResourceSpec, &out.Spec.ClusterManagedResourceSpec)
 	out.Spec.Traits = slices.Clone(s.Spec.Traits)
 	out.Spec.ForProvider = s.Spec.ForProvider.deepCopy()
 	out.Spec.InitProvider = s.Spec.InitProvider.deepCopy()
-	s.Status.ConditionedStatus.DeepCopyInto(&out.Status.ConditionedStatus)
+	deepCopy(&s.Status.ConditionedStatus, &out.Status.ConditionedStatus)
 
 	if at := s.Status.AtProvider; at != nil {
 		out.Status.AtProvider = new(at.deepCopy())
 	}
 
 	return out
+}
+
+// deepCopy copies one of the parts that can.
+func deepCopy[T any, P interface {
+	*T
+	DeepCopyInto(out *T)
+}](from, to P,
+) {
+	from.DeepCopyInto(to)
 }
 
 // deepCopy shares values that nobody changes in place.
@@ -150,14 +159,15 @@ func (p Parameters) deepCopy() Parameters {
 // A ServerList is a list of Servers.
 type ServerList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata,omitzero"`
 
 	Items []Server `json:"items"`
 }
 
 // DeepCopyObject copies a list.
 func (l *ServerList) DeepCopyObject() runtime.Object {
-	out := &ServerList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy(), Items: make([]Server, len(l.Items))}
+	out := &ServerList{TypeMeta: l.TypeMeta, Items: make([]Server, len(l.Items))}
+	deepCopy(&l.ListMeta, &out.ListMeta)
 
 	for i := range l.Items {
 		if s, ok := l.Items[i].DeepCopyObject().(*Server); ok {

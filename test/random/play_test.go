@@ -63,15 +63,18 @@ func newPlay(c cast, seen *history, seed uint64, enforced []string) *play {
 // nothing tells that the change was not made.
 func traits() [][]any {
 	return [][]any{
-		{}, {}, {"Unnumbered"}, {"Blind"},
-		{"Asynchronous"}, {"Asynchronous"}, {"Asynchronous", "Announcing"}, {"Asynchronous", "Unnumbered"},
+		{},
+		{},
+		{"Unnumbered"},
+		{"Blind"},
+		{"Asynchronous"},
+		{"Asynchronous"},
+		{"Asynchronous", "Announcing"},
+		{"Asynchronous", "Unnumbered"},
 	}
 }
 
 func (p *play) color() string { return []string{"red", "green", "blue", "white"}[p.rng.IntN(4)] }
-
-// has says whether the server's provider has a trait towards it.
-func (p *play) has(trait string) bool { return slices.Contains(p.traits, any(trait)) }
 
 func (p *play) notef(format string, args ...any) {
 	p.diary = append(p.diary, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
@@ -81,7 +84,7 @@ func (p *play) notef(format string, args ...any) {
 func (p *play) run(ctx context.Context) error {
 	// 1. It is made, perhaps with trouble.
 	if p.rng.IntN(3) == 0 {
-		p.trouble(ctx)
+		p.makeTrouble()
 	}
 
 	p.notef("%s server %v with %v", p.enforced, p.want, p.traits)
@@ -133,8 +136,8 @@ func (p *play) step(ctx context.Context) error {
 	}{
 		{9, p.editSome},
 		{5, p.takeBack},
-		{4, p.trouble},
-		{2, p.drift},
+		{4, func(context.Context) error { p.makeTrouble(); return nil }},
+		{2, func(context.Context) error { p.drift(); return nil }},
 		{4, p.intrude},
 		{2, p.pryOpen},
 		{2, p.forge},
@@ -189,7 +192,8 @@ func (p *play) edit(ctx context.Context, change parameters) error {
 
 // editSome has hans change one thing or two.
 func (p *play) editSome(ctx context.Context) error {
-	change := parameters{"size": (p.want["size"].(int64) + 1 + int64(p.rng.IntN(4))) % 50}
+	size, _ := p.want["size"].(int64)
+	change := parameters{"size": (size + 1 + int64(p.rng.IntN(4))) % 50}
 
 	switch p.rng.IntN(5) {
 	case 0:
@@ -218,23 +222,19 @@ func (p *play) takeBack(ctx context.Context) error {
 	return p.edit(ctx, change)
 }
 
-// trouble makes trouble outside.
-func (p *play) trouble(context.Context) error {
+// makeTrouble makes trouble outside.
+func (p *play) makeTrouble() {
 	t := external.Trouble{Fail: p.rng.IntN(4), Late: p.rng.IntN(3) == 0, Slow: time.Duration(p.rng.IntN(350)) * time.Millisecond}
 	p.notef("trouble %+v", t)
 	outside.Trouble(p.name, t)
-
-	return nil
 }
 
 // drift has the external object change by itself.
-func (p *play) drift(context.Context) error {
+func (p *play) drift() {
 	to := parameters{"size": int64(1000 + p.rng.IntN(1000)), "color": "drifted"}
 	p.drifted = true
 	p.notef("it drifts to %v", to)
 	outside.Drift(p.name, to)
-
-	return nil
 }
 
 // rest lets time pass.

@@ -157,5 +157,5 @@ func same(want, have parameters) bool {
 		}
 	}
 
-	return change.Equal(map[string]any(want), map[string]any(have))
+	return change.Equal(want, have)
 }

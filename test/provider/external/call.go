@@ -73,10 +73,8 @@ type Call struct {
 }
 
 func (c Call) String() string {
-	payload, _ := json.Marshal(c.Payload)
-
-	return fmt.Sprintf("%s %s %s (%s) for generation %d under %v: applied=%t %s",
-		c.At.Format("15:04:05.000"), c.Verb, payload, c.Took.Round(time.Millisecond), c.Managed.Generation, c.Managed.Policies, c.Applied, c.Error)
+	return fmt.Sprintf("%s %s %v (%s) for generation %d under %v: applied=%t %s", c.At.Format("15:04:05.000"), c.Verb, c.Payload,
+		c.Took.Round(time.Millisecond), c.Managed.Generation, c.Managed.Policies, c.Applied, c.Error)
 }
 
 // A Client calls a system.

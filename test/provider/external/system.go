@@ -130,7 +130,10 @@ func (s *System) serve(w http.ResponseWriter, r *http.Request) {
 	}
 
 	answer.State, answer.Exists = s.State(req.Name)
-	_ = json.NewEncoder(w).Encode(answer) // Whoever asked may be gone.
+
+	if err := json.NewEncoder(w).Encode(answer); err != nil {
+		return // Whoever asked is gone.
+	}
 }
 
 // call writes a call down and carries it out. One that changes an object waits
