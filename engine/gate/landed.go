@@ -43,11 +43,12 @@ func (p *planner) landed() lack {
 		return missed
 	}
 
-	if shown && p.saidSince(synced) {
+	if shown && p.saidSince(synced) && !p.overtaken() {
 		return lack{}
 	}
 
-	// Where it shows none of them, (a) and (b) must hold for a while.
+	// Where it shows none of them, or nothing can be told from what it shows, (a)
+	// and (b) must hold for a while.
 	if left := t.settle - p.now.Sub(p.steadySince()); left > 0 {
 		return lack{wait: WaitSettle, text: "waiting for the change to settle", again: left}
 	}
@@ -88,6 +89,27 @@ func (p *planner) saidSince(synced resource.Condition) bool {
 
 	return synced.ObservedGeneration != 0 &&
 		!p.latest(time.Time{}, resource.ConditionAsyncOperation, resource.ConditionLastAsyncOperation).After(said)
+}
+
+// overtaken says whether a provider may still be at a change in the background
+// that another change has overtaken. It reports the later one as synced all the
+// same, and if that takes the first one back, the external system shows the
+// wanted values until the first one is made.
+func (p *planner) overtaken() bool {
+	_, works := resource.ConditionOf(p.u, resource.ConditionLastAsyncOperation)
+	_, announces := resource.ConditionOf(p.u, resource.ConditionAsyncOperation)
+
+	if !works && !announces {
+		return false
+	}
+
+	generations := map[int64]bool{}
+
+	for _, a := range underWay(p.record) {
+		generations[a.Generation] = true
+	}
+
+	return len(generations) > 1
 }
 
 // steadySince is since when the provider has said what it says now: the last

@@ -81,8 +81,24 @@ type Options struct {
 	// its root, that take the flags --address and --tls-certs-dir.
 	Functions map[string]string
 
+	// Providers are more providers to run, by name.
+	Providers map[string]Provider
+
 	// Output gets the progress. Nil means none.
 	Output io.Writer
+}
+
+// A Provider is one to run beside provider-kubernetes, or, where that is left out, instead of it.
+type Provider struct {
+	// Package of this repository, relative to its root. It takes the flags --kubeconfig and
+	// --health-probe-bind-address.
+	Package string
+
+	// Flags are added to these.
+	Flags []string
+
+	// CRDs is the directory of its CustomResourceDefinitions, relative to the root.
+	CRDs string
 }
 
 // has says whether a part is to be started.

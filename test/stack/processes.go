@@ -26,7 +26,8 @@ import (
 
 // Process returns the process of that name, which is that of its binary: etcd, kube-apiserver,
 // kube-controller-manager, crossplane, function-patch-and-transform, function-auto-ready,
-// provider-kubernetes, function-kausality, kausality-manager. It is nil if the stack has none.
+// provider-kubernetes, function-kausality, kausality-manager, and those that the options name. It is
+// nil if the stack has none.
 func (s *Stack) Process(name string) *Process {
 	for _, p := range s.Processes() {
 		if p.name == name {

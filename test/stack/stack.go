@@ -117,7 +117,7 @@ func (s *Stack) start(ctx context.Context) error {
 		return err
 	}
 	// 4. Everything that depends on nothing but the API server.
-	steps = []step{s.createUsers}
+	steps = []step{s.createUsers, s.startOtherProviders}
 	if s.options.has(ControllerManager) {
 		steps = append(steps, s.startControllerManager)
 	}

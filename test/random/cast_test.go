@@ -1,0 +1,219 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package random_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+)
+
+// Who may do what: Crossplane makes servers, hans changes and deletes them, anna
+// may do neither.
+const (
+	crossplaneName = "system:serviceaccount:crossplane-system:crossplane"
+	hansName       = "hans@example.com"
+)
+
+// What becomes of an edit that nobody may make; namespaces are named after it.
+const (
+	deny   = "deny"
+	hold   = "hold"
+	stored = "stored"
+)
+
+var errOther = errors.New("not as expected")
+
+func serverKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "machines.example.org", Version: "v1", Kind: "Server"}
+}
+
+// cast is everybody who plays.
+type cast struct {
+	admin                  client.WithWatch
+	crossplane, hans, anna client.Client
+}
+
+// newCast sets the stage, once, and returns who plays on it.
+func newCast(t *testing.T) cast {
+	t.Helper()
+
+	c := cast{}
+
+	admin, err := client.NewWithWatch(unlimited(running.Config()), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	c.admin = admin
+
+	config := running.Config()
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: crossplaneName, Groups: []string{"system:masters", "system:serviceaccounts", "system:authenticated"},
+	}
+
+	c.crossplane = newClient(t, config)
+
+	for name, of := range map[string]*client.Client{"hans": &c.hans, "anna": &c.anna} {
+		config, err := running.ConfigFor(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		*of = newClient(t, config)
+	}
+
+	setStage.Do(func() { errStage = c.setStage(t.Context()) })
+
+	if errStage != nil {
+		t.Fatal(errStage)
+	}
+
+	return c
+}
+
+func unlimited(config *rest.Config) *rest.Config {
+	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
+
+	return config
+}
+
+func newClient(t *testing.T, config *rest.Config) client.Client {
+	t.Helper()
+
+	c, err := client.New(unlimited(config), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return c
+}
+
+var (
+	setStage sync.Once
+	errStage error
+)
+
+// setStage applies the manifests and waits until they are in force.
+func (c cast) setStage(ctx context.Context) error {
+	text, err := os.ReadFile("testdata/servers.yaml")
+	if err != nil {
+		return err
+	}
+
+	var objects []*unstructured.Unstructured
+
+	for dec := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
+		u := &unstructured.Unstructured{}
+		if err := dec.Decode(u); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+
+		objects = append(objects, u)
+
+		err := scenario.Eventually(ctx, "applying "+u.GetName(), func(ctx context.Context) error {
+			return c.admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("test"), client.ForceOwnership)
+		})
+		if err != nil {
+			return err
+		}
+	}
+
+	err = scenario.Eventually(ctx, "policies in force", func(ctx context.Context) error {
+		for _, u := range objects {
+			live := u.DeepCopy()
+			if err := c.admin.Get(ctx, client.ObjectKeyFromObject(u), live); err != nil {
+				return err
+			}
+
+			if u.GroupVersionKind().Group == v1alpha1.GroupVersion().Group && !resource.Ready(live) {
+				return fmt.Errorf("%s %q is not ready: %w", u.GetKind(), u.GetName(), errOther)
+			}
+		}
+
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+
+	return scenario.Eventually(ctx, "enforcement", c.inForce)
+}
+
+// inForce says whether the API server asks the webhook and the guards: it learns
+// of them with a delay.
+func (c cast) inForce(ctx context.Context) error {
+	for _, ns := range []string{deny, hold, stored} {
+		u := newServer(ns, "probe", nil, parameters{"size": int64(1)})
+		if err := c.crossplane.Create(ctx, u, client.DryRunAll); err != nil {
+			return err
+		}
+
+		if resource.Annotation(u, v1alpha1.AnnotationAllowances) == "" {
+			return fmt.Errorf("nothing is stamped in %q: %w", ns, errOther)
+		}
+
+		unstructured.RemoveNestedField(u.Object, "spec", "managementPolicies")
+		u.SetResourceVersion("")
+		u.SetUID("")
+
+		if err := c.crossplane.Create(ctx, u, client.DryRunAll); !apierrors.IsInvalid(err) {
+			return fmt.Errorf("nothing is guarded in %q: %w", ns, errors.Join(err, errOther))
+		}
+	}
+
+	return nil
+}
+
+// parameters are what an external object is to be like.
+type parameters = map[string]any
+
+// newServer is a managed resource as the composition function would have it made.
+func newServer(namespace, name string, traits []any, p parameters) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"managementPolicies": []any{"Observe", "LateInitialize", "Create", "Update"},
+		"traits":             traits,
+		"forProvider":        runtimeCopy(p),
+		"initProvider":       map[string]any{"image": image},
+	}}}
+	if traits == nil {
+		unstructured.RemoveNestedField(u.Object, "spec", "traits")
+	}
+
+	u.SetGroupVersionKind(serverKind())
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	u.SetAnnotations(map[string]string{v1alpha1.AnnotationManagementPolicies: "- \"*\"\n"})
+
+	return u
+}
+
+// image is what servers are made with.
+const image = "golden"
+
+func runtimeCopy(p parameters) parameters {
+	return (&unstructured.Unstructured{Object: p}).DeepCopy().Object
+}
+
+func merge(text string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(text)) }

@@ -1,0 +1,182 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package random_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// What the environment says about the randomised test: the seed of its first
+// play, the others' follow; and how many there are.
+const (
+	envSeed = "KAUSALITY_SEED"
+	envRuns = "KAUSALITY_RUNS"
+)
+
+const (
+	// runs is how many plays there are by default, and atOnce how many of them at
+	// one time.
+	runs   = 500
+	atOnce = 40
+	// tolerated is how many may fail before the rest is left out.
+	tolerated = 3
+)
+
+// flavours are what becomes of edits that nobody may make, in different plays.
+func flavours() []string {
+	if storedIsHeldBack {
+		return []string{deny, hold, stored}
+	}
+
+	return []string{deny, hold}
+}
+
+// storedIsHeldBack is whether an unasked edit that is stored, because nothing is
+// enforced, is kept from the external system when the gate opens for another
+// change.
+const storedIsHeldBack = false
+
+// TestAtRandomNothingHappensOutsideThatNobodyAskedForAndNothingIsLost plays many
+// servers at a time, while processes are killed. Each is changed, troubled,
+// disturbed and in the end deleted, at random. No call may reach the external
+// system without an allowance, or with values that nobody asked for who may; and
+// what was asked for last is there in the end, with the gate closed and nothing
+// left over.
+//
+// KAUSALITY_SEED=n plays the server of seed n and those that follow it, of which
+// there are KAUSALITY_RUNS.
+func TestAtRandomNothingHappensOutsideThatNobodyAskedForAndNothingIsLost(t *testing.T) {
+	seed, count := number(t, envSeed, rand.Uint64()>>32), number(t, envRuns, runs)
+	t.Logf("%s=%d %s=%d", envSeed, seed, envRuns, count)
+
+	c := newCast(t)
+	seen := follow(t.Context(), c.admin)
+	disorder := &chaos{rng: rand.New(rand.NewPCG(seed, 1)), kills: map[string]int{}}
+
+	// 1. Processes come and go for as long as it lasts.
+	ctx, calm := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+
+	go func() { ended <- disorder.run(ctx) }()
+
+	// 2. All plays are played.
+	total := playAll(t, c, seen, seed, count)
+
+	calm()
+
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+
+	// 3. All of it happened.
+	t.Logf("%d plays, %d changes that reached the external system, of which %d failed there; killed %v", count, total.calls, total.failed, disorder.kills)
+
+	if t.Failed() {
+		t.Log(strings.Join(disorder.diary, "\n"))
+	}
+}
+
+// number is one that the environment may give.
+func number(t *testing.T, env string, def uint64) uint64 {
+	t.Helper()
+
+	text := os.Getenv(env)
+	if text == "" {
+		return def
+	}
+
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", env, err)
+	}
+
+	return n
+}
+
+// tally counts what happened.
+type tally struct {
+	mu            sync.Mutex
+	calls, failed int
+	plays, wrong  int
+	longest       time.Duration
+}
+
+// playAll plays as many servers as there are to be.
+func playAll(t *testing.T, c cast, seen *history, seed, count uint64) *tally {
+	t.Helper()
+
+	var (
+		group errgroup.Group
+		total tally
+	)
+
+	group.SetLimit(atOnce)
+
+	start := time.Now()
+
+	for i := range count {
+		if total.wrongs() > tolerated {
+			break
+		}
+
+		group.Go(func() error {
+			p := newPlay(c, seen, seed+i, flavours())
+			begin := time.Now()
+
+			err := p.run(t.Context())
+			if err != nil {
+				t.Error(p.report(err))
+			}
+
+			total.add(p, time.Since(begin), err)
+
+			return nil
+		})
+	}
+
+	_ = group.Wait()
+
+	t.Logf("%d plays in %s, the longest in %s", total.plays, time.Since(start).Round(time.Second), total.longest.Round(time.Second))
+
+	return &total
+}
+
+// add counts a play.
+func (t *tally) add(p *play, took time.Duration, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+
+	t.plays++
+	t.longest = max(t.longest, took)
+
+	for _, c := range outside.Changes(p.name) {
+		t.calls++
+
+		if c.Error != "" {
+			t.failed++
+		}
+	}
+
+	if err != nil {
+		t.wrong++
+	} else {
+		p.seen.forget(p.name)
+	}
+}
+
+func (t *tally) wrongs() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+
+	return t.wrong
+}

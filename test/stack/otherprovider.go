@@ -1,0 +1,76 @@
+// Copyright The Kausality Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package stack
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+)
+
+// startOtherProviders builds and starts the providers that the options name.
+func (s *Stack) startOtherProviders(ctx context.Context) error {
+	ports, err := freePorts(len(s.options.Providers))
+	if err != nil {
+		return err
+	}
+	steps := make([]step, 0, len(ports))
+	for i, name := range slices.Sorted(maps.Keys(s.options.Providers)) {
+		steps = append(steps, func(ctx context.Context) error {
+			if err := s.startOtherProvider(ctx, name, s.options.Providers[name], ports[i]); err != nil {
+				return fmt.Errorf("cannot run provider %q: %w", name, err)
+			}
+			return nil
+		})
+	}
+	return parallel(ctx, steps...)
+}
+
+// startOtherProvider starts one of them as a service account that may do everything, beside those of
+// Crossplane's other providers.
+func (s *Stack) startOtherProvider(ctx context.Context, name string, p Provider, port int) error {
+	root, err := repository()
+	if err != nil {
+		return err
+	}
+	path := s.path("run", "bin", name)
+	if err := (goCommand{dir: root}).build(ctx, path, p.Package); err != nil {
+		return err
+	}
+	if p.CRDs != "" {
+		if err := s.applyCRDs(ctx, filepath.Join(root, filepath.FromSlash(p.CRDs))); err != nil {
+			return err
+		}
+	}
+	kubeconfig, _, err := s.createServiceAccount(ctx, CrossplaneNamespace, name)
+	if err != nil {
+		return err
+	}
+	if err := s.bindClusterAdmin(ctx, CrossplaneNamespace, name); err != nil {
+		return err
+	}
+	return s.startProcess(ctx, command{
+		name: name,
+		path: path,
+		args: slices.Concat([]string{
+			"--kubeconfig=" + kubeconfig,
+			"--health-probe-bind-address=" + address(port),
+		}, p.Flags),
+		probe: Probe{URL: "http://" + address(port) + "/readyz"},
+	})
+}
