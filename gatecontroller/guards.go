@@ -158,8 +158,13 @@ func (c *configuration) writerGuard(
 // notesGuard keeps our other annotations on managed resources that the webhook is
 // not asked about, for nobody names their kind: there, only Crossplane writes
 // them, as the composition function tells it to.
-func (c *configuration) notesGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admissionregistrationv1.ValidatingAdmissionPolicy {
-	keys := []string{v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace, v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationLastUpgrade}
+func (c *configuration) notesGuard(
+	rules []admissionregistrationv1.NamedRuleWithOperations,
+) *admissionregistrationv1.ValidatingAdmissionPolicy {
+	keys := []string{
+		v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace,
+		v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationLastUpgrade,
+	}
 	for i, key := range keys {
 		keys[i] = strconv.Quote(key)
 	}
