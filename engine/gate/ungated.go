@@ -28,6 +28,11 @@ const LetBe Move = "LetBe"
 // says the same.
 const unsupportedMessage = "is set to a non-default value but the feature is not enabled"
 
+// reasonPaused is the Synced condition's while a resource is not reconciled.
+//
+// Source: github.com/crossplane/crossplane/apis/v2 v2.4.0, core/v2/condition.go.
+const reasonPaused = "ReconcilePaused"
+
 // Ungated says whether a managed resource's gate was taken away, because its
 // provider does not support management policies.
 func Ungated(u *unstructured.Unstructured) bool {
@@ -94,6 +99,8 @@ func (p *planner) heeded() (heeded bool, again time.Duration) {
 	c, ok := resource.ConditionOf(p.u, resource.ConditionSynced)
 
 	switch {
+	case ok && c.Reason == reasonPaused:
+		return false, 0 // It has not looked at the set.
 	case !ok || c.ObservedGeneration != 0:
 		return ok && c.ObservedGeneration >= p.record.Generation, 0
 	default:

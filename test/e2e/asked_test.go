@@ -287,6 +287,18 @@ func TestWhileTheManagerIsAwayNoManagedResourceIsEdited(t *testing.T) { //nolint
 		t.Fatal(err)
 	}
 
+	// The API server takes a second to heed a new guard.
+	if err := scenario.Eventually(ctx, "the guard", func(ctx context.Context) error {
+		err := c.Patch(ctx, u.DeepCopy(), merge(`{"spec": {"managementPolicies": ["*"]}}`), client.DryRunAll)
+		if !apierrors.IsInvalid(err) {
+			return errors.Join(errOther, err)
+		}
+
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+
 	manager := running.Process("kausality-manager")
 	if err := manager.Kill(); err != nil {
 		t.Fatal(err)
