@@ -121,8 +121,7 @@ func (o *owners) bequeath(ctx context.Context, parent *unstructured.Unstructured
 	}
 
 	for _, child := range children {
-		owner, ok := resource.ParentOf(child)
-		if !ok || !owner.Is(parent) || !governed(child) && !kept(child) {
+		if !inherits(child, parent) {
 			continue
 		}
 
@@ -134,29 +133,29 @@ func (o *owners) bequeath(ctx context.Context, parent *unstructured.Unstructured
 	return nil
 }
 
+// inherits says whether an object is to know what the deletion of a parent gives.
+func inherits(child, parent *unstructured.Unstructured) bool {
+	owner, ok := resource.ParentOf(child)
+
+	return ok && owner.Is(parent) && (governed(child) || kept(child))
+}
+
 // children reads what a parent may own: what an XR says it is made of, and
-// otherwise all that is watched.
+// otherwise what is watched. All of it live, for policies may look at more of an
+// object than what is cached.
 func (o *owners) children(ctx context.Context, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	var out []*unstructured.Unstructured
+	refs := resource.Composed(parent)
 
 	if !resource.IsComposite(parent) {
-		for _, gvk := range o.watches.kinds() {
-			list := &unstructured.UnstructuredList{}
-			list.SetGroupVersionKind(gvk)
-
-			if err := o.client.List(ctx, list, client.InNamespace(parent.GetNamespace())); err != nil {
-				return nil, fmt.Errorf("cannot list what %s %q may own: %w", parent.GetKind(), parent.GetName(), err)
-			}
-
-			for i := range list.Items {
-				out = append(out, &list.Items[i])
-			}
+		var err error
+		if refs, err = o.watched(ctx, parent); err != nil {
+			return nil, err
 		}
-
-		return out, nil
 	}
 
-	for _, ref := range resource.Composed(parent) {
+	out := make([]*unstructured.Unstructured, 0, len(refs))
+
+	for _, ref := range refs {
 		child := prototype(ref.GroupVersionKind())
 
 		err := o.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, child)
@@ -165,10 +164,34 @@ func (o *owners) children(ctx context.Context, parent *unstructured.Unstructured
 		}
 
 		if err != nil {
-			return nil, fmt.Errorf("cannot get what %s %q is made of: %w", parent.GetKind(), parent.GetName(), err)
+			return nil, fmt.Errorf("cannot get what %s %q owns: %w", parent.GetKind(), parent.GetName(), err)
 		}
 
 		out = append(out, child)
+	}
+
+	return out, nil
+}
+
+// watched refers to what a parent owns among all that is watched.
+func (o *owners) watched(ctx context.Context, parent *unstructured.Unstructured) ([]resource.Reference, error) {
+	var out []resource.Reference
+
+	for _, gvk := range o.watches.kinds() {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gvk)
+
+		if err := o.client.List(ctx, list, client.InNamespace(parent.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("cannot list what %s %q may own: %w", parent.GetKind(), parent.GetName(), err)
+		}
+
+		for i := range list.Items {
+			if u := &list.Items[i]; inherits(u, parent) {
+				out = append(out, resource.Reference{
+					APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
+				})
+			}
+		}
 	}
 
 	return out, nil

@@ -33,7 +33,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
@@ -174,7 +173,7 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 // trim keeps of an object in the cache what decisions read.
 func trim(obj any) (any, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		resource.Trim(u)
+		gate.Trim(u)
 	} else if accessor, err := meta.Accessor(obj); err == nil {
 		accessor.SetManagedFields(nil)
 	}
