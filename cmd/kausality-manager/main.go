@@ -84,6 +84,8 @@ func (c *cli) Run() error {
 
 	ctx := ctrl.SetupSignalHandler()
 
+	go tuneMemory(ctx)
+
 	cfg, err := c.restConfig()
 	if err != nil {
 		return err

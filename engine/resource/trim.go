@@ -65,9 +65,12 @@ func TrimBookkeeping(u *unstructured.Unstructured) {
 	delete(Map(meta, "annotations"), corev1.LastAppliedConfigAnnotation)
 }
 
-// trimCustom leaves of a custom resource its conditions, Crossplane's
+// trimCustom leaves of a custom resource who it is, its conditions, Crossplane's
 // references, and what makes it a managed resource.
 func trimCustom(u *unstructured.Unstructured) {
+	keep(Map(u.Object, "metadata"), "name", "namespace", "uid", "resourceVersion", "generation", "annotations",
+		"ownerReferences", "finalizers", "deletionTimestamp")
+
 	spec := Map(u.Object, "spec")
 	keep(spec, "claimRef", "resourceRef", "resourceRefs", "crossplane", "forProvider", "managementPolicies", "deletionPolicy")
 
@@ -113,7 +116,7 @@ func compact(key string, v any) any {
 		return out
 	case string:
 		if common(key) {
-			return unique.Make(t).Value()
+			return unique.Make(v).Value()
 		}
 
 		return t

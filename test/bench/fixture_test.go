@@ -136,6 +136,13 @@ func (c *cluster) define(tb testing.TB, kind string) {
 		tb.Fatal(err)
 	}
 
+	c.served(tb, kind)
+}
+
+// served waits until a kind is served.
+func (c *cluster) served(tb testing.TB, kind string) {
+	tb.Helper()
+
 	eventually(tb, "serving of "+kind, func(ctx context.Context) error {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(gvkOf(kind))
