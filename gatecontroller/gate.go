@@ -34,10 +34,16 @@ type gates struct {
 	events events.EventRecorder
 	opts   gate.Options
 	now    func() time.Time
+
+	written written
 }
 
 // reconcile makes the one move that a managed resource's gate needs now.
 func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
+	if wait := g.written.behind(u, g.now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+
 	plan, err := gate.PlanFor(u, g.opts, g.now())
 	if err != nil {
 		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityAnnotation", actionGate, "%s; it allows nothing until it is mended", err)
@@ -105,6 +111,8 @@ func (g *gates) move(ctx context.Context, u *unstructured.Unstructured, plan gat
 	if err != nil {
 		return fmt.Errorf("cannot move the gate of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
+
+	g.written.note(u.GetUID(), patch.GetResourceVersion(), g.now()) // The answer is read into the patch.
 
 	return nil
 }
