@@ -99,6 +99,7 @@ func newCluster(tb testing.TB, s *stack.Stack) *cluster {
 		}
 
 		config.QPS = -1
+		config.WarningHandler = rest.NoWarnings{} // Of a name that Crossplane gives a finalizer.
 
 		c, err := client.New(config, client.Options{Scheme: known})
 		if err != nil {

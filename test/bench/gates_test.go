@@ -106,6 +106,7 @@ func startGates(b *testing.B, objects int) *gates {
 
 	cfg := s.Config()
 	cfg.QPS = -1
+	cfg.WarningHandler = rest.NoWarnings{}
 	cfg.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:" + stack.KausalityNamespace + ":" + managerName,
 		Groups:   []string{"system:masters"},
