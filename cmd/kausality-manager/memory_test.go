@@ -14,8 +14,8 @@ func TestGCPercent(t *testing.T) {
 		"Unknown": {reason: "Until the first collection nothing is known.", live: 0, want: 100},
 		"Small":   {reason: "A small heap is collected as seldom as by default.", live: 10 << 20, want: 100},
 		"Medium":  {reason: "So much garbage may always lie about.", live: 30 << 20, want: 80},
-		"Large":   {reason: "A large heap is collected twice as often.", live: 50 << 20, want: 50},
-		"Huge":    {reason: "It is never collected all the time.", live: 1 << 40, want: 50},
+		"Large":   {reason: "A large heap is collected more often.", live: 60 << 20, want: 40},
+		"Huge":    {reason: "It is never collected all the time.", live: 1 << 40, want: 40},
 	}
 
 	for name, tc := range cases {

@@ -69,7 +69,7 @@ func TrimBookkeeping(u *unstructured.Unstructured) {
 // references, and what makes it a managed resource.
 func trimCustom(u *unstructured.Unstructured) {
 	keep(Map(u.Object, "metadata"), "name", "namespace", "uid", "resourceVersion", "generation", "annotations",
-		"ownerReferences", "finalizers", "deletionTimestamp")
+		"ownerReferences", "finalizers", "creationTimestamp", "deletionTimestamp")
 
 	spec := Map(u.Object, "spec")
 	keep(spec, "claimRef", "resourceRef", "resourceRefs", "crossplane", "forProvider", "managementPolicies", "deletionPolicy")

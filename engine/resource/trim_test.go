@@ -42,11 +42,11 @@ func TestTrimKeepsWhatDecisionsRead(t *testing.T) {
 		},
 		"ManagedResource": {
 			reason: "While its gate is closed nobody asks what a managed resource is like; that it is one must show.",
-			in: `{apiVersion: a.example.org/v1, kind: Bucket, metadata: {name: b, generation: 2, creationTimestamp: x, labels: {a: b},
+			in: `{apiVersion: a.example.org/v1, kind: Bucket, metadata: {name: b, generation: 2, creationTimestamp: x, generateName: g, labels: {a: b},
 				annotations: {a: b, kausality.io/trace: t, crossplane.io/paused: "true"}, ownerReferences: [{name: xs}], finalizers: [f]},
 				spec: {forProvider: {size: 1}, managementPolicies: [Observe], deletionPolicy: Orphan, providerConfigRef: {name: p}},
 				status: {atProvider: {size: 1}, conditions: [{type: Synced}], observedGeneration: 2}}`,
-			want: `{apiVersion: a.example.org/v1, kind: Bucket, metadata: {name: b, generation: 2,
+			want: `{apiVersion: a.example.org/v1, kind: Bucket, metadata: {name: b, generation: 2, creationTimestamp: x,
 				annotations: {kausality.io/trace: t, crossplane.io/paused: "true"}, ownerReferences: [{name: xs}], finalizers: [f]},
 				spec: {forProvider: {}, managementPolicies: [Observe], deletionPolicy: Orphan},
 				status: {conditions: [{type: Synced}], observedGeneration: 2}}`,

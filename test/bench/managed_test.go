@@ -125,7 +125,7 @@ func newManaged(tb testing.TB, kind string, i int, owner *unstructured.Unstructu
 		v1alpha1.AnnotationAllowances:             allowance.None,
 		v1alpha1.AnnotationTrace:                  allowance.FormatList([]v1alpha1.TraceEntry{traceOf(u, 1)}),
 	})
-	u.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
+	u.SetFinalizers([]string{"finalizer.managedresource.crossplane.io", v1alpha1.Finalizer})
 	u.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true),
 	}})
