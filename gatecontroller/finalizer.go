@@ -137,8 +137,7 @@ func (o *owners) bequeath(ctx context.Context, parent *unstructured.Unstructured
 	}
 
 	for _, child := range children {
-		owner, ok := resource.ParentOf(child)
-		if !ok || !owner.Is(parent) || !gate.Governed(child) && !kept(child) || gate.Ungated(child) {
+		if !inherits(child, parent) {
 			continue
 		}
 
@@ -150,16 +149,33 @@ func (o *owners) bequeath(ctx context.Context, parent *unstructured.Unstructured
 	return nil
 }
 
+// inherits says whether an object is to know what the deletion of a parent gives.
+func inherits(child, parent *unstructured.Unstructured) bool {
+	return owned(child, parent) && (gate.Governed(child) || kept(child)) && !gate.Ungated(child)
+}
+
+func owned(child, parent *unstructured.Unstructured) bool {
+	owner, ok := resource.ParentOf(child)
+
+	return ok && owner.Is(parent)
+}
+
 // children reads what a parent may own: what an XR says it is made of, and
-// otherwise all that is watched.
+// otherwise what is watched. All of it live, for policies may look at more of an
+// object than what is cached.
 func (o *owners) children(ctx context.Context, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	var out []*unstructured.Unstructured
+	refs := resource.Composed(parent)
 
 	if !resource.IsComposite(parent) {
-		return o.watched(ctx, parent)
+		var err error
+		if refs, err = o.watched(ctx, parent); err != nil {
+			return nil, err
+		}
 	}
 
-	for _, ref := range resource.Composed(parent) {
+	out := make([]*unstructured.Unstructured, 0, len(refs))
+
+	for _, ref := range refs {
 		child := prototype(ref.GroupVersionKind())
 
 		err := o.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, child)
@@ -168,7 +184,7 @@ func (o *owners) children(ctx context.Context, parent *unstructured.Unstructured
 		}
 
 		if err != nil {
-			return nil, fmt.Errorf("cannot get what %s %q is made of: %w", parent.GetKind(), parent.GetName(), err)
+			return nil, fmt.Errorf("cannot get what %s %q owns: %w", parent.GetKind(), parent.GetName(), err)
 		}
 
 		out = append(out, child)
@@ -177,34 +193,24 @@ func (o *owners) children(ctx context.Context, parent *unstructured.Unstructured
 	return out, nil
 }
 
-// watched reads what is watched of what a parent owns.
-func (o *owners) watched(ctx context.Context, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	var out []*unstructured.Unstructured
+// watched refers to what a parent owns among all that is watched.
+func (o *owners) watched(ctx context.Context, parent *unstructured.Unstructured) ([]resource.Reference, error) {
+	var out []resource.Reference
 
 	for _, gvk := range o.watches.kinds() {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(gvk)
 
-		if err := o.client.List(ctx, list, client.InNamespace(parent.GetNamespace())); err != nil {
+		if err := o.client.List(ctx, list, client.InNamespace(parent.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("cannot list what %s %q may own: %w", parent.GetKind(), parent.GetName(), err)
 		}
 
 		for i := range list.Items {
-			child := &list.Items[i]
-			if owner, ok := resource.ParentOf(child); !ok || !owner.Is(parent) {
-				continue
+			if u := &list.Items[i]; stripped(u) && owned(u, parent) || inherits(u, parent) {
+				out = append(out, resource.Reference{
+					APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
+				})
 			}
-
-			err := o.objects.complete(ctx, child)
-			if apierrors.IsNotFound(err) {
-				continue
-			}
-
-			if err != nil {
-				return nil, fmt.Errorf("cannot get what %s %q may own: %w", parent.GetKind(), parent.GetName(), err)
-			}
-
-			out = append(out, child)
 		}
 	}
 

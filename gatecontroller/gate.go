@@ -40,10 +40,16 @@ type gates struct {
 	// policies say how gates are moved that they open.
 	policies *policyGates
 	ledger   *ledger
+
+	written written
 }
 
 // reconcile makes the one move that a managed resource's gate needs now.
 func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
+	if wait := g.written.behind(u, g.now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+
 	gk, key := u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u)
 	opts := g.opts
 	opts.PolicyGate = g.policies.of(ctx)
@@ -176,6 +182,8 @@ func (g *gates) move(ctx context.Context, u *unstructured.Unstructured, plan gat
 	if err != nil {
 		return fmt.Errorf("cannot move the gate of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
+
+	g.written.note(u.GetUID(), patch.GetResourceVersion(), g.now()) // The answer is read into the patch.
 
 	return nil
 }

@@ -6,8 +6,8 @@
 #   BENCH=.        which ones, as a regular expression
 #   BENCHTIME=1s   how long each takes
 #   PACKAGES=...   where to look
-#   PARENTS=10000  how many objects there are where memory is measured; creating them takes most of a
-#                  quick run, so that COUNT=1 BENCHTIME=10ms wants 1000
+#   PARENTS=10000  how many objects there are where memory and gates are measured; creating and
+#                  changing them takes most of a quick run, so that COUNT=1 BENCHTIME=10ms wants 1000
 #   BASE=file      an earlier bench/latest.txt to compare with
 #
 # A benchmark that measures a peer beside us names the two by=kausality and by=<peer> as the last

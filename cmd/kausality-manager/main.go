@@ -31,8 +31,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
@@ -101,6 +101,8 @@ func (c *cli) Run() error {
 
 	// A shard has only what it looks after in memory.
 	c.EnableWebhook = c.EnableWebhook && c.Shard == ""
+
+	go tuneMemory(ctx)
 
 	cfg, err := c.restConfig()
 	if err != nil {
@@ -201,7 +203,7 @@ func (c *cli) trim(obj any) (any, error) {
 			c.shard.Strip(u)
 		}
 
-		resource.Trim(u)
+		gate.Trim(u)
 	} else if accessor, err := meta.Accessor(obj); err == nil {
 		accessor.SetManagedFields(nil)
 	}

@@ -196,6 +196,17 @@ func checkPlan(t *rapid.T, u *unstructured.Unstructured, opts gate.Options, now 
 		t.Fatalf("planned twice:\n%s", diff)
 	}
 
+	trimmed := trim(u)
+
+	without, _ := gate.PlanFor(trimmed, opts, now)
+	if diff := cmp.Diff(plan, without); diff != "" {
+		t.Fatalf("planned for the whole and for the trimmed resource:\n%s", diff)
+	}
+
+	if gate.Pending(u) != gate.Pending(trimmed) || gate.MayDelete(u) != gate.MayDelete(trimmed) || gate.Orphans(u) != gate.Orphans(trimmed) {
+		t.Fatalf("the trimmed resource is another: %v", trimmed)
+	}
+
 	if plan.Move == gate.Stay {
 		return plan
 	}

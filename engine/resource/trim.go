@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,20 +15,22 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// Trim takes away from an object what no decision about its children, its gate
-// or its own upkeep reads, and what makes up most of its size: whose fields are
-// whose, the manifest as it was last applied, what others annotate, templates,
-// data, and of custom resources what is neither a condition nor a reference of
-// Crossplane's. The object is modified.
+// annotationPaused has a provider, or Crossplane, leave an object alone.
+//
+// Source: github.com/crossplane/crossplane-runtime/v2, pkg/meta/meta.go.
+const annotationPaused = "crossplane.io/paused"
+
+// Trim takes away from an object what no decision about its children or its own
+// upkeep reads, and what makes up most of its size: whose fields are whose, the
+// manifest as it was last applied, what others annotate, templates, data, and of
+// custom resources what is neither a condition nor a reference of Crossplane's.
+// Of a managed resource it leaves what tells of a gate that is closed; what an
+// open one compares is for package gate to keep. The object is modified.
 func Trim(u *unstructured.Unstructured) {
-	meta := Map(u.Object, "metadata")
-	delete(meta, "managedFields")
+	TrimBookkeeping(u)
 
-	annotations := Map(meta, "annotations")
-	delete(annotations, corev1.LastAppliedConfigAnnotation)
-
-	if IsManaged(u) || IsClaim(u) {
-		return // A gate compares what is asked for with what is; an XR is compared with its Claim.
+	if IsClaim(u) && !IsManaged(u) {
+		return // An XR is compared with its Claim.
 	}
 
 	gvk := u.GroupVersionKind()
@@ -35,8 +38,11 @@ func Trim(u *unstructured.Unstructured) {
 		return // Expressions see all of it.
 	}
 
+	meta := Map(u.Object, "metadata")
 	delete(meta, "labels")
-	maps.DeleteFunc(annotations, func(key string, _ any) bool { return !strings.HasPrefix(key, v1alpha1.AnnotationPrefix) })
+	maps.DeleteFunc(Map(meta, "annotations"), func(key string, _ any) bool {
+		return !strings.HasPrefix(key, v1alpha1.AnnotationPrefix) && key != annotationPaused
+	})
 
 	delete(Map(u.Object, "spec"), "template")
 
@@ -44,15 +50,38 @@ func Trim(u *unstructured.Unstructured) {
 		delete(u.Object, key)
 	}
 
-	if builtIn(gvk.Group) {
-		return // How far these have come is told by more than conditions.
+	if !builtIn(gvk.Group) { // How far the others have come is told by more than conditions.
+		trimCustom(u)
 	}
 
-	if gvk.GroupKind() == RevisionKind() {
-		trimRevision(Map(u.Object, "spec"))
+	u.Object = compactMap(u.Object)
+}
+
+// TrimBookkeeping takes away from an object whose fields are whose, and the
+// manifest as it was last applied. The object is modified.
+func TrimBookkeeping(u *unstructured.Unstructured) {
+	meta := Map(u.Object, "metadata")
+	delete(meta, "managedFields")
+	delete(Map(meta, "annotations"), corev1.LastAppliedConfigAnnotation)
+}
+
+// trimCustom leaves of a custom resource who it is, its conditions, Crossplane's
+// references, and what makes it a managed resource.
+func trimCustom(u *unstructured.Unstructured) {
+	keep(Map(u.Object, "metadata"), "name", "namespace", "uid", "resourceVersion", "generation", "annotations",
+		"ownerReferences", "finalizers", "creationTimestamp", "deletionTimestamp")
+
+	spec := Map(u.Object, "spec")
+
+	if u.GroupVersionKind().GroupKind() == RevisionKind() {
+		trimRevision(spec)
 	} else {
-		keep(Map(u.Object, "spec"), "claimRef", "compositionRevisionRef", "resourceRef", "resourceRefs", "crossplane",
-			"forProvider", "managementPolicies")
+		keep(spec, "claimRef", "compositionRevisionRef", "resourceRef", "resourceRefs", "crossplane",
+			"forProvider", "managementPolicies", "deletionPolicy")
+	}
+
+	if IsManaged(u) {
+		spec["forProvider"] = map[string]any{}
 	}
 
 	keep(Map(u.Object, "status"), "conditions", "observedGeneration")
@@ -66,4 +95,50 @@ func builtIn(group string) bool {
 // keep takes away all but some keys.
 func keep(m map[string]any, keys ...string) {
 	maps.DeleteFunc(m, func(key string, _ any) bool { return !slices.Contains(keys, key) })
+}
+
+// compactMap copies a map: one keeps the room of what was taken away, and every
+// string of a decoded object is a copy of its own.
+func compactMap(m map[string]any) map[string]any {
+	out := make(map[string]any, len(m))
+	for key, v := range m {
+		out[unique.Make(key).Value()] = compact(key, v)
+	}
+
+	return out
+}
+
+// compact copies a value. Texts that many objects have in common they share.
+func compact(key string, v any) any {
+	switch t := v.(type) {
+	case map[string]any:
+		return compactMap(t)
+	case []any:
+		out := make([]any, len(t))
+		for i, e := range t {
+			out[i] = compact("", e)
+		}
+
+		return out
+	case string:
+		if common(key) {
+			return unique.Make(v).Value()
+		}
+
+		return t
+	default:
+		return v
+	}
+}
+
+// common says whether the texts below a key, or in a list, tend to be the same
+// in many objects.
+func common(key string) bool {
+	switch key {
+	case "", "apiVersion", "kind", "namespace", "deletionPolicy", "type", "status", "reason",
+		v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationAllowances, v1alpha1.AnnotationInitialized:
+		return true
+	default:
+		return false
+	}
 }

@@ -41,9 +41,15 @@ func TestTrimKeepsWhatDecisionsRead(t *testing.T) {
 			want:   `{kind: Secret, metadata: {name: s}}`,
 		},
 		"ManagedResource": {
-			reason: "A gate compares what is asked for with what the provider sees.",
-			in:     `{kind: Object, metadata: {name: o}, spec: {template: x, forProvider: {manifest: {data: {a: b}}}}, status: {atProvider: {}}}`,
-			want:   `{kind: Object, metadata: {name: o}, spec: {template: x, forProvider: {manifest: {data: {a: b}}}}, status: {atProvider: {}}}`,
+			reason: "While its gate is closed nobody asks what a managed resource is like; that it is one must show.",
+			in: `{apiVersion: a.example.org/v1, kind: Bucket, metadata: {name: b, generation: 2, creationTimestamp: x, generateName: g, labels: {a: b},
+				annotations: {a: b, kausality.io/trace: t, crossplane.io/paused: "true"}, ownerReferences: [{name: xs}], finalizers: [f]},
+				spec: {forProvider: {size: 1}, managementPolicies: [Observe], deletionPolicy: Orphan, providerConfigRef: {name: p}},
+				status: {atProvider: {size: 1}, conditions: [{type: Synced}], observedGeneration: 2}}`,
+			want: `{apiVersion: a.example.org/v1, kind: Bucket, metadata: {name: b, generation: 2, creationTimestamp: x,
+				annotations: {kausality.io/trace: t, crossplane.io/paused: "true"}, ownerReferences: [{name: xs}], finalizers: [f]},
+				spec: {forProvider: {}, managementPolicies: [Observe], deletionPolicy: Orphan},
+				status: {conditions: [{type: Synced}], observedGeneration: 2}}`,
 		},
 		"Claim": {
 			reason: "An XR is compared with what its Claim asks for.",

@@ -99,6 +99,7 @@ func newCluster(tb testing.TB, s *stack.Stack) *cluster {
 		}
 
 		config.QPS = -1
+		config.WarningHandler = rest.NoWarnings{} // Of a name that Crossplane gives a finalizer.
 
 		c, err := client.New(config, client.Options{Scheme: known})
 		if err != nil {
@@ -135,6 +136,13 @@ func (c *cluster) define(tb testing.TB, kind string) {
 	if err := c.admin.Create(tb.Context(), crd(kind)); err != nil {
 		tb.Fatal(err)
 	}
+
+	c.served(tb, kind)
+}
+
+// served waits until a kind is served.
+func (c *cluster) served(tb testing.TB, kind string) {
+	tb.Helper()
 
 	eventually(tb, "serving of "+kind, func(ctx context.Context) error {
 		list := &unstructured.UnstructuredList{}

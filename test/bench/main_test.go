@@ -18,5 +18,9 @@ func TestMain(m *testing.M) {
 		os.Exit(serveAllowAll(dir))
 	}
 
+	if text := os.Getenv(envFloor); text != "" {
+		os.Exit(serveFloor(text))
+	}
+
 	os.Exit(stack.Main(m, stack.Options{ManagerOnly: true}, &running))
 }

@@ -6,8 +6,6 @@ package bench_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -44,13 +42,7 @@ func BenchmarkMemory(b *testing.B) {
 		b.Skip("the system does not tell how much memory a process has")
 	}
 
-	parents := defaultParents
-	if text := os.Getenv(envParents); text != "" {
-		var err error
-		if parents, err = strconv.Atoi(text); err != nil {
-			b.Fatal(err)
-		}
-	}
+	parents := parentCount(b)
 
 	b.Run(fmt.Sprintf("parents=%d/policies=%d/by=%s", parents, parents/parentsPerPolicy, byKausality), func(b *testing.B) {
 		for b.Loop() {
@@ -82,7 +74,7 @@ func measureMemory(b *testing.B, parents, policies int) {
 	// 2. After it was created.
 	c.settled(b, policies)
 	c.known(b, parents)
-	c.reportMemory(b, "")
+	reportMemory(b, c.manager(), "")
 
 	// 3. After it was read anew.
 	if err := s.Process(managerName).Restart(b.Context()); err != nil {
@@ -90,7 +82,7 @@ func measureMemory(b *testing.B, parents, policies int) {
 	}
 
 	c.known(b, parents)
-	c.reportMemory(b, "restarted-")
+	reportMemory(b, c.manager(), "restarted-")
 }
 
 // settled waits until all policies are in force.
@@ -133,8 +125,8 @@ func (c *cluster) known(tb testing.TB, parents int) {
 	})
 }
 
-// reportMemory reports how much memory the manager has once that is calm.
-func (c *cluster) reportMemory(b *testing.B, prefix string) {
+// reportMemory reports how much memory a process has once that is calm.
+func reportMemory(b *testing.B, pid int, prefix string) {
 	b.Helper()
 
 	var (
@@ -142,9 +134,9 @@ func (c *cluster) reportMemory(b *testing.B, prefix string) {
 		since     time.Time
 	)
 
-	eventually(b, "rest of the manager", func(context.Context) error {
+	eventually(b, "rest of the process", func(context.Context) error {
 		var err error
-		if peak, err = memory(c.manager(), "VmHWM"); err != nil {
+		if peak, err = memory(pid, "VmHWM"); err != nil {
 			return err
 		}
 
@@ -159,7 +151,7 @@ func (c *cluster) reportMemory(b *testing.B, prefix string) {
 		return nil
 	})
 
-	now, err := memory(c.manager(), "VmRSS")
+	now, err := memory(pid, "VmRSS")
 	if err != nil {
 		b.Fatal(err)
 	}

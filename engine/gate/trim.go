@@ -1,0 +1,43 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Trim takes away from an object what no decision reads, as [resource.Trim]
+// does: [PlanFor] plans the same without it. A managed resource whose gate has
+// nothing to compare, most of them most of the time, is left without what is
+// asked for and what the provider shows. The object is modified.
+func Trim(u *unstructured.Unstructured) {
+	if resource.IsManaged(u) && compares(u) {
+		resource.TrimBookkeeping(u)
+
+		return
+	}
+
+	resource.Trim(u)
+}
+
+// compares says whether a plan may look at more of a managed resource than its
+// annotations and conditions: where the gate is open, or about to be opened.
+func compares(u *unstructured.Unstructured) bool {
+	rec, err := parseRecord(u)
+	if err != nil || rec != nil && rec.State != v1alpha1.GateClosed {
+		return true
+	}
+
+	list, err := allowance.Parse(u)
+
+	return err != nil || slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool {
+		return allowance.External(a) && !foreign(a.Mutations)
+	})
+}

@@ -1,0 +1,91 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package corpus_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/corpus"
+)
+
+// TestATrimmedParentDecidesAsTheWhole asks with what the manager's cache, and
+// what the webhook remembers, hold of a parent.
+func TestATrimmedParentDecidesAsTheWhole(t *testing.T) {
+	all, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, s := range all {
+		if s.Request == nil {
+			continue
+		}
+
+		req, _ := s.Decision()
+		if req.Parent == nil {
+			continue
+		}
+
+		t.Run(s.Name, func(t *testing.T) {
+			want := decision.Decide(req)
+			whole := req.Parent
+
+			req.Parent = whole.DeepCopy()
+			resource.Trim(req.Parent)
+
+			if diff := cmp.Diff(want.Object, decision.Decide(req).Object); diff != "" {
+				t.Errorf("Decide with a trimmed parent, -whole, +trimmed:\n%s", diff)
+			}
+
+			req.Parent = whole.DeepCopy()
+			gate.Trim(req.Parent)
+
+			again := decision.Decide(req)
+			if diff := cmp.Diff(want.Object, again.Object); diff != "" {
+				t.Errorf("Decide with a cached parent, -whole, +cached:\n%s", diff)
+			}
+
+			why, denied := again.Denied()
+			if wantWhy, wantDenied := want.Denied(); why != wantWhy || denied != wantDenied {
+				t.Errorf("Decide with a cached parent: denied %t %q, want %t %q", denied, why, wantDenied, wantWhy)
+			}
+		})
+	}
+}
+
+// TestATrimmedObjectIsKeptUpAsTheWhole looks at what the manager's cache holds of
+// objects.
+func TestATrimmedObjectIsKeptUpAsTheWhole(t *testing.T) {
+	all, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, s := range all {
+		if s.Request == nil {
+			continue
+		}
+
+		req, _ := s.Decision()
+
+		for _, u := range []*unstructured.Unstructured{req.Parent, req.Old, req.New} {
+			if u == nil {
+				continue
+			}
+
+			cached := u.DeepCopy()
+			gate.Trim(cached)
+
+			if diff := cmp.Diff(decision.Upkeep(u), decision.Upkeep(cached)); diff != "" {
+				t.Errorf("%s: Upkeep of %s %q, -whole, +cached:\n%s", s.Name, u.GetKind(), u.GetName(), diff)
+			}
+		}
+	}
+}
