@@ -83,9 +83,15 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		deletions: &deletions{reader: mgr.GetCache(), policies: policy.NewCache(), opts: opts},
 	}
 
+	e, err := newEnds(metrics.Registry, o, opts)
+	if err != nil {
+		return err
+	}
+
+	o.ends = e
 	w.release = o.releaseAll
 	w.object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
-		return &objectReconciler{gvk: gvk, reader: mgr.GetCache(), gates: g, parents: p, owners: o, gated: opts.Gates}
+		return &objectReconciler{gvk: gvk, reader: mgr.GetCache(), gates: g, parents: p, owners: o, ends: e, gated: opts.Gates}
 	}
 
 	c := &configuration{

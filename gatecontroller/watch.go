@@ -72,7 +72,7 @@ func (w *watches) keep(ctx context.Context, kinds []servedKind) error {
 	var errs []error
 
 	for gvk, stop := range w.running {
-		if w.owners[gvk] || slices.ContainsFunc(kinds, func(k servedKind) bool { return k.gvk == gvk }) {
+		if w.owners[gvk] && len(kinds) > 0 || slices.ContainsFunc(kinds, func(k servedKind) bool { return k.gvk == gvk }) {
 			continue
 		}
 
@@ -112,19 +112,30 @@ func (w *watches) also(ctx context.Context, gvk schema.GroupVersionKind) error {
 }
 
 // adopt has the kinds looked at of which objects wait for us since before we
-// were started, whether or not anything names them still.
+// were started, whether or not anything names them still. Managed resources that
+// nothing names are then let go.
 func (w *watches) adopt(ctx context.Context, live client.Reader, served []servedKind) error {
 	for _, k := range served {
-		if !k.owns || !waiting(ctx, live, k.gvk) {
+		if k.definition == "" || !waiting(ctx, live, k.gvk) {
 			continue
 		}
 
-		if err := w.also(ctx, k.gvk); err != nil {
+		look := w.also
+		if !k.owns {
+			look = w.only
+		}
+
+		if err := look(ctx, k.gvk); err != nil {
 			return err
 		}
 	}
 
 	return nil
+}
+
+// only has a kind looked at until it is known whether anything names it.
+func (w *watches) only(ctx context.Context, gvk schema.GroupVersionKind) error {
+	return w.run(ctx, []servedKind{{gvk: gvk}})
 }
 
 // pageSize is how many objects are listed at once.
@@ -247,6 +258,7 @@ type objectReconciler struct {
 	gates   *gates
 	parents *parents
 	owners  *owners
+	ends    *ends
 	gated   bool
 }
 
@@ -273,7 +285,7 @@ func (r *objectReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 // look does what there is to do about an object.
 func (r *objectReconciler) look(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
 	if kept(u) && resource.Deleting(u) {
-		return reconcile.Result{}, r.owners.letGo(ctx, u)
+		return r.end(ctx, u)
 	}
 
 	if r.gated && (gate.Governed(u) || kept(u)) {
@@ -288,6 +300,24 @@ func (r *objectReconciler) look(ctx context.Context, u *unstructured.Unstructure
 
 	if !r.gated {
 		return reconcile.Result{}, nil
+	}
+
+	res, err := r.gates.reconcile(ctx, u)
+	if err == nil {
+		err = r.ends.keep(ctx, u)
+	}
+
+	return res, err
+}
+
+// end does what there is to do before an object that waits for us may go.
+func (r *objectReconciler) end(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
+	if !resource.IsManaged(u) {
+		return reconcile.Result{}, r.owners.letGo(ctx, u)
+	}
+
+	if waits, err := r.ends.letGo(ctx, u, r.gated); err != nil || !waits {
+		return reconcile.Result{}, err
 	}
 
 	return r.gates.reconcile(ctx, u)
