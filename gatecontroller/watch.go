@@ -69,25 +69,33 @@ func (w *watches) keep(ctx context.Context, kinds []servedKind) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	var errs []error
+	var (
+		gone []schema.GroupVersionKind
+		errs []error
+	)
 
+	// All are stopped first, or one would have objects of another wait again.
 	for gvk, stop := range w.running {
 		if w.owners[gvk] && len(kinds) > 0 || slices.ContainsFunc(kinds, func(k servedKind) bool { return k.gvk == gvk }) {
 			continue
 		}
 
+		stop()
+		delete(w.running, gvk)
+
+		gone = append(gone, gvk)
+	}
+
+	for _, gvk := range gone {
 		// In another version the same objects are looked at.
 		same := func(k servedKind) bool { return k.gvk.GroupKind() == gvk.GroupKind() }
 		if !slices.ContainsFunc(kinds, same) {
 			if err := w.release(ctx, gvk); err != nil {
-				errs = append(errs, err)
+				errs = append(errs, err, w.start(ctx, gvk))
 
 				continue
 			}
 		}
-
-		stop()
-		delete(w.running, gvk)
 
 		if err := w.cache.RemoveInformer(ctx, prototype(gvk)); err != nil {
 			errs = append(errs, fmt.Errorf("cannot stop watching %s: %w", gvk, err))
