@@ -219,9 +219,19 @@ func TestAProviderRemovedByAccidentCostsNothingOutside(t *testing.T) { //nolint:
 				return fmt.Errorf("it does not say how to go on without the provider: %w", errors.Join(err, errOther))
 			}
 
-			if _, err := kausality(ctx, hans, "release", "object.kubernetes.m.crossplane.io", a.managed.GetName(), "-n", namespace,
-				"--orphan", "--without-provider"); err != nil {
-				return err
+			// Whatever there is of the kind, also of other tests, waits for the provider.
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(objectKind())
+
+			if err := c.List(ctx, list); err != nil {
+				return err //nolint:wrapcheck // Names the kind.
+			}
+
+			for _, u := range list.Items {
+				if _, err := kausality(ctx, hans, "release", "object.kubernetes.m.crossplane.io", u.GetName(), "-n", u.GetNamespace(),
+					"--orphan", "--without-provider"); err != nil {
+					return err
+				}
 			}
 
 			return scenario.Eventually(ctx, "the end of the kind", all(a.missing(crd), a.untouched))
