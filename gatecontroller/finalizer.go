@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
@@ -42,6 +40,8 @@ type owners struct {
 	deletions *deletions
 	// watches has kinds be looked at by these controllers.
 	watches *watches
+	// ends tell of what stays.
+	ends *ends
 }
 
 // keep sees to it that the parent of an object is not gone before the object
@@ -58,7 +58,7 @@ func (o *owners) keep(ctx context.Context, u *unstructured.Unstructured) error {
 	// From the cache: looked at each time that the object changes.
 	err := o.objects.get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent, false)
 	if isGone(err) {
-		return nil
+		return o.ends.alone(ctx, u, ref)
 	}
 
 	if err != nil {
@@ -225,15 +225,7 @@ func (o *owners) bequeathTo(ctx context.Context, parent, child *unstructured.Uns
 
 	if !d.Allowed() {
 		f, _ := d.Lead()
-		note := fmt.Sprintf("%s %s is deleted, but what %s %s stands for stays: %s",
-			parent.GetKind(), parent.GetName(), child.GetKind(), child.GetName(), f.Missing())
-
-		for _, u := range []*unstructured.Unstructured{parent, child} {
-			o.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityStays", actionLetGo, "%s", note)
-		}
-
-		log.FromContext(ctx).Info("Let a parent go without its child",
-			"childKind", child.GetKind(), "child", child.GetName(), "missing", f.Missing())
+		o.ends.stays(ctx, parent, child, f.Missing())
 
 		return nil
 	}

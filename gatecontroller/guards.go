@@ -112,7 +112,8 @@ const (
 
 	meantToOrphan = "(has(oldObject.spec.deletionPolicy) && oldObject.spec.deletionPolicy == 'Orphan') || " +
 		"(has(oldObject.metadata.annotations) && %[1]q in oldObject.metadata.annotations && " +
-		"!oldObject.metadata.annotations[%[1]q].matches('Delete|[*]'))"
+		"!oldObject.metadata.annotations[%[1]q].matches('Delete|[*]')) || " +
+		"(has(oldObject.metadata.annotations) && %[2]q in oldObject.metadata.annotations && oldObject.metadata.annotations[%[2]q] == %[3]q)"
 )
 
 func markedExpression(variable string) string {
@@ -167,10 +168,12 @@ func deleteGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admis
 	return guard(deleteGuardName, rules,
 		[]admissionregistrationv1.MatchCondition{{Name: "governed", Expression: markedExpression("oldObject")}},
 		[]admissionregistrationv1.Validation{{
-			Expression: "(" + gateOpenForDelete + ") || " + fmt.Sprintf(meantToOrphan, v1alpha1.AnnotationManagementPolicies),
-			Reason:     ptr.To(metav1.StatusReasonForbidden),
+			Expression: "(" + gateOpenForDelete + ") || " + fmt.Sprintf(meantToOrphan,
+				v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationRelease, v1alpha1.ReleaseOrphan),
+			Reason: ptr.To(metav1.StatusReasonForbidden),
 			Message: "gate is not open for Delete: the external resource would be orphaned; allow External Delete in an AllowancePolicy, " +
-				"or take Delete out of the managementPolicies its Composition asks for",
+				"or take Delete out of the managementPolicies its Composition asks for; " +
+				"to keep what stays of an owner that is gone, run: kubectl kausality adopt, or release",
 		}})
 }
 

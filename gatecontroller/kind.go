@@ -231,8 +231,12 @@ func inGroup(list *metav1.APIResourceList, crds map[string]string) []servedKind 
 	out := make([]servedKind, 0, len(list.APIResources))
 
 	for _, res := range list.APIResources {
+		version, custom := crds[res.Name+"."+gv.Group]
+
+		// While a CRD is being deleted, discovery names no verb that changes its
+		// objects. They can be, and must be let go of.
 		if strings.Contains(res.Name, "/") || enforcement.Beyond(schema.GroupResource{Group: gv.Group, Resource: res.Name}) ||
-			!slices.Contains(res.Verbs, "update") || !slices.Contains(res.Verbs, "get") {
+			!slices.Contains(res.Verbs, "update") && !custom || !slices.Contains(res.Verbs, "get") {
 			continue
 		}
 
@@ -240,7 +244,7 @@ func inGroup(list *metav1.APIResourceList, crds map[string]string) []servedKind 
 		k.crossplane = slices.ContainsFunc(res.Categories, func(c string) bool { return c == "composite" || c == "claim" })
 		k.scales = slices.ContainsFunc(list.APIResources, func(o metav1.APIResource) bool { return o.Name == res.Name+"/scale" })
 
-		if version, ok := crds[res.Name+"."+gv.Group]; ok {
+		if custom {
 			k.definition = version + "/" + gv.Version
 			k.owns = !slices.Contains(res.Categories, "managed")
 		}

@@ -37,6 +37,11 @@ func TestAKindThatIsNotListedIsGoneOnlyWhereItsDefinitionSaysSo(t *testing.T) {
 		{Name: "buckets", Kind: "Bucket", Verbs: metav1.Verbs{"get", "update"}},
 	}}}
 
+	ending := []*metav1.APIResourceList{{GroupVersion: "mr.example.org/v1", APIResources: []metav1.APIResource{
+		{Name: "buckets", Kind: "Bucket", Verbs: metav1.Verbs{"delete", "deletecollection", "get", "list", "watch"}},
+		{Name: "views", Kind: "View", Verbs: metav1.Verbs{"get", "list"}},
+	}}}
+
 	cases := map[string]struct {
 		reason string
 		crd    *extv1.CustomResourceDefinition
@@ -47,6 +52,7 @@ func TestAKindThatIsNotListedIsGoneOnlyWhereItsDefinitionSaysSo(t *testing.T) {
 		"Listed":         {reason: "It is there.", crd: crd(extv1.ConditionTrue, true), lists: listed, kinds: 1},
 		"Behind":         {reason: "An API server that starts lists CRDs before what they define.", crd: crd(extv1.ConditionTrue, true), want: errBehind},
 		"NotEstablished": {reason: "A definition that is not in force defines nothing yet.", crd: crd(extv1.ConditionFalse, true)},
+		"Ending":         {reason: "While its definition is being deleted its objects wait for us.", crd: crd(extv1.ConditionTrue, true), lists: ending, kinds: 1},
 		"NotServed":      {reason: "Nor one that serves no version.", crd: crd(extv1.ConditionTrue, false)},
 	}
 

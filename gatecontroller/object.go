@@ -24,6 +24,7 @@ type objectReconciler struct {
 	gates   *gates
 	parents *parents
 	owners  *owners
+	ends    *ends
 	// composed says which kinds and XRs are our business.
 	composed *composed
 	gated    bool
@@ -69,7 +70,7 @@ func (r *objectReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 // look does what there is to do about an object.
 func (r *objectReconciler) look(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
 	if kept(u) && resource.Deleting(u) {
-		return reconcile.Result{}, r.owners.letGo(ctx, u)
+		return r.end(ctx, u)
 	}
 
 	if r.gated && (gate.Governed(u) || kept(u)) {
@@ -88,6 +89,24 @@ func (r *objectReconciler) look(ctx context.Context, u *unstructured.Unstructure
 
 	if !r.gated {
 		return reconcile.Result{}, nil
+	}
+
+	res, err := r.gates.reconcile(ctx, u)
+	if err == nil {
+		err = r.ends.keep(ctx, u)
+	}
+
+	return res, err
+}
+
+// end does what there is to do before an object that waits for us may go.
+func (r *objectReconciler) end(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
+	if !resource.IsManaged(u) {
+		return reconcile.Result{}, r.owners.letGo(ctx, u)
+	}
+
+	if waits, err := r.ends.letGo(ctx, u, r.gated); err != nil || !waits {
+		return reconcile.Result{}, err
 	}
 
 	return r.gates.reconcile(ctx, u)

@@ -100,6 +100,12 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return err
 	}
 
+	e, err := newEnds(metrics.Registry, o, opts)
+	if err != nil {
+		return err
+	}
+
+	o.ends = e
 	w.release, w.dropped = o.releaseAll, book.forget
 	w.object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
 		if gvk.GroupKind() == resource.RevisionKind() {
@@ -108,7 +114,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 
 		return &objectReconciler{
 			gvk: gvk, reader: objects, shard: opts.Shard, gates: g, parents: &parents{client: mgr.GetClient()},
-			owners: o, composed: follows, gated: opts.Gates,
+			owners: o, ends: e, composed: follows, gated: opts.Gates,
 		}
 	}
 

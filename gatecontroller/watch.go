@@ -89,26 +89,34 @@ func (w *watches) keep(ctx context.Context, kinds, served []servedKind) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	var errs []error
+	var (
+		gone []schema.GroupVersionKind
+		errs []error
+	)
 
+	gated := slices.ContainsFunc(kinds, func(k servedKind) bool { return k.managed })
+
+	// All are stopped first, or one would have objects of another wait again.
 	for gvk, stop := range w.running {
-		if w.owns(gvk) || slices.ContainsFunc(kinds, func(k servedKind) bool { return k.gvk == gvk }) {
+		if w.owns(gvk) && gated || slices.ContainsFunc(kinds, func(k servedKind) bool { return k.gvk == gvk }) {
 			continue
-		}
-
-		// In another version the same objects are looked at.
-		same := slices.ContainsFunc(kinds, func(k servedKind) bool { return k.gvk.GroupKind() == gvk.GroupKind() })
-		if !same {
-			if err := w.release(ctx, gvk); err != nil {
-				errs = append(errs, err)
-
-				continue
-			}
 		}
 
 		w.end(gvk, stop)
 
-		if !same {
+		gone = append(gone, gvk)
+	}
+
+	for _, gvk := range gone {
+		// In another version the same objects are looked at.
+		same := func(k servedKind) bool { return k.gvk.GroupKind() == gvk.GroupKind() }
+		if !slices.ContainsFunc(kinds, same) {
+			if err := w.release(ctx, gvk); err != nil {
+				errs = append(errs, err, w.start(ctx, gvk))
+
+				continue
+			}
+
 			w.dropped(gvk.GroupKind())
 		}
 
@@ -219,19 +227,30 @@ func (w *watches) minds(gvk schema.GroupVersionKind) bool {
 }
 
 // adopt has the kinds looked at of which objects wait for us since before we
-// were started, whether or not anything names them still.
+// were started, whether or not anything names them still. Managed resources that
+// nothing names are then let go.
 func (w *watches) adopt(ctx context.Context, live client.Reader, served []servedKind) error {
 	for _, k := range served {
-		if !k.owns || !waiting(ctx, live, k.gvk) {
+		if k.definition == "" || !waiting(ctx, live, k.gvk) {
 			continue
 		}
 
-		if err := w.also(ctx, k.gvk); err != nil {
+		look := w.also
+		if !k.owns {
+			look = w.only
+		}
+
+		if err := look(ctx, k.gvk); err != nil {
 			return err
 		}
 	}
 
 	return nil
+}
+
+// only has a kind looked at until it is known whether anything names it.
+func (w *watches) only(ctx context.Context, gvk schema.GroupVersionKind) error {
+	return w.run(ctx, []servedKind{{gvk: gvk}})
 }
 
 // pageSize is how many objects are listed at once.

@@ -34,10 +34,18 @@ const (
 	// changed though nobody allowed it: an [AskedRecord]. What it says is put
 	// back before the gate opens. It is absent where the spec is as asked for.
 	AnnotationAsked = AnnotationPrefix + "asked"
+	// AnnotationRelease is the one that a person writes, on a managed resource
+	// whose parent is gone: [ReleaseOrphan].
+	AnnotationRelease = AnnotationPrefix + "release"
 )
 
+// ReleaseOrphan is the value of AnnotationRelease that asks to leave the external
+// object behind when the managed resource is deleted.
+const ReleaseOrphan = "orphan"
+
 // Finalizer is on parents that own gated resources: it keeps them until what
-// their deletion gives is written into those.
+// their deletion gives is written into those. It is on gated resources too: it
+// keeps them until it is written down what they leave behind.
 const Finalizer = AnnotationPrefix + "deletion"
 
 // Labels the manager keeps on policies and windows, by which a composition

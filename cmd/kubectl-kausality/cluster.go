@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +23,27 @@ import (
 // clusterOptions say which cluster to read.
 type clusterOptions struct {
 	kubeconfig, context, namespace string
+	// home is the namespace Kausality runs in, and dry whether nothing is to be
+	// changed.
+	home string
+	dry  bool
+}
+
+// flags are those of all commands.
+func (o *clusterOptions) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig file; $KUBECONFIG or ~/.kube/config without one.")
+	flags.StringVar(&o.context, "context", "", "Context of the kubeconfig; the current one without.")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "Namespace of the object; the context's without one.")
+}
+
+// writing are those of commands that change something.
+func (o *clusterOptions) writing(cmd *cobra.Command) {
+	o.flags(cmd)
+
+	flags := cmd.Flags()
+	flags.StringVar(&o.home, "kausality-namespace", "kausality-system", "Namespace Kausality runs in, where records are kept.")
+	flags.BoolVar(&o.dry, "dry-run", false, "Have the API server check everything, and change nothing.")
 }
 
 // cluster reads objects by kinds as kubectl takes them: plural, singular or
@@ -30,6 +52,8 @@ type cluster struct {
 	client    dynamic.Interface
 	mapper    meta.RESTMapper
 	namespace string
+	home      string
+	dry       bool
 }
 
 func newCluster(o clusterOptions) (*cluster, error) {
@@ -41,6 +65,9 @@ func newCluster(o clusterOptions) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read kubeconfig: %w", err)
 	}
+
+	// The API server's own priority and fairness limits us.
+	cfg.QPS = -1
 
 	if o.namespace == "" {
 		if o.namespace, _, err = loader.Namespace(); err != nil {
@@ -61,7 +88,7 @@ func newCluster(o clusterOptions) (*cluster, error) {
 	cached := memory.NewMemCacheClient(disco)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
 
-	return &cluster{client: client, mapper: mapper, namespace: o.namespace}, nil
+	return &cluster{client: client, mapper: mapper, namespace: o.namespace, home: o.home, dry: o.dry}, nil
 }
 
 // Get reads one object.

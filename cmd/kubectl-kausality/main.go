@@ -31,13 +31,13 @@ func main() {
 func root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "kubectl-kausality",
-		Short:         "Say who asked for what, and what is held",
+		Short:         "Say who asked for what, and clear up after accidents",
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl kausality"},
 	}
-	cmd.AddCommand(traceCommand())
+	cmd.AddCommand(traceCommand(), adoptCommand(), releaseCommand())
 
 	return cmd
 }

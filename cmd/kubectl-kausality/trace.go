@@ -46,11 +46,8 @@ func traceCommand() *cobra.Command {
 		},
 	}
 
-	flags := cmd.Flags()
-	flags.StringVar(&opts.kubeconfig, "kubeconfig", "", "Kubeconfig file; $KUBECONFIG or ~/.kube/config without one.")
-	flags.StringVar(&opts.context, "context", "", "Context of the kubeconfig; the current one without.")
-	flags.StringVarP(&opts.namespace, "namespace", "n", "", "Namespace of the object; the context's without one.")
-	flags.BoolVarP(&all, "all", "a", false, "Show every recorded change, not only the newest.")
+	opts.flags(cmd)
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "Show every recorded change, not only the newest.")
 
 	return cmd
 }

@@ -107,7 +107,7 @@ func (d *decider) allocated(c change.Change) bool {
 // it, and where an object would free itself from its controller.
 func (d *decider) gatedMetadata(c change.Change) bool {
 	if len(c.Path) > 2 && c.Path[1].Field == "annotations" && strings.HasPrefix(c.Path[2].Field, v1alpha1.AnnotationPrefix) {
-		return false
+		return c.Path[2].Field == v1alpha1.AnnotationRelease && d.mayRelease()
 	}
 
 	if under(c, "metadata", "ownerReferences") {

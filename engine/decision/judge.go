@@ -20,6 +20,7 @@ import (
 func (d *decider) judge(c change.Change) Finding {
 	for _, rule := range [...]func(*decider, change.Change) (Finding, bool){
 		(*decider).byAllowance, (*decider).byUpgrade, (*decider).byInitiator, (*decider).byPhase, (*decider).byException,
+		(*decider).byLeaving,
 	} {
 		if f, ok := rule(d, c); ok {
 			f.Change, f.Verdict = c, Allowed

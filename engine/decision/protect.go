@@ -47,9 +47,13 @@ func (d *decider) protect() {
 	}
 
 	for key, value := range was {
-		if _, written := annotations[key]; ours(key) && !written {
+		if _, written := annotations[key]; ours(key) && !written && !d.mayDrop(key) {
 			annotations[key] = value
 		}
+	}
+
+	if d.composing {
+		delete(annotations, v1alpha1.AnnotationRelease) // What is composed again is not released.
 	}
 
 	tidy(d.New)
@@ -62,7 +66,14 @@ func ours(key string) bool { return strings.HasPrefix(key, v1alpha1.AnnotationPr
 // composition function tells, through Crossplane, what the Composition asked
 // for.
 func (d *decider) mayWrite(key string) bool {
-	return key == v1alpha1.AnnotationManagementPolicies && d.User.Name == d.Settings.Crossplane && resource.IsManaged(d.New)
+	switch key {
+	case v1alpha1.AnnotationManagementPolicies:
+		return d.User.Name == d.Settings.Crossplane && resource.IsManaged(d.New)
+	case v1alpha1.AnnotationRelease:
+		return d.mayRelease() && resource.Annotation(d.New, key) == v1alpha1.ReleaseOrphan
+	default:
+		return false
+	}
 }
 
 // own gives an object maps of its own, down to its annotations, which there are

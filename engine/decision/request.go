@@ -138,6 +138,9 @@ const (
 	// RuleException is an exception of each Enforcement that governs the
 	// object.
 	RuleException Rule = "Exception"
+	// RuleLeftBehind is a person who releases what a parent that is gone left
+	// behind, or gives it to another parent.
+	RuleLeftBehind Rule = "LeftBehind"
 )
 
 // Finding is what is decided about one change, and why.

@@ -27,6 +27,14 @@ func (d *decider) stamp() {
 			continue
 		}
 
+		if f.Rule == RuleLeftBehind {
+			if f.Change.Field = leavingField(f.Change); slices.ContainsFunc(entries, func(e v1alpha1.TraceEntry) bool {
+				return e.Field == f.Change.Field
+			}) {
+				continue
+			}
+		}
+
 		hop, allowances := d.inject(d.New, f, generation)
 		granted = allowance.Merge(granted, allowances)
 		granted = allowance.Merge(granted, external(d.New, f, hop))

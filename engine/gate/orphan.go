@@ -7,15 +7,13 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // Orphans says whether a managed resource leaves its external resource behind
-// when it is deleted, because that was asked for: by its deletion policy, or by
-// the management policies of its Composition.
+// when it is deleted, because that was asked for: by its deletion policy, by the
+// management policies of its Composition, or by the person who released it.
 func Orphans(u *unstructured.Unstructured) bool {
-	if resource.String(u.Object, "spec", "deletionPolicy") == "Orphan" {
+	if orphaned(u) {
 		return true
 	}
 

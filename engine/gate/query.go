@@ -25,9 +25,26 @@ func MayDelete(u *unstructured.Unstructured) bool {
 }
 
 // orphaned says whether a resource's own deletion policy is to leave its
-// external resource behind.
+// external resource behind, or whether a person released it so.
 func orphaned(u *unstructured.Unstructured) bool {
-	return resource.String(u.Object, "spec", "deletionPolicy") == "Orphan"
+	return resource.String(u.Object, "spec", "deletionPolicy") == "Orphan" ||
+		resource.Annotation(u, v1alpha1.AnnotationRelease) == v1alpha1.ReleaseOrphan
+}
+
+// AwaitsDelete says whether a managed resource's gate is going to open for
+// Delete: that is allowed, and was not served.
+func AwaitsDelete(u *unstructured.Unstructured) bool {
+	rec, recordErr := parseRecord(u)
+	list, listErr := allowance.Parse(u)
+	desired, desiredErr := within(u)
+
+	if recordErr != nil || listErr != nil || desiredErr != nil {
+		return false
+	}
+
+	p := planner{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}
+
+	return slices.Contains(actionsOf(p.unserved()), ActionDelete)
 }
 
 // Pending says whether a managed resource is on its way: its gate is open, an allowance that the gate can serve has not been used, or its

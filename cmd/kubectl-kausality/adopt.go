@@ -1,0 +1,349 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Reasons why something is not adopted.
+var (
+	errNobody   = errors.New("say who is to adopt it, with --by KIND/NAME")
+	errNoXR     = errors.New("it is no composite resource")
+	errUnbound  = errors.New("the claim has no composite resource yet")
+	errXREnding = errors.New("the composite resource is being deleted")
+	errUnpaused = errors.New("crossplane does not say that it is paused: is it running?")
+)
+
+// Crossplane's way to have it leave an object alone, and how it says that it
+// does.
+const (
+	annotationPaused = "crossplane.io/paused"
+	reasonPaused     = "ReconcilePaused"
+)
+
+// waitPaused is how long Crossplane may take to finish with an XR.
+const waitPaused = 30 * time.Second
+
+// adoptOptions say how to adopt.
+type adoptOptions struct {
+	clusterOptions
+
+	by, part string
+	resume   bool
+}
+
+func adoptCommand() *cobra.Command {
+	opts := adoptOptions{}
+
+	cmd := &cobra.Command{
+		Use:   "adopt KIND/NAME [--by KIND/NAME]",
+		Short: "Give what was left behind to a composite resource",
+		Long: "Make a managed resource whose owner is gone a part of another composite resource, so that Crossplane goes on with it instead " +
+			"of composing a second one. A managed resource that is gone itself, of which a record was kept, is created again first, " +
+			"so that it only observes the external object. That is never changed by it.\n\n" +
+			"Create the composite resource with the annotation crossplane.io/paused: \"true\", or it composes a second one at once.",
+		Example: "  kubectl kausality adopt object.kubernetes.crossplane.io/my-database-x7k2p --by xdatabase/my-database --resume",
+		Args:    cobra.RangeArgs(1, 2), //nolint:mnd // KIND/NAME, or KIND and NAME.
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := newCluster(opts.clusterOptions)
+			if err != nil {
+				return err
+			}
+
+			return adopt(cmd.Context(), c, cmd.OutOrStdout(), args, opts)
+		},
+	}
+
+	opts.writing(cmd)
+
+	flags := cmd.Flags()
+	flags.StringVar(&opts.by, "by", "", "Composite resource that adopts it, or its claim, as KIND/NAME; the former owner without.")
+	flags.StringVar(&opts.part, "as", "", "Resource of the Composition that it is; what it was without.")
+	flags.BoolVar(&opts.resume, "resume", false, "Take the pause off the composite resource afterwards, whoever put it there.")
+
+	return cmd
+}
+
+// adopt gives one managed resource to a composite resource.
+func adopt(ctx context.Context, c *cluster, out io.Writer, args []string, opts adoptOptions) error {
+	kind, name, err := split(args)
+	if err != nil {
+		return err
+	}
+
+	// 1. Find what is left.
+	u, records, err := c.left(ctx, kind, name)
+	if err != nil {
+		return err
+	}
+
+	// 2. Find who adopts it, and whether that can be.
+	by, err := c.adopter(ctx, u, records, opts.by)
+	if err != nil {
+		return err
+	}
+
+	gone, err := c.gone(ctx, u)
+	if err != nil {
+		return err
+	}
+
+	if _, _, err := leftover.Adopt(u, by, opts.part, gone); err != nil {
+		return err //nolint:wrapcheck // Names the object.
+	}
+
+	// 3. Make it, where it is gone itself.
+	if u.GetUID() == "" {
+		if u, err = c.create(ctx, u); err != nil {
+			return err
+		}
+
+		if err := say(out, "%s %s is created again; it only observes\n", u.GetKind(), u.GetName()); err != nil || c.dry {
+			return err
+		}
+	}
+
+	// 4. Hand it over while Crossplane looks away.
+	if err := c.paused(ctx, by, opts.resume, func(ctx context.Context) error { return c.hand(ctx, u, by, opts.part) }); err != nil {
+		return err
+	}
+
+	// 5. What was written down has served.
+	for _, r := range records {
+		if err := c.remove(ctx, r.secret); err != nil {
+			return err
+		}
+	}
+
+	return say(out, "%s %s is a part of %s %s now\n", u.GetKind(), u.GetName(), by.XR.GetKind(), by.XR.GetName())
+}
+
+// left finds a managed resource, and what was written down about it or one
+// before it.
+func (c *cluster) left(ctx context.Context, kind, name string) (*unstructured.Unstructured, []record, error) {
+	u, err := c.Get(ctx, kind, name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, nil, err
+	}
+
+	records, problem := c.records(ctx, kind, name)
+
+	switch {
+	case err == nil:
+		// It may have been created from a record, and not got any further. Who may
+		// not read records needs none.
+		return u, slices.DeleteFunc(records, func(r record) bool {
+			return leftover.ExternalName(r.Object) != leftover.ExternalName(u)
+		}), nil
+	case problem != nil || len(records) == 0:
+		return nil, nil, errors.Join(err, problem)
+	default:
+		return records[0].Object, records, nil
+	}
+}
+
+// adopter finds the XR that is to adopt a managed resource.
+func (c *cluster) adopter(ctx context.Context, u *unstructured.Unstructured, records []record, by string) (leftover.Adopter, error) {
+	xr, err := c.named(ctx, u, records, by)
+	if err != nil {
+		return leftover.Adopter{}, err
+	}
+
+	if resource.IsClaim(xr) || resource.Map(xr.Object, "spec", "resourceRef") != nil {
+		if xr, err = c.bound(ctx, xr); err != nil {
+			return leftover.Adopter{}, err
+		}
+	}
+
+	if resource.Deleting(xr) {
+		return leftover.Adopter{}, fmt.Errorf("cannot adopt by %s %q: %w", xr.GetKind(), xr.GetName(), errXREnding)
+	}
+
+	m, err := c.mapper.RESTMapping(xr.GroupVersionKind().GroupKind(), xr.GroupVersionKind().Version)
+	if err != nil {
+		return leftover.Adopter{}, fmt.Errorf("cannot find kind %q: %w", xr.GetKind(), err)
+	}
+
+	definitions := schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositeResourceDefinition"}
+
+	xrd, err := c.read(ctx, definitions, "", m.Resource.Resource+"."+m.Resource.Group)
+	if apierrors.IsNotFound(err) {
+		err = fmt.Errorf("cannot adopt by %s %q: %w", xr.GetKind(), xr.GetName(), errNoXR)
+	}
+
+	if err != nil {
+		return leftover.Adopter{}, err
+	}
+
+	scope := resource.String(xrd.Object, "spec", "scope")
+	out := leftover.Adopter{XR: xr, Legacy: scope == "" || scope == "LegacyCluster"}
+
+	for _, ref := range resource.Composed(xr) {
+		o, err := c.read(ctx, ref.GroupVersionKind(), ref.Namespace, ref.Name)
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			continue
+		}
+
+		if err != nil {
+			return leftover.Adopter{}, err
+		}
+
+		out.Composed = append(out.Composed, o)
+	}
+
+	return out, nil
+}
+
+// named reads who is to adopt, or else the former owner.
+func (c *cluster) named(
+	ctx context.Context, u *unstructured.Unstructured, records []record, by string,
+) (*unstructured.Unstructured, error) {
+	if by != "" {
+		kind, name, err := split([]string{by})
+		if err != nil {
+			return nil, err
+		}
+
+		return c.Get(ctx, kind, name)
+	}
+
+	ref, ok := resource.ParentOf(u)
+	if !ok && len(records) > 0 {
+		ref = records[0].Owner
+	}
+
+	if ref.Name == "" {
+		return nil, fmt.Errorf("cannot adopt %s %q: %w", u.GetKind(), u.GetName(), errNobody)
+	}
+
+	xr, err := c.read(ctx, ref.GroupVersionKind(), ref.Namespace, ref.Name)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("cannot adopt %s %q: its owner %s %q is gone: %w", u.GetKind(), u.GetName(), ref.Kind, ref.Name, errNobody)
+	}
+
+	return xr, err
+}
+
+// bound reads the XR that a claim is bound to.
+func (c *cluster) bound(ctx context.Context, claim *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	ref := resource.Map(claim.Object, "spec", "resourceRef")
+	if resource.String(ref, "name") == "" {
+		return nil, fmt.Errorf("cannot adopt by %s %q: %w", claim.GetKind(), claim.GetName(), errUnbound)
+	}
+
+	gvk := schema.FromAPIVersionAndKind(resource.String(ref, "apiVersion"), resource.String(ref, "kind"))
+
+	return c.read(ctx, gvk, "", resource.String(ref, "name"))
+}
+
+// paused does something while Crossplane leaves an XR alone: a pass that is under
+// way would take back what it has not seen.
+func (c *cluster) paused(ctx context.Context, by leftover.Adopter, resume bool, do func(context.Context) error) error {
+	was := resource.Annotation(by.XR, annotationPaused) == "true"
+
+	if c.dry {
+		return do(ctx)
+	}
+
+	if !was {
+		if err := c.pause(ctx, by.XR, "true"); err != nil {
+			return err
+		}
+	}
+
+	err := c.quiet(ctx, by.XR)
+	if err == nil {
+		err = do(ctx)
+	}
+
+	// As it was, also when something failed, or the user gave up.
+	if !was || resume && err == nil {
+		err = errors.Join(err, c.pause(context.WithoutCancel(ctx), by.XR, nil))
+	}
+
+	return err
+}
+
+func (c *cluster) pause(ctx context.Context, xr *unstructured.Unstructured, value any) error {
+	_, err := c.patch(ctx, xr, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotationPaused: value}}})
+
+	return err
+}
+
+// quiet waits until Crossplane says that it leaves an XR alone.
+func (c *cluster) quiet(ctx context.Context, xr *unstructured.Unstructured) error {
+	err := wait.PollUntilContextTimeout(ctx, waitPaused/300, waitPaused, true, func(ctx context.Context) (bool, error) {
+		live, err := c.read(ctx, xr.GroupVersionKind(), xr.GetNamespace(), xr.GetName())
+		if err != nil && ctx.Err() != nil {
+			return false, nil //nolint:nilerr // It took too long, which is not the API server's fault.
+		}
+
+		if err != nil {
+			return false, err
+		}
+
+		synced, _ := resource.ConditionOf(live, resource.ConditionSynced)
+
+		return synced.Reason == reasonPaused, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		err = errUnpaused
+	}
+
+	if err != nil {
+		return fmt.Errorf("cannot pause %s %q: %w", xr.GetKind(), xr.GetName(), err)
+	}
+
+	return nil
+}
+
+// hand makes a managed resource a part of an XR, and the XR refer to it.
+func (c *cluster) hand(ctx context.Context, u *unstructured.Unstructured, by leftover.Adopter, part string) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { //nolint:wrapcheck // Names the object.
+		live, err := c.read(ctx, u.GroupVersionKind(), u.GetNamespace(), u.GetName())
+		if err != nil {
+			return err
+		}
+
+		if by.XR, err = c.read(ctx, by.XR.GroupVersionKind(), by.XR.GetNamespace(), by.XR.GetName()); err != nil {
+			return err
+		}
+
+		gone, err := c.gone(ctx, live)
+		if err != nil {
+			return err
+		}
+
+		managed, composite, err := leftover.Adopt(live, by, part, gone)
+		if err != nil {
+			return err //nolint:wrapcheck // Names the object.
+		}
+
+		// First: an XR that refers to what is not its own drops it.
+		if _, err := c.patch(ctx, live, managed); err != nil {
+			return err
+		}
+
+		_, err = c.patch(ctx, by.XR, composite)
+
+		return err
+	})
+}

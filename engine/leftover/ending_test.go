@@ -1,0 +1,82 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leftover_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+)
+
+func TestAnEndingIsReportedUnlessItWasAskedFor(t *testing.T) {
+	t.Parallel()
+
+	const granted = `metadata: {annotations: {kausality.io/allowances: "[{relation: External, mutations: [Delete], generation: 3, initiator: hans}]"}`
+
+	cases := map[string]struct {
+		reason, patch string
+		want          leftover.Ending
+	}{
+		"Closed":   {"Nobody asked: the provider orphans it.", `{}`, leftover.LeftBehind},
+		"Open":     {"The gate is open for Delete: the provider deletes it.", `spec: {managementPolicies: [Observe, Delete]}`, leftover.Asked},
+		"All":      {"Everything is open.", `spec: {managementPolicies: ["*"]}`, leftover.Asked},
+		"Composed": {"The Composition asked to orphan.", `metadata: {annotations: {kausality.io/management-policies: '["Observe"]'}}`, leftover.Asked},
+		"Policy":   {"So did the older field.", `spec: {deletionPolicy: Orphan}`, leftover.Asked},
+		"Released": {"So did a person.", `metadata: {annotations: {kausality.io/release: orphan}}`, leftover.Asked},
+		"Granted":  {"The gate is going to open, while the provider is there to see it.", granted + `}`, leftover.Awaited},
+		"Too late": {"The provider has let go already.", granted + `, finalizers: [kausality.io/deletion]}`, leftover.LeftBehind},
+		"Unread": {
+			"An allowance that cannot be read opens nothing.", `metadata: {annotations: {kausality.io/allowances: "{"}}`, leftover.LeftBehind,
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			if got := leftover.EndingOf(object(t, tc.patch)); got != tc.want {
+				t.Errorf("%s\nending: got %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestIdentityIsWhatTheExternalSystemCallsIt(t *testing.T) {
+	t.Parallel()
+
+	cases := map[string]struct {
+		patch string
+		want  map[string]string
+	}{
+		"Cloud":      {`{}`, map[string]string{"arn": "arn:aws:rds:db"}},
+		"Kubernetes": {`status: {atProvider: {arn: null, manifest: {kind: ConfigMap, metadata: {name: a, namespace: b, uid: c}}}}`, map[string]string{"kind": "ConfigMap", "name": "a", "namespace": "b", "uid": "c"}},
+		"Nothing":    {`status: null`, map[string]string{}},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			if diff := cmp.Diff(tc.want, leftover.Identity(object(t, tc.patch))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestProviderConfigIsNamedWithItsKind(t *testing.T) {
+	t.Parallel()
+
+	for patch, want := range map[string]string{
+		`{}`: "ClusterProviderConfig/aws",
+		`spec: {providerConfigRef: {kind: null}}`: "aws",
+		`spec: {providerConfigRef: null}`:         "",
+	} {
+		if got := leftover.ProviderConfig(object(t, patch)); got != want {
+			t.Errorf("%s: got %q, want %q", patch, got, want)
+		}
+	}
+}
