@@ -265,12 +265,11 @@ func TestReplicasCountTheUsesOfAWindowTogether(t *testing.T) {
 	key := window.Key{Name: live.Name, UID: live.UID}
 	ctx, stop := context.WithCancel(t.Context())
 
-	var (
-		replicas sync.WaitGroup
-		counters []*webhook.Uses
-	)
+	var replicas sync.WaitGroup
 
-	for range 4 {
+	counters := make([]*webhook.Uses, 0, 4)
+
+	for range cap(counters) {
 		c, err := client.NewWithWatch(running.Config(), client.Options{Scheme: scheme})
 		if err != nil {
 			t.Fatal(err)
