@@ -48,7 +48,7 @@ func (g *gates) move(b *testing.B, rate int) {
 		took[kind] = &timings{}
 	}
 
-	before := g.writes(b, calm)
+	before := g.writes(b, breather)
 
 	for b.Loop() {
 		n := max(1, g.objects/changedQuickly/rate)
