@@ -95,6 +95,9 @@ func TestAChangeArrivesAsAllowedWhateverDiesOnTheWay(t *testing.T) {
 	install(t)
 
 	d, last := newDatabase(t, "changing"), change{size: "small"}
+	if err := d.make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 
 	for i, s := range last.steps() {
 		for _, process := range processes() {

@@ -158,7 +158,7 @@ func inForce(ctx context.Context, c client.Client, policy *unstructured.Unstruct
 	return nil
 }
 
-// newDatabase makes a small database, and waits until it is quiet.
+// newDatabase returns what is to be a database of a name.
 func newDatabase(t *testing.T, name string) *database {
 	t.Helper()
 
@@ -171,25 +171,24 @@ func newDatabase(t *testing.T, name string) *database {
 		t.Fatal(err)
 	}
 
-	d := &database{Client: c, hans: as(t, "hans"), name: name}
+	return &database{Client: c, hans: as(t, "hans"), name: name}
+}
 
+// make makes a small database, and waits until it is quiet.
+func (d *database) make(ctx context.Context) error {
 	u := d.object(claim)
 	u.SetAnnotations(map[string]string{"jira": "INFRA-0"})
 	u.Object["spec"] = map[string]any{"size": "small", "engine": engine}
 
-	if err := d.hans.Create(t.Context(), u); err != nil {
-		t.Fatal(err)
+	if err := d.hans.Create(ctx, u); err != nil {
+		return err
 	}
 
-	if err := scenario.Eventually(t.Context(), "a small database", d.quiet); err != nil {
-		t.Fatal(err)
+	if err := scenario.Eventually(ctx, "a small database", d.quiet); err != nil {
+		return err
 	}
 
-	if err := age(t.Context(), d, d.object(managed)); err != nil {
-		t.Fatal(err)
-	}
-
-	return d
+	return age(ctx, d, d.object(managed))
 }
 
 // age makes a managed resource an old one. Of a new one, providers take half a

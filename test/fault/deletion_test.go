@@ -43,6 +43,7 @@ func deletionSteps() []step {
 // TestADeletionLeavesNothingWhateverDiesOnTheWay kills every process at every
 // step of a Claim's deletion.
 func TestADeletionLeavesNothingWhateverDiesOnTheWay(t *testing.T) {
+	impatient(t)
 	install(t)
 
 	text, err := os.ReadFile("../e2e/testdata/claim-deletion.yaml")
@@ -55,25 +56,42 @@ func TestADeletionLeavesNothingWhateverDiesOnTheWay(t *testing.T) {
 	}
 
 	for _, s := range deletionSteps() {
-		var (
-			wg   sync.WaitGroup
-			made = make([]*database, len(processes()))
-		)
+		made := makeDatabases(t, s.name+"-")
 
-		for i, process := range processes() {
-			wg.Go(func() { made[i] = newDatabase(t, s.name+"-"+process) })
-		}
-
-		wg.Wait()
-
-		for i, process := range processes() {
+		for _, process := range processes() {
 			t.Run(process+"/"+s.name, func(t *testing.T) {
-				if err := made[i].end(t, process, s); err != nil {
-					t.Fatalf("%v\n%s", err, made[i].dump(t.Context()))
+				if err := made[process].end(t, process, s); err != nil {
+					t.Fatalf("%v\n%s", err, made[process].dump(t.Context()))
 				}
 			})
 		}
 	}
+}
+
+// makeDatabases makes one for each process, all at once.
+func makeDatabases(t *testing.T, prefix string) map[string]*database {
+	t.Helper()
+
+	var (
+		wg   sync.WaitGroup
+		made = map[string]*database{}
+		errs = make([]error, len(processes()))
+	)
+
+	for i, process := range processes() {
+		d := newDatabase(t, prefix+process)
+		made[process] = d
+
+		wg.Go(func() { errs[i] = d.make(t.Context()) })
+	}
+
+	wg.Wait()
+
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+
+	return made
 }
 
 // end deletes the Claim, kills a process at a step, and looks what comes of it.

@@ -6,6 +6,7 @@ package fault_test
 import (
 	"context"
 	"fmt"
+	"testing"
 	"time"
 )
 
@@ -42,4 +43,14 @@ func kill(ctx context.Context, name string) (took string, err error) {
 
 	return fmt.Sprintf("%s was dead after %s, and back after %s", name,
 		dead.Sub(start).Round(time.Millisecond), time.Since(dead).Round(time.Millisecond)), nil
+}
+
+// impatient starts the garbage collector anew, which may have waited for the API
+// server so often that it would go on waiting for minutes.
+func impatient(t *testing.T) {
+	t.Helper()
+
+	if err := running.Process("kube-controller-manager").Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
