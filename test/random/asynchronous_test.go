@@ -5,7 +5,7 @@ package random_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"testing"
 	"time"
 
@@ -86,7 +86,7 @@ func TestAChangeThatIsLostWithItsProviderIsMadeAgain(t *testing.T) {
 	must(t, s.change(ctx, parameters{"size": int64(2)}))
 	must(t, eventually(ctx, "a report of success", func(ctx context.Context) error {
 		if u, err := s.live(ctx); err != nil || !open(u) || !syncedSinceOpening(u) || len(outside.Changes(s.name)) < 2 {
-			return fmt.Errorf("%w (%w)", errOther, err)
+			return errors.Join(errOther, err)
 		}
 
 		return nil
@@ -121,7 +121,7 @@ func TestWhatChangesByItselfIsLeftAlone(t *testing.T) {
 	// 1. The provider sees it, more than once, and does nothing.
 	must(t, eventually(ctx, "what is there", func(ctx context.Context) error {
 		if u, err := s.live(ctx); err != nil || shown(u) != 7 {
-			return fmt.Errorf("%w (%w)", errOther, err)
+			return errors.Join(errOther, err)
 		}
 
 		return nil
