@@ -101,9 +101,13 @@ func (d *decider) judgeAnnounced() (granted []v1alpha1.Allowance, entries []v1al
 }
 
 // calledOff says whether an allowance is for a deletion that Crossplane no
-// longer announces.
+// longer announces. One that follows from the deletion of the parent it never
+// announced, and that does not end: Crossplane is still at what it saw before.
 func (d *decider) calledOff(a v1alpha1.Allowance) bool {
-	return d.composing && !d.announced && allowance.OfDeletion(a)
+	n := len(a.Trace)
+	inherited := n > 1 && a.Trace[n-2].Field == v1alpha1.MutationDelete
+
+	return d.composing && !d.announced && !inherited && allowance.OfDeletion(a)
 }
 
 // deletionGrant is the managed resource's own allowance to delete what it
