@@ -47,7 +47,7 @@ func newEnds(reg prometheus.Registerer, o *owners, opts Options) (*ends, error) 
 		Name: "kausality_left_behind_total",
 		Help: "Managed resources whose owner, and external objects whose managed resource, went without them, for nobody asked for that. " +
 			"One that is let go of again after a failure counts again.",
-	}, []string{"left", "group", "kind"})}
+	}, []string{"left", labelGroup, labelKind})}
 
 	if err := reg.Register(e.total); err != nil {
 		return nil, fmt.Errorf("cannot register metrics: %w", err)

@@ -61,7 +61,7 @@ func openBuckets() []float64 {
 }
 
 func newLedger(reg prometheus.Registerer) (*ledger, error) {
-	kind := []string{"group", "kind"}
+	kind := []string{labelGroup, labelKind}
 	l := &ledger{
 		kinds:  map[schema.GroupKind]map[types.NamespacedName]*opening{},
 		broken: map[schema.GroupKind]map[types.NamespacedName]string{},

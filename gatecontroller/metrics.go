@@ -9,7 +9,8 @@ import (
 
 // watchedDesc describes the metric about the kinds that are watched.
 func watchedDesc() *prometheus.Desc {
-	return prometheus.NewDesc("kausality_watched_kinds", "Kinds that the manager watches, each 1.", []string{"group", "version", "kind"}, nil)
+	return prometheus.NewDesc("kausality_watched_kinds", "Kinds that the manager watches, each 1.",
+		[]string{labelGroup, "version", labelKind}, nil)
 }
 
 // Describe implements prometheus.Collector.
@@ -23,3 +24,9 @@ func (w *watches) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, 1, gvk.Group, gvk.Version, gvk.Kind)
 	}
 }
+
+// Labels of metrics about kinds.
+const (
+	labelGroup = "group"
+	labelKind  = "kind"
+)

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -72,50 +73,11 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return fmt.Errorf("cannot make a discovery client: %w", err)
 	}
 
-	compiled, events := policy.NewCache(), mgr.GetEventRecorder("kausality")
+	recorder := mgr.GetEventRecorder("kausality")
 
-	book, err := newLedger(metrics.Registry)
+	until, err := newExceptions(metrics.Registry, recorder)
 	if err != nil {
 		return err
-	}
-
-	until, err := newExceptions(metrics.Registry, events)
-	if err != nil {
-		return err
-	}
-
-	w := newWatches(mgr.GetCache(), opts.Now)
-	objects := whole{cached: mgr.GetCache(), live: mgr.GetAPIReader()}
-	o := &owners{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), objects: objects, events: events, watches: w,
-		deletions: &deletions{reader: mgr.GetCache(), policies: compiled, opts: opts},
-	}
-	follows := &composed{functions: opts.Functions, watches: w, prompt: newPrompt()}
-	g := &gates{
-		client: mgr.GetClient(), events: events, ungated: newUngated(follows.prompt), opts: opts.Gate, now: opts.Now,
-		policies: &policyGates{reader: mgr.GetCache(), compiled: compiled}, ledger: book,
-	}
-
-	if err := register(w, g.ungated); err != nil {
-		return err
-	}
-
-	e, err := newEnds(metrics.Registry, o, opts)
-	if err != nil {
-		return err
-	}
-
-	o.ends = e
-	w.release, w.dropped = o.releaseAll, book.forget
-	w.object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
-		if gvk.GroupKind() == resource.RevisionKind() {
-			return &revisions{composed: follows, gvk: gvk, reader: mgr.GetCache()}
-		}
-
-		return &objectReconciler{
-			gvk: gvk, reader: objects, shard: opts.Shard, gates: g, parents: &parents{client: mgr.GetClient()},
-			owners: o, ends: e, composed: follows, gated: opts.Gates,
-		}
 	}
 
 	alone, err := newUnattended(metrics.Registry, mgr, opts)
@@ -123,8 +85,16 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return err
 	}
 
+	w := newWatches(mgr.GetCache(), opts.Now)
+	follows := &composed{functions: opts.Functions, watches: w, prompt: newPrompt()}
+
+	g, err := newObjects(mgr, opts, recorder, follows)
+	if err != nil {
+		return err
+	}
+
 	c := &configuration{
-		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts, open: book.gates,
+		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts, open: g.ledger.gates,
 		resolver: &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]shape{}},
 		schemas:  &schemas{discovery: disco}, exceptions: until, unattended: alone, composed: follows, ungated: g.ungated,
 		windows: newWindows(mgr, opts),
@@ -146,6 +116,51 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	}
 
 	return nil
+}
+
+// newObjects makes what looks after objects, one kind at a time as these are
+// watched. It returns what moves their gates.
+func newObjects(mgr ctrl.Manager, opts Options, recorder events.EventRecorder, follows *composed) (*gates, error) {
+	compiled, w := policy.NewCache(), follows.watches
+
+	book, err := newLedger(metrics.Registry)
+	if err != nil {
+		return nil, err
+	}
+
+	objects := whole{cached: mgr.GetCache(), live: mgr.GetAPIReader()}
+	o := &owners{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), objects: objects, events: recorder, watches: w,
+		deletions: &deletions{reader: mgr.GetCache(), policies: compiled, opts: opts},
+	}
+	g := &gates{
+		client: mgr.GetClient(), events: recorder, ungated: newUngated(follows.prompt), opts: opts.Gate, now: opts.Now,
+		policies: &policyGates{reader: mgr.GetCache(), compiled: compiled}, ledger: book,
+	}
+
+	if err := register(w, g.ungated); err != nil {
+		return nil, err
+	}
+
+	e, err := newEnds(metrics.Registry, o, opts)
+	if err != nil {
+		return nil, err
+	}
+
+	o.ends = e
+	w.release, w.dropped = o.releaseAll, book.forget
+	w.object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
+		if gvk.GroupKind() == resource.RevisionKind() {
+			return &revisions{composed: follows, gvk: gvk, reader: mgr.GetCache()}
+		}
+
+		return &objectReconciler{
+			gvk: gvk, reader: objects, shard: opts.Shard, gates: g, parents: &parents{client: mgr.GetClient()},
+			owners: o, ends: e, composed: follows, gated: opts.Gates,
+		}
+	}
+
+	return g, nil
 }
 
 // register makes metrics visible.

@@ -34,7 +34,8 @@ func newUngated(p *prompt) *ungated {
 	return &ungated{
 		prompt: p,
 		desc: prometheus.NewDesc("kausality_ungated_resources",
-			"Managed resources that are not gated, because their provider does not support management policies.", []string{"group", "kind"}, nil),
+			"Managed resources that are not gated, because their provider does not support management policies.",
+			[]string{labelGroup, labelKind}, nil),
 		found: map[schema.GroupKind]map[types.NamespacedName]struct{}{},
 	}
 }

@@ -120,10 +120,10 @@ func (s *Stack) bind(ctx context.Context, name, role string, subjects ...rbacv1.
 	})
 }
 
-// bindClusterAdmin lets a service account do everything.
-func (s *Stack) bindClusterAdmin(ctx context.Context, namespace, name string) error {
+// bindClusterAdmin lets a service account of Crossplane's namespace do everything.
+func (s *Stack) bindClusterAdmin(ctx context.Context, name string) error {
 	return s.bind(ctx, "kausality-stack-"+name, "cluster-admin", rbacv1.Subject{
-		Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name,
+		Kind: rbacv1.ServiceAccountKind, Namespace: CrossplaneNamespace, Name: name,
 	})
 }
 

@@ -41,7 +41,7 @@ func (s *Stack) startCrossplane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.bindClusterAdmin(ctx, CrossplaneNamespace, crossplane); err != nil {
+	if err := s.bindClusterAdmin(ctx, crossplane); err != nil {
 		return err
 	}
 	if err := s.initCrossplane(ctx, kubeconfig); err != nil {

@@ -61,7 +61,7 @@ func (s *Stack) startOtherProvider(ctx context.Context, name string, p Provider,
 	if err != nil {
 		return err
 	}
-	if err := s.bindClusterAdmin(ctx, CrossplaneNamespace, name); err != nil {
+	if err := s.bindClusterAdmin(ctx, name); err != nil {
 		return err
 	}
 	return s.startProcess(ctx, command{

@@ -43,7 +43,7 @@ func (s *Stack) startProvider(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			return s.bindClusterAdmin(ctx, CrossplaneNamespace, providerKubernetes)
+			return s.bindClusterAdmin(ctx, providerKubernetes)
 		},
 	)
 	if err != nil {

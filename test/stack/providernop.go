@@ -29,7 +29,7 @@ func (s *Stack) startProviderNop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.bindClusterAdmin(ctx, CrossplaneNamespace, providerNop); err != nil {
+	if err := s.bindClusterAdmin(ctx, providerNop); err != nil {
 		return err
 	}
 	serving, err := s.authority.serving(providerNop)
