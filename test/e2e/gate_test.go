@@ -281,7 +281,7 @@ func TestAPolicyHasGatesClosedThatAreOpenForTooLong(t *testing.T) { //nolint:tpa
 	c := newCluster(t, "Kiosk", "impatient")
 
 	c.play(t, []scenario.Step{
-		c.opened(`{maxOpen: 2s, whenOverdue: Warn}`),
+		c.opened(`{whenOverdue: Warn}`), // To be made may take a while.
 		{Title: "A change that fails is told of once", Run: func(ctx context.Context) error {
 			out, err := c.configMap(ctx, c.name+"-data")
 			if err != nil {
@@ -292,7 +292,7 @@ func TestAPolicyHasGatesClosedThatAreOpenForTooLong(t *testing.T) { //nolint:tpa
 				return err //nolint:wrapcheck // Says it all.
 			}
 
-			if err := c.kiosk(ctx, "large"); err != nil {
+			if err := errors.Join(c.apply(ctx, admin, kioskPolicy(c.name, `{maxOpen: 2s, whenOverdue: Warn}`)), c.kiosk(ctx, "large")); err != nil {
 				return err
 			}
 

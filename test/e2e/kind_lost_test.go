@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -307,12 +308,15 @@ func TestWithoutPoliciesNothingWaitsForKausality(t *testing.T) { //nolint:parall
 
 	c.play(t, []scenario.Step{
 		a.stand("ungoverned"),
-		{Title: "Before Kausality is removed its policies are, and it lets go of everything", Run: func(ctx context.Context) error {
-			all := &unstructured.Unstructured{}
+		{Title: "Before Kausality is removed its function and policies are, and it lets go of everything", Run: func(ctx context.Context) error {
+			all, composition := &unstructured.Unstructured{}, &unstructured.Unstructured{}
 			all.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("AllowancePolicy"))
+			composition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "Composition"})
+			composition.SetName("ungoverned")
 
-			if err := c.DeleteAllOf(ctx, all); err != nil {
-				return err //nolint:wrapcheck // Names the kind.
+			last := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "remove", "path": "/spec/pipeline/2"}]`))
+			if err := errors.Join(c.Patch(ctx, composition, last), c.DeleteAllOf(ctx, all)); err != nil {
+				return err
 			}
 
 			return scenario.Eventually(ctx, "no finalizer", waits(false))

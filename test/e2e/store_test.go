@@ -90,6 +90,7 @@ spec:
   serviceAccount: system:serviceaccount:crossplane-system:crossplane
   validFrom: "2026-01-01T00:00:00Z"
   validUntil: "2126-01-01T00:00:00Z"
+  selector: {matchLabels: {crossplane.io/composite: corner}} # Other tests have stores too.
   allow:
   - {apiGroup: kubernetes.m.crossplane.io, kind: Object, mutations: [%[2]s]}
   - {kind: ConfigMap, mutations: [%[2]s]}

@@ -33,18 +33,9 @@ const (
 )
 
 // flavours are what becomes of edits that nobody may make, in different plays.
-func flavours() []string {
-	if storedIsHeldBack {
-		return []string{deny, hold, stored}
-	}
-
-	return []string{deny, hold}
-}
-
-// storedIsHeldBack is whether an unasked edit that is stored, because nothing is
-// enforced, is kept from the external system when the gate opens for another
-// change.
-const storedIsHeldBack = false
+// What is stored, because nothing is enforced, is kept from the external system
+// all the same.
+func flavours() []string { return []string{deny, hold, stored} }
 
 // TestAtRandomNothingHappensOutsideThatNobodyAskedForAndNothingIsLost plays many
 // servers at a time, while processes are killed. Each is changed, troubled,
