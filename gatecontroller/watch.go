@@ -125,7 +125,28 @@ func (w *watches) keep(ctx context.Context, kinds, served []servedKind) error {
 		}
 	}
 
+	if !gated {
+		errs = append(errs, w.releaseOwners(ctx))
+	}
+
 	return errors.Join(errs...)
+}
+
+// releaseOwners lets parents go that wait for us though nothing has a gate any
+// more, of kinds that are looked at for another reason: who takes Kausality away
+// next must not leave them waiting.
+func (w *watches) releaseOwners(ctx context.Context) error {
+	for gvk := range w.owners {
+		if _, ok := w.running[gvk]; ok {
+			if err := w.release(ctx, gvk); err != nil {
+				return err
+			}
+		}
+
+		delete(w.owners, gvk)
+	}
+
+	return nil
 }
 
 // also has a kind looked at because of what its objects own.

@@ -315,8 +315,23 @@ func TestWithoutPoliciesNothingWaitsForKausality(t *testing.T) { //nolint:parall
 			composition.SetName("ungoverned")
 
 			last := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "remove", "path": "/spec/pipeline/2"}]`))
-			if err := errors.Join(c.Patch(ctx, composition, last), c.DeleteAllOf(ctx, all)); err != nil {
+			if err := c.Patch(ctx, composition, last); err != nil {
+				return err //nolint:wrapcheck // Names the object.
+			}
+
+			if err := scenario.Eventually(ctx, "another revision", func(ctx context.Context) error {
+				xr, err := c.xr(ctx)
+				if err == nil && resource.RevisionOf(xr) == resource.RevisionOf(a.xr) {
+					err = errOther
+				}
+
 				return err
+			}); err != nil {
+				return err //nolint:wrapcheck // Says it all.
+			}
+
+			if err := c.DeleteAllOf(ctx, all); err != nil {
+				return err //nolint:wrapcheck // Names the kind.
 			}
 
 			return scenario.Eventually(ctx, "no finalizer", waits(false))
