@@ -185,6 +185,7 @@ type HeldChange struct {
 
 // AskedRecord is the value of AnnotationAsked: what was asked for of a managed
 // resource, where what is stored is something else.
+// +kubebuilder:object:generate=false
 type AskedRecord struct {
 	// Generation that the last change of what is stored, or of what is asked
 	// for, produced.
