@@ -126,7 +126,7 @@ func (j *Judge) decide(ctx context.Context, ask *decision.Request) (decision.Dec
 	gvk, key := keyOf(ref)
 
 	if ask.Parent, ok = j.Objects.cached(ctx, gvk, key); ok && ref.Is(ask.Parent) {
-		if d := decision.Decide(*ask); d.Allowed() && d.Conflict == "" {
+		if d := decision.Decide(*ask); d.Allowed() && d.Conflict == "" && !decision.Behind(ask) {
 			return d, nil
 		}
 	}

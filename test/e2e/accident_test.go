@@ -10,14 +10,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 )
@@ -131,6 +134,69 @@ func counted(left, kind string) check {
 
 		return err
 	}
+}
+
+// TestWithoutPoliciesNothingWaitsForKausality comes first, and by itself: nothing
+// else may have a gate.
+func TestWithoutPoliciesNothingWaitsForKausality(t *testing.T) { //nolint:paralleltest // Says why.
+	c := newCluster(t, "Store", "ungoverned")
+	a := &accident{cluster: c}
+
+	waits := func(want bool) check {
+		return func(ctx context.Context) error {
+			xr, managed := a.xr.DeepCopy(), a.managed.DeepCopy()
+			if err := errors.Join(c.Get(ctx, client.ObjectKeyFromObject(xr), xr), c.Get(ctx, client.ObjectKeyFromObject(managed), managed)); err != nil {
+				return err //nolint:wrapcheck // Names the objects.
+			}
+
+			for _, u := range []*unstructured.Unstructured{xr, managed} {
+				if slices.Contains(u.GetFinalizers(), v1alpha1.Finalizer) != want {
+					return fmt.Errorf("%s %q has finalizers %v: %w", u.GetKind(), u.GetName(), u.GetFinalizers(), errOther)
+				}
+			}
+
+			return nil
+		}
+	}
+
+	c.play(t, []scenario.Step{
+		a.stand("ungoverned"),
+		{Title: "Before Kausality is removed its function and policies are, and it lets go of everything", Run: func(ctx context.Context) error {
+			all, composition := &unstructured.Unstructured{}, &unstructured.Unstructured{}
+			all.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("AllowancePolicy"))
+			composition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "Composition"})
+			composition.SetName("ungoverned")
+
+			last := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "remove", "path": "/spec/pipeline/2"}]`))
+			if err := c.Patch(ctx, composition, last); err != nil {
+				return err //nolint:wrapcheck // Names the object.
+			}
+
+			if err := scenario.Eventually(ctx, "another revision", func(ctx context.Context) error {
+				xr, err := c.xr(ctx)
+				if err == nil && resource.RevisionOf(xr) == resource.RevisionOf(a.xr) {
+					err = errOther
+				}
+
+				return err
+			}); err != nil {
+				return err //nolint:wrapcheck // Says it all.
+			}
+
+			if err := c.DeleteAllOf(ctx, all); err != nil {
+				return err //nolint:wrapcheck // Names the kind.
+			}
+
+			return scenario.Eventually(ctx, "no finalizer", waits(false))
+		}},
+		{Title: "Once there are policies again, it keeps what they are about", Run: func(ctx context.Context) error {
+			if err := c.applyFile(ctx, "stores.yaml"); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "finalizers", waits(true))
+		}},
+	})
 }
 
 func TestAClaimDeletedByAccidentIsTakenBack(t *testing.T) { //nolint:tparallel // Steps build on each other.

@@ -1,0 +1,38 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"slices"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Behind says whether a request's parent is older than the one that its writer
+// saw: a composition function stamps what it applies with a trace through the
+// parent's generation. What an older parent allows may have been asked for by
+// somebody else.
+func Behind(req *Request) bool {
+	if req.New == nil || req.Parent == nil {
+		return false
+	}
+
+	text := resource.Annotation(req.New, v1alpha1.AnnotationTrace)
+	if text == "" || req.Old != nil && text == resource.Annotation(req.Old, v1alpha1.AnnotationTrace) {
+		return false
+	}
+
+	entries, err := allowance.ParseTrace(req.New)
+	if err != nil {
+		return false // Made up, and not kept.
+	}
+
+	return slices.ContainsFunc(entries, func(e v1alpha1.TraceEntry) bool {
+		return slices.ContainsFunc(e.Trace, func(h v1alpha1.Hop) bool {
+			return h.Kind == req.Parent.GetKind() && h.Name == resource.Name(req.Parent) && h.Generation > resource.Generation(req.Parent)
+		})
+	})
+}
