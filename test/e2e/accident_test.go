@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -195,6 +196,32 @@ func TestWithoutPoliciesNothingWaitsForKausality(t *testing.T) { //nolint:parall
 			}
 
 			return scenario.Eventually(ctx, "finalizers", waits(true))
+		}},
+		{Title: "What it let go of goes, and nothing is left for other tests", Run: func(ctx context.Context) error {
+			all := &unstructured.Unstructured{}
+			all.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("AllowancePolicy"))
+
+			if err := c.DeleteAllOf(ctx, all); err != nil {
+				return err //nolint:wrapcheck // Names the kind.
+			}
+
+			if err := scenario.Eventually(ctx, "no finalizer", waits(false)); err != nil {
+				return err //nolint:wrapcheck // Says it all.
+			}
+
+			if err := c.Delete(ctx, a.xr.DeepCopy()); err != nil {
+				return err //nolint:wrapcheck // Names the object.
+			}
+
+			return scenario.Eventually(ctx, "the end of it", func(ctx context.Context) error {
+				for _, u := range []*unstructured.Unstructured{a.xr.DeepCopy(), a.managed.DeepCopy()} {
+					if err := c.Get(ctx, client.ObjectKeyFromObject(u), u); !apierrors.IsNotFound(err) {
+						return fmt.Errorf("%s %q is there (%w): %w", u.GetKind(), u.GetName(), err, errOther)
+					}
+				}
+
+				return nil
+			})
 		}},
 	})
 }
