@@ -129,34 +129,27 @@ func (u *Use) deleted(next *unstructured.Unstructured, gone bool) Answer {
 	}
 }
 
-// updated compares with the old object, of which there is one next version.
+// updated compares with the old object, of which there is one next version. Its
+// trace does not tell: another write under the same window leaves the same one.
 func (u *Use) updated(next *unstructured.Unstructured) Answer {
-	if next.GetUID() == u.old.GetUID() && (u.traced(next) || u.changed(next)) {
+	if next.GetUID() == u.old.GetUID() && u.changed(next) {
 		return Stored
 	}
 
 	return Lost
 }
 
-// traced says whether an object carries an entry of the windows that it did not
-// before. What only follows from a change under a window has a longer path.
+// traced says whether an object was made under one of the windows. What only
+// follows from a change under a window has a longer path.
 func (u *Use) traced(next *unstructured.Unstructured) bool {
 	entries, err := allowance.ParseTrace(next)
 	if err != nil {
 		return false
 	}
 
-	var had []v1alpha1.TraceEntry
-	if u.old != nil {
-		had, _ = allowance.ParseTrace(u.old) // What does not parse names nothing.
-	}
-
 	return slices.ContainsFunc(entries, func(e v1alpha1.TraceEntry) bool {
-		ours := slices.ContainsFunc(u.Windows, func(w Key) bool { return decision.InitiatorOfWindow(w.Name) == e.Initiator })
-
-		return ours && len(e.Trace) == 1 && !slices.ContainsFunc(had, func(h v1alpha1.TraceEntry) bool {
-			return h.Field == e.Field && h.Generation == e.Generation && h.Initiator == e.Initiator
-		})
+		return e.Field == v1alpha1.MutationCreate && len(e.Trace) == 1 &&
+			slices.ContainsFunc(u.Windows, func(w Key) bool { return decision.InitiatorOfWindow(w.Name) == e.Initiator })
 	})
 }
 

@@ -55,10 +55,10 @@ func TestAUseIsStoredWhenItsObjectIsNextAsItWasAllowed(t *testing.T) {
 			op:     decision.OperationUpdate, old: small, obj: large, next: large, want: window.Stored,
 		},
 		"ChangedAfterUs": {
-			reason: "Another webhook made something else of it; the trace tells.",
+			reason: "Another write under the window came first, or another webhook made something else of it: then ours is asked again.",
 			op:     decision.OperationUpdate, old: small, obj: large,
 			next: traced(`{apiVersion: v1, kind: RDSInstance, metadata: {name: a, uid: "1", generation: 4}, spec: {size: larger, other: x}}`,
-				entry("UpgradeAllowance/w", "4")), want: window.Stored,
+				entry("UpgradeAllowance/w", "4")), want: window.Lost,
 		},
 		"StatusWritten": {
 			reason: "Another write came first, so this one was not stored on the version it was decided for.",
