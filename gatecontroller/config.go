@@ -71,6 +71,8 @@ type configuration struct {
 	adopted bool
 	// settings are what policies said of gates.
 	settings string
+	// asked are the kinds that the webhook is asked about.
+	asked []subject
 	// missing are the kinds that nothing served last, and wait is how long it
 	// was to be until they are looked up again.
 	missing []kindName
@@ -257,11 +259,30 @@ func (c *configuration) govern(ctx context.Context, want wanted, served, kinds [
 		return watched, err
 	}
 
-	if err := c.applyWebhooks(ctx, subjects(want, join(kinds, gated), enforced), enforced); err != nil {
+	asked := awaited(subjects(want, join(kinds, gated), enforced), c.asked, names(want.policies, want.windows))
+	if err := c.applyWebhooks(ctx, asked, enforced); err != nil {
 		return nil, err
 	}
 
+	c.asked = asked
+
 	return watched, nil
+}
+
+// awaited adds to some kinds those that the webhook was asked about before, and
+// that policies still name: where the CRD of one comes back, what is done to its
+// first objects must not be missed.
+func awaited(subjects, before []subject, names []kindName) []subject {
+	for _, s := range before {
+		served := slices.ContainsFunc(subjects, func(o subject) bool {
+			return o.gvk.GroupKind() == s.gvk.GroupKind() && o.resource == s.resource
+		})
+		if !served && slices.ContainsFunc(names, func(n kindName) bool { return n.matches(s.gvk) }) {
+			subjects = append(subjects, s)
+		}
+	}
+
+	return subjects
 }
 
 // join adds to some kinds those of others that are not among them.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -65,6 +66,26 @@ func (a *accident) untouched(ctx context.Context) error {
 	}
 
 	return err
+}
+
+// askedAbout checks that the API server asks the webhook about a resource.
+func (c cluster) askedAbout(resources string) check {
+	return func(ctx context.Context) error {
+		list := &admissionregistrationv1.MutatingWebhookConfiguration{}
+		if err := c.Get(ctx, client.ObjectKey{Name: "kausality"}, list); err != nil {
+			return err //nolint:wrapcheck // Names the object.
+		}
+
+		for _, w := range list.Webhooks {
+			for _, r := range w.Rules {
+				if slices.Contains(r.Resources, resources) {
+					return nil
+				}
+			}
+		}
+
+		return fmt.Errorf("the webhook is not asked about %s: %w", resources, errOther)
+	}
 }
 
 // missing checks that an object is gone, or its kind.
@@ -364,7 +385,7 @@ func TestADefinitionDeletedByAccidentCostsNothingOutside(t *testing.T) { //nolin
 			}
 
 			return scenario.Eventually(ctx, "the end of the definition alone",
-				all(c.replaced(deleted), c.missing(a.xr), a.stays, a.untouched, c.told(a.managed, "KausalityStays")))
+				all(c.replaced(deleted), c.missing(a.xr), a.stays, a.untouched, c.told(a.managed, "KausalityStays"), c.askedAbout("booths")))
 		}},
 		{Title: "A new booth adopts it", Run: func(ctx context.Context) error {
 			again := strings.Replace(booth.Replace(storeOf(name, name, "small")), "{name: "+name+"}",
