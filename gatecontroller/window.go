@@ -38,6 +38,8 @@ type windows struct {
 	now     func() time.Time
 	// wake asks for windows to be looked at.
 	wake chan event.TypedGenericEvent[string]
+	// written are the statuses that the cache may not show yet.
+	written written
 
 	mu sync.Mutex
 	// ready is what the configuration says of windows.
@@ -89,9 +91,12 @@ func (w *windows) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcile.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // Names the object.
 	}
 
-	// 2. Look at what it waits for.
 	now := w.now()
+	if wait := w.written.behind(u, now); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil // That we see it comes before.
+	}
 
+	// 2. Look at what it waits for.
 	seen, settled, err := w.observe(ctx, u, now)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -153,6 +158,8 @@ func (w *windows) report(ctx context.Context, u *v1alpha1.UpgradeAllowance, stat
 	if err := w.client.Status().Patch(ctx, is, patch, client.FieldOwner(ParentManager)); err != nil {
 		return fmt.Errorf("cannot write the status of UpgradeAllowance %q: %w", u.GetName(), err)
 	}
+
+	w.written.note(is.GetUID(), is.GetResourceVersion(), now)
 
 	return nil
 }

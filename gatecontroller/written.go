@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
@@ -24,7 +24,7 @@ const (
 
 // written remembers which version of an object a write of ours made, until the
 // cache shows it. Planned by what was before, a move would be made again, and be
-// refused for its version.
+// refused for its version; and what is new told again, in other words.
 type written struct {
 	mu       sync.Mutex
 	versions map[types.UID]version
@@ -49,7 +49,7 @@ func (w *written) note(uid types.UID, number string, now time.Time) {
 
 // behind says for how long at most to wait until a cached object shows our last
 // write of it; zero where it does.
-func (w *written) behind(u *unstructured.Unstructured, now time.Time) time.Duration {
+func (w *written) behind(u metav1.Object, now time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 

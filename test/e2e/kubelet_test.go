@@ -92,6 +92,22 @@ func (k *kubelet) allow(pods int) {
 	k.budget += pods
 }
 
+// allReady checks that all the Pods there are got ready.
+func (k *kubelet) allReady(ctx context.Context) error {
+	list := &corev1.PodList{}
+	if err := k.agent.List(ctx, list, client.InNamespace(k.namespace)); err != nil {
+		return err //nolint:wrapcheck // Says it all.
+	}
+
+	for _, pod := range list.Items {
+		if !ready(&pod) {
+			return fmt.Errorf("the node's Pod %q is not ready: %w", pod.Name, errOther)
+		}
+	}
+
+	return nil
+}
+
 // hold has none get ready any more.
 func (k *kubelet) hold() {
 	k.mu.Lock()

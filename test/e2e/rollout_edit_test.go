@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
@@ -30,18 +31,21 @@ func (d deployment) scale(autoscaler client.Client) check {
 			return err
 		}
 
-		u, err := d.live(ctx)
-		if err != nil {
-			return err
-		}
+		if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			u, err := d.live(ctx)
+			if err != nil {
+				return err
+			}
 
-		s := &autoscalingv1.Scale{}
-		if err := autoscaler.SubResource("scale").Get(ctx, u, s); err != nil {
-			return err //nolint:wrapcheck // Says it all.
-		}
+			s := &autoscalingv1.Scale{}
+			if err := autoscaler.SubResource("scale").Get(ctx, u, s); err != nil {
+				return err //nolint:wrapcheck // Says it all.
+			}
 
-		s.Spec.Replicas = 5
-		if err := autoscaler.SubResource("scale").Update(ctx, u, client.WithSubResourceBody(s)); err != nil {
+			s.Spec.Replicas = 5
+
+			return autoscaler.SubResource("scale").Update(ctx, u, client.WithSubResourceBody(s)) //nolint:wrapcheck // Conflicts are looked for.
+		}); err != nil {
 			return err //nolint:wrapcheck // Says it all.
 		}
 

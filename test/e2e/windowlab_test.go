@@ -50,7 +50,11 @@ func TestAWindowIsInForceOnlyWhileItsPodsRunTheImage(t *testing.T) {
 	}
 	start := func(ctx context.Context, obj client.Object) error { return l.Create(ctx, obj) }
 	end := func(ctx context.Context, obj client.Object) error { return l.Delete(ctx, obj) }
-	ready := func(context.Context) error { node.allow(1); return nil }
+	ready := func(ctx context.Context) error {
+		node.allow(1)
+
+		return scenario.Eventually(ctx, "a ready pod", node.allReady)
+	}
 	nothing := func(context.Context) error { return nil }
 
 	for _, step := range []struct {
