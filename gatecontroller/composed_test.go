@@ -93,19 +93,21 @@ func TestTheFirstAndTheLastUngatedResourceOfAKindArePrompted(t *testing.T) {
 	gvk := schema.GroupVersionKind{Group: "nop.crossplane.io", Version: "v1alpha1", Kind: "NopResource"}
 
 	for i, step := range []struct {
-		name        string
-		is, prompts bool
-		count       int
+		name               string
+		is, isNew, prompts bool
+		count              int
 	}{
-		{"a", false, false, 0},
-		{"a", true, true, 1},
-		{"a", true, false, 1},
-		{"b", true, false, 2},
-		{"a", false, false, 1},
-		{"c", false, false, 1},
-		{"b", false, true, 0},
+		{"a", false, false, false, 0},
+		{"a", true, true, true, 1},
+		{"a", true, false, false, 1},
+		{"b", true, true, false, 2},
+		{"a", false, false, false, 1},
+		{"c", false, false, false, 1},
+		{"b", false, false, true, 0},
 	} {
-		x.set(gvk, types.NamespacedName{Name: step.name}, step.is)
+		if got := x.set(gvk, types.NamespacedName{Name: step.name}, step.is); got != step.isNew {
+			t.Errorf("step %d: new %v, want %v", i, got, step.isNew)
+		}
 
 		prompted := false
 		select {

@@ -57,10 +57,10 @@ func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (re
 	plan, err := gate.PlanFor(u, opts, g.now())
 	g.tellUnread(u, err)
 
-	g.ungated.set(u.GroupVersionKind(), key, plan.Ungated)
+	ungated := g.ungated.set(u.GroupVersionKind(), key, plan.Ungated)
 
 	if plan.Move == gate.Stay {
-		if gate.Unsupported(u) {
+		if ungated && gate.Unsupported(u) {
 			g.events.Eventf(u, nil, corev1.EventTypeWarning, reasonUngated, actionGate,
 				"The provider does not support management policies any more, and does nothing until it does: was it started without?")
 		}

@@ -120,34 +120,25 @@ func (c *configuration) lingers(ctx context.Context, k servedKind, found *compos
 	return false, nil
 }
 
-// left says whether a gated object is left without the parent it had, or with one
-// of which nothing says that it no longer runs the function.
+// left says whether an object needs its guards all the same.
 func (c *configuration) left(ctx context.Context, u *unstructured.Unstructured, found *composition) (bool, error) {
-	if !gate.Governed(u) {
-		return false, nil
-	}
-
-	if resource.Deleting(u) {
-		return true, nil
-	}
-
 	ref, ok := resource.ParentOf(u)
-	if !ok || ref.UID == "" {
-		return false, nil
+	if !ok || !gate.Governed(u) {
+		return gate.Left(u, nil, false), nil
 	}
 
 	parent := prototype(ref.GroupVersionKind())
 
 	err := c.resolver.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent)
 	if isGone(err) {
-		return true, nil
+		return gate.Left(u, nil, false), nil
 	}
 
 	if err != nil {
 		return false, fmt.Errorf("cannot get the parent of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	return !ref.Is(parent) || resource.Deleting(parent) || found.runs(parent), nil
+	return gate.Left(u, parent, found.runs(parent)), nil
 }
 
 // guardedBefore are the kinds that are guarded since before we were started.

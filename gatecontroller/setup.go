@@ -73,7 +73,14 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return fmt.Errorf("cannot make a discovery client: %w", err)
 	}
 
-	recorder := mgr.GetEventRecorder("kausality")
+	recorder, err := newLater(metrics.Registry, mgr.GetEventRecorder("kausality"), mgr.GetScheme())
+	if err != nil {
+		return err
+	}
+
+	if err := mgr.Add(recorder); err != nil {
+		return fmt.Errorf("cannot add the recorder of events: %w", err)
+	}
 
 	until, err := newExceptions(metrics.Registry, recorder)
 	if err != nil {

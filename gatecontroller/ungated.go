@@ -40,14 +40,15 @@ func newUngated(p *prompt) *ungated {
 	}
 }
 
-// set notes whether a resource is one. The first and the last of a kind are
-// reported on policies.
-func (x *ungated) set(gvk schema.GroupVersionKind, key types.NamespacedName, is bool) {
+// set notes whether a resource is one, and returns whether that is new of one
+// that is. The first and the last of a kind are reported on policies.
+func (x *ungated) set(gvk schema.GroupVersionKind, key types.NamespacedName, is bool) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 
 	gk := gvk.GroupKind()
 	before := len(x.found[gk])
+	_, was := x.found[gk][key]
 
 	switch {
 	case !is:
@@ -61,6 +62,8 @@ func (x *ungated) set(gvk schema.GroupVersionKind, key types.NamespacedName, is 
 	if after := len(x.found[gk]); (before == 0) != (after == 0) {
 		x.prompt.soon()
 	}
+
+	return is && !was
 }
 
 // keep forgets what is not of some kinds.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -123,6 +124,57 @@ func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says w
 	w.resizeAll(t, "small", list)
 	eventually(t, "closed gates", w.closed("small", list...))
 	onceEach(t, list, slices.Concat(moves(t, first), moves(t, second)))
+
+	if err := second.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	w.hang(t, first, second, list)
+}
+
+// hang has a leader hang while gates are open. Another closes them once the lease
+// is over; the first, which still believes that it leads when it goes on, ends.
+func (w *world) hang(t *testing.T, leader, follower *stack.Manager, list []*unstructured.Unstructured) {
+	t.Helper()
+
+	w.idle.Store(true)
+	w.resizeAll(t, "large", list)
+	eventually(t, "open gates", w.open(list...))
+
+	before := len(moves(t, leader))
+
+	if err := syscall.Kill(leader.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+
+	hung := time.Now()
+
+	w.idle.Store(false)
+	eventually(t, "closed gates", w.closed("large", list...))
+	t.Logf("the gates were closed %s after the leader hung", time.Since(hung).Round(time.Second/10))
+	eventually(t, "another leader", leads(follower, lease, 1))
+
+	if err := syscall.Kill(leader.PID(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+
+	eventually(t, "the end of who led before", func(context.Context) error {
+		if pid := leader.PID(); pid != 0 {
+			return fmt.Errorf("process %d goes on: %w", pid, errOther)
+		}
+
+		return nil
+	})
+
+	if n := len(moves(t, leader)); n != before {
+		t.Errorf("who led before moved %d gates", n-before)
+	}
+
+	if err := leader.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	eventually(t, "a follower", leads(leader, lease, 0))
 }
 
 // onceEach checks that each gate was taken over, either open or closed at once,
