@@ -175,6 +175,13 @@ func (w *world) hang(t *testing.T, leader, follower *stack.Manager, list []*unst
 	}
 
 	eventually(t, "a follower", leads(leader, lease, 0))
+
+	// The tests after this one have one manager.
+	if err := follower.Stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	eventually(t, "a leader again", leads(leader, lease, 1))
 }
 
 // onceEach checks that each gate was taken over, either open or closed at once,
