@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -23,6 +24,13 @@ const (
 	tuneEvery = time.Second
 )
 
+// Metrics of package runtime/metrics.
+const (
+	heapLive    = "/gc/heap/live:bytes"
+	heapGoal    = "/gc/heap/goal:bytes"
+	heapObjects = "/memory/classes/heap/objects:bytes"
+)
+
 // tuneMemory keeps down the memory that garbage takes while many objects are
 // cached, until the context ends. The environment variable GOGC has the last
 // word.
@@ -31,8 +39,9 @@ func tuneMemory(ctx context.Context) {
 		return
 	}
 
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	samples := []metrics.Sample{{Name: heapLive}, {Name: heapGoal}, {Name: heapObjects}}
 	percent := mostGarbage
+	last := heap{}
 
 	ticker := time.NewTicker(tuneEvery)
 	defer ticker.Stop()
@@ -44,14 +53,44 @@ func tuneMemory(ctx context.Context) {
 		case <-ticker.C:
 		}
 
-		metrics.Read(live)
+		metrics.Read(samples)
 
-		if want := gcPercent(live[0].Value.Uint64()); want != percent {
+		now := heap{live: samples[0].Value.Uint64(), goal: samples[1].Value.Uint64(), objects: samples[2].Value.Uint64()}
+
+		if want := gcPercent(now.live); want != percent {
 			percent = want
 
 			debug.SetGCPercent(percent)
 		}
+
+		if now.collects(last) {
+			runtime.GC()
+		}
+
+		last = now
 	}
+}
+
+// heap is the state of the heap, in bytes.
+type heap struct {
+	// live is what was in use when garbage was last collected, goal how much there
+	// may be until it is collected again, and objects how much there is.
+	live, goal, objects uint64
+}
+
+// collects says whether to collect garbage before there is so much that it has
+// to be. That would be while something is allocated: in the middle of moving a
+// gate, which then takes twice as long. Now is a time like any other, and where
+// little was allocated since a moment ago, a calm one.
+func (h heap) collects(before heap) bool {
+	if h.goal <= h.live || h.objects <= h.live {
+		return false
+	}
+
+	room, used := h.goal-h.live, h.objects-h.live
+	grown := max(h.objects, before.objects) - before.objects
+
+	return used > room/2 && grown < room/8
 }
 
 // gcPercent is how much garbage there may be beside what is in use, in tens so

@@ -26,3 +26,28 @@ func TestGCPercent(t *testing.T) {
 		})
 	}
 }
+
+func TestGarbageIsCollectedInCalmMoments(t *testing.T) {
+	const live, goal = 100, 180
+
+	cases := map[string]struct {
+		reason      string
+		before, now heap
+		want        bool
+	}{
+		"Unknown": {reason: "Until the first collection nothing is known."},
+		"Little":  {reason: "There is hardly any garbage.", before: heap{objects: 135}, now: heap{live, goal, 136}},
+		"Calm":    {reason: "Next time it would be collected in the middle of something.", before: heap{objects: 143}, now: heap{live, goal, 144}, want: true},
+		"Busy":    {reason: "Something is going on right now.", before: heap{objects: 130}, now: heap{live, goal, 144}},
+		"Just":    {reason: "It was collected since.", before: heap{objects: 179}, now: heap{live, goal, 100}},
+		"Over":    {reason: "It is being collected.", before: heap{objects: 170}, now: heap{200, 180, 190}},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.now.collects(tc.before); got != tc.want {
+				t.Errorf("%s\ncollects: got %v, want %v", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

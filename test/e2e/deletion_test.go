@@ -211,8 +211,10 @@ func TestWhoOrphansKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // 
 			}
 
 			// Crossplane writes the owner again where it is composing right now.
-			if err := still(ctx, c.settled); err != nil {
-				return err
+			if err := scenario.Eventually(ctx, "a store that stays as it is", func(ctx context.Context) error {
+				return still(ctx, c.settled)
+			}); err != nil {
+				return err //nolint:wrapcheck // Says it all.
 			}
 
 			if err := c.remove(ctx, hans, xr, metav1.DeletePropagationOrphan); err != nil {
