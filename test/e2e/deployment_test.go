@@ -161,7 +161,7 @@ kind: Deployment
 metadata: {name: %[1]s, namespace: %[2]s}
 spec:
   replicas: %[3]d
-  revisionHistoryLimit: 1
+  revisionHistoryLimit: 2
   strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}
   selector: {matchLabels: {app: %[1]s}}
   template:

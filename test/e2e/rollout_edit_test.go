@@ -177,15 +177,24 @@ func (d deployment) stuck(ctx context.Context) error {
 	return fmt.Errorf("it says nothing: %+v: %w", u.Status.Conditions, errOther)
 }
 
-// rollBack goes back to the revision before.
+// rollBack goes back to the revision before last. What was refused in between may
+// have a revision as well: the controller that tried again had perhaps not seen
+// yet that somebody had asked for something else.
 func (d deployment) rollBack(ctx context.Context) error {
 	before, err := d.replicaSets(ctx)
 	if err != nil {
 		return err
 	}
 
+	i := slices.IndexFunc(before, func(rs appsv1.ReplicaSet) bool {
+		return rs.Spec.Template.Spec.Containers[0].Image == image("v2")
+	})
+	if i < 0 {
+		return fmt.Errorf("no ReplicaSet has image v2: %w", errOther)
+	}
+
 	// 1. What kubectl writes has the annotations of the old ReplicaSet too.
-	out, err := d.kubectl(ctx, hans, "rollout", "undo", "deployment/web")
+	out, err := d.kubectl(ctx, hans, "rollout", "undo", "deployment/web", "--to-revision="+before[i].Annotations[annotationRevision])
 	if err != nil {
 		return err
 	}
@@ -216,9 +225,9 @@ func (d deployment) forget(ctx context.Context) error {
 		return err
 	}
 
-	return scenario.Eventually(ctx, "one old revision", all(d.rolledOut("v4", 4), func(ctx context.Context) error {
+	return scenario.Eventually(ctx, "two old revisions", all(d.rolledOut("v4", 4), func(ctx context.Context) error {
 		list, err := d.replicaSets(ctx)
-		if err == nil && len(list) != 2 {
+		if err == nil && len(list) != 3 {
 			err = fmt.Errorf("there are %d ReplicaSets: %w", len(list), errOther)
 		}
 
