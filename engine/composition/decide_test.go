@@ -6,131 +6,14 @@ package composition_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
-
-const crossplane = "system:serviceaccount:crossplane-system:crossplane"
-
-const steadyXR = `
-apiVersion: example.org/v1alpha1
-kind: XDatabase
-metadata:
-  name: db
-  generation: 12
-  annotations:
-    kausality.io/initialized: "true"
-    kausality.io/allowances: |
-      ALLOWANCES
-spec: {size: large}
-`
-
-const observedRDS = `
-apiVersion: rds.aws.upbound.io/v1beta1
-kind: RDSInstance
-metadata:
-  name: db-rds
-  generation: 7
-  generateName: db-
-  labels: {crossplane.io/composite: db, team: a}
-  annotations:
-    crossplane.io/composition-resource-name: rds
-    crossplane.io/external-name: db-external
-    kausality.io/management-policies: "['*']\n"
-    kausality.io/gate: "{state: Closed, generation: 7, since: 2026-01-01T00:00:00Z}"
-  ownerReferences: [{apiVersion: example.org/v1alpha1, kind: XDatabase, name: db, uid: u1, controller: true, blockOwnerDeletion: true}]
-  managedFields:
-  - manager: apiextensions.crossplane.io/composed/0123
-    operation: Apply
-    fieldsV1:
-      "f:metadata":
-        "f:annotations": {"f:crossplane.io/composition-resource-name": {}, "f:kausality.io/management-policies": {}}
-        "f:generateName": {}
-        "f:labels": {"f:crossplane.io/composite": {}, "f:team": {}}
-        "f:ownerReferences": {'k:{"uid":"u1"}': {}}
-      "f:spec":
-        "f:managementPolicies": {}
-        "f:forProvider": {"f:instanceClass": {}, "f:engine": {}, "f:tags": {'k:{"name":"a"}': {".": {}, "f:name": {}, "f:value": {}}}}
-spec:
-  managementPolicies: [Observe, LateInitialize]
-  forProvider: {instanceClass: small, engine: postgres, tags: [{name: a, value: b}, {name: z, value: theirs}], zone: late}
-status:
-  conditions: [{type: Synced, status: "True", observedGeneration: 7}, {type: Ready, status: "True"}]
-`
-
-const desiredRDS = `
-apiVersion: rds.aws.upbound.io/v1beta1
-kind: RDSInstance
-metadata: {labels: {team: a}}
-spec: {forProvider: {instanceClass: small, engine: postgres, tags: [{name: a, value: b}]}}
-`
-
-func object(t *testing.T, text string) *unstructured.Unstructured {
-	t.Helper()
-
-	if text == "" {
-		return nil
-	}
-
-	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		t.Fatal(err)
-	}
-
-	u.Object, _ = resource.Normalize(u.Object).(map[string]any)
-
-	return u
-}
-
-func edit(t *testing.T, text string, pairs ...string) string {
-	t.Helper()
-
-	for i := 0; i < len(pairs); i += 2 {
-		if !strings.Contains(text, pairs[i]) {
-			t.Fatalf("%q is not in the fixture", pairs[i])
-		}
-
-		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
-	}
-
-	return text
-}
-
-func allowing(mutation, verbs string) string {
-	const trace = "trace: [{kind: XDatabase, name: db, generation: 12, field: spec.size}]"
-
-	return strings.Replace(steadyXR, "ALLOWANCES",
-		"[{kind: RDSInstance, mutation: "+mutation+", generation: 12, initiator: hans, "+trace+"}, "+
-			"{relation: External, mutations: ["+verbs+"], generation: 12, initiator: hans, "+trace+"}]", 1)
-}
-
-func request(t *testing.T, xr, observed, desired string) composition.Request {
-	t.Helper()
-
-	return composition.Request{
-		XR: object(t, xr), Name: "rds", Observed: object(t, observed), Desired: object(t, desired),
-		User: policy.User{Name: crossplane}, Settings: decision.Settings{Crossplane: crossplane}, Mode: v1alpha1.ModeHold,
-		Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-	}
-}
-
-func fields(held []composition.Held) []string {
-	var out []string //nolint:prealloc // Nil when nothing is held.
-	for _, h := range held {
-		out = append(out, h.Field)
-	}
-
-	return out
-}
 
 func TestWhatIsHeldOfAnUpdate(t *testing.T) {
 	steady := edit(t, steadyXR, "ALLOWANCES", "[]")
@@ -326,43 +209,6 @@ func TestANewResourceIsMadeWithItsInitialSetOrLeftOut(t *testing.T) {
 	}
 }
 
-func TestAnXRIsPendingUntilWhatItComposesHasCaughtUp(t *testing.T) {
-	nested := func(status string) string {
-		return "{apiVersion: example.org/v1alpha1, kind: XNetwork, metadata: {name: net, generation: 3}, spec: {a: b}, status: {" + status + "}}"
-	}
-
-	cases := map[string]struct {
-		reason, observed string
-		want             string
-	}{
-		"Managed":      {"A managed resource with a closed gate.", observedRDS, ""},
-		"Open":         {"One with an open gate.", edit(t, observedRDS, "state: Closed", "state: Open"), "RDSInstance db-rds is being changed"},
-		"Nested":       {"Another XR that has seen its generation.", nested("conditions: [{type: Synced, status: 'True', observedGeneration: 3}]"), ""},
-		"NestedBehind": {"One that has not.", nested("conditions: [{type: Synced, status: 'True', observedGeneration: 2}]"), "XNetwork net is being changed"},
-		"NestedBusy":   {"One whose own function is at it.", nested("conditions: [{type: Synced, status: 'True', observedGeneration: 3}, {type: Kausality, status: 'True', message: 'generation 3: in progress: x'}]"), "XNetwork net is being changed"},
-		"NestedDone":   {"One whose own function is done.", nested("conditions: [{type: Kausality, status: 'True', message: 'generation 3: settled'}]"), ""},
-		"Plain":        {"A kind that reports nothing.", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", ""},
-	}
-
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			observed := object(t, tc.observed)
-			desired := map[string]any{"apiVersion": observed.GetAPIVersion(), "kind": observed.GetKind()}
-
-			if tc.observed != "" && observed.GetKind() == "RDSInstance" {
-				desired = object(t, desiredRDS).Object
-			}
-
-			req := request(t, edit(t, steadyXR, "ALLOWANCES", "[]"), tc.observed, "")
-			req.Desired = &unstructured.Unstructured{Object: desired}
-
-			if out := composition.Decide(req); out.Pending != tc.want || len(out.Held) > 0 {
-				t.Errorf("%s\npending %q, held %v; want %q", tc.reason, out.Pending, out.Held, tc.want)
-			}
-		})
-	}
-}
-
 func TestAResourceOfWhichNothingCanBeToldStaysAsItIs(t *testing.T) {
 	broken := edit(t, observedRDS, `"f:metadata":`, `"k:{":`)
 
@@ -375,71 +221,6 @@ func TestAResourceOfWhichNothingCanBeToldStaysAsItIs(t *testing.T) {
 		if got := resource.Strings(out.Desired.Object, "spec", "managementPolicies"); len(got) != 2 {
 			t.Errorf("managementPolicies: %v", got)
 		}
-	}
-}
-
-func TestAnXRSaysHowItIsDoing(t *testing.T) {
-	xr := object(t, "{kind: X, metadata: {name: db, generation: 3, annotations: {kausality.io/initialized: 'true'}}}")
-	held := func(n int) []composition.Held {
-		out := make([]composition.Held, n)
-		for i := range out {
-			out[i] = composition.Held{Resource: "A a", HeldChange: v1alpha1.HeldChange{Field: "f", From: "1", Reason: "why"}}
-		}
-
-		return out
-	}
-
-	cases := map[string]struct {
-		held     []composition.Held
-		pending  []string
-		problems []string
-		want     composition.Status
-	}{
-		"Settled":  {nil, nil, nil, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: settled"}},
-		"Progress": {nil, []string{"a", "b"}, nil, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: in progress: a; b"}},
-		"Held":     {held(1), nil, nil, composition.Status{Reason: "Held", Message: "generation 3: settled; 1 held: A a: f stays 1 (asked: (unset)): why"}},
-		"Problem":  {nil, nil, []string{"p", "q"}, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: settled; 2 to mend: p; q"}},
-		"Many":     {held(7), nil, nil, composition.Status{Reason: "Held", Message: "generation 3: settled; 7 held: " + strings.Repeat("A a: f stays 1 (asked: (unset)): why; ", 5) + "and 2 more"}},
-	}
-
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, composition.Summarize(xr, false, tc.held, tc.pending, tc.problems)); diff != "" {
-				t.Errorf("Summarize, -want, +got:\n%s", diff)
-			}
-		})
-	}
-
-	young := object(t, "{kind: X, metadata: {name: db, generation: 1}}")
-	for want, got := range map[string]composition.Status{
-		"generation 1: initializing: a":                     composition.Summarize(young, true, nil, []string{"a"}, nil),
-		"generation 1: initializing: X db is not ready yet": composition.Summarize(young, false, nil, nil, nil),
-		"generation 1: settled":                             composition.Summarize(young, true, nil, nil, nil),
-	} {
-		if got.Message != want {
-			t.Errorf("Summarize of a new XR: %q, want %q", got.Message, want)
-		}
-	}
-
-	for other, same := range map[string]bool{
-		"generation 4: in progress: x; 1 held: a":           true,
-		"generation 3: settled; 1 held: b":                  false,
-		"generation 3: settled; 1 held: a; 1 to mend: p\nq": false,
-		"generation 3: settled; 1 to mend: a":               false,
-		"generation 3: settled":                             false,
-	} {
-		if got := composition.SameNews("generation 3: settled; 1 held: a", other); got != same {
-			t.Errorf("SameNews as %q: %v", other, got)
-		}
-	}
-
-	bound := object(t, "{kind: X, metadata: {name: db, annotations: {kausality.io/held: '[{field: spec.size, from: a, to: b, reason: why}]'}}}")
-	if got := composition.HeldOn(bound); len(got) != 1 || got[0].String() != "X db: spec.size stays a (asked: b): why" {
-		t.Errorf("HeldOn: %v", got)
-	}
-
-	if got := composition.HeldOn(object(t, "{metadata: {annotations: {kausality.io/held: '{'}}}")); got != nil {
-		t.Errorf("HeldOn of what cannot be read: %v", got)
 	}
 }
 
@@ -463,69 +244,5 @@ func TestTheRequestIsLeftAlone(t *testing.T) {
 				t.Errorf("-before, +after:\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestAPipelineThatReportsIsNotSettled(t *testing.T) {
-	xr := object(t, "{kind: Chain, metadata: {name: long}, status: {size: small, ports: [80], at: {zone: a}, conditions: [{type: Ready, status: 'True'}]}}")
-
-	for desired, want := range map[string]string{
-		"{}":                                "",
-		"{status: {size: small}}":           "",
-		"{status: {size: large}}":           "Chain long is about to report a new status.size",
-		"{status: {at: {zone: b}}}":         "Chain long is about to report a new status.at.zone",
-		"{status: {new: {zone: b}}}":        "Chain long is about to report a new status.new.zone",
-		"{status: {ports: [80.0]}}":         "",
-		"{status: {ports: [80, 443]}}":      "Chain long is about to report a new status.ports",
-		"{status: {size: null, at: {}}}":    "Chain long is about to report a new status.size",
-		"{status: {none: null}}":            "",
-		"{status: {conditions: [a]}}":       "",
-		"{spec: {size: large}, status: {}}": "",
-	} {
-		if got := composition.Reporting(xr, object(t, desired)); got != want {
-			t.Errorf("Reporting %s: %q, want %q", desired, got, want)
-		}
-	}
-}
-
-func TestQuantitiesOfBuiltInKindsAreComparedByValue(t *testing.T) {
-	const observed = `
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: a
-  managedFields:
-  - manager: apiextensions.crossplane.io/composed/0123
-    operation: Apply
-    fieldsV1:
-      "f:spec": {"f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': {"f:name": {}, "f:env": {}, "f:resources": {"f:limits": {"f:cpu": {}, "f:memory": {}}}}}}}}
-spec: {template: {spec: {containers: [{name: side}, {name: app, env: [{name: N, value: "1"}], resources: {limits: {cpu: "1", memory: 1Gi}}}]}}}
-`
-
-	for name, tc := range map[string]struct {
-		limits, env string
-		want        []string
-	}{
-		"Same":   {"{cpu: 1000m, memory: 1024Mi}", `"1"`, nil},
-		"Number": {"{cpu: 1, memory: 1073741824}", `"1"`, nil},
-		"Less":   {"{cpu: 900m, memory: 1Gi}", `"1"`, []string{"spec.template.spec.containers[1].resources.limits.cpu"}},
-		"Text":   {"{cpu: 1000m, memory: 1Gi}", `"1.0"`, []string{"spec.template.spec.containers[1].env[0].value"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			desired := "{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: app, env: [{name: N, value: " + tc.env + "}], resources: {limits: " + tc.limits + "}}]}}}}"
-
-			got := fields(composition.Decide(request(t, edit(t, steadyXR, "ALLOWANCES", "[]"), observed, desired)).Held)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("held, -want, +got:\n%s", diff)
-			}
-		})
-	}
-
-	const custom = "{apiVersion: example.org/v1, kind: Thing, metadata: {name: a}, spec: {limits: {cpu: %s}}}"
-
-	got := fields(composition.Decide(request(t, edit(t, steadyXR, "ALLOWANCES", "[]"),
-		edit(t, custom, "%s", `"1"`), edit(t, custom, "%s", "1000m"))).Held)
-	if diff := cmp.Diff([]string{"spec.limits.cpu"}, got); diff != "" {
-		t.Errorf("a kind whose fields nobody rewrites: held, -want, +got:\n%s", diff)
 	}
 }

@@ -9,31 +9,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
-	"github.com/kausality-io/kausality-crossplane/test/corpus"
 )
 
 // TestAskedAgainTheAnswerIsTheSame asks about what was decided: once as another
 // mutating webhook makes the API server do, and once as the validating webhook
 // sees it.
 func TestAskedAgainTheAnswerIsTheSame(t *testing.T) {
-	all, err := corpus.All()
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	for _, s := range all {
-		if s.Request == nil {
-			continue
-		}
-
-		req, _ := s.Decision()
-
+	for name, req := range requests(t) {
 		first := decision.Decide(req)
 		if _, impossible := first.Impossible(); impossible || req.New == nil || first.Object == nil {
 			continue
 		}
 
-		t.Run(s.Name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			req.New = first.Object
 
 			again := decision.Decide(req)
@@ -59,26 +47,16 @@ func TestAskedAgainTheAnswerIsTheSame(t *testing.T) {
 // TestWhatWasNotStampedIsAConflict puts to the final look what was never put to
 // the first.
 func TestWhatWasNotStampedIsAConflict(t *testing.T) {
-	all, err := corpus.All()
-	if err != nil {
-		t.Fatal(err)
-	}
-
 	conflicts := 0
 
-	for _, s := range all {
-		if s.Request == nil {
-			continue
-		}
-
-		req, _ := s.Decision()
+	for name, req := range requests(t) {
 		if first := decision.Decide(req); first.Object == nil || req.New == nil || len(first.Held) == 0 {
 			continue
 		}
 
 		req.Final = true
 		if final := decision.Decide(req); final.Conflict == "" && !final.Allowed() {
-			t.Errorf("%s: Final: no conflict, though %d changes are held", s.Name, len(final.Findings))
+			t.Errorf("%s: Final: no conflict, though %d changes are held", name, len(final.Findings))
 		} else if final.Conflict != "" {
 			conflicts++
 		}

@@ -5,10 +5,12 @@ package corpus_test
 
 import (
 	"flag"
+	"iter"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 )
 
@@ -59,5 +61,27 @@ func TestTheEngineDecidesAsTheCorpusSays(t *testing.T) {
 				t.Errorf("%s\npatched.yaml, -want, +got:\n%s", s.Reason, diff)
 			}
 		})
+	}
+}
+
+// requests are what the scenarios ask, those that ask something, by their names.
+func requests(t *testing.T) iter.Seq2[string, decision.Request] {
+	t.Helper()
+
+	all, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return func(yield func(string, decision.Request) bool) {
+		for _, s := range all {
+			if s.Request == nil {
+				continue
+			}
+
+			if req, _ := s.Decision(); !yield(s.Name, req) {
+				return
+			}
+		}
 	}
 }

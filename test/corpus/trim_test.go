@@ -12,28 +12,17 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
-	"github.com/kausality-io/kausality-crossplane/test/corpus"
 )
 
 // TestATrimmedParentDecidesAsTheWhole asks with what the manager's cache, and
 // what the webhook remembers, hold of a parent.
 func TestATrimmedParentDecidesAsTheWhole(t *testing.T) {
-	all, err := corpus.All()
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	for _, s := range all {
-		if s.Request == nil {
-			continue
-		}
-
-		req, _ := s.Decision()
+	for name, req := range requests(t) {
 		if req.Parent == nil {
 			continue
 		}
 
-		t.Run(s.Name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			want := decision.Decide(req)
 			whole := req.Parent
 
@@ -63,18 +52,7 @@ func TestATrimmedParentDecidesAsTheWhole(t *testing.T) {
 // TestATrimmedObjectIsKeptUpAsTheWhole looks at what the manager's cache holds of
 // objects.
 func TestATrimmedObjectIsKeptUpAsTheWhole(t *testing.T) {
-	all, err := corpus.All()
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	for _, s := range all {
-		if s.Request == nil {
-			continue
-		}
-
-		req, _ := s.Decision()
-
+	for name, req := range requests(t) {
 		for _, u := range []*unstructured.Unstructured{req.Parent, req.Old, req.New} {
 			if u == nil {
 				continue
@@ -84,7 +62,7 @@ func TestATrimmedObjectIsKeptUpAsTheWhole(t *testing.T) {
 			gate.Trim(cached)
 
 			if diff := cmp.Diff(decision.Upkeep(u), decision.Upkeep(cached)); diff != "" {
-				t.Errorf("%s: Upkeep of %s %q, -whole, +cached:\n%s", s.Name, u.GetKind(), u.GetName(), diff)
+				t.Errorf("%s: Upkeep of %s %q, -whole, +cached:\n%s", name, u.GetKind(), u.GetName(), diff)
 			}
 		}
 	}

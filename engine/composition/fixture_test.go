@@ -1,0 +1,132 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+const crossplane = "system:serviceaccount:crossplane-system:crossplane"
+
+const steadyXR = `
+apiVersion: example.org/v1alpha1
+kind: XDatabase
+metadata:
+  name: db
+  generation: 12
+  annotations:
+    kausality.io/initialized: "true"
+    kausality.io/allowances: |
+      ALLOWANCES
+spec: {size: large}
+`
+
+const observedRDS = `
+apiVersion: rds.aws.upbound.io/v1beta1
+kind: RDSInstance
+metadata:
+  name: db-rds
+  generation: 7
+  generateName: db-
+  labels: {crossplane.io/composite: db, team: a}
+  annotations:
+    crossplane.io/composition-resource-name: rds
+    crossplane.io/external-name: db-external
+    kausality.io/management-policies: "['*']\n"
+    kausality.io/gate: "{state: Closed, generation: 7, since: 2026-01-01T00:00:00Z}"
+  ownerReferences: [{apiVersion: example.org/v1alpha1, kind: XDatabase, name: db, uid: u1, controller: true, blockOwnerDeletion: true}]
+  managedFields:
+  - manager: apiextensions.crossplane.io/composed/0123
+    operation: Apply
+    fieldsV1:
+      "f:metadata":
+        "f:annotations": {"f:crossplane.io/composition-resource-name": {}, "f:kausality.io/management-policies": {}}
+        "f:generateName": {}
+        "f:labels": {"f:crossplane.io/composite": {}, "f:team": {}}
+        "f:ownerReferences": {'k:{"uid":"u1"}': {}}
+      "f:spec":
+        "f:managementPolicies": {}
+        "f:forProvider": {"f:instanceClass": {}, "f:engine": {}, "f:tags": {'k:{"name":"a"}': {".": {}, "f:name": {}, "f:value": {}}}}
+spec:
+  managementPolicies: [Observe, LateInitialize]
+  forProvider: {instanceClass: small, engine: postgres, tags: [{name: a, value: b}, {name: z, value: theirs}], zone: late}
+status:
+  conditions: [{type: Synced, status: "True", observedGeneration: 7}, {type: Ready, status: "True"}]
+`
+
+const desiredRDS = `
+apiVersion: rds.aws.upbound.io/v1beta1
+kind: RDSInstance
+metadata: {labels: {team: a}}
+spec: {forProvider: {instanceClass: small, engine: postgres, tags: [{name: a, value: b}]}}
+`
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+
+	if text == "" {
+		return nil
+	}
+
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+
+	u.Object, _ = resource.Normalize(u.Object).(map[string]any)
+
+	return u
+}
+
+func edit(t *testing.T, text string, pairs ...string) string {
+	t.Helper()
+
+	for i := 0; i < len(pairs); i += 2 {
+		if !strings.Contains(text, pairs[i]) {
+			t.Fatalf("%q is not in the fixture", pairs[i])
+		}
+
+		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
+	}
+
+	return text
+}
+
+func allowing(mutation, verbs string) string {
+	const trace = "trace: [{kind: XDatabase, name: db, generation: 12, field: spec.size}]"
+
+	return strings.Replace(steadyXR, "ALLOWANCES",
+		"[{kind: RDSInstance, mutation: "+mutation+", generation: 12, initiator: hans, "+trace+"}, "+
+			"{relation: External, mutations: ["+verbs+"], generation: 12, initiator: hans, "+trace+"}]", 1)
+}
+
+func request(t *testing.T, xr, observed, desired string) composition.Request {
+	t.Helper()
+
+	return composition.Request{
+		XR: object(t, xr), Name: "rds", Observed: object(t, observed), Desired: object(t, desired),
+		User: policy.User{Name: crossplane}, Settings: decision.Settings{Crossplane: crossplane}, Mode: v1alpha1.ModeHold,
+		Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
+}
+
+func fields(held []composition.Held) []string {
+	var out []string //nolint:prealloc // Nil when nothing is held.
+	for _, h := range held {
+		out = append(out, h.Field)
+	}
+
+	return out
+}

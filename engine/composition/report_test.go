@@ -1,0 +1,139 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/composition"
+)
+
+func TestAnXRIsPendingUntilWhatItComposesHasCaughtUp(t *testing.T) {
+	nested := func(status string) string {
+		return "{apiVersion: example.org/v1alpha1, kind: XNetwork, metadata: {name: net, generation: 3}, spec: {a: b}, status: {" + status + "}}"
+	}
+
+	cases := map[string]struct {
+		reason, observed string
+		want             string
+	}{
+		"Managed":      {"A managed resource with a closed gate.", observedRDS, ""},
+		"Open":         {"One with an open gate.", edit(t, observedRDS, "state: Closed", "state: Open"), "RDSInstance db-rds is being changed"},
+		"Nested":       {"Another XR that has seen its generation.", nested("conditions: [{type: Synced, status: 'True', observedGeneration: 3}]"), ""},
+		"NestedBehind": {"One that has not.", nested("conditions: [{type: Synced, status: 'True', observedGeneration: 2}]"), "XNetwork net is being changed"},
+		"NestedBusy":   {"One whose own function is at it.", nested("conditions: [{type: Synced, status: 'True', observedGeneration: 3}, {type: Kausality, status: 'True', message: 'generation 3: in progress: x'}]"), "XNetwork net is being changed"},
+		"NestedDone":   {"One whose own function is done.", nested("conditions: [{type: Kausality, status: 'True', message: 'generation 3: settled'}]"), ""},
+		"Plain":        {"A kind that reports nothing.", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", ""},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			observed := object(t, tc.observed)
+			desired := map[string]any{"apiVersion": observed.GetAPIVersion(), "kind": observed.GetKind()}
+
+			if tc.observed != "" && observed.GetKind() == "RDSInstance" {
+				desired = object(t, desiredRDS).Object
+			}
+
+			req := request(t, edit(t, steadyXR, "ALLOWANCES", "[]"), tc.observed, "")
+			req.Desired = &unstructured.Unstructured{Object: desired}
+
+			if out := composition.Decide(req); out.Pending != tc.want || len(out.Held) > 0 {
+				t.Errorf("%s\npending %q, held %v; want %q", tc.reason, out.Pending, out.Held, tc.want)
+			}
+		})
+	}
+}
+
+func TestAnXRSaysHowItIsDoing(t *testing.T) {
+	xr := object(t, "{kind: X, metadata: {name: db, generation: 3, annotations: {kausality.io/initialized: 'true'}}}")
+	held := func(n int) []composition.Held {
+		out := make([]composition.Held, n)
+		for i := range out {
+			out[i] = composition.Held{Resource: "A a", HeldChange: v1alpha1.HeldChange{Field: "f", From: "1", Reason: "why"}}
+		}
+
+		return out
+	}
+
+	cases := map[string]struct {
+		held     []composition.Held
+		pending  []string
+		problems []string
+		want     composition.Status
+	}{
+		"Settled":  {nil, nil, nil, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: settled"}},
+		"Progress": {nil, []string{"a", "b"}, nil, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: in progress: a; b"}},
+		"Held":     {held(1), nil, nil, composition.Status{Reason: "Held", Message: "generation 3: settled; 1 held: A a: f stays 1 (asked: (unset)): why"}},
+		"Problem":  {nil, nil, []string{"p", "q"}, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: settled; 2 to mend: p; q"}},
+		"Many":     {held(7), nil, nil, composition.Status{Reason: "Held", Message: "generation 3: settled; 7 held: " + strings.Repeat("A a: f stays 1 (asked: (unset)): why; ", 5) + "and 2 more"}},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, composition.Summarize(xr, false, tc.held, tc.pending, tc.problems)); diff != "" {
+				t.Errorf("Summarize, -want, +got:\n%s", diff)
+			}
+		})
+	}
+
+	young := object(t, "{kind: X, metadata: {name: db, generation: 1}}")
+	for want, got := range map[string]composition.Status{
+		"generation 1: initializing: a":                     composition.Summarize(young, true, nil, []string{"a"}, nil),
+		"generation 1: initializing: X db is not ready yet": composition.Summarize(young, false, nil, nil, nil),
+		"generation 1: settled":                             composition.Summarize(young, true, nil, nil, nil),
+	} {
+		if got.Message != want {
+			t.Errorf("Summarize of a new XR: %q, want %q", got.Message, want)
+		}
+	}
+
+	for other, same := range map[string]bool{
+		"generation 4: in progress: x; 1 held: a":           true,
+		"generation 3: settled; 1 held: b":                  false,
+		"generation 3: settled; 1 held: a; 1 to mend: p\nq": false,
+		"generation 3: settled; 1 to mend: a":               false,
+		"generation 3: settled":                             false,
+	} {
+		if got := composition.SameNews("generation 3: settled; 1 held: a", other); got != same {
+			t.Errorf("SameNews as %q: %v", other, got)
+		}
+	}
+
+	bound := object(t, "{kind: X, metadata: {name: db, annotations: {kausality.io/held: '[{field: spec.size, from: a, to: b, reason: why}]'}}}")
+	if got := composition.HeldOn(bound); len(got) != 1 || got[0].String() != "X db: spec.size stays a (asked: b): why" {
+		t.Errorf("HeldOn: %v", got)
+	}
+
+	if got := composition.HeldOn(object(t, "{metadata: {annotations: {kausality.io/held: '{'}}}")); got != nil {
+		t.Errorf("HeldOn of what cannot be read: %v", got)
+	}
+}
+
+func TestAPipelineThatReportsIsNotSettled(t *testing.T) {
+	xr := object(t, "{kind: Chain, metadata: {name: long}, status: {size: small, ports: [80], at: {zone: a}, conditions: [{type: Ready, status: 'True'}]}}")
+
+	for desired, want := range map[string]string{
+		"{}":                                "",
+		"{status: {size: small}}":           "",
+		"{status: {size: large}}":           "Chain long is about to report a new status.size",
+		"{status: {at: {zone: b}}}":         "Chain long is about to report a new status.at.zone",
+		"{status: {new: {zone: b}}}":        "Chain long is about to report a new status.new.zone",
+		"{status: {ports: [80.0]}}":         "",
+		"{status: {ports: [80, 443]}}":      "Chain long is about to report a new status.ports",
+		"{status: {size: null, at: {}}}":    "Chain long is about to report a new status.size",
+		"{status: {none: null}}":            "",
+		"{status: {conditions: [a]}}":       "",
+		"{spec: {size: large}, status: {}}": "",
+	} {
+		if got := composition.Reporting(xr, object(t, desired)); got != want {
+			t.Errorf("Reporting %s: %q, want %q", desired, got, want)
+		}
+	}
+}
