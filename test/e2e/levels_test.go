@@ -95,7 +95,7 @@ func TestAChangePassesTwoLevelsOfCompositeResources(t *testing.T) { //nolint:tpa
 				return err //nolint:wrapcheck // Says it all.
 			}
 
-			return still(ctx, all(below.shows("size", "large", "data"), c.spent))
+			return still(ctx, all(below.shows("size", "large", "data"), below.settled, c.spent))
 		}},
 	})
 }
