@@ -21,7 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
-// published is where our packages will be, and what Crossplane calls those that
+// home is where our packages will be; then what Crossplane calls those that
 // it installs because a Configuration depends on them.
 const (
 	home         = "xpkg.crossplane.io/kausality-io"
@@ -132,8 +132,13 @@ func check(t *testing.T, d *appsv1.Deployment, w want) {
 	pod := d.Spec.Template.Spec
 	container := pod.Containers[0]
 
-	if len(pod.Containers) != 1 || !strings.HasPrefix(container.Image, w.image+"@sha256:") {
-		t.Errorf("%d containers, the first of %s; want one of %s by digest", len(pod.Containers), container.Image, w.image)
+	if len(pod.Containers) != 1 || container.Image != w.image+":"+version {
+		t.Errorf("%d containers, the first of %s; want one of %s", len(pod.Containers), container.Image, w.image)
+	}
+
+	// Crossplane names a revision after the image.
+	if digest := digestOf(t, container.Image); !strings.HasSuffix(d.Name, "-"+digest.Hex[:12]) {
+		t.Errorf("Revision %s runs an image of %s", d.Name, digest)
 	}
 
 	if len(container.Args)+len(container.Command) != 0 {
