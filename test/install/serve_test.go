@@ -211,21 +211,20 @@ func (c *cluster) checkGate(t *testing.T) {
 	config, err := running.ConfigFor("hans")
 	hans := connect(t, config, err)
 
-	region := prototype("sql.example.org", "v1", "Region")
-	region.SetName("one")
-	region.Object["spec"] = map[string]any{"forProvider": map[string]any{"size": "small"}}
+	var region *unstructured.Unstructured
 
-	if err := hans.Create(t.Context(), region); err != nil {
-		t.Fatal(err)
-	}
-
-	if err := hans.Patch(t.Context(), region.DeepCopy(), merge(`{"spec": {"forProvider": {"size": "large"}}}`)); err != nil {
-		t.Fatal(err)
-	}
-
+	// The API server learns of webhook configurations with a delay.
 	eventually(t, "an allowance of hans", func(ctx context.Context) error {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(region), region); err != nil {
-			return err //nolint:wrapcheck // Names the object.
+		region = prototype("sql.example.org", "v1", "Region")
+		region.SetGenerateName("region-")
+		region.Object["spec"] = map[string]any{"forProvider": map[string]any{"size": "small"}}
+
+		if err := hans.Create(ctx, region); err != nil {
+			return err //nolint:wrapcheck // Says it all.
+		}
+
+		if err := hans.Patch(ctx, region, merge(`{"spec": {"forProvider": {"size": "large"}}}`)); err != nil {
+			return err //nolint:wrapcheck // Says it all.
 		}
 
 		if got := region.GetAnnotations()[v1alpha1.AnnotationAllowances]; !strings.Contains(got, "hans@example.com") {

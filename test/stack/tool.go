@@ -99,6 +99,9 @@ func functionTool(name, module string) tool {
 // noMetrics turns off metrics of a program that has no flag for their port.
 const noMetrics = "-X sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=0"
 
+// Without its version Crossplane installs no package that says which one it needs.
+const crossplaneVersion = "-X github.com/crossplane/crossplane-runtime/v2/pkg/version.version=$VERSION"
+
 // crossplaneTool is Crossplane, with its metrics and health probe on 127.0.0.1: its flags take a port
 // only. Its RBAC manager has none, and so no metrics.
 func crossplaneTool() tool {
@@ -116,7 +119,7 @@ func crossplaneTool() tool {
 		dir:           "crossplane",
 		module:        module,
 		pkg:           module + "/cmd/crossplane",
-		ldflags:       noMetrics,
+		ldflags:       noMetrics + " " + crossplaneVersion,
 		substitutions: []substitution{listen("MetricsPort"), listen("HealthProbePort")},
 		assets:        map[string]string{assetCRDs: "cluster/crds", assetWebhooks: "cluster/webhookconfigurations"},
 	}
