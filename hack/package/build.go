@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -46,24 +45,10 @@ func (b *build) Run(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("cannot use version %q: %w", b.Version, errVersion)
 	}
 
-	tmp, err := os.MkdirTemp("", "kausality-package-*")
-	if err != nil {
-		return fmt.Errorf("cannot build: %w", err)
-	}
-
-	defer func() { _ = os.RemoveAll(tmp) }()
-
 	// 1. An image of each program that runs in a cluster.
-	runtimes := map[string]map[string]v1.Image{}
-
-	for _, program := range []string{function, manager} {
-		runtimes[program] = map[string]v1.Image{}
-
-		for _, arch := range b.Arch {
-			if runtimes[program][arch], err = b.runtime(ctx, tmp, program, arch); err != nil {
-				return err
-			}
-		}
+	runtimes, err := b.runtimes(ctx)
+	if err != nil {
+		return err
 	}
 
 	// 2. Their packages, and one that has no program.
@@ -93,6 +78,30 @@ func (b *build) Run(ctx context.Context, out io.Writer) error {
 		w.images(map[string]map[string]v1.Image{function: packages[function], provider: packages[provider], manager: runtimes[manager]}, alone),
 		w.install(b.Root),
 	)
+}
+
+// runtimes makes the images of all programs, by architecture.
+func (b *build) runtimes(ctx context.Context) (map[string]map[string]v1.Image, error) {
+	tmp, err := os.MkdirTemp("", "kausality-package-*")
+	if err != nil {
+		return nil, fmt.Errorf("cannot build: %w", err)
+	}
+
+	defer func() { _ = os.RemoveAll(tmp) }()
+
+	out := map[string]map[string]v1.Image{}
+
+	for _, program := range []string{function, manager} {
+		out[program] = map[string]v1.Image{}
+
+		for _, arch := range b.Arch {
+			if out[program][arch], err = b.runtime(ctx, tmp, program, arch); err != nil {
+				return nil, err
+			}
+		}
+	}
+
+	return out, nil
 }
 
 // created is when all of it is said to be made.
@@ -132,11 +141,4 @@ func (b *build) titled(title string) map[string]string {
 	}
 
 	return labels
-}
-
-// goModule is the module whose programs are packed.
-const goModule = "./cmd/"
-
-func (b *build) ldflags() string {
-	return strings.Join([]string{"-s", "-w", "-buildid=", "-X", "main.version=" + b.Version}, " ")
 }

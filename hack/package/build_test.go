@@ -268,7 +268,8 @@ func TestAPackageThatCrossplaneWouldRefuseIsNotBuilt(t *testing.T) {
 	root, _ := small(t)
 	role := filepath.Join(root, "package", "crds", "role.yaml")
 
-	if err := os.WriteFile(role, []byte("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n"), 0o600); err != nil {
+	const text = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n"
+	if err := os.WriteFile(role, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 
@@ -282,7 +283,8 @@ func TestAVersionIsATagThatCrossplaneCanCompare(t *testing.T) {
 	t.Parallel()
 
 	for v, want := range map[string]bool{
-		"v1.2.3": true, "v0.1.0-0.20261121143031-529e412479c9": true, "1.2.3": false, "v1.2": false, "v1.2.3+dirty": false, "dev": false, "v01.2.3": false,
+		"v1.2.3": true, "v0.1.0-0.20261121143031-529e412479c9": true,
+		"1.2.3": false, "v1.2": false, "v1.2.3+dirty": false, "dev": false, "v01.2.3": false,
 	} {
 		if got := validVersion(v); got != want {
 			t.Errorf("validVersion(%q) = %t", v, got)

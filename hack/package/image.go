@@ -34,19 +34,9 @@ const (
 // certificates either: function and manager verify their peers with CAs that
 // they are given (the API server's, Crossplane's), and call nobody else.
 func (b *build) runtime(ctx context.Context, tmp, program, arch string) (v1.Image, error) {
-	path := filepath.Join(tmp, program+"-"+arch)
-
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", b.ldflags(), "-o", path, goModule+program) //nolint:gosec // Our names.
-	cmd.Dir = b.Root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0")
-
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("cannot build %q for %s: %w: %s", program, arch, err, said)
-	}
-
-	binary, err := os.ReadFile(path)
+	binary, err := b.compile(ctx, tmp, program, arch)
 	if err != nil {
-		return nil, fmt.Errorf("cannot build %q for %s: %w", program, arch, err)
+		return nil, err
 	}
 
 	base, err := b.layer(baseFiles()...)
@@ -86,6 +76,29 @@ func (b *build) runtime(ctx context.Context, tmp, program, arch string) (v1.Imag
 	}
 
 	return img, nil
+}
+
+// compile builds a program, which links to nothing.
+func (b *build) compile(ctx context.Context, tmp, program, arch string) ([]byte, error) {
+	path := filepath.Join(tmp, program+"-"+arch)
+	ldflags := "-s -w -buildid= -X main.version=" + b.Version
+
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", path, "./cmd/" + program}
+
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // Our names.
+	cmd.Dir = b.Root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0")
+
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("cannot build %q for %s: %w: %s", program, arch, err, said)
+	}
+
+	binary, err := os.ReadFile(path) //nolint:gosec // Just built.
+	if err != nil {
+		return nil, fmt.Errorf("cannot build %q for %s: %w", program, arch, err)
+	}
+
+	return binary, nil
 }
 
 // configured gives an image without a program the time it is made at.

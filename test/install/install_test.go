@@ -42,7 +42,8 @@ func TestThePackageManagerInstallsTheConfiguration(t *testing.T) { //nolint:para
 
 	// As install.yaml says, a mirror's prefix is added.
 	prefix := "- prefix: "
-	install := strings.Replace(string(read(t, filepath.Join(dist, "install.yaml"))), prefix+home, prefix+mirror+"/provider-kausality\n  "+prefix+home, 1)
+	install := string(read(t, filepath.Join(dist, "install.yaml")))
+	install = strings.Replace(install, prefix+home, prefix+mirror+"/provider-kausality\n  "+prefix+home, 1)
 
 	c.apply(t, fmt.Appendf(nil, rewritten, home, mirror))
 	c.apply(t, []byte(install))

@@ -85,11 +85,14 @@ func (c *cluster) serveFunction(t *testing.T, revision *unstructured.Unstructure
 
 	t.Cleanup(func() { _ = conn.Close() })
 
-	if rsp, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{}); err != nil || rsp.GetStatus() != healthv1.HealthCheckResponse_SERVING {
-		t.Errorf("Health %v: %v", rsp, err)
+	health, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{})
+	if err != nil || health.GetStatus() != healthv1.HealthCheckResponse_SERVING {
+		t.Errorf("Health %v: %v", health, err)
 	}
 
-	rsp, err := fnv1.NewFunctionRunnerServiceClient(conn).RunFunction(t.Context(), &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: "a"}})
+	req := &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: "a"}}
+
+	rsp, err := fnv1.NewFunctionRunnerServiceClient(conn).RunFunction(t.Context(), req)
 	if err != nil || rsp.GetMeta().GetTag() != "a" {
 		t.Errorf("Answer %v: %v", rsp, err)
 	}
@@ -137,7 +140,8 @@ func (c *cluster) serveManager(t *testing.T, revision *unstructured.Unstructured
 	}
 
 	health := free(t)
-	container.Args = append(container.Args, "--kubeconfig="+kubeconfig, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address="+health,
+	container.Args = append(container.Args, "--kubeconfig="+kubeconfig,
+		"--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address="+health,
 		fmt.Sprintf("--webhook-bind-address=%s:%d", service.Spec.ClusterIP, service.Spec.Ports[0].Port))
 	container.Ready = stack.Probe{URL: "http://" + health + "/readyz"}
 
@@ -170,7 +174,8 @@ func (c *cluster) checkConfigurations(t *testing.T) {
 
 	for _, w := range list.Items[0].Webhooks {
 		s := w.ClientConfig.Service
-		if s == nil || s.Namespace != stack.CrossplaneNamespace || s.Name != providerName || *s.Port != 9443 || len(w.ClientConfig.CABundle) == 0 {
+		if s == nil || s.Namespace != stack.CrossplaneNamespace || s.Name != providerName || *s.Port != 9443 ||
+			len(w.ClientConfig.CABundle) == 0 {
 			t.Errorf("%s is at %+v", w.Name, w.ClientConfig)
 		}
 	}
