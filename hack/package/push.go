@@ -60,16 +60,16 @@ func write(ctx context.Context, from v1.ImageIndex, what *v1.Descriptor, to name
 	if what.MediaType == types.OCIImageIndex {
 		index, err := from.ImageIndex(what.Digest)
 		if err != nil {
-			return err //nolint:wrapcheck // Its caller says of what.
+			return err
 		}
 
-		return remote.WriteIndex(to, index, opts...) //nolint:wrapcheck // Its caller says of what.
+		return remote.WriteIndex(to, index, opts...)
 	}
 
 	img, err := from.Image(what.Digest)
 	if err != nil {
-		return err //nolint:wrapcheck // Its caller says of what.
+		return err
 	}
 
-	return remote.Write(to, img, opts...) //nolint:wrapcheck // Its caller says of what.
+	return remote.Write(to, img, opts...)
 }

@@ -80,7 +80,7 @@ func (c *cluster) apply(t *testing.T, raw []byte) {
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 
-	raw, err := os.ReadFile(path) //nolint:gosec // Ours.
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func (c *cluster) condition(t *testing.T, u *unstructured.Unstructured, kind, wa
 
 	eventually(t, fmt.Sprintf("%s=%s of %s %s", kind, want, u.GetKind(), u.GetName()), func(ctx context.Context) error {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
-			return err //nolint:wrapcheck // Names the object.
+			return err
 		}
 
 		if got, ok := resource.ConditionOf(u, kind); !ok || got.Status != want {

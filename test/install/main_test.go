@@ -20,7 +20,7 @@ var running *stack.Stack
 func TestMain(m *testing.M) {
 	// The IPs of Services are those of this machine. So the API server reaches a webhook through the
 	// Service that Crossplane made for it, where something listens at the Service's IP and port.
-	ips := fmt.Sprintf("127.%d.%d.0/24", 1+rand.IntN(250), rand.IntN(250)) //nolint:gosec // No secret.
+	ips := fmt.Sprintf("127.%d.%d.0/24", 1+rand.IntN(250), rand.IntN(250))
 
 	os.Exit(stack.Main(m, stack.Options{
 		Until: stack.Crossplane, Packages: true, APIServerFlags: []string{"--service-cluster-ip-range=" + ips},

@@ -54,7 +54,7 @@ func published(t *testing.T) (string, string) {
 func command(t *testing.T, path string, args ...string) {
 	t.Helper()
 
-	if said, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput(); err != nil { //nolint:gosec // Ours.
+	if said, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %q: %v\n%s", path, args, err, said)
 	}
 }
@@ -111,12 +111,12 @@ func unpacked(t *testing.T, image string) string {
 			continue
 		}
 
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o700) //nolint:gosec // Ours, to run.
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o700)
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		_, err = io.Copy(f, r) //nolint:gosec // Ours.
+		_, err = io.Copy(f, r)
 		if err := errors.Join(err, f.Close()); err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func free(t *testing.T) string {
 func listens(t *testing.T, path string, addresses ...string) {
 	t.Helper()
 
-	help, err := exec.CommandContext(t.Context(), path, "--help").CombinedOutput() //nolint:gosec // Ours.
+	help, err := exec.CommandContext(t.Context(), path, "--help").CombinedOutput()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func (c *cluster) checkConfigurations(t *testing.T) {
 
 	eventually(t, "a webhook configuration", func(ctx context.Context) error {
 		if err := c.List(ctx, list); err != nil {
-			return err //nolint:wrapcheck // Says it all.
+			return err
 		}
 
 		if len(list.Items) == 0 {
@@ -225,11 +225,11 @@ func (c *cluster) checkGate(t *testing.T) {
 		region.Object["spec"] = map[string]any{"forProvider": map[string]any{"size": "small"}}
 
 		if err := hans.Create(ctx, region); err != nil {
-			return err //nolint:wrapcheck // Says it all.
+			return err
 		}
 
 		if err := hans.Patch(ctx, region, merge(`{"spec": {"forProvider": {"size": "large"}}}`)); err != nil {
-			return err //nolint:wrapcheck // Says it all.
+			return err
 		}
 
 		if got := region.GetAnnotations()[v1alpha1.AnnotationAllowances]; !strings.Contains(got, "hans@example.com") {
