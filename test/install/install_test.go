@@ -132,13 +132,9 @@ func check(t *testing.T, d *appsv1.Deployment, w want) {
 	pod := d.Spec.Template.Spec
 	container := pod.Containers[0]
 
+	// By tag: Crossplane asks for the version that it chose, wherever its registry is.
 	if len(pod.Containers) != 1 || container.Image != w.image+":"+version {
 		t.Errorf("%d containers, the first of %s; want one of %s", len(pod.Containers), container.Image, w.image)
-	}
-
-	// Crossplane names a revision after the image.
-	if digest := digestOf(t, container.Image); !strings.HasSuffix(d.Name, "-"+digest.Hex[:12]) {
-		t.Errorf("Revision %s runs an image of %s", d.Name, digest)
 	}
 
 	if len(container.Args)+len(container.Command) != 0 {

@@ -59,23 +59,6 @@ func command(t *testing.T, path string, args ...string) {
 	}
 }
 
-// digestOf returns what an image's tag stands for.
-func digestOf(t *testing.T, image string) v1.Hash {
-	t.Helper()
-
-	ref, err := name.ParseReference(image)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	d, err := remote.Head(ref)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return d.Digest
-}
-
 // unpacked takes the program out of an image, and returns a path to run it by.
 func unpacked(t *testing.T, image string) string {
 	t.Helper()
