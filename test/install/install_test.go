@@ -176,6 +176,13 @@ func (c *cluster) checkManager(t *testing.T, mirror string, d *appsv1.Deployment
 	if *d.Spec.Replicas != 2 || container.ReadinessProbe.HTTPGet.Path != "/readyz" || !*container.SecurityContext.ReadOnlyRootFilesystem {
 		t.Errorf("%d replicas, container %+v", *d.Spec.Replicas, container)
 	}
+
+	apart := d.Spec.Template.Spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0]
+	for label, value := range apart.PodAffinityTerm.LabelSelector.MatchLabels {
+		if got := d.Spec.Template.Labels[label]; got != value {
+			t.Errorf("Replicas keep apart from pods with %s=%s, and have %q", label, value, got)
+		}
+	}
 }
 
 func (c *cluster) checkFunction(t *testing.T, mirror string, d *appsv1.Deployment) {

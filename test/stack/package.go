@@ -13,7 +13,6 @@
 // See the License for the specific language governing permissions and
 // limitations under the License.
 
-
 package stack
 
 import (
@@ -70,7 +69,10 @@ func (s *Stack) Run(ctx context.Context, c Container) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, p.Ready(ctx)
+	if err := p.Ready(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // Kubeconfig returns a file for a service account, which it creates if there is none, and binds it to
