@@ -48,6 +48,7 @@ build: ## Build the programs into bin/.
 .PHONY: test
 test: stack ## Run all tests: unit, API server and end to end.
 	$(GO) test ./... -count=1 -parallel 6 -timeout 40m $(TESTFLAGS)
+	$(GO) test -C hack/package ./... $(TESTFLAGS)
 	$(MAKE) --no-print-directory test-race
 
 # By itself, and a second time where it fails: on a starved machine Crossplane's circuit breaker trips
@@ -61,6 +62,7 @@ test-race: stack ## Race gates against stale observations: 200 rounds, some five
 .PHONY: test-unit
 test-unit: ## Run the tests that need no stack.
 	$(GO) test $$($(GO) list ./... | grep -v /test/) $(TESTFLAGS)
+	$(GO) test -C hack/package ./... $(TESTFLAGS)
 
 .PHONY: test-stack
 test-stack: stack ## Run the tests that need the stack.
@@ -83,8 +85,9 @@ bench: ## Run the benchmarks; results in bench/results.json and as a table.
 
 .PHONY: lint
 lint: ## Run the linters and check formatting and go.mod.
-	$(TOOLS) && "$$tools/golangci-lint" run ./...
+	$(TOOLS) && "$$tools/golangci-lint" run ./... && cd hack/package && "$$tools/golangci-lint" run ./...
 	$(GO) mod tidy -diff
+	$(GO) -C hack/package mod tidy -diff
 
 .PHONY: fix
 fix: ## Format, and fix what the linters can fix by themselves.
@@ -94,6 +97,21 @@ fix: ## Format, and fix what the linters can fix by themselves.
 .PHONY: generate
 generate: ## Generate deepcopy functions, CRDs and RBAC from the Go sources.
 	hack/generate.sh
+
+# Of a commit without a tag: after all earlier commits, and before the release.
+PACKAGE_VERSION ?= $(shell git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null || \
+	TZ=UTC git log -1 --date=format-local:%Y%m%d%H%M%S --format=v0.1.0-0.%cd-%h --abbrev=12)
+PACKAGE = $(GO) run -C hack/package .
+
+.PHONY: package
+package: ## Build images and Crossplane packages into dist/.
+	SOURCE_DATE_EPOCH=$(shell git log -1 --format=%ct) $(PACKAGE) build \
+		--root $(CURDIR) --out $(CURDIR)/dist --version $(PACKAGE_VERSION) --revision $(shell git rev-parse HEAD)
+	@echo 'Push them with: make package-push REPOSITORY=registry.example.org/kausality-io'
+
+.PHONY: package-push
+package-push: ## Push what `make package` built to a registry, as REPOSITORY says.
+	$(PACKAGE) push --dist $(CURDIR)/dist $(REPOSITORY)
 
 .PHONY: clean
 clean: ## Remove what the other targets built here; the caches outside the tree stay.

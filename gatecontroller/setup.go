@@ -25,8 +25,9 @@ import (
 type Webhook struct {
 	// URL of the webhook's server, without a path; empty to use Service.
 	URL string
-	// Service in our namespace, on port 443.
+	// Service in our namespace, and its port.
 	Service string
+	Port    int32
 	// MutatePath, EnforcePath and ValidatePath are the server's paths.
 	MutatePath, EnforcePath, ValidatePath string
 	// Trust is what the server is verified with.

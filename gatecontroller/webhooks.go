@@ -238,15 +238,12 @@ func (c *configuration) clientConfig(path string) admissionregistrationv1.Webhoo
 		out.URL = new(w.URL + path)
 	} else {
 		out.Service = &admissionregistrationv1.ServiceReference{
-			Namespace: c.opts.Namespace, Name: w.Service, Path: new(path), Port: ptr.To[int32](servicePort),
+			Namespace: c.opts.Namespace, Name: w.Service, Path: new(path), Port: new(w.Port),
 		}
 	}
 
 	return out
 }
-
-// servicePort is the port of the webhook's Service.
-const servicePort = 443
 
 // notOurNamespace leaves our own namespace alone, so that we can always start,
 // and others.

@@ -46,16 +46,17 @@ type cli struct {
 	Kubeconfig string           `help:"Kubeconfig file; without one, the pod's service account is used." type:"existingfile"`
 
 	Namespace                string `default:"kausality-system" env:"POD_NAMESPACE" help:"Namespace the manager runs in."`
-	ServiceAccount           string `default:"kausality-manager" help:"Service account the manager runs as."`
+	ServiceAccount           string `help:"Service account the manager runs as; asked of the API server if not given."`
 	CrossplaneServiceAccount string `default:"system:serviceaccount:crossplane-system:crossplane" help:"User name Crossplane works under."`
 
 	EnableWebhook      bool   `default:"true" help:"Serve the admission webhook and keep its configuration." negatable:""`
 	WebhookBindAddress string `default:":9443" help:"Address the webhook listens on."`
 	WebhookURL         string `help:"URL under which the API server reaches the webhook; without one it is reached by its Service."`
-	WebhookService     string `default:"kausality-webhook" help:"Service of the webhook, in the manager's namespace."`
+	WebhookService     string `default:"kausality-webhook" env:"PROVIDER_NAME" help:"Service of the webhook, in the manager's namespace."`
+	WebhookServicePort int32  `help:"Port of that Service: 443, or 9443 where the manager is a Crossplane Provider." placeholder:"PORT"`
 
 	WebhookSecret    string        `default:"kausality-webhook-cert" help:"Secret that holds the webhook's certificate; made if missing, and rotated."`
-	WebhookCertDir   string        `help:"Directory with tls.crt, tls.key and ca.crt to serve instead, such as a mounted secret; read again when it changes." type:"existingdir"`
+	WebhookCertDir   string        `env:"TLS_SERVER_CERTS_DIR" help:"Directory with tls.crt, tls.key and ca.crt to serve instead, such as a mounted secret; read again when it changes." type:"existingdir"`
 	WebhookCAFrom    string        `help:"Certificate of cert-manager, as NAMESPACE/NAME, whose CA is to be injected into the webhook configurations. Goes with --webhook-cert-dir."`
 	WebhookCALife    time.Duration `default:"87600h" help:"How long a self-made CA lasts; a new one is published in the last third."`
 	WebhookCertLife  time.Duration `default:"8760h" help:"How long a self-made certificate lasts; a new one is made in the last third."`
@@ -65,7 +66,7 @@ type cli struct {
 	EnableGates        bool          `default:"true" help:"Move the gates of managed resources and keep their guards." negatable:""`
 	GateLateInitialize bool          `default:"true" help:"Leave LateInitialize in closed gates; switch off for providers built on crossplane-runtime before 1.20." negatable:""`
 	GateWithoutLate    []string      `help:"Kinds whose closed gates leave LateInitialize out, as KIND.GROUP or *.GROUP; may be given again." name:"gate-without-late-initialize" sep:"none" placeholder:"KIND.GROUP"`
-	FunctionName       []string      `default:"function-kausality" help:"Name that function-kausality is installed under; may be given again. What XRs compose whose Composition runs it is gated." name:"function-name" sep:"none"`
+	FunctionName       []string      `default:"function-kausality,kausality-io-function-kausality" help:"Names that function-kausality is installed under; the second one is what it gets from its Configuration. What XRs compose whose Composition runs it is gated." name:"function-name"`
 	Settle             time.Duration `default:"1m" help:"How long a change must look applied where status.atProvider does not show it."`
 	MaxOpen            time.Duration `default:"1h" help:"How long a gate may be open before that is reported."`
 	Overdue            string        `default:"Warn" enum:"Warn,Close" help:"What becomes of a gate that is open for longer than --max-open, where no policy says: Warn or Close."`
@@ -114,6 +115,10 @@ func (c *cli) Run() error {
 		if err := add(scheme); err != nil {
 			return fmt.Errorf("cannot register kinds: %w", err)
 		}
+	}
+
+	if err := c.adapt(ctx, cfg, scheme); err != nil {
+		return err
 	}
 
 	cert, err := c.certificates(ctx, cfg, scheme)
@@ -232,7 +237,7 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 
 	if cert != nil {
 		opts.Webhook = &gatecontroller.Webhook{
-			URL: c.WebhookURL, Service: c.WebhookService, Trust: cert, InjectCAFrom: c.WebhookCAFrom,
+			URL: c.WebhookURL, Service: c.WebhookService, Port: c.WebhookServicePort, Trust: cert, InjectCAFrom: c.WebhookCAFrom,
 			MutatePath: webhook.MutatePath, EnforcePath: webhook.EnforcePath, ValidatePath: webhook.ValidatePath,
 		}
 	}

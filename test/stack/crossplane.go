@@ -49,6 +49,7 @@ func (s *Stack) startCrossplane(ctx context.Context) error {
 	}
 	return parallel(ctx,
 		func(ctx context.Context) error { return s.startCrossplaneCore(ctx, kubeconfig) },
+		s.startRBACManager,
 		s.functionStep(functionPatchAndTransform, s.ports.patchAndTransform),
 		s.functionStep(functionAutoReady, s.ports.autoReady),
 	)
@@ -85,7 +86,8 @@ func (s *Stack) initCrossplane(ctx context.Context, kubeconfig string) error {
 	return nil
 }
 
-// startCrossplaneCore starts Crossplane's controllers. Nothing runs packages, as there are none.
+// startCrossplaneCore starts Crossplane's controllers. Unless the options say so nothing runs packages, as
+// there are none.
 func (s *Stack) startCrossplaneCore(ctx context.Context, kubeconfig string) error {
 	pair, ca, err := s.secretKeyPair(ctx, clientTLSSecret)
 	if err != nil {
@@ -98,11 +100,15 @@ func (s *Stack) startCrossplaneCore(ctx context.Context, kubeconfig string) erro
 	if err := os.MkdirAll(packages, 0o700); err != nil {
 		return fmt.Errorf("cannot create package cache: %w", err)
 	}
+	packageRuntime := "External"
+	if s.options.Packages {
+		packageRuntime = "Deployment"
+	}
 	args := []string{
 		"core", "start",
 		"--namespace=" + CrossplaneNamespace,
 		"--enable-webhooks=false",
-		"--package-runtime=External",
+		"--package-runtime=" + packageRuntime,
 		"--xpkg-cache-dir=" + packages,
 		"--tls-client-certs-dir=" + certs,
 		fmt.Sprintf("--metrics-port=%d", s.ports.crossplaneMetrics),

@@ -96,8 +96,14 @@ func functionTool(name, module string) tool {
 	return tool{name: name, dir: name, module: module, pkg: module}
 }
 
+// noMetrics turns off metrics of a program that has no flag for their port.
+const noMetrics = "-X sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=0"
+
+// Without its version Crossplane installs no package that says which one it needs.
+const crossplaneVersion = "-X github.com/crossplane/crossplane-runtime/v2/pkg/version.version=$VERSION"
+
 // crossplaneTool is Crossplane, with its metrics and health probe on 127.0.0.1: its flags take a port
-// only.
+// only. Its RBAC manager has none, and so no metrics.
 func crossplaneTool() tool {
 	const module = "github.com/crossplane/crossplane/v2"
 	listen := func(port string) substitution {
@@ -113,6 +119,7 @@ func crossplaneTool() tool {
 		dir:           "crossplane",
 		module:        module,
 		pkg:           module + "/cmd/crossplane",
+		ldflags:       noMetrics + " " + crossplaneVersion,
 		substitutions: []substitution{listen("MetricsPort"), listen("HealthProbePort")},
 		assets:        map[string]string{assetCRDs: "cluster/crds", assetWebhooks: "cluster/webhookconfigurations"},
 	}
@@ -127,7 +134,7 @@ func providerTool(name string) tool {
 		dir:     name,
 		module:  module,
 		pkg:     module + "/cmd/provider",
-		ldflags: "-X sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=0",
+		ldflags: noMetrics,
 		substitutions: []substitution{{
 			module: "sigs.k8s.io/controller-runtime",
 			file:   "pkg/webhook/server.go",

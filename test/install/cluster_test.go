@@ -1,0 +1,116 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+)
+
+var errOther = errors.New("not as expected")
+
+// cluster is the control plane, as its administrator sees it.
+type cluster struct {
+	client.Client
+}
+
+func connect(t *testing.T, config *rest.Config, err error) *cluster {
+	t.Helper()
+
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
+
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return &cluster{Client: c}
+}
+
+func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
+	t.Helper()
+
+	if err := scenario.Eventually(t.Context(), what, check); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// apply applies manifests, once their kinds are there.
+func (c *cluster) apply(t *testing.T, raw []byte) {
+	t.Helper()
+
+	for dec := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096); ; {
+		obj := &unstructured.Unstructured{}
+		if err := dec.Decode(obj); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+
+		if obj.Object == nil {
+			continue
+		}
+
+		eventually(t, "applying "+obj.GetName(), func(ctx context.Context) error {
+			return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj.DeepCopy()), client.FieldOwner("test"))
+		})
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return raw
+}
+
+func prototype(group, version, kind string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
+
+	return u
+}
+
+// condition waits until a condition of an object is as wanted, and returns the
+// object.
+func (c *cluster) condition(t *testing.T, u *unstructured.Unstructured, kind, want string) *unstructured.Unstructured {
+	t.Helper()
+
+	eventually(t, fmt.Sprintf("%s=%s of %s %s", kind, want, u.GetKind(), u.GetName()), func(ctx context.Context) error {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
+			return err
+		}
+
+		if got, ok := resource.ConditionOf(u, kind); !ok || got.Status != want {
+			return fmt.Errorf("conditions: %v: %w", resource.Map(u.Object, "status")["conditions"], errOther)
+		}
+
+		return nil
+	})
+
+	return u
+}

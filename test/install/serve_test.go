@@ -1,0 +1,247 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/stack"
+)
+
+// free returns an address that nothing listens at.
+func free(t *testing.T) string {
+	t.Helper()
+
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer func() { _ = l.Close() }()
+
+	return l.Addr().String()
+}
+
+// listens checks that a program by itself listens at the ports that its pod has.
+func listens(t *testing.T, path string, addresses ...string) {
+	t.Helper()
+
+	help, err := exec.CommandContext(t.Context(), path, "--help").CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, a := range addresses {
+		if !strings.Contains(string(help), `="`+a+`"`) {
+			t.Errorf("%s does not listen at %s by default:\n%s", path, a, help)
+		}
+	}
+}
+
+// serveFunction runs the function's container, and calls it as Crossplane does.
+// All pods share one network here, so addresses are given; all else is the pod's.
+func (c *cluster) serveFunction(t *testing.T, revision *unstructured.Unstructured) {
+	t.Helper()
+
+	container := c.container(t, &c.deployment(t, revision).Spec.Template)
+	listens(t, container.Path, ":9443", ":8080")
+
+	at := free(t)
+	container.Args = append(container.Args, "--address="+at, "--metrics-address=127.0.0.1:0")
+	container.Ready = stack.Probe{Address: at}
+
+	if _, err := running.Run(t.Context(), container); err != nil {
+		t.Fatal(err)
+	}
+
+	// The endpoint is a DNS name, and there is no DNS; the certificate is for that name.
+	host, _, _ := strings.Cut(strings.TrimPrefix(resource.String(revision.Object, "status", "endpoint"), "dns:///"), ":")
+
+	conn, err := grpc.NewClient(at, grpc.WithTransportCredentials(credentials.NewTLS(c.crossplaneTLS(t, host))))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	t.Cleanup(func() { _ = conn.Close() })
+
+	health, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{})
+	if err != nil || health.GetStatus() != healthv1.HealthCheckResponse_SERVING {
+		t.Errorf("Health %v: %v", health, err)
+	}
+
+	req := &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: "a"}}
+
+	rsp, err := fnv1.NewFunctionRunnerServiceClient(conn).RunFunction(t.Context(), req)
+	if err != nil || rsp.GetMeta().GetTag() != "a" {
+		t.Errorf("Answer %v: %v", rsp, err)
+	}
+}
+
+// crossplaneTLS is how Crossplane calls functions.
+func (c *cluster) crossplaneTLS(t *testing.T, host string) *tls.Config {
+	t.Helper()
+
+	secret := &corev1.Secret{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: stack.CrossplaneNamespace, Name: "crossplane-tls-client"}, secret); err != nil {
+		t.Fatal(err)
+	}
+
+	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(secret.Data["ca.crt"]) {
+		t.Fatal("Crossplane has no CA")
+	}
+
+	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ServerName: host, MinVersion: tls.VersionTLS13}
+}
+
+// serveManager runs the manager's container behind the Service that Crossplane
+// made, as its service account, and sees it do its work.
+func (c *cluster) serveManager(t *testing.T, revision *unstructured.Unstructured) {
+	t.Helper()
+
+	template := &c.deployment(t, revision).Spec.Template
+	container := c.container(t, template)
+	listens(t, container.Path, ":9443", ":8080", ":8081")
+
+	service := &corev1.Service{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: stack.CrossplaneNamespace, Name: providerName}, service); err != nil {
+		t.Fatal(err)
+	}
+
+	kubeconfig, err := running.Kubeconfig(t.Context(), stack.CrossplaneNamespace, template.Spec.ServiceAccountName)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	health := free(t)
+	container.Args = append(container.Args, "--kubeconfig="+kubeconfig,
+		"--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address="+health,
+		fmt.Sprintf("--webhook-bind-address=%s:%d", service.Spec.ClusterIP, service.Spec.Ports[0].Port))
+	container.Ready = stack.Probe{URL: "http://" + health + "/readyz"}
+
+	if _, err := running.Run(t.Context(), container); err != nil {
+		t.Fatal(err)
+	}
+
+	c.checkConfigurations(t)
+	c.checkValidation(t)
+	c.checkGate(t)
+}
+
+// checkConfigurations checks that the API server is told to come to the Service.
+func (c *cluster) checkConfigurations(t *testing.T) {
+	t.Helper()
+
+	list := &admissionregistrationv1.ValidatingWebhookConfigurationList{}
+
+	eventually(t, "a webhook configuration", func(ctx context.Context) error {
+		if err := c.List(ctx, list); err != nil {
+			return err
+		}
+
+		if len(list.Items) == 0 {
+			return errOther
+		}
+
+		return nil
+	})
+
+	for _, w := range list.Items[0].Webhooks {
+		s := w.ClientConfig.Service
+		if s == nil || s.Namespace != stack.CrossplaneNamespace || s.Name != providerName || *s.Port != 9443 ||
+			len(w.ClientConfig.CABundle) == 0 {
+			t.Errorf("%s is at %+v", w.Name, w.ClientConfig)
+		}
+	}
+}
+
+// checkValidation checks that the webhook, which knows what the schema does not,
+// refuses a bad policy.
+func (c *cluster) checkValidation(t *testing.T) {
+	t.Helper()
+
+	bad := prototype("kausality.io", "v1alpha1", "AllowancePolicy")
+	bad.SetName("bad")
+	bad.Object["spec"] = map[string]any{
+		"match": map[string]any{"kind": "Probe", "fields": []any{"spec["}},
+		"allow": []any{map[string]any{"kind": "Probe", "mutations": []any{"spec"}}},
+	}
+
+	eventually(t, "a bad policy to be refused", func(ctx context.Context) error {
+		if err := c.Create(ctx, bad.DeepCopy(), client.DryRunAll); !apierrors.IsInvalid(err) {
+			return fmt.Errorf("%v: %w", err, errOther) //nolint:errorlint // Maybe none.
+		}
+
+		return nil
+	})
+}
+
+// checkGate checks that a policy works: a change that hans may make is recorded
+// with him, and nobody moves the gate.
+func (c *cluster) checkGate(t *testing.T) {
+	t.Helper()
+
+	c.apply(t, read(t, "testdata/regions.yaml"))
+
+	p := prototype("kausality.io", "v1alpha1", "AllowancePolicy")
+	p.SetName("region-size")
+	c.condition(t, p, "Ready", "True")
+
+	config, err := running.ConfigFor("hans")
+	hans := connect(t, config, err)
+
+	var region *unstructured.Unstructured
+
+	// The API server learns of webhook configurations with a delay.
+	eventually(t, "an allowance of hans", func(ctx context.Context) error {
+		region = prototype("sql.example.org", "v1", "Region")
+		region.SetGenerateName("region-")
+		region.Object["spec"] = map[string]any{"forProvider": map[string]any{"size": "small"}}
+
+		if err := hans.Create(ctx, region); err != nil {
+			return err
+		}
+
+		if err := hans.Patch(ctx, region, merge(`{"spec": {"forProvider": {"size": "large"}}}`)); err != nil {
+			return err
+		}
+
+		if got := region.GetAnnotations()[v1alpha1.AnnotationAllowances]; !strings.Contains(got, "hans@example.com") {
+			return fmt.Errorf("annotations %v: %w", region.GetAnnotations(), errOther)
+		}
+
+		return nil
+	})
+
+	if err := hans.Patch(t.Context(), region.DeepCopy(), merge(`{"spec": {"managementPolicies": ["*"]}}`)); err == nil {
+		t.Error("hans opened the gate by hand")
+	}
+}
+
+func merge(patch string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(patch)) }
