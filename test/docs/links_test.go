@@ -19,7 +19,7 @@ const root = "../.."
 const reference = "docs/reference"
 
 // fenced are blocks of code, in which nothing is a link or a heading.
-func fenced() *regexp.Regexp { return regexp.MustCompile("(?ms)^```.*?^```") }
+func fenced() *regexp.Regexp { return regexp.MustCompile("(?s)\n```.*?\n```") }
 
 func TestEveryRelativeLinkLeadsSomewhere(t *testing.T) {
 	links := 0
