@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 )
@@ -75,15 +76,22 @@ func play(t *testing.T, example string) {
 // play types the command, again if need be, and checks what is seen.
 func (c command) play(ctx context.Context, example string) error {
 	if !c.reads() {
-		return c.once(ctx, example)
+		out, err := c.output(ctx, example)
+
+		// A kind may be served a moment after its definition says so.
+		for deadline := time.Now().Add(time.Minute); strings.Contains(out, "no matches for kind") && time.Now().Before(deadline); {
+			out, err = c.output(ctx, example)
+		}
+
+		return c.check(out, err)
 	}
 
-	return scenario.Eventually(ctx, "what is shown", func(ctx context.Context) error { return c.once(ctx, example) })
+	return scenario.Eventually(ctx, "what is shown", func(ctx context.Context) error { return c.check(c.output(ctx, example)) })
 }
 
-// once types the command and checks what is seen.
-func (c command) once(ctx context.Context, example string) error {
-	out, err := c.output(ctx, example)
+// check compares what is seen, and whether the command ended with an error, with
+// what is to be.
+func (c command) check(out string, err error) error {
 	if failed := err != nil; failed != c.fails() {
 		return fmt.Errorf("it says\n%s(%w)", out, errors.Join(err, errOther))
 	}
