@@ -1,0 +1,78 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestNamesOfMetricsAndEventsAreThoseOfTheCode has people alert on what exists.
+func TestNamesOfMetricsAndEventsAreThoseOfTheCode(t *testing.T) {
+	code := sources(t)
+	names := regexp.MustCompile("`(kausality_[a-z_]+[a-z]|Kausality[A-Z][A-Za-z]+)")
+	seen := 0
+
+	for _, file := range pages(t) {
+		for _, m := range names.FindAllSubmatch(text(t, file), -1) {
+			seen++
+
+			name := string(m[1])
+			if !bytes.Contains(code, []byte(`"`+name+`"`)) {
+				t.Errorf("%s: nothing in the code is named %q", file, name)
+			}
+		}
+	}
+
+	if seen < 20 {
+		t.Errorf("%d names, want at least 20", seen)
+	}
+}
+
+// TestTheMessagesToTroubleshootAreThoseOfTheCode holds the headings that quote a
+// message to it.
+func TestTheMessagesToTroubleshootAreThoseOfTheCode(t *testing.T) {
+	code := sources(t)
+	quoted := regexp.MustCompile("(?m)^### `([^`]+)`$").FindAllSubmatch(text(t, filepath.Join(root, "docs", "operations.md")), -1)
+
+	for _, m := range quoted {
+		if !bytes.Contains(code, m[1]) {
+			t.Errorf("nothing in the code says %q", m[1])
+		}
+	}
+
+	if len(quoted) < 5 {
+		t.Errorf("%d messages, want at least 5", len(quoted))
+	}
+}
+
+// sources are those of the programs.
+func sources(t *testing.T) []byte {
+	t.Helper()
+
+	var out bytes.Buffer
+
+	for _, dir := range []string{"apis", "engine", "fn", "webhook", "gatecontroller", "cmd"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+
+			raw, err := os.ReadFile(path)
+			out.Write(raw)
+
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	return out.Bytes()
+}

@@ -1,0 +1,47 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package examples_test
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// TestEveryRecipeOfTheCookbookApplies has the API server look at each YAML
+// block of the page.
+func TestEveryRecipeOfTheCookbookApplies(t *testing.T) {
+	t.Parallel()
+
+	raw, err := os.ReadFile("../../docs/cookbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	c := as(t, "somebody")
+	blocks := regexp.MustCompile("(?s)\n```yaml\n(.*?\n)```\n").FindAllStringSubmatch(string(raw), -1)
+
+	if len(blocks) < 10 {
+		t.Errorf("%d recipes, want at least 10", len(blocks))
+	}
+
+	for _, block := range blocks {
+		objects := decode(t, block[1])
+		if len(objects) == 0 {
+			t.Errorf("nothing is in\n%s", block[1])
+		}
+
+		for _, u := range objects {
+			if u.GroupVersionKind().Group != v1alpha1.Group {
+				t.Errorf("%s %q is none of our kinds", u.GetKind(), u.GetName())
+			}
+
+			if err := dryRun(t.Context(), c, u); err != nil {
+				t.Errorf("%s %q: %v", u.GetKind(), u.GetName(), err)
+			}
+		}
+	}
+}

@@ -1,0 +1,122 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package examples_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+)
+
+// invalid is the folder of what must be refused.
+const invalid = "invalid"
+
+// decode reads YAML documents.
+func decode(t *testing.T, text string) []*unstructured.Unstructured {
+	t.Helper()
+
+	var out []*unstructured.Unstructured
+
+	for dec := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
+		u := &unstructured.Unstructured{}
+
+		switch err := dec.Decode(&u.Object); {
+		case errors.Is(err, io.EOF):
+			return out
+		case err != nil:
+			t.Fatalf("%v in\n%s", err, text)
+		case len(u.Object) > 0:
+			out = append(out, u)
+		}
+	}
+}
+
+// dryRun asks the API server about an object without storing it. The webhook
+// that looks at our kinds may still be on its way.
+func dryRun(ctx context.Context, c client.Client, u *unstructured.Unstructured) error {
+	var err error
+
+	return errors.Join(scenario.Eventually(ctx, "an answer of the webhook", func(ctx context.Context) error {
+		err = c.Create(ctx, u.DeepCopy(), client.DryRunAll)
+		if apierrors.IsInternalError(err) {
+			return err
+		}
+
+		return nil
+	}), err)
+}
+
+// TestWhatIsInvalidIsRefusedForTheReasonItStates compares the API server's
+// message with the one in the head of each file: the lines after "Refused:".
+func TestWhatIsInvalidIsRefusedForTheReasonItStates(t *testing.T) {
+	t.Parallel()
+
+	files, err := filepath.Glob(filepath.Join(dir, invalid, "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if len(files) < 10 {
+		t.Errorf("%d documents, want at least 10", len(files))
+	}
+
+	c := as(t, "somebody")
+
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			t.Parallel()
+
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			want := stated(raw)
+			if want == "" {
+				t.Fatal("the file does not say why it is refused")
+			}
+
+			for _, u := range decode(t, string(raw)) {
+				err := dryRun(t.Context(), c, u)
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s %q\nis refused: %v\nand not for: %s", u.GetKind(), u.GetName(), err, want)
+				}
+			}
+		})
+	}
+}
+
+// stated is the reason in the head of a file, in one line.
+func stated(raw []byte) string {
+	var out []string
+
+	for line := range bytes.Lines(raw) {
+		text, ok := strings.CutPrefix(string(line), "#")
+		if !ok {
+			break
+		}
+
+		if reason, ok := strings.CutPrefix(strings.TrimSpace(text), "Refused:"); ok || out != nil {
+			if !ok {
+				reason = text
+			}
+
+			out = append(out, strings.TrimSpace(reason))
+		}
+	}
+
+	return strings.Join(out, " ")
+}

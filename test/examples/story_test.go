@@ -1,0 +1,127 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package examples_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+)
+
+// dir is where the examples are.
+const dir = "../../examples"
+
+var errOther = errors.New("not as expected")
+
+func TestEachExampleIsAsItsREADMEShows(t *testing.T) {
+	t.Parallel()
+
+	// The Pods of this one are to be run by somebody.
+	newKubelet(t, "my-app")
+
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	played := 0
+
+	for _, entry := range entries {
+		if !entry.IsDir() || entry.Name() == invalid {
+			continue
+		}
+
+		played++
+
+		t.Run(entry.Name(), func(t *testing.T) {
+			t.Parallel()
+			play(t, filepath.Join(dir, entry.Name()))
+		})
+	}
+
+	if played < 8 {
+		t.Errorf("%d examples, want at least 8", played)
+	}
+}
+
+// play does what a README shows, and fails where something else is seen.
+func play(t *testing.T, example string) {
+	t.Helper()
+
+	commands, err := readConsole(filepath.Join(example, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if len(commands) == 0 {
+		t.Fatal("the README shows no command")
+	}
+
+	for _, c := range commands {
+		if err := c.play(t.Context(), example); err != nil {
+			t.Fatalf("README.md:%d: %s$ %s\n%v", c.line, c.user, c.text, err)
+		}
+	}
+}
+
+// play types the command, again if need be, and checks what is seen.
+func (c command) play(ctx context.Context, example string) error {
+	if !c.reads() {
+		out, err := c.output(ctx, example)
+
+		// A kind may be served a moment after its definition says so.
+		for deadline := time.Now().Add(time.Minute); strings.Contains(out, "no matches for kind") && time.Now().Before(deadline); {
+			out, err = c.output(ctx, example)
+		}
+
+		return c.check(out, err)
+	}
+
+	return scenario.Eventually(ctx, "what is shown", func(ctx context.Context) error { return c.check(c.output(ctx, example)) })
+}
+
+// check compares what is seen, and whether the command ended with an error, with
+// what is to be.
+func (c command) check(out string, err error) error {
+	if failed := err != nil; failed != c.fails() {
+		return fmt.Errorf("it says\n%s(%w)", out, errors.Join(err, errOther))
+	}
+
+	if want := c.missing(out); want != "" {
+		return fmt.Errorf("it does not say %q, but\n%s(%w)", want, out, errOther)
+	}
+
+	if said := c.untold(out); said != "" && !c.fails() {
+		return fmt.Errorf("the README does not show that it says %q (%w)", said, errOther)
+	}
+
+	return nil
+}
+
+// output types the command in the example's directory. The shell takes quotes
+// as it does for everybody else.
+func (c command) output(ctx context.Context, example string) (string, error) {
+	kubeconfig := filepath.Join(running.Dir(), "kubeconfig")
+	if c.user != "admin" {
+		kubeconfig = filepath.Join(running.Dir(), "users", c.user+".kubeconfig")
+	}
+
+	cmd := exec.CommandContext(ctx, "sh", "-c", c.text)
+	cmd.Dir = example
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+strings.Join([]string{
+		filepath.Dir(running.Tools().Binary("kubectl")), running.BinDir(), os.Getenv("PATH"),
+	}, string(os.PathListSeparator)))
+
+	out, err := cmd.CombinedOutput()
+
+	return string(out), err
+}
