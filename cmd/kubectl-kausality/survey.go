@@ -28,9 +28,9 @@ import (
 const (
 	// page is how many objects are read at once.
 	page = 500
-	// beats is how long a manager that runs may be without a sign of life: it
+	// quiet is how long a manager that runs may be without a sign of life: it
 	// gives one every ten seconds.
-	beats = 15 * time.Second
+	quiet = 15 * time.Second
 )
 
 // named is an object by its kind and name.
@@ -39,19 +39,24 @@ type named struct {
 	name string
 }
 
-// keeps is what the manager keeps in a cluster by itself, the guards' bindings
-// before the guards.
-func keeps() []named {
-	var out []named
+// askers are what keeps everybody but the manager from changing what is governed.
+func askers() []named {
+	return append([]named{
+		{registration("MutatingWebhookConfiguration"), "kausality"}, {registration("ValidatingWebhookConfiguration"), "kausality"},
+	}, guards("gate-writer")...)
+}
 
-	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
-		out = append(out, named{registration(kind), "kausality"})
-	}
+// keepers are what keeps things from being deleted.
+func keepers() []named {
+	return guards("gate-delete", "usage-delete", "crd-allowancepolicies", "crd-enforcements", "crd-upgradeallowances")
+}
+
+// guards are those of some names, the bindings before the policies.
+func guards(names ...string) []named {
+	out := make([]named, 0, 2*len(names))
 
 	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
-		for _, name := range []string{
-			"gate-writer", "gate-delete", "usage-delete", "crd-allowancepolicies", "crd-enforcements", "crd-upgradeallowances",
-		} {
+		for _, name := range names {
 			out = append(out, named{registration(kind), "kausality-" + name})
 		}
 	}
@@ -61,11 +66,6 @@ func keeps() []named {
 
 func registration(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind}
-}
-
-// unguard removes webhook configurations and guards.
-func (c *cluster) unguard(ctx context.Context, out io.Writer) error {
-	return c.removeAll(ctx, out, keeps())
 }
 
 // removeAll removes objects; those that are gone already do not matter.
@@ -200,7 +200,7 @@ func (c *cluster) stopped(ctx context.Context) error {
 	gvr := schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 	before := ""
 
-	err := wait.PollUntilContextTimeout(ctx, time.Second, beats*2, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, time.Second, quiet*2, true, func(ctx context.Context) (bool, error) {
 		list, err := c.client.Resource(gvr).Namespace(c.home).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, fmt.Errorf("cannot list leases of namespace %q: %w", c.home, err)
@@ -211,7 +211,7 @@ func (c *cluster) stopped(ctx context.Context) error {
 		switch {
 		case before != "" && text != before:
 			return false, fmt.Errorf("the manager runs in namespace %q: %w", c.home, errRunning)
-		case time.Since(last) > beats:
+		case time.Since(last) > quiet:
 			return true, nil
 		}
 
@@ -229,6 +229,8 @@ func (c *cluster) stopped(ctx context.Context) error {
 // lastBeat is when a lease of the manager's was last held or renewed, and all of
 // these in text.
 func lastBeat(list *unstructured.UnstructuredList) (last time.Time, all string) {
+	beats := make([]string, 0, len(list.Items))
+
 	for i := range list.Items {
 		u := &list.Items[i]
 		if !strings.HasPrefix(u.GetName(), "kausality-") || !held(u) {
@@ -236,14 +238,14 @@ func lastBeat(list *unstructured.UnstructuredList) (last time.Time, all string) 
 		}
 
 		renewed := resource.String(u.Object, "spec", "renewTime")
-		all += u.GetName() + " " + renewed + "\n"
+		beats = append(beats, u.GetName()+" "+renewed)
 
 		if at, err := time.Parse(time.RFC3339Nano, renewed); err == nil && at.After(last) {
 			last = at
 		}
 	}
 
-	return last, all
+	return last, strings.Join(beats, "\n")
 }
 
 // held says whether a lease is still that of somebody: who ends gives up the one

@@ -66,7 +66,7 @@ func uninstallCommand() *cobra.Command {
 
 	flags := cmd.Flags()
 	flags.StringVar(&opts.leave, "leave", "", "How managed resources are left: open, as their Composition asks, or closed.")
-	flags.BoolVar(&opts.forget, "remove-annotations", false, "Remove annotations as well: who asked for what, and what a Composition asked for.")
+	flags.BoolVar(&opts.forget, "remove-annotations", false, "Remove annotations, too: who asked for what, and what Compositions did.")
 	flags.BoolVar(&opts.definitions, "remove-crds", false, "Remove policies, windows and Enforcements with their CRDs.")
 	flags.StringArrayVar(&opts.functions, "function-name", []string{"function-kausality"}, "Name that function-kausality is installed under.")
 	flags.StringArrayVar(&opts.withoutLate, "gate-without-late-initialize", nil, "As the manager's flag: KIND.GROUP or *.GROUP.")
@@ -112,21 +112,24 @@ func uninstall(ctx context.Context, c *cluster, out io.Writer, opts uninstallOpt
 	}
 
 	// 2. Nobody is asked any more, for nobody is there to answer.
-	if err := c.unguard(ctx, out); err != nil {
+	if err := c.removeAll(ctx, out, askers()); err != nil {
 		return err
 	}
 
-	// 3. Let go of everything.
+	// 3. Let go of everything, while guards still keep from the garbage collector
+	// what has no owner.
 	if err := c.leave(ctx, out, list, plan); err != nil {
 		return err
 	}
 
+	last := keepers()
+
 	// 4. The kinds, and with them all that says what may follow from what.
 	if opts.definitions {
-		return c.removeAll(ctx, out, definitions())
+		last = append(last, definitions()...)
 	}
 
-	return nil
+	return c.removeAll(ctx, out, last)
 }
 
 // plans says what becomes of objects, and what of them is in the way.

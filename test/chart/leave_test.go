@@ -43,6 +43,8 @@ func (l *life) leaves(t *testing.T) {
 		t.Fatalf("metadata: %v", live.Object["metadata"])
 	}
 
+	alone := l.alone(t)
+
 	// 2. Under a manager that runs nothing can be removed.
 	if out, err := uninstall(t.Context(), "--leave=open"); err == nil || !strings.Contains(out, "it would put everything back") ||
 		!strings.Contains(out, "nothing was changed") {
@@ -66,13 +68,16 @@ func (l *life) leaves(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 
-	t.Log(out)
+	if live := l.live(t, alone); !strings.Contains(out, "shop/alone is closed, by itself") || len(live.GetOwnerReferences()) > 0 {
+		t.Errorf("what has no owner: %v: %s", live.Object["metadata"], out)
+	}
+
 	l.left(t, "Observe", "LateInitialize")
 	l.unguarded(t)
 
 	// 5. Open, at last: what nobody asked for is gone before the provider may act.
 	if out, err := uninstall(t.Context(), "--leave=open", "--remove-annotations"); err != nil ||
-		!strings.Contains(out, "5 left open") {
+		!strings.Contains(out, "6 left open") {
 		t.Fatalf("%v: %s", err, out)
 	}
 
@@ -104,6 +109,20 @@ func (l *life) leaves(t *testing.T) {
 
 		return err
 	})
+}
+
+// alone makes a managed resource whose owner is gone, which nothing may delete.
+func (l *life) alone(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+
+	u := l.database(t, "shop", "alone")
+
+	patch := merge(`{"metadata": {"ownerReferences": [{"apiVersion": "sql.example.org/v1", "kind": "Estate", "name": "gone", "uid": "gone", "controller": true}]}}`)
+	if err := l.Patch(t.Context(), u.DeepCopy(), patch); err != nil {
+		t.Fatal(err)
+	}
+
+	return u
 }
 
 func (l *life) live(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
