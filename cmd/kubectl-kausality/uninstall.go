@@ -43,9 +43,9 @@ func uninstallCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall --leave=open|closed",
 		Short: "Take Kausality out of a cluster",
-		Long: "Remove what Kausality keeps in a cluster once its manager is stopped: webhook configurations, guards, finalizers and " +
-			"annotations. Managed resources are left open, with the managementPolicies that their Composition asks for, and with what " +
-			"nobody asked for put back; or closed, so that their providers only observe. What has lost its owner is left closed, " +
+		Long: "Remove what Kausality keeps in a cluster once its manager is stopped: webhook configurations, guards, finalizers, and " +
+			"annotations where asked to. Managed resources are left open, with the managementPolicies that their Composition asks for, and " +
+			"with what nobody asked for put back; or closed, so that their providers only observe. What has lost its owner is left closed, " +
 			"and stands by itself. External objects are not changed.\n\n" +
 			"Nothing is changed where anything is in the way. It can be run again, also to open what was left closed.",
 		Example: "  kubectl kausality uninstall --leave=open --dry-run\n" +
