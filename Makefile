@@ -89,6 +89,11 @@ lint: ## Run the linters and check formatting and go.mod.
 	$(GO) mod tidy -diff
 	$(GO) -C hack/package mod tidy -diff
 
+.PHONY: chart
+chart: ## Check the Helm chart: lint it, render it, have the API server's schemas judge it.
+	tool=$$(hack/tools.sh tools/helm) && "$$tool/helm" lint --strict package/chart
+	$(GO) test ./test/chart -count=1 -skip TestTheChartIsInstalled $(TESTFLAGS)
+
 .PHONY: fix
 fix: ## Format, and fix what the linters can fix by themselves.
 	$(TOOLS) && "$$tools/golangci-lint" run --fix ./...

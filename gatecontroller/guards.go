@@ -38,12 +38,12 @@ func (c *configuration) applyGuards(ctx context.Context, kinds []servedKind) err
 	for _, guard := range []*admissionregistrationv1.ValidatingAdmissionPolicy{
 		c.writerGuard(namedRules(writes)), deleteGuard(namedRules(deletes)), usageGuard(namedRules(usages)),
 	} {
-		if err := c.applyGuard(ctx, guard); err != nil {
+		if err := c.applyGuard(ctx, guard, nil); err != nil {
 			return err
 		}
 	}
 
-	return nil
+	return c.applyDefinitionGuards(ctx)
 }
 
 func namedRules(r rules) []admissionregistrationv1.NamedRuleWithOperations {
@@ -57,14 +57,17 @@ func namedRules(r rules) []admissionregistrationv1.NamedRuleWithOperations {
 	return out
 }
 
-// applyGuard applies a policy and its binding; one without kinds is taken
-// away.
-func (c *configuration) applyGuard(ctx context.Context, guard *admissionregistrationv1.ValidatingAdmissionPolicy) error {
+// applyGuard applies a policy and its binding to parameters, if it takes any;
+// one without kinds is taken away.
+func (c *configuration) applyGuard(
+	ctx context.Context, guard *admissionregistrationv1.ValidatingAdmissionPolicy, params *admissionregistrationv1.ParamRef,
+) error {
 	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 		TypeMeta:   typeMeta("ValidatingAdmissionPolicyBinding"),
 		ObjectMeta: metav1.ObjectMeta{Name: guard.GetName()},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
 			PolicyName:        guard.GetName(),
+			ParamRef:          params,
 			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 		},
 	}

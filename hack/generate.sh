@@ -27,3 +27,9 @@ mkdir -p package/input
 mv "$fresh"/crds/*_inputs.yaml package/input/
 find "$fresh/crds" -name '*.yaml' -exec cp {} package/crds/ \;
 find "$fresh/rbac" -name '*.yaml' -exec cp {} package/rbac/ \;
+
+# The chart carries the CRDs and the roles as they are.
+mkdir -p package/chart/crds package/chart/files
+rm -f package/chart/crds/*.yaml
+cp package/crds/*.yaml package/chart/crds/
+cp package/rbac/*.yaml package/chart/files/

@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
 # Builds the tools pinned in tools/go.mod and prints the directory they are in.
 #
+#   hack/tools.sh               those
+#   hack/tools.sh tools/NAME    the one of a module of its own, whose dependencies must not meet theirs
+#
 # They go to a cache outside the tree, under a key made of everything that decides what comes out:
 # the pins and the Go version. So a second checkout, and a CI run after the first, builds nothing.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-cd "$root/tools"
+module=${1:-tools}
+cd "$root/$module"
 
 # A go.work, flags or a target platform of the caller are about the main module, not about these.
 export GOWORK=off GOFLAGS=-mod=readonly CGO_ENABLED=0
@@ -17,7 +21,7 @@ key=$({ cat go.mod go.sum && echo "$version"; } | git hash-object --stdin | cut 
 cache=${KAUSALITY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kausality-crossplane}/tools/$key
 
 if [[ ! -d $cache/bin ]]; then
-	echo "building the tools of tools/go.mod into $cache (once, 1 to 3 minutes) ..." >&2
+	echo "building the tools of $module/go.mod into $cache (once, 1 to 3 minutes) ..." >&2
 	start=$SECONDS
 	mkdir -p "$(dirname "$cache")"
 	partial=$(mktemp -d "$cache.partial.XXXXXX")

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// +kubebuilder:rbac:groups="",namespace=kausality-system,resources=secrets,verbs=get;create;update
+// +kubebuilder:rbac:groups="",namespace=kausality-system,resources=secrets,verbs=create;update
 
 // maxTries is how often a replica tries to write what others write too. After
 // one conflict it normally takes what they wrote.

@@ -20,8 +20,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/window"
 )
 
-// +kubebuilder:rbac:groups=kausality.io,resources=upgradeallowances/status,verbs=get;patch
-
 // Timing of the counts of windows' uses.
 const (
 	// flushFirst is how soon a count is written. Whatever is new in a window has

@@ -50,6 +50,7 @@ func (o *clusterOptions) writing(cmd *cobra.Command) {
 // short name, or kind, with or without a group.
 type cluster struct {
 	client    dynamic.Interface
+	discovery discovery.DiscoveryInterface
 	mapper    meta.RESTMapper
 	namespace string
 	home      string
@@ -88,7 +89,7 @@ func newCluster(o clusterOptions) (*cluster, error) {
 	cached := memory.NewMemCacheClient(disco)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
 
-	return &cluster{client: client, mapper: mapper, namespace: o.namespace, home: o.home, dry: o.dry}, nil
+	return &cluster{client: client, discovery: cached, mapper: mapper, namespace: o.namespace, home: o.home, dry: o.dry}, nil
 }
 
 // Get reads one object.

@@ -37,7 +37,7 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl kausality"},
 	}
-	cmd.AddCommand(traceCommand(), adoptCommand(), releaseCommand())
+	cmd.AddCommand(traceCommand(), adoptCommand(), releaseCommand(), uninstallCommand())
 
 	return cmd
 }

@@ -1,0 +1,257 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/removal"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+const (
+	// page is how many objects are read at once.
+	page = 500
+	// quiet is how long a manager that runs may be without a sign of life: it
+	// gives one every ten seconds.
+	quiet = 15 * time.Second
+)
+
+// named is an object by its kind and name.
+type named struct {
+	gvk  schema.GroupVersionKind
+	name string
+}
+
+// askers are what keeps everybody but the manager from changing what is governed.
+func askers() []named {
+	return append([]named{
+		{registration("MutatingWebhookConfiguration"), "kausality"}, {registration("ValidatingWebhookConfiguration"), "kausality"},
+	}, guards("gate-writer")...)
+}
+
+// keepers are what keeps things from being deleted.
+func keepers() []named {
+	return guards("gate-delete", "usage-delete", "crd-allowancepolicies", "crd-enforcements", "crd-upgradeallowances")
+}
+
+// guards are those of some names, the bindings before the policies.
+func guards(names ...string) []named {
+	out := make([]named, 0, 2*len(names))
+
+	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
+		for _, name := range names {
+			out = append(out, named{registration(kind), "kausality-" + name})
+		}
+	}
+
+	return out
+}
+
+func registration(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind}
+}
+
+// removeAll removes objects; those that are gone already do not matter.
+func (c *cluster) removeAll(ctx context.Context, out io.Writer, list []named) error {
+	verb := "is gone"
+	if c.dry {
+		verb = "would go"
+	}
+
+	for _, n := range list {
+		u, err := c.read(ctx, n.gvk, "", n.name)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+
+		if err != nil {
+			return err
+		}
+
+		if err := c.remove(ctx, u); err != nil {
+			return err
+		}
+
+		if err := say(out, "%s %s %s\n", n.gvk.Kind, n.name, verb); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// concerned reads all objects of the cluster that have something of Kausality's
+// on them.
+func (c *cluster) concerned(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	// What one group fails to list is told, and in the way: it might be gated.
+	_, lists, err := c.discovery.ServerGroupsAndResources()
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the kinds of the cluster: %w", err)
+	}
+
+	lists = discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "patch"}}, lists)
+
+	var out []*unstructured.Unstructured
+
+	seen := map[schema.GroupResource]bool{}
+
+	for _, l := range lists {
+		gv, err := schema.ParseGroupVersion(l.GroupVersion)
+		if err != nil {
+			return nil, fmt.Errorf("cannot list the kinds of the cluster: %w", err)
+		}
+
+		for _, r := range l.APIResources {
+			gr := schema.GroupResource{Group: gv.Group, Resource: r.Name}
+			if seen[gr] || skipped(gr) {
+				continue
+			}
+
+			seen[gr] = true // The group's preferred version is first.
+
+			found, err := c.concernedOf(ctx, gr.WithVersion(gv.Version))
+			if err != nil {
+				return nil, err
+			}
+
+			out = append(out, found...)
+		}
+	}
+
+	return out, nil
+}
+
+// skipped says whether nothing of Kausality's is on objects of a kind: its own,
+// and some of which there are many.
+func skipped(gr schema.GroupResource) bool {
+	return slices.Contains([]string{v1alpha1.Group, "events.k8s.io", "coordination.k8s.io", "admissionregistration.k8s.io"}, gr.Group) ||
+		gr.Group == "" && slices.Contains([]string{"events", "secrets", "endpoints", "nodes"}, gr.Resource)
+}
+
+func (c *cluster) concernedOf(ctx context.Context, gvr schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+
+	for opts := (metav1.ListOptions{Limit: page}); ; {
+		list, err := c.client.Resource(gvr).List(ctx, opts)
+		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+			return out, nil // It went meanwhile.
+		}
+
+		if err != nil {
+			return nil, fmt.Errorf("cannot list %s: %w", gvr.GroupResource(), err)
+		}
+
+		for i := range list.Items {
+			if removal.Concerns(&list.Items[i]) {
+				out = append(out, &list.Items[i])
+			}
+		}
+
+		if opts.Continue = list.GetContinue(); opts.Continue == "" {
+			return out, nil
+		}
+	}
+}
+
+// unused says whether no Composition runs the function any more.
+func (c *cluster) unused(ctx context.Context, functions []string) error {
+	gvr := schema.GroupVersionResource{Group: "apiextensions.crossplane.io", Version: "v1", Resource: "compositions"}
+
+	list, err := c.client.Resource(gvr).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil
+	}
+
+	if err != nil {
+		return fmt.Errorf("cannot list Compositions: %w", err)
+	}
+
+	var problems []error
+
+	for i := range list.Items {
+		if resource.RunsFunction(&list.Items[i], functions) {
+			problems = append(problems, fmt.Errorf("the pipeline of Composition %q runs %s: %w",
+				list.Items[i].GetName(), strings.Join(functions, " or "), errInUse))
+		}
+	}
+
+	return errors.Join(problems...)
+}
+
+// stopped waits until no manager gives a sign of life any more.
+func (c *cluster) stopped(ctx context.Context) error {
+	gvr := schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+	before := ""
+
+	err := wait.PollUntilContextTimeout(ctx, time.Second, quiet*2, true, func(ctx context.Context) (bool, error) {
+		list, err := c.client.Resource(gvr).Namespace(c.home).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, fmt.Errorf("cannot list leases of namespace %q: %w", c.home, err)
+		}
+
+		last, text := lastBeat(list)
+
+		switch {
+		case before != "" && text != before:
+			return false, fmt.Errorf("the manager runs in namespace %q: %w", c.home, errRunning)
+		case time.Since(last) > quiet:
+			return true, nil
+		}
+
+		before = text
+
+		return false, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return nil // Its last sign of life is from a clock that is ahead of ours, and stays the last.
+	}
+
+	return err //nolint:wrapcheck // Says it all.
+}
+
+// lastBeat is when a lease of the manager's was last held or renewed, and all of
+// these in text.
+func lastBeat(list *unstructured.UnstructuredList) (last time.Time, all string) {
+	beats := make([]string, 0, len(list.Items))
+
+	for i := range list.Items {
+		u := &list.Items[i]
+		if !strings.HasPrefix(u.GetName(), "kausality-") || !held(u) {
+			continue
+		}
+
+		renewed := resource.String(u.Object, "spec", "renewTime")
+		beats = append(beats, u.GetName()+" "+renewed)
+
+		if at, err := time.Parse(time.RFC3339Nano, renewed); err == nil && at.After(last) {
+			last = at
+		}
+	}
+
+	return last, strings.Join(beats, "\n")
+}
+
+// held says whether a lease is still that of somebody: who ends gives up the one
+// of the leader. The webhook's has no holder.
+func held(lease *unstructured.Unstructured) bool {
+	_, found := resource.Value(lease.Object, "spec", "holderIdentity")
+
+	return !found || resource.String(lease.Object, "spec", "holderIdentity") != ""
+}

@@ -1,0 +1,248 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/removal"
+)
+
+// Reasons why Kausality is not removed.
+var (
+	errLeave   = errors.New("say how managed resources are to be left, with --leave=open or --leave=closed")
+	errRunning = errors.New("it would put everything back: stop it first, with helm uninstall, or by deleting its package")
+	errBlocked = errors.New("nothing was changed: see above")
+	errInUse   = errors.New("take that step out first, or it goes on gating with nobody there to open")
+)
+
+// uninstallOptions say how to remove Kausality.
+type uninstallOptions struct {
+	clusterOptions
+
+	leave                  string
+	forget, definitions    bool
+	functions, withoutLate []string
+}
+
+func uninstallCommand() *cobra.Command {
+	opts := uninstallOptions{}
+
+	cmd := &cobra.Command{
+		Use:   "uninstall --leave=open|closed",
+		Short: "Take Kausality out of a cluster",
+		Long: "Remove what Kausality keeps in a cluster once its manager is stopped: webhook configurations, guards, finalizers, and " +
+			"annotations where asked to. Managed resources are left open, with the managementPolicies that their Composition asks for, and " +
+			"with what nobody asked for put back; or closed, so that their providers only observe. What has lost its owner is left closed, " +
+			"and stands by itself. External objects are not changed.\n\n" +
+			"Nothing is changed where anything is in the way. It can be run again, also to open what was left closed.",
+		Example: "  kubectl kausality uninstall --leave=open --dry-run\n" +
+			"  helm uninstall --namespace kausality-system kausality\n" +
+			"  kubectl kausality uninstall --leave=open",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := newCluster(opts.clusterOptions)
+			if err != nil {
+				return err
+			}
+
+			return uninstall(cmd.Context(), c, cmd.OutOrStdout(), opts)
+		},
+	}
+
+	opts.writing(cmd)
+
+	flags := cmd.Flags()
+	flags.StringVar(&opts.leave, "leave", "", "How managed resources are left: open, as their Composition asks, or closed.")
+	flags.BoolVar(&opts.forget, "remove-annotations", false, "Remove annotations, too: who asked for what, and what Compositions did.")
+	flags.BoolVar(&opts.definitions, "remove-crds", false, "Remove policies, windows and Enforcements with their CRDs.")
+	flags.StringArrayVar(&opts.functions, "function-name", []string{"function-kausality"}, "Name that function-kausality is installed under.")
+	flags.StringArrayVar(&opts.withoutLate, "gate-without-late-initialize", nil, "As the manager's flag: KIND.GROUP or *.GROUP.")
+
+	return cmd
+}
+
+// leaving is one object that is let go of.
+type leaving struct {
+	object *unstructured.Unstructured
+	plan   removal.Plan
+}
+
+// uninstall removes Kausality.
+func uninstall(ctx context.Context, c *cluster, out io.Writer, opts uninstallOptions) error {
+	leave := removal.Leave(opts.leave)
+	if leave != removal.LeaveOpen && leave != removal.LeaveClosed {
+		return errLeave
+	}
+
+	late, err := gate.ParseKinds(opts.withoutLate)
+	if err != nil {
+		return fmt.Errorf("--gate-without-late-initialize: %w", err)
+	}
+
+	plan := removal.Options{Leave: leave, Forget: opts.forget, WithoutLateInitialize: late}
+
+	// 1. See what there is, and whether anything is in the way.
+	objects, err := c.concerned(ctx)
+	if err != nil {
+		return err
+	}
+
+	list, err := c.plans(ctx, out, objects, plan)
+	err = errors.Join(err, c.unused(ctx, opts.functions))
+
+	if !c.dry {
+		err = errors.Join(err, c.stopped(ctx))
+	}
+
+	if err != nil {
+		return errors.Join(err, errBlocked)
+	}
+
+	// 2. Nobody is asked any more, for nobody is there to answer.
+	if err := c.removeAll(ctx, out, askers()); err != nil {
+		return err
+	}
+
+	// 3. Let go of everything, while guards still keep from the garbage collector
+	// what has no owner.
+	if err := c.leave(ctx, out, list, plan); err != nil {
+		return err
+	}
+
+	last := keepers()
+
+	// 4. The kinds, and with them all that says what may follow from what.
+	if opts.definitions {
+		last = append(last, definitions()...)
+	}
+
+	return c.removeAll(ctx, out, last)
+}
+
+// plans says what becomes of objects, and what of them is in the way.
+func (c *cluster) plans(ctx context.Context, out io.Writer, objects []*unstructured.Unstructured, opts removal.Options) ([]leaving, error) {
+	var (
+		list     []leaving
+		problems []error
+	)
+
+	for _, u := range objects {
+		plan, err := c.planRemoval(ctx, u, opts)
+
+		switch {
+		case err != nil:
+			problems = append(problems, err)
+		case plan.Patch != nil:
+			list = append(list, leaving{object: u, plan: plan})
+		}
+
+		if err == nil && c.dry && plan.Patch != nil {
+			if err := tell(out, u, plan, "would be"); err != nil {
+				return nil, err
+			}
+		}
+	}
+
+	return list, errors.Join(problems...)
+}
+
+func (c *cluster) planRemoval(ctx context.Context, u *unstructured.Unstructured, opts removal.Options) (removal.Plan, error) {
+	gone, err := c.gone(ctx, u)
+	if err != nil {
+		return removal.Plan{}, err
+	}
+
+	opts.Gone = gone
+
+	return removal.PlanFor(u, opts) //nolint:wrapcheck // Names the object.
+}
+
+// leave lets go of objects, as they are now.
+func (c *cluster) leave(ctx context.Context, out io.Writer, list []leaving, opts removal.Options) error {
+	if c.dry {
+		return say(out, "%d objects would be let go of; nothing was changed\n", len(list))
+	}
+
+	counts := map[removal.Outcome]int{}
+
+	for _, l := range list {
+		u, plan := l.object, l.plan
+
+		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			live, err := c.read(ctx, u.GroupVersionKind(), u.GetNamespace(), u.GetName())
+			if err != nil {
+				return err
+			}
+
+			if plan, err = c.planRemoval(ctx, live, opts); err != nil {
+				return err
+			}
+
+			_, err = c.patch(ctx, live, plan.Patch)
+
+			return err
+		})
+
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			continue
+		}
+
+		if err != nil {
+			return err //nolint:wrapcheck // Names the object.
+		}
+
+		counts[plan.Outcome]++
+
+		if err := tell(out, u, plan, "is"); err != nil {
+			return err
+		}
+	}
+
+	return say(out, "let go of %d objects: %d left open, %d closed, %d closed and by themselves, %d going, %d cleared\n", len(list),
+		counts[removal.Opened], counts[removal.Closed], counts[removal.Alone], counts[removal.Deleting], counts[removal.Cleared])
+}
+
+// tell says what becomes of an object.
+func tell(out io.Writer, u *unstructured.Unstructured, plan removal.Plan, verb string) error {
+	name := u.GetName()
+	if u.GetNamespace() != "" {
+		name = u.GetNamespace() + "/" + name
+	}
+
+	more := ""
+	if plan.Policies != nil {
+		more = fmt.Sprintf(", managementPolicies %v", plan.Policies)
+	}
+
+	if plan.PutsBack {
+		more += ", without what nobody asked for"
+	}
+
+	if plan.Outcome == removal.Deleting {
+		verb, more = "is being deleted and", ", as far as it was allowed to"
+	}
+
+	return say(out, "%s %s %s %s%s\n", u.GroupVersionKind().GroupKind(), name, verb, plan.Outcome, more)
+}
+
+// definitions are our CRDs.
+func definitions() []named {
+	gvk := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+	return []named{
+		{gvk, "allowancepolicies.kausality.io"}, {gvk, "enforcements.kausality.io"}, {gvk, "upgradeallowances.kausality.io"},
+	}
+}

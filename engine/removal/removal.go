@@ -1,0 +1,261 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package removal says what becomes of objects when Kausality is removed.
+package removal
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// ErrDeleting is of an object that is being deleted and waits for Kausality.
+var ErrDeleting = errors.New("it is being deleted, and waits for Kausality to hand on what its deletion allows")
+
+// Leave is how managed resources are left.
+type Leave string
+
+// Ways to leave managed resources.
+const (
+	// LeaveOpen gives a managed resource the management policies that its
+	// Composition asked for.
+	LeaveOpen Leave = "open"
+	// LeaveClosed closes its gate: its provider only observes.
+	LeaveClosed Leave = "closed"
+)
+
+// Outcome is what becomes of an object.
+type Outcome string
+
+// Outcomes.
+const (
+	// Nothing is to be done.
+	Nothing Outcome = ""
+	// Cleared objects lose what Kausality wrote.
+	Cleared Outcome = "cleared"
+	// Opened managed resources are as their Composition asked for.
+	Opened Outcome = "open"
+	// Closed managed resources are only observed.
+	Closed Outcome = "closed"
+	// Alone are managed resources without an owner: closed, however the others
+	// are left, and nothing tries to delete them any more.
+	Alone Outcome = "closed, by itself"
+	// Deleting are managed resources that go as far as they were allowed to.
+	Deleting Outcome = "goes"
+)
+
+// Options of a removal.
+type Options struct {
+	// Leave is how managed resources are left.
+	Leave Leave
+	// Forget has the annotations go, too.
+	Forget bool
+	// WithoutLateInitialize are kinds whose closed gates leave that out.
+	WithoutLateInitialize gate.Kinds
+	// Gone says which owners are there no more.
+	Gone leftover.Gone
+}
+
+// Plan is what to do with one object.
+type Plan struct {
+	// Outcome of it.
+	Outcome Outcome
+	// Policies are the management policies afterwards, of a managed resource.
+	Policies []string
+	// PutsBack is true where what nobody asked for is taken back.
+	PutsBack bool
+	// Patch is a JSON merge patch of the version that was read; nil for none.
+	Patch map[string]any
+}
+
+// Concerns says whether there is something of Kausality's on an object.
+func Concerns(u *unstructured.Unstructured) bool { return kept(u) || len(annotations(u)) > 0 }
+
+// PlanFor says what becomes of an object. The error is of one that is to be
+// looked at before: it is then left as it is.
+func PlanFor(u *unstructured.Unstructured, opts Options) (Plan, error) {
+	plan, err := planFor(u, opts)
+	if err != nil {
+		return Plan{}, fmt.Errorf("cannot let go of %s %q: %w", u.GetKind(), resource.Name(u), err)
+	}
+
+	return plan, nil
+}
+
+func planFor(u *unstructured.Unstructured, opts Options) (Plan, error) {
+	plan := Plan{}
+	spec, metadata := map[string]any{}, map[string]any{}
+
+	if gate.Governed(u) && !gate.Ungated(u) {
+		if err := plan.leave(u, opts, spec, metadata); err != nil {
+			return Plan{}, err
+		}
+	} else if kept(u) && resource.Deleting(u) {
+		return Plan{}, ErrDeleting
+	}
+
+	if kept(u) {
+		metadata["finalizers"] = slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == v1alpha1.Finalizer })
+	}
+
+	if forgotten := plan.forgets(u, opts); len(forgotten) > 0 {
+		metadata["annotations"] = forgotten
+	}
+
+	if len(spec) == 0 && len(metadata) == 0 {
+		return plan, nil
+	}
+
+	if plan.Outcome == Nothing {
+		plan.Outcome = Cleared
+	}
+
+	metadata["resourceVersion"] = u.GetResourceVersion()
+	plan.Patch = map[string]any{"metadata": metadata}
+
+	if len(spec) > 0 {
+		plan.Patch["spec"] = spec
+	}
+
+	return plan, nil
+}
+
+// leave says how a managed resource with a gate is left.
+func (p *Plan) leave(u *unstructured.Unstructured, opts Options, spec, metadata map[string]any) error {
+	asked, err := allowance.ParseManagementPolicies(u)
+	if err != nil {
+		return err
+	}
+
+	if asked == nil {
+		asked = []string{gate.ActionAll}
+	}
+
+	closed := closedSet(u, asked, opts)
+	refs, lost := owners(u, opts.Gone)
+
+	switch {
+	case resource.Deleting(u):
+		// No gate is opened for who goes: what was not allowed to be deleted stays outside.
+		p.Outcome = Deleting
+
+		return nil
+	case lost:
+		p.Outcome, p.Policies = Alone, closed
+		metadata["ownerReferences"] = refs
+	case opts.Leave == LeaveClosed:
+		p.Outcome, p.Policies = Closed, closed
+	default:
+		p.Outcome, p.Policies = Opened, asked
+
+		if err := p.putBack(u, spec); err != nil {
+			return err
+		}
+	}
+
+	if live := resource.Strings(u.Object, "spec", "managementPolicies"); live == nil || !slices.Equal(live, p.Policies) {
+		spec["managementPolicies"] = list(p.Policies)
+	}
+
+	return nil
+}
+
+// putBack makes of a spec what was asked for: the provider is about to apply it.
+func (p *Plan) putBack(u *unstructured.Unstructured, spec map[string]any) error {
+	rec, err := gate.ParseAsked(u)
+	if err != nil || rec == nil {
+		return err //nolint:wrapcheck // Names the annotation.
+	}
+
+	maps.Copy(spec, rec.Spec)
+	delete(spec, "managementPolicies") // They are of the Composition.
+
+	p.PutsBack = true
+
+	return nil
+}
+
+// forgets are the annotations that go. What was put back is one of them in any
+// case.
+func (p *Plan) forgets(u *unstructured.Unstructured, opts Options) map[string]any {
+	out := map[string]any{}
+
+	for _, key := range annotations(u) {
+		if opts.Forget || p.PutsBack && key == v1alpha1.AnnotationAsked {
+			out[key] = nil
+		}
+	}
+
+	return out
+}
+
+// closedSet is what a closed gate looks like: as it is, where it is closed.
+func closedSet(u *unstructured.Unstructured, asked []string, opts Options) []string {
+	live := resource.Strings(u.Object, "spec", "managementPolicies")
+	if len(live) > 0 && len(gate.Acting(live)) == 0 {
+		return live
+	}
+
+	if asked != nil && len(asked) == 0 {
+		return []string{} // Paused, as it was asked for.
+	}
+
+	return gate.Closed(asked, !opts.WithoutLateInitialize.Has(u.GroupVersionKind().GroupKind()))
+}
+
+// owners are the references to owners that are there, and whether any is not.
+func owners(u *unstructured.Unstructured, gone leftover.Gone) (left []any, lost bool) {
+	left = []any{}
+
+	for _, e := range resource.List(u.Object, "metadata", "ownerReferences") {
+		if ref, ok := e.(map[string]any); ok && gone != nil && gone(ref) {
+			lost = true
+
+			continue
+		}
+
+		left = append(left, e)
+	}
+
+	return left, lost
+}
+
+// kept says whether an object waits for Kausality before it goes.
+func kept(u *unstructured.Unstructured) bool {
+	return slices.Contains(u.GetFinalizers(), v1alpha1.Finalizer)
+}
+
+// annotations are the keys of those that are Kausality's, in order.
+func annotations(u *unstructured.Unstructured) []string {
+	var out []string
+
+	for key := range u.GetAnnotations() {
+		if strings.HasPrefix(key, v1alpha1.AnnotationPrefix) {
+			out = append(out, key)
+		}
+	}
+
+	slices.Sort(out)
+
+	return out
+}
+
+func list(set []string) []any {
+	out := make([]any, len(set))
+	for i := range set {
+		out[i] = set[i]
+	}
+
+	return out
+}

@@ -1,0 +1,151 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package removal_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/removal"
+)
+
+// object is a managed resource of version 7 with a closed gate, unless a merge of
+// fields says otherwise.
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+
+	u.SetAPIVersion("sql.example.org/v1")
+	u.SetKind("Database")
+	u.SetName("db")
+	u.SetResourceVersion("7")
+
+	return u
+}
+
+const closedGate = `kausality.io/gate: '{state: Closed, generation: 1, since: "2026-01-01T00:00:00Z"}'`
+
+func TestPlanFor(t *testing.T) {
+	gone := leftover.Gone(func(ref map[string]any) bool { return ref["name"] == "gone" })
+
+	cases := map[string]struct {
+		reason string
+		object string
+		opts   removal.Options
+		want   removal.Outcome
+		patch  string
+		err    error
+	}{
+		"Open": {
+			reason: "A managed resource is left as its Composition asks.",
+			object: `{metadata: {finalizers: [a, kausality.io/deletion], annotations: {` + closedGate + `, kausality.io/management-policies: "[Observe, Create, Update]"}},
+spec: {managementPolicies: [Observe], forProvider: {}}}`,
+			opts: removal.Options{Leave: removal.LeaveOpen}, want: removal.Opened,
+			patch: `{metadata: {resourceVersion: "7", finalizers: [a]}, spec: {managementPolicies: [Observe, Create, Update]}}`,
+		},
+		"OpenAll": {
+			reason: "Without a record it is the default of all providers.",
+			object: `{metadata: {annotations: {` + closedGate + `}}, spec: {managementPolicies: [Observe], forProvider: {}}}`,
+			opts:   removal.Options{Leave: removal.LeaveOpen, Forget: true}, want: removal.Opened,
+			patch: `{metadata: {resourceVersion: "7", annotations: {kausality.io/gate: null}}, spec: {managementPolicies: ["*"]}}`,
+		},
+		"Paused": {
+			reason: "What the Composition paused stays so.",
+			object: `{metadata: {annotations: {` + closedGate + `, kausality.io/management-policies: "[]"}}, spec: {managementPolicies: [], forProvider: {}}}`,
+			opts:   removal.Options{Leave: removal.LeaveOpen}, want: removal.Opened,
+		},
+		"PutBack": {
+			reason: "The provider does not get to see what nobody asked for.",
+			object: `{metadata: {annotations: {` + closedGate + `, kausality.io/asked: '{generation: 2, user: anna, spec: {forProvider: {engine: null, size: small}}}'}},
+spec: {managementPolicies: [Observe], forProvider: {engine: mysql, size: huge}}}`,
+			opts: removal.Options{Leave: removal.LeaveOpen}, want: removal.Opened,
+			patch: `{metadata: {resourceVersion: "7", annotations: {kausality.io/asked: null}},
+spec: {managementPolicies: ["*"], forProvider: {engine: null, size: small}}}`,
+		},
+		"Closed": {
+			reason: "A closed gate stays as it is.",
+			object: `{metadata: {annotations: {` + closedGate + `}}, spec: {managementPolicies: [Observe], forProvider: {}}}`,
+			opts:   removal.Options{Leave: removal.LeaveClosed}, want: removal.Closed,
+		},
+		"CloseOpen": {
+			reason: "An open one is closed.",
+			object: `{metadata: {annotations: {` + closedGate + `}}, spec: {managementPolicies: [Observe, Update], forProvider: {}}}`,
+			opts:   removal.Options{Leave: removal.LeaveClosed}, want: removal.Closed,
+			patch: `{metadata: {resourceVersion: "7"}, spec: {managementPolicies: [Observe, LateInitialize]}}`,
+		},
+		"Alone": {
+			reason: "The garbage collector would delete it, and an open gate the external object with it.",
+			object: `{metadata: {ownerReferences: [{name: gone}, {name: there}], annotations: {` + closedGate + `}}, spec: {managementPolicies: [Observe], forProvider: {}}}`,
+			opts:   removal.Options{Leave: removal.LeaveOpen, Gone: gone}, want: removal.Alone,
+			patch: `{metadata: {resourceVersion: "7", ownerReferences: [{name: there}]}}`,
+		},
+		"Deleting": {
+			reason: "No gate is opened for what goes: its external object would be deleted, though nobody allowed it.",
+			object: `{metadata: {deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [p, kausality.io/deletion], annotations: {` + closedGate + `}},
+spec: {managementPolicies: [Observe], forProvider: {}}}`,
+			opts: removal.Options{Leave: removal.LeaveOpen}, want: removal.Deleting,
+			patch: `{metadata: {resourceVersion: "7", finalizers: [p]}}`,
+		},
+		"Ungated": {
+			reason: "Where there is no gate nothing is opened or closed.",
+			object: `{metadata: {annotations: {kausality.io/gate: '{state: Ungated, generation: 1, since: "2026-01-01T00:00:00Z"}'}},
+spec: {managementPolicies: ["*"], forProvider: {}}}`,
+			opts: removal.Options{Leave: removal.LeaveClosed},
+		},
+		"Parent": {
+			reason: "A parent loses what keeps it, and what people write stays.",
+			object: `{metadata: {finalizers: [kausality.io/deletion], annotations: {a: b, kausality.io/trace: "[]"}}, spec: {}}`,
+			opts:   removal.Options{Leave: removal.LeaveOpen, Forget: true}, want: removal.Cleared,
+			patch: `{metadata: {resourceVersion: "7", finalizers: [], annotations: {kausality.io/trace: null}}}`,
+		},
+		"DeletingParent": {
+			reason: "What it owns does not know yet what that means for it.",
+			object: `{metadata: {deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [kausality.io/deletion]}, spec: {}}`,
+			opts:   removal.Options{Leave: removal.LeaveOpen}, err: removal.ErrDeleting,
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := removal.PlanFor(object(t, tc.object), tc.opts)
+			if !errors.Is(err, tc.err) {
+				t.Fatalf("%s\nPlanFor: %v, want %v", tc.reason, err, tc.err)
+			}
+
+			if got.Outcome != tc.want {
+				t.Errorf("%s\nPlanFor: outcome %q, want %q", tc.reason, got.Outcome, tc.want)
+			}
+
+			raw, err := yaml.Marshal(got.Patch)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			var patch, want map[string]any
+			if err := errors.Join(yaml.Unmarshal(raw, &patch), yaml.Unmarshal([]byte(tc.patch), &want)); err != nil {
+				t.Fatal(err)
+			}
+
+			if diff := cmp.Diff(want, patch); diff != "" {
+				t.Errorf("%s\nPlanFor: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestAnUnreadableRecordIsInTheWay(t *testing.T) {
+	u := object(t, `{metadata: {annotations: {kausality.io/management-policies: "{"}}, spec: {managementPolicies: [Observe], forProvider: {}}}`)
+	if _, err := removal.PlanFor(u, removal.Options{Leave: removal.LeaveOpen}); err == nil {
+		t.Error("it is opened")
+	}
+}

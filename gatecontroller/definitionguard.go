@@ -1,0 +1,58 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// definitionGuardPrefix starts the names of the guards of our own CRDs.
+const definitionGuardPrefix = "kausality-crd-"
+
+// applyDefinitionGuards keeps the guards of our own CRDs in place: who deletes
+// one deletes all objects of the kind without being asked about any, and with
+// them what is governed.
+func (c *configuration) applyDefinitionGuards(ctx context.Context) error {
+	for kind, plural := range map[string]string{
+		"AllowancePolicy": "allowancepolicies", "Enforcement": "enforcements", "UpgradeAllowance": "upgradeallowances",
+	} {
+		guard, params := definitionGuard(kind, plural)
+		if err := c.applyGuard(ctx, guard, params); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// definitionGuard refuses to delete the CRD of one of our kinds while there are
+// objects of it. These are the guard's parameters: the API server asks once for
+// each, and not at all where there is none.
+func definitionGuard(kind, plural string) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ParamRef) {
+	name := plural + "." + v1alpha1.Group
+	r := rules{}
+	r.add("apiextensions.k8s.io", "customresourcedefinitions", opDelete)
+
+	out := guard(definitionGuardPrefix+plural, namedRules(r),
+		// Many are deleted at once without a name in the request.
+		[]admissionregistrationv1.MatchCondition{{Name: "of-this-kind", Expression: fmt.Sprintf("oldObject.metadata.name == %q", name)}},
+		[]admissionregistrationv1.Validation{{
+			Expression: "false",
+			Reason:     ptr.To(metav1.StatusReasonForbidden),
+			Message: "there are objects of kind " + kind + ", and without them nothing is governed any more: to remove Kausality, run: " +
+				"kubectl kausality uninstall; to go on without them, delete them first: kubectl delete " + name + " --all",
+		}})
+	out.Spec.ParamKind = &admissionregistrationv1.ParamKind{APIVersion: v1alpha1.GroupVersion().String(), Kind: kind}
+
+	return out, &admissionregistrationv1.ParamRef{
+		Selector: &metav1.LabelSelector{}, ParameterNotFoundAction: ptr.To(admissionregistrationv1.AllowAction),
+	}
+}

@@ -1,0 +1,187 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// uninstall runs the command that removes Kausality.
+func uninstall(ctx context.Context, args ...string) (string, error) {
+	args = append([]string{"uninstall", "--kubeconfig", filepath.Join(running.Dir(), "kubeconfig"), "--kausality-namespace", home}, args...)
+	out, err := exec.CommandContext(ctx, filepath.Join(running.BinDir(), "kubectl-kausality"), args...).CombinedOutput()
+
+	return string(out), err //nolint:wrapcheck // The output says it all.
+}
+
+// leaves removes the release, and what the manager kept.
+func (l *life) leaves(t *testing.T) {
+	t.Helper()
+
+	// 1. Somebody stores what nobody asked for; the gate keeps it from the provider.
+	u := l.list[1]
+	if err := l.hans.Patch(t.Context(), u.DeepCopy(), merge(`{"spec": {"forProvider": {"color": "blue"}}}`)); err != nil {
+		t.Fatal(err)
+	}
+
+	if live := l.live(t, u); resource.Annotation(live, v1alpha1.AnnotationAsked) == "" ||
+		!slices.Contains(live.GetFinalizers(), v1alpha1.Finalizer) {
+		t.Fatalf("metadata: %v", live.Object["metadata"])
+	}
+
+	alone := l.alone(t)
+
+	// 2. Under a manager that runs nothing can be removed.
+	if out, err := uninstall(t.Context(), "--leave=open"); err == nil || !strings.Contains(out, "it would put everything back") ||
+		!strings.Contains(out, "nothing was changed") {
+		t.Errorf("under a manager that runs: %v: %s", err, out)
+	}
+
+	l.release.remove(t)
+
+	// 3. A dry run changes nothing.
+	before := l.live(t, u)
+
+	if out, err := uninstall(t.Context(), "--leave=open", "--dry-run"); err != nil ||
+		!strings.Contains(out, "Database.sql.example.org shop/db-1 would be open, managementPolicies [*], without what nobody asked for") ||
+		l.live(t, u).GetResourceVersion() != before.GetResourceVersion() {
+		t.Errorf("dry run: %v: %s", err, out)
+	}
+
+	// 4. Closed: nobody looks after the gates any more, and they are closed.
+	out, err := uninstall(t.Context(), "--leave=closed")
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+
+	if live := l.live(t, alone); !strings.Contains(out, "shop/alone is closed, by itself") || len(live.GetOwnerReferences()) > 0 {
+		t.Errorf("what has no owner: %v: %s", live.Object["metadata"], out)
+	}
+
+	l.left(t, "Observe", "LateInitialize")
+	l.unguarded(t)
+
+	// 5. Open, at last: what nobody asked for is gone before the provider may act.
+	if out, err := uninstall(t.Context(), "--leave=open", "--remove-annotations"); err != nil ||
+		!strings.Contains(out, "6 left open") {
+		t.Fatalf("%v: %s", err, out)
+	}
+
+	l.left(t, "*")
+
+	live := l.live(t, u)
+	for key := range live.GetAnnotations() {
+		if strings.HasPrefix(key, v1alpha1.AnnotationPrefix) {
+			t.Errorf("annotation %s is still there", key)
+		}
+	}
+
+	if got := resource.Map(live.Object, "spec", "forProvider"); got["color"] != nil || got["size"] != "large" {
+		t.Errorf("forProvider: %v", got)
+	}
+
+	// 6. The kinds go as well, guarded or not.
+	if out, err := uninstall(t.Context(), "--leave=open", "--remove-crds"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+
+	eventually(t, "the end of our kinds", func(ctx context.Context) error {
+		err := served(l, "AllowancePolicy")(ctx)
+		if err == nil {
+			err = errOther
+		} else if apierrors.IsNotFound(err) {
+			err = nil
+		}
+
+		return err
+	})
+}
+
+// alone makes a managed resource whose owner is gone, which nothing may delete.
+func (l *life) alone(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+
+	u := l.database(t, "shop", "alone")
+
+	patch := merge(`{"metadata": {"ownerReferences": [{"apiVersion": "sql.example.org/v1", "kind": "Estate", "name": "gone", "uid": "gone", "controller": true}]}}`)
+	if err := l.Patch(t.Context(), u.DeepCopy(), patch); err != nil {
+		t.Fatal(err)
+	}
+
+	return u
+}
+
+func (l *life) live(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+
+	out := prototype(u.GroupVersionKind())
+	if err := l.Get(t.Context(), client.ObjectKeyFromObject(u), out); err != nil {
+		t.Fatal(err)
+	}
+
+	return out
+}
+
+// left checks the management policies of all that there is, and that nothing
+// keeps it.
+func (l *life) left(t *testing.T, want ...string) {
+	t.Helper()
+
+	for _, u := range l.list {
+		live := l.live(t, u)
+
+		if got := resource.Strings(live.Object, "spec", "managementPolicies"); !slices.Equal(got, want) {
+			t.Errorf("management policies of %s: %v, want %v", u.GetName(), got, want)
+		}
+
+		if got := live.GetFinalizers(); slices.Contains(got, v1alpha1.Finalizer) {
+			t.Errorf("finalizers of %s: %v", u.GetName(), got)
+		}
+	}
+}
+
+// unguarded checks that the API server asks nobody any more.
+func (l *life) unguarded(t *testing.T) {
+	t.Helper()
+
+	for _, kind := range []string{
+		"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+	} {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion("admissionregistration.k8s.io/v1")
+		list.SetKind(kind + "List")
+
+		if err := l.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+
+		for _, u := range list.Items {
+			if strings.HasPrefix(u.GetName(), "kausality") {
+				t.Errorf("%s %q is still there", kind, u.GetName())
+			}
+		}
+	}
+
+	eventually(t, "a change of a gate by hand", func(ctx context.Context) error {
+		err := l.hans.Patch(ctx, l.list[0].DeepCopy(), merge(`{"spec": {"managementPolicies": ["Observe", "LateInitialize", "Create"]}}`), client.DryRunAll)
+		if err != nil {
+			return fmt.Errorf("it is still refused: %w", err)
+		}
+
+		return nil
+	})
+}

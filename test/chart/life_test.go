@@ -1,0 +1,195 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// life is that of a release.
+type life struct {
+	*world
+
+	release *installed
+	list    []*unstructured.Unstructured
+}
+
+// TestTheChartIsInstalledUpgradedWhileGatesAreOpenAndRemoved plays steps that build on
+// each other.
+func TestTheChartIsInstalledUpgradedWhileGatesAreOpenAndRemoved(t *testing.T) { //nolint:paralleltest // There is one Kausality in a cluster.
+	if err := running.BuildPrograms(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	makeCertificate(t)
+	applyCRDs(t)
+
+	l := &life{release: install(t, "kausality-manager-1")}
+	l.world = newWorld(t)
+	l.namespace(t, "shop", nil)
+
+	l.gates(t)
+	l.keepsDefinitions(t)
+	l.upgrades(t)
+	l.rights(t)
+	l.leaves(t)
+}
+
+// gates checks that what was installed gates: with the rights of the chart's
+// role, called as the Deployment says.
+func (l *life) gates(t *testing.T) {
+	t.Helper()
+
+	for i := range 4 {
+		l.list = append(l.list, l.database(t, "shop", fmt.Sprint("db-", i)))
+	}
+
+	// 1. What somebody may ask for passes.
+	l.resizeAll(t, "medium", l.list)
+	eventually(t, "closed gates", l.closed("medium", l.list...))
+
+	// 2. Nobody moves a gate by hand.
+	err := l.hans.Patch(t.Context(), l.list[0].DeepCopy(), merge(`{"spec": {"managementPolicies": ["*"]}}`))
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only Kausality moves the gate") {
+		t.Errorf("a hand edit of the gate: %v", err)
+	}
+}
+
+// keepsDefinitions checks that our CRDs stay while there is something of theirs.
+func (l *life) keepsDefinitions(t *testing.T) {
+	t.Helper()
+
+	definition := func(plural string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{}
+		u.SetAPIVersion("apiextensions.k8s.io/v1")
+		u.SetKind("CustomResourceDefinition")
+		u.SetName(plural + ".kausality.io")
+
+		return u
+	}
+
+	// Dry runs: where one passed, nothing would be governed any more.
+	eventually(t, "a guard of our CRDs", func(ctx context.Context) error {
+		err := l.Delete(ctx, definition("allowancepolicies"), client.DryRunAll)
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "kubectl kausality uninstall") {
+			return fmt.Errorf("deleting the CRD of AllowancePolicies: %w", err)
+		}
+
+		return nil
+	})
+
+	if err := l.DeleteAllOf(t.Context(), definition(""), client.DryRunAll); !apierrors.IsForbidden(err) {
+		t.Errorf("deleting all CRDs: %v", err)
+	}
+
+	if err := l.Delete(t.Context(), definition("enforcements"), client.DryRunAll); err != nil {
+		t.Errorf("deleting a CRD of which there is nothing: %v", err)
+	}
+}
+
+// upgrades does what helm upgrade does, while gates are open and more is asked
+// for all the time.
+func (l *life) upgrades(t *testing.T) {
+	t.Helper()
+
+	another := l.database(t, "shop", "another")
+
+	// 1. Gates are open, and nobody applies anything.
+	l.idle.Store(true)
+	l.resizeAll(t, "large", l.list)
+	eventually(t, "open gates", l.open(l.list...))
+
+	// 2. The CRDs first, then the new pod, which is ready before the old one goes.
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := make(chan int)
+
+	go func() { asked <- l.ask(ctx, t, another) }()
+
+	before := l.release
+
+	applyCRDs(t)
+
+	l.release = install(t, "kausality-manager-2")
+
+	if err := before.process.Stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	// 3. Something that nobody asked for, in the middle of it: held, for the gate is open.
+	if err := l.crossplane.Patch(t.Context(), l.list[0].DeepCopy(), merge(`{"spec": {"forProvider": {"color": "red"}}}`)); err != nil {
+		t.Error(err)
+	}
+
+	time.Sleep(time.Second) // It is asked a little longer, by the new one alone.
+	cancel()
+
+	n := <-asked
+
+	// 4. Nothing was lost, and nothing passed that nobody asked for.
+	l.idle.Store(false)
+	eventually(t, "closed gates", l.closed("large", l.list...))
+	eventually(t, "what was asked for last", l.closed(fmt.Sprint("size-", n), another))
+
+	for _, u := range append(l.list, another) {
+		_, live, err := l.record(t.Context(), u)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if got := resource.String(live.Object, "status", "atProvider", "color"); got != "" {
+			t.Errorf("%s became %s", u.GetName(), got)
+		}
+
+		if got := resource.Annotation(live, v1alpha1.AnnotationTrace); !strings.Contains(got, "hans@example.com") {
+			t.Errorf("the trace of %s is %q", u.GetName(), got)
+		}
+	}
+
+	if n < 10 {
+		t.Errorf("only %d changes were asked for meanwhile", n)
+	}
+
+	t.Logf("%d changes were asked for meanwhile, and none was refused", n)
+}
+
+// ask has hans change a size again and again, and returns how often.
+func (l *life) ask(ctx context.Context, t *testing.T, u *unstructured.Unstructured) int {
+	t.Helper()
+
+	n := 0
+
+	for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
+		n++
+
+		if err := l.resize(context.WithoutCancel(ctx), u, fmt.Sprint("size-", n)); err != nil {
+			t.Errorf("change %d: %v", n, err)
+		}
+	}
+
+	return n
+}
+
+func (l *life) resizeAll(t *testing.T, size string, list []*unstructured.Unstructured) {
+	t.Helper()
+
+	for _, u := range list {
+		if err := l.resize(t.Context(), u, size); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func merge(text string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(text)) }

@@ -1,0 +1,130 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// A right is one verb of one resource, as in a rule.
+type right struct {
+	role, group, resource, verb string
+}
+
+func (r right) String() string {
+	return r.role + " " + r.resource + "." + r.group + " " + r.verb
+}
+
+// elsewhere are rights that nothing in this package needs, and what does.
+func elsewhere() map[string]string {
+	const (
+		applied = "to make something by server-side apply takes create besides patch, which is what the log says (gatecontroller/webhooks.go)"
+		empty   = "guards go where no managed resource is governed any more (gatecontroller/guards.go)"
+		group   = ".admissionregistration.k8s.io "
+	)
+
+	return map[string]string{
+		"ClusterRole mutatingwebhookconfigurations" + group + "create":     applied,
+		"ClusterRole validatingwebhookconfigurations" + group + "create":   applied,
+		"ClusterRole validatingadmissionpolicies" + group + "create":       applied,
+		"ClusterRole validatingadmissionpolicybindings" + group + "create": applied,
+		"ClusterRole validatingadmissionpolicies" + group + "delete":       empty,
+		"ClusterRole validatingadmissionpolicybindings" + group + "delete": empty,
+
+		"Role secrets. create": "the Secret of the manager's own certificate (webhook/certificate.go), and records of what is left behind (gatecontroller/end.go)",
+		"Role secrets. update": "certificates are rotated (webhook/certificate.go)",
+	}
+}
+
+// rights checks that the manager was refused nothing, and that it needed all that
+// the chart's role gives it.
+func (l *life) rights(t *testing.T) {
+	t.Helper()
+
+	raw, err := os.ReadFile(running.Process("kube-apiserver").Log())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	used := map[right]bool{}
+	given := granted(t, l.release.objects)
+	requests := 0
+
+	for line := range strings.Lines(string(raw)) {
+		e := auditv1.Event{}
+		if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &e) != nil || e.ObjectRef == nil {
+			continue
+		}
+
+		requests++
+
+		if e.ResponseStatus != nil && e.ResponseStatus.Code == http.StatusForbidden {
+			t.Errorf("refused: %s %s: %s", e.Verb, e.RequestURI, e.ResponseStatus.Message)
+		}
+
+		for r := range given {
+			if r.covers(&e) {
+				used[r] = true
+			}
+		}
+	}
+
+	known := elsewhere()
+
+	for _, r := range slices.SortedFunc(maps.Keys(given), func(a, b right) int { return strings.Compare(a.String(), b.String()) }) {
+		if _, ok := known[r.String()]; !ok && !used[r] {
+			t.Errorf("nothing needs %s", r)
+		}
+	}
+
+	t.Logf("%d requests needed %d of %d rights", requests, len(used), len(given))
+}
+
+// covers says whether a request needs a right.
+func (r right) covers(e *auditv1.Event) bool {
+	resource := e.ObjectRef.Resource
+	if e.ObjectRef.Subresource != "" {
+		resource += "/" + e.ObjectRef.Subresource
+	}
+
+	return r.verb == e.Verb && (r.group == e.ObjectRef.APIGroup || r.group == rbacv1.APIGroupAll) &&
+		(r.resource == resource || r.resource == rbacv1.ResourceAll) && (r.role == "ClusterRole" || e.ObjectRef.Namespace == home)
+}
+
+// granted are the rights that the chart's roles give the manager.
+func granted(t *testing.T, list []*unstructured.Unstructured) map[right]bool {
+	t.Helper()
+
+	out := map[right]bool{}
+
+	for _, kind := range []string{"ClusterRole", "Role"} {
+		role := &rbacv1.ClusterRole{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(find(list, kind, "kausality-manager").Object, role); err != nil {
+			t.Fatal(err)
+		}
+
+		for _, rule := range role.Rules {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					for _, verb := range rule.Verbs {
+						out[right{role: kind, group: group, resource: resource, verb: verb}] = true
+					}
+				}
+			}
+		}
+	}
+
+	return out
+}

@@ -1,0 +1,220 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// unknownKinds have their CRDs elsewhere: with cert-manager, the Prometheus
+// operator and Crossplane. There is no schema of theirs here.
+const unknownKinds = "Certificate,Issuer,ServiceMonitor,PodMonitor,Function"
+
+// TestTheAPIServersSchemasAcceptWhatTheChartMakes has kubeconform judge it by the
+// schemas that our API server publishes.
+func TestTheAPIServersSchemasAcceptWhatTheChartMakes(t *testing.T) {
+	t.Parallel()
+
+	path, err := tool(t.Context(), "kubeconform")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	schemas := writeSchemas(t)
+	check := func(text []byte) (string, error) {
+		cmd := exec.CommandContext(t.Context(), path, "-strict", "-summary", "-output=json", "-skip="+unknownKinds,
+			"-schema-location="+schemas+"/{{.ResourceKind}}{{.KindSuffix}}.json")
+		cmd.Stdin = bytes.NewReader(text)
+
+		out, err := cmd.CombinedOutput()
+
+		return string(out), err //nolint:wrapcheck // The output says it all.
+	}
+
+	for name, tc := range sets() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			text, err := render(t, tc.values, "--include-crds")
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			if out, err := check(text); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+
+	t.Run("Wrong", func(t *testing.T) {
+		t.Parallel()
+
+		text, err := render(t, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		// What it would not see would be worth nothing.
+		for old, with := range map[string]string{
+			"readOnlyRootFilesystem": "readOnlyRootFileSystem", "replicas: 2": "replicas: two", "maxSkew: 1": "maxSkew: [1]",
+			"serviceAccountName:": "serviceAccountname:",
+		} {
+			if out, err := check(bytes.Replace(text, []byte(old), []byte(with), 1)); err == nil || !strings.Contains(out, "statusInvalid") {
+				t.Errorf("%s: %v: %s", with, err, out)
+			}
+		}
+	})
+}
+
+// writeSchemas writes the schemas of the API server's kinds and of ours, one file
+// for each, and returns their directory.
+func writeSchemas(t *testing.T) string {
+	t.Helper()
+
+	applyCRDs(t)
+
+	dir := t.TempDir()
+
+	disco, err := discovery.NewDiscoveryClientForConfig(running.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	paths, err := disco.OpenAPIV3().Paths()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for path, gv := range paths {
+		if !strings.HasPrefix(path, "api") || !strings.Contains(path, "/v") {
+			continue
+		}
+
+		raw, err := gv.Schema("application/json")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		doc := map[string]any{}
+		if err := json.Unmarshal(raw, &doc); err != nil {
+			t.Fatal(err)
+		}
+
+		writeKinds(t, dir, doc)
+	}
+
+	return dir
+}
+
+// writeKinds writes the kinds of a document of OpenAPI v3.
+func writeKinds(t *testing.T, dir string, doc map[string]any) {
+	t.Helper()
+
+	schemas := resource.Map(doc, "components", "schemas")
+	seal(schemas)
+
+	for name, s := range schemas {
+		s, ok := s.(map[string]any)
+		if !ok {
+			continue
+		}
+
+		for _, gvk := range resource.List(s, "x-kubernetes-group-version-kind") {
+			gvk, ok := gvk.(map[string]any)
+			if !ok {
+				continue
+			}
+
+			raw, err := json.Marshal(map[string]any{
+				"$schema":    "http://json-schema.org/draft-07/schema#",
+				"allOf":      []any{map[string]any{"$ref": "#/components/schemas/" + name}},
+				"components": map[string]any{"schemas": schemas},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			// As kubeconform names them: in lower case, the group up to its first dot.
+			group, _, _ := strings.Cut(resource.String(gvk, "group"), ".")
+			file := strings.TrimSuffix(resource.String(gvk, "kind")+"-"+group, "-") + "-" + resource.String(gvk, "version") + ".json"
+
+			if err := os.WriteFile(filepath.Join(dir, strings.ToLower(file)), raw, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// seal has schemas of objects refuse fields that they do not know, and takes out
+// what only OpenAPI understands.
+func seal(schema any) {
+	switch s := schema.(type) {
+	case []any:
+		for _, v := range s {
+			seal(v)
+		}
+	case map[string]any:
+		_, named := s["properties"].(map[string]any)
+		_, open := s["additionalProperties"]
+		kept, _ := s["x-kubernetes-preserve-unknown-fields"].(bool)
+
+		if named && !open && !kept {
+			s["additionalProperties"] = false
+		}
+
+		for _, v := range s {
+			seal(v)
+		}
+	}
+}
+
+// applyCRDs applies our CRDs as the chart has them, and waits until they are
+// served.
+func applyCRDs(t *testing.T) {
+	t.Helper()
+
+	c := connect(t, running.Config(), nil)
+
+	text, err := render(t, "", "--include-crds")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, u := range parse(t, text) {
+		if u.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+
+		if err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("helm"), client.ForceOwnership); err != nil {
+			t.Fatal(err)
+		}
+
+		kind := resource.String(u.Object, "spec", "names", "kind")
+		eventually(t, "serving of "+kind, served(c, kind))
+	}
+}
+
+// served says whether the API server serves a kind.
+func served(c client.Client, kind string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(kind + "List"))
+
+		return c.List(ctx, list) //nolint:wrapcheck // Names the kind.
+	}
+}

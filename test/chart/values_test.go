@@ -1,0 +1,140 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart_test
+
+// A set is one of values, and what the chart makes of them.
+type set struct {
+	reason string
+	values string
+	// want is what there has to be, as KIND/NAME, and args what the manager is
+	// called with; without what there must not be.
+	want, without, args []string
+	// shard is whose manager is meant; empty for the main one.
+	shard string
+}
+
+func sets() map[string]set {
+	return map[string]set{
+		"Defaults": {
+			reason: "Two replicas, of which one leads, with certificates of their own.",
+			want: []string{
+				"Deployment/kausality-manager", "PodDisruptionBudget/kausality-manager", "Service/kausality-webhook", "Service/kausality-metrics",
+				"ServiceAccount/kausality-manager", "ClusterRole/kausality-manager", "Role/kausality-manager", "ClusterRole/kausality-crossplane",
+			},
+			without: []string{"Certificate/kausality-webhook", "ServiceMonitor/kausality-manager", "Function/function-kausality"},
+			args:    []string{"--leader-elect", "--webhook-secret=kausality-webhook-cert", "--webhook-service=kausality-webhook"},
+		},
+		"CertManager": {
+			reason: "Its certificate is mounted, and it injects the CA.",
+			values: "webhook: {certificate: {from: cert-manager}}",
+			want:   []string{"Issuer/kausality-webhook", "Certificate/kausality-webhook"},
+			args:   []string{"--webhook-cert-dir=/etc/kausality/webhook", "--webhook-ca-from=kausality-system/kausality-webhook"},
+		},
+		"CertManagerWithAnIssuer": {
+			reason:  "No Issuer is made where there is one.",
+			values:  "webhook: {certificate: {from: cert-manager, issuerRef: {name: ca, kind: ClusterIssuer}}, url: 'https://10.1.2.3:9443'}",
+			want:    []string{"Certificate/kausality-webhook"},
+			without: []string{"Issuer/kausality-webhook"},
+			args:    []string{"--webhook-url=https://10.1.2.3:9443"},
+		},
+		"Secret": {
+			reason:  "A Secret that somebody else keeps needs no injection.",
+			values:  "webhook: {certificate: {from: secret, secretName: mine}}",
+			without: []string{"Certificate/kausality-webhook"},
+			args:    []string{"--webhook-cert-dir=/etc/kausality/webhook"},
+		},
+		"OneReplica": {
+			reason:  "A budget for a single replica would only keep nodes from being drained.",
+			values:  "{replicas: 1, leaderElection: {enabled: false}}",
+			want:    []string{"Deployment/kausality-manager"},
+			without: []string{"PodDisruptionBudget/kausality-manager"},
+		},
+		"Shard": {
+			reason: "A shard serves no webhook.",
+			values: "shards: [{name: large, replicas: 3}]",
+			want:   []string{"Deployment/kausality-manager", "Deployment/kausality-manager-shard-large", "PodDisruptionBudget/kausality-manager-shard-large"},
+			args:   []string{"--shard=large", "--leader-elect"},
+			shard:  "large",
+		},
+		"GatesOnly": {
+			reason:  "Without a webhook there is no Service of it.",
+			values:  "webhook: {enabled: false}",
+			without: []string{"Service/kausality-webhook"},
+			args:    []string{"--no-enable-webhook"},
+		},
+		"WebhookOnly": {reason: "Gates can be left alone.", values: "gates: {enabled: false}", args: []string{"--no-enable-gates"}},
+		"Everything": {
+			reason: "Everything goes together.",
+			values: everything,
+			want: []string{
+				"ServiceMonitor/kausality-manager", "Function/function-kausality", "Certificate/kausality-webhook",
+				"Deployment/kausality-manager-shard-a", "Deployment/kausality-manager-shard-b",
+			},
+			args: []string{
+				"--gate-without-late-initialize=*.old.example.org", "--overdue=Close", "--function-name=other", "--debug", "--max-open=2h",
+				"--leader-retry-period=1s", "--webhook-bind-address=10.0.0.1:10443", "--metrics-bind-address=10.0.0.1:10080", "--zap-more",
+			},
+		},
+	}
+}
+
+const everything = `
+image: {repository: registry.example.org/k/m, digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}
+imagePullSecrets: [{name: pull}]
+replicas: 3
+leaderElection: {leaseDuration: 20s, renewDeadline: 8s, retryPeriod: 1s}
+serviceAccount: {name: manager, annotations: {team: platform}}
+functionNames: [function-kausality, other]
+function: {create: true, package: "registry.example.org/k/f:v1", pullSecrets: [{name: pull}]}
+webhook: {port: 10443, url: "https://kausality.example.org", certificate: {from: cert-manager, lifetime: 2160h}}
+gates: {lateInitialize: false, withoutLateInitialize: ["*.old.example.org"], settle: 90s, maxOpen: 2h, overdue: Close}
+shards: [{name: a}, {name: b, replicas: 1, resources: {requests: {memory: 64Mi}}}]
+metrics: {port: 10080, serviceMonitor: {enabled: true, labels: {release: prometheus}}}
+health: {port: 10081}
+listen: 10.0.0.1
+debug: true
+podDisruptionBudget: {maxUnavailable: 34%}
+affinity: {nodeAffinity: {}}
+topologySpreadConstraints: [{maxSkew: 1, topologyKey: rack, whenUnsatisfiable: DoNotSchedule}]
+nodeSelector: {role: control}
+tolerations: [{key: control, operator: Exists}]
+priorityClassName: system-cluster-critical
+podAnnotations: {a: b}
+podLabels: {c: d}
+hostNetwork: true
+env: [{name: GOGC, value: "50"}]
+extraArgs: [--zap-more]
+`
+
+// A refusal is a set of values that the schema refuses, and what it says.
+type refusal struct {
+	values string
+	want   []string
+}
+
+func refusals() map[string]refusal {
+	return map[string]refusal{
+		"NoReplica":          {"replicas: 0", []string{"/replicas", "minimum: got 0, want 1"}},
+		"NobodyLeads":        {"leaderElection: {enabled: false}", []string{"/leaderElection/enabled", "must be true"}},
+		"NobodyLeadsAShard":  {"{replicas: 1, leaderElection: {enabled: false}, shards: [{name: a}]}", []string{"/leaderElection/enabled"}},
+		"NothingRuns":        {"{webhook: {enabled: false}, gates: {enabled: false}}", []string{"/webhook/enabled", "/gates/enabled"}},
+		"Misspelt":           {"replica: 3", []string{"additional properties 'replica' not allowed"}},
+		"MisspeltBelow":      {"gates: {settled: 1m}", []string{"/gates", "'settled' not allowed"}},
+		"NoDuration":         {"gates: {settle: soon}", []string{"/gates/settle", "does not match pattern"}},
+		"NumberAsDuration":   {"gates: {maxOpen: 3600}", []string{"/gates/maxOpen", "want string"}},
+		"NoKind":             {"gates: {withoutLateInitialize: [Bucket]}", []string{"/gates/withoutLateInitialize/0"}},
+		"UnknownAction":      {"gates: {overdue: Open}", []string{"/gates/overdue", "'Warn', 'Close'"}},
+		"UnknownCertificate": {"webhook: {certificate: {from: vault}}", []string{"/webhook/certificate/from", "'self', 'cert-manager', 'secret'"}},
+		"IssuerOfNobody":     {"webhook: {certificate: {issuerRef: {name: ca}}}", []string{"/webhook/certificate/from", "'cert-manager'"}},
+		"NamelessIssuer":     {"webhook: {certificate: {from: cert-manager, issuerRef: {kind: Issuer}}}", []string{"missing property 'name'"}},
+		"PlainURL":           {"webhook: {url: 'http://x'}", []string{"/webhook/url"}},
+		"FunctionOfNothing":  {"function: {create: true}", []string{"/function/package", "minLength"}},
+		"NoLabel":            {"shards: [{name: Large}]", []string{"/shards/0/name"}},
+		"TwoMonitors":        {"metrics: {serviceMonitor: {enabled: true}, podMonitor: {enabled: true}}", []string{"/metrics", "'not' failed"}},
+		"NothingToMonitor":   {"metrics: {enabled: false, podMonitor: {enabled: true}}", []string{"/metrics/podMonitor/enabled"}},
+		"NoDigest":           {"image: {digest: v1}", []string{"/image/digest"}},
+		"NoServiceAccount":   {"crossplaneServiceAccount: crossplane", []string{"/crossplaneServiceAccount"}},
+		"NoPort":             {"health: {port: 0}", []string{"/health/port"}},
+	}
+}
