@@ -92,7 +92,7 @@ fix: ## Format, and fix what the linters can fix by themselves.
 	$(GO) mod tidy
 
 .PHONY: generate
-generate: ## Generate deepcopy functions, CRDs and RBAC from the Go sources.
+generate: ## Generate deepcopy functions, CRDs, RBAC and docs/reference from the Go sources.
 	hack/generate.sh
 
 .PHONY: clean

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates what follows from the Go sources: deepcopy functions, CRDs, RBAC of the manager.
+# Generates what follows from the Go sources: deepcopy functions, CRDs, RBAC of the manager, references.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -27,3 +27,6 @@ mkdir -p package/input
 mv "$fresh"/crds/*_inputs.yaml package/input/
 find "$fresh/crds" -name '*.yaml' -exec cp {} package/crds/ \;
 find "$fresh/rbac" -name '*.yaml' -exec cp {} package/rbac/ \;
+
+# From all of these, and from the programs themselves.
+go run ./hack/reference docs/reference

@@ -22,14 +22,14 @@ import (
 
 // clusterOptions say which cluster to read.
 type clusterOptions struct {
+	outputOptions
+
 	kubeconfig string
 	overrides  clientcmd.ConfigOverrides
 	// home is the namespace Kausality runs in, and dry whether nothing is to be
 	// changed.
 	home string
 	dry  bool
-
-	outputOptions
 }
 
 // flags are those of all commands.

@@ -18,7 +18,7 @@ import (
 // compositions checks that the function is the last step of those that need it:
 // those that run it, and those of kinds that a policy is about.
 func compositions(s *State) []Finding {
-	var out []Finding
+	out := make([]Finding, 0, len(s.Lists[Compositions].Items))
 
 	for _, u := range s.Lists[Compositions].Items {
 		steps := maps(u.Object, "spec", "pipeline")

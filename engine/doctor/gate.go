@@ -56,7 +56,7 @@ func gates(s *State) []Finding {
 
 // left checks for managed resources that nobody owns any more.
 func left(s *State) []Finding {
-	var out []Finding
+	out := make([]Finding, 0, len(s.Managed))
 
 	for _, u := range s.Managed {
 		f := Finding{

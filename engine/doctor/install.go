@@ -28,9 +28,10 @@ const restart = "see the manager's log, and that it runs with --enable-webhook a
 
 // definitions checks our own kinds.
 func definitions(s *State) []Finding {
-	var out []Finding
+	ours := []Source{AllowancePolicies, Enforcements, UpgradeAllowances}
+	out := make([]Finding, 0, len(ours))
 
-	for _, src := range []Source{AllowancePolicies, Enforcements, UpgradeAllowances} {
+	for _, src := range ours {
 		full := src.Resource + "." + src.Group
 		f := Finding{
 			Severity: Error, Object: "CustomResourceDefinition " + full,
@@ -182,13 +183,16 @@ func function(s *State) []Finding {
 		found = true
 
 		for _, typ := range []string{"Installed", "Healthy"} {
-			if c, _ := resource.ConditionOf(u, typ); !c.True() {
-				bad := f
-				bad.Object = "Function " + n
-				bad.What = fmt.Sprintf("it is not %s: %s %s", typ, c.Reason, c.Message)
-				bad.Remedy = "kubectl describe function " + n
-				out = append(out, bad)
+			c, _ := resource.ConditionOf(u, typ)
+			if c.True() {
+				continue
 			}
+
+			bad := f
+			bad.Object = "Function " + n
+			bad.What = fmt.Sprintf("it is not %s: %s %s", typ, c.Reason, c.Message)
+			bad.Remedy = "kubectl describe function " + n
+			out = append(out, bad)
 		}
 	}
 

@@ -72,8 +72,10 @@ func gatedKinds(s *State) []kind {
 // Gated are the sources of the managed resources of gated kinds, to be read for
 // [State.Managed].
 func Gated(s *State) []Source {
-	var out []Source
-	for _, k := range gatedKinds(s) {
+	kinds := gatedKinds(s)
+	out := make([]Source, 0, len(kinds))
+
+	for _, k := range kinds {
 		out = append(out, Source{Group: k.group, Version: k.version, Resource: k.resource})
 	}
 

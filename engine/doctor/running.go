@@ -201,7 +201,8 @@ func serving(s *State) []Finding {
 		between.AddCert(c)
 	}
 
-	if _, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: s.Now}); err != nil && len(trusted) > 0 {
+	_, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: s.Now})
+	if err != nil && len(trusted) > 0 {
 		return []Finding{{
 			Severity: Error, Object: "ValidatingWebhookConfiguration " + configuration,
 			What:   "its CA bundle does not match the certificate in " + object,

@@ -12,7 +12,7 @@ import (
 
 // inForce checks what the manager says of objects of ours.
 func inForce(list List, why string) []Finding {
-	var out []Finding
+	out := make([]Finding, 0, len(list.Items))
 
 	for _, u := range list.Items {
 		c, ok := resource.ConditionOf(u, "Ready")

@@ -48,7 +48,7 @@ func TestTheDoctorNamesWhatIsBroken(t *testing.T) {
 	}
 
 	// 1. All is well, also for somebody who may read little.
-	diagnosed(t)
+	diagnosed(ctx, t)
 	limited(ctx, t)
 	completes(ctx, t)
 	traces(ctx, t)
@@ -67,7 +67,7 @@ func TestTheDoctorNamesWhatIsBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if f := diagnosed(t, "policies")[0]; f.Object != "AllowancePolicy lost" || !strings.Contains(f.What, "Lost") {
+	if f := diagnosed(ctx, t, "policies")[0]; f.Object != "AllowancePolicy lost" || !strings.Contains(f.What, "Lost") {
 		t.Errorf("policy: %+v", f)
 	}
 
@@ -75,7 +75,7 @@ func TestTheDoctorNamesWhatIsBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	diagnosed(t)
+	diagnosed(ctx, t)
 
 	// 4. The manager is away, and what it keeps is taken away as well.
 	away(ctx, t, c)
@@ -85,7 +85,7 @@ func TestTheDoctorNamesWhatIsBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	diagnosed(t)
+	diagnosed(ctx, t)
 }
 
 // swapped puts another step after the function's.
@@ -103,12 +103,12 @@ func swapped(ctx context.Context, t *testing.T, c client.Client) {
 
 	swap()
 
-	if f := diagnosed(t, "compositions")[0]; f.Object != "Composition xdatabases.example.org" || !strings.Contains(f.Remedy, "function-kausality") {
+	if f := diagnosed(ctx, t, "compositions")[0]; f.Object != "Composition xdatabases.example.org" || !strings.Contains(f.Remedy, "function-kausality") {
 		t.Errorf("composition: %+v", f)
 	}
 
 	swap()
-	diagnosed(t)
+	diagnosed(ctx, t)
 }
 
 // away stops the manager, and deletes what it keeps in place.
@@ -119,14 +119,14 @@ func away(ctx context.Context, t *testing.T, c client.Client) {
 		t.Fatal(err)
 	}
 
-	diagnosed(t, "manager", "webhook-reach")
+	diagnosed(ctx, t, "manager", "webhook-reach")
 
 	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "kausality-gate-delete"}}
 	if err := c.Delete(ctx, binding); err != nil {
 		t.Fatal(err)
 	}
 
-	if f := diagnosed(t, "guards", "manager", "webhook-reach")[0]; f.Object != "ValidatingAdmissionPolicyBinding kausality-gate-delete" {
+	if f := diagnosed(ctx, t, "guards", "manager", "webhook-reach")[0]; f.Object != "ValidatingAdmissionPolicyBinding kausality-gate-delete" {
 		t.Errorf("guard: %+v", f)
 	}
 
@@ -135,7 +135,7 @@ func away(ctx context.Context, t *testing.T, c client.Client) {
 		t.Fatal(err)
 	}
 
-	if f := diagnosed(t, "webhooks", "guards", "manager", "webhook-reach")[0]; f.Object != "MutatingWebhookConfiguration kausality" {
+	if f := diagnosed(ctx, t, "webhooks", "guards", "manager", "webhook-reach")[0]; f.Object != "MutatingWebhookConfiguration kausality" {
 		t.Errorf("webhook: %+v", f)
 	}
 }

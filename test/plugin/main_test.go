@@ -78,7 +78,14 @@ func plugins(t *testing.T) string {
 var errOther = errors.New("not as expected")
 
 // finding is one of the doctor's.
-type finding struct{ Check, Severity, Object, What, Why, Remedy string }
+type finding struct {
+	Check    string `json:"check"`
+	Severity string `json:"severity"`
+	Object   string `json:"object"`
+	What     string `json:"what"`
+	Why      string `json:"why"`
+	Remedy   string `json:"remedy"`
+}
 
 // doctor runs it, and returns its exit code and findings.
 func doctor(ctx context.Context, t *testing.T, user string) (int, []finding) {
@@ -86,8 +93,8 @@ func doctor(ctx context.Context, t *testing.T, user string) (int, []finding) {
 
 	r := kubectl(ctx, t, user, "kausality", "doctor", "-o", "json")
 	doc := struct {
-		Kind, Severity string
-		Findings       []finding
+		Kind     string    `json:"kind"`
+		Findings []finding `json:"findings"`
 	}{}
 
 	if err := json.Unmarshal([]byte(r.stdout), &doc); err != nil || doc.Kind != "Diagnosis" {
@@ -99,16 +106,16 @@ func doctor(ctx context.Context, t *testing.T, user string) (int, []finding) {
 
 // diagnosed waits until the doctor finds exactly some checks to be in error, and
 // ends accordingly.
-func diagnosed(t *testing.T, want ...string) []finding {
+func diagnosed(ctx context.Context, t *testing.T, want ...string) []finding {
 	t.Helper()
 
 	var bad []finding
 
-	err := scenario.Eventually(t.Context(), fmt.Sprintf("a diagnosis of %v", want), func(ctx context.Context) error {
+	err := scenario.Eventually(ctx, fmt.Sprintf("a diagnosis of %v", want), func(ctx context.Context) error {
 		code, all := doctor(ctx, t, "")
 		bad = slices.DeleteFunc(all, func(f finding) bool { return f.Severity != "error" })
 
-		var got []string
+		got := make([]string, 0, len(bad))
 		for _, f := range bad {
 			got = append(got, f.Check)
 		}
