@@ -42,12 +42,14 @@ down: ## Stop the local stack.
 .PHONY: build
 build: ## Build the programs into bin/.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(BINARIES:%=./cmd/%)
+	ln -sf kubectl-kausality bin/kubectl_complete-kausality # What kubectl asks to complete its plugin's arguments.
 
 # Without the cache of results, which does not see that a program changed that a test runs; several at
 # once, for most end-to-end tests wait.
 .PHONY: test
 test: stack ## Run all tests: unit, API server and end to end.
 	$(GO) test ./... -count=1 -parallel 6 -timeout 40m $(TESTFLAGS)
+	$(MAKE) --no-print-directory test-monitoring
 	$(MAKE) --no-print-directory test-race
 
 # By itself, and a second time where it fails: on a starved machine Crossplane's circuit breaker trips
@@ -57,6 +59,10 @@ RACE = KAUSALITY_RACE=1 $(GO) test ./test/e2e -run TestTheGateKeepsUpWithStaleOb
 .PHONY: test-race
 test-race: stack ## Race gates against stale observations: 200 rounds, some five minutes.
 	$(RACE) || { echo 'The race failed. Once more, for the machine may have been busy.' >&2; $(RACE); }
+
+.PHONY: test-monitoring
+test-monitoring: ## Check alert rules and dashboard with Prometheus' parser and engine.
+	$(GO) -C package/monitoring/check test ./...
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no stack.

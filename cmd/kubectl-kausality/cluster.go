@@ -86,6 +86,10 @@ type cluster struct {
 }
 
 func newCluster(o clusterOptions) (*cluster, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+
 	loader := o.loader()
 
 	cfg, err := loader.ClientConfig()

@@ -40,10 +40,6 @@ func doctorCommand() *cobra.Command {
 			"  kubectl kausality doctor -n team-a -o json | jq '.findings[] | select(.severity == \"error\")'",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := opts.validate(); err != nil {
-				return err
-			}
-
 			c, err := newCluster(opts.clusterOptions)
 			if err != nil {
 				return err

@@ -62,7 +62,6 @@ func root() *cobra.Command {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
 	cmd.AddCommand(traceCommand(), adoptCommand(), releaseCommand(), doctorCommand(), versionCommand())
-	cmd.InitDefaultCompletionCmd()
 
 	return cmd
 }

@@ -113,10 +113,6 @@ type resultDocument struct {
 
 // result runs a command that says what it does line by line, and prints that.
 func (o *outputOptions) result(out io.Writer, dry bool, run func(io.Writer) error) error {
-	if err := o.validate(); err != nil {
-		return err
-	}
-
 	if !o.structured() {
 		return run(out)
 	}

@@ -39,10 +39,6 @@ func traceCommand() *cobra.Command {
 		Args:              usageArgs(cobra.RangeArgs(1, 2)), //nolint:mnd // KIND/NAME, or KIND and NAME.
 		ValidArgsFunction: completeObject(&opts),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := opts.validate(); err != nil {
-				return err
-			}
-
 			c, err := newCluster(opts)
 			if err != nil {
 				return err

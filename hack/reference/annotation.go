@@ -27,22 +27,24 @@ var errUndescribed = errors.New("hack/reference does not describe what the code 
 type who struct{ where, writer string }
 
 func writers() map[string]who {
+	const annotation, label = "annotation", "label"
+
 	const manager, webhook = "the manager", "the function and the manager's webhook stamp it, and the manager prunes it"
 
 	return map[string]who{
-		"AnnotationAllowances":         {"annotation", webhook},
-		"AnnotationTrace":              {"annotation", webhook},
-		"AnnotationInitialized":        {"annotation", manager},
-		"AnnotationGate":               {"annotation", manager},
-		"AnnotationManagementPolicies": {"annotation", "the function, and the manager's webhook on resources made without it"},
-		"AnnotationLastUpgrade":        {"annotation", "the function and the manager's webhook"},
-		"AnnotationHeld":               {"annotation", "the manager's webhook"},
-		"AnnotationAsked":              {"annotation", "the manager's webhook, and the manager"},
-		"AnnotationRelease":            {"annotation", "people, by kubectl kausality release"},
+		"AnnotationAllowances":         {annotation, webhook},
+		"AnnotationTrace":              {annotation, webhook},
+		"AnnotationInitialized":        {annotation, manager},
+		"AnnotationGate":               {annotation, manager},
+		"AnnotationManagementPolicies": {annotation, "the function, and the manager's webhook on resources made without it"},
+		"AnnotationLastUpgrade":        {annotation, "the function and the manager's webhook"},
+		"AnnotationHeld":               {annotation, "the manager's webhook"},
+		"AnnotationAsked":              {annotation, "the manager's webhook, and the manager"},
+		"AnnotationRelease":            {annotation, "people, by kubectl kausality release"},
 		"Finalizer":                    {"finalizer", manager},
-		"LabelKind":                    {"label", manager},
-		"LabelServiceAccount":          {"label", manager},
-		"LabelShard":                   {"label", "people"},
+		"LabelKind":                    {label, manager},
+		"LabelServiceAccount":          {label, manager},
+		"LabelShard":                   {label, "people"},
 	}
 }
 
@@ -72,7 +74,8 @@ func writeAnnotations(out *bytes.Buffer) error {
 		}
 
 		delete(known, name)
-		fmt.Fprintf(out, "| `%s` | %s | %s | %s |\n", key(spec), w.where, cell("It "+strings.TrimPrefix(prose(spec.Doc.Text()), name+" ")), cell(w.writer))
+		text := "It " + strings.TrimPrefix(prose(spec.Doc.Text()), name+" ")
+		fmt.Fprintf(out, "| `%s` | %s | %s | %s |\n", key(spec), w.where, cell(text), cell(w.writer))
 	}
 
 	if len(known) > 0 {

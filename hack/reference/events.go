@@ -28,7 +28,7 @@ func eventTexts() map[string]event {
 	const warning, normal, window, managed = "Warning", "Normal", "UpgradeAllowance", "managed resource"
 
 	return map[string]event{
-		"KausalityHeld":            {warning, "the object, its parent, XR, Claim", "A change was held back: the field, both values, and what is missing."},
+		"KausalityHeld":            {warning, "the object, its parent, XR, Claim", "A change was held back: field, values, what is missing."},
 		"KausalityDenied":          {warning, "the object, its parent", "A request was refused, and why."},
 		"KausalityInput":           {warning, "XR", "The function's input, a policy or a window could not be used."},
 		"KausalityGateOpen":        {normal, managed, "Its gate was opened: the actions, and who asked for it."},
@@ -39,7 +39,7 @@ func eventTexts() map[string]event {
 		"KausalityPutBack":         {warning, managed, "What nobody allowed was put back before its gate opens."},
 		"KausalityUngated":         {warning, managed, "Its provider does not support management policies, so that it has no gate."},
 		"KausalityStays":           {warning, managed, "It stays, for nobody asked to delete it, and its owner is gone."},
-		"KausalityLeftBehind":      {warning, "namespace of Kausality, or the resource", "It is gone, and its external object stays; a record was written."},
+		"KausalityLeftBehind":      {warning, "the resource, or a namespace", "It is gone, and its external object stays; a record was written."},
 		"KausalityExceptionEnds":   {warning, "Enforcement", "An exception ends within a day, or has ended."},
 		"KausalityShardUnattended": {warning, "Namespace", "No manager looks after the shard its label names."},
 		"KausalityWindowStarted":   {normal, window, "It became active for the first time."},
@@ -96,26 +96,40 @@ func reasons() ([]string, error) {
 				continue
 			}
 
-			file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+			found, err := reasonsIn(name)
 			if err != nil {
-				return nil, fmt.Errorf("cannot read the sources: %w", err)
+				return nil, err
 			}
 
-			ast.Inspect(file, func(n ast.Node) bool {
-				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-					if text, err := strconv.Unquote(lit.Value); err == nil && reason.MatchString(text) {
-						out = append(out, states(text)...)
-					}
-				}
-
-				return true
-			})
+			out = append(out, found...)
 		}
 	}
 
 	slices.Sort(out)
 
 	return slices.Compact(out), nil
+}
+
+// reasonsIn are those of one file.
+func reasonsIn(name string) ([]string, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the sources: %w", err)
+	}
+
+	var out []string
+
+	ast.Inspect(file, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if text, err := strconv.Unquote(lit.Value); err == nil && reason.MatchString(text) {
+				out = append(out, states(text)...)
+			}
+		}
+
+		return true
+	})
+
+	return out, nil
 }
 
 // states are the reasons that a literal stands for: the one about gates is put

@@ -37,8 +37,9 @@ func pages() []page {
 		{"crds.md", func(_ context.Context, out *bytes.Buffer) error { return writeCRDs(out) }},
 		{"annotations.md", func(_ context.Context, out *bytes.Buffer) error { return writeAnnotations(out) }},
 		{"flags.md", writeFlags},
-		{"metrics.md", func(_ context.Context, out *bytes.Buffer) error { return writeMetrics(out) }},
-		{"metrics.json", func(_ context.Context, out *bytes.Buffer) error { return writeMetricsJSON(out) }},
+		{"metrics.md", writeMetrics},
+		{"metrics.json", writeMetricsJSON},
+		{"alerts.md", func(_ context.Context, out *bytes.Buffer) error { return writeAlerts(out) }},
 		{"events.md", func(_ context.Context, out *bytes.Buffer) error { return writeEvents(out) }},
 	}
 }

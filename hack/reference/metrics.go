@@ -98,7 +98,7 @@ type endless struct{}
 func (endless) NotAfter() time.Time { return time.Time{} }
 
 // metrics are those that the programs make.
-func metrics() ([]metric, error) {
+func metrics(ctx context.Context) ([]metric, error) {
 	function := &recorder{program: "function-kausality"}
 	if err := fn.New(logging.NewNopLogger()).Register(function); err != nil {
 		return nil, fmt.Errorf("cannot register metrics: %w", err)
@@ -114,7 +114,7 @@ func metrics() ([]metric, error) {
 	}
 
 	heart := webhook.NewHeartbeat(nil, client.ObjectKey{}, logr.Discard(), time.Now)
-	if err := heart.Register(context.Background(), manager); err != nil {
+	if err := heart.Register(ctx, manager); err != nil {
 		return nil, fmt.Errorf("cannot register metrics: %w", err)
 	}
 
@@ -126,8 +126,8 @@ func metrics() ([]metric, error) {
 	return out, nil
 }
 
-func writeMetrics(out *bytes.Buffer) error {
-	list, err := metrics()
+func writeMetrics(ctx context.Context, out *bytes.Buffer) error {
+	list, err := metrics(ctx)
 	if err != nil {
 		return err
 	}
@@ -152,8 +152,8 @@ func writeMetrics(out *bytes.Buffer) error {
 
 // writeMetricsJSON writes them for programs: rules and dashboards are checked
 // against it.
-func writeMetricsJSON(out *bytes.Buffer) error {
-	list, err := metrics()
+func writeMetricsJSON(ctx context.Context, out *bytes.Buffer) error {
+	list, err := metrics(ctx)
 	if err != nil {
 		return err
 	}

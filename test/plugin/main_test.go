@@ -87,11 +87,11 @@ type finding struct {
 	Remedy   string `json:"remedy"`
 }
 
-// doctor runs it, and returns its exit code and findings.
-func doctor(ctx context.Context, t *testing.T, user string) (int, []finding) {
+// doctor runs it with more flags, and returns its exit code and findings.
+func doctor(ctx context.Context, t *testing.T, flags ...string) (int, []finding) {
 	t.Helper()
 
-	r := kubectl(ctx, t, user, "kausality", "doctor", "-o", "json")
+	r := kubectl(ctx, t, "", append([]string{"kausality", "doctor", "-o", "json"}, flags...)...)
 	doc := struct {
 		Kind     string    `json:"kind"`
 		Findings []finding `json:"findings"`
@@ -112,7 +112,7 @@ func diagnosed(ctx context.Context, t *testing.T, want ...string) []finding {
 	var bad []finding
 
 	err := scenario.Eventually(ctx, fmt.Sprintf("a diagnosis of %v", want), func(ctx context.Context) error {
-		code, all := doctor(ctx, t, "")
+		code, all := doctor(ctx, t)
 		bad = slices.DeleteFunc(all, func(f finding) bool { return f.Severity != "error" })
 
 		got := make([]string, 0, len(bad))
