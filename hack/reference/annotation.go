@@ -11,6 +11,7 @@ import (
 	"go/parser"
 	"go/token"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,7 +83,7 @@ func writeAnnotations(out *bytes.Buffer) error {
 		return fmt.Errorf("%v: %w", known, errUndescribed)
 	}
 
-	writeShapes(out, file)
+	writeShapes(out, file, nil)
 
 	return nil
 }
@@ -131,8 +132,9 @@ func key(spec *ast.ValueSpec) string {
 // prose takes the brackets of links out of a comment.
 func prose(text string) string { return strings.NewReplacer("[", "", "]", "").Replace(text) }
 
-// writeShapes writes the structs that values are made of.
-func writeShapes(out *bytes.Buffer, file *ast.File) {
+// writeShapes writes the structs that values are made of: those of some names, or
+// all of a file.
+func writeShapes(out *bytes.Buffer, file *ast.File, names []string) {
 	for _, d := range file.Decls {
 		decl, ok := d.(*ast.GenDecl)
 		if !ok || decl.Tok != token.TYPE {
@@ -143,7 +145,7 @@ func writeShapes(out *bytes.Buffer, file *ast.File) {
 			spec, _ := s.(*ast.TypeSpec)
 
 			shape, ok := spec.Type.(*ast.StructType)
-			if !ok {
+			if !ok || len(names) > 0 && !slices.Contains(names, spec.Name.Name) {
 				continue
 			}
 
@@ -151,12 +153,22 @@ func writeShapes(out *bytes.Buffer, file *ast.File) {
 			fmt.Fprintf(out, "\n## %s\n\n%s\n\n| Field | Type | Meaning |\n| --- | --- | --- |\n", spec.Name.Name, paragraph(prose(text)))
 
 			for _, f := range shape.Fields.List {
-				name, _, _ := strings.Cut(tagOf(f).Get("json"), ",")
-				if name != "-" {
-					fmt.Fprintf(out, "| `%s` | `%s` | %s |\n", name, typeText(f.Type), cell(prose(f.Doc.Text())))
-				}
+				writeField(out, f)
 			}
 		}
+	}
+}
+
+// writeField writes a row about a field, if it is in the value.
+func writeField(out *bytes.Buffer, f *ast.Field) {
+	name, options, _ := strings.Cut(tagOf(f).Get("json"), ",")
+
+	switch {
+	case name == "-":
+	case options == "inline":
+		fmt.Fprintf(out, "| `apiVersion`, `kind` | `string` | As of every document: see %s. |\n", typeText(f.Type))
+	default:
+		fmt.Fprintf(out, "| `%s` | `%s` | %s |\n", name, typeText(f.Type), cell(prose(f.Doc.Text())))
 	}
 }
 
@@ -173,6 +185,8 @@ func typeText(e ast.Expr) string {
 		return "[]" + typeText(t.Elt)
 	case *ast.MapType:
 		return "map[" + typeText(t.Key) + "]" + typeText(t.Value)
+	case *ast.StarExpr:
+		return typeText(t.X)
 	case *ast.SelectorExpr:
 		return t.Sel.Name
 	case *ast.Ident:

@@ -37,6 +37,7 @@ func pages() []page {
 		{"crds.md", func(_ context.Context, out *bytes.Buffer) error { return writeCRDs(out) }},
 		{"annotations.md", func(_ context.Context, out *bytes.Buffer) error { return writeAnnotations(out) }},
 		{"flags.md", writeFlags},
+		{"output.md", func(_ context.Context, out *bytes.Buffer) error { return writeOutput(out) }},
 		{"metrics.md", writeMetrics},
 		{"metrics.json", writeMetricsJSON},
 		{"alerts.md", func(_ context.Context, out *bytes.Buffer) error { return writeAlerts(out) }},
