@@ -60,9 +60,10 @@ RACE = KAUSALITY_RACE=1 $(GO) test ./test/e2e -run TestTheGateKeepsUpWithStaleOb
 test-race: stack ## Race gates against stale observations: 200 rounds, some five minutes.
 	$(RACE) || { echo 'The race failed. Once more, for the machine may have been busy.' >&2; $(RACE); }
 
+# Without the cache of results: it does not see files outside the module.
 .PHONY: test-monitoring
 test-monitoring: ## Check alert rules and dashboard with Prometheus' parser and engine.
-	$(GO) -C package/monitoring/check test ./...
+	$(GO) -C package/monitoring/check test -count=1 ./...
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no stack.

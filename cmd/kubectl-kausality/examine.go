@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/kausality-io/kausality-crossplane/engine/doctor"
+	"github.com/kausality-io/kausality-crossplane/engine/leftover"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -42,6 +43,10 @@ func (c *cluster) state(ctx context.Context, opts doctorOptions) (*doctor.State,
 	}
 
 	for _, src := range doctor.Sources() {
+		if src == doctor.Secrets {
+			continue // No more of these than has to be.
+		}
+
 		namespace := ""
 		if src.Home {
 			namespace = opts.home
@@ -49,6 +54,8 @@ func (c *cluster) state(ctx context.Context, opts doctorOptions) (*doctor.State,
 
 		s.Lists[src] = c.list(ctx, src, namespace)
 	}
+
+	s.Lists[doctor.Secrets] = c.secrets(ctx)
 
 	for _, src := range doctor.Gated(s) {
 		l := c.list(ctx, src, c.namespace)
@@ -101,6 +108,33 @@ func (c *cluster) list(ctx context.Context, src doctor.Source, namespace string)
 	default:
 		return out
 	}
+}
+
+// secrets reads the webhook's certificate and the records of what was left
+// behind.
+func (c *cluster) secrets(ctx context.Context) doctor.List {
+	at := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(c.home)
+
+	records, err := at.List(ctx, metav1.ListOptions{LabelSelector: leftover.Label})
+	if err != nil {
+		return doctor.List{Problem: err.Error()}
+	}
+
+	var out doctor.List
+	for i := range records.Items {
+		out.Items = append(out.Items, &records.Items[i])
+	}
+
+	certificate, err := at.Get(ctx, doctor.CertificateSecret, metav1.GetOptions{})
+
+	switch {
+	case err == nil:
+		out.Items = append(out.Items, certificate)
+	case !apierrors.IsNotFound(err):
+		return doctor.List{Problem: err.Error()}
+	}
+
+	return out
 }
 
 // owner notes whether the owner of a managed resource is gone. One that may not

@@ -28,6 +28,9 @@ const (
 	soon = 7 * 24 * time.Hour
 )
 
+// CertificateSecret holds the certificate that the manager made itself.
+const CertificateSecret = "kausality-webhook-cert" //nolint:gosec // A name.
+
 // manager checks that somebody renews the leases.
 func manager(s *State) []Finding {
 	f := Finding{
@@ -169,15 +172,13 @@ func lasts(s *State, object, what string, end time.Time, c *x509.Certificate) []
 
 // serving checks the certificate that the manager made itself.
 func serving(s *State) []Finding {
-	const secret = "kausality-webhook-cert" //nolint:gosec // A name.
-
-	u := s.Lists[Secrets].find(secret)
+	u := s.Lists[Secrets].find(CertificateSecret)
 	if u == nil {
 		return nil // It is mounted.
 	}
 
 	chain := certificates(resource.String(u.Object, "data", "tls.crt"))
-	object := "Secret " + s.Home + "/" + secret
+	object := "Secret " + s.Home + "/" + CertificateSecret
 
 	if len(chain) == 0 {
 		return []Finding{{
