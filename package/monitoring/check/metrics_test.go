@@ -6,6 +6,7 @@ package check
 import (
 	"encoding/json"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -104,6 +105,11 @@ func known(t *testing.T, query string, series map[string][]string) []string {
 	})
 
 	return names
+}
+
+// keeps says whether a query names a label.
+func keeps(query, label string) bool {
+	return regexp.MustCompile(`\b` + regexp.QuoteMeta(label) + `\b`).MatchString(query)
 }
 
 // used says which label a template refers to.
