@@ -39,7 +39,7 @@ func eventTexts() map[string]event {
 		"KausalityPutBack":         {warning, managed, "What nobody allowed was put back before its gate opens."},
 		"KausalityUngated":         {warning, managed, "Its provider does not support management policies, so that it has no gate."},
 		"KausalityStays":           {warning, managed, "It stays, for nobody asked to delete it, and its owner is gone."},
-		"KausalityLeftBehind":      {warning, "the managed resource, its record", "It is gone, and its external object stays; a record was written."},
+		"KausalityLeftBehind":      {warning, "the managed resource, its record", "It is gone, its external object stays, on record."},
 		"KausalityExceptionEnds":   {warning, "Enforcement", "An exception ends within a day, or has ended."},
 		"KausalityShardUnattended": {warning, "Namespace", "No manager looks after the shard its label names."},
 		"KausalityWindowStarted":   {normal, window, "It became active for the first time."},

@@ -27,7 +27,10 @@ type dashboard struct {
 		ID      int    `json:"id"`
 		Type    string `json:"type"`
 		Title   string `json:"title"`
-		GridPos struct{ H, W, X, Y int }
+		GridPos struct {
+			W int `json:"w"`
+			X int `json:"x"`
+		} `json:"gridPos"`
 		Targets []struct {
 			RefID        string `json:"refId"`
 			Expr         string `json:"expr"`
@@ -55,7 +58,7 @@ func TestTheDashboardShowsOnlyWhatIsExported(t *testing.T) {
 	}
 
 	series := exported(t)
-	variables := []string{"__rate_interval", "__all"}
+	variables := append(make([]string, 0, 2+len(d.Templating.List)), "__rate_interval", "__all")
 
 	for _, v := range d.Templating.List {
 		variables = append(variables, v.Name)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
@@ -80,7 +80,7 @@ func known(t *testing.T, query string, series map[string][]string) []string {
 			t.Errorf("%s: nothing exports %s", query, s.Name)
 		}
 
-		own = append(slices.Clone(own), "job", "instance", labels.MetricName)
+		own = append(slices.Clone(own), "job", "instance", model.MetricNameLabel)
 		having = append(having, own...)
 
 		for _, m := range s.LabelMatchers {
