@@ -42,6 +42,7 @@ down: ## Stop the local stack.
 .PHONY: build
 build: ## Build the programs into bin/.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(BINARIES:%=./cmd/%)
+	ln -sf kubectl-kausality bin/kubectl_complete-kausality # What kubectl asks to complete its plugin's arguments.
 
 # Without the cache of results, which does not see that a program changed that a test runs; several at
 # once, for most end-to-end tests wait.
@@ -49,6 +50,7 @@ build: ## Build the programs into bin/.
 test: stack ## Run all tests: unit, API server and end to end.
 	$(GO) test ./... -count=1 -parallel 6 -timeout 40m $(TESTFLAGS)
 	$(GO) test -C hack/package ./... $(TESTFLAGS)
+	$(MAKE) --no-print-directory test-monitoring
 	$(MAKE) --no-print-directory test-race
 
 # By itself, and a second time where it fails: on a starved machine Crossplane's circuit breaker trips
@@ -58,6 +60,11 @@ RACE = KAUSALITY_RACE=1 $(GO) test ./test/e2e -run TestTheGateKeepsUpWithStaleOb
 .PHONY: test-race
 test-race: stack ## Race gates against stale observations: 200 rounds, some five minutes.
 	$(RACE) || { echo 'The race failed. Once more, for the machine may have been busy.' >&2; $(RACE); }
+
+# Without the cache of results: it does not see files outside the module.
+.PHONY: test-monitoring
+test-monitoring: ## Check alert rules and dashboard with Prometheus' parser and engine.
+	$(GO) -C package/monitoring/check test -count=1 ./...
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no stack.
@@ -100,7 +107,7 @@ fix: ## Format, and fix what the linters can fix by themselves.
 	$(GO) mod tidy
 
 .PHONY: generate
-generate: ## Generate deepcopy functions, CRDs and RBAC from the Go sources.
+generate: ## Generate deepcopy functions, CRDs, RBAC and docs/reference from the Go sources.
 	hack/generate.sh
 
 # Of a commit without a tag: after all earlier commits, and before the release.

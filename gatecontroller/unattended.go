@@ -49,17 +49,26 @@ func newUnattended(reg prometheus.Registerer, mgr ctrl.Manager, opts Options) (*
 	x := &unattended{
 		shard: opts.Shard, live: mgr.GetAPIReader(), namespace: opts.Namespace,
 		events: mgr.GetEventRecorder("kausality"), now: opts.Now, told: map[string]bool{},
-		gauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "kausality_shard_unattended",
-			Help: "1 for a shard that namespaces are labelled with and no manager looks after, 0 for others.",
-		}, []string{"shard"}),
 	}
 
-	if err := reg.Register(x.gauge); err != nil {
+	var err error
+
+	x.gauge, err = unattendedGauge(reg)
+
+	return x, err
+}
+
+func unattendedGauge(reg prometheus.Registerer) (*prometheus.GaugeVec, error) {
+	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "kausality_shard_unattended",
+		Help: "1 for a shard that namespaces are labelled with and no manager looks after, 0 for others.",
+	}, []string{"shard"})
+
+	if err := reg.Register(gauge); err != nil {
 		return nil, fmt.Errorf("cannot register metrics: %w", err)
 	}
 
-	return x, nil
+	return gauge, nil
 }
 
 // look finds them.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates what follows from the Go sources: deepcopy functions, CRDs, RBAC of the manager.
+# Generates what follows from the Go sources: deepcopy functions, CRDs, RBAC of the manager, references.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -33,3 +33,6 @@ mkdir -p package/chart/crds package/chart/files
 rm -f package/chart/crds/*.yaml
 cp package/crds/*.yaml package/chart/crds/
 cp package/rbac/*.yaml package/chart/files/
+
+# From all of these, and from the programs themselves.
+go run ./hack/reference docs/reference

@@ -59,24 +59,33 @@ func adoptCommand() *cobra.Command {
 		Long: "Make a managed resource whose owner is gone a part of another composite resource, so that Crossplane goes on with it instead " +
 			"of composing a second one. A managed resource that is gone itself, of which a record was kept, is created again first, " +
 			"so that it only observes the external object. That is never changed by it.\n\n" +
-			"Create the composite resource with the annotation crossplane.io/paused: \"true\", or it composes a second one at once.",
-		Example: "  kubectl kausality adopt object.kubernetes.crossplane.io/my-database-x7k2p --by xdatabase/my-database --resume",
-		Args:    cobra.RangeArgs(1, 2), //nolint:mnd // KIND/NAME, or KIND and NAME.
+			"Create the composite resource with the annotation crossplane.io/paused: \"true\", or it composes a second one at once.\n\n" + exitHelp,
+		Example: "  # Give it to a composite resource that was created paused.\n" +
+			"  kubectl kausality adopt object.kubernetes.crossplane.io/my-database-x7k2p --by xdatabase/my-database --resume\n" +
+			"  # Only look whether that could be.\n" +
+			"  kubectl kausality adopt object.kubernetes.crossplane.io/my-database-x7k2p --by xdatabase/my-database --dry-run",
+		Args:              usageArgs(cobra.RangeArgs(1, 2)), //nolint:mnd // KIND/NAME, or KIND and NAME.
+		ValidArgsFunction: completeObject(&opts.clusterOptions),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := newCluster(opts.clusterOptions)
 			if err != nil {
 				return err
 			}
 
-			return adopt(cmd.Context(), c, cmd.OutOrStdout(), args, opts)
+			return opts.result(cmd.OutOrStdout(), opts.dry, func(out io.Writer) error {
+				return adopt(cmd.Context(), c, out, args, opts)
+			})
 		},
 	}
 
+	flags := cmd.Flags()
+	flags.StringVar(&opts.part, "as", "", "Resource of the Composition that it is; what it was without.")
+
 	opts.writing(cmd)
 
-	flags := cmd.Flags()
 	flags.StringVar(&opts.by, "by", "", "Composite resource that adopts it, or its claim, as KIND/NAME; the former owner without.")
-	flags.StringVar(&opts.part, "as", "", "Resource of the Composition that it is; what it was without.")
+	_ = cmd.RegisterFlagCompletionFunc("by", completeBy(&opts.clusterOptions))
+
 	flags.BoolVar(&opts.resume, "resume", false, "Take the pause off the composite resource afterwards, whoever put it there.")
 
 	return cmd

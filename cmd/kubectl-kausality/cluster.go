@@ -22,7 +22,10 @@ import (
 
 // clusterOptions say which cluster to read.
 type clusterOptions struct {
-	kubeconfig, context, namespace string
+	outputOptions
+
+	kubeconfig string
+	overrides  clientcmd.ConfigOverrides
 	// home is the namespace Kausality runs in, and dry whether nothing is to be
 	// changed.
 	home string
@@ -33,24 +36,49 @@ type clusterOptions struct {
 func (o *clusterOptions) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig file; $KUBECONFIG or ~/.kube/config without one.")
-	flags.StringVar(&o.context, "context", "", "Context of the kubeconfig; the current one without.")
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "Namespace of the object; the context's without one.")
+	o.outputOptions.flags(cmd)
+
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	if flags.Lookup(names.AuthOverrideFlags.Impersonate.LongName) != nil {
+		names.AuthOverrideFlags.Impersonate.LongName = "" // The command has a flag of that name, which was there before kubectl's.
+	}
+
+	clientcmd.BindOverrideFlags(&o.overrides, flags, names)
+
+	_ = cmd.RegisterFlagCompletionFunc("namespace", completeNamespace(o))
+	_ = cmd.RegisterFlagCompletionFunc("context", completeContext(o))
 }
 
 // writing are those of commands that change something.
 func (o *clusterOptions) writing(cmd *cobra.Command) {
 	o.flags(cmd)
 
+	o.homeFlag(cmd)
+
 	flags := cmd.Flags()
-	flags.StringVar(&o.home, "kausality-namespace", "kausality-system", "Namespace Kausality runs in, where records are kept.")
 	flags.BoolVar(&o.dry, "dry-run", false, "Have the API server check everything, and change nothing.")
+}
+
+// homeFlag is that of commands that look at Kausality itself.
+func (o *clusterOptions) homeFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.home, "kausality-namespace", "kausality-system", "Namespace Kausality runs in, where records are kept.")
+
+	_ = cmd.RegisterFlagCompletionFunc("kausality-namespace", completeNamespace(o))
+}
+
+// loader reads the kubeconfig.
+func (o *clusterOptions) loader() clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &o.overrides)
 }
 
 // cluster reads objects by kinds as kubectl takes them: plural, singular or
 // short name, or kind, with or without a group.
 type cluster struct {
 	client    dynamic.Interface
-	discovery discovery.DiscoveryInterface
+	discovery discovery.CachedDiscoveryInterface
 	mapper    meta.RESTMapper
 	namespace string
 	home      string
@@ -58,9 +86,11 @@ type cluster struct {
 }
 
 func newCluster(o clusterOptions) (*cluster, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context})
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+
+	loader := o.loader()
 
 	cfg, err := loader.ClientConfig()
 	if err != nil {
@@ -70,10 +100,9 @@ func newCluster(o clusterOptions) (*cluster, error) {
 	// The API server's own priority and fairness limits us.
 	cfg.QPS = -1
 
-	if o.namespace == "" {
-		if o.namespace, _, err = loader.Namespace(); err != nil {
-			return nil, fmt.Errorf("cannot read kubeconfig: %w", err)
-		}
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("cannot read kubeconfig: %w", err)
 	}
 
 	disco, err := discovery.NewDiscoveryClientForConfig(cfg)
@@ -89,7 +118,7 @@ func newCluster(o clusterOptions) (*cluster, error) {
 	cached := memory.NewMemCacheClient(disco)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
 
-	return &cluster{client: client, discovery: cached, mapper: mapper, namespace: o.namespace, home: o.home, dry: o.dry}, nil
+	return &cluster{client: client, discovery: cached, mapper: mapper, namespace: namespace, home: o.home, dry: o.dry}, nil
 }
 
 // Get reads one object.

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -18,26 +20,48 @@ var version = "dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := root().ExecuteContext(ctx)
+	err := run(ctx, root(), os.Args)
 
 	stop()
 
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
+}
+
+// completer is the name under which kubectl asks a plugin to complete its
+// arguments.
+const completer = "kubectl_complete-kausality"
+
+// run runs the command that arguments name; the first is the program.
+func run(ctx context.Context, cmd *cobra.Command, args []string) error {
+	rest := args[1:]
+	if strings.TrimSuffix(filepath.Base(args[0]), ".exe") == completer {
+		rest = append([]string{cobra.ShellCompRequestCmd}, rest...)
+	}
+
+	cmd.SetArgs(rest)
+
+	return cmd.ExecuteContext(ctx)
 }
 
 func root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "kubectl-kausality",
-		Short:         "Say who asked for what, and clear up after accidents",
+		Short:         "Say who asked for what, find what is wrong, and clear up after accidents",
+		Long:          "Say who asked for what, find what is wrong, and clear up after accidents.\n\n" + exitHelp,
+		Args:          usageArgs(cobra.NoArgs),
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl kausality"},
 	}
-	cmd.AddCommand(traceCommand(), adoptCommand(), releaseCommand(), uninstallCommand())
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+	})
+	cmd.AddCommand(traceCommand(), adoptCommand(), releaseCommand(), uninstallCommand(), doctorCommand(), versionCommand())
 
 	return cmd
 }

@@ -49,17 +49,20 @@ func releaseCommand() *cobra.Command {
 		Short: "Let go of what its owner left behind",
 		Long: "Have a managed resource whose owner is gone stand by itself: nothing tries to delete it any more, and its gate stays closed. " +
 			"With --orphan the managed resource goes, and the external object stays; of one that is gone already, the record goes. " +
-			"The external object is never changed.",
+			"The external object is never changed.\n\n" + exitHelp,
 		Example: "  kubectl kausality release object.kubernetes.crossplane.io/my-database-x7k2p\n" +
 			"  kubectl kausality release object.kubernetes.crossplane.io/my-database-x7k2p --orphan",
-		Args: cobra.RangeArgs(1, 2), //nolint:mnd // KIND/NAME, or KIND and NAME.
+		Args:              usageArgs(cobra.RangeArgs(1, 2)), //nolint:mnd // KIND/NAME, or KIND and NAME.
+		ValidArgsFunction: completeObject(&opts.clusterOptions),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := newCluster(opts.clusterOptions)
 			if err != nil {
 				return err
 			}
 
-			return release(cmd.Context(), c, cmd.OutOrStdout(), args, opts)
+			return opts.result(cmd.OutOrStdout(), opts.dry, func(out io.Writer) error {
+				return release(cmd.Context(), c, out, args, opts)
+			})
 		},
 	}
 

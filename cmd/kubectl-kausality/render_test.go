@@ -187,7 +187,7 @@ func TestAnObjectIsNamedAsKindAndName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 
-			err := trace(t.Context(), tc.from, &out, tc.args, false)
+			err := trace(t.Context(), tc.from, &out, tc.args, false, outputOptions{})
 			if !errors.Is(err, tc.err) || !strings.HasPrefix(out.String(), tc.want) {
 				t.Errorf("%s\ntrace: %q, %v; want %q, %v", tc.reason, out.String(), err, tc.want, tc.err)
 			}

@@ -32,17 +32,19 @@ func traceCommand() *cobra.Command {
 		Use:   "trace KIND/NAME",
 		Short: "Show the path from the person to the object",
 		Long: "Show who asked for an object's last changes, by which path they came, what may still follow, " +
-			"whether its gate is open, and what is held.",
+			"whether its gate is open, and what is held.\n\n" + exitHelp,
 		Example: "  kubectl kausality trace databaseclaim/my-database\n" +
-			"  kubectl kausality trace object.kubernetes.crossplane.io my-database-x7k2p",
-		Args: cobra.RangeArgs(1, 2), //nolint:mnd // KIND/NAME, or KIND and NAME.
+			"  kubectl kausality trace object.kubernetes.crossplane.io my-database-x7k2p\n" +
+			"  kubectl kausality trace databaseclaim/my-database -n team-a -o json | jq -r '.changes[0].initiator'",
+		Args:              usageArgs(cobra.RangeArgs(1, 2)), //nolint:mnd // KIND/NAME, or KIND and NAME.
+		ValidArgsFunction: completeObject(&opts),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := newCluster(opts)
 			if err != nil {
 				return err
 			}
 
-			return trace(cmd.Context(), c, cmd.OutOrStdout(), args, all)
+			return trace(cmd.Context(), c, cmd.OutOrStdout(), args, all, opts.outputOptions)
 		},
 	}
 
@@ -53,7 +55,7 @@ func traceCommand() *cobra.Command {
 }
 
 // trace prints the path to one object.
-func trace(ctx context.Context, from getter, out io.Writer, args []string, all bool) error {
+func trace(ctx context.Context, from getter, out io.Writer, args []string, all bool, as outputOptions) error {
 	kind, name, err := split(args)
 	if err != nil {
 		return err
@@ -62,6 +64,15 @@ func trace(ctx context.Context, from getter, out io.Writer, args []string, all b
 	u, err := from.Get(ctx, kind, name)
 	if err != nil {
 		return err
+	}
+
+	if as.structured() {
+		doc, err := documentOf(u)
+		if err != nil {
+			return err
+		}
+
+		return as.print(out, doc)
 	}
 
 	text, err := render(u, all)

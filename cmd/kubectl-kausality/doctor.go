@@ -1,0 +1,133 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kausality-io/kausality-crossplane/engine/doctor"
+)
+
+// doctorOptions say what to look at.
+type doctorOptions struct {
+	clusterOptions
+
+	functions []string
+	maxOpen   time.Duration
+	all       bool
+	verbose   bool
+}
+
+func doctorCommand() *cobra.Command {
+	opts := doctorOptions{}
+
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Find out whether all is installed and at work",
+		Long: "Find out whether Kausality is installed and at work as it should be: kinds, webhook configurations, guards, the manager, " +
+			"whether the API server reaches the webhook (by a dry-run request), certificates, the function and the Compositions that need it, " +
+			"versions of Crossplane and providers, policies, Enforcements, windows, gates that are overdue, and what was left behind.\n\n" +
+			"Of each finding it says what it is, why it matters and what helps. Nothing is changed. What it may not read it says, " +
+			"as a warning; without --namespace it looks at managed resources in all namespaces.\n\n" + exitHelp,
+		Example: "  kubectl kausality doctor\n" +
+			"  kubectl kausality doctor -n team-a -o json | jq '.findings[] | select(.severity == \"error\")'",
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := newCluster(opts.clusterOptions)
+			if err != nil {
+				return err
+			}
+
+			if opts.all || !cmd.Flags().Changed("namespace") {
+				c.namespace = ""
+			}
+
+			return diagnose(cmd.Context(), c, cmd.OutOrStdout(), opts)
+		},
+	}
+
+	opts.flags(cmd)
+	opts.homeFlag(cmd)
+
+	flags := cmd.Flags()
+	flags.StringSliceVar(&opts.functions, "function-name", []string{"function-kausality"}, "Name that function-kausality is installed under.")
+	flags.DurationVar(&opts.maxOpen, "max-open", time.Hour, "How long a gate may be open, as the manager's flag of that name.")
+	flags.BoolVarP(&opts.all, "all-namespaces", "A", false, "Look at managed resources in all namespaces, as without --namespace.")
+	flags.BoolVarP(&opts.verbose, "verbose", "v", false, "Show what is fine, too.")
+
+	return cmd
+}
+
+// diagnosis is what doctor prints for programs.
+type diagnosis struct {
+	header `json:",inline"`
+
+	// Severity is the worst of all findings: ok, warning or error.
+	Severity doctor.Severity `json:"severity"`
+	// Findings are all that was found, in the order of the checks.
+	Findings []doctor.Finding `json:"findings"`
+}
+
+// diagnose looks at a cluster and prints what it finds. The error is errFinding
+// if something is wrong.
+func diagnose(ctx context.Context, c *cluster, out io.Writer, opts doctorOptions) error {
+	state, err := c.state(ctx, opts)
+	if err != nil {
+		return err
+	}
+
+	found := doctor.Diagnose(state)
+	worst := doctor.Worst(found)
+
+	if opts.structured() {
+		err = opts.print(out, diagnosis{header{outputVersion, "Diagnosis"}, worst, found})
+	} else {
+		err = say(out, "%s", prescription(found, opts.verbose))
+	}
+
+	if err == nil && worst == doctor.Error {
+		err = errFinding
+	}
+
+	return err
+}
+
+// prescription writes findings for people.
+func prescription(found []doctor.Finding, verbose bool) string {
+	var out strings.Builder
+
+	count := map[doctor.Severity]int{}
+
+	for _, f := range found {
+		count[f.Severity]++
+
+		if f.Severity == doctor.OK && !verbose {
+			continue
+		}
+
+		fmt.Fprintf(&out, "%-7s  %s: ", strings.ToUpper(string(f.Severity)), f.Check)
+
+		if f.Object != "" {
+			fmt.Fprintf(&out, "%s: ", f.Object)
+		}
+
+		fmt.Fprintln(&out, f.What)
+
+		for _, line := range [][2]string{{"why", f.Why}, {"remedy", f.Remedy}} {
+			if line[1] != "" {
+				fmt.Fprintf(&out, "         %s: %s\n", line[0], line[1])
+			}
+		}
+	}
+
+	fmt.Fprintf(&out, "%d errors, %d warnings, %d ok\n", count[doctor.Error], count[doctor.Warning], count[doctor.OK])
+
+	return out.String()
+}

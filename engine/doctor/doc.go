@@ -1,0 +1,7 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package doctor finds out from the objects of a cluster whether Kausality is
+// installed and at work as it should be, and says of what is wrong why it matters
+// and what helps.
+package doctor

@@ -1,0 +1,398 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// authority is a CA's certificate as a webhook configuration has it, until some
+// time.
+func authority(t *testing.T, until time.Time) string {
+	t.Helper()
+
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	cert := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: now.Add(-365 * 24 * time.Hour), NotAfter: until,
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+
+	raw, err := x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}))
+}
+
+func read(t *testing.T, text string) List {
+	t.Helper()
+
+	var out List
+
+	for doc := range strings.SplitSeq(text, "---\n") {
+		u := &unstructured.Unstructured{}
+
+		raw, err := yaml.YAMLToJSON([]byte(doc))
+		if err == nil {
+			err = u.UnmarshalJSON(raw)
+		}
+
+		if err != nil {
+			t.Fatalf("%s: %v", doc, err)
+		}
+
+		out.Items = append(out.Items, u)
+	}
+
+	return out
+}
+
+const crds = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: allowancepolicies.kausality.io}
+spec: {versions: [{name: v1alpha1, served: true}]}
+status: {conditions: [{type: Established, status: "True"}]}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: enforcements.kausality.io}
+spec: {versions: [{name: v1alpha1, served: true}]}
+status: {conditions: [{type: Established, status: "True"}]}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: upgradeallowances.kausality.io}
+spec: {versions: [{name: v1alpha1, served: true}]}
+status: {conditions: [{type: Established, status: "True"}]}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: compositions.apiextensions.crossplane.io}
+spec: {versions: [{name: v1, served: true}]}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: instances.rds.example.org}
+spec:
+  group: rds.example.org
+  names: {kind: Instance, plural: instances, categories: [managed]}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {properties: {spec: {properties: {
+    managementPolicies: {type: array}, forProvider: {type: object}}}}}}}]
+`
+
+// healthy is a cluster in which nothing is wrong.
+func healthy(t *testing.T) *State {
+	t.Helper()
+
+	hooks := `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: kausality}
+webhooks: [{name: policies.kausality.io, clientConfig: {caBundle: "` + authority(t, now.Add(365*24*time.Hour)) + `"}}]`
+	guard := func(name string) string {
+		return "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: " + name + "}\n" +
+			"spec: {failurePolicy: Fail, matchConstraints: {resourceRules: [{apiGroups: [rds.example.org], resources: [instances]}]}}\n"
+	}
+	binding := func(name string) string {
+		return "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\nmetadata: {name: " + name + "}\n" +
+			"spec: {policyName: " + name + ", validationActions: [Deny]}\n"
+	}
+
+	return &State{
+		Now: now, Home: "kausality-system", Functions: []string{"function-kausality"}, MaxOpen: time.Hour, Probe: Probe{Answered: true},
+		Lists: map[Source]List{
+			CRDs:          read(t, crds),
+			Validating:    read(t, hooks),
+			Mutating:      read(t, strings.ReplaceAll(hooks, "Validating", "Mutating")),
+			Guards:        read(t, guard(writerGuard)+"---\n"+guard(deleteGuard)),
+			GuardBindings: read(t, binding(writerGuard)+"---\n"+binding(deleteGuard)),
+			Leases: read(t, `
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: kausality-webhook, namespace: kausality-system}
+spec: {renewTime: "2026-11-21T11:59:55.123456Z"}`),
+			Functions: read(t, `
+apiVersion: pkg.crossplane.io/v1
+kind: Function
+metadata: {name: function-kausality}
+status: {conditions: [{type: Installed, status: "True"}, {type: Healthy, status: "True"}]}`),
+			Compositions: read(t, `
+apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: databases}
+spec:
+  compositeTypeRef: {apiVersion: example.org/v1, kind: Database}
+  pipeline: [{step: a, functionRef: {name: function-a}}, {step: k, functionRef: {name: function-kausality}}]`),
+			Deployments: read(t, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: crossplane, namespace: crossplane-system, labels: {app: crossplane}}
+spec: {template: {spec: {containers: [{name: crossplane, image: "registry.example.org:5000/crossplane:v2.1.3@sha256:00"}]}}}`),
+			AllowancePolicies: read(t, `
+apiVersion: kausality.io/v1alpha1
+kind: AllowancePolicy
+metadata: {name: databases, generation: 2}
+spec: {match: {kind: Database, apiGroup: example.org}, allow: [{kind: Instance, apiGroup: rds.example.org}]}
+status: {observedGeneration: 2, conditions: [{type: Ready, status: "True"}]}`),
+		},
+		Managed: read(t, `
+apiVersion: rds.example.org/v1
+kind: Instance
+metadata:
+  name: db
+  annotations: {kausality.io/gate: "{state: Open, generation: 1, since: \"2026-11-21T11:30:00Z\"}"}
+  ownerReferences: [{apiVersion: example.org/v1, kind: Database, name: mine, uid: u1, controller: true}]
+spec: {managementPolicies: [Observe], forProvider: {}}
+status: {conditions: [{type: Synced, status: "True", observedGeneration: 1}]}`).Items,
+	}
+}
+
+// set sets a field of the named object of a source.
+func set(t *testing.T, s *State, src Source, name string, value any, path ...string) {
+	t.Helper()
+
+	if err := unstructured.SetNestedField(s.Lists[src].find(name).Object, value, path...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheDoctorFindsExactlyWhatIsWrong(t *testing.T) {
+	type brief struct {
+		check    string
+		severity Severity
+		object   string
+		what     string
+	}
+
+	conditions := func(typ, status, message string) []any {
+		return []any{map[string]any{"type": typ, "status": status, "message": message, "observedGeneration": int64(2)}}
+	}
+
+	cases := map[string]struct {
+		reason string
+		ill    func(*testing.T, *State)
+		want   []brief
+	}{
+		"Healthy": {reason: "Where all is well nothing is found.", ill: func(*testing.T, *State) {}},
+		"NoCRD": {
+			reason: "A kind of ours that is missing is named.",
+			ill: func(_ *testing.T, s *State) {
+				l := s.Lists[CRDs]
+				l.Items = l.Items[1:]
+				s.Lists[CRDs] = l
+			},
+			want: []brief{{"crds", Error, "CustomResourceDefinition allowancepolicies.kausality.io", "it is not installed"}},
+		},
+		"NoConfiguration": {
+			reason: "A webhook configuration that is missing is named.",
+			ill:    func(_ *testing.T, s *State) { s.Lists[Mutating] = List{} },
+			want:   []brief{{"webhooks", Error, "MutatingWebhookConfiguration kausality", "it is missing"}},
+		},
+		"NoBinding": {
+			reason: "A guard without a binding guards nothing.",
+			ill: func(_ *testing.T, s *State) {
+				l := s.Lists[GuardBindings]
+				l.Items = l.Items[1:]
+				s.Lists[GuardBindings] = l
+			},
+			want: []brief{{"guards", Error, "ValidatingAdmissionPolicyBinding kausality-gate-writer", "it is missing"}},
+		},
+		"KindWithoutGuard": {
+			reason: "A guard that leaves a gated kind out is named with it.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+				set(t, s, Guards, deleteGuard, []any{}, "spec", "matchConstraints", "resourceRules")
+			},
+			want: []brief{{"guards", Error, "ValidatingAdmissionPolicy kausality-gate-delete", "it does not cover Instance.rds.example.org"}},
+		},
+		"NoBeat": {
+			reason: "A lease that nobody renews tells that no manager is at work.",
+			ill:    func(_ *testing.T, s *State) { s.Now = s.Now.Add(time.Minute) },
+			want: []brief{{
+				"manager", Error, "Lease kausality-system/kausality-webhook",
+				"no manager is at work: it was renewed at 2026-11-21T11:59:55Z last",
+			}},
+		},
+		"Unreached": {
+			reason: "A webhook that does not answer is found though its configuration exists.",
+			ill:    func(_ *testing.T, s *State) { s.Probe = Probe{} },
+			want: []brief{{
+				"webhook-reach", Error, "ValidatingWebhookConfiguration kausality", "the webhook did not answer a dry-run request",
+			}},
+		},
+		"MayNotAsk": {
+			reason: "Who may not ask is told so, and that is no error.",
+			ill:    func(_ *testing.T, s *State) { s.Probe = Probe{Problem: "forbidden"} },
+			want:   []brief{{"webhook-reach", Warning, "", "cannot ask: forbidden"}},
+		},
+		"MayNotRead": {
+			reason: "What may not be read is said once for each check that needs it.",
+			ill:    func(_ *testing.T, s *State) { s.Lists[Leases] = List{Problem: "leases is forbidden"} },
+			want:   []brief{{"manager", Warning, "", "cannot look: leases is forbidden"}},
+		},
+		"CAEnded": {
+			reason: "A CA that has ended is found.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+				set(t, s, Validating, configuration, []any{map[string]any{
+					"name": "a", "clientConfig": map[string]any{"caBundle": authority(t, now.Add(-time.Hour))},
+				}}, "webhooks")
+			},
+			want: []brief{{"certificates", Error, "ValidatingWebhookConfiguration kausality", "the CA ended at 2026-11-21T11:00:00Z"}},
+		},
+		"CAMismatch": {
+			reason: "A certificate that another CA signed is found.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+				s.Lists[Secrets] = read(t, `
+apiVersion: v1
+kind: Secret
+metadata: {name: kausality-webhook-cert, namespace: kausality-system}
+data: {tls.crt: "`+authority(t, now.Add(365*24*time.Hour))+`"}`)
+			},
+			want: []brief{{
+				"certificates", Error, "ValidatingWebhookConfiguration kausality",
+				"its CA bundle does not match the certificate in Secret kausality-system/kausality-webhook-cert",
+			}},
+		},
+		"NoFunction": {
+			reason: "A function that is missing is named.",
+			ill:    func(_ *testing.T, s *State) { s.Lists[Functions] = List{} },
+			want:   []brief{{"function", Error, "Function function-kausality", "it is not installed"}},
+		},
+		"NotLast": {
+			reason: "A step after the function's is named.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+				set(t, s, Compositions, "databases", []any{
+					map[string]any{"step": "k", "functionRef": map[string]any{"name": "function-kausality"}}, map[string]any{"step": "late"},
+				}, "spec", "pipeline")
+			},
+			want: []brief{{"compositions", Error, "Composition databases", `step "late" runs after the function`}},
+		},
+		"NotRun": {
+			reason: "A Composition of a kind that a policy is about wants the function.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+				set(t, s, Compositions, "databases", []any{map[string]any{"step": "a"}}, "spec", "pipeline")
+			},
+			want: []brief{{
+				"compositions", Warning, "Composition databases", "it does not run the function, though an AllowancePolicy is about its kind",
+			}},
+		},
+		"OldCrossplane": {
+			reason: "A version of Crossplane that is not supported is named.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+				set(t, s, Deployments, "crossplane", []any{map[string]any{"image": "crossplane:v1.19.2"}},
+					"spec", "template", "spec", "containers")
+			},
+			want: []brief{{"crossplane", Error, "", "Crossplane v1.19.2 is not supported"}},
+		},
+		"OldProvider": {
+			reason: "A provider that sets no observedGeneration is found by what it wrote.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+				s.Managed[0].Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Synced", "status": "True"}}}
+			},
+			want: []brief{{
+				"providers", Warning, "Instance.rds.example.org",
+				"its provider sets no observedGeneration on condition Synced, so it was built on crossplane-runtime before 1.20",
+			}},
+		},
+		"Ungateable": {
+			reason: "A kind without management policies cannot be gated.",
+			ill: func(_ *testing.T, s *State) {
+				crd := s.Lists[CRDs].find("instances.rds.example.org")
+				version := maps(crd.Object, "spec", "versions")[0]
+				unstructured.RemoveNestedField(version, "schema", "openAPIV3Schema", "properties", "spec", "properties", "managementPolicies")
+			},
+			want: []brief{{"kinds", Warning, "Instance.rds.example.org", "the kind has no spec.managementPolicies"}},
+		},
+		"InvalidPolicy": {
+			reason: "A policy that is not in force is named with what the manager says.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+				set(t, s, AllowancePolicies, "databases", conditions("Ready", "False", "spec.match: no"), "status", "conditions")
+			},
+			want: []brief{{"policies", Error, "AllowancePolicy databases", "it is not in force: : spec.match: no"}},
+		},
+		"Overdue": {
+			reason: "A gate that is open for too long is named.",
+			ill:    func(_ *testing.T, s *State) { s.MaxOpen = time.Minute },
+			want:   []brief{{"gates", Error, "Instance db", "its gate is open since 2026-11-21T11:30:00Z: Synced=True "}},
+		},
+		"Ownerless": {
+			reason: "A managed resource whose owner is gone was left behind.",
+			ill:    func(_ *testing.T, s *State) { s.Gone = map[string]bool{"u1": true} },
+			want:   []brief{{"left-behind", Warning, "Instance db", "its owner Database mine is gone"}},
+		},
+		"EndedWindow": {
+			reason: "A window that has ended can go.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+				s.Lists[UpgradeAllowances] = read(t, `
+apiVersion: kausality.io/v1alpha1
+kind: UpgradeAllowance
+metadata: {name: w}
+spec: {validUntil: "2026-11-20T00:00:00Z"}
+status: {conditions: [{type: Ready, status: "True"}]}`)
+			},
+			want: []brief{{"windows", Warning, "UpgradeAllowance w", "it ended at 2026-11-20T00:00:00Z"}},
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := healthy(t)
+			tc.ill(t, s)
+
+			var got []brief
+
+			worst := OK
+
+			for _, f := range Diagnose(s) {
+				if f.Severity == OK {
+					continue
+				}
+
+				got = append(got, brief{f.Check, f.Severity, f.Object, f.What})
+				worst = f.Severity
+
+				if f.Why == "" || f.Remedy == "" {
+					t.Errorf("%s\nDiagnose: no reason or remedy: %+v", tc.reason, f)
+				}
+			}
+
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(brief{})); diff != "" {
+				t.Errorf("%s\nDiagnose: -want, +got:\n%s", tc.reason, diff)
+			}
+
+			if w := Worst(Diagnose(s)); w != worst {
+				t.Errorf("%s\nWorst: %s, want %s", tc.reason, w, worst)
+			}
+		})
+	}
+}

@@ -1,0 +1,140 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// inForce checks what the manager says of objects of ours.
+func inForce(list List, why string) []Finding {
+	out := make([]Finding, 0, len(list.Items))
+
+	for _, u := range list.Items {
+		c, ok := resource.ConditionOf(u, "Ready")
+		f := Finding{Severity: Error, Object: name(u), Why: why}
+
+		switch {
+		case !ok || resource.Int(u.Object, "status", "observedGeneration") < u.GetGeneration():
+			f.Severity, f.What = Warning, "the manager has not looked at its present generation"
+			f.Remedy = "wait a moment; if it stays, see that the manager is at work"
+		case !c.True():
+			f.What = fmt.Sprintf("it is not in force: %s: %s", c.Reason, c.Message)
+			f.Remedy = "correct what the message names; a kind that is unknown takes its CRD"
+		default:
+			continue
+		}
+
+		out = append(out, f)
+	}
+
+	return out
+}
+
+// policies checks AllowancePolicies.
+func policies(s *State) []Finding {
+	list := s.Lists[AllowancePolicies]
+	out := inForce(list, "what it allows is held or refused")
+
+	for _, u := range list.Items {
+		if c, ok := resource.ConditionOf(u, "Gated"); ok && c.Status == "False" {
+			out = append(out, Finding{
+				Severity: Warning, Object: name(u), What: c.Message, Why: "its provider acts whenever it likes",
+				Remedy: "take a provider, or a version of it, that supports management policies",
+			})
+		}
+
+		for _, w := range maps(u.Object, "status", "typeChecking") {
+			out = append(out, Finding{
+				Severity: Warning, Object: name(u), What: fmt.Sprintf("%v: %v", w["field"], w["warning"]),
+				Why: "the expression or field may never match", Remedy: "compare it with kubectl explain",
+			})
+		}
+	}
+
+	return out
+}
+
+// enforcements checks Enforcements and how long their exceptions last.
+func enforcements(s *State) []Finding {
+	list := s.Lists[Enforcements]
+	out := inForce(list, "what it should refuse goes through")
+
+	for _, u := range list.Items {
+		for _, e := range maps(u.Object, "spec", "exceptions") {
+			until, err := time.Parse(time.RFC3339, resource.String(e, "until"))
+			if err != nil || s.Now.Before(until) {
+				continue
+			}
+
+			out = append(out, Finding{
+				Severity: Warning, Object: name(u), What: fmt.Sprintf("exception %v ended at %s", e["name"], until.UTC().Format(time.RFC3339)),
+				Why: "those it names are held to the rules again", Remedy: "take it out, or give it a later end",
+			})
+		}
+	}
+
+	return out
+}
+
+// windows checks UpgradeAllowances.
+func windows(s *State) []Finding {
+	list := s.Lists[UpgradeAllowances]
+	out := inForce(list, "what it should let through is held or refused")
+
+	for _, u := range list.Items {
+		until, err := time.Parse(time.RFC3339, resource.String(u.Object, "spec", "validUntil"))
+		if active, _ := resource.Value(u.Object, "status", "active"); err == nil && s.Now.After(until.Add(time.Minute)) {
+			f := Finding{
+				Severity: Warning, Object: name(u), What: "it ended at " + until.UTC().Format(time.RFC3339),
+				Why: "it allows nothing any more", Remedy: "delete it, or open another one",
+			}
+
+			if active == true {
+				f.Severity, f.What = Error, f.What+", and still says it is active"
+				f.Why, f.Remedy = "nobody keeps its status", "see that the manager is at work"
+			}
+
+			out = append(out, f)
+		}
+	}
+
+	return out
+}
+
+// providers checks providers, and by their managed resources whether they say
+// what they observed.
+func providers(s *State) []Finding {
+	var out []Finding
+
+	for _, u := range s.Lists[Providers].Items {
+		if c, ok := resource.ConditionOf(u, "Healthy"); ok && !c.True() {
+			out = append(out, Finding{
+				Severity: Warning, Object: name(u), What: fmt.Sprintf("it is not healthy: %s %s", c.Reason, c.Message),
+				Why: "its gates stay open until it has applied what was allowed", Remedy: "kubectl describe provider " + u.GetName(),
+			})
+		}
+	}
+
+	told := map[string]bool{}
+
+	for _, u := range s.Managed {
+		c, ok := resource.ConditionOf(u, resource.ConditionSynced)
+		if kind := u.GroupVersionKind().GroupKind().String(); ok && !told[kind] && c.ObservedGeneration == 0 {
+			told[kind] = true
+
+			out = append(out, Finding{
+				Severity: Warning, Object: kind,
+				What:   "its provider sets no observedGeneration on condition Synced, so it was built on crossplane-runtime before 1.20",
+				Why:    "when a change has landed can only be told from status.atProvider, and its gates may be open for longer",
+				Remedy: "take a newer version of the provider, and name the kind with the manager's --gate-without-late-initialize until then",
+			})
+		}
+	}
+
+	return out
+}

@@ -1,0 +1,207 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+)
+
+// object is one that a test makes or changes.
+func object(apiVersion, kind, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(apiVersion)
+	u.SetKind(kind)
+	u.SetName(name)
+
+	return u
+}
+
+// TestTheDoctorNamesWhatIsBroken breaks one thing after another.
+func TestTheDoctorNamesWhatIsBroken(t *testing.T) {
+	ctx := t.Context()
+
+	c, err := client.New(running.Config(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	play, err := scenario.New(running, "../../examples", narrator{t})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, step := range play.Steps()[:2] {
+		if err := step.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	// 1. All is well, also for somebody who may read little.
+	diagnosed(ctx, t)
+	limited(ctx, t)
+	completes(ctx, t)
+	traces(ctx, t)
+	exports(ctx, t)
+
+	// 2. The function is not the last step.
+	swapped(ctx, t, c)
+
+	// 3. A policy is not in force.
+	lost := object("kausality.io/v1alpha1", "AllowancePolicy", "lost")
+	lost.Object["spec"] = map[string]any{
+		"match": map[string]any{"kind": "Lost", "apiGroup": "nowhere.example.org", "fields": []any{"spec"}},
+		"allow": []any{map[string]any{"kind": "Object", "mutations": []any{"spec"}}},
+	}
+
+	if err := c.Create(ctx, lost); err != nil {
+		t.Fatal(err)
+	}
+
+	if f := diagnosed(ctx, t, "policies")[0]; f.Object != "AllowancePolicy lost" || !strings.Contains(f.What, "Lost") {
+		t.Errorf("policy: %+v", f)
+	}
+
+	if err := c.Delete(ctx, lost); err != nil {
+		t.Fatal(err)
+	}
+
+	diagnosed(ctx, t)
+
+	// 4. The manager is away, and what it keeps is taken away as well.
+	away(ctx, t, c)
+
+	// 5. With its return all is well again.
+	if err := running.Process("kausality-manager").Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	diagnosed(ctx, t)
+}
+
+// swapped puts another step after the function's.
+func swapped(ctx context.Context, t *testing.T, c client.Client) {
+	t.Helper()
+
+	composition := object("apiextensions.crossplane.io/v1", "Composition", "xdatabases.example.org")
+
+	swap := func() {
+		patch := `[{"op": "move", "from": "/spec/pipeline/1", "path": "/spec/pipeline/2"}]`
+		if err := c.Patch(ctx, composition, client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	swap()
+
+	if f := diagnosed(ctx, t, "compositions")[0]; f.Object != "Composition xdatabases.example.org" || !strings.Contains(f.Remedy, "function-kausality") {
+		t.Errorf("composition: %+v", f)
+	}
+
+	swap()
+	diagnosed(ctx, t)
+}
+
+// away stops the manager, and deletes what it keeps in place.
+func away(ctx context.Context, t *testing.T, c client.Client) {
+	t.Helper()
+
+	if err := running.Process("kausality-manager").Kill(); err != nil {
+		t.Fatal(err)
+	}
+
+	diagnosed(ctx, t, "manager", "webhook-reach")
+
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "kausality-gate-delete"}}
+	if err := c.Delete(ctx, binding); err != nil {
+		t.Fatal(err)
+	}
+
+	if f := diagnosed(ctx, t, "guards", "manager", "webhook-reach")[0]; f.Object != "ValidatingAdmissionPolicyBinding kausality-gate-delete" {
+		t.Errorf("guard: %+v", f)
+	}
+
+	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kausality"}}
+	if err := c.Delete(ctx, mutating); err != nil {
+		t.Fatal(err)
+	}
+
+	if f := diagnosed(ctx, t, "webhooks", "guards", "manager", "webhook-reach")[0]; f.Object != "MutatingWebhookConfiguration kausality" {
+		t.Errorf("webhook: %+v", f)
+	}
+}
+
+// limited runs the doctor as somebody who may read little: it says so.
+func limited(ctx context.Context, t *testing.T) {
+	t.Helper()
+
+	code, all := doctor(ctx, t, "--as=nobody@example.com", "--as-group=system:authenticated")
+	unread := 0
+
+	for _, f := range all {
+		if f.Severity == "error" {
+			t.Errorf("as nobody: %+v", f)
+		}
+
+		if strings.HasPrefix(f.What, "cannot ") {
+			unread++
+		}
+	}
+
+	if code != 0 || unread == 0 {
+		t.Errorf("as nobody: exit code %d, %d unread: %+v", code, unread, all)
+	}
+}
+
+// completes has kubectl complete the plugin's arguments.
+func completes(ctx context.Context, t *testing.T) {
+	t.Helper()
+
+	for text, want := range map[string]string{
+		"databaseclaims.e":                  "databaseclaims.example.org/\n",
+		"databaseclaims.example.org/my-":    "databaseclaims.example.org/my-database\n",
+		"databaseclaims.example.org/other-": ":4\n",
+	} {
+		if r := kubectl(ctx, t, "", "__complete", "kausality", "trace", text); !strings.HasPrefix(r.stdout, want) {
+			t.Errorf("complete %q: %+v", text, r)
+		}
+	}
+
+	if r := kubectl(ctx, t, "", "__complete", "kausality", "trace", "--namespace", "kausality-"); !strings.HasPrefix(r.stdout, "kausality-system\n") {
+		t.Errorf("complete --namespace: %+v", r)
+	}
+}
+
+// traces prints for programs, and ends as the help says.
+func traces(ctx context.Context, t *testing.T) {
+	t.Helper()
+
+	r := kubectl(ctx, t, "hans", "kausality", "trace", "databaseclaim/my-database", "-n", "default", "-o", "yaml")
+	for _, want := range []string{"apiVersion: cli.kausality.io/v1alpha1", "kind: Trace", "initiator: hans@example.com", "kind: DatabaseClaim"} {
+		if r.code != 0 || !strings.Contains(r.stdout, want) {
+			t.Errorf("trace -o yaml: no %q in %+v", want, r)
+		}
+	}
+
+	if r := kubectl(ctx, t, "", "kausality", "trace", "databaseclaim/none"); r.code != 1 || !strings.Contains(r.stderr, "not found") {
+		t.Errorf("trace of nothing: %+v", r)
+	}
+
+	if r := kubectl(ctx, t, "", "kausality", "trace", "databaseclaim"); r.code != 2 {
+		t.Errorf("trace without a name: %+v", r)
+	}
+
+	if r := kubectl(ctx, t, "", "kausality", "version"); r.code != 0 || !strings.Contains(r.stdout, "function-kausality local (Function function-kausality,") {
+		t.Errorf("version: %+v", r)
+	}
+}
