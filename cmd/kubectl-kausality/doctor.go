@@ -57,7 +57,7 @@ func doctorCommand() *cobra.Command {
 	opts.homeFlag(cmd)
 
 	flags := cmd.Flags()
-	flags.StringSliceVar(&opts.functions, "function-name", []string{"function-kausality"}, "Name that function-kausality is installed under.")
+	functionNames(flags, &opts.functions)
 	flags.DurationVar(&opts.maxOpen, "max-open", time.Hour, "How long a gate may be open, as the manager's flag of that name.")
 	flags.BoolVarP(&opts.all, "all-namespaces", "A", false, "Look at managed resources in all namespaces, as without --namespace.")
 	flags.BoolVarP(&opts.verbose, "verbose", "v", false, "Show what is fine, too.")

@@ -68,7 +68,7 @@ func uninstallCommand() *cobra.Command {
 	flags.StringVar(&opts.leave, "leave", "", "How managed resources are left: open, as their Composition asks, or closed.")
 	flags.BoolVar(&opts.forget, "remove-annotations", false, "Remove annotations, too: who asked for what, and what Compositions did.")
 	flags.BoolVar(&opts.definitions, "remove-crds", false, "Remove policies, windows and Enforcements with their CRDs.")
-	flags.StringArrayVar(&opts.functions, "function-name", []string{"function-kausality"}, "Name that function-kausality is installed under.")
+	functionNames(flags, &opts.functions)
 	flags.StringArrayVar(&opts.withoutLate, "gate-without-late-initialize", nil, "As the manager's flag: KIND.GROUP or *.GROUP.")
 
 	return cmd

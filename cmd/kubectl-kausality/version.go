@@ -77,7 +77,7 @@ func versionCommand() *cobra.Command {
 	opts.flags(cmd)
 	opts.homeFlag(cmd)
 	cmd.Flags().BoolVar(&client, "client", false, "Say only this program's version, and ask no cluster.")
-	cmd.Flags().StringSliceVar(&functions, "function-name", []string{"function-kausality"}, "Name that function-kausality is installed under.")
+	functionNames(cmd.Flags(), &functions)
 
 	return cmd
 }
@@ -116,7 +116,7 @@ func (c *cluster) versions(ctx context.Context, doc *versionDocument, functions 
 		images  func(*unstructured.Unstructured) []string
 	}{
 		{c.list(ctx, deployments, c.home), manager, func(u *unstructured.Unstructured) []string { return imagesOf(u, manager) }},
-		{c.list(ctx, doctor.Functions, ""), "function-kausality", func(u *unstructured.Unstructured) []string {
+		{c.list(ctx, doctor.Functions, ""), functionKausality, func(u *unstructured.Unstructured) []string {
 			for _, n := range functions {
 				if u.GetName() == n {
 					return []string{resource.String(u.Object, "spec", "package")}
