@@ -59,6 +59,10 @@ func TestTheCommandLineEndsAsTheHelpSays(t *testing.T) {
 			reason: "So is a missing object.", args: "trace", code: exitUsage,
 			err: "accepts between 1 and 2 arg(s), received 0; see kubectl kausality trace --help",
 		},
+		"NoLeave": {
+			reason: "Removing does not decide what becomes of managed resources.", args: "uninstall", code: exitUsage,
+			err: "say how managed resources are to be left, with --leave=open or --leave=closed",
+		},
 		"NoCluster": {
 			reason: "That no cluster is there is a failure.", args: "doctor --context nowhere --kubeconfig " + empty, code: exitError,
 			err: `cannot read kubeconfig: context "nowhere" does not exist`,

@@ -47,18 +47,24 @@ func uninstallCommand() *cobra.Command {
 			"annotations where asked to. Managed resources are left open, with the managementPolicies that their Composition asks for, and " +
 			"with what nobody asked for put back; or closed, so that their providers only observe. What has lost its owner is left closed, " +
 			"and stands by itself. External objects are not changed.\n\n" +
-			"Nothing is changed where anything is in the way. It can be run again, also to open what was left closed.",
+			"Nothing is changed where anything is in the way. It can be run again, also to open what was left closed.\n\n" + exitHelp,
 		Example: "  kubectl kausality uninstall --leave=open --dry-run\n" +
 			"  helm uninstall --namespace kausality-system kausality\n" +
 			"  kubectl kausality uninstall --leave=open",
-		Args: cobra.NoArgs,
+		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if leave := removal.Leave(opts.leave); leave != removal.LeaveOpen && leave != removal.LeaveClosed {
+				return errLeave
+			}
+
 			c, err := newCluster(opts.clusterOptions)
 			if err != nil {
 				return err
 			}
 
-			return uninstall(cmd.Context(), c, cmd.OutOrStdout(), opts)
+			return opts.result(cmd.OutOrStdout(), opts.dry, func(out io.Writer) error {
+				return uninstall(cmd.Context(), c, out, opts)
+			})
 		},
 	}
 
@@ -82,17 +88,12 @@ type leaving struct {
 
 // uninstall removes Kausality.
 func uninstall(ctx context.Context, c *cluster, out io.Writer, opts uninstallOptions) error {
-	leave := removal.Leave(opts.leave)
-	if leave != removal.LeaveOpen && leave != removal.LeaveClosed {
-		return errLeave
-	}
-
 	late, err := gate.ParseKinds(opts.withoutLate)
 	if err != nil {
 		return fmt.Errorf("--gate-without-late-initialize: %w", err)
 	}
 
-	plan := removal.Options{Leave: leave, Forget: opts.forget, WithoutLateInitialize: late}
+	plan := removal.Options{Leave: removal.Leave(opts.leave), Forget: opts.forget, WithoutLateInitialize: late}
 
 	// 1. See what there is, and whether anything is in the way.
 	objects, err := c.concerned(ctx)
