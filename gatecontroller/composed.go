@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -45,19 +44,6 @@ type composition struct {
 	complete bool
 }
 
-// runs says whether the function runs for an XR. Where the revision that it is
-// composed by is not known, or no longer there, the condition tells that the
-// function set on it.
-func (f composition) runs(xr *unstructured.Unstructured) bool {
-	if runs, known := f.revisions[resource.RevisionOf(xr)]; known {
-		return runs
-	}
-
-	_, ran := resource.ConditionOf(xr, v1alpha1.ConditionKausality)
-
-	return ran && resource.IsComposite(xr)
-}
-
 // read reads what the informers know. It waits for none of them: a kind that
 // cannot be listed must not stop the others.
 func (c *composed) read(ctx context.Context, served []servedKind) (composition, error) {
@@ -78,7 +64,7 @@ func (c *composed) read(ctx context.Context, served []servedKind) (composition, 
 
 	for gk := range found.xrs {
 		if err := c.list(ctx, served, gk, &found, func(u *unstructured.Unstructured) {
-			if found.runs(u) {
+			if resource.RunsFor(u, found.revisions) {
 				for _, ref := range resource.Composed(u) {
 					found.kinds[ref.GroupKind()] = true
 				}
@@ -146,7 +132,7 @@ func (c *composed) look(u *unstructured.Unstructured) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	if c.known.xrs[u.GroupVersionKind().GroupKind()] && c.known.runs(u) &&
+	if c.known.xrs[u.GroupVersionKind().GroupKind()] && resource.RunsFor(u, c.known.revisions) &&
 		slices.ContainsFunc(resource.Composed(u), func(ref resource.Reference) bool { return !c.known.kinds[ref.GroupKind()] }) {
 		c.prompt.soon()
 	}
@@ -168,7 +154,7 @@ func (c *composed) minds(u *unstructured.Unstructured) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	return c.known.named[u.GroupVersionKind().GroupKind()] || c.known.runs(u)
+	return c.known.named[u.GroupVersionKind().GroupKind()] || resource.RunsFor(u, c.known.revisions)
 }
 
 // revisions looks at CompositionRevisions.

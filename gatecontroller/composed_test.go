@@ -29,27 +29,6 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-func TestWhetherTheFunctionRunsForAnXRItsRevisionTellsOrElseItsCondition(t *testing.T) {
-	found := composition{revisions: map[string]bool{"with": true, "without": false}}
-
-	const ran = "status: {conditions: [{type: Kausality, status: 'True'}]}"
-
-	for text, want := range map[string]bool{
-		"{spec: {crossplane: {compositionRevisionRef: {name: with}}}}":                   true,
-		"{spec: {crossplane: {compositionRevisionRef: {name: without}}}, " + ran + "}":   false,
-		"{spec: {crossplane: {compositionRevisionRef: {name: gone}}}, " + ran + "}":      true,
-		"{spec: {crossplane: {compositionRevisionRef: {name: gone}}}}":                   false,
-		"{spec: {compositionRevisionRef: {name: with}, resourceRefs: []}}":               true,
-		"{spec: {resourceRef: {kind: XShop}}, metadata: {namespace: shop}, " + ran + "}": false, // A Claim shows it too.
-		"{spec: {crossplane: {}}, metadata: {deletionTimestamp: 'now'}, " + ran + "}":    true,
-		"{spec: {forProvider: {}}, metadata: {annotations: {kausality.io/trace: '[]'}}}": false,
-	} {
-		if got := found.runs(parse(t, text)); got != want {
-			t.Errorf("%s: %v, want %v", text, got, want)
-		}
-	}
-}
-
 func TestWithoutGatesOnlyWhatIsNamedIsFollowed(t *testing.T) {
 	c := &configuration{composed: &composed{}}
 	xr := parse(t, "{apiVersion: shop.example.org/v1, kind: XShop, spec: {resourceRefs: []}, status: {conditions: [{type: Kausality, status: 'True'}]}}")

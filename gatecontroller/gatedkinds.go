@@ -138,7 +138,7 @@ func (c *configuration) left(ctx context.Context, u *unstructured.Unstructured, 
 		return false, fmt.Errorf("cannot get the parent of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	return gate.Left(u, parent, found.runs(parent)), nil
+	return gate.Left(u, parent, resource.RunsFor(parent, found.revisions)), nil
 }
 
 // guardedBefore are the kinds that are guarded since before we were started.

@@ -59,3 +59,17 @@ func trimRevision(spec map[string]any) {
 		keep(Map(m, "input"), "apiVersion")
 	}
 }
+
+// RunsFor says whether the function runs for an XR; revisions are the names of
+// CompositionRevisions, with whether they run it. Where the revision that the XR
+// is composed by is not among them, the condition tells that the function set on
+// it.
+func RunsFor(xr *unstructured.Unstructured, revisions map[string]bool) bool {
+	if runs, known := revisions[RevisionOf(xr)]; known {
+		return runs
+	}
+
+	_, ran := ConditionOf(xr, v1alpha1.ConditionKausality)
+
+	return ran && IsComposite(xr)
+}

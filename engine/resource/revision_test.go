@@ -50,3 +50,24 @@ func TestAnXRSaysByWhatItIsComposed(t *testing.T) {
 		}
 	}
 }
+
+func TestWhetherTheFunctionRunsForAnXRItsRevisionTellsOrElseItsCondition(t *testing.T) {
+	revisions := map[string]bool{"with": true, "without": false}
+
+	const ran = "status: {conditions: [{type: Kausality, status: 'True'}]}"
+
+	for text, want := range map[string]bool{
+		"{spec: {crossplane: {compositionRevisionRef: {name: with}}}}":                   true,
+		"{spec: {crossplane: {compositionRevisionRef: {name: without}}}, " + ran + "}":   false,
+		"{spec: {crossplane: {compositionRevisionRef: {name: gone}}}, " + ran + "}":      true,
+		"{spec: {crossplane: {compositionRevisionRef: {name: gone}}}}":                   false,
+		"{spec: {compositionRevisionRef: {name: with}, resourceRefs: []}}":               true,
+		"{spec: {resourceRef: {kind: XShop}}, metadata: {namespace: shop}, " + ran + "}": false, // A Claim shows it too.
+		"{spec: {crossplane: {}}, metadata: {deletionTimestamp: 'now'}, " + ran + "}":    true,
+		"{spec: {forProvider: {}}, metadata: {annotations: {kausality.io/trace: '[]'}}}": false,
+	} {
+		if got := resource.RunsFor(object(t, text), revisions); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
