@@ -4,8 +4,12 @@
 package webhook
 
 import (
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"context"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
@@ -19,4 +23,9 @@ func InputsOf(reader client.Reader) *Inputs {
 	in.stale.Store(true)
 
 	return in
+}
+
+// Note has a decision counted, once it is stored.
+func (u *Uses) Note(ctx context.Context, ask *decision.Request, d *decision.Decision) {
+	u.note(ctx, admission.Request{}, ask, d)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -58,9 +59,16 @@ type Uses struct {
 
 	mu sync.Mutex
 	// pending are the uses that are not known to be stored.
-	pending map[useKey]bool
+	pending map[useKey]*pendingUse
 	// counts are of those that are.
 	counts map[window.Key]*count
+}
+
+// pendingUse is a use that is looked after.
+type pendingUse struct {
+	use window.Use
+	// done ends that.
+	done context.CancelFunc
 }
 
 // count is how often a window was used since that was last written.
@@ -87,7 +95,7 @@ func NewUses(c client.WithWatch, log logr.Logger) *Uses {
 
 	return &Uses{
 		client: c, log: log, slots: make(chan struct{}, mostWatches), ctx: ctx, cancel: cancel,
-		pending: map[useKey]bool{}, counts: map[window.Key]*count{},
+		pending: map[useKey]*pendingUse{}, counts: map[window.Key]*count{},
 	}
 }
 
@@ -151,6 +159,8 @@ func (u *Uses) note(ctx context.Context, req admission.Request, ask *decision.Re
 		return
 	}
 
+	u.seen(ask.Old)
+
 	use, ok := window.UseOf(ask, d)
 	if !ok {
 		return
@@ -163,27 +173,70 @@ func (u *Uses) note(ctx context.Context, req admission.Request, ask *decision.Re
 		return
 	}
 
-	key := keyOfUse(ask)
+	ctx, done := context.WithCancel(context.WithoutCancel(ctx))
+	key, pending := keyOfUse(ask), &pendingUse{use: use, done: done}
 
-	u.mu.Lock()
-	known := u.pending[key]
-	u.pending[key] = true
-	u.mu.Unlock()
+	if !u.expect(key, pending) {
+		done()
 
-	if known {
 		return // The API server asks once more about the same, or somebody tries again.
 	}
 
 	mine := *ask // Recording a deletion goes on with a newer old object.
 
 	u.running.Go(func() {
-		u.follow(ctx, &mine, use)
-
-		u.mu.Lock()
-		defer u.mu.Unlock()
-
-		delete(u.pending, key)
+		defer done()
+		u.settle(key, pending, u.follow(ctx, &mine, use))
 	})
+}
+
+// expect has a use looked after; false where it is already.
+func (u *Uses) expect(key useKey, pending *pendingUse) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+
+	if u.pending[key] != nil {
+		return false
+	}
+
+	u.pending[key] = pending
+
+	return true
+}
+
+// settle counts a use that is stored, if that was not seen before.
+func (u *Uses) settle(key useKey, pending *pendingUse, stored bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+
+	if u.pending[key] != pending {
+		return
+	}
+
+	delete(u.pending, key)
+	pending.done()
+
+	if stored {
+		u.count(pending.use)
+	}
+}
+
+// seen counts the creation of an object that a later request is about: it may
+// be gone before a watch for it begins.
+func (u *Uses) seen(old *unstructured.Unstructured) {
+	if old == nil {
+		return
+	}
+
+	key := keyOfUse(&decision.Request{Operation: decision.OperationCreate, New: old})
+
+	u.mu.Lock()
+	pending := u.pending[key]
+	u.mu.Unlock()
+
+	if pending != nil && pending.use.Judge(old, false) == window.Stored {
+		u.settle(key, pending, true)
+	}
 }
 
 func keyOfUse(ask *decision.Request) useKey {
@@ -208,6 +261,11 @@ func (u *Uses) Count(use window.Use) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 
+	u.count(use)
+}
+
+// count does so under the lock.
+func (u *Uses) count(use window.Use) {
 	for _, w := range use.Windows {
 		if u.counts[w] == nil {
 			u.counts[w] = &count{due: time.Now().Add(flushFirst), wait: flushFirst}

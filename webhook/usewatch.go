@@ -22,16 +22,18 @@ import (
 const watchAgain = 200 * time.Millisecond
 
 // follow watches the object of a request until it is known whether that is
-// stored, and counts it then. The answer to the request does not wait for that.
-func (u *Uses) follow(ctx context.Context, ask *decision.Request, use window.Use) {
+// stored, or the context ends. The answer to the request does not wait for that.
+func (u *Uses) follow(ctx context.Context, ask *decision.Request, use window.Use) bool {
 	select {
 	case u.slots <- struct{}{}:
 		defer func() { <-u.slots }()
+	case <-ctx.Done():
+		return false
 	case <-u.ctx.Done():
-		return
+		return false
 	}
 
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), useTimeout)
+	ctx, cancel := context.WithTimeout(ctx, useTimeout)
 	defer cancel()
 	defer context.AfterFunc(u.ctx, cancel)() //nolint:contextcheck // The end of the process ends it too.
 
@@ -42,12 +44,8 @@ func (u *Uses) follow(ctx context.Context, ask *decision.Request, use window.Use
 				"namespace", subject(ask).GetNamespace(), "name", subject(ask).GetName(), "problem", err.Error())
 		}
 
-		if answer == window.Stored {
-			u.Count(use)
-		}
-
 		if answer != window.NotYet {
-			return
+			return answer == window.Stored
 		}
 
 		select {
@@ -55,6 +53,8 @@ func (u *Uses) follow(ctx context.Context, ask *decision.Request, use window.Use
 		case <-time.After(watchAgain):
 		}
 	}
+
+	return false
 }
 
 // look watches an object from the version on that the request is about. Where

@@ -32,11 +32,13 @@ func TestAManagerIsReadyOnceItKnowsThePolicies(t *testing.T) { //nolint:parallel
 	}
 
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: lesser}}
-	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "kausality-manager"}
-	here := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: lesser}, Subjects: subjects, RoleRef: ref}
+	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Name: "kausality-manager"}
 
-	if _, err := k.RbacV1().RoleBindings(stack.KausalityNamespace).Create(t.Context(), here, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	for _, ref.Kind = range []string{"Role", "ClusterRole"} {
+		here := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{GenerateName: lesser}, Subjects: subjects, RoleRef: ref}
+		if _, err := k.RbacV1().RoleBindings(stack.KausalityNamespace).Create(t.Context(), here, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 
 	config, err := clientcmd.LoadFromFile(filepath.Join(running.Dir(), "kubeconfig"))
@@ -71,8 +73,6 @@ func TestAManagerIsReadyOnceItKnowsThePolicies(t *testing.T) { //nolint:parallel
 	}
 
 	// 3. It is ready without a restart.
-	ref.Kind = "ClusterRole"
-
 	everywhere := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: lesser}, Subjects: subjects, RoleRef: ref}
 	if _, err := k.RbacV1().ClusterRoleBindings().Create(t.Context(), everywhere, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
