@@ -1,0 +1,134 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/window"
+)
+
+// pendingUse is a use that is looked after.
+type pendingUse struct {
+	use window.Use
+	// done ends that.
+	done context.CancelFunc
+}
+
+// useKey tells one write from all others: a version of an object has one next
+// version, or one end, and a name is given once.
+type useKey struct {
+	group, kind, namespace, name, uid string
+
+	operation decision.Operation
+	// version is the one that is updated.
+	version string
+}
+
+// note has a request counted that windows allow, once it is stored.
+func (u *Uses) note(ctx context.Context, req admission.Request, ask *decision.Request, d *decision.Decision) {
+	if u == nil || req.DryRun != nil && *req.DryRun {
+		return
+	}
+
+	u.seen(ask.Old)
+
+	use, ok := window.UseOf(ask, d)
+	if !ok {
+		return
+	}
+
+	if subject(ask).GetName() == "" {
+		// The API server makes up the name later, and nothing tells which it is.
+		u.Count(use)
+
+		return
+	}
+
+	ctx, done := context.WithCancel(context.WithoutCancel(ctx))
+	key, pending := keyOfUse(ask), &pendingUse{use: use, done: done}
+
+	if !u.expect(key, pending) {
+		done()
+
+		return // The API server asks once more about the same, or somebody tries again.
+	}
+
+	mine := *ask // Recording a deletion goes on with a newer old object.
+
+	u.running.Go(func() {
+		defer done()
+		u.settle(key, pending, u.follow(ctx, &mine, use))
+	})
+}
+
+// expect has a use looked after; false where it is already.
+func (u *Uses) expect(key useKey, pending *pendingUse) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+
+	if u.pending[key] != nil {
+		return false
+	}
+
+	u.pending[key] = pending
+
+	return true
+}
+
+// settle counts a use that is stored, if that was not seen before.
+func (u *Uses) settle(key useKey, pending *pendingUse, stored bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+
+	if u.pending[key] != pending {
+		return
+	}
+
+	delete(u.pending, key)
+	pending.done()
+
+	if stored {
+		u.count(pending.use)
+	}
+}
+
+// seen counts the creation of an object that a later request is about: it may
+// be gone before a watch for it begins.
+func (u *Uses) seen(old *unstructured.Unstructured) {
+	if old == nil {
+		return
+	}
+
+	key := keyOfUse(&decision.Request{Operation: decision.OperationCreate, New: old})
+
+	u.mu.Lock()
+	pending := u.pending[key]
+	u.mu.Unlock()
+
+	if pending != nil && pending.use.Judge(old, false) == window.Stored {
+		u.settle(key, pending, true)
+	}
+}
+
+func keyOfUse(ask *decision.Request) useKey {
+	s := subject(ask)
+	out := useKey{
+		group: s.GroupVersionKind().Group, kind: s.GetKind(), namespace: s.GetNamespace(), name: s.GetName(), operation: ask.Operation,
+	}
+
+	if ask.Old != nil {
+		out.uid = string(ask.Old.GetUID())
+	}
+
+	if ask.Operation == decision.OperationUpdate {
+		out.version = ask.Old.GetResourceVersion()
+	}
+
+	return out
+}
