@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,16 +15,13 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
-
-// unknownKinds have their CRDs elsewhere: with cert-manager, the Prometheus
-// operator and Crossplane. There is no schema of theirs here.
-const unknownKinds = "Certificate,Issuer,ServiceMonitor,PodMonitor,Function"
 
 // TestTheAPIServersSchemasAcceptWhatTheChartMakes has kubeconform judge it by the
 // schemas that our API server publishes.
@@ -37,7 +35,7 @@ func TestTheAPIServersSchemasAcceptWhatTheChartMakes(t *testing.T) {
 
 	schemas := writeSchemas(t)
 	check := func(text []byte) (string, error) {
-		cmd := exec.CommandContext(t.Context(), path, "-strict", "-summary", "-output=json", "-skip="+unknownKinds,
+		cmd := exec.CommandContext(t.Context(), path, "-strict", "-summary", "-output=json",
 			"-schema-location="+schemas+"/{{.ResourceKind}}{{.KindSuffix}}.json")
 		cmd.Stdin = bytes.NewReader(text)
 
@@ -64,7 +62,7 @@ func TestTheAPIServersSchemasAcceptWhatTheChartMakes(t *testing.T) {
 	t.Run("Wrong", func(t *testing.T) {
 		t.Parallel()
 
-		text, err := render(t, "")
+		text, err := render(t, "webhook: {certificate: {from: cert-manager}}")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +70,7 @@ func TestTheAPIServersSchemasAcceptWhatTheChartMakes(t *testing.T) {
 		// What it would not see would be worth nothing.
 		for old, with := range map[string]string{
 			"readOnlyRootFilesystem": "readOnlyRootFileSystem", "replicas: 2": "replicas: two", "maxSkew: 1": "maxSkew: [1]",
-			"serviceAccountName:": "serviceAccountname:",
+			"serviceAccountName:": "serviceAccountname:", "issuerRef:": "issuer:", "dnsNames:": "dnsName:",
 		} {
 			if out, err := check(bytes.Replace(text, []byte(old), []byte(with), 1)); err == nil || !strings.Contains(out, "statusInvalid") {
 				t.Errorf("%s: %v: %s", with, err, out)
@@ -162,8 +160,8 @@ func writeKinds(t *testing.T, dir string, doc map[string]any) {
 
 // seal has schemas of objects refuse fields that they do not know, and takes out
 // what only OpenAPI understands.
-func seal(schema any) {
-	switch s := schema.(type) {
+func seal(doc any) {
+	switch s := doc.(type) {
 	case []any:
 		for _, v := range s {
 			seal(v)
@@ -183,8 +181,8 @@ func seal(schema any) {
 	}
 }
 
-// applyCRDs applies our CRDs as the chart has them, and waits until they are
-// served.
+// applyCRDs applies our CRDs as the chart has them, and those of others, and
+// waits until their kinds are served.
 func applyCRDs(t *testing.T) {
 	t.Helper()
 
@@ -195,7 +193,7 @@ func applyCRDs(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for _, u := range parse(t, text) {
+	for _, u := range append(parse(t, text), foreignCRDs(t)...) {
 		if u.GetKind() != "CustomResourceDefinition" {
 			continue
 		}
@@ -204,12 +202,49 @@ func applyCRDs(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		kind := resource.String(u.Object, "spec", "names", "kind")
-		eventually(t, "serving of "+kind, served(c, kind))
+		for _, version := range resource.List(u.Object, "spec", "versions") {
+			gvk := schema.GroupVersionKind{Group: resource.String(u.Object, "spec", "group"), Kind: resource.String(u.Object, "spec", "names", "kind")}
+			if version, ok := version.(map[string]any); ok {
+				gvk.Version = resource.String(version, "name")
+			}
+
+			eventually(t, "schema of "+gvk.String(), published(gvk))
+		}
 	}
 }
 
-// served says whether the API server serves a kind.
+// published says whether the API server publishes the schema of a kind.
+func published(gvk schema.GroupVersionKind) func(context.Context) error {
+	return func(context.Context) error {
+		disco, err := discovery.NewDiscoveryClientForConfig(running.Config())
+		if err != nil {
+			return fmt.Errorf("cannot make a client: %w", err)
+		}
+
+		paths, err := disco.OpenAPIV3().Paths()
+		if err != nil {
+			return fmt.Errorf("cannot list schemas: %w", err)
+		}
+
+		gv, ok := paths["apis/"+gvk.GroupVersion().String()]
+		if !ok {
+			return fmt.Errorf("group %s: %w", gvk.Group, errOther)
+		}
+
+		raw, err := gv.Schema("application/json")
+		if err != nil {
+			return fmt.Errorf("cannot get schemas of %s: %w", gvk.Group, err)
+		}
+
+		if !bytes.Contains(raw, []byte(`"kind":"`+gvk.Kind+`"`)) {
+			return fmt.Errorf("kind %s: %w", gvk.Kind, errOther)
+		}
+
+		return nil
+	}
+}
+
+// served says whether the API server serves a kind of ours.
 func served(c client.Client, kind string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		list := &unstructured.UnstructuredList{}
