@@ -63,7 +63,7 @@ test-race: stack ## Race gates against stale observations: 200 rounds, some five
 
 # Without the cache of results: it does not see files outside the module.
 .PHONY: test-monitoring
-test-monitoring: ## Check alert rules and dashboard with Prometheus' parser and engine.
+test-monitoring: ## Check alert rules and dashboard with Prometheus' engine and Grafana's model.
 	$(GO) -C package/monitoring/check test -count=1 ./...
 
 .PHONY: test-unit
@@ -90,11 +90,14 @@ cover: ## Show how much of engine/ its own tests and the corpus cover; less than
 bench: ## Run the benchmarks; results in bench/results.json and as a table.
 	COUNT=$(COUNT) VERSION=$(VERSION) hack/bench.sh
 
+# Modules of their own with code of ours.
+MODULES = hack/package package/monitoring/check
+
 .PHONY: lint
 lint: ## Run the linters and check formatting and go.mod.
-	$(TOOLS) && "$$tools/golangci-lint" run ./... && cd hack/package && "$$tools/golangci-lint" run ./...
-	$(GO) mod tidy -diff
-	$(GO) -C hack/package mod tidy -diff
+	$(TOOLS) && "$$tools/golangci-lint" run ./... && \
+		for module in $(MODULES); do (cd $$module && "$$tools/golangci-lint" run ./...) || exit; done
+	for module in . $(MODULES); do $(GO) -C $$module mod tidy -diff || exit; done
 
 .PHONY: chart
 chart: ## Check the Helm chart: lint it, render it, have the API server's schemas judge it.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -35,6 +36,8 @@ type Webhook struct {
 	// InjectCAFrom is a Certificate of cert-manager, as NAMESPACE/NAME, whose CA
 	// is trusted instead; empty for none.
 	InjectCAFrom string
+	// Keeper is the manager that configures it.
+	Keeper v1alpha1.ManagerRecord
 }
 
 // Trust is what a server is verified with.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -51,15 +52,20 @@ func (c *configuration) applyWebhooks(ctx context.Context, subjects []subject, e
 		return nil
 	}
 
+	meta, err := c.configurationMeta()
+	if err != nil {
+		return err
+	}
+
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{
 		TypeMeta:   typeMeta("MutatingWebhookConfiguration"),
-		ObjectMeta: c.configurationMeta(),
+		ObjectMeta: meta,
 		Webhooks:   c.mutating(subjects),
 	}
 
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		TypeMeta:   typeMeta("ValidatingWebhookConfiguration"),
-		ObjectMeta: c.configurationMeta(),
+		ObjectMeta: meta,
 		Webhooks:   append([]admissionregistrationv1.ValidatingWebhook{c.validating()}, c.enforcing(enforced)...),
 	}
 
@@ -70,15 +76,20 @@ func (c *configuration) applyWebhooks(ctx context.Context, subjects []subject, e
 	return c.apply(ctx, validating)
 }
 
-// configurationMeta names a webhook configuration, and asks cert-manager to see
-// to its CA where it shall.
-func (c *configuration) configurationMeta() metav1.ObjectMeta {
-	out := metav1.ObjectMeta{Name: configurationName}
-	if from := c.opts.Webhook.InjectCAFrom; from != "" {
-		out.Annotations = map[string]string{"cert-manager.io/inject-ca-from": from}
+// configurationMeta names a webhook configuration and who keeps it, and asks
+// cert-manager to see to its CA where it shall.
+func (c *configuration) configurationMeta() (metav1.ObjectMeta, error) {
+	keeper, err := yaml.Marshal(c.opts.Webhook.Keeper) //nolint:gosec // It has the name of a secret.
+	if err != nil {
+		return metav1.ObjectMeta{}, fmt.Errorf("cannot encode annotation %s: %w", v1alpha1.AnnotationManager, err)
 	}
 
-	return out
+	annotations := map[string]string{v1alpha1.AnnotationManager: string(keeper)}
+	if from := c.opts.Webhook.InjectCAFrom; from != "" {
+		annotations["cert-manager.io/inject-ca-from"] = from
+	}
+
+	return metav1.ObjectMeta{Name: configurationName, Annotations: annotations}, nil
 }
 
 // mutating makes one webhook for Crossplane's kinds, whose stamps must not be

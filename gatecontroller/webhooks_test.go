@@ -170,7 +170,10 @@ func TestTheWebhookOfAnEnforcementIsWhatItSays(t *testing.T) {
 
 	c := &configuration{opts: Options{
 		Namespace: "kausality-system", Settings: decision.Settings{Manager: "system:serviceaccount:kausality-system:manager"},
-		Webhook: &Webhook{Service: "kausality-webhook", EnforcePath: "/enforce", Trust: trust("ca"), InjectCAFrom: "kausality-system/cert"},
+		Webhook: &Webhook{
+			Service: "kausality-webhook", EnforcePath: "/enforce", Trust: trust("ca"), InjectCAFrom: "kausality-system/cert",
+			Keeper: v1alpha1.ManagerRecord{Version: "v1", Namespace: "kausality-system", Heartbeat: "kausality-webhook"},
+		},
 	}}
 	got := c.enforcing(covered(list, servedKinds()))
 
@@ -204,8 +207,15 @@ func TestTheWebhookOfAnEnforcementIsWhatItSays(t *testing.T) {
 		t.Errorf("name %q", got[1].Name)
 	}
 
+	meta, err := c.configurationMeta()
+
 	// cert-manager keeps the CA.
-	if got[0].ClientConfig.CABundle != nil || c.configurationMeta().Annotations["cert-manager.io/inject-ca-from"] != "kausality-system/cert" {
-		t.Errorf("client: %+v, metadata: %+v", got[0].ClientConfig, c.configurationMeta())
+	if err != nil || got[0].ClientConfig.CABundle != nil || meta.Annotations["cert-manager.io/inject-ca-from"] != "kausality-system/cert" {
+		t.Errorf("client: %+v, metadata: %+v, error: %v", got[0].ClientConfig, meta, err)
+	}
+
+	// And who looks for the manager finds it.
+	if want := "heartbeat: kausality-webhook\nmaxOpen: 0s\nnamespace: kausality-system\nversion: v1\n"; meta.Annotations[v1alpha1.AnnotationManager] != want {
+		t.Errorf("keeper %q, want %q", meta.Annotations[v1alpha1.AnnotationManager], want)
 	}
 }

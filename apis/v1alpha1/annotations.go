@@ -37,6 +37,9 @@ const (
 	// AnnotationRelease is the one that a person writes, on a managed resource
 	// whose parent is gone: [ReleaseOrphan].
 	AnnotationRelease = AnnotationPrefix + "release"
+	// AnnotationManager is on the webhook configurations: a [ManagerRecord], who
+	// keeps them.
+	AnnotationManager = AnnotationPrefix + "manager"
 )
 
 // ReleaseOrphan is the value of AnnotationRelease that asks to leave the external
@@ -233,4 +236,23 @@ type GateRecord struct {
 	Allowances []Allowance `json:"allowances,omitempty"`
 	// Unknown are fields that this version does not know.
 	Unknown Unknown `json:"-"`
+}
+
+// ManagerRecord is the value of AnnotationManager: the manager that keeps webhook
+// configurations, and what its things are called.
+type ManagerRecord struct {
+	// Version of the manager.
+	Version string `json:"version"`
+	// Namespace that the manager, its leases and its secrets are in.
+	Namespace string `json:"namespace"`
+	// Heartbeat is the lease that is renewed every ten seconds while any manager
+	// serves the webhook.
+	Heartbeat string `json:"heartbeat"`
+	// Leader is the lease of the one that leads; empty where none is elected.
+	Leader string `json:"leader,omitempty"`
+	// Secret that holds the certificate that the manager made; empty where one is
+	// mounted.
+	Secret string `json:"secret,omitempty"`
+	// MaxOpen is how long a gate may be open where no policy says.
+	MaxOpen metav1.Duration `json:"maxOpen"`
 }

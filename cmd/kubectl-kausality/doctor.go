@@ -21,6 +21,7 @@ type doctorOptions struct {
 
 	functions []string
 	maxOpen   time.Duration
+	homeGiven bool
 	all       bool
 	verbose   bool
 }
@@ -32,10 +33,11 @@ func doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Find out whether all is installed and at work",
 		Long: "Find out whether Kausality is installed and at work as it should be: kinds, webhook configurations, guards, the manager, " +
-			"whether the API server reaches the webhook (by a dry-run request), certificates, the function and the Compositions that need it, " +
+			"whether the API server reaches each webhook (by dry-run requests), certificates, the function and the Compositions that need it, " +
 			"versions of Crossplane and providers, policies, Enforcements, windows, gates that are overdue, and what was left behind.\n\n" +
 			"Of each finding it says what it is, why it matters and what helps. Nothing is changed. What it may not read it says, " +
-			"as a warning; without --namespace it looks at managed resources in all namespaces.\n\n" + exitHelp,
+			"as a warning. The manager is found by what it writes on its webhook configurations, or else by its Deployment. Without " +
+			"--namespace managed resources of all namespaces are looked at.\n\n" + exitHelp,
 		Example: "  kubectl kausality doctor\n" +
 			"  kubectl kausality doctor -n team-a -o json | jq '.findings[] | select(.severity == \"error\")'",
 		Args: usageArgs(cobra.NoArgs),
@@ -44,6 +46,8 @@ func doctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+
+			opts.homeGiven = cmd.Flags().Changed("kausality-namespace")
 
 			if opts.all || !cmd.Flags().Changed("namespace") {
 				c.namespace = ""
@@ -58,7 +62,8 @@ func doctorCommand() *cobra.Command {
 
 	flags := cmd.Flags()
 	functionNames(flags, &opts.functions)
-	flags.DurationVar(&opts.maxOpen, "max-open", time.Hour, "How long a gate may be open, as the manager's flag of that name.")
+	flags.DurationVar(&opts.maxOpen, "max-open", 0,
+		"How long a gate may be open where no policy says. If not given, what the manager was started with.")
 	flags.BoolVarP(&opts.all, "all-namespaces", "A", false, "Look at managed resources in all namespaces, as without --namespace.")
 	flags.BoolVarP(&opts.verbose, "verbose", "v", false, "Show what is fine, too.")
 

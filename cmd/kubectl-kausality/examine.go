@@ -4,10 +4,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,8 +23,13 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// patienceRead is how long all that is read may take.
-const patienceRead = 2 * time.Minute
+const (
+	// patienceRead is how long all that is read may take.
+	patienceRead = 2 * time.Minute
+	// defaultMaxOpen is how long a gate may be open where nothing else is said, as
+	// for the manager.
+	defaultMaxOpen = time.Hour
+)
 
 // state reads what the doctor looks at. What may not be read is noted in it; the
 // error is that of a cluster that does not answer.
@@ -38,24 +42,25 @@ func (c *cluster) state(ctx context.Context, opts doctorOptions) (*doctor.State,
 	}
 
 	s := &doctor.State{
-		Now: time.Now(), Home: opts.home, Functions: opts.functions, MaxOpen: opts.maxOpen,
+		Now: time.Now(), Functions: opts.functions,
 		Lists: map[doctor.Source]doctor.List{}, Gone: map[string]bool{},
 	}
 
 	for _, src := range doctor.Sources() {
-		if src == doctor.Secrets {
-			continue // No more of these than has to be.
+		if !src.Home {
+			s.Lists[src] = c.list(ctx, src, "")
 		}
-
-		namespace := ""
-		if src.Home {
-			namespace = opts.home
-		}
-
-		s.Lists[src] = c.list(ctx, src, namespace)
 	}
 
-	s.Lists[doctor.Secrets] = c.secrets(ctx)
+	s.Manager = doctor.FindManager(s.Lists)
+	if opts.homeGiven {
+		s.Manager.Namespace = opts.home
+	}
+
+	c.home = s.Manager.Namespace
+	s.MaxOpen = cmp.Or(opts.maxOpen, s.Manager.MaxOpen, defaultMaxOpen)
+	s.Lists[doctor.Leases] = c.list(ctx, doctor.Leases, c.home)
+	s.Lists[doctor.Secrets] = c.secrets(ctx, s.Manager.Secret)
 
 	for _, src := range doctor.Gated(s) {
 		l := c.list(ctx, src, c.namespace)
@@ -70,7 +75,9 @@ func (c *cluster) state(ctx context.Context, opts doctorOptions) (*doctor.State,
 		c.owner(ctx, s.Gone, u)
 	}
 
-	s.Probe = c.probe(ctx)
+	for _, a := range doctor.Asks(s) {
+		s.Probes = append(s.Probes, c.probe(ctx, a))
+	}
 
 	return s, nil
 }
@@ -112,7 +119,7 @@ func (c *cluster) list(ctx context.Context, src doctor.Source, namespace string)
 
 // secrets reads the webhook's certificate and the records of what was left
 // behind.
-func (c *cluster) secrets(ctx context.Context) doctor.List {
+func (c *cluster) secrets(ctx context.Context, certificate string) doctor.List {
 	at := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(c.home)
 
 	records, err := at.List(ctx, metav1.ListOptions{LabelSelector: leftover.Label})
@@ -125,11 +132,15 @@ func (c *cluster) secrets(ctx context.Context) doctor.List {
 		out.Items = append(out.Items, &records.Items[i])
 	}
 
-	certificate, err := at.Get(ctx, doctor.CertificateSecret, metav1.GetOptions{})
+	if certificate == "" {
+		return out
+	}
+
+	found, err := at.Get(ctx, certificate, metav1.GetOptions{})
 
 	switch {
 	case err == nil:
-		out.Items = append(out.Items, certificate)
+		out.Items = append(out.Items, found)
 	case !apierrors.IsNotFound(err):
 		return doctor.List{Problem: err.Error()}
 	}
@@ -147,35 +158,4 @@ func (c *cluster) owner(ctx context.Context, gone map[string]bool, u *unstructur
 
 	owner, err := c.read(ctx, ref.GroupVersionKind(), ref.Namespace, ref.Name)
 	gone[ref.UID] = apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && string(owner.GetUID()) != ref.UID
-}
-
-// probe asks the API server to create, as a dry run, a policy that only the
-// webhook refuses.
-func (c *cluster) probe(ctx context.Context) doctor.Probe {
-	src := doctor.AllowancePolicies
-	policy := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": src.Group + "/" + src.Version,
-		"kind":       "AllowancePolicy",
-		"metadata":   map[string]any{"name": "kausality-doctor"},
-		"spec": map[string]any{
-			"match": map[string]any{"kind": "Probe", "fields": []any{"spec["}},
-			"allow": []any{map[string]any{"kind": "Probe", "mutations": []any{"spec"}}},
-		},
-	}}
-
-	_, err := c.client.Resource(schema.GroupVersionResource{Group: src.Group, Version: src.Version, Resource: src.Resource}).
-		Create(ctx, policy, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager})
-
-	var status *apierrors.StatusError
-
-	switch {
-	case err == nil:
-		return doctor.Probe{}
-	case errors.As(err, &status) && strings.Contains(status.Error(), "admission webhook"):
-		return doctor.Probe{Answered: true}
-	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "webhook"):
-		return doctor.Probe{}
-	default:
-		return doctor.Probe{Problem: err.Error()}
-	}
 }

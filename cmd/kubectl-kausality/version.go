@@ -68,6 +68,7 @@ func versionCommand() *cobra.Command {
 				}
 
 				c.versions(cmd.Context(), &doc, functions)
+				c.recorded(cmd.Context(), &doc)
 			}
 
 			return doc.show(cmd.OutOrStdout(), &opts.outputOptions)
@@ -93,7 +94,7 @@ func (d *versionDocument) show(out io.Writer, as *outputOptions) error {
 	fmt.Fprintf(&text, "kubectl-kausality %s\n", d.Client)
 
 	for _, i := range d.Installed {
-		fmt.Fprintf(&text, "%s %s (%s, %s)\n", i.Program, i.Version, i.Object, i.Image)
+		fmt.Fprintf(&text, "%s %s (%s)\n", i.Program, i.Version, strings.TrimSuffix(i.Object+", "+i.Image, ", "))
 	}
 
 	for _, p := range d.Problems {

@@ -50,23 +50,15 @@ type List struct {
 	Absent bool
 }
 
-// Probe is what became of a dry-run request that the webhook has to answer.
-type Probe struct {
-	// Answered is true if the webhook did.
-	Answered bool
-	// Problem says why the request could not be made, in words; empty if it was.
-	Problem string
-}
-
 // State is what a cluster looks like.
 type State struct {
 	// Now is the time.
 	Now time.Time
-	// Home is the namespace Kausality runs in.
-	Home string
+	// Manager is where the manager is.
+	Manager Manager
 	// Functions are the names that the composition function is installed under.
 	Functions []string
-	// MaxOpen is how long a gate may be open.
+	// MaxOpen is how long a gate may be open where no policy says.
 	MaxOpen time.Duration
 
 	// Lists has what was read, by source.
@@ -78,8 +70,8 @@ type State struct {
 	Unread []string
 	// Gone are the UIDs of owners of managed resources that are not there any more.
 	Gone map[string]bool
-	// Probe is how the webhook was reached.
-	Probe Probe
+	// Probes are how the webhooks of [Asks] were reached.
+	Probes []Probe
 }
 
 // check is one thing to look at.
@@ -100,8 +92,8 @@ func checks() []check {
 		{"guards", "Every gated kind has its guards.", []Source{CRDs, AllowancePolicies, Guards, GuardBindings}, guards},
 		{"manager", "The manager is at work.", []Source{Leases}, manager},
 		{"webhook-reach", "The webhook answered a dry-run request.", nil, reach},
-		{"certificates", "The certificates are valid.", []Source{Validating}, authorities},
-		{"certificates", "The webhook's certificate is signed by what the API server trusts.", []Source{Validating, Secrets}, serving},
+		{"certificates", "The CA lasts.", []Source{Mutating, Validating}, authorities},
+		{"certificates", "The webhook's certificate is signed by what the API server trusts.", []Source{Mutating, Validating, Secrets}, serving},
 		{"function", "The composition function is installed and healthy.", []Source{Functions}, function},
 		{"compositions", "The function runs last wherever it is needed.", []Source{Compositions, AllowancePolicies}, compositions},
 		{"crossplane", "The version of Crossplane is supported.", []Source{CRDs, Deployments}, crossplane},
@@ -110,8 +102,8 @@ func checks() []check {
 		{"policies", "All AllowancePolicies are in force.", []Source{AllowancePolicies}, policies},
 		{"enforcements", "All Enforcements are in force.", []Source{Enforcements}, enforcements},
 		{"windows", "All UpgradeAllowances are in order.", []Source{UpgradeAllowances}, windows},
-		{"gates", "No gate is overdue.", nil, gates},
-		{"left-behind", "Nothing is left behind.", nil, left},
+		{"gates", "No gate is overdue.", []Source{CRDs, AllowancePolicies}, gates},
+		{"left-behind", "Nothing is left behind.", []Source{CRDs, AllowancePolicies}, left},
 		{"left-behind", "Nothing is written down as left behind.", []Source{Secrets}, recorded},
 	}
 }

@@ -121,7 +121,8 @@ webhooks: [{name: policies.kausality.io, clientConfig: {caBundle: "` + authority
 	}
 
 	return &State{
-		Now: now, Home: "kausality-system", Functions: []string{"function-kausality"}, MaxOpen: time.Hour, Probe: Probe{Answered: true},
+		Now: now, Manager: FindManager(nil), Functions: []string{"function-kausality"}, MaxOpen: time.Hour,
+		Probes: []Probe{{Ask: Ask{Webhook: policiesHook, Own: true}, Answered: true}, {Ask: Ask{Webhook: "watched.kausality.io"}}},
 		Lists: map[Source]List{
 			CRDs:          read(t, crds),
 			Validating:    read(t, hooks),
@@ -176,6 +177,25 @@ func set(t *testing.T, s *State, src Source, name string, value any, path ...str
 	if err := unstructured.SetNestedField(s.Lists[src].find(name).Object, value, path...); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// openedBy has a policy's allowance hold the gate open.
+func openedBy(s *State, policy string) {
+	s.Managed[0].SetAnnotations(map[string]string{"kausality.io/gate": `{state: Open, actions: [Update], generation: 1,
+		since: "2026-11-21T11:30:00Z", allowances: [{relation: External, mutations: [Update], generation: 1, initiator: hans, policy: ` + policy + `}]}`})
+}
+
+// lead has somebody hold the leader's lease.
+func lead(t *testing.T, s *State, who, renewed string) {
+	t.Helper()
+
+	l := s.Lists[Leases]
+	l.Items = append(l.Items, read(t, `
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: kausality-manager, namespace: kausality-system}
+spec: {holderIdentity: "`+who+`", leaseDurationSeconds: 15, renewTime: "`+renewed+`"}`).Items...)
+	s.Lists[Leases] = l
 }
 
 func TestTheDoctorFindsExactlyWhatIsWrong(t *testing.T) {
@@ -237,15 +257,26 @@ func TestTheDoctorFindsExactlyWhatIsWrong(t *testing.T) {
 		},
 		"Unreached": {
 			reason: "A webhook that does not answer is found though its configuration exists.",
-			ill:    func(_ *testing.T, s *State) { s.Probe = Probe{} },
-			want: []brief{{
-				"webhook-reach", Error, "ValidatingWebhookConfiguration kausality", "the webhook did not answer a dry-run request",
-			}},
+			ill: func(_ *testing.T, s *State) {
+				s.Probes = []Probe{
+					{Ask: Asks(s)[0]}, {Ask: Ask{Webhook: "governed.kausality.io", Configuration: "MutatingWebhookConfiguration kausality"}, Object: "a"},
+				}
+			},
+			want: []brief{
+				{
+					"webhook-reach", Error, "ValidatingWebhookConfiguration kausality",
+					"webhook policies.kausality.io did not answer a dry-run request",
+				},
+				{
+					"webhook-reach", Error, "MutatingWebhookConfiguration kausality",
+					"webhook governed.kausality.io did not answer a dry-run request",
+				},
+			},
 		},
 		"MayNotAsk": {
 			reason: "Who may not ask is told so, and that is no error.",
-			ill:    func(_ *testing.T, s *State) { s.Probe = Probe{Problem: "forbidden"} },
-			want:   []brief{{"webhook-reach", Warning, "", "cannot ask: forbidden"}},
+			ill:    func(_ *testing.T, s *State) { s.Probes[0].Problem = "forbidden" },
+			want:   []brief{{"webhook-reach", Warning, "", "cannot ask webhook policies.kausality.io: forbidden"}},
 		},
 		"MayNotRead": {
 			reason: "What may not be read is said once for each check that needs it.",
@@ -272,10 +303,54 @@ kind: Secret
 metadata: {name: kausality-webhook-cert, namespace: kausality-system}
 data: {tls.crt: "`+authority(t, now.Add(365*24*time.Hour))+`"}`)
 			},
+			want: []brief{
+				{
+					"certificates", Error, "MutatingWebhookConfiguration kausality",
+					"its CA bundle does not match the certificate in Secret kausality-system/kausality-webhook-cert",
+				},
+				{
+					"certificates", Error, "ValidatingWebhookConfiguration kausality",
+					"its CA bundle does not match the certificate in Secret kausality-system/kausality-webhook-cert",
+				},
+			},
+		},
+		"NotForTheService": {
+			reason: "A certificate has to be for the Service that the API server asks.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+
+				ca := authority(t, now.Add(365*24*time.Hour))
+				set(t, s, Validating, configuration, []any{map[string]any{"name": "a", "clientConfig": map[string]any{
+					"caBundle": ca, "service": map[string]any{"namespace": "a", "name": "b"},
+				}}}, "webhooks")
+				set(t, s, Mutating, configuration, []any{map[string]any{"name": "a", "clientConfig": map[string]any{"caBundle": ca}}}, "webhooks")
+
+				s.Lists[Secrets] = read(t, `
+apiVersion: v1
+kind: Secret
+metadata: {name: kausality-webhook-cert, namespace: kausality-system}
+data: {tls.crt: "`+ca+`"}`)
+			},
 			want: []brief{{
 				"certificates", Error, "ValidatingWebhookConfiguration kausality",
-				"its CA bundle does not match the certificate in Secret kausality-system/kausality-webhook-cert",
+				"the certificate in Secret kausality-system/kausality-webhook-cert is not for b.a.svc, where it has the webhook asked",
 			}},
+		},
+		"NoCertificate": {
+			reason: "A bundle or a secret that holds something else is found.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+				set(t, s, Validating, configuration, []any{map[string]any{
+					"name": "a", "clientConfig": map[string]any{"caBundle": "eA=="},
+				}}, "webhooks")
+
+				s.Manager.Secret, s.Manager.Mounted = "mine", true
+				s.Lists[Secrets] = read(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: mine}")
+			},
+			want: []brief{
+				{"certificates", Error, "ValidatingWebhookConfiguration kausality", "its CA bundle holds no certificate"},
+				{"certificates", Error, "Secret kausality-system/mine", "it holds no certificate"},
+			},
 		},
 		"NoFunction": {
 			reason: "A function that is missing is named.",
@@ -343,6 +418,54 @@ data: {tls.crt: "`+authority(t, now.Add(365*24*time.Hour))+`"}`)
 			reason: "A gate that is open for too long is named.",
 			ill:    func(_ *testing.T, s *State) { s.MaxOpen = time.Minute },
 			want:   []brief{{"gates", Error, "Instance db", "its gate is open since 2026-11-21T11:30:00Z: Synced=True "}},
+		},
+		"OverdueByPolicy": {
+			reason: "What the policy that opened a gate says goes before the manager's flag.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+				openedBy(s, "databases")
+				set(t, s, AllowancePolicies, "databases", map[string]any{"maxOpen": "10m"}, "spec", "gate")
+			},
+			want: []brief{{"gates", Error, "Instance db", "its gate is open since 2026-11-21T11:30:00Z: Synced=True "}},
+		},
+		"NotOverdueByPolicy": {
+			reason: "And a policy may give more time.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+				openedBy(s, "databases")
+				set(t, s, AllowancePolicies, "databases", map[string]any{"maxOpen": "2h"}, "spec", "gate")
+
+				s.MaxOpen = time.Minute
+			},
+		},
+		"NoLeader": {
+			reason: "A leader that does not renew its lease leads no more, though others serve the webhook.",
+			ill:    func(t *testing.T, s *State) { t.Helper(); lead(t, s, "a", "2026-11-21T11:59:20Z") },
+			want: []brief{{
+				"manager", Error, "Lease kausality-system/kausality-manager", "no leader renews it since 2026-11-21T11:59:20Z",
+			}},
+		},
+		"LeaderInTime": {
+			reason: "The others wait for as long as the lease says.",
+			ill:    func(t *testing.T, s *State) { t.Helper(); lead(t, s, "a", "2026-11-21T11:59:40Z") },
+		},
+		"NobodyLeads": {
+			reason: "A lease that was let go of has to be taken, if one has to lead.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+
+				s.Manager.Elected = true
+
+				lead(t, s, "", "2026-11-21T11:59:10Z")
+			},
+			want: []brief{{
+				"manager", Error, "Lease kausality-system/kausality-manager", "nobody holds it since 2026-11-21T11:59:10Z",
+			}},
+		},
+		"NeverLed": {
+			reason: "So does one that was never there.",
+			ill:    func(_ *testing.T, s *State) { s.Manager.Elected = true },
+			want:   []brief{{"manager", Error, "Lease kausality-system/kausality-manager", "no manager has ever led"}},
 		},
 		"Ownerless": {
 			reason: "A managed resource whose owner is gone was left behind.",

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -32,6 +34,8 @@ func gates(s *State) []Finding {
 		})
 	}
 
+	opts := gate.Options{MaxOpen: s.MaxOpen, PolicyGate: policyGates(s.Lists[AllowancePolicies])}
+
 	for _, u := range s.Managed {
 		rec, err := allowance.ParseGate(u)
 
@@ -41,7 +45,7 @@ func gates(s *State) []Finding {
 				Severity: Error, Object: name(u), What: err.Error(), Why: "its gate does not move",
 				Remedy: "see the manager's log and events; the manager writes the record anew where it can",
 			})
-		case rec != nil && rec.State == v1alpha1.GateOpen && s.Now.Sub(rec.Since.Time) > s.MaxOpen:
+		case rec != nil && rec.State == v1alpha1.GateOpen && overdue(s.Now, rec, opts):
 			c, _ := resource.ConditionOf(u, resource.ConditionSynced)
 			out = append(out, Finding{
 				Severity: Error, Object: name(u),
@@ -52,6 +56,37 @@ func gates(s *State) []Finding {
 	}
 
 	return out
+}
+
+// overdue says whether a gate is open for longer than what opened it allows.
+func overdue(now time.Time, rec *v1alpha1.GateRecord, opts gate.Options) bool {
+	most := gate.MaxOpen(rec, opts)
+
+	return most > 0 && now.Sub(rec.Since.Time) > most
+}
+
+// policyGates are what policies say of gates, by name.
+func policyGates(list List) func(string) *policy.Gate {
+	return func(name string) *policy.Gate {
+		u := list.find(name)
+		if u == nil {
+			return nil
+		}
+
+		settings := struct {
+			Spec struct {
+				Gate *v1alpha1.GateSettings `json:"gate"`
+			} `json:"spec"`
+		}{}
+
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &settings); err != nil {
+			return nil // The API server would not have stored it.
+		}
+
+		out, _ := policy.CompileGate(settings.Spec.Gate) // What is wrong is in the policy's status.
+
+		return out
+	}
 }
 
 // left checks for managed resources that nobody owns any more.

@@ -88,8 +88,8 @@ func webhooks(s *State) []Finding {
 			continue
 		}
 
-		for _, hook := range maps(u.Object, "webhooks") {
-			if resource.String(hook, "clientConfig", "caBundle") == "" {
+		for _, hook := range maps(u.Object, fieldWebhooks) {
+			if resource.String(hook, fieldClient, fieldCA) == "" {
 				f.Severity, f.What = Warning, fmt.Sprintf("webhook %v has no CA bundle", hook["name"])
 				f.Why = "the API server trusts the webhook only if its certificate is signed by a CA that it trusts anyway"
 				out = append(out, f)

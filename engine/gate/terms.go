@@ -39,6 +39,13 @@ func underWay(rec *v1alpha1.GateRecord) []v1alpha1.Allowance {
 	})
 }
 
+// MaxOpen returns how long a gate may be open, as it is recorded: the least of
+// what the policies say whose allowances hold it open, and the options where
+// they say nothing. 0 is for ever.
+func MaxOpen(rec *v1alpha1.GateRecord, opts Options) time.Duration {
+	return (&planner{record: rec, opts: opts}).terms().maxOpen
+}
+
 // terms returns the terms of the gate as it is recorded. Each policy counts with
 // what it says and, where it does not, with the options.
 func (p *planner) terms() terms {

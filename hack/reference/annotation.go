@@ -42,6 +42,7 @@ func writers() map[string]who {
 		"AnnotationHeld":               {annotation, "the manager's webhook"},
 		"AnnotationAsked":              {annotation, "the manager's webhook, and the manager"},
 		"AnnotationRelease":            {annotation, "people, by kubectl kausality release"},
+		"AnnotationManager":            {annotation, manager},
 		"Finalizer":                    {"finalizer", manager},
 		"LabelKind":                    {label, manager},
 		"LabelServiceAccount":          {label, manager},

@@ -123,7 +123,7 @@ func metrics(ctx context.Context) ([]metric, error) {
 		return cmp.Or(strings.Compare(a.Program, b.Program), strings.Compare(a.Name, b.Name))
 	})
 
-	return out, nil
+	return out, complete(out)
 }
 
 func writeMetrics(ctx context.Context, out *bytes.Buffer) error {

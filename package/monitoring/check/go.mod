@@ -3,6 +3,7 @@ module github.com/kausality-io/kausality-crossplane/package/monitoring/check
 go 1.26.0
 
 require (
+	github.com/grafana/grafana-foundation-sdk/go v0.0.12
 	github.com/prometheus/common v0.67.4
 	github.com/prometheus/prometheus v0.308.1
 )

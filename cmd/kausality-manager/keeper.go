@@ -1,0 +1,29 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller"
+)
+
+// keeper is what the manager says of itself on the webhook configurations.
+func (c *cli) keeper() v1alpha1.ManagerRecord {
+	out := v1alpha1.ManagerRecord{
+		Version: version, Namespace: c.Namespace, Heartbeat: c.WebhookService, Secret: c.WebhookSecret,
+		MaxOpen: metav1.Duration{Duration: c.MaxOpen},
+	}
+
+	if c.WebhookCertDir != "" {
+		out.Secret = ""
+	}
+
+	if c.LeaderElect {
+		out.Leader = gatecontroller.LeaseName("")
+	}
+
+	return out
+}
