@@ -35,13 +35,18 @@ const (
 	// back before the gate opens. It is absent where the spec is as asked for.
 	AnnotationAsked = AnnotationPrefix + "asked"
 	// AnnotationRelease is the one that a person writes, on a managed resource
-	// whose parent is gone: [ReleaseOrphan].
+	// whose parent is gone: orphan ([ReleaseOrphan]) or alone ([ReleaseAlone]).
 	AnnotationRelease = AnnotationPrefix + "release"
 )
 
 // ReleaseOrphan is the value of AnnotationRelease that asks to leave the external
 // object behind when the managed resource is deleted.
 const ReleaseOrphan = "orphan"
+
+// ReleaseAlone is the value of AnnotationRelease that the removal of Kausality
+// leaves on what has lost its owner: it stays closed, however often the removal is
+// run.
+const ReleaseAlone = "alone"
 
 // Finalizer is on parents that own gated resources: it keeps them until what
 // their deletion gives is written into those. It is on gated resources too: it
@@ -234,3 +239,7 @@ type GateRecord struct {
 	// Unknown are fields that this version does not know.
 	Unknown Unknown `json:"-"`
 }
+
+// LabelOwn is on the Leases and on the Secret with certificates that a manager
+// makes for itself, "true": they go when Kausality is removed.
+const LabelOwn = AnnotationPrefix + "own"

@@ -175,6 +175,7 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 		LeaderElection:          c.LeaderElect || c.Shard != "", // A shard's lease also says that somebody is there.
 		LeaderElectionID:        gatecontroller.LeaseName(c.Shard),
 		LeaderElectionNamespace: c.Namespace,
+		LeaderElectionLabels:    map[string]string{v1alpha1.LabelOwn: "true"},
 		LeaseDuration:           &c.LeaderLeaseDuration,
 		RenewDeadline:           &c.LeaderRenewDeadline,
 		RetryPeriod:             &c.LeaderRetryPeriod,

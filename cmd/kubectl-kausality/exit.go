@@ -36,7 +36,8 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &usage), errors.Is(err, errOneObject), errors.Is(err, errProvider), errors.Is(err, errNobody):
+	case errors.As(err, &usage), errors.Is(err, errOneObject), errors.Is(err, errProvider), errors.Is(err, errNobody),
+		errors.Is(err, errLeave):
 		return exitUsage
 	case errors.Is(err, errFinding):
 		return exitFinding
