@@ -245,10 +245,8 @@ func (c *configuration) govern(ctx context.Context, want wanted, served, kinds [
 		return nil, err
 	}
 
-	if c.opts.Shard.main() {
-		if err := c.applyGuards(ctx, gated); err != nil {
-			return nil, err
-		}
+	if err := c.guard(ctx, gated); err != nil {
+		return nil, err
 	}
 
 	if err := c.watches.run(ctx, watched); err != nil {
@@ -267,6 +265,20 @@ func (c *configuration) govern(ctx context.Context, want wanted, served, kinds [
 	c.asked = asked
 
 	return watched, nil
+}
+
+// guard keeps the guards: those of our own CRDs wherever this manager keeps
+// configurations, and those of managed resources where it moves their gates, too.
+func (c *configuration) guard(ctx context.Context, gated []servedKind) error {
+	if !c.opts.Shard.main() {
+		return nil
+	}
+
+	if err := c.applyDefinitionGuards(ctx); err != nil || !c.opts.Gates {
+		return err
+	}
+
+	return c.applyGuards(ctx, gated)
 }
 
 // awaited adds to some kinds those that the webhook was asked about before, and

@@ -19,10 +19,6 @@ import (
 // place. They run inside the API server, so that no outage of ours lets anything
 // through.
 func (c *configuration) applyGuards(ctx context.Context, kinds []servedKind) error {
-	if !c.opts.Gates {
-		return nil
-	}
-
 	writes, deletes, usages := rules{}, rules{}, rules{}
 
 	for _, k := range kinds {
@@ -43,7 +39,7 @@ func (c *configuration) applyGuards(ctx context.Context, kinds []servedKind) err
 		}
 	}
 
-	return c.applyDefinitionGuards(ctx)
+	return nil
 }
 
 func namedRules(r rules) []admissionregistrationv1.NamedRuleWithOperations {

@@ -18,6 +18,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
 // +kubebuilder:rbac:groups="",namespace=kausality-system,resources=secrets,verbs=create;update
@@ -185,8 +187,10 @@ func (c *Certificate) rotation() rotation {
 
 func (c *Certificate) create(ctx context.Context, k *keyring) error {
 	s := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: c.opts.Secret.Namespace, Name: c.opts.Secret.Name},
-		Type:       corev1.SecretTypeTLS,
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: c.opts.Secret.Namespace, Name: c.opts.Secret.Name, Labels: map[string]string{v1alpha1.LabelOwn: "true"},
+		},
+		Type: corev1.SecretTypeTLS,
 	}
 	put(s, k.data())
 

@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=kausality-system,resources=leases,verbs=create;update
@@ -100,7 +102,9 @@ func (h *Heartbeat) renew(ctx context.Context) error {
 
 	switch {
 	case apierrors.IsNotFound(err):
-		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: h.key.Namespace, Name: h.key.Name}}
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: h.key.Namespace, Name: h.key.Name, Labels: map[string]string{v1alpha1.LabelOwn: "true"},
+		}}
 		lease.Spec.RenewTime = new(metav1.NewMicroTime(h.now()))
 		err = h.client.Create(ctx, lease)
 	case err != nil:

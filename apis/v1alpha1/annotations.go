@@ -35,7 +35,7 @@ const (
 	// back before the gate opens. It is absent where the spec is as asked for.
 	AnnotationAsked = AnnotationPrefix + "asked"
 	// AnnotationRelease is the one that a person writes, on a managed resource
-	// whose parent is gone: [ReleaseOrphan].
+	// whose parent is gone: orphan ([ReleaseOrphan]) or alone ([ReleaseAlone]).
 	AnnotationRelease = AnnotationPrefix + "release"
 	// AnnotationManager is on the webhook configurations: a [ManagerRecord], who
 	// keeps them.
@@ -45,6 +45,11 @@ const (
 // ReleaseOrphan is the value of AnnotationRelease that asks to leave the external
 // object behind when the managed resource is deleted.
 const ReleaseOrphan = "orphan"
+
+// ReleaseAlone is the value of AnnotationRelease that the removal of Kausality
+// leaves on what has lost its owner: it stays closed, however often the removal is
+// run.
+const ReleaseAlone = "alone"
 
 // Finalizer is on parents that own gated resources: it keeps them until what
 // their deletion gives is written into those. It is on gated resources too: it
@@ -256,3 +261,7 @@ type ManagerRecord struct {
 	// MaxOpen is how long a gate may be open where no policy says.
 	MaxOpen metav1.Duration `json:"maxOpen"`
 }
+
+// LabelOwn is on the Leases and on the Secret with certificates that a manager
+// makes for itself, "true": they go when Kausality is removed.
+const LabelOwn = AnnotationPrefix + "own"

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/kausality-io/kausality-crossplane/fn"
+	"github.com/kausality-io/kausality-crossplane/internal/build"
 )
 
 var version = "dev"
@@ -107,8 +108,8 @@ func (c *cli) function(log logging.Logger) (*fn.Function, *prometheus.Registry, 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
-	if err := f.Register(registry); err != nil {
-		return nil, nil, err //nolint:wrapcheck // Ours.
+	if err := errors.Join(f.Register(registry), build.Register(registry, version)); err != nil {
+		return nil, nil, err
 	}
 
 	return f, registry, nil

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -34,6 +35,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
+	"github.com/kausality-io/kausality-crossplane/internal/build"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
 
@@ -173,6 +175,7 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 		LeaderElection:          c.LeaderElect || c.Shard != "", // A shard's lease also says that somebody is there.
 		LeaderElectionID:        gatecontroller.LeaseName(c.Shard),
 		LeaderElectionNamespace: c.Namespace,
+		LeaderElectionLabels:    map[string]string{v1alpha1.LabelOwn: "true"},
 		LeaseDuration:           &c.LeaderLeaseDuration,
 		RenewDeadline:           &c.LeaderRenewDeadline,
 		RetryPeriod:             &c.LeaderRetryPeriod,
@@ -191,6 +194,10 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 	mgr, err := ctrl.NewManager(cfg, opts)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a manager: %w", err)
+	}
+
+	if err := build.Register(metrics.Registry, version); err != nil {
+		return nil, err
 	}
 
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,16 +34,17 @@ const (
 	quiet = 15 * time.Second
 )
 
-// named is an object by its kind and name.
+// named is an object by its kind, namespace if it has one, and name.
 type named struct {
-	gvk  schema.GroupVersionKind
-	name string
+	gvk             schema.GroupVersionKind
+	namespace, name string
 }
 
 // askers are what keeps everybody but the manager from changing what is governed.
 func askers() []named {
 	return append([]named{
-		{registration("MutatingWebhookConfiguration"), "kausality"}, {registration("ValidatingWebhookConfiguration"), "kausality"},
+		{gvk: registration("MutatingWebhookConfiguration"), name: "kausality"},
+		{gvk: registration("ValidatingWebhookConfiguration"), name: "kausality"},
 	}, guards("gate-writer")...)
 }
 
@@ -57,7 +59,7 @@ func guards(names ...string) []named {
 
 	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
 		for _, name := range names {
-			out = append(out, named{registration(kind), "kausality-" + name})
+			out = append(out, named{gvk: registration(kind), name: "kausality-" + name})
 		}
 	}
 
@@ -76,7 +78,7 @@ func (c *cluster) removeAll(ctx context.Context, out io.Writer, list []named) er
 	}
 
 	for _, n := range list {
-		u, err := c.read(ctx, n.gvk, "", n.name)
+		u, err := c.read(ctx, n.gvk, n.namespace, n.name)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -89,12 +91,40 @@ func (c *cluster) removeAll(ctx context.Context, out io.Writer, list []named) er
 			return err
 		}
 
-		if err := say(out, "%s %s %s\n", n.gvk.Kind, n.name, verb); err != nil {
+		if err := say(out, "%s %s %s\n", n.gvk.Kind, path(n.namespace, n.name), verb); err != nil {
 			return err
 		}
 	}
 
 	return nil
+}
+
+// own are the Leases, and the Secret with certificates, that managers made for
+// themselves.
+func (c *cluster) own(ctx context.Context) ([]named, error) {
+	var out []named
+
+	for _, r := range []struct {
+		gvr  schema.GroupVersionResource
+		kind string
+		ours func(*unstructured.Unstructured) bool
+	}{
+		{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, "Lease", nil},
+		{schema.GroupVersionResource{Version: "v1", Resource: string(corev1.ResourceSecrets)}, "Secret", removal.OwnCertificate},
+	} {
+		list, err := c.client.Resource(r.gvr).Namespace(c.home).List(ctx, metav1.ListOptions{LabelSelector: removal.OwnSelector})
+		if err != nil {
+			return nil, fmt.Errorf("cannot list what the manager made for itself in namespace %q: %w", c.home, err)
+		}
+
+		for i := range list.Items {
+			if u := &list.Items[i]; r.ours == nil || r.ours(u) {
+				out = append(out, named{r.gvr.GroupVersion().WithKind(r.kind), u.GetNamespace(), u.GetName()})
+			}
+		}
+	}
+
+	return out, nil
 }
 
 // concerned reads all objects of the cluster that have something of Kausality's
@@ -233,7 +263,7 @@ func lastBeat(list *unstructured.UnstructuredList) (last time.Time, all string) 
 
 	for i := range list.Items {
 		u := &list.Items[i]
-		if !strings.HasPrefix(u.GetName(), "kausality-") || !held(u) {
+		if !strings.HasPrefix(u.GetName(), "kausality-") && u.GetLabels()[v1alpha1.LabelOwn] == "" || !held(u) {
 			continue
 		}
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,8 +47,8 @@ func uninstallCommand() *cobra.Command {
 		Long: "Remove what Kausality keeps in a cluster once its manager is stopped: webhook configurations, guards, finalizers, and " +
 			"annotations where asked to. Managed resources are left open, with the managementPolicies that their Composition asks for, and " +
 			"with what nobody asked for put back; or closed, so that their providers only observe. What has lost its owner is left closed, " +
-			"and stands by itself. External objects are not changed.\n\n" +
-			"Nothing is changed where anything is in the way. It can be run again, also to open what was left closed.\n\n" + exitHelp,
+			"and stands by itself. External objects are not changed. The manager's own Leases and certificates go last.\n\n" +
+			"Nothing is changed where anything is in the way. It can be run again, also to open what was left closed on request.\n\n" + exitHelp,
 		Example: "  kubectl kausality uninstall --leave=open --dry-run\n" +
 			"  helm uninstall --namespace kausality-system kausality\n" +
 			"  kubectl kausality uninstall --leave=open",
@@ -62,9 +63,7 @@ func uninstallCommand() *cobra.Command {
 				return err
 			}
 
-			return opts.result(cmd.OutOrStdout(), opts.dry, func(out io.Writer) error {
-				return uninstall(cmd.Context(), c, out, opts)
-			})
+			return opts.result(cmd.OutOrStdout(), opts.dry, func(out io.Writer) error { return uninstall(cmd.Context(), c, out, opts) })
 		},
 	}
 
@@ -76,6 +75,9 @@ func uninstallCommand() *cobra.Command {
 	flags.BoolVar(&opts.definitions, "remove-crds", false, "Remove policies, windows and Enforcements with their CRDs.")
 	functionNames(flags, &opts.functions)
 	flags.StringArrayVar(&opts.withoutLate, "gate-without-late-initialize", nil, "As the manager's flag: KIND.GROUP or *.GROUP.")
+
+	_ = cmd.RegisterFlagCompletionFunc("leave", cobra.FixedCompletions(
+		[]string{string(removal.LeaveOpen), string(removal.LeaveClosed)}, cobra.ShellCompDirectiveNoFileComp))
 
 	return cmd
 }
@@ -108,7 +110,8 @@ func uninstall(ctx context.Context, c *cluster, out io.Writer, opts uninstallOpt
 		err = errors.Join(err, c.stopped(ctx))
 	}
 
-	if err != nil {
+	own, problem := c.own(ctx)
+	if err = errors.Join(err, problem); err != nil {
 		return errors.Join(err, errBlocked)
 	}
 
@@ -130,7 +133,9 @@ func uninstall(ctx context.Context, c *cluster, out io.Writer, opts uninstallOpt
 		last = append(last, definitions()...)
 	}
 
-	return c.removeAll(ctx, out, last)
+	// 5. What the manager has for itself. Before this a manager that was started
+	// meanwhile could still be seen.
+	return c.removeAll(ctx, out, append(last, own...))
 }
 
 // plans says what becomes of objects, and what of them is in the way.
@@ -218,11 +223,6 @@ func (c *cluster) leave(ctx context.Context, out io.Writer, list []leaving, opts
 
 // tell says what becomes of an object.
 func tell(out io.Writer, u *unstructured.Unstructured, plan removal.Plan, verb string) error {
-	name := u.GetName()
-	if u.GetNamespace() != "" {
-		name = u.GetNamespace() + "/" + name
-	}
-
 	more := ""
 	if plan.Policies != nil {
 		more = fmt.Sprintf(", managementPolicies %v", plan.Policies)
@@ -236,14 +236,19 @@ func tell(out io.Writer, u *unstructured.Unstructured, plan removal.Plan, verb s
 		verb, more = "is being deleted and", ", as far as it was allowed to"
 	}
 
-	return say(out, "%s %s %s %s%s\n", u.GroupVersionKind().GroupKind(), name, verb, plan.Outcome, more)
+	return say(out, "%s %s %s %s%s\n", u.GroupVersionKind().GroupKind(), path(u.GetNamespace(), u.GetName()), verb, plan.Outcome, more)
 }
+
+// path is how a person is told of an object's name.
+func path(namespace, name string) string { return strings.TrimPrefix(namespace+"/"+name, "/") }
 
 // definitions are our CRDs.
 func definitions() []named {
 	gvk := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
 	return []named{
-		{gvk, "allowancepolicies.kausality.io"}, {gvk, "enforcements.kausality.io"}, {gvk, "upgradeallowances.kausality.io"},
+		{gvk: gvk, name: "allowancepolicies.kausality.io"},
+		{gvk: gvk, name: "enforcements.kausality.io"},
+		{gvk: gvk, name: "upgradeallowances.kausality.io"},
 	}
 }

@@ -109,8 +109,8 @@ func planFor(u *unstructured.Unstructured, opts Options) (Plan, error) {
 		metadata["finalizers"] = slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == v1alpha1.Finalizer })
 	}
 
-	if forgotten := plan.forgets(u, opts); len(forgotten) > 0 {
-		metadata["annotations"] = forgotten
+	if written := plan.annotations(u, opts); len(written) > 0 {
+		metadata["annotations"] = written
 	}
 
 	if len(spec) == 0 && len(metadata) == 0 {
@@ -151,9 +151,12 @@ func (p *Plan) leave(u *unstructured.Unstructured, opts Options, spec, metadata 
 		p.Outcome = Deleting
 
 		return nil
-	case lost:
+	case lost || alone(u):
 		p.Outcome, p.Policies = Alone, closed
-		metadata["ownerReferences"] = refs
+
+		if lost {
+			metadata["ownerReferences"] = refs
+		}
 	case opts.Leave == LeaveClosed:
 		p.Outcome, p.Policies = Closed, closed
 	default:
@@ -186,18 +189,35 @@ func (p *Plan) putBack(u *unstructured.Unstructured, spec map[string]any) error 
 	return nil
 }
 
-// forgets are the annotations that go. What was put back is one of them in any
-// case.
-func (p *Plan) forgets(u *unstructured.Unstructured, opts Options) map[string]any {
+// annotations are those that change: nil for those that go. What was put back is
+// one of these in any case. Without the others a second removal finds nothing of
+// ours, so what is closed keeps those that it takes to open it.
+func (p *Plan) annotations(u *unstructured.Unstructured, opts Options) map[string]any {
 	out := map[string]any{}
 
 	for _, key := range annotations(u) {
-		if opts.Forget || p.PutsBack && key == v1alpha1.AnnotationAsked {
+		forgotten := opts.Forget && (p.Outcome != Closed || !slices.Contains(opening(), key))
+		if forgotten || p.PutsBack && key == v1alpha1.AnnotationAsked {
 			out[key] = nil
 		}
 	}
 
+	if p.Outcome == Alone && !opts.Forget && resource.Annotation(u, v1alpha1.AnnotationRelease) != v1alpha1.ReleaseAlone {
+		out[v1alpha1.AnnotationRelease] = v1alpha1.ReleaseAlone
+	}
+
 	return out
+}
+
+// opening are the annotations that say how to open a gate.
+func opening() []string {
+	return []string{v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationGate, v1alpha1.AnnotationAsked}
+}
+
+// alone says whether an earlier removal left a managed resource by itself, and
+// nobody has taken it since.
+func alone(u *unstructured.Unstructured) bool {
+	return resource.Annotation(u, v1alpha1.AnnotationRelease) == v1alpha1.ReleaseAlone && len(u.GetOwnerReferences()) == 0
 }
 
 // closedSet is what a closed gate looks like: as it is, where it is closed.

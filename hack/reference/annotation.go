@@ -41,12 +41,13 @@ func writers() map[string]who {
 		"AnnotationLastUpgrade":        {annotation, "the function and the manager's webhook"},
 		"AnnotationHeld":               {annotation, "the manager's webhook"},
 		"AnnotationAsked":              {annotation, "the manager's webhook, and the manager"},
-		"AnnotationRelease":            {annotation, "people, by kubectl kausality release"},
+		"AnnotationRelease":            {annotation, "people, by kubectl kausality release, or uninstall"},
 		"AnnotationManager":            {annotation, manager},
 		"Finalizer":                    {"finalizer", manager},
 		"LabelKind":                    {label, manager},
 		"LabelServiceAccount":          {label, manager},
 		"LabelShard":                   {label, "people"},
+		"LabelOwn":                     {label, manager},
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/fn"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
+	"github.com/kausality-io/kausality-crossplane/internal/build"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
 
@@ -107,6 +108,12 @@ func metrics(ctx context.Context) ([]metric, error) {
 	manager := &recorder{program: "kausality-manager"}
 	if err := gatecontroller.DescribeMetrics(manager); err != nil {
 		return nil, fmt.Errorf("cannot register metrics: %w", err)
+	}
+
+	for _, program := range []*recorder{function, manager} {
+		if err := build.Register(program, ""); err != nil {
+			return nil, fmt.Errorf("cannot register metrics: %w", err)
+		}
 	}
 
 	if _, err := webhook.NewMetrics(manager, endless{}); err != nil {

@@ -71,14 +71,21 @@ func helm(t *testing.T, args ...string) ([]byte, error) {
 func render(t *testing.T, values string, flags ...string) ([]byte, error) {
 	t.Helper()
 
+	args := []string{"template", release, chart, "--namespace", home, "--kube-version", kubeVersion, "--values", valuesFile(t, values)}
+
+	return helm(t, slices.Concat(args, flags)...)
+}
+
+// valuesFile writes values in YAML to a file.
+func valuesFile(t *testing.T, values string) string {
+	t.Helper()
+
 	file := filepath.Join(t.TempDir(), "values.yaml")
 	if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
 		t.Fatal(err)
 	}
 
-	args := []string{"template", release, chart, "--namespace", home, "--kube-version", kubeVersion, "--values", file}
-
-	return helm(t, slices.Concat(args, flags)...)
+	return file
 }
 
 // parse reads YAML documents.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -74,14 +76,19 @@ func (l *life) leaves(t *testing.T) {
 
 	l.left(t, "Observe", "LateInitialize")
 	l.unguarded(t)
+	l.unheld(t, out)
 
 	// 5. Open, at last: what nobody asked for is gone before the provider may act.
 	if out, err := uninstall(t.Context(), "--leave=open", "--remove-annotations"); err != nil ||
-		!strings.Contains(out, "6 left open") {
+		!strings.Contains(out, "5 left open, 0 closed, 1 closed and by themselves") {
 		t.Fatalf("%v: %s", err, out)
 	}
 
 	l.left(t, "*")
+
+	if got := resource.Strings(l.live(t, alone).Object, "spec", "managementPolicies"); slices.Contains(got, "*") {
+		t.Errorf("what has no owner was opened: %v", got)
+	}
 
 	live := l.live(t, u)
 	for key := range live.GetAnnotations() {
@@ -90,7 +97,7 @@ func (l *life) leaves(t *testing.T) {
 		}
 	}
 
-	if got := resource.Map(live.Object, "spec", "forProvider"); got["color"] != nil || got["size"] != "large" {
+	if got := resource.Map(live.Object, "spec", "forProvider"); got["color"] != nil || got["size"] != "huge" {
 		t.Errorf("forProvider: %v", got)
 	}
 
@@ -151,6 +158,23 @@ func (l *life) left(t *testing.T, want ...string) {
 		if got := live.GetFinalizers(); slices.Contains(got, v1alpha1.Finalizer) {
 			t.Errorf("finalizers of %s: %v", u.GetName(), got)
 		}
+	}
+}
+
+// unheld checks that the manager's Leases are gone, as was said, and that the
+// Secret with certificates that somebody else made is not.
+func (l *life) unheld(t *testing.T, out string) {
+	t.Helper()
+
+	for _, name := range []string{"kausality-manager", "kausality-webhook"} {
+		err := l.Get(t.Context(), client.ObjectKey{Namespace: home, Name: name}, &coordinationv1.Lease{})
+		if !apierrors.IsNotFound(err) || !strings.Contains(out, "Lease "+home+"/"+name+" is gone") {
+			t.Errorf("lease %s: %v: %s", name, err, out)
+		}
+	}
+
+	if err := l.Get(t.Context(), client.ObjectKey{Namespace: home, Name: secretName}, &corev1.Secret{}); err != nil {
+		t.Errorf("somebody else's certificate: %v", err)
 	}
 }
 

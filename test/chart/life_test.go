@@ -5,7 +5,9 @@ package chart_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,23 +29,40 @@ type life struct {
 	list    []*unstructured.Unstructured
 }
 
-// TestTheChartIsInstalledUpgradedWhileGatesAreOpenAndRemoved plays steps that build on
-// each other.
-func TestTheChartIsInstalledUpgradedWhileGatesAreOpenAndRemoved(t *testing.T) { //nolint:paralleltest // There is one Kausality in a cluster.
-	if err := running.BuildPrograms(t.Context()); err != nil {
+// Two versions of the manager: the same sources, and another name.
+const (
+	older = "v1.0.0"
+	newer = "v1.1.0"
+)
+
+// TestTheChartIsInstalledUpgradedRolledBackAndRemoved plays steps that build on
+// each other, with gates open and allowances in flight.
+func TestTheChartIsInstalledUpgradedRolledBackAndRemoved(t *testing.T) { //nolint:paralleltest // There is one Kausality in a cluster.
+	err := running.BuildPrograms(t.Context())
+	for _, version := range []string{older, newer} {
+		err = errors.Join(err, running.BuildManager(t.Context(), version))
+	}
+
+	if err != nil {
 		t.Fatal(err)
 	}
 
 	makeCertificate(t)
-	applyCRDs(t)
 
-	l := &life{release: install(t, "kausality-manager-1")}
+	l := &life{release: install(t, older, "kausality-manager-1")}
+	l.release.runs(t, older)
 	l.world = newWorld(t)
 	l.namespace(t, "shop", nil)
 
 	l.gates(t)
 	l.keepsDefinitions(t)
-	l.upgrades(t)
+
+	another := l.database(t, "shop", "another")
+
+	applyCRDs(t)
+	l.rolls(t, "large", newer, another, func() *installed { return install(t, newer, "kausality-manager-2") })
+	l.rolls(t, "huge", older, another, func() *installed { return rollBack(t, "1", "kausality-manager-3") })
+
 	l.rights(t)
 	l.leaves(t)
 }
@@ -100,36 +119,37 @@ func (l *life) keepsDefinitions(t *testing.T) {
 	}
 }
 
-// upgrades does what helm upgrade does, while gates are open and more is asked
-// for all the time.
-func (l *life) upgrades(t *testing.T) {
+// rolls goes from one version to another, while gates are open for a size and more
+// is asked for of another resource all the time.
+func (l *life) rolls(t *testing.T, size, version string, another *unstructured.Unstructured, roll func() *installed) {
 	t.Helper()
-
-	another := l.database(t, "shop", "another")
 
 	// 1. Gates are open, and nobody applies anything.
 	l.idle.Store(true)
-	l.resizeAll(t, "large", l.list)
+	l.resizeAll(t, size, l.list)
 	eventually(t, "open gates", l.open(l.list...))
 
-	// 2. The CRDs first, then the new pod, which is ready before the old one goes.
+	// 2. The new pod is ready before the old one goes.
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := make(chan int)
 
 	go func() { asked <- l.ask(ctx, t, another) }()
 
 	before := l.release
-
-	applyCRDs(t)
-
-	l.release = install(t, "kausality-manager-2")
+	l.release = roll()
 
 	if err := before.process.Stop(); err != nil {
 		t.Fatal(err)
 	}
 
+	if before.version == version {
+		t.Errorf("%s was there before", version)
+	}
+
+	l.release.runs(t, version)
+
 	// 3. Something that nobody asked for, in the middle of it: held, for the gate is open.
-	if err := l.crossplane.Patch(t.Context(), l.list[0].DeepCopy(), merge(`{"spec": {"forProvider": {"color": "red"}}}`)); err != nil {
+	if err := l.crossplane.Patch(t.Context(), l.list[0].DeepCopy(), merge(`{"spec": {"forProvider": {"color": "for-`+size+`"}}}`)); err != nil {
 		t.Error(err)
 	}
 
@@ -140,10 +160,10 @@ func (l *life) upgrades(t *testing.T) {
 
 	// 4. Nothing was lost, and nothing passed that nobody asked for.
 	l.idle.Store(false)
-	eventually(t, "closed gates", l.closed("large", l.list...))
+	eventually(t, "closed gates", l.closed(size, l.list...))
 	eventually(t, "what was asked for last", l.closed(fmt.Sprint("size-", n), another))
 
-	for _, u := range append(l.list, another) {
+	for _, u := range slices.Concat(l.list, []*unstructured.Unstructured{another}) {
 		_, live, err := l.record(t.Context(), u)
 		if err != nil {
 			t.Fatal(err)
@@ -162,7 +182,7 @@ func (l *life) upgrades(t *testing.T) {
 		t.Errorf("only %d changes were asked for meanwhile", n)
 	}
 
-	t.Logf("%d changes were asked for meanwhile, and none was refused", n)
+	t.Logf("to %s: %d changes were asked for meanwhile, and none was refused", version, n)
 }
 
 // ask has hans change a size again and again, and returns how often.

@@ -12,9 +12,11 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/big"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,17 +37,18 @@ import (
 // as somebody in a cluster would.
 const secretName = "mounted"
 
-// installed is one release of the chart as it is in the cluster: its objects, and
-// the one pod of its Deployment that runs.
+// installed is a revision of the release as it is in the cluster: its objects,
+// and the one pod of its Deployment that runs.
 type installed struct {
 	objects []*unstructured.Unstructured
+	version string
+	metrics string
 	process *stack.Process
 }
 
-// install applies what the chart makes, as helm install and helm upgrade do, and
-// starts a pod of it as a kubelet does: with the arguments and environment of the
-// Deployment, the mounted Secret, and the token of its service account.
-func install(t *testing.T, pod string) *installed {
+// install installs the chart with a version of the manager, or upgrades to that,
+// and starts a pod of it.
+func install(t *testing.T, version, pod string) *installed {
 	t.Helper()
 
 	ports, err := stack.FreePorts(3)
@@ -53,7 +56,8 @@ func install(t *testing.T, pod string) *installed {
 		t.Fatal(err)
 	}
 
-	text, err := render(t, fmt.Sprintf(`
+	onCluster(t, "upgrade", "--install", release, chart, "--values", valuesFile(t, fmt.Sprintf(`
+image: {tag: %s}
 webhook: {port: %d, url: %q, certificate: {from: secret, secretName: %s}}
 metrics: {port: %d}
 health: {port: %d}
@@ -61,25 +65,60 @@ listen: 127.0.0.1
 gates: {settle: 1s}
 leaderElection: {leaseDuration: 6s, renewDeadline: 5s, retryPeriod: 500ms}
 env: [{name: GOGC, value: "80"}]
-`, ports[0], running.ServiceURL(), secretName, ports[1], ports[2]))
+`, version, ports[0], running.ServiceURL(), secretName, ports[1], ports[2])))
+
+	return started(t, pod)
+}
+
+// rollBack goes back to a revision of the release, and starts a pod of it.
+func rollBack(t *testing.T, revision, pod string) *installed {
+	t.Helper()
+
+	onCluster(t, "rollback", release, revision)
+
+	return started(t, pod)
+}
+
+// onCluster runs Helm on the cluster.
+func onCluster(t *testing.T, args ...string) []byte {
+	t.Helper()
+
+	out, err := helm(t, append(args, "--namespace", home, "--kubeconfig", filepath.Join(running.Dir(), "kubeconfig"))...)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	out := &installed{objects: parse(t, text)}
-	c := connect(t, running.Config(), nil)
+	return out
+}
 
-	for _, u := range out.objects {
-		if err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("helm"), client.ForceOwnership); err != nil {
-			t.Fatalf("%s %q: %v", u.GetKind(), u.GetName(), err)
-		}
+// started starts a pod of the Deployment there is, as a kubelet does: of the
+// version that the image has, with the arguments and environment of the Deployment,
+// the mounted Secret, and the token of its service account.
+func started(t *testing.T, pod string) *installed {
+	t.Helper()
+
+	out := &installed{objects: parse(t, onCluster(t, "get", "manifest", release))}
+	live := find(out.objects, "Deployment", "kausality-manager")
+
+	if err := connect(t, running.Config(), nil).Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
 	}
 
-	spec := deployment(t, out.objects, "").Spec.Template.Spec
+	spec := deployment(t, []*unstructured.Unstructured{live}, "").Spec.Template.Spec
+	container := spec.Containers[0]
+	ports := map[string]int{}
 
+	for _, p := range container.Ports {
+		ports[p.Name] = int(p.ContainerPort)
+	}
+
+	_, out.version, _ = strings.Cut(container.Image, ":")
+	out.metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", ports["metrics"])
+
+	var err error
 	if out.process, err = running.RunInstalled(t.Context(), stack.Installed{
-		Name: pod, Namespace: home, ServiceAccount: spec.ServiceAccountName,
-		Args: mounted(t, spec), Env: environment(t, spec.Containers[0]), WebhookPort: ports[0], HealthPort: ports[2],
+		Name: pod, Version: out.version, Namespace: home, ServiceAccount: spec.ServiceAccountName,
+		Args: mounted(t, spec), Env: environment(t, container), WebhookPort: ports["webhook"], HealthPort: ports["health"],
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +128,30 @@ env: [{name: GOGC, value: "80"}]
 	}
 
 	return out
+}
+
+// runs checks which version of the manager runs, as that itself says.
+func (i *installed) runs(t *testing.T, version string) {
+	t.Helper()
+
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, i.metrics, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	rsp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	body, err := io.ReadAll(rsp.Body)
+	if err := errors.Join(err, rsp.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+
+	if want := fmt.Sprintf("kausality_build_info{version=%q} 1", version); !strings.Contains(string(body), want) {
+		t.Errorf("its metrics do not have %s", want)
+	}
 }
 
 // mounted writes the Secrets that a pod mounts, and returns its arguments with
@@ -144,7 +207,7 @@ func environment(t *testing.T, c corev1.Container) []string {
 	return out
 }
 
-// remove deletes the release, as helm uninstall does: all but the CRDs.
+// remove uninstalls the release.
 func (i *installed) remove(t *testing.T) {
 	t.Helper()
 
@@ -152,13 +215,7 @@ func (i *installed) remove(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	c := connect(t, running.Config(), nil)
-
-	for _, u := range i.objects {
-		if err := client.IgnoreNotFound(c.Delete(t.Context(), u.DeepCopy())); err != nil {
-			t.Fatal(err)
-		}
-	}
+	onCluster(t, "uninstall", release)
 }
 
 // makeCertificate makes the Secret with the webhook's certificate and its CA.

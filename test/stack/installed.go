@@ -18,6 +18,7 @@ package stack
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,9 @@ import (
 type Installed struct {
 	// Name of the process.
 	Name string
+
+	// Version of the manager, of those that BuildManager has built. Empty for what BuildPrograms built.
+	Version string
 
 	// Namespace and ServiceAccount of the pod.
 	Namespace, ServiceAccount string
@@ -41,6 +45,11 @@ type Installed struct {
 
 // BuildPrograms builds this project's programs for a stack that runs none of them.
 func (s *Stack) BuildPrograms(ctx context.Context) error { return s.buildOwn(ctx) }
+
+// BuildManager builds a manager that says it is of a version.
+func (s *Stack) BuildManager(ctx context.Context, version string) error {
+	return s.buildPrograms(ctx, filepath.Join("versions", version), version, kausalityManager)
+}
 
 // ServiceURL is where the webhooks of all managers are, with Options.Service.
 func (s *Stack) ServiceURL() string { return "https://" + s.service.address() }
@@ -60,11 +69,15 @@ func (s *Stack) RunInstalled(ctx context.Context, m Installed) (*Process, error)
 	if err != nil {
 		return nil, err
 	}
+	path := s.path("run", "bin", kausalityManager)
+	if m.Version != "" {
+		path = s.path("run", "versions", m.Version, kausalityManager)
+	}
 	ready := Probe{URL: "http://" + address(m.HealthPort) + "/readyz"}
 	s.service.add(backend{address: address(m.WebhookPort), probe: ready})
 	return s.launch(ctx, command{
 		name:  m.Name,
-		path:  s.path("run", "bin", kausalityManager),
+		path:  path,
 		args:  slices.Concat(m.Args, []string{"--kubeconfig=" + kubeconfig}),
 		env:   m.Env,
 		probe: ready,

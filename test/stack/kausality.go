@@ -37,9 +37,15 @@ const (
 	kubectlKausality  = "kubectl-kausality"
 )
 
-// buildOwn builds our own programs. It does so in the cache, where nothing is linked anew that has not
-// changed, and takes copies, so that building again does not change a running stack.
+// buildOwn builds our own programs.
 func (s *Stack) buildOwn(ctx context.Context) error {
+	return s.buildPrograms(ctx, "bin", "", functionKausality, kausalityManager, kubectlKausality)
+}
+
+// buildPrograms builds programs of ours into a directory below run/, with the version that they are to say
+// they have, if any. It does so in the cache, where nothing is linked anew that has not changed, and takes
+// copies, so that building again does not change a running stack.
+func (s *Stack) buildPrograms(ctx context.Context, into, version string, names ...string) error {
 	root, err := repository()
 	if err != nil {
 		return err
@@ -58,15 +64,21 @@ func (s *Stack) buildOwn(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	bin := filepath.Join(dir, "bin") + string(filepath.Separator)
+	bin := filepath.Join(dir, into) + string(filepath.Separator)
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return fmt.Errorf("cannot build our programs: %w", err)
 	}
-	packages := []string{"./cmd/" + functionKausality, "./cmd/" + kausalityManager, "./cmd/" + kubectlKausality}
-	if err := (goCommand{dir: root}).build(ctx, bin, packages...); err != nil {
+	var args []string
+	if version != "" {
+		args = append(args, "-ldflags=-X main.version="+version)
+	}
+	for _, name := range names {
+		args = append(args, "./cmd/"+name)
+	}
+	if err := (goCommand{dir: root}).build(ctx, bin, args...); err != nil {
 		return fmt.Errorf("cannot build our programs: %w", err)
 	}
-	if err := os.CopyFS(s.path("run", "bin"), os.DirFS(bin)); err != nil {
+	if err := os.CopyFS(s.path("run", into), os.DirFS(bin)); err != nil {
 		return fmt.Errorf("cannot build our programs: %w", err)
 	}
 	return nil

@@ -1,0 +1,63 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+func TestOurDefinitionsAreGuardedWhereverConfigurationsAreKept(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+
+	definitions := []string{"kausality-crd-allowancepolicies", "kausality-crd-enforcements", "kausality-crd-upgradeallowances"}
+	all := slices.Concat(definitions, []string{deleteGuardName, writerGuardName, usageGuardName})
+
+	for name, tc := range map[string]struct {
+		reason string
+		shard  string
+		gates  bool
+		want   []string
+	}{
+		"Gates":   {reason: "Gates have guards, too.", gates: true, want: all},
+		"NoGates": {reason: "Policies and Enforcements matter without gates.", want: definitions},
+		"Shard":   {reason: "Another manager keeps configurations.", shard: "large", gates: true, want: []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shard, err := NewShard(tc.shard)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			live := fake.NewClientBuilder().WithScheme(scheme).Build()
+			c := &configuration{client: live, opts: Options{Gates: tc.gates, Shard: shard}}
+
+			if err := c.guard(t.Context(), servedKinds()); err != nil {
+				t.Fatal(err)
+			}
+
+			list := &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{}
+			if err := live.List(t.Context(), list); err != nil {
+				t.Fatal(err)
+			}
+
+			got := make([]string, 0, len(tc.want))
+			for i := range list.Items {
+				got = append(got, list.Items[i].GetName())
+			}
+
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nBindings, -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
