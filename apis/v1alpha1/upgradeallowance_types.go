@@ -148,7 +148,8 @@ type UpgradeAllowanceStatus struct {
 	// Active is true while the window is in force: its time has come and is not
 	// over, and activateWhen is met.
 	// +optional
-	Active bool `json:"active,omitempty"`
+	// +kubebuilder:default=false
+	Active bool `json:"active"` // Written when false too, for it is a column.
 	// Reason says why it is or is not active: the reason of condition Active.
 	// +optional
 	Reason string `json:"reason,omitempty"`

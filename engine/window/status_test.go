@@ -4,6 +4,8 @@
 package window_test
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -162,5 +164,17 @@ func TestTheStatusOfAWindowDoesNotFlap(t *testing.T) {
 	again := window.Next(u, state, meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionReady), noon.Add(time.Hour))
 	if diff := cmp.Diff(u.Status, again.Status); diff != "" || len(again.News) > 0 {
 		t.Errorf("an hour later: -want, +got:\n%s%v", diff, again.News)
+	}
+}
+
+// A column of kubectl get is empty where a field is left out.
+func TestTheStatusSaysThatAWindowIsNotActive(t *testing.T) {
+	raw, err := json.Marshal(window.Next(of(nil), window.State{Reason: v1alpha1.ReasonEnded}, nil, noon).Status)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if !strings.Contains(string(raw), `"active":false`) {
+		t.Errorf("the status is %s", raw)
 	}
 }
