@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,12 +20,14 @@ import (
 const metricPrefix = "kausality_"
 
 // metricSources are the directories of the programs that export metrics.
-func metricSources() []string { return []string{"cmd", "engine", "fn", "gatecontroller", "webhook"} }
+func metricSources() []string {
+	return []string{"cmd", "engine", "fn", "gatecontroller", "internal", "webhook"}
+}
 
 // complete fails where metrics are not all that the sources have, or more: what
 // [metrics] calls is another place than where the programs register them.
 func complete(list []metric) error {
-	var missing []string
+	inSources, described := map[string]bool{}, map[string]bool{}
 
 	for _, dir := range metricSources() {
 		names, err := metricNames(dir)
@@ -32,27 +35,30 @@ func complete(list []metric) error {
 			return err
 		}
 
-		missing = append(missing, names...)
+		for _, name := range names {
+			inSources[name] = true
+		}
 	}
 
+	// Programs may share one.
 	for _, m := range list {
-		at := slices.Index(missing, m.Name)
-		if at < 0 {
+		described[m.Name] = true
+
+		if !inSources[m.Name] {
 			return fmt.Errorf("metric %s is not a literal in the sources: %w", m.Name, errUndescribed)
 		}
-
-		missing = slices.Delete(missing, at, at+1)
 	}
 
-	if len(missing) > 0 {
-		return fmt.Errorf("metrics %s: %w", strings.Join(missing, ", "), errUndescribed)
+	for _, name := range slices.Sorted(maps.Keys(inSources)) {
+		if !described[name] {
+			return fmt.Errorf("metric %s: %w", name, errUndescribed)
+		}
 	}
 
 	return nil
 }
 
-// metricNames are those in the sources of a directory and of those below it,
-// each as often as it is there.
+// metricNames are those in the sources of a directory and of those below it.
 func metricNames(dir string) ([]string, error) {
 	var out []string
 

@@ -22,8 +22,9 @@ func TestTheReferenceHasEveryMetric(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if err := complete(list[1:]); !errors.Is(err, errUndescribed) {
-		t.Errorf("without %s: %v", list[0].Name, err)
+	last := len(list) - 1
+	if err := complete(list[:last]); !errors.Is(err, errUndescribed) {
+		t.Errorf("without %s: %v", list[last].Name, err)
 	}
 
 	if err := complete(append(list, metric{Name: metricPrefix + "other"})); !errors.Is(err, errUndescribed) {
