@@ -17,7 +17,12 @@ import (
 )
 
 // finding is one of the doctor's.
-type finding struct{ Check, Severity, Object, What string }
+type finding struct {
+	Check    string `json:"check"`
+	Severity string `json:"severity"`
+	Object   string `json:"object"`
+	What     string `json:"what"`
+}
 
 // checkDoctor checks that the doctor finds the manager though nothing has its
 // usual name, and nothing wrong with it.
