@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -73,16 +72,15 @@ func (c *cluster) probePolicy(ctx context.Context, a doctor.Ask) doctor.Probe {
 	}
 }
 
-// probeChange asks the API server to write something on an object that only
-// Kausality may: a webhook that changes things does not let it through.
+// probeChange asks the API server to change nothing on an object; or, where that
+// goes on without the webhook, to write what only Kausality may, which the webhook
+// does not let through.
 func (c *cluster) probeChange(ctx context.Context, a doctor.Ask, u *unstructured.Unstructured) doctor.Probe {
 	out := doctor.Probe{Ask: a, Object: object(u)}
 
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationTrace: probing}}})
-	if err != nil {
-		out.Problem = err.Error()
-
-		return out
+	patch := "{}"
+	if a.Open {
+		patch = fmt.Sprintf(`{"metadata": {"annotations": {%q: %q}}}`, v1alpha1.AnnotationTrace, probing)
 	}
 
 	at, err := c.at(u.GroupVersionKind(), u.GetNamespace())
@@ -92,12 +90,12 @@ func (c *cluster) probeChange(ctx context.Context, a doctor.Ask, u *unstructured
 		return out
 	}
 
-	got, err := at.Patch(ctx, u.GetName(), types.MergePatchType, patch,
+	got, err := at.Patch(ctx, u.GetName(), types.MergePatchType, []byte(patch),
 		metav1.PatchOptions{FieldManager: fieldManager, DryRun: []string{metav1.DryRunAll}})
 
 	switch {
 	case err == nil:
-		out.Answered = !a.Changes || got.GetAnnotations()[v1alpha1.AnnotationTrace] != probing
+		out.Answered = !a.Open || got.GetAnnotations()[v1alpha1.AnnotationTrace] != probing
 	case strings.Contains(err.Error(), fmt.Sprintf("admission webhook %q denied", a.Webhook)):
 		out.Answered = true
 	case !strings.Contains(err.Error(), fmt.Sprintf("failed calling webhook %q", a.Webhook)):

@@ -116,12 +116,21 @@ func lasts(s *State, object, what string, c *x509.Certificate) []Finding {
 // serving checks the certificate that the webhook is served with, where it is
 // known.
 func serving(s *State) []Finding {
-	u := s.Lists[Secrets].find(s.Manager.Secret)
-	if u == nil {
-		return nil // It is mounted, and nothing tells from where.
+	m := s.Manager
+	object := "Secret " + m.Namespace + "/" + m.Secret
+	u := s.Lists[Secrets].find(m.Secret)
+
+	switch {
+	case m.Secret == "", u == nil && m.By == "":
+		return []Finding{{Severity: OK, What: "Nothing tells which Secret the webhook's certificate is in."}}
+	case u == nil:
+		return []Finding{{
+			Severity: Warning, Object: object, What: "it is missing, and should hold the webhook's certificate",
+			Why:    "a manager that starts has none, or makes one that the API server does not trust yet",
+			Remedy: "see who writes it: the manager within a minute, or Crossplane for a Provider, or cert-manager",
+		}}
 	}
 
-	object := "Secret " + s.Manager.Namespace + "/" + s.Manager.Secret
 	chain := certificates(resource.String(u.Object, "data", "tls.crt"))
 
 	if len(chain) == 0 {
@@ -129,7 +138,7 @@ func serving(s *State) []Finding {
 			Severity: Error, Object: object, What: "it holds no certificate", Why: "the webhook cannot be served",
 			Remedy: "delete it: the manager makes it again",
 		}
-		if s.Manager.Mounted {
+		if m.Mounted {
 			f.Remedy = "see who writes it: Crossplane for a Provider, or cert-manager"
 		}
 
@@ -145,6 +154,10 @@ func serving(s *State) []Finding {
 		if f := t.verify(s, object, chain); f != nil {
 			out = append(out, *f)
 		}
+	}
+
+	if len(out) == 0 {
+		return []Finding{{Severity: OK, Object: object, What: "It is signed by what the API server trusts."}}
 	}
 
 	return slices.Compact(out)

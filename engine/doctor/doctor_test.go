@@ -352,6 +352,13 @@ data: {tls.crt: "`+ca+`"}`)
 				{"certificates", Error, "Secret kausality-system/mine", "it holds no certificate"},
 			},
 		},
+		"MissingSecret": {
+			reason: "A Secret that the manager says it has, and that is not there, is named.",
+			ill:    func(_ *testing.T, s *State) { s.Manager.By, s.Manager.Secret = "Deployment a/b", "mine" },
+			want: []brief{{
+				"certificates", Warning, "Secret kausality-system/mine", "it is missing, and should hold the webhook's certificate",
+			}},
+		},
 		"NoFunction": {
 			reason: "A function that is missing is named.",
 			ill:    func(_ *testing.T, s *State) { s.Lists[Functions] = List{} },

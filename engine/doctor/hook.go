@@ -69,9 +69,9 @@ type Ask struct {
 	Webhook, Configuration string
 	// Own is true of the webhook that is about our own kinds.
 	Own bool
-	// Changes is true of one that changes what it is asked about. Others fail
-	// closed.
-	Changes bool
+	// Open is true of one that fails open: it is seen only by what it changes.
+	// Where others are not reached the request fails.
+	Open bool
 	// Sources are what it is asked about.
 	Sources []Source
 	// Except are namespaces in which it is not, and Labels are what objects must have.
@@ -124,7 +124,7 @@ func (h hook) tells() int {
 func (h hook) way() string { return fmt.Sprint(resource.Map(h.object, fieldClient)) }
 
 func (h hook) ask() Ask {
-	out := Ask{Webhook: h.name(), Configuration: h.configuration, Changes: h.source == Mutating, Labels: map[string]string{}}
+	out := Ask{Webhook: h.name(), Configuration: h.configuration, Open: !h.failsClosed(), Labels: map[string]string{}}
 
 	for _, rule := range maps(h.object, "rules") {
 		if !slices.Contains(resource.Strings(rule, "operations"), "UPDATE") {
@@ -191,8 +191,10 @@ func reach(s *State) []Finding {
 			f.What = fmt.Sprintf("cannot ask webhook %s: %s", p.Webhook, p.Problem)
 			f.Why = "whether the API server reaches it is not known"
 			f.Remedy = "run it as somebody who may change what it is asked about; it is a dry run, which stores nothing"
-		case p.Answered:
+		case p.Answered && (p.Own || p.Open):
 			f.Severity, f.What = OK, fmt.Sprintf("Webhook %s answered a dry-run request.", p.Webhook)
+		case p.Answered:
+			f.Severity, f.What = OK, fmt.Sprintf("A dry-run request that webhook %s is asked about went through.", p.Webhook)
 		case !p.Own && p.Object == "":
 			f.Severity, f.What = OK, fmt.Sprintf("There is nothing to ask webhook %s about.", p.Webhook)
 		default:

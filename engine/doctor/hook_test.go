@@ -44,7 +44,7 @@ webhooks:
 	want := []Ask{
 		{Webhook: "policies.kausality.io", Configuration: validating, Own: true},
 		{
-			Webhook: "governed.kausality.io", Configuration: mutating, Changes: true, Labels: map[string]string{},
+			Webhook: "governed.kausality.io", Configuration: mutating, Labels: map[string]string{},
 			Sources: []Source{{Group: "rds.example.org", Resource: "instances"}}, Except: []string{"kausality-system"},
 		},
 		{
@@ -71,6 +71,19 @@ webhooks:
 		if got := a.Suits(read(t, "apiVersion: v1\nkind: A\n"+text).Items[0]); got != suits {
 			t.Errorf("Suits(%s): %t", text, got)
 		}
+	}
+}
+
+func TestWhatFailsOpenIsAskedWhereItChangesThings(t *testing.T) {
+	s := &State{Lists: map[Source]List{Mutating: read(t, `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: kausality}
+webhooks: [{name: watched.kausality.io, failurePolicy: Ignore, clientConfig: {url: "https://192.0.2.1/mutate", caBundle: a}}]`)}}
+
+	want := Ask{Webhook: "watched.kausality.io", Configuration: "MutatingWebhookConfiguration kausality", Open: true, Labels: map[string]string{}}
+	if diff := cmp.Diff(want, Asks(s)[1]); diff != "" {
+		t.Errorf("Asks: -want, +got:\n%s", diff)
 	}
 }
 

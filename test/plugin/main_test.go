@@ -9,10 +9,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
@@ -21,8 +23,28 @@ import (
 
 var running *stack.Stack
 
+// functionMetrics is where the function serves its metrics.
+var functionMetrics string
+
+// manager is the name of its process.
+const manager = "kausality-manager"
+
 func TestMain(m *testing.M) {
-	os.Exit(stack.Main(m, stack.Options{ManagerFlags: []string{"--settle=1s"}}, &running))
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // Does not block.
+	if err != nil {
+		panic(err)
+	}
+
+	functionMetrics = l.Addr().String()
+	_ = l.Close()
+
+	os.Exit(stack.Main(m, stack.Options{
+		ProviderNop:   true,
+		FunctionFlags: []string{"--metrics-address=" + functionMetrics},
+		ManagerFlags: []string{
+			"--settle=1s", "--leader-elect", "--leader-lease-duration=3s", "--leader-renew-deadline=2s", "--leader-retry-period=500ms",
+		},
+	}, &running))
 }
 
 // narrator tells nothing but to the test's log.
@@ -35,6 +57,14 @@ func (n narrator) Show(text string)                { n.t.Log(text) }
 type result struct {
 	code           int
 	stdout, stderr string
+}
+
+func (r result) err() error {
+	if r.code != 0 {
+		return fmt.Errorf("exit code %d, %s%s: %w", r.code, r.stdout, r.stderr, errOther)
+	}
+
+	return nil
 }
 
 // kubectl runs kubectl as a user; the empty one is the administrator.
@@ -88,7 +118,7 @@ type finding struct {
 }
 
 // doctor runs it with more flags, and returns its exit code and findings.
-func doctor(ctx context.Context, t *testing.T, flags ...string) (int, []finding) {
+func doctor(ctx context.Context, t *testing.T, flags ...string) (int, []finding, error) {
 	t.Helper()
 
 	r := kubectl(ctx, t, "", append([]string{"kausality", "doctor", "-o", "json"}, flags...)...)
@@ -98,10 +128,10 @@ func doctor(ctx context.Context, t *testing.T, flags ...string) (int, []finding)
 	}{}
 
 	if err := json.Unmarshal([]byte(r.stdout), &doc); err != nil || doc.Kind != "Diagnosis" {
-		t.Fatalf("doctor: %+v: %v", r, err)
+		return r.code, nil, fmt.Errorf("doctor: %+v: %w", r, errors.Join(err, errOther))
 	}
 
-	return r.code, doc.Findings
+	return r.code, doc.Findings, nil
 }
 
 // diagnosed waits until the doctor finds exactly some checks to be in error, and
@@ -109,10 +139,25 @@ func doctor(ctx context.Context, t *testing.T, flags ...string) (int, []finding)
 func diagnosed(ctx context.Context, t *testing.T, want ...string) []finding {
 	t.Helper()
 
+	return diagnosedWhile(ctx, t, func(context.Context) error { return nil }, want...)
+}
+
+// diagnosedWhile does something before each look, which others put right.
+func diagnosedWhile(ctx context.Context, t *testing.T, do func(context.Context) error, want ...string) []finding {
+	t.Helper()
+
 	var bad []finding
 
 	err := scenario.Eventually(ctx, fmt.Sprintf("a diagnosis of %v", want), func(ctx context.Context) error {
-		code, all := doctor(ctx, t)
+		if err := do(ctx); err != nil {
+			return err
+		}
+
+		code, all, err := doctor(ctx, t)
+		if err != nil {
+			return err
+		}
+
 		bad = slices.DeleteFunc(all, func(f finding) bool { return f.Severity != "error" })
 
 		got := make([]string, 0, len(bad))
@@ -144,4 +189,35 @@ func diagnosed(ctx context.Context, t *testing.T, want ...string) []finding {
 	t.Logf("%+v", bad)
 
 	return bad
+}
+
+// found waits until the doctor finds something that starts like this.
+func found(ctx context.Context, t *testing.T, severity, check, what string) finding {
+	t.Helper()
+
+	var out finding
+
+	if err := scenario.Eventually(ctx, what, func(ctx context.Context) error {
+		_, all, err := doctor(ctx, t)
+		if err != nil {
+			return err
+		}
+
+		i := slices.IndexFunc(all, func(f finding) bool {
+			return f.Severity == severity && f.Check == check && strings.HasPrefix(f.What, what)
+		})
+		if i < 0 {
+			return fmt.Errorf("findings %+v: %w", all, errOther)
+		}
+
+		out = all[i]
+
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	t.Logf("%+v", out)
+
+	return out
 }

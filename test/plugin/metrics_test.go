@@ -11,11 +11,22 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
 
-// exports compares what the manager exports with its reference.
+// described is a metric as the reference has it.
+type described struct {
+	Name    string   `json:"name"`
+	Type    string   `json:"type"`
+	Labels  []string `json:"labels"`
+	Program string   `json:"program"`
+}
+
+// exports compares what the programs export with the reference, both ways.
 func exports(ctx context.Context, t *testing.T) {
 	t.Helper()
 
@@ -24,21 +35,71 @@ func exports(ctx context.Context, t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var list []struct {
-		Name string `json:"name"`
-		Type string `json:"type"`
-	}
-
+	var list []described
 	if err := json.Unmarshal(raw, &list); err != nil {
 		t.Fatal(err)
 	}
 
-	written := map[string]string{}
-	for _, m := range list {
-		written[m.Name] = m.Type
+	for program, url := range map[string]string{
+		manager: running.ManagerMetricsURL(), "function-kausality": "http://" + functionMetrics + "/metrics",
+	} {
+		found := scraped(ctx, t, url)
+		written := map[string]described{}
+
+		for _, m := range list {
+			if m.Program != program {
+				continue
+			}
+
+			written[m.Name] = m
+
+			// One with labels shows itself only after it happened.
+			if found[m.Name] == nil && len(m.Labels) == 0 {
+				t.Errorf("the reference has %s, and %s does not export it", m.Name, program)
+			}
+		}
+
+		ours := 0
+
+		for name, family := range found {
+			if !strings.HasPrefix(name, "kausality_") {
+				continue
+			}
+
+			ours++
+
+			if is := (described{name, strings.ToLower(family.GetType().String()), labels(family), program}); !cmp.Equal(is, written[name], sorted()) {
+				t.Errorf("the reference has %+v, and %s exports %+v", written[name], program, is)
+			}
+		}
+
+		if ours == 0 {
+			t.Errorf("%s exports no metrics of ours", program)
+		}
+	}
+}
+
+func sorted() cmp.Option {
+	return cmpopts.SortSlices(func(a, b string) bool { return a < b })
+}
+
+// labels are those of a metric.
+func labels(family *dto.MetricFamily) []string {
+	pairs := family.GetMetric()[0].GetLabel()
+
+	out := make([]string, 0, len(pairs))
+	for _, l := range pairs {
+		out = append(out, l.GetName())
 	}
 
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, running.ManagerMetricsURL(), http.NoBody)
+	return out
+}
+
+// scraped reads what a program exports.
+func scraped(ctx context.Context, t *testing.T, url string) map[string]*dto.MetricFamily {
+	t.Helper()
+
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,26 +112,10 @@ func exports(ctx context.Context, t *testing.T) {
 
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 
-	found, err := parser.TextToMetricFamilies(rsp.Body)
+	out, err := parser.TextToMetricFamilies(rsp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	ours := 0
-
-	for name, family := range found {
-		if !strings.HasPrefix(name, "kausality_") {
-			continue
-		}
-
-		ours++
-
-		if typ := strings.ToLower(family.GetType().String()); written[name] != typ {
-			t.Errorf("the reference has %s as %q, and the manager exports it as %s", name, written[name], typ)
-		}
-	}
-
-	if ours < 8 {
-		t.Errorf("the manager exports only %d metrics of ours", ours)
-	}
+	return out
 }
