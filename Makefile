@@ -10,6 +10,8 @@ TESTFLAGS ?=
 COUNT ?= 6
 # Least coverage of engine/ in percent.
 COVERAGE ?= 90
+# Where `make demo` records itself: files that end in .svg (a picture of its highlights) or .cast (all of it).
+RECORD ?=
 # Where `make up` keeps kubeconfigs, logs and state.
 LOCAL ?= .local
 
@@ -29,7 +31,11 @@ help: ## Show this list.
 
 .PHONY: demo
 demo: ## Start the local stack, show the Crossplane example on it, stop it again.
-	$(GO) run ./test/demo
+	$(GO) run ./test/demo $(RECORD:%=--record=%)
+
+.PHONY: record
+record: RECORD = docs/demo.svg
+record: demo ## Record the demo anew: the picture in the README.
 
 .PHONY: up
 up: ## Start the local stack and leave it running; returns when all is ready.
@@ -47,7 +53,7 @@ build: ## Build the programs into bin/.
 # Without the cache of results, which does not see that a program changed that a test runs; several at
 # once, for most end-to-end tests wait.
 .PHONY: test
-test: stack ## Run all tests: unit, API server and end to end.
+test: stack gitops ## Run all tests: unit, API server and end to end.
 	$(GO) test ./... -count=1 -parallel 6 -timeout 40m $(TESTFLAGS)
 	$(GO) test -C hack/package ./... $(TESTFLAGS)
 	$(MAKE) --no-print-directory test-monitoring
@@ -72,7 +78,7 @@ test-unit: ## Run the tests that need no stack.
 	$(GO) test -C hack/package ./... $(TESTFLAGS)
 
 .PHONY: test-stack
-test-stack: stack ## Run the tests that need the stack.
+test-stack: stack gitops ## Run the tests that need the stack.
 	$(GO) test ./test/... -count=1 -parallel 6 -timeout 40m $(TESTFLAGS)
 	$(MAKE) --no-print-directory test-race
 
@@ -80,6 +86,11 @@ test-stack: stack ## Run the tests that need the stack.
 .PHONY: stack
 stack: ## Build the parts of the local stack: kube-apiserver, etcd, Crossplane, providers.
 	$(STACK) build
+
+# Likewise. Of Argo CD's libraries there are many.
+.PHONY: gitops
+gitops: ## Build what compares and applies as Argo CD and Flux do, for the tests.
+	for tool in flux argocd; do CGO_ENABLED=0 GOWORK=off $(GO) -C test/gitops/$$tool build -o /dev/null . || exit; done
 
 .PHONY: cover
 cover: ## Show how much of engine/ its own tests and the corpus cover; less than 90% fails.

@@ -8,21 +8,32 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
+	"time"
 
+	"github.com/kausality-io/kausality-crossplane/test/demo/session"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
 func main() {
+	var recordings []string
+
+	flag.Func("record", "`file` for a recording: .svg for a picture, .cast for asciinema; may be repeated", func(file string) error {
+		recordings = append(recordings, file)
+
+		return recordable(file)
+	})
+	flag.Parse()
+
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
+	err := run(ctx, recordings)
 
 	stop()
 
@@ -32,9 +43,11 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) (err error) {
-	fmt.Println("A control plane of real parts: etcd, kube-apiserver, kube-controller-manager, Crossplane, " +
-		"provider-kubernetes and Kausality.\nThe first time they are built from source, which takes some minutes.")
+func run(ctx context.Context, recordings []string) (err error) {
+	told := session.New(os.Stdout, terminal(), time.Now)
+
+	fmt.Print("A control plane of real parts: etcd, kube-apiserver, kube-controller-manager, Crossplane,\n" +
+		"provider-kubernetes and Kausality. The first time they are built from source, which takes some minutes.\n\n")
 
 	s, err := stack.Start(ctx, stack.Options{Output: os.Stdout, ManagerFlags: []string{"--settle=2s"}})
 	if err != nil {
@@ -52,13 +65,13 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 
-	play, err := scenario.New(s, examples, teller{})
+	play, err := scenario.New(s, examples, told)
 	if err != nil {
 		return err
 	}
 
 	for i, step := range play.Steps() {
-		fmt.Printf("\n%d. %s\n", i+1, step.Title)
+		told.Begin(step.Title)
 
 		if err := step.Run(ctx); err != nil {
 			return fmt.Errorf("step %d, %q: %w", i+1, step.Title, err)
@@ -67,7 +80,14 @@ func run(ctx context.Context) (err error) {
 
 	fmt.Println("\nAll of it happened. Stopping the control plane.")
 
-	return nil
+	return record(told, recordings)
+}
+
+// terminal says whether colours are wanted.
+func terminal() bool {
+	info, err := os.Stdout.Stat()
+
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // examplesDir is the folder of manifests in the repository this was built
@@ -79,15 +99,4 @@ func examplesDir() (string, error) {
 	}
 
 	return filepath.Join(filepath.Dir(file), "..", "..", "examples"), nil
-}
-
-// teller writes what happens to the terminal.
-type teller struct{}
-
-func (teller) Sayf(format string, args ...any) { fmt.Printf("\n   "+format+"\n", args...) }
-
-func (teller) Show(text string) {
-	for line := range strings.Lines(strings.TrimRight(text, "\n") + "\n") {
-		fmt.Print("     │ " + line)
-	}
 }

@@ -4,27 +4,28 @@
 package e2e_test
 
 import (
+	"os"
 	"testing"
+	"time"
 
+	"github.com/kausality-io/kausality-crossplane/test/demo/session"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 )
 
-// teller writes what happens into the test's log.
-type teller struct{ t *testing.T }
-
-func (n teller) Sayf(format string, args ...any) { n.t.Logf(format, args...) }
-
-func (n teller) Show(text string) { n.t.Log("\n" + text) }
-
+// The demo plays the same story, and has drawn a picture of it.
 func TestAnAskedForChangeReachesTheExternalObjectAndNoOtherDoes(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
 
-	s, err := scenario.New(running, "../../examples", teller{t})
+	told := session.New(t.Output(), false, time.Now)
+
+	s, err := scenario.New(running, "../../examples", told)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	for _, step := range s.Steps() {
+		told.Begin(step.Title)
+
 		// Steps build on each other.
 		if !t.Run(step.Title, func(t *testing.T) {
 			if err := step.Run(t.Context()); err != nil {
@@ -33,5 +34,14 @@ func TestAnAskedForChangeReachesTheExternalObjectAndNoOtherDoes(t *testing.T) { 
 		}) {
 			return
 		}
+	}
+
+	picture, err := os.ReadFile("../../docs/demo.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if err := session.Compare(string(picture), session.Highlights(told.Blocks())); err != nil {
+		t.Errorf("docs/demo.svg: %v: run make record", err)
 	}
 }

@@ -46,7 +46,7 @@ func (s *Scenario) setUp(ctx context.Context) error {
 		return err
 	}
 
-	_, err = s.kubectl(ctx, "", "get", "allowancepolicies")
+	_, err = s.kubectl(ctx, "", "get", "-f", s.manifest("policies.yaml"))
 
 	return err
 }
@@ -214,8 +214,8 @@ func (s *Scenario) checkAllowances(h *history, show bool) error {
 		}
 
 		if show {
-			s.narrator.Sayf("%s carried:", w.kind)
-			s.narrator.Show(resource.Annotation(u, v1alpha1.AnnotationAllowances))
+			s.narrator.Sayf("%s carried an allowance for %s %s:", w.kind, w.target, w.mutation)
+			s.narrator.Show(allowance.FormatList([]v1alpha1.Allowance{a}))
 		}
 	}
 

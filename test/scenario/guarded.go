@@ -32,7 +32,7 @@ func (s *Scenario) guard(ctx context.Context) error {
 		return err
 	}
 
-	s.narrator.Sayf("A Composition without function-kausality that stamps %q, or nothing at all, cannot either:", "*")
+	s.narrator.Sayf("A Composition without function-kausality that stamps %q, or nothing at all, cannot either.", "*")
 
 	for _, policies := range []string{`managementPolicies: ["*"]`, ""} {
 		if err := s.rogue(ctx, policies); err != nil {
