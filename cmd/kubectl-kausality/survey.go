@@ -130,39 +130,42 @@ func (c *cluster) own(ctx context.Context) ([]named, error) {
 // concerned reads all objects of the cluster that have something of Kausality's
 // on them.
 func (c *cluster) concerned(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	// What one group fails to list is told, and in the way: it might be gated.
-	_, lists, err := c.discovery.ServerGroupsAndResources()
+	// In the version that its group prefers, as the manager does: another one may
+	// lack fields, and who writes it takes these away. What one group fails to list
+	// is told, and in the way: it might be gated.
+	lists, err := c.discovery.ServerPreferredResources()
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the kinds of the cluster: %w", err)
 	}
 
-	lists = discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "patch"}}, lists)
+	var resources []schema.GroupVersionResource
 
-	var out []*unstructured.Unstructured
-
-	seen := map[schema.GroupResource]bool{}
-
-	for _, l := range lists {
+	for _, l := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "patch"}}, lists) {
 		gv, err := schema.ParseGroupVersion(l.GroupVersion)
 		if err != nil {
 			return nil, fmt.Errorf("cannot list the kinds of the cluster: %w", err)
 		}
 
 		for _, r := range l.APIResources {
-			gr := schema.GroupResource{Group: gv.Group, Resource: r.Name}
-			if seen[gr] || skipped(gr) {
-				continue
-			}
-
-			seen[gr] = true // The group's preferred version is first.
-
-			found, err := c.concernedOf(ctx, gr.WithVersion(gv.Version))
-			if err != nil {
-				return nil, err
-			}
-
-			out = append(out, found...)
+			resources = append(resources, gv.WithResource(r.Name))
 		}
+	}
+
+	slices.SortFunc(resources, func(a, b schema.GroupVersionResource) int { return strings.Compare(a.String(), b.String()) })
+
+	var out []*unstructured.Unstructured
+
+	for _, r := range resources {
+		if skipped(r.GroupResource()) {
+			continue
+		}
+
+		found, err := c.concernedOf(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+
+		out = append(out, found...)
 	}
 
 	return out, nil

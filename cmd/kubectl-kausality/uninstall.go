@@ -9,14 +9,16 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/retry"
+	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/removal"
 )
@@ -185,40 +187,71 @@ func (c *cluster) leave(ctx context.Context, out io.Writer, list []leaving, opts
 	counts := map[removal.Outcome]int{}
 
 	for _, l := range list {
-		u, plan := l.object, l.plan
-
-		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-			live, err := c.read(ctx, u.GroupVersionKind(), u.GetNamespace(), u.GetName())
-			if err != nil {
-				return err
-			}
-
-			if plan, err = c.planRemoval(ctx, live, opts); err != nil {
-				return err
-			}
-
-			_, err = c.patch(ctx, live, plan.Patch)
-
-			return err
-		})
-
+		plan, err := c.leaveOne(ctx, l.object, opts)
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 			continue
 		}
 
 		if err != nil {
-			return err //nolint:wrapcheck // Names the object.
+			return err
 		}
 
 		counts[plan.Outcome]++
 
-		if err := tell(out, u, plan, "is"); err != nil {
+		if err := tell(out, l.object, plan, "is"); err != nil {
 			return err
 		}
 	}
 
 	return say(out, "let go of %d objects: %d left open, %d closed, %d closed and by themselves, %d going, %d cleared\n", len(list),
 		counts[removal.Opened], counts[removal.Closed], counts[removal.Alone], counts[removal.Deleting], counts[removal.Cleared])
+}
+
+// forgetful is how long an API server may take to see that nobody is to be asked
+// any more.
+const forgetful = 30 * time.Second
+
+// leaveOne lets go of one object, again where somebody else was faster, or where
+// an API server still asks who is gone.
+func (c *cluster) leaveOne(ctx context.Context, u *unstructured.Unstructured, opts removal.Options) (removal.Plan, error) {
+	var plan removal.Plan
+
+	var last error
+
+	err := wait.PollUntilContextTimeout(ctx, forgetful/100, forgetful, true, func(ctx context.Context) (bool, error) {
+		live, err := c.read(ctx, u.GroupVersionKind(), u.GetNamespace(), u.GetName())
+		if err != nil {
+			return false, err
+		}
+
+		// Crossplane takes from it what its function does not say any more.
+		if plan, err = c.planRemoval(ctx, removal.Remember(live, u), opts); err != nil {
+			return false, err
+		}
+
+		_, last = c.patch(ctx, live, plan.Patch)
+		if apierrors.IsConflict(last) || asksNobody(last) {
+			return false, nil
+		}
+
+		return true, last
+	})
+	if wait.Interrupted(err) && last != nil {
+		err = last
+	}
+
+	return plan, err //nolint:wrapcheck // Names the object.
+}
+
+// asksNobody says whether an API server refused a request because of a webhook or
+// a guard of ours.
+func asksNobody(err error) bool {
+	if err == nil {
+		return false
+	}
+
+	return strings.Contains(err.Error(), "'kausality-gate-writer'") ||
+		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "."+v1alpha1.Group)
 }
 
 // tell says what becomes of an object.
@@ -230,6 +263,10 @@ func tell(out io.Writer, u *unstructured.Unstructured, plan removal.Plan, verb s
 
 	if plan.PutsBack {
 		more += ", without what nobody asked for"
+	}
+
+	if plan.Returns {
+		more += ", until Crossplane gives it those of its Composition again"
 	}
 
 	if plan.Outcome == removal.Deleting {

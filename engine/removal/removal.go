@@ -75,6 +75,9 @@ type Plan struct {
 	Policies []string
 	// PutsBack is true where what nobody asked for is taken back.
 	PutsBack bool
+	// Returns is true of what is closed, and Crossplane opens again: its Composition
+	// gives management policies of its own.
+	Returns bool
 	// Patch is a JSON merge patch of the version that was read; nil for none.
 	Patch map[string]any
 }
@@ -159,6 +162,8 @@ func (p *Plan) leave(u *unstructured.Unstructured, opts Options, spec, metadata 
 		}
 	case opts.Leave == LeaveClosed:
 		p.Outcome, p.Policies = Closed, closed
+		// What the function says it asks for is * where it says nothing.
+		p.Returns = len(u.GetOwnerReferences()) > 0 && !slices.Equal(asked, []string{gate.ActionAll}) && len(gate.Acting(asked)) > 0
 	default:
 		p.Outcome, p.Policies = Opened, asked
 
@@ -212,6 +217,26 @@ func (p *Plan) annotations(u *unstructured.Unstructured, opts Options) map[strin
 // opening are the annotations that say how to open a gate.
 func opening() []string {
 	return []string{v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationGate, v1alpha1.AnnotationAsked}
+}
+
+// Remember returns an object as it is, with what an earlier version of it said of
+// how to open its gate, where it says nothing of that any more.
+func Remember(live, earlier *unstructured.Unstructured) *unstructured.Unstructured {
+	kept := live.GetAnnotations()
+	if kept == nil {
+		kept = map[string]string{}
+	}
+
+	for _, key := range opening() {
+		if text := resource.Annotation(earlier, key); text != "" && kept[key] == "" {
+			kept[key] = text
+		}
+	}
+
+	out := live.DeepCopy()
+	out.SetAnnotations(kept)
+
+	return out
 }
 
 // alone says whether an earlier removal left a managed resource by itself, and

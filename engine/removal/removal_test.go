@@ -168,6 +168,42 @@ spec: {managementPolicies: ["*"], forProvider: {}}}`,
 	}
 }
 
+func TestWhatCrossplaneOpensAgainIsToldApart(t *testing.T) {
+	for name, tc := range map[string]struct {
+		asked, owners string
+		want          bool
+	}{
+		"Given":    {asked: "[Observe, Create]", owners: "[{name: there}]", want: true},
+		"Default":  {asked: "['*']", owners: "[{name: there}]"},
+		"Observed": {asked: "[Observe]", owners: "[{name: there}]"},
+		"Unowned":  {asked: "[Observe, Create]", owners: "[]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := object(t, `{metadata: {ownerReferences: `+tc.owners+`, annotations: {`+closedGate+`, kausality.io/management-policies: "`+tc.asked+`"}},
+spec: {managementPolicies: [Observe], forProvider: {}}}`)
+
+			if got, err := removal.PlanFor(u, removal.Options{Leave: removal.LeaveClosed}); err != nil || got.Returns != tc.want {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestWhatToOpenIsRememberedThoughCrossplaneTakesItAway(t *testing.T) {
+	before := object(t, `{metadata: {annotations: {`+closedGate+`, kausality.io/management-policies: "[Observe, Create]", kausality.io/trace: "[]", a: b}},
+spec: {managementPolicies: [Observe], forProvider: {}}}`)
+	live := object(t, `{metadata: {annotations: {kausality.io/gate: "state: Closed"}}, spec: {managementPolicies: [Observe], forProvider: {}}}`)
+	want := map[string]string{"kausality.io/gate": "state: Closed", "kausality.io/management-policies": "[Observe, Create]"}
+
+	if diff := cmp.Diff(want, removal.Remember(live, before).GetAnnotations()); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+
+	if len(live.GetAnnotations()) != 1 {
+		t.Errorf("what is live was changed: %v", live.GetAnnotations())
+	}
+}
+
 func TestAnUnreadableRecordIsInTheWay(t *testing.T) {
 	u := object(t, `{metadata: {annotations: {kausality.io/management-policies: "{"}}, spec: {managementPolicies: [Observe], forProvider: {}}}`)
 	if _, err := removal.PlanFor(u, removal.Options{Leave: removal.LeaveOpen}); err == nil {
