@@ -24,8 +24,8 @@ type finding struct {
 	What     string `json:"what"`
 }
 
-// checkDoctor checks that the doctor finds the manager of a version, though nothing has its
-// usual name, and nothing wrong with it.
+// checkDoctor checks that the doctor finds the manager of a version, though nothing
+// has its usual name, and nothing wrong with it.
 func checkDoctor(t *testing.T, version string) {
 	t.Helper()
 
