@@ -198,23 +198,59 @@ spec: {holderIdentity: "`+who+`", leaseDurationSeconds: 15, renewTime: "`+renewe
 	s.Lists[Leases] = l
 }
 
-func TestTheDoctorFindsExactlyWhatIsWrong(t *testing.T) {
-	type brief struct {
-		check    string
-		severity Severity
-		object   string
-		what     string
+// brief is a finding without why it matters and what helps.
+type brief struct {
+	check    string
+	severity Severity
+	object   string
+	what     string
+}
+
+// ill is a cluster in which something is wrong.
+type ill struct {
+	reason string
+	ill    func(*testing.T, *State)
+	want   []brief
+}
+
+func (tc ill) diagnose(t *testing.T) {
+	t.Helper()
+
+	s := healthy(t)
+	tc.ill(t, s)
+
+	var got []brief
+
+	worst := OK
+
+	for _, f := range Diagnose(s) {
+		if f.Severity == OK {
+			continue
+		}
+
+		got = append(got, brief{f.Check, f.Severity, f.Object, f.What})
+		worst = f.Severity
+
+		if f.Why == "" || f.Remedy == "" {
+			t.Errorf("%s\nDiagnose: no reason or remedy: %+v", tc.reason, f)
+		}
 	}
 
+	if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(brief{})); diff != "" {
+		t.Errorf("%s\nDiagnose: -want, +got:\n%s", tc.reason, diff)
+	}
+
+	if w := Worst(Diagnose(s)); w != worst {
+		t.Errorf("%s\nWorst: %s, want %s", tc.reason, w, worst)
+	}
+}
+
+func TestTheDoctorFindsExactlyWhatIsWrong(t *testing.T) {
 	conditions := func(typ, status, message string) []any {
 		return []any{map[string]any{"type": typ, "status": status, "message": message, "observedGeneration": int64(2)}}
 	}
 
-	cases := map[string]struct {
-		reason string
-		ill    func(*testing.T, *State)
-		want   []brief
-	}{
+	cases := map[string]ill{
 		"Healthy": {reason: "Where all is well nothing is found.", ill: func(*testing.T, *State) {}},
 		"NoCRD": {
 			reason: "A kind of ours that is missing is named.",
@@ -495,34 +531,6 @@ status: {conditions: [{type: Ready, status: "True"}]}`)
 	}
 
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			s := healthy(t)
-			tc.ill(t, s)
-
-			var got []brief
-
-			worst := OK
-
-			for _, f := range Diagnose(s) {
-				if f.Severity == OK {
-					continue
-				}
-
-				got = append(got, brief{f.Check, f.Severity, f.Object, f.What})
-				worst = f.Severity
-
-				if f.Why == "" || f.Remedy == "" {
-					t.Errorf("%s\nDiagnose: no reason or remedy: %+v", tc.reason, f)
-				}
-			}
-
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(brief{})); diff != "" {
-				t.Errorf("%s\nDiagnose: -want, +got:\n%s", tc.reason, diff)
-			}
-
-			if w := Worst(Diagnose(s)); w != worst {
-				t.Errorf("%s\nWorst: %s, want %s", tc.reason, w, worst)
-			}
-		})
+		t.Run(name, tc.diagnose)
 	}
 }

@@ -24,9 +24,9 @@ type finding struct {
 	What     string `json:"what"`
 }
 
-// checkDoctor checks that the doctor finds the manager though nothing has its
-// usual name, and nothing wrong with it.
-func checkDoctor(t *testing.T) {
+// checkDoctor checks that the doctor finds the manager of a version, though nothing
+// has its usual name, and nothing wrong with it.
+func checkDoctor(t *testing.T, version string) {
 	t.Helper()
 
 	plugin := filepath.Join(t.TempDir(), "kubectl-kausality")

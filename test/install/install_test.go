@@ -59,7 +59,7 @@ func TestThePackageManagerInstallsTheConfiguration(t *testing.T) { //nolint:para
 	t.Run("Crossplane gives the manager its CRDs only", func(t *testing.T) { c.checkRights(t, provider) })
 	t.Run("The function serves", func(t *testing.T) { c.serveFunction(t, function) })
 	t.Run("The manager enforces", func(t *testing.T) { c.serveManager(t, provider) })
-	t.Run("The doctor finds the manager", checkDoctor)
+	t.Run("The doctor finds the manager", func(t *testing.T) { checkDoctor(t, version) })
 }
 
 func pkg(kind, name string) *unstructured.Unstructured {
