@@ -17,8 +17,11 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 )
 
-// dir is where the examples are.
-const dir = "../../examples"
+// root is where the commands are typed, dir where the examples are.
+const (
+	root = "../.."
+	dir  = root + "/examples"
+)
 
 var errOther = errors.New("not as expected")
 
@@ -45,6 +48,11 @@ func TestEachExampleIsAsItsREADMEShows(t *testing.T) {
 		t.Run(entry.Name(), func(t *testing.T) {
 			t.Parallel()
 			play(t, filepath.Join(dir, entry.Name()))
+
+			if entry.Name() == "gitops" {
+				toolsAgree(t)
+				toolsLeaveGates(t)
+			}
 		})
 	}
 
@@ -67,26 +75,26 @@ func play(t *testing.T, example string) {
 	}
 
 	for _, c := range commands {
-		if err := c.play(t.Context(), example); err != nil {
+		if err := c.play(t.Context()); err != nil {
 			t.Fatalf("README.md:%d: %s$ %s\n%v", c.line, c.user, c.text, err)
 		}
 	}
 }
 
 // play types the command, again if need be, and checks what is seen.
-func (c command) play(ctx context.Context, example string) error {
+func (c command) play(ctx context.Context) error {
 	if !c.reads() {
-		out, err := c.output(ctx, example)
+		out, err := c.output(ctx)
 
 		// A kind may be served a moment after its definition says so.
 		for deadline := time.Now().Add(time.Minute); strings.Contains(out, "no matches for kind") && time.Now().Before(deadline); {
-			out, err = c.output(ctx, example)
+			out, err = c.output(ctx)
 		}
 
 		return c.check(out, err)
 	}
 
-	return scenario.Eventually(ctx, "what is shown", func(ctx context.Context) error { return c.check(c.output(ctx, example)) })
+	return scenario.Eventually(ctx, "what is shown", func(ctx context.Context) error { return c.check(c.output(ctx)) })
 }
 
 // check compares what is seen, and whether the command ended with an error, with
@@ -107,16 +115,16 @@ func (c command) check(out string, err error) error {
 	return nil
 }
 
-// output types the command in the example's directory. The shell takes quotes
-// as it does for everybody else.
-func (c command) output(ctx context.Context, example string) (string, error) {
+// output types the command in the repository's root. The shell takes quotes as it
+// does for everybody else.
+func (c command) output(ctx context.Context) (string, error) {
 	kubeconfig := filepath.Join(running.Dir(), "kubeconfig")
 	if c.user != "admin" {
 		kubeconfig = filepath.Join(running.Dir(), "users", c.user+".kubeconfig")
 	}
 
 	cmd := exec.CommandContext(ctx, "sh", "-c", c.text)
-	cmd.Dir = example
+	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+strings.Join([]string{
 		filepath.Dir(running.Tools().Binary("kubectl")), running.BinDir(), os.Getenv("PATH"),
 	}, string(os.PathListSeparator)))
