@@ -90,7 +90,7 @@ stack: ## Build the parts of the local stack: kube-apiserver, etcd, Crossplane, 
 # Likewise. Of Argo CD's libraries there are many.
 .PHONY: gitops
 gitops: ## Build what compares and applies as Argo CD and Flux do, for the tests.
-	for tool in flux argocd; do CGO_ENABLED=0 GOWORK=off $(GO) -C test/gitops/$$tool build -o /dev/null . || exit; done
+	for tool in flux argocd; do GOWORK=off $(GO) -C test/gitops/$$tool build -o /dev/null . || exit; done
 
 .PHONY: cover
 cover: ## Show how much of engine/ its own tests and the corpus cover; less than 90% fails.

@@ -40,7 +40,7 @@ func (g gitops) run(t *testing.T, verb, file string) string {
 
 	cmd := exec.CommandContext(t.Context(), "go", "run", ".", "--as="+g.user, verb, path(t, g.config), path(t, file))
 	cmd.Dir = filepath.Join("..", "gitops", g.name)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(running.Dir(), "kubeconfig"), "GOWORK=off", "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(running.Dir(), "kubeconfig"), "GOWORK=off")
 
 	var problem strings.Builder
 
