@@ -30,7 +30,7 @@ TOOLS = tools=$$(hack/tools.sh)
 
 .PHONY: help
 help: ## Show this list.
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
 demo: ## Start the local stack, show the Crossplane example on it, stop it again.

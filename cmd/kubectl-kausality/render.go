@@ -151,7 +151,12 @@ func renderAllowances(out *strings.Builder, u *unstructured.Unstructured) error 
 			what = "external " + strings.Join(a.Mutations, ", ")
 		}
 
-		fmt.Fprintf(out, "- %s, asked for by %s (generation %d, policy %s)\n", what, a.Initiator, a.Generation, a.Policy)
+		by := ""
+		if a.Policy != "" { // What is made while its parent is initializing needs none.
+			by = ", policy " + a.Policy
+		}
+
+		fmt.Fprintf(out, "- %s, asked for by %s (generation %d%s)\n", what, a.Initiator, a.Generation, by)
 	}
 
 	return nil

@@ -73,6 +73,27 @@ May still follow:
 - external Update, asked for by hans@example.com (generation 5, policy xdatabase-to-object)
 `,
 		},
+		"WithoutAPolicy": {
+			reason: "What is made while its parent is initializing is allowed by no policy, and none is named.",
+			object: `
+apiVersion: kubernetes.m.crossplane.io/v1alpha1
+kind: Object
+metadata:
+  name: sessions
+  generation: 2
+  annotations:
+    kausality.io/allowances: "[{relation: External, mutations: [Create, Update], generation: 1, initiator: hans@example.com}]"
+    kausality.io/trace: "[{field: create, generation: 1, initiator: hans@example.com}]"
+`,
+			want: `Object sessions (kubernetes.m.crossplane.io/v1alpha1, generation 2)
+
+create of generation 1, asked for by
+hans@example.com
+
+May still follow:
+- external Create, Update, asked for by hans@example.com (generation 1)
+`,
+		},
 		"Ungated": {
 			reason: "That nothing keeps a provider from acting is worth a line.",
 			object: `

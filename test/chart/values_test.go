@@ -57,6 +57,11 @@ func sets() map[string]set {
 			args:   []string{"--shard=large", "--leader-elect"},
 			shard:  "large",
 		},
+		"FunctionOfAConfiguration": {
+			reason: "A function that a Configuration brought along is known by its name there, without values that say so.",
+			values: "{}",
+			args:   []string{"--function-name=function-kausality", "--function-name=kausality-io-function-kausality"},
+		},
 		"GatesOnly": {
 			reason:  "Without a webhook there is no Service of it.",
 			values:  "webhook: {enabled: false}",
