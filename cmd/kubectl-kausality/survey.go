@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/removal"
@@ -76,17 +77,20 @@ func (c *cluster) removeAll(ctx context.Context, out io.Writer, list []named) er
 	}
 
 	for _, n := range list {
-		u, err := c.read(ctx, n.gvk, "", n.name)
+		err := retry.OnError(asking, stillAsked, func() error {
+			u, err := c.read(ctx, n.gvk, "", n.name)
+			if err != nil {
+				return err
+			}
+
+			return c.remove(ctx, u)
+		})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 
 		if err != nil {
-			return err
-		}
-
-		if err := c.remove(ctx, u); err != nil {
-			return err
+			return err //nolint:wrapcheck // Names the object.
 		}
 
 		if err := say(out, "%s %s %s\n", n.gvk.Kind, n.name, verb); err != nil {

@@ -8,12 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
@@ -23,7 +26,7 @@ import (
 // Reasons why Kausality is not removed.
 var (
 	errLeave   = errors.New("say how managed resources are to be left, with --leave=open or --leave=closed")
-	errRunning = errors.New("it would put everything back: stop it first, with helm uninstall, or by deleting its package")
+	errRunning = errors.New("it would put everything back: stop it first, with helm uninstall, or by deleting Configuration, then Provider")
 	errBlocked = errors.New("nothing was changed: see above")
 	errInUse   = errors.New("take that step out first, or it goes on gating with nobody there to open")
 )
@@ -47,7 +50,7 @@ func uninstallCommand() *cobra.Command {
 			"annotations where asked to. Managed resources are left open, with the managementPolicies that their Composition asks for, and " +
 			"with what nobody asked for put back; or closed, so that their providers only observe. What has lost its owner is left closed, " +
 			"and stands by itself. External objects are not changed.\n\n" +
-			"Nothing is changed where anything is in the way. It can be run again, also to open what was left closed.",
+			"Nothing is changed where anything is in the way. It can be run again, also to open what was left closed.\n\n" + exitHelp,
 		Example: "  kubectl kausality uninstall --leave=open --dry-run\n" +
 			"  helm uninstall --namespace kausality-system kausality\n" +
 			"  kubectl kausality uninstall --leave=open",
@@ -181,7 +184,7 @@ func (c *cluster) leave(ctx context.Context, out io.Writer, list []leaving, opts
 	for _, l := range list {
 		u, plan := l.object, l.plan
 
-		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		err := retry.OnError(asking, stillAsked, func() error {
 			live, err := c.read(ctx, u.GroupVersionKind(), u.GetNamespace(), u.GetName())
 			if err != nil {
 				return err
@@ -213,6 +216,21 @@ func (c *cluster) leave(ctx context.Context, out io.Writer, list []leaving, opts
 
 	return say(out, "let go of %d objects: %d left open, %d closed, %d closed and by themselves, %d going, %d cleared\n", len(list),
 		counts[removal.Opened], counts[removal.Closed], counts[removal.Alone], counts[removal.Deleting], counts[removal.Cleared])
+}
+
+// asking is how long the API server may go on asking who is gone already: it
+// learns of that with a delay. Some 20 seconds in all.
+//
+//nolint:gochecknoglobals // A constant.
+var asking = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Steps: 14, Jitter: 0.1}
+
+// stillAsked says whether an error is of a write that is to be tried again: it met
+// another one, or what was just removed still had a say.
+func stillAsked(err error) bool {
+	text := err.Error()
+
+	return apierrors.IsConflict(err) || strings.Contains(text, "ValidatingAdmissionPolicy 'kausality-") ||
+		strings.Contains(text, "failed calling webhook") && strings.Contains(text, ".kausality.io")
 }
 
 // tell says what becomes of an object.
