@@ -133,11 +133,12 @@ PACKAGE = $(GO) run -C hack/package .
 .PHONY: package
 package: ## Build images and Crossplane packages into dist/.
 	SOURCE_DATE_EPOCH=$(shell git log -1 --format=%ct) $(PACKAGE) build \
-		--root $(CURDIR) --out $(CURDIR)/dist --version $(PACKAGE_VERSION) --revision $(shell git rev-parse HEAD)
+		--root $(CURDIR) --out $(CURDIR)/dist --version $(PACKAGE_VERSION) --revision $(shell git rev-parse HEAD) \
+		$(if $(REPOSITORY),--repository $(REPOSITORY))
 	@echo 'Push them with: make package-push REPOSITORY=registry.example.org/kausality-io'
 
 .PHONY: package-push
-package-push: ## Push what `make package` built to a registry, as REPOSITORY says.
+package-push: ## Push what `make package` built to REPOSITORY, and have dist/install.yaml name it.
 	$(PACKAGE) push --dist $(CURDIR)/dist $(REPOSITORY)
 
 .PHONY: clean

@@ -144,6 +144,10 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 
 	c.ungated.keep(watched)
 
+	if err := c.ownDefinitions(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+
 	return reconcile.Result{RequeueAfter: c.again(missing, complete && c.followed)}, nil
 }
 

@@ -123,6 +123,10 @@ func (c *cli) Run() error {
 		return err
 	}
 
+	if err := c.authorized(ctx, cfg, scheme); err != nil {
+		return err
+	}
+
 	cert, err := c.certificates(ctx, cfg, scheme)
 	if err != nil {
 		return err

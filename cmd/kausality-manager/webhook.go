@@ -18,6 +18,10 @@ import (
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
 
+// heartbeat is the lease that tells that a manager with a webhook runs, whatever
+// its Service is called: doctor and uninstall look for it.
+const heartbeat = "kausality-webhook"
+
 // addWebhook adds the endpoints, and what says whether they are ready.
 func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Certificates) error {
 	inputs, err := webhook.NewInputs(ctx, mgr.GetCache())
@@ -40,7 +44,7 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 
 	scaler := webhook.NewScaler(mgr.GetRESTMapper())
 
-	heart := webhook.NewHeartbeat(mgr.GetClient(), client.ObjectKey{Namespace: c.Namespace, Name: c.WebhookService},
+	heart := webhook.NewHeartbeat(mgr.GetClient(), client.ObjectKey{Namespace: c.Namespace, Name: heartbeat},
 		mgr.GetLogger().WithName("heartbeat"), time.Now)
 	if err := heart.Register(ctx, metrics.Registry); err != nil {
 		return err

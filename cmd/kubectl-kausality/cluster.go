@@ -63,9 +63,12 @@ func (o *clusterOptions) writing(cmd *cobra.Command) {
 
 // homeFlag is that of commands that look at Kausality itself.
 func (o *clusterOptions) homeFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.home, "kausality-namespace", "kausality-system", "Namespace Kausality runs in, where records are kept.")
+	cmd.Flags().StringVar(&o.home, homeName, defaultHome,
+		"Namespace Kausality runs in, where records are kept. If not given, that of the webhook's Service, where there is one.")
 
-	_ = cmd.RegisterFlagCompletionFunc("kausality-namespace", completeNamespace(o))
+	cmd.PreRun = o.findHome
+
+	_ = cmd.RegisterFlagCompletionFunc(homeName, completeNamespace(o))
 }
 
 // loader reads the kubeconfig.

@@ -78,17 +78,20 @@ func (c *cluster) removeAll(ctx context.Context, out io.Writer, list []named) er
 	}
 
 	for _, n := range list {
-		u, err := c.read(ctx, n.gvk, n.namespace, n.name)
+		err := insist(ctx, func(ctx context.Context) error {
+			u, err := c.read(ctx, n.gvk, n.namespace, n.name)
+			if err != nil {
+				return err
+			}
+
+			return c.remove(ctx, u)
+		})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 
 		if err != nil {
-			return err
-		}
-
-		if err := c.remove(ctx, u); err != nil {
-			return err
+			return err //nolint:wrapcheck // Names the object.
 		}
 
 		if err := say(out, "%s %s %s\n", n.gvk.Kind, path(n.namespace, n.name), verb); err != nil {

@@ -26,7 +26,7 @@ import (
 // Reasons why Kausality is not removed.
 var (
 	errLeave   = errors.New("say how managed resources are to be left, with --leave=open or --leave=closed")
-	errRunning = errors.New("it would put everything back: stop it first, with helm uninstall, or by deleting its package")
+	errRunning = errors.New("it would put everything back: stop it first, with helm uninstall, or by deleting Configuration, then Provider")
 	errBlocked = errors.New("nothing was changed: see above")
 	errInUse   = errors.New("take that step out first, or it goes on gating with nobody there to open")
 )
@@ -211,25 +211,36 @@ func (c *cluster) leave(ctx context.Context, out io.Writer, list []leaving, opts
 // any more.
 const forgetful = 30 * time.Second
 
-// leaveOne lets go of one object, again where somebody else was faster, or where
-// an API server still asks who is gone.
+// leaveOne lets go of one object.
 func (c *cluster) leaveOne(ctx context.Context, u *unstructured.Unstructured, opts removal.Options) (removal.Plan, error) {
 	var plan removal.Plan
 
-	var last error
-
-	err := wait.PollUntilContextTimeout(ctx, forgetful/100, forgetful, true, func(ctx context.Context) (bool, error) {
+	err := insist(ctx, func(ctx context.Context) error {
 		live, err := c.read(ctx, u.GroupVersionKind(), u.GetNamespace(), u.GetName())
 		if err != nil {
-			return false, err
+			return err
 		}
 
 		// Crossplane takes from it what its function does not say any more.
 		if plan, err = c.planRemoval(ctx, removal.Remember(live, u), opts); err != nil {
-			return false, err
+			return err
 		}
 
-		_, last = c.patch(ctx, live, plan.Patch)
+		_, err = c.patch(ctx, live, plan.Patch)
+
+		return err
+	})
+
+	return plan, err
+}
+
+// insist writes, again where somebody else was faster, or where an API server
+// still asks who is gone.
+func insist(ctx context.Context, write func(context.Context) error) error {
+	var last error
+
+	err := wait.PollUntilContextTimeout(ctx, forgetful/100, forgetful, true, func(ctx context.Context) (bool, error) {
+		last = write(ctx)
 		if apierrors.IsConflict(last) || asksNobody(last) {
 			return false, nil
 		}
@@ -240,7 +251,7 @@ func (c *cluster) leaveOne(ctx context.Context, u *unstructured.Unstructured, op
 		err = last
 	}
 
-	return plan, err //nolint:wrapcheck // Names the object.
+	return err //nolint:wrapcheck // Names the object.
 }
 
 // asksNobody says whether an API server refused a request because of a webhook or
@@ -250,7 +261,7 @@ func asksNobody(err error) bool {
 		return false
 	}
 
-	return strings.Contains(err.Error(), "'kausality-gate-writer'") ||
+	return strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'kausality-") ||
 		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "."+v1alpha1.Group)
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,7 +52,7 @@ func versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Say which versions there are, here and in the cluster",
 		Long: "Say which version this program has, and which ones the manager and the function have that are installed in the cluster: " +
-			"by the images of Deployments in Kausality's namespace, and by the package of the Function.\n\n" + exitHelp,
+			"by the images of Deployments in Kausality's namespace, and by the packages of Providers and Functions.\n\n" + exitHelp,
 		Example: "  kubectl kausality version\n  kubectl kausality version --client -o yaml",
 		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -104,6 +105,14 @@ func (d *versionDocument) show(out io.Writer, as *outputOptions) error {
 	return say(out, "%s", text.String())
 }
 
+// program is one of ours, and what tells of it: what its list has, and the images
+// of one of these.
+type program struct {
+	name   string
+	lists  []doctor.List
+	images func(*unstructured.Unstructured) []string
+}
+
 // versions finds what is installed.
 func (c *cluster) versions(ctx context.Context, doc *versionDocument, functions []string) {
 	const manager = "kausality-manager"
@@ -111,37 +120,66 @@ func (c *cluster) versions(ctx context.Context, doc *versionDocument, functions 
 	deployments := doctor.Deployments
 	deployments.Home = true
 
-	for _, l := range []struct {
-		list    doctor.List
-		program string
-		images  func(*unstructured.Unstructured) []string
-	}{
-		{c.list(ctx, deployments, c.home), manager, func(u *unstructured.Unstructured) []string { return imagesOf(u, manager) }},
-		{c.list(ctx, doctor.Functions, ""), functionKausality, func(u *unstructured.Unstructured) []string {
-			for _, n := range functions {
-				if u.GetName() == n {
-					return []string{resource.String(u.Object, "spec", "package")}
-				}
-			}
-
-			return nil
-		}},
+	for _, p := range []program{
+		{
+			// Crossplane runs a Provider's container under a name of its own; its Provider tells.
+			name: manager, lists: []doctor.List{c.list(ctx, doctor.Providers, ""), c.list(ctx, deployments, c.home)},
+			images: func(u *unstructured.Unstructured) []string {
+				return append(packageOf(u, func() bool { return repository(u) == "provider-kausality" }), imagesOf(u, manager)...)
+			},
+		},
+		{
+			name: functionKausality, lists: []doctor.List{c.list(ctx, doctor.Functions, "")},
+			images: func(u *unstructured.Unstructured) []string {
+				return packageOf(u, func() bool { return slices.Contains(functions, u.GetName()) })
+			},
+		},
 	} {
-		before := len(doc.Installed)
+		doc.add(p)
+	}
+}
 
-		for _, u := range l.list.Items {
-			for _, image := range l.images(u) {
-				doc.Installed = append(doc.Installed, installed{l.program, object(u), tag(image), image})
+// add adds what tells of a program.
+func (d *versionDocument) add(p program) {
+	var problems []string
+
+	before := len(d.Installed)
+
+	for _, l := range p.lists {
+		for _, u := range l.Items {
+			for _, image := range p.images(u) {
+				d.Installed = append(d.Installed, installed{p.name, object(u), tag(image), image})
 			}
 		}
 
-		switch {
-		case l.list.Problem != "":
-			doc.Problems = append(doc.Problems, l.program+": "+l.list.Problem)
-		case len(doc.Installed) == before:
-			doc.Problems = append(doc.Problems, l.program+": nothing in the cluster tells of it")
+		if l.Problem != "" {
+			problems = append(problems, p.name+": "+l.Problem)
 		}
 	}
+
+	if len(d.Installed) == before && len(problems) == 0 {
+		problems = append(problems, p.name+": nothing in the cluster tells of it")
+	}
+
+	d.Problems = append(d.Problems, problems...)
+}
+
+// packageOf is the package of a Provider or a Function, if it is ours.
+func packageOf(u *unstructured.Unstructured, ours func() bool) []string {
+	if image := resource.String(u.Object, "spec", "package"); image != "" && ours() {
+		return []string{image}
+	}
+
+	return nil
+}
+
+// repository is the last part of the name of a package, without its tag.
+func repository(u *unstructured.Unstructured) string {
+	name, _, _ := strings.Cut(resource.String(u.Object, "spec", "package"), "@")
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	name, _, _ = strings.Cut(name, ":")
+
+	return name
 }
 
 // imagesOf are the images of a workload that have a program in their name.

@@ -28,12 +28,13 @@ const (
 
 // build builds everything.
 type build struct {
-	Root      string   `default:"."           help:"Root of the repository."                                                 type:"existingdir"`
-	Out       string   `default:"dist"        help:"Directory to build into. What an earlier build left there is replaced."`
-	Version   string   `help:"Version of the packages, a semantic version with a leading v."                                 required:""`
-	Arch      []string `default:"amd64,arm64" help:"Architectures, all of Linux."`
-	Revision  string   `help:"Commit it is built from."`
-	DateEpoch int64    `env:"SOURCE_DATE_EPOCH" help:"When all of it is said to be made, in seconds since 1970: that of the commit."`
+	Root       string   `default:"."           help:"Root of the repository."                                                 type:"existingdir"`
+	Out        string   `default:"dist"        help:"Directory to build into. What an earlier build left there is replaced."`
+	Version    string   `help:"Version of the packages, a semantic version with a leading v."                                 required:""`
+	Arch       []string `default:"amd64,arm64" help:"Architectures, all of Linux."`
+	Revision   string   `help:"Commit it is built from."`
+	Repository string   `default:"${home}" help:"Registry and organization that everything will be pushed to, as install.yaml has to say."`
+	DateEpoch  int64    `env:"SOURCE_DATE_EPOCH" help:"When all of it is said to be made, in seconds since 1970: that of the commit."`
 }
 
 // errVersion is why a version is refused: Crossplane finds dependencies by it.
@@ -43,6 +44,10 @@ var errVersion = errors.New("give a semantic version such as v1.2.3")
 func (b *build) Run(ctx context.Context, out io.Writer) error {
 	if !validVersion(b.Version) {
 		return fmt.Errorf("cannot use version %q: %w", b.Version, errVersion)
+	}
+
+	if err := validRepository(b.Repository); err != nil {
+		return err
 	}
 
 	// 1. An image of each program that runs in a cluster.
@@ -76,7 +81,7 @@ func (b *build) Run(ctx context.Context, out io.Writer) error {
 	return errors.Join(
 		w.packages(packages, alone),
 		w.images(map[string]map[string]v1.Image{function: packages[function], provider: packages[provider], manager: runtimes[manager]}, alone),
-		w.install(b.Root),
+		w.install(b.Root, b.Repository),
 	)
 }
 

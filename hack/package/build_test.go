@@ -55,7 +55,9 @@ func small(t *testing.T) (string, string) {
 		t.Fatal(err)
 	}
 
-	b := &build{Root: root, Out: dist, Version: testVersion, Arch: []string{"amd64", "arm64"}, DateEpoch: 1700000000, Revision: "abc"}
+	b := &build{
+		Root: root, Out: dist, Version: testVersion, Arch: []string{"amd64", "arm64"}, DateEpoch: 1700000000, Revision: "abc", Repository: home,
+	}
 	if err := b.Run(t.Context(), io.Discard); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type cli struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 
-	k := kong.Parse(&cli{}, kong.Description("Packs Kausality."),
+	k := kong.Parse(&cli{}, kong.Description("Packs Kausality."), kong.Vars{"home": home},
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.BindTo(os.Stdout, (*io.Writer)(nil)))
 	err := k.Run()
 

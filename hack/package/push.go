@@ -23,8 +23,13 @@ type push struct {
 	Repository string `arg:""         help:"Registry and organization, such as registry.example.org/kausality-io. Docker's credentials are used."`
 }
 
-// Run pushes all images of the layout under their names and versions.
+// Run pushes all images of the layout under their names and versions, and has
+// install.yaml say where they are.
 func (p *push) Run(ctx context.Context, out io.Writer) error {
+	if err := validRepository(p.Repository); err != nil {
+		return err
+	}
+
 	index, err := layout.ImageIndexFromPath(filepath.Join(p.Dist, layoutDir))
 	if err != nil {
 		return fmt.Errorf("cannot read images: %w", err)
@@ -50,7 +55,7 @@ func (p *push) Run(ctx context.Context, out io.Writer) error {
 		}
 	}
 
-	return nil
+	return reinstall(p.Dist, p.Repository)
 }
 
 // write writes one of the images of an index.

@@ -4,16 +4,11 @@
 package main
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -118,34 +113,4 @@ func (w *writer) say(what string, digest func() (v1.Hash, error)) error {
 	}
 
 	return nil
-}
-
-// install writes what is to be applied once: the rights of the manager, in the
-// namespace that Providers run in, and the package to install.
-func (w *writer) install(root string) error {
-	text := &bytes.Buffer{}
-
-	for _, path := range []string{"rbac/role.yaml", installFile} {
-		part, err := os.ReadFile(filepath.Join(root, "package", filepath.FromSlash(path))) //nolint:gosec // Of this repository.
-		if err != nil {
-			return fmt.Errorf("cannot write %s: %w", installFile, err)
-		}
-
-		if !bytes.HasPrefix(part, []byte("---\n")) {
-			text.WriteString("---\n")
-		}
-
-		text.Write(part)
-	}
-
-	out := strings.NewReplacer("namespace: kausality-system", "namespace: crossplane-system", ":VERSION", ":"+w.version).Replace(text.String())
-
-	path := filepath.Join(w.dir, installFile)
-	if err := os.WriteFile(path, []byte(out), 0o644); err != nil { //nolint:gosec // For everybody to read.
-		return fmt.Errorf("cannot write %s: %w", installFile, err)
-	}
-
-	sum := sha256.Sum256([]byte(out))
-
-	return w.say(path, func() (v1.Hash, error) { return v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum[:])}, nil })
 }

@@ -189,3 +189,26 @@ func TestTheChartCarriesWhatIsGenerated(t *testing.T) {
 		t.Errorf("%d are generated, want 6 or more", checked)
 	}
 }
+
+func TestTheChartsImageIsThatOfItsVersion(t *testing.T) {
+	t.Parallel()
+
+	text, err := render(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	chart, err := os.ReadFile(filepath.Join("..", "..", "package", "chart", "Chart.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	_, version, _ := strings.Cut(string(chart), "\nappVersion: ")
+	version, _, _ = strings.Cut(version, "\n")
+
+	// Tags of what make package builds begin with v.
+	want := "xpkg.crossplane.io/kausality-io/kausality-manager:v" + version
+	if got := deployment(t, parse(t, text), "").Spec.Template.Spec.Containers[0].Image; got != want {
+		t.Errorf("The image is %s, want %s", got, want)
+	}
+}

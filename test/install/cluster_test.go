@@ -27,6 +27,9 @@ var errOther = errors.New("not as expected")
 // cluster is the control plane, as its administrator sees it.
 type cluster struct {
 	client.Client
+
+	// programs are those that were taken out of images, by image.
+	programs map[string]string
 }
 
 func connect(t *testing.T, config *rest.Config, err error) *cluster {
@@ -44,7 +47,7 @@ func connect(t *testing.T, config *rest.Config, err error) *cluster {
 		t.Fatal(err)
 	}
 
-	return &cluster{Client: c}
+	return &cluster{Client: c, programs: map[string]string{}}
 }
 
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
@@ -55,7 +58,8 @@ func eventually(t *testing.T, what string, check func(ctx context.Context) error
 	}
 }
 
-// apply applies manifests, once their kinds are there.
+// apply applies manifests, once their kinds are there, as kubectl does with
+// --server-side and --force-conflicts.
 func (c *cluster) apply(t *testing.T, raw []byte) {
 	t.Helper()
 
@@ -72,7 +76,7 @@ func (c *cluster) apply(t *testing.T, raw []byte) {
 		}
 
 		eventually(t, "applying "+obj.GetName(), func(ctx context.Context) error {
-			return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj.DeepCopy()), client.FieldOwner("test"))
+			return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj.DeepCopy()), client.FieldOwner("test"), client.ForceOwnership)
 		})
 	}
 }
@@ -95,22 +99,19 @@ func prototype(group, version, kind string) *unstructured.Unstructured {
 	return u
 }
 
-// condition waits until a condition of an object is as wanted, and returns the
-// object.
-func (c *cluster) condition(t *testing.T, u *unstructured.Unstructured, kind, want string) *unstructured.Unstructured {
+// condition waits until a condition of an object is true.
+func (c *cluster) condition(t *testing.T, u *unstructured.Unstructured, kind string) {
 	t.Helper()
 
-	eventually(t, fmt.Sprintf("%s=%s of %s %s", kind, want, u.GetKind(), u.GetName()), func(ctx context.Context) error {
+	eventually(t, fmt.Sprintf("%s of %s %s", kind, u.GetKind(), u.GetName()), func(ctx context.Context) error {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			return err
 		}
 
-		if got, ok := resource.ConditionOf(u, kind); !ok || got.Status != want {
+		if got, ok := resource.ConditionOf(u, kind); !ok || got.Status != "True" {
 			return fmt.Errorf("conditions: %v: %w", resource.Map(u.Object, "status")["conditions"], errOther)
 		}
 
 		return nil
 	})
-
-	return u
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,7 +52,13 @@ func (c *cluster) container(t *testing.T, template *corev1.PodTemplateSpec) stac
 		env[e.Name] = value
 	}
 
-	return stack.Container{Name: template.Labels["pkg.crossplane.io/revision"], Path: unpacked(t, spec.Image), Args: spec.Args, Env: env}
+	if c.programs[spec.Image] == "" {
+		c.programs[spec.Image] = unpacked(t, spec.Image)
+	}
+
+	return stack.Container{
+		Name: template.Labels["pkg.crossplane.io/revision"], Path: c.programs[spec.Image], Args: slices.Clone(spec.Args), Env: env,
+	}
 }
 
 // mount writes the files of a volume.

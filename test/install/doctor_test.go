@@ -26,13 +26,8 @@ type finding struct {
 
 // checkDoctor checks that the doctor finds the manager of a version, though nothing
 // has its usual name, and nothing wrong with it.
-func checkDoctor(t *testing.T, version string) {
+func checkDoctor(t *testing.T, plugin, version string) {
 	t.Helper()
-
-	plugin := filepath.Join(t.TempDir(), "kubectl-kausality")
-	if said, err := exec.CommandContext(t.Context(), "go", "build", "-o", plugin, "../../cmd/kubectl-kausality").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, said)
-	}
 
 	eventually(t, "a good diagnosis", func(ctx context.Context) error {
 		said, err := exec.CommandContext(ctx, plugin, "doctor", "--output=json", "--kubeconfig", filepath.Join(running.Dir(), "kubeconfig")).Output()

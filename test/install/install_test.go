@@ -6,10 +6,10 @@ package install_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,48 +18,96 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
-// home is where our packages will be; then what Crossplane calls those that
-// it installs because a Configuration depends on them.
+// What Crossplane calls what a Configuration depends on, and install.yaml as well.
 const (
-	home         = "xpkg.crossplane.io/kausality-io"
-	providerName = "kausality-io-provider-kausality"
-	functionName = "kausality-io-function-kausality"
+	providerName      = "kausality-io-provider-kausality"
+	functionName      = "kausality-io-function-kausality"
+	configurationName = "configuration-kausality"
 )
 
-// rewritten has Crossplane look for our packages in a mirror, as it does where it
-// cannot reach the internet.
-const rewritten = `{
-	"apiVersion": "pkg.crossplane.io/v1beta1", "kind": "ImageConfig", "metadata": {"name": "mirror"},
-	"spec": {"matchImages": [{"prefix": %q}], "rewriteImage": {"prefix": %q}}
-}`
+// life is that of our packages in a cluster.
+type life struct {
+	c      *cluster
+	net    *network
+	db     *database
+	plugin string
+	start  time.Time
+}
 
-func TestThePackageManagerInstallsTheConfiguration(t *testing.T) { //nolint:paralleltest // Steps build on each other.
-	c := connect(t, running.Config(), nil)
-	mirror, dist := published(t)
+// done says how far it is.
+func (l *life) done(t *testing.T, what string) {
+	t.Helper()
+	t.Logf("%5s: %s", time.Since(l.start).Round(time.Second/10), what)
+}
 
-	// As install.yaml says, a mirror's prefix is added.
-	prefix := "- prefix: "
-	install := string(read(t, filepath.Join(dist, "install.yaml")))
-	install = strings.Replace(install, prefix+home, prefix+mirror+"/provider-kausality\n  "+prefix+home, 1)
+// TestPackagesAreInstalledUpgradedRolledBackAndRemoved plays steps that build on
+// each other.
+func TestPackagesAreInstalledUpgradedRolledBackAndRemoved(t *testing.T) { //nolint:paralleltest // Says why.
+	l := &life{c: connect(t, running.Config(), nil), net: services, start: time.Now()}
+	l.net.serveNames(t, l.c)
 
-	c.apply(t, fmt.Appendf(nil, rewritten, home, mirror))
-	c.apply(t, []byte(install))
+	built, mirror := build(t), registryOf(t)
+	l.plugin = built.plugin
 
-	c.condition(t, pkg("Configuration", "configuration-kausality"), "Healthy", "True")
+	older := built.older
+	older.push(t, mirror)
+	l.done(t, "built and pushed")
 
-	provider := c.installed(t, "Provider", providerName)
-	function := c.installed(t, "Function", functionName)
+	// 1. Without what only install.yaml can bring.
+	l.lacksRights(t, older)
+	l.done(t, "the Configuration alone is installed, and its manager lacks rights")
 
-	t.Run("Its CRDs are served", func(t *testing.T) { c.checkCRDs(t, provider) })
-	t.Run("The Provider runs the manager", func(t *testing.T) { c.checkManager(t, mirror, c.deployment(t, provider)) })
-	t.Run("The Function runs the function", func(t *testing.T) { c.checkFunction(t, mirror, c.deployment(t, function)) })
-	t.Run("Crossplane gives the manager its CRDs only", func(t *testing.T) { c.checkRights(t, provider) })
-	t.Run("The function serves", func(t *testing.T) { c.serveFunction(t, function) })
-	t.Run("The manager enforces", func(t *testing.T) { c.serveManager(t, provider) })
-	t.Run("The doctor finds the manager", func(t *testing.T) { checkDoctor(t, version) })
+	// 2. With it.
+	first := l.install(t, older)
+	l.done(t, "install.yaml is applied, and all is healthy")
+
+	l.enforces(t)
+
+	l.db = newDatabase(t, l.c)
+	l.done(t, "a database is governed")
+
+	// 3. To the next version and back, each time with a gate open and allowances in flight.
+	built.wait(t)
+	l.check(t, mirror, first)
+	built.newer.push(t, mirror)
+
+	second := l.changes(t, first, built.newer, "medium")
+	l.done(t, "upgraded with a gate open")
+
+	refused := l.uninstallsUnderAManager(t)
+	third := l.changes(t, second, older, "small")
+	refused()
+	l.done(t, "rolled back with a gate open")
+
+	// 4. The Provider is deleted by accident, and then for good.
+	last := l.survives(t, third, older)
+	l.done(t, "deleted by accident and installed again with a gate open")
+
+	l.leaves(t, last)
+	l.done(t, "removed")
+}
+
+// check checks what Crossplane made of the packages.
+func (l *life) check(t *testing.T, mirror string, p packages) {
+	t.Helper()
+
+	c := l.c
+
+	c.checkCRDs(t, p.provider)
+	c.checkManager(t, mirror, c.deployment(t, p.provider))
+	c.checkFunction(t, mirror, c.deployment(t, p.function))
+	c.checkRights(t, p.provider)
+	l.checkCall(t, p.function)
+
+	listens(t, c.container(t, &c.deployment(t, p.function).Spec.Template).Path, ":9443", ":8080")
+	listens(t, c.container(t, &c.deployment(t, p.provider).Spec.Template).Path, ":9443", ":8080", ":8081")
+	l.checkVersion(t, p.version)
+
+	checkDoctor(t, l.plugin, p.version)
 }
 
 func pkg(kind, name string) *unstructured.Unstructured {
@@ -69,25 +117,92 @@ func pkg(kind, name string) *unstructured.Unstructured {
 	return u
 }
 
-// installed waits until a package is, as far as it can be: its runtime cannot be
-// healthy, for a Deployment is available when its pods are ready, and that only a
-// kubelet says. It returns the revision.
-func (c *cluster) installed(t *testing.T, kind, name string) *unstructured.Unstructured {
+// installed waits until a package is at a version, as far as it can be: its
+// runtime is healthy when its pods are ready. It returns the revision.
+func (c *cluster) installed(t *testing.T, kind, name, version string) *unstructured.Unstructured {
 	t.Helper()
 
-	c.condition(t, pkg(kind, name), "Installed", "True")
+	revision := pkg(kind+"Revision", "")
 
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(pkg(kind+"RevisionList", "").GroupVersionKind())
+	eventually(t, kind+" "+name+" at "+version, func(ctx context.Context) error {
+		p := pkg(kind, name)
+		if err := c.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
+			return err
+		}
 
-	if err := c.List(t.Context(), list, client.MatchingLabels{"pkg.crossplane.io/package": name}); err != nil || len(list.Items) != 1 {
-		t.Fatalf("%d revisions: %v", len(list.Items), err)
-	}
+		if c, _ := resource.ConditionOf(p, "Installed"); c.ObservedGeneration != p.GetGeneration() {
+			return fmt.Errorf("generation %d is not looked at yet: %w", p.GetGeneration(), errOther)
+		}
 
-	revision := c.condition(t, &list.Items[0], "RevisionHealthy", "True")
-	c.condition(t, revision, "RuntimeHealthy", "False")
+		current := resource.String(p.Object, "status", "currentRevision")
+		if err := c.Get(ctx, client.ObjectKey{Name: current}, revision); err != nil {
+			return err
+		}
+
+		spec := resource.Map(revision.Object, "spec")
+		if image, _ := spec["image"].(string); spec["desiredState"] != "Active" || !strings.HasSuffix(image, ":"+version) {
+			return fmt.Errorf("revision %s is %v of %s: %w", current, spec["desiredState"], image, errOther)
+		}
+
+		return nil
+	})
+
+	c.established(t, revision)
 
 	return revision
+}
+
+// established waits until what a revision brings is there. Where it could not take
+// that over from another revision at once, Crossplane tries again after up to a
+// minute, or when it sees either of them change: so they do.
+func (c *cluster) established(t *testing.T, revision *unstructured.Unstructured) {
+	t.Helper()
+
+	const every = 3 * time.Second
+
+	next := time.Now().Add(every)
+
+	eventually(t, "what "+revision.GetName()+" brings", func(ctx context.Context) error {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(revision), revision); err != nil {
+			return err
+		}
+
+		got, _ := resource.ConditionOf(revision, "RevisionHealthy")
+		if got.Status == "True" {
+			return nil
+		}
+
+		if time.Now().After(next) {
+			next = time.Now().Add(every)
+			name := revision.GetLabels()["pkg.crossplane.io/package"]
+
+			if err := c.touch(ctx, revision, client.MatchingLabels{"pkg.crossplane.io/package": name}); err != nil {
+				return err
+			}
+		}
+
+		return fmt.Errorf("%v: %w", resource.Map(revision.Object, "status")["conditions"], errOther)
+	})
+}
+
+// touch changes all objects of a kind with some labels.
+func (c *cluster) touch(ctx context.Context, like *unstructured.Unstructured, labels client.MatchingLabels) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(like.GetAPIVersion())
+	list.SetKind(like.GetKind() + "List")
+
+	if err := c.List(ctx, list, labels); err != nil {
+		return err
+	}
+
+	for i := range list.Items {
+		patch := merge(`{"metadata": {"annotations": {"example.org/touched": "` + time.Now().String() + `"}}}`)
+		if err := c.Patch(ctx, &list.Items[i], patch); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // checkCRDs checks that CRDs are served, and go with what brought them. That of
@@ -95,10 +210,10 @@ func (c *cluster) installed(t *testing.T, kind, name string) *unstructured.Unstr
 func (c *cluster) checkCRDs(t *testing.T, provider *unstructured.Unstructured) {
 	t.Helper()
 
-	for _, name := range []string{"allowancepolicies", "enforcements", "upgradeallowances"} {
+	for _, name := range definitions() {
 		crd := prototype("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
-		crd.SetName(name + ".kausality.io")
-		c.condition(t, crd, "Established", "True")
+		crd.SetName(name)
+		c.condition(t, crd, "Established")
 
 		if ref := metav1.GetControllerOf(crd); ref == nil || ref.UID != provider.GetUID() {
 			t.Errorf("%s is controlled by %v", crd.GetName(), ref)
@@ -123,7 +238,7 @@ func (c *cluster) deployment(t *testing.T, revision *unstructured.Unstructured) 
 type want struct {
 	image, account string
 	ports          map[string]int32
-	env            []string
+	args, env      []string
 	user           int64
 }
 
@@ -134,11 +249,11 @@ func check(t *testing.T, d *appsv1.Deployment, w want) {
 	container := pod.Containers[0]
 
 	// By tag: Crossplane asks for the version that it chose, wherever its registry is.
-	if len(pod.Containers) != 1 || container.Image != w.image+":"+version {
+	if len(pod.Containers) != 1 || container.Image != w.image+":"+oldVersion {
 		t.Errorf("%d containers, the first of %s; want one of %s", len(pod.Containers), container.Image, w.image)
 	}
 
-	if len(container.Args)+len(container.Command) != 0 {
+	if !slices.Equal(container.Args, w.args) || len(container.Command) != 0 {
 		t.Errorf("Arguments %q, command %q", container.Args, container.Command)
 	}
 
@@ -168,7 +283,7 @@ func (c *cluster) checkManager(t *testing.T, mirror string, d *appsv1.Deployment
 	t.Helper()
 
 	check(t, d, want{
-		image: mirror + "/provider-kausality", account: "kausality-manager", user: 65532,
+		image: mirror + "/provider-kausality", account: "kausality-manager", user: 65532, args: []string{settle},
 		ports: map[string]int32{"webhook": 9443, "metrics": 8080},
 		env:   []string{"POD_NAMESPACE", "PROVIDER_NAME", "TLS_SERVER_CERTS_DIR"},
 	})

@@ -5,7 +5,9 @@ package install_test
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -13,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,13 +26,30 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// version of the packages under test.
-const version = "v0.1.0-0.20261121143031-529e412479c9"
+// Versions of the packages.
+const (
+	oldVersion = "v0.1.0-0.20261121143031-529e412479c9"
+	newVersion = "v0.2.0"
+)
 
-// published builds our packages as `make package` does, for this machine only,
-// and pushes them. It returns the registry with organization, and the directory
-// they were built into.
-func published(t *testing.T) (string, string) {
+// release is one version of our packages.
+type release struct {
+	version, dist, tool string
+	// install is its install.yaml, once it was pushed.
+	install []byte
+}
+
+// builds are what is built: our packages in both versions as `make package` does,
+// but for this machine only, and the plugin of kubectl.
+type builds struct {
+	older, newer *release
+	plugin       string
+
+	done chan error
+}
+
+// build builds the older packages, and returns while it builds the rest.
+func build(t *testing.T) *builds {
 	t.Helper()
 
 	root, err := filepath.Abs("../..")
@@ -37,26 +57,101 @@ func published(t *testing.T) (string, string) {
 		t.Fatal(err)
 	}
 
+	tmp := t.TempDir()
+	tool := filepath.Join(tmp, "package")
+	b := &builds{plugin: filepath.Join(tmp, "kubectl-kausality"), done: make(chan error, 1)}
+
+	command(t, "go", "build", "-C", filepath.Join(root, "hack", "package"), "-o", tool, ".")
+
+	pack := func(v string) (*release, error) {
+		r := &release{version: v, dist: filepath.Join(tmp, v), tool: tool}
+
+		return r, run(t.Context(), tool, "build", "--root", root, "--out", r.dist, "--version", v, "--arch", runtime.GOARCH)
+	}
+
+	if b.older, err = pack(oldVersion); err != nil {
+		t.Fatal(err)
+	}
+
+	go func() {
+		err := run(t.Context(), "go", "build", "-C", root, "-o", b.plugin, "./cmd/kubectl-kausality")
+		if err == nil {
+			b.newer, err = pack(newVersion)
+		}
+
+		b.done <- err
+	}()
+
+	t.Cleanup(func() { b.wait(t) })
+
+	return b
+}
+
+// wait waits until all is built.
+func (b *builds) wait(t *testing.T) {
+	t.Helper()
+
+	err := <-b.done
+	b.done <- err // For who waits later.
+
+	if err != nil && t.Context().Err() == nil {
+		t.Fatal(err)
+	}
+}
+
+// registryOf starts a registry, and returns a repository there.
+func registryOf(t *testing.T) string {
+	t.Helper()
+
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
 
-	tmp := t.TempDir()
-	tool, dist := filepath.Join(tmp, "package"), filepath.Join(tmp, "dist")
-	mirror := strings.TrimPrefix(server.URL, "http://") + "/kausality-io"
+	return strings.TrimPrefix(server.URL, "http://") + "/kausality-io"
+}
 
-	command(t, "go", "build", "-C", filepath.Join(root, "hack", "package"), "-o", tool, ".")
-	command(t, tool, "build", "--root", root, "--out", dist, "--version", version, "--arch", runtime.GOARCH)
-	command(t, tool, "push", "--dist", dist, mirror)
+// settle is a flag of the manager's, which a test cannot wait for as long as it
+// does by itself: all of install.yaml that is not as it was written.
+const settle = "--settle=1s"
 
-	return mirror, dist
+// push pushes all of it as `make package-push` does.
+func (r *release) push(t *testing.T, repository string) {
+	t.Helper()
+
+	command(t, r.tool, "push", "--dist", r.dist, repository)
+
+	const container = "          - name: package-runtime\n"
+
+	install := string(read(t, filepath.Join(r.dist, "install.yaml")))
+	r.install = []byte(strings.Replace(install, container, container+"            args: ["+settle+"]\n", 1))
+}
+
+// only returns the documents of install.yaml that are of some kinds.
+func (r *release) only(kinds ...string) []byte {
+	var out []string
+
+	for doc := range strings.SplitSeq(string(r.install), "---\n") {
+		if slices.ContainsFunc(kinds, func(k string) bool { return strings.Contains(doc, "\nkind: "+k+"\n") }) {
+			out = append(out, doc)
+		}
+	}
+
+	return []byte(strings.Join(out, "---\n"))
 }
 
 func command(t *testing.T, path string, args ...string) {
 	t.Helper()
 
-	if said, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s %q: %v\n%s", path, args, err, said)
+	if err := run(t.Context(), path, args...); err != nil {
+		t.Fatal(err)
 	}
+}
+
+func run(ctx context.Context, path string, args ...string) error {
+	if said, err := exec.CommandContext(ctx, path, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %q: %w\n%s", path, args, err, said)
+	}
+
+	return nil
 }
 
 // unpacked takes the program out of an image, and returns a path to run it by.

@@ -59,26 +59,15 @@ func listens(t *testing.T, path string, addresses ...string) {
 	}
 }
 
-// serveFunction runs the function's container, and calls it as Crossplane does.
-// All pods share one network here, so addresses are given; all else is the pod's.
-func (c *cluster) serveFunction(t *testing.T, revision *unstructured.Unstructured) {
+// checkCall calls the function as Crossplane does.
+func (l *life) checkCall(t *testing.T, revision *unstructured.Unstructured) {
 	t.Helper()
-
-	container := c.container(t, &c.deployment(t, revision).Spec.Template)
-	listens(t, container.Path, ":9443", ":8080")
-
-	at := free(t)
-	container.Args = append(container.Args, "--address="+at, "--metrics-address=127.0.0.1:0")
-	container.Ready = stack.Probe{Address: at}
-
-	if _, err := running.Run(t.Context(), container); err != nil {
-		t.Fatal(err)
-	}
 
 	// The endpoint is a DNS name, and there is no DNS; the certificate is for that name.
 	host, _, _ := strings.Cut(strings.TrimPrefix(resource.String(revision.Object, "status", "endpoint"), "dns:///"), ":")
+	dialer := grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.net.dial(ctx, l.c, functionName) })
 
-	conn, err := grpc.NewClient(at, grpc.WithTransportCredentials(credentials.NewTLS(c.crossplaneTLS(t, host))))
+	conn, err := grpc.NewClient("passthrough:///"+host, dialer, grpc.WithTransportCredentials(credentials.NewTLS(l.c.crossplaneTLS(t, host))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,38 +109,13 @@ func (c *cluster) crossplaneTLS(t *testing.T, host string) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ServerName: host, MinVersion: tls.VersionTLS13}
 }
 
-// serveManager runs the manager's container behind the Service that Crossplane
-// made, as its service account, and sees it do its work.
-func (c *cluster) serveManager(t *testing.T, revision *unstructured.Unstructured) {
+// enforces sees the manager do its work.
+func (l *life) enforces(t *testing.T) {
 	t.Helper()
 
-	template := &c.deployment(t, revision).Spec.Template
-	container := c.container(t, template)
-	listens(t, container.Path, ":9443", ":8080", ":8081")
-
-	service := &corev1.Service{}
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: stack.CrossplaneNamespace, Name: providerName}, service); err != nil {
-		t.Fatal(err)
-	}
-
-	kubeconfig, err := running.Kubeconfig(t.Context(), stack.CrossplaneNamespace, template.Spec.ServiceAccountName)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	health := free(t)
-	container.Args = append(container.Args, "--kubeconfig="+kubeconfig,
-		"--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address="+health,
-		fmt.Sprintf("--webhook-bind-address=%s:%d", service.Spec.ClusterIP, service.Spec.Ports[0].Port))
-	container.Ready = stack.Probe{URL: "http://" + health + "/readyz"}
-
-	if _, err := running.Run(t.Context(), container); err != nil {
-		t.Fatal(err)
-	}
-
-	c.checkConfigurations(t)
-	c.checkValidation(t)
-	c.checkGate(t)
+	l.c.checkConfigurations(t)
+	l.c.checkValidation(t)
+	l.c.checkGate(t)
 }
 
 // checkConfigurations checks that the API server is told to come to the Service.
@@ -211,7 +175,7 @@ func (c *cluster) checkGate(t *testing.T) {
 
 	p := prototype("kausality.io", "v1alpha1", "AllowancePolicy")
 	p.SetName("region-size")
-	c.condition(t, p, "Ready", "True")
+	c.condition(t, p, "Ready")
 
 	config, err := running.ConfigFor("hans")
 	hans := connect(t, config, err)

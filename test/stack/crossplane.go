@@ -124,7 +124,7 @@ func (s *Stack) startCrossplaneCore(ctx context.Context, kubeconfig string) erro
 		name:  crossplane,
 		path:  s.tools.Binary(crossplane),
 		args:  slices.Concat(args, s.options.CrossplaneFlags),
-		env:   []string{"KUBECONFIG=" + kubeconfig},
+		env:   append([]string{"KUBECONFIG=" + kubeconfig}, s.options.CrossplaneEnv...),
 		probe: Probe{URL: "http://" + address(s.ports.crossplaneHealth) + "/readyz"},
 	})
 }

@@ -62,6 +62,9 @@ type Options struct {
 	// CrossplaneFlags are added to those of `crossplane core start`.
 	CrossplaneFlags []string
 
+	// CrossplaneEnv is added to its environment, as NAME=value.
+	CrossplaneEnv []string
+
 	// Packages has Crossplane install packages from registries and make Deployments of them, which
 	// nothing runs, as there is no kubelet, and starts its RBAC manager.
 	Packages bool

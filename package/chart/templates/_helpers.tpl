@@ -17,7 +17,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if .digest -}}
 {{ printf "%s@%s" .repository .digest }}
 {{- else -}}
-{{ printf "%s:%s" .repository (default $.Chart.AppVersion .tag) }}
+{{ printf "%s:%s" .repository (default (printf "v%s" $.Chart.AppVersion) .tag) }}
 {{- end -}}
 {{- end -}}
 {{- end }}

@@ -1,0 +1,92 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// errRights is why the manager does not run.
+var errRights = errors.New("the manager's rights are missing")
+
+// right is one that the manager cannot do without, and that nobody gives it but
+// who applies its roles: Crossplane gives a Provider access to its own CRDs, to
+// Secrets, Events and Leases.
+type right struct {
+	verb, group, resource string
+}
+
+// rights are those that depend on what is switched on.
+func (c *cli) rights() []right {
+	const (
+		admission = "admissionregistration.k8s.io"
+		create    = "create"
+		list      = "list"
+	)
+
+	out := []right{{list, "", "namespaces"}, {list, "apiextensions.k8s.io", "customresourcedefinitions"}}
+
+	if c.EnableWebhook {
+		out = append(out, right{create, admission, "mutatingwebhookconfigurations"}, right{create, admission, "validatingwebhookconfigurations"})
+	}
+
+	if c.EnableGates && c.Shard == "" {
+		out = append(out, right{create, admission, "validatingadmissionpolicies"}, right{create, admission, "validatingadmissionpolicybindings"})
+	}
+
+	return out
+}
+
+// authorized says which right is missing, if one is, and what helps: otherwise
+// caches would wait for minutes, and then name no cause. Where the API server
+// cannot be asked it says nothing.
+func (c *cli) authorized(ctx context.Context, cfg *rest.Config, scheme *runtime.Scheme) error {
+	live, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("cannot make a client: %w", err)
+	}
+
+	for _, r := range c.rights() {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: r.verb, Group: r.group, Resource: r.resource},
+		}}
+
+		if err := live.Create(ctx, review); err != nil {
+			return nil //nolint:nilerr // Whoever may not ask, or has no API server yet, may have all rights.
+		}
+
+		if !review.Status.Allowed {
+			return fmt.Errorf("cannot run as service account %q: it may not %s %s: %w; %s",
+				c.Namespace+"/"+c.ServiceAccount, r.verb, qualified(r), errRights, remedy())
+		}
+	}
+
+	return nil
+}
+
+func qualified(r right) string {
+	if r.group == "" {
+		return r.resource
+	}
+
+	return r.resource + "." + r.group
+}
+
+// remedy is what gives the manager its rights.
+func remedy() string {
+	if os.Getenv(envProvider) != "" {
+		return "apply the file install.yaml of version " + version + ": it has the manager's roles, and has Crossplane run it as " +
+			"the service account kausality-manager, to which they are bound"
+	}
+
+	return "apply the roles in package/rbac, or install the Helm chart with rbac.create"
+}

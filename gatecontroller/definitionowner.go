@@ -1,0 +1,75 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// ownDefinitions has our CRDs outlive the package that brought them. Crossplane
+// makes the Provider and its revision their owners. When both are gone the garbage
+// collector deletes what they owned, with all policies; and where a guard refuses
+// that, a Provider that is installed again cannot take over what a revision
+// controls that is gone. Where our namespace is an owner as well, the garbage
+// collector takes those that are gone off instead.
+func (c *configuration) ownDefinitions(ctx context.Context) error {
+	if !c.opts.Shard.main() {
+		return nil
+	}
+
+	for _, plural := range []string{"allowancepolicies", "enforcements", "upgradeallowances"} {
+		crd := &metav1.PartialObjectMetadata{}
+		crd.SetGroupVersionKind(extv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+
+		name := plural + "." + v1alpha1.Group
+		if err := c.reader.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
+			return fmt.Errorf("cannot get CustomResourceDefinition %q: %w", name, err)
+		}
+
+		err := c.ownDefinition(ctx, crd)
+		if apierrors.IsForbidden(err) {
+			// Some clusters let only who may delete something say who owns it.
+			log.FromContext(ctx).Info("A CRD of ours goes with its package, for we may not keep it", "name", name, "error", err.Error())
+
+			return nil
+		}
+
+		if err != nil {
+			return fmt.Errorf("cannot keep CustomResourceDefinition %q: %w", name, err)
+		}
+	}
+
+	return nil
+}
+
+func (c *configuration) ownDefinition(ctx context.Context, crd *metav1.PartialObjectMetadata) error {
+	refs := crd.GetOwnerReferences()
+	ns := namespaceKind()
+
+	kept := slices.ContainsFunc(refs, func(r metav1.OwnerReference) bool { return r.Kind == ns.Kind })
+	if kept || metav1.GetControllerOf(crd) == nil {
+		return nil // So already, or of no package.
+	}
+
+	if err := c.resolver.live.Get(ctx, client.ObjectKey{Name: c.opts.Namespace}, ns); err != nil {
+		return err //nolint:wrapcheck // Wrapped by the caller.
+	}
+
+	out := crd.DeepCopy()
+	out.SetOwnerReferences(append(slices.Clone(refs), metav1.OwnerReference{
+		APIVersion: ns.APIVersion, Kind: ns.Kind, Name: ns.GetName(), UID: ns.GetUID(),
+	}))
+
+	return c.client.Patch(ctx, out, client.MergeFromWithOptions(crd, client.MergeFromWithOptimisticLock{})) //nolint:wrapcheck // By the caller.
+}
