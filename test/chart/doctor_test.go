@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kausality-io/kausality-crossplane/engine/doctor"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestTheDoctorFindsTheManagerByItsDeployment where the manager has not yet said
@@ -47,7 +48,7 @@ func TestTheDoctorFindsTheManagerByItsDeployment(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			found := doctor.FindManager(map[doctor.Source]doctor.List{doctor.Deployments: {Items: parse(t, text)}})
+			found := doctor.FindManager(map[doctor.Source]doctor.List{doctor.Deployments: {Items: world.Parse(t, text)}})
 			if diff := cmp.Diff(tc.want, found); diff != "" {
 				t.Errorf("%s\nFindManager: -want, +got:\n%s", tc.reason, diff)
 			}

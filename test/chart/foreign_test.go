@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // foreignCRDs are those of others whose objects the chart makes where its values
@@ -43,7 +45,7 @@ func foreignCRDs(t *testing.T) []*unstructured.Unstructured {
 				t.Fatal(err)
 			}
 
-			out = append(out, parse(t, raw)...)
+			out = append(out, world.Parse(t, raw)...)
 		}
 	}
 

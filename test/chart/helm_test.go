@@ -6,9 +6,7 @@ package chart_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +15,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 const (
@@ -86,30 +83,6 @@ func valuesFile(t *testing.T, values string) string {
 	}
 
 	return file
-}
-
-// parse reads YAML documents.
-func parse(t *testing.T, text []byte) []*unstructured.Unstructured {
-	t.Helper()
-
-	var out []*unstructured.Unstructured
-
-	for dec := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
-		u := &unstructured.Unstructured{}
-
-		err := dec.Decode(u)
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-
-		if err != nil {
-			t.Fatalf("%v in:\n%s", err, text)
-		}
-
-		if len(u.Object) > 0 {
-			out = append(out, u)
-		}
-	}
 }
 
 // find returns the object of a kind and name; nil where there is none.

@@ -6,8 +6,6 @@ package chart_test
 import (
 	"context"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,14 +18,12 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
-// uninstall runs the command that removes Kausality.
+// uninstall runs the command that removes Kausality from where the release is.
 func uninstall(ctx context.Context, args ...string) (string, error) {
-	args = append([]string{"uninstall", "--kubeconfig", filepath.Join(running.Dir(), "kubeconfig"), "--kausality-namespace", home}, args...)
-	out, err := exec.CommandContext(ctx, filepath.Join(running.BinDir(), "kubectl-kausality"), args...).CombinedOutput()
-
-	return string(out), err //nolint:wrapcheck // The output says it all.
+	return world.Uninstall(ctx, running, append(args, "--kausality-namespace", home)...)
 }
 
 // leaves removes the release, and what the manager kept.
@@ -36,7 +32,7 @@ func (l *life) leaves(t *testing.T) {
 
 	// 1. Somebody stores what nobody asked for; the gate keeps it from the provider.
 	u := l.list[1]
-	if err := l.hans.Patch(t.Context(), u.DeepCopy(), merge(`{"spec": {"forProvider": {"color": "blue"}}}`)); err != nil {
+	if err := l.Hans.Patch(t.Context(), u.DeepCopy(), world.Merge(`{"spec": {"forProvider": {"color": "blue"}}}`)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -106,10 +102,10 @@ func (l *life) leaves(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 
-	eventually(t, "the end of our kinds", func(ctx context.Context) error {
+	world.Eventually(t, "the end of our kinds", func(ctx context.Context) error {
 		err := served(l, "AllowancePolicy")(ctx)
 		if err == nil {
-			err = errOther
+			err = world.ErrOther
 		} else if apierrors.IsNotFound(err) {
 			err = nil
 		}
@@ -122,9 +118,9 @@ func (l *life) leaves(t *testing.T) {
 func (l *life) alone(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 
-	u := l.database(t, "shop", "alone")
+	u := l.Database(t, "shop", "alone")
 
-	patch := merge(`{"metadata": {"ownerReferences": [{"apiVersion": "sql.example.org/v1", "kind": "Estate", "name": "gone", "uid": "gone", "controller": true}]}}`)
+	patch := world.Merge(`{"metadata": {"ownerReferences": [{"apiVersion": "sql.example.org/v1", "kind": "Estate", "name": "gone", "uid": "gone", "controller": true}]}}`)
 	if err := l.Patch(t.Context(), u.DeepCopy(), patch); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +131,7 @@ func (l *life) alone(t *testing.T) *unstructured.Unstructured {
 func (l *life) live(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 
-	out := prototype(u.GroupVersionKind())
+	out := world.Prototype(u.GroupVersionKind())
 	if err := l.Get(t.Context(), client.ObjectKeyFromObject(u), out); err != nil {
 		t.Fatal(err)
 	}
@@ -182,26 +178,10 @@ func (l *life) unheld(t *testing.T, out string) {
 func (l *life) unguarded(t *testing.T) {
 	t.Helper()
 
-	for _, kind := range []string{
-		"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-	} {
-		list := &unstructured.UnstructuredList{}
-		list.SetAPIVersion("admissionregistration.k8s.io/v1")
-		list.SetKind(kind + "List")
+	world.CheckUnguarded(t, l)
 
-		if err := l.List(t.Context(), list); err != nil {
-			t.Fatal(err)
-		}
-
-		for _, u := range list.Items {
-			if strings.HasPrefix(u.GetName(), "kausality") {
-				t.Errorf("%s %q is still there", kind, u.GetName())
-			}
-		}
-	}
-
-	eventually(t, "a change of a gate by hand", func(ctx context.Context) error {
-		err := l.hans.Patch(ctx, l.list[0].DeepCopy(), merge(`{"spec": {"managementPolicies": ["Observe", "LateInitialize", "Create"]}}`), client.DryRunAll)
+	world.Eventually(t, "a change of a gate by hand", func(ctx context.Context) error {
+		err := l.Hans.Patch(ctx, l.list[0].DeepCopy(), world.Merge(`{"spec": {"managementPolicies": ["Observe", "LateInitialize", "Create"]}}`), client.DryRunAll)
 		if err != nil {
 			return fmt.Errorf("it is still refused: %w", err)
 		}

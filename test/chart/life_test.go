@@ -14,16 +14,16 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // life is that of a release.
 type life struct {
-	*world
+	*world.World
 
 	release *installed
 	list    []*unstructured.Unstructured
@@ -51,13 +51,13 @@ func TestTheChartIsInstalledUpgradedRolledBackAndRemoved(t *testing.T) { //nolin
 
 	l := &life{release: install(t, older, "kausality-manager-1")}
 	l.release.runs(t, older)
-	l.world = newWorld(t)
-	l.namespace(t, "shop", nil)
+	l.World = world.New(t, running)
+	l.Namespace(t, "shop", nil)
 
 	l.gates(t)
 	l.keepsDefinitions(t)
 
-	another := l.database(t, "shop", "another")
+	another := l.Database(t, "shop", "another")
 
 	applyCRDs(t)
 	l.rolls(t, "large", newer, another, func() *installed { return install(t, newer, "kausality-manager-2") })
@@ -73,15 +73,15 @@ func (l *life) gates(t *testing.T) {
 	t.Helper()
 
 	for i := range 4 {
-		l.list = append(l.list, l.database(t, "shop", fmt.Sprint("db-", i)))
+		l.list = append(l.list, l.Database(t, "shop", fmt.Sprint("db-", i)))
 	}
 
 	// 1. What somebody may ask for passes.
 	l.resizeAll(t, "medium", l.list)
-	eventually(t, "closed gates", l.closed("medium", l.list...))
+	world.Eventually(t, "closed gates", l.Closed("medium", l.list...))
 
 	// 2. Nobody moves a gate by hand.
-	err := l.hans.Patch(t.Context(), l.list[0].DeepCopy(), merge(`{"spec": {"managementPolicies": ["*"]}}`))
+	err := l.Hans.Patch(t.Context(), l.list[0].DeepCopy(), world.Merge(`{"spec": {"managementPolicies": ["*"]}}`))
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only Kausality moves the gate") {
 		t.Errorf("a hand edit of the gate: %v", err)
 	}
@@ -101,7 +101,7 @@ func (l *life) keepsDefinitions(t *testing.T) {
 	}
 
 	// Dry runs: where one passed, nothing would be governed any more.
-	eventually(t, "a guard of our CRDs", func(ctx context.Context) error {
+	world.Eventually(t, "a guard of our CRDs", func(ctx context.Context) error {
 		err := l.Delete(ctx, definition("allowancepolicies"), client.DryRunAll)
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "kubectl kausality uninstall") {
 			return fmt.Errorf("deleting the CRD of AllowancePolicies: %w", err)
@@ -125,9 +125,9 @@ func (l *life) rolls(t *testing.T, size, version string, another *unstructured.U
 	t.Helper()
 
 	// 1. Gates are open, and nobody applies anything.
-	l.idle.Store(true)
+	l.Idle.Store(true)
 	l.resizeAll(t, size, l.list)
-	eventually(t, "open gates", l.open(l.list...))
+	world.Eventually(t, "open gates", l.Open(l.list...))
 
 	// 2. The new pod is ready before the old one goes.
 	ctx, cancel := context.WithCancel(t.Context())
@@ -149,7 +149,7 @@ func (l *life) rolls(t *testing.T, size, version string, another *unstructured.U
 	l.release.runs(t, version)
 
 	// 3. Something that nobody asked for, in the middle of it: held, for the gate is open.
-	if err := l.crossplane.Patch(t.Context(), l.list[0].DeepCopy(), merge(`{"spec": {"forProvider": {"color": "for-`+size+`"}}}`)); err != nil {
+	if err := l.Crossplane.Patch(t.Context(), l.list[0].DeepCopy(), world.Merge(`{"spec": {"forProvider": {"color": "for-`+size+`"}}}`)); err != nil {
 		t.Error(err)
 	}
 
@@ -159,12 +159,12 @@ func (l *life) rolls(t *testing.T, size, version string, another *unstructured.U
 	n := <-asked
 
 	// 4. Nothing was lost, and nothing passed that nobody asked for.
-	l.idle.Store(false)
-	eventually(t, "closed gates", l.closed(size, l.list...))
-	eventually(t, "what was asked for last", l.closed(fmt.Sprint("size-", n), another))
+	l.Idle.Store(false)
+	world.Eventually(t, "closed gates", l.Closed(size, l.list...))
+	world.Eventually(t, "what was asked for last", l.Closed(fmt.Sprint("size-", n), another))
 
 	for _, u := range slices.Concat(l.list, []*unstructured.Unstructured{another}) {
-		_, live, err := l.record(t.Context(), u)
+		_, live, err := l.Record(t.Context(), u)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func (l *life) ask(ctx context.Context, t *testing.T, u *unstructured.Unstructur
 	for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
 		n++
 
-		if err := l.resize(context.WithoutCancel(ctx), u, fmt.Sprint("size-", n)); err != nil {
+		if err := l.Resize(context.WithoutCancel(ctx), u, fmt.Sprint("size-", n)); err != nil {
 			t.Errorf("change %d: %v", n, err)
 		}
 	}
@@ -206,10 +206,8 @@ func (l *life) resizeAll(t *testing.T, size string, list []*unstructured.Unstruc
 	t.Helper()
 
 	for _, u := range list {
-		if err := l.resize(t.Context(), u, size); err != nil {
+		if err := l.Resize(t.Context(), u, size); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
-
-func merge(text string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(text)) }

@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // secretName is of the Secret with the webhook's certificate, which is made here
@@ -97,10 +98,10 @@ func onCluster(t *testing.T, args ...string) []byte {
 func started(t *testing.T, pod string) *installed {
 	t.Helper()
 
-	out := &installed{objects: parse(t, onCluster(t, "get", "manifest", release))}
+	out := &installed{objects: world.Parse(t, onCluster(t, "get", "manifest", release))}
 	live := find(out.objects, "Deployment", "kausality-manager")
 
-	if err := connect(t, running.Config(), nil).Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+	if err := world.Connect(t, running.Config()).Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
 		t.Fatal(err)
 	}
 
@@ -165,7 +166,7 @@ func mounted(t *testing.T, spec corev1.PodSpec) []string {
 		i := slices.IndexFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
 		secret := &corev1.Secret{}
 
-		if err := connect(t, running.Config(), nil).Get(t.Context(),
+		if err := world.Connect(t, running.Config()).Get(t.Context(),
 			client.ObjectKey{Namespace: home, Name: spec.Volumes[i].Secret.SecretName}, secret); err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +258,7 @@ func makeCertificate(t *testing.T) {
 	}
 
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: secretName}, Type: corev1.SecretTypeTLS, Data: maps.Clone(data)}
-	if err := connect(t, running.Config(), nil).Create(t.Context(), secret); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := world.Connect(t, running.Config()).Create(t.Context(), secret); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 }

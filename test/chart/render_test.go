@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // deployment reads a Deployment of the chart; that of a shard, or the main one.
@@ -53,7 +54,7 @@ func TestTheChartMakesOfValuesWhatTheySay(t *testing.T) {
 				t.Fatalf("%s\n%v", tc.reason, err)
 			}
 
-			list := parse(t, text)
+			list := world.Parse(t, text)
 
 			for _, want := range tc.want {
 				if kind, name, _ := strings.Cut(want, "/"); find(list, kind, name) == nil {
@@ -143,7 +144,7 @@ func TestTheChartCarriesWhatIsGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	list := parse(t, text)
+	list := world.Parse(t, text)
 	checked := 0
 
 	for _, dir := range []string{"rbac", "crds"} {
@@ -158,7 +159,7 @@ func TestTheChartCarriesWhatIsGenerated(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			for _, want := range parse(t, raw) {
+			for _, want := range world.Parse(t, raw) {
 				if !slices.Contains([]string{"ClusterRole", "Role", "CustomResourceDefinition"}, want.GetKind()) {
 					continue
 				}

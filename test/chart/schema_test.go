@@ -21,6 +21,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestTheAPIServersSchemasAcceptWhatTheChartMakes has kubeconform judge it by the
@@ -186,14 +187,14 @@ func seal(doc any) {
 func applyCRDs(t *testing.T) {
 	t.Helper()
 
-	c := connect(t, running.Config(), nil)
+	c := world.Connect(t, running.Config())
 
 	text, err := render(t, "", "--include-crds")
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	for _, u := range append(parse(t, text), foreignCRDs(t)...) {
+	for _, u := range append(world.Parse(t, text), foreignCRDs(t)...) {
 		if u.GetKind() != "CustomResourceDefinition" {
 			continue
 		}
@@ -208,7 +209,7 @@ func applyCRDs(t *testing.T) {
 				gvk.Version = resource.String(version, "name")
 			}
 
-			eventually(t, "schema of "+gvk.String(), published(gvk))
+			world.Eventually(t, "schema of "+gvk.String(), published(gvk))
 		}
 	}
 }
@@ -228,7 +229,7 @@ func published(gvk schema.GroupVersionKind) func(context.Context) error {
 
 		gv, ok := paths["apis/"+gvk.GroupVersion().String()]
 		if !ok {
-			return fmt.Errorf("group %s: %w", gvk.Group, errOther)
+			return fmt.Errorf("group %s: %w", gvk.Group, world.ErrOther)
 		}
 
 		raw, err := gv.Schema("application/json")
@@ -237,7 +238,7 @@ func published(gvk schema.GroupVersionKind) func(context.Context) error {
 		}
 
 		if !bytes.Contains(raw, []byte(`"kind":"`+gvk.Kind+`"`)) {
-			return fmt.Errorf("kind %s: %w", gvk.Kind, errOther)
+			return fmt.Errorf("kind %s: %w", gvk.Kind, world.ErrOther)
 		}
 
 		return nil

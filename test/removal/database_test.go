@@ -16,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // database is a Claim, with what follows from it.
@@ -29,14 +30,14 @@ type database struct {
 func (c *cluster) database(t *testing.T, name string) database {
 	t.Helper()
 
-	d := database{cluster: c, claim: prototype(schema.GroupVersionKind{Group: "example.org", Version: "v1alpha1", Kind: "DatabaseClaim"})}
+	d := database{cluster: c, claim: world.Prototype(schema.GroupVersionKind{Group: "example.org", Version: "v1alpha1", Kind: "DatabaseClaim"})}
 	d.claim.SetNamespace(shop)
 	d.claim.SetName(name)
 	d.claim.SetAnnotations(map[string]string{"jira": "INFRA-1"})
 	d.claim.Object["spec"] = map[string]any{"size": "small", "engine": "postgres"}
 
-	eventually(t, "asking for "+name, func(ctx context.Context) error { return c.hans.Create(ctx, d.claim.DeepCopy()) })
-	eventually(t, "a gated database "+name, func(ctx context.Context) error { return d.gated(ctx, "small") })
+	world.Eventually(t, "asking for "+name, func(ctx context.Context) error { return c.hans.Create(ctx, d.claim.DeepCopy()) })
+	world.Eventually(t, "a gated database "+name, func(ctx context.Context) error { return d.gated(ctx, "small") })
 
 	return d
 }
@@ -50,7 +51,7 @@ func (d database) gated(ctx context.Context, size string) error {
 
 	rec, err := allowance.ParseGate(managed)
 	if err != nil || rec == nil || rec.State != v1alpha1.GateClosed || !slices.Contains(managed.GetFinalizers(), v1alpha1.Finalizer) {
-		return fmt.Errorf("gate %+v, %w, finalizers %v: %w", rec, err, managed.GetFinalizers(), errOther)
+		return fmt.Errorf("gate %+v, %w, finalizers %v: %w", rec, err, managed.GetFinalizers(), world.ErrOther)
 	}
 
 	return d.outside(ctx, size)
@@ -59,7 +60,7 @@ func (d database) gated(ctx context.Context, size string) error {
 // resize has hans change the size, without a ticket.
 func (d database) resize(ctx context.Context, size string) error {
 	return d.hans.Patch(ctx, d.claim.DeepCopy(), //nolint:wrapcheck // Says it all.
-		merge(`{"metadata": {"annotations": {"jira": null}}, "spec": {"size": "`+size+`"}}`))
+		world.Merge(`{"metadata": {"annotations": {"jira": null}}, "spec": {"size": "`+size+`"}}`))
 }
 
 // xr reads the composite resource.
@@ -69,7 +70,7 @@ func (d database) xr(ctx context.Context) (*unstructured.Unstructured, error) {
 		return nil, err //nolint:wrapcheck // Names the object.
 	}
 
-	xr := prototype(schema.GroupVersionKind{Group: "example.org", Version: "v1alpha1", Kind: "XDatabase"})
+	xr := world.Prototype(schema.GroupVersionKind{Group: "example.org", Version: "v1alpha1", Kind: "XDatabase"})
 
 	return xr, d.Get(ctx, client.ObjectKey{Name: resource.String(live.Object, "spec", "resourceRef", "name")}, xr)
 }
@@ -82,12 +83,12 @@ func (d database) managed(ctx context.Context) (*unstructured.Unstructured, erro
 	}
 
 	for _, ref := range resource.Composed(xr) {
-		u := prototype(ref.GroupVersionKind())
+		u := world.Prototype(ref.GroupVersionKind())
 
 		return u, d.Get(ctx, client.ObjectKey{Name: ref.Name}, u) //nolint:wrapcheck // Names the object.
 	}
 
-	return nil, fmt.Errorf("XR %q is made of nothing: %w", xr.GetName(), errOther)
+	return nil, fmt.Errorf("XR %q is made of nothing: %w", xr.GetName(), world.ErrOther)
 }
 
 // external reads the external object.
@@ -97,7 +98,7 @@ func (d database) external(ctx context.Context) (*unstructured.Unstructured, err
 		return nil, err
 	}
 
-	u := prototype(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	u := world.Prototype(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 
 	return u, d.Get(ctx, client.ObjectKey{Namespace: shop, Name: xr.GetName()}, u)
 }
@@ -110,7 +111,7 @@ func (d database) outside(ctx context.Context, size string) error {
 	}
 
 	if got := resource.String(u.Object, "data", "size"); got != size {
-		return fmt.Errorf("%s is %s outside, want %s: %w", d.claim.GetName(), got, size, errOther)
+		return fmt.Errorf("%s is %s outside, want %s: %w", d.claim.GetName(), got, size, world.ErrOther)
 	}
 
 	return nil
@@ -128,7 +129,7 @@ func (d database) wanted(ctx context.Context, size string) error {
 	got := resource.String(u.Object, "spec", "forProvider", "manifest", "data", "size")
 
 	if got != size || synced.ObservedGeneration != u.GetGeneration() {
-		return fmt.Errorf("%s is to be %s, want %s; Synced: %+v: %w", d.claim.GetName(), got, size, synced, errOther)
+		return fmt.Errorf("%s is to be %s, want %s; Synced: %+v: %w", d.claim.GetName(), got, size, synced, world.ErrOther)
 	}
 
 	return nil
@@ -142,7 +143,7 @@ func (d database) policies(ctx context.Context, want ...string) error {
 	}
 
 	if got := resource.Strings(u.Object, "spec", "managementPolicies"); !slices.Equal(got, want) {
-		return fmt.Errorf("management policies of %s: %v, want %v: %w", d.claim.GetName(), got, want, errOther)
+		return fmt.Errorf("management policies of %s: %v, want %v: %w", d.claim.GetName(), got, want, world.ErrOther)
 	}
 
 	return nil
@@ -171,11 +172,11 @@ func (c *cluster) end(t *testing.T, list ...database) {
 		parts = append(parts, d.claim)
 	}
 
-	eventually(t, "the end of databases", func(ctx context.Context) error {
+	world.Eventually(t, "the end of databases", func(ctx context.Context) error {
 		for _, u := range parts {
 			err := c.Get(ctx, client.ObjectKeyFromObject(u), u.DeepCopy())
 			if err == nil {
-				err = fmt.Errorf("%s %q is still there: %w", u.GetKind(), u.GetName(), errOther)
+				err = fmt.Errorf("%s %q is still there: %w", u.GetKind(), u.GetName(), world.ErrOther)
 			}
 
 			if client.IgnoreNotFound(err) != nil {

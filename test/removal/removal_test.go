@@ -19,6 +19,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestCrossplaneGoesOnWithoutKausality plays steps that build on each other.
@@ -43,7 +44,7 @@ func (c *cluster) leftOpen(t *testing.T) database {
 	d := c.database(t, "open")
 
 	// 1. A Composition that runs the function would go on gating.
-	if out, err := uninstall(t.Context(), "--leave=open", "--dry-run"); err == nil ||
+	if out, err := world.Uninstall(t.Context(), running, "--leave=open", "--dry-run"); err == nil ||
 		!strings.Contains(out, `the pipeline of Composition "xdatabases.example.org" runs`) {
 		t.Errorf("with the function in use: %v: %s", err, out)
 	}
@@ -55,13 +56,13 @@ func (c *cluster) leftOpen(t *testing.T) database {
 	}
 
 	// 2. The provider does what the Composition asks.
-	eventually(t, "an open gate", func(ctx context.Context) error { return d.policies(ctx, "*") })
+	world.Eventually(t, "an open gate", func(ctx context.Context) error { return d.policies(ctx, "*") })
 
 	if err := d.resize(t.Context(), "large"); err != nil {
 		t.Fatal(err)
 	}
 
-	eventually(t, "a large database", func(ctx context.Context) error { return d.outside(ctx, "large") })
+	world.Eventually(t, "a large database", func(ctx context.Context) error { return d.outside(ctx, "large") })
 	c.clean(t)
 
 	return d
@@ -76,7 +77,7 @@ func (c *cluster) comesBack(t *testing.T, d database) {
 	}
 
 	c.applyExample(t, "composition.yaml", "policies.yaml")
-	eventually(t, "a gate of what was there", func(ctx context.Context) error { return d.gated(ctx, "large") })
+	world.Eventually(t, "a gate of what was there", func(ctx context.Context) error { return d.gated(ctx, "large") })
 }
 
 // leftClosed removes Kausality, leaves a database closed, and opens it at last.
@@ -95,7 +96,7 @@ func (c *cluster) leftClosed(t *testing.T) database {
 		t.Fatal(err)
 	}
 
-	eventually(t, "a managed resource that is to be large", func(ctx context.Context) error { return d.wanted(ctx, "large") })
+	world.Eventually(t, "a managed resource that is to be large", func(ctx context.Context) error { return d.wanted(ctx, "large") })
 
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if err := d.outside(t.Context(), "small"); err != nil {
@@ -110,11 +111,11 @@ func (c *cluster) leftClosed(t *testing.T) database {
 	c.clean(t)
 
 	// 2. Open, by the same command.
-	if out, err := uninstall(t.Context(), "--leave=open"); err != nil || !strings.Contains(out, "1 left open") {
+	if out, err := world.Uninstall(t.Context(), running, "--leave=open"); err != nil || !strings.Contains(out, "1 left open") {
 		t.Fatalf("%v: %s", err, out)
 	}
 
-	eventually(t, "a large database", func(ctx context.Context) error { return d.outside(ctx, "large") })
+	world.Eventually(t, "a large database", func(ctx context.Context) error { return d.outside(ctx, "large") })
 	c.clean(t)
 
 	return d
@@ -130,7 +131,7 @@ func (c *cluster) halt(t *testing.T, d database, leave string) error {
 		return err
 	}
 
-	out, err := uninstall(t.Context(), leave, "--dry-run")
+	out, err := world.Uninstall(t.Context(), running, leave, "--dry-run")
 	for _, want := range []string{
 		"Object.kubernetes.crossplane.io " + before.GetName() + " would be " + strings.TrimPrefix(leave, "--leave="),
 		"Lease kausality-system/kausality-webhook would go", "Secret kausality-system/kausality-webhook-cert would go",
@@ -144,19 +145,19 @@ func (c *cluster) halt(t *testing.T, d database, leave string) error {
 		return err //nolint:wrapcheck // Names the process.
 	}
 
-	if out, err = uninstall(t.Context(), leave); err != nil {
+	if out, err = world.Uninstall(t.Context(), running, leave); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 
 	// The API server sees a moment later that a guard is gone. What it refuses to
 	// Crossplane until then, that tries again a minute later.
-	eventually(t, "a change of a gate by hand", func(ctx context.Context) error {
+	world.Eventually(t, "a change of a gate by hand", func(ctx context.Context) error {
 		u, err := d.managed(ctx)
 		if err != nil {
 			return err
 		}
 
-		return c.Patch(ctx, u, merge(`{"spec": {"managementPolicies": ["Observe", "Create"]}}`), client.DryRunAll)
+		return c.Patch(ctx, u, world.Merge(`{"spec": {"managementPolicies": ["Observe", "Create"]}}`), client.DryRunAll)
 	})
 
 	return nil
@@ -167,15 +168,7 @@ func (c *cluster) halt(t *testing.T, d database, leave string) error {
 func (c *cluster) clean(t *testing.T) {
 	t.Helper()
 
-	for _, kind := range []string{
-		"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-	} {
-		for _, u := range c.list(t, schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind}) {
-			if strings.HasPrefix(u.GetName(), "kausality") {
-				t.Errorf("%s %q is still there", kind, u.GetName())
-			}
-		}
-	}
+	world.CheckUnguarded(t, c)
 
 	for _, gvk := range []schema.GroupVersionKind{
 		{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, {Version: "v1", Kind: "Secret"},
@@ -187,7 +180,7 @@ func (c *cluster) clean(t *testing.T) {
 		}
 	}
 
-	eventually(t, "an end of all that is being deleted, and of finalizers", c.unkept)
+	world.Eventually(t, "an end of all that is being deleted, and of finalizers", c.unkept)
 }
 
 // unkept checks all objects of the cluster.
@@ -217,7 +210,7 @@ func (c *cluster) unkept(ctx context.Context) error {
 			for i := range list.Items {
 				u := &list.Items[i]
 				if u.GetDeletionTimestamp() != nil || slices.Contains(u.GetFinalizers(), v1alpha1.Finalizer) {
-					return fmt.Errorf("%s %q: deleted %v, finalizers %v: %w", gvk.Kind, u.GetName(), u.GetDeletionTimestamp(), u.GetFinalizers(), errOther)
+					return fmt.Errorf("%s %q: deleted %v, finalizers %v: %w", gvk.Kind, u.GetName(), u.GetDeletionTimestamp(), u.GetFinalizers(), world.ErrOther)
 				}
 			}
 		}

@@ -19,13 +19,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestReplicasRotateCertificatesTogether makes requests, and looks at what each
 // replica serves, until CA and certificate have been replaced.
 func TestReplicasRotateCertificatesTogether(t *testing.T) { //nolint:paralleltest // Another test kills the manager.
-	w := newWorld(t)
-	w.namespace(t, "rotation", nil)
+	w := world.New(t, running)
+	w.Namespace(t, "rotation", nil)
 
 	other, err := running.StartManager(t.Context(), "kausality-manager-other")
 	if err != nil {
@@ -39,7 +40,7 @@ func TestReplicasRotateCertificatesTogether(t *testing.T) { //nolint:paralleltes
 		t.Fatal(err)
 	}
 
-	u := w.database(t, "rotation", "db")
+	u := w.Database(t, "rotation", "db")
 	bundles, serials, requests := map[string]bool{}, map[string]bool{}, 0
 
 	for end := time.Now().Add(time.Minute); (len(bundles) < 3 || len(serials) < 2) && time.Now().Before(end); requests++ {
@@ -60,7 +61,7 @@ func TestReplicasRotateCertificatesTogether(t *testing.T) { //nolint:paralleltes
 		}
 
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec": {"forProvider": {"size": "%d"}}}`, requests))
-		if err := w.hans.Patch(t.Context(), u.DeepCopy(), patch, client.DryRunAll); err != nil {
+		if err := w.Hans.Patch(t.Context(), u.DeepCopy(), patch, client.DryRunAll); err != nil {
 			t.Fatalf("after %d requests and %d bundles: %v", requests, len(bundles), err)
 		}
 
@@ -93,7 +94,7 @@ func served(ctx context.Context, m *stack.Manager, cfg *admissionregistrationv1.
 
 	secure, ok := conn.(*tls.Conn)
 	if !ok {
-		return "", errOther
+		return "", world.ErrOther
 	}
 
 	return secure.ConnectionState().PeerCertificates[0].SerialNumber.String(), nil

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 const (
@@ -28,8 +29,8 @@ const openSeconds = "kausality_gate_open_seconds{group=sql.example.org,kind=Data
 // TestAnotherReplicaTakesOver kills the leader while gates are open. It does not
 // run beside others, for which there would be no leader too.
 func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says why.
-	w := newWorld(t)
-	w.namespace(t, "taken-over", nil)
+	w := world.New(t, running)
+	w.Namespace(t, "taken-over", nil)
 
 	first := running.Manager()
 
@@ -39,18 +40,18 @@ func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says w
 	}
 
 	// 1. One leads, and moves gates.
-	eventually(t, "a leader", leads(first, lease, 1))
-	eventually(t, "a follower", leads(second, lease, 0))
+	world.Eventually(t, "a leader", leads(first, lease, 1))
+	world.Eventually(t, "a follower", leads(second, lease, 0))
 
 	list := make([]*unstructured.Unstructured, 0, 5)
 	for i := range 5 {
-		list = append(list, w.database(t, "taken-over", fmt.Sprint("db-", i)))
+		list = append(list, w.Database(t, "taken-over", fmt.Sprint("db-", i)))
 	}
 
-	w.idle.Store(true)
-	w.resizeAll(t, "large", list)
-	eventually(t, "open gates", w.open(list...))
-	eventually(t, "count of open gates", gatesOpen(first, 5))
+	w.Idle.Store(true)
+	resizeAll(t, w, "large", list)
+	world.Eventually(t, "open gates", w.Open(list...))
+	world.Eventually(t, "count of open gates", gatesOpen(first, 5))
 
 	if got := moves(t, second); len(got) > 0 {
 		t.Errorf("a follower moved gates: %v", got)
@@ -62,13 +63,13 @@ func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says w
 	}
 
 	killed := time.Now()
-	another := w.made(t, "taken-over", "meanwhile")
+	another := w.Made(t, "taken-over", "meanwhile")
 
 	t.Logf("the webhook answered %s after the leader was killed", time.Since(killed).Round(time.Millisecond))
 
 	// 3. The other leads once the lease is over, and closes the gates.
-	w.idle.Store(false)
-	eventually(t, "closed gates", w.closed("large", list...))
+	w.Idle.Store(false)
+	world.Eventually(t, "closed gates", w.Closed("large", list...))
 
 	took := time.Since(killed)
 	if took > leaseDuration+10*time.Second {
@@ -76,9 +77,9 @@ func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says w
 	}
 
 	t.Logf("the gates were closed %s after the leader was killed, whose lease was for %s", took.Round(time.Second/10), leaseDuration)
-	eventually(t, "another leader", leads(second, lease, 1))
-	eventually(t, "the gate of what was made meanwhile", w.closed("small", another))
-	eventually(t, "count of closed gates", gatesOpen(second, 0))
+	world.Eventually(t, "another leader", leads(second, lease, 1))
+	world.Eventually(t, "the gate of what was made meanwhile", w.Closed("small", another))
+	world.Eventually(t, "count of closed gates", gatesOpen(second, 0))
 
 	// How long they were open is known from their records.
 	got, err := scrape(t.Context(), second)
@@ -96,9 +97,9 @@ func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says w
 	}
 
 	before := len(moves(t, first))
-	w.resizeAll(t, "huge", list)
-	eventually(t, "closed gates", w.closed("huge", list...))
-	eventually(t, "a follower", leads(first, lease, 0))
+	resizeAll(t, w, "huge", list)
+	world.Eventually(t, "closed gates", w.Closed("huge", list...))
+	world.Eventually(t, "a follower", leads(first, lease, 0))
 
 	if n := len(moves(t, first)); n != before {
 		t.Errorf("a follower moved %d gates", n-before)
@@ -111,7 +112,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says w
 
 	stopped := time.Now()
 
-	eventually(t, "the first leading again", leads(first, lease, 1))
+	world.Eventually(t, "the first leading again", leads(first, lease, 1))
 
 	took = time.Since(stopped)
 	if took > leaseDuration*3/4 {
@@ -121,25 +122,25 @@ func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says w
 	t.Logf("%s after the leader was told to end the other led", took.Round(time.Second/10))
 
 	// 6. Nobody did anything twice.
-	w.resizeAll(t, "small", list)
-	eventually(t, "closed gates", w.closed("small", list...))
+	resizeAll(t, w, "small", list)
+	world.Eventually(t, "closed gates", w.Closed("small", list...))
 	onceEach(t, list, slices.Concat(moves(t, first), moves(t, second)))
 
 	if err := second.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
-	w.hang(t, first, second, list)
+	hang(t, w, first, second, list)
 }
 
 // hang has a leader hang while gates are open. Another closes them once the lease
 // is over; the first, which still believes that it leads when it goes on, ends.
-func (w *world) hang(t *testing.T, leader, follower *stack.Manager, list []*unstructured.Unstructured) {
+func hang(t *testing.T, w *world.World, leader, follower *stack.Manager, list []*unstructured.Unstructured) {
 	t.Helper()
 
-	w.idle.Store(true)
-	w.resizeAll(t, "large", list)
-	eventually(t, "open gates", w.open(list...))
+	w.Idle.Store(true)
+	resizeAll(t, w, "large", list)
+	world.Eventually(t, "open gates", w.Open(list...))
 
 	before := len(moves(t, leader))
 
@@ -149,18 +150,18 @@ func (w *world) hang(t *testing.T, leader, follower *stack.Manager, list []*unst
 
 	hung := time.Now()
 
-	w.idle.Store(false)
-	eventually(t, "closed gates", w.closed("large", list...))
+	w.Idle.Store(false)
+	world.Eventually(t, "closed gates", w.Closed("large", list...))
 	t.Logf("the gates were closed %s after the leader hung", time.Since(hung).Round(time.Second/10))
-	eventually(t, "another leader", leads(follower, lease, 1))
+	world.Eventually(t, "another leader", leads(follower, lease, 1))
 
 	if err := syscall.Kill(leader.PID(), syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 
-	eventually(t, "the end of who led before", func(context.Context) error {
+	world.Eventually(t, "the end of who led before", func(context.Context) error {
 		if pid := leader.PID(); pid != 0 {
-			return fmt.Errorf("process %d goes on: %w", pid, errOther)
+			return fmt.Errorf("process %d goes on: %w", pid, world.ErrOther)
 		}
 
 		return nil
@@ -174,14 +175,14 @@ func (w *world) hang(t *testing.T, leader, follower *stack.Manager, list []*unst
 		t.Fatal(err)
 	}
 
-	eventually(t, "a follower", leads(leader, lease, 0))
+	world.Eventually(t, "a follower", leads(leader, lease, 0))
 
 	// The tests after this one have one manager.
 	if err := follower.Stop(); err != nil {
 		t.Fatal(err)
 	}
 
-	eventually(t, "a leader again", leads(leader, lease, 1))
+	world.Eventually(t, "a leader again", leads(leader, lease, 1))
 }
 
 // onceEach checks that each gate was taken over, either open or closed at once,
@@ -204,12 +205,12 @@ func onceEach(t *testing.T, list []*unstructured.Unstructured, all []string) {
 	}
 }
 
-func (w *world) resizeAll(t *testing.T, size string, list []*unstructured.Unstructured) {
+func resizeAll(t *testing.T, w *world.World, size string, list []*unstructured.Unstructured) {
 	t.Helper()
 
 	for _, u := range list {
 		// A connection to a manager that is gone may be used once more.
-		eventually(t, "a change of "+u.GetName(), func(ctx context.Context) error { return w.resize(ctx, u, size) })
+		world.Eventually(t, "a change of "+u.GetName(), func(ctx context.Context) error { return w.Resize(ctx, u, size) })
 	}
 }
 
@@ -227,7 +228,7 @@ func counts(m *stack.Manager, name string, want float64) func(context.Context) e
 		}
 
 		if got[name] != want {
-			return fmt.Errorf("%s is %v, want %v; %v: %w", name, got[name], want, got.like("kausality_gate"), errOther)
+			return fmt.Errorf("%s is %v, want %v; %v: %w", name, got[name], want, got.like("kausality_gate"), world.ErrOther)
 		}
 
 		return nil

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestAManagerIsReadyOnceItKnowsThePolicies starts one that may not read them at
@@ -63,7 +64,7 @@ func TestAManagerIsReadyOnceItKnowsThePolicies(t *testing.T) { //nolint:parallel
 	t.Cleanup(func() { _ = m.Stop() })
 
 	// 2. It lives, and says what it is not ready for.
-	eventually(t, "a manager that lives and is not ready", both(
+	world.Eventually(t, "a manager that lives and is not ready", both(
 		answers(m, "/healthz", http.StatusOK, "ok"),
 		answers(m, "/readyz?verbose", http.StatusInternalServerError, "[-]policies failed", "[+]certificate ok", "[+]webhook ok"),
 	))
@@ -78,8 +79,8 @@ func TestAManagerIsReadyOnceItKnowsThePolicies(t *testing.T) { //nolint:parallel
 		t.Fatal(err)
 	}
 
-	eventually(t, "a manager that is ready", answers(m, "/readyz?verbose", http.StatusOK, "[+]policies ok"))
-	eventually(t, "a follower", leads(m, lease, 0))
+	world.Eventually(t, "a manager that is ready", answers(m, "/readyz?verbose", http.StatusOK, "[+]policies ok"))
+	world.Eventually(t, "a follower", leads(m, lease, 0))
 }
 
 // answers checks what a manager says of its health.
@@ -92,12 +93,12 @@ func answers(m *stack.Manager, path string, code int, words ...string) func(cont
 
 		for _, word := range words {
 			if !strings.Contains(body, word) {
-				return fmt.Errorf("%s says %q, not %q: %w", path, body, word, errOther)
+				return fmt.Errorf("%s says %q, not %q: %w", path, body, word, world.ErrOther)
 			}
 		}
 
 		if got != code {
-			return fmt.Errorf("%s says %d, want %d: %w", path, got, code, errOther)
+			return fmt.Errorf("%s says %d, want %d: %w", path, got, code, world.ErrOther)
 		}
 
 		return nil

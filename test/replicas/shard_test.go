@@ -19,12 +19,13 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestNamespacesAreSharedOutByLabel has one manager look after the namespaces of
 // a shard and the other after all else, and moves namespaces between them.
 func TestNamespacesAreSharedOutByLabel(t *testing.T) { //nolint:paralleltest // Another test kills the manager.
-	w := newWorld(t)
+	w := world.New(t, running)
 	rest := running.Manager()
 
 	shard, err := running.StartManager(t.Context(), "kausality-manager-a", "--shard=a")
@@ -35,24 +36,24 @@ func TestNamespacesAreSharedOutByLabel(t *testing.T) { //nolint:paralleltest // 
 	t.Cleanup(func() { _ = shard.Stop() })
 
 	// 1. Each leads by itself: it has a lease of its own.
-	eventually(t, "the leader of the rest", leads(rest, lease, 1))
-	eventually(t, "the leader of the shard", leads(shard, lease+"-a", 1))
+	world.Eventually(t, "the leader of the rest", leads(rest, lease, 1))
+	world.Eventually(t, "the leader of the shard", leads(shard, lease+"-a", 1))
 
-	mine := w.namespace(t, "shard-a", map[string]string{v1alpha1.LabelShard: "a"})
-	free := w.namespace(t, "shard-none", nil)
-	w.namespace(t, "shard-b", map[string]string{v1alpha1.LabelShard: "b"})
+	mine := w.Namespace(t, "shard-a", map[string]string{v1alpha1.LabelShard: "a"})
+	free := w.Namespace(t, "shard-none", nil)
+	w.Namespace(t, "shard-b", map[string]string{v1alpha1.LabelShard: "b"})
 
-	in, out, region := w.database(t, mine.GetName(), "in"), w.database(t, free.GetName(), "out"), w.database(t, "", "region")
+	in, out, region := w.Database(t, mine.GetName(), "in"), w.Database(t, free.GetName(), "out"), w.Database(t, "", "region")
 	all := []*unstructured.Unstructured{in, out, region}
 
 	// 2. A shard that nobody runs is left alone, and that is told.
-	left := w.made(t, "shard-b", "left")
-	eventually(t, "a shard that nobody looks after", counts(rest, "kausality_shard_unattended{shard=b}", 1))
+	left := w.Made(t, "shard-b", "left")
+	world.Eventually(t, "a shard that nobody looks after", counts(rest, "kausality_shard_unattended{shard=b}", 1))
 
-	w.resizeAll(t, "large", all)
-	eventually(t, "closed gates", w.closed("large", all...))
+	resizeAll(t, w, "large", all)
+	world.Eventually(t, "closed gates", w.Closed("large", all...))
 
-	if rec, _, err := w.record(t.Context(), left); err == nil {
+	if rec, _, err := w.Record(t.Context(), left); err == nil {
 		t.Errorf("somebody moved the gate of a shard that nobody runs: %+v", rec)
 	}
 
@@ -64,21 +65,21 @@ func TestNamespacesAreSharedOutByLabel(t *testing.T) { //nolint:paralleltest // 
 	}
 
 	// 3. Both namespaces change sides while gates are open.
-	w.idle.Store(true)
-	w.resizeAll(t, "huge", all)
-	eventually(t, "open gates", w.open(all...))
-	eventually(t, "the rest's open gates", gatesOpen(rest, 1))
-	eventually(t, "the shard's open gates", gatesOpen(shard, 1))
+	w.Idle.Store(true)
+	resizeAll(t, w, "huge", all)
+	world.Eventually(t, "open gates", w.Open(all...))
+	world.Eventually(t, "the rest's open gates", gatesOpen(rest, 1))
+	world.Eventually(t, "the shard's open gates", gatesOpen(shard, 1))
 
 	was := map[*stack.Manager]int{shard: len(moves(t, shard)), rest: len(moves(t, rest))}
 
-	w.label(t, free, "a")
-	eventually(t, "both with the shard", both(gatesOpen(rest, 0), gatesOpen(shard, 2)))
-	w.label(t, mine, "")
-	eventually(t, "one with the rest", both(gatesOpen(rest, 1), gatesOpen(shard, 1)))
+	label(t, w, free, "a")
+	world.Eventually(t, "both with the shard", both(gatesOpen(rest, 0), gatesOpen(shard, 2)))
+	label(t, w, mine, "")
+	world.Eventually(t, "one with the rest", both(gatesOpen(rest, 1), gatesOpen(shard, 1)))
 
-	w.idle.Store(false)
-	eventually(t, "closed gates", w.closed("huge", all...))
+	w.Idle.Store(false)
+	world.Eventually(t, "closed gates", w.Closed("huge", all...))
 
 	if got := moves(t, shard)[was[shard]:]; !slices.Equal(got, []string{"shard-none/out Close"}) {
 		t.Errorf("the shard: %v", got)
@@ -101,7 +102,7 @@ func TestNamespacesAreSharedOutByLabel(t *testing.T) { //nolint:paralleltest // 
 // object, of a kind that the manager of such objects has no reason to look at,
 // own a database in a shard.
 func TestAParentInNoNamespaceIsKeptByTheShardOfItsChildren(t *testing.T) { //nolint:paralleltest // Another test kills the manager.
-	w := newWorld(t)
+	w := world.New(t, running)
 
 	shard, err := running.StartManager(t.Context(), "kausality-manager-c", "--shard=c")
 	if err != nil {
@@ -110,10 +111,10 @@ func TestAParentInNoNamespaceIsKeptByTheShardOfItsChildren(t *testing.T) { //nol
 
 	t.Cleanup(func() { _ = shard.Stop() })
 
-	w.namespace(t, "shard-c", map[string]string{v1alpha1.LabelShard: "c"})
-	db := w.database(t, "shard-c", "owned")
+	w.Namespace(t, "shard-c", map[string]string{v1alpha1.LabelShard: "c"})
+	db := w.Database(t, "shard-c", "owned")
 
-	estate := prototype(kind("Estate"))
+	estate := world.Prototype(world.Kind("Estate"))
 	estate.SetName("estate")
 
 	if err := w.Create(t.Context(), estate); err != nil {
@@ -128,34 +129,34 @@ func TestAParentInNoNamespaceIsKeptByTheShardOfItsChildren(t *testing.T) { //nol
 	}
 
 	kept := func(ctx context.Context) error {
-		live := prototype(estate.GroupVersionKind())
+		live := world.Prototype(estate.GroupVersionKind())
 		if err := w.Get(ctx, client.ObjectKeyFromObject(estate), live); err != nil {
 			return err
 		}
 
 		if !slices.Contains(live.GetFinalizers(), v1alpha1.Finalizer) {
-			return fmt.Errorf("its finalizers are %v: %w", live.GetFinalizers(), errOther)
+			return fmt.Errorf("its finalizers are %v: %w", live.GetFinalizers(), world.ErrOther)
 		}
 
 		return nil
 	}
 
-	eventually(t, "an estate that is kept", kept)
+	world.Eventually(t, "an estate that is kept", kept)
 
 	if err := w.Delete(t.Context(), estate); err != nil {
 		t.Fatal(err)
 	}
 
-	eventually(t, "an estate that is gone", func(ctx context.Context) error {
+	world.Eventually(t, "an estate that is gone", func(ctx context.Context) error {
 		if err := kept(ctx); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("it is there: %w", errors.Join(err, errOther))
+			return fmt.Errorf("it is there: %w", errors.Join(err, world.ErrOther))
 		}
 
 		return nil
 	})
 
 	// Nobody allowed what it stands for to go.
-	if err := w.closed("small", db)(t.Context()); err != nil {
+	if err := w.Closed("small", db)(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -190,7 +191,7 @@ func both(checks ...func(context.Context) error) func(context.Context) error {
 }
 
 // label moves a namespace to a shard; to none for an empty one.
-func (w *world) label(t *testing.T, ns *corev1.Namespace, shard string) {
+func label(t *testing.T, w *world.World, ns *corev1.Namespace, shard string) {
 	t.Helper()
 
 	value := fmt.Sprintf("%q", shard)
