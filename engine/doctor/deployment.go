@@ -40,11 +40,9 @@ func (m *Manager) deployed(u *unstructured.Unstructured) {
 		return
 	}
 
-	provider := environment(u, c, envProvider)
 	m.By, m.Namespace, m.Version = name(u), cmp.Or(flags["namespace"], u.GetNamespace()), Tag(resource.String(c, "image"))
-	m.Heartbeat = cmp.Or(flags["webhook-service"], provider, m.Heartbeat)
 	m.Secret = cmp.Or(flags["webhook-secret"], m.Secret)
-	m.Elected = flags["leader-elect"] == flagSet || provider != ""
+	m.Elected = flags["leader-elect"] == flagSet || environment(u, c, envProvider) != ""
 
 	if d, err := time.ParseDuration(flags["max-open"]); err == nil {
 		m.MaxOpen = d

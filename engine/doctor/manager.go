@@ -97,13 +97,12 @@ func (m *Manager) recorded(u *unstructured.Unstructured) {
 	}
 }
 
-// served takes what a webhook configuration says of its Service, which the
-// heartbeat is named after.
+// served takes what a webhook configuration says of its Service.
 func (m *Manager) served(u *unstructured.Unstructured) {
 	for _, h := range maps(u.Object, fieldWebhooks) {
 		service := resource.Map(h, fieldClient, "service")
 		if ns := resource.String(service, "namespace"); ns != "" {
-			m.By, m.Namespace, m.Heartbeat = cmp.Or(m.By, name(u)), ns, resource.String(service, "name")
+			m.By, m.Namespace = cmp.Or(m.By, name(u)), ns
 		}
 	}
 }

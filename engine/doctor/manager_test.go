@@ -114,14 +114,14 @@ func TestTheManagerIsFoundHoweverItWasInstalled(t *testing.T) {
 		"Service": {
 			reason: "An earlier version is found by the Service it has the API server ask.", configuration: unsigned,
 			want: Manager{
-				By: "ValidatingWebhookConfiguration kausality", Namespace: "team", Heartbeat: "asked", Leader: "kausality-manager",
+				By: "ValidatingWebhookConfiguration kausality", Namespace: "team", Heartbeat: "kausality-webhook", Leader: "kausality-manager",
 				Secret: "kausality-webhook-cert",
 			},
 		},
 		"Chart": {
 			reason: "One of the chart has its labels and flags.", deployment: charted,
 			want: Manager{
-				By: "Deployment chart/kausality-manager", Version: "v1.1.0", Namespace: "chart", Heartbeat: "hook", Leader: "kausality-manager",
+				By: "Deployment chart/kausality-manager", Version: "v1.1.0", Namespace: "chart", Heartbeat: "kausality-webhook", Leader: "kausality-manager",
 				Elected: true, Secret: "from-cert-manager", Mounted: true, MaxOpen: 30 * time.Minute,
 			},
 		},
@@ -136,7 +136,7 @@ func TestTheManagerIsFoundHoweverItWasInstalled(t *testing.T) {
 			reason: "That of a Provider has names that Crossplane gave.", deployment: provided,
 			want: Manager{
 				By: "Deployment crossplane-system/kausality-io-provider-kausality-0123", Version: "v1.1.0", Namespace: "crossplane-system",
-				Heartbeat: "kausality-io-provider-kausality", Leader: "kausality-manager", Elected: true,
+				Heartbeat: "kausality-webhook", Leader: "kausality-manager", Elected: true,
 				Secret: "kausality-io-provider-kausality-tls-server", Mounted: true,
 			},
 		},
