@@ -87,7 +87,7 @@ func (c *cluster) removeAll(ctx context.Context, out io.Writer, list []named) er
 			return err
 		}
 
-		if err := c.remove(ctx, u); err != nil {
+		if err := c.removeUnguarded(ctx, u); err != nil {
 			return err
 		}
 

@@ -243,6 +243,26 @@ func (c *cluster) leaveOne(ctx context.Context, u *unstructured.Unstructured, op
 	return plan, err //nolint:wrapcheck // Names the object.
 }
 
+// removeUnguarded deletes an object, again where an API server still asks a guard
+// that is gone.
+func (c *cluster) removeUnguarded(ctx context.Context, u *unstructured.Unstructured) error {
+	var last error
+
+	err := wait.PollUntilContextTimeout(ctx, forgetful/100, forgetful, true, func(ctx context.Context) (bool, error) {
+		last = c.remove(ctx, u)
+		if !c.dry && last != nil && strings.Contains(last.Error(), "'kausality-crd-") {
+			return false, nil
+		}
+
+		return true, last
+	})
+	if wait.Interrupted(err) && last != nil {
+		err = last
+	}
+
+	return err //nolint:wrapcheck // Names the object.
+}
+
 // asksNobody says whether an API server refused a request because of a webhook or
 // a guard of ours.
 func asksNobody(err error) bool {

@@ -80,3 +80,22 @@ func TestWhatAnAPIServerRefusesThoughNobodyIsToBeAskedIsTriedAgain(t *testing.T)
 		})
 	}
 }
+
+func TestAKindIsRemovedOnceItsGuardIsSeenToBeGone(t *testing.T) {
+	t.Parallel()
+
+	c, client := given(t, []string{governed}, "")
+	instances := schema.GroupResource{Group: "rds.example.org", Resource: "instances"}
+	tries := 0
+
+	client.PrependReactor("delete", "instances", func(clienttesting.Action) (bool, runtime.Object, error) {
+		tries++
+
+		return tries < 3, nil, apierrors.NewForbidden(instances, "db-2",
+			errors.New("ValidatingAdmissionPolicy 'kausality-crd-allowancepolicies' denied request")) //nolint:err113 // As the API server says it.
+	})
+
+	if err := c.removeUnguarded(t.Context(), parse(t, governed)); err != nil || tries != 3 {
+		t.Errorf("removeUnguarded: %v after %d tries, want it done after 3", err, tries)
+	}
+}
