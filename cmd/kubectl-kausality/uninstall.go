@@ -215,7 +215,7 @@ const forgetful = 30 * time.Second
 func (c *cluster) leaveOne(ctx context.Context, u *unstructured.Unstructured, opts removal.Options) (removal.Plan, error) {
 	var plan removal.Plan
 
-	err := insist(ctx, func(ctx context.Context) error {
+	err := c.insist(ctx, func(ctx context.Context) error {
 		live, err := c.read(ctx, u.GroupVersionKind(), u.GetNamespace(), u.GetName())
 		if err != nil {
 			return err
@@ -235,13 +235,13 @@ func (c *cluster) leaveOne(ctx context.Context, u *unstructured.Unstructured, op
 }
 
 // insist writes, again where somebody else was faster, or where an API server
-// still asks who is gone.
-func insist(ctx context.Context, write func(context.Context) error) error {
+// still asks who is gone. In a dry run nobody is gone.
+func (c *cluster) insist(ctx context.Context, write func(context.Context) error) error {
 	var last error
 
 	err := wait.PollUntilContextTimeout(ctx, forgetful/100, forgetful, true, func(ctx context.Context) (bool, error) {
 		last = write(ctx)
-		if apierrors.IsConflict(last) || asksNobody(last) {
+		if !c.dry && (apierrors.IsConflict(last) || asksNobody(last)) {
 			return false, nil
 		}
 

@@ -80,3 +80,39 @@ func TestWhatAnAPIServerRefusesThoughNobodyIsToBeAskedIsTriedAgain(t *testing.T)
 		})
 	}
 }
+
+func TestAKindIsRemovedOnceItsGuardIsSeenToBeGone(t *testing.T) {
+	t.Parallel()
+
+	for name, tc := range map[string]struct {
+		reason string
+		dry    bool
+		tries  int
+	}{
+		"Done": {reason: "An API server may see a moment later that a guard is gone.", tries: 3},
+		"Dry":  {reason: "In a dry run it is there.", dry: true, tries: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			c, client := given(t, []string{governed}, "")
+			c.dry = tc.dry
+			instances := schema.GroupResource{Group: "rds.example.org", Resource: "instances"}
+			tries := 0
+
+			client.PrependReactor("delete", "instances", func(clienttesting.Action) (bool, runtime.Object, error) {
+				tries++
+
+				return tries < 3, nil, apierrors.NewForbidden(instances, "db-2",
+					errors.New("ValidatingAdmissionPolicy 'kausality-crd-allowancepolicies' denied request")) //nolint:err113 // As the API server says it.
+			})
+
+			var out bytes.Buffer
+
+			err := c.removeAll(t.Context(), &out, []named{{gvk: parse(t, governed).GroupVersionKind(), name: "db-2"}})
+			if err != nil || tries != tc.tries || !strings.Contains(out.String(), "Instance db-2") {
+				t.Errorf("%s\nremoveAll: %v after %d tries, want it done after %d: %s", tc.reason, err, tries, tc.tries, out.String())
+			}
+		})
+	}
+}

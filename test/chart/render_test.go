@@ -209,7 +209,7 @@ func TestTheChartsImageIsThatOfItsVersion(t *testing.T) {
 
 	// Tags of what make package builds begin with v.
 	want := "xpkg.crossplane.io/kausality-io/kausality-manager:v" + version
-	if got := deployment(t, parse(t, text), "").Spec.Template.Spec.Containers[0].Image; got != want {
+	if got := deployment(t, world.Parse(t, text), "").Spec.Template.Spec.Containers[0].Image; got != want {
 		t.Errorf("The image is %s, want %s", got, want)
 	}
 }
