@@ -78,10 +78,10 @@ func adoptCommand() *cobra.Command {
 		},
 	}
 
-	flags := cmd.Flags()
-	flags.StringVar(&opts.part, "as", "", "Resource of the Composition that it is; what it was without.")
-
 	opts.writing(cmd)
+
+	flags := cmd.Flags()
+	flags.StringVar(&opts.part, "resource", "", "Resource of the Composition that it is, by name; what it was without.")
 
 	flags.StringVar(&opts.by, "by", "", "Composite resource that adopts it, or its claim, as KIND/NAME; the former owner without.")
 	_ = cmd.RegisterFlagCompletionFunc("by", completeBy(&opts.clusterOptions))

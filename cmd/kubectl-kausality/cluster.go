@@ -40,12 +40,7 @@ func (o *clusterOptions) flags(cmd *cobra.Command) {
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig file; $KUBECONFIG or ~/.kube/config without one.")
 	o.outputOptions.flags(cmd)
 
-	names := clientcmd.RecommendedConfigOverrideFlags("")
-	if flags.Lookup(names.AuthOverrideFlags.Impersonate.LongName) != nil {
-		names.AuthOverrideFlags.Impersonate.LongName = "" // The command has a flag of that name, which was there before kubectl's.
-	}
-
-	clientcmd.BindOverrideFlags(&o.overrides, flags, names)
+	clientcmd.BindOverrideFlags(&o.overrides, flags, clientcmd.RecommendedConfigOverrideFlags(""))
 
 	_ = cmd.RegisterFlagCompletionFunc("namespace", completeNamespace(o))
 	_ = cmd.RegisterFlagCompletionFunc("context", completeContext(o))

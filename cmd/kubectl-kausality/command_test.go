@@ -130,9 +130,9 @@ func TestEveryCommandHasExamplesAndExitCodes(t *testing.T) {
 			t.Errorf("%s: %s\n%s", cmd.Name(), cmd.Long, cmd.Example)
 		}
 
-		for _, flag := range []string{"kubeconfig", "context", "namespace", "output"} {
-			if cmd.Flags().Lookup(flag) == nil {
-				t.Errorf("%s has no flag --%s", cmd.Name(), flag)
+		for _, flag := range []string{"kubeconfig", "context", "namespace", "output", "as"} {
+			if f := cmd.Flags().Lookup(flag); f == nil || flag == "as" && !strings.Contains(f.Usage, "impersonate") {
+				t.Errorf("%s has no flag --%s as kubectl has it", cmd.Name(), flag)
 			}
 		}
 	}
