@@ -42,7 +42,7 @@ record: demo ## Record the demo anew: the picture in the README.
 
 .PHONY: up
 up: ## Start the local stack and leave it running; returns when all is ready.
-	$(STACK) up --dir $(LOCAL)
+	$(STACK) up --dir $(LOCAL) --manager-flags=--settle=5s
 
 .PHONY: down
 down: ## Stop the local stack.
