@@ -7,6 +7,7 @@ package main
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -123,9 +124,7 @@ func (c *cli) Run() error {
 		return err
 	}
 
-	if err := c.authorized(ctx, cfg, scheme); err != nil {
-		return err
-	}
+	go c.complain(ctx, cfg, scheme, ctrl.Log.WithName("rights"))
 
 	cert, err := c.certificates(ctx, cfg, scheme)
 	if err != nil {
@@ -146,7 +145,7 @@ func (c *cli) Run() error {
 	}
 
 	if err := mgr.Start(ctx); err != nil {
-		return fmt.Errorf("cannot run: %w", err)
+		return fmt.Errorf("cannot run: %w", errors.Join(err, c.authorized(ctx, cfg, scheme)))
 	}
 
 	return nil

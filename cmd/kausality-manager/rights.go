@@ -8,14 +8,19 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
+	"github.com/go-logr/logr"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// errRights is why the manager does not run.
+// complainEvery is how often a missing right is logged.
+const complainEvery = 10 * time.Second
+
+// errRights is why the manager is not ready.
 var errRights = errors.New("the manager's rights are missing")
 
 // right is one that the manager cannot do without, and that nobody gives it but
@@ -46,9 +51,27 @@ func (c *cli) rights() []right {
 	return out
 }
 
-// authorized says which right is missing, if one is, and what helps: otherwise
-// caches would wait for minutes, and then name no cause. Where the API server
-// cannot be asked it says nothing.
+// complain logs which right is missing until none is. The manager is not ready
+// meanwhile, and goes on once it has them; caches that wait name no cause.
+func (c *cli) complain(ctx context.Context, cfg *rest.Config, scheme *runtime.Scheme, log logr.Logger) {
+	for {
+		err := c.authorized(ctx, cfg, scheme)
+		if err == nil {
+			return
+		}
+
+		log.Error(err, "Not ready")
+
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(complainEvery):
+		}
+	}
+}
+
+// authorized says which right is missing, if one is, and what helps. Where the API
+// server cannot be asked it says nothing.
 func (c *cli) authorized(ctx context.Context, cfg *rest.Config, scheme *runtime.Scheme) error {
 	live, err := client.New(cfg, client.Options{Scheme: scheme})
 	if err != nil {

@@ -4,10 +4,12 @@
 package install_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -37,10 +39,36 @@ func (l *life) lacksRights(t *testing.T, r *release) {
 		cmd.Env = append(cmd.Env, name+"="+container.Env[name])
 	}
 
-	said, err := cmd.CombinedOutput()
-	want := fmt.Sprintf("cannot run as service account \"crossplane-system/%s\": it may not ", account)
+	log := filepath.Join(t.TempDir(), "log")
 
-	if err == nil || !strings.Contains(string(said), want) || !strings.Contains(string(said), "install.yaml of version "+r.version) {
-		t.Errorf("Without its rights the manager ended with %v, and said:\n%s", err, said)
+	out, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
 	}
+
+	defer func() { _ = out.Close() }()
+
+	cmd.Stdout, cmd.Stderr = out, out
+
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+
+	eventually(t, "a manager that says what it lacks", func(context.Context) error {
+		said := string(read(t, log))
+		for _, want := range []string{
+			fmt.Sprintf(`cannot run as service account \"crossplane-system/%s\": it may not `, account), "install.yaml of version " + r.version,
+		} {
+			if !strings.Contains(said, want) {
+				return fmt.Errorf("no %s in %s: %w", want, said, errOther)
+			}
+		}
+
+		return nil
+	})
 }
