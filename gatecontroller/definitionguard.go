@@ -14,17 +14,12 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// definitionGuardPrefix starts the names of the guards of our own CRDs.
-const definitionGuardPrefix = "kausality-crd-"
-
 // applyDefinitionGuards keeps the guards of our own CRDs in place: who deletes
 // one deletes all objects of the kind without being asked about any, and with
 // them what is governed.
 func (c *configuration) applyDefinitionGuards(ctx context.Context) error {
-	for kind, plural := range map[string]string{
-		"AllowancePolicy": "allowancepolicies", "Enforcement": "enforcements", "UpgradeAllowance": "upgradeallowances",
-	} {
-		guard, params := definitionGuard(kind, plural)
+	for _, d := range v1alpha1.Definitions() {
+		guard, params := definitionGuard(d)
 		if err := c.applyGuard(ctx, guard, params); err != nil {
 			return err
 		}
@@ -36,21 +31,20 @@ func (c *configuration) applyDefinitionGuards(ctx context.Context) error {
 // definitionGuard refuses to delete the CRD of one of our kinds while there are
 // objects of it. These are the guard's parameters: the API server asks once for
 // each, and not at all where there is none.
-func definitionGuard(kind, plural string) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ParamRef) {
-	name := plural + "." + v1alpha1.Group
+func definitionGuard(d v1alpha1.Definition) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ParamRef) {
 	r := rules{}
 	r.add("apiextensions.k8s.io", "customresourcedefinitions", opDelete)
 
-	out := guard(definitionGuardPrefix+plural, namedRules(r),
+	out := guard(v1alpha1.PrefixDefinitionGuard+d.Plural, namedRules(r),
 		// Many are deleted at once without a name in the request.
-		[]admissionregistrationv1.MatchCondition{{Name: "of-this-kind", Expression: fmt.Sprintf("oldObject.metadata.name == %q", name)}},
+		[]admissionregistrationv1.MatchCondition{{Name: "of-this-kind", Expression: fmt.Sprintf("oldObject.metadata.name == %q", d.Name())}},
 		[]admissionregistrationv1.Validation{{
 			Expression: "false",
 			Reason:     ptr.To(metav1.StatusReasonForbidden),
-			Message: "there are objects of kind " + kind + ", and without them nothing is governed any more: to remove Kausality, run: " +
-				"kubectl kausality uninstall; to go on without them, delete them first: kubectl delete " + name + " --all",
+			Message: "there are objects of kind " + d.Kind + ", and without them nothing is governed any more: to remove Kausality, run: " +
+				"kubectl kausality uninstall; to go on without them, delete them first: kubectl delete " + d.Name() + " --all",
 		}})
-	out.Spec.ParamKind = &admissionregistrationv1.ParamKind{APIVersion: v1alpha1.GroupVersion().String(), Kind: kind}
+	out.Spec.ParamKind = &admissionregistrationv1.ParamKind{APIVersion: v1alpha1.GroupVersion().String(), Kind: d.Kind}
 
 	return out, &admissionregistrationv1.ParamRef{
 		Selector: &metav1.LabelSelector{}, ParameterNotFoundAction: ptr.To(admissionregistrationv1.AllowAction),

@@ -11,6 +11,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
 func TestOurDefinitionsAreGuardedWhereverConfigurationsAreKept(t *testing.T) {
@@ -20,7 +22,7 @@ func TestOurDefinitionsAreGuardedWhereverConfigurationsAreKept(t *testing.T) {
 	}
 
 	definitions := []string{"kausality-crd-allowancepolicies", "kausality-crd-enforcements", "kausality-crd-upgradeallowances"}
-	all := slices.Concat(definitions, []string{deleteGuardName, writerGuardName, usageGuardName})
+	all := slices.Concat(definitions, []string{v1alpha1.NameDeleteGuard, v1alpha1.NameWriterGuard, v1alpha1.NameUsageGuard})
 
 	for name, tc := range map[string]struct {
 		reason string

@@ -28,11 +28,11 @@ func (c *configuration) ownDefinitions(ctx context.Context) error {
 		return nil
 	}
 
-	for _, plural := range []string{"allowancepolicies", "enforcements", "upgradeallowances"} {
+	for _, d := range v1alpha1.Definitions() {
 		crd := &metav1.PartialObjectMetadata{}
 		crd.SetGroupVersionKind(extv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 
-		name := plural + "." + v1alpha1.Group
+		name := d.Name()
 		if err := c.reader.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
 			return fmt.Errorf("cannot get CustomResourceDefinition %q: %w", name, err)
 		}

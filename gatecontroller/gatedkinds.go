@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -146,13 +147,13 @@ func (c *configuration) guardedBefore(ctx context.Context) (map[schema.GroupReso
 	out := map[schema.GroupResource]bool{}
 	guard := &admissionregistrationv1.ValidatingAdmissionPolicy{}
 
-	err := c.resolver.live.Get(ctx, client.ObjectKey{Name: deleteGuardName}, guard)
+	err := c.resolver.live.Get(ctx, client.ObjectKey{Name: v1alpha1.NameDeleteGuard}, guard)
 	if isGone(err) {
 		return out, nil
 	}
 
 	if err != nil {
-		return nil, fmt.Errorf("cannot get guard %q: %w", deleteGuardName, err)
+		return nil, fmt.Errorf("cannot get guard %q: %w", v1alpha1.NameDeleteGuard, err)
 	}
 
 	if guard.Spec.MatchConstraints == nil {

@@ -137,7 +137,7 @@ func (c *configuration) writerGuard(
 
 	invalid := ptr.To(metav1.StatusReasonInvalid)
 
-	return guard(writerGuardName, rules,
+	return guard(v1alpha1.NameWriterGuard, rules,
 		[]admissionregistrationv1.MatchCondition{
 			{Name: "not-manager", Expression: fmt.Sprintf("request.userInfo.username != %q", c.opts.Settings.Manager)},
 			{
@@ -164,7 +164,7 @@ func (c *configuration) writerGuard(
 // deleteGuard refuses to delete a managed resource whose provider would then
 // silently orphan the external one.
 func deleteGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admissionregistrationv1.ValidatingAdmissionPolicy {
-	return guard(deleteGuardName, rules,
+	return guard(v1alpha1.NameDeleteGuard, rules,
 		[]admissionregistrationv1.MatchCondition{{Name: "governed", Expression: markedExpression("oldObject")}},
 		[]admissionregistrationv1.Validation{{
 			Expression: "(" + gateOpenForDelete + ") || " + fmt.Sprintf(meantToOrphan,
@@ -181,7 +181,7 @@ func deleteGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admis
 // to make it before it can delete anything, and in a namespace that goes nothing
 // can be made: what has to wait for its gate could then never be deleted.
 func usageGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admissionregistrationv1.ValidatingAdmissionPolicy {
-	return guard(usageGuardName, rules,
+	return guard(v1alpha1.NameUsageGuard, rules,
 		[]admissionregistrationv1.MatchCondition{
 			{Name: "namespace-controller", Expression: fmt.Sprintf("request.userInfo.username == %q", namespaceController)},
 			{Name: "owned", Expression: "has(oldObject.metadata.ownerReferences) && size(oldObject.metadata.ownerReferences) > 0"},

@@ -21,14 +21,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
-// Names of what the manager keeps in place.
-const (
-	configurationName = "kausality"
-	writerGuardName   = "kausality-gate-writer"
-	deleteGuardName   = "kausality-gate-delete"
-	usageGuardName    = "kausality-usage-delete"
-)
-
 // Seconds that the API server waits for the webhook: where it may go on without
 // an answer it does so soon.
 const (
@@ -89,7 +81,7 @@ func (c *configuration) configurationMeta() (metav1.ObjectMeta, error) {
 		annotations["cert-manager.io/inject-ca-from"] = from
 	}
 
-	return metav1.ObjectMeta{Name: configurationName, Annotations: annotations}, nil
+	return metav1.ObjectMeta{Name: v1alpha1.NameWebhooks, Annotations: annotations}, nil
 }
 
 // mutating makes one webhook for Crossplane's kinds, whose stamps must not be

@@ -47,7 +47,7 @@ func doctorCommand() *cobra.Command {
 				return err
 			}
 
-			opts.homeGiven = cmd.Flags().Changed("kausality-namespace")
+			opts.homeGiven = cmd.Flags().Changed(homeName)
 
 			if opts.all || !cmd.Flags().Changed("namespace") {
 				c.namespace = ""
@@ -59,6 +59,8 @@ func doctorCommand() *cobra.Command {
 
 	opts.flags(cmd)
 	opts.homeFlag(cmd)
+
+	cmd.PreRun = nil // It finds the manager itself.
 
 	flags := cmd.Flags()
 	functionNames(flags, &opts.functions)

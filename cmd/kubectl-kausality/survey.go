@@ -43,14 +43,21 @@ type named struct {
 // askers are what keeps everybody but the manager from changing what is governed.
 func askers() []named {
 	return append([]named{
-		{gvk: registration("MutatingWebhookConfiguration"), name: "kausality"},
-		{gvk: registration("ValidatingWebhookConfiguration"), name: "kausality"},
-	}, guards("gate-writer")...)
+		{gvk: registration("MutatingWebhookConfiguration"), name: v1alpha1.NameWebhooks},
+		{gvk: registration("ValidatingWebhookConfiguration"), name: v1alpha1.NameWebhooks},
+	}, guards(v1alpha1.NameWriterGuard)...)
 }
 
 // keepers are what keeps things from being deleted.
 func keepers() []named {
-	return guards("gate-delete", "usage-delete", "crd-allowancepolicies", "crd-enforcements", "crd-upgradeallowances")
+	ours := v1alpha1.Definitions()
+	names := append(make([]string, 0, 2+len(ours)), v1alpha1.NameDeleteGuard, v1alpha1.NameUsageGuard)
+
+	for _, d := range ours {
+		names = append(names, v1alpha1.PrefixDefinitionGuard+d.Plural)
+	}
+
+	return guards(names...)
 }
 
 // guards are those of some names, the bindings before the policies.
@@ -59,7 +66,7 @@ func guards(names ...string) []named {
 
 	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
 		for _, name := range names {
-			out = append(out, named{gvk: registration(kind), name: "kausality-" + name})
+			out = append(out, named{gvk: registration(kind), name: name})
 		}
 	}
 

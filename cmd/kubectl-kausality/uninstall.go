@@ -294,9 +294,12 @@ func path(namespace, name string) string { return strings.TrimPrefix(namespace+"
 func definitions() []named {
 	gvk := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
-	return []named{
-		{gvk: gvk, name: "allowancepolicies.kausality.io"},
-		{gvk: gvk, name: "enforcements.kausality.io"},
-		{gvk: gvk, name: "upgradeallowances.kausality.io"},
+	ours := v1alpha1.Definitions()
+
+	out := make([]named, len(ours))
+	for i, d := range ours {
+		out[i] = named{gvk: gvk, name: d.Name()}
 	}
+
+	return out
 }

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -34,7 +35,7 @@ func hooks(s *State) []hook {
 	var out []hook
 
 	for _, src := range []Source{Mutating, Validating} {
-		if u := s.Lists[src].find(configuration); u != nil {
+		if u := s.Lists[src].find(v1alpha1.NameWebhooks); u != nil {
 			for _, h := range maps(u.Object, fieldWebhooks) {
 				out = append(out, hook{source: src, configuration: name(u), object: h})
 			}
@@ -83,7 +84,7 @@ type Ask struct {
 // about our own kinds in any case. One that fails open, and changes nothing, does
 // not tell whether it was reached.
 func Asks(s *State) []Ask {
-	out := []Ask{{Webhook: policiesHook, Own: true, Configuration: "ValidatingWebhookConfiguration " + configuration}}
+	out := []Ask{{Webhook: policiesHook, Own: true, Configuration: "ValidatingWebhookConfiguration " + v1alpha1.NameWebhooks}}
 	list := hooks(s)
 	seen := map[string]bool{}
 

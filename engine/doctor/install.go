@@ -13,13 +13,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Names of what the manager keeps in place.
-const (
-	configuration = "kausality"
-	writerGuard   = "kausality-gate-writer"
-	deleteGuard   = "kausality-gate-delete"
-)
-
 // reinstall is the remedy for what comes with the package.
 const reinstall = "install Kausality's CRDs again, of the manager's version (package/crds)"
 
@@ -78,9 +71,9 @@ func webhooks(s *State) []Finding {
 		{Mutating, "MutatingWebhookConfiguration", "changes are not noted, and nothing may follow from them"},
 		{Validating, "ValidatingWebhookConfiguration", "nothing is refused, and policies are not checked"},
 	} {
-		f := Finding{Severity: Error, Object: w.kind + " " + configuration, Why: w.why, Remedy: restart}
+		f := Finding{Severity: Error, Object: w.kind + " " + v1alpha1.NameWebhooks, Why: w.why, Remedy: restart}
 
-		u := s.Lists[w.source].find(configuration)
+		u := s.Lists[w.source].find(v1alpha1.NameWebhooks)
 		if u == nil {
 			f.What = "it is missing"
 			out = append(out, f)
@@ -107,8 +100,8 @@ func guards(s *State) []Finding {
 	var out []Finding
 
 	for _, g := range []struct{ name, why string }{
-		{writerGuard, "anybody could open a gate while the manager is away"},
-		{deleteGuard, "a managed resource could be deleted and its external object be orphaned"},
+		{v1alpha1.NameWriterGuard, "anybody could open a gate while the manager is away"},
+		{v1alpha1.NameDeleteGuard, "a managed resource could be deleted and its external object be orphaned"},
 	} {
 		f := Finding{Severity: Error, Object: "ValidatingAdmissionPolicy " + g.name, Why: g.why, Remedy: restart}
 		policy, binding := s.Lists[Guards].find(g.name), s.Lists[GuardBindings].find(g.name)

@@ -61,13 +61,13 @@ func FindManager(lists map[Source]List) Manager {
 	}
 
 	for _, src := range []Source{Mutating, Validating} {
-		if u := lists[src].find(configuration); u != nil {
+		if u := lists[src].find(v1alpha1.NameWebhooks); u != nil {
 			m.served(u)
 		}
 	}
 
 	for _, src := range []Source{Mutating, Validating} {
-		if u := lists[src].find(configuration); u != nil {
+		if u := lists[src].find(v1alpha1.NameWebhooks); u != nil {
 			m.recorded(u)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/leftover"
 )
 
@@ -56,7 +57,7 @@ func TestTheDoctorReadsWhatObjectsSay(t *testing.T) {
 			reason: "A CA that nothing replaces in time is warned of.",
 			ill: func(t *testing.T, s *State) {
 				t.Helper()
-				set(t, s, Validating, configuration, []any{map[string]any{
+				set(t, s, Validating, v1alpha1.NameWebhooks, []any{map[string]any{
 					"name": "a", "clientConfig": map[string]any{"caBundle": authority(t, now.Add(time.Hour))},
 				}}, "webhooks")
 			},
@@ -66,7 +67,7 @@ func TestTheDoctorReadsWhatObjectsSay(t *testing.T) {
 			reason: "A webhook without a CA is trusted by chance.",
 			ill: func(t *testing.T, s *State) {
 				t.Helper()
-				set(t, s, Mutating, configuration, []any{map[string]any{"name": "a", "clientConfig": map[string]any{}}}, "webhooks")
+				set(t, s, Mutating, v1alpha1.NameWebhooks, []any{map[string]any{"name": "a", "clientConfig": map[string]any{}}}, "webhooks")
 			},
 			want: []brief{{"webhooks", Warning, "MutatingWebhookConfiguration kausality", "webhook a has no CA bundle"}},
 		},
