@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -114,7 +115,7 @@ func composing(t *testing.T, s corpus.Scenario) *fnv1.RunFunctionRequest {
 	}
 
 	if s.Old != nil {
-		req.Observed.Resources["resource"] = toResource(t, applied(t, s.Old).Object)
+		req.Observed.Resources["resource"] = toResource(t, applied(t, s.Old, apply.ManagerOf(s.Parent)).Object)
 	}
 
 	if s.New != nil {
@@ -125,7 +126,7 @@ func composing(t *testing.T, s corpus.Scenario) *fnv1.RunFunctionRequest {
 }
 
 // applied is a live object all of whose fields Crossplane owns.
-func applied(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
+func applied(t *testing.T, u *unstructured.Unstructured, manager string) *unstructured.Unstructured {
 	t.Helper()
 
 	fields := map[string]any{}
@@ -139,7 +140,7 @@ func applied(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructu
 	out := u.DeepCopy()
 
 	if err := unstructured.SetNestedSlice(out.Object, []any{map[string]any{
-		"manager": "apiextensions.crossplane.io/composed/0123", "operation": "Apply", "fieldsV1": fields,
+		"manager": manager, "operation": "Apply", "fieldsV1": fields,
 	}}, "metadata", "managedFields"); err != nil {
 		t.Fatal(err)
 	}
