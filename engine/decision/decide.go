@@ -42,6 +42,9 @@ type decider struct {
 	record *v1alpha1.AskedRecord
 	away   []change.Change
 	unread bool
+	// withNamespace is true where the parent is the namespace, which takes along
+	// what is in it.
+	withNamespace bool
 
 	decision Decision
 }
@@ -124,7 +127,7 @@ func (d *decider) findParent() {
 		d.Parent, d.ParentGone = nil, true
 	case ok || d.Parent != nil || d.ParentGone:
 	case d.Operation == OperationDelete && d.Namespace != nil && resource.Deleting(d.Namespace):
-		d.Parent = d.Namespace
+		d.Parent, d.withNamespace = d.Namespace, true
 	}
 }
 
@@ -192,8 +195,7 @@ func (d *decider) ourOwn() bool {
 // Source: k8s.io/kubernetes pkg/controlplane/controller and
 // cmd/kube-controller-manager/names, under --use-service-account-credentials.
 func exempt(u policy.User) bool {
-	return u.Name == "system:serviceaccount:kube-system:generic-garbage-collector" ||
-		u.Name == "system:serviceaccount:kube-system:namespace-controller"
+	return u.Name == "system:serviceaccount:kube-system:generic-garbage-collector" || u.Name == namespaceController
 }
 
 // action is what to do about unallowed changes.
@@ -201,6 +203,8 @@ func (d *decider) action() v1alpha1.ValidationAction {
 	switch {
 	case d.Action != "":
 		return d.Action
+	case d.staysInNamespace():
+		return v1alpha1.ActionDeny
 	case exempt(d.User):
 		return ""
 	}

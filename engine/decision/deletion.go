@@ -20,12 +20,20 @@ import (
 // into an object that is being deleted.
 func (d *decider) grantDeletion() {
 	f := d.decision.Findings[0]
-	if f.Verdict != Allowed || resource.Deleting(d.Old) || d.Orphans && !resource.IsManaged(d.Old) {
+	if resource.Deleting(d.Old) || d.Orphans && !resource.IsManaged(d.Old) {
+		return
+	}
+
+	if f.Verdict != Allowed {
+		d.noteNamespace()
+
 		return
 	}
 
 	granted, entries := d.deletionGives(f)
 	if len(granted) == 0 || d.given(granted) {
+		d.noteNamespace()
+
 		return
 	}
 
@@ -48,8 +56,13 @@ func (d *decider) given(granted []v1alpha1.Allowance) bool {
 }
 
 // deletionGives returns the allowances that an allowed deletion gives, and its
-// trace; none where the object carries them already.
+// trace; none where the object carries them already, or where it may go only
+// because its parent does: nobody asked for what would follow from that.
 func (d *decider) deletionGives(f Finding) ([]v1alpha1.Allowance, []v1alpha1.TraceEntry) {
+	if f.Rule == RuleDeleting {
+		return nil, nil
+	}
+
 	if _, ok := d.deletionGrant(); ok && resource.IsManaged(d.Old) {
 		return nil, nil
 	}
