@@ -203,7 +203,7 @@ func (d *decider) action() v1alpha1.ValidationAction {
 	switch {
 	case d.Action != "":
 		return d.Action
-	case d.staysInNamespace():
+	case d.staysInNamespace() || d.openForAnother():
 		return v1alpha1.ActionDeny
 	case exempt(d.User):
 		return ""

@@ -122,6 +122,9 @@ func (d *decider) unusable(a v1alpha1.Allowance, parent string) Lack {
 	p := d.Policies.ByName(a.Policy)
 
 	switch {
+	case d.premature(a):
+		return Lack{Policy: a.Policy, What: policy.LackParent, Text: fmt.Sprintf(
+			"%s allows it while it is being deleted, as %s asked for, and it is not", parent, a.Initiator)}
 	case d.consumed(a):
 		return Lack{Policy: a.Policy, What: policy.LackConsumed, Text: fmt.Sprintf(
 			"the allowance of %s (policy %q, generation %d) is consumed", parent, a.Policy, a.Generation)}

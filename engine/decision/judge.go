@@ -65,7 +65,7 @@ func (d *decider) byAllowance(c change.Change) (Finding, bool) {
 
 	for i := range d.parentAllowances {
 		a := &d.parentAllowances[i]
-		if !allowance.Covers(*a, d.groupKind(), c) || d.consumed(*a) || !d.mayExercise(*a) {
+		if !allowance.Covers(*a, d.groupKind(), c) || d.premature(*a) || d.consumed(*a) || !d.mayExercise(*a) {
 			continue
 		}
 

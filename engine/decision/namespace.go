@@ -46,7 +46,9 @@ func ownsGated(u *unstructured.Unstructured) bool {
 
 // WithNamespace says whether a request carries out the deletion of the namespace
 // that the object is in.
-func WithNamespace(req *Request) bool { return req.Operation == OperationDelete && req.User.Name == namespaceController }
+func WithNamespace(req *Request) bool {
+	return req.Operation == OperationDelete && req.User.Name == namespaceController
+}
 
 // GoesUnrecorded says whether a deletion is not to be refused where it cannot be
 // written down: a namespace. Without what it would give nothing below it goes that
@@ -82,10 +84,10 @@ func isNamespace(req *Request) bool { return req.groupKind() == schema.GroupKind
 
 // noteNamespace has the decision's object say who deletes a namespace, though
 // nothing is granted by that: what stays in it is not to be put down to the
-// controller that does the work.
-func (d *decider) noteNamespace() {
+// controller that does the work. False where it says so already.
+func (d *decider) noteNamespace() bool {
 	if _, denied := d.decision.Denied(); denied || !isNamespace(&d.Request) {
-		return
+		return false
 	}
 
 	entry := v1alpha1.TraceEntry{
@@ -95,15 +97,12 @@ func (d *decider) noteNamespace() {
 		}},
 	}
 
-	if slices.ContainsFunc(d.trace(), func(e v1alpha1.TraceEntry) bool {
-		return e.Field == entry.Field && e.Initiator == entry.Initiator
-	}) {
-		return
+	have, _ := allowance.ParseTrace(d.New) // What does not parse is reported when it is written.
+	if slices.ContainsFunc(have, func(e v1alpha1.TraceEntry) bool { return e.Field == entry.Field && e.Initiator == entry.Initiator }) {
+		return false
 	}
 
-	d.New = &unstructured.Unstructured{Object: d.Old.Object}
-	own(d.New)
 	d.writeTrace([]v1alpha1.TraceEntry{entry})
 
-	d.decision.Object = d.New
+	return true
 }
