@@ -158,6 +158,7 @@ func newObjects(mgr ctrl.Manager, opts Options, recorder events.EventRecorder, f
 		return nil, err
 	}
 
+	keeps := &parents{client: mgr.GetClient(), unused: newUnused(opts.Now)}
 	o.ends = e
 	w.release, w.dropped = o.releaseAll, book.forget
 	w.object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
@@ -166,7 +167,7 @@ func newObjects(mgr ctrl.Manager, opts Options, recorder events.EventRecorder, f
 		}
 
 		return &objectReconciler{
-			gvk: gvk, reader: objects, shard: opts.Shard, gates: g, parents: &parents{client: mgr.GetClient()},
+			gvk: gvk, reader: objects, shard: opts.Shard, gates: g, parents: keeps,
 			owners: o, ends: e, composed: follows, gated: opts.Gates,
 		}
 	}

@@ -6,6 +6,7 @@ package gatecontroller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -107,6 +108,12 @@ func (c *configuration) mutating(subjects []subject) []admissionregistrationv1.M
 		if s.scales {
 			into.add(s.gvk.Group, s.resource+"/scale", opUpdate)
 		}
+	}
+
+	// Whose deletion takes gated resources along, by itself or by what they are
+	// composed for.
+	if slices.ContainsFunc(subjects, func(s subject) bool { return s.managed }) {
+		open.add("", "namespaces", opDelete)
 	}
 
 	var out []admissionregistrationv1.MutatingWebhook

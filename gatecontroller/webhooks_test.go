@@ -96,8 +96,9 @@ func TestTheWebhooksAreAskedAboutWhatPoliciesAndEnforcementsName(t *testing.T) {
 			},
 		},
 		"Crossplane": {
-			reason:   "Crossplane's kinds fail closed, and their deletions are recorded.",
+			reason:   "Crossplane's kinds fail closed, and their deletions are recorded. That of a namespace is too, and never waits for us.",
 			policies: []string{claimPolicy},
+			open:     []string{"/namespaces DELETE"},
 			closed:   []string{"example.org/xdatabases CREATE,UPDATE,DELETE", "rds.aws.upbound.io/instances CREATE,UPDATE,DELETE"},
 		},
 		"Enforcement": {

@@ -30,9 +30,9 @@ func (d *decider) lacks(c change.Change) []Lack {
 	out := d.lackingInitiator(c)
 
 	switch {
-	case d.ParentGone || d.Operation == OperationDelete && d.Parent != nil && resource.Deleting(d.Parent):
+	case d.ParentGone || d.Operation == OperationDelete && !d.root() && resource.Deleting(d.Parent):
 		out = append(out, d.lackingGrant())
-	case d.Parent != nil:
+	case !d.root():
 		out = append(out, d.lackingAllowance(c))
 	case len(out) == 0:
 		out = append(out, Lack{What: policy.LackPolicy, Text: fmt.Sprintf(
@@ -80,6 +80,8 @@ func (d *decider) lackingGrant() Lack {
 		return Lack{What: policy.LackParent, Text: "its parent is gone"}
 	case d.ParentGone:
 		return Lack{What: policy.LackParent, Text: "its parent is gone, and no grant to delete what it stands for was recorded"}
+	case d.staysInNamespace():
+		return Lack{What: policy.LackParent, Text: d.lackingInNamespace()}
 	default:
 		return Lack{What: policy.LackParent, Text: fmt.Sprintf(
 			"%s %q is being deleted, but no grant to delete what it stands for was recorded", d.Parent.GetKind(), resource.Name(d.Parent))}
@@ -120,6 +122,9 @@ func (d *decider) unusable(a v1alpha1.Allowance, parent string) Lack {
 	p := d.Policies.ByName(a.Policy)
 
 	switch {
+	case d.premature(a):
+		return Lack{Policy: a.Policy, What: policy.LackParent, Text: fmt.Sprintf(
+			"%s allows it while it is being deleted, as %s asked for, and it is not", parent, a.Initiator)}
 	case d.consumed(a):
 		return Lack{Policy: a.Policy, What: policy.LackConsumed, Text: fmt.Sprintf(
 			"the allowance of %s (policy %q, generation %d) is consumed", parent, a.Policy, a.Generation)}

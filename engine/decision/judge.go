@@ -36,8 +36,11 @@ func (d *decider) judge(c change.Change) Finding {
 	return Finding{Change: c, Verdict: Unallowed, Lacks: d.lacks(c)}
 }
 
-// root says whether the object has no parent.
-func (d *decider) root() bool { return d.Parent == nil && !d.ParentGone }
+// root says whether the object has no parent. A namespace that goes is one only
+// to who carries that out: for anybody else nothing is different.
+func (d *decider) root() bool {
+	return (d.Parent == nil || d.withNamespace && !exempt(d.User)) && !d.ParentGone
+}
 
 // governed says whether a policy is about a change of a root: one that says who
 // may initiate it. Deleting is governed where anything of the kind is.
@@ -62,7 +65,7 @@ func (d *decider) byAllowance(c change.Change) (Finding, bool) {
 
 	for i := range d.parentAllowances {
 		a := &d.parentAllowances[i]
-		if !allowance.Covers(*a, d.groupKind(), c) || d.consumed(*a) || !d.mayExercise(*a) {
+		if !allowance.Covers(*a, d.groupKind(), c) || d.premature(*a) || d.consumed(*a) || !d.mayExercise(*a) {
 			continue
 		}
 
@@ -196,7 +199,7 @@ func (d *decider) byDeletion() (Finding, bool) {
 	switch {
 	case resource.Deleting(d.Old) && !resource.IsManaged(d.Old):
 		return Finding{Rule: RuleDeleting, cause: cause{initiator: d.User.Name}}, true // Its end was let begin.
-	case !d.ParentGone && (d.Parent == nil || !resource.Deleting(d.Parent)):
+	case d.root() || !d.ParentGone && !resource.Deleting(d.Parent) || d.staysInNamespace():
 		return Finding{}, false
 	case !resource.IsManaged(d.Old):
 		return Finding{Rule: RuleDeleting, cause: d.implicit(v1alpha1.MutationDelete)}, true
