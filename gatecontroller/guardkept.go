@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 )
 
 // Expressions about what decides about the external object beside the gate, of a
@@ -22,6 +23,8 @@ const (
 
 	// Unset is the same as the default.
 	sameDeletionPolicy = "object.spec.?deletionPolicy.orValue('Delete') == oldObject.spec.?deletionPolicy.orValue('Delete')"
+
+	sameExternalName = "object.metadata.?annotations[?%[1]q].orValue('') == oldObject.metadata.?annotations[?%[1]q].orValue('')"
 
 	// A record of what was asked for is written by us alone, in block style.
 	orphansAsAsked = "(oldObject.metadata.?annotations[?%[1]q].orValue('').matches('(^|\\n)  deletionPolicy:') ? " +
@@ -40,11 +43,18 @@ func (c *configuration) keptAsAsked() []admissionregistrationv1.Validation {
 		fmt.Sprintf(ungatedBefore, v1alpha1.AnnotationGate, v1alpha1.GateUngated),
 		fmt.Sprintf(noted, v1alpha1.AnnotationTrace), crossplane)
 
+	invalid := ptr.To(metav1.StatusReasonInvalid)
+
 	return []admissionregistrationv1.Validation{{
-		Expression: fmt.Sprintf("%s || %s", unless, sameDeletionPolicy),
-		Reason:     ptr.To(metav1.StatusReasonInvalid),
+		Expression: unless + " || " + sameDeletionPolicy,
+		Reason:     invalid,
 		Message: "the gate keeps spec.deletionPolicy, which decides what becomes of the external object: " +
 			"to have it changed, ask for it where an AllowancePolicy allows it; " +
 			"to let go of what an owner that is gone left behind, run: kubectl kausality release --orphan",
+	}, {
+		Expression: unless + " || " + fmt.Sprintf(sameExternalName, gate.AnnotationExternalName),
+		Reason:     invalid,
+		Message: "the gate keeps the annotation " + gate.AnnotationExternalName + ", which says what external object this is: " +
+			"to have it changed, ask for it where an AllowancePolicy allows metadata.annotations[" + gate.AnnotationExternalName + "]",
 	}}
 }

@@ -26,6 +26,7 @@ func TestTheGuardsKeepWhatDecidesAboutTheOutside(t *testing.T) {
 		gated = `metadata: {annotations: {kausality.io/management-policies: "- '*'", kausality.io/gate: "state: Closed", kausality.io/trace: a}}`
 		free  = `metadata: {annotations: {kausality.io/management-policies: "- '*'", kausality.io/gate: "state: Ungated", kausality.io/trace: a}}`
 		keep  = `{spec: {managementPolicies: [Observe], deletionPolicy: Delete, forProvider: {}}}`
+		named = `metadata: {annotations: {crossplane.io/external-name: db-b}}`
 		loose = `{spec: {managementPolicies: [Observe], deletionPolicy: Orphan, forProvider: {}}}`
 	)
 
@@ -46,6 +47,13 @@ func TestTheGuardsKeepWhatDecidesAboutTheOutside(t *testing.T) {
 			`metadata: {annotations: {kausality.io/trace: b}}`}, true},
 		"Remembered": {"What a Composition wants and nobody asked for is put back later.", inCrossplane + "crossplane", []string{gated, keep},
 			[]string{gated, loose, `metadata: {annotations: {kausality.io/asked: x}}`}, true},
+		"Renamed":             {"A hand must not have the gate open for another object.", "anna", []string{gated, keep}, []string{gated, keep, named}, false},
+		"RenamedByProvider":   {"A provider names what it makes.", inCrossplane + "provider-aws", []string{gated, keep}, []string{gated, keep, named}, true},
+		"RenamedByCrossplane": {"Has to be looked at.", inCrossplane + "crossplane", []string{gated, keep}, []string{gated, keep, named}, false},
+		"RenamedAllowed": {"A policy may allow it.", "anna", []string{gated, keep},
+			[]string{gated, keep, named, `metadata: {annotations: {kausality.io/trace: b}}`}, true},
+		"NameDropped":         {"No name is another name.", "anna", []string{gated, keep, named}, []string{gated, keep}, false},
+		"NamePutBack":         {"We put it back.", ourManager, []string{gated, keep, named}, []string{gated, keep}, true},
 		"Provider":            {"A provider may write what is its own.", inCrossplane + "provider-aws", []string{gated, keep}, []string{gated, loose}, true},
 		"Manager":             {"We put it back.", ourManager, []string{gated, keep}, []string{gated, loose}, true},
 		"Ungated":             {"There is no gate.", "anna", []string{free, keep}, []string{free, loose}, true},
