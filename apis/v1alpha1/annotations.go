@@ -211,6 +211,9 @@ type AskedRecord struct {
 	// Spec makes what was asked for out of the spec that is stored: a JSON merge
 	// patch (RFC 7386).
 	Spec map[string]any `json:"spec"`
+	// ExternalName is the annotation crossplane.io/external-name that was asked
+	// for, empty for none; nil where that is what is stored.
+	ExternalName *string `json:"externalName,omitempty"`
 }
 
 // GateState says whether a managed resource's provider may act.

@@ -232,6 +232,8 @@ func (d *decider) effect(c change.Change) string {
 		})
 	case c.Field == v1alpha1.MutationCreate || c.Field == v1alpha1.MutationDelete:
 		return fmt.Sprintf("nobody asked to %s it", c.Field)
+	case d.gatekept() && kept(c) && d.User.Name != d.Settings.Crossplane:
+		return fmt.Sprintf("the gate keeps %s, and the API server refuses the change", c.Field)
 	case d.gatekept() && counts(c):
 		return fmt.Sprintf("the change of %s is stored, but is put back before the gate opens", c.Field)
 	case d.root():

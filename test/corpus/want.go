@@ -71,6 +71,8 @@ type Plan struct {
 	Policies []string `json:"policies"`
 	// Spec that is put back, as a merge patch.
 	Spec map[string]any `json:"spec,omitempty"`
+	// ExternalName that is put back.
+	ExternalName *string `json:"externalName,omitempty"`
 	// Record that is written; none where nothing is.
 	Record *v1alpha1.GateRecord `json:"record,omitempty"`
 	// Left are the allowances that stay.
@@ -217,6 +219,8 @@ func (s *Scenario) Plan() (want string, err error) {
 	if p.Broken != nil {
 		out.Broken = p.Broken.Error()
 	}
+
+	out.ExternalName = p.ExternalName
 
 	if out.Spec = p.Spec; p.Move != gate.Stay && p.Move != gate.PutBack {
 		out.Record = &p.Record
