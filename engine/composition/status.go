@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -44,7 +45,7 @@ func Summarize(xr *unstructured.Unstructured, ready bool, held []Held, pending, 
 	}
 
 	if len(pending) == 0 {
-		s.Message = resource.SettledMessage(resource.Generation(xr))
+		s.Message = settledMessage(xr)
 	} else {
 		s.Message = fmt.Sprintf("%s: %s", resource.ProgressMessage(xr), list(pending))
 	}
@@ -64,6 +65,13 @@ func Summarize(xr *unstructured.Unstructured, ready bool, held []Held, pending, 
 	}
 
 	return s
+}
+
+// settledMessage says that an XR has settled, up to its last request.
+func settledMessage(xr *unstructured.Unstructured) string {
+	generation := resource.Generation(xr)
+
+	return resource.SettledMessage(generation, allowance.LastRequest(xr, generation))
 }
 
 // SameNews says whether two messages tell of the same held changes and

@@ -92,7 +92,7 @@ func (d *decider) lackingAllowance(c change.Change) Lack {
 
 	for _, a := range d.parentAllowances {
 		if allowance.Covers(a, d.groupKind(), c) {
-			return d.unusable(a, parent)
+			return d.unusable(a, c, parent)
 		}
 	}
 
@@ -116,11 +116,11 @@ func (d *decider) lackingAllowance(c change.Change) Lack {
 
 // unusable says why an allowance of the parent that covers the change does not
 // serve.
-func (d *decider) unusable(a v1alpha1.Allowance, parent string) Lack {
+func (d *decider) unusable(a v1alpha1.Allowance, c change.Change, parent string) Lack {
 	p := d.Policies.ByName(a.Policy)
 
 	switch {
-	case d.consumed(a):
+	case d.consumed(a, c):
 		return Lack{Policy: a.Policy, What: policy.LackConsumed, Text: fmt.Sprintf(
 			"the allowance of %s (policy %q, generation %d) is consumed", parent, a.Policy, a.Generation)}
 	case p == nil:
