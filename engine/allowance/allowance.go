@@ -22,7 +22,7 @@ func Covers(a v1alpha1.Allowance, kind schema.GroupKind, c change.Change) bool {
 		return false
 	}
 
-	return change.CoversText(a.Mutation, c.Path)
+	return c.CoveredBy(a.Mutation)
 }
 
 // External says whether an allowance is about the system behind a managed

@@ -244,6 +244,7 @@ func (d *decider) hold() {
 		}
 
 		d.holdBeside()
+		d.holdWhole()
 	}
 
 	for _, f := range d.decision.Findings {

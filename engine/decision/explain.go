@@ -102,7 +102,7 @@ func (d *decider) lackingAllowance(c change.Change) Lack {
 			parent, p.Name(), initiatorsOrCause(p), strings.Join(p.Spec().Match.Fields, " or "), conditions(p))}
 	}
 
-	add := fmt.Sprintf("add an AllowancePolicy that allows %s %s", d.groupKind().Kind, c.Field)
+	add := fmt.Sprintf("add an AllowancePolicy that allows %s %s", d.groupKind().Kind, c.Pattern())
 
 	if p := d.nearest(func(p *policy.Policy) bool { return d.gives(p, nil) }); p != nil {
 		return Lack{Policy: p.Name(), What: policy.LackField, Text: fmt.Sprintf(

@@ -102,7 +102,8 @@ func (d *decider) answered(key, value string) bool {
 		}
 
 		last, ok := e.last()
-		if !ok || last.Kind != d.New.GetKind() || last.Name != resource.Name(d.New) || last.Generation != generation || last.Request != request || !d.began(e.Initiator) {
+		if !ok || last.Kind != d.New.GetKind() || last.Name != resource.Name(d.New) ||
+			last.Generation != generation || last.Request != request || !d.began(e.Initiator) {
 			return false
 		}
 	}
