@@ -253,6 +253,7 @@ func (d *decider) hold() {
 		}
 
 		d.holdBeside()
+		d.holdWhole()
 	}
 
 	for _, f := range d.decision.Findings {

@@ -63,7 +63,7 @@ func (d *decider) deletionGives(f Finding) ([]v1alpha1.Allowance, []v1alpha1.Tra
 		return nil, nil
 	}
 
-	generation := resource.Generation(d.Old)
+	generation := max(resource.Generation(d.Old), 1)
 	hop, granted := d.inject(d.Old, f, generation)
 
 	return allowance.Merge(granted, external(d.Old, f, hop)), []v1alpha1.TraceEntry{{

@@ -94,7 +94,7 @@ func (d *decider) lackingAllowance(c change.Change) Lack {
 
 	for _, a := range d.parentAllowances {
 		if allowance.Covers(a, d.groupKind(), c) {
-			return d.unusable(a, parent)
+			return d.unusable(a, c, parent)
 		}
 	}
 
@@ -104,7 +104,7 @@ func (d *decider) lackingAllowance(c change.Change) Lack {
 			parent, p.Name(), initiatorsOrCause(p), strings.Join(p.Spec().Match.Fields, " or "), conditions(p))}
 	}
 
-	add := fmt.Sprintf("add an AllowancePolicy that allows %s %s", d.groupKind().Kind, c.Field)
+	add := fmt.Sprintf("add an AllowancePolicy that allows %s %s", d.groupKind().Kind, c.Pattern())
 
 	if p := d.nearest(func(p *policy.Policy) bool { return d.gives(p, nil) }); p != nil {
 		return Lack{Policy: p.Name(), What: policy.LackField, Text: fmt.Sprintf(
@@ -118,14 +118,14 @@ func (d *decider) lackingAllowance(c change.Change) Lack {
 
 // unusable says why an allowance of the parent that covers the change does not
 // serve.
-func (d *decider) unusable(a v1alpha1.Allowance, parent string) Lack {
+func (d *decider) unusable(a v1alpha1.Allowance, c change.Change, parent string) Lack {
 	p := d.Policies.ByName(a.Policy)
 
 	switch {
 	case d.premature(a):
 		return Lack{Policy: a.Policy, What: policy.LackParent, Text: fmt.Sprintf(
 			"%s allows it while it is being deleted, as %s asked for, and it is not", parent, a.Initiator)}
-	case d.consumed(a):
+	case d.consumed(a, c):
 		return Lack{Policy: a.Policy, What: policy.LackConsumed, Text: fmt.Sprintf(
 			"the allowance of %s (policy %q, generation %d) is consumed", parent, a.Policy, a.Generation)}
 	case p == nil:

@@ -65,7 +65,7 @@ func (d *decider) byAllowance(c change.Change) (Finding, bool) {
 
 	for i := range d.parentAllowances {
 		a := &d.parentAllowances[i]
-		if !allowance.Covers(*a, d.groupKind(), c) || d.premature(*a) || d.consumed(*a) || !d.mayExercise(*a) {
+		if !allowance.Covers(*a, d.groupKind(), c) || d.premature(*a) || d.consumed(*a, c) || !d.mayExercise(*a) {
 			continue
 		}
 
@@ -86,30 +86,23 @@ func (d *decider) byAllowance(c change.Change) (Finding, bool) {
 }
 
 // consumed says whether an allowance of the parent has served, as far as this
-// child is concerned.
-func (d *decider) consumed(a v1alpha1.Allowance) bool {
-	if d.consumedByParent(a) {
-		return true
-	}
-
-	byUse := allowance.OfMetadata(a) || !d.ParentSettles && allowance.ByUse(d.Parent, a)
-
-	return byUse && d.Old != nil && allowance.Used(d.trace(), a)
-}
-
-func (d *decider) consumedByParent(a v1alpha1.Allowance) bool {
+// change of this child is concerned.
+func (d *decider) consumed(a v1alpha1.Allowance, c change.Change) bool {
 	if d.ParentSettles {
-		settled, _ := resource.SettledGeneration(d.Parent)
-
-		return allowance.Observed(a, settled)
+		return allowance.Settled(d.Parent, a)
 	}
 
-	return allowance.Consumed(d.Parent, a)
+	return allowance.Consumed(d.Parent, a) ||
+		allowance.ByUse(d.Parent, a) && d.usedUp(a, c)
 }
 
 // trace is the old object's; what does not parse names nothing, and is reported
 // when it is written.
 func (d *decider) trace() []v1alpha1.TraceEntry {
+	if d.Old == nil {
+		return nil
+	}
+
 	entries, _ := allowance.ParseTrace(d.Old)
 
 	return entries
@@ -152,7 +145,7 @@ func (d *decider) ridingAlong(a v1alpha1.Allowance) []v1alpha1.Allowance {
 	var out []v1alpha1.Allowance
 
 	for _, e := range d.parentAllowances {
-		if allowance.External(e) && e.Policy == a.Policy && e.Generation == a.Generation {
+		if allowance.External(e) && e.Policy == a.Policy && allowance.SameRequest(e, a) {
 			out = append(out, e)
 		}
 	}

@@ -133,13 +133,13 @@ func TestTheFunctionsMessageSaysWhatIsSettled(t *testing.T) {
 		generation int64
 		ok         bool
 	}{
-		resource.SettledMessage(12):                 {12, true},
-		resource.SettledMessage(12) + "; 1 held: a": {12, true},
-		"generation 12: in progress: a":             {0, true},
-		"generation 12: settledness":                {0, true},
-		"generation 99999999999999999999: settled":  {0, true},
-		"x " + resource.SettledMessage(3):           {0, true},
-		"":                                          {0, true},
+		resource.SettledMessage(12, 0):                 {12, true},
+		resource.SettledMessage(12, 0) + "; 1 held: a": {12, true},
+		"generation 12: in progress: a":                {0, true},
+		"generation 12: settledness":                   {0, true},
+		"generation 99999999999999999999: settled":     {0, true},
+		"x " + resource.SettledMessage(3, 0):           {0, true},
+		"":                                             {0, true},
 	} {
 		u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
 			map[string]any{"type": "Kausality", "status": "True", "message": message},
