@@ -5,6 +5,7 @@ package gatecontroller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -132,19 +133,14 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 	}
 
 	// 4. Let functions find the policies, and say so.
-	complete, err := c.publish(ctx, want, served, kinds, missing)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
+	complete, unsaid := c.publish(ctx, want, served, kinds, missing)
 
 	// 5. Let go. Last: what cannot be must not keep what is asked for from being done.
-	if err := c.watches.keep(ctx, watched, served); err != nil {
-		return reconcile.Result{}, err
-	}
+	kept := c.watches.keep(ctx, watched, served)
 
 	c.ungated.keep(watched)
 
-	if err := c.ownDefinitions(ctx); err != nil {
+	if err := errors.Join(unsaid, kept, c.ownDefinitions(ctx)); err != nil {
 		return reconcile.Result{}, err
 	}
 
@@ -160,28 +156,30 @@ func (c *configuration) publish(
 		return true, nil
 	}
 
-	if err := c.label(ctx, want.policies, want.windows); err != nil {
-		return false, err
-	}
-
+	errs := []error{c.label(ctx, want.policies, want.windows)}
 	complete = c.schemas.refresh(ctx, want.policies, kinds)
-
-	for i := range want.policies {
-		if err := c.report(ctx, &want.policies[i], kinds, missing); err != nil {
-			return false, err
-		}
-	}
-
-	for i := range want.enforcements {
-		if err := c.reportEnforcement(ctx, &want.enforcements[i], served); err != nil {
-			return false, err
-		}
-	}
+	errs = append(errs, c.reportAll(ctx, want, served, kinds, missing))
 
 	c.exceptions.set(want.enforcements, c.opts.Now())
 	c.windows.inForce(ctx, want.windows, missing)
 
-	return complete, c.unattended.look(ctx)
+	return complete, errors.Join(append(errs, c.unattended.look(ctx))...)
+}
+
+// reportAll writes the conditions of policies and Enforcements. One whose status
+// cannot be written keeps no other from being told of.
+func (c *configuration) reportAll(ctx context.Context, want wanted, served, kinds []servedKind, missing []kindName) error {
+	var errs []error
+
+	for i := range want.policies {
+		errs = append(errs, c.report(ctx, &want.policies[i], kinds, missing))
+	}
+
+	for i := range want.enforcements {
+		errs = append(errs, c.reportEnforcement(ctx, &want.enforcements[i], served))
+	}
+
+	return errors.Join(errs...)
 }
 
 // reopen has open gates looked at again when a policy says something else of

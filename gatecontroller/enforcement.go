@@ -109,8 +109,9 @@ func (c *configuration) reportEnforcement(ctx context.Context, e *v1alpha1.Enfor
 		return nil
 	}
 
-	if err := c.client.Status().Patch(ctx, e, client.MergeFrom(was)); err != nil {
-		return fmt.Errorf("cannot write the status of Enforcement %q: %w", e.GetName(), client.IgnoreNotFound(err))
+	err := client.IgnoreNotFound(c.client.Status().Patch(ctx, e, client.MergeFrom(was)))
+	if err != nil {
+		return fmt.Errorf("cannot write the status of Enforcement %q: %w", e.GetName(), err)
 	}
 
 	return nil
