@@ -67,6 +67,8 @@ type configuration struct {
 	ungated *ungated
 	// windows are told which are in force.
 	windows *windows
+	// unlisted are the kinds that discovery leaves out.
+	unlisted *unlisted
 
 	// adopted is true once what waits for us since before we started is watched.
 	adopted bool
@@ -115,6 +117,7 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 		return reconcile.Result{}, err
 	}
 
+	behind := c.unlisted.set(ctx, served)
 	kinds, missing := named(served, names(want.policies, want.windows))
 	enforced := covered(want.enforcements, served)
 
@@ -133,7 +136,9 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 	}
 
 	// 4. Let functions find the policies, and say so.
-	complete, unsaid := c.publish(ctx, want, served, kinds, missing)
+	listed := c.unlisted.without(served)
+	_, unknown := named(listed, names(want.policies, want.windows))
+	complete, unsaid := c.publish(ctx, want, listed, kinds, unknown)
 
 	// 5. Let go. Last: what cannot be must not keep what is asked for from being done.
 	kept := c.watches.keep(ctx, watched, served)
@@ -144,7 +149,7 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 		return reconcile.Result{}, err
 	}
 
-	return reconcile.Result{RequeueAfter: c.again(missing, complete && c.followed)}, nil
+	return reconcile.Result{RequeueAfter: c.again(missing, complete && c.followed && !behind)}, nil
 }
 
 // publish tells of what there is: labels, statuses, exceptions. False where kinds
