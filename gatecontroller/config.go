@@ -70,8 +70,8 @@ type configuration struct {
 	// unlisted are the kinds that discovery leaves out.
 	unlisted *unlisted
 
-	// adopted is true once what waits for us since before we started is watched.
-	adopted bool
+	// adopted tells which kinds were looked through for what waits for us.
+	adopted adoption
 	// settings are what policies said of gates.
 	settings string
 	// asked are the kinds that the webhook is asked about.
@@ -125,10 +125,6 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 		return reconcile.Result{}, err
 	}
 
-	if err := c.adopt(ctx, served); err != nil {
-		return reconcile.Result{}, err
-	}
-
 	// 3. Guard and watch them before the webhook stamps them.
 	watched, err := c.govern(ctx, want, served, kinds, enforced)
 	if err != nil {
@@ -141,15 +137,16 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 	complete, unsaid := c.publish(ctx, want, listed, kinds, unknown)
 
 	// 5. Let go. Last: what cannot be must not keep what is asked for from being done.
+	found, unfound := c.adopt(ctx, served)
 	kept := c.watches.keep(ctx, watched, served)
 
 	c.ungated.keep(watched)
 
-	if err := errors.Join(unsaid, kept, c.ownDefinitions(ctx)); err != nil {
+	if err := errors.Join(unsaid, unfound, kept, c.ownDefinitions(ctx)); err != nil {
 		return reconcile.Result{}, err
 	}
 
-	return reconcile.Result{RequeueAfter: c.again(missing, complete && c.followed && !behind)}, nil
+	return reconcile.Result{RequeueAfter: c.again(missing, complete && found && c.followed && !behind)}, nil
 }
 
 // publish tells of what there is: labels, statuses, exceptions. False where kinds
@@ -215,21 +212,6 @@ func (c *configuration) describe(ctx context.Context, kinds []servedKind, enforc
 			return err
 		}
 	}
-
-	return nil
-}
-
-// adopt takes over, once, what waits for us since before we were started.
-func (c *configuration) adopt(ctx context.Context, served []servedKind) error {
-	if c.adopted {
-		return nil
-	}
-
-	if err := c.watches.adopt(ctx, c.resolver.live, served); err != nil {
-		return err
-	}
-
-	c.adopted = true
 
 	return nil
 }

@@ -188,13 +188,12 @@ func inGroup(list *metav1.APIResourceList, crds map[string]string) []servedKind 
 			continue
 		}
 
-		k := servedKind{gvk: gv.WithKind(res.Kind), resource: res.Name}
+		k := servedKind{gvk: gv.WithKind(res.Kind), resource: res.Name, owns: !slices.Contains(res.Categories, "managed")}
 		k.crossplane = slices.ContainsFunc(res.Categories, func(c string) bool { return c == "composite" || c == "claim" })
 		k.scales = slices.ContainsFunc(list.APIResources, func(o metav1.APIResource) bool { return o.Name == res.Name+"/scale" })
 
 		if custom {
 			k.definition = version + "/" + gv.Version
-			k.owns = !slices.Contains(res.Categories, "managed")
 		}
 
 		out = append(out, k)
