@@ -108,7 +108,11 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts, open: g.ledger.gates,
 		resolver: &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]shape{}},
 		schemas:  &schemas{discovery: disco}, exceptions: until, unattended: alone, composed: follows, ungated: g.ungated,
-		windows: newWindows(mgr, opts),
+		windows: newWindows(mgr, opts), unlisted: newUnlisted(opts.Now),
+	}
+
+	if err := register(c.unlisted); err != nil {
+		return err
 	}
 
 	one, err := newLeading(mgr, opts.Shard, c)

@@ -187,7 +187,7 @@ func (c *configuration) enforcing(list []enforced) []admissionregistrationv1.Val
 }
 
 func (c *configuration) enforce(e enforced, kind string, r rules) admissionregistrationv1.ValidatingWebhook {
-	objects := e.Spec().Match.ObjectSelector
+	objects, namespaces := e.Selectors()
 	if objects == nil {
 		objects = &metav1.LabelSelector{}
 	}
@@ -203,7 +203,7 @@ func (c *configuration) enforce(e enforced, kind string, r rules) admissionregis
 		Rules:                   r.list(),
 		FailurePolicy:           new(failure),
 		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
-		NamespaceSelector:       c.notOurNamespace(e.Spec().Match.NamespaceSelector, metav1.NamespaceSystem),
+		NamespaceSelector:       c.notOurNamespace(namespaces, metav1.NamespaceSystem),
 		ObjectSelector:          objects,
 		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun),
 		TimeoutSeconds:          ptr.To[int32](timeoutSeconds),

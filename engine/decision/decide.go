@@ -224,7 +224,7 @@ func (d *decider) action() v1alpha1.ValidationAction {
 	}
 
 	for _, e := range d.governing {
-		if a := e.Action(); enforcement.Strictness(a) > enforcement.Strictness(strictest) {
+		if a := actionOf(e); enforcement.Strictness(a) > enforcement.Strictness(strictest) {
 			strictest = a
 		}
 	}

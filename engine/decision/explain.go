@@ -285,7 +285,7 @@ func unallowedMessage(findings []Finding) string {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
 
-	return "nobody asked for this change: " + strings.Join(parts, "; ")
+	return refusedAs(findings) + strings.Join(parts, "; ")
 }
 
 func forgedMessage(keys []string) string {

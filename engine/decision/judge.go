@@ -18,6 +18,10 @@ import (
 
 // judge tries the rules in their order.
 func (d *decider) judge(c change.Change) Finding {
+	if f, ok := d.byBroken(c); ok {
+		return f
+	}
+
 	for _, rule := range [...]func(*decider, change.Change) (Finding, bool){
 		(*decider).byAllowance, (*decider).byUpgrade, (*decider).byInitiator, (*decider).byPhase, (*decider).byException,
 		(*decider).byLeaving,

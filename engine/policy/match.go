@@ -43,6 +43,8 @@ const (
 	LackPolicy Lack = "Policy"
 	// LackParent is a parent that is gone.
 	LackParent Lack = "Parent"
+	// LackEnforcement is an Enforcement that cannot be evaluated.
+	LackEnforcement Lack = "Enforcement"
 )
 
 // Verdict is whether an object and a request meet a policy's selectors and

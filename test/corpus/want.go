@@ -113,18 +113,10 @@ func (s *Scenario) Decision() (decision.Request, []error) {
 		req.User = policy.User{Name: u.Name, Groups: u.Groups}
 	}
 
-	for i := range s.Enforcements {
-		e, errs := enforcement.Compile(&s.Enforcements[i])
-		if len(errs) > 0 {
-			bad = append(bad, fmt.Errorf("cannot use Enforcement %q: %w", e.Name(), errs.ToAggregate()))
+	enforced, broken := enforcement.NewCache().List(s.Enforcements)
+	req.Enforcements = enforced
 
-			continue
-		}
-
-		req.Enforcements = append(req.Enforcements, e)
-	}
-
-	return req, bad
+	return req, append(bad, broken...)
 }
 
 func (s *Scenario) group() string {
