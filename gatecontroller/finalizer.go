@@ -6,6 +6,7 @@ package gatecontroller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
 // actionLetGo is what events about deletions say we did.
@@ -57,7 +59,13 @@ func (o *owners) keep(ctx context.Context, u *unstructured.Unstructured) error {
 
 	// From the cache: looked at each time that the object changes.
 	err := o.objects.get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent, false)
-	if isGone(err) {
+	if served.Unserved(err) {
+		if parent, err = o.find(ctx, ref); err == nil {
+			gvk = parent.GroupVersionKind()
+		}
+	}
+
+	if apierrors.IsNotFound(err) || errors.Is(err, served.ErrGone) {
 		return o.ends.alone(ctx, u, ref)
 	}
 
@@ -84,6 +92,13 @@ func (o *owners) keep(ctx context.Context, u *unstructured.Unstructured) error {
 	}
 
 	return o.watches.also(ctx, gvk) // In case it was let go of meanwhile.
+}
+
+// find reads what is referred to, in whatever version of its kind is served.
+func (o *owners) find(ctx context.Context, ref resource.Reference) (*unstructured.Unstructured, error) {
+	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
+
+	return served.Reading(o.live, o.client.RESTMapper(), key).Find(ctx, ref.GroupVersionKind()) //nolint:wrapcheck // The caller says what.
 }
 
 // isGone says whether an object is not there, or nothing serves its kind.
@@ -176,10 +191,8 @@ func (o *owners) children(ctx context.Context, parent *unstructured.Unstructured
 	out := make([]*unstructured.Unstructured, 0, len(refs))
 
 	for _, ref := range refs {
-		child := prototype(ref.GroupVersionKind())
-
-		err := o.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, child)
-		if isGone(err) {
+		child, err := o.find(ctx, ref)
+		if errors.Is(err, served.ErrGone) {
 			continue
 		}
 

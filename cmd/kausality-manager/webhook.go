@@ -100,7 +100,7 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certi
 
 	return &webhook.Judge{
 		Inputs:   inputs,
-		Objects:  webhook.NewObjects(mgr.GetCache(), mgr.GetAPIReader()),
+		Objects:  webhook.NewObjects(mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper()),
 		Live:     mgr.GetAPIReader(),
 		Writer:   mgr.GetClient(),
 		Events:   mgr.GetEventRecorder("kausality"),
