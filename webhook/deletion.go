@@ -45,8 +45,7 @@ func (j *Judge) delete(ctx context.Context, req admission.Request, ask *decision
 		case errors.Is(err, errOutdated):
 			return outdated(ask, err)
 		case err != nil:
-			return admission.Errored(http.StatusInternalServerError, fmt.Errorf("cannot record who asked to delete %s %q: %w",
-				ask.Old.GetKind(), ask.Old.GetName(), err))
+			return j.failed(ctx, req, ask, fmt.Errorf("cannot record who asked to delete %s %q: %w", ask.Old.GetKind(), ask.Old.GetName(), err))
 		}
 	}
 

@@ -97,6 +97,12 @@ func (e *Enforcement) Unsure(gr schema.GroupResource, in policy.Input) bool {
 	return e.Covers(gr) && policy.NamespaceUnknown(in, e.namespaces) && policy.Selects(in, e.objects, labels.Everything())
 }
 
+// MaySelect says whether the Enforcement may be about an object of a namespace,
+// whatever its labels and those of a namespace that is not known.
+func (e *Enforcement) MaySelect(in policy.Input) bool {
+	return policy.NamespaceUnknown(in, e.namespaces) || policy.Selects(in, labels.Everything(), e.namespaces)
+}
+
 // selects says whether the selectors are about an object as it is or as it is
 // asked for: a write that takes a label away does not free itself.
 func (e *Enforcement) selects(in policy.Input) bool {

@@ -120,7 +120,9 @@ func NamespaceUnknown(in Input, namespaces labels.Selector) bool {
 	return !namespaces.Empty() && in.NamespaceObject == nil && !isNamespace(obj) && resource.String(obj, "metadata", "namespace") != ""
 }
 
-func isNamespace(obj map[string]any) bool { return obj["kind"] == "Namespace" && obj["apiVersion"] == "v1" }
+func isNamespace(obj map[string]any) bool {
+	return obj["kind"] == "Namespace" && obj["apiVersion"] == "v1"
+}
 
 // Budget is what the expressions of one policy may cost together.
 type Budget struct{ left uint64 }
