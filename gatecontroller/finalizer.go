@@ -20,9 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
@@ -306,27 +304,4 @@ func (o *owners) releaseAll(ctx context.Context, gvk schema.GroupVersionKind) er
 	}
 
 	return nil
-}
-
-// deletions judges deletions that follow from others.
-type deletions struct {
-	reader   client.Reader
-	policies *policy.Cache
-	opts     Options
-}
-
-// decide judges the deletion of a child whose parent is being deleted, as the
-// garbage collector's.
-func (d *deletions) decide(ctx context.Context, child, parent *unstructured.Unstructured) (decision.Decision, error) {
-	list := &v1alpha1.AllowancePolicyList{}
-	if err := d.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return decision.Decision{}, fmt.Errorf("cannot list policies: %w", err)
-	}
-
-	set, _ := d.policies.Set(list.Items) // Those that do not compile are reported on themselves.
-
-	return decision.Decide(decision.Request{
-		Operation: decision.OperationDelete, Old: child, Parent: parent,
-		User: policy.User{Name: garbageCollector}, Policies: set, Settings: d.opts.Settings, Now: d.opts.Now(),
-	}), nil
 }
