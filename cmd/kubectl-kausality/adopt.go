@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/leftover"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
 // Reasons why something is not adopted.
@@ -206,8 +206,8 @@ func (c *cluster) adopter(ctx context.Context, u *unstructured.Unstructured, rec
 	out := leftover.Adopter{XR: xr, Legacy: scope == "" || scope == "LegacyCluster"}
 
 	for _, ref := range resource.Composed(xr) {
-		o, err := c.read(ctx, ref.GroupVersionKind(), ref.Namespace, ref.Name)
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		o, err := c.find(ctx, ref)
+		if errors.Is(err, served.ErrGone) {
 			continue
 		}
 
@@ -243,8 +243,8 @@ func (c *cluster) named(
 		return nil, fmt.Errorf("cannot adopt %s %q: %w", u.GetKind(), u.GetName(), errNobody)
 	}
 
-	xr, err := c.read(ctx, ref.GroupVersionKind(), ref.Namespace, ref.Name)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	xr, err := c.find(ctx, ref)
+	if errors.Is(err, served.ErrGone) {
 		return nil, fmt.Errorf("cannot adopt %s %q: its owner %s %q is gone: %w", u.GetKind(), u.GetName(), ref.Kind, ref.Name, errNobody)
 	}
 

@@ -29,7 +29,9 @@ type decider struct {
 	changes          []change.Change
 	parentAllowances []v1alpha1.Allowance
 	governing        []*enforcement.Enforcement
-	verdicts         map[string]policy.Verdict
+	// unsure is true where an Enforcement may or may not govern the object.
+	unsure   bool
+	verdicts map[string]policy.Verdict
 	// back are the changes that were taken back, in order.
 	back []change.Change
 	// asked is the new object with the annotations that the writer asks for.
@@ -168,6 +170,8 @@ func (d *decider) readEnforcements() {
 		if err != nil {
 			d.problem(fmt.Errorf("enforcement %q: %w", e.Name(), err))
 		}
+
+		d.unsure = d.unsure || governs && err != nil || e.Unsure(d.Resource, d.input())
 
 		if governs {
 			d.governing = append(d.governing, e)

@@ -218,9 +218,14 @@ func (d *decider) byDeletion() (Finding, bool) {
 func withoutLast(trace []v1alpha1.Hop) []v1alpha1.Hop { return trace[:max(0, len(trace)-1)] }
 
 // byException looks for an exception of each Enforcement that governs the
-// object: what one of them excepts, another may still forbid.
+// object: what one of them excepts, another may still forbid. Where it is not
+// sure which do, there is none.
 func (d *decider) byException(c change.Change) (Finding, bool) {
 	var first string
+
+	if d.unsure {
+		return Finding{}, false
+	}
 
 	for _, e := range d.governing {
 		x := e.Exception(d.User, c, d.Now)

@@ -67,7 +67,8 @@ func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 
 // Governs says whether the Enforcement is about an object of a resource. A
 // condition that cannot be evaluated counts as met where the failure policy is
-// Fail, and as not met where it is Ignore; the error is returned beside.
+// Fail, and as not met where it is Ignore; the error is returned beside. It is
+// then no reason to except anything.
 func (e *Enforcement) Governs(gr schema.GroupResource, in policy.Input) (bool, error) {
 	if !e.fails() || !e.Covers(gr) || !e.selects(in) {
 		return false, nil
@@ -91,6 +92,20 @@ func (e *Enforcement) Governs(gr schema.GroupResource, in policy.Input) (bool, e
 	}
 
 	return true, nil
+}
+
+// Unsure says whether the Enforcement may or may not be about an object, for it
+// selects by labels of a namespace that are not known. What an Enforcement
+// excepts it excepts of what it surely governs, and what one may forbid no other
+// one excepts.
+func (e *Enforcement) Unsure(gr schema.GroupResource, in policy.Input) bool {
+	return e.Covers(gr) && policy.NamespaceUnknown(in, e.namespaces) && policy.Selects(in, e.objects, labels.Everything())
+}
+
+// MaySelect says whether the Enforcement may be about an object of a namespace,
+// whatever its labels and those of a namespace that is not known.
+func (e *Enforcement) MaySelect(in policy.Input) bool {
+	return policy.NamespaceUnknown(in, e.namespaces) || policy.Selects(in, labels.Everything(), e.namespaces)
 }
 
 // selects says whether the selectors are about an object as it is or as it is
