@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,6 +43,9 @@ type owners struct {
 	watches *watches
 	// ends tell of what stays.
 	ends *ends
+	// reminded are the resources of which their XR was told that it forgot them, by
+	// UID.
+	reminded sync.Map
 }
 
 // keep sees to it that the parent of an object is not gone before the object
@@ -73,6 +77,10 @@ func (o *owners) keep(ctx context.Context, u *unstructured.Unstructured) error {
 
 	if !ref.Is(parent) || resource.Deleting(parent) && !kept(parent) {
 		return nil
+	}
+
+	if err := o.remind(ctx, u, parent); err != nil {
+		return err
 	}
 
 	// First: nothing may be kept that nobody lets go, nor what was kept before

@@ -63,9 +63,11 @@ func Decide(req Request) Decision {
 		return Decision{Problems: []error{err}}
 	}
 
-	// 1. Take what only Kausality writes from the old object.
+	// 1. Take what only Kausality writes, and what only Crossplane changes, from the
+	// old object.
 	d.announce()
 	d.protect()
+	d.keepTogether()
 
 	// 2. Read what the parent allows, and who enforces it.
 	d.readParent()
