@@ -77,7 +77,7 @@ func (r *Request) create() Outcome {
 		want := wanted(r.Desired)
 		recordWanted(out.Desired, want)
 		late := !r.Settings.WithoutLateInitialize.Has(out.Desired.GroupVersionKind().GroupKind())
-		setPolicies(out.Desired, gate.Initial(want, !resource.SeenReady(r.XR), late))
+		setPolicies(out.Desired, gate.Initial(want, late))
 	}
 
 	return out
@@ -113,6 +113,7 @@ func (r *Request) update() Outcome {
 		result = apply.Project(desired.Object, r.Observed.Object, d.Object.Object, owned)
 	}
 
+	out.Held = append(out.Held, heldOutside(r.Observed)...)
 	out.Desired = &unstructured.Unstructured{Object: result}
 	stampOn(out.Desired, d.Object)
 

@@ -175,7 +175,7 @@ func (d *decider) byPhase(change.Change) (Finding, bool) {
 	switch {
 	case d.Operation == OperationDelete:
 		return d.byDeletion()
-	case d.Parent == nil || resource.Deleting(d.Parent):
+	case d.Parent == nil || resource.Deleting(d.Parent) || d.adopted():
 		return Finding{}, false
 	case !resource.SeenReady(d.Parent) && d.User.Machine(): // Controllers build up children, people do not.
 		f := Finding{Rule: RuleInitializing, cause: d.implicit(v1alpha1.MutationCreate)}

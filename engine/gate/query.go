@@ -83,7 +83,7 @@ func Pending(u *unstructured.Unstructured) bool {
 	}
 
 	desired, err := within(u)
-	p := planner{desired: desired, record: rec, allowances: list}
+	p := planner{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}
 
 	if err != nil || len(p.unserved()) > 0 {
 		return true
