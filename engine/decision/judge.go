@@ -25,7 +25,7 @@ func (d *decider) judge(c change.Change) Finding {
 		if f, ok := rule(d, c); ok {
 			f.Change, f.Verdict = c, Allowed
 
-			return f
+			return d.waits(d.building(f))
 		}
 	}
 
@@ -179,9 +179,7 @@ func (d *decider) byPhase(change.Change) (Finding, bool) {
 		return Finding{}, false
 	case !resource.SeenReady(d.Parent) && d.User.Machine(): // Controllers build up children, people do not.
 		f := Finding{Rule: RuleInitializing, cause: d.implicit(v1alpha1.MutationCreate)}
-		f.cause.external = []v1alpha1.Allowance{{
-			Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate},
-		}}
+		f.cause.external = implicitExternal()
 
 		return f, true
 	default:
