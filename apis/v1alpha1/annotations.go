@@ -264,6 +264,10 @@ type GateRecord struct {
 	// creation, and on the closed gate of one that was there before until its
 	// provider is known to support management policies.
 	Initial bool `json:"initial,omitempty"`
+	// Existed is true of a resource whose external object was there before it,
+	// until an update that is allowed has made of that what the spec says. Updates
+	// wait until they are for all that differs.
+	Existed bool `json:"existed,omitempty"`
 	// Allowances that opened the gate.
 	Allowances []Allowance `json:"allowances,omitempty"`
 	// Unknown are fields that this version does not know.

@@ -29,7 +29,7 @@ func (d *decider) judge(c change.Change) Finding {
 		if f, ok := rule(d, c); ok {
 			f.Change, f.Verdict = c, Allowed
 
-			return f
+			return d.waits(d.building(f))
 		}
 	}
 
@@ -175,13 +175,11 @@ func (d *decider) byPhase(change.Change) (Finding, bool) {
 	switch {
 	case d.Operation == OperationDelete:
 		return d.byDeletion()
-	case d.Parent == nil || resource.Deleting(d.Parent):
+	case d.Parent == nil || resource.Deleting(d.Parent) || d.adopted():
 		return Finding{}, false
 	case !resource.SeenReady(d.Parent) && d.User.Machine(): // Controllers build up children, people do not.
 		f := Finding{Rule: RuleInitializing, cause: d.implicit(v1alpha1.MutationCreate)}
-		f.cause.external = []v1alpha1.Allowance{{
-			Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate},
-		}}
+		f.cause.external = implicitExternal()
 
 		return f, true
 	default:
