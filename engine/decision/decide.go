@@ -32,6 +32,8 @@ type decider struct {
 	// unsure is true where an Enforcement may or may not govern the object.
 	unsure   bool
 	verdicts map[string]policy.Verdict
+	// freed is true where an Enforcement would no longer govern what is asked for.
+	freed bool
 	// back are the changes that were taken back, in order.
 	back []change.Change
 	// asked is the new object with the annotations that the writer asks for.
@@ -182,6 +184,7 @@ func (d *decider) readEnforcements() {
 	}
 
 	slices.Sort(d.decision.Enforcements)
+	d.readFreed()
 }
 
 // ourOwn says whether the object is in the namespace Kausality itself runs in,

@@ -33,7 +33,7 @@ func (d *decider) judge(c change.Change) Finding {
 		}
 	}
 
-	if d.root() && !d.governed(c) && (!d.gatekept() || !counts(c)) {
+	if d.root() && !d.governed(c) && !d.frees(c) && (!d.gatekept() || !counts(c)) {
 		return Finding{Change: c, Verdict: Ungoverned}
 	}
 

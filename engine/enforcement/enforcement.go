@@ -4,6 +4,7 @@
 package enforcement
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -65,7 +66,8 @@ func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 	return e, errs
 }
 
-// Governs says whether the Enforcement is about an object of a resource. A
+// Governs says whether the Enforcement is about an object of a resource, as it is
+// or as it is asked for. A
 // condition that cannot be evaluated counts as met where the failure policy is
 // Fail, and as not met where it is Ignore; the error is returned beside. It is
 // then no reason to except anything.
@@ -78,6 +80,19 @@ func (e *Enforcement) Governs(gr schema.GroupResource, in policy.Input) (bool, e
 		in.Object = in.OldObject // Conditions are about what is there, also when it is deleted.
 	}
 
+	met, err := e.meets(in)
+	if met || in.OldObject == nil {
+		return met, err
+	}
+
+	in.Object = in.OldObject // A write does not free itself.
+	was, wasErr := e.meets(in)
+
+	return was, cmp.Or(err, wasErr)
+}
+
+// meets says whether the conditions are met by the object of an input.
+func (e *Enforcement) meets(in policy.Input) (bool, error) {
 	budget := policy.NewBudget()
 
 	for _, c := range e.conditions {

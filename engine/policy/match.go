@@ -63,7 +63,7 @@ type Verdict struct {
 
 // Evaluate checks the policy's selectors and expressions.
 func (p *Policy) Evaluate(in Input) Verdict {
-	if !p.objects.Empty() && !p.objects.Matches(labelsOf(in.subject())) {
+	if !p.selectsBoth(in) {
 		return Verdict{Lack: LackSelector, Missing: fmt.Sprintf("the object does not match objectSelector %q", p.objects)}
 	}
 
