@@ -19,6 +19,7 @@ type Metrics struct {
 	overruled *prometheus.CounterVec
 	conflicts *prometheus.CounterVec
 	liveReads *prometheus.CounterVec
+	uses      *prometheus.CounterVec
 	seconds   *prometheus.HistogramVec
 }
 
@@ -49,6 +50,10 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 			Name: "kausality_webhook_live_reads_total",
 			Help: "Parents that were read from the API server, because the cache did not know them or did not allow the change.",
 		}, kind),
+		uses: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_webhook_window_uses_total",
+			Help: "Creations, updates and deletions that were stored and of which a window, the UpgradeAllowance, allowed at least one change.",
+		}, []string{"window"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "kausality_webhook_request_seconds",
 			Help:    "How long admission requests took, by endpoint.",
@@ -61,7 +66,7 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 		Help: "When the certificate that is served ends, in seconds since 1970.",
 	}, func() float64 { return float64(certificate.NotAfter().Unix()) })
 
-	for _, c := range []prometheus.Collector{expiry, m.decisions, m.overruled, m.conflicts, m.liveReads, m.seconds} {
+	for _, c := range []prometheus.Collector{expiry, m.decisions, m.overruled, m.conflicts, m.liveReads, m.uses, m.seconds} {
 		if err := reg.Register(c); err != nil {
 			return nil, err //nolint:wrapcheck // Names the metric.
 		}
@@ -83,6 +88,12 @@ func (m *Metrics) conflicted(gvk schema.GroupVersionKind) {
 
 func (m *Metrics) lookedAgain(gvk schema.GroupVersionKind) {
 	m.liveReads.WithLabelValues(gvk.Group, gvk.Kind).Inc()
+}
+
+func (m *Metrics) used(window string) {
+	if m != nil {
+		m.uses.WithLabelValues(window).Inc()
+	}
 }
 
 func (m *Metrics) took(endpoint string, since time.Time) {

@@ -55,6 +55,8 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 		return err
 	}
 
+	judge.Uses.Metrics = judge.Metrics
+
 	for _, r := range []manager.Runnable{cert, scaler, heart, judge.Uses} {
 		if err := mgr.Add(r); err != nil {
 			return fmt.Errorf("cannot add %T: %w", r, err)
