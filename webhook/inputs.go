@@ -40,6 +40,8 @@ type inputs struct {
 	policies     *policy.Set
 	upgrades     []v1alpha1.UpgradeAllowance
 	enforcements []*enforcement.Enforcement
+	// kinds are those that policies and windows name.
+	kinds namedKinds
 	// bad are those that do not compile, and count as absent.
 	bad []error
 }
@@ -144,7 +146,7 @@ func (in *Inputs) read(ctx context.Context) (*inputs, error) {
 		}
 	}
 
-	out := &inputs{}
+	out := &inputs{kinds: kindsOf(policies.Items, windows.Items)}
 
 	var badWindows, bad []error
 

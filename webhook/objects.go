@@ -22,11 +22,15 @@ import (
 )
 
 // Objects reads parents and namespaces: from informers, which are started for
-// each kind when it is first asked for, and live where these may be behind.
-// What it returns is shared, and not to be modified.
+// each kind that is governed when it is first asked for, and live where these
+// may be behind. Of other kinds parents are read live each time: who writes an
+// object says what its owner is, and must not have the manager keep all Secrets
+// of a cluster. What it returns is shared, and not to be modified.
 type Objects struct {
 	cache cache.Cache
 	live  client.Reader
+	// governed are the kinds that the webhook was asked about.
+	governed governed
 
 	mu sync.Mutex
 	// newer are objects that were read live and that the informers have not
@@ -45,6 +49,18 @@ const mostNewer = 4096
 // NewObjects makes Objects of a cache and a client without one.
 func NewObjects(c cache.Cache, live client.Reader) *Objects {
 	return &Objects{cache: c, live: live, newer: map[objectKey]*unstructured.Unstructured{}}
+}
+
+// parent returns what the informers know of a parent. False where they do not
+// tell, or its kind is not governed.
+func (o *Objects) parent(
+	ctx context.Context, named namedKinds, gvk schema.GroupVersionKind, key types.NamespacedName,
+) (*unstructured.Unstructured, bool) {
+	if gk := gvk.GroupKind(); !named.has(gk) && !o.governed.has(gk) && gk != namespaceKind().GroupKind() {
+		return nil, false
+	}
+
+	return o.cached(ctx, gvk, key)
 }
 
 // cached returns what the informers know of an object. False where they do not
@@ -140,7 +156,7 @@ func (o *Objects) namespace(ctx context.Context, name string) (*unstructured.Uns
 		return nil, nil //nolint:nilnil // Cluster-scoped objects have no namespace.
 	}
 
-	gvk := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	gvk := namespaceKind()
 	key := types.NamespacedName{Name: name}
 
 	if u, ok := o.cached(ctx, gvk, key); ok {
@@ -148,6 +164,10 @@ func (o *Objects) namespace(ctx context.Context, name string) (*unstructured.Uns
 	}
 
 	return o.read(ctx, gvk, key)
+}
+
+func namespaceKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 }
 
 func keyOf(ref resource.Reference) (schema.GroupVersionKind, types.NamespacedName) {
