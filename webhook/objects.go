@@ -64,13 +64,14 @@ func (o *Objects) parent(
 }
 
 // cached returns what the informers know of an object. False where they do not
-// tell, because nothing watches the kind yet or there is none of that name.
+// tell, because nothing watches the kind yet, it was not heard of for long, or
+// there is none of that name.
 func (o *Objects) cached(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, bool) {
 	proto := &unstructured.Unstructured{}
 	proto.SetGroupVersionKind(gvk)
 
 	informer, err := o.cache.GetInformer(ctx, proto, cache.BlockUntilSynced(false))
-	if err != nil || !informer.HasSynced() {
+	if err != nil || !informer.HasSynced() || stale(informer) {
 		return nil, false
 	}
 
