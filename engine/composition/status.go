@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -50,13 +51,17 @@ func Summarize(xr *unstructured.Unstructured, ready bool, held []Held, pending, 
 	}
 
 	if len(held) > 0 {
-		lines := make([]string, len(held))
+		lines, total := make([]string, len(held)), len(held)
 		for i, h := range held {
 			lines[i] = h.String()
+
+			if n, ok := allowance.MoreHeld(h.HeldChange); ok {
+				total += n - 1
+			}
 		}
 
 		s.Reason = v1alpha1.ReasonHeld
-		s.Message += fmt.Sprintf("; %d held: %s", len(held), list(lines))
+		s.Message += fmt.Sprintf("; %d held: %s", total, list(lines))
 	}
 
 	if len(problems) > 0 {

@@ -33,7 +33,7 @@ func (d *decider) judge(c change.Change) Finding {
 		return Finding{Change: c, Verdict: Ungoverned}
 	}
 
-	return Finding{Change: c, Verdict: Unallowed, Lacks: d.lacks(c)}
+	return Finding{Change: c, Verdict: Unallowed, Lacks: d.lacks(c), between: d.between()}
 }
 
 // root says whether the object has no parent.
