@@ -20,6 +20,9 @@ import (
 // it can be put back before the gate opens. While the gate is open the provider
 // acts on what it sees at once: there it is held.
 //
+// A credential is not remembered, for whoever reads a record would read it: a
+// change whose record would have to hold one is held too.
+//
 // A composition function holds by itself what it would have applied, and is not
 // asked here: what comes of it is, when Crossplane stores it.
 
@@ -79,18 +82,11 @@ func (d *decider) putsBack(c change.Change) bool {
 // writeAsked remembers what was asked for, where what is stored is not that.
 func (d *decider) writeAsked() {
 	alone, some := d.staying()
-	if d.base == nil || d.unread || d.record == nil && (!d.gatekept() || d.decision.Allowed() && !some) {
+
+	stored, asked := d.wouldRemember()
+	if asked == nil {
 		return
 	}
-
-	stored := change.Between(d.Old.Object, d.New.Object, d.listKeys()...)
-	if !slices.ContainsFunc(stored, counts) {
-		return
-	}
-
-	asked := &unstructured.Unstructured{Object: change.Merge(d.base.Object, d.New.Object, func(c change.Change) bool {
-		return counts(c) && (!slices.ContainsFunc(stored, c.Same) || d.gatekept() && d.unasked(c))
-	}, d.listKeys()...)}
 
 	rec := v1alpha1.AskedRecord{Generation: d.predictGeneration(), User: d.User.Name}
 
@@ -109,7 +105,52 @@ func (d *decider) writeAsked() {
 		return
 	}
 
+	// What somebody was let store beside it may have put a credential into a list,
+	// which is remembered as a whole.
+	if gate.RecordsSecret(d.New, asked) {
+		if !d.decision.Allowed() {
+			return // It is refused, and what is remembered stays.
+		}
+
+		if !d.Final {
+			d.New.Object["spec"], value = asked.Object["spec"], ""
+		}
+	}
+
 	annotate(d.New, v1alpha1.AnnotationAsked, value)
+}
+
+// wouldRemember returns what the request stores, and what was asked for in its
+// place: nil where nothing is to be remembered.
+func (d *decider) wouldRemember() (stored []change.Change, asked *unstructured.Unstructured) {
+	if d.base == nil || d.unread || d.record == nil && (!d.gatekept() || d.decision.Allowed() && !d.anyStays()) {
+		return nil, nil
+	}
+
+	stored = change.Between(d.Old.Object, d.New.Object, d.listKeys()...)
+	if !slices.ContainsFunc(stored, counts) {
+		return nil, nil
+	}
+
+	return stored, &unstructured.Unstructured{Object: change.Merge(d.base.Object, d.New.Object, func(c change.Change) bool {
+		return counts(c) && (!slices.ContainsFunc(stored, c.Same) || d.gatekept() && d.unasked(c))
+	}, d.listKeys()...)}
+}
+
+// revealing says whether what would be remembered holds a credential, or did
+// when we were asked about the same request before and held it.
+func (d *decider) revealing() bool {
+	if d.answeredHeld() {
+		return true
+	}
+
+	if d.decision.Allowed() {
+		return false
+	}
+
+	_, asked := d.wouldRemember()
+
+	return asked != nil && gate.RecordsSecret(d.New, asked)
 }
 
 // unasked says whether a change is one of those that nobody allowed, or allowed

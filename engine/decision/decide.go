@@ -228,7 +228,7 @@ func (d *decider) action() v1alpha1.ValidationAction {
 		strictest = v1alpha1.ActionHold
 	}
 
-	if d.gatekept() && gate.Exposed(d.Old) {
+	if d.gatekept() && (gate.Exposed(d.Old) || d.revealing()) {
 		strictest = v1alpha1.ActionHold
 	}
 
@@ -292,7 +292,7 @@ func (d *decider) holdBeside() {
 
 		for i, other := range d.decision.Findings {
 			if other.Verdict == Allowed && list != "" && other.Change.List() == list {
-				d.decision.Findings[i] = Finding{Change: other.Change, Verdict: Unallowed, Lacks: f.Lacks}
+				d.decision.Findings[i] = Finding{Change: other.Change, Verdict: Unallowed, Lacks: f.Lacks, between: f.between}
 			}
 		}
 	}

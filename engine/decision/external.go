@@ -90,8 +90,10 @@ func (d *decider) waits(f Finding) Finding {
 		"%s allows it without External Update, and the gate is open for another change: it waits until that has landed", by)}}}
 }
 
-// staying returns the first of the changes that are stored for the managed
-// resource alone.
+// anyStays says whether a change is stored for the managed resource alone.
+func (d *decider) anyStays() bool { return slices.ContainsFunc(d.decision.Findings, d.stays) }
+
+// staying returns the first of those changes.
 func (d *decider) staying() (Finding, bool) {
 	i := slices.IndexFunc(d.decision.Findings, d.stays)
 	if i < 0 {

@@ -160,6 +160,8 @@ type Finding struct {
 	Lacks []Lack
 
 	cause cause
+	// between are the objects that the change is between.
+	between []map[string]any
 }
 
 // Lack is one thing that keeps a change from being allowed.
