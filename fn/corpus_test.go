@@ -117,7 +117,7 @@ func composing(t *testing.T, s corpus.Scenario) *fnv1.RunFunctionRequest {
 	}
 
 	if s.Old != nil {
-		req.Observed.Resources["resource"] = toResource(t, recorded(t, s, stored(t, s.Old)).Object)
+		req.Observed.Resources["resource"] = toResource(t, recorded(t, s, stored(t, s.Old, managerOf(s.Parent))).Object)
 	}
 
 	if s.New != nil {

@@ -26,6 +26,7 @@ type Function struct {
 	log     logging.Logger
 	now     func() time.Time
 	metrics *metrics
+	limit   time.Duration
 
 	cache    *policy.Cache
 	enforced *enforcement.Cache
@@ -39,9 +40,19 @@ func WithClock(now func() time.Time) Option {
 	return func(f *Function) { f.now = now }
 }
 
+// DefaultInitializingLimit is how long an XR may be ready before it counts as
+// settled.
+const DefaultInitializingLimit = 10 * time.Minute
+
+// WithInitializingLimit sets how long an XR may be ready before it counts as
+// settled, so that nothing more is free: zero for ever.
+func WithInitializingLimit(d time.Duration) Option {
+	return func(f *Function) { f.limit = d }
+}
+
 // New makes a Function.
 func New(log logging.Logger, opts ...Option) *Function {
-	f := &Function{log: log, now: time.Now, metrics: newMetrics(), cache: policy.NewCache(), enforced: enforcement.NewCache()}
+	f := &Function{log: log, now: time.Now, limit: DefaultInitializingLimit, metrics: newMetrics(), cache: policy.NewCache(), enforced: enforcement.NewCache()}
 	for _, o := range opts {
 		o(f)
 	}

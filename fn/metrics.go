@@ -22,6 +22,7 @@ const (
 type metrics struct {
 	calls    *prometheus.CounterVec
 	held     *prometheus.CounterVec
+	overdue  *prometheus.CounterVec
 	duration prometheus.Histogram
 }
 
@@ -35,6 +36,10 @@ func newMetrics() *metrics {
 			Name: "kausality_function_held_changes_total",
 			Help: "Changes that were held back, counted in every call, by the composite resource's kind.",
 		}, []string{"composite_kind"}),
+		overdue: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_function_not_settled_total",
+			Help: "Composite resources that count as settled though they are not, for they have been ready for longer than --initializing-limit, by kind.",
+		}, []string{"composite_kind"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "kausality_function_decision_seconds",
 			Help:    "Time from a request to its response, without gRPC.",
@@ -45,7 +50,7 @@ func newMetrics() *metrics {
 
 // register makes the metrics visible.
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.calls, m.held, m.duration} {
+	for _, c := range []prometheus.Collector{m.calls, m.held, m.overdue, m.duration} {
 		if err := r.Register(c); err != nil {
 			return fmt.Errorf("cannot register metrics: %w", err)
 		}
@@ -66,6 +71,10 @@ func (m *metrics) observe(rsp *fnv1.RunFunctionResponse, s *state, took time.Dur
 			outcome = outcomeHeld
 
 			m.held.WithLabelValues(s.xr.GetKind()).Add(float64(n))
+		}
+
+		if s.overdue {
+			m.overdue.WithLabelValues(s.xr.GetKind()).Inc()
 		}
 	}
 

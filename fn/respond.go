@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/response"
@@ -84,8 +85,8 @@ func (s *state) respondResource(was *fnv1.Resource, name string) (*fnv1.Resource
 
 // report sets the condition, and adds events when it says something new.
 func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
-	mend := s.mend()
-	status := composition.Summarize(s.xr, s.ready(rsp.GetDesired()), held, s.pending(), mend)
+	f := s.findings(rsp, held)
+	status := composition.Summarize(s.xr, f)
 
 	condition := response.ConditionTrue
 	if !status.Allowed {
@@ -99,17 +100,59 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 		response.Warning(rsp, errNoConditions).TargetComposite().WithReason("KausalityInput")
 	}
 
+	s.overdue = status.Overdue
+
+	if lines := s.each(func(o composition.Outcome) []string { return o.Baseline }); len(lines) > 0 {
+		response.Normal(rsp, "These fields differ from what is stored and count as asked for, for nothing was recorded before: "+
+			strings.Join(lines, ", ")).TargetComposite().WithReason("KausalityBaseline")
+	}
+
 	if composition.SameNews(was.Message, status.Message) {
 		return
 	}
 
-	for _, p := range mend {
+	for _, p := range f.Problems {
 		response.Warning(rsp, errors.New(p)).TargetComposite().WithReason("KausalityInput") //nolint:err113 // Of ours, as text.
+	}
+
+	if status.Overdue {
+		response.Warning(rsp, errors.New(status.Message)).TargetComposite().WithReason("KausalityNotSettled") //nolint:err113 // As above.
+	}
+
+	for _, d := range f.Delegated {
+		response.Normal(rsp, d).TargetComposite().WithReason("KausalityLeft")
 	}
 
 	for _, h := range held {
 		response.Warning(rsp, errors.New(h.String())).TargetCompositeAndClaim().WithReason("KausalityHeld")
 	}
+}
+
+// findings are what was found out about the XR in this run.
+func (s *state) findings(rsp *fnv1.RunFunctionResponse, held []composition.Held) composition.Findings {
+	pending := s.pending()
+
+	return composition.Findings{
+		Ready: s.ready(rsp.GetDesired()), Composed: len(s.names),
+		Held: held, Pending: pending, Problems: s.mend(),
+		Delegated: s.each(func(o composition.Outcome) []string { return o.Delegated }),
+		Status:    composition.Report(s.xr, s.wantedXR, len(pending) == 0),
+		Limit:     s.limit, Now: s.base.Now,
+	}
+}
+
+// each lists fields of all composed resources, by resource.
+func (s *state) each(of func(composition.Outcome) []string) []string {
+	var out []string
+
+	for _, name := range s.names {
+		for _, field := range of(s.outcomes[name]) {
+			u := s.observed[name]
+			out = append(out, fmt.Sprintf("%s %s: %s", u.GetKind(), u.GetName(), field))
+		}
+	}
+
+	return out
 }
 
 // ready says whether the XR is ready, or will be once Crossplane has read this:
@@ -167,10 +210,6 @@ func (s *state) pending() []string {
 		if p := s.outcomes[name].Pending; p != "" {
 			out = append(out, p)
 		}
-	}
-
-	if p := composition.Reporting(s.xr, s.wantedXR); p != "" {
-		out = append(out, p)
 	}
 
 	return out

@@ -19,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/window"
 )
 
@@ -44,6 +45,10 @@ type state struct {
 	// conditions is true where it says that it stores them.
 	answered, conditions bool
 	outcomes             map[string]composition.Outcome
+	// limit is how long an XR may be ready before it counts as settled; overdue is
+	// true where that is over.
+	limit   time.Duration
+	overdue bool
 }
 
 // readState decodes a request.
@@ -56,6 +61,7 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 		desired:  map[string]*unstructured.Unstructured{},
 		outcomes: map[string]composition.Outcome{},
 
+		limit:      f.limit,
 		answered:   answered(req),
 		conditions: request.HasCapability(req, fnv1.Capability_CAPABILITY_CONDITIONS),
 	}
@@ -127,10 +133,19 @@ func (s *state) ttl(most time.Duration) time.Duration {
 }
 
 func (s *state) decide() {
+	_, recorded := resource.ConditionOf(s.xr, v1alpha1.ConditionKausality)
+	room := v1alpha1.MaxWishesBytes
+
 	for _, name := range s.names {
 		req := s.base
 		req.Name, req.Observed, req.Desired, req.Ungated = name, s.observed[name], s.desired[name], s.ungated[name]
+		req.Baseline, req.Room = !recorded, min(room, v1alpha1.MaxWishBytes)
 		out := composition.Decide(req)
+
+		if out.Desired != nil {
+			room -= len(resource.Annotation(out.Desired, v1alpha1.AnnotationWish))
+		}
+
 		s.outcomes[name] = out
 		s.problems = append(s.problems, out.Problems...)
 	}

@@ -4,7 +4,9 @@
 package fn_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,8 +18,15 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// composedManager is Crossplane's field manager for what an XR composes.
-const composedManager = "apiextensions.crossplane.io/composed/0123"
+// managerOf is Crossplane's field manager for what an XR composes.
+//
+// Source: github.com/crossplane/crossplane/v2 v2.4.0,
+// internal/controller/apiextensions/composite/composition_functions.go.
+func managerOf(xr *unstructured.Unstructured) string {
+	hash := sha256.Sum256([]byte(xr.GetName() + xr.GroupVersionKind().GroupKind().String()))
+
+	return fmt.Sprintf("apiextensions.crossplane.io/composed/%x", hash)
+}
 
 // instances is the schema of RDSInstances, as far as it says how lists merge.
 const instances = `{
@@ -35,7 +44,7 @@ const instances = `{
 
 // stored is what an API server keeps of an object that Crossplane applied: what
 // merges how is its kind's schema's to say, and what was left out is filled in.
-func stored(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
+func stored(t *testing.T, u *unstructured.Unstructured, manager string) *unstructured.Unstructured {
 	t.Helper()
 
 	server := managedfieldstest.NewTestFieldManager(converter(t, u), u.GroupVersionKind())
@@ -44,7 +53,7 @@ func stored(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructur
 	wish.SetManagedFields(nil)
 	delete(wish.Object, "status")
 
-	if err := server.Apply(wish, composedManager, true); err != nil {
+	if err := server.Apply(wish, manager, true); err != nil {
 		t.Fatal(err)
 	}
 

@@ -34,6 +34,9 @@ const (
 	// changed though nobody allowed it: an [AskedRecord]. What it says is put
 	// back before the gate opens. It is absent where the spec is as asked for.
 	AnnotationAsked = AnnotationPrefix + "asked"
+	// AnnotationWish is on composed resources: hashes of the last wish of their
+	// Composition that was let through. What is stored often reads otherwise.
+	AnnotationWish = AnnotationPrefix + "wish"
 	// AnnotationRelease is the one that a person writes, on a managed resource
 	// whose parent is gone: orphan ([ReleaseOrphan]) or alone ([ReleaseAlone]).
 	AnnotationRelease = AnnotationPrefix + "release"
@@ -79,6 +82,11 @@ const (
 	MaxHeldEntries = 64
 	// MaxAskedBytes is the most bytes AnnotationAsked holds.
 	MaxAskedBytes = 64 * 1024
+	// MaxWishBytes is the most bytes AnnotationWish holds.
+	MaxWishBytes = 32 * 1024
+	// MaxWishesBytes is the most bytes AnnotationWish takes on all that one XR
+	// composes.
+	MaxWishesBytes = 512 * 1024
 	// MaxAllowancesBytes is the most bytes AnnotationAllowances holds. An
 	// object's annotations may take 256 KiB in all
 	// (k8s.io/apimachinery/pkg/api/validation.TotalAnnotationSizeLimitB).

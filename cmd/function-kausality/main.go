@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 	function "github.com/crossplane/function-sdk-go"
@@ -37,6 +38,7 @@ type cli struct {
 	Insecure           bool             `help:"Run without mTLS credentials. If you supply this flag --tls-certs-dir is ignored."`
 	MaxRecvMessageSize int              `default:"16"    help:"Maximum size of received messages in MiB."`
 	MetricsAddress     string           `default:":8080" help:"Address at which to serve Prometheus metrics; empty for none."`
+	InitializingLimit  time.Duration    `default:"10m" help:"How long a composite resource may be ready before it counts as settled, so that nothing more is free. 0 for ever."`
 	Version            kong.VersionFlag `help:"Print the version and exit."`
 }
 
@@ -100,7 +102,7 @@ func (c *cli) credentials() (credentials.TransportCredentials, error) {
 // function makes the function, and the registry its metrics are in if they are
 // to be served.
 func (c *cli) function(log logging.Logger) (*fn.Function, *prometheus.Registry, error) {
-	f := fn.New(log)
+	f := fn.New(log, fn.WithInitializingLimit(c.InitializingLimit))
 	if c.MetricsAddress == "" {
 		return f, nil, nil
 	}

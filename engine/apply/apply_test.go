@@ -15,6 +15,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
+const manager = "apiextensions.crossplane.io/composed/abc"
+
 const live = `
 apiVersion: v1
 kind: Thing
@@ -80,7 +82,7 @@ func TestApplyingIsForeseen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			obj := decode(t, live)
 
-			owned, err := apply.Owned(&unstructured.Unstructured{Object: obj}, apply.ComposedManager)
+			owned, err := apply.FieldsOf(&unstructured.Unstructured{Object: obj}, manager)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,12 +91,6 @@ func TestApplyingIsForeseen(t *testing.T) {
 			if diff := cmp.Diff(spec(decode(t, tc.want)), spec(got)); diff != "" {
 				t.Errorf("%s\nMerge, -want, +got:\n%s", tc.reason, diff)
 			}
-
-			// Applying what the projection of that says gives the same again.
-			again := apply.Merge(obj, apply.Project(decode(t, tc.desired), obj, got, owned), owned)
-			if diff := cmp.Diff(spec(got), spec(again)); diff != "" {
-				t.Errorf("%s\nMerge of Project, -want, +got:\n%s", tc.reason, diff)
-			}
 		})
 	}
 }
@@ -102,7 +98,7 @@ func TestApplyingIsForeseen(t *testing.T) {
 func TestExtractingAndApplyingChangesNothing(t *testing.T) {
 	obj := decode(t, live)
 
-	owned, err := apply.Owned(&unstructured.Unstructured{Object: obj}, apply.ComposedManager)
+	owned, err := apply.FieldsOf(&unstructured.Unstructured{Object: obj}, manager)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +159,7 @@ func TestElementsThatAreOwnedOneByOneGoOneByOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			obj := normalized(t, associative)
 
-			owned, err := apply.Owned(&unstructured.Unstructured{Object: obj}, apply.ComposedManager)
+			owned, err := apply.FieldsOf(&unstructured.Unstructured{Object: obj}, manager)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,55 +186,16 @@ func normalized(t *testing.T, text string) map[string]any {
 func TestManagedFieldsThatCannotBeReadAreAnError(t *testing.T) {
 	obj := decode(t, "{kind: Thing, metadata: {name: a, managedFields: [{manager: apiextensions.crossplane.io/composed/abc, operation: Apply, fieldsV1: {'k:{': {}}}]}}")
 
-	_, err := apply.Owned(&unstructured.Unstructured{Object: obj}, apply.ComposedManager)
+	_, err := apply.FieldsOf(&unstructured.Unstructured{Object: obj}, manager)
 	if err == nil || !strings.Contains(err.Error(), `cannot read managedFields of Thing "a"`) {
 		t.Errorf("Owned: %v", err)
 	}
 }
 
-func TestWhatOthersOwnStaysTheirs(t *testing.T) {
-	cases := map[string]struct {
-		reason                string
-		desired, result, want string
-	}{
-		"Kept": {
-			reason:  "Owned elements that nobody mentions are applied as they are, others' are not.",
-			desired: "{}", result: "{spec: {set: [mine, theirs, also], ports: [{port: 80, protocol: TCP, name: http, nodePort: 30000}, {port: 80, protocol: UDP}]}}",
-			want: "{spec: {set: [mine, also], ports: [{port: 80, protocol: TCP, name: http}]}}",
-		},
-		"HeldBack": {
-			reason:  "A held value goes into the element that is desired, and others' elements stay out.",
-			desired: "{spec: {set: [mine, new], ports: [{port: 80, protocol: TCP, name: web, appProtocol: h2}]}}",
-			result:  "{spec: {set: [mine, theirs, also], ports: [{port: 80, protocol: TCP, name: http, appProtocol: h2, nodePort: 30000}, {port: 80, protocol: UDP}]}}",
-			want:    "{spec: {set: [mine, also], ports: [{port: 80, protocol: TCP, name: http, appProtocol: h2}]}}",
-		},
-		"NotCreated": {
-			reason:  "A held new element is left out.",
-			desired: "{spec: {ports: [{port: 80, protocol: TCP, name: http}, {port: 81, protocol: TCP}]}}",
-			result:  "{spec: {ports: [{port: 80, protocol: TCP, name: http, nodePort: 30000}, {port: 80, protocol: UDP}]}}",
-			want:    "{spec: {ports: [{port: 80, protocol: TCP, name: http}]}}",
-		},
-	}
-
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			obj := normalized(t, associative)
-
-			owned, err := apply.Owned(&unstructured.Unstructured{Object: obj}, apply.ComposedManager)
-			if err != nil {
-				t.Fatal(err)
-			}
-
-			got := apply.Project(normalized(t, tc.desired), obj, normalized(t, tc.result), owned)
-			if diff := cmp.Diff(normalized(t, tc.want), got); diff != "" {
-				t.Errorf("%s\nProject, -want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
-
+func TestAnElementThatIsOwnedAsAWholeIsExtractedAsAWhole(t *testing.T) {
 	obj := normalized(t, associative)
 
-	owned, err := apply.Owned(&unstructured.Unstructured{Object: obj}, apply.ComposedManager)
+	owned, err := apply.FieldsOf(&unstructured.Unstructured{Object: obj}, manager)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func Example() {
 		"spec": map[string]any{"size": "small", "engine": "postgres", "zone": "defaulted"},
 	}}
 
-	owned, err := apply.Owned(live, apply.ComposedManager)
+	owned, err := apply.FieldsOf(live, apply.ComposedManager+"0123")
 	if err != nil {
 		fmt.Println(err)
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
@@ -90,11 +89,12 @@ func callOff(u *unstructured.Unstructured) {
 }
 
 // keep makes desired state that changes nothing.
-func keep(observed *unstructured.Unstructured, owned *fieldpath.Set) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: apply.Extract(observed.Object, owned)}
+func keep(observed *unstructured.Unstructured, fields apply.Fields) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: apply.Extract(observed.Object, fields)}
 	u.SetAPIVersion(observed.GetAPIVersion())
 	u.SetKind(observed.GetKind())
 	stampOn(u, observed)
+	annotate(u, v1alpha1.AnnotationWish, resource.Annotation(observed, v1alpha1.AnnotationWish))
 	callOff(u)
 
 	if have, ok := resource.Value(observed.Object, "spec", "managementPolicies"); ok && resource.IsManaged(observed) {

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
@@ -18,6 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
 // Decide says what may be applied of one desired composed resource. The
@@ -28,6 +28,8 @@ func Decide(req Request) Outcome {
 		return req.create()
 	case req.Desired == nil:
 		return req.remove()
+	case req.Observed.GroupVersionKind().GroupKind() != req.Desired.GroupVersionKind().GroupKind():
+		return req.swap()
 	default:
 		return req.update()
 	}
@@ -72,6 +74,7 @@ func (r *Request) create() Outcome {
 	out.Pending = describe(obj) + " is being created"
 	out.Desired = d.Object
 	dropPrepared(out.Desired, r.Desired)
+	encodeSecret(out.Desired)
 
 	if resource.IsManaged(out.Desired) && !r.Ungated {
 		want := wanted(r.Desired)
@@ -80,45 +83,86 @@ func (r *Request) create() Outcome {
 		setPolicies(out.Desired, gate.Initial(want, !resource.SeenReady(r.XR), late))
 	}
 
+	out.Problems = append(out.Problems, r.record(out.Desired, wish.RecordOf(out.Desired.Object))...)
+
 	return out
 }
 
 // update applies what is allowed and keeps the rest as observed.
 func (r *Request) update() Outcome {
-	owned, err := apply.Owned(r.Observed, apply.ComposedManager)
+	fields, err := apply.FieldsOf(r.Observed, apply.ManagerOf(r.XR))
 	if err != nil {
 		return r.unreadable(err)
 	}
 
 	desired := own(r.Desired)
 	carry(desired, r.Observed)
+	encodeSecret(desired)
 
-	merged := &unstructured.Unstructured{Object: apply.Merge(r.Observed.Object, desired.Object, owned)}
+	last, err := wish.Parse(r.Observed)
+	if desired.GetAPIVersion() != r.Observed.GetAPIVersion() {
+		last = nil
+	}
+
+	asked := wish.Compare(wish.Input{
+		Wish: desired, Stored: r.Observed, Fields: fields, Record: last,
+		Baseline: r.Baseline && !secret(r.Observed), Delegated: delegated(r.Observed),
+	})
+
+	merged := &unstructured.Unstructured{Object: apply.Merge(r.Observed.Object, asked.Object, fields)}
 	addRendered(merged, r.Observed)
-	keepQuantities(merged, r.Observed)
 
 	d := r.ask(decision.OperationUpdate, r.Observed, merged)
+	out := Outcome{Problems: d.Problems, Held: r.heldOf(d), Baseline: asked.Baseline, Delegated: asked.Delegated}
 
-	out := Outcome{Problems: d.Problems}
-	for _, f := range d.Findings {
-		if f.Verdict == decision.Unallowed {
-			out.Held = append(out.Held, Held{
-				Resource: describe(r.Observed), HeldChange: decision.HeldChange(f), Passed: r.Mode == v1alpha1.ModeAudit,
-			})
-		}
+	if err != nil {
+		out.Problems = append(out.Problems, inObserved(r.Observed, err))
 	}
 
-	result := desired.Object
-	if d.Action == v1alpha1.ActionHold && len(out.Held) > 0 {
-		result = apply.Project(desired.Object, r.Observed.Object, d.Object.Object, owned)
-	}
-
-	out.Desired = &unstructured.Unstructured{Object: result}
-	stampOn(out.Desired, d.Object)
+	r.answer(&out, asked, d, fields)
 
 	out.Pending = pending(r.Observed, d)
 	if out.Pending == "" && r.allowsHeld(d.Findings) {
 		out.Pending = describe(r.Observed) + " waits for what its held change lacks"
+	}
+
+	return out
+}
+
+// answer makes what is applied out of what was decided on an update.
+func (r *Request) answer(out *Outcome, asked *wish.Comparison, d decision.Decision, fields apply.Fields) {
+	result := d.Object.Object
+	if d.Action != v1alpha1.ActionHold {
+		result = asked.Object // Nothing is held.
+	}
+
+	if d.Action == v1alpha1.ActionHold && len(out.Held) > 0 && r.Desired.GetAPIVersion() != r.Observed.GetAPIVersion() {
+		out.Desired, out.Kept = keep(r.Observed, fields), true // A part cannot be in another version.
+		stampOn(out.Desired, d.Object)
+
+		return
+	}
+
+	object, record := asked.Answer(result)
+	out.Desired = &unstructured.Unstructured{Object: object}
+	stampOn(out.Desired, d.Object)
+	out.Problems = append(out.Problems, r.record(out.Desired, record)...)
+
+	if d.Action == v1alpha1.ActionHold && len(out.Held) > 0 {
+		out.Desired.SetResourceVersion(r.Observed.GetResourceVersion()) // What is held is so as of now.
+	}
+}
+
+// heldOf is what is held of an update.
+func (r *Request) heldOf(d decision.Decision) []Held {
+	var out []Held
+
+	for _, f := range d.Findings {
+		if f.Verdict == decision.Unallowed {
+			out = append(out, Held{
+				Resource: describe(r.Observed), HeldChange: decision.HeldChange(f), Passed: r.Mode == v1alpha1.ModeAudit,
+			})
+		}
 	}
 
 	return out
@@ -147,7 +191,7 @@ func (r *Request) allowsHeld(findings []decision.Finding) bool {
 // allowance to delete its external resource stamped on it, and dropped once
 // its gate is open for that; deleted earlier it would orphan it.
 func (r *Request) remove() Outcome {
-	owned, err := apply.Owned(r.Observed, apply.ComposedManager)
+	fields, err := apply.FieldsOf(r.Observed, apply.ManagerOf(r.XR))
 	if err != nil {
 		return r.unreadable(err)
 	}
@@ -156,7 +200,7 @@ func (r *Request) remove() Outcome {
 	out := Outcome{Problems: d.Problems, Held: r.wholeHeld(r.Observed, d, v1alpha1.MutationDelete)}
 
 	if len(out.Held) > 0 && r.Mode != v1alpha1.ModeAudit {
-		out.Kept, out.Desired = true, keep(r.Observed, owned)
+		out.Kept, out.Desired = true, keep(r.Observed, fields)
 
 		return out
 	}
@@ -167,7 +211,7 @@ func (r *Request) remove() Outcome {
 		return out
 	}
 
-	out.Kept, out.Desired = true, keep(r.Observed, owned)
+	out.Kept, out.Desired = true, keep(r.Observed, fields)
 	out.Pending = describe(r.Observed) + " waits for its gate to open for Delete"
 
 	stampOn(out.Desired, cmp.Or(d.Object, r.Observed))
@@ -175,10 +219,20 @@ func (r *Request) remove() Outcome {
 	return out
 }
 
+// kept is a resource that stays as it is.
+func (r *Request) kept() Outcome {
+	fields, err := apply.FieldsOf(r.Observed, apply.ManagerOf(r.XR))
+	if err != nil {
+		return r.unreadable(err)
+	}
+
+	return Outcome{Kept: true, Desired: keep(r.Observed, fields)}
+}
+
 // unreadable keeps a resource of which nothing can be told.
 func (r *Request) unreadable(err error) Outcome {
 	return Outcome{
-		Desired: keep(r.Observed, fieldpath.NewSet()), Kept: true, Problems: []error{err},
+		Desired: keep(r.Observed, apply.NoFields()), Kept: true, Problems: []error{err},
 		Held: []Held{{Resource: describe(r.Observed), HeldChange: v1alpha1.HeldChange{Field: "metadata.managedFields", Reason: err.Error()}}},
 	}
 }

@@ -48,7 +48,7 @@ metadata:
     kausality.io/gate: "{state: Closed, generation: 7, since: 2026-01-01T00:00:00Z}"
   ownerReferences: [{apiVersion: example.org/v1alpha1, kind: XDatabase, name: db, uid: u1, controller: true, blockOwnerDeletion: true}]
   managedFields:
-  - manager: apiextensions.crossplane.io/composed/0123
+  - manager: apiextensions.crossplane.io/composed/6aa923b7fbecfc9cf7148036e209680c9de7e17acbac426e7ebda49398cb9de2
     operation: Apply
     fieldsV1:
       "f:metadata":
@@ -117,7 +117,7 @@ func request(t *testing.T, xr, observed, desired string) composition.Request {
 
 	return composition.Request{
 		XR: object(t, xr), Name: "rds", Observed: object(t, observed), Desired: object(t, desired),
-		User: policy.User{Name: crossplane}, Settings: decision.Settings{Crossplane: crossplane}, Mode: v1alpha1.ModeHold,
+		User: policy.User{Name: crossplane}, Settings: decision.Settings{Crossplane: crossplane}, Mode: v1alpha1.ModeHold, Room: v1alpha1.MaxWishBytes,
 		Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
 }

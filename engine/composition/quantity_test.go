@@ -18,7 +18,7 @@ kind: Deployment
 metadata:
   name: a
   managedFields:
-  - manager: apiextensions.crossplane.io/composed/0123
+  - manager: apiextensions.crossplane.io/composed/6aa923b7fbecfc9cf7148036e209680c9de7e17acbac426e7ebda49398cb9de2
     operation: Apply
     fieldsV1:
       "f:spec": {"f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': {"f:name": {}, "f:env": {}, "f:resources": {"f:limits": {"f:cpu": {}, "f:memory": {}}}}}}}}

@@ -4,29 +4,75 @@
 package composition
 
 import (
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
-// Reporting says which part of an XR's status its pipeline is about to change,
-// empty for none: what it composes in the next round may follow from that.
-// Desired is the XR as the pipeline wants it, a partial object; conditions do
-// not count.
-func Reporting(xr, desired *unstructured.Unstructured) string {
+// statusMark is at the end of a condition's message: a hash of the status that
+// the pipeline wished last, and in how many runs in a row it wished another one
+// though nothing followed from that.
+var statusMark = regexp.MustCompile(` \[status ([0-9a-f]{16})(?: \+(\d+))?\]$`)
+
+// maxIdle is after how many runs in a row a status that is another one each time,
+// such as one with the time in it, no longer counts.
+const maxIdle = 3
+
+// Reporting is what a pipeline wishes of its XR's status: what it composes in
+// the next round may follow from that.
+type Reporting struct {
+	// Pending says what of it is new; empty for nothing.
+	Pending string
+
+	mark string
+}
+
+// Report compares the status that a pipeline wishes with what it wished in the
+// last run, and with what is stored: neither what the API server makes of it
+// nor conditions count. Desired is the XR as the pipeline wants it, a partial
+// object; idle is true where nothing else changes in this run.
+func Report(xr, desired *unstructured.Unstructured, idle bool) Reporting {
 	want := maps.Clone(resource.Map(desired.Object, "status"))
 	delete(want, "conditions")
 
-	field, changes := firstChange(want, resource.Map(xr.Object, "status"), "status")
-	if !changes {
-		return ""
+	if len(want) == 0 {
+		return Reporting{}
 	}
 
-	return describe(xr) + " is about to report a new " + field
+	c, _ := resource.ConditionOf(xr, v1alpha1.ConditionKausality)
+	last, hash := statusMark.FindStringSubmatch(c.Message), fmt.Sprintf("%016x", wish.Hash(want))
+	out := Reporting{mark: fmt.Sprintf(" [status %s]", hash)}
+
+	if last != nil && last[1] == hash {
+		return out
+	}
+
+	field, changes := firstChange(want, resource.Map(xr.Object, "status"), "status")
+	if !changes {
+		return out
+	}
+
+	if idle && last != nil {
+		runs, _ := strconv.Atoi(last[2]) // Zero where there is none.
+		out.mark = fmt.Sprintf(" [status %s +%d]", hash, min(runs+1, maxIdle))
+
+		if runs >= maxIdle {
+			return out
+		}
+	}
+
+	out.Pending = describe(xr) + " is about to report a new " + field
+
+	return out
 }
 
 // firstChange finds the first field, in order, of a partial value that another

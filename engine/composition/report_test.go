@@ -77,7 +77,7 @@ func TestAnXRSaysHowItIsDoing(t *testing.T) {
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, composition.Summarize(xr, false, tc.held, tc.pending, tc.problems)); diff != "" {
+			if diff := cmp.Diff(tc.want, composition.Summarize(xr, composition.Findings{Composed: 1, Held: tc.held, Pending: tc.pending, Problems: tc.problems})); diff != "" {
 				t.Errorf("Summarize, -want, +got:\n%s", diff)
 			}
 		})
@@ -85,9 +85,10 @@ func TestAnXRSaysHowItIsDoing(t *testing.T) {
 
 	young := object(t, "{kind: X, metadata: {name: db, generation: 1}}")
 	for want, got := range map[string]composition.Status{
-		"generation 1: initializing: a":                     composition.Summarize(young, true, nil, []string{"a"}, nil),
-		"generation 1: initializing: X db is not ready yet": composition.Summarize(young, false, nil, nil, nil),
-		"generation 1: settled":                             composition.Summarize(young, true, nil, nil, nil),
+		"generation 1: initializing: a":                             composition.Summarize(young, composition.Findings{Ready: true, Composed: 1, Pending: []string{"a"}}),
+		"generation 1: initializing: X db is not ready yet":         composition.Summarize(young, composition.Findings{Composed: 1}),
+		"generation 1: settled":                                     composition.Summarize(young, composition.Findings{Ready: true, Composed: 1}),
+		"generation 1: initializing: X db has composed nothing yet": composition.Summarize(young, composition.Findings{Ready: true}),
 	} {
 		if got.Message != want {
 			t.Errorf("Summarize of a new XR: %q, want %q", got.Message, want)
@@ -132,7 +133,7 @@ func TestAPipelineThatReportsIsNotSettled(t *testing.T) {
 		"{status: {conditions: [a]}}":       "",
 		"{spec: {size: large}, status: {}}": "",
 	} {
-		if got := composition.Reporting(xr, object(t, desired)); got != want {
+		if got := composition.Report(xr, object(t, desired), false).Pending; got != want {
 			t.Errorf("Reporting %s: %q, want %q", desired, got, want)
 		}
 	}

@@ -28,6 +28,11 @@ type Request struct {
 	Ungated bool
 	// Observed composed resource; nil if there is none yet.
 	Observed *unstructured.Unstructured
+	// Baseline is true in the first run for an XR, before anything was recorded:
+	// what its Composition wishes is what it wished all along.
+	Baseline bool
+	// Room is how many bytes the record of the wish may take.
+	Room int
 	// Desired composed resource, a partial object; nil to delete it.
 	Desired *unstructured.Unstructured
 	// Namespace of a namespaced XR and all it composes; nil where it is not
@@ -62,6 +67,11 @@ type Outcome struct {
 	// Pending says what of an allowed change is still under way; empty when
 	// the resource is as it should be and its gate is closed.
 	Pending string
+	// Baseline are fields that differ from what is stored and count as wished
+	// all along.
+	Baseline []string
+	// Delegated are fields that are left to others.
+	Delegated []string
 	// Problems are inputs that could not be used.
 	Problems []error
 }

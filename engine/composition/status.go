@@ -6,7 +6,9 @@ package composition
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -19,8 +21,8 @@ import (
 const maxListed = 5
 
 // news is the part of a message that is worth an event when it changes: what is
-// held, and what is to be mended.
-var news = regexp.MustCompile(`; \d+ (held|to mend): [\s\S]*$`)
+// held, left to others, and to be mended.
+var news = regexp.MustCompile(`; \d+ (held|did not settle|left to others|to mend): [\s\S]*$`)
 
 // Status is what an XR's Kausality condition says.
 type Status struct {
@@ -31,44 +33,109 @@ type Status struct {
 	// Message of the condition. It starts with the XR's generation, and with
 	// [resource.SettledMessage] once every allowed change has arrived.
 	Message string
+	// Overdue is true in the run in which an XR that is ready counts as settled
+	// though it is not.
+	Overdue bool
+}
+
+// Findings are what is found out about all that an XR composes, in one run.
+type Findings struct {
+	// Ready is true where the XR is ready, or will be after this run.
+	Ready bool
+	// Composed is how many resources there are or will be.
+	Composed int
+	// Held changes.
+	Held []Held
+	// Pending says what is under way.
+	Pending []string
+	// Delegated are the fields that are left to others.
+	Delegated []string
+	// Problems that somebody has to mend.
+	Problems []string
+	// Status that the pipeline wishes of the XR.
+	Status Reporting
+	// Limit is how long an XR may be ready before it counts as settled; zero for
+	// ever.
+	Limit time.Duration
+	// Now is the time to judge that by.
+	Now time.Time
 }
 
 // Summarize says how an XR is doing: settled when nothing is pending, with
 // whatever is held, and the problems that somebody has to mend. One that is
-// built up is not settled before it is ready, as it will be after this round.
-func Summarize(xr *unstructured.Unstructured, ready bool, held []Held, pending, problems []string) Status {
-	s := Status{Allowed: len(held) == 0, Reason: v1alpha1.ReasonAllowed}
+// built up is not settled before it composes something and is ready, as it will
+// be after this run.
+func Summarize(xr *unstructured.Unstructured, f Findings) Status {
+	s := Status{Allowed: len(f.Held) == 0, Reason: v1alpha1.ReasonAllowed}
 
-	if !resource.SeenReady(xr) && !ready && len(pending) == 0 {
+	pending := f.Pending
+	if f.Status.Pending != "" {
+		pending = append(slices.Clip(pending), f.Status.Pending)
+	}
+
+	switch {
+	case resource.SeenReady(xr) || len(pending) > 0:
+	case f.Composed == 0:
+		pending = []string{describe(xr) + " has composed nothing yet"}
+	case !f.Ready:
 		pending = []string{describe(xr) + " is not ready yet"}
 	}
 
-	if len(pending) == 0 {
+	s.Overdue = len(pending) > 0 && f.Composed > 0 && overdue(xr, f)
+
+	switch {
+	case len(pending) == 0:
 		s.Message = resource.SettledMessage(resource.Generation(xr))
-	} else {
+	case s.Overdue:
+		s.Message = fmt.Sprintf("%s, for it has been ready for %s; %d did not settle: %s",
+			resource.SettledMessage(resource.Generation(xr)), f.Limit, len(pending), list(pending))
+	default:
 		s.Message = fmt.Sprintf("%s: %s", resource.ProgressMessage(xr), list(pending))
 	}
 
-	if len(held) > 0 {
-		lines := make([]string, len(held))
-		for i, h := range held {
+	if len(f.Held) > 0 {
+		lines := make([]string, len(f.Held))
+		for i, h := range f.Held {
 			lines[i] = h.String()
 		}
 
 		s.Reason = v1alpha1.ReasonHeld
-		s.Message += fmt.Sprintf("; %d held: %s", len(held), list(lines))
+		s.Message += fmt.Sprintf("; %d held: %s", len(lines), list(lines))
 	}
 
-	if len(problems) > 0 {
-		s.Message += fmt.Sprintf("; %d to mend: %s", len(problems), list(problems))
+	if len(f.Delegated) > 0 {
+		s.Message += fmt.Sprintf("; %d left to others: %s", len(f.Delegated), list(f.Delegated))
 	}
+
+	if len(f.Problems) > 0 {
+		s.Message += fmt.Sprintf("; %d to mend: %s", len(f.Problems), list(f.Problems))
+	}
+
+	s.Message += f.Status.mark
 
 	return s
 }
 
+// overdue says whether an XR that is built up has been ready for longer than it
+// may take to settle.
+func overdue(xr *unstructured.Unstructured, f Findings) bool {
+	c, ok := resource.ConditionOf(xr, resource.ConditionReady)
+	if f.Limit == 0 || resource.SeenReady(xr) || !ok || !c.True() {
+		return false
+	}
+
+	since, err := time.Parse(time.RFC3339, c.LastTransitionTime)
+
+	return err == nil && f.Now.Sub(since) >= f.Limit
+}
+
 // SameNews says whether two messages tell of the same held changes and
 // problems.
-func SameNews(a, b string) bool { return news.FindString(a) == news.FindString(b) }
+func SameNews(a, b string) bool { return newsOf(a) == newsOf(b) }
+
+func newsOf(message string) string {
+	return news.FindString(statusMark.ReplaceAllString(message, ""))
+}
 
 func list(lines []string) string {
 	if len(lines) <= maxListed {

@@ -1,0 +1,215 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// ComposedManager starts the field manager under which Crossplane applies
+// composed resources.
+const ComposedManager = "apiextensions.crossplane.io/composed/"
+
+// ManagerOf is the field manager under which Crossplane applies what an XR
+// composes.
+//
+// Source: github.com/crossplane/crossplane/v2 v2.4.0,
+// internal/controller/apiextensions/composite/composition_functions.go,
+// ComposedFieldOwnerName.
+func ManagerOf(xr *unstructured.Unstructured) string {
+	return fmt.Sprintf("%s%x", ComposedManager, sha256.Sum256([]byte(xr.GetName()+xr.GroupVersionKind().GroupKind().String())))
+}
+
+// Fields are fields of a live object, or of a part of it, by who manages them.
+type Fields struct {
+	// Own are those that one manager applies.
+	Own *fieldpath.Set
+	// All are those of every manager: they show how lists and maps merge.
+	All *fieldpath.Set
+	// Scaled are those that were last set through the subresource scale.
+	Scaled *fieldpath.Set
+	// Whole is true in what one manager applies as a whole: a list or map whose
+	// parts no manager can have by themselves.
+	Whole bool
+}
+
+// NoFields are those of an object of which nothing is known.
+func NoFields() Fields {
+	return Fields{Own: fieldpath.NewSet(), All: fieldpath.NewSet(), Scaled: fieldpath.NewSet()}
+}
+
+// FieldsOf reads the managedFields of a live object for one manager.
+func FieldsOf(u *unstructured.Unstructured, manager string) (Fields, error) {
+	f := NoFields()
+
+	for _, e := range resource.List(u.Object, "metadata", "managedFields") {
+		m, ok := e.(map[string]any)
+		if !ok {
+			continue
+		}
+
+		if err := f.add(m, manager, u.GetAPIVersion()); err != nil {
+			return NoFields(), fmt.Errorf("cannot read managedFields of %s %q: %w", u.GetKind(), u.GetName(), err)
+		}
+	}
+
+	return f, nil
+}
+
+// add adds one entry of managedFields.
+func (f Fields) add(entry map[string]any, manager, apiVersion string) error {
+	if v := resource.String(entry, "apiVersion"); v != "" && v != apiVersion {
+		return nil
+	}
+
+	into := []*fieldpath.Set{f.All}
+
+	switch subresource := resource.String(entry, "subresource"); {
+	case subresource == "scale":
+		into = append(into, f.Scaled)
+	case subresource != "":
+		return nil
+	case resource.String(entry, "operation") == "Apply" && resource.String(entry, "manager") == manager:
+		into = append(into, f.Own)
+	}
+
+	for _, set := range into {
+		if err := addFields(set, resource.Map(entry, "fieldsV1")); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// Applied says whether the manager applies any field.
+func (f Fields) Applied() bool { return !f.Own.Empty() }
+
+// Has says whether the manager applies what is below an element, or a value
+// there.
+func (f Fields) Has(pe fieldpath.PathElement) bool { return f.Whole || f.Own.Members.Has(pe) }
+
+// Below are the fields below an element.
+func (f Fields) Below(pe fieldpath.PathElement) Fields {
+	own := descend(f.Own, pe)
+
+	return Fields{
+		Own: own, All: descend(f.All, pe), Scaled: descend(f.Scaled, pe),
+		Whole: f.Whole || f.Own.Members.Has(pe) && own.Empty(),
+	}
+}
+
+// Atomic says whether the map or list at an element is replaced as a whole by
+// who applies it: somebody has it, and nobody a part of it.
+func (f Fields) Atomic(pe fieldpath.PathElement) bool {
+	return f.All.Members.Has(pe) && descend(f.All, pe).Empty()
+}
+
+// Keys are the names of the key fields by which the elements of a list are told
+// apart; none for a list that is replaced as a whole.
+func (f Fields) Keys() []string {
+	var keys []string
+
+	find := func(pe fieldpath.PathElement) {
+		if pe.Key == nil || keys != nil {
+			return
+		}
+
+		for _, k := range *pe.Key {
+			keys = append(keys, k.Name)
+		}
+	}
+
+	f.All.Members.Iterate(find)
+	f.All.Children.Iterate(find)
+
+	return keys
+}
+
+// Values says whether a list's elements are their own keys.
+func (f Fields) Values() bool {
+	found := false
+
+	f.All.Members.Iterate(func(pe fieldpath.PathElement) { found = found || pe.Value != nil })
+
+	return found
+}
+
+// none says whether the manager has nothing here.
+func (f Fields) none() bool { return f.Own.Empty() }
+
+func descend(set *fieldpath.Set, pe fieldpath.PathElement) *fieldpath.Set {
+	if s, ok := set.Children.Get(pe); ok {
+		return s
+	}
+
+	return fieldpath.NewSet()
+}
+
+// addFields adds decoded fieldsV1 to a set. An entry with nothing or a dot in it
+// stands for itself, and for what is below it otherwise; see
+// https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#FieldsV1.
+func addFields(set *fieldpath.Set, fields map[string]any) error {
+	for name, v := range fields {
+		if name == "." {
+			continue
+		}
+
+		pe, err := fieldpath.DeserializePathElement(name)
+		if errors.Is(err, fieldpath.ErrUnknownPathElementType) {
+			continue // Of a later version: what we do not know we do not merge by.
+		}
+
+		if err != nil {
+			return fmt.Errorf("element %q: %w", name, err)
+		}
+
+		under, _ := v.(map[string]any)
+		if _, self := under["."]; self || len(under) == 0 {
+			set.Members.Insert(pe)
+		}
+
+		if len(under) == 0 {
+			continue
+		}
+
+		if err := addFields(set.Children.Descend(pe), under); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// Field is the element of a map's field.
+func Field(name string) fieldpath.PathElement {
+	return fieldpath.PathElement{FieldName: &name}
+}
+
+// Element is the element of a list whose elements have keys.
+func Element(e any, keys []string) fieldpath.PathElement {
+	m, _ := e.(map[string]any)
+	list := make(value.FieldList, 0, len(keys))
+
+	for _, k := range keys {
+		list = append(list, value.Field{Name: k, Value: value.NewValueInterface(m[k])})
+	}
+
+	return fieldpath.PathElement{Key: &list}
+}
+
+// Value is the element of a list whose elements are their own keys.
+func Value(e any) fieldpath.PathElement {
+	v := value.NewValueInterface(e)
+
+	return fieldpath.PathElement{Value: &v}
+}

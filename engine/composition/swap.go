@@ -1,0 +1,34 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition
+
+import (
+	"slices"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// swap puts a resource of another kind or group in the place of one: it deletes
+// that, and makes the other once it is gone. Nothing is deleted unless its
+// successor may be made.
+func (r *Request) swap() Outcome {
+	before, after := *r, *r
+	before.Desired, after.Observed = nil, nil
+
+	made := after.create()
+	out := before.remove()
+	deletes := len(out.Held) == 0
+
+	out.Held = slices.Concat(out.Held, made.Held)
+	out.Problems = slices.Concat(out.Problems, made.Problems)
+
+	if r.Mode == v1alpha1.ModeAudit || len(out.Held) == 0 || !deletes {
+		return out
+	}
+
+	kept := r.kept()
+	kept.Held, kept.Problems = out.Held, slices.Concat(out.Problems, kept.Problems)
+
+	return kept
+}

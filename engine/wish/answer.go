@@ -1,0 +1,387 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wish
+
+import (
+	"maps"
+	"slices"
+	"sort"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+
+	"github.com/kausality-io/kausality-crossplane/engine/apply"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+)
+
+// answer is the making of what is applied.
+type answer struct {
+	*Comparison
+
+	record *Record
+}
+
+// versions are those of one part of the object: as wished, as compared, as it is
+// stored, and as it is to be.
+type versions struct {
+	wish, same, stored, result any
+}
+
+// Answer returns what to apply so that the object becomes as decided, and the
+// record of that. What is allowed or no change is applied as it is wished, what
+// is held as it is stored, where the manager has it, and is left out otherwise:
+// nothing is to become the manager's that is not.
+func (c *Comparison) Answer(result map[string]any) (map[string]any, *Record) {
+	a := &answer{Comparison: c, record: newRecord()}
+	out := maps.Clone(c.in.Wish.Object)
+	top := place{fields: c.in.Fields, at: root}
+
+	a.each(func(key string) {
+		v := versions{wish: c.in.Wish.Object[key], same: c.Object[key], stored: c.in.Stored.Object[key], result: result[key]}
+		a.entry(out, key, v, top)
+	})
+
+	for key := range c.in.Stored.Object {
+		if _, ok := c.in.Wish.Object[key]; !ok && key != "apiVersion" && key != "kind" && key != "status" && key != "metadata" {
+			a.keep(out, key, result[key], top)
+		}
+	}
+
+	return out, a.record
+}
+
+func (a *answer) entry(into map[string]any, key string, v versions, in place) {
+	a.at = append(a.at, fieldpath.Field(key))
+	defer func() { a.at = a.at[:len(a.at)-1] }()
+
+	if out, ok := a.value(v, in.in(key)); ok {
+		into[key] = out
+	} else {
+		delete(into, key)
+	}
+}
+
+// keep puts into a map what is no longer wished and stays, as far as the manager
+// has it.
+func (a *answer) keep(into map[string]any, key string, result any, in place) {
+	if result == nil || in.fields.Whole {
+		return
+	}
+
+	if part, ok := apply.ExtractValue(result, apply.Field(key), in.fields); ok {
+		into[key] = part
+		a.recordKept(part, in.at.under(key))
+	}
+}
+
+func (a *answer) value(v versions, p place) (any, bool) {
+	switch wish := v.wish.(type) {
+	case map[string]any:
+		if len(wish) > 0 && !p.whole(wish) {
+			return a.fields(v, p)
+		}
+	case []any:
+		if ofMaps(wish) && !p.whole(wish) {
+			return a.list(v, p)
+		}
+	}
+
+	return a.leaf(v, p)
+}
+
+// leaf answers what is applied as a whole.
+func (a *answer) leaf(v versions, p place) (any, bool) {
+	switch {
+	case a.left[p.at]:
+		a.recordAll(v.wish, p.at)
+
+		return nil, false
+	case change.Equal(v.result, v.same), change.Equal(v.same, v.stored):
+		a.recordAll(v.wish, p.at)
+
+		return v.wish, true
+	}
+
+	a.recordParts(v, p.at)
+
+	switch held := change.Equal(v.result, v.stored); {
+	case !held, !p.owns(v.wish) && p.fields.Values():
+		return a.mine(v, p)
+	case !p.own && !p.owns(v.wish):
+		return nil, false
+	default:
+		return a.mine(v, p)
+	}
+}
+
+// mine is what is to be stored of a value that is applied as a whole: of a list
+// whose elements are their own keys what the manager has, or wishes.
+func (a *answer) mine(v versions, p place) (any, bool) {
+	list, ok := v.result.([]any)
+	if !ok || !p.fields.Values() {
+		return v.result, v.result != nil
+	}
+
+	wish, _ := v.wish.([]any)
+	list = slices.DeleteFunc(slices.Clone(list), func(e any) bool {
+		return !p.fields.Has(apply.Value(e)) && !slices.ContainsFunc(wish, func(w any) bool { return change.Equal(w, e) })
+	})
+
+	return list, len(list) > 0
+}
+
+func (a *answer) fields(v versions, p place) (any, bool) {
+	wish, _ := v.wish.(map[string]any)
+	same, _ := v.same.(map[string]any)
+	stored, _ := v.stored.(map[string]any)
+	result, _ := v.result.(map[string]any)
+	out := make(map[string]any, len(wish))
+
+	for _, key := range slices.Sorted(maps.Keys(wish)) {
+		if a.skipped(key) {
+			out[key] = wish[key]
+		} else {
+			a.entry(out, key, versions{wish: wish[key], same: same[key], stored: stored[key], result: result[key]}, p)
+		}
+	}
+
+	for key := range stored {
+		if _, ok := wish[key]; !ok && !a.skipped(key) {
+			a.keep(out, key, result[key], p)
+		}
+	}
+
+	return out, len(out) > 0
+}
+
+// part is an element of a list that is applied, and its place in the list that
+// is to be.
+type part struct {
+	value any
+	place int
+}
+
+// list answers a list whose elements have keys.
+func (a *answer) list(v versions, p place) (any, bool) {
+	wish, _ := v.wish.([]any)
+	same, _ := v.same.([]any)
+	stored, _ := v.stored.([]any)
+	result, _ := v.result.([]any)
+	keys := p.fields.Keys()
+
+	if same == nil {
+		same = wish
+	}
+
+	was, is, names := apply.Match(wish, stored, keys), apply.Match(same, result, keys), segments(wish)
+	taken := make(map[int]bool, len(stored))
+
+	var out []part
+
+	for i := range wish {
+		v := versions{wish: wish[i], same: same[i]}
+		if was[i] >= 0 {
+			v.stored, taken[was[i]] = stored[was[i]], true
+		}
+
+		if is[i] >= 0 {
+			v.result = result[is[i]]
+		}
+
+		if e, ok := a.element(v, p.element(v.stored, keys, names[i]), keys); ok {
+			out = append(out, part{value: e, place: is[i]})
+		}
+	}
+
+	out = append(out, a.keptElements(stored, result, taken, p, keys)...)
+	inOrder(out, len(wish) == len(out))
+
+	list := make([]any, len(out))
+	for i, e := range out {
+		list[i] = e.value
+	}
+
+	return list, len(list) > 0
+}
+
+// element answers one element: a new one as a whole or not at all, and never its
+// keys alone where the manager does not have it.
+func (a *answer) element(v versions, p place, keys []string) (any, bool) {
+	if v.stored == nil {
+		if v.result == nil || !change.Equal(v.result, v.same) {
+			a.keepAll(v.wish, p.at)
+
+			return nil, false
+		}
+
+		a.recordAll(v.wish, p.at)
+
+		return v.wish, true
+	}
+
+	out, _ := a.fields(v, p)
+	m, _ := out.(map[string]any)
+	wish, _ := v.wish.(map[string]any)
+	rest := 0
+
+	for key := range m {
+		if !slices.Contains(keys, key) {
+			rest++
+		}
+	}
+
+	if rest == 0 && len(wish) > len(keys) && !p.own {
+		return nil, false
+	}
+
+	return apply.WithKeys(m, v.stored, slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return wish[k] == nil && rest > 0 })), true
+}
+
+// keptElements are those that are no longer wished and stay, as far as the
+// manager has them.
+func (a *answer) keptElements(stored, result []any, taken map[int]bool, p place, keys []string) []part {
+	var out []part
+
+	stays, names := apply.Match(stored, result, keys), segments(stored)
+
+	for j, e := range stored {
+		if taken[j] || stays[j] < 0 || p.fields.Whole {
+			continue
+		}
+
+		if kept, ok := apply.ExtractValue(result[stays[j]], apply.Element(e, keys), p.fields); ok {
+			out = append(out, part{value: apply.WithKeys(kept, e, keys), place: stays[j]})
+			a.recordKept(kept, p.at.under(names[j]))
+		}
+	}
+
+	return out
+}
+
+// inOrder puts elements into the order in which they are to be stored, where
+// that is not the one in which they are wished; asWished is true where all of
+// them are.
+func inOrder(list []part, asWished bool) {
+	if asWished && sort.SliceIsSorted(list, func(i, j int) bool { return list[i].place < list[j].place }) {
+		return
+	}
+
+	slices.SortStableFunc(list, func(x, y part) int { return x.place - y.place })
+}
+
+// recordAll records a part of the wish that is applied as wished.
+func (a *answer) recordAll(wish any, at path) {
+	walk(wish, at, func(v any, at path) { a.record.put(at, hashOf(v)) })
+}
+
+// keepAll keeps the record of a part of the wish that is held.
+func (a *answer) keepAll(wish any, at path) {
+	walk(wish, at, func(_ any, at path) { a.record.keep(at, a.in.Record) })
+}
+
+// recordKept keeps the record of what is stored and no longer wished.
+func (a *answer) recordKept(stored any, at path) { a.keepAll(stored, at) }
+
+// recordParts records what is applied of a part as it is wished, and keeps the
+// record of what is held in it.
+func (a *answer) recordParts(v versions, at path) {
+	if leaf(v.wish) {
+		if change.Equal(v.result, v.same) || change.Equal(v.same, v.stored) {
+			a.record.put(at, hashOf(v.wish))
+		} else {
+			a.record.keep(at, a.in.Record)
+		}
+
+		return
+	}
+
+	if wish, ok := v.wish.(map[string]any); ok {
+		same, _ := v.same.(map[string]any)
+		stored, _ := v.stored.(map[string]any)
+		result, _ := v.result.(map[string]any)
+
+		for key, w := range wish {
+			a.recordParts(versions{wish: w, same: same[key], stored: stored[key], result: result[key]}, at.under(key))
+		}
+
+		return
+	}
+
+	a.recordElements(v, at)
+}
+
+func (a *answer) recordElements(v versions, at path) {
+	wish, _ := v.wish.([]any)
+	same, _ := v.same.([]any)
+	stored, _ := v.stored.([]any)
+	result, _ := v.result.([]any)
+
+	if len(same) != len(wish) {
+		same = wish
+	}
+
+	was, is := counterparts(wish, stored, nil), counterparts(same, result, nil)
+
+	for i, segment := range segments(wish) {
+		part := versions{wish: wish[i], same: same[i]}
+		if was[i] >= 0 {
+			part.stored = stored[was[i]]
+		}
+
+		if is[i] >= 0 {
+			part.result = result[is[i]]
+		}
+
+		a.recordParts(part, at.under(segment))
+	}
+}
+
+// walk calls a function with each leaf of a wish, and its path.
+func walk(wish any, at path, each func(v any, at path)) {
+	if leaf(wish) {
+		each(wish, at)
+
+		return
+	}
+
+	switch t := wish.(type) {
+	case map[string]any:
+		for key, v := range t {
+			walk(v, at.under(key), each)
+		}
+	case []any:
+		for i, segment := range segments(t) {
+			walk(t[i], at.under(segment), each)
+		}
+	}
+}
+
+// RecordOf is the record of a wish that is let through as a whole, such as that
+// of a new object.
+func RecordOf(wish map[string]any) *Record {
+	c := &Comparison{in: Input{Wish: unstructuredOf(wish), Stored: unstructuredOf(wish)}}
+	a := &answer{Comparison: c, record: newRecord()}
+
+	a.each(func(key string) { a.recordSkipping(key, wish[key], root.under(key)) })
+
+	return a.record
+}
+
+// recordSkipping records a part of the wish but for what is not compared.
+func (a *answer) recordSkipping(key string, wish any, at path) {
+	a.at = append(a.at, fieldpath.Field(key))
+	defer func() { a.at = a.at[:len(a.at)-1] }()
+
+	m, ok := wish.(map[string]any)
+	if !ok || len(m) == 0 || len(a.at) > 2 {
+		a.recordAll(wish, at)
+
+		return
+	}
+
+	for key, v := range m {
+		if !a.skipped(key) {
+			a.recordSkipping(key, v, at.under(key))
+		}
+	}
+}

@@ -1,0 +1,292 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wish
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/apply"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Input is a wish, and all by which it is judged whether it is a new one.
+type Input struct {
+	// Wish is what is to be applied, a partial object.
+	Wish *unstructured.Unstructured
+	// Stored is the object as it is.
+	Stored *unstructured.Unstructured
+	// Fields of the stored object by who manages them, of the manager that
+	// applies the wish.
+	Fields apply.Fields
+	// Record of the last wish that was let through; nil without.
+	Record *Record
+	// Baseline is true where what differs from what is stored has been wished all
+	// along, as nobody recorded wishes before: but for what a provider acts upon.
+	Baseline bool
+	// Delegated says whether somebody else was allowed to set a field of the
+	// stored object; nil for none.
+	Delegated func(change.Path) bool
+}
+
+// Comparison is a wish compared with what is stored.
+type Comparison struct {
+	// Object is the wish with all that is no change at its stored value.
+	Object map[string]any
+	// Baseline are the fields that differ from what is stored, and count as
+	// wished all along.
+	Baseline []string
+	// Delegated are the fields that are left to others.
+	Delegated []string
+
+	in   Input
+	left map[path]bool
+	at   change.Path
+}
+
+// place is where a value of the wish is.
+type place struct {
+	// own is true where the manager of the wish has the value that is stored.
+	own bool
+	// scaled is true where it was set through the subresource scale.
+	scaled bool
+	// atomic is true for a map that is replaced as a whole.
+	atomic bool
+	// fields below.
+	fields apply.Fields
+	at     path
+}
+
+// in returns the place of a field of a map.
+func (p place) in(key string) place {
+	pe := apply.Field(key)
+
+	return place{
+		own: p.fields.Has(pe), scaled: p.fields.Scaled.Members.Has(pe), atomic: p.fields.Atomic(pe),
+		fields: p.fields.Below(pe), at: p.at.under(key),
+	}
+}
+
+// element returns the place of an element of a list whose elements have keys,
+// or none; stored is nil where there is none yet.
+func (p place) element(stored any, keys []string, segment string) place {
+	pe := apply.Element(stored, keys)
+
+	return place{own: p.fields.Has(pe), fields: p.fields.Below(pe), at: p.at.under(segment)}
+}
+
+// whole says whether what is wished here is applied as a whole: a map that is
+// atomic, or a list whose elements have no keys.
+func (p place) whole(wish any) bool {
+	if _, list := wish.([]any); list {
+		return len(p.fields.Keys()) == 0
+	}
+
+	return p.atomic
+}
+
+// owns says whether the manager has the stored value of a leaf: of a list whose
+// elements are their own keys, each.
+func (p place) owns(wish any) bool {
+	list, ok := wish.([]any)
+	if !ok || len(list) == 0 || !p.fields.Values() {
+		return p.own
+	}
+
+	return !slices.ContainsFunc(list, func(e any) bool { return !p.fields.Has(apply.Value(e)) })
+}
+
+// Compare compares a wish with what is stored. Neither is modified.
+//
+// A leaf is no change where the record has it and the manager has what is
+// stored, or where its value is the one that is stored.
+func Compare(in Input) *Comparison {
+	c := &Comparison{in: in, left: map[path]bool{}}
+
+	if !in.Fields.Applied() {
+		c.in.Fields.Whole, c.in.Record = true, nil // Imported, or restored: what is wished is its own.
+	}
+
+	c.Object = maps.Clone(in.Wish.Object)
+	top := place{fields: c.in.Fields, at: root}
+
+	c.each(func(key string) {
+		c.entry(c.Object, key, in.Wish.Object[key], in.Stored.Object[key], top)
+	})
+
+	return c
+}
+
+// each calls a function with each field of the wish that is compared: not with
+// what names the object, nor with its metadata but labels and annotations.
+func (c *Comparison) each(compare func(key string)) {
+	for _, key := range slices.Sorted(maps.Keys(c.in.Wish.Object)) {
+		if key != "apiVersion" && key != "kind" && key != "status" {
+			compare(key)
+		}
+	}
+}
+
+// skipped says whether what is wished of a field is not compared: what only
+// Kausality writes, the gate's field, and metadata but labels and annotations.
+func (c *Comparison) skipped(key string) bool {
+	switch {
+	case len(c.at) == 1 && c.at[0].Field == "metadata":
+		return key != "labels" && key != "annotations"
+	case len(c.at) == 2 && c.at[0].Field == "metadata" && c.at[1].Field == "annotations":
+		return strings.HasPrefix(key, v1alpha1.AnnotationPrefix)
+	default:
+		return len(c.at) == 1 && c.at[0].Field == "spec" && key == "managementPolicies" && resource.IsManaged(c.in.Stored)
+	}
+}
+
+// entry puts into a map what a field of it is as it is compared.
+func (c *Comparison) entry(into map[string]any, key string, wish, stored any, in place) {
+	c.at = append(c.at, fieldpath.Field(key))
+	defer func() { c.at = c.at[:len(c.at)-1] }()
+
+	if v, ok := c.value(wish, stored, in.in(key)); ok {
+		into[key] = v
+	} else {
+		delete(into, key)
+	}
+}
+
+// value returns a part of the wish with all that is no change as it is stored;
+// false where that is nothing.
+func (c *Comparison) value(wish, stored any, p place) (any, bool) {
+	if leaf(wish) {
+		return c.leaf(wish, stored, p)
+	}
+
+	if list, ok := wish.([]any); ok {
+		have, _ := stored.([]any)
+
+		return c.list(list, have, p)
+	}
+
+	m, _ := wish.(map[string]any)
+	have, isMap := stored.(map[string]any)
+	out := c.fields(m, have, p)
+
+	return out, len(out) > 0 || isMap
+}
+
+func (c *Comparison) fields(wish, stored map[string]any, p place) map[string]any {
+	out := make(map[string]any, len(wish))
+
+	for _, key := range slices.Sorted(maps.Keys(wish)) {
+		if c.skipped(key) {
+			out[key] = wish[key]
+		} else {
+			c.entry(out, key, wish[key], stored[key], p)
+		}
+	}
+
+	if !p.fields.Whole {
+		return out
+	}
+
+	// What the API server adds to a part that is applied as a whole stays.
+	for key, v := range stored {
+		if _, ok := wish[key]; !ok && !c.recorded(v, p.at.under(key)) {
+			out[key] = v
+		}
+	}
+
+	return out
+}
+
+// recorded says whether anything in a stored value was wished.
+func (c *Comparison) recorded(v any, at path) bool {
+	if _, ok := c.in.Record.get(at); ok {
+		return true
+	}
+
+	switch t := v.(type) {
+	case map[string]any:
+		for key, e := range t {
+			if c.recorded(e, at.under(key)) {
+				return true
+			}
+		}
+	case []any:
+		for i, segment := range segments(t) {
+			if c.recorded(t[i], at.under(segment)) {
+				return true
+			}
+		}
+	}
+
+	return false
+}
+
+// list compares a list of maps.
+func (c *Comparison) list(wish, stored []any, p place) (any, bool) {
+	keys := p.fields.Keys()
+	places, names := counterparts(wish, stored, keys), segments(wish)
+	out, empty := make([]any, len(wish)), true
+
+	for i, e := range wish {
+		m, _ := e.(map[string]any)
+
+		var have map[string]any
+		if j := places[i]; j >= 0 {
+			have, _ = stored[j].(map[string]any)
+		}
+
+		c.at = append(c.at, fieldpath.FieldOrIndex(indexText(i, places[i])))
+		same := c.fields(m, have, p.element(have, keys, names[i]))
+		c.at = c.at[:len(c.at)-1]
+
+		for _, k := range keys { // One that is left out has a default.
+			if v, ok := have[k]; ok && same[k] == nil {
+				same[k] = v
+			}
+		}
+
+		out[i], empty = same, empty && len(same) == 0
+	}
+
+	if stored == nil && empty {
+		return nil, false
+	}
+
+	return out, true
+}
+
+// leaf says what becomes of one leaf of the wish.
+func (c *Comparison) leaf(wish, stored any, p place) (any, bool) {
+	recorded, known := c.in.Record.get(p.at)
+	unchanged, own := known && recorded == hashOf(wish), p.owns(wish)
+
+	switch {
+	case unchanged && own, c.sameValue(wish, stored, p):
+	case !own && (c.in.Record == nil || unchanged) && c.delegated(p):
+		c.left[p.at] = true
+		c.Delegated = append(c.Delegated, c.at.String())
+	case c.in.Baseline && own && !known && !c.external():
+		c.Baseline = append(c.Baseline, c.at.String())
+	default:
+		return wish, true
+	}
+
+	return stored, stored != nil
+}
+
+// delegated says whether somebody else may set a leaf.
+func (c *Comparison) delegated(p place) bool {
+	return p.scaled || c.in.Delegated != nil && c.in.Delegated(c.at)
+}
+
+// external says whether a provider acts upon a field.
+func (c *Comparison) external() bool {
+	return len(c.at) > 1 && c.at[0].Field == "spec" && (c.at[1].Field == "forProvider" || c.at[1].Field == "initProvider")
+}

@@ -1,0 +1,115 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wish
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+)
+
+// path is the hash of a path in a wish, of 48 bits.
+type path uint64
+
+const pathMask = 1<<(8*pathSize) - 1
+
+// root is the path of an object.
+const root path = 0
+
+// under is the path of an entry of a map, or an element of a list.
+func (p path) under(segment string) path {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%x/%s", uint64(p), segment)
+	sum := h.Sum64()
+
+	return path((sum>>(8*pathSize) ^ sum) & pathMask)
+}
+
+// Hash is a hash of decoded JSON.
+func Hash(v any) uint64 { return hashOf(v) }
+
+// hashOf is the hash of a leaf: a scalar, a list of scalars, or what is empty.
+func hashOf(v any) uint64 {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		raw = fmt.Append(nil, v) // Not of JSON, and of no API server.
+	}
+
+	h := fnv.New64a()
+	_, _ = h.Write(raw)
+
+	return h.Sum64()
+}
+
+// leaf says whether a wished value is one leaf: what is no map, and no list of
+// maps, or empty.
+func leaf(v any) bool {
+	switch t := v.(type) {
+	case map[string]any:
+		return len(t) == 0
+	case []any:
+		return !ofMaps(t)
+	default:
+		return true
+	}
+}
+
+// ofMaps says whether a list has elements, and all are maps.
+func ofMaps(list []any) bool {
+	for _, e := range list {
+		if _, ok := e.(map[string]any); !ok {
+			return false
+		}
+	}
+
+	return len(list) > 0
+}
+
+// identifiers are fields that tell the elements of a list apart where all have
+// them, each another.
+func identifiers() []string {
+	return []string{
+		"name", "key", "type", "mountPath", "devicePath", "containerPort", "port", "ip", "uid", "topologyKey", "host", "id",
+	}
+}
+
+// segments name the elements of a list of maps: by the first identifier that
+// tells them apart, or else by their places.
+func segments(list []any) []string {
+	for _, id := range identifiers() {
+		if out, ok := segmentsBy(list, id); ok {
+			return out
+		}
+	}
+
+	out := make([]string, len(list))
+	for i := range list {
+		out[i] = "[" + strconv.Itoa(i) + "]"
+	}
+
+	return out
+}
+
+func segmentsBy(list []any, id string) ([]string, bool) {
+	out, seen := make([]string, len(list)), make(map[string]bool, len(list))
+
+	for i, e := range list {
+		m, _ := e.(map[string]any)
+
+		v, ok := m[id]
+		if !ok || v == nil || !leaf(v) {
+			return nil, false
+		}
+
+		out[i] = fmt.Sprintf("[%s=%v]", id, v)
+		if seen[out[i]] {
+			return nil, false
+		}
+
+		seen[out[i]] = true
+	}
+
+	return out, true
+}

@@ -1,0 +1,153 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wish
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Sizes of one leaf of a record in bytes: of its path's hash, and with that of
+// its value.
+const (
+	pathSize = 6
+	leafSize = pathSize + 8
+)
+
+// version of the form of a record.
+const version = 1
+
+// maxLeaves is as many leaves as [v1alpha1.MaxWishBytes] has room for: base64
+// makes four bytes of three.
+const maxLeaves = (v1alpha1.MaxWishBytes - 256) / 4 * 3 / leafSize
+
+var (
+	errVersion = errors.New("it has another version than 1")
+	errLength  = errors.New("it is cut off")
+)
+
+// Record is what of a wish was let through: a hash of each leaf's path and value.
+type Record struct {
+	leaves map[path]uint64
+}
+
+// written is the record's form in an annotation.
+type written struct {
+	Version    int    `json:"version"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Leaves     string `json:"leaves"`
+}
+
+// Parse reads the record on an object; nil where there is none, or where it is
+// of another kind.
+func Parse(u *unstructured.Unstructured) (*Record, error) {
+	text := resource.Annotation(u, v1alpha1.AnnotationWish)
+	if text == "" {
+		return nil, nil //nolint:nilnil // None, which is no error.
+	}
+
+	var w written
+	if err := yaml.Unmarshal([]byte(text), &w); err != nil {
+		return nil, fmt.Errorf("cannot read the annotation %s: %w", v1alpha1.AnnotationWish, err)
+	}
+
+	if w.Version != version {
+		return nil, fmt.Errorf("cannot read the annotation %s: %w", v1alpha1.AnnotationWish, errVersion)
+	}
+
+	if w.Kind != u.GetKind() || w.APIVersion != u.GetAPIVersion() {
+		return nil, nil //nolint:nilnil // Of another kind, or in another version of it.
+	}
+
+	raw, err := base64.RawStdEncoding.DecodeString(w.Leaves)
+	if err == nil && len(raw)%leafSize != 0 {
+		err = errLength
+	}
+
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the annotation %s: %w", v1alpha1.AnnotationWish, err)
+	}
+
+	r := newRecord()
+
+	for ; len(raw) > 0; raw = raw[leafSize:] {
+		var p [8]byte
+
+		copy(p[8-pathSize:], raw[:pathSize])
+		r.put(path(binary.BigEndian.Uint64(p[:])), binary.BigEndian.Uint64(raw[pathSize:leafSize]))
+	}
+
+	return r, nil
+}
+
+func newRecord() *Record { return &Record{leaves: map[path]uint64{}} }
+
+// put records a leaf. Of two leaves with one path's hash the record is of both.
+func (r *Record) put(at path, value uint64) {
+	if have, ok := r.leaves[at]; ok {
+		r.leaves[at] = have ^ value
+
+		return
+	}
+
+	r.leaves[at] = value
+}
+
+// get returns the recorded hash of a leaf's value. A nil record has none.
+func (r *Record) get(at path) (uint64, bool) {
+	if r == nil {
+		return 0, false
+	}
+
+	v, ok := r.leaves[at]
+
+	return v, ok
+}
+
+// keep takes a leaf from another record, if it is there.
+func (r *Record) keep(at path, from *Record) {
+	if v, ok := from.get(at); ok {
+		r.put(at, v)
+	}
+}
+
+// Cut is how many leaves there is no room for.
+func (r *Record) Cut() int { return max(0, len(r.leaves)-maxLeaves) }
+
+// Format writes the record of an object of a kind. What there is no room for is
+// left out.
+func (r *Record) Format(apiVersion, kind string) (string, error) {
+	kept := slices.Sorted(maps.Keys(r.leaves))
+	kept = kept[:min(len(kept), maxLeaves)]
+	raw := make([]byte, 0, len(kept)*leafSize)
+
+	for _, at := range kept {
+		raw = append(raw, binary.BigEndian.AppendUint64(nil, uint64(at))[8-pathSize:]...)
+		raw = binary.BigEndian.AppendUint64(raw, r.leaves[at])
+	}
+
+	out, err := yaml.Marshal(written{
+		Version: version, APIVersion: apiVersion, Kind: kind, Leaves: base64.RawStdEncoding.EncodeToString(raw),
+	})
+	if err != nil {
+		return "", fmt.Errorf("cannot write the annotation %s: %w", v1alpha1.AnnotationWish, err)
+	}
+
+	return string(out), nil
+}
+
+func unstructuredOf(object map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: object}
+}

@@ -1,0 +1,160 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wish
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kausality-io/kausality-crossplane/engine/apply"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+)
+
+// counterparts finds for each wished element of a list the stored one, or -1:
+// by the keys that the list is merged by, or else by what tells its elements
+// apart, or by place.
+func counterparts(wish, stored []any, keys []string) []int {
+	if len(keys) > 0 {
+		return apply.Match(wish, stored, keys)
+	}
+
+	places := make(map[string]int, len(stored))
+	for j, segment := range segments(stored) {
+		places[segment] = j
+	}
+
+	out := make([]int, len(wish))
+	found := false
+
+	for i, segment := range segments(wish) {
+		out[i] = -1
+		if j, ok := places[segment]; ok {
+			out[i], found = j, true
+		}
+	}
+
+	if found {
+		return out
+	}
+
+	for i := range out { // Told apart otherwise now.
+		if i < len(stored) {
+			out[i] = i
+		}
+	}
+
+	return out
+}
+
+// indexText is the index of an element: the stored one's, where there is one.
+func indexText(wished, stored int) string {
+	if stored >= 0 {
+		wished = stored
+	}
+
+	return strconv.Itoa(wished)
+}
+
+// sameValue says whether a leaf has the value that is stored. What is empty is
+// as good as absent. A list whose elements are their own keys may have more.
+func (c *Comparison) sameValue(wish, stored any, p place) bool {
+	if change.Equal(wish, stored) || stored == nil && empty(wish) {
+		return true
+	}
+
+	if w, ok := wish.([]any); ok {
+		s, _ := stored.([]any)
+
+		return len(w) > 0 && p.fields.Values() && subsequence(w, s)
+	}
+
+	return c.quantity() && sameQuantity(wish, stored)
+}
+
+// empty says whether a value is as good as none.
+func empty(v any) bool {
+	switch t := v.(type) {
+	case nil:
+		return true
+	case string:
+		return t == ""
+	case bool:
+		return !t
+	case int64:
+		return t == 0
+	case float64:
+		return t == 0
+	case map[string]any:
+		return len(t) == 0
+	case []any:
+		return len(t) == 0
+	default:
+		return false
+	}
+}
+
+// subsequence says whether a list has all elements of another one, in their
+// order.
+func subsequence(part, list []any) bool {
+	for _, e := range list {
+		if len(part) > 0 && change.Equal(part[0], e) {
+			part = part[1:]
+		}
+	}
+
+	return len(part) == 0
+}
+
+// quantities are the fields of built-in kinds that are quantities, or maps of
+// them.
+//
+// Source: k8s.io/api core/v1, autoscaling/v2, node/v1: fields of type
+// resource.Quantity and ResourceList.
+func quantities() []string {
+	return []string{"limits", "requests", "hard", "capacity", "podFixed", "sizeLimit", "divisor", "averageValue"}
+}
+
+// ofQuantities are those of [quantities] whose maps have quantities below
+// them, at the places where policies set bounds.
+//
+// Source: k8s.io/api core/v1, LimitRangeItem.
+func ofQuantities() []string {
+	return []string{"max", "min", "default", "defaultRequest", "maxLimitRequestRatio"}
+}
+
+// quantity says whether the field that is compared is a quantity of a built-in
+// kind.
+func (c *Comparison) quantity() bool {
+	group := c.in.Stored.GroupVersionKind().Group
+	if strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") {
+		return false
+	}
+
+	names := quantities()
+	if c.in.Stored.GetKind() == "LimitRange" {
+		names = slices.Concat(names, ofQuantities())
+	}
+
+	last := c.at[len(c.at)-1]
+	if last.Type == fieldpath.SegmentField && slices.Contains(names, last.Field) || len(c.at) == 1 {
+		return true
+	}
+
+	above := c.at[len(c.at)-2]
+
+	return above.Type == fieldpath.SegmentField && slices.Contains(names, above.Field)
+}
+
+// sameQuantity says whether two values are one quantity, written otherwise.
+func sameQuantity(a, b any) bool {
+	x, errX := resource.ParseQuantity(fmt.Sprint(a))
+	y, errY := resource.ParseQuantity(fmt.Sprint(b))
+
+	return errX == nil && errY == nil && x.Cmp(y) == 0
+}
