@@ -60,7 +60,7 @@ func stored(t *testing.T, u *unstructured.Unstructured, manager string) *unstruc
 	out := u.DeepCopy()
 	fill(out.Object)
 
-	var entries []metav1.ManagedFieldsEntry
+	entries := make([]metav1.ManagedFieldsEntry, 0, len(server.ManagedFields()))
 
 	for _, e := range server.ManagedFields() {
 		e.Time = nil

@@ -173,7 +173,8 @@ func (a app) same(asked map[string]any, uids map[string]string, outside string) 
 		}
 
 		was := maps.Clone(asked)
-		object := (&unstructured.Unstructured{Object: was["object"].(map[string]any)}).DeepCopy()
+		managed, _ := was["object"].(map[string]any)
+		object := (&unstructured.Unstructured{Object: managed}).DeepCopy()
 
 		live, err := a.live(ctx, "object")
 		if err != nil {
@@ -381,8 +382,7 @@ func TestARolloutOfWhatIsComposedIsUndone(t *testing.T) {
 			return err
 		}
 
-		containers, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")
-		if got := resource.String(containers[0].(map[string]any), "image"); got != "web-1" {
+		if got := firstImage(u); got != "web-1" {
 			return fmt.Errorf("its image is %q: %w", got, errOther)
 		}
 

@@ -30,9 +30,9 @@ const serviceAccount = "system:serviceaccount:crossplane-system:crossplane"
 // Namespaces of the objects. Nothing rewrites what is in the first; in the last
 // one there is nothing that limits or quotas could refuse.
 const (
-	plain     = "fidelity"
-	meshed = "fidelity-meshed"
-	limited   = "fidelity-limited"
+	plain   = "fidelity"
+	meshed  = "fidelity-meshed"
+	limited = "fidelity-limited"
 )
 
 // patience is how long anything may take that happens at once as a rule.
@@ -63,7 +63,7 @@ func newCluster(t *testing.T) *cluster {
 
 	out := &cluster{client: c, schemas: newSchemas(cached.NewClient(disco.OpenAPIV3())), templates: templates(t)}
 	for kind, template := range out.templates {
-		out.templates[kind] = included(t, template).(map[string]any)
+		out.templates[kind] = asMap(included(t, template))
 	}
 
 	out.furnish(t)
@@ -79,7 +79,7 @@ func (c *cluster) furnish(t *testing.T) {
 	apply := func(obj client.Object) {
 		t.Helper()
 
-		if err := c.client.Create(t.Context(), obj); client.IgnoreAlreadyExists(err) != nil {
+		if err := client.IgnoreAlreadyExists(c.client.Create(t.Context(), obj)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,7 +101,7 @@ func (c *cluster) furnish(t *testing.T) {
 	// The kind is served, with its schema, and the webhook is asked.
 	gadget := schema.GroupVersionKind{Group: "fidelity.example.org", Version: "v1", Kind: "Gadget"}
 
-	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		sch, err := newSchemas(c.schemas.client).sent(gadget)
 		if err != nil || sch.GetOpenapiV3() == nil {
 			return false, nil //nolint:nilerr // Not yet.
@@ -112,7 +112,7 @@ func (c *cluster) furnish(t *testing.T) {
 		u.SetName("probe")
 		u.SetNamespace(meshed)
 
-		if err := c.client.Create(t.Context(), u, client.DryRunAll); err != nil {
+		if err := c.client.Create(ctx, u, client.DryRunAll); err != nil {
 			return false, nil //nolint:nilerr // As above.
 		}
 

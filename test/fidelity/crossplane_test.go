@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/fn"
@@ -33,10 +32,9 @@ const resourceName = "resource"
 const rounds = 5
 
 var (
-	errFatal    = errors.New("a fatal result")
-	errRounds   = errors.New("its requirements do not settle")
-	errDropped  = errors.New("it is no longer desired")
-	errNoResult = errors.New("it is not desired")
+	errFatal   = errors.New("a fatal result")
+	errRounds  = errors.New("its requirements do not settle")
+	errDropped = errors.New("it is no longer desired")
 )
 
 // crossplane composes as Crossplane's FunctionComposer does.
@@ -308,7 +306,7 @@ func (c *composite) patch(
 	u.SetLabels(labels)
 	u.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: c.xr.GetAPIVersion(), Kind: c.xr.GetKind(), Name: c.xr.GetName(), UID: c.xr.GetUID(),
-		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+		Controller: new(true), BlockOwnerDeletion: new(true),
 	}})
 
 	opts = append(opts, client.ForceOwnership, client.FieldOwner(c.manager()))
@@ -319,7 +317,7 @@ func (c *composite) patch(
 
 // condition writes the conditions on the XR that Crossplane writes.
 func (c *composite) condition(rsp *fnv1.RunFunctionResponse) {
-	var list []any
+	list := make([]any, 0, 2+len(rsp.GetConditions()))
 
 	for _, typ := range []string{"Synced", "Ready"} {
 		list = append(list, map[string]any{"type": typ, "status": "True", "reason": typ, "observedGeneration": c.xr.GetGeneration()})

@@ -106,7 +106,8 @@ func (a *tally) add(t *testing.T, p *play) {
 	}
 
 	for _, f := range p.faults {
-		if a.faults++; a.faults <= tolerated {
+		a.faults++
+		if a.faults <= tolerated {
 			t.Error(f.String())
 		} else {
 			t.Fail()

@@ -68,7 +68,7 @@ func included(t *testing.T, v any) any {
 
 		for key, e := range v {
 			if key == markInclude {
-				maps.Copy(out, readYAML(t, e.(string)))
+				maps.Copy(out, readYAML(t, asText(e)))
 			} else {
 				out[key] = included(t, e)
 			}

@@ -105,10 +105,10 @@ func names(sch node, wish, stored any, at location) bool {
 				return false
 			}
 
-			stored, sch = stored.(map[string]any)[key], sch.below(key)
+			stored, sch = asMap(stored)[key], sch.below(key)
 		case int:
 			list, _ := wish.([]any)
-			element := stored.([]any)[key]
+			element := asList(stored)[key]
 
 			w, ok := same(sch.keys(), list, element)
 			if !ok {
@@ -163,7 +163,7 @@ func (c *composite) edit(ctx context.Context, sch node, stored *unstructured.Uns
 	}
 
 	after := e.on(stored.Object)
-	part := extract(sch, after, e.at).(map[string]any)
+	part := asMap(extract(sch, after, e.at))
 
 	u := &unstructured.Unstructured{Object: part}
 	u.SetGroupVersionKind(c.kind)
@@ -182,15 +182,15 @@ func extract(sch node, v any, at location) any {
 
 	switch key := at[0].(type) {
 	case string:
-		return map[string]any{key: extract(sch.below(key), v.(map[string]any)[key], at[1:])}
+		return map[string]any{key: extract(sch.below(key), asMap(v)[key], at[1:])}
 	case int:
-		element := v.([]any)[key]
+		element := asList(v)[key]
 		out := extract(sch.below(key), element, at[1:])
 
 		if m, ok := out.(map[string]any); ok {
 			m = maps.Clone(m)
 			for _, k := range sch.keys() {
-				if has, ok := element.(map[string]any)[k]; ok {
+				if has, ok := asMap(element)[k]; ok {
 					m[k] = has
 				}
 			}

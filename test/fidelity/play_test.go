@@ -165,7 +165,7 @@ func (p *play) begin(ctx context.Context) error {
 	var last error
 
 	for range tries {
-		wish := generate(p.rng, p.templates[p.template]).(map[string]any)
+		wish := asMap(generate(p.rng, p.templates[p.template]))
 		u := &unstructured.Unstructured{Object: wish}
 		u.SetName(fmt.Sprintf("f-%d", p.seed))
 
@@ -595,7 +595,7 @@ func compared(u *unstructured.Unstructured) map[string]any {
 		return out
 	}
 
-	spec := out["spec"].(map[string]any)
+	spec := asMap(out["spec"])
 	delete(spec, "healthCheckNodePort")
 
 	if spec["clusterIP"] != "None" {
@@ -603,9 +603,8 @@ func compared(u *unstructured.Unstructured) map[string]any {
 		delete(spec, "clusterIPs")
 	}
 
-	ports, _ := spec["ports"].([]any)
-	for _, e := range ports {
-		delete(e.(map[string]any), "nodePort")
+	for _, e := range asList(spec["ports"]) {
+		delete(asMap(e), "nodePort")
 	}
 
 	return out

@@ -115,7 +115,9 @@ func flattened(doc *spec3.OpenAPI, gvk schema.GroupVersionKind) (*structpb.Struc
 
 		st := &structpb.Struct{}
 
-		return st, st.UnmarshalJSON(raw)
+		err = st.UnmarshalJSON(raw)
+
+		return st, err
 	}
 
 	return nil, nil //nolint:nilnil // As above.
@@ -145,7 +147,7 @@ func (n node) merged() node {
 	out := maps.Clone(n)
 
 	for _, p := range parts {
-		for key, v := range node(p.(map[string]any)).merged() {
+		for key, v := range node(asMap(p)).merged() {
 			if _, has := out[key]; !has {
 				out[key] = v
 			}
@@ -166,7 +168,7 @@ func (n node) below(e any) node {
 	}
 
 	properties, _ := n["properties"].(map[string]any)
-	if p, ok := properties[e.(string)].(map[string]any); ok {
+	if p, ok := properties[asText(e)].(map[string]any); ok {
 		return p
 	}
 
@@ -186,7 +188,7 @@ func (n node) keys() []string {
 
 	out := make([]string, len(list))
 	for i, key := range list {
-		out[i] = key.(string)
+		out[i] = asText(key)
 	}
 
 	return out

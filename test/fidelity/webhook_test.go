@@ -4,7 +4,6 @@
 package fidelity_test
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -17,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +25,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -47,14 +46,14 @@ func rewriting(t *testing.T, c client.Client) {
 		ObjectMeta: metav1.ObjectMeta{Name: "rewriting"},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
 			Name:                    "rewriting.example.org",
-			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: ptr.To(server.URL), CABundle: authority},
+			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: new(server.URL), CABundle: authority},
 			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"rewrite": "all"}},
-			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
 			AdmissionReviewVersions: []string{"v1"},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
 				Rule: admissionregistrationv1.Rule{
-					APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}, Scope: ptr.To(admissionregistrationv1.NamespacedScope),
+					APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}, Scope: new(admissionregistrationv1.NamespacedScope),
 				},
 			}},
 		}},
@@ -91,17 +90,20 @@ func review(w http.ResponseWriter, r *http.Request) {
 	var patch []map[string]any
 
 	for key, v := range gated(obj) {
-		was, _ := json.Marshal(v)
-		now, _ := json.Marshal(rewritten(obj, key, runtime.DeepCopyJSONValue(v)))
-
-		if !bytes.Equal(was, now) {
-			patch = append(patch, map[string]any{"op": "replace", "path": "/" + key, "value": json.RawMessage(now)})
+		if now := rewritten(obj, key, runtime.DeepCopyJSONValue(v)); !reflect.DeepEqual(v, now) {
+			patch = append(patch, map[string]any{"op": "replace", "path": "/" + key, "value": now})
 		}
 	}
 
 	if len(patch) > 0 {
-		raw, _ := json.Marshal(patch)
-		out.Patch, out.PatchType = raw, ptr.To(admissionv1.PatchTypeJSONPatch)
+		raw, err := json.Marshal(patch)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+
+			return
+		}
+
+		out.Patch, out.PatchType = raw, new(admissionv1.PatchTypeJSONPatch)
 	}
 
 	in.Response, in.Request = out, nil
@@ -116,14 +118,14 @@ func rewritten(obj map[string]any, key string, v any) any {
 	case "ConfigMap":
 		if data, ok := v.(map[string]any); ok && key == "data" {
 			for k, e := range data {
-				data[k] = strings.ToUpper(e.(string))
+				data[k] = strings.ToUpper(asText(e))
 			}
 
 			data["added"] = "BY THE WEBHOOK"
 		}
 	case "Gadget":
 		if spec, ok := v.(map[string]any); ok && spec["size"] != nil {
-			spec["size"] = strings.ToUpper(spec["size"].(string))
+			spec["size"] = strings.ToUpper(asText(spec["size"]))
 		}
 	default:
 		rewriteContainers(v)
@@ -144,7 +146,7 @@ func rewriteContainers(v any) {
 		injected := false
 
 		for _, e := range list {
-			container := e.(map[string]any)
+			container := asMap(e)
 			if image, ok := container["image"].(string); ok && !strings.HasPrefix(image, mirror) {
 				container["image"] = mirror + image
 			}

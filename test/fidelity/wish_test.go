@@ -48,7 +48,28 @@ func (e edit) String() string { return fmt.Sprintf("%s %s to %v", e.what, e.at, 
 
 // on returns the object after the edit.
 func (e edit) on(obj map[string]any) map[string]any {
-	return put(runtime.DeepCopyJSON(obj), e.at, e.value).(map[string]any)
+	return asMap(put(runtime.DeepCopyJSON(obj), e.at, e.value))
+}
+
+// asMap is a value that is a map.
+func asMap(v any) map[string]any {
+	m, _ := v.(map[string]any)
+
+	return m
+}
+
+// asList is a value that is a list.
+func asList(v any) []any {
+	list, _ := v.([]any)
+
+	return list
+}
+
+// asText is a value that is a string.
+func asText(v any) string {
+	text, _ := v.(string)
+
+	return text
 }
 
 // put sets the value at a location, or removes what is there.
@@ -59,7 +80,7 @@ func put(v any, at location, value any) any {
 
 	switch key := at[0].(type) {
 	case string:
-		m := v.(map[string]any)
+		m := asMap(v)
 		if len(at) == 1 && value == nil {
 			delete(m, key)
 		} else {
@@ -68,7 +89,7 @@ func put(v any, at location, value any) any {
 
 		return m
 	case int:
-		list := v.([]any)
+		list := asList(v)
 		if len(at) == 1 && value == nil {
 			return slices.Delete(list, key, key+1)
 		}
@@ -180,7 +201,7 @@ func edits(rng *rand.Rand, obj map[string]any) []edit {
 
 	for _, at := range lists(gated(obj), nil) {
 		was, _ := get(obj, at)
-		list := slices.Clone(was.([]any))
+		list := slices.Clone(asList(was))
 		list[0], list[1] = list[1], list[0]
 		out = append(out, edit{"swap", at, list})
 	}
@@ -206,7 +227,7 @@ var others = map[string]string{
 }
 
 // number is one with a unit, or without.
-var number = regexp.MustCompile(`^([0-9]+)(\.[0-9]+)?(m|Ki|Mi|Gi|G|M|%|)$`)
+var number = regexp.MustCompile(`^(\d+)(\.\d+)?(m|Ki|Mi|Gi|G|M|%|)$`)
 
 // another is a value that differs from one in meaning, and is valid more often
 // than not; nil where there is none.
