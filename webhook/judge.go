@@ -89,7 +89,25 @@ func (j *Judge) request(ctx context.Context, req admission.Request, final bool) 
 		return nil, fmt.Errorf("cannot read the options: %w", err)
 	}
 
+	if out.FieldManager, err = fieldManager(req); err != nil {
+		return nil, fmt.Errorf("cannot read the options: %w", err)
+	}
+
 	return out, nil
+}
+
+// fieldManager is what a request says of who manages the fields it writes.
+func fieldManager(req admission.Request) (string, error) {
+	if len(req.Options.Raw) == 0 {
+		return "", nil
+	}
+
+	opts := struct {
+		FieldManager string `json:"fieldManager"`
+	}{}
+	err := utiljson.Unmarshal(req.Options.Raw, &opts)
+
+	return opts.FieldManager, err //nolint:wrapcheck // The caller says what.
 }
 
 // orphans says whether a deletion is to leave what the object owns.

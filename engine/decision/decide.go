@@ -19,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
 // decider holds what one decision needs more than once.
@@ -42,6 +43,9 @@ type decider struct {
 	record *v1alpha1.AskedRecord
 	away   []change.Change
 	unread bool
+	// was and is are the records of wishes on the old and the new object, where
+	// Crossplane applies what a composition function let through.
+	was, is *wish.Record
 
 	decision Decision
 }
@@ -62,6 +66,7 @@ func Decide(req Request) Decision {
 	d.readParent()
 	d.readEnforcements()
 	d.readAsked()
+	d.readWishes()
 
 	// 3. Judge every gated change.
 	d.judgeAll()
@@ -253,6 +258,7 @@ func (d *decider) hold() {
 	}
 
 	d.keepHeld()
+	d.keepWishes()
 }
 
 // holdBeside has changes of a list held too that are not allowed where they are

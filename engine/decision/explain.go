@@ -285,3 +285,9 @@ func forgedMessage(keys []string) string {
 	return fmt.Sprintf("only Kausality writes the annotation %s: take it out of your manifest and apply again; "+
 		"to allow a change, add an AllowancePolicy", strings.Join(keys, ", "))
 }
+
+// keptMessage says that an annotation of ours keeps its value, though somebody
+// wrote another one beside other changes.
+func keptMessage(u *unstructured.Unstructured, key string) string {
+	return fmt.Sprintf("%s %q: the annotation %s stays as it was, for only Kausality writes it", u.GetKind(), resource.Name(u), key)
+}

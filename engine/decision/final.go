@@ -35,7 +35,11 @@ func (d *decider) compare() {
 
 		d.decision.Overruled = append(d.decision.Overruled, key)
 
-		if d.forged(key, value) {
+		switch {
+		case !d.forged(key, value):
+		case len(d.changes) > 0: // As a rollback copies what an older ReplicaSet has.
+			d.decision.Warnings = append(d.decision.Warnings, keptMessage(d.New, key))
+		default:
 			d.decision.Forged = append(d.decision.Forged, key)
 		}
 	}

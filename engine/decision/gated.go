@@ -29,7 +29,7 @@ func (d *decider) judgeAll() {
 		d.changes = change.Between(d.Old.Object, d.New.Object, d.listKeys()...)
 
 		for _, c := range d.changes {
-			if !d.exempt(c) && !d.putsBack(c) {
+			if !d.exempt(c) && !d.putsBack(c) && !d.wished(c) {
 				d.decision.Findings = append(d.decision.Findings, d.judge(c))
 			}
 		}

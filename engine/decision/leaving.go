@@ -44,8 +44,13 @@ func (d *decider) mayRelease() bool {
 }
 
 // mayDrop says whether an annotation of ours that the writer leaves out is to
-// go: a person takes a release back.
+// go: a person takes a release back, and a function that is taken out of a
+// pipeline records no wishes any more.
 func (d *decider) mayDrop(key string) bool {
+	if key == v1alpha1.AnnotationWish {
+		return d.applies()
+	}
+
 	return key == v1alpha1.AnnotationRelease && !d.User.Machine()
 }
 

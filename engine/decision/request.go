@@ -81,6 +81,8 @@ type Request struct {
 	// matched by the keys that the old object's managedFields show, or by
 	// unique names.
 	ListKeys change.ListKeys
+	// FieldManager that the writer names; empty where it names none.
+	FieldManager string
 	// Orphans is true when an object is to be deleted and what it owns is to
 	// stay.
 	Orphans bool

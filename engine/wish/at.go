@@ -1,0 +1,82 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wish
+
+import (
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+)
+
+// Same says whether two records have the same of the leaf at a path of an
+// object, or of the one that the path is in. Nil records have nothing.
+func (r *Record) Same(o *Record, object map[string]any, at change.Path) bool {
+	if r == nil || o == nil {
+		return false
+	}
+
+	p, ok := pathIn(object, at)
+	if !ok {
+		return false
+	}
+
+	was, recorded := r.get(p)
+	is, too := o.get(p)
+
+	return recorded && too && was == is
+}
+
+// Restore takes what another record has of the leaf at a path of an object, be
+// it nothing; false where that changes nothing.
+func (r *Record) Restore(from *Record, object map[string]any, at change.Path) bool {
+	p, ok := pathIn(object, at)
+	if !ok {
+		return false
+	}
+
+	is, recorded := r.get(p)
+
+	was, before := from.get(p)
+	if recorded == before && is == was {
+		return false
+	}
+
+	delete(r.leaves, p)
+	r.keep(p, from)
+
+	return true
+}
+
+// pathIn is the path of a leaf; false where the object has none there.
+func pathIn(object map[string]any, at change.Path) (path, bool) {
+	var v any = object
+
+	p := root
+
+	for _, segment := range at {
+		switch t := v.(type) {
+		case map[string]any:
+			next, ok := t[segment.Field]
+			if segment.Type != fieldpath.SegmentField || !ok {
+				return 0, false
+			}
+
+			v, p = next, p.under(segment.Field)
+		case []any:
+			if !ofMaps(t) {
+				return p, true
+			}
+
+			if segment.Type != fieldpath.SegmentIndex || segment.Index >= uint(len(t)) {
+				return 0, false
+			}
+
+			v, p = t[segment.Index], p.under(segments(t)[segment.Index])
+		default:
+			return 0, false
+		}
+	}
+
+	return p, true
+}

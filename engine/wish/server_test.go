@@ -1,0 +1,186 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wish_test
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/managedfields/managedfieldstest"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/apply"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/wish"
+)
+
+// server stores a Deployment as the API server does: with its own code for
+// field managers, without zero values, and with the defaults that matter here.
+type server struct {
+	t      *testing.T
+	fields *managedfields.FieldManager
+	live   *unstructured.Unstructured
+}
+
+func newServer(t *testing.T) *server {
+	t.Helper()
+
+	return &server{
+		t:      t,
+		fields: managedfieldstest.NewFakeFieldManager(applyconfigurations.NewTypeConverter(scheme.Scheme), appsv1.SchemeGroupVersion.WithKind("Deployment")),
+		live: &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "shop"},
+		}},
+	}
+}
+
+// store stores an object as it reads back.
+func (s *server) store(obj runtime.Object) {
+	s.t.Helper()
+
+	u, _ := obj.(*unstructured.Unstructured)
+	typed := &appsv1.Deployment{}
+
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
+		s.t.Fatal(err)
+	}
+
+	for i := range typed.Spec.Template.Spec.Containers {
+		c := &typed.Spec.Template.Spec.Containers[i]
+		if c.ImagePullPolicy == "" {
+			c.ImagePullPolicy = corev1.PullIfNotPresent
+		}
+
+		for j := range c.Ports {
+			if c.Ports[j].Protocol == "" {
+				c.Ports[j].Protocol = corev1.ProtocolTCP
+			}
+		}
+	}
+
+	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+
+	delete(out, "status")
+	s.live = &unstructured.Unstructured{Object: out}
+}
+
+func (s *server) apply(obj map[string]any, by string) {
+	s.t.Helper()
+
+	out, err := s.fields.Apply(s.live, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(obj)}, by, true)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+
+	s.store(out)
+}
+
+// edit changes the object as an update by hand does.
+func (s *server) edit(by string, how func(spec map[string]any)) {
+	s.t.Helper()
+
+	u := s.live.DeepCopy()
+	how(resource.Map(u.Object, "spec"))
+
+	out, err := s.fields.Update(s.live, u, by)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+
+	s.store(out)
+}
+
+// scaled notes that the last edit by a manager went through the subresource
+// scale.
+func (s *server) scaled(by string) {
+	s.t.Helper()
+
+	for _, e := range resource.List(s.live.Object, "metadata", "managedFields") {
+		if m, _ := e.(map[string]any); m["manager"] == by {
+			m["subresource"] = "scale"
+		}
+	}
+}
+
+// round is what comes of one run.
+type round struct {
+	changes, baseline, delegated []string
+	applied                      map[string]any
+}
+
+// compose applies a wish as Crossplane does, with what is held of it, which is
+// all or nothing.
+func (s *server) compose(text string, hold bool) round {
+	s.t.Helper()
+
+	return s.composeWith(wish.Input{}, text, func(change.Change) bool { return hold })
+}
+
+func (s *server) composeWith(in wish.Input, text string, hold func(change.Change) bool) round {
+	s.t.Helper()
+
+	obj := normalized(s.t, text)
+	rec := wish.RecordOf(obj)
+	out := round{applied: obj}
+
+	if len(resource.List(s.live.Object, "metadata", "managedFields")) > 0 {
+		fields, err := apply.FieldsOf(s.live, manager)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+
+		in.Record, err = wish.Parse(s.live)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+
+		in.Wish, in.Stored, in.Fields = &unstructured.Unstructured{Object: obj}, s.live, fields
+		c := wish.Compare(in)
+		merged := apply.Merge(s.live.Object, c.Object, fields)
+
+		for _, ch := range change.Between(s.live.Object, merged) {
+			if ch.Path[0].Field != "metadata" {
+				out.changes = append(out.changes, ch.Field)
+			}
+		}
+
+		out.baseline, out.delegated = c.Baseline, c.Delegated
+		out.applied, rec = c.Answer(change.Merge(s.live.Object, merged, hold))
+	}
+
+	s.record(out.applied, rec)
+	s.apply(out.applied, manager)
+
+	return out
+}
+
+func (s *server) record(obj map[string]any, rec *wish.Record) {
+	s.t.Helper()
+
+	text, err := rec.Format("apps/v1", "Deployment")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+
+	if err := unstructured.SetNestedField(obj, text, "metadata", "annotations", v1alpha1.AnnotationWish); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// container returns a container of the Deployment's spec by its place.
+func container(spec map[string]any, i int) map[string]any {
+	m, _ := resource.List(spec, "template", "spec", "containers")[i].(map[string]any)
+
+	return m
+}
