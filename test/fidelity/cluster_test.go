@@ -5,6 +5,7 @@ package fidelity_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -17,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/openapi/cached"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -37,6 +37,8 @@ const (
 
 // patience is how long anything may take that happens at once as a rule.
 const patience = 2 * time.Minute
+
+var errNoSchema = errors.New("there is no schema")
 
 // cluster is what all objects share.
 type cluster struct {
@@ -61,7 +63,7 @@ func newCluster(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 
-	out := &cluster{client: c, schemas: newSchemas(cached.NewClient(disco.OpenAPIV3())), templates: templates(t)}
+	out := &cluster{client: c, schemas: newSchemas(disco.OpenAPIV3()), templates: templates(t)}
 	for kind, template := range out.templates {
 		out.templates[kind] = asMap(included(t, template))
 	}
@@ -101,10 +103,14 @@ func (c *cluster) furnish(t *testing.T) {
 	// The kind is served, with its schema, and the webhook is asked.
 	gadget := schema.GroupVersionKind{Group: "fidelity.example.org", Version: "v1", Kind: "Gadget"}
 
+	var last error
+
 	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		sch, err := newSchemas(c.schemas.client).sent(gadget)
 		if err != nil || sch.GetOpenapiV3() == nil {
-			return false, nil //nolint:nilerr // Not yet.
+			last = fmt.Errorf("%w: %w", errNoSchema, err)
+
+			return false, nil
 		}
 
 		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": "a"}}}
@@ -112,15 +118,15 @@ func (c *cluster) furnish(t *testing.T) {
 		u.SetName("probe")
 		u.SetNamespace(meshed)
 
-		if err := c.client.Create(ctx, u, client.DryRunAll); err != nil {
-			return false, nil //nolint:nilerr // As above.
+		if last = c.client.Create(ctx, u, client.DryRunAll); last != nil {
+			return false, nil
 		}
 
 		size, _, err := unstructured.NestedString(u.Object, "spec", "size")
 
 		return size == "A", err
 	}); err != nil {
-		t.Fatalf("waiting for the kind Gadget and the webhook: %v", err)
+		t.Fatalf("waiting for the kind Gadget and the webhook: %v: %v", err, last)
 	}
 }
 

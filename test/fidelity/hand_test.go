@@ -31,6 +31,10 @@ func byHand(rng *rand.Rand, sch node, wish, stored map[string]any, named bool) [
 	}
 
 	for _, at := range leaves(gated(wish), nil) {
+		if len(at) == 0 {
+			continue
+		}
+
 		_, has := get(stored, at)
 		_, parent := get(stored, at[:len(at)-1])
 
