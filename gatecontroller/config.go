@@ -5,6 +5,7 @@ package gatecontroller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -66,9 +67,11 @@ type configuration struct {
 	ungated *ungated
 	// windows are told which are in force.
 	windows *windows
+	// unlisted are the kinds that discovery leaves out.
+	unlisted *unlisted
 
-	// adopted is true once what waits for us since before we started is watched.
-	adopted bool
+	// adopted tells which kinds were looked through for what waits for us.
+	adopted adoption
 	// settings are what policies said of gates.
 	settings string
 	// asked are the kinds that the webhook is asked about.
@@ -114,14 +117,11 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 		return reconcile.Result{}, err
 	}
 
+	behind := c.unlisted.set(ctx, served)
 	kinds, missing := named(served, names(want.policies, want.windows))
 	enforced := covered(want.enforcements, served)
 
 	if err := c.describe(ctx, kinds, enforced); err != nil {
-		return reconcile.Result{}, err
-	}
-
-	if err := c.adopt(ctx, served); err != nil {
 		return reconcile.Result{}, err
 	}
 
@@ -132,23 +132,21 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 	}
 
 	// 4. Let functions find the policies, and say so.
-	complete, err := c.publish(ctx, want, served, kinds, missing)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
+	listed := c.unlisted.without(served)
+	_, unknown := named(listed, names(want.policies, want.windows))
+	complete, unsaid := c.publish(ctx, want, listed, kinds, unknown)
 
 	// 5. Let go. Last: what cannot be must not keep what is asked for from being done.
-	if err := c.watches.keep(ctx, watched, served); err != nil {
-		return reconcile.Result{}, err
-	}
+	found, unfound := c.adopt(ctx, served)
+	kept := c.watches.keep(ctx, watched, served)
 
 	c.ungated.keep(watched)
 
-	if err := c.ownDefinitions(ctx); err != nil {
+	if err := errors.Join(unsaid, unfound, kept, c.ownDefinitions(ctx)); err != nil {
 		return reconcile.Result{}, err
 	}
 
-	return reconcile.Result{RequeueAfter: c.again(missing, complete && c.followed)}, nil
+	return reconcile.Result{RequeueAfter: c.again(missing, complete && found && c.followed && !behind)}, nil
 }
 
 // publish tells of what there is: labels, statuses, exceptions. False where kinds
@@ -160,28 +158,30 @@ func (c *configuration) publish(
 		return true, nil
 	}
 
-	if err := c.label(ctx, want.policies, want.windows); err != nil {
-		return false, err
-	}
-
+	errs := []error{c.label(ctx, want.policies, want.windows)}
 	complete = c.schemas.refresh(ctx, want.policies, kinds)
-
-	for i := range want.policies {
-		if err := c.report(ctx, &want.policies[i], kinds, missing); err != nil {
-			return false, err
-		}
-	}
-
-	for i := range want.enforcements {
-		if err := c.reportEnforcement(ctx, &want.enforcements[i], served); err != nil {
-			return false, err
-		}
-	}
+	errs = append(errs, c.reportAll(ctx, want, served, kinds, missing))
 
 	c.exceptions.set(want.enforcements, c.opts.Now())
 	c.windows.inForce(ctx, want.windows, missing)
 
-	return complete, c.unattended.look(ctx)
+	return complete, errors.Join(append(errs, c.unattended.look(ctx))...)
+}
+
+// reportAll writes the conditions of policies and Enforcements. One whose status
+// cannot be written keeps no other from being told of.
+func (c *configuration) reportAll(ctx context.Context, want wanted, served, kinds []servedKind, missing []kindName) error {
+	var errs []error
+
+	for i := range want.policies {
+		errs = append(errs, c.report(ctx, &want.policies[i], kinds, missing))
+	}
+
+	for i := range want.enforcements {
+		errs = append(errs, c.reportEnforcement(ctx, &want.enforcements[i], served))
+	}
+
+	return errors.Join(errs...)
 }
 
 // reopen has open gates looked at again when a policy says something else of
@@ -212,21 +212,6 @@ func (c *configuration) describe(ctx context.Context, kinds []servedKind, enforc
 			return err
 		}
 	}
-
-	return nil
-}
-
-// adopt takes over, once, what waits for us since before we were started.
-func (c *configuration) adopt(ctx context.Context, served []servedKind) error {
-	if c.adopted {
-		return nil
-	}
-
-	if err := c.watches.adopt(ctx, c.resolver.live, served); err != nil {
-		return err
-	}
-
-	c.adopted = true
 
 	return nil
 }

@@ -18,6 +18,7 @@ func DescribeMetrics(reg prometheus.Registerer) error {
 		func() error { _, err := newEnds(reg, nil, Options{}); return err },
 		func() error { return reg.Register(newWatches(nil, nil)) },
 		func() error { return reg.Register(newUngated(nil)) },
+		func() error { return reg.Register(newUnlisted(nil)) },
 	} {
 		if err := add(); err != nil {
 			return err

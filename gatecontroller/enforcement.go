@@ -30,16 +30,12 @@ type enforced struct {
 }
 
 // covered finds the kinds that Enforcements cover; those that do not compile are
-// left out.
+// left out where their failure policy is Ignore.
 func covered(list []v1alpha1.Enforcement, served []servedKind) []enforced {
-	out := make([]enforced, 0, len(list))
+	compiled, _ := enforcement.NewCache().List(list) // What does not compile is said in its status.
+	out := make([]enforced, 0, len(compiled))
 
-	for i := range list {
-		e, errs := enforcement.Compile(&list[i])
-		if len(errs) > 0 {
-			continue
-		}
-
+	for _, e := range compiled {
 		one := enforced{Enforcement: e}
 
 		for _, k := range served {
@@ -109,8 +105,9 @@ func (c *configuration) reportEnforcement(ctx context.Context, e *v1alpha1.Enfor
 		return nil
 	}
 
-	if err := c.client.Status().Patch(ctx, e, client.MergeFrom(was)); err != nil {
-		return fmt.Errorf("cannot write the status of Enforcement %q: %w", e.GetName(), client.IgnoreNotFound(err))
+	err := client.IgnoreNotFound(c.client.Status().Patch(ctx, e, client.MergeFrom(was)))
+	if err != nil {
+		return fmt.Errorf("cannot write the status of Enforcement %q: %w", e.GetName(), err)
 	}
 
 	return nil
@@ -120,8 +117,12 @@ func (c *configuration) reportEnforcement(ctx context.Context, e *v1alpha1.Enfor
 func inForce(in *v1alpha1.Enforcement, served []servedKind) metav1.Condition {
 	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 
-	if _, errs := enforcement.Compile(in); len(errs) > 0 {
+	if e, errs := enforcement.Compile(in); len(errs) > 0 {
 		cond.Reason, cond.Message = v1alpha1.ReasonInvalid, errs.ToAggregate().Error()
+
+		if e.Refuses() {
+			cond.Message += "; until that is mended every change that it is about is refused, for its failurePolicy is Fail"
+		}
 
 		return cond
 	}

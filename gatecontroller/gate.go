@@ -99,11 +99,17 @@ func (g *gates) tellMoved(ctx context.Context, u *unstructured.Unstructured, pla
 
 // putBack makes of the spec what was asked for.
 func (g *gates) putBack(ctx context.Context, u *unstructured.Unstructured, plan gate.Plan) error {
+	annotations := map[string]any{v1alpha1.AnnotationAsked: nil}
+
+	if name := plan.ExternalName; name != nil {
+		if annotations[gate.AnnotationExternalName] = *name; *name == "" {
+			annotations[gate.AnnotationExternalName] = nil
+		}
+	}
+
 	raw, err := json.Marshal(map[string]any{
-		keyMetadata: map[string]any{
-			"resourceVersion": u.GetResourceVersion(), keyAnnotations: map[string]any{v1alpha1.AnnotationAsked: nil},
-		},
-		"spec": plan.Spec,
+		keyMetadata: map[string]any{"resourceVersion": u.GetResourceVersion(), keyAnnotations: annotations},
+		"spec":      plan.Spec,
 	})
 	if err != nil {
 		return fmt.Errorf("cannot encode what is put back of %s %q: %w", u.GetKind(), u.GetName(), err)

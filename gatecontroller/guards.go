@@ -109,8 +109,7 @@ const (
 
 	gateOpenForDelete = "has(oldObject.spec.managementPolicies) && oldObject.spec.managementPolicies.exists(a, a == 'Delete' || a == '*')"
 
-	meantToOrphan = "(has(oldObject.spec.deletionPolicy) && oldObject.spec.deletionPolicy == 'Orphan') || " +
-		"(has(oldObject.metadata.annotations) && %[1]q in oldObject.metadata.annotations && " +
+	meantToOrphan = "(has(oldObject.metadata.annotations) && %[1]q in oldObject.metadata.annotations && " +
 		"!oldObject.metadata.annotations[%[1]q].matches('Delete|[*]')) || " +
 		"(has(oldObject.metadata.annotations) && %[2]q in oldObject.metadata.annotations && oldObject.metadata.annotations[%[2]q] == %[3]q)"
 )
@@ -146,7 +145,7 @@ func (c *configuration) writerGuard(
 					markedExpression("object"), markedExpression("oldObject")),
 			},
 		},
-		[]admissionregistrationv1.Validation{
+		append([]admissionregistrationv1.Validation{
 			{Expression: keepsPolicies, Reason: invalid, Message: howTo},
 			{Expression: startsBounded, Reason: invalid, Message: howToCreate},
 			{
@@ -158,7 +157,7 @@ func (c *configuration) writerGuard(
 					v1alpha1.AnnotationGate, v1alpha1.GateUngated),
 				Reason: invalid, Message: howToEdit,
 			},
-		})
+		}, c.keptAsAsked()...))
 }
 
 // deleteGuard refuses to delete a managed resource whose provider would then
@@ -167,7 +166,7 @@ func deleteGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admis
 	return guard(v1alpha1.NameDeleteGuard, rules,
 		[]admissionregistrationv1.MatchCondition{{Name: "governed", Expression: markedExpression("oldObject")}},
 		[]admissionregistrationv1.Validation{{
-			Expression: "(" + gateOpenForDelete + ") || " + fmt.Sprintf(meantToOrphan,
+			Expression: "(" + gateOpenForDelete + ") || " + fmt.Sprintf(orphansAsAsked, v1alpha1.AnnotationAsked) + " || " + fmt.Sprintf(meantToOrphan,
 				v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationRelease, v1alpha1.ReleaseOrphan),
 			Reason: ptr.To(metav1.StatusReasonForbidden),
 			Message: "gate is not open for Delete: the external resource would be orphaned; allow External Delete in an AllowancePolicy, " +

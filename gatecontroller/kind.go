@@ -53,6 +53,9 @@ type servedKind struct {
 	// definition tells one version of the kind's CRD from another; empty where it
 	// has none.
 	definition string
+	// unlisted is true of kinds that are served as far as anybody can tell, but
+	// that discovery does not list.
+	unlisted bool
 }
 
 // gated says whether changes of the kind must not be missed.
@@ -70,6 +73,8 @@ type resolver struct {
 
 	// described remembers what kinds look like, by definition.
 	described map[string]shape
+	// last are the kinds that were served last.
+	last []servedKind
 }
 
 // shape is what a CRD says of managed resources.
@@ -91,80 +96,23 @@ func (r *resolver) served(ctx context.Context) ([]servedKind, error) {
 		return nil, err
 	}
 
-	if err := r.behind(ctx, crds, lists, partial); err != nil {
-		return nil, err
-	}
-
 	var out []servedKind
 
 	for _, list := range preferred(groups, lists) {
 		out = append(out, inGroup(list, crds)...)
 	}
 
+	behind, err := r.behind(ctx, crds, lists)
+	if err != nil {
+		return nil, err
+	}
+
+	out = append(append(out, behind...), r.lost(out, partial)...)
+	r.last = out
+
 	slices.SortFunc(out, func(a, b servedKind) int { return strings.Compare(a.gvk.String(), b.gvk.String()) })
 
 	return out, nil
-}
-
-// errBehind is the cause when the API server serves a kind and does not list it
-// yet, as it does for a moment when it starts: to take that for a kind that is
-// gone would take guards, webhooks and finalizers away.
-var errBehind = errors.New("the API server does not list all it serves yet")
-
-// behind returns an error where the API server fails to list a kind that a CRD
-// has it serve.
-func (r *resolver) behind(
-	ctx context.Context, crds map[string]string, lists []*metav1.APIResourceList, partial *discovery.ErrGroupDiscoveryFailed,
-) error {
-	listed := map[string]bool{}
-
-	for _, list := range lists {
-		gv, _ := schema.ParseGroupVersion(list.GroupVersion) // What is no group lists nothing of ours.
-		for _, res := range list.APIResources {
-			listed[res.Name+"."+gv.Group] = true
-		}
-	}
-
-	for name := range crds {
-		if listed[name] {
-			continue
-		}
-
-		crd := &extv1.CustomResourceDefinition{}
-
-		err := r.live.Get(ctx, client.ObjectKey{Name: name}, crd)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-
-		if err != nil {
-			return fmt.Errorf("cannot get CRD %q: %w", name, err)
-		}
-
-		if serves(crd, partial) {
-			return fmt.Errorf("%w: %s", errBehind, name)
-		}
-	}
-
-	return nil
-}
-
-// serves says whether a CRD has the API server serve its kind, in a version of
-// which that did not say that it cannot.
-func serves(crd *extv1.CustomResourceDefinition, partial *discovery.ErrGroupDiscoveryFailed) bool {
-	established := slices.ContainsFunc(crd.Status.Conditions, func(c extv1.CustomResourceDefinitionCondition) bool {
-		return c.Type == extv1.Established && c.Status == extv1.ConditionTrue
-	})
-
-	return established && slices.ContainsFunc(crd.Spec.Versions, func(v extv1.CustomResourceDefinitionVersion) bool {
-		if partial != nil {
-			if _, failed := partial.Groups[schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}]; failed {
-				return false
-			}
-		}
-
-		return v.Served
-	})
 }
 
 // preferred leaves each resource in one version: the group's preferred one, or
@@ -240,13 +188,12 @@ func inGroup(list *metav1.APIResourceList, crds map[string]string) []servedKind 
 			continue
 		}
 
-		k := servedKind{gvk: gv.WithKind(res.Kind), resource: res.Name}
+		k := servedKind{gvk: gv.WithKind(res.Kind), resource: res.Name, owns: !slices.Contains(res.Categories, "managed")}
 		k.crossplane = slices.ContainsFunc(res.Categories, func(c string) bool { return c == "composite" || c == "claim" })
 		k.scales = slices.ContainsFunc(list.APIResources, func(o metav1.APIResource) bool { return o.Name == res.Name+"/scale" })
 
 		if custom {
 			k.definition = version + "/" + gv.Version
-			k.owns = !slices.Contains(res.Categories, "managed")
 		}
 
 		out = append(out, k)

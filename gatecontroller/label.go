@@ -6,6 +6,7 @@ package gatecontroller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -18,19 +19,17 @@ import (
 // label keeps the labels on policies and windows by which functions ask for
 // those that matter to them.
 func (c *configuration) label(ctx context.Context, policies []v1alpha1.AllowancePolicy, windows []v1alpha1.UpgradeAllowance) error {
+	var errs []error
+
 	for i := range policies {
-		if err := c.labelOne(ctx, &policies[i], policy.LabelsOfKind(policies[i].Spec.Match.Kind)); err != nil {
-			return err
-		}
+		errs = append(errs, c.labelOne(ctx, &policies[i], policy.LabelsOfKind(policies[i].Spec.Match.Kind)))
 	}
 
 	for i := range windows {
-		if err := c.labelOne(ctx, &windows[i], policy.LabelsOfServiceAccount(windows[i].Spec.ServiceAccount)); err != nil {
-			return err
-		}
+		errs = append(errs, c.labelOne(ctx, &windows[i], policy.LabelsOfServiceAccount(windows[i].Spec.ServiceAccount)))
 	}
 
-	return nil
+	return errors.Join(errs...)
 }
 
 func (c *configuration) labelOne(ctx context.Context, obj client.Object, labels map[string]string) error {

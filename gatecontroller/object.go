@@ -84,7 +84,7 @@ func (r *objectReconciler) look(ctx context.Context, u *unstructured.Unstructure
 			return reconcile.Result{}, nil
 		}
 
-		return reconcile.Result{}, r.parents.reconcile(ctx, u)
+		return r.parents.reconcile(ctx, u)
 	}
 
 	if !r.gated {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 )
@@ -23,10 +24,25 @@ const ParentManager = "kausality-manager"
 // anybody else's would.
 type parents struct {
 	client client.Client
+	// unused are grants to delete of which nobody makes use.
+	unused *unused
 }
 
-func (p *parents) reconcile(ctx context.Context, u *unstructured.Unstructured) error {
-	annotations := decision.Upkeep(u)
+func (p *parents) reconcile(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
+	annotations := map[string]any{}
+	for key, value := range decision.Upkeep(u) {
+		annotations[key] = value
+	}
+
+	over, again := p.unused.look(u)
+	for key, value := range over {
+		annotations[key] = value
+	}
+
+	return reconcile.Result{RequeueAfter: again}, p.write(ctx, u, annotations)
+}
+
+func (p *parents) write(ctx context.Context, u *unstructured.Unstructured, annotations map[string]any) error {
 	if len(annotations) == 0 {
 		return nil
 	}

@@ -108,7 +108,11 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts, open: g.ledger.gates,
 		resolver: &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]shape{}},
 		schemas:  &schemas{discovery: disco}, exceptions: until, unattended: alone, composed: follows, ungated: g.ungated,
-		windows: newWindows(mgr, opts),
+		windows: newWindows(mgr, opts), unlisted: newUnlisted(opts.Now),
+	}
+
+	if err := register(c.unlisted); err != nil {
+		return err
 	}
 
 	one, err := newLeading(mgr, opts.Shard, c)
@@ -158,6 +162,7 @@ func newObjects(mgr ctrl.Manager, opts Options, recorder events.EventRecorder, f
 		return nil, err
 	}
 
+	keeps := &parents{client: mgr.GetClient(), unused: newUnused(opts.Now)}
 	o.ends = e
 	w.release, w.dropped = o.releaseAll, book.forget
 	w.object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
@@ -166,7 +171,7 @@ func newObjects(mgr ctrl.Manager, opts Options, recorder events.EventRecorder, f
 		}
 
 		return &objectReconciler{
-			gvk: gvk, reader: objects, shard: opts.Shard, gates: g, parents: &parents{client: mgr.GetClient()},
+			gvk: gvk, reader: objects, shard: opts.Shard, gates: g, parents: keeps,
 			owners: o, ends: e, composed: follows, gated: opts.Gates,
 		}
 	}

@@ -33,8 +33,9 @@ func (c *configuration) report(ctx context.Context, p *v1alpha1.AllowancePolicy,
 		return nil
 	}
 
-	if err := c.client.Status().Patch(ctx, p, client.MergeFrom(was)); err != nil {
-		return fmt.Errorf("cannot write the status of AllowancePolicy %q: %w", p.GetName(), client.IgnoreNotFound(err))
+	err := client.IgnoreNotFound(c.client.Status().Patch(ctx, p, client.MergeFrom(was)))
+	if err != nil {
+		return fmt.Errorf("cannot write the status of AllowancePolicy %q: %w", p.GetName(), err)
 	}
 
 	return nil

@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -25,8 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
-
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
 // watches runs one controller per governed kind, and stops it when the kind is
@@ -245,61 +242,6 @@ func (w *watches) minds(gvk schema.GroupVersionKind) bool {
 	defer w.mu.Unlock()
 
 	return w.owns(gvk)
-}
-
-// adopt has the kinds looked at of which objects wait for us since before we
-// were started, whether or not anything names them still. Managed resources that
-// nothing names are then let go.
-func (w *watches) adopt(ctx context.Context, live client.Reader, served []servedKind) error {
-	for _, k := range served {
-		if k.definition == "" || !waiting(ctx, live, k.gvk) {
-			continue
-		}
-
-		look := w.also
-		if !k.owns {
-			look = w.only
-		}
-
-		if err := look(ctx, k.gvk); err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
-
-// only has a kind looked at until it is known whether anything names it.
-func (w *watches) only(ctx context.Context, gvk schema.GroupVersionKind) error {
-	return w.run(ctx, []servedKind{{gvk: gvk}})
-}
-
-// pageSize is how many objects are listed at once.
-const pageSize = 500
-
-// waiting says whether an object of a kind waits for us. One of a kind that
-// cannot be listed could not be let go either.
-func waiting(ctx context.Context, live client.Reader, gvk schema.GroupVersionKind) bool {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(gvk)
-
-	for {
-		if err := live.List(ctx, list, client.Limit(pageSize), client.Continue(list.GetContinue())); err != nil {
-			log.FromContext(ctx).Info("Cannot tell what waits for us", "kind", gvk.String(), "problem", err.Error())
-
-			return false
-		}
-
-		if slices.ContainsFunc(list.Items, func(o metav1.PartialObjectMetadata) bool {
-			return slices.Contains(o.GetFinalizers(), v1alpha1.Finalizer)
-		}) {
-			return true
-		}
-
-		if list.GetContinue() == "" {
-			return false
-		}
-	}
 }
 
 // kinds are those that are looked at.

@@ -6,6 +6,7 @@ package gatecontroller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -109,6 +110,12 @@ func (c *configuration) mutating(subjects []subject) []admissionregistrationv1.M
 		}
 	}
 
+	// Whose deletion takes gated resources along, by itself or by what they are
+	// composed for.
+	if slices.ContainsFunc(subjects, func(s subject) bool { return s.managed }) {
+		open.add("", "namespaces", opDelete)
+	}
+
 	var out []admissionregistrationv1.MutatingWebhook
 
 	for _, w := range []struct {
@@ -180,7 +187,7 @@ func (c *configuration) enforcing(list []enforced) []admissionregistrationv1.Val
 }
 
 func (c *configuration) enforce(e enforced, kind string, r rules) admissionregistrationv1.ValidatingWebhook {
-	objects := e.Spec().Match.ObjectSelector
+	objects, namespaces := e.Selectors()
 	if objects == nil {
 		objects = &metav1.LabelSelector{}
 	}
@@ -196,7 +203,7 @@ func (c *configuration) enforce(e enforced, kind string, r rules) admissionregis
 		Rules:                   r.list(),
 		FailurePolicy:           new(failure),
 		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
-		NamespaceSelector:       c.notOurNamespace(e.Spec().Match.NamespaceSelector, metav1.NamespaceSystem),
+		NamespaceSelector:       c.notOurNamespace(namespaces, metav1.NamespaceSystem),
 		ObjectSelector:          objects,
 		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun),
 		TimeoutSeconds:          ptr.To[int32](timeoutSeconds),

@@ -96,8 +96,9 @@ func TestTheWebhooksAreAskedAboutWhatPoliciesAndEnforcementsName(t *testing.T) {
 			},
 		},
 		"Crossplane": {
-			reason:   "Crossplane's kinds fail closed, and their deletions are recorded.",
+			reason:   "Crossplane's kinds fail closed, and their deletions are recorded. That of a namespace is too, and never waits for us.",
 			policies: []string{claimPolicy},
+			open:     []string{"/namespaces DELETE"},
 			closed:   []string{"example.org/xdatabases CREATE,UPDATE,DELETE", "rds.aws.upbound.io/instances CREATE,UPDATE,DELETE"},
 		},
 		"Enforcement": {
@@ -111,8 +112,14 @@ func TestTheWebhooksAreAskedAboutWhatPoliciesAndEnforcementsName(t *testing.T) {
 			},
 		},
 		"Invalid": {
-			reason:       "An Enforcement that does not compile enforces nothing, and harms no other.",
-			enforcements: []string{`{metadata: {name: bad}, spec: {match: {resourceRules: [{apiGroups: [""], resources: [pods]}]}, matchConditions: [{name: x, expression: "("}], validationActions: [Deny]}}`},
+			reason:       "An Enforcement that does not compile is asked about as its failure policy says, whatever its selectors, and harms no other.",
+			enforcements: []string{`{metadata: {name: bad}, spec: {match: {resourceRules: [{apiGroups: [""], resources: [pods]}], objectSelector: {matchExpressions: [{key: a, operator: Near}]}}, matchConditions: [{name: x, expression: "("}], validationActions: [Deny]}}`},
+			open:         []string{"/pods CREATE,UPDATE,DELETE"},
+			enforced:     map[string][]string{"bad.enforcement.kausality.io": {"/pods CREATE,UPDATE,DELETE"}},
+		},
+		"InvalidAndOpen": {
+			reason:       "Where that is Ignore it enforces nothing.",
+			enforcements: []string{`{metadata: {name: bad}, spec: {match: {resourceRules: [{apiGroups: [""], resources: [pods]}]}, matchConditions: [{name: x, expression: "("}], validationActions: [Deny], failurePolicy: Ignore}}`},
 		},
 	}
 

@@ -37,7 +37,11 @@ func (j *Judge) delete(ctx context.Context, req admission.Request, ask *decision
 	}
 
 	if req.DryRun == nil || !*req.DryRun {
-		if err := j.recordDeletion(ctx, ask, d); err != nil {
+		switch err := j.recordDeletion(ctx, ask, d); {
+		case err == nil:
+		case decision.GoesUnrecorded(ask):
+			return j.unrecorded(req, ask, &d, err)
+		default:
 			return admission.Errored(http.StatusInternalServerError, fmt.Errorf("cannot record who asked to delete %s %q: %w",
 				ask.Old.GetKind(), ask.Old.GetName(), err))
 		}

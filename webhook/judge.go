@@ -132,7 +132,7 @@ func (j *Judge) decide(ctx context.Context, ask *decision.Request) (decision.Dec
 	namespace := resource.String(subject(ask).Object, "metadata", "namespace")
 
 	var err error
-	if ask.Namespace, err = j.Objects.namespace(ctx, namespace); err != nil {
+	if ask.Namespace, err = j.namespace(ctx, ask, namespace); err != nil {
 		return decision.Decision{}, err
 	}
 

@@ -3,7 +3,11 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // AnnotationPrefix starts every annotation that only Kausality may write.
 const AnnotationPrefix = "kausality.io/"
@@ -93,6 +97,11 @@ const (
 	MaxAllowancesBytes = 64 * 1024
 )
 
+// MaxUnobserved is how long an allowance to create or delete lasts where nothing
+// tells when it has served: the kind reports no observed generation, or the change
+// that gave it made none. It is as long as a gate may stay open by default.
+const MaxUnobserved = time.Hour
+
 // Pseudo-fields: they stand beside field paths in match.fields and mutations.
 const (
 	// MutationCreate is the creation of the whole object.
@@ -148,6 +157,9 @@ type Allowance struct {
 	Initiator string `json:"initiator"`
 	// Policy is the AllowancePolicy or UpgradeAllowance that granted it.
 	Policy string `json:"policy,omitempty"`
+	// Until is when it ends, of an allowance to create or delete of which nothing
+	// else tells when it has served: it is [MaxUnobserved] from when it was given.
+	Until *metav1.Time `json:"until,omitempty"`
 	// Trace is the path from the initiator's change to this object, in order.
 	Trace []Hop `json:"trace,omitempty"`
 	// Unknown are fields that this version does not know.
@@ -163,6 +175,10 @@ type Hop struct {
 	Name string `json:"name"`
 	// Generation the change produced.
 	Generation int64 `json:"generation"`
+	// Request counts the allowed changes that made no generation of their own, as
+	// one of metadata alone, or any of a ConfigMap: it is 1 for the first of them
+	// since the generation, and absent for the change that made it.
+	Request int64 `json:"request,omitempty"`
 	// Field that changed, with concrete indices, or create or delete.
 	Field string `json:"field"`
 	// Attestations are values captured from the object, by field path.
@@ -211,6 +227,9 @@ type AskedRecord struct {
 	// Spec makes what was asked for out of the spec that is stored: a JSON merge
 	// patch (RFC 7386).
 	Spec map[string]any `json:"spec"`
+	// ExternalName is the annotation crossplane.io/external-name that was asked
+	// for, empty for none; nil where that is what is stored.
+	ExternalName *string `json:"externalName,omitempty"`
 }
 
 // GateState says whether a managed resource's provider may act.

@@ -28,7 +28,9 @@ type EnforcementSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() == 1 || self.all(a, a in ['Warn', 'Audit'])",message="only Warn and Audit may be combined"
 	ValidationActions []ValidationAction `json:"validationActions"`
 
-	// FailurePolicy is what the API server does when the webhook is down.
+	// FailurePolicy is what the API server does when the webhook is down, and
+	// what becomes of what the Enforcement is about while that does not compile:
+	// with Fail it is refused, unless the actions are Warn or Audit.
 	// +optional
 	// +kubebuilder:default=Fail
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`

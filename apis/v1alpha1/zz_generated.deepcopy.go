@@ -58,6 +58,10 @@ func (in *Allowance) DeepCopyInto(out *Allowance) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Until != nil {
+		in, out := &in.Until, &out.Until
+		*out = (*in).DeepCopy()
+	}
 	if in.Trace != nil {
 		in, out := &in.Trace, &out.Trace
 		*out = make([]Hop, len(*in))

@@ -6,7 +6,6 @@ package allowance
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,7 +22,7 @@ func Covers(a v1alpha1.Allowance, kind schema.GroupKind, c change.Change) bool {
 		return false
 	}
 
-	return change.CoversText(a.Mutation, c.Path)
+	return c.CoveredBy(a.Mutation)
 }
 
 // External says whether an allowance is about the system behind a managed
@@ -32,8 +31,8 @@ func External(a v1alpha1.Allowance) bool { return a.Relation == v1alpha1.Relatio
 
 // Merge adds allowances to those an object carries. One of the same relation,
 // group, kind and mutation from a newer generation takes the place of the older
-// ones, whoever gave them. Of one generation there is one for each policy, the
-// first.
+// ones, whoever gave them; so does one from a newer request within a generation.
+// Of one request there is one for each policy, the first.
 func Merge(have, add []v1alpha1.Allowance) []v1alpha1.Allowance {
 	if len(add) == 0 {
 		return have
@@ -45,12 +44,14 @@ func Merge(have, add []v1alpha1.Allowance) []v1alpha1.Allowance {
 		about := func(b v1alpha1.Allowance) bool { return sameTarget(a, b) }
 
 		if slices.ContainsFunc(out, func(b v1alpha1.Allowance) bool {
-			return about(b) && (b.Generation > a.Generation || b.Generation == a.Generation && b.Policy == a.Policy)
+			age := compareAge(b, a)
+
+			return about(b) && (age > 0 || age == 0 && b.Policy == a.Policy)
 		}) {
 			continue
 		}
 
-		older := func(b v1alpha1.Allowance) bool { return about(b) && b.Generation < a.Generation }
+		older := func(b v1alpha1.Allowance) bool { return about(b) && compareAge(b, a) < 0 }
 		if i := slices.IndexFunc(out, older); i >= 0 {
 			out[i] = a
 			out = append(out[:i+1], slices.DeleteFunc(out[i+1:], older)...)
@@ -64,8 +65,12 @@ func Merge(have, add []v1alpha1.Allowance) []v1alpha1.Allowance {
 
 // sameTarget says whether two allowances are about the same. External actions
 // hang on the policy that grants them, for they ride along with that policy's
-// mutations.
+// mutations. What a deletion gave outlasts every generation, and stands by itself.
 func sameTarget(a, b v1alpha1.Allowance) bool {
+	if (grantingField(a) == v1alpha1.MutationDelete) != (grantingField(b) == v1alpha1.MutationDelete) {
+		return false
+	}
+
 	if External(a) || External(b) {
 		return a.Relation == b.Relation && a.Policy == b.Policy && slices.Equal(a.Mutations, b.Mutations)
 	}
@@ -93,44 +98,26 @@ func Consumed(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 		return err == nil && rec != nil && a.Generation <= rec.Consumed
 	}
 
-	if settled, ok := resource.SettledGeneration(u); ok {
-		return Observed(a, settled)
+	if _, ok := resource.SettledGeneration(u); ok {
+		return Settled(u, a)
 	}
 
 	return Observed(a, resource.ObservedGeneration(u)) && resource.Converged(u)
 }
 
 // Observed says whether a controller that has finished with a generation of the
-// object is done with an allowance of it. One that a change of metadata gave
-// takes the next generation.
+// object is done with an allowance of it. One that a change within a generation
+// gave takes the next one.
 func Observed(a v1alpha1.Allowance, generation int64) bool {
 	switch {
 	case grantingField(a) == v1alpha1.MutationDelete:
 		return false
-	case OfMetadata(a):
+	case RequestOf(a) > 0:
 		return generation > a.Generation
 	default:
 		return generation >= a.Generation
 	}
 }
-
-// ByUse says whether an allowance of an object is consumed by the child that
-// makes use of it: nothing else tells for a kind that reports no observed
-// generation.
-func ByUse(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
-	if OfMetadata(a) {
-		return true
-	}
-
-	_, settles := resource.SettledGeneration(u)
-
-	return !settles && resource.ObservedGeneration(u) == 0
-}
-
-// OfMetadata says whether a change of metadata gave the allowance. It makes no
-// new generation, so that observing the present one does not consume it, and
-// the child that makes use of it does.
-func OfMetadata(a v1alpha1.Allowance) bool { return strings.HasPrefix(grantingField(a), "metadata.") }
 
 // OfDeletion says whether a managed resource carries an allowance because it is
 // to be deleted.
@@ -148,7 +135,7 @@ func Used(trace []v1alpha1.TraceEntry, a v1alpha1.Allowance) bool {
 }
 
 func sameHop(a, b v1alpha1.Hop) bool {
-	return a.Kind == b.Kind && a.Name == b.Name && a.Generation == b.Generation && a.Field == b.Field
+	return a.Kind == b.Kind && a.Name == b.Name && a.Generation == b.Generation && a.Request == b.Request && a.Field == b.Field
 }
 
 // grantingField is the field whose change gave the allowance.

@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
@@ -32,6 +34,7 @@ func hops() *rapid.Generator[v1alpha1.Hop] {
 		return v1alpha1.Hop{
 			Kind: texts().Draw(t, "kind"), Name: texts().Draw(t, "name"), Field: texts().Draw(t, "field"),
 			Generation:   rapid.Int64().Draw(t, "generation"),
+			Request:      rapid.SampledFrom([]int64{0, 0, 1, 12, -1}).Draw(t, "request"),
 			Attestations: rapid.MapOfN(texts(), texts(), -1, 2).Draw(t, "attestations"),
 			Unknown:      unknown().Draw(t, "unknown"),
 		}
@@ -45,6 +48,13 @@ func unknown() *rapid.Generator[v1alpha1.Unknown] {
 	})
 }
 
+// times are none, mostly, or one of which RFC 3339 writes the seconds.
+func times() *rapid.Generator[*metav1.Time] {
+	at := metav1.Date(2026, time.March, 1, 12, 30, 0, 0, time.UTC)
+
+	return rapid.SampledFrom([]*metav1.Time{nil, nil, &at, {}})
+}
+
 func allowances() *rapid.Generator[[]v1alpha1.Allowance] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) v1alpha1.Allowance {
 		return v1alpha1.Allowance{
@@ -52,7 +62,7 @@ func allowances() *rapid.Generator[[]v1alpha1.Allowance] {
 			Relation:   v1alpha1.Relation(rapid.SampledFrom([]string{"", "Child", "External", "Other"}).Draw(t, "relation")),
 			Mutations:  rapid.SliceOfN(texts(), 0, 2).Draw(t, "mutations"),
 			Generation: rapid.Int64().Draw(t, "generation"), Initiator: texts().Draw(t, "initiator"),
-			Policy: texts().Draw(t, "policy"), Trace: rapid.SliceOfN(hops(), 0, 3).Draw(t, "trace"),
+			Policy: texts().Draw(t, "policy"), Until: times().Draw(t, "until"), Trace: rapid.SliceOfN(hops(), 0, 3).Draw(t, "trace"),
 			Unknown: unknown().Draw(t, "unknown"),
 		}
 	}), 0, 3)

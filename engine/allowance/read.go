@@ -136,6 +136,12 @@ func (r *reader) allowance() v1alpha1.Allowance {
 	a.Generation = r.number("  generation: ")
 	a.Initiator = r.text("  initiator: ")
 	a.Policy = r.optional("  policy: ")
+
+	if r.peek("  until: ") {
+		until := r.time("  until: ")
+		a.Until = &until
+	}
+
 	a.Trace = r.trace()
 
 	return a
@@ -181,6 +187,7 @@ func (r *reader) trace() []v1alpha1.Hop {
 			Kind:         r.text("  - kind: "),
 			Name:         r.text("    name: "),
 			Generation:   r.number("    generation: "),
+			Request:      r.count("    request: "),
 			Field:        r.text("    field: "),
 			Attestations: r.attestations(),
 		})
@@ -260,6 +267,18 @@ func (r *reader) value() string {
 	r.rest = rest
 
 	return s
+}
+
+// count reads a line with a decimal number, which is absent where it is 0.
+func (r *reader) count(key string) int64 {
+	if !r.peek(key) {
+		return 0
+	}
+
+	n := r.number(key)
+	r.failed = r.failed || n == 0
+
+	return n
 }
 
 // number reads a line with a decimal number as Go writes it.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
@@ -83,6 +85,7 @@ func (w *writer) allowance(a *v1alpha1.Allowance) {
 	w.number("  generation: ", a.Generation)
 	w.text("  initiator: ", a.Initiator)
 	w.optional("  policy: ", a.Policy)
+	w.time("  until: ", a.Until)
 	w.trace(a.Trace)
 	w.out[at] = '-' // The first line of the element.
 }
@@ -110,6 +113,11 @@ func (w *writer) trace(hops []v1alpha1.Hop) {
 		w.text("  - kind: ", h.Kind)
 		w.text("    name: ", h.Name)
 		w.number("    generation: ", h.Generation)
+
+		if h.Request != 0 {
+			w.number("    request: ", h.Request)
+		}
+
 		w.text("    field: ", h.Field)
 		w.attestations(h.Attestations)
 	}
@@ -148,6 +156,20 @@ func (w *writer) text(key, s string) {
 	w.failed = w.failed || !plain(s)
 	w.out = append(append(append(w.out, key...), s...), '\n')
 }
+
+// time writes a line with a time as metav1.Time does, unless there is none.
+func (w *writer) time(key string, t *metav1.Time) {
+	if t == nil {
+		return
+	}
+
+	w.failed = w.failed || t.IsZero() || t.UTC().Year() > maxYear || t.UTC().Year() < 0
+	w.out = t.UTC().AppendFormat(append(w.out, key...), `"2006-01-02T15:04:05Z"`)
+	w.out = append(w.out, '\n')
+}
+
+// maxYear is the last one with four digits.
+const maxYear = 9999
 
 func (w *writer) number(key string, n int64) {
 	w.out = append(strconv.AppendInt(append(w.out, key...), n, 10), '\n')

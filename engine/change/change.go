@@ -21,6 +21,9 @@ type Change struct {
 	// Path of the changed leaf; the index of a list element is the one in the
 	// new object, or in the old one where the element is gone.
 	Path Path
+	// Was is the path that the leaf had in the old object, where an element that
+	// it is in has moved; nil where it is Path.
+	Was Path
 	// Field is Path as text.
 	Field string
 	// From is the old value, nil when the field is added.
@@ -33,6 +36,12 @@ type Change struct {
 	// Joined is true in an element that its list, which was there, did not have
 	// before.
 	Joined bool
+}
+
+// CoveredBy says whether a pattern, as text, covers the change. A place in a list
+// is that of an element which stands there before and after.
+func (c Change) CoveredBy(pattern string) bool {
+	return CoversText(pattern, c.Path) && (c.Was == nil || CoversText(pattern, c.Was))
 }
 
 // Removal says whether the field is gone from the new object.
@@ -66,6 +75,18 @@ func (c Change) List() string {
 	}
 
 	return pathText(c.Path[:i])
+}
+
+// Element is the path of the innermost list element that the change is in; empty
+// where it is in none.
+func (c Change) Element() Path {
+	for i := len(c.Path) - 1; i >= 0; i-- {
+		if c.Path[i].Type == fieldpath.SegmentIndex {
+			return c.Path[:i+1]
+		}
+	}
+
+	return nil
 }
 
 // Create is the change that makes an object.

@@ -48,7 +48,7 @@ func TestChangesAreFoundAtLeaves(t *testing.T) {
 		"NamedIndex": {
 			reason: "The index is the one in the new object.",
 			old:    "{spec: {l: [{name: a, v: 1}, {name: b, v: 2}]}}", obj: "{spec: {l: [{name: b, v: 9}, {name: a, v: 1}]}}",
-			want: []string{"spec.l[0].v"},
+			want: []string{"spec.l", "spec.l[0].v"},
 		},
 		"Indexed": {
 			reason: "Elements without unique names are matched by index.",

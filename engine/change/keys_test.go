@@ -58,21 +58,21 @@ func TestListsAreMatchedByTheirKeys(t *testing.T) {
 		},
 		"Managed": {
 			reason: "managedFields show the keys, those of a subresource aside.",
-			old:    "{spec: " + ports + managed + "}", obj: "{spec: " + reversed + "}", want: []string{"spec.ports[0].to"},
+			old:    "{spec: " + ports + managed + "}", obj: "{spec: " + reversed + "}", want: []string{"spec.ports", "spec.ports[0].to"},
 		},
 		"ManagedDeep": {
 			reason: "Also those of a list in another one's elements.",
 			old:    "{spec: {groups: [{id: 1, ports: []}, {id: 2, ports: [{port: 80, protocol: TCP}, {port: 53, protocol: UDP}]}]}" + managed + "}",
 			obj:    "{spec: {groups: [{id: 2, ports: [{port: 53, protocol: UDP}]}, {id: 1, ports: []}]}}",
-			want:   []string{"spec.groups[0].ports[0].port", "spec.groups[0].ports[0].protocol"},
+			want:   []string{"spec.groups", "spec.groups[0].ports[0].port", "spec.groups[0].ports[0].protocol"},
 		},
 		"Schema": {
-			reason: "So does a schema.", old: "{spec: " + ports + "}", obj: "{spec: " + reversed + "}", want: []string{"spec.ports[0].to"},
+			reason: "So does a schema.", old: "{spec: " + ports + "}", obj: "{spec: " + reversed + "}", want: []string{"spec.ports", "spec.ports[0].to"},
 			schema: keyed(`{"properties": {"spec": {"properties": {"ports": ` + list + `}}}}`),
 		},
 		"SchemaDeep": {
 			reason: "Through maps and lists.",
-			old:    "{spec: [{x: " + ports + "}]}", obj: "{spec: [{x: " + reversed + "}]}", want: []string{"spec[0].x.ports[0].to"},
+			old:    "{spec: [{x: " + ports + "}]}", obj: "{spec: [{x: " + reversed + "}]}", want: []string{"spec[0].x.ports", "spec[0].x.ports[0].to"},
 			schema: keyed(`{"properties": {"spec": {"items": {"additionalProperties": {"properties": {"ports": ` + list + `}}}}}}`),
 		},
 		"SchemaElsewhere": {

@@ -3,6 +3,8 @@
 
 package change
 
+import "slices"
+
 // lists merges two versions of a list: by key where the elements have keys,
 // otherwise by index.
 func (m *merger) lists(o, n []any) (v any, present, same bool) {
@@ -73,7 +75,7 @@ func (m *merger) enter(gone, joined bool) (leave func()) {
 // kept of removed elements at its old place.
 func (m *merger) byKey(o, n []any, match *matching) (v any, present, same bool) {
 	same = true
-	out := make([]any, 0, len(n))
+	merged := make([]any, len(n))
 
 	for i, e := range n {
 		var was any
@@ -81,17 +83,21 @@ func (m *merger) byKey(o, n []any, match *matching) (v any, present, same bool) 
 			was = o[j]
 		}
 
-		leave := m.enter(false, o != nil && was == nil)
+		leave, back := m.enter(false, o != nil && was == nil), m.moved(i, match)
 		v, there, kept := m.element(i, was, e)
 
+		back()
 		leave()
 
 		if there && match.whole(v, e) { // Without its key an added element is none.
-			out = append(out, v)
+			merged[i] = v
 		}
 
 		same = same && kept
 	}
+
+	same = !m.reordered(o, n, merged, match) && same
+	out := slices.DeleteFunc(merged, func(v any) bool { return v == nil })
 
 	kept := make([]int, 0, len(o))
 

@@ -19,6 +19,8 @@ type merger struct {
 	held bool
 	// gone and joined are above zero inside an element of one version only.
 	gone, joined int
+	// places are of the elements on the path that stood elsewhere in the old object.
+	places []placed
 }
 
 func (m *merger) push(s fieldpath.Segment) { m.path = append(m.path, s) }
@@ -86,7 +88,7 @@ func (m *merger) leaf(oldVal, newVal any) (v any, present, same bool) {
 		return newVal, newVal != nil, true
 	}
 
-	c := Change{Path: slices.Clone(m.path), From: oldVal, To: newVal, Gone: m.gone > 0, Joined: m.joined > 0}
+	c := Change{Path: slices.Clone(m.path), Was: m.was(), From: oldVal, To: newVal, Gone: m.gone > 0, Joined: m.joined > 0}
 	c.Field = pathText(c.Path)
 
 	if m.hold(c) {

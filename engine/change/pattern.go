@@ -53,6 +53,11 @@ func (p Pattern) Pseudo() bool {
 // Wildcard says whether the pattern holds a wildcard.
 func (p Pattern) Wildcard() bool { return slices.ContainsFunc(p.segments, isWildcard) }
 
+// CoversChange says whether the pattern covers a change, as [Change.CoveredBy] does.
+func (p Pattern) CoversChange(c Change) bool {
+	return p.Covers(c.Path) && (c.Was == nil || p.Covers(c.Was))
+}
+
 // Covers says whether a path is the pattern's or below it.
 func (p Pattern) Covers(path Path) bool {
 	if len(path) < len(p.segments) {

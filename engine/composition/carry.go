@@ -161,7 +161,7 @@ func addRendered(u, observed *unstructured.Unstructured) {
 		from, into := resource.Map(have, key), maps.Clone(resource.Map(meta, key))
 
 		for k, v := range from {
-			if _, ok := into[k]; !ok && strings.HasPrefix(k, renderedPrefix) {
+			if _, ok := into[k]; !ok && strings.HasPrefix(k, renderedPrefix) && k != gate.AnnotationExternalName {
 				if into == nil {
 					into = map[string]any{}
 				}

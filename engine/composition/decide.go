@@ -177,12 +177,11 @@ func (r *Request) allowsHeld(findings []decision.Finding) bool {
 		return false // Reported with the decision.
 	}
 
-	settled, _ := resource.SettledGeneration(r.XR)
 	kind := r.Observed.GroupVersionKind().GroupKind()
 
 	return slices.ContainsFunc(findings, func(f decision.Finding) bool {
 		return f.Verdict == decision.Unallowed && slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool {
-			return allowance.Covers(a, kind, f.Change) && !allowance.Observed(a, settled)
+			return allowance.Covers(a, kind, f.Change) && !allowance.Settled(r.XR, a)
 		})
 	})
 }
@@ -286,7 +285,9 @@ func pending(observed *unstructured.Unstructured, d decision.Decision) string {
 // XR, has seen its generation; kinds that do not report that always have.
 func caughtUp(u *unstructured.Unstructured) bool {
 	if settled, ok := resource.SettledGeneration(u); ok {
-		return settled >= resource.Generation(u)
+		generation := resource.Generation(u)
+
+		return settled > generation || settled == generation && resource.SettledRequest(u) >= allowance.LastRequest(u, generation)
 	}
 
 	seen := resource.ObservedGeneration(u)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -85,10 +86,10 @@ func Summarize(xr *unstructured.Unstructured, f Findings) Status {
 
 	switch {
 	case len(pending) == 0:
-		s.Message = resource.SettledMessage(resource.Generation(xr))
+		s.Message = settledMessage(xr)
 	case s.Overdue:
 		s.Message = fmt.Sprintf("%s, for it has been ready for %s; %d did not settle: %s",
-			resource.SettledMessage(resource.Generation(xr)), f.Limit, len(pending), list(pending))
+			settledMessage(xr), f.Limit, len(pending), list(pending))
 	default:
 		s.Message = fmt.Sprintf("%s: %s", resource.ProgressMessage(xr), list(pending))
 	}
@@ -127,6 +128,13 @@ func overdue(xr *unstructured.Unstructured, f Findings) bool {
 	since, err := time.Parse(time.RFC3339, c.LastTransitionTime)
 
 	return err == nil && f.Now.Sub(since) >= f.Limit
+}
+
+// settledMessage says that an XR has settled, up to its last request.
+func settledMessage(xr *unstructured.Unstructured) string {
+	generation := resource.Generation(xr)
+
+	return resource.SettledMessage(generation, allowance.LastRequest(xr, generation))
 }
 
 // SameNews says whether two messages tell of the same held changes and

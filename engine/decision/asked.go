@@ -25,14 +25,26 @@ import (
 
 // gatekept says whether the request is a change of what a gate stands before,
 // by somebody else than those who act for it.
-func (d *decider) gatekept() bool {
-	return d.Action == "" && d.Operation == OperationUpdate && gate.Governed(d.Old) && !gate.Ungated(d.Old) &&
+func (d *decider) gatekept() bool { return d.Action == "" && d.gated() }
+
+// gated says whether the request is one that a gate stands before, whoever asks.
+func (d *decider) gated() bool {
+	return d.Operation == OperationUpdate && gate.Governed(d.Old) && !gate.Ungated(d.Old) &&
 		!d.provider() && d.User.Name != d.Settings.Manager
 }
 
 // counts says whether a change is of what a provider acts upon.
 func counts(c change.Change) bool {
-	return under(c, "spec") && !under(c, "spec", "managementPolicies")
+	return under(c, "spec") && !under(c, "spec", "managementPolicies") || externalName(c)
+}
+
+// kept says whether a change is of what decides about the external object beside
+// the gate: the API server lets only those change it whom we allow to.
+func kept(c change.Change) bool { return under(c, "spec", "deletionPolicy") || externalName(c) }
+
+// externalName says whether a change is of which external object is meant.
+func externalName(c change.Change) bool {
+	return under(c, "metadata", "annotations", gate.AnnotationExternalName)
 }
 
 // readAsked reads what was asked for of a managed resource with a gate.

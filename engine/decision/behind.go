@@ -6,6 +6,8 @@ package decision
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -32,7 +34,16 @@ func Behind(req *Request) bool {
 
 	return slices.ContainsFunc(entries, func(e v1alpha1.TraceEntry) bool {
 		return slices.ContainsFunc(e.Trace, func(h v1alpha1.Hop) bool {
-			return h.Kind == req.Parent.GetKind() && h.Name == resource.Name(req.Parent) && h.Generation > resource.Generation(req.Parent)
+			return h.Kind == req.Parent.GetKind() && h.Name == resource.Name(req.Parent) && after(h, req.Parent)
 		})
 	})
+}
+
+// after says whether a hop through an object is of a change that the object does
+// not show yet.
+func after(h v1alpha1.Hop, u *unstructured.Unstructured) bool {
+	generation := resource.Generation(u)
+
+	return h.Generation > max(generation, 1) ||
+		h.Generation >= generation && h.Request > allowance.LastRequest(u, h.Generation)
 }

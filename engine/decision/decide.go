@@ -46,6 +46,9 @@ type decider struct {
 	// was and is are the records of wishes on the old and the new object, where
 	// Crossplane applies what a composition function let through.
 	was, is *wish.Record
+	// withNamespace is true where the parent is the namespace, which takes along
+	// what is in it.
+	withNamespace bool
 
 	decision Decision
 }
@@ -129,7 +132,7 @@ func (d *decider) findParent() {
 		d.Parent, d.ParentGone = nil, true
 	case ok || d.Parent != nil || d.ParentGone:
 	case d.Operation == OperationDelete && d.Namespace != nil && resource.Deleting(d.Namespace):
-		d.Parent = d.Namespace
+		d.Parent, d.withNamespace = d.Namespace, true
 	}
 }
 
@@ -197,8 +200,7 @@ func (d *decider) ourOwn() bool {
 // Source: k8s.io/kubernetes pkg/controlplane/controller and
 // cmd/kube-controller-manager/names, under --use-service-account-credentials.
 func exempt(u policy.User) bool {
-	return u.Name == "system:serviceaccount:kube-system:generic-garbage-collector" ||
-		u.Name == "system:serviceaccount:kube-system:namespace-controller"
+	return u.Name == "system:serviceaccount:kube-system:generic-garbage-collector" || u.Name == namespaceController
 }
 
 // action is what to do about unallowed changes.
@@ -206,6 +208,8 @@ func (d *decider) action() v1alpha1.ValidationAction {
 	switch {
 	case d.Action != "":
 		return d.Action
+	case d.staysInNamespace() || d.openForAnother():
+		return v1alpha1.ActionDeny
 	case exempt(d.User):
 		return ""
 	}
@@ -220,7 +224,7 @@ func (d *decider) action() v1alpha1.ValidationAction {
 	}
 
 	for _, e := range d.governing {
-		if a := e.Action(); enforcement.Strictness(a) > enforcement.Strictness(strictest) {
+		if a := actionOf(e); enforcement.Strictness(a) > enforcement.Strictness(strictest) {
 			strictest = a
 		}
 	}
@@ -249,6 +253,7 @@ func (d *decider) hold() {
 		}
 
 		d.holdBeside()
+		d.holdWhole()
 	}
 
 	for _, f := range d.decision.Findings {

@@ -19,20 +19,24 @@ import (
 // managed resource's to delete what it stands for. No admission can write that
 // into an object that is being deleted.
 func (d *decider) grantDeletion() {
-	f := d.decision.Findings[0]
-	if f.Verdict != Allowed || resource.Deleting(d.Old) || d.Orphans && !resource.IsManaged(d.Old) {
+	if resource.Deleting(d.Old) {
 		return
 	}
 
-	granted, entries := d.deletionGives(f)
-	if len(granted) == 0 || d.given(granted) {
-		return
-	}
+	granted, entries := d.deletionGives(d.decision.Findings[0])
 
 	d.New = &unstructured.Unstructured{Object: d.Old.Object}
 	own(d.New)
-	d.writeAllowances(granted)
-	d.writeTrace(entries)
+
+	changed := d.dropUnused(granted)
+
+	switch {
+	case len(granted) > 0 && !d.given(granted):
+		d.writeAllowances(granted)
+		d.writeTrace(entries)
+	case !d.noteNamespace() && !changed:
+		d.New = nil
+	}
 
 	d.decision.Object = d.New
 }
@@ -48,13 +52,18 @@ func (d *decider) given(granted []v1alpha1.Allowance) bool {
 }
 
 // deletionGives returns the allowances that an allowed deletion gives, and its
-// trace; none where the object carries them already.
+// trace; none where the object carries them already, or where it may go only
+// because its parent does: nobody asked for what would follow from that.
 func (d *decider) deletionGives(f Finding) ([]v1alpha1.Allowance, []v1alpha1.TraceEntry) {
+	if f.Verdict != Allowed || f.Rule == RuleDeleting || d.Orphans && !resource.IsManaged(d.Old) {
+		return nil, nil
+	}
+
 	if _, ok := d.deletionGrant(); ok && resource.IsManaged(d.Old) {
 		return nil, nil
 	}
 
-	generation := resource.Generation(d.Old)
+	generation := max(resource.Generation(d.Old), 1)
 	hop, granted := d.inject(d.Old, f, generation)
 
 	return allowance.Merge(granted, external(d.Old, f, hop)), []v1alpha1.TraceEntry{{

@@ -30,9 +30,9 @@ func (d *decider) lacks(c change.Change) []Lack {
 	out := d.lackingInitiator(c)
 
 	switch {
-	case d.ParentGone || d.Operation == OperationDelete && d.Parent != nil && resource.Deleting(d.Parent):
+	case d.ParentGone || d.Operation == OperationDelete && !d.root() && resource.Deleting(d.Parent):
 		out = append(out, d.lackingGrant())
-	case d.Parent != nil:
+	case !d.root():
 		out = append(out, d.lackingAllowance(c))
 	case len(out) == 0:
 		out = append(out, Lack{What: policy.LackPolicy, Text: fmt.Sprintf(
@@ -80,6 +80,8 @@ func (d *decider) lackingGrant() Lack {
 		return Lack{What: policy.LackParent, Text: "its parent is gone"}
 	case d.ParentGone:
 		return Lack{What: policy.LackParent, Text: "its parent is gone, and no grant to delete what it stands for was recorded"}
+	case d.staysInNamespace():
+		return Lack{What: policy.LackParent, Text: d.lackingInNamespace()}
 	default:
 		return Lack{What: policy.LackParent, Text: fmt.Sprintf(
 			"%s %q is being deleted, but no grant to delete what it stands for was recorded", d.Parent.GetKind(), resource.Name(d.Parent))}
@@ -92,7 +94,7 @@ func (d *decider) lackingAllowance(c change.Change) Lack {
 
 	for _, a := range d.parentAllowances {
 		if allowance.Covers(a, d.groupKind(), c) {
-			return d.unusable(a, parent)
+			return d.unusable(a, c, parent)
 		}
 	}
 
@@ -102,7 +104,7 @@ func (d *decider) lackingAllowance(c change.Change) Lack {
 			parent, p.Name(), initiatorsOrCause(p), strings.Join(p.Spec().Match.Fields, " or "), conditions(p))}
 	}
 
-	add := fmt.Sprintf("add an AllowancePolicy that allows %s %s", d.groupKind().Kind, c.Field)
+	add := fmt.Sprintf("add an AllowancePolicy that allows %s %s", d.groupKind().Kind, c.Pattern())
 
 	if p := d.nearest(func(p *policy.Policy) bool { return d.gives(p, nil) }); p != nil {
 		return Lack{Policy: p.Name(), What: policy.LackField, Text: fmt.Sprintf(
@@ -116,11 +118,14 @@ func (d *decider) lackingAllowance(c change.Change) Lack {
 
 // unusable says why an allowance of the parent that covers the change does not
 // serve.
-func (d *decider) unusable(a v1alpha1.Allowance, parent string) Lack {
+func (d *decider) unusable(a v1alpha1.Allowance, c change.Change, parent string) Lack {
 	p := d.Policies.ByName(a.Policy)
 
 	switch {
-	case d.consumed(a):
+	case d.premature(a):
+		return Lack{Policy: a.Policy, What: policy.LackParent, Text: fmt.Sprintf(
+			"%s allows it while it is being deleted, as %s asked for, and it is not", parent, a.Initiator)}
+	case d.consumed(a, c):
 		return Lack{Policy: a.Policy, What: policy.LackConsumed, Text: fmt.Sprintf(
 			"the allowance of %s (policy %q, generation %d) is consumed", parent, a.Policy, a.Generation)}
 	case p == nil:
@@ -227,6 +232,8 @@ func (d *decider) effect(c change.Change) string {
 		})
 	case c.Field == v1alpha1.MutationCreate || c.Field == v1alpha1.MutationDelete:
 		return fmt.Sprintf("nobody asked to %s it", c.Field)
+	case d.gatekept() && kept(c) && d.User.Name != d.Settings.Crossplane:
+		return fmt.Sprintf("the gate keeps %s, and the API server refuses the change", c.Field)
 	case d.gatekept() && counts(c):
 		return fmt.Sprintf("the change of %s is stored, but is put back before the gate opens", c.Field)
 	case d.root():
@@ -278,7 +285,7 @@ func unallowedMessage(findings []Finding) string {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
 
-	return "nobody asked for this change: " + strings.Join(parts, "; ")
+	return refusedAs(findings) + strings.Join(parts, "; ")
 }
 
 func forgedMessage(keys []string) string {

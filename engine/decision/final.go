@@ -98,6 +98,7 @@ func (d *decider) answered(key, value string) bool {
 
 	was := entries(resource.Annotation(d.Old, key))
 	generation := d.predictGeneration()
+	request := d.request(generation)
 
 	for _, e := range entries(value) {
 		if slices.ContainsFunc(was, func(o entry) bool { return o.text == e.text }) {
@@ -105,7 +106,8 @@ func (d *decider) answered(key, value string) bool {
 		}
 
 		last, ok := e.last()
-		if !ok || last.Kind != d.New.GetKind() || last.Name != resource.Name(d.New) || last.Generation != generation || !d.began(e.Initiator) {
+		if !ok || last.Kind != d.New.GetKind() || last.Name != resource.Name(d.New) ||
+			last.Generation != generation || last.Request != request || !d.began(e.Initiator) {
 			return false
 		}
 	}

@@ -110,6 +110,10 @@ func (d *decider) gatedMetadata(c change.Change) bool {
 		return c.Path[2].Field == v1alpha1.AnnotationRelease && d.mayRelease()
 	}
 
+	if externalName(c) && d.gated() {
+		return true // The gate would open for another external object.
+	}
+
 	if under(c, "metadata", "ownerReferences") {
 		return d.Old != nil && d.controllerChanges()
 	}

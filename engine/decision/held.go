@@ -55,7 +55,8 @@ func (d *decider) keepAnswered() {
 
 	for _, h := range given {
 		have, _ := fieldpath.Pave(d.New.Object).GetValue(h.Field)
-		listed := strings.Contains(h.Field, "[") // What was asked for had another index.
+		_, order := have.([]any)                          // From is the old order of its keys.
+		listed := order || strings.Contains(h.Field, "[") // What was asked for had another index.
 
 		if !slices.Contains(was, h) && (listed || change.Text(have, maxHeldValue) == h.From) {
 			d.decision.Held = append(d.decision.Held, h)
@@ -120,4 +121,29 @@ func (d *decider) writeHeld() {
 	case d.decision.Action == v1alpha1.ActionHold || len(d.decision.Findings) > 0:
 		annotate(d.New, v1alpha1.AnnotationHeld, "")
 	}
+}
+
+// holdWhole has what is allowed of an element that is to go held too, once other
+// parts of it are: it stays whole.
+func (d *decider) holdWhole() {
+	for i, f := range d.decision.Findings {
+		if f.Verdict != Allowed || !f.Change.Gone {
+			continue
+		}
+
+		for _, other := range d.decision.Findings {
+			if other.Verdict == Unallowed && other.Change.Gone && together(f.Change.Element(), other.Change.Element()) {
+				d.decision.Findings[i] = Finding{Change: f.Change, Verdict: Unallowed, Lacks: other.Lacks}
+
+				break
+			}
+		}
+	}
+}
+
+// together says whether one of two elements is the other, or within it.
+func together(a, b change.Path) bool {
+	n := min(len(a), len(b))
+
+	return slices.Equal(a[:n], b[:n])
 }

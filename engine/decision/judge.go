@@ -18,6 +18,10 @@ import (
 
 // judge tries the rules in their order.
 func (d *decider) judge(c change.Change) Finding {
+	if f, ok := d.byBroken(c); ok {
+		return f
+	}
+
 	for _, rule := range [...]func(*decider, change.Change) (Finding, bool){
 		(*decider).byAllowance, (*decider).byUpgrade, (*decider).byInitiator, (*decider).byPhase, (*decider).byException,
 		(*decider).byLeaving,
@@ -36,8 +40,11 @@ func (d *decider) judge(c change.Change) Finding {
 	return Finding{Change: c, Verdict: Unallowed, Lacks: d.lacks(c)}
 }
 
-// root says whether the object has no parent.
-func (d *decider) root() bool { return d.Parent == nil && !d.ParentGone }
+// root says whether the object has no parent. A namespace that goes is one only
+// to who carries that out: for anybody else nothing is different.
+func (d *decider) root() bool {
+	return (d.Parent == nil || d.withNamespace && !exempt(d.User)) && !d.ParentGone
+}
 
 // governed says whether a policy is about a change of a root: one that says who
 // may initiate it. Deleting is governed where anything of the kind is.
@@ -62,7 +69,7 @@ func (d *decider) byAllowance(c change.Change) (Finding, bool) {
 
 	for i := range d.parentAllowances {
 		a := &d.parentAllowances[i]
-		if !allowance.Covers(*a, d.groupKind(), c) || d.consumed(*a) || !d.mayExercise(*a) {
+		if !allowance.Covers(*a, d.groupKind(), c) || d.premature(*a) || d.consumed(*a, c) || !d.mayExercise(*a) {
 			continue
 		}
 
@@ -83,30 +90,23 @@ func (d *decider) byAllowance(c change.Change) (Finding, bool) {
 }
 
 // consumed says whether an allowance of the parent has served, as far as this
-// child is concerned.
-func (d *decider) consumed(a v1alpha1.Allowance) bool {
-	if d.consumedByParent(a) {
-		return true
-	}
-
-	byUse := allowance.OfMetadata(a) || !d.ParentSettles && allowance.ByUse(d.Parent, a)
-
-	return byUse && d.Old != nil && allowance.Used(d.trace(), a)
-}
-
-func (d *decider) consumedByParent(a v1alpha1.Allowance) bool {
+// change of this child is concerned.
+func (d *decider) consumed(a v1alpha1.Allowance, c change.Change) bool {
 	if d.ParentSettles {
-		settled, _ := resource.SettledGeneration(d.Parent)
-
-		return allowance.Observed(a, settled)
+		return allowance.Settled(d.Parent, a)
 	}
 
-	return allowance.Consumed(d.Parent, a)
+	return allowance.Consumed(d.Parent, a) ||
+		allowance.ByUse(d.Parent, a) && d.usedUp(a, c)
 }
 
 // trace is the old object's; what does not parse names nothing, and is reported
 // when it is written.
 func (d *decider) trace() []v1alpha1.TraceEntry {
+	if d.Old == nil {
+		return nil
+	}
+
 	entries, _ := allowance.ParseTrace(d.Old)
 
 	return entries
@@ -149,7 +149,7 @@ func (d *decider) ridingAlong(a v1alpha1.Allowance) []v1alpha1.Allowance {
 	var out []v1alpha1.Allowance
 
 	for _, e := range d.parentAllowances {
-		if allowance.External(e) && e.Policy == a.Policy && e.Generation == a.Generation {
+		if allowance.External(e) && e.Policy == a.Policy && allowance.SameRequest(e, a) {
 			out = append(out, e)
 		}
 	}
@@ -196,7 +196,7 @@ func (d *decider) byDeletion() (Finding, bool) {
 	switch {
 	case resource.Deleting(d.Old) && !resource.IsManaged(d.Old):
 		return Finding{Rule: RuleDeleting, cause: cause{initiator: d.User.Name}}, true // Its end was let begin.
-	case !d.ParentGone && (d.Parent == nil || !resource.Deleting(d.Parent)):
+	case d.root() || !d.ParentGone && !resource.Deleting(d.Parent) || d.staysInNamespace():
 		return Finding{}, false
 	case !resource.IsManaged(d.Old):
 		return Finding{Rule: RuleDeleting, cause: d.implicit(v1alpha1.MutationDelete)}, true

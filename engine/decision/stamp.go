@@ -77,14 +77,14 @@ func (d *decider) predictGeneration() int64 {
 		}
 	}
 
-	return generation
+	return max(generation, 1)
 }
 
 // inject returns the hop of an object for a change of it, with everything
 // captured, and the allowances that every matching policy adds because of it.
 func (d *decider) inject(u *unstructured.Unstructured, f Finding, generation int64) (v1alpha1.Hop, []v1alpha1.Allowance) {
 	hop := v1alpha1.Hop{
-		Kind: u.GetKind(), Name: resource.Name(u), Generation: generation, Field: f.Change.Field,
+		Kind: u.GetKind(), Name: resource.Name(u), Generation: generation, Request: d.request(generation), Field: f.Change.Field,
 	}
 
 	if f.cause.exception != "" {
@@ -94,6 +94,8 @@ func (d *decider) inject(u *unstructured.Unstructured, f Finding, generation int
 	all := hop
 
 	var out []v1alpha1.Allowance
+
+	until := d.until(hop)
 
 	for _, p := range d.Policies.For(d.groupKind()) {
 		if !p.Names(f.Change) || !d.mayInject(p, f) || !d.evaluate(p).Met {
@@ -107,7 +109,7 @@ func (d *decider) inject(u *unstructured.Unstructured, f Finding, generation int
 
 		for _, perm := range p.Spec().Allow {
 			out = expand(out, perm, v1alpha1.Allowance{
-				Generation: generation, Initiator: f.cause.initiator, Policy: p.Name(), Trace: trace,
+				Generation: generation, Initiator: f.cause.initiator, Policy: p.Name(), Trace: trace, Until: until,
 			})
 		}
 	}
@@ -132,7 +134,7 @@ func (d *decider) mayInject(p *policy.Policy, f Finding) bool {
 // external system.
 func expand(out []v1alpha1.Allowance, perm v1alpha1.Permission, base v1alpha1.Allowance) []v1alpha1.Allowance {
 	if perm.Relation == v1alpha1.RelationExternal {
-		base.Relation, base.Mutations = perm.Relation, perm.Mutations
+		base.Relation, base.Mutations, base.Until = perm.Relation, perm.Mutations, nil
 
 		return append(out, base)
 	}
@@ -140,8 +142,12 @@ func expand(out []v1alpha1.Allowance, perm v1alpha1.Permission, base v1alpha1.Al
 	base.APIGroup, base.Kind = perm.APIGroup, perm.Kind
 
 	for _, m := range perm.Mutations {
-		base.Mutation = m
-		out = append(out, base)
+		a := base
+		if a.Mutation = m; m != v1alpha1.MutationCreate && m != v1alpha1.MutationDelete {
+			a.Until = nil
+		}
+
+		out = append(out, a)
 	}
 
 	return out

@@ -102,10 +102,8 @@ func upgradeCovers(u *v1alpha1.UpgradeAllowance, group, kind string, c change.Ch
 			continue
 		}
 
-		for _, m := range perm.Mutations {
-			if change.CoversText(m, c.Path) {
-				return true
-			}
+		if slices.ContainsFunc(perm.Mutations, c.CoveredBy) {
+			return true
 		}
 	}
 

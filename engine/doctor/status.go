@@ -5,8 +5,13 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -62,7 +67,8 @@ func policies(s *State) []Finding {
 // enforcements checks Enforcements and how long their exceptions last.
 func enforcements(s *State) []Finding {
 	list := s.Lists[Enforcements]
-	out := inForce(list, "what it should refuse goes through")
+	broken, others := refusing(list)
+	out := slices.Concat(inForce(broken, "every change that it is about is refused"), inForce(others, "what it should refuse goes through"))
 
 	for _, u := range list.Items {
 		for _, e := range maps(u.Object, "spec", "exceptions") {
@@ -79,6 +85,25 @@ func enforcements(s *State) []Finding {
 	}
 
 	return out
+}
+
+// refusing tells the Enforcements that refuse all that they are about, because
+// they do not compile, from the others.
+func refusing(list List) (broken, others List) {
+	for _, u := range list.Items {
+		e := &v1alpha1.Enforcement{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, e); err == nil {
+			if compiled, _ := enforcement.Compile(e); compiled.Refuses() {
+				broken.Items = append(broken.Items, u)
+
+				continue
+			}
+		}
+
+		others.Items = append(others.Items, u)
+	}
+
+	return broken, others
 }
 
 // windows checks UpgradeAllowances.

@@ -17,8 +17,9 @@ type Cache struct {
 // NewCache makes an empty Cache.
 func NewCache() *Cache { return &Cache{compiled: memo.New("Enforcement", Compile)} }
 
-// List compiles Enforcements. One that does not compile is named in the errors,
-// and left out: it enforces nothing and excepts nobody.
+// List compiles Enforcements. One that does not compile is named in the errors.
+// It stays in the list where its failure policy is Fail, as a broken one; where
+// that is Ignore it enforces nothing and is left out.
 func (c *Cache) List(list []v1alpha1.Enforcement) ([]*Enforcement, []error) {
 	out := make([]*Enforcement, 0, len(list))
 
@@ -28,11 +29,11 @@ func (c *Cache) List(list []v1alpha1.Enforcement) ([]*Enforcement, []error) {
 		e, err := c.compiled.Get(&list[i], list[i].GetName(), list[i].Spec)
 		if err != nil {
 			bad = append(bad, err)
-
-			continue
 		}
 
-		out = append(out, e)
+		if e.fails() {
+			out = append(out, e)
+		}
 	}
 
 	return out, bad

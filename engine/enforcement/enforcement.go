@@ -23,6 +23,7 @@ type Enforcement struct {
 	objects    labels.Selector
 	namespaces labels.Selector
 	conditions []*policy.Expression
+	broken     []string
 }
 
 // Name of the Enforcement.
@@ -32,15 +33,15 @@ func (e *Enforcement) Name() string { return e.name }
 func (e *Enforcement) Spec() *v1alpha1.EnforcementSpec { return &e.spec }
 
 // Compile compiles an Enforcement. The errors carry the path of each field that
-// is wrong, as field.Error.
+// is wrong, as field.Error; with any, the Enforcement is a broken one.
 func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 	e := &Enforcement{name: in.GetName(), spec: *in.Spec.DeepCopy()}
 	spec := field.NewPath("spec")
 
 	var errs field.ErrorList
 
-	e.objects = policy.CompileSelector(in.Spec.Match.ObjectSelector, spec.Child("match", "objectSelector"), &errs)
-	e.namespaces = policy.CompileSelector(in.Spec.Match.NamespaceSelector, spec.Child("match", "namespaceSelector"), &errs)
+	e.objects = compileSelector(in.Spec.Match.ObjectSelector, spec.Child("match", "objectSelector"), &errs)
+	e.namespaces = compileSelector(in.Spec.Match.NamespaceSelector, spec.Child("match", "namespaceSelector"), &errs)
 
 	for i, c := range in.Spec.MatchConditions {
 		x, err := policy.CompileExpression(c.Expression)
@@ -57,6 +58,10 @@ func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 		policy.CompilePatterns(x.Mutations, spec.Child("exceptions").Index(i).Child("mutations"), &errs)
 	}
 
+	for _, err := range errs {
+		e.broken = append(e.broken, err.Field)
+	}
+
 	return e, errs
 }
 
@@ -64,7 +69,7 @@ func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 // condition that cannot be evaluated counts as met where the failure policy is
 // Fail, and as not met where it is Ignore; the error is returned beside.
 func (e *Enforcement) Governs(gr schema.GroupResource, in policy.Input) (bool, error) {
-	if !e.Covers(gr) || !e.selects(in) {
+	if !e.fails() || !e.Covers(gr) || !e.selects(in) {
 		return false, nil
 	}
 
@@ -146,14 +151,19 @@ func Strictness(a v1alpha1.ValidationAction) int {
 }
 
 // Exception returns the first exception that lets a user make a change now, nil
-// if there is none. It ends the moment it is said to.
+// if there is none. It ends the moment it is said to. A broken Enforcement
+// excepts nobody.
 func (e *Enforcement) Exception(u policy.User, c change.Change, now time.Time) *v1alpha1.Exception {
+	if len(e.broken) > 0 {
+		return nil
+	}
+
 	for i := range e.spec.Exceptions {
 		x := &e.spec.Exceptions[i]
 
 		if now.Before(x.Until.Time) &&
 			slices.ContainsFunc(x.Subjects, u.Is) &&
-			slices.ContainsFunc(x.Mutations, func(m string) bool { return change.CoversText(m, c.Path) }) {
+			slices.ContainsFunc(x.Mutations, func(m string) bool { return c.CoveredBy(m) }) {
 			return x
 		}
 	}

@@ -18,6 +18,12 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
+// AnnotationExternalName says which external object a managed resource stands
+// for.
+//
+// Source: github.com/crossplane/crossplane-runtime/v2 v2.4.0, pkg/meta/meta.go.
+const AnnotationExternalName = "crossplane.io/external-name"
+
 // Governed says whether a managed resource is ours to gate: its Composition
 // runs the function, or we gated it before.
 func Governed(u *unstructured.Unstructured) bool {
@@ -74,8 +80,29 @@ func AskedFor(u *unstructured.Unstructured, rec *v1alpha1.AskedRecord) (*unstruc
 
 	object := maps.Clone(u.Object)
 	object["spec"] = spec
+	out := &unstructured.Unstructured{Object: object}
 
-	return &unstructured.Unstructured{Object: object}, nil
+	if rec.ExternalName != nil {
+		rename(out, *rec.ExternalName)
+	}
+
+	return out, nil
+}
+
+// rename gives a managed resource that shares its metadata with another one an
+// external name; the empty one takes it away.
+func rename(u *unstructured.Unstructured, name string) {
+	meta := maps.Clone(resource.Map(u.Object, "metadata"))
+	annotations := maps.Clone(resource.Map(meta, "annotations"))
+
+	if name == "" {
+		delete(annotations, AnnotationExternalName)
+	} else {
+		annotations[AnnotationExternalName] = name // The record is an annotation, too.
+	}
+
+	meta["annotations"] = annotations
+	u.Object["metadata"] = meta
 }
 
 // FormatAsked returns the value of kausality.io/asked that makes the spec of
@@ -97,12 +124,16 @@ func FormatAsked(rec v1alpha1.AskedRecord, stored, asked *unstructured.Unstructu
 		return "", fmt.Errorf("cannot compare the spec with what was asked for: %w", err)
 	}
 
-	rec.Spec = nil
+	rec.Spec, rec.ExternalName = nil, nil
 	if err := utiljson.Unmarshal(patch, &rec.Spec); err != nil {
 		return "", fmt.Errorf("cannot compare the spec with what was asked for: %w", err)
 	}
 
-	if len(rec.Spec) == 0 {
+	if name := resource.Annotation(asked, AnnotationExternalName); name != resource.Annotation(stored, AnnotationExternalName) {
+		rec.ExternalName = &name
+	}
+
+	if len(rec.Spec) == 0 && rec.ExternalName == nil {
 		return "", nil
 	}
 
@@ -127,9 +158,13 @@ func (p *planner) putBackFirst(plan Plan) Plan {
 		return plan
 	}
 
-	fields := strings.Join(changed("spec", p.wanted.Spec), ", ")
-	back := p.stay(fmt.Sprintf("%s was changed by %s, which nobody allowed", fields, p.wanted.User))
-	back.Move, back.Spec = PutBack, p.wanted.Spec
+	fields := changed("spec", p.wanted.Spec)
+	if p.wanted.ExternalName != nil {
+		fields = append(fields, "metadata.annotations["+AnnotationExternalName+"]")
+	}
+
+	back := p.stay(fmt.Sprintf("%s was changed by %s, which nobody allowed", strings.Join(fields, ", "), p.wanted.User))
+	back.Move, back.Spec, back.ExternalName = PutBack, p.wanted.Spec, p.wanted.ExternalName
 
 	return back
 }

@@ -68,6 +68,9 @@ type Plan struct {
 	// Spec is what to put back: a JSON merge patch of the spec. With PutBack only,
 	// and then nothing else is written but that kausality.io/asked goes.
 	Spec map[string]any
+	// ExternalName is the annotation crossplane.io/external-name to put back, empty
+	// for none; nil for what is stored. With PutBack only.
+	ExternalName *string
 	// Allowances is the value of kausality.io/allowances.
 	Allowances []v1alpha1.Allowance
 	// Why says what the plan waits for or follows from, for a person.

@@ -24,11 +24,29 @@ func MayDelete(u *unstructured.Unstructured) bool {
 	return Orphans(u)
 }
 
-// orphaned says whether a resource's own deletion policy is to leave its
-// external resource behind, or whether a person released it so.
+// orphaned says whether a resource's deletion policy, as it was asked for, is to
+// leave its external resource behind, or whether a person released it so.
 func orphaned(u *unstructured.Unstructured) bool {
-	return resource.String(u.Object, "spec", "deletionPolicy") == "Orphan" ||
-		resource.Annotation(u, v1alpha1.AnnotationRelease) == v1alpha1.ReleaseOrphan
+	return deletionPolicy(u) == "Orphan" || resource.Annotation(u, v1alpha1.AnnotationRelease) == v1alpha1.ReleaseOrphan
+}
+
+// deletionPolicy is the one that was asked for, whatever is stored; none where
+// that cannot be told.
+func deletionPolicy(u *unstructured.Unstructured) string {
+	rec, err := ParseAsked(u)
+	if err != nil {
+		return ""
+	}
+
+	if rec != nil {
+		if asked, ok := rec.Spec["deletionPolicy"]; ok {
+			text, _ := asked.(string)
+
+			return text
+		}
+	}
+
+	return resource.String(u.Object, "spec", "deletionPolicy")
 }
 
 // AwaitsDelete says whether a managed resource's gate is going to open for

@@ -186,6 +186,8 @@ func (p *planner) keepShut(why string) Plan {
 }
 
 func (p *planner) whileOpen() Plan {
+	p.dropUnused()
+
 	actions := p.stillAllowed()
 	if len(actions)+len(p.pending) == 0 {
 		return p.shut("its deletion was called off")

@@ -19,7 +19,7 @@ import (
 
 // Names says whether the policy's fields cover a change.
 func (p *Policy) Names(c change.Change) bool {
-	return slices.ContainsFunc(p.fields, func(f change.Pattern) bool { return f.Covers(c.Path) })
+	return slices.ContainsFunc(p.fields, func(f change.Pattern) bool { return f.CoversChange(c) })
 }
 
 // Lack is what keeps a policy from allowing a change.
@@ -43,6 +43,8 @@ const (
 	LackPolicy Lack = "Policy"
 	// LackParent is a parent that is gone.
 	LackParent Lack = "Parent"
+	// LackEnforcement is an Enforcement that cannot be evaluated.
+	LackEnforcement Lack = "Enforcement"
 )
 
 // Verdict is whether an object and a request meet a policy's selectors and

@@ -152,12 +152,18 @@ func ProgressMessage(u *unstructured.Unstructured) string {
 
 // settledMessage is how the function's condition starts once an XR's change
 // has reached everything it composes.
-var settledMessage = regexp.MustCompile(`^generation (\d+): settled\b`)
+var settledMessage = regexp.MustCompile(`^generation (\d+): settled\b(?:, request (\d+)\b)?`)
 
 // SettledMessage starts the message of the Kausality condition of an XR whose
-// changes up to a generation have reached everything it composes.
-func SettledMessage(generation int64) string {
-	return "generation " + strconv.FormatInt(generation, 10) + ": settled"
+// changes up to a generation, and up to a request within it, have reached
+// everything it composes.
+func SettledMessage(generation, request int64) string {
+	text := "generation " + strconv.FormatInt(generation, 10) + ": settled"
+	if request > 0 {
+		text += ", request " + strconv.FormatInt(request, 10)
+	}
+
+	return text
 }
 
 // SettledGeneration returns the generation up to which the composition
@@ -181,4 +187,22 @@ func SettledGeneration(u *unstructured.Unstructured) (int64, bool) {
 	}
 
 	return g, true
+}
+
+// SettledRequest returns the request within [SettledGeneration] up to which an XR
+// has settled; 0 where there was none.
+func SettledRequest(u *unstructured.Unstructured) int64 {
+	c, _ := ConditionOf(u, v1alpha1.ConditionKausality)
+
+	m := settledMessage.FindStringSubmatch(c.Message)
+	if m == nil || IsClaim(u) {
+		return 0
+	}
+
+	n, err := strconv.ParseInt(m[2], 10, 64)
+	if err != nil {
+		return 0
+	}
+
+	return n
 }

@@ -74,17 +74,7 @@ func ParentOf(u *unstructured.Unstructured) (Reference, bool) {
 		}
 	}
 
-	ref := Map(u.Object, "spec", "claimRef")
-	if ref == nil || String(ref, "name") == "" {
-		return Reference{}, false
-	}
-
-	return Reference{
-		APIVersion: String(ref, "apiVersion"),
-		Kind:       String(ref, "kind"),
-		Namespace:  String(ref, "namespace"),
-		Name:       String(ref, "name"),
-	}, true
+	return ClaimOf(u)
 }
 
 // GroupVersionKind of the object referred to.
@@ -141,7 +131,9 @@ func IsComposite(u *unstructured.Unstructured) bool {
 
 // BoundToClaim says whether the object is an XR that a Claim stands for.
 func BoundToClaim(u *unstructured.Unstructured) bool {
-	return String(u.Object, "spec", "claimRef", "name") != ""
+	_, ok := ClaimOf(u)
+
+	return ok
 }
 
 // finalizerComposing is Crossplane's own on an XR.

@@ -38,8 +38,8 @@ func TestAParentIsTheControllerOrTheClaim(t *testing.T) {
 			want: resource.Reference{APIVersion: "a/v1", Kind: "A", Namespace: "ns", Name: "a", UID: "u"}, ok: true,
 		},
 		"Claim": {
-			reason: "An XR's Claim.", object: "{spec: {claimRef: {apiVersion: a/v1, kind: A, namespace: ns, name: a}}}",
-			want: resource.Reference{APIVersion: "a/v1", Kind: "A", Namespace: "ns", Name: "a"}, ok: true,
+			reason: "An XR's Claim.", object: "{apiVersion: example.org/v1, spec: {claimRef: {apiVersion: example.org/v1, kind: A, namespace: ns, name: a}}}",
+			want: resource.Reference{APIVersion: "example.org/v1", Kind: "A", Namespace: "ns", Name: "a"}, ok: true,
 		},
 		"ClaimWithoutName": {reason: "A reference without a name refers to nothing.", object: "{spec: {claimRef: {kind: A}}}"},
 		"Garbage":          {reason: "Garbage is no parent.", object: "{metadata: {ownerReferences: [a, 1, {controller: yes please}]}, spec: {claimRef: a}}"},
@@ -67,7 +67,7 @@ func TestCrossplanesKindsAreTold(t *testing.T) {
 		"Managed":    {object: "{spec: {forProvider: {}}}", managed: true},
 		"Claim":      {object: "{metadata: {namespace: ns}, spec: {resourceRef: {kind: X}}}", claim: true},
 		"ClaimNew":   {object: "{metadata: {namespace: ns}, spec: {size: a}}"},
-		"BoundXR":    {object: "{spec: {claimRef: {name: a}}}", composite: true, bound: true},
+		"BoundXR":    {object: "{apiVersion: example.org/v1, spec: {claimRef: {apiVersion: example.org/v1beta1, kind: A, namespace: ns, name: a}}}", composite: true, bound: true},
 		"XR":         {object: "{spec: {resourceRefs: []}}", composite: true},
 		"Namespaced": {object: "{metadata: {namespace: ns}, spec: {crossplane: {}}}", composite: true},
 		"Other":      {object: "{spec: {forProvider: a}}"},
@@ -133,13 +133,13 @@ func TestTheFunctionsMessageSaysWhatIsSettled(t *testing.T) {
 		generation int64
 		ok         bool
 	}{
-		resource.SettledMessage(12):                 {12, true},
-		resource.SettledMessage(12) + "; 1 held: a": {12, true},
-		"generation 12: in progress: a":             {0, true},
-		"generation 12: settledness":                {0, true},
-		"generation 99999999999999999999: settled":  {0, true},
-		"x " + resource.SettledMessage(3):           {0, true},
-		"":                                          {0, true},
+		resource.SettledMessage(12, 0):                 {12, true},
+		resource.SettledMessage(12, 0) + "; 1 held: a": {12, true},
+		"generation 12: in progress: a":                {0, true},
+		"generation 12: settledness":                   {0, true},
+		"generation 99999999999999999999: settled":     {0, true},
+		"x " + resource.SettledMessage(3, 0):           {0, true},
+		"":                                             {0, true},
 	} {
 		u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
 			map[string]any{"type": "Kausality", "status": "True", "message": message},

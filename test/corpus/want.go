@@ -71,6 +71,8 @@ type Plan struct {
 	Policies []string `json:"policies"`
 	// Spec that is put back, as a merge patch.
 	Spec map[string]any `json:"spec,omitempty"`
+	// ExternalName that is put back.
+	ExternalName *string `json:"externalName,omitempty"`
 	// Record that is written; none where nothing is.
 	Record *v1alpha1.GateRecord `json:"record,omitempty"`
 	// Left are the allowances that stay.
@@ -111,18 +113,10 @@ func (s *Scenario) Decision() (decision.Request, []error) {
 		req.User = policy.User{Name: u.Name, Groups: u.Groups}
 	}
 
-	for i := range s.Enforcements {
-		e, errs := enforcement.Compile(&s.Enforcements[i])
-		if len(errs) > 0 {
-			bad = append(bad, fmt.Errorf("cannot use Enforcement %q: %w", e.Name(), errs.ToAggregate()))
+	enforced, broken := enforcement.NewCache().List(s.Enforcements)
+	req.Enforcements = enforced
 
-			continue
-		}
-
-		req.Enforcements = append(req.Enforcements, e)
-	}
-
-	return req, bad
+	return req, append(bad, broken...)
 }
 
 func (s *Scenario) group() string {
@@ -217,6 +211,8 @@ func (s *Scenario) Plan() (want string, err error) {
 	if p.Broken != nil {
 		out.Broken = p.Broken.Error()
 	}
+
+	out.ExternalName = p.ExternalName
 
 	if out.Spec = p.Spec; p.Move != gate.Stay && p.Move != gate.PutBack {
 		out.Record = &p.Record

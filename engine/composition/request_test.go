@@ -1,0 +1,74 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/kausality-io/kausality-crossplane/engine/composition"
+)
+
+// restarted is an XR of which a person has changed an annotation for the n-th time
+// at its generation, whose function said something.
+func restarted(n int, said string) string {
+	trace := fmt.Sprintf("trace: [{kind: XDatabase, name: db, generation: 12, request: %d, field: metadata.annotations.restart}]", n)
+
+	return fmt.Sprintf(`
+apiVersion: example.org/v1alpha1
+kind: XDatabase
+metadata:
+  name: db
+  generation: 12
+  annotations:
+    kausality.io/initialized: "true"
+    kausality.io/allowances: "[{kind: RDSInstance, mutation: spec.forProvider, generation: 12, initiator: anna, %s}]"
+    kausality.io/trace: "[{field: metadata.annotations.restart, generation: 12, initiator: anna, %s}]"
+status: {conditions: [{type: Kausality, status: "True", message: %q}]}
+`, trace, trace, said)
+}
+
+func TestRequestsWithinAGenerationSettleOneByOne(t *testing.T) {
+	desired := edit(t, desiredRDS, "instanceClass: small", "instanceClass: large")
+
+	cases := map[string]struct {
+		reason string
+		xr     string
+		held   []string
+		// pending is whether the XR has to wait for the resource.
+		pending bool
+	}{
+		"Asked": {
+			reason: "What was asked for after the XR had settled is done, though the generation is the same.",
+			xr:     restarted(1, "generation 12: settled"), pending: true,
+		},
+		"AskedAgain": {
+			reason: "So is what was asked for after it had settled again.",
+			xr:     restarted(2, "generation 12: settled, request 1; 1 held: a"), pending: true,
+		},
+		"Settled": {
+			reason: "What it has settled allows nothing more, and nothing waits for that.",
+			xr:     restarted(2, "generation 12: settled, request 2"), held: []string{"spec.forProvider.instanceClass"},
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out := composition.Decide(request(t, tc.xr, observedRDS, desired))
+			if got := fields(out.Held); !slices.Equal(got, tc.held) {
+				t.Errorf("%s\nheld: %v, want %v", tc.reason, got, tc.held)
+			}
+
+			if (out.Pending != "") != tc.pending {
+				t.Errorf("%s\npending: %q", tc.reason, out.Pending)
+			}
+		})
+	}
+
+	s := composition.Summarize(object(t, restarted(2, "")), true, nil, nil, nil)
+	if want := "generation 12: settled, request 2"; s.Message != want {
+		t.Errorf("Summarize: %q, want %q", s.Message, want)
+	}
+}

@@ -1,0 +1,128 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+const (
+	// adoptEvery is how often a kind is looked through for what waits for us, such
+	// as what was restored from a backup. To look through all costs as much as to
+	// list them.
+	adoptEvery = time.Hour
+	// adoptAtOnce is how many kinds are looked through before what is asked for is
+	// looked at again.
+	adoptAtOnce = 100
+	// pageSize is how many objects are listed at once.
+	pageSize = 500
+)
+
+// adoption finds what waits for us since before we were started, or was put into
+// the cluster since, whether or not anything names its kind.
+type adoption struct {
+	// looked is when each kind was looked through last.
+	looked map[schema.GroupVersionKind]time.Time
+}
+
+// adopt has the kinds looked at of which objects wait for us. Managed resources
+// that nothing names are then let go. A kind that cannot be listed is tried
+// again, and keeps no other from being looked through. False where kinds are
+// left.
+func (c *configuration) adopt(ctx context.Context, served []servedKind) (bool, error) {
+	now, left := c.watches.now(), adoptAtOnce
+	looked := make(map[schema.GroupVersionKind]time.Time, len(served))
+	complete := true
+
+	for _, k := range served {
+		if last, ok := c.adopted.looked[k.gvk]; ok && now.Sub(last) < adoptEvery {
+			looked[k.gvk] = last
+
+			continue
+		}
+
+		if left == 0 {
+			complete = false
+
+			continue
+		}
+
+		left--
+
+		waits, err := waiting(ctx, c.resolver.live, k.gvk)
+		if err != nil && !hopeless(err) {
+			log.FromContext(ctx).Info("Cannot tell yet what waits for us", "kind", k.gvk.String(), "problem", err.Error())
+
+			complete = false
+
+			continue
+		}
+
+		if err != nil {
+			log.FromContext(ctx).Info("Cannot tell what waits for us, for we may not look", "kind", k.gvk.String(), "problem", err.Error())
+		}
+
+		if waits {
+			if err := c.takeOver(ctx, k); err != nil {
+				return false, err
+			}
+		}
+
+		looked[k.gvk] = now
+	}
+
+	c.adopted.looked = looked
+
+	return complete, nil
+}
+
+// takeOver has a kind looked at of which objects wait for us: those that own
+// something as long as they do, others until it is known whether anything names
+// them.
+func (c *configuration) takeOver(ctx context.Context, k servedKind) error {
+	if k.owns {
+		return c.watches.also(ctx, k.gvk)
+	}
+
+	return c.watches.run(ctx, []servedKind{{gvk: k.gvk}})
+}
+
+// hopeless says whether an error stays until somebody does something about it:
+// what may not be listed, or cannot, could not be let go either.
+func hopeless(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || isGone(err)
+}
+
+// waiting says whether an object of a kind waits for us.
+func waiting(ctx context.Context, live client.Reader, gvk schema.GroupVersionKind) (bool, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(gvk)
+
+	for {
+		if err := live.List(ctx, list, client.Limit(pageSize), client.Continue(list.GetContinue())); err != nil {
+			return false, fmt.Errorf("cannot list %s: %w", gvk, err)
+		}
+
+		if slices.ContainsFunc(list.Items, func(o metav1.PartialObjectMetadata) bool {
+			return slices.Contains(o.GetFinalizers(), v1alpha1.Finalizer)
+		}) {
+			return true, nil
+		}
+
+		if list.GetContinue() == "" {
+			return false, nil
+		}
+	}
+}

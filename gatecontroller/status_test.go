@@ -1,0 +1,123 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+const enforcementSpec = `, spec: {match: {resourceRules: [{apiGroups: [apps], resources: [deployments]}]}, validationActions: [Deny]}}`
+
+// reporting is a configuration over a cluster that has some objects, and what is
+// wanted of these and of others that are gone.
+func reporting(t *testing.T, calls interceptor.Funcs, gone ...string) (*configuration, wanted, client.Client) {
+	t.Helper()
+
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+
+	want := wanted{
+		policies:     documents[v1alpha1.AllowancePolicy](t, rolloutPolicy, deletePolicy),
+		enforcements: documents[v1alpha1.Enforcement](t, `{metadata: {name: a}`+enforcementSpec, `{metadata: {name: b}`+enforcementSpec),
+	}
+
+	b := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(calls).
+		WithStatusSubresource(&v1alpha1.AllowancePolicy{}, &v1alpha1.Enforcement{})
+
+	there := func(obj client.Object) {
+		for _, name := range gone {
+			if obj.GetName() == name {
+				return
+			}
+		}
+
+		b.WithObjects(obj)
+	}
+
+	for i := range want.policies {
+		there(want.policies[i].DeepCopy())
+	}
+
+	for i := range want.enforcements {
+		there(want.enforcements[i].DeepCopy())
+	}
+
+	c := b.Build()
+
+	return &configuration{client: c, schemas: &schemas{}, ungated: newUngated(newPrompt())}, want, c
+}
+
+// readyNames are the policies and Enforcements of which a Ready condition is stored.
+func readyNames(t *testing.T, c client.Client) string {
+	t.Helper()
+
+	var out []string
+
+	policies, enforcements := &v1alpha1.AllowancePolicyList{}, &v1alpha1.EnforcementList{}
+	if err := errors.Join(c.List(t.Context(), policies), c.List(t.Context(), enforcements)); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, p := range policies.Items {
+		if meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady) != nil {
+			out = append(out, p.GetName())
+		}
+	}
+
+	for _, e := range enforcements.Items {
+		if meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionReady) != nil {
+			out = append(out, e.GetName())
+		}
+	}
+
+	return strings.Join(out, " ")
+}
+
+func TestOneThatIsDeletedMeanwhileKeepsNoOtherFromBeingReported(t *testing.T) {
+	c, want, cluster := reporting(t, interceptor.Funcs{}, "p", "a")
+
+	if err := c.reportAll(t.Context(), want, servedKinds(), servedKinds(), nil); err != nil {
+		t.Errorf("what is gone needs no status: %v", err)
+	}
+
+	if got := readyNames(t, cluster); got != "q b" {
+		t.Errorf("reported: %q, want the ones that are there, q and b", got)
+	}
+}
+
+var errRefused = errors.New("the status is refused")
+
+func TestOneWhoseStatusIsRefusedKeepsNoOtherFromBeingReported(t *testing.T) {
+	c, want, cluster := reporting(t, interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			if obj.GetName() == "p" || obj.GetName() == "a" {
+				return errRefused
+			}
+
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...) //nolint:wrapcheck // As the client does.
+		},
+	})
+
+	err := c.reportAll(t.Context(), want, servedKinds(), servedKinds(), nil)
+	if !errors.Is(err, errRefused) || !strings.Contains(err.Error(), `AllowancePolicy "p"`) || !strings.Contains(err.Error(), `Enforcement "a"`) {
+		t.Errorf("each that is refused is named, to be tried again: %v", err)
+	}
+
+	if got := readyNames(t, cluster); got != "q b" {
+		t.Errorf("reported: %q, want the others, q and b", got)
+	}
+}

@@ -1,0 +1,43 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// namespace returns the namespace of what a request is about; nil for none. Where
+// that goes because its namespace does, it is as the API server has it: who
+// deleted it wrote down just before what that gives.
+func (j *Judge) namespace(ctx context.Context, ask *decision.Request, name string) (*unstructured.Unstructured, error) {
+	if name == "" || !decision.WithNamespace(ask) {
+		return j.Objects.namespace(ctx, name)
+	}
+
+	return j.Objects.read(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, types.NamespacedName{Name: name})
+}
+
+// unrecorded lets a deletion pass of which nothing could be written down, and
+// tells who asks what that means.
+func (j *Judge) unrecorded(req admission.Request, ask *decision.Request, d *decision.Decision, err error) admission.Response {
+	j.log(req, ask).Error(err, "Cannot record who deletes a namespace")
+
+	object := fmt.Sprintf("%s %q", ask.Old.GetKind(), resource.Name(ask.Old))
+
+	rsp := admission.Allowed("").WithWarnings(clip(append(d.Warnings, fmt.Sprintf(
+		"%s: cannot write down that you deleted it (%v): what managed resources in it stand for stays until somebody "+
+			"who may delete them does so", object, err)))...)
+	rsp.AuditAnnotations = audit(d)
+
+	return rsp
+}
