@@ -5,6 +5,7 @@ package fidelity_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -23,7 +24,7 @@ const person = "kubectl-edit"
 func byHand(rng *rand.Rand, sch node, wish, stored map[string]any, named bool) []edit {
 	out := slices.DeleteFunc(edits(rng, stored), func(e edit) bool {
 		// Which of two orders is meant, only the wish knows.
-		return e.what == "swap" || isKey(sch, e.at) || names(sch, wish, stored, e.at) != named || !named && e.what != "change"
+		return e.what == "swap" || e.what == "remove" && len(e.at) == 1 && e.at[0] == "spec" || isKey(sch, e.at) || names(sch, wish, stored, e.at) != named || !named && e.what != "change"
 	})
 
 	if !named {
@@ -61,6 +62,30 @@ func filled(at location, v any) any {
 	default:
 		return another(at, v)
 	}
+}
+
+// encoded is a wish with the text of a Secret as it is stored.
+func encoded(wish map[string]any) map[string]any {
+	plain, ok := wish["stringData"].(map[string]any)
+	if !ok {
+		return wish
+	}
+
+	out := runtime.DeepCopyJSON(wish)
+	data := asMap(out["data"])
+
+	if data == nil {
+		data = map[string]any{}
+	}
+
+	for key, v := range plain {
+		data[key] = base64.StdEncoding.EncodeToString([]byte(asText(v)))
+	}
+
+	out["data"] = data
+	delete(out, "stringData")
+
+	return out
 }
 
 // isKey says whether a location is a key of a list's element: with another one
