@@ -229,7 +229,7 @@ metadata:
           generation: 1
           field: create
 spec:
-  managementPolicies: [Observe, LateInitialize, Create, Update]
+  managementPolicies: [Observe, LateInitialize, Create]
   forProvider: {size: small, engine: postgres}
 `
 		fresh = "{apiVersion: example.org/v1alpha1, kind: XDatabase, metadata: {name: db, generation: 1}, spec: {size: small, resourceRefs: []}}"
@@ -274,7 +274,7 @@ spec:
 			want:    unchanged, condition: "generation 12: settled",
 		},
 		"Created": {
-			reason: "A new resource of an initializing XR starts with Create and Update.",
+			reason: "A new resource of an initializing XR starts with Create.",
 			xr:     fresh, desired: sized("small", "postgres"),
 			want: created, condition: "generation 1: initializing: Object db- is being created",
 		},

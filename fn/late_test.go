@@ -14,10 +14,10 @@ func TestAKindOfAnOlderRuntimeIsCreatedWithoutLateInitialize(t *testing.T) {
 	const fresh = "{apiVersion: example.org/v1alpha1, kind: XDatabase, metadata: {name: db, generation: 1}, spec: {size: small, resourceRefs: []}}"
 
 	for input, want := range map[string][]any{
-		"": {"Observe", "LateInitialize", "Create", "Update"},
-		"withoutLateInitialize: [Object.kubernetes.crossplane.io]":        {"Observe", "Create", "Update"},
-		"withoutLateInitialize: ['*.example.org', '*']":                   {"Observe", "Create", "Update"},
-		"withoutLateInitialize: [Bucket.s3.example.org, '*.example.org']": {"Observe", "LateInitialize", "Create", "Update"},
+		"": {"Observe", "LateInitialize", "Create"},
+		"withoutLateInitialize: [Object.kubernetes.crossplane.io]":        {"Observe", "Create"},
+		"withoutLateInitialize: ['*.example.org', '*']":                   {"Observe", "Create"},
+		"withoutLateInitialize: [Bucket.s3.example.org, '*.example.org']": {"Observe", "LateInitialize", "Create"},
 	} {
 		rsp := run(t, call(t, fresh, "", sized("small", "postgres"), input))
 

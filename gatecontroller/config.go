@@ -63,6 +63,8 @@ type configuration struct {
 	followed bool
 	// guarded are the kinds that had guards last, nil until these are known.
 	guarded map[schema.GroupResource]bool
+	// usages are the kinds that tell which resource uses which configuration.
+	usages []servedKind
 	// ungated are the resources whose providers support no gates.
 	ungated *ungated
 	// windows are told which are in force.
@@ -231,6 +233,10 @@ func (c *configuration) govern(ctx context.Context, want wanted, served, kinds [
 
 	gated, watched, err := c.follow(ctx, served, named)
 	if err != nil {
+		return nil, err
+	}
+
+	if c.usages, err = c.resolver.usages(ctx, served); err != nil {
 		return nil, err
 	}
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -41,7 +42,8 @@ func TestOurDefinitionsAreGuardedWhereverConfigurationsAreKept(t *testing.T) {
 			}
 
 			live := fake.NewClientBuilder().WithScheme(scheme).Build()
-			c := &configuration{client: live, opts: Options{Gates: tc.gates, Shard: shard}}
+			usage := servedKind{gvk: schema.GroupVersionKind{Group: "aws.upbound.io", Version: "v1beta1", Kind: "ProviderConfigUsage"}, resource: "providerconfigusages"}
+			c := &configuration{client: live, opts: Options{Gates: tc.gates, Shard: shard}, usages: []servedKind{usage}}
 
 			if err := c.guard(t.Context(), servedKinds()); err != nil {
 				t.Fatal(err)

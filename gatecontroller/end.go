@@ -5,13 +5,13 @@ package gatecontroller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/leftover"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
 // Reasons of events about what is left.
@@ -167,15 +168,12 @@ func (e *ends) alone(ctx context.Context, u *unstructured.Unstructured, ref reso
 	}
 
 	// The cache may be behind.
-	parent := &metav1.PartialObjectMetadata{}
-	parent.SetGroupVersionKind(ref.GroupVersionKind())
-
-	err := e.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent)
+	parent, err := e.find(ctx, ref)
 	if err == nil && string(parent.GetUID()) == ref.UID {
 		return nil
 	}
 
-	if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+	if err != nil && !errors.Is(err, served.ErrGone) {
 		return fmt.Errorf("cannot get the parent of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 

@@ -61,10 +61,13 @@ func (e enforced) conditions() []admissionregistrationv1.MatchCondition {
 	var out []admissionregistrationv1.MatchCondition
 
 	for i, c := range e.Spec().MatchConditions {
-		if len(out) < mostConditions && policy.Plain(c.Expression) {
+		// Of an update it is about either object: a write does not free itself.
+		either := "[object, oldObject].exists(object, object != null && (" + c.Expression + "))"
+
+		if len(out) < mostConditions && policy.Plain(c.Expression) && policy.Plain(either) {
 			out = append(out, admissionregistrationv1.MatchCondition{
 				// There the API server has no new object; we take the old one for it.
-				Name: fmt.Sprintf("condition-%d", i), Expression: "request.operation == 'DELETE' || (" + c.Expression + ")",
+				Name: fmt.Sprintf("condition-%d", i), Expression: "request.operation == 'DELETE' || " + either,
 			})
 		}
 	}

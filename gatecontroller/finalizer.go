@@ -6,8 +6,10 @@ package gatecontroller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,10 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
 // actionLetGo is what events about deletions say we did.
@@ -42,6 +43,9 @@ type owners struct {
 	watches *watches
 	// ends tell of what stays.
 	ends *ends
+	// reminded are the resources of which their XR was told that it forgot them, by
+	// UID.
+	reminded sync.Map
 }
 
 // keep sees to it that the parent of an object is not gone before the object
@@ -57,7 +61,13 @@ func (o *owners) keep(ctx context.Context, u *unstructured.Unstructured) error {
 
 	// From the cache: looked at each time that the object changes.
 	err := o.objects.get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent, false)
-	if isGone(err) {
+	if served.Unserved(err) {
+		if parent, err = o.find(ctx, ref); err == nil {
+			gvk = parent.GroupVersionKind()
+		}
+	}
+
+	if apierrors.IsNotFound(err) || errors.Is(err, served.ErrGone) {
 		return o.ends.alone(ctx, u, ref)
 	}
 
@@ -67,6 +77,10 @@ func (o *owners) keep(ctx context.Context, u *unstructured.Unstructured) error {
 
 	if !ref.Is(parent) || resource.Deleting(parent) && !kept(parent) {
 		return nil
+	}
+
+	if err := o.remind(ctx, u, parent); err != nil {
+		return err
 	}
 
 	// First: nothing may be kept that nobody lets go, nor what was kept before
@@ -84,6 +98,13 @@ func (o *owners) keep(ctx context.Context, u *unstructured.Unstructured) error {
 	}
 
 	return o.watches.also(ctx, gvk) // In case it was let go of meanwhile.
+}
+
+// find reads what is referred to, in whatever version of its kind is served.
+func (o *owners) find(ctx context.Context, ref resource.Reference) (*unstructured.Unstructured, error) {
+	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
+
+	return served.Reading(o.live, o.client.RESTMapper(), key).Find(ctx, ref.GroupVersionKind()) //nolint:wrapcheck // The caller says what.
 }
 
 // isGone says whether an object is not there, or nothing serves its kind.
@@ -176,10 +197,8 @@ func (o *owners) children(ctx context.Context, parent *unstructured.Unstructured
 	out := make([]*unstructured.Unstructured, 0, len(refs))
 
 	for _, ref := range refs {
-		child := prototype(ref.GroupVersionKind())
-
-		err := o.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, child)
-		if isGone(err) {
+		child, err := o.find(ctx, ref)
+		if errors.Is(err, served.ErrGone) {
 			continue
 		}
 
@@ -293,27 +312,4 @@ func (o *owners) releaseAll(ctx context.Context, gvk schema.GroupVersionKind) er
 	}
 
 	return nil
-}
-
-// deletions judges deletions that follow from others.
-type deletions struct {
-	reader   client.Reader
-	policies *policy.Cache
-	opts     Options
-}
-
-// decide judges the deletion of a child whose parent is being deleted, as the
-// garbage collector's.
-func (d *deletions) decide(ctx context.Context, child, parent *unstructured.Unstructured) (decision.Decision, error) {
-	list := &v1alpha1.AllowancePolicyList{}
-	if err := d.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return decision.Decision{}, fmt.Errorf("cannot list policies: %w", err)
-	}
-
-	set, _ := d.policies.Set(list.Items) // Those that do not compile are reported on themselves.
-
-	return decision.Decide(decision.Request{
-		Operation: decision.OperationDelete, Old: child, Parent: parent,
-		User: policy.User{Name: garbageCollector}, Policies: set, Settings: d.opts.Settings, Now: d.opts.Now(),
-	}), nil
 }

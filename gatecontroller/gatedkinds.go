@@ -5,6 +5,7 @@ package gatecontroller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
 // follow adds to the kinds that are named those that are gated all the same:
@@ -128,10 +130,10 @@ func (c *configuration) left(ctx context.Context, u *unstructured.Unstructured, 
 		return gate.Left(u, nil, false), nil
 	}
 
-	parent := prototype(ref.GroupVersionKind())
+	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 
-	err := c.resolver.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent)
-	if isGone(err) {
+	parent, err := served.Reading(c.resolver.live, c.client.RESTMapper(), key).Find(ctx, ref.GroupVersionKind())
+	if errors.Is(err, served.ErrGone) {
 		return gate.Left(u, nil, false), nil
 	}
 

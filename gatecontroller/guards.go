@@ -19,7 +19,7 @@ import (
 // place. They run inside the API server, so that no outage of ours lets anything
 // through.
 func (c *configuration) applyGuards(ctx context.Context, kinds []servedKind) error {
-	writes, deletes, usages := rules{}, rules{}, rules{}
+	writes, deletes := rules{}, rules{}
 
 	for _, k := range kinds {
 		if !k.managed {
@@ -28,11 +28,10 @@ func (c *configuration) applyGuards(ctx context.Context, kinds []servedKind) err
 
 		writes.add(k.gvk.Group, k.resource, opCreate, opUpdate)
 		deletes.add(k.gvk.Group, k.resource, opDelete)
-		usages.add(k.gvk.Group, "providerconfigusages", opDelete)
 	}
 
 	for _, guard := range []*admissionregistrationv1.ValidatingAdmissionPolicy{
-		c.writerGuard(namedRules(writes)), deleteGuard(namedRules(deletes)), usageGuard(namedRules(usages)),
+		c.writerGuard(namedRules(writes)), deleteGuard(namedRules(deletes)), usageGuard(c.usages, namedRules(deletes)),
 	} {
 		if err := c.applyGuard(ctx, guard, nil); err != nil {
 			return err
@@ -172,23 +171,6 @@ func deleteGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admis
 			Message: "gate is not open for Delete: the external resource would be orphaned; allow External Delete in an AllowancePolicy, " +
 				"or take Delete out of the managementPolicies its Composition asks for; " +
 				"to keep what stays of an owner that is gone, run: kubectl kausality adopt, or release",
-		}})
-}
-
-// usageGuard has the namespace controller leave to the garbage collector what
-// tells that a managed resource uses a provider's configuration. A provider has
-// to make it before it can delete anything, and in a namespace that goes nothing
-// can be made: what has to wait for its gate could then never be deleted.
-func usageGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admissionregistrationv1.ValidatingAdmissionPolicy {
-	return guard(v1alpha1.NameUsageGuard, rules,
-		[]admissionregistrationv1.MatchCondition{
-			{Name: "namespace-controller", Expression: fmt.Sprintf("request.userInfo.username == %q", namespaceController)},
-			{Name: "owned", Expression: "has(oldObject.metadata.ownerReferences) && size(oldObject.metadata.ownerReferences) > 0"},
-		},
-		[]admissionregistrationv1.Validation{{
-			Expression: "false",
-			Reason:     ptr.To(metav1.StatusReasonForbidden),
-			Message:    "it goes with the managed resource that owns it, whose provider needs it until then",
 		}})
 }
 

@@ -50,6 +50,8 @@ type servedKind struct {
 	// scales is true of kinds that can be scaled, owns of those whose objects may
 	// wait for us.
 	scales, owns bool
+	// configures is true of kinds that have to do with a provider's configuration.
+	configures bool
 	// definition tells one version of the kind's CRD from another; empty where it
 	// has none.
 	definition string
@@ -77,8 +79,9 @@ type resolver struct {
 	last []servedKind
 }
 
-// shape is what a CRD says of managed resources.
-type shape struct{ managed, ungateable bool }
+// shape is what a CRD says of managed resources, and of what tells that they use a
+// provider's configuration.
+type shape struct{ managed, ungateable, usage bool }
 
 // served returns every kind that could be governed, in its preferred version,
 // ordered. Kinds of our own, leases and webhook configurations are never among
@@ -194,6 +197,7 @@ func inGroup(list *metav1.APIResourceList, crds map[string]string) []servedKind 
 
 		if custom {
 			k.definition = version + "/" + gv.Version
+			k.configures = slices.Contains(res.Categories, categoryProvider)
 		}
 
 		out = append(out, k)
@@ -236,10 +240,13 @@ func (r *resolver) look(ctx context.Context, k servedKind) error {
 
 	for _, v := range crd.Spec.Versions {
 		if v.Name == k.gvk.Version && v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
-			spec := v.Schema.OpenAPIV3Schema.Properties["spec"].Properties
+			object := v.Schema.OpenAPIV3Schema.Properties
+			spec := object["spec"].Properties
 			_, policies := spec["managementPolicies"]
 			_, provider := spec["forProvider"]
-			r.described[k.definition] = shape{managed: policies && provider, ungateable: provider && !policies}
+			r.described[k.definition] = shape{
+				managed: policies && provider, ungateable: provider && !policies, usage: isUsage(object),
+			}
 		}
 	}
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,9 +36,7 @@ func (p *parents) reconcile(ctx context.Context, u *unstructured.Unstructured) (
 	}
 
 	over, again := p.unused.look(u)
-	for key, value := range over {
-		annotations[key] = value
-	}
+	maps.Copy(annotations, over)
 
 	return reconcile.Result{RequeueAfter: again}, p.write(ctx, u, annotations)
 }

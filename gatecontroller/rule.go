@@ -45,6 +45,14 @@ func (r rules) add(group, resource string, ops ...admissionregistrationv1.Operat
 	}
 }
 
+// addNamespaces has a webhook be asked about the deletion of namespaces where it
+// may take gated resources along.
+func (r rules) addNamespaces(subjects []subject) {
+	if slices.ContainsFunc(subjects, func(s subject) bool { return s.managed }) {
+		r.add("", "namespaces", opDelete)
+	}
+}
+
 // list returns the rules in order.
 func (r rules) list() []admissionregistrationv1.RuleWithOperations {
 	keys := make([]string, 0, len(r))

@@ -18,6 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -146,7 +147,9 @@ func newObjects(mgr ctrl.Manager, opts Options, recorder events.EventRecorder, f
 	objects := whole{cached: mgr.GetCache(), live: mgr.GetAPIReader()}
 	o := &owners{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), objects: objects, events: recorder, watches: w,
-		deletions: &deletions{reader: mgr.GetCache(), policies: compiled, opts: opts},
+		deletions: &deletions{
+			reader: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), compiled: inforce.NewCache(), opts: opts,
+		},
 	}
 	g := &gates{
 		client: mgr.GetClient(), events: recorder, ungated: newUngated(follows.prompt), opts: opts.Gate, now: opts.Now,

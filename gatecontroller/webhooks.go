@@ -6,7 +6,6 @@ package gatecontroller
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -110,11 +109,7 @@ func (c *configuration) mutating(subjects []subject) []admissionregistrationv1.M
 		}
 	}
 
-	// Whose deletion takes gated resources along, by itself or by what they are
-	// composed for.
-	if slices.ContainsFunc(subjects, func(s subject) bool { return s.managed }) {
-		open.add("", "namespaces", opDelete)
-	}
+	open.addNamespaces(subjects)
 
 	var out []admissionregistrationv1.MutatingWebhook
 

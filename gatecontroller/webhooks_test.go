@@ -202,7 +202,7 @@ func TestTheWebhookOfAnEnforcementIsWhatItSays(t *testing.T) {
 		conditions = append(conditions, m.Expression)
 	}
 
-	if diff := cmp.Diff([]string{"request.operation == 'DELETE' || (object.spec.x == 1)"}, conditions); diff != "" {
+	if diff := cmp.Diff([]string{"request.operation == 'DELETE' || [object, oldObject].exists(object, object != null && (object.spec.x == 1))"}, conditions); diff != "" {
 		t.Errorf("conditions, -want, +got:\n%s", diff)
 	}
 

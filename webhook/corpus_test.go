@@ -71,6 +71,10 @@ func ask(t *testing.T, s corpus.Scenario) {
 		}
 	}
 
+	if req.Operation == decision.OperationDelete {
+		c.live = append(c.live, req.Old)
+	}
+
 	judge := c.judge(t, req.Now)
 
 	// 1. To be stamped.

@@ -6,10 +6,12 @@ package webhook
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,10 +41,12 @@ func (j *Judge) delete(ctx context.Context, req admission.Request, ask *decision
 	if req.DryRun == nil || !*req.DryRun {
 		switch err := j.recordDeletion(ctx, ask, d); {
 		case err == nil:
+		case errors.Is(err, errOutdated):
+			return outdated(ask, err)
 		case decision.GoesUnrecorded(ask):
 			return j.unrecorded(req, ask, &d, err)
 		default:
-			return admission.Errored(http.StatusInternalServerError, fmt.Errorf("cannot record who asked to delete %s %q: %w",
+			return j.failed(ctx, req, ask, fmt.Errorf("cannot record who asked to delete %s %q: %w",
 				ask.Old.GetKind(), ask.Old.GetName(), err))
 		}
 	}
@@ -53,44 +57,77 @@ func (j *Judge) delete(ctx context.Context, req admission.Request, ask *decision
 	return rsp
 }
 
+// errOutdated is the cause when what is to be deleted is not, or no longer, what
+// is there.
+var errOutdated = errors.New("it is not the object that is there now: try again")
+
+// outdated has a deletion asked for once more, by what is there. The API server
+// does so by itself when it has read the object from its cache.
+func outdated(ask *decision.Request, err error) admission.Response {
+	rsp := admission.Denied(fmt.Sprintf("cannot delete %s %q: %v", ask.Old.GetKind(), ask.Old.GetName(), err))
+	rsp.Result.Code, rsp.Result.Reason = http.StatusConflict, metav1.StatusReasonConflict
+
+	return rsp
+}
+
 // recordDeletion writes what a deletion gives. It has the API server look again
-// at what it deletes, and then there is nothing left to write.
+// at what it deletes, and then there is nothing left to write. What is written
+// follows from the object that is there, and from nothing that the review says
+// of it: who reaches our port may send one of their own making.
 func (j *Judge) recordDeletion(ctx context.Context, ask *decision.Request, d decision.Decision) error {
-	for range recordTries {
-		if d.Object == nil {
-			return nil
-		}
+	if d.Object == nil || len(stamps(ask.Old, d.Object)) == 0 {
+		return nil
+	}
 
-		changed := stamps(ask.Old, d.Object)
-		if len(changed) == 0 {
-			return nil
-		}
-
-		err := j.annotate(ctx, ask.Old, changed)
-		if err == nil || apierrors.IsNotFound(err) {
-			return nil
-		}
-
-		if !apierrors.IsConflict(err) {
-			return err
-		}
-
+	for i := range recordTries {
 		live := &unstructured.Unstructured{}
 		live.SetGroupVersionKind(ask.Old.GroupVersionKind())
 
 		if err := j.Live.Get(ctx, client.ObjectKeyFromObject(ask.Old), live); err != nil {
-			return client.IgnoreNotFound(err)
+			return client.IgnoreNotFound(err) //nolint:wrapcheck // The caller says what.
 		}
 
 		if live.GetUID() != ask.Old.GetUID() {
-			return nil
+			return errOutdated
 		}
 
-		ask.Old = live
-		d = decision.Decide(*ask)
+		changed, err := j.given(ctx, ask, live)
+		if err != nil || len(changed) == 0 {
+			return err
+		}
+
+		// Once it was the version that is there, others may write it before us.
+		if i == 0 && live.GetResourceVersion() != ask.Old.GetResourceVersion() {
+			return errOutdated
+		}
+
+		if err := j.annotate(ctx, live, changed); !apierrors.IsConflict(err) {
+			return client.IgnoreNotFound(err) //nolint:wrapcheck // The caller says what.
+		}
 	}
 
 	return errBusy
+}
+
+// given are the annotations that the deletion of a live object gives it.
+func (j *Judge) given(ctx context.Context, ask *decision.Request, live *unstructured.Unstructured) (map[string]any, error) {
+	now := *ask
+	now.Old, now.Parent, now.Namespace = live, nil, nil // Those of what is there are looked up.
+
+	d, err := j.decide(ctx, &now)
+	if err != nil {
+		return nil, err
+	}
+
+	if _, denied := d.Denied(); denied {
+		return nil, errOutdated // It was let pass by what the review says.
+	}
+
+	if d.Object == nil {
+		return nil, nil
+	}
+
+	return stamps(live, d.Object), nil
 }
 
 // annotate writes annotations to the version of an object that they were

@@ -25,8 +25,16 @@ type Enforcer struct {
 }
 
 // Handle answers one admission request.
-func (e *Enforcer) Handle(ctx context.Context, req admission.Request) admission.Response {
+func (e *Enforcer) Handle(ctx context.Context, req admission.Request) (rsp admission.Response) {
 	defer e.Metrics.took("enforce", time.Now())
+
+	var ask *decision.Request
+
+	defer func() {
+		if r := recover(); r != nil {
+			rsp = e.recovered(ctx, req, ask, r)
+		}
+	}()
 
 	// 1. Gather what there is to decide by.
 	ask, err := e.request(ctx, req, true)
@@ -45,7 +53,7 @@ func (e *Enforcer) Handle(ctx context.Context, req admission.Request) admission.
 	// 2. Decide.
 	d, err := e.decide(ctx, ask)
 	if err != nil {
-		return admission.Errored(http.StatusInternalServerError, err)
+		return e.failed(ctx, req, ask, err)
 	}
 
 	// 3. Answer. What passes the mutator has told of.

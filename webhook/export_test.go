@@ -10,8 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
-	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 )
 
 // Clip makes warnings few and short.
@@ -19,7 +18,7 @@ func Clip(warnings []string) []string { return clip(warnings) }
 
 // InputsOf makes Inputs of what a reader lists now.
 func InputsOf(reader client.Reader) *Inputs {
-	in := &Inputs{reader: reader, policies: policy.NewCache(), enforcements: enforcement.NewCache()}
+	in := &Inputs{reader: reader, compiled: inforce.NewCache()}
 	in.stale.Store(true)
 
 	return in

@@ -8,12 +8,15 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -44,6 +47,8 @@ type cluster struct {
 	live, informed []*unstructured.Unstructured
 	// broken makes each read from the API server fail.
 	broken error
+	// unserved are versions of kinds that nobody serves.
+	unserved []schema.GroupVersionKind
 
 	reads   int
 	patches []string
@@ -57,6 +62,12 @@ func (c *cluster) List(_ context.Context, list client.ObjectList, _ ...client.Li
 		l.Items = c.upgrades
 	case *v1alpha1.EnforcementList:
 		l.Items = c.enforcements
+	case *metav1.PartialObjectMetadataList: // Of CRDs.
+		for _, o := range c.live {
+			if o.GetKind() == "CustomResourceDefinition" {
+				l.Items = append(l.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: o.GetName()}})
+			}
+		}
 	}
 
 	return nil
@@ -68,6 +79,10 @@ func (c *cluster) Get(_ context.Context, key client.ObjectKey, obj client.Object
 	u, ok := obj.(*unstructured.Unstructured)
 	if c.broken != nil || !ok {
 		return c.broken
+	}
+
+	if slices.Contains(c.unserved, u.GroupVersionKind()) {
+		return &meta.NoKindMatchError{GroupKind: u.GroupVersionKind().GroupKind(), SearchedVersions: []string{u.GroupVersionKind().Version}}
 	}
 
 	for _, o := range c.live {
@@ -122,6 +137,29 @@ func (c *cluster) GetInformer(_ context.Context, obj client.Object, _ ...cache.I
 	return out, nil
 }
 
+// mapper knows the kinds that are served.
+func (c *cluster) mapper() meta.RESTMapper {
+	var kinds []schema.GroupVersionKind
+
+	for _, o := range c.live {
+		if !slices.Contains(c.unserved, o.GroupVersionKind()) {
+			kinds = append(kinds, o.GroupVersionKind())
+		}
+	}
+
+	versions := make([]schema.GroupVersion, len(kinds))
+	for i, gvk := range kinds {
+		versions[i] = gvk.GroupVersion()
+	}
+
+	out := meta.NewDefaultRESTMapper(versions)
+	for _, gvk := range kinds {
+		out.Add(gvk, meta.RESTScopeNamespace)
+	}
+
+	return out
+}
+
 // never ends.
 type never struct{}
 
@@ -137,7 +175,7 @@ func (c *cluster) judge(tb testing.TB, now time.Time) *webhook.Judge {
 	}
 
 	return &webhook.Judge{
-		Inputs: webhook.InputsOf(c), Objects: webhook.NewObjects(c, c), Live: c, Writer: c,
+		Inputs: webhook.InputsOf(c), Objects: webhook.NewObjects(c, c, c.mapper()), Live: c, Writer: c,
 		Events: events.NewFakeRecorder(100), Metrics: counts, Log: logr.Discard(),
 		Settings: decision.Settings{Crossplane: corpus.Crossplane, Manager: corpus.Manager},
 		Now:      func() time.Time { return now },

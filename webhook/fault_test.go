@@ -275,7 +275,7 @@ func TestStrangeInputIsAnsweredClearly(t *testing.T) {
 			user: controller, message: "spec.replicas",
 		},
 		"OwnerOfNoKind": {
-			reason: "An owner of a kind that does not exist is gone.",
+			reason: "An owner of a kind that nothing defines is gone: there can be none. One of a version that is not served is not.",
 			old: `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, uid: c, ownerReferences: [
 				{apiVersion: no.such/v1, kind: Nothing, name: n, uid: n, controller: true}]}, data: {a: b}}`,
 			obj: `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, uid: c, ownerReferences: [

@@ -17,37 +17,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 )
 
 // Inputs are what decisions are made by: the policies, windows and Enforcements
 // there are, compiled when they change and not when they are needed.
 type Inputs struct {
-	reader       client.Reader
-	synced       []toolscache.InformerSynced
-	policies     *policy.Cache
-	enforcements *enforcement.Cache
+	reader   client.Reader
+	synced   []toolscache.InformerSynced
+	compiled *inforce.Cache
 
 	mu      sync.Mutex
 	stale   atomic.Bool
-	current atomic.Pointer[inputs]
-}
-
-// inputs are never modified.
-type inputs struct {
-	policies     *policy.Set
-	upgrades     []v1alpha1.UpgradeAllowance
-	enforcements []*enforcement.Enforcement
-	// bad are those that do not compile, and count as absent.
-	bad []error
+	current atomic.Pointer[inforce.Set]
 }
 
 // NewInputs makes Inputs that follow the informers of a cache, which starts
 // later.
 func NewInputs(ctx context.Context, c cache.Cache) (*Inputs, error) {
-	in := &Inputs{reader: c, policies: policy.NewCache(), enforcements: enforcement.NewCache()}
+	in := &Inputs{reader: c, compiled: inforce.NewCache()}
 	in.stale.Store(true)
 
 	for _, kind := range []struct {
@@ -105,7 +93,7 @@ func (in *Inputs) handler(status bool) toolscache.ResourceEventHandler {
 }
 
 // get returns what there is now.
-func (in *Inputs) get(ctx context.Context) (*inputs, error) {
+func (in *Inputs) get(ctx context.Context) (*inforce.Set, error) {
 	if now := in.current.Load(); now != nil && !in.stale.Load() {
 		return now, nil
 	}
@@ -133,7 +121,7 @@ func (in *Inputs) get(ctx context.Context) (*inputs, error) {
 
 // read compiles everything that is not compiled yet. Nothing of what the cache
 // holds is modified, so it need not be copied.
-func (in *Inputs) read(ctx context.Context) (*inputs, error) {
+func (in *Inputs) read(ctx context.Context) (*inforce.Set, error) {
 	policies := &v1alpha1.AllowancePolicyList{}
 	windows := &v1alpha1.UpgradeAllowanceList{}
 	enforcements := &v1alpha1.EnforcementList{}
@@ -144,14 +132,5 @@ func (in *Inputs) read(ctx context.Context) (*inputs, error) {
 		}
 	}
 
-	out := &inputs{}
-
-	var badWindows, bad []error
-
-	out.policies, out.bad = in.policies.Set(policies.Items)
-	out.upgrades, badWindows = window.Valid(windows.Items)
-	out.enforcements, bad = in.enforcements.List(enforcements.Items)
-	out.bad = slices.Concat(out.bad, badWindows, bad)
-
-	return out, nil
+	return in.compiled.Set(policies.Items, windows.Items, enforcements.Items), nil
 }

@@ -65,7 +65,7 @@ func (j *Judge) request(ctx context.Context, req admission.Request, final bool) 
 		return nil, err
 	}
 
-	for _, err := range in.bad {
+	for _, err := range in.Bad {
 		j.Log.V(1).Info("Ignored what does not compile", "problem", err.Error())
 	}
 
@@ -73,9 +73,9 @@ func (j *Judge) request(ctx context.Context, req admission.Request, final bool) 
 		Operation: decision.Operation(req.Operation),
 		User:      policy.User{Name: req.UserInfo.Username, Groups: req.UserInfo.Groups},
 		Resource:  schema.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource},
-		Policies:  in.policies, Upgrades: in.upgrades, Enforcements: in.enforcements,
-		Settings: j.Settings, Final: final, Now: j.Now(),
+		Settings:  j.Settings, Final: final, Now: j.Now(),
 	}
+	in.Into(out)
 
 	if out.Old, err = decode(req.OldObject.Raw); err != nil {
 		return nil, fmt.Errorf("cannot read the old object: %w", err)

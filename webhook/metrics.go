@@ -19,6 +19,7 @@ type Metrics struct {
 	overruled *prometheus.CounterVec
 	conflicts *prometheus.CounterVec
 	liveReads *prometheus.CounterVec
+	failures  *prometheus.CounterVec
 	seconds   *prometheus.HistogramVec
 }
 
@@ -49,6 +50,10 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 			Name: "kausality_webhook_live_reads_total",
 			Help: "Parents that were read from the API server, because the cache did not know them or did not allow the change.",
 		}, kind),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_webhook_failures_total",
+			Help: "Requests that could not be decided because of an error, by answer: Refused where an Enforcement insists, or else Admitted as they were.",
+		}, append(slices.Clone(kind), "answer")),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "kausality_webhook_request_seconds",
 			Help:    "How long admission requests took, by endpoint.",
@@ -61,7 +66,7 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 		Help: "When the certificate that is served ends, in seconds since 1970.",
 	}, func() float64 { return float64(certificate.NotAfter().Unix()) })
 
-	for _, c := range []prometheus.Collector{expiry, m.decisions, m.overruled, m.conflicts, m.liveReads, m.seconds} {
+	for _, c := range []prometheus.Collector{expiry, m.decisions, m.overruled, m.conflicts, m.liveReads, m.failures, m.seconds} {
 		if err := reg.Register(c); err != nil {
 			return nil, err //nolint:wrapcheck // Names the metric.
 		}
@@ -79,6 +84,10 @@ func (m *Metrics) decided(gvk schema.GroupVersionKind, operation decision.Operat
 
 func (m *Metrics) conflicted(gvk schema.GroupVersionKind) {
 	m.conflicts.WithLabelValues(gvk.Group, gvk.Kind).Inc()
+}
+
+func (m *Metrics) failed(gvk schema.GroupVersionKind, answer string) {
+	m.failures.WithLabelValues(gvk.Group, gvk.Kind, answer).Inc()
 }
 
 func (m *Metrics) lookedAgain(gvk schema.GroupVersionKind) {

@@ -26,8 +26,16 @@ type Mutator struct {
 }
 
 // Handle answers one admission request.
-func (m *Mutator) Handle(ctx context.Context, req admission.Request) admission.Response {
+func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admission.Response) {
 	defer m.Metrics.took("mutate", time.Now())
+
+	var ask *decision.Request
+
+	defer func() {
+		if r := recover(); r != nil {
+			rsp = m.recovered(ctx, req, ask, r)
+		}
+	}()
 
 	// 1. Gather what there is to decide by.
 	ask, err := m.request(ctx, req, false)
@@ -46,7 +54,7 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) admission.R
 	// 2. Decide.
 	d, err := m.decide(ctx, ask)
 	if err != nil {
-		return admission.Errored(http.StatusInternalServerError, err)
+		return m.failed(ctx, req, ask, err)
 	}
 
 	// 3. Say so.
@@ -64,10 +72,10 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) admission.R
 
 	patches, err := patch(req.Object.Raw, ask.New, &d)
 	if err != nil {
-		return admission.Errored(http.StatusInternalServerError, err)
+		return m.failed(ctx, req, ask, err)
 	}
 
-	rsp := admission.Patched("", patches...).WithWarnings(clip(m.warnings(&d))...)
+	rsp = admission.Patched("", patches...).WithWarnings(clip(m.warnings(&d))...)
 	rsp.AuditAnnotations = audit(&d)
 
 	return rsp

@@ -20,12 +20,11 @@ import (
 )
 
 // deletion is the request of a user to delete an object.
-func deletion(tb testing.TB, u *unstructured.Unstructured, user string, groups ...string) *admissionv1.AdmissionRequest {
+func deletion(tb testing.TB, u *unstructured.Unstructured, user string) *admissionv1.AdmissionRequest {
 	tb.Helper()
 
 	req := update(tb, u, u, user)
 	req.Operation, req.Object = admissionv1.Delete, runtime.RawExtension{}
-	req.UserInfo.Groups = groups
 
 	return req
 }

@@ -5,10 +5,10 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,16 +19,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
 // Objects reads parents and namespaces: from informers, which are started for
 // each kind when it is first asked for, and live where these may be behind.
 // What it returns is shared, and not to be modified.
 type Objects struct {
-	cache cache.Cache
-	live  client.Reader
+	cache  cache.Cache
+	live   client.Reader
+	mapper meta.RESTMapper
 
 	mu sync.Mutex
+	// versions are those in which kinds are served that are asked for in another
+	// one.
+	versions map[schema.GroupVersionKind]schema.GroupVersionKind
 	// newer are objects that were read live and that the informers have not
 	// caught up with.
 	newer map[objectKey]*unstructured.Unstructured
@@ -43,13 +48,30 @@ type objectKey struct {
 const mostNewer = 4096
 
 // NewObjects makes Objects of a cache and a client without one.
-func NewObjects(c cache.Cache, live client.Reader) *Objects {
-	return &Objects{cache: c, live: live, newer: map[objectKey]*unstructured.Unstructured{}}
+func NewObjects(c cache.Cache, live client.Reader, mapper meta.RESTMapper) *Objects {
+	return &Objects{
+		cache: c, live: live, mapper: mapper,
+		versions: map[schema.GroupVersionKind]schema.GroupVersionKind{}, newer: map[objectKey]*unstructured.Unstructured{},
+	}
+}
+
+// served is the version in which a kind was found to be served, where that is
+// not the one asked for.
+func (o *Objects) served(gvk schema.GroupVersionKind) schema.GroupVersionKind {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+
+	if other, ok := o.versions[gvk]; ok {
+		return other
+	}
+
+	return gvk
 }
 
 // cached returns what the informers know of an object. False where they do not
 // tell, because nothing watches the kind yet or there is none of that name.
 func (o *Objects) cached(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, bool) {
+	gvk = o.served(gvk)
 	proto := &unstructured.Unstructured{}
 	proto.SetGroupVersionKind(gvk)
 
@@ -105,16 +127,13 @@ func (o *Objects) newest(key objectKey, u *unstructured.Unstructured) *unstructu
 	return read
 }
 
-// read reads an object from the API server; nil where nothing is, or of a kind
-// nobody serves.
+// read reads an object from the API server, in whatever version that serves;
+// nil where nothing is. That a version is not served says nothing of the object.
 func (o *Objects) read(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(gvk)
-
-	err := o.live.Get(ctx, key, u)
+	u, err := served.Reading(o.live, o.mapper, key).Find(ctx, o.served(gvk))
 
 	switch {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+	case errors.Is(err, served.ErrGone):
 		return nil, nil //nolint:nilnil // Gone, which is no error.
 	case err != nil:
 		return nil, fmt.Errorf("cannot get %s %q: %w", gvk.Kind, key.Name, err)
@@ -127,9 +146,14 @@ func (o *Objects) read(ctx context.Context, gvk schema.GroupVersionKind, key typ
 
 	if len(o.newer) >= mostNewer {
 		clear(o.newer)
+		clear(o.versions)
 	}
 
-	o.newer[objectKey{gvk: gvk, key: key}] = u
+	o.newer[objectKey{gvk: u.GroupVersionKind(), key: key}] = u
+
+	if found := u.GroupVersionKind(); found != gvk {
+		o.versions[gvk] = found
+	}
 
 	return u, nil
 }

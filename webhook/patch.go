@@ -19,7 +19,7 @@ import (
 // only annotations differ, and of a new managed resource its management
 // policies, and comparing whole objects costs more than deciding about them.
 func patch(raw []byte, asked *unstructured.Unstructured, d *decision.Decision) ([]jsonpatch.Operation, error) {
-	if len(d.Held) == 0 {
+	if len(d.Held)+len(d.Kept) == 0 {
 		return append(annotationPatch(asked, d.Object), gatePatch(asked, d.Object)...), nil
 	}
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"gomodules.xyz/jsonpatch/v2"
@@ -69,7 +68,7 @@ func (m *Mutator) scale(ctx context.Context, req admission.Request, ask *decisio
 
 	d, err := m.decide(ctx, &s.Request)
 	if err != nil {
-		return admission.Errored(http.StatusInternalServerError, err)
+		return m.failed(ctx, req, &s.Request, err)
 	}
 
 	m.report(req, &s.Request, &d)
@@ -105,7 +104,7 @@ func (e *Enforcer) scale(ctx context.Context, req admission.Request, ask *decisi
 
 	d, err := e.decide(ctx, &s.Request)
 	if err != nil {
-		return admission.Errored(http.StatusInternalServerError, err)
+		return e.failed(ctx, req, &s.Request, err)
 	}
 
 	if why, denied := d.Denied(); denied {
@@ -130,12 +129,12 @@ func (j *Judge) scaling(
 
 	gvk, err := mapper.KindFor(gvr)
 	if err != nil {
-		return nil, admission.Errored(http.StatusInternalServerError, fmt.Errorf("cannot tell the kind of %s: %w", gvr.Resource, err))
+		return nil, j.failed(ctx, req, ask, fmt.Errorf("cannot tell the kind of %s: %w", gvr.Resource, err))
 	}
 
 	path, err := j.replicas(ctx, gvr)
 	if err != nil {
-		return nil, admission.Errored(http.StatusInternalServerError, fmt.Errorf("cannot tell the replicas of %s: %w", gvk.Kind, err))
+		return nil, j.failed(ctx, req, ask, fmt.Errorf("cannot tell the replicas of %s: %w", gvk.Kind, err))
 	}
 
 	live := &unstructured.Unstructured{}
@@ -147,7 +146,7 @@ func (j *Judge) scaling(
 	}
 
 	if err != nil {
-		return nil, admission.Errored(http.StatusInternalServerError, fmt.Errorf("cannot get %s %q: %w", gvk.Kind, req.Name, err))
+		return nil, j.failed(ctx, req, ask, fmt.Errorf("cannot get %s %q: %w", gvk.Kind, req.Name, err))
 	}
 
 	s := &scaling{Request: *ask, path: path}
@@ -156,7 +155,7 @@ func (j *Judge) scaling(
 	s.Operation, s.Old, s.New = decision.OperationUpdate, live, live.DeepCopy()
 
 	if err := unstructured.SetNestedField(s.New.Object, s.to, path...); err != nil {
-		return nil, admission.Errored(http.StatusInternalServerError, fmt.Errorf("cannot scale %s %q: %w", gvk.Kind, req.Name, err))
+		return nil, j.failed(ctx, req, ask, fmt.Errorf("cannot scale %s %q: %w", gvk.Kind, req.Name, err))
 	}
 
 	return s, admission.Response{}

@@ -19,7 +19,8 @@ const (
 	// [Allowance], the mutations that may follow from this object's state.
 	AnnotationAllowances = AnnotationPrefix + "allowances"
 	// AnnotationTrace is on every object whose change was allowed: a list of
-	// [TraceEntry], newest first, at most [MaxTraceEntries].
+	// [TraceEntry], newest first, at most [MaxTraceEntries]. An older entry of a
+	// field stays where it tells of the use of an allowance that the parent carries.
 	AnnotationTrace = AnnotationPrefix + "trace"
 	// AnnotationInitialized is "true" on parents once they were seen ready.
 	AnnotationInitialized = AnnotationPrefix + "initialized"
@@ -79,7 +80,8 @@ const LabelShard = AnnotationPrefix + "shard"
 
 // Limits of what Kausality keeps on one object.
 const (
-	// MaxTraceEntries is the most entries AnnotationTrace holds.
+	// MaxTraceEntries is the most entries AnnotationTrace holds, unless more than
+	// that tell of the use of allowances.
 	MaxTraceEntries = 8
 	// MaxHeldEntries is the most entries AnnotationHeld holds; the last one is
 	// a count of those that are left out.
@@ -264,6 +266,10 @@ type GateRecord struct {
 	// creation, and on the closed gate of one that was there before until its
 	// provider is known to support management policies.
 	Initial bool `json:"initial,omitempty"`
+	// Existed is true of a resource whose external object was there before it,
+	// until an update that is allowed has made of that what the spec says. Updates
+	// wait until they are for all that differs.
+	Existed bool `json:"existed,omitempty"`
 	// Allowances that opened the gate.
 	Allowances []Allowance `json:"allowances,omitempty"`
 	// Unknown are fields that this version does not know.

@@ -66,6 +66,9 @@ type cli struct {
 	WebhookCAPublish time.Duration `default:"10m" help:"How long a new CA is published before it signs."`
 	WebhookReload    time.Duration `default:"1m" help:"How often the secret is read again."`
 
+	WebhookClientCA   string   `help:"File of CA certificates, as PEM: only who shows a client certificate of one of them may put reviews to the webhook. Without it, whoever reaches the port may. Read again when it changes." name:"webhook-client-ca" type:"existingfile"`
+	WebhookClientName []string `help:"Common names that such a client certificate may be for; any if not given. Goes with --webhook-client-ca." name:"webhook-client-name"`
+
 	EnableGates        bool          `default:"true" help:"Move the gates of managed resources and keep their guards." negatable:""`
 	GateLateInitialize bool          `default:"true" help:"Leave LateInitialize in closed gates; switch off for providers built on crossplane-runtime before 1.20." negatable:""`
 	GateWithoutLate    []string      `help:"Kinds whose closed gates leave LateInitialize out, as KIND.GROUP or *.GROUP; may be given again." name:"gate-without-late-initialize" sep:"none" placeholder:"KIND.GROUP"`
@@ -83,7 +86,8 @@ type cli struct {
 	MetricsBindAddress     string `default:":8080" help:"Address of Prometheus metrics; 0 for none."`
 	HealthProbeBindAddress string `default:":8081" help:"Address of /healthz and /readyz."`
 
-	shard *gatecontroller.Shard
+	shard   *gatecontroller.Shard
+	clients *webhook.Clients
 }
 
 func main() {
@@ -191,7 +195,17 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 	}
 
 	if cert != nil {
-		opts.WebhookServer = ctrlwebhook.NewServer(ctrlwebhook.Options{Host: host, Port: port, TLSOpts: []func(*tls.Config){cert.TLS}})
+		secure := []func(*tls.Config){cert.TLS}
+
+		if c.clients, err = c.webhookClients(); err != nil {
+			return nil, err
+		}
+
+		if c.clients != nil {
+			secure = append(secure, c.clients.TLS)
+		}
+
+		opts.WebhookServer = ctrlwebhook.NewServer(ctrlwebhook.Options{Host: host, Port: port, TLSOpts: secure})
 	}
 
 	mgr, err := ctrl.NewManager(cfg, opts)

@@ -62,9 +62,13 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 	}
 
 	server := mgr.GetWebhookServer()
-	server.Register(webhook.ValidatePath, &admission.Webhook{Handler: webhook.Validator{}})
-	server.Register(webhook.MutatePath, &admission.Webhook{Handler: &webhook.Mutator{Judge: judge, Scaler: scaler}})
-	server.Register(webhook.EnforcePath, &admission.Webhook{Handler: &webhook.Enforcer{Judge: judge, Scaler: scaler}})
+	for path, handler := range map[string]admission.Handler{
+		webhook.ValidatePath: webhook.Validator{},
+		webhook.MutatePath:   &webhook.Mutator{Judge: judge, Scaler: scaler},
+		webhook.EnforcePath:  &webhook.Enforcer{Judge: judge, Scaler: scaler},
+	} {
+		server.Register(path, c.only(&admission.Webhook{Handler: handler}))
+	}
 
 	for name, ok := range map[string]healthz.Checker{"webhook": server.StartedChecker(), "certificate": webhook.Valid(cert, time.Now)} {
 		if err := mgr.AddReadyzCheck(name, ok); err != nil {
@@ -96,7 +100,7 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certi
 
 	return &webhook.Judge{
 		Inputs:   inputs,
-		Objects:  webhook.NewObjects(mgr.GetCache(), mgr.GetAPIReader()),
+		Objects:  webhook.NewObjects(mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper()),
 		Live:     mgr.GetAPIReader(),
 		Writer:   mgr.GetClient(),
 		Events:   mgr.GetEventRecorder("kausality"),

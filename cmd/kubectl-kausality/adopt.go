@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/leftover"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
 // Reasons why something is not adopted.
@@ -142,7 +142,12 @@ func adopt(ctx context.Context, c *cluster, out io.Writer, args []string, opts a
 		}
 	}
 
-	return say(out, "%s %s is a part of %s %s now\n", u.GetKind(), u.GetName(), by.XR.GetKind(), by.XR.GetName())
+	if err := say(out, "%s %s is a part of %s %s now\n", u.GetKind(), u.GetName(), by.XR.GetKind(), by.XR.GetName()); err != nil {
+		return err
+	}
+
+	return say(out, "it and its external object stay as they are: what %s wants of it otherwise is held, "+
+		"and the condition Kausality of %[1]s shows that\n", by.XR.GetName())
 }
 
 // left finds a managed resource, and what was written down about it or one
@@ -206,8 +211,8 @@ func (c *cluster) adopter(ctx context.Context, u *unstructured.Unstructured, rec
 	out := leftover.Adopter{XR: xr, Legacy: scope == "" || scope == "LegacyCluster"}
 
 	for _, ref := range resource.Composed(xr) {
-		o, err := c.read(ctx, ref.GroupVersionKind(), ref.Namespace, ref.Name)
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		o, err := c.find(ctx, ref)
+		if errors.Is(err, served.ErrGone) {
 			continue
 		}
 
@@ -243,8 +248,8 @@ func (c *cluster) named(
 		return nil, fmt.Errorf("cannot adopt %s %q: %w", u.GetKind(), u.GetName(), errNobody)
 	}
 
-	xr, err := c.read(ctx, ref.GroupVersionKind(), ref.Namespace, ref.Name)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	xr, err := c.find(ctx, ref)
+	if errors.Is(err, served.ErrGone) {
 		return nil, fmt.Errorf("cannot adopt %s %q: its owner %s %q is gone: %w", u.GetKind(), u.GetName(), ref.Kind, ref.Name, errNobody)
 	}
 

@@ -6,6 +6,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/doctor"
 	"github.com/kausality-io/kausality-crossplane/engine/leftover"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
 const (
@@ -156,6 +158,6 @@ func (c *cluster) owner(ctx context.Context, gone map[string]bool, u *unstructur
 		return
 	}
 
-	owner, err := c.read(ctx, ref.GroupVersionKind(), ref.Namespace, ref.Name)
-	gone[ref.UID] = apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && string(owner.GetUID()) != ref.UID
+	owner, err := c.find(ctx, ref)
+	gone[ref.UID] = errors.Is(err, served.ErrGone) || err == nil && string(owner.GetUID()) != ref.UID
 }

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/leftover"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
 // fieldManager is the field manager of what these commands write.
@@ -124,10 +126,12 @@ func (c *cluster) gone(ctx context.Context, u *unstructured.Unstructured) (lefto
 	var lost []string
 
 	for _, ref := range u.GetOwnerReferences() {
-		owner, err := c.read(ctx, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind), u.GetNamespace(), ref.Name)
+		owner, err := c.find(ctx, resource.Reference{
+			APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: u.GetNamespace(), Name: ref.Name,
+		})
 
 		switch {
-		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		case errors.Is(err, served.ErrGone):
 			lost = append(lost, string(ref.UID))
 		case err != nil:
 			return nil, fmt.Errorf("cannot tell whether an owner of %s %q is there: %w", u.GetKind(), u.GetName(), err)

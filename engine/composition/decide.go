@@ -80,7 +80,7 @@ func (r *Request) create() Outcome {
 		want := wanted(r.Desired)
 		recordWanted(out.Desired, want)
 		late := !r.Settings.WithoutLateInitialize.Has(out.Desired.GroupVersionKind().GroupKind())
-		setPolicies(out.Desired, gate.Initial(want, !resource.SeenReady(r.XR), late))
+		setPolicies(out.Desired, gate.Initial(want, late))
 	}
 
 	out.Problems = append(out.Problems, r.record(out.Desired, wish.RecordOf(out.Desired.Object))...)
@@ -120,6 +120,8 @@ func (r *Request) update() Outcome {
 	}
 
 	r.answer(&out, asked, d, fields)
+
+	out.Held = append(out.Held, heldOutside(r.Observed)...)
 
 	out.Pending = pending(r.Observed, d)
 	if out.Pending == "" && r.allowsHeld(d.Findings) {

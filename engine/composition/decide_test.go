@@ -175,7 +175,7 @@ func TestANewResourceIsMadeWithItsInitialSetOrLeftOut(t *testing.T) {
 		policies            []string
 		held                bool
 	}{
-		"First":   {reason: "While its XR is built up.", xr: fresh, desired: desiredRDS, policies: []string{"Observe", "LateInitialize", "Create", "Update"}},
+		"First":   {reason: "While its XR is built up.", xr: fresh, desired: desiredRDS, policies: []string{"Observe", "LateInitialize", "Create"}},
 		"Later":   {reason: "Asked for later.", xr: allowing("create", "Create"), desired: desiredRDS, policies: []string{"Observe", "LateInitialize", "Create"}},
 		"Unasked": {reason: "Not asked for.", xr: edit(t, steadyXR, "ALLOWANCES", "[]"), desired: desiredRDS, held: true},
 		"Narrow":  {reason: "Never wider than the Composition asks.", xr: fresh, desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [Observe], "), policies: []string{"Observe"}},

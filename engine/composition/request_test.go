@@ -67,7 +67,7 @@ func TestRequestsWithinAGenerationSettleOneByOne(t *testing.T) {
 		})
 	}
 
-	s := composition.Summarize(object(t, restarted(2, "")), true, nil, nil, nil)
+	s := composition.Summarize(object(t, restarted(2, "")), composition.Findings{Ready: true, Composed: 1})
 	if want := "generation 12: settled, request 2"; s.Message != want {
 		t.Errorf("Summarize: %q, want %q", s.Message, want)
 	}

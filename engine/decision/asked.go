@@ -78,7 +78,8 @@ func (d *decider) putsBack(c change.Change) bool {
 
 // writeAsked remembers what was asked for, where what is stored is not that.
 func (d *decider) writeAsked() {
-	if d.base == nil || d.unread || d.record == nil && (!d.gatekept() || d.decision.Allowed()) {
+	alone, some := d.staying()
+	if d.base == nil || d.unread || d.record == nil && (!d.gatekept() || d.decision.Allowed() && !some) {
 		return
 	}
 
@@ -92,7 +93,12 @@ func (d *decider) writeAsked() {
 	}, d.listKeys()...)}
 
 	rec := v1alpha1.AskedRecord{Generation: d.predictGeneration(), User: d.User.Name}
-	if d.record != nil && !slices.ContainsFunc(stored, d.unasked) {
+
+	switch {
+	case slices.ContainsFunc(stored, d.disallowed):
+	case some:
+		rec.User = alone.Initiator()
+	case d.record != nil:
 		rec.User = d.record.User
 	}
 
@@ -106,7 +112,13 @@ func (d *decider) writeAsked() {
 	annotate(d.New, v1alpha1.AnnotationAsked, value)
 }
 
-// unasked says whether a change is one of those that nobody allowed.
+// unasked says whether a change is one of those that nobody allowed, or allowed
+// for the managed resource alone.
 func (d *decider) unasked(c change.Change) bool {
+	return d.disallowed(c) || slices.ContainsFunc(d.decision.Findings, func(f Finding) bool { return f.Change.Same(c) && d.stays(f) })
+}
+
+// disallowed says whether a change is one of those that nobody allowed.
+func (d *decider) disallowed(c change.Change) bool {
 	return slices.ContainsFunc(d.decision.Findings, func(f Finding) bool { return f.Verdict == Unallowed && f.Change.Same(c) })
 }

@@ -4,6 +4,7 @@
 package decision
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,4 +58,16 @@ func (d *decider) usedUp(a v1alpha1.Allowance, c change.Change) bool {
 	default:
 		return !d.Now.Before(a.Until.Time)
 	}
+}
+
+// usable are the allowances of the parent of which the trace of a child tells
+// whether it has used them.
+func (d *decider) usable() []v1alpha1.Allowance {
+	if d.ParentSettles {
+		return nil
+	}
+
+	return slices.DeleteFunc(slices.Clone(d.parentAllowances), func(a v1alpha1.Allowance) bool {
+		return allowance.External(a) || allowance.Consumed(d.Parent, a) || !allowance.ByUse(d.Parent, a)
+	})
 }

@@ -29,7 +29,11 @@ type decider struct {
 	changes          []change.Change
 	parentAllowances []v1alpha1.Allowance
 	governing        []*enforcement.Enforcement
-	verdicts         map[string]policy.Verdict
+	// unsure is true where an Enforcement may or may not govern the object.
+	unsure   bool
+	verdicts map[string]policy.Verdict
+	// freed is true where an Enforcement would no longer govern what is asked for.
+	freed bool
 	// back are the changes that were taken back, in order.
 	back []change.Change
 	// asked is the new object with the annotations that the writer asks for.
@@ -61,9 +65,11 @@ func Decide(req Request) Decision {
 		return Decision{Problems: []error{err}}
 	}
 
-	// 1. Take what only Kausality writes from the old object.
+	// 1. Take what only Kausality writes, and what only Crossplane changes, from the
+	// old object.
 	d.announce()
 	d.protect()
+	d.keepTogether()
 
 	// 2. Read what the parent allows, and who enforces it.
 	d.readParent()
@@ -169,6 +175,8 @@ func (d *decider) readEnforcements() {
 			d.problem(fmt.Errorf("enforcement %q: %w", e.Name(), err))
 		}
 
+		d.unsure = d.unsure || governs && err != nil || e.Unsure(d.Resource, d.input())
+
 		if governs {
 			d.governing = append(d.governing, e)
 			d.decision.Enforcements = append(d.decision.Enforcements, e.Name())
@@ -176,6 +184,7 @@ func (d *decider) readEnforcements() {
 	}
 
 	slices.Sort(d.decision.Enforcements)
+	d.readFreed()
 }
 
 // ourOwn says whether the object is in the namespace Kausality itself runs in,

@@ -90,7 +90,9 @@ func (d *decider) answered(key, value string) bool {
 	case v1alpha1.AnnotationHeld:
 		return d.decision.Action == v1alpha1.ActionHold
 	case v1alpha1.AnnotationAsked:
-		return d.gatekept() && !d.decision.Allowed()
+		_, alone := d.staying()
+
+		return d.gatekept() && (!d.decision.Allowed() || alone)
 	case v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace:
 	default:
 		return false

@@ -43,17 +43,28 @@ func (d *decider) startGate() {
 
 	annotate(d.New, v1alpha1.AnnotationManagementPolicies, allowance.FormatList(asked))
 
-	if set := d.initial(asked); !gate.Same(set, have) {
+	set := d.initial(asked)
+	if !gate.Same(set, have) {
 		d.setPolicies(set)
+	}
+
+	if d.root() && slices.Contains(set, gate.ActionCreate) {
+		d.writeAllowances(d.buildingUp())
 	}
 }
 
-// initial is the set a new managed resource starts with. A root is built up by
-// its provider, as what a parent that was never ready composes is.
-func (d *decider) initial(asked []string) []string {
-	initializing := d.root() || d.Parent != nil && !resource.SeenReady(d.Parent)
+// buildingUp is what a root's provider may do to build it up, as what a parent
+// that was never ready composes is.
+func (d *decider) buildingUp() []v1alpha1.Allowance {
+	return []v1alpha1.Allowance{{
+		Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate}, Generation: 1, Initiator: d.User.Name,
+		Trace: []v1alpha1.Hop{{Kind: d.New.GetKind(), Name: resource.Name(d.New), Generation: 1, Field: v1alpha1.MutationCreate}},
+	}}
+}
 
-	return gate.Initial(asked, initializing, !d.Settings.WithoutLateInitialize.Has(d.groupKind()))
+// initial is the set a new managed resource starts with.
+func (d *decider) initial(asked []string) []string {
+	return gate.Initial(asked, !d.Settings.WithoutLateInitialize.Has(d.groupKind()))
 }
 
 func (d *decider) setPolicies(set []string) {

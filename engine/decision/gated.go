@@ -122,7 +122,7 @@ func (d *decider) gatedMetadata(c change.Change) bool {
 		return false
 	}
 
-	return d.named(c)
+	return d.named(c) || d.frees(c)
 }
 
 // controllerChanges says whether the object would get another controller

@@ -29,11 +29,11 @@ func (d *decider) judge(c change.Change) Finding {
 		if f, ok := rule(d, c); ok {
 			f.Change, f.Verdict = c, Allowed
 
-			return f
+			return d.waits(d.building(f))
 		}
 	}
 
-	if d.root() && !d.governed(c) && (!d.gatekept() || !counts(c)) {
+	if d.root() && !d.governed(c) && !d.frees(c) && (!d.gatekept() || !counts(c)) {
 		return Finding{Change: c, Verdict: Ungoverned}
 	}
 
@@ -175,13 +175,11 @@ func (d *decider) byPhase(change.Change) (Finding, bool) {
 	switch {
 	case d.Operation == OperationDelete:
 		return d.byDeletion()
-	case d.Parent == nil || resource.Deleting(d.Parent):
+	case d.Parent == nil || resource.Deleting(d.Parent) || d.adopted():
 		return Finding{}, false
 	case !resource.SeenReady(d.Parent) && d.User.Machine(): // Controllers build up children, people do not.
 		f := Finding{Rule: RuleInitializing, cause: d.implicit(v1alpha1.MutationCreate)}
-		f.cause.external = []v1alpha1.Allowance{{
-			Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate},
-		}}
+		f.cause.external = implicitExternal()
 
 		return f, true
 	default:
@@ -218,9 +216,14 @@ func (d *decider) byDeletion() (Finding, bool) {
 func withoutLast(trace []v1alpha1.Hop) []v1alpha1.Hop { return trace[:max(0, len(trace)-1)] }
 
 // byException looks for an exception of each Enforcement that governs the
-// object: what one of them excepts, another may still forbid.
+// object: what one of them excepts, another may still forbid. Where it is not
+// sure which do, there is none.
 func (d *decider) byException(c change.Change) (Finding, bool) {
 	var first string
+
+	if d.unsure {
+		return Finding{}, false
+	}
 
 	for _, e := range d.governing {
 		x := e.Exception(d.User, c, d.Now)

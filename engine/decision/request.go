@@ -222,6 +222,9 @@ type Decision struct {
 	// Held are the changes that were taken back in this or an earlier request
 	// and are still asked for.
 	Held []v1alpha1.HeldChange
+	// Kept are other fields that were put back, for they hold an object and what it
+	// is made of together.
+	Kept []string
 	// Forged are annotations a person tried to write that only Kausality
 	// writes, by key.
 	Forged []string

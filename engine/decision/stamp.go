@@ -251,5 +251,5 @@ func (d *decider) writeTrace(entries []v1alpha1.TraceEntry) {
 		d.problem(inObject(d.New, err))
 	}
 
-	annotate(d.New, v1alpha1.AnnotationTrace, allowance.FormatList(allowance.AddTrace(have, entries)))
+	annotate(d.New, v1alpha1.AnnotationTrace, allowance.FormatList(allowance.AddTrace(have, entries, d.usable()...)))
 }

@@ -44,7 +44,7 @@ func (d *decider) dropUnused(granted []v1alpha1.Allowance) bool {
 	ends := d.ParentGone || d.Parent != nil && resource.Deleting(d.Parent)
 
 	left := slices.DeleteFunc(slices.Clone(have), func(a v1alpha1.Allowance) bool {
-		return allowance.ByDeletion(a) && !(ends && allowance.Inherited(a)) &&
+		return allowance.ByDeletion(a) && (!ends || !allowance.Inherited(a)) &&
 			!slices.ContainsFunc(granted, func(b v1alpha1.Allowance) bool { return allowance.SameGrant(a, b) })
 	})
 	if len(left) == len(have) {

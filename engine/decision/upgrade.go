@@ -62,7 +62,8 @@ func (d *decider) upgradeApplies(u *v1alpha1.UpgradeAllowance) bool {
 
 	sel, err := metav1.LabelSelectorAsSelector(u.Spec.Selector)
 
-	return err == nil && sel.Matches(labels.Set(obj.GetLabels()))
+	return err == nil && sel.Matches(labels.Set(obj.GetLabels())) &&
+		(d.Old == nil || sel.Matches(labels.Set(d.Old.GetLabels())))
 }
 
 // activated says whether the new logic was seen to run, for what the window

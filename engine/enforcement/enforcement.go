@@ -4,6 +4,7 @@
 package enforcement
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -65,9 +66,11 @@ func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 	return e, errs
 }
 
-// Governs says whether the Enforcement is about an object of a resource. A
+// Governs says whether the Enforcement is about an object of a resource, as it is
+// or as it is asked for. A
 // condition that cannot be evaluated counts as met where the failure policy is
-// Fail, and as not met where it is Ignore; the error is returned beside.
+// Fail, and as not met where it is Ignore; the error is returned beside. It is
+// then no reason to except anything.
 func (e *Enforcement) Governs(gr schema.GroupResource, in policy.Input) (bool, error) {
 	if !e.fails() || !e.Covers(gr) || !e.selects(in) {
 		return false, nil
@@ -77,6 +80,19 @@ func (e *Enforcement) Governs(gr schema.GroupResource, in policy.Input) (bool, e
 		in.Object = in.OldObject // Conditions are about what is there, also when it is deleted.
 	}
 
+	met, err := e.meets(in)
+	if met || in.OldObject == nil {
+		return met, err
+	}
+
+	in.Object = in.OldObject // A write does not free itself.
+	was, wasErr := e.meets(in)
+
+	return was, cmp.Or(err, wasErr)
+}
+
+// meets says whether the conditions are met by the object of an input.
+func (e *Enforcement) meets(in policy.Input) (bool, error) {
 	budget := policy.NewBudget()
 
 	for _, c := range e.conditions {
@@ -91,6 +107,20 @@ func (e *Enforcement) Governs(gr schema.GroupResource, in policy.Input) (bool, e
 	}
 
 	return true, nil
+}
+
+// Unsure says whether the Enforcement may or may not be about an object, for it
+// selects by labels of a namespace that are not known. What an Enforcement
+// excepts it excepts of what it surely governs, and what one may forbid no other
+// one excepts.
+func (e *Enforcement) Unsure(gr schema.GroupResource, in policy.Input) bool {
+	return e.Covers(gr) && policy.NamespaceUnknown(in, e.namespaces) && policy.Selects(in, e.objects, labels.Everything())
+}
+
+// MaySelect says whether the Enforcement may be about an object of a namespace,
+// whatever its labels and those of a namespace that is not known.
+func (e *Enforcement) MaySelect(in policy.Input) bool {
+	return policy.NamespaceUnknown(in, e.namespaces) || policy.Selects(in, labels.Everything(), e.namespaces)
 }
 
 // selects says whether the selectors are about an object as it is or as it is

@@ -163,7 +163,7 @@ func (p *planner) putBackFirst(plan Plan) Plan {
 		fields = append(fields, "metadata.annotations["+AnnotationExternalName+"]")
 	}
 
-	back := p.stay(fmt.Sprintf("%s was changed by %s, which nobody allowed", strings.Join(fields, ", "), p.wanted.User))
+	back := p.stay(fmt.Sprintf("%s was changed by %s, and no allowance lets that out", strings.Join(fields, ", "), p.wanted.User))
 	back.Move, back.Spec, back.ExternalName = PutBack, p.wanted.Spec, p.wanted.ExternalName
 
 	return back

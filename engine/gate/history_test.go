@@ -62,7 +62,7 @@ func newWorld(t *rapid.T) *world {
 		{gate.ActionObserve, gate.ActionLateInitialize, gate.ActionCreate, gate.ActionUpdate},
 	}).Draw(t, "asked")
 	w.u.SetAnnotations(map[string]string{v1alpha1.AnnotationManagementPolicies: allowance.FormatList(asked)})
-	setPolicies(w.u, gate.Initial(asked, true, w.opts.LateInitialize)...)
+	setPolicies(w.u, gate.Initial(asked, w.opts.LateInitialize)...)
 
 	return w
 }
@@ -130,17 +130,27 @@ func (w *world) provide() {
 		}
 	case w.size != 0 && !may(gate.ActionUpdate):
 	case w.async:
+		w.create()
 		w.running = w.spec()
 
 		if !w.silent {
 			w.say("AsyncOperation", "False", "Ongoing", w.numbered)
 		}
 	default:
+		w.create()
 		w.size = w.spec()
 	}
 
 	w.say("Synced", "True", "ReconcileSuccess", w.numbered)
 	w.show()
+}
+
+// create notes that the external object is made, as crossplane-runtime does before
+// it says anything else.
+func (w *world) create() {
+	if w.size == 0 {
+		w.annotate("crossplane.io/external-create-succeeded", w.now.UTC().Format(time.RFC3339))
+	}
 }
 
 func (w *world) show() {

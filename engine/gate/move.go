@@ -75,7 +75,7 @@ func (p *planner) open() Plan {
 	set, serves := Open(actionsOf(p.pending), p.desired, p.opts.LateInitialize)
 
 	return p.unlessLanded(p.move(OpenUp, set, v1alpha1.GateRecord{
-		State: v1alpha1.GateOpen, Actions: serves, Consumed: p.consumed(), Allowances: p.taking(serves),
+		State: v1alpha1.GateOpen, Actions: serves, Consumed: p.consumed(), Allowances: p.taking(serves), Existed: p.existing(),
 	}, p.askedBy()))
 }
 
@@ -98,7 +98,7 @@ func (p *planner) unlessLanded(opening Plan) Plan {
 // shut plans the closed set though nothing has landed: no allowance is
 // consumed.
 func (p *planner) shut(why string) Plan {
-	rec := v1alpha1.GateRecord{State: v1alpha1.GateClosed}
+	rec := v1alpha1.GateRecord{State: v1alpha1.GateClosed, Existed: p.existing()}
 
 	if p.record != nil {
 		rec.Consumed, rec.Allowances = p.record.Consumed, p.taking(nil)
@@ -116,6 +116,7 @@ func (p *planner) shut(why string) Plan {
 func (p *planner) giveUp(why string) Plan {
 	return p.move(CloseUp, Closed(p.desired, p.opts.LateInitialize), v1alpha1.GateRecord{
 		State: v1alpha1.GateClosed, Actions: p.record.Actions, Consumed: p.record.Consumed, Allowances: p.record.Allowances,
+		Existed: p.record.Existed,
 	}, why)
 }
 
@@ -155,7 +156,10 @@ func (p *planner) close(why string) Plan {
 		}
 	}
 
-	rec := &v1alpha1.GateRecord{State: v1alpha1.GateClosed, Unknown: p.record.Unknown}
+	rec := &v1alpha1.GateRecord{
+		State: v1alpha1.GateClosed, Unknown: p.record.Unknown,
+		Existed: p.existed() || p.record.Existed && !slices.Contains(p.record.Actions, ActionUpdate),
+	}
 
 	for _, e := range p.record.Allowances {
 		if e.Mutations = p.landedOf(e); len(e.Mutations) > 0 {

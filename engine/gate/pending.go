@@ -38,7 +38,7 @@ func (p *planner) unserved() []v1alpha1.Allowance {
 		}
 	}
 
-	return out
+	return p.withholdUpdate(out)
 }
 
 // remaining returns the actions of an allowance that have not served yet.
@@ -52,9 +52,12 @@ func (p *planner) remaining(a v1alpha1.Allowance) []string {
 	})
 }
 
-// asked returns the actions of an allowance that the Composition asks for.
+// asked returns the actions of an allowance that the Composition asks for, and
+// that there is something to do for.
 func (p *planner) asked(a v1alpha1.Allowance) []string {
-	return slices.DeleteFunc(Acting(a.Mutations), func(action string) bool { return !slices.Contains(p.desired, action) })
+	return slices.DeleteFunc(Acting(a.Mutations), func(action string) bool {
+		return !slices.Contains(p.desired, action) || p.unmade(a, action)
+	})
 }
 
 // recorded says whether the record has an allowance with an action.

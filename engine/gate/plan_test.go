@@ -18,24 +18,23 @@ import (
 
 func TestAResourceStartsWithinWhatItsCompositionAsksFor(t *testing.T) {
 	cases := map[string]struct {
-		reason             string
-		desired            []string
-		initializing, late bool
-		want               []string
+		reason  string
+		desired []string
+		late    bool
+		want    []string
 	}{
-		"First":         {"While its XR is built up a resource is made and filled in.", []string{"*"}, true, true, []string{"Observe", "LateInitialize", "Create", "Update"}},
-		"Later":         {"Later it is only made.", []string{"*"}, false, true, []string{"Observe", "LateInitialize", "Create"}},
-		"OldRuntime":    {"Where the runtime does not know the closed set it observes.", []string{"*"}, true, false, []string{"Observe", "Create", "Update"}},
-		"ObserveOnly":   {"What is only observed is never made.", []string{"Observe"}, true, true, []string{"Observe"}},
-		"NoUpdate":      {"Nor updated where that is not asked for.", []string{"Observe", "Create", "LateInitialize"}, true, true, []string{"Observe", "LateInitialize", "Create"}},
-		"NoLateInit":    {"Nor late-initialized.", []string{"Observe", "Create", "Update", "Delete"}, true, true, []string{"Observe", "Create", "Update"}},
-		"Paused":        {"A paused one is paused.", []string{}, true, true, []string{}},
-		"ObserveDelete": {"Delete is never among it.", []string{"Observe", "Delete"}, true, true, []string{"Observe"}},
+		"All":           {"It is made, and what is there already is not changed.", []string{"*"}, true, []string{"Observe", "LateInitialize", "Create"}},
+		"OldRuntime":    {"Where the runtime does not know the closed set it observes.", []string{"*"}, false, []string{"Observe", "Create"}},
+		"ObserveOnly":   {"What is only observed is never made.", []string{"Observe"}, true, []string{"Observe"}},
+		"NoUpdate":      {"Nor updated where that is not asked for.", []string{"Observe", "Create", "LateInitialize"}, true, []string{"Observe", "LateInitialize", "Create"}},
+		"NoLateInit":    {"Nor late-initialized.", []string{"Observe", "Create", "Update", "Delete"}, true, []string{"Observe", "Create"}},
+		"Paused":        {"A paused one is paused.", []string{}, true, []string{}},
+		"ObserveDelete": {"Delete is never among it.", []string{"Observe", "Delete"}, true, []string{"Observe"}},
 	}
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := gate.Initial(tc.desired, tc.initializing, tc.late)
+			got := gate.Initial(tc.desired, tc.late)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nInitial, -want, +got:\n%s", tc.reason, diff)
 			}

@@ -65,6 +65,25 @@ func AwaitsDelete(u *unstructured.Unstructured) bool {
 	return slices.Contains(actionsOf(p.unserved()), ActionDelete)
 }
 
+// Serves says whether a managed resource's gate lets a change out, or is about
+// to. What is made is made as it is then.
+func Serves(u *unstructured.Unstructured) bool {
+	rec, err := parseRecord(u)
+	list, listErr := allowance.Parse(u)
+	desired, desiredErr := within(u)
+
+	if err != nil || listErr != nil || desiredErr != nil {
+		return Exposed(u)
+	}
+
+	p := planner{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}
+	if p.creating() && slices.Contains(rec.Actions, ActionUpdate) {
+		return false
+	}
+
+	return len(Acting(p.current)) > 0 || len(p.unserved()) > 0
+}
+
 // Pending says whether a managed resource is on its way: its gate is open, an allowance that the gate can serve has not been used, or its
 // provider has not caught up.
 func Pending(u *unstructured.Unstructured) bool {
@@ -83,7 +102,7 @@ func Pending(u *unstructured.Unstructured) bool {
 	}
 
 	desired, err := within(u)
-	p := planner{desired: desired, record: rec, allowances: list}
+	p := planner{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}
 
 	if err != nil || len(p.unserved()) > 0 {
 		return true

@@ -116,20 +116,15 @@ func Open(asked, desired []string, lateInitialize bool) (set, serves []string) {
 	return Closed(desired, lateInitialize), nil
 }
 
-// Initial returns the set a managed resource is created with: the closed set,
-// Create, and Update while its XR is initializing, within what the Composition
-// asked for.
-func Initial(desired []string, initializing, lateInitialize bool) []string {
+// Initial returns the set a managed resource is created with: the closed set and
+// Create, within what the Composition asked for. What the provider finds there
+// already is not to be made anything else.
+func Initial(desired []string, lateInitialize bool) []string {
 	if len(normalize(desired)) == 0 {
 		return []string{} // Paused.
 	}
 
-	actions := []string{ActionCreate}
-	if initializing {
-		actions = append(actions, ActionUpdate)
-	}
-
-	set, _ := Open(actions, desired, lateInitialize)
+	set, _ := Open([]string{ActionCreate}, desired, lateInitialize)
 
 	return set
 }

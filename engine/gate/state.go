@@ -188,6 +188,10 @@ func (p *planner) keepShut(why string) Plan {
 func (p *planner) whileOpen() Plan {
 	p.dropUnused()
 
+	if p.existed() {
+		return p.close("its external object existed before it: what differs stays as it is until that is allowed")
+	}
+
 	actions := p.stillAllowed()
 	if len(actions)+len(p.pending) == 0 {
 		return p.shut("its deletion was called off")
@@ -201,7 +205,7 @@ func (p *planner) whileOpen() Plan {
 	if !Same(serves, p.record.Actions) || !Same(set, p.current) || p.unrecorded(serves) {
 		return p.unlessLanded(p.move(OpenUp, set, v1alpha1.GateRecord{
 			State: v1alpha1.GateOpen, Actions: serves, Consumed: p.consumed(),
-			Initial: p.record.Initial, Allowances: p.taking(serves),
+			Initial: p.record.Initial, Allowances: p.taking(serves), Existed: p.record.Existed,
 		}, p.askedBy()))
 	}
 

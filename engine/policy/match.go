@@ -63,8 +63,12 @@ type Verdict struct {
 
 // Evaluate checks the policy's selectors and expressions.
 func (p *Policy) Evaluate(in Input) Verdict {
-	if !p.objects.Empty() && !p.objects.Matches(labelsOf(in.subject())) {
+	if !p.selectsBoth(in) {
 		return Verdict{Lack: LackSelector, Missing: fmt.Sprintf("the object does not match objectSelector %q", p.objects)}
+	}
+
+	if NamespaceUnknown(in, p.namespaces) {
+		return Verdict{Lack: LackSelector, Missing: fmt.Sprintf("namespaceSelector %q asks for labels of its namespace, which are not known", p.namespaces)}
 	}
 
 	if !Selects(in, labels.Everything(), p.namespaces) {
@@ -100,13 +104,26 @@ func Selects(in Input, objects, namespaces labels.Selector) bool {
 		return false
 	}
 
-	if obj["kind"] == "Namespace" && obj["apiVersion"] == "v1" { // As for the API server, by its own labels.
+	if isNamespace(obj) { // As for the API server, by its own labels.
 		return namespaces.Empty() || namespaces.Matches(labelsOf(obj))
 	}
 
 	namespaced := in.NamespaceObject != nil || resource.String(obj, "metadata", "namespace") != ""
 
 	return !namespaced || namespaces.Empty() || namespaces.Matches(labelsOf(in.NamespaceObject))
+}
+
+// NamespaceUnknown says whether a selector asks for labels of a namespace that
+// are not known: that they are missing would be a guess, and nothing is granted
+// by one.
+func NamespaceUnknown(in Input, namespaces labels.Selector) bool {
+	obj := in.subject()
+
+	return !namespaces.Empty() && in.NamespaceObject == nil && !isNamespace(obj) && resource.String(obj, "metadata", "namespace") != ""
+}
+
+func isNamespace(obj map[string]any) bool {
+	return obj["kind"] == "Namespace" && obj["apiVersion"] == "v1"
 }
 
 // Budget is what the expressions of one policy may cost together.

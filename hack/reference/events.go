@@ -40,6 +40,7 @@ func eventTexts() map[string]event {
 		"KausalityUngated":         {warning, managed, "Its provider does not support management policies, so that it has no gate."},
 		"KausalityStays":           {warning, managed, "It stays, for nobody asked to delete it, and its owner is gone."},
 		"KausalityLeftBehind":      {warning, "the managed resource, its record", "It is gone, its external object stays, on record."},
+		"KausalityForgotten":       {warning, "XR, managed resource", "The XR does not refer to it any more, and is made of it: how to heal."},
 		"KausalityExceptionEnds":   {warning, "Enforcement", "An exception ends within a day, or has ended."},
 		"KausalityShardUnattended": {warning, "Namespace", "No manager looks after the shard its label names."},
 		"KausalityWindowStarted":   {normal, window, "It became active for the first time."},

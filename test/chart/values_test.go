@@ -22,8 +22,10 @@ func sets() map[string]set {
 				"Deployment/kausality-manager", "PodDisruptionBudget/kausality-manager", "Service/kausality-webhook", "Service/kausality-metrics",
 				"ServiceAccount/kausality-manager", "ClusterRole/kausality-manager", "Role/kausality-manager", "ClusterRole/kausality-crossplane",
 			},
-			without: []string{"Certificate/kausality-webhook", "ServiceMonitor/kausality-manager", "Function/function-kausality"},
-			args:    []string{"--leader-elect", "--webhook-secret=kausality-webhook-cert", "--webhook-service=kausality-webhook"},
+			without: []string{
+				"Certificate/kausality-webhook", "ServiceMonitor/kausality-manager", "Function/function-kausality", "NetworkPolicy/kausality-manager",
+			},
+			args: []string{"--leader-elect", "--webhook-secret=kausality-webhook-cert", "--webhook-service=kausality-webhook"},
 		},
 		"CertManager": {
 			reason: "Its certificate is mounted, and it injects the CA.",
@@ -43,6 +45,13 @@ func sets() map[string]set {
 			values:  "webhook: {certificate: {from: secret, secretName: mine}}",
 			without: []string{"Certificate/kausality-webhook"},
 			args:    []string{"--webhook-cert-dir=/etc/kausality/webhook"},
+		},
+		"Clients": {
+			reason:  "Only who shows a certificate may ask, and only from where the API server is; but the CA's key is not mounted.",
+			values:  "{webhook: {clients: {secretName: apiserver-client-ca, names: [kube-apiserver]}}, networkPolicy: {enabled: true, apiServer: [10.0.0.0/24]}}",
+			want:    []string{"NetworkPolicy/kausality-manager"},
+			args:    []string{"--webhook-client-ca=/etc/kausality/clients/ca.crt", "--webhook-client-name=kube-apiserver"},
+			without: []string{"Certificate/kausality-webhook"},
 		},
 		"OneReplica": {
 			reason:  "A budget for a single replica would only keep nodes from being drained.",
@@ -133,6 +142,9 @@ func refusals() map[string]refusal {
 		"UnknownCertificate": {"webhook: {certificate: {from: vault}}", []string{"/webhook/certificate/from", "'self', 'cert-manager', 'secret'"}},
 		"IssuerOfNobody":     {"webhook: {certificate: {issuerRef: {name: ca}}}", []string{"/webhook/certificate/from", "'cert-manager'"}},
 		"NamelessIssuer":     {"webhook: {certificate: {from: cert-manager, issuerRef: {kind: Issuer}}}", []string{"missing property 'name'"}},
+		"NobodySignsNames":   {"webhook: {clients: {names: [kube-apiserver]}}", []string{"/webhook/clients/secretName", "minLength"}},
+		"NetworkOfNobody":    {"networkPolicy: {enabled: true}", []string{"/networkPolicy/apiServer", "minItems"}},
+		"NoCIDR":             {"networkPolicy: {enabled: true, apiServer: [kubernetes]}", []string{"/networkPolicy/apiServer/0"}},
 		"PlainURL":           {"webhook: {url: 'http://x'}", []string{"/webhook/url"}},
 		"FunctionOfNothing":  {"function: {create: true}", []string{"/function/package", "minLength"}},
 		"NoLabel":            {"shards: [{name: Large}]", []string{"/shards/0/name"}},

@@ -95,6 +95,12 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if eq .certificate.from "cert-manager" }}
 - --webhook-ca-from={{ $.Release.Namespace }}/kausality-webhook
 {{- end }}
+{{- if .clients.secretName }}
+- --webhook-client-ca=/etc/kausality/clients/ca.crt
+{{- range .clients.names }}
+- --webhook-client-name={{ . }}
+{{- end }}
+{{- end }}
 {{- end -}}
 {{- end -}}
 {{- end }}
@@ -104,6 +110,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $root := .root -}}
 {{- $selector := printf "%s\napp.kubernetes.io/component: %s" (include "kausality.selector" $root) .component -}}
 {{- $mounts := and .serves (include "kausality.mounts" $root) -}}
+{{- $clients := and .serves $root.Values.webhook.clients.secretName -}}
 {{- with $root.Values -}}
 apiVersion: apps/v1
 kind: Deployment
@@ -192,14 +199,25 @@ spec:
           readOnlyRootFilesystem: true
           privileged: false
           capabilities: {drop: [ALL]}
-        {{- if $mounts }}
+        {{- if or $mounts $clients }}
         volumeMounts:
+        {{- if $mounts }}
         - {name: webhook, mountPath: /etc/kausality/webhook, readOnly: true}
         {{- end }}
-      {{- if $mounts }}
+        {{- if $clients }}
+        - {name: clients, mountPath: /etc/kausality/clients, readOnly: true}
+        {{- end }}
+        {{- end }}
+      {{- if or $mounts $clients }}
       volumes:
+      {{- if $mounts }}
       - name: webhook
         secret: {secretName: {{ .webhook.certificate.secretName }}}
+      {{- end }}
+      {{- if $clients }}
+      - name: clients
+        secret: {secretName: {{ $clients }}, items: [{key: ca.crt, path: ca.crt}]}
+      {{- end }}
       {{- end }}
       {{- with .nodeSelector }}
       nodeSelector:

@@ -1,0 +1,37 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+)
+
+// heldOutside is what a managed resource's gate keeps from an external object
+// that existed before it.
+func heldOutside(observed *unstructured.Unstructured) []Held {
+	desired, err := gate.Desired(observed)
+	if err != nil || !slices.Contains(desired, gate.ActionUpdate) || !gate.Existing(observed) {
+		return nil
+	}
+
+	reason := fmt.Sprintf("the external object existed before %s, and no External Update is allowed for all in which it differs: "+
+		"ask for what is there, or add an AllowancePolicy that allows External Update with create of %s",
+		describe(observed), observed.GetKind())
+
+	var out []Held
+
+	for _, c := range gate.Differing(observed) {
+		h := decision.HeldChange(decision.Finding{Change: c})
+		h.Reason = reason
+		out = append(out, Held{Resource: describe(observed), HeldChange: h})
+	}
+
+	return out
+}

@@ -1,0 +1,102 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// A gate that opens for one change lets out all of the spec. A change that is
+// allowed without External Update must not leave with another one: it is stored
+// while the gate is closed, and put back before the gate opens, as what nobody
+// asked for is. While the gate is open, or about to be, it waits.
+
+// goesOut says whether a change is of what a provider makes of the external
+// object.
+func goesOut(c change.Change) bool {
+	return under(c, "spec", "forProvider") || under(c, "spec", "initProvider")
+}
+
+// stays says whether an allowed change is for the managed resource alone, and
+// not for what is behind its gate.
+func (d *decider) stays(f Finding) bool {
+	return f.Verdict == Allowed && d.gated() && goesOut(f.Change) && !d.buildsUp() &&
+		!updates(f.cause.external) && !d.injectsUpdate(f)
+}
+
+// buildsUp says whether the change is of what its parent builds up, be it allowed
+// by a policy or not.
+func (d *decider) buildsUp() bool {
+	return d.Parent != nil && !resource.Deleting(d.Parent) && !resource.SeenReady(d.Parent) && d.User.Machine() && !d.adopted()
+}
+
+// building adds what may be done to the external object of a managed resource
+// that its parent builds up, by whatever rule that is.
+func (d *decider) building(f Finding) Finding {
+	if d.Operation != OperationDelete && resource.IsManaged(d.subject()) && d.buildsUp() && !updates(f.cause.external) {
+		f.cause.external = allowance.Merge(f.cause.external, implicitExternal())
+	}
+
+	return f
+}
+
+// implicitExternal is what a parent that is built up may do to external objects.
+func implicitExternal() []v1alpha1.Allowance {
+	return []v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate}}}
+}
+
+func updates(list []v1alpha1.Allowance) bool {
+	return slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool {
+		return allowance.External(a) && slices.Contains(gate.Acting(a.Mutations), gate.ActionUpdate)
+	})
+}
+
+// injectsUpdate says whether a policy about the object's own kind gives External
+// Update for an allowed change.
+func (d *decider) injectsUpdate(f Finding) bool {
+	return slices.ContainsFunc(d.Policies.For(d.groupKind()), func(p *policy.Policy) bool {
+		return p.Names(f.Change) && slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
+			return a.Relation == v1alpha1.RelationExternal && slices.Contains(gate.Acting(a.Mutations), gate.ActionUpdate)
+		}) && d.mayInject(p, f) && d.evaluate(p).Met
+	})
+}
+
+// waits makes of a change that is for the managed resource alone one that is not
+// allowed yet, where it would leave with another one.
+func (d *decider) waits(f Finding) Finding {
+	if !d.stays(f) || !gate.Serves(d.Old) {
+		return f
+	}
+
+	by := fmt.Sprintf("policy %q", f.Policy)
+
+	switch {
+	case f.Policy == "":
+		by = "an allowance"
+	case f.Rule == RuleUpgrade, f.Rule == RuleException:
+		by = fmt.Sprintf("%s %q", f.Rule, f.Policy)
+	}
+
+	return Finding{Change: f.Change, Verdict: Unallowed, Lacks: []Lack{{Policy: f.Policy, What: policy.LackField, Text: fmt.Sprintf(
+		"%s allows it without External Update, and the gate is open for another change: it waits until that has landed", by)}}}
+}
+
+// staying returns the first of the changes that are stored for the managed
+// resource alone.
+func (d *decider) staying() (Finding, bool) {
+	i := slices.IndexFunc(d.decision.Findings, d.stays)
+	if i < 0 {
+		return Finding{}, false
+	}
+
+	return d.decision.Findings[i], true
+}

@@ -1,0 +1,67 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// Selectors and conditions are asked of the object as it is and as it is asked for,
+// so that no write frees itself. Two writes would: one that takes the label away,
+// and one that makes the change. So what they look at is gated like any field, of
+// what an Enforcement governs.
+
+// readFreed finds out whether an Enforcement that governs the object would no
+// longer govern it once the request is stored.
+func (d *decider) readFreed() {
+	if d.Operation != OperationUpdate {
+		return
+	}
+
+	in := d.input()
+	in.OldObject = in.Object
+
+	d.freed = slices.ContainsFunc(d.governing, func(e *enforcement.Enforcement) bool {
+		governs, _ := e.Governs(d.Resource, in) // What fails was reported.
+
+		return !governs
+	})
+}
+
+// frees says whether a change of what an Enforcement governs may free it from that,
+// or bring it under a policy or a window that it was not under: in a write that has
+// the first effect any change may, and a label that a selector looks at always.
+func (d *decider) frees(c change.Change) bool {
+	if d.freed && (!c.Metadata() || under(c, "metadata", "labels") || under(c, "metadata", "annotations")) {
+		return true
+	}
+
+	if len(d.governing) == 0 || !under(c, "metadata", "labels") || len(c.Path) < 3 {
+		return false
+	}
+
+	label := c.Path[2].Field
+
+	return slices.ContainsFunc(d.Policies.For(d.groupKind()), func(p *policy.Policy) bool { return p.SelectsBy(label) }) ||
+		slices.ContainsFunc(d.Upgrades, func(u v1alpha1.UpgradeAllowance) bool { return d.windowSelectsBy(&u, label) })
+}
+
+// windowSelectsBy says whether a window for the user looks at a label. Others may
+// set it, to say what the window is about.
+func (d *decider) windowSelectsBy(u *v1alpha1.UpgradeAllowance, label string) bool {
+	if u.Spec.ServiceAccount != d.User.Name || u.Spec.Selector == nil {
+		return false
+	}
+
+	sel, err := metav1.LabelSelectorAsSelector(u.Spec.Selector)
+
+	return err == nil && policy.LooksAt(sel, label)
+}

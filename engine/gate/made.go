@@ -1,0 +1,203 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// A new managed resource may stand for an external object that exists already:
+// it was made by hand, or its managed resource was deleted and made again. Its
+// provider then has nothing to create, and an update would make of what exists
+// what nobody asked to make of it. So the first opening is for Create, and what
+// an XR may do while it is built up comes to Update once the provider has
+// recorded that it made the external object itself.
+
+// annotationCreated is when a provider made the external object. A provider
+// stores it before it says anything else of what it made.
+//
+// Source: github.com/crossplane/crossplane-runtime/v2 v2.4.0, pkg/meta/meta.go,
+// AnnotationKeyExternalCreateSucceeded.
+const annotationCreated = "crossplane.io/external-create-succeeded"
+
+// made says whether a resource's provider has recorded that it made the external
+// object, for this resource and not for one that it was copied from.
+func made(u *unstructured.Unstructured) bool {
+	at, err := time.Parse(time.RFC3339, resource.Annotation(u, annotationCreated))
+	if err != nil {
+		return false
+	}
+
+	born, err := time.Parse(time.RFC3339, resource.String(u.Object, "metadata", "creationTimestamp"))
+
+	return err != nil || !at.Before(born)
+}
+
+// implicit says whether an allowance is what an XR may do while it is built up:
+// nobody allowed to change what was not made by that.
+func implicit(a v1alpha1.Allowance) bool {
+	return a.Policy == "" && slices.Equal(Acting(a.Mutations), []string{ActionCreate, ActionUpdate})
+}
+
+// unmade says whether an action of an allowance is not to be served, because
+// the provider has not made the external object.
+func (p *planner) unmade(a v1alpha1.Allowance, action string) bool {
+	if !implicit(a) || made(p.u) {
+		return false
+	}
+
+	creating := p.record == nil && slices.Contains(p.current, ActionCreate) || p.creating()
+
+	return action == ActionUpdate || !creating
+}
+
+// creating says whether the gate is open for the resource's first creation.
+func (p *planner) creating() bool {
+	return p.record != nil && p.record.Initial && p.record.State == v1alpha1.GateOpen
+}
+
+// unknown says whether the external object of a resource may have existed before
+// it, which is not known yet.
+func (p *planner) unknown() bool {
+	return (p.record == nil && !slices.Contains(p.current, ActionUpdate) || p.creating() && !slices.Contains(p.record.Actions, ActionUpdate)) &&
+		!made(p.u)
+}
+
+// existing says whether a record that is written now is of a resource whose
+// external object existed, and was not made since what the spec says.
+func (p *planner) existing() bool {
+	if p.record == nil {
+		return p.unknown() && !slices.Contains(p.current, ActionCreate)
+	}
+
+	return p.record.Existed
+}
+
+// existed says whether the external object of a resource whose gate is open for
+// its first creation was there before: its provider may create it, did not, and
+// is content.
+func (p *planner) existed() bool {
+	if !p.creating() || made(p.u) || slices.Contains(p.record.Actions, ActionUpdate) || !slices.Contains(p.record.Actions, ActionCreate) {
+		return false
+	}
+
+	_, missing := p.synced(p.record.Generation)
+
+	return missing == ""
+}
+
+// whole is what an allowance is for that is for all that differs.
+func whole(field string) bool {
+	return field == v1alpha1.MutationCreate || field == "spec" || field == "spec.forProvider"
+}
+
+// withholdUpdate takes Update from what is pending of a resource whose external
+// object existed, unless it is for all in which that differs: one update makes
+// all of the spec.
+func (p *planner) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
+	known := p.existing()
+	if !known && !p.unknown() {
+		return pending
+	}
+
+	var asked []string
+
+	entries, _ := allowance.ParseTrace(p.u) // What does not parse names nothing.
+
+	for _, a := range pending {
+		if !slices.Contains(a.Mutations, ActionUpdate) {
+			continue
+		}
+
+		if n := len(a.Trace); n > 0 {
+			asked = append(asked, a.Trace[n-1].Field)
+		}
+
+		for _, e := range entries {
+			if e.Generation == a.Generation {
+				asked = append(asked, e.Field)
+			}
+		}
+	}
+
+	if slices.ContainsFunc(asked, whole) || known && covers(asked, Differing(p.u)) {
+		return pending
+	}
+
+	var out []v1alpha1.Allowance
+
+	for _, a := range pending {
+		a.Mutations = slices.DeleteFunc(slices.Clone(a.Mutations), func(action string) bool { return action == ActionUpdate })
+		if len(a.Mutations) > 0 {
+			out = append(out, a)
+		}
+	}
+
+	return out
+}
+
+// covers says whether fields are all that differs, or more.
+func covers(asked []string, differing []change.Change) bool {
+	return !slices.ContainsFunc(differing, func(c change.Change) bool {
+		return !slices.ContainsFunc(asked, func(field string) bool { return change.CoversText(field, c.Path) })
+	})
+}
+
+// Existing says whether a managed resource stands for an external object that
+// existed before it, and that was never made what its spec says.
+func Existing(u *unstructured.Unstructured) bool {
+	rec, err := parseRecord(u)
+
+	return err == nil && rec != nil && rec.Existed && rec.State != v1alpha1.GateUngated
+}
+
+// Differing are the fields in which the spec of a managed resource differs from
+// what its provider shows of the external object: from that to what the spec
+// says. All of spec.forProvider differs where nothing of it is shown.
+func Differing(u *unstructured.Unstructured) []change.Change {
+	want, have := resource.Map(u.Object, "spec", "forProvider"), resource.Map(u.Object, "status", "atProvider")
+	path := fieldpath.Segments{fieldpath.Field("spec"), fieldpath.Field("forProvider")}
+
+	if shown, _ := compare(want, have); !shown && len(want) > 0 {
+		return []change.Change{{Path: path, Field: path.String(), To: want}}
+	}
+
+	out := differing(path, want, have)
+	slices.SortFunc(out, func(a, b change.Change) int { return strings.Compare(a.Field, b.Field) })
+
+	return out
+}
+
+func differing(path fieldpath.Segments, want, have map[string]any) []change.Change {
+	var out []change.Change
+
+	for key, w := range want {
+		actual, ok := have[key]
+		if !ok {
+			continue
+		}
+
+		at := append(slices.Clone(path), fieldpath.Field(key))
+		m, isMap := w.(map[string]any)
+		below, both := actual.(map[string]any)
+
+		if isMap && both {
+			out = append(out, differing(at, m, below)...)
+		} else if w != nil && !change.Equal(w, actual) {
+			out = append(out, change.Change{Path: at, Field: at.String(), From: actual, To: w})
+		}
+	}
+
+	return out
+}

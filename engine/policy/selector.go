@@ -1,0 +1,32 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// selectsBoth says whether the policy's objectSelector selects the object as it is
+// and as it is asked for: a write that sets the label which a policy asks for is not
+// what that policy allows.
+func (p *Policy) selectsBoth(in Input) bool {
+	if p.objects.Empty() {
+		return true
+	}
+
+	return (in.Object == nil || p.objects.Matches(labelsOf(in.Object))) &&
+		(in.OldObject == nil || p.objects.Matches(labelsOf(in.OldObject)))
+}
+
+// SelectsBy says whether the policy's objectSelector looks at a label.
+func (p *Policy) SelectsBy(label string) bool { return LooksAt(p.objects, label) }
+
+// LooksAt says whether a selector looks at a label.
+func LooksAt(sel labels.Selector, label string) bool {
+	requirements, _ := sel.Requirements()
+
+	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool { return r.Key() == label })
+}

@@ -1,0 +1,57 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// reasonForgotten is of an XR that does not refer to what it is made of any more.
+const reasonForgotten = "KausalityForgotten"
+
+// remind tells, once, of a managed resource that belongs to an XR which does not
+// refer to it: Crossplane does not find it, and wants to make it anew.
+func (o *owners) remind(ctx context.Context, u, xr *unstructured.Unstructured) error {
+	if resource.Deleting(xr) || !resource.IsComposite(xr) || resource.Refers(xr, u) {
+		o.reminded.Delete(u.GetUID())
+
+		return nil
+	}
+
+	if _, known := o.reminded.Load(u.GetUID()); known {
+		return nil
+	}
+
+	live := prototype(xr.GroupVersionKind())
+	if err := o.live.Get(ctx, client.ObjectKeyFromObject(xr), live); err != nil {
+		return client.IgnoreNotFound(err) //nolint:wrapcheck // Names the object.
+	}
+
+	// Crossplane writes the reference before it makes what that refers to.
+	if live.GetUID() != xr.GetUID() || resource.Deleting(live) || resource.Refers(live, u) {
+		return nil
+	}
+
+	o.reminded.Store(u.GetUID(), true)
+
+	text := fmt.Sprintf("%s %s is made of %s %s, and does not refer to it any more: do not allow it to be created again; "+
+		"to have it referred to, run: kubectl kausality adopt %s/%s", xr.GetKind(), resource.Name(xr), u.GetKind(), resource.Name(u),
+		u.GetKind()+"."+u.GroupVersionKind().Group, resource.Name(u))
+
+	for _, about := range []*unstructured.Unstructured{live, u} {
+		o.events.Eventf(about, nil, corev1.EventTypeWarning, reasonForgotten, "Remind", "%s", note(text))
+	}
+
+	log.FromContext(ctx).Info("A composite resource does not refer to what it is made of", "owner", resource.Name(xr), "ownerKind", xr.GetKind())
+
+	return nil
+}

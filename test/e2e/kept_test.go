@@ -1,0 +1,116 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+)
+
+// TestAHandDecidesNothingAboutTheOutside edits what becomes of an external object
+// and which one it is.
+func TestAHandDecidesNothingAboutTheOutside(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	t.Parallel()
+
+	v := vault{newCluster(t, "XCellar", "walled")}
+	v.namespace = ""
+	object := schema.GroupVersionKind{Group: "kubernetes.crossplane.io", Version: "v1alpha2", Kind: "Object"}
+
+	v.play(t, []scenario.Step{
+		{Title: "A cellar is made", Run: func(ctx context.Context) error {
+			if err := v.applyFile(ctx, "cellars.yaml"); err != nil {
+				return err
+			}
+
+			if err := v.apply(ctx, hans, `{apiVersion: shop.example.org/v1, kind: XCellar, metadata: {name: walled}, spec: {size: small}}`); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "a small cellar", all(v.has("size", "small"), v.settled, v.kept))
+		}},
+		{Title: "The API server keeps its deletion policy and its external name", Run: func(ctx context.Context) error {
+			u, err := v.part(ctx, object, "data")
+			if err != nil {
+				return err
+			}
+
+			for _, edit := range []string{
+				`{"spec": {"deletionPolicy": "Delete"}}`,
+				`{"metadata": {"annotations": {"crossplane.io/external-name": "of-somebody-else"}}}`,
+				`{"metadata": {"annotations": {"crossplane.io/external-name": null}}}`,
+			} {
+				if err := v.Patch(ctx, u.DeepCopy(), merge(edit)); !apierrors.IsInvalid(err) {
+					return fmt.Errorf("%s is not refused (%v): %w", edit, err, errOther) //nolint:errorlint // There may be none.
+				}
+			}
+
+			return still(ctx, all(v.has("size", "small"), v.settled))
+		}},
+	})
+}
+
+// TestWhatExistedBeforeIsNotMadeAnythingElse composes a managed resource whose
+// external object exists, with other values.
+func TestWhatExistedBeforeIsNotMadeAnythingElse(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	t.Parallel()
+
+	c := newCluster(t, "Store", "found")
+	seen := c.versions(t, "data")
+
+	c.play(t, []scenario.Step{
+		{Title: "Somebody made a store long ago", Run: func(ctx context.Context) error {
+			return c.Create(ctx, &corev1.ConfigMap{ //nolint:wrapcheck // Names the object.
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "found-data"},
+				Data:       map[string]string{"size": "huge", "version": "v0"},
+			})
+		}},
+		{Title: "Anna composes it anew, as she likes it", Run: func(ctx context.Context) error {
+			if err := c.applyFile(ctx, "stores.yaml"); err != nil {
+				return err
+			}
+
+			if err := c.apply(ctx, admin, storeComposition("founds", "v1", "data")); err != nil {
+				return err
+			}
+
+			if err := c.apply(ctx, anna, storeOf("founds", "found", "small")); err != nil {
+				return err
+			}
+
+			if err := scenario.Eventually(ctx, "a held difference", c.says("settled", "2 held: ",
+				"spec.forProvider.manifest.data.size stays huge (asked: small): the external object existed before Object",
+				"spec.forProvider.manifest.data.version stays v0 (asked: v1)")); err != nil {
+				return err //nolint:wrapcheck // Says it all.
+			}
+
+			return still(ctx, all(c.shows("size", "huge", "data"), c.shows("version", "v0", "data")))
+		}},
+		{Title: "Hans may change its size, and not its version along with it", Run: func(ctx context.Context) error {
+			if err := c.apply(ctx, hans, storeOf("founds", "found", "large")); err != nil {
+				return err
+			}
+
+			if err := scenario.Eventually(ctx, "a held difference",
+				c.says("settled", "spec.forProvider.manifest.data.size stays huge (asked: large)")); err != nil {
+				return err //nolint:wrapcheck // Says it all.
+			}
+
+			return still(ctx, all(c.shows("size", "huge", "data"), c.shows("version", "v0", "data")))
+		}},
+	})
+
+	for _, version := range seen() {
+		if version != "v0" {
+			t.Errorf("the external object had version %q", version)
+		}
+	}
+}
