@@ -18,13 +18,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/fn"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 )
+
+// annotationWish is where the function notes what was wished.
+const annotationWish = "kausality.io/wish"
 
 // fewestForFunction is how many scenarios a function can be asked at least.
 const fewestForFunction = 120
@@ -115,7 +117,7 @@ func composing(t *testing.T, s corpus.Scenario) *fnv1.RunFunctionRequest {
 	}
 
 	if s.Old != nil {
-		req.Observed.Resources["resource"] = toResource(t, applied(t, s.Old, apply.ManagerOf(s.Parent)).Object)
+		req.Observed.Resources["resource"] = toResource(t, recorded(t, s, stored(t, s.Old, managerOf(s.Parent))).Object)
 	}
 
 	if s.New != nil {
@@ -125,40 +127,35 @@ func composing(t *testing.T, s corpus.Scenario) *fnv1.RunFunctionRequest {
 	return req
 }
 
-// applied is a live object all of whose fields Crossplane owns.
-func applied(t *testing.T, u *unstructured.Unstructured, manager string) *unstructured.Unstructured {
+// recorded is an observed resource with what the function noted when it composed
+// it.
+func recorded(t *testing.T, s corpus.Scenario, observed *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 
-	fields := map[string]any{}
+	xr := s.Parent.DeepCopy()
+	xr.SetAnnotations(nil)
+	delete(xr.Object, "status")
 
-	for key, v := range u.Object {
-		if key == "spec" || key == "data" {
-			fields["f:"+key] = ownedFields(v)
-		}
-	}
-
-	out := u.DeepCopy()
-
-	if err := unstructured.SetNestedSlice(out.Object, []any{map[string]any{
-		"manager": manager, "operation": "Apply", "fieldsV1": fields,
-	}}, "metadata", "managedFields"); err != nil {
+	rsp, err := fn.New(logging.NewNopLogger()).RunFunction(t.Context(), &fnv1.RunFunctionRequest{
+		Observed: &fnv1.State{Composite: toResource(t, xr.Object)},
+		Desired:  &fnv1.State{Resources: map[string]*fnv1.Resource{"resource": toResource(t, desired(s.Old))}},
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 
-	return out
-}
+	composed := &unstructured.Unstructured{Object: rsp.GetDesired().GetResources()["resource"].GetResource().AsMap()}
+	if wish := resource.Annotation(composed, annotationWish); wish != "" {
+		annotations := observed.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
 
-// ownedFields are the fields of a value as managedFields write them: lists as a
-// whole.
-func ownedFields(v any) map[string]any {
-	out := map[string]any{}
-
-	m, _ := v.(map[string]any)
-	for key, e := range m {
-		out["f:"+key] = ownedFields(e)
+		annotations[annotationWish] = wish
+		observed.SetAnnotations(annotations)
 	}
 
-	return out
+	return observed
 }
 
 // desired is what a Composition says of an object.
@@ -258,10 +255,11 @@ func checkDesired(t *testing.T, req decision.Request, want decision.Decision, go
 	}
 }
 
-// withoutPolicies is an object's spec less the gate's field.
+// withoutPolicies is an object's spec less the gate's field, as it is stored.
 func withoutPolicies(u *unstructured.Unstructured) map[string]any {
 	spec := resource.Map(u.DeepCopy().Object, "spec")
 	delete(spec, "managementPolicies")
+	fill(spec)
 
 	return spec
 }

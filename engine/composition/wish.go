@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,6 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
@@ -94,8 +96,12 @@ func inObserved(u *unstructured.Unstructured, err error) error {
 }
 
 // delegated says of which fields of a resource the last change began with a
-// person or controller that a policy let change the resource itself.
-func delegated(u *unstructured.Unstructured) func(change.Path) bool {
+// person or controller that a policy let change the resource itself. What
+// Crossplane did of its own, in a window or by an exception, began with nobody
+// else.
+func (r *Request) delegated() func(change.Path) bool {
+	u := r.Observed
+
 	entries, err := allowance.ParseTrace(u)
 	if err != nil {
 		return nil // Reported with the decision.
@@ -103,7 +109,8 @@ func delegated(u *unstructured.Unstructured) func(change.Path) bool {
 
 	return func(path change.Path) bool {
 		i := slices.IndexFunc(entries, func(e v1alpha1.TraceEntry) bool { return change.CoversText(e.Field, path) })
-		if i < 0 || len(entries[i].Trace) != 1 {
+		if i < 0 || len(entries[i].Trace) != 1 ||
+			entries[i].Initiator == r.User.Name || strings.HasPrefix(entries[i].Initiator, decision.InitiatorOfWindow("")) {
 			return false
 		}
 

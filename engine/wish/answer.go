@@ -77,16 +77,39 @@ func (a *answer) keep(into map[string]any, key string, result any, in place) {
 func (a *answer) value(v versions, p place) (any, bool) {
 	switch wish := v.wish.(type) {
 	case map[string]any:
-		if len(wish) > 0 && !p.whole(wish) {
+		switch {
+		case p.whole(wish):
+		case len(wish) > 0:
 			return a.fields(v, p)
+		case !p.fields.Own.Empty():
+			return a.emptied(v, p, a.fields)
 		}
 	case []any:
-		if ofMaps(wish) && !p.whole(wish) {
+		switch {
+		case p.whole(wish):
+		case ofMaps(wish):
 			return a.list(v, p)
+		case len(wish) == 0 && !p.fields.Own.Empty():
+			return a.emptied(v, p, a.list)
 		}
 	}
 
 	return a.leaf(v, p)
+}
+
+// emptied answers what is wished to be empty, and of which the manager has parts
+// that may have to stay.
+func (a *answer) emptied(v versions, p place, parts func(versions, place) (any, bool)) (any, bool) {
+	out, ok := parts(v, p)
+	if !ok {
+		a.recordAll(v.wish, p.at)
+
+		return v.wish, true
+	}
+
+	a.record.keep(p.at, a.in.Record)
+
+	return out, true
 }
 
 // leaf answers what is applied as a whole.
@@ -103,6 +126,7 @@ func (a *answer) leaf(v versions, p place) (any, bool) {
 	}
 
 	a.recordParts(v, p.at)
+	a.keepRemoved(v, append(p.also, p.at))
 
 	switch held := change.Equal(v.result, v.stored); {
 	case !held, !p.owns(v.wish) && p.fields.Values():
@@ -308,6 +332,59 @@ func (a *answer) recordParts(v versions, at path) {
 	}
 
 	a.recordElements(v, at)
+}
+
+// keepRemoved keeps the record of what of a part that is applied as a whole is
+// no longer wished, and stays.
+func (a *answer) keepRemoved(v versions, paths []path) {
+	switch stored := v.stored.(type) {
+	case map[string]any:
+		wish, _ := v.wish.(map[string]any)
+		result, _ := v.result.(map[string]any)
+
+		for key, was := range stored {
+			below := under(paths, key)
+			if w, ok := wish[key]; ok {
+				a.keepRemoved(versions{wish: w, stored: was, result: result[key]}, below)
+
+				continue
+			}
+
+			for _, at := range below {
+				if result[key] != nil {
+					a.recordKept(was, at)
+				}
+			}
+		}
+	case []any:
+		a.keepRemovedElements(v, stored, paths)
+	}
+}
+
+func (a *answer) keepRemovedElements(v versions, stored []any, paths []path) {
+	wish, _ := v.wish.([]any)
+	result, _ := v.result.([]any)
+
+	if !ofMaps(stored) {
+		return
+	}
+
+	was, is := counterparts(wish, stored, nil), counterparts(stored, result, nil)
+
+	for j, e := range stored {
+		m, _ := e.(map[string]any)
+		part := versions{stored: e, wish: map[string]any{}}
+
+		if i := slices.Index(was, j); i >= 0 {
+			part.wish = wish[i]
+		}
+
+		if is[j] >= 0 {
+			part.result = result[is[j]]
+		}
+
+		a.keepRemoved(part, under(paths, aliases(m, j)...))
+	}
 }
 
 func (a *answer) recordElements(v versions, at path) {

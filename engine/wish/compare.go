@@ -62,6 +62,9 @@ type place struct {
 	// fields below.
 	fields apply.Fields
 	at     path
+	// also are the paths that it may have been recorded under: an element of a
+	// list goes by another name once the list is another one.
+	also []path
 }
 
 // in returns the place of a field of a map.
@@ -70,16 +73,31 @@ func (p place) in(key string) place {
 
 	return place{
 		own: p.fields.Has(pe), scaled: p.fields.Scaled.Members.Has(pe), atomic: p.fields.Atomic(pe),
-		fields: p.fields.Below(pe), at: p.at.under(key),
+		fields: p.fields.Below(pe), at: p.at.under(key), also: under(p.also, key),
 	}
 }
 
 // element returns the place of an element of a list whose elements have keys,
-// or none; stored is nil where there is none yet.
-func (p place) element(stored any, keys []string, segment string) place {
+// or none; stored is nil where there is none yet, and others are more names of
+// it.
+func (p place) element(stored any, keys []string, segment string, others ...string) place {
 	pe := apply.Element(stored, keys)
+	also := under(p.also, append(others, segment)...)
 
-	return place{own: p.fields.Has(pe), fields: p.fields.Below(pe), at: p.at.under(segment)}
+	return place{own: p.fields.Has(pe), fields: p.fields.Below(pe), at: p.at.under(segment), also: append(also, under([]path{p.at}, others...)...)}
+}
+
+// under are the paths of segments below others.
+func under(paths []path, segments ...string) []path {
+	var out []path
+
+	for _, at := range paths {
+		for _, segment := range segments {
+			out = append(out, at.under(segment))
+		}
+	}
+
+	return out
 }
 
 // whole says whether what is wished here is applied as a whole: a map that is
@@ -196,7 +214,8 @@ func (c *Comparison) fields(wish, stored map[string]any, p place) map[string]any
 
 	// What the API server adds to a part that is applied as a whole stays.
 	for key, v := range stored {
-		if _, ok := wish[key]; !ok && !c.recorded(v, p.at.under(key)) {
+		below := append(under(p.also, key), p.at.under(key))
+		if _, ok := wish[key]; !ok && !slices.ContainsFunc(below, func(at path) bool { return c.recorded(v, at) }) {
 			out[key] = v
 		}
 	}
@@ -243,7 +262,7 @@ func (c *Comparison) list(wish, stored []any, p place) (any, bool) {
 		}
 
 		c.at = append(c.at, fieldpath.FieldOrIndex(indexText(i, places[i])))
-		same := c.fields(m, have, p.element(have, keys, names[i]))
+		same := c.fields(m, have, p.element(have, keys, names[i], aliases(have, places[i])...))
 		c.at = c.at[:len(c.at)-1]
 
 		for _, k := range keys { // One that is left out has a default.
@@ -266,6 +285,11 @@ func (c *Comparison) list(wish, stored []any, p place) (any, bool) {
 func (c *Comparison) leaf(wish, stored any, p place) (any, bool) {
 	recorded, known := c.in.Record.get(p.at)
 	unchanged, own := known && recorded == hashOf(wish), p.owns(wish)
+
+	for _, at := range p.also {
+		as, ok := c.in.Record.get(at)
+		known, unchanged = known || ok, unchanged || ok && as == hashOf(wish)
+	}
 
 	switch {
 	case unchanged && own, c.sameValue(wish, stored, p):

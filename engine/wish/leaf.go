@@ -92,6 +92,23 @@ func segments(list []any) []string {
 	return out
 }
 
+// aliases are all names that [segments] may have for the element at a place.
+func aliases(element map[string]any, place int) []string {
+	if place < 0 {
+		return nil
+	}
+
+	out := []string{"[" + strconv.Itoa(place) + "]"}
+
+	for _, id := range identifiers() {
+		if v, ok := element[id]; ok && v != nil && leaf(v) {
+			out = append(out, fmt.Sprintf("[%s=%v]", id, v))
+		}
+	}
+
+	return out
+}
+
 func segmentsBy(list []any, id string) ([]string, bool) {
 	out, seen := make([]string, len(list)), make(map[string]bool, len(list))
 

@@ -116,10 +116,14 @@ func (r *Record) get(at path) (uint64, bool) {
 	return v, ok
 }
 
-// keep takes a leaf from another record, if it is there.
+// keep takes a leaf from another record, if it is there, and not here.
 func (r *Record) keep(at path, from *Record) {
+	if _, ok := r.leaves[at]; ok {
+		return
+	}
+
 	if v, ok := from.get(at); ok {
-		r.put(at, v)
+		r.leaves[at] = v
 	}
 }
 

@@ -1,0 +1,490 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+)
+
+// Compositions of the step that composes an App.
+type appComposition func(name, version string, steps ...string) string
+
+// stepKausality is the step of the function, the last one.
+const stepKausality = `
+  - step: kausality
+    functionRef: {name: function-kausality}
+`
+
+// appParts are what an App composes, as people write it: with defaults left out,
+// empty values, and a Secret in plain text.
+func appParts(version string) map[string]string {
+	return map[string]string{
+		"deployment": `
+apiVersion: apps/v1
+kind: Deployment
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      hostNetwork: false
+      containers:
+      - name: web
+        image: IMAGE
+        args: []
+        env: [{name: EMPTY, value: ""}, {name: VERSION, value: ` + version + `}]
+        ports: [{containerPort: 80}]
+        resources: {requests: {cpu: 1000m, memory: 1024Mi}}`,
+		"service": `
+apiVersion: v1
+kind: Service
+spec:
+  selector: {app: web, image: IMAGE}
+  ports: [{port: 80, targetPort: 8080, name: ` + version + `}]`,
+		"secret": `
+apiVersion: v1
+kind: Secret
+stringData: {image: IMAGE, version: ` + version + `, empty: ""}`,
+	}
+}
+
+// appObject is the managed resource beside them.
+const appObject = `
+apiVersion: kubernetes.m.crossplane.io/v1alpha1
+kind: Object
+spec:
+  providerConfigRef: {kind: ClusterProviderConfig, name: default}
+  forProvider:
+    manifest: {apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: NAME}, data: {image: IMAGE, version: VERSION}}`
+
+// appPipeline is a Composition of a step and those after it.
+func appPipeline(name, step string, steps ...string) string {
+	return `
+apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: ` + name + `}
+spec:
+  compositeTypeRef: {apiVersion: shop.example.org/v1, kind: App}
+  mode: Pipeline
+  pipeline:
+  - step: compose` + step + `
+  - step: ready
+    functionRef: {name: function-auto-ready}` + strings.Join(steps, "")
+}
+
+// indented is text below a key of YAML.
+func indented(text string, by int) string {
+	return strings.ReplaceAll(strings.TrimLeft(text, "\n"), "\n", "\n"+strings.Repeat(" ", by))
+}
+
+// patched composes by function-patch-and-transform.
+func patched(name, version string, steps ...string) string {
+	var out strings.Builder
+
+	paths := map[string]string{
+		"deployment": "spec.template.spec.containers[0].image", "service": "spec.selector.image", "secret": "stringData.image",
+	}
+
+	for part, base := range appParts(version) {
+		fmt.Fprintf(&out, `
+      - name: %s
+        base:
+          %s
+        patches: [{fromFieldPath: spec.image, toFieldPath: "%s"}]
+        readinessChecks: [{type: None}]`, part, indented(strings.ReplaceAll(base, "IMAGE", "none"), 10), paths[part])
+	}
+
+	object := strings.NewReplacer("IMAGE", "none", "VERSION", version, "NAME", "none").Replace(appObject)
+	fmt.Fprintf(&out, `
+      - name: object
+        base:
+          %s
+        patches:
+        - {fromFieldPath: spec.image, toFieldPath: spec.forProvider.manifest.data.image}
+        - fromFieldPath: metadata.name
+          toFieldPath: spec.forProvider.manifest.metadata.name
+          transforms: [{type: string, string: {type: Format, fmt: "%%s-object"}}]`, indented(object, 10))
+
+	return appPipeline(name, `
+    functionRef: {name: function-patch-and-transform}
+    input:
+      apiVersion: pt.fn.crossplane.io/v1beta1
+      kind: Resources
+      resources:`+out.String(), steps...)
+}
+
+// templated composes by text templates.
+func templated(name, version string, steps ...string) string {
+	return templatedWith(appParts(version))(name, version, steps...)
+}
+
+func templatedWith(parts map[string]string) appComposition {
+	return func(name, version string, steps ...string) string {
+		var out strings.Builder
+
+		for part, text := range parts {
+			fmt.Fprintf(&out, "---\n%s\n", withName(text, part))
+		}
+
+		fmt.Fprintf(&out, "---\n%s\n", withName(strings.ReplaceAll(appObject, "VERSION", version), "object"))
+
+		text := strings.NewReplacer("IMAGE", "{{ .xr.spec.image }}", "NAME", "{{ .xr.metadata.name }}-object").Replace(out.String())
+
+		return appPipeline(name, `
+    functionRef: {name: function-templates}
+    input:
+      apiVersion: templates.example.org/v1
+      kind: Template
+      template: |
+        `+indented(text, 8), steps...)
+	}
+}
+
+// withName gives a document the name of a composed resource. Crossplane's
+// managed resources say themselves when they are ready.
+func withName(text, part string) string {
+	annotations := "templates.example.org/name: " + part
+	if part == "object" {
+		annotations += `, templates.example.org/wait: "true"`
+	}
+
+	return strings.TrimSpace(text) + "\nmetadata: {annotations: {" + annotations + "}}"
+}
+
+func appOf(composition, name, image string) string {
+	return fmt.Sprintf(`
+apiVersion: shop.example.org/v1
+kind: App
+metadata: {name: %s, namespace: default}
+spec: {image: %q, crossplane: {compositionRef: {name: %s}}}
+`, name, image, composition)
+}
+
+// app is an App and what it composes.
+type app struct{ cluster }
+
+func newApp(t *testing.T, name string) app {
+	t.Helper()
+
+	a := app{newCluster(t, "App", name)}
+	if err := a.applyFile(t.Context(), "apps.yaml"); err != nil {
+		t.Fatal(err)
+	}
+
+	return a
+}
+
+// kinds are those of what it composes.
+func (app) kinds() map[string]schema.GroupVersionKind {
+	return map[string]schema.GroupVersionKind{
+		"deployment": {Group: "apps", Version: "v1", Kind: "Deployment"},
+		"service":    {Version: "v1", Kind: "Service"},
+		"secret":     {Version: "v1", Kind: "Secret"},
+		"object":     objectKind(),
+	}
+}
+
+// live reads a part of it.
+func (a app) live(ctx context.Context, part string) (*unstructured.Unstructured, error) {
+	return a.part(ctx, a.kinds()[part], part)
+}
+
+// asked is what is gated of all of it: all but metadata and status.
+func (a app) asked(ctx context.Context) (map[string]any, error) {
+	out := map[string]any{}
+
+	for part := range a.kinds() {
+		u, err := a.live(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+
+		for _, key := range []string{"metadata", "status"} {
+			delete(u.Object, key)
+		}
+
+		out[part] = u.Object
+	}
+
+	return out, nil
+}
+
+// unchanged checks that what is gated is as it was.
+func (a app) unchanged(was map[string]any) check {
+	return func(ctx context.Context) error {
+		is, err := a.asked(ctx)
+		if err != nil {
+			return err
+		}
+
+		if diff := cmp.Diff(was, is); diff != "" {
+			return fmt.Errorf("%w, -was, +is:\n%s", errOther, diff)
+		}
+
+		return nil
+	}
+}
+
+// written checks that nobody writes parts other than the managed resource: that
+// the resource version is as it was.
+func (a app) unwritten(ctx context.Context) (check, error) {
+	versions := map[string]string{}
+
+	for part := range a.kinds() {
+		u, err := a.live(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+
+		versions[part] = u.GetResourceVersion()
+	}
+
+	return func(ctx context.Context) error {
+		for part, was := range versions {
+			u, err := a.live(ctx, part)
+			if err != nil {
+				return err
+			}
+
+			if u.GetResourceVersion() != was {
+				return fmt.Errorf("%s was written: %w", part, errOther)
+			}
+		}
+
+		return nil
+	}, nil
+}
+
+// firstImage is what a Deployment's first container runs.
+func firstImage(u *unstructured.Unstructured) string {
+	containers, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")
+	for _, e := range containers {
+		m, _ := e.(map[string]any)
+
+		return resource.String(m, "image")
+	}
+
+	return ""
+}
+
+// runs checks that an image runs everywhere.
+func (a app) runs(image string) check {
+	return func(ctx context.Context) error {
+		got := map[string]string{}
+
+		for part, path := range map[string][]string{"deployment": nil, "service": {"spec", "selector", "image"}, "secret": {"data", "image"}} {
+			u, err := a.live(ctx, part)
+			if err != nil {
+				return err
+			}
+
+			if got[part] = resource.String(u.Object, path...); part == "deployment" {
+				got[part] = firstImage(u)
+			}
+		}
+
+		secret, err := base64.StdEncoding.DecodeString(got["secret"])
+		got["secret"] = string(secret)
+
+		for part, has := range got {
+			if has != image {
+				return fmt.Errorf("image of the %s is %q, want %q (%w)", part, has, image, errors.Join(err, errOther))
+			}
+		}
+
+		return nil
+	}
+}
+
+// nudge has Crossplane look at the App: something of no account changes.
+func (a app) nudge(ctx context.Context, what string) error {
+	xr, err := a.xr(ctx)
+	if err != nil {
+		return err
+	}
+
+	return a.Patch(ctx, xr, merge(`{"metadata": {"annotations": {"nudge": "`+what+`"}}}`))
+}
+
+// quiet checks that the App stays as it is while Crossplane looks at it.
+func (a app) quiet(ctx context.Context) error {
+	ok, err := a.unwritten(ctx)
+	if err != nil {
+		return err
+	}
+
+	for _, what := range []string{"once", "twice", "thrice"} {
+		if err := a.nudge(ctx, what); err != nil {
+			return err
+		}
+
+		if err := still(ctx, all(ok, a.settled)); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// generation checks a Deployment's: it rises with each write, of an annotation
+// too.
+func (a app) generation(want int64) check {
+	return func(ctx context.Context) error {
+		u, err := a.live(ctx, "deployment")
+		if err == nil && u.GetGeneration() != want {
+			err = fmt.Errorf("the Deployment's generation is %d, want %d: %w", u.GetGeneration(), want, errOther)
+		}
+
+		return err
+	}
+}
+
+// edits are changes of each part that nobody asked for.
+func edits() map[string]client.Patch {
+	return map[string]client.Patch{
+		"deployment": client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/ports/0/containerPort", "value": 81}]`)),
+		"service":    client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/spec/ports/0/targetPort", "value": 8081}]`)),
+		"secret":     merge(`{"stringData": {"version": "by hand"}}`),
+	}
+}
+
+// edited edits each part by hand, looks that this is seen and let be, and takes
+// it back.
+func (a app) edited(ctx context.Context) error {
+	for part, patch := range edits() {
+		u, err := a.live(ctx, part)
+		if err != nil {
+			return err
+		}
+
+		was := u.DeepCopy()
+		if err := a.Patch(ctx, u, patch, client.FieldOwner("kubectl-patch")); err != nil {
+			return fmt.Errorf("cannot edit the %s: %w", part, err)
+		}
+
+		now, err := a.asked(ctx)
+		if err != nil {
+			return err
+		}
+
+		if err := scenario.Eventually(ctx, "an edit of the "+part+" that is seen", all(a.says(" held: "+u.GetKind()), a.unchanged(now))); err != nil {
+			return err
+		}
+
+		if err := still(ctx, a.unchanged(now)); err != nil {
+			return fmt.Errorf("edit of the %s: %w", part, err)
+		}
+
+		if u, err = a.live(ctx, part); err != nil {
+			return err
+		}
+
+		back := u.DeepCopy()
+		for _, key := range []string{"spec", "data"} {
+			if v, ok := was.Object[key]; ok {
+				back.Object[key] = v
+			}
+		}
+
+		if err := a.Update(ctx, back, client.FieldOwner("kubectl-patch")); err != nil {
+			return fmt.Errorf("cannot take back the edit of the %s: %w", part, err)
+		}
+
+		if err := scenario.Eventually(ctx, "an edit of the "+part+" that is taken back", a.settled); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func TestAnAppOfOrdinaryKindsSettlesAndIsKept(t *testing.T) {
+	t.Parallel()
+
+	for name, composition := range map[string]appComposition{"patched": patched, "templated": templated} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			newApp(t, name).play(t, appSteps(newApp(t, name), name, composition))
+		})
+	}
+}
+
+func appSteps(a app, name string, composition appComposition) []scenario.Step {
+	var was map[string]any
+
+	compose := func(ctx context.Context, version string) error {
+		return a.apply(ctx, admin, composition(name, version, stepKausality))
+	}
+
+	return []scenario.Step{
+		{Title: "It settles, and nothing is written while nothing changes", Run: func(ctx context.Context) error {
+			if err := compose(ctx, "v1"); err != nil {
+				return err
+			}
+
+			if err := a.apply(ctx, hans, appOf(name, name, "web-1")); err != nil {
+				return err
+			}
+
+			if err := scenario.Eventually(ctx, "an App", all(a.runs("web-1"), a.shows("image", "web-1", "object"), a.settled, a.spent)); err != nil {
+				return err
+			}
+
+			if err := a.quiet(ctx); err != nil {
+				return err
+			}
+
+			return a.generation(1)(ctx)
+		}},
+		{Title: "A new version of the Composition is held, of each kind", Run: func(ctx context.Context) (err error) {
+			if was, err = a.asked(ctx); err != nil {
+				return err
+			}
+
+			if err := compose(ctx, "v2"); err != nil {
+				return err
+			}
+
+			return all(func(ctx context.Context) error {
+				return scenario.Eventually(ctx, "held changes", a.says("settled; ", " held: ", "Deployment", "Secret", "Service", "Object"))
+			}, func(ctx context.Context) error { return still(ctx, a.unchanged(was)) })(ctx)
+		}},
+		{Title: "Taken back it is no change", Run: func(ctx context.Context) error {
+			if err := compose(ctx, "v1"); err != nil {
+				return err
+			}
+
+			return all(func(ctx context.Context) error {
+				return scenario.Eventually(ctx, "nothing held", a.settled)
+			}, a.unchanged(was), a.generation(1))(ctx)
+		}},
+		{Title: "Edits by hand are seen, and are no change once they are taken back", Run: a.edited},
+		{Title: "What is asked for arrives, once", Run: func(ctx context.Context) error {
+			if err := a.apply(ctx, hans, appOf(name, name, "web-2")); err != nil {
+				return err
+			}
+
+			if err := scenario.Eventually(ctx, "a new image", all(a.runs("web-2"), a.shows("image", "web-2", "object"), a.settled, a.spent)); err != nil {
+				return err
+			}
+
+			return a.quiet(ctx)
+		}},
+	}
+}
