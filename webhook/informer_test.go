@@ -22,8 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 )
 
 var errDown = errors.New("the API server is down")
@@ -226,7 +225,7 @@ func TestWhatWasNotHeardOfForLongIsReadLive(t *testing.T) {
 				policies: map[bool][]v1alpha1.AllowancePolicy{false: named("a", "b"), true: named("a")},
 			}
 
-			o := NewObjects(b, reader{behind: b, live: true})
+			o := NewObjects(b, reader{behind: b, live: true}, nil)
 
 			ns, err := o.namespace(t.Context(), "shop")
 			if !errors.Is(err, tc.err) || tc.err == nil && ns.GetResourceVersion() != tc.version {
@@ -240,11 +239,11 @@ func TestWhatWasNotHeardOfForLongIsReadLive(t *testing.T) {
 
 			in := &Inputs{
 				Live: reader{behind: b, live: true}, reader: reader{behind: b}, informers: []cache.Informer{informer},
-				policies: policy.NewCache(), enforcements: enforcement.NewCache(),
+				compiled: inforce.NewCache(),
 			}
 
 			now, err := in.get(t.Context())
-			if !errors.Is(err, tc.err) || tc.err == nil && len(now.policies.For(schema.GroupKind{Kind: "Database"})) != tc.policies {
+			if !errors.Is(err, tc.err) || tc.err == nil && len(now.Policies.For(schema.GroupKind{Kind: "Database"})) != tc.policies {
 				t.Errorf("%s\ninputs: %v", tc.reason, err)
 			}
 		})
