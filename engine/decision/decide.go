@@ -42,6 +42,8 @@ type decider struct {
 	record *v1alpha1.AskedRecord
 	away   []change.Change
 	unread bool
+	// gate is what stands before the object; nil until that is asked for.
+	gate *gateBefore
 
 	decision Decision
 }

@@ -158,6 +158,9 @@ type Finding struct {
 	Lacks []Lack
 
 	cause cause
+	// alone is true of an allowed change that is for a managed resource alone, and
+	// not for what is behind its gate.
+	alone bool
 }
 
 // Lack is one thing that keeps a change from being allowed.
