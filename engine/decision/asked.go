@@ -30,10 +30,27 @@ import (
 // by somebody else than those who act for it.
 func (d *decider) gatekept() bool { return d.Action == "" && d.gated() }
 
+// gateBefore is what is known of the gate that stands before an object.
+type gateBefore struct {
+	// stands is true where there is one for who asks.
+	stands bool
+	// serves is true where it lets a change out, or is about to.
+	serves bool
+}
+
 // gated says whether the request is one that a gate stands before, whoever asks.
-func (d *decider) gated() bool {
-	return d.Operation == OperationUpdate && gate.Governed(d.Old) && !gate.Ungated(d.Old) &&
-		!d.provider() && d.User.Name != d.Settings.Manager
+func (d *decider) gated() bool { return d.gateBefore().stands }
+
+// gateBefore looks at the gate once.
+func (d *decider) gateBefore() gateBefore {
+	if d.gate == nil {
+		g := gateBefore{stands: d.Operation == OperationUpdate && gate.Governed(d.Old) && !gate.Ungated(d.Old) &&
+			!d.provider() && d.User.Name != d.Settings.Manager}
+		g.serves = g.stands && gate.Serves(d.Old)
+		d.gate = &g
+	}
+
+	return *d.gate
 }
 
 // counts says whether a change is of what a provider acts upon.
@@ -156,7 +173,7 @@ func (d *decider) revealing() bool {
 // unasked says whether a change is one of those that nobody allowed, or allowed
 // for the managed resource alone.
 func (d *decider) unasked(c change.Change) bool {
-	return d.disallowed(c) || slices.ContainsFunc(d.decision.Findings, func(f Finding) bool { return f.Change.Same(c) && d.stays(f) })
+	return slices.ContainsFunc(d.decision.Findings, func(f Finding) bool { return (f.Verdict == Unallowed || f.alone) && f.Change.Same(c) })
 }
 
 // disallowed says whether a change is one of those that nobody allowed.

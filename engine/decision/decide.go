@@ -53,6 +53,8 @@ type decider struct {
 	// withNamespace is true where the parent is the namespace, which takes along
 	// what is in it.
 	withNamespace bool
+	// gate is what stands before the object; nil until that is asked for.
+	gate *gateBefore
 
 	decision Decision
 }

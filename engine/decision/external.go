@@ -29,7 +29,7 @@ func goesOut(c change.Change) bool {
 // stays says whether an allowed change is for the managed resource alone, and
 // not for what is behind its gate.
 func (d *decider) stays(f Finding) bool {
-	return f.Verdict == Allowed && d.gated() && goesOut(f.Change) && !d.buildsUp() &&
+	return goesOut(f.Change) && d.gated() && !d.buildsUp() &&
 		!updates(f.cause.external) && !d.injectsUpdate(f)
 }
 
@@ -70,10 +70,10 @@ func (d *decider) injectsUpdate(f Finding) bool {
 	})
 }
 
-// waits makes of a change that is for the managed resource alone one that is not
-// allowed yet, where it would leave with another one.
+// waits notes that a change is for the managed resource alone, and makes of it one
+// that is not allowed yet where it would leave with another one.
 func (d *decider) waits(f Finding) Finding {
-	if !d.stays(f) || !gate.Serves(d.Old) {
+	if f.alone = d.stays(f); !f.alone || !d.gateBefore().serves {
 		return f
 	}
 
@@ -95,7 +95,7 @@ func (d *decider) anyStays() bool { return slices.ContainsFunc(d.decision.Findin
 
 // staying returns the first of those changes.
 func (d *decider) staying() (Finding, bool) {
-	i := slices.IndexFunc(d.decision.Findings, d.stays)
+	i := slices.IndexFunc(d.decision.Findings, func(f Finding) bool { return f.alone })
 	if i < 0 {
 		return Finding{}, false
 	}
