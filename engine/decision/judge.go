@@ -185,7 +185,7 @@ func (d *decider) byPhase(change.Change) (Finding, bool) {
 		return d.byDeletion()
 	case d.Parent == nil || resource.Deleting(d.Parent):
 		return Finding{}, false
-	case !resource.SeenReady(d.Parent) && d.User.Machine(): // Controllers build up children, people do not.
+	case !resource.SeenReady(d.Parent) && d.builds():
 		f := Finding{Rule: RuleInitializing, cause: d.implicit(v1alpha1.MutationCreate)}
 		f.cause.external = []v1alpha1.Allowance{{
 			Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate},
