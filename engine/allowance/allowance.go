@@ -25,6 +25,10 @@ func Covers(a v1alpha1.Allowance, kind schema.GroupKind, c change.Change) bool {
 	return c.CoveredBy(a.Mutation)
 }
 
+// GrantingField is the field of the object whose change gave an allowance; empty
+// where it does not say.
+func GrantingField(a v1alpha1.Allowance) string { return grantingField(a) }
+
 // External says whether an allowance is about the system behind a managed
 // resource.
 func External(a v1alpha1.Allowance) bool { return a.Relation == v1alpha1.RelationExternal }

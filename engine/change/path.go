@@ -40,6 +40,10 @@ func pathText(path Path) string {
 // [Pattern.Covers] of the parsed text does, without parsing where the text is
 // an ordinary one. A text that is no pattern covers nothing.
 func CoversText(pattern string, path Path) bool {
+	if pseudoPath(path) {
+		return pattern == path[0].Field
+	}
+
 	rest := pattern
 
 	for i := range path {

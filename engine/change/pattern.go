@@ -58,8 +58,13 @@ func (p Pattern) CoversChange(c Change) bool {
 	return p.Covers(c.Path) && (c.Was == nil || p.Covers(c.Was))
 }
 
-// Covers says whether a path is the pattern's or below it.
+// Covers says whether a path is the pattern's or below it. Wildcards are about
+// fields: create and delete only their own names cover.
 func (p Pattern) Covers(path Path) bool {
+	if pseudoPath(path) {
+		return p.text == path[0].Field
+	}
+
 	if len(path) < len(p.segments) {
 		return false
 	}
@@ -75,6 +80,12 @@ func (p Pattern) Covers(path Path) bool {
 	}
 
 	return true
+}
+
+// pseudoPath says whether a path is create or delete.
+func pseudoPath(path Path) bool {
+	return len(path) == 1 && path[0].Type == fieldpath.SegmentField &&
+		(path[0].Field == v1alpha1.MutationCreate || path[0].Field == v1alpha1.MutationDelete)
 }
 
 func isWildcard(s fieldpath.Segment) bool {

@@ -131,6 +131,9 @@ func (d *decider) unusable(a v1alpha1.Allowance, c change.Change, parent string)
 	case p == nil:
 		return Lack{Policy: a.Policy, What: policy.LackPolicy, Text: fmt.Sprintf(
 			"%s allows it by policy %q, which is not in force: apply it again, or change %s anew", parent, a.Policy, parent)}
+	case !d.stillGives(p, a, c):
+		return Lack{Policy: a.Policy, What: policy.LackPolicy, Text: fmt.Sprintf(
+			"%s allows it by policy %q, which no longer does: let the policy allow it again, or change %s anew", parent, a.Policy, parent)}
 	default:
 		return Lack{Policy: a.Policy, What: policy.LackSubject, Text: fmt.Sprintf(
 			"%s allows it by policy %q, but user %q may not exercise it (%s may)", parent, a.Policy, d.User.Name,

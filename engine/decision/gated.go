@@ -79,7 +79,7 @@ func (d *decider) exempt(c change.Change) bool {
 		return true // The gate's own field; the API server guards it.
 	case d.Final && d.allocated(c):
 		return true
-	case d.User.Name == d.Settings.Crossplane && machinery(c):
+	case d.bookkeeping() && machinery(c):
 		return true
 	default:
 		return d.lateInitialization(c)
@@ -144,8 +144,8 @@ func sameParent(a, b resource.Reference) bool {
 	return a == b
 }
 
-// machinery says whether a change is Crossplane's bookkeeping in the spec of a
-// Claim or XR.
+// machinery says whether a change is of what Crossplane keeps its books in, in the
+// spec of its own kinds.
 func machinery(c change.Change) bool {
 	if len(c.Path) < 2 || c.Path[0].Field != "spec" {
 		return false

@@ -69,7 +69,7 @@ func (d *decider) byAllowance(c change.Change) (Finding, bool) {
 
 	for i := range d.parentAllowances {
 		a := &d.parentAllowances[i]
-		if !allowance.Covers(*a, d.groupKind(), c) || d.premature(*a) || d.consumed(*a, c) || !d.mayExercise(*a) {
+		if !allowance.Covers(*a, d.groupKind(), c) || d.premature(*a) || d.consumed(*a, c) || !d.mayExercise(*a, c) {
 			continue
 		}
 
@@ -131,25 +131,40 @@ func compareRank(a, b v1alpha1.Allowance) int {
 }
 
 // mayExercise says whether the user is among those whom the granting policy
-// lets make the mutation. Of a policy that is not in force nobody is; where the
-// allowance names none, anybody. Who deletes for others may always.
-func (d *decider) mayExercise(a v1alpha1.Allowance) bool {
+// lets make the mutation, as it is now. Of a policy that is not in force, or that
+// would no longer give the allowance, nobody is; where the allowance names none,
+// anybody. Who deletes for others may always.
+func (d *decider) mayExercise(a v1alpha1.Allowance, c change.Change) bool {
 	if a.Policy == "" || d.Operation == OperationDelete && exempt(d.User) {
 		return true
 	}
 
 	p := d.Policies.ByName(a.Policy)
 
-	return p != nil && policy.MayExercise(p.Spec().Subjects, d.User)
+	return p != nil && d.stillGives(p, a, c) && policy.MayExercise(p.Spec().Subjects, d.User)
+}
+
+// stillGives says whether a policy as it is now would give an allowance that it
+// gave, as far as a change is concerned.
+func (d *decider) stillGives(p *policy.Policy, a v1alpha1.Allowance, c change.Change) bool {
+	field := allowance.GrantingField(a)
+
+	return p.Allows(d.groupKind(), c) && (field == "" || p.About(d.Parent.GroupVersionKind().GroupKind(), field))
 }
 
 // ridingAlong returns the parent's External entries of the same policy and
-// generation.
+// generation, as far as the policy allows those actions now.
 func (d *decider) ridingAlong(a v1alpha1.Allowance) []v1alpha1.Allowance {
 	var out []v1alpha1.Allowance
 
 	for _, e := range d.parentAllowances {
 		if allowance.External(e) && e.Policy == a.Policy && allowance.SameRequest(e, a) {
+			if p := d.Policies.ByName(e.Policy); p != nil {
+				if e.Mutations = p.External(e.Mutations); len(e.Mutations) == 0 {
+					continue
+				}
+			}
+
 			out = append(out, e)
 		}
 	}
@@ -177,7 +192,7 @@ func (d *decider) byPhase(change.Change) (Finding, bool) {
 		return d.byDeletion()
 	case d.Parent == nil || resource.Deleting(d.Parent) || d.adopted():
 		return Finding{}, false
-	case !resource.SeenReady(d.Parent) && d.User.Machine(): // Controllers build up children, people do not.
+	case !resource.SeenReady(d.Parent) && d.builds():
 		f := Finding{Rule: RuleInitializing, cause: d.implicit(v1alpha1.MutationCreate)}
 		f.cause.external = implicitExternal()
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -41,7 +42,7 @@ func (d *decider) byUpgrade(c change.Change) (Finding, bool) {
 
 // InitiatorOfWindow is who starts what an UpgradeAllowance allows, as it is
 // written in traces.
-func InitiatorOfWindow(name string) string { return "UpgradeAllowance/" + name }
+func InitiatorOfWindow(name string) string { return allowance.InitiatorOfWindow(name) }
 
 // upgradeApplies says whether a window is open for this user and object.
 func (d *decider) upgradeApplies(u *v1alpha1.UpgradeAllowance) bool {

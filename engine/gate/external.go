@@ -126,7 +126,7 @@ func (p *planner) allowedFields(t terms) (fields []string, judged bool) {
 			field = a.Trace[n-1].Field
 		}
 
-		if t.judged(a.Policy) {
+		if !allowance.OfWindow(a) && t.judged(a.Policy) {
 			judged, others = true, append(others, field)
 
 			continue

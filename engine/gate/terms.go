@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -55,8 +56,13 @@ func (p *planner) terms() terms {
 	)
 
 	for _, a := range underWay(p.record) {
-		if !slices.Contains(names, a.Policy) {
-			names = append(names, a.Policy)
+		name := a.Policy
+		if allowance.OfWindow(a) {
+			name = "" // A window says nothing of gates, whatever policy has its name.
+		}
+
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 

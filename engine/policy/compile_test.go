@@ -237,7 +237,8 @@ func TestSubjectsAreThoseOfRBAC(t *testing.T) {
 		t.Errorf("groups of a person: %v", got)
 	}
 
-	if hans.Machine() || hans.ServiceAccount() || !robot.Machine() || !robot.ServiceAccount() || !(policy.User{Name: "system:kube-scheduler"}).Machine() {
+	if hans.Machine() || hans.ServiceAccount() || !robot.Machine() || !robot.ServiceAccount() || !(policy.User{Name: "system:kube-scheduler"}).Machine() ||
+		(policy.User{Name: "system:admin"}).Machine() {
 		t.Error("persons, components and service accounts are told apart by their names")
 	}
 

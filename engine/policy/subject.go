@@ -25,9 +25,13 @@ const ServiceAccountPrefix = "system:serviceaccount:"
 // ServiceAccount says whether the user is a service account.
 func (u User) ServiceAccount() bool { return strings.HasPrefix(u.Name, ServiceAccountPrefix) }
 
+// admin is the user that some distributions, such as k3s, RKE2 and OpenShift, give
+// to whoever administers the cluster.
+const admin = "system:admin"
+
 // Machine says whether the user is a service account or a component of
 // Kubernetes, as opposed to a person.
-func (u User) Machine() bool { return strings.HasPrefix(u.Name, "system:") }
+func (u User) Machine() bool { return strings.HasPrefix(u.Name, "system:") && u.Name != admin }
 
 // Is says whether the user is the subject.
 func (u User) Is(s v1alpha1.Subject) bool {
