@@ -52,7 +52,8 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 		}, kind),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_webhook_failures_total",
-			Help: "Requests that could not be decided because of an error, by answer: Refused where an Enforcement insists, or else Admitted as they were.",
+			Help: "Requests that could not be decided because of an error, by answer: Refused where an Enforcement insists, " +
+				"or else Admitted as they were.",
 		}, append(slices.Clone(kind), "answer")),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "kausality_webhook_request_seconds",
