@@ -100,11 +100,18 @@ func (o *owners) keep(ctx context.Context, u *unstructured.Unstructured) error {
 	return o.watches.also(ctx, gvk) // In case it was let go of meanwhile.
 }
 
+// errGone is of what is referred to and not there.
+var errGone = served.ErrGone
+
 // find reads what is referred to, in whatever version of its kind is served.
-func (o *owners) find(ctx context.Context, ref resource.Reference) (*unstructured.Unstructured, error) {
+func find(ctx context.Context, live client.Reader, mapper meta.RESTMapper, ref resource.Reference) (*unstructured.Unstructured, error) {
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 
-	return served.Reading(o.live, o.client.RESTMapper(), key).Find(ctx, ref.GroupVersionKind()) //nolint:wrapcheck // The caller says what.
+	return served.Reading(live, mapper, key).Find(ctx, ref.GroupVersionKind()) //nolint:wrapcheck // The caller says what.
+}
+
+func (o *owners) find(ctx context.Context, ref resource.Reference) (*unstructured.Unstructured, error) {
+	return find(ctx, o.live, o.client.RESTMapper(), ref)
 }
 
 // isGone says whether an object is not there, or nothing serves its kind.

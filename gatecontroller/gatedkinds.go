@@ -17,7 +17,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
-	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
 // follow adds to the kinds that are named those that are gated all the same:
@@ -130,10 +129,8 @@ func (c *configuration) left(ctx context.Context, u *unstructured.Unstructured, 
 		return gate.Left(u, nil, false), nil
 	}
 
-	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
-
-	parent, err := served.Reading(c.resolver.live, c.client.RESTMapper(), key).Find(ctx, ref.GroupVersionKind())
-	if errors.Is(err, served.ErrGone) {
+	parent, err := find(ctx, c.resolver.live, c.client.RESTMapper(), ref)
+	if errors.Is(err, errGone) {
 		return gate.Left(u, nil, false), nil
 	}
 

@@ -124,7 +124,7 @@ func (j *Judge) given(ctx context.Context, ask *decision.Request, live *unstruct
 	}
 
 	if d.Object == nil {
-		return nil, nil
+		return map[string]any{}, nil
 	}
 
 	return stamps(live, d.Object), nil
@@ -161,6 +161,7 @@ func stamps(from, to *unstructured.Unstructured) map[string]any {
 
 	for _, key := range []string{
 		v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace, v1alpha1.AnnotationLastUpgrade, v1alpha1.AnnotationHeld,
+		v1alpha1.AnnotationEdits,
 	} {
 		was, is := resource.Annotation(from, key), resource.Annotation(to, key)
 

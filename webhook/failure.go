@@ -45,7 +45,8 @@ func (j *Judge) failed(ctx context.Context, req admission.Request, ask *decision
 		log.Error(err, "Refused what cannot be decided", "enforcements", names)
 
 		if len(names) > 0 {
-			err = fmt.Errorf("%w; try again: Enforcement %s lets nothing pass undecided, for its failurePolicy is Fail", err, strings.Join(names, ", "))
+			err = fmt.Errorf("%w; try again: Enforcement %s lets nothing pass undecided, for its failurePolicy is Fail",
+				err, strings.Join(names, ", "))
 		}
 
 		return admission.Errored(http.StatusInternalServerError, err)

@@ -86,7 +86,7 @@ func TestWhatCannotBeDecidedIsRefusedOnlyWhereAnEnforcementInsists(t *testing.T)
 			scaler := webhook.NewScaler(c.mapper())
 
 			for what, req := range map[string]*admissionv1.AdmissionRequest{
-				"update": scaled(t, replicaSet), "delete": deleting(t, manifest(t, replicaSet), "anna"), "scale": toScale(t),
+				"update": twoReplicas(t), "delete": deleting(t, manifest(t, replicaSet), "anna"), "scale": toScale(t),
 			} {
 				for endpoint, handler := range map[string]admission.Handler{
 					"mutate": &webhook.Mutator{Judge: judge, Scaler: scaler}, "enforce": &webhook.Enforcer{Judge: judge, Scaler: scaler},
@@ -107,6 +107,13 @@ func TestWhatCannotBeDecidedIsRefusedOnlyWhereAnEnforcementInsists(t *testing.T)
 			}
 		})
 	}
+}
+
+// twoReplicas asks for one more replica.
+func twoReplicas(tb testing.TB) *admissionv1.AdmissionRequest {
+	tb.Helper()
+
+	return update(tb, manifest(tb, replicaSet), manifest(tb, strings.Replace(replicaSet, "replicas: 1", "replicas: 2", 1)), controller)
 }
 
 func orNone(labels string) string {
@@ -145,7 +152,7 @@ func TestAPanicIsAnsweredAsAnyError(t *testing.T) {
 		judge.Objects = webhook.NewObjects(c, panicking{}, c.mapper())
 
 		for endpoint, handler := range map[string]admission.Handler{"mutate": &webhook.Mutator{Judge: judge}, "enforce": &webhook.Enforcer{Judge: judge}} {
-			if rsp := post(t, serve(t, handler), scaled(t, replicaSet)); rsp.Allowed == refused {
+			if rsp := post(t, serve(t, handler), twoReplicas(t)); rsp.Allowed == refused {
 				t.Errorf("%s, %s: allowed %t: %v", action, endpoint, rsp.Allowed, rsp.Result)
 			}
 		}

@@ -71,7 +71,7 @@ func (j *Judge) request(ctx context.Context, req admission.Request, final bool) 
 
 	out := &decision.Request{
 		Operation: decision.Operation(req.Operation),
-		User:      policy.User{Name: req.UserInfo.Username, Groups: req.UserInfo.Groups},
+		User:      policy.User{Name: req.UserInfo.Username, Groups: req.UserInfo.Groups, UID: req.UserInfo.UID},
 		Resource:  schema.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource},
 		Settings:  j.Settings, Final: final, Now: j.Now(),
 	}

@@ -53,7 +53,8 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 		}, kind),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_webhook_failures_total",
-			Help: "Requests that could not be decided because of an error, by answer: Refused where an Enforcement insists, or else Admitted as they were.",
+			Help: "Requests that could not be decided because of an error, by answer: Refused where an Enforcement insists, " +
+				"or else Admitted as they were.",
 		}, append(slices.Clone(kind), "answer")),
 		uses: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_webhook_window_uses_total",

@@ -42,6 +42,11 @@ const (
 	// AnnotationWish is on composed resources: hashes of the last wish of their
 	// Composition that was let through. What is stored often reads otherwise.
 	AnnotationWish = AnnotationPrefix + "wish"
+	// AnnotationEdits is on objects without a parent, such as Claims, XRs and
+	// Deployments, that somebody changed though nobody allowed it, and the change
+	// was stored: a list of [Edit]. While it names one, windows grant nothing to
+	// what the object owns. It is absent where there is none.
+	AnnotationEdits = AnnotationPrefix + "edits"
 	// AnnotationRelease is the one that a person writes, on a managed resource
 	// whose parent is gone: orphan ([ReleaseOrphan]) or alone ([ReleaseAlone]).
 	AnnotationRelease = AnnotationPrefix + "release"
@@ -89,6 +94,11 @@ const (
 	// MaxHeldBytes is the most bytes AnnotationHeld holds; what does not fit is
 	// counted by the last entry.
 	MaxHeldBytes = 16 * 1024
+	// MaxEdits is the most entries AnnotationEdits holds; the last one then stands
+	// for all that are left out.
+	MaxEdits = 64
+	// MaxEditGroups is the most groups of its user an entry of it names.
+	MaxEditGroups = 16
 	// MaxAskedBytes is the most bytes AnnotationAsked holds.
 	MaxAskedBytes = 64 * 1024
 	// MaxWishBytes is the most bytes AnnotationWish holds.
@@ -220,6 +230,29 @@ type HeldChange struct {
 	To string `json:"to,omitempty"`
 	// Reason says what is missing, for a person, cut short where long.
 	Reason string `json:"reason"`
+}
+
+// Edit is one entry of AnnotationEdits: a change of this object that was stored
+// though its user might not make it.
+// +kubebuilder:object:generate=false
+type Edit struct {
+	// Field that was changed, with concrete indices.
+	Field string `json:"field"`
+	// User who stored it last.
+	User string `json:"user"`
+	// UID of the user, where the API server knows one.
+	UID string `json:"uid,omitempty"`
+	// Groups the user was in.
+	Groups []string `json:"groups,omitempty"`
+	// From is the value last allowed: a string as it is, anything else as compact
+	// JSON, cut short where long. Empty means absent, or Masked.
+	From string `json:"from,omitempty"`
+	// Digest is the SHA-256 of that value where From is cut short.
+	Digest string `json:"digest,omitempty"`
+	// Masked is true where the value may be a secret and is not recorded.
+	Masked bool `json:"masked,omitempty"`
+	// Since is when the field was first changed so.
+	Since metav1.Time `json:"since"`
 }
 
 // AskedRecord is the value of AnnotationAsked: what was asked for of a managed

@@ -55,6 +55,11 @@ func ParseHeld(u *unstructured.Unstructured) ([]v1alpha1.HeldChange, error) {
 	return list, err
 }
 
+// ParseEdits reads kausality.io/edits.
+func ParseEdits(u *unstructured.Unstructured) ([]v1alpha1.Edit, error) {
+	return parseList[v1alpha1.Edit](u, v1alpha1.AnnotationEdits)
+}
+
 // ParseGate reads kausality.io/gate; nil without an error means that the gate
 // controller has not seen the resource yet.
 func ParseGate(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) {

@@ -27,7 +27,7 @@ func inPolicy(name string, err error) error {
 
 // lacks says what it would take to allow a change, nearest first.
 func (d *decider) lacks(c change.Change) []Lack {
-	out := d.lackingInitiator(c)
+	out := slices.Concat(d.lackingEdits(c), d.lackingInitiator(c))
 
 	switch {
 	case d.ParentGone || d.Operation == OperationDelete && !d.root() && resource.Deleting(d.Parent):

@@ -89,6 +89,8 @@ func (d *decider) answered(key, value string) bool {
 	switch key {
 	case v1alpha1.AnnotationHeld:
 		return d.decision.Action == v1alpha1.ActionHold
+	case v1alpha1.AnnotationEdits:
+		return !d.decision.Allowed()
 	case v1alpha1.AnnotationAsked:
 		_, alone := d.staying()
 
@@ -148,7 +150,7 @@ func (d *decider) compareFinal() {
 
 // differing are the annotations of ours that would be stored otherwise than
 // they should. What was held is no change any more, so nothing tells what to
-// record of it.
+// record of it; an edit was recorded at another moment.
 func (d *decider) differing() []string {
 	got := resource.Map(d.asked.Object, "metadata", "annotations")
 	want := resource.Map(d.New.Object, "metadata", "annotations")
@@ -157,7 +159,7 @@ func (d *decider) differing() []string {
 
 	for _, annotations := range []map[string]any{got, want} {
 		for key := range annotations {
-			if ours(key) && key != v1alpha1.AnnotationHeld && !slices.Contains(out, key) &&
+			if ours(key) && key != v1alpha1.AnnotationHeld && key != v1alpha1.AnnotationEdits && !slices.Contains(out, key) &&
 				!d.sameFinally(key) {
 				out = append(out, key)
 			}

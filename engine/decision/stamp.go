@@ -55,6 +55,7 @@ func (d *decider) stamp() {
 	d.writeTrace(entries)
 	d.writeHeld()
 	d.writeAsked()
+	d.writeEdits()
 	d.startGate()
 
 	if name, ok := usedUpgrade(d.decision.Findings); ok {

@@ -17,9 +17,24 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// byUpgrade looks for an active UpgradeAllowance that covers the change; of
-// several the first by name.
+// byUpgrade looks for an active UpgradeAllowance that covers the change. None
+// does below an object that somebody edited who might not: it would carry that
+// along.
 func (d *decider) byUpgrade(c change.Change) (Finding, bool) {
+	best := d.windowFor(c)
+	if best == nil || len(d.edited()) > 0 {
+		return Finding{}, false
+	}
+
+	return Finding{Rule: RuleUpgrade, Policy: best.GetName(), cause: cause{
+		initiator: InitiatorOfWindow(best.GetName()),
+		external:  upgradeExternal(best),
+	}}, true
+}
+
+// windowFor is the active UpgradeAllowance that covers a change, of several the
+// first by name; nil where none does.
+func (d *decider) windowFor(c change.Change) *v1alpha1.UpgradeAllowance {
 	var best *v1alpha1.UpgradeAllowance
 
 	for i := range d.Upgrades {
@@ -30,14 +45,7 @@ func (d *decider) byUpgrade(c change.Change) (Finding, bool) {
 		}
 	}
 
-	if best == nil {
-		return Finding{}, false
-	}
-
-	return Finding{Rule: RuleUpgrade, Policy: best.GetName(), cause: cause{
-		initiator: InitiatorOfWindow(best.GetName()),
-		external:  upgradeExternal(best),
-	}}, true
+	return best
 }
 
 // InitiatorOfWindow is who starts what an UpgradeAllowance allows, as it is

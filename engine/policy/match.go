@@ -42,6 +42,8 @@ const (
 	LackConsumed Lack = "Consumed"
 	// LackPolicy is a policy that is not there, or no longer.
 	LackPolicy Lack = "Policy"
+	// LackEdited is a parent that somebody changed who might not.
+	LackEdited Lack = "Edited"
 	// LackParent is a parent that is gone.
 	LackParent Lack = "Parent"
 	// LackEnforcement is an Enforcement that cannot be evaluated.
@@ -69,7 +71,8 @@ func (p *Policy) Evaluate(in Input) Verdict {
 	}
 
 	if NamespaceUnknown(in, p.namespaces) {
-		return Verdict{Lack: LackSelector, Missing: fmt.Sprintf("namespaceSelector %q asks for labels of its namespace, which are not known", p.namespaces)}
+		return Verdict{Lack: LackSelector, Missing: fmt.Sprintf(
+			"namespaceSelector %q asks for labels of its namespace, which are not known", p.namespaces)}
 	}
 
 	if !Selects(in, labels.Everything(), p.namespaces) {

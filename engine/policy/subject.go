@@ -17,6 +17,8 @@ type User struct {
 	Name string
 	// Groups the user is in.
 	Groups []string
+	// UID of the user; empty where there is none.
+	UID string
 }
 
 // ServiceAccountPrefix starts the user name of every service account.

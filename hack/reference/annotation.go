@@ -41,6 +41,7 @@ func writers() map[string]who {
 		"AnnotationLastUpgrade":        {annotation, "the function and the manager's webhook"},
 		"AnnotationHeld":               {annotation, "the manager's webhook"},
 		"AnnotationAsked":              {annotation, "the manager's webhook, and the manager"},
+		"AnnotationEdits":              {annotation, "the manager's webhook"},
 		"AnnotationRelease":            {annotation, "people, by kubectl kausality release, or uninstall"},
 		"AnnotationManager":            {annotation, manager},
 		"Finalizer":                    {"finalizer", manager},

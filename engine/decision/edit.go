@@ -1,0 +1,212 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Where nothing is enforced, a root takes what anybody stores, and what follows
+// from it is held below. A window lets a controller make changes whatever they
+// follow from, and nobody can tell which field of a child comes from which of
+// its root. So what was stored unallowed is remembered, and windows do not open
+// below it.
+
+// maxEditValue is the most bytes of a value in the record of an edit.
+const maxEditValue = 128
+
+// unlisted stands for the edits that the record has no room for.
+const unlisted = "(more)"
+
+// recordsEdits says whether what the user stores unallowed is an edit that is
+// remembered: of a root, by somebody else than those who act for Crossplane and
+// for us. What is taken back, or put back before a gate opens, is none.
+func (d *decider) recordsEdits() bool {
+	return d.root() && d.Action == "" && d.decision.Action != v1alpha1.ActionHold && !d.gatekept() && !exempt(d.User) &&
+		!d.provider() && d.User.Name != d.Settings.Crossplane && d.User.Name != d.Settings.Manager
+}
+
+// writeEdits brings the record of edits up to date with what is stored: without
+// those that are taken back or made again by who may, with those that are new.
+func (d *decider) writeEdits() {
+	if d.Operation != OperationUpdate {
+		return
+	}
+
+	was, err := allowance.ParseEdits(d.Old)
+	if err != nil {
+		d.problem(inObject(d.Old, err))
+
+		return // It stands for whatever it was.
+	}
+
+	edits := slices.DeleteFunc(slices.Clone(was), d.mended)
+
+	if d.recordsEdits() {
+		for _, f := range d.decision.Findings {
+			if f.Verdict == Unallowed && !takenBack(was, edits, f.Change) {
+				edits = d.addEdit(edits, f.Change)
+			}
+		}
+	}
+
+	// What was left out stands until all the rest is mended, and who may change
+	// the object does.
+	if len(edits) == 1 && edits[0].Field == unlisted && d.initiated() {
+		edits = nil
+	}
+
+	switch {
+	case len(edits) > 0:
+		annotate(d.New, v1alpha1.AnnotationEdits, allowance.FormatList(edits))
+	case len(was) > 0:
+		annotate(d.New, v1alpha1.AnnotationEdits, "")
+	}
+}
+
+// initiated says whether the user makes any change that they may make.
+func (d *decider) initiated() bool {
+	return slices.ContainsFunc(d.decision.Findings, func(f Finding) bool { return f.Rule == RuleInitiate })
+}
+
+// mended says whether an edit is no more: its field has the value last allowed,
+// or one that is allowed now.
+func (d *decider) mended(e v1alpha1.Edit) bool {
+	if slices.ContainsFunc(d.decision.Findings, func(f Finding) bool {
+		return f.Verdict == Allowed && change.CoversText(e.Field, f.Change.Path)
+	}) {
+		return true
+	}
+
+	if e.Masked {
+		return false
+	}
+
+	have, err := fieldpath.Pave(d.New.Object).GetValue(e.Field)
+	if err != nil {
+		return e.From == ""
+	}
+
+	text, digest := editValue(have)
+
+	return e.From != "" && text == e.From && digest == e.Digest
+}
+
+// takenBack says whether a change takes an edit back: its record is gone.
+func takenBack(was, edits []v1alpha1.Edit, c change.Change) bool {
+	of := func(e v1alpha1.Edit) bool { return e.Field == c.Field }
+
+	return slices.ContainsFunc(was, of) && !slices.ContainsFunc(edits, of)
+}
+
+// addEdit adds a change to a record. What was edited before keeps the value that
+// was last allowed.
+func (d *decider) addEdit(edits []v1alpha1.Edit, c change.Change) []v1alpha1.Edit {
+	e := v1alpha1.Edit{
+		Field: c.Field, User: change.Text(d.User.Name, maxEditValue), UID: d.User.UID,
+		Groups: slices.Clone(d.User.Groups[:min(len(d.User.Groups), v1alpha1.MaxEditGroups)]), Since: metav1.Time{Time: d.Now.UTC()},
+	}
+
+	if e.Masked = sensitive(d.groupKind().Kind, c.Path); !e.Masked {
+		e.From, e.Digest = editValue(c.From)
+	}
+
+	same := func(o v1alpha1.Edit) bool { return o.Field == e.Field }
+	if i := slices.IndexFunc(edits, same); i >= 0 {
+		e.From, e.Digest, e.Masked, e.Since = edits[i].From, edits[i].Digest, edits[i].Masked, edits[i].Since
+		edits[i] = e
+
+		return edits
+	}
+
+	if len(edits) >= v1alpha1.MaxEdits-1 {
+		e.Field, e.From, e.Digest, e.Masked = unlisted, "", "", true
+		edits = slices.DeleteFunc(edits, same)
+	}
+
+	return append(edits, e)
+}
+
+// editValue is a value as it is recorded, and its digest where that is cut.
+func editValue(v any) (text, digest string) {
+	text = change.Text(v, maxEditValue)
+
+	whole := change.Text(v, int(^uint(0)>>1))
+	if whole == text {
+		return text, ""
+	}
+
+	sum := sha256.Sum256([]byte(whole))
+
+	return text, hex.EncodeToString(sum[:])
+}
+
+// sensitive says whether a field may hold what not everybody should read who
+// may read annotations.
+func sensitive(kind string, path change.Path) bool {
+	if kind == "Secret" && len(path) > 0 && (path[0].Field == "data" || path[0].Field == "stringData") {
+		return true
+	}
+
+	return slices.ContainsFunc(path, func(s fieldpath.Segment) bool {
+		name := strings.ToLower(s.Field)
+
+		return slices.ContainsFunc([]string{"secret", "secrets", "password", "passwd", "passphrase", "token", "apikey", "privatekey", "credentials"},
+			func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+	})
+}
+
+// edited are the edits that the parent carries. A record that cannot be read
+// names some.
+func (d *decider) edited() []v1alpha1.Edit {
+	if d.Parent == nil {
+		return nil
+	}
+
+	edits, err := allowance.ParseEdits(d.Parent)
+	if err != nil {
+		return []v1alpha1.Edit{{Field: "(unreadable)", User: "(unknown)"}}
+	}
+
+	return edits
+}
+
+// lackingEdits says what of the parent was edited by whom, and that this keeps
+// a window from allowing a change that one is about.
+func (d *decider) lackingEdits(c change.Change) []Lack {
+	edits := d.edited()
+	if len(edits) == 0 {
+		return nil
+	}
+
+	parts := make([]string, 0, len(edits))
+	for _, e := range edits[:min(len(edits), maxRefused)] {
+		parts = append(parts, fmt.Sprintf("edited by %s: %s", e.User, e.Field))
+	}
+
+	parent := fmt.Sprintf("%s %q", d.Parent.GetKind(), resource.Name(d.Parent))
+	edited := strings.Join(parts, ", ")
+
+	window := d.windowFor(c)
+	if window == nil {
+		return []Lack{{What: policy.LackEdited, Text: fmt.Sprintf("%s is %s", parent, edited)}}
+	}
+
+	return []Lack{{Policy: window.GetName(), What: policy.LackEdited, Text: fmt.Sprintf(
+		"UpgradeAllowance %q grants nothing below %s while that is %s: take it back, or have it made by who may",
+		window.GetName(), parent, edited)}}
+}
