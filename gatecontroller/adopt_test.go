@@ -65,6 +65,7 @@ func TestAKindThatCannotBeListedIsLookedThroughAgain(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	l := &lister{errs: map[string]error{"Yard": errUnavailable}}
 	c := adopting(l, &now)
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errUnavailable)
 
 	for i, step := range []struct {
 		reason string
@@ -78,11 +79,7 @@ func TestAKindThatCannotBeListedIsLookedThroughAgain(t *testing.T) {
 		{"Until it can be listed.", time.Second, nil, map[string]int{"Yard": 1}, true},
 		{"Then all are known.", time.Second, nil, map[string]int{}, true},
 		{"For a while.", adoptEvery, nil, map[string]int{"ConfigMap": 1, "Yard": 1}, true},
-		{
-			"What may not be listed is tried as seldom as all.", adoptEvery,
-			map[string]error{"ConfigMap": apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errUnavailable)},
-			map[string]int{"ConfigMap": 1, "Yard": 1}, true,
-		},
+		{"What may not be listed is tried as seldom as all.", adoptEvery, map[string]error{"ConfigMap": forbidden}, map[string]int{"ConfigMap": 1, "Yard": 1}, true},
 	} {
 		now = now.Add(step.after)
 		l.errs, l.calls = step.errs, map[string]int{}
@@ -121,7 +118,7 @@ func TestThousandsOfKindsDoNotKeepTheRestWaiting(t *testing.T) {
 	l := &lister{}
 	c := adopting(l, &now)
 
-	var served []servedKind
+	served := make([]servedKind, 0, 250)
 	for i := range 250 {
 		served = append(served, servedKind{gvk: schema.GroupVersionKind{Group: "g.org", Version: "v1", Kind: fmt.Sprintf("K%d", i)}, definition: "d", owns: true})
 	}

@@ -173,7 +173,7 @@ func (c *configuration) publish(
 // reportAll writes the conditions of policies and Enforcements. One whose status
 // cannot be written keeps no other from being told of.
 func (c *configuration) reportAll(ctx context.Context, want wanted, served, kinds []servedKind, missing []kindName) error {
-	var errs []error
+	errs := make([]error, 0, len(want.policies)+len(want.enforcements))
 
 	for i := range want.policies {
 		errs = append(errs, c.report(ctx, &want.policies[i], kinds, missing))

@@ -19,7 +19,7 @@ import (
 // label keeps the labels on policies and windows by which functions ask for
 // those that matter to them.
 func (c *configuration) label(ctx context.Context, policies []v1alpha1.AllowancePolicy, windows []v1alpha1.UpgradeAllowance) error {
-	var errs []error
+	errs := make([]error, 0, len(policies)+len(windows))
 
 	for i := range policies {
 		errs = append(errs, c.labelOne(ctx, &policies[i], policy.LabelsOfKind(policies[i].Spec.Match.Kind)))

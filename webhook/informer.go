@@ -27,7 +27,9 @@ const (
 )
 
 // NewInformer makes an informer that knows since when it may be behind.
-func NewInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+func NewInformer(
+	lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers,
+) toolscache.SharedIndexInformer {
 	heard := &contact{lw: toolscache.ToListerWatcherWithContext(lw), now: time.Now}
 
 	return &aware{SharedIndexInformer: toolscache.NewSharedIndexInformer(heard, obj, resync, indexers), contact: heard}

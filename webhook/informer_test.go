@@ -175,7 +175,9 @@ func (r reader) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ 
 		return errDown
 	}
 
-	obj.(*unstructured.Unstructured).Object = r.behind.live.DeepCopy().Object //nolint:forcetypeassert // It is.
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		u.Object = r.behind.live.DeepCopy().Object
+	}
 
 	return nil
 }

@@ -109,6 +109,16 @@ status: {observedGeneration: 1, conditions: [{type: Ready, status: "True"}]}`),
 				{"enforcements", Warning, "Enforcement e", "exception x ended at 2026-11-20T00:00:00Z"},
 			},
 		},
+		"Broken": {
+			reason: "An Enforcement that does not compile is told of.",
+			ill: list(Enforcements, `
+apiVersion: kausality.io/v1alpha1
+kind: Enforcement
+metadata: {name: e, generation: 2}
+spec: {match: {resourceRules: []}, matchConditions: [{name: a, expression: "("}], validationActions: [Deny]}
+status: {observedGeneration: 2, conditions: [{type: Ready, status: "False", reason: Invalid, message: m}]}`),
+			want: []brief{{"enforcements", Error, "Enforcement e", "it is not in force: Invalid: m"}},
+		},
 		"ActiveForEver": {
 			reason: "A window that has ended and says it has not tells that nobody keeps it.",
 			ill: list(UpgradeAllowances, `
