@@ -4,10 +4,15 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS ?= -s -w -X main.version=$(VERSION)
 
-# Extra arguments to go test, e.g. make test TESTFLAGS='-run TestGate -v'.
+# Extra arguments to go test, e.g. make test TESTFLAGS='-run TestGate -v'. Tests wait up to five minutes for what must
+# happen; on a machine that is slower still, KAUSALITY_PATIENCE=15m lets them wait for longer.
 TESTFLAGS ?=
 # How often each benchmark runs; benchstat wants at least 6 to give a confidence interval.
 COUNT ?= 6
+# Seed of `make soak`, one that it draws by default, how long it lasts, and which plays it plays, by default all.
+SEED     ?=
+DURATION ?= 1h
+PLAYS    ?=
 # Least coverage of engine/ in percent.
 COVERAGE ?= 90
 # Where `make demo` records itself: files that end in .svg (a picture of its highlights) or .cast (all of it).
@@ -57,18 +62,23 @@ build: ## Build the programs into bin/.
 # once, for most end-to-end tests wait.
 .PHONY: test
 test: stack gitops ## Run all tests: unit, API server and end to end.
-	$(GO) test ./... -count=1 -parallel 6 -timeout 40m $(TESTFLAGS)
+	$(GO) test ./... -count=1 -parallel 6 -timeout 2h $(TESTFLAGS)
 	$(GO) test -C hack/package ./... $(TESTFLAGS)
 	$(MAKE) --no-print-directory test-monitoring
 	$(MAKE) --no-print-directory test-race
 
 # By itself, and a second time where it fails: on a starved machine Crossplane's circuit breaker trips
 # without anybody's doing.
-RACE = KAUSALITY_RACE=1 $(GO) test ./test/e2e -run TestTheGateKeepsUpWithStaleObservations -v -count=1 -timeout 40m
+RACE = KAUSALITY_RACE=1 $(GO) test ./test/e2e -run TestTheGateKeepsUpWithStaleObservations -v -count=1 -timeout 2h
 
 .PHONY: test-race
 test-race: stack ## Race gates against stale observations: 200 rounds, some five minutes.
 	$(RACE) || { echo 'The race failed. Once more, for the machine may have been busy.' >&2; $(RACE); }
+
+# What `make test` has a sample of. Which plays there are, and how to add one: see hack/soak.sh.
+.PHONY: soak
+soak: stack ## Play the long random runs: SEED=n goes on with an earlier soak, DURATION=8h says for how long.
+	GO='$(GO)' LOCAL='$(LOCAL)' SEED='$(SEED)' DURATION='$(DURATION)' PLAYS='$(PLAYS)' hack/soak.sh
 
 # Without the cache of results: it does not see files outside the module.
 .PHONY: test-monitoring
@@ -82,7 +92,7 @@ test-unit: ## Run the tests that need no stack.
 
 .PHONY: test-stack
 test-stack: stack gitops ## Run the tests that need the stack.
-	$(GO) test ./test/... -count=1 -parallel 6 -timeout 40m $(TESTFLAGS)
+	$(GO) test ./test/... -count=1 -parallel 6 -timeout 2h $(TESTFLAGS)
 	$(MAKE) --no-print-directory test-race
 
 # A step of its own because go test would swallow the progress of a build that takes minutes.

@@ -20,14 +20,14 @@ import (
 	"github.com/kausality-io/kausality-crossplane/fn"
 )
 
-const freshApp = `
+const freshXApp = `
 apiVersion: example.org/v1
 kind: XApp
 metadata: {name: app, uid: xr-uid, generation: 12}
 spec: {size: large}
 `
 
-const steadyApp = `
+const steadyXApp = `
 apiVersion: example.org/v1
 kind: XApp
 metadata: {name: app, uid: xr-uid, generation: 12, annotations: {kausality.io/initialized: "true"}}
@@ -47,7 +47,7 @@ const ofApp = `{name: d, namespace: default, generation: 1, resourceVersion: "7"
 func composed(t *testing.T, text, fields string) map[string]any {
 	t.Helper()
 
-	xr := &unstructured.Unstructured{Object: fromYAML(t, freshApp)}
+	xr := &unstructured.Unstructured{Object: fromYAML(t, freshXApp)}
 
 	return fromYAML(t, strings.NewReplacer(
 		"META", ofApp, "MANAGER", apply.ManagerOf(xr), "FIELDS", fields).Replace(strings.Replace(text, "META", ofApp, 1)))
@@ -130,7 +130,7 @@ func newApp(t *testing.T, xr, wished string, observed map[string]any) *app {
 func (a *app) run(input string) (*fnv1.RunFunctionResponse, string) {
 	a.t.Helper()
 
-	req := call(a.t, freshApp, "", "", input)
+	req := call(a.t, freshXApp, "", "", input)
 	req.Observed.Composite = toResource(a.t, a.xr)
 	req.Desired.Composite = toResource(a.t, map[string]any{"status": a.status})
 
@@ -203,7 +203,7 @@ func TestAnXRThatComposesOrdinaryKindsSettles(t *testing.T) {
 		"Secret":     {wishedSecret, storedSecret, fieldsOfSecret},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newApp(t, freshApp, tc.wished, nil)
+			a := newApp(t, freshXApp, tc.wished, nil)
 
 			rsp, message := a.run("")
 			if !strings.HasPrefix(message, "generation 12: initializing: "+name+" d is being created") {
@@ -231,7 +231,7 @@ func TestAnXRThatComposesOrdinaryKindsSettles(t *testing.T) {
 }
 
 func TestASecretIsAppliedAsItIsStored(t *testing.T) {
-	a := newApp(t, steadyApp, strings.Replace(wishedSecret, "b3RoZXI=", "bmV3", 1), composed(t, storedSecret, fieldsOfSecret))
+	a := newApp(t, steadyXApp, strings.Replace(wishedSecret, "b3RoZXI=", "bmV3", 1), composed(t, storedSecret, fieldsOfSecret))
 
 	rsp, message := a.run("")
 	if !strings.HasPrefix(message, "generation 12: settled; 1 held: Secret d: data.other stays ") {
@@ -249,7 +249,7 @@ func TestASecretIsAppliedAsItIsStored(t *testing.T) {
 }
 
 func TestWhatIsHeldIsHeldOfTheVersionThatWasSeen(t *testing.T) {
-	a := newApp(t, steadyApp, strings.Replace(wishedDeployment, "nginx", "apache", 1), composed(t, storedDeployment, fieldsOfDeployment))
+	a := newApp(t, steadyXApp, strings.Replace(wishedDeployment, "nginx", "apache", 1), composed(t, storedDeployment, fieldsOfDeployment))
 
 	rsp, _ := a.run("")
 	if got := rsp.GetDesired().GetResources()["d"].GetResource().AsMap(); resource.String(got, "metadata", "resourceVersion") != "7" {
@@ -258,7 +258,7 @@ func TestWhatIsHeldIsHeldOfTheVersionThatWasSeen(t *testing.T) {
 }
 
 func TestAnotherKindIsADeletionAndACreation(t *testing.T) {
-	a := newApp(t, steadyApp, wishedService, composed(t, storedDeployment, fieldsOfDeployment))
+	a := newApp(t, steadyXApp, wishedService, composed(t, storedDeployment, fieldsOfDeployment))
 
 	rsp, message := a.run("")
 	for _, want := range []string{"2 held: Deployment d is not deleted: ", "Service of composed resource d is not created: "} {
@@ -271,8 +271,8 @@ func TestAnotherKindIsADeletionAndACreation(t *testing.T) {
 		t.Errorf("desired: %v", got)
 	}
 
-	a = newApp(t, freshApp, wishedService, composed(t, storedDeployment, fieldsOfDeployment))
-	a.xr["metadata"] = resource.Map(fromYAML(t, strings.Replace(steadyApp, "annotations: {",
+	a = newApp(t, freshXApp, wishedService, composed(t, storedDeployment, fieldsOfDeployment))
+	a.xr["metadata"] = resource.Map(fromYAML(t, strings.Replace(steadyXApp, "annotations: {",
 		`annotations: {kausality.io/allowances: "[{kind: Deployment, mutation: delete, generation: 12, initiator: hans}, {kind: Service, mutation: create, generation: 12, initiator: hans}]", `, 1)), "metadata")
 
 	rsp, message = a.run("")
@@ -282,7 +282,7 @@ func TestAnotherKindIsADeletionAndACreation(t *testing.T) {
 }
 
 func TestAnXRThatHasComposedNothingIsNotSettled(t *testing.T) {
-	a := newApp(t, freshApp, "", nil)
+	a := newApp(t, freshXApp, "", nil)
 
 	a.wants("generation 12: initializing: XApp app has composed nothing yet")
 
@@ -291,7 +291,7 @@ func TestAnXRThatHasComposedNothingIsNotSettled(t *testing.T) {
 }
 
 func TestAStatusThatIsNeverStoredAsWishedSettles(t *testing.T) {
-	a := newApp(t, freshApp, wishedService, composed(t, storedService, fieldsOfService))
+	a := newApp(t, freshXApp, wishedService, composed(t, storedService, fieldsOfService))
 	a.status = map[string]any{"pruned": "x"}
 
 	a.run("") // Its record begins.
@@ -311,7 +311,7 @@ func TestAStatusThatIsNeverStoredAsWishedSettles(t *testing.T) {
 }
 
 func TestInitializingHasAnEnd(t *testing.T) {
-	a := newApp(t, freshApp, wishedService, nil)
+	a := newApp(t, freshXApp, wishedService, nil)
 	a.run("")
 	a.observed = composed(t, storedService, fieldsOfService)
 

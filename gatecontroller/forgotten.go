@@ -51,7 +51,8 @@ func (o *owners) remind(ctx context.Context, u, xr *unstructured.Unstructured) e
 		o.events.Eventf(about, nil, corev1.EventTypeWarning, reasonForgotten, "Remind", "%s", note(text))
 	}
 
-	log.FromContext(ctx).Info("A composite resource does not refer to what it is made of", "owner", resource.Name(xr), "ownerKind", xr.GetKind())
+	log.FromContext(ctx).Info("A composite resource does not refer to what it is made of",
+		"owner", resource.Name(xr), "ownerKind", xr.GetKind())
 
 	return nil
 }

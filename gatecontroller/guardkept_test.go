@@ -43,15 +43,25 @@ func TestTheGuardsKeepWhatDecidesAboutTheOutside(t *testing.T) {
 		"Default":      {"Unset means Delete.", "anna", []string{gated, keep}, []string{gated, `{spec: {managementPolicies: [Observe], forProvider: {}}}`}, true},
 		"Unset":        {"Unset means Delete.", "anna", []string{gated, loose}, []string{gated, `{spec: {managementPolicies: [Observe], forProvider: {}}}`}, false},
 		"Crossplane":   {"Crossplane's change of it has to be looked at.", inCrossplane + "crossplane", []string{gated, keep}, []string{gated, loose}, false},
-		"Composition": {"What a Composition wants is judged by us.", inCrossplane + "crossplane", []string{gated, keep}, []string{gated, loose,
-			`metadata: {annotations: {kausality.io/trace: b}}`}, true},
-		"Remembered": {"What a Composition wants and nobody asked for is put back later.", inCrossplane + "crossplane", []string{gated, keep},
-			[]string{gated, loose, `metadata: {annotations: {kausality.io/asked: x}}`}, true},
+		"Composition": {"What a Composition wants is judged by us.", inCrossplane + "crossplane", []string{gated, keep}, []string{
+			gated, loose,
+			`metadata: {annotations: {kausality.io/trace: b}}`,
+		}, true},
+		"Remembered": {
+			"What a Composition wants and nobody asked for is put back later.", inCrossplane + "crossplane",
+			[]string{gated, keep},
+			[]string{gated, loose, `metadata: {annotations: {kausality.io/asked: x}}`},
+			true,
+		},
 		"Renamed":             {"A hand must not have the gate open for another object.", "anna", []string{gated, keep}, []string{gated, keep, named}, false},
 		"RenamedByProvider":   {"A provider names what it makes.", inCrossplane + "provider-aws", []string{gated, keep}, []string{gated, keep, named}, true},
 		"RenamedByCrossplane": {"Has to be looked at.", inCrossplane + "crossplane", []string{gated, keep}, []string{gated, keep, named}, false},
-		"RenamedAllowed": {"A policy may allow it.", "anna", []string{gated, keep},
-			[]string{gated, keep, named, `metadata: {annotations: {kausality.io/trace: b}}`}, true},
+		"RenamedAllowed": {
+			"A policy may allow it.", "anna",
+			[]string{gated, keep},
+			[]string{gated, keep, named, `metadata: {annotations: {kausality.io/trace: b}}`},
+			true,
+		},
 		"NameDropped":         {"No name is another name.", "anna", []string{gated, keep, named}, []string{gated, keep}, false},
 		"NamePutBack":         {"We put it back.", ourManager, []string{gated, keep, named}, []string{gated, keep}, true},
 		"Provider":            {"A provider may write what is its own.", inCrossplane + "provider-aws", []string{gated, keep}, []string{gated, loose}, true},
@@ -64,8 +74,10 @@ func TestTheGuardsKeepWhatDecidesAboutTheOutside(t *testing.T) {
 		"OrphanedByHand":      {"Nobody asked for that.", "anna", []string{gated, loose, `metadata: {annotations: {kausality.io/asked: "generation: 1\nspec:\n  deletionPolicy: Delete\nuser: anna\n"}}`}, nil, false},
 		"OrphanedFromNothing": {"Nobody asked for that.", "anna", []string{gated, loose, `metadata: {annotations: {kausality.io/asked: "generation: 1\nspec:\n  deletionPolicy: null\nuser: anna\n"}}`}, nil, false},
 		"OrphanAskedFor":      {"A hand took it back.", "anna", []string{gated, keep, `metadata: {annotations: {kausality.io/asked: "generation: 1\nspec:\n  deletionPolicy: Orphan\nuser: anna\n"}}`}, nil, true},
-		"OtherFieldAsked": {"A field of that name elsewhere is none.", "anna", []string{gated, loose,
-			`metadata: {annotations: {kausality.io/asked: "generation: 1\nspec:\n  forProvider:\n    deletionPolicy: Delete\nuser: anna\n"}}`}, nil, true},
+		"OtherFieldAsked": {"A field of that name elsewhere is none.", "anna", []string{
+			gated, loose,
+			`metadata: {annotations: {kausality.io/asked: "generation: 1\nspec:\n  forProvider:\n    deletionPolicy: Delete\nuser: anna\n"}}`,
+		}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			guard, operation := writer, "UPDATE"

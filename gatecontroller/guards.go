@@ -165,7 +165,7 @@ func deleteGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admis
 	return guard(v1alpha1.NameDeleteGuard, rules,
 		[]admissionregistrationv1.MatchCondition{{Name: "governed", Expression: markedExpression("oldObject")}},
 		[]admissionregistrationv1.Validation{{
-			Expression: "(" + gateOpenForDelete + ") || " + fmt.Sprintf(orphansAsAsked, v1alpha1.AnnotationAsked) + " || " + fmt.Sprintf(meantToOrphan,
+			Expression: "(" + gateOpenForDelete + ") || " + fmt.Sprintf(orphansAsAsked+" || ", v1alpha1.AnnotationAsked) + fmt.Sprintf(meantToOrphan,
 				v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationRelease, v1alpha1.ReleaseOrphan),
 			Reason: ptr.To(metav1.StatusReasonForbidden),
 			Message: "gate is not open for Delete: the external resource would be orphaned; allow External Delete in an AllowancePolicy, " +

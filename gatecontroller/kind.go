@@ -240,17 +240,20 @@ func (r *resolver) look(ctx context.Context, k servedKind) error {
 
 	for _, v := range crd.Spec.Versions {
 		if v.Name == k.gvk.Version && v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
-			object := v.Schema.OpenAPIV3Schema.Properties
-			spec := object["spec"].Properties
-			_, policies := spec["managementPolicies"]
-			_, provider := spec["forProvider"]
-			r.described[k.definition] = shape{
-				managed: policies && provider, ungateable: provider && !policies, usage: isUsage(object),
-			}
+			r.described[k.definition] = shapeOf(v.Schema.OpenAPIV3Schema.Properties)
 		}
 	}
 
 	return nil
+}
+
+// shapeOf tells what objects are by the schema of their fields.
+func shapeOf(object map[string]extv1.JSONSchemaProps) shape {
+	spec := object["spec"].Properties
+	_, policies := spec["managementPolicies"]
+	_, provider := spec["forProvider"]
+
+	return shape{managed: policies && provider, ungateable: provider && !policies, usage: isUsage(object)}
 }
 
 // named picks the kinds that any of some names means, and the names that mean

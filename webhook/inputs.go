@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -23,13 +24,29 @@ import (
 // Inputs are what decisions are made by: the policies, windows and Enforcements
 // there are, compiled when they change and not when they are needed.
 type Inputs struct {
-	reader   client.Reader
-	synced   []toolscache.InformerSynced
-	compiled *inforce.Cache
+	// Live reads from the API server while the informers have not heard of it for
+	// long; nil to go by these all the same.
+	Live client.Reader
+
+	reader    client.Reader
+	informers []cache.Informer
+	synced    []toolscache.InformerSynced
+	compiled  *inforce.Cache
 
 	mu      sync.Mutex
 	stale   atomic.Bool
-	current atomic.Pointer[inforce.Set]
+	current atomic.Pointer[inputs]
+	// looked is what was read live, and lookedAt when.
+	looked   *inputs
+	lookedAt time.Time
+}
+
+// inputs are never modified.
+type inputs struct {
+	*inforce.Set
+
+	// kinds are those that policies and windows name.
+	kinds namedKinds
 }
 
 // NewInputs makes Inputs that follow the informers of a cache, which starts
@@ -57,6 +74,7 @@ func NewInputs(ctx context.Context, c cache.Cache) (*Inputs, error) {
 		}
 
 		in.synced = append(in.synced, registration.HasSynced)
+		in.informers = append(in.informers, informer)
 	}
 
 	return in, nil
@@ -92,8 +110,36 @@ func (in *Inputs) handler(status bool) toolscache.ResourceEventHandler {
 	}
 }
 
+// liveFor is how long what was read live is good for.
+const liveFor = 2 * time.Second
+
+// look reads what there is from the API server, for the informers may be behind.
+func (in *Inputs) look(ctx context.Context) (*inputs, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+
+	if in.looked != nil && time.Since(in.lookedAt) < liveFor {
+		return in.looked, nil
+	}
+
+	start := time.Now()
+
+	now, err := in.read(ctx, in.Live)
+	if err != nil {
+		return nil, fmt.Errorf("nothing was heard of the API server for long: %w", err)
+	}
+
+	in.looked, in.lookedAt = now, start
+
+	return now, nil
+}
+
 // get returns what there is now.
-func (in *Inputs) get(ctx context.Context) (*inforce.Set, error) {
+func (in *Inputs) get(ctx context.Context) (*inputs, error) {
+	if in.Live != nil && slices.ContainsFunc(in.informers, func(i cache.Informer) bool { return stale(i) }) {
+		return in.look(ctx)
+	}
+
 	if now := in.current.Load(); now != nil && !in.stale.Load() {
 		return now, nil
 	}
@@ -107,7 +153,7 @@ func (in *Inputs) get(ctx context.Context) (*inforce.Set, error) {
 
 	in.stale.Store(false) // First: what changes from here on is not in it.
 
-	now, err := in.read(ctx)
+	now, err := in.read(ctx, in.reader)
 	if err != nil {
 		in.stale.Store(true)
 
@@ -121,16 +167,18 @@ func (in *Inputs) get(ctx context.Context) (*inforce.Set, error) {
 
 // read compiles everything that is not compiled yet. Nothing of what the cache
 // holds is modified, so it need not be copied.
-func (in *Inputs) read(ctx context.Context) (*inforce.Set, error) {
+func (in *Inputs) read(ctx context.Context, reader client.Reader) (*inputs, error) {
 	policies := &v1alpha1.AllowancePolicyList{}
 	windows := &v1alpha1.UpgradeAllowanceList{}
 	enforcements := &v1alpha1.EnforcementList{}
 
 	for _, list := range []client.ObjectList{policies, windows, enforcements} {
-		if err := in.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		if err := reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("cannot list %T: %w", list, err)
 		}
 	}
 
-	return in.compiled.Set(policies.Items, windows.Items, enforcements.Items), nil
+	return &inputs{
+		Set: in.compiled.Set(policies.Items, windows.Items, enforcements.Items), kinds: kindsOf(policies.Items, windows.Items),
+	}, nil
 }

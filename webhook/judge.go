@@ -141,9 +141,16 @@ func (j *Judge) decide(ctx context.Context, ask *decision.Request) (decision.Dec
 		return decision.Decide(*ask), nil
 	}
 
+	in, err := j.Inputs.get(ctx)
+	if err != nil {
+		return decision.Decision{}, err
+	}
+
+	j.Objects.governed.learn(ask)
+
 	gvk, key := keyOf(ref)
 
-	if ask.Parent, ok = j.Objects.cached(ctx, gvk, key); ok && ref.Is(ask.Parent) {
+	if ask.Parent, ok = j.Objects.parent(ctx, in.kinds, gvk, key); ok && ref.Is(ask.Parent) {
 		if d := decision.Decide(*ask); d.Allowed() && d.Conflict == "" && !decision.Behind(ask) {
 			return d, nil
 		}

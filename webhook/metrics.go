@@ -20,6 +20,7 @@ type Metrics struct {
 	conflicts *prometheus.CounterVec
 	liveReads *prometheus.CounterVec
 	failures  *prometheus.CounterVec
+	uses      *prometheus.CounterVec
 	seconds   *prometheus.HistogramVec
 }
 
@@ -54,6 +55,10 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 			Name: "kausality_webhook_failures_total",
 			Help: "Requests that could not be decided because of an error, by answer: Refused where an Enforcement insists, or else Admitted as they were.",
 		}, append(slices.Clone(kind), "answer")),
+		uses: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_webhook_window_uses_total",
+			Help: "Creations, updates and deletions that were stored and of which a window, the UpgradeAllowance, allowed at least one change.",
+		}, []string{"window"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "kausality_webhook_request_seconds",
 			Help:    "How long admission requests took, by endpoint.",
@@ -66,7 +71,7 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 		Help: "When the certificate that is served ends, in seconds since 1970.",
 	}, func() float64 { return float64(certificate.NotAfter().Unix()) })
 
-	for _, c := range []prometheus.Collector{expiry, m.decisions, m.overruled, m.conflicts, m.liveReads, m.failures, m.seconds} {
+	for _, c := range []prometheus.Collector{expiry, m.decisions, m.overruled, m.conflicts, m.liveReads, m.failures, m.uses, m.seconds} {
 		if err := reg.Register(c); err != nil {
 			return nil, err //nolint:wrapcheck // Names the metric.
 		}
@@ -92,6 +97,12 @@ func (m *Metrics) failed(gvk schema.GroupVersionKind, answer string) {
 
 func (m *Metrics) lookedAgain(gvk schema.GroupVersionKind) {
 	m.liveReads.WithLabelValues(gvk.Group, gvk.Kind).Inc()
+}
+
+func (m *Metrics) used(window string) {
+	if m != nil {
+		m.uses.WithLabelValues(window).Inc()
+	}
 }
 
 func (m *Metrics) took(endpoint string, since time.Time) {

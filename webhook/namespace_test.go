@@ -72,10 +72,10 @@ func TestTheNamespaceControllerIsJudgedByTheNamespaceAsItIsNow(t *testing.T) {
 	}
 }
 
-// unwritable is a cluster that refuses what the webhook writes.
-type unwritable struct{ *cluster }
+// unwritableCluster is a cluster that refuses what the webhook writes.
+type unwritableCluster struct{ *cluster }
 
-func (unwritable) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+func (unwritableCluster) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
 	return errBoom
 }
 
@@ -84,7 +84,7 @@ func TestANamespaceGoesThoughThatCannotBeRecorded(t *testing.T) {
 
 	c := tenants(t)
 	j := c.judge(t, time.Now())
-	j.Writer = unwritable{c}
+	j.Writer = unwritableCluster{c}
 
 	rsp := post(t, serve(t, &webhook.Mutator{Judge: j}), deletion(t, manifest(t, team), "hans"))
 	if !rsp.Allowed || len(rsp.Warnings) != 1 || !strings.Contains(rsp.Warnings[0], "stays until somebody who may delete them does so") {

@@ -23,12 +23,16 @@ import (
 )
 
 // Objects reads parents and namespaces: from informers, which are started for
-// each kind when it is first asked for, and live where these may be behind.
-// What it returns is shared, and not to be modified.
+// each kind that is governed when it is first asked for, and live where these
+// may be behind. Of other kinds parents are read live each time: who writes an
+// object says what its owner is, and must not have the manager keep all Secrets
+// of a cluster. What it returns is shared, and not to be modified.
 type Objects struct {
 	cache  cache.Cache
 	live   client.Reader
 	mapper meta.RESTMapper
+	// governed are the kinds that the webhook was asked about.
+	governed governed
 
 	mu sync.Mutex
 	// versions are those in which kinds are served that are asked for in another
@@ -68,15 +72,28 @@ func (o *Objects) served(gvk schema.GroupVersionKind) schema.GroupVersionKind {
 	return gvk
 }
 
+// parent returns what the informers know of a parent. False where they do not
+// tell, or its kind is not governed.
+func (o *Objects) parent(
+	ctx context.Context, named namedKinds, gvk schema.GroupVersionKind, key types.NamespacedName,
+) (*unstructured.Unstructured, bool) {
+	if gk := gvk.GroupKind(); !named.has(gk) && !o.governed.has(gk) && gk != namespaceKind().GroupKind() {
+		return nil, false
+	}
+
+	return o.cached(ctx, gvk, key)
+}
+
 // cached returns what the informers know of an object. False where they do not
-// tell, because nothing watches the kind yet or there is none of that name.
+// tell, because nothing watches the kind yet, it was not heard of for long, or
+// there is none of that name.
 func (o *Objects) cached(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, bool) {
 	gvk = o.served(gvk)
 	proto := &unstructured.Unstructured{}
 	proto.SetGroupVersionKind(gvk)
 
 	informer, err := o.cache.GetInformer(ctx, proto, cache.BlockUntilSynced(false))
-	if err != nil || !informer.HasSynced() {
+	if err != nil || !informer.HasSynced() || stale(informer) {
 		return nil, false
 	}
 
@@ -164,7 +181,7 @@ func (o *Objects) namespace(ctx context.Context, name string) (*unstructured.Uns
 		return nil, nil //nolint:nilnil // Cluster-scoped objects have no namespace.
 	}
 
-	gvk := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	gvk := namespaceKind()
 	key := types.NamespacedName{Name: name}
 
 	if u, ok := o.cached(ctx, gvk, key); ok {
@@ -172,6 +189,10 @@ func (o *Objects) namespace(ctx context.Context, name string) (*unstructured.Uns
 	}
 
 	return o.read(ctx, gvk, key)
+}
+
+func namespaceKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 }
 
 func keyOf(ref resource.Reference) (schema.GroupVersionKind, types.NamespacedName) {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -115,6 +116,10 @@ func newlyHeld(ask *decision.Request, d *decision.Decision) bool {
 // held tells of each change that is held.
 func (j *Judge) held(req admission.Request, ask *decision.Request, d *decision.Decision) {
 	for _, h := range d.Held {
+		if _, more := allowance.MoreHeld(h); more {
+			continue // Those were told of when they were held first.
+		}
+
 		j.event(req, ask, "KausalityHeld", fmt.Sprintf("%s: %s", decision.Describe(h), h.Reason))
 	}
 }

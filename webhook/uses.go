@@ -4,13 +4,17 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,12 +24,14 @@ import (
 
 // Timing of the counts of windows' uses.
 const (
-	// flushFirst is how soon a count is written. Whatever is new in a window has
-	// Crossplane look again at every XR that it may matter to, so while there is
-	// more to count the next write waits twice as long each time, up to
-	// flushLongest: as often as Crossplane asks the function again anyway.
-	flushFirst   = time.Second
-	flushLongest = time.Minute
+	// writeEvery is how often a count is written while the window goes on.
+	// Crossplane runs the pipeline of every XR that requires a window each time
+	// anything is written to that, so a count that follows each use would have all
+	// of them composed anew.
+	writeEvery = 10 * time.Minute
+	// lookEvery is how often it is looked whether a window with uses to be written
+	// is over.
+	lookEvery = 5 * time.Second
 	// flushTimeout is how long that may take, and the last time at the end.
 	flushTimeout = 5 * time.Second
 	// flushAgain is how soon, at the end, what could not be written is tried again.
@@ -40,11 +46,15 @@ const (
 	mostWatches = 100
 )
 
-// Uses counts what windows allow, in their status. A replica counts what it was
-// asked about itself, and only once it sees that the API server has stored it:
-// when we are asked it may still be refused, or lose against another write and
-// be made again.
+// Uses counts what windows allow: at once as a metric, and in their status when
+// they are over, and seldom before. A replica counts what it was asked about
+// itself, and only once it sees that the API server has stored it: when we are
+// asked it may still be refused, or lose against another write and be made
+// again.
 type Uses struct {
+	// Metrics count uses too; nil for none.
+	Metrics *Metrics
+
 	client client.WithWatch
 	log    logr.Logger
 	slots  chan struct{}
@@ -64,9 +74,10 @@ type Uses struct {
 // count is how often a window was used since that was last written.
 type count struct {
 	uses int64
-	// due is when to write it, and wait how long it then is to the next time.
-	due  time.Time
-	wait time.Duration
+	// due is when to write it though the window goes on.
+	due time.Time
+	// told is true once an event says that the window is used.
+	told bool
 }
 
 // NewUses makes Uses of a client that reads live.
@@ -84,13 +95,13 @@ func (*Uses) NeedLeaderElection() bool { return false }
 
 // Start writes what is counted until the context ends, and then what is left.
 func (u *Uses) Start(ctx context.Context) error {
-	tick := time.NewTicker(flushFirst / 4)
+	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 
 	for {
 		select {
-		case now := <-tick.C:
-			u.flush(ctx, u.due(now, false))
+		case <-tick.C:
+			u.flush(ctx, false)
 		case <-ctx.Done():
 			u.finish(context.WithoutCancel(ctx))
 
@@ -107,13 +118,7 @@ func (u *Uses) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 
-	for ctx.Err() == nil {
-		left := u.due(time.Now(), true)
-		if len(left) == 0 {
-			return
-		}
-
-		u.flush(ctx, left)
+	for ctx.Err() == nil && u.flush(ctx, true) > 0 {
 		time.Sleep(flushAgain)
 	}
 }
@@ -145,56 +150,55 @@ func (u *Uses) Count(use window.Use) {
 func (u *Uses) count(use window.Use) {
 	for _, w := range use.Windows {
 		if u.counts[w] == nil {
-			u.counts[w] = &count{due: time.Now().Add(flushFirst), wait: flushFirst}
+			u.counts[w] = &count{due: time.Now().Add(writeEvery)}
 		}
 
 		u.counts[w].uses++
+		u.Metrics.used(w.Name)
 	}
 }
 
-// due returns the counts that are to be written, or all, and forgets windows
-// that were not used for as long as their next count would have waited.
-func (u *Uses) due(now time.Time, all bool) map[window.Key]int64 {
+// unwritten are the counts that there is something to write of, in order.
+func (u *Uses) unwritten() []window.Key {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 
-	out := map[window.Key]int64{}
+	var out []window.Key
 
 	for key, c := range u.counts {
-		switch {
-		case !all && now.Before(c.due):
-		case c.uses == 0:
-			delete(u.counts, key)
-		default:
-			out[key] = c.uses
-			c.wait = min(2*c.wait, flushLongest)
-			c.due = now.Add(c.wait)
+		if c.uses > 0 {
+			out = append(out, key)
 		}
 	}
+
+	slices.SortFunc(out, func(a, b window.Key) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(string(a.UID), string(b.UID)))
+	})
 
 	return out
 }
 
-// flush writes counts. What cannot be written is tried again.
-func (u *Uses) flush(ctx context.Context, counts map[window.Key]int64) {
-	for key, n := range counts {
-		if err := u.add(ctx, key, n); err != nil {
-			u.log.Error(err, "Cannot count uses of a window yet", "window", key.Name, "uses", n)
-
-			continue
+// flush writes the counts of windows that are over, those that are due, or all.
+// It returns how many are left; what cannot be written is tried again.
+func (u *Uses) flush(ctx context.Context, all bool) int {
+	for _, key := range u.unwritten() {
+		if err := u.add(ctx, key, all); err != nil {
+			u.log.Error(err, "Cannot count uses of a window yet", "window", key.Name)
 		}
-
-		u.mu.Lock()
-		u.counts[key].uses -= n
-		u.mu.Unlock()
 	}
+
+	return len(u.unwritten())
 }
 
 // add adds to the count of a window, to which other replicas add too. One that
 // is gone needs none.
-func (u *Uses) add(ctx context.Context, key window.Key, n int64) error {
+func (u *Uses) add(ctx context.Context, key window.Key, all bool) error {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
+
+	u.mu.Lock()
+	now := *u.counts[key]
+	u.mu.Unlock()
 
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		was := &v1alpha1.UpgradeAllowance{}
@@ -206,16 +210,66 @@ func (u *Uses) add(ctx context.Context, key window.Key, n int64) error {
 			return nil
 		}
 
+		if !now.told {
+			now.told = u.tell(ctx, was)
+		}
+
+		if !all && !toWrite(was, now.due, time.Now()) {
+			now.uses = 0 // Nothing is written yet.
+
+			return nil
+		}
+
 		is := was.DeepCopy()
-		is.Status.Uses += n
+		window.Count(is, now.uses, time.Now())
 
 		patch := client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{})
 
 		return u.client.Status().Patch(ctx, is, patch, client.FieldOwner(FieldManager)) //nolint:wrapcheck // Names the object.
 	})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot write the status of UpgradeAllowance %q: %w", key.Name, err)
 	}
 
+	u.mu.Lock()
+	defer u.mu.Unlock()
+
+	c := u.counts[key]
+	c.uses, c.told = c.uses-now.uses, now.told
+
+	switch {
+	case c.uses == 0:
+		delete(u.counts, key)
+	case now.uses > 0:
+		c.due = time.Now().Add(writeEvery)
+	}
+
 	return nil
+}
+
+// toWrite says whether a count is to be written now: the window is over, or it is
+// time, and no other replica has written to it lately.
+func toWrite(u *v1alpha1.UpgradeAllowance, at, now time.Time) bool {
+	if !now.Before(u.Spec.ValidUntil.Time) {
+		return true
+	}
+
+	return !now.Before(at) && !slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == FieldManager && e.Subresource == "status" && e.Time != nil && now.Sub(e.Time.Time) < writeEvery
+	})
+}
+
+// tell records that a window is used, as often as anybody comes to tell it the
+// same event. False where that has to be tried again.
+func (u *Uses) tell(ctx context.Context, w *v1alpha1.UpgradeAllowance) bool {
+	if meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionUsed) {
+		return true
+	}
+
+	err := client.IgnoreAlreadyExists(u.client.Create(ctx, window.Event(w, window.Used(w), time.Now())))
+	if err != nil {
+		u.log.Error(err, "Cannot record yet that a window is used", "window", w.GetName())
+	}
+
+	return err == nil
 }

@@ -86,6 +86,9 @@ const (
 	// MaxHeldEntries is the most entries AnnotationHeld holds; the last one is
 	// a count of those that are left out.
 	MaxHeldEntries = 64
+	// MaxHeldBytes is the most bytes AnnotationHeld holds; what does not fit is
+	// counted by the last entry.
+	MaxHeldBytes = 16 * 1024
 	// MaxAskedBytes is the most bytes AnnotationAsked holds.
 	MaxAskedBytes = 64 * 1024
 	// MaxWishBytes is the most bytes AnnotationWish holds.
@@ -183,7 +186,8 @@ type Hop struct {
 	Request int64 `json:"request,omitempty"`
 	// Field that changed, with concrete indices, or create or delete.
 	Field string `json:"field"`
-	// Attestations are values captured from the object, by field path.
+	// Attestations are values captured from the object, by field path; (masked)
+	// stands for a credential.
 	Attestations map[string]string `json:"attestations,omitempty"`
 	// Unknown are fields that this version does not know.
 	Unknown Unknown `json:"-"`
@@ -206,14 +210,15 @@ type TraceEntry struct {
 // HeldChange is one entry of AnnotationHeld: a change that was asked of this
 // object and kept back.
 type HeldChange struct {
-	// Field that keeps its old value.
+	// Field that keeps its old value. In the last entry of a list that is cut it
+	// is the number of changes left out: (12 more).
 	Field string `json:"field"`
 	// From is the value kept and To the one asked for, as compact JSON, cut
-	// short where long. Empty means absent.
+	// short where long. Empty means absent; (masked) stands for a credential.
 	From string `json:"from,omitempty"`
 	// To is the value asked for.
 	To string `json:"to,omitempty"`
-	// Reason says what is missing, for a person.
+	// Reason says what is missing, for a person, cut short where long.
 	Reason string `json:"reason"`
 }
 

@@ -188,7 +188,7 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 		RetryPeriod:             &c.LeaderRetryPeriod,
 		// Nothing runs after the manager.
 		LeaderElectionReleaseOnCancel: true,
-		Cache: cache.Options{DefaultTransform: c.trim, ByObject: map[client.Object]cache.ByObject{
+		Cache: cache.Options{DefaultTransform: c.trim, NewInformer: webhook.NewInformer, ByObject: map[client.Object]cache.ByObject{
 			&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{c.Namespace: {}}},
 		}},
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},

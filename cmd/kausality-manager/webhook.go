@@ -29,6 +29,8 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 		return err
 	}
 
+	inputs.Live = mgr.GetAPIReader()
+
 	if err := mgr.AddReadyzCheck("policies", inputs.Ready); err != nil {
 		return fmt.Errorf("cannot add a readiness check: %w", err)
 	}
@@ -54,6 +56,8 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 	if err != nil {
 		return err
 	}
+
+	judge.Uses.Metrics = judge.Metrics
 
 	for _, r := range []manager.Runnable{cert, scaler, heart, judge.Uses} {
 		if err := mgr.Add(r); err != nil {

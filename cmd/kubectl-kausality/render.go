@@ -177,7 +177,11 @@ func renderHeld(out *strings.Builder, u *unstructured.Unstructured) error {
 	out.WriteString("\nHeld:\n")
 
 	for _, h := range list {
-		fmt.Fprintf(out, "- %s: %s\n", decision.Describe(h), h.Reason)
+		if n, ok := allowance.MoreHeld(h); ok {
+			fmt.Fprintf(out, "- %d more, %s\n", n, h.Reason)
+		} else {
+			fmt.Fprintf(out, "- %s: %s\n", decision.Describe(h), h.Reason)
+		}
 	}
 
 	if len(list) == 0 {

@@ -7,11 +7,13 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 	goyaml "sigs.k8s.io/yaml/goyaml.v3"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -30,9 +32,27 @@ func ParseTrace(u *unstructured.Unstructured) ([]v1alpha1.TraceEntry, error) {
 	return parseList[v1alpha1.TraceEntry](u, v1alpha1.AnnotationTrace)
 }
 
-// ParseHeld reads kausality.io/held.
+// ParseHeld reads kausality.io/held. Values that the object hides are masked,
+// whoever wrote them down.
 func ParseHeld(u *unstructured.Unstructured) ([]v1alpha1.HeldChange, error) {
-	return parseList[v1alpha1.HeldChange](u, v1alpha1.AnnotationHeld)
+	list, err := parseList[v1alpha1.HeldChange](u, v1alpha1.AnnotationHeld)
+
+	for i := range list {
+		h := &list[i]
+
+		path, err := fieldpath.Parse(h.Field)
+		if err != nil {
+			continue // Of no field: it has no values.
+		}
+
+		for _, v := range []*string{&h.From, &h.To} {
+			if *v != "" && mask.Hides(path, *v, u.Object) {
+				*v = mask.Text
+			}
+		}
+	}
+
+	return list, err
 }
 
 // ParseGate reads kausality.io/gate; nil without an error means that the gate

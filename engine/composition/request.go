@@ -93,6 +93,10 @@ func (h Held) String() string {
 		not = "(audit) "
 	}
 
+	if n, ok := allowance.MoreHeld(h.HeldChange); ok {
+		return fmt.Sprintf("%s: %d more changes, %s", h.Resource, n, h.Reason)
+	}
+
 	switch h.Field {
 	case v1alpha1.MutationCreate:
 		return fmt.Sprintf("%s is %screated: %s", h.Resource, not, h.Reason)

@@ -95,13 +95,17 @@ func Summarize(xr *unstructured.Unstructured, f Findings) Status {
 	}
 
 	if len(f.Held) > 0 {
-		lines := make([]string, len(f.Held))
+		lines, total := make([]string, len(f.Held)), len(f.Held)
 		for i, h := range f.Held {
 			lines[i] = h.String()
+
+			if n, ok := allowance.MoreHeld(h.HeldChange); ok {
+				total += n - 1
+			}
 		}
 
 		s.Reason = v1alpha1.ReasonHeld
-		s.Message += fmt.Sprintf("; %d held: %s", len(lines), list(lines))
+		s.Message += fmt.Sprintf("; %d held: %s", total, list(lines))
 	}
 
 	if len(f.Delegated) > 0 {

@@ -20,6 +20,9 @@ import (
 // it can be put back before the gate opens. While the gate is open the provider
 // acts on what it sees at once: there it is held.
 //
+// A credential is not remembered, for whoever reads a record would read it: a
+// change whose record would have to hold one is held too.
+//
 // A composition function holds by itself what it would have applied, and is not
 // asked here: what comes of it is, when Crossplane stores it.
 
@@ -27,10 +30,27 @@ import (
 // by somebody else than those who act for it.
 func (d *decider) gatekept() bool { return d.Action == "" && d.gated() }
 
+// gateBefore is what is known of the gate that stands before an object.
+type gateBefore struct {
+	// stands is true where there is one for who asks.
+	stands bool
+	// serves is true where it lets a change out, or is about to.
+	serves bool
+}
+
 // gated says whether the request is one that a gate stands before, whoever asks.
-func (d *decider) gated() bool {
-	return d.Operation == OperationUpdate && gate.Governed(d.Old) && !gate.Ungated(d.Old) &&
-		!d.provider() && d.User.Name != d.Settings.Manager
+func (d *decider) gated() bool { return d.gateBefore().stands }
+
+// gateBefore looks at the gate once.
+func (d *decider) gateBefore() gateBefore {
+	if d.gate == nil {
+		g := gateBefore{stands: d.Operation == OperationUpdate && gate.Governed(d.Old) && !gate.Ungated(d.Old) &&
+			!d.provider() && d.User.Name != d.Settings.Manager}
+		g.serves = g.stands && gate.Serves(d.Old)
+		d.gate = &g
+	}
+
+	return *d.gate
 }
 
 // counts says whether a change is of what a provider acts upon.
@@ -79,18 +99,11 @@ func (d *decider) putsBack(c change.Change) bool {
 // writeAsked remembers what was asked for, where what is stored is not that.
 func (d *decider) writeAsked() {
 	alone, some := d.staying()
-	if d.base == nil || d.unread || d.record == nil && (!d.gatekept() || d.decision.Allowed() && !some) {
+
+	stored, asked := d.wouldRemember()
+	if asked == nil {
 		return
 	}
-
-	stored := change.Between(d.Old.Object, d.New.Object, d.listKeys()...)
-	if !slices.ContainsFunc(stored, counts) {
-		return
-	}
-
-	asked := &unstructured.Unstructured{Object: change.Merge(d.base.Object, d.New.Object, func(c change.Change) bool {
-		return counts(c) && (!slices.ContainsFunc(stored, c.Same) || d.gatekept() && d.unasked(c))
-	}, d.listKeys()...)}
 
 	rec := v1alpha1.AskedRecord{Generation: d.predictGeneration(), User: d.User.Name}
 
@@ -109,13 +122,58 @@ func (d *decider) writeAsked() {
 		return
 	}
 
+	// What somebody was let store beside it may have put a credential into a list,
+	// which is remembered as a whole.
+	if gate.RecordsSecret(d.New, asked) {
+		if !d.decision.Allowed() {
+			return // It is refused, and what is remembered stays.
+		}
+
+		if !d.Final {
+			d.New.Object["spec"], value = asked.Object["spec"], ""
+		}
+	}
+
 	annotate(d.New, v1alpha1.AnnotationAsked, value)
+}
+
+// wouldRemember returns what the request stores, and what was asked for in its
+// place: nil where nothing is to be remembered.
+func (d *decider) wouldRemember() (stored []change.Change, asked *unstructured.Unstructured) {
+	if d.base == nil || d.unread || d.record == nil && (!d.gatekept() || d.decision.Allowed() && !d.anyStays()) {
+		return nil, nil
+	}
+
+	stored = change.Between(d.Old.Object, d.New.Object, d.listKeys()...)
+	if !slices.ContainsFunc(stored, counts) {
+		return nil, nil
+	}
+
+	return stored, &unstructured.Unstructured{Object: change.Merge(d.base.Object, d.New.Object, func(c change.Change) bool {
+		return counts(c) && (!slices.ContainsFunc(stored, c.Same) || d.gatekept() && d.unasked(c))
+	}, d.listKeys()...)}
+}
+
+// revealing says whether what would be remembered holds a credential, or did
+// when we were asked about the same request before and held it.
+func (d *decider) revealing() bool {
+	if d.answeredHeld() {
+		return true
+	}
+
+	if d.decision.Allowed() {
+		return false
+	}
+
+	_, asked := d.wouldRemember()
+
+	return asked != nil && gate.RecordsSecret(d.New, asked)
 }
 
 // unasked says whether a change is one of those that nobody allowed, or allowed
 // for the managed resource alone.
 func (d *decider) unasked(c change.Change) bool {
-	return d.disallowed(c) || slices.ContainsFunc(d.decision.Findings, func(f Finding) bool { return f.Change.Same(c) && d.stays(f) })
+	return slices.ContainsFunc(d.decision.Findings, func(f Finding) bool { return (f.Verdict == Unallowed || f.alone) && f.Change.Same(c) })
 }
 
 // disallowed says whether a change is one of those that nobody allowed.

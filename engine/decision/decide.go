@@ -53,6 +53,8 @@ type decider struct {
 	// withNamespace is true where the parent is the namespace, which takes along
 	// what is in it.
 	withNamespace bool
+	// gate is what stands before the object; nil until that is asked for.
+	gate *gateBefore
 
 	decision Decision
 }
@@ -228,7 +230,7 @@ func (d *decider) action() v1alpha1.ValidationAction {
 		strictest = v1alpha1.ActionHold
 	}
 
-	if d.gatekept() && gate.Exposed(d.Old) {
+	if d.gatekept() && (gate.Exposed(d.Old) || d.revealing()) {
 		strictest = v1alpha1.ActionHold
 	}
 
@@ -292,7 +294,7 @@ func (d *decider) holdBeside() {
 
 		for i, other := range d.decision.Findings {
 			if other.Verdict == Allowed && list != "" && other.Change.List() == list {
-				d.decision.Findings[i] = Finding{Change: other.Change, Verdict: Unallowed, Lacks: f.Lacks}
+				d.decision.Findings[i] = Finding{Change: other.Change, Verdict: Unallowed, Lacks: f.Lacks, between: f.between}
 			}
 		}
 	}

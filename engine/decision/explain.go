@@ -219,17 +219,17 @@ func (d *decider) warn() {
 			continue
 		}
 
-		d.decision.Warnings = append(d.decision.Warnings, fmt.Sprintf("%s: %s: %s", object, d.effect(f.Change), f.Missing()))
+		d.decision.Warnings = append(d.decision.Warnings, fmt.Sprintf("%s: %s: %s", object, d.effect(f), f.Missing()))
 	}
 }
 
 // effect says what becomes of an unallowed change.
-func (d *decider) effect(c change.Change) string {
+func (d *decider) effect(f Finding) string {
+	c := f.Change
+
 	switch {
 	case d.decision.Action == v1alpha1.ActionHold && d.Operation == OperationUpdate:
-		return Describe(v1alpha1.HeldChange{
-			Field: c.Field, From: change.Text(c.From, maxHeldValue), To: change.Text(c.To, maxHeldValue),
-		})
+		return Describe(HeldChange(f))
 	case c.Field == v1alpha1.MutationCreate || c.Field == v1alpha1.MutationDelete:
 		return fmt.Sprintf("nobody asked to %s it", c.Field)
 	case d.gatekept() && kept(c) && d.User.Name != d.Settings.Crossplane:

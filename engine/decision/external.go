@@ -29,7 +29,7 @@ func goesOut(c change.Change) bool {
 // stays says whether an allowed change is for the managed resource alone, and
 // not for what is behind its gate.
 func (d *decider) stays(f Finding) bool {
-	return f.Verdict == Allowed && d.gated() && goesOut(f.Change) && !d.buildsUp() &&
+	return goesOut(f.Change) && d.gated() && !d.buildsUp() &&
 		!updates(f.cause.external) && !d.injectsUpdate(f)
 }
 
@@ -70,10 +70,10 @@ func (d *decider) injectsUpdate(f Finding) bool {
 	})
 }
 
-// waits makes of a change that is for the managed resource alone one that is not
-// allowed yet, where it would leave with another one.
+// waits notes that a change is for the managed resource alone, and makes of it one
+// that is not allowed yet where it would leave with another one.
 func (d *decider) waits(f Finding) Finding {
-	if !d.stays(f) || !gate.Serves(d.Old) {
+	if f.alone = d.stays(f); !f.alone || !d.gateBefore().serves {
 		return f
 	}
 
@@ -90,10 +90,12 @@ func (d *decider) waits(f Finding) Finding {
 		"%s allows it without External Update, and the gate is open for another change: it waits until that has landed", by)}}}
 }
 
-// staying returns the first of the changes that are stored for the managed
-// resource alone.
+// anyStays says whether a change is stored for the managed resource alone.
+func (d *decider) anyStays() bool { return slices.ContainsFunc(d.decision.Findings, d.stays) }
+
+// staying returns the first of those changes.
 func (d *decider) staying() (Finding, bool) {
-	i := slices.IndexFunc(d.decision.Findings, d.stays)
+	i := slices.IndexFunc(d.decision.Findings, func(f Finding) bool { return f.alone })
 	if i < 0 {
 		return Finding{}, false
 	}

@@ -4,29 +4,48 @@
 package decision
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // maxHeldValue is the most bytes of a value in a held record or a message.
 const maxHeldValue = 128
 
-// HeldChange is the record of an unallowed change.
+// maxHeldReason is the most bytes of a reason in a held record: it quotes
+// expressions, which may be as long as a policy.
+const maxHeldReason = 1024
+
+// HeldChange is the record of an unallowed change, without what only the
+// object's readers may see.
 func HeldChange(f Finding) v1alpha1.HeldChange {
 	return v1alpha1.HeldChange{
 		Field:  f.Change.Field,
-		From:   change.Text(f.Change.From, maxHeldValue),
-		To:     change.Text(f.Change.To, maxHeldValue),
-		Reason: f.Missing(),
+		From:   change.Text(mask.Value(f.Change.Path, f.Change.From, f.between...), maxHeldValue),
+		To:     change.Text(mask.Value(f.Change.Path, f.Change.To, f.between...), maxHeldValue),
+		Reason: change.Text(f.Missing(), maxHeldReason),
 	}
+}
+
+// between are the objects that the changes of the request are between.
+func (d *decider) between() []map[string]any {
+	var out []map[string]any
+
+	for _, u := range []*unstructured.Unstructured{d.Old, d.asked, d.New} {
+		if u != nil {
+			out = append(out, u.Object)
+		}
+	}
+
+	return out
 }
 
 // keepHeld keeps the record of what was held before and still is.
@@ -40,9 +59,7 @@ func (d *decider) keepHeld() {
 // keepAnswered keeps the record of what we held when we were asked about the
 // same request before: it is no change any more.
 func (d *decider) keepAnswered() {
-	value := resource.Annotation(d.asked, v1alpha1.AnnotationHeld)
-	if value == "" || value == resource.Annotation(d.Old, v1alpha1.AnnotationHeld) ||
-		d.Parent != nil && value == resource.Annotation(d.Parent, v1alpha1.AnnotationHeld) {
+	if !d.answeredHeld() {
 		return
 	}
 
@@ -58,10 +75,31 @@ func (d *decider) keepAnswered() {
 		_, order := have.([]any)                          // From is the old order of its keys.
 		listed := order || strings.Contains(h.Field, "[") // What was asked for had another index.
 
-		if !slices.Contains(was, h) && (listed || change.Text(have, maxHeldValue) == h.From) {
+		if !slices.Contains(was, h) && (listed || d.textAt(h.Field) == h.From) {
 			d.decision.Held = append(d.decision.Held, h)
 		}
 	}
+}
+
+// answeredHeld says whether the writer brings a record of what is held that is
+// neither the object's nor the parent's: as a rule, our earlier answer.
+func (d *decider) answeredHeld() bool {
+	value := resource.Annotation(d.asked, v1alpha1.AnnotationHeld)
+
+	return value != "" && value != resource.Annotation(d.Old, v1alpha1.AnnotationHeld) &&
+		(d.Parent == nil || value != resource.Annotation(d.Parent, v1alpha1.AnnotationHeld))
+}
+
+// textAt is the value of a field of the new object as a record of it reads.
+func (d *decider) textAt(field string) string {
+	path, err := fieldpath.Parse(field)
+	if err != nil {
+		return ""
+	}
+
+	v, _ := fieldpath.Pave(d.New.Object).GetValue(field)
+
+	return change.Text(mask.Value(path, v, d.between()...), maxHeldValue)
 }
 
 func (d *decider) recordsHeld(field string) bool {
@@ -99,25 +137,11 @@ func (d *decider) stillAsked(field string) bool {
 	return (wantErr == nil) != (haveErr == nil) || !change.Equal(want, have)
 }
 
-// listed is as much of what is held as one object carries: the first, and how
-// many more.
-func listed(held []v1alpha1.HeldChange) []v1alpha1.HeldChange {
-	if len(held) <= v1alpha1.MaxHeldEntries {
-		return held
-	}
-
-	first := v1alpha1.MaxHeldEntries - 1
-
-	return append(slices.Clip(held[:first]), v1alpha1.HeldChange{
-		Field: fmt.Sprintf("(%d more)", len(held)-first), Reason: "too many to list",
-	})
-}
-
 // writeHeld records what is held, or that nothing is any more.
 func (d *decider) writeHeld() {
 	switch {
 	case len(d.decision.Held) > 0:
-		annotate(d.New, v1alpha1.AnnotationHeld, allowance.FormatList(listed(d.decision.Held)))
+		annotate(d.New, v1alpha1.AnnotationHeld, allowance.FormatList(allowance.ListHeld(d.decision.Held)))
 	case d.decision.Action == v1alpha1.ActionHold || len(d.decision.Findings) > 0:
 		annotate(d.New, v1alpha1.AnnotationHeld, "")
 	}

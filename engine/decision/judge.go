@@ -37,7 +37,7 @@ func (d *decider) judge(c change.Change) Finding {
 		return Finding{Change: c, Verdict: Ungoverned}
 	}
 
-	return Finding{Change: c, Verdict: Unallowed, Lacks: d.lacks(c)}
+	return Finding{Change: c, Verdict: Unallowed, Lacks: d.lacks(c), between: d.between()}
 }
 
 // root says whether the object has no parent. A namespace that goes is one only

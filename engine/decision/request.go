@@ -160,6 +160,11 @@ type Finding struct {
 	Lacks []Lack
 
 	cause cause
+	// between are the objects that the change is between.
+	between []map[string]any
+	// alone is true of an allowed change that is for a managed resource alone, and
+	// not for what is behind its gate.
+	alone bool
 }
 
 // Lack is one thing that keeps a change from being allowed.

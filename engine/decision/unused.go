@@ -21,7 +21,7 @@ func (d *decider) premature(a v1alpha1.Allowance) bool {
 }
 
 // openForAnother says whether a person deletes a managed resource whose gate is
-// open for Delete because somebody else asked for that.
+// open because somebody else asked to delete it.
 func (d *decider) openForAnother() bool {
 	if d.Operation != OperationDelete || d.User.Machine() || !resource.IsManaged(d.Old) || resource.Deleting(d.Old) {
 		return false
@@ -29,7 +29,8 @@ func (d *decider) openForAnother() bool {
 
 	rec, err := allowance.ParseGate(d.Old)
 
-	return err == nil && rec != nil && rec.State == v1alpha1.GateOpen && slices.Contains(rec.Actions, gate.ActionDelete)
+	return err == nil && rec != nil && rec.State == v1alpha1.GateOpen && slices.Contains(rec.Actions, gate.ActionDelete) &&
+		slices.ContainsFunc(rec.Allowances, allowance.OfDeletion)
 }
 
 // dropUnused takes from the object what an earlier deletion gave that was not

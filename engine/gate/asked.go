@@ -9,12 +9,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -109,26 +112,12 @@ func rename(u *unstructured.Unstructured, name string) {
 // one version of a managed resource out of that which is stored; empty where
 // they are the same.
 func FormatAsked(rec v1alpha1.AskedRecord, stored, asked *unstructured.Unstructured) (string, error) {
-	from, err := utiljson.Marshal(resource.Map(stored.Object, "spec"))
-	if err != nil {
-		return "", fmt.Errorf("cannot encode the spec: %w", err)
+	var err error
+	if rec.Spec, err = specPatch(stored, asked); err != nil {
+		return "", err
 	}
 
-	to, err := utiljson.Marshal(resource.Map(asked.Object, "spec"))
-	if err != nil {
-		return "", fmt.Errorf("cannot encode the spec that was asked for: %w", err)
-	}
-
-	patch, err := jsonpatch.CreateMergePatch(from, to)
-	if err != nil {
-		return "", fmt.Errorf("cannot compare the spec with what was asked for: %w", err)
-	}
-
-	rec.Spec, rec.ExternalName = nil, nil
-	if err := utiljson.Unmarshal(patch, &rec.Spec); err != nil {
-		return "", fmt.Errorf("cannot compare the spec with what was asked for: %w", err)
-	}
-
+	rec.ExternalName = nil
 	if name := resource.Annotation(asked, AnnotationExternalName); name != resource.Annotation(stored, AnnotationExternalName) {
 		rec.ExternalName = &name
 	}
@@ -149,6 +138,60 @@ func FormatAsked(rec v1alpha1.AskedRecord, stored, asked *unstructured.Unstructu
 	}
 
 	return string(text), nil
+}
+
+// specPatch makes one spec out of another: a JSON merge patch.
+func specPatch(stored, asked *unstructured.Unstructured) (map[string]any, error) {
+	from, err := utiljson.Marshal(resource.Map(stored.Object, "spec"))
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode the spec: %w", err)
+	}
+
+	to, err := utiljson.Marshal(resource.Map(asked.Object, "spec"))
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode the spec that was asked for: %w", err)
+	}
+
+	patch, err := jsonpatch.CreateMergePatch(from, to)
+	if err != nil {
+		return nil, fmt.Errorf("cannot compare the spec with what was asked for: %w", err)
+	}
+
+	var out map[string]any
+	if err := utiljson.Unmarshal(patch, &out); err != nil {
+		return nil, fmt.Errorf("cannot compare the spec with what was asked for: %w", err)
+	}
+
+	return out, nil
+}
+
+// RecordsSecret says whether kausality.io/asked would have to hold a credential
+// to make the spec of one version of a managed resource out of that which is
+// stored.
+func RecordsSecret(stored, asked *unstructured.Unstructured) bool {
+	patch, err := specPatch(stored, asked)
+
+	return err == nil && hidesIn(nil, patch, stored.Object, asked.Object)
+}
+
+// hidesIn says whether a merge patch holds a credential of the objects. It goes
+// down the patch with the path, for what a map is, such as a Secret, the patch
+// does not repeat.
+func hidesIn(path change.Path, patch map[string]any, objects ...map[string]any) bool {
+	if path == nil {
+		path = change.Path{fieldpath.Field("spec")}
+	}
+
+	for key, v := range patch {
+		at := append(slices.Clone(path), fieldpath.Field(key))
+
+		below, ok := v.(map[string]any)
+		if ok && hidesIn(at, below, objects...) || !ok && mask.Hides(at, v, objects...) {
+			return true
+		}
+	}
+
+	return false
 }
 
 // putBackFirst has what nobody asked for put back before a provider may act on

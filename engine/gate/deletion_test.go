@@ -162,9 +162,9 @@ func TestActionsThatNoSetHoldsAreServedInTurnAndOnce(t *testing.T) {
 			left:       []v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{"Delete"}, Generation: 8, Initiator: "hans"}},
 		},
 		"Recreate": {
-			reason:     "Create and Delete of one allowance make the external resource anew: both land.",
+			reason:     "What is to be made anew is created where it is gone: no provider deletes it for that.",
 			allowances: "[{relation: External, mutations: [Delete, Create], generation: 8, initiator: hans}]",
-			want:       []string{"Observe LateInitialize Create Delete", "Observe LateInitialize"},
+			want:       []string{"Observe LateInitialize Create", "Observe LateInitialize"},
 		},
 		"CreateThenDelete": {
 			reason:     "Of two allowances Create lands, and Delete stays until the resource is gone.",

@@ -57,9 +57,12 @@ func (p *planner) unmade(a v1alpha1.Allowance, action string) bool {
 		return false
 	}
 
-	creating := p.record == nil && slices.Contains(p.current, ActionCreate) || p.creating()
+	return action == ActionUpdate || !p.fresh() && !p.creating()
+}
 
-	return action == ActionUpdate || !creating
+// fresh says whether the resource is new, to be made, and was perhaps made paused.
+func (p *planner) fresh() bool {
+	return p.record == nil && (len(p.current) == 0 || slices.Contains(p.current, ActionCreate))
 }
 
 // creating says whether the gate is open for the resource's first creation.
@@ -70,15 +73,19 @@ func (p *planner) creating() bool {
 // unknown says whether the external object of a resource may have existed before
 // it, which is not known yet.
 func (p *planner) unknown() bool {
-	return (p.record == nil && !slices.Contains(p.current, ActionUpdate) || p.creating() && !slices.Contains(p.record.Actions, ActionUpdate)) &&
-		!made(p.u)
+	acting := p.current
+	if p.record != nil {
+		acting = p.record.Actions
+	}
+
+	return (p.record == nil || p.creating()) && !slices.Contains(acting, ActionUpdate) && !made(p.u)
 }
 
 // existing says whether a record that is written now is of a resource whose
 // external object existed, and was not made since what the spec says.
 func (p *planner) existing() bool {
 	if p.record == nil {
-		return p.unknown() && !slices.Contains(p.current, ActionCreate)
+		return p.unknown() && !p.fresh()
 	}
 
 	return p.record.Existed
@@ -92,9 +99,10 @@ func (p *planner) existed() bool {
 		return false
 	}
 
-	_, missing := p.synced(p.record.Generation)
+	synced, missing := p.synced(p.record.Generation)
 
-	return missing == ""
+	// Without a generation it may be from before the opening.
+	return missing == "" && (synced.ObservedGeneration != 0 || p.now.Sub(p.record.Since.Time) >= p.opts.Settle)
 }
 
 // whole is what an allowance is for that is for all that differs.

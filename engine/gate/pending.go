@@ -55,9 +55,21 @@ func (p *planner) remaining(a v1alpha1.Allowance) []string {
 // asked returns the actions of an allowance that the Composition asks for, and
 // that there is something to do for.
 func (p *planner) asked(a v1alpha1.Allowance) []string {
+	anew := remakes(a)
+
 	return slices.DeleteFunc(Acting(a.Mutations), func(action string) bool {
-		return !slices.Contains(p.desired, action) || p.unmade(a, action)
+		return !slices.Contains(p.desired, action) || anew && action == ActionDelete || p.unmade(a, action)
 	})
+}
+
+// remakes says whether an allowance is to have the external resource made anew
+// because of a change. Providers delete nothing for that: what Delete would let
+// through is the deletion of the managed resource alone, which nobody asked for.
+func remakes(a v1alpha1.Allowance) bool {
+	actions := Acting(a.Mutations)
+
+	return !allowance.ByDeletion(a) && slices.Contains(actions, ActionDelete) && slices.Contains(actions, ActionCreate) &&
+		!slices.Contains(actions, ActionUpdate)
 }
 
 // recorded says whether the record has an allowance with an action.

@@ -63,6 +63,10 @@ func (p *planner) paused() Plan {
 // firstSight takes over what the function, or whoever made the resource, left.
 func (p *planner) firstSight() Plan {
 	asked := slices.DeleteFunc(Acting(p.current), func(a string) bool { return a == ActionDelete })
+	if len(p.current) == 0 && slices.Contains(actionsOf(p.pending), ActionCreate) {
+		asked = []string{ActionCreate} // It was made paused.
+	}
+
 	set, serves := Open(slices.Concat(asked, actionsOf(p.pending)), p.desired, p.opts.LateInitialize)
 
 	switch {

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	apiservercel "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/kausality-io/kausality-crossplane/engine/mask"
 )
 
 // Variables of an expression.
@@ -238,7 +240,7 @@ func (e *Expression) Eval(in Input) (result bool, cost uint64, err error) {
 	}
 
 	if err != nil {
-		return false, cost, fmt.Errorf("cannot evaluate CEL %q: %w", e.text, err)
+		return false, cost, fmt.Errorf("cannot evaluate CEL %q: %w", e.text, mask.Error(err, in.Object, in.OldObject))
 	}
 
 	b, ok := val.Value().(bool)

@@ -14,6 +14,7 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/apis/cel"
 
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -166,22 +167,22 @@ const maxAttestation = 256
 
 // Attestations returns the values of the policy's capture fields by their
 // concrete paths, nil when there are none. Values that are no strings are
-// written as JSON; long ones are cut.
+// written as JSON; long ones are cut, and credentials are masked.
 func (p *Policy) Attestations(obj map[string]any) map[string]string {
 	var out map[string]string
 
-	keep := func(path string, v any) {
+	keep := func(path string, segments change.Path, v any) {
 		if out == nil {
 			out = map[string]string{}
 		}
 
-		out[path] = change.Text(v, maxAttestation)
+		out[path] = change.Text(mask.Value(segments, v, obj), maxAttestation)
 	}
 
 	for _, c := range p.capture {
 		if !c.Wildcard() {
 			if v, ok := valueAt(obj, c.Segments()); ok {
-				keep(c.String(), v)
+				keep(c.String(), c.Segments(), v)
 			}
 
 			continue
@@ -195,8 +196,13 @@ func (p *Policy) Attestations(obj map[string]any) map[string]string {
 		}
 
 		for _, path := range paths {
+			segments, err := fieldpath.Parse(path)
+			if err != nil {
+				continue
+			}
+
 			if v, err := paved.GetValue(path); err == nil {
-				keep(path, v)
+				keep(path, segments, v)
 			}
 		}
 	}

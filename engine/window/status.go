@@ -53,6 +53,12 @@ func Next(u *v1alpha1.UpgradeAllowance, state State, ready *metav1.Condition, no
 
 	s.tell(u, was, state)
 
+	// Whatever is written has every XR composed anew that requires the window: what
+	// it waits for is said once for each reason, not for each pod.
+	if was != nil && was.Status == status(state.Active) && was.Reason == state.Reason && was.ObservedGeneration == u.GetGeneration() {
+		state.Message = was.Message
+	}
+
 	s.Status.ObservedGeneration, s.Status.Active, s.Status.Reason = u.GetGeneration(), state.Active, state.Reason
 	s.set(u, v1alpha1.ConditionActive, status(state.Active), state.Reason, state.Message, now)
 
@@ -61,7 +67,7 @@ func Next(u *v1alpha1.UpgradeAllowance, state State, ready *metav1.Condition, no
 	}
 
 	if s.Status.Uses > 0 {
-		s.once(u, v1alpha1.ConditionUsed, "the window has allowed something", now)
+		s.once(u, v1alpha1.ConditionUsed, messageUsed, now)
 	}
 
 	if ready != nil {
@@ -111,7 +117,7 @@ func (s *Step) tell(u *v1alpha1.UpgradeAllowance, was *metav1.Condition, state S
 
 	// What a window was used for is told before that it is over.
 	if u.Status.Uses > 0 && !meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionUsed) {
-		s.news(EventUsed, "", false, "the window is used for the first time, by "+u.Spec.ServiceAccount)
+		s.News = append(s.News, Used(u))
 	}
 
 	switch {

@@ -321,7 +321,7 @@ func (c cluster) settled(ctx context.Context) error {
 	}
 
 	got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
-	if got.Message != resource.SettledMessage(resource.Generation(u)) {
+	if !strings.HasPrefix(got.Message, resource.SettledMessage(resource.Generation(u), 0)) || strings.Contains(got.Message, " held: ") {
 		return fmt.Errorf("at generation %d the condition says %q: %w", resource.Generation(u), got.Message, errOther)
 	}
 

@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -88,10 +87,7 @@ func (d deployment) play(t *testing.T, steps []scenario.Step) {
 
 	for i, step := range steps {
 		if !t.Run(step.Title, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-			defer cancel()
-
-			if err := step.Run(ctx); err != nil {
+			if err := step.Run(t.Context()); err != nil {
 				t.Fatalf("%v\n%s", err, d.dump(t.Context()))
 			}
 		}) && i == 0 {

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/patience"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 )
 
@@ -232,7 +233,7 @@ func TestCertificatesAreRotatedWithoutARefusedRequest(t *testing.T) {
 	bundles := map[string]bool{}
 	requests := 0
 
-	for end := time.Now().Add(3 * time.Minute); len(bundles) < 3 && time.Now().Before(end); requests++ {
+	for end := time.Now().Add(patience.Limit); len(bundles) < 3 && time.Now().Before(end); requests++ {
 		cfg := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 		if err := l.Get(t.Context(), client.ObjectKey{Name: "kausality"}, cfg); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,9 +92,6 @@ func (d deployment) govern(probe client.Client) check {
 }
 
 func (d deployment) enforced(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-
 	for _, name := range []string{"rollout-children", "rollout-roots"} {
 		if err := scenario.Eventually(ctx, "Enforcement "+name+" in force", func(ctx context.Context) error {
 			u, err := d.get(ctx, v1alpha1.GroupVersion().WithKind("Enforcement"), name)

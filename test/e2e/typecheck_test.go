@@ -17,11 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/test/patience"
 )
-
-// publishWithin is how long the API server may take to publish the schema of a
-// new kind, and the manager to look again.
-const publishWithin = 90 * time.Second
 
 // serveDatabases has the API server serve the example's kinds. They stay, as
 // other tests of the package work with them.
@@ -122,7 +119,7 @@ spec:
 			}
 
 			got := &v1alpha1.AllowancePolicy{}
-			err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, publishWithin, true, func(ctx context.Context) (bool, error) {
+			err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience.Limit, true, func(ctx context.Context) (bool, error) {
 				if err := c.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
 					return false, err
 				}

@@ -284,7 +284,7 @@ const (
 	setClosed  = "Observe,LateInitialize"
 	setUpdate  = "Observe,LateInitialize,Update"
 	setDelete  = "Observe,Delete"
-	setRemake  = "Observe,LateInitialize,Create,Delete"
+	setRemake  = "Observe,LateInitialize,Create"
 	setObserve = "Observe"
 	setNarrow  = "Observe,Update"
 )

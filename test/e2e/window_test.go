@@ -86,8 +86,25 @@ func (u upgrade) is(active bool, reason string) check {
 	}
 }
 
-// used checks how often the window was.
+// used checks how often the window was, as far as the manager that runs knows.
 func (u upgrade) used(uses int64) check {
+	return func(ctx context.Context) error {
+		text, err := scraped(ctx)
+		if err != nil {
+			return err
+		}
+
+		if want := fmt.Sprintf("kausality_webhook_window_uses_total{window=%q} %d\n", u.name, uses); !strings.Contains(text, want) {
+			return fmt.Errorf("window %q: want %s: %w", u.name, want, errOther)
+		}
+
+		return nil
+	}
+}
+
+// stored checks how often the window was used by its status, which is written
+// when it is over.
+func (u upgrade) stored(uses int64) check {
 	return func(ctx context.Context) error {
 		got, err := u.typed(ctx)
 		if err != nil {
@@ -243,8 +260,8 @@ func TestACompositionUpdateUnderAWindowTouchesWhatItSelects(t *testing.T) { //no
 			}
 
 			if err := scenario.Eventually(ctx, "the end", all(
-				rest.is(false, v1alpha1.ReasonEnded), rest.events("Started", "Used", "Ended"),
-				once.is(false, v1alpha1.ReasonEnded), once.events("Started", "Used", "Ended"))); err != nil {
+				rest.is(false, v1alpha1.ReasonEnded), rest.events("Started", "Used", "Ended"), rest.stored(4),
+				once.is(false, v1alpha1.ReasonEnded), once.events("Started", "Used", "Ended"), once.stored(2))); err != nil {
 				return err
 			}
 

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kausality-io/kausality-crossplane/test/patience"
 )
 
 // A command is one that a README shows, with what one sees.
@@ -23,9 +25,16 @@ type command struct {
 	shown []string
 }
 
-// reads says whether it can be repeated until it shows what it should.
+// reads says whether it can be repeated until it shows what it should. A diff
+// reads an object twice, and shows what somebody wrote in between.
 func (c command) reads() bool {
-	return regexp.MustCompile(`^kubectl (-n \S+ )?(get|kausality trace) `).MatchString(c.text)
+	return regexp.MustCompile(`^kubectl (-n \S+ )?(get|diff|kausality trace) `).MatchString(c.text)
+}
+
+// patient is what is typed, with as much time as a test has for what a person
+// gives up on sooner.
+func (c command) patient() string {
+	return regexp.MustCompile(`--timeout=\S+`).ReplaceAllString(c.text, "--timeout="+patience.Limit.String())
 }
 
 // fails says whether it is meant to.

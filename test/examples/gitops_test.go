@@ -173,7 +173,7 @@ func arrives(t *testing.T, retention, commit string) {
 			topic.GetAnnotations()["kausality.io/allowances"], object.GetAnnotations()["kausality.io/trace"],
 		}
 
-		if got[0] != retention || got[1] != resource.SettledMessage(topic.GetGeneration()) || got[2] != "[]\n" && got[2] != "[]" ||
+		if got[0] != retention || got[1] != resource.SettledMessage(topic.GetGeneration(), 0) || got[2] != "[]\n" && got[2] != "[]" ||
 			!strings.Contains(got[3], "metadata.annotations[commit]: "+commit) {
 			return fmt.Errorf("it is %q: %w", got, errOther)
 		}

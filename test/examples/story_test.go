@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kausality-io/kausality-crossplane/test/patience"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 )
 
@@ -87,7 +88,7 @@ func (c command) play(ctx context.Context) error {
 		out, err := c.output(ctx)
 
 		// A kind may be served a moment after its definition says so.
-		for deadline := time.Now().Add(time.Minute); strings.Contains(out, "no matches for kind") && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(patience.Limit); strings.Contains(out, "no matches for kind") && time.Now().Before(deadline); {
 			out, err = c.output(ctx)
 		}
 
@@ -123,7 +124,7 @@ func (c command) output(ctx context.Context) (string, error) {
 		kubeconfig = filepath.Join(running.Dir(), "users", c.user+".kubeconfig")
 	}
 
-	cmd := exec.CommandContext(ctx, "sh", "-c", c.text)
+	cmd := exec.CommandContext(ctx, "sh", "-c", c.patient())
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+strings.Join([]string{
 		filepath.Dir(running.Tools().Binary("kubectl")), running.BinDir(), os.Getenv("PATH"),

@@ -86,7 +86,7 @@ func carries(u *unstructured.Unstructured, which func(v1alpha1.Allowance) bool) 
 func settled(u *unstructured.Unstructured) bool {
 	c, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
 
-	return strings.HasPrefix(c.Message, resource.SettledMessage(u.GetGeneration()))
+	return strings.HasPrefix(c.Message, resource.SettledMessage(u.GetGeneration(), 0))
 }
 
 // TestAChangeArrivesAsAllowedWhateverDiesOnTheWay kills every process at every

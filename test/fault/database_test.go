@@ -221,7 +221,7 @@ func (d *database) quiet(ctx context.Context) error {
 		d.managed = ref.Name
 	}
 
-	if got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality); got.Message != resource.SettledMessage(u.GetGeneration()) ||
+	if got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality); !strings.HasPrefix(got.Message, resource.SettledMessage(u.GetGeneration(), 0)) || strings.Contains(got.Message, " held: ") ||
 		len(u.GetFinalizers()) < 2 {
 		return fmt.Errorf("finalizers %v, condition %+v: %w", u.GetFinalizers(), got, errOther)
 	}

@@ -8,12 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/kausality-io/kausality-crossplane/test/patience"
 )
 
 // sight is the newest version of each part of a database, by kind; none of what
@@ -78,7 +79,7 @@ var errUnseen = errors.New("it was not seen")
 
 // await returns the moment that a step is seen.
 func (w *watcher) await(ctx context.Context, s step) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, patience.Limit)
 	defer cancel()
 
 	for {

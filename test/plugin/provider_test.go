@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kausality-io/kausality-crossplane/test/patience"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 )
 
@@ -27,7 +28,7 @@ func ungated(ctx context.Context, t *testing.T) {
 	t.Helper()
 
 	succeeds(ctx, t, "", "apply", "-f", "../e2e/testdata/yards.yaml")
-	succeeds(ctx, t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/yards.shop.example.org")
+	succeeds(ctx, t, "", "wait", "--for=condition=Established", "--timeout="+patience.Limit.String(), "crd/yards.shop.example.org")
 	succeeds(ctx, t, "hans", "apply", "-f", "testdata/yard.yaml")
 
 	found(ctx, t, "warning", "policies", "what the provider does is not gated: the provider of NopResource.nop.crossplane.io does not support management policies")
@@ -45,7 +46,7 @@ func overdue(ctx context.Context, t *testing.T) {
 	}
 
 	succeeds(ctx, t, "hans", "patch", "databaseclaim/my-database", "-n", "default", "--type=merge", "-p", `{"spec": {"size": "large"}}`)
-	succeeds(ctx, t, "", "wait", "--for=jsonpath={.spec.forProvider.manifest.data.size}=large", "--timeout=60s", "objects.kubernetes.crossplane.io", "--all")
+	succeeds(ctx, t, "", "wait", "--for=jsonpath={.spec.forProvider.manifest.data.size}=large", "--timeout="+patience.Limit.String(), "objects.kubernetes.crossplane.io", "--all")
 	diagnosed(ctx, t)
 
 	const policy = "allowancepolicy/xdatabase-to-object"

@@ -19,21 +19,19 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/test/patience"
 	"github.com/kausality-io/kausality-crossplane/test/provider/external"
 )
 
-// patience is how long a test waits for what it expects, while processes come
-// and go; pace is how often it looks.
-const (
-	patience = 90 * time.Second
-	pace     = 150 * time.Millisecond
-)
+// pace is how often a test looks for what it expects, while processes come and
+// go.
+const pace = 150 * time.Millisecond
 
 // eventually looks until a check passes.
 func eventually(ctx context.Context, what string, check func(context.Context) error) error {
 	var last error
 
-	err := wait.PollUntilContextTimeout(ctx, pace, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, pace, patience.Limit, true, func(ctx context.Context) (bool, error) {
 		err := check(ctx)
 		if ctx.Err() == nil {
 			last = err
@@ -42,7 +40,7 @@ func eventually(ctx context.Context, what string, check func(context.Context) er
 		return err == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s did not happen within %s: %w", what, patience, last)
+		return fmt.Errorf("%s did not happen within %s: %w", what, patience.Limit, last)
 	}
 
 	return nil

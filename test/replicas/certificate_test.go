@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kausality-io/kausality-crossplane/test/patience"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -43,7 +44,7 @@ func TestReplicasRotateCertificatesTogether(t *testing.T) { //nolint:paralleltes
 	u := w.Database(t, "rotation", "db")
 	bundles, serials, requests := map[string]bool{}, map[string]bool{}, 0
 
-	for end := time.Now().Add(time.Minute); (len(bundles) < 3 || len(serials) < 2) && time.Now().Before(end); requests++ {
+	for end := time.Now().Add(patience.Limit); (len(bundles) < 3 || len(serials) < 2) && time.Now().Before(end); requests++ {
 		cfg, err := k.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "kausality", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -71,12 +74,8 @@ func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says w
 	w.Idle.Store(false)
 	world.Eventually(t, "closed gates", w.Closed("large", list...))
 
-	took := time.Since(killed)
-	if took > leaseDuration+10*time.Second {
-		t.Errorf("it took %s", took)
-	}
-
-	t.Logf("the gates were closed %s after the leader was killed, whose lease was for %s", took.Round(time.Second/10), leaseDuration)
+	t.Logf("the gates were closed %s after the leader was killed, whose lease was for %s",
+		time.Since(killed).Round(time.Second/10), leaseDuration)
 	world.Eventually(t, "another leader", leads(second, lease, 1))
 	world.Eventually(t, "the gate of what was made meanwhile", w.Closed("small", another))
 	world.Eventually(t, "count of closed gates", gatesOpen(second, 0))
@@ -106,20 +105,17 @@ func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says w
 	}
 
 	// 5. A leader that is told to end gives its lease up.
+	led := holder(t)
+
 	if err := second.Stop(); err != nil {
 		t.Fatal(err)
 	}
 
-	stopped := time.Now()
-
-	world.Eventually(t, "the first leading again", leads(first, lease, 1))
-
-	took = time.Since(stopped)
-	if took > leaseDuration*3/4 {
-		t.Errorf("it took %s though the lease was given up", took)
+	if now := holder(t); now == led {
+		t.Errorf("%q still has the lease after it ended", now)
 	}
 
-	t.Logf("%s after the leader was told to end the other led", took.Round(time.Second/10))
+	world.Eventually(t, "the first leading again", leads(first, lease, 1))
 
 	// 6. Nobody did anything twice.
 	resizeAll(t, w, "small", list)
@@ -131,6 +127,23 @@ func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says w
 	}
 
 	hang(t, w, first, second, list)
+}
+
+// holder is who has the lease.
+func holder(t *testing.T) string {
+	t.Helper()
+
+	k, err := kubernetes.NewForConfig(running.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	l, err := k.CoordinationV1().Leases(stack.KausalityNamespace).Get(t.Context(), lease, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return ptr.Deref(l.Spec.HolderIdentity, "")
 }
 
 // hang has a leader hang while gates are open. Another closes them once the lease

@@ -18,14 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/test/patience"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
-// How long a step waits for what it expects, and how often it looks.
-const (
-	patience = 90 * time.Second
-	interval = 100 * time.Millisecond
-)
+// interval is how often a step looks for what it expects.
+const interval = 100 * time.Millisecond
 
 // The objects of the scenario.
 const (
@@ -154,7 +152,7 @@ func (s *Scenario) object(ctx context.Context) (*unstructured.Unstructured, erro
 func Eventually(ctx context.Context, what string, check func(ctx context.Context) error) error {
 	var last error
 
-	err := wait.PollUntilContextTimeout(ctx, interval, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, interval, patience.Limit, true, func(ctx context.Context) (bool, error) {
 		err := check(ctx)
 		if ctx.Err() == nil {
 			last = err // Not the end of our patience, in other words.
@@ -163,7 +161,7 @@ func Eventually(ctx context.Context, what string, check func(ctx context.Context
 		return err == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s did not happen within %s: %w", what, patience, last)
+		return fmt.Errorf("%s did not happen within %s: %w", what, patience.Limit, last)
 	}
 
 	return nil

@@ -28,6 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/test/patience"
 )
 
 // Our own programs, by the names of their binaries.
@@ -143,7 +145,7 @@ func (s *Stack) enforcing(ctx context.Context) error {
 			"allow": []any{map[string]any{"kind": "Probe", "mutations": []any{"spec"}}},
 		},
 	}}
-	err := wait.PollUntilContextTimeout(ctx, applyPoll, applyTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, applyPoll, patience.Limit, true, func(ctx context.Context) (bool, error) {
 		return apierrors.IsInvalid(s.client.Create(ctx, probe.DeepCopy(), client.DryRunAll)), nil
 	})
 	if err != nil {

@@ -35,19 +35,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/test/patience"
 )
 
 // fieldOwner is who the harness writes as.
 const fieldOwner = client.FieldOwner("kausality-stack")
 
-const (
-	// applyTimeout is how long an object may not be applicable, for instance because its kind or its
-	// namespace was only just created.
-	applyTimeout = 30 * time.Second
-
-	// applyPoll is how often it is tried.
-	applyPoll = 100 * time.Millisecond
-)
+// applyPoll is how often an object is tried that may not be applicable yet, for instance because its kind
+// or its namespace was only just created.
+const applyPoll = 100 * time.Millisecond
 
 // readManifests returns the objects of every YAML file in a directory; none if it does not exist.
 func readManifests(dir string) ([]*unstructured.Unstructured, error) {
@@ -105,7 +102,7 @@ func parseManifests(b []byte) ([]*unstructured.Unstructured, error) {
 func (s *Stack) apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	for _, u := range objects {
 		var last error
-		err := wait.PollUntilContextTimeout(ctx, applyPoll, applyTimeout, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, applyPoll, patience.Limit, true, func(ctx context.Context) (bool, error) {
 			ac := client.ApplyConfigurationFromUnstructured(u.DeepCopy())
 			last = s.client.Apply(ctx, ac, fieldOwner, client.ForceOwnership)
 			if apierrors.IsInvalid(last) || apierrors.IsBadRequest(last) {
@@ -161,7 +158,7 @@ func (s *Stack) applyCRDs(ctx context.Context, dir string) error {
 
 // established waits until a CustomResourceDefinition is.
 func (s *Stack) established(ctx context.Context, name string) error {
-	err := wait.PollUntilContextTimeout(ctx, applyPoll, applyTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, applyPoll, patience.Limit, true, func(ctx context.Context) (bool, error) {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := s.client.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
 			return false, client.IgnoreNotFound(err)

@@ -27,14 +27,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kausality-io/kausality-crossplane/test/patience"
 )
 
 const (
-	// readyTimeout is how long a process may take to become ready; on a busy machine with two cores the
-	// slowest, the API server, takes a tenth of it.
-	readyTimeout = 2 * time.Minute
-
-	// readyPoll is how often it is asked.
+	// readyPoll is how often a process is asked whether it is ready.
 	readyPoll = 50 * time.Millisecond
 
 	// stopGrace is how long a process may take to stop by itself before it is killed.
@@ -172,7 +170,7 @@ func (p *Process) ready(ctx context.Context) error {
 		return fmt.Errorf("cannot wait for %q: it was not started", p.name)
 	}
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, readyPoll, readyTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, readyPoll, patience.Limit, true, func(ctx context.Context) (bool, error) {
 		if r.ended() {
 			return false, fmt.Errorf("it ended: %w", r.result())
 		}

@@ -26,6 +26,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/test/patience"
 )
 
 // testStack starts a stack without our own programs, for one test.
@@ -79,7 +81,7 @@ func TestAClaimBecomesAnExternalObjectAndReady(t *testing.T) {
 // awaitReady waits until an object's condition Ready is True.
 func awaitReady(t *testing.T, s *Stack, u *unstructured.Unstructured) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience.Limit, true, func(ctx context.Context) (bool, error) {
 		if err := s.client.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			return false, err
 		}

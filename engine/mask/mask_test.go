@@ -1,0 +1,122 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mask_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/engine/mask"
+)
+
+func object(t *testing.T, text string) map[string]any {
+	t.Helper()
+
+	out := map[string]any{}
+	if err := yaml.Unmarshal([]byte(text), &out); err != nil {
+		t.Fatal(err)
+	}
+
+	return out
+}
+
+func at(t *testing.T, path string) fieldpath.Segments {
+	t.Helper()
+
+	segments, err := fieldpath.Parse(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return segments
+}
+
+func TestCredentialsAreMaskedWhereverTheyStand(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, object, path string
+		want                 any
+	}{
+		"Secret":          {"All data of a Secret is hidden.", `{kind: Secret, data: {user: aGFucw==}}`, "data.user", mask.Text},
+		"SecretWhole":     {"The keys are shown.", `{kind: Secret, data: {user: aGFucw==}}`, "data", map[string]any{"user": mask.Text}},
+		"SecretType":      {"What else a Secret has is shown.", `{kind: Secret, type: Opaque}`, "type", "Opaque"},
+		"StringData":      {"stringData is data.", `{kind: Secret, stringData: {name: hans}}`, "stringData.name", mask.Text},
+		"ConfigMap":       {"A ConfigMap is none.", `{kind: ConfigMap, data: {user: hans}}`, "data.user", "hans"},
+		"ConfigMapNamed":  {"Its keys may say so.", `{kind: ConfigMap, data: {DB_PASSWORD: x}}`, "data.DB_PASSWORD", mask.Text},
+		"Embedded":        {"A Secret may be inside another object.", `{spec: {manifest: {kind: Secret, data: {user: x}}}}`, "spec.manifest.data.user", mask.Text},
+		"EmbeddedAbove":   {"Also where all of it is the value.", `{spec: {manifest: {kind: Secret, data: {user: x}}}}`, "spec.manifest", map[string]any{"kind": "Secret", "data": map[string]any{"user": mask.Text}}},
+		"EmbeddedInAList": {"Or in a list.", `{spec: {items: [{kind: Secret, data: {user: x}}]}}`, "spec.items", []any{map[string]any{"kind": "Secret", "data": map[string]any{"user": mask.Text}}}},
+		"Password":        {"A field is named like a credential.", `{spec: {masterUserPassword: x}}`, "spec.masterUserPassword", mask.Text},
+		"Number":          {"A password may be a number.", `{spec: {password: 1234}}`, "spec.password", mask.Text},
+		"Reference":       {"A reference says where it is.", `{spec: {passwordSecretRef: {name: a, key: b}}}`, "spec.passwordSecretRef", map[string]any{"name": "a", "key": "b"}},
+		"SecretName":      {"So does a name.", `{spec: {secretName: a}}`, "spec.secretName", "a"},
+		"Volume":          {"And a volume.", `{volumes: [{secret: {secretName: a}}]}`, "volumes[0].secret.secretName", "a"},
+		"Pull":            {"And a pod's pull secrets.", `{spec: {imagePullSecrets: [{name: a}]}}`, "spec.imagePullSecrets", []any{map[string]any{"name": "a"}}},
+		"Automount":       {"True and false are no credentials.", `{spec: {automountServiceAccountToken: true}}`, "spec.automountServiceAccountToken", true},
+		"Below":           {"What is below a credential is one.", `{spec: {credentials: {a: {b: x}}}}`, "spec.credentials.a.b", mask.Text},
+		"Env":             {"A variable's name tells of its value.", `{env: [{name: DB_PASSWORD, value: x}]}`, "env[0].value", mask.Text},
+		"EnvWhole":        {"Also where the list is the value.", `{env: [{name: API_TOKEN, value: x}, {name: A, value: b}]}`, "env", []any{map[string]any{"name": "API_TOKEN", "value": mask.Text}, map[string]any{"name": "A", "value": "b"}}},
+		"URL":             {"A URL carries a password.", `{spec: {endpoint: "postgres://u:p@host/db"}}`, "spec.endpoint", mask.Text},
+		"PlainURL":        {"Or none.", `{spec: {endpoint: "https://host:8080/a@b"}}`, "spec.endpoint", "https://host:8080/a@b"},
+		"PEM":             {"A private key is one anywhere.", "{spec: {pem: \"-----BEGIN RSA PRIVATE KEY-----\\nx\"}}", "spec.pem", mask.Text},
+		"Digits":          {"A key may be a number.", `{spec: {"0": {kind: Secret, data: {"1": x}}}}`, "spec[0].data[1]", mask.Text},
+		"LastApplied":     {"kubectl keeps what was applied.", `{metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}}`, "metadata.annotations", map[string]any{"kubectl.kubernetes.io/last-applied-configuration": mask.Text}},
+		"Ordinary":        {"All else is shown.", `{spec: {size: small, tokenizer: a, keyName: b}}`, "spec", map[string]any{"size": "small", "tokenizer": "a", "keyName": "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u, path := object(t, tc.object), at(t, tc.path)
+
+			v, err := fieldpath.Pave(u).GetValue(tc.path)
+			if err != nil { // fieldpath knows no keys of digits.
+				v = "x"
+			}
+
+			if diff := cmp.Diff(tc.want, mask.Value(path, v, u)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+
+			if got, want := mask.Hides(path, v, u), !cmp.Equal(v, tc.want); got != want {
+				t.Errorf("Hides() is %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestAValueIsHiddenWhereEitherVersionHidesIt(t *testing.T) {
+	was := object(t, `{spec: {manifest: {kind: Secret, data: {user: x}}}}`)
+	is := object(t, `{spec: {manifest: {kind: ConfigMap, data: {user: x}}}}`)
+
+	if got := mask.Value(at(t, "spec.manifest.data.user"), "x", was, is); got != mask.Text {
+		t.Errorf("it reads %v, want %s", got, mask.Text)
+	}
+
+	if got := mask.Value(at(t, "spec.manifest.data.user"), "x"); got != mask.Text {
+		t.Errorf("of an unknown object it reads %v, want %s", got, mask.Text)
+	}
+
+	if got := mask.Value(at(t, "spec.manifest.data.user"), nil, was, is); got != nil {
+		t.Errorf("nothing reads %v, want nothing", got)
+	}
+}
+
+func TestAnErrorQuotesNoCredential(t *testing.T) {
+	secret := object(t, `{kind: Secret, data: {url: cG9zdA==}}`)
+	quoting, plain := errors.New(`cannot parse "post"`), errors.New("no such key: port") //nolint:err113 // Of the test.
+
+	if got := mask.Error(quoting, secret).Error(); strings.Contains(got, "post") {
+		t.Errorf("it reads %q", got)
+	}
+
+	if got := mask.Error(plain, secret); !errors.Is(got, plain) {
+		t.Errorf("it reads %q, want %q", got, plain)
+	}
+
+	if got := mask.Error(quoting, object(t, `{kind: ConfigMap, data: {url: post}}`), nil); !errors.Is(got, quoting) {
+		t.Errorf("it reads %q, want %q", got, quoting)
+	}
+}

@@ -1,0 +1,76 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package window
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+)
+
+const (
+	// action is what events about windows say we did.
+	action = "KeepWindow"
+	// mostNote is the most bytes of an event's note.
+	//
+	// Source: k8s.io/kubernetes pkg/apis/core/validation/events.go.
+	mostNote = 1000
+	// mostName is how long a name may be beside what comes after it in one of 253
+	// characters.
+	mostName = 200
+)
+
+// Event is the event that tells news of a window. The same news has an event of
+// the same name, so that it is told once, whoever comes to tell it again.
+func Event(u *v1alpha1.UpgradeAllowance, n News, now time.Time) *eventsv1.Event {
+	sum := sha256.Sum256([]byte(string(u.GetUID()) + "/" + n.Key))
+
+	name := u.GetName()
+	name = name[:min(len(name), mostName)] + "." + hex.EncodeToString(sum[:8])
+
+	typ := corev1.EventTypeNormal
+	if n.Warning {
+		typ = corev1.EventTypeWarning
+	}
+
+	return &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
+		EventTime:  metav1.NewMicroTime(now),
+		Regarding: corev1.ObjectReference{
+			APIVersion: v1alpha1.GroupVersion().String(), Kind: "UpgradeAllowance", Name: u.GetName(), UID: u.GetUID(),
+			ResourceVersion: u.GetResourceVersion(),
+		},
+		Type: typ, Reason: n.Reason, Action: action, Note: change.Text(n.Note, mostNote),
+		ReportingController: "kausality", ReportingInstance: "kausality-manager",
+	}
+}
+
+// Used is the news that a window is used for the first time.
+func Used(u *v1alpha1.UpgradeAllowance) News {
+	return News{Key: EventUsed, Reason: EventUsed, Note: "the window is used for the first time, by " + u.Spec.ServiceAccount}
+}
+
+// Count adds uses to the status of a window, and with the first says that it is
+// used: one write for both.
+func Count(u *v1alpha1.UpgradeAllowance, uses int64, now time.Time) {
+	u.Status.Uses += uses
+
+	if u.Status.Uses > 0 && !meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionUsed) {
+		meta.SetStatusCondition(&u.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.ConditionUsed, Status: metav1.ConditionTrue, Reason: v1alpha1.ConditionUsed, Message: messageUsed,
+			ObservedGeneration: u.GetGeneration(), LastTransitionTime: metav1.NewTime(now),
+		})
+	}
+}
+
+// messageUsed is the message of condition Used.
+const messageUsed = "the window has allowed something"

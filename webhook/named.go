@@ -1,0 +1,83 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+)
+
+// namedKinds are the kinds that policies and windows name. A kind without a
+// group is one of any group.
+type namedKinds map[schema.GroupKind]bool
+
+func kindsOf(policies []v1alpha1.AllowancePolicy, windows []v1alpha1.UpgradeAllowance) namedKinds {
+	out := namedKinds{}
+
+	add := func(allow []v1alpha1.Permission) {
+		for _, p := range allow {
+			if p.Kind != "" {
+				out[schema.GroupKind{Group: p.APIGroup, Kind: p.Kind}] = true
+			}
+		}
+	}
+
+	for i := range policies {
+		out[schema.GroupKind{Group: policies[i].Spec.Match.APIGroup, Kind: policies[i].Spec.Match.Kind}] = true
+
+		add(policies[i].Spec.Allow)
+	}
+
+	for i := range windows {
+		add(windows[i].Spec.Allow)
+	}
+
+	return out
+}
+
+func (n namedKinds) has(gk schema.GroupKind) bool { return n[gk] || n[schema.GroupKind{Kind: gk.Kind}] }
+
+// governed remembers the kinds that the webhook is asked about though no policy
+// names them: those that an Enforcement names, and those that are composed.
+type governed struct {
+	mu    sync.Mutex
+	kinds map[schema.GroupKind]bool
+}
+
+// learn notes what the API server asks about. What an Enforcement covers that
+// names no group in particular may be of any kind, and is not noted; nor is a
+// kind of Kubernetes' own that no Enforcement names, for that is not composed of
+// anything that has a gate.
+func (g *governed) learn(ask *decision.Request) {
+	covered := slices.DeleteFunc(slices.Clone(ask.Enforcements), func(e *enforcement.Enforcement) bool { return !e.Covers(ask.Resource) })
+	named := slices.ContainsFunc(covered, func(e *enforcement.Enforcement) bool { return e.Names(ask.Resource) })
+	gk := subject(ask).GroupVersionKind().GroupKind()
+
+	if !named && (len(covered) > 0 || !strings.Contains(gk.Group, ".") || strings.HasSuffix(gk.Group, ".k8s.io")) {
+		return
+	}
+
+	g.mu.Lock()
+	defer g.mu.Unlock()
+
+	if g.kinds == nil || len(g.kinds) >= mostNewer {
+		g.kinds = map[schema.GroupKind]bool{}
+	}
+
+	g.kinds[gk] = true
+}
+
+func (g *governed) has(gk schema.GroupKind) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+
+	return g.kinds[gk]
+}
