@@ -82,14 +82,18 @@ func (p place) in(key string) place {
 // it.
 func (p place) element(stored any, keys []string, segment string, others ...string) place {
 	pe := apply.Element(stored, keys)
-	also := under(p.also, append(others, segment)...)
+	also := append(under(p.also, append(others, segment)...), under([]path{p.at}, others...)...)
 
-	return place{own: p.fields.Has(pe), fields: p.fields.Below(pe), at: p.at.under(segment), also: append(also, under([]path{p.at}, others...)...)}
+	return place{own: p.fields.Has(pe), fields: p.fields.Below(pe), at: p.at.under(segment), also: also}
 }
 
 // under are the paths of segments below others.
 func under(paths []path, segments ...string) []path {
-	var out []path
+	if len(paths) == 0 {
+		return nil
+	}
+
+	out := make([]path, 0, len(paths)*len(segments))
 
 	for _, at := range paths {
 		for _, segment := range segments {

@@ -108,9 +108,9 @@ func (c *cluster) furnish(t *testing.T) {
 	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		sch, err := newSchemas(c.schemas.client).sent(gadget)
 		if err != nil || sch.GetOpenapiV3() == nil {
-			last = fmt.Errorf("%w: %w", errNoSchema, err)
+			last = errors.Join(errNoSchema, err)
 
-			return false, nil
+			return false, nil //nolint:nilerr // Not yet.
 		}
 
 		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": "a"}}}
