@@ -91,7 +91,9 @@ func (d *decider) waits(f Finding) Finding {
 }
 
 // anyStays says whether a change is stored for the managed resource alone.
-func (d *decider) anyStays() bool { return slices.ContainsFunc(d.decision.Findings, func(f Finding) bool { return f.alone }) }
+func (d *decider) anyStays() bool {
+	return slices.ContainsFunc(d.decision.Findings, func(f Finding) bool { return f.alone })
+}
 
 // staying returns the first of those changes.
 func (d *decider) staying() (Finding, bool) {
