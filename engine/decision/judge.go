@@ -94,7 +94,8 @@ func (d *decider) consumed(a v1alpha1.Allowance) bool {
 
 	byUse := allowance.OfMetadata(a) || !d.ParentSettles && allowance.ByUse(d.Parent, a)
 
-	return byUse && d.Old != nil && allowance.Used(d.trace(), a)
+	// A deletion is asked about again once what it gives is recorded.
+	return byUse && !allowance.ByDeletion(a) && d.Old != nil && allowance.Used(d.trace(), a)
 }
 
 func (d *decider) consumedByParent(a v1alpha1.Allowance) bool {
