@@ -96,8 +96,9 @@ func (d *decider) consumed(a v1alpha1.Allowance, c change.Change) bool {
 		return allowance.Settled(d.Parent, a)
 	}
 
+	// A deletion is asked about again once what it gives is recorded.
 	return allowance.Consumed(d.Parent, a) ||
-		allowance.ByUse(d.Parent, a) && d.usedUp(a, c)
+		!allowance.ByDeletion(a) && allowance.ByUse(d.Parent, a) && d.usedUp(a, c)
 }
 
 // trace is the old object's; what does not parse names nothing, and is reported
