@@ -23,6 +23,8 @@ func TestWhatExistedBeforeItsResourceIsReportedAsHeld(t *testing.T) {
 	}{
 		"Differs":      {"It has other values.", existed, "{instanceClass: large, engine: mysql}", []string{"spec.forProvider.engine", "spec.forProvider.instanceClass"}},
 		"Same":         {"It has the same values.", existed, "{instanceClass: small, engine: postgres, arn: x}", nil},
+		"Defaults":     {"What the other side adds is no difference.", existed, "{tags: [{name: a, value: b, id: 1}, {name: z, value: theirs, id: 2}], x: y}", nil},
+		"Element":      {"An element of a list is.", existed, "{tags: [{name: a, value: c}, {name: z, value: theirs}]}", []string{"spec.forProvider.tags[0].value"}},
 		"NotShown":     {"Nothing tells what it has.", existed, "{arn: x}", []string{"spec.forProvider"}},
 		"Made":         {"Its provider made it.", observedRDS, "{instanceClass: large}", nil},
 		"ObservedOnly": {"Nobody wants it changed.", edit(t, existed, "['*']\\n", "[Observe]\\n"), "{instanceClass: large}", nil},

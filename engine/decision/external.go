@@ -56,8 +56,17 @@ func implicitExternal() []v1alpha1.Allowance {
 
 func updates(list []v1alpha1.Allowance) bool {
 	return slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool {
-		return allowance.External(a) && slices.Contains(gate.Acting(a.Mutations), gate.ActionUpdate)
+		return allowance.External(a) && letsOut(a.Mutations)
 	})
+}
+
+// letsOut says whether actions make of the external object what the spec says: by
+// an update, or by making it anew.
+func letsOut(actions []string) bool {
+	acting := gate.Acting(actions)
+
+	return slices.Contains(acting, gate.ActionUpdate) ||
+		slices.Contains(acting, gate.ActionDelete) && slices.Contains(acting, gate.ActionCreate)
 }
 
 // injectsUpdate says whether a policy about the object's own kind gives External
@@ -65,7 +74,7 @@ func updates(list []v1alpha1.Allowance) bool {
 func (d *decider) injectsUpdate(f Finding) bool {
 	return slices.ContainsFunc(d.Policies.For(d.groupKind()), func(p *policy.Policy) bool {
 		return p.Names(f.Change) && slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
-			return a.Relation == v1alpha1.RelationExternal && slices.Contains(gate.Acting(a.Mutations), gate.ActionUpdate)
+			return a.Relation == v1alpha1.RelationExternal && letsOut(a.Mutations)
 		}) && d.mayInject(p, f) && d.evaluate(p).Met
 	})
 }

@@ -24,17 +24,10 @@ import (
 // an XR may do while it is built up comes to Update once the provider has
 // recorded that it made the external object itself.
 
-// annotationCreated is when a provider made the external object. A provider
-// stores it before it says anything else of what it made.
-//
-// Source: github.com/crossplane/crossplane-runtime/v2 v2.4.0, pkg/meta/meta.go,
-// AnnotationKeyExternalCreateSucceeded.
-const annotationCreated = "crossplane.io/external-create-succeeded"
-
 // made says whether a resource's provider has recorded that it made the external
 // object, for this resource and not for one that it was copied from.
 func made(u *unstructured.Unstructured) bool {
-	at, err := time.Parse(time.RFC3339, resource.Annotation(u, annotationCreated))
+	at, err := time.Parse(time.RFC3339, resource.Annotation(u, resource.AnnotationCreated))
 	if err != nil {
 		return false
 	}
@@ -85,7 +78,7 @@ func (p *planner) unknown() bool {
 // external object existed, and was not made since what the spec says.
 func (p *planner) existing() bool {
 	if p.record == nil {
-		return p.unknown() && !p.fresh()
+		return p.unknown() && !slices.Contains(p.current, ActionCreate)
 	}
 
 	return p.record.Existed
@@ -114,8 +107,7 @@ func whole(field string) bool {
 // object existed, unless it is for all in which that differs: one update makes
 // all of the spec.
 func (p *planner) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
-	known := p.existing()
-	if !known && !p.unknown() {
+	if !p.existing() && !p.unknown() {
 		return pending
 	}
 
@@ -139,7 +131,7 @@ func (p *planner) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowa
 		}
 	}
 
-	if slices.ContainsFunc(asked, whole) || known && covers(asked, Differing(p.u)) {
+	if slices.ContainsFunc(asked, whole) || covers(asked, Differing(p.u)) {
 		return pending
 	}
 
@@ -187,24 +179,30 @@ func Differing(u *unstructured.Unstructured) []change.Change {
 	return out
 }
 
-func differing(path fieldpath.Segments, want, have map[string]any) []change.Change {
+// differing compares what is wanted with what is shown, as far as it is: providers
+// add to maps, also to those in lists.
+func differing(path fieldpath.Segments, want, have any) []change.Change {
 	var out []change.Change
 
-	for key, w := range want {
-		actual, ok := have[key]
-		if !ok {
-			continue
-		}
+	wanted, isMap := want.(map[string]any)
+	shown, bothMaps := have.(map[string]any)
+	elements, isList := want.([]any)
+	others, bothLists := have.([]any)
 
-		at := append(slices.Clone(path), fieldpath.Field(key))
-		m, isMap := w.(map[string]any)
-		below, both := actual.(map[string]any)
-
-		if isMap && both {
-			out = append(out, differing(at, m, below)...)
-		} else if w != nil && !change.Equal(w, actual) {
-			out = append(out, change.Change{Path: at, Field: at.String(), From: actual, To: w})
+	switch {
+	case isMap && bothMaps:
+		for key, w := range wanted {
+			if actual, ok := shown[key]; ok {
+				out = append(out, differing(append(slices.Clone(path), fieldpath.Field(key)), w, actual)...)
+			}
 		}
+	case isList && bothLists && len(elements) == len(others):
+		for i, w := range elements {
+			at := fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(i)}
+			out = append(out, differing(append(slices.Clone(path), at), w, others[i])...)
+		}
+	case want != nil && !change.Equal(want, have):
+		out = append(out, change.Change{Path: path, Field: path.String(), From: have, To: want})
 	}
 
 	return out

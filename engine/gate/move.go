@@ -98,7 +98,7 @@ func (p *planner) unlessLanded(opening Plan) Plan {
 // shut plans the closed set though nothing has landed: no allowance is
 // consumed.
 func (p *planner) shut(why string) Plan {
-	rec := v1alpha1.GateRecord{State: v1alpha1.GateClosed, Existed: p.existing()}
+	rec := v1alpha1.GateRecord{State: v1alpha1.GateClosed, Existed: p.existing() || p.unknown()}
 
 	if p.record != nil {
 		rec.Consumed, rec.Allowances = p.record.Consumed, p.taking(nil)

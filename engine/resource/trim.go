@@ -20,6 +20,13 @@ import (
 // Source: github.com/crossplane/crossplane-runtime/v2, pkg/meta/meta.go.
 const annotationPaused = "crossplane.io/paused"
 
+// AnnotationCreated is when a provider made the external object. A provider stores
+// it before it says anything else of what it made.
+//
+// Source: github.com/crossplane/crossplane-runtime/v2 v2.4.0, pkg/meta/meta.go,
+// AnnotationKeyExternalCreateSucceeded.
+const AnnotationCreated = "crossplane.io/external-create-succeeded"
+
 // Trim takes away from an object what no decision about its children or its own
 // upkeep reads, and what makes up most of its size: whose fields are whose, the
 // manifest as it was last applied, what others annotate, templates, data, and of
@@ -41,7 +48,7 @@ func Trim(u *unstructured.Unstructured) {
 	meta := Map(u.Object, "metadata")
 	delete(meta, "labels")
 	maps.DeleteFunc(Map(meta, "annotations"), func(key string, _ any) bool {
-		return !strings.HasPrefix(key, v1alpha1.AnnotationPrefix) && key != annotationPaused
+		return !strings.HasPrefix(key, v1alpha1.AnnotationPrefix) && key != annotationPaused && key != AnnotationCreated
 	})
 
 	delete(Map(u.Object, "spec"), "template")
