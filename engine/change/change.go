@@ -80,8 +80,8 @@ func (c Change) List() string {
 // Element is the path of the innermost list element that the change is in; empty
 // where it is in none.
 func (c Change) Element() Path {
-	for i := len(c.Path) - 1; i >= 0; i-- {
-		if c.Path[i].Type == fieldpath.SegmentIndex {
+	for i, s := range slices.Backward(c.Path) {
+		if s.Type == fieldpath.SegmentIndex {
 			return c.Path[:i+1]
 		}
 	}

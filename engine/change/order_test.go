@@ -72,7 +72,7 @@ func TestTheOrderOfAListIsAChangeOfTheList(t *testing.T) {
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var got []string
+			var got []string //nolint:prealloc // Nil when nothing changes.
 			for _, c := range change.Between(decode(t, tc.old), decode(t, tc.obj)) {
 				got = append(got, c.Field)
 			}

@@ -193,7 +193,7 @@ func (e *Enforcement) Exception(u policy.User, c change.Change, now time.Time) *
 
 		if now.Before(x.Until.Time) &&
 			slices.ContainsFunc(x.Subjects, u.Is) &&
-			slices.ContainsFunc(x.Mutations, func(m string) bool { return c.CoveredBy(m) }) {
+			slices.ContainsFunc(x.Mutations, c.CoveredBy) {
 			return x
 		}
 	}
