@@ -165,8 +165,9 @@ func sensitive(kind string, path change.Path) bool {
 	return slices.ContainsFunc(path, func(s fieldpath.Segment) bool {
 		name := strings.ToLower(s.Field)
 
-		return slices.ContainsFunc([]string{"secret", "secrets", "password", "passwd", "passphrase", "token", "apikey", "privatekey", "credentials"},
-			func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+		return slices.ContainsFunc([]string{
+			"secret", "secrets", "password", "passwd", "passphrase", "token", "apikey", "privatekey", "credentials",
+		}, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 	})
 }
 
