@@ -20,6 +20,7 @@ status:
   conditions:
   - {type: Synced, status: "True", observedGeneration: 12}
   - {type: Ready, status: "True", observedGeneration: 12}
+  - {type: Kausality, status: "True", message: "generation 12: settled"}
 `
 	observedMap = `
 apiVersion: v1

@@ -83,6 +83,8 @@ func TestANamespaceGoesThoughThatCannotBeRecorded(t *testing.T) {
 	t.Parallel()
 
 	c := tenants(t)
+	c.live = append(c.live, manifest(t, team))
+
 	j := c.judge(t, time.Now())
 	j.Writer = unwritableCluster{c}
 

@@ -28,9 +28,7 @@ func heldOutside(observed *unstructured.Unstructured) []Held {
 	var out []Held
 
 	for _, c := range gate.Differing(observed) {
-		h := decision.HeldChange(decision.Finding{Change: c})
-		h.Reason = reason
-		out = append(out, Held{Resource: describe(observed), HeldChange: h})
+		out = append(out, Held{Resource: describe(observed), HeldChange: decision.HeldBetween(c, reason, observed.Object)})
 	}
 
 	return out

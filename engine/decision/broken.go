@@ -22,7 +22,7 @@ func (d *decider) byBroken(c change.Change) (Finding, bool) {
 		return Finding{}, false
 	}
 
-	f := Finding{Change: c, Verdict: Unallowed}
+	f := d.lacking(c, nil)
 
 	for _, e := range d.governing {
 		if e.Refuses() {

@@ -294,7 +294,7 @@ func (d *decider) holdBeside() {
 
 		for i, other := range d.decision.Findings {
 			if other.Verdict == Allowed && list != "" && other.Change.List() == list {
-				d.decision.Findings[i] = Finding{Change: other.Change, Verdict: Unallowed, Lacks: f.Lacks, between: f.between}
+				d.decision.Findings[i] = d.lacking(other.Change, f.Lacks)
 			}
 		}
 	}

@@ -95,8 +95,8 @@ func (d *decider) waits(f Finding) Finding {
 		by = fmt.Sprintf("%s %q", f.Rule, f.Policy)
 	}
 
-	return Finding{Change: f.Change, Verdict: Unallowed, Lacks: []Lack{{Policy: f.Policy, What: policy.LackField, Text: fmt.Sprintf(
-		"%s allows it without External Update, and the gate is open for another change: it waits until that has landed", by)}}}
+	return d.lacking(f.Change, []Lack{{Policy: f.Policy, What: policy.LackField, Text: fmt.Sprintf(
+		"%s allows it without External Update, and the gate is open for another change: it waits until that has landed", by)}})
 }
 
 // anyStays says whether a change is stored for the managed resource alone.

@@ -35,6 +35,15 @@ func HeldChange(f Finding) v1alpha1.HeldChange {
 	}
 }
 
+// HeldBetween is the record of a change that is held for a reason of its own,
+// between versions of an object.
+func HeldBetween(c change.Change, reason string, objects ...map[string]any) v1alpha1.HeldChange {
+	out := HeldChange(Finding{Change: c, between: objects})
+	out.Reason = reason
+
+	return out
+}
+
 // between are the objects that the changes of the request are between.
 func (d *decider) between() []map[string]any {
 	var out []map[string]any
@@ -157,7 +166,7 @@ func (d *decider) holdWhole() {
 
 		for _, other := range d.decision.Findings {
 			if other.Verdict == Unallowed && other.Change.Gone && together(f.Change.Element(), other.Change.Element()) {
-				d.decision.Findings[i] = Finding{Change: f.Change, Verdict: Unallowed, Lacks: other.Lacks}
+				d.decision.Findings[i] = d.lacking(f.Change, other.Lacks)
 
 				break
 			}

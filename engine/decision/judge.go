@@ -37,7 +37,12 @@ func (d *decider) judge(c change.Change) Finding {
 		return Finding{Change: c, Verdict: Ungoverned}
 	}
 
-	return Finding{Change: c, Verdict: Unallowed, Lacks: d.lacks(c), between: d.between()}
+	return d.lacking(c, d.lacks(c))
+}
+
+// lacking is the finding on an unallowed change.
+func (d *decider) lacking(c change.Change, lacks []Lack) Finding {
+	return Finding{Change: c, Verdict: Unallowed, Lacks: lacks, between: d.between()}
 }
 
 // root says whether the object has no parent. A namespace that goes is one only
