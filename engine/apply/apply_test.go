@@ -151,7 +151,7 @@ func TestElementsThatAreOwnedOneByOneGoOneByOne(t *testing.T) {
 		"Some": {
 			reason:  "A number is a key by its value, and a set is united.",
 			desired: "{spec: {set: [new, mine], ports: [{port: 80, protocol: TCP, name: web}], empty: {a: 1}}}",
-			want:    "{set: [mine, theirs, new], ports: [{port: 80, protocol: TCP, name: web, nodePort: 30000}, {port: 80, protocol: UDP}], other: x, empty: {a: 1}}",
+			want:    "{set: [new, mine, theirs], ports: [{port: 80, protocol: TCP, name: web, nodePort: 30000}, {port: 80, protocol: UDP}], other: x, empty: {a: 1}}",
 		},
 	}
 

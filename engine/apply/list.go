@@ -26,81 +26,58 @@ func mergeLists(live, desired []any, fields Fields) ([]any, bool) {
 	return nil, false
 }
 
-// mergeSets merges lists whose elements are their own keys: live ones, less
-// those the manager had and no longer wants, and new ones.
+// mergeSets merges lists whose elements are their own keys: those that are desired,
+// in the order in which they are, and live ones less those that the manager had.
 func mergeSets(live, desired []any, fields Fields) []any {
-	in := func(list []any, e any) bool {
-		return slices.ContainsFunc(list, func(o any) bool { return change.Equal(o, e) })
+	place := make([]int, len(desired))
+	for i, d := range desired {
+		place[i] = slices.IndexFunc(live, func(l any) bool { return change.Equal(l, d) })
 	}
 
-	var out, wanted []any
-
-	for _, l := range live {
-		switch {
-		case in(desired, l):
-			out, wanted = append(out, l), append(wanted, l)
-		case !fields.Own.Members.Has(Value(l)):
-			out = append(out, l)
-		}
-	}
-
-	inOrder := slices.DeleteFunc(slices.Clone(desired), func(d any) bool { return !in(live, d) })
-	if len(inOrder) == len(wanted) {
-		replace(out, inOrder, func(e any) bool { return in(desired, e) })
-	}
-
-	for _, d := range desired {
-		if !in(live, d) {
-			out = append(out, d)
-		}
-	}
-
-	return out
+	return interleave(live, desired, place, func(j int) bool { return !fields.Own.Members.Has(Value(live[j])) })
 }
 
-// replace puts elements, in their order, into the places of those that are to be
-// replaced.
-func replace(list, by []any, is func(any) bool) {
-	for i, e := range list {
-		if len(by) > 0 && is(e) {
-			list[i], by = by[0], by[1:]
-		}
-	}
-}
-
-// mergeKeyed merges a list whose elements have keys: live ones, less those the
-// manager had and no longer wants, and new ones at the end. Those that are
-// desired stand in the order in which they are.
+// mergeKeyed merges a list whose elements have keys: those that are desired, in the
+// order in which they are, and live ones less those that the manager had.
 func mergeKeyed(live, desired []any, fields Fields, keys []string) []any {
 	place := Match(desired, live, keys)
-	taken := map[int]bool{}
+	merged := slices.Clone(desired)
 
-	var wanted []any // Of the live ones, merged, in the order desired.
-
-	for i, d := range desired {
-		if j := place[i]; j >= 0 {
-			taken[j] = true
-			merged, _ := mergeElement(live[j], d, fields.Below(Element(live[j], keys)))
-			wanted = append(wanted, merged)
+	for i, j := range place {
+		if j >= 0 {
+			merged[i], _ = mergeElement(live[j], desired[i], fields.Below(Element(live[j], keys)))
 		}
 	}
 
-	out := make([]any, 0, len(live)+len(desired))
+	return interleave(live, merged, place, func(j int) bool {
+		pe := Element(live[j], keys)
+
+		return !fields.Own.Members.Has(pe) && fields.Below(pe).none()
+	})
+}
+
+// interleave puts live elements that stay between those that are desired, each
+// behind the one that it is behind now. Place says where the desired ones are in
+// the live list, or -1.
+func interleave(live, desired []any, place []int, stays func(j int) bool) []any {
+	behind := make(map[int][]any, len(live)) // By the place of a desired element, or -1.
+	last := -1
 
 	for j, l := range live {
-		pe := Element(l, keys)
-
 		switch {
-		case taken[j]:
-			out, wanted = append(out, wanted[0]), wanted[1:]
-		case !fields.Own.Members.Has(pe) && fields.Below(pe).none():
-			out = append(out, l)
+		case slices.Contains(place, j):
+			last = j
+		case stays(j):
+			behind[last] = append(behind[last], l)
 		}
 	}
 
+	out := append(make([]any, 0, len(live)+len(desired)), behind[-1]...)
+
 	for i, d := range desired {
-		if place[i] < 0 {
-			out = append(out, d)
+		out = append(out, d)
+		if j := place[i]; j >= 0 {
+			out = append(out, behind[j]...)
 		}
 	}
 

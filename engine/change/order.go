@@ -12,7 +12,8 @@ import (
 
 // The elements of a list with keys are compared one by one, wherever they stand.
 // Their order is one thing more that such a list says: init containers run in
-// theirs, and an environment variable may refer to those before it. It is a change
+// theirs, an environment variable may refer to those before it, and a Deployment
+// replaces its pods where that of their containers changes. It is a change
 // of the list itself, from keys to keys, and what an index names in a policy is the
 // element that stands there before and after.
 
@@ -68,7 +69,7 @@ func (m *merger) reordered(o, n, elements []any, match *matching) (held bool) {
 	order = slices.Clone(places)
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(match.oldOf[a], match.oldOf[b]) })
 
-	if slices.Equal(order, places) || !orderCounts(m.path) {
+	if slices.Equal(order, places) {
 		return false
 	}
 
@@ -119,26 +120,4 @@ func keysOf(list []any, names []string) []any {
 	}
 
 	return out
-}
-
-// orderCounts says whether the order of a list's elements means anything. It does
-// where nothing else is known: of a pod's containers, which run side by side, and
-// of what is mounted into them or listens there.
-func orderCounts(path Path) bool {
-	field := func(back int) string {
-		if at := len(path) - 1 - back; at >= 0 && path[at].Type == fieldpath.SegmentField {
-			return path[at].Field
-		}
-
-		return ""
-	}
-
-	switch field(0) {
-	case "containers", "ephemeralContainers", "imagePullSecrets", "volumes":
-		return field(1) != "spec"
-	case "ports", "volumeDevices", "volumeMounts":
-		return field(2) != "containers" && field(2) != "initContainers" && field(2) != "ephemeralContainers"
-	default:
-		return true
-	}
 }

@@ -58,10 +58,11 @@ func TestTheOrderOfAListIsAChangeOfTheList(t *testing.T) {
 			want: "{spec: {containers: [{name: c, env: [{name: a}, {name: b}]}]}}",
 		},
 		"Containers": {
-			reason: "Containers run side by side, and ports and volumes have no order.",
-			old:    "{spec: {containers: [{name: a, ports: [{name: web}, {name: dns}]}, {name: b}], volumes: [{name: v}, {name: w}]}}",
-			obj:    "{spec: {containers: [{name: b}, {name: a, ports: [{name: dns}, {name: web}]}], volumes: [{name: w}, {name: v}]}}",
-			want:   "{spec: {containers: [{name: b}, {name: a, ports: [{name: dns}, {name: web}]}], volumes: [{name: w}, {name: v}]}}",
+			reason:  "Where containers run side by side their order still makes new pods of a Deployment.",
+			old:     "{spec: {containers: [{name: a}, {name: b}], volumes: [{name: v}, {name: w}]}}",
+			obj:     "{spec: {containers: [{name: b}, {name: a}], volumes: [{name: w}, {name: v}]}}",
+			changes: []string{"spec.containers", "spec.volumes"}, hold: "spec.containers",
+			want: "{spec: {containers: [{name: a}, {name: b}], volumes: [{name: w}, {name: v}]}}",
 		},
 		"OtherContainers": {
 			reason: "What is called so elsewhere may be anything.",

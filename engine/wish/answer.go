@@ -69,8 +69,45 @@ func (a *answer) keep(into map[string]any, key string, result any, in place) {
 	}
 
 	if part, ok := apply.ExtractValue(result, apply.Field(key), in.fields); ok {
-		into[key] = part
-		a.recordKept(part, in.at.under(key))
+		into[key] = a.wished(part, in.at.under(key))
+		a.recordKept(into[key], in.at.under(key))
+	}
+}
+
+// wished is a part of what is stored that was wished, without what the API server
+// put into maps and lists that were wished empty: it is not the manager's.
+func (a *answer) wished(stored any, at path) any {
+	recorded, known := a.in.Record.get(at)
+
+	switch t := stored.(type) {
+	case map[string]any:
+		if known && recorded == hashOf(map[string]any{}) {
+			return map[string]any{}
+		}
+
+		out := make(map[string]any, len(t))
+		for key, v := range t {
+			out[key] = a.wished(v, at.under(key))
+		}
+
+		return out
+	case []any:
+		if known && recorded == hashOf([]any{}) {
+			return []any{}
+		}
+
+		if !ofMaps(t) {
+			return t
+		}
+
+		out := make([]any, len(t))
+		for i, segment := range segments(t) {
+			out[i] = a.wished(t[i], at.under(segment))
+		}
+
+		return out
+	default:
+		return stored
 	}
 }
 
@@ -274,6 +311,7 @@ func (a *answer) keptElements(stored, result []any, taken map[int]bool, p place,
 		}
 
 		if kept, ok := apply.ExtractValue(result[stays[j]], apply.Element(e, keys), p.fields); ok {
+			kept = a.wished(kept, p.at.under(names[j]))
 			out = append(out, part{value: apply.WithKeys(kept, e, keys), place: stays[j]})
 			a.recordKept(kept, p.at.under(names[j]))
 		}

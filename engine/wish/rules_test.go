@@ -81,7 +81,8 @@ func TestEachChangeOfAWishIsSeen(t *testing.T) {
 		"Removal":      {"replicas: 2", "", []string{"spec.replicas"}},
 		"Addition":     {"replicas: 2", "replicas: 2\n  minReadySeconds: 5", []string{"spec.minReadySeconds"}},
 		"Element":      {"{containerPort: 80}, ", "", []string{container0 + "ports[0].containerPort", container0 + "ports[0].protocol"}},
-		"NewElement":   {"{containerPort: 80}", "{containerPort: 81}, {containerPort: 80}", []string{container0 + "ports[2].containerPort"}},
+		"NewElement":   {"{containerPort: 80}", "{containerPort: 81}, {containerPort: 80}", []string{container0 + "ports[0].containerPort"}},
+		"Order":        {"{containerPort: 80}, {containerPort: 443}", "{containerPort: 443}, {containerPort: 80}", []string{container0 + "ports"}},
 		"ElementGone": {"      - {name: log, image: fluentd:1}\n", "", []string{
 			"spec.template.spec.containers[1].image", "spec.template.spec.containers[1].imagePullPolicy",
 			"spec.template.spec.containers[1].name", "spec.template.spec.containers[1].resources",

@@ -64,7 +64,7 @@ func indexText(wished, stored int) string {
 // sameValue says whether a leaf has the value that is stored. What is empty is
 // as good as absent. A list whose elements are their own keys may have more.
 func (c *Comparison) sameValue(wish, stored any, p place) bool {
-	if change.Equal(wish, stored) || stored == nil && empty(wish) {
+	if change.Equal(wish, stored) || stored == nil && empty(wish) && !c.free() {
 		return true
 	}
 
@@ -75,6 +75,23 @@ func (c *Comparison) sameValue(wish, stored any, p place) bool {
 	}
 
 	return c.quantity() && sameQuantity(wish, stored)
+}
+
+// free says whether the field that is compared is an entry of a map whose keys are
+// anybody's choice: there an empty value is not as good as none.
+func (c *Comparison) free() bool {
+	if len(c.at) < 2 || c.at[len(c.at)-1].Type != fieldpath.SegmentField {
+		return false
+	}
+
+	switch above := c.at[len(c.at)-2]; above.Field {
+	case "data", "binaryData":
+		return len(c.at) == 2
+	case "labels", "annotations", "matchLabels", "nodeSelector", "parameters":
+		return above.Type == fieldpath.SegmentField
+	default:
+		return false
+	}
 }
 
 // empty says whether a value is as good as none.
