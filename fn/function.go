@@ -52,7 +52,10 @@ func WithInitializingLimit(d time.Duration) Option {
 
 // New makes a Function.
 func New(log logging.Logger, opts ...Option) *Function {
-	f := &Function{log: log, now: time.Now, limit: DefaultInitializingLimit, metrics: newMetrics(), cache: policy.NewCache(), enforced: enforcement.NewCache()}
+	f := &Function{
+		log: log, now: time.Now, limit: DefaultInitializingLimit,
+		metrics: newMetrics(), cache: policy.NewCache(), enforced: enforcement.NewCache(),
+	}
 	for _, o := range opts {
 		o(f)
 	}

@@ -38,7 +38,7 @@ func newMetrics() *metrics {
 		}, []string{"composite_kind"}),
 		overdue: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_function_not_settled_total",
-			Help: "Composite resources that count as settled though they are not, for they have been ready for longer than --initializing-limit, by kind.",
+			Help: "Composite resources that count as settled though they are not, for they have been ready for --initializing-limit, by kind.",
 		}, []string{"composite_kind"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "kausality_function_decision_seconds",

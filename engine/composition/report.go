@@ -52,7 +52,7 @@ func Report(xr, desired *unstructured.Unstructured, idle bool) Reporting {
 	last, hash := statusMark.FindStringSubmatch(c.Message), fmt.Sprintf("%016x", wish.Hash(want))
 	out := Reporting{mark: fmt.Sprintf(" [status %s]", hash)}
 
-	if last != nil && last[1] == hash {
+	if len(last) > 0 && last[1] == hash {
 		return out
 	}
 
@@ -61,7 +61,7 @@ func Report(xr, desired *unstructured.Unstructured, idle bool) Reporting {
 		return out
 	}
 
-	if idle && last != nil {
+	if idle && len(last) > 0 {
 		runs, _ := strconv.Atoi(last[2]) // Zero where there is none.
 		out.mark = fmt.Sprintf(" [status %s +%d]", hash, min(runs+1, maxIdle))
 
