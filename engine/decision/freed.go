@@ -5,6 +5,7 @@ package decision
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -36,6 +37,10 @@ func (d *decider) readFreed() {
 	})
 }
 
+// crossplaneLabels start the labels that Crossplane puts on its own kinds and on
+// what it composes.
+const crossplaneLabels = "crossplane.io/"
+
 // frees says whether a change of what an Enforcement governs may free it from that,
 // or bring it under a policy or a window that it was not under: in a write that has
 // the first effect any change may, and a label that a selector looks at always.
@@ -49,6 +54,9 @@ func (d *decider) frees(c change.Change) bool {
 	}
 
 	label := c.Path[2].Field
+	if d.User.Name == d.Settings.Crossplane && strings.HasPrefix(label, crossplaneLabels) {
+		return false // It is how Crossplane finds what belongs together.
+	}
 
 	return slices.ContainsFunc(d.Policies.For(d.groupKind()), func(p *policy.Policy) bool { return p.SelectsBy(label) }) ||
 		slices.ContainsFunc(d.Upgrades, func(u v1alpha1.UpgradeAllowance) bool { return d.windowSelectsBy(&u, label) })
