@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,6 +91,17 @@ func (c cluster) reports(ctx context.Context, conditions ...string) error {
 	return c.Status().Patch(ctx, u, merge(`{"status": {"conditions": [`+strings.Join(conditions, ",")+`]}}`)) //nolint:wrapcheck // Says it all.
 }
 
+// makes notes on a vault that its provider has made its external object.
+func (c cluster) makes(ctx context.Context) error {
+	u, err := c.part(ctx, vaultKind(), "vault")
+	if err != nil {
+		return err
+	}
+
+	return c.Patch(ctx, u, merge( //nolint:wrapcheck // Says it all.
+		`{"metadata": {"annotations": {"crossplane.io/external-create-succeeded": "`+time.Now().UTC().Format(time.RFC3339)+`"}}}`))
+}
+
 func vaultSynced() string {
 	return `{"type": "Synced", "status": "True", "reason": "ReconcileSuccess", "lastTransitionTime": "2026-01-01T00:00:00Z"}`
 }
@@ -164,6 +176,10 @@ func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) { //nol
 				c.vault(v1alpha1.GateOpen, "Observe", "Create"), watches(vaultKind(), true)))
 		}},
 		{Title: "Its gate closes to Observe, for its provider is older, once it is ready", Run: func(ctx context.Context) error {
+			if err := c.makes(ctx); err != nil {
+				return err
+			}
+
 			if err := c.reports(ctx, vaultSynced(), vaultReady); err != nil {
 				return err
 			}
