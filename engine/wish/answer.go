@@ -214,6 +214,13 @@ func (a *answer) fields(v versions, p place) (any, bool) {
 	result, _ := v.result.(map[string]any)
 	out := make(map[string]any, len(wish))
 
+	// A map that is missing and stays so is not made by what is empty in it.
+	if v.stored == nil && v.result == nil && len(same) > 0 {
+		a.keepAll(wish, p.at)
+
+		return nil, false
+	}
+
 	for _, key := range slices.Sorted(maps.Keys(wish)) {
 		if a.skipped(key) {
 			out[key] = wish[key]

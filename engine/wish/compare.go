@@ -278,7 +278,7 @@ func (c *Comparison) list(wish, stored []any, p place) (any, bool) {
 		out[i], empty = same, empty && len(same) == 0
 	}
 
-	if stored == nil && empty {
+	if away := c.recorded(wish, p.at) && !p.own && p.fields.Own.Empty() && !p.fields.Whole; stored == nil && empty && !away {
 		return nil, false
 	}
 
