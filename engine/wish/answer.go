@@ -182,7 +182,7 @@ func (a *answer) leaf(v versions, p place) (any, bool) {
 func (a *answer) zero(p place) (any, bool) {
 	recorded, known := a.in.Record.get(p.at)
 
-	for _, v := range []any{false, "", int64(0)} {
+	for _, v := range []any{false, "", int64(0), map[string]any{}} {
 		if known && p.own && recorded == hashOf(v) {
 			return v, true
 		}
@@ -217,8 +217,9 @@ func (a *answer) fields(v versions, p place) (any, bool) {
 	// A map that is missing and stays so is not made by what is empty in it.
 	if v.stored == nil && v.result == nil && len(same) > 0 {
 		a.keepAll(wish, p.at)
+		a.record.keep(p.at, a.in.Record)
 
-		return nil, false
+		return a.zero(p)
 	}
 
 	for _, key := range slices.Sorted(maps.Keys(wish)) {

@@ -314,8 +314,9 @@ func (c *Comparison) leaf(wish, stored any, p place) (any, bool) {
 	}
 
 	// What the API server left out still is the manager's. What was applied and is
-	// nobody's was taken away.
-	away := unchanged && stored == nil && scalar(wish)
+	// nobody's was taken away: but of an empty list no manager has anything.
+	_, list := wish.([]any)
+	away := unchanged && stored == nil && !list
 
 	switch {
 	case unchanged && own, c.sameValue(wish, stored, p, away):

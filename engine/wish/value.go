@@ -117,16 +117,6 @@ func empty(v any) bool {
 	}
 }
 
-// scalar says whether a value is neither a map nor a list.
-func scalar(v any) bool {
-	switch v.(type) {
-	case map[string]any, []any:
-		return false
-	default:
-		return true
-	}
-}
-
 // subsequence says whether a list has all elements of another one, in their
 // order.
 func subsequence(part, list []any) bool {
