@@ -56,4 +56,3 @@ func entryOf(e any) string {
 
 	return asText(m["manager"]) + "/" + asText(m["operation"]) + "/" + asText(m["subresource"]) + "/" + asText(m["apiVersion"])
 }
-
