@@ -100,11 +100,11 @@ func (f Fields) Has(pe fieldpath.PathElement) bool { return f.Whole || f.Own.Mem
 
 // Below are the fields below an element.
 func (f Fields) Below(pe fieldpath.PathElement) Fields {
-	own := descend(f.Own, pe)
+	own, all := descend(f.Own, pe), descend(f.All, pe)
 
 	return Fields{
-		Own: own, All: descend(f.All, pe), Scaled: descend(f.Scaled, pe),
-		Whole: f.Whole || f.Own.Members.Has(pe) && own.Empty(),
+		Own: own, All: all, Scaled: descend(f.Scaled, pe),
+		Whole: f.Whole || f.Own.Members.Has(pe) && all.Empty(),
 	}
 }
 

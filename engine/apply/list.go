@@ -34,7 +34,7 @@ func mergeSets(live, desired []any, fields Fields) []any {
 		place[i] = slices.IndexFunc(live, func(l any) bool { return change.Equal(l, d) })
 	}
 
-	return interleave(live, desired, place, func(j int) bool { return !fields.Own.Members.Has(Value(live[j])) })
+	return Interleave(live, desired, place, func(j int) bool { return !fields.Own.Members.Has(Value(live[j])) })
 }
 
 // mergeKeyed merges a list whose elements have keys: those that are desired, in the
@@ -49,17 +49,17 @@ func mergeKeyed(live, desired []any, fields Fields, keys []string) []any {
 		}
 	}
 
-	return interleave(live, merged, place, func(j int) bool {
+	return Interleave(live, merged, place, func(j int) bool {
 		pe := Element(live[j], keys)
 
 		return !fields.Own.Members.Has(pe) && fields.Below(pe).none()
 	})
 }
 
-// interleave puts live elements that stay between those that are desired, each
+// Interleave puts live elements that stay between those that are desired, each
 // behind the one that it is behind now. Place says where the desired ones are in
 // the live list, or -1.
-func interleave(live, desired []any, place []int, stays func(j int) bool) []any {
+func Interleave(live, desired []any, place []int, stays func(j int) bool) []any {
 	behind := make(map[int][]any, len(live)) // By the place of a desired element, or -1.
 	last := -1
 

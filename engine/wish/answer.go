@@ -170,9 +170,25 @@ func (a *answer) leaf(v versions, p place) (any, bool) {
 		return a.mine(v, p)
 	case !p.own && !p.owns(v.wish):
 		return nil, false
+	case v.result == nil:
+		return a.zero(p)
 	default:
 		return a.mine(v, p)
 	}
+}
+
+// zero is the zero value that was wished, and that the API server did not store:
+// left out, it would be nobody's, as if somebody had taken it away.
+func (a *answer) zero(p place) (any, bool) {
+	recorded, known := a.in.Record.get(p.at)
+
+	for _, v := range []any{false, "", int64(0), map[string]any{}} {
+		if known && p.own && recorded == hashOf(v) {
+			return v, true
+		}
+	}
+
+	return nil, false
 }
 
 // mine is what is to be stored of a value that is applied as a whole: of a list
@@ -197,6 +213,14 @@ func (a *answer) fields(v versions, p place) (any, bool) {
 	stored, _ := v.stored.(map[string]any)
 	result, _ := v.result.(map[string]any)
 	out := make(map[string]any, len(wish))
+
+	// A map that is missing and stays so is not made by what is empty in it.
+	if v.stored == nil && v.result == nil && len(same) > 0 {
+		a.keepAll(wish, p.at)
+		a.record.keep(p.at, a.in.Record)
+
+		return a.zero(p)
+	}
 
 	for _, key := range slices.Sorted(maps.Keys(wish)) {
 		if a.skipped(key) {

@@ -278,11 +278,29 @@ func (c *Comparison) list(wish, stored []any, p place) (any, bool) {
 		out[i], empty = same, empty && len(same) == 0
 	}
 
-	if stored == nil && empty {
+	if away := c.recorded(wish, p.at) && !p.own && p.fields.Own.Empty() && !p.fields.Whole; stored == nil && empty && !away {
 		return nil, false
 	}
 
+	if p.fields.Whole && len(keys) == 0 {
+		out = c.withAdded(out, stored, places, p)
+	}
+
 	return out, true
+}
+
+// withAdded returns the elements of a list that is applied as a whole with those
+// that the API server added to it, each behind the one that it is behind: they
+// stay as what it adds to a map does.
+func (c *Comparison) withAdded(same, stored []any, places []int, p place) []any {
+	return apply.Interleave(stored, same, places, func(j int) bool {
+		m, _ := stored[j].(map[string]any)
+		names := aliases(m, j)
+
+		return !slices.ContainsFunc(append(under(p.also, names...), under([]path{p.at}, names...)...), func(at path) bool {
+			return c.recorded(stored[j], at)
+		})
+	})
 }
 
 // leaf says what becomes of one leaf of the wish.
@@ -295,8 +313,13 @@ func (c *Comparison) leaf(wish, stored any, p place) (any, bool) {
 		known, unchanged = known || ok, unchanged || ok && as == hashOf(wish)
 	}
 
+	// What the API server left out still is the manager's. What was applied and is
+	// nobody's was taken away: but of an empty list no manager has anything.
+	_, list := wish.([]any)
+	away := unchanged && stored == nil && !list
+
 	switch {
-	case unchanged && own, c.sameValue(wish, stored, p):
+	case unchanged && own, c.sameValue(wish, stored, p, away):
 	case !own && (c.in.Record == nil || unchanged) && c.delegated(p):
 		c.left[p.at] = true
 		c.Delegated = append(c.Delegated, c.at.String())

@@ -27,6 +27,7 @@ spec:
     metadata: {labels: {app: shop}}
     spec:
       hostNetwork: false
+      automountServiceAccountToken: false
       containers:
       - name: web
         image: nginx:1
@@ -134,7 +135,11 @@ func TestWhatIsChangedByHandIsSeen(t *testing.T) {
 		"Zero": {func(spec map[string]any) {
 			resource.Map(spec, "template", "spec")["hostNetwork"] = true
 		}, []string{"spec.template.spec.hostNetwork"}},
-		"Added": {func(spec map[string]any) { spec["minReadySeconds"] = int64(5) }, nil},
+		"ZeroGone": {func(spec map[string]any) {
+			delete(resource.Map(spec, "template", "spec"), "automountServiceAccountToken")
+		}, []string{"spec.template.spec.automountServiceAccountToken"}},
+		"BesideNoZero": {func(spec map[string]any) { spec["progressDeadlineSeconds"] = int64(60) }, nil},
+		"Added":        {func(spec map[string]any) { spec["minReadySeconds"] = int64(5) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)

@@ -4,6 +4,7 @@
 package wish_test
 
 import (
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -28,6 +29,8 @@ type server struct {
 	t      *testing.T
 	fields *managedfields.FieldManager
 	live   *unstructured.Unstructured
+	// tolerations that admission adds to those of pods that do not have them.
+	tolerations []corev1.Toleration
 }
 
 func newServer(t *testing.T) *server {
@@ -63,6 +66,14 @@ func (s *server) store(obj runtime.Object) {
 			if c.Ports[j].Protocol == "" {
 				c.Ports[j].Protocol = corev1.ProtocolTCP
 			}
+		}
+	}
+
+	pod := &typed.Spec.Template.Spec
+
+	for _, toleration := range s.tolerations {
+		if !slices.ContainsFunc(pod.Tolerations, func(has corev1.Toleration) bool { return has.Key == toleration.Key }) {
+			pod.Tolerations = append(pod.Tolerations, toleration)
 		}
 	}
 

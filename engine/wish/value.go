@@ -62,9 +62,10 @@ func indexText(wished, stored int) string {
 }
 
 // sameValue says whether a leaf has the value that is stored. What is empty is
-// as good as absent. A list whose elements are their own keys may have more.
-func (c *Comparison) sameValue(wish, stored any, p place) bool {
-	if change.Equal(wish, stored) || stored == nil && empty(wish) && !c.free() {
+// as good as absent, unless somebody took it away. A list whose elements are their
+// own keys may have more.
+func (c *Comparison) sameValue(wish, stored any, p place, away bool) bool {
+	if change.Equal(wish, stored) || stored == nil && empty(wish) && !away && !c.free() {
 		return true
 	}
 

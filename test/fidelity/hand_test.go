@@ -24,7 +24,7 @@ const person = "kubectl-edit"
 func byHand(rng *rand.Rand, sch node, wish, stored map[string]any, named bool) []edit {
 	out := slices.DeleteFunc(edits(rng, stored), func(e edit) bool {
 		// Which of two orders is meant, only the wish knows.
-		return e.what == "swap" || e.what == "remove" && len(e.at) == 1 && e.at[0] == "spec" || isKey(sch, e.at) || names(sch, wish, stored, e.at) != named || !named && e.what != "change"
+		return e.what == "swap" || e.what == "remove" && len(e.at) == 1 && e.at[0] == "spec" || isKey(sch, e.at) || names(sch, wish, stored, e.at) != named || !named && e.what != "change" || emptied(wish, e)
 	})
 
 	if !named {
@@ -50,6 +50,15 @@ func byHand(rng *rand.Rand, sch node, wish, stored map[string]any, named bool) [
 	}
 
 	return out
+}
+
+// emptied says whether an edit takes an empty list away: nobody can tell, for
+// field managers do not have lists, but their elements.
+func emptied(wish map[string]any, e edit) bool {
+	was, _ := get(wish, e.at)
+	list, ok := was.([]any)
+
+	return ok && len(list) == 0 && e.what == "remove"
 }
 
 // filled is another value in place of one, for empty ones too.

@@ -64,6 +64,8 @@ type play struct {
 	c    *composite
 	wish map[string]any
 	sch  node
+	// asked is true while a change of the wish is allowed as a whole.
+	asked bool
 
 	counts map[string]int
 	faults []fault
@@ -253,11 +255,31 @@ func (p *play) pass(ctx context.Context, wish map[string]any) (*fnv1.RunFunction
 	}
 
 	if err := p.c.apply(ctx, rsp); err != nil {
+		if p.asked && p.refused(ctx, wish, err) {
+			p.counts["changed wishes that the API server takes once"]++
+
+			return rsp, errEnd
+		}
+
 		return rsp, p.fault("what the function wants cannot be applied", "%v\nit says: %s\nit wants:\n%s", err, said(rsp),
 			text(rsp.GetDesired().GetResources()[resourceName].GetResource().AsMap()))
 	}
 
 	return rsp, nil
+}
+
+// refused says whether the API server refuses a wish as invalid without the
+// function too. It may after it took it: applied once, a map that is wished empty
+// goes with the last of its fields, and applied again, it is there and empty.
+func (p *play) refused(ctx context.Context, wish map[string]any, err error) bool {
+	stored, failed := p.c.observe(ctx)
+	if failed != nil || !apierrors.IsInvalid(err) {
+		return false
+	}
+
+	_, err = p.predict(ctx, wish, stored)
+
+	return apierrors.IsInvalid(err)
 }
 
 // settle is as many of them as it takes.
@@ -308,8 +330,8 @@ func (p *play) rest(ctx context.Context, when string) error {
 		return err
 	}
 
-	if before.GetResourceVersion() != after.GetResourceVersion() || before.GetGeneration() != after.GetGeneration() {
-		return p.fault("an unchanged wish is written "+when, "-before, +after:\n%s", cmp.Diff(before.Object, after.Object))
+	if diff := written(before, after); diff != "" {
+		return p.fault("an unchanged wish is written "+when, "-before, +after:\n%s", diff)
 	}
 
 	if a, b := first.GetDesired().GetResources()[resourceName], second.GetDesired().GetResources()[resourceName]; !proto.Equal(a, b) {
@@ -370,8 +392,8 @@ func (p *play) held(ctx context.Context, e edit) (bool, error) {
 		return false, err
 	}
 
-	if again.GetResourceVersion() != after.GetResourceVersion() {
-		return false, p.fault("what is held is written again", "%s\n-before, +after:\n%s", e, cmp.Diff(after.Object, again.Object))
+	if diff := written(after, again); diff != "" {
+		return false, p.fault("what is held is written again", "%s\n-before, +after:\n%s", e, diff)
 	}
 
 	return told, p.rest(ctx, "after a wish was taken back: "+e.what)
@@ -398,12 +420,14 @@ func (p *play) allowed(ctx context.Context, e edit) (bool, error) {
 		p.ask(fields(wish, before.Object, predicted.Object))
 	}
 
+	p.asked = true
+
 	message, err := p.settle(ctx, wish)
 	if err != nil {
 		return false, err
 	}
 
-	p.c.required, p.wish = nil, wish
+	p.asked, p.c.required, p.wish = false, nil, wish
 	p.counts["changed wishes that are allowed"]++
 
 	after, err := p.c.observe(ctx)
@@ -486,8 +510,8 @@ func (p *play) drift(ctx context.Context, e edit) (bool, error) {
 		return false, err
 	}
 
-	if again.GetResourceVersion() != after.GetResourceVersion() {
-		return false, p.fault("an edit by hand that is held is written again", "%s\n-before, +after:\n%s", e, cmp.Diff(after.Object, again.Object))
+	if diff := written(after, again); diff != "" {
+		return false, p.fault("an edit by hand that is held is written again", "%s\n-before, +after:\n%s", e, diff)
 	}
 
 	return true, p.putBack(ctx, e, again)
@@ -542,8 +566,8 @@ func (p *play) beside(ctx context.Context, e edit) (bool, error) {
 		return false, err
 	}
 
-	if strings.Contains(said(rsp), " held: ") || after.GetResourceVersion() != edited.GetResourceVersion() {
-		return false, p.fault("an edit of what nobody wished is a change", "%s\nit says: %s\n-edited, +after:\n%s", e, said(rsp), cmp.Diff(edited.Object, after.Object))
+	if diff := written(edited, after); strings.Contains(said(rsp), " held: ") || diff != "" {
+		return false, p.fault("an edit of what nobody wished is a change", "%s\nit says: %s\n-edited, +after:\n%s", e, said(rsp), diff)
 	}
 
 	return true, p.rest(ctx, "after an edit beside the wish")
