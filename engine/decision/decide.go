@@ -14,6 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
@@ -50,6 +51,8 @@ type decider struct {
 	// was and is are the records of wishes on the old and the new object, where
 	// Crossplane applies what a composition function let through.
 	was, is *wish.Record
+	// fields of the old object are those of who writes the records.
+	fields apply.Fields
 	// withNamespace is true where the parent is the namespace, which takes along
 	// what is in it.
 	withNamespace bool

@@ -33,17 +33,23 @@ func (d *decider) readWishes() {
 	if d.is, err = wish.Parse(d.New); err != nil {
 		d.problem(inObject(d.New, err))
 	}
+
+	if d.fields, err = apply.FieldsOf(d.Old, d.FieldManager); err != nil {
+		d.problem(err)
+	}
 }
 
 // wished says whether a change is none by the wish of the pipeline, whatever
 // the API server and other webhooks make of it: a composition function looked
-// at the same leaf, and let it through.
+// at the same leaf, and let it through. What somebody else has set since then,
+// and Crossplane no longer manages, it did not see.
 func (d *decider) wished(c change.Change) bool {
-	return !c.Gone && d.was.Same(d.is, d.New.Object, c.Path)
+	return !c.Gone && d.was.Same(d.is, d.New.Object, c.Path) && d.fields.Manages(d.New.Object, c.Path)
 }
 
 // keepWishes puts back the record of each wish that is held here, though a
-// composition function let it through.
+// composition function let it through. It forgets one that is as it was: what is
+// stored then has Crossplane as its manager, and would count as wished.
 func (d *decider) keepWishes() {
 	if d.is == nil {
 		return
@@ -52,7 +58,8 @@ func (d *decider) keepWishes() {
 	kept := false
 
 	for _, c := range d.back {
-		if d.is.Restore(d.was, d.asked.Object, c.Path) {
+		same := d.was.Same(d.is, d.asked.Object, c.Path)
+		if d.is.Restore(d.was, d.asked.Object, c.Path) || same && d.is.Forget(d.asked.Object, c.Path) {
 			kept = true
 		}
 	}

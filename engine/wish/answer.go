@@ -33,6 +33,7 @@ type versions struct {
 // nothing is to become the manager's that is not.
 func (c *Comparison) Answer(result map[string]any) (map[string]any, *Record) {
 	a := &answer{Comparison: c, record: newRecord()}
+	a.record.baseline = c.Baseline
 	out := maps.Clone(c.in.Wish.Object)
 	top := place{fields: c.in.Fields, at: root}
 

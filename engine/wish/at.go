@@ -48,6 +48,18 @@ func (r *Record) Restore(from *Record, object map[string]any, at change.Path) bo
 	return true
 }
 
+// Forget drops the leaf at a path of an object; false where there is none.
+func (r *Record) Forget(object map[string]any, at change.Path) bool {
+	p, ok := pathIn(object, at)
+	if _, recorded := r.get(p); !ok || !recorded {
+		return false
+	}
+
+	delete(r.leaves, p)
+
+	return true
+}
+
 // pathIn is the path of a leaf; false where the object has none there.
 func pathIn(object map[string]any, at change.Path) (path, bool) {
 	var v any = object

@@ -136,6 +136,10 @@ func Compare(in Input) *Comparison {
 		c.in.Fields.Whole, c.in.Record = true, nil // Imported, or restored: what is wished is its own.
 	}
 
+	if in.Baseline && c.in.Record != nil {
+		c.Baseline = slices.Clone(c.in.Record.baseline) // Of a run whose end nobody was told of.
+	}
+
 	c.Object = maps.Clone(in.Wish.Object)
 	top := place{fields: c.in.Fields, at: root}
 

@@ -25,6 +25,9 @@ const (
 	leafSize = pathSize + 8
 )
 
+// maxBaseline is the most fields of a baseline that a record names.
+const maxBaseline = 20
+
 // version of the form of a record.
 const version = 1
 
@@ -40,6 +43,8 @@ var (
 // Record is what of a wish was let through: a hash of each leaf's path and value.
 type Record struct {
 	leaves map[path]uint64
+	// baseline are the fields that count as wished all along, until that is told.
+	baseline []string
 }
 
 // written is the record's form in an annotation.
@@ -48,6 +53,9 @@ type written struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Leaves     string `json:"leaves"`
+	// Baseline are fields that count as wished all along, until that is told: those that
+	// there is room for.
+	Baseline []string `json:"baseline,omitempty"`
 }
 
 // Parse reads the record on an object; nil where there is none, or where it is
@@ -81,6 +89,7 @@ func Parse(u *unstructured.Unstructured) (*Record, error) {
 	}
 
 	r := newRecord()
+	r.baseline = w.Baseline
 
 	for ; len(raw) > 0; raw = raw[leafSize:] {
 		var p [8]byte
@@ -142,9 +151,17 @@ func (r *Record) Format(apiVersion, kind string) (string, error) {
 		raw = binary.BigEndian.AppendUint64(raw, r.leaves[at])
 	}
 
-	out, err := yaml.Marshal(written{
+	w := written{
 		Version: version, APIVersion: apiVersion, Kind: kind, Leaves: base64.RawStdEncoding.EncodeToString(raw),
-	})
+		Baseline: r.baseline[:min(len(r.baseline), maxBaseline)],
+	}
+
+	out, err := yaml.Marshal(w)
+	if err == nil && len(out) > v1alpha1.MaxWishBytes {
+		w.Baseline = nil
+		out, err = yaml.Marshal(w)
+	}
+
 	if err != nil {
 		return "", fmt.Errorf("cannot write the annotation %s: %w", v1alpha1.AnnotationWish, err)
 	}

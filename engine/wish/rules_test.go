@@ -245,6 +245,18 @@ func TestWithoutARecordValuesAreCompared(t *testing.T) {
 		if diff := cmp.Diff([]string{container0 + "image"}, got.baseline); diff != "" {
 			t.Errorf("baseline, -want, +got:\n%s", diff)
 		}
+
+		// Nobody may have been told: it stays noted until that is so.
+		for _, told := range []bool{false, false, true} {
+			got := s.composeWith(wish.Input{Baseline: !told}, changed, func(change.Change) bool { return true })
+			if len(got.changes) > 0 || len(got.baseline) > 0 == told {
+				t.Errorf("told %t: baseline %q, changes %q", told, got.baseline, got.changes)
+			}
+		}
+
+		if text := resource.Annotation(s.live, "kausality.io/wish"); strings.Contains(text, "baseline") {
+			t.Errorf("told, it is still noted: %s", text)
+		}
 	})
 
 	t.Run("Restored", func(t *testing.T) {

@@ -324,6 +324,11 @@ func (a app) nudge(ctx context.Context, what string) error {
 
 // quiet checks that the App stays as it is while Crossplane looks at it.
 func (a app) quiet(ctx context.Context) error {
+	// A pass that reads what was may still be under way.
+	if err := scenario.Eventually(ctx, "an App that stays settled", func(ctx context.Context) error { return still(ctx, a.settled) }); err != nil {
+		return err
+	}
+
 	ok, err := a.unwritten(ctx)
 	if err != nil {
 		return err
@@ -368,14 +373,13 @@ func edits() map[string]client.Patch {
 // it back.
 func (a app) edited(ctx context.Context) error {
 	for part, patch := range edits() {
-		u, err := a.live(ctx, part)
+		was, err := a.live(ctx, part)
 		if err != nil {
 			return err
 		}
 
-		was := u.DeepCopy()
-		if err := a.Patch(ctx, u, patch, client.FieldOwner("kubectl-patch")); err != nil {
-			return fmt.Errorf("cannot edit the %s: %w", part, err)
+		if err := scenario.Eventually(ctx, "an edit of the "+part+" that is seen", a.edit(part, was, patch)); err != nil {
+			return err
 		}
 
 		now, err := a.asked(ctx)
@@ -383,35 +387,78 @@ func (a app) edited(ctx context.Context) error {
 			return err
 		}
 
-		if err := scenario.Eventually(ctx, "an edit of the "+part+" that is seen", all(a.says(" held: "+u.GetKind()), a.unchanged(now))); err != nil {
-			return err
-		}
-
-		if err := still(ctx, a.unchanged(now)); err != nil {
+		if err := still(ctx, all(a.says(" held: "+was.GetKind()), a.unchanged(now))); err != nil {
 			return fmt.Errorf("edit of the %s: %w", part, err)
 		}
 
-		if u, err = a.live(ctx, part); err != nil {
-			return err
-		}
-
-		back := u.DeepCopy()
-		for _, key := range []string{"spec", "data"} {
-			if v, ok := was.Object[key]; ok {
-				back.Object[key] = v
-			}
-		}
-
-		if err := a.Update(ctx, back, client.FieldOwner("kubectl-patch")); err != nil {
-			return fmt.Errorf("cannot take back the edit of the %s: %w", part, err)
-		}
-
-		if err := scenario.Eventually(ctx, "an edit of the "+part+" that is taken back", a.settled); err != nil {
+		if err := scenario.Eventually(ctx, "an edit of the "+part+" that is taken back", all(a.takeBack(part, was), a.settled)); err != nil {
 			return err
 		}
 	}
 
 	return nil
+}
+
+// edit edits a part, and checks that this is seen. Crossplane may apply what it
+// read before, and overwrite the edit: then it is made again.
+func (a app) edit(part string, was *unstructured.Unstructured, patch client.Patch) check {
+	var edited *unstructured.Unstructured
+
+	return func(ctx context.Context) error {
+		u, err := a.live(ctx, part)
+		if err != nil {
+			return err
+		}
+
+		if edited != nil && cmp.Equal(content(u), content(edited)) {
+			return a.says(" held: " + u.GetKind())(ctx)
+		}
+
+		if err := a.takeBack(part, was)(ctx); err != nil {
+			return err
+		}
+
+		if err := a.Patch(ctx, u, patch, client.FieldOwner("kubectl-patch")); err != nil {
+			return fmt.Errorf("cannot edit the %s: %w", part, err)
+		}
+
+		edited = u
+
+		return fmt.Errorf("the %s was edited just now: %w", part, errOther)
+	}
+}
+
+// takeBack gives a part the content that it had.
+func (a app) takeBack(part string, was *unstructured.Unstructured) check {
+	return func(ctx context.Context) error {
+		u, err := a.live(ctx, part)
+		if err != nil || cmp.Equal(content(u), content(was)) {
+			return err
+		}
+
+		for key, v := range content(was) {
+			u.Object[key] = v
+		}
+
+		if err := a.Update(ctx, u, client.FieldOwner("kubectl-patch")); err != nil {
+			return fmt.Errorf("cannot take back the edit of the %s: %w", part, err)
+		}
+
+		return nil
+	}
+}
+
+// content is what people edit of a part.
+func content(u *unstructured.Unstructured) map[string]any {
+	out := map[string]any{}
+
+	for _, key := range []string{"spec", "data"} {
+		if v, ok := u.Object[key]; ok {
+			out[key] = v
+		}
+	}
+
+	return out
 }
 
 func TestAnAppOfOrdinaryKindsSettlesAndIsKept(t *testing.T) {
