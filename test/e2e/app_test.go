@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -436,9 +437,7 @@ func (a app) takeBack(part string, was *unstructured.Unstructured) check {
 			return err
 		}
 
-		for key, v := range content(was) {
-			u.Object[key] = v
-		}
+		maps.Copy(u.Object, content(was))
 
 		if err := a.Update(ctx, u, client.FieldOwner("kubectl-patch")); err != nil {
 			return fmt.Errorf("cannot take back the edit of the %s: %w", part, err)
