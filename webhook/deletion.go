@@ -61,8 +61,7 @@ func (j *Judge) delete(ctx context.Context, req admission.Request, ask *decision
 // is there.
 var errOutdated = errors.New("it is not the object that is there now: try again")
 
-// outdated has a deletion asked for once more, by what is there. The API server
-// does so by itself when it has read the object from its cache.
+// outdated has a deletion asked for once more, by what is there.
 func outdated(ask *decision.Request, err error) admission.Response {
 	rsp := admission.Denied(fmt.Sprintf("cannot delete %s %q: %v", ask.Old.GetKind(), ask.Old.GetName(), err))
 	rsp.Result.Code, rsp.Result.Reason = http.StatusConflict, metav1.StatusReasonConflict
@@ -79,7 +78,7 @@ func (j *Judge) recordDeletion(ctx context.Context, ask *decision.Request, d dec
 		return nil
 	}
 
-	for i := range recordTries {
+	for range recordTries {
 		live := &unstructured.Unstructured{}
 		live.SetGroupVersionKind(ask.Old.GroupVersionKind())
 
@@ -94,11 +93,6 @@ func (j *Judge) recordDeletion(ctx context.Context, ask *decision.Request, d dec
 		changed, err := j.given(ctx, ask, live)
 		if err != nil || len(changed) == 0 {
 			return err
-		}
-
-		// Once it was the version that is there, others may write it before us.
-		if i == 0 && live.GetResourceVersion() != ask.Old.GetResourceVersion() {
-			return errOutdated
 		}
 
 		if err := j.annotate(ctx, live, changed); !apierrors.IsConflict(err) {
