@@ -16,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -121,7 +122,7 @@ func (d *decider) addEdit(edits []v1alpha1.Edit, c change.Change) []v1alpha1.Edi
 		Groups: slices.Clone(d.User.Groups[:min(len(d.User.Groups), v1alpha1.MaxEditGroups)]), Since: metav1.Time{Time: d.Now.UTC()},
 	}
 
-	if e.Masked = sensitive(d.groupKind().Kind, c.Path); !e.Masked {
+	if e.Masked = mask.Hides(c.Path, c.From, d.between()...) || mask.Hides(c.Path, c.To, d.between()...); !e.Masked {
 		e.From, e.Digest = editValue(c.From)
 	}
 
@@ -153,22 +154,6 @@ func editValue(v any) (text, digest string) {
 	sum := sha256.Sum256([]byte(whole))
 
 	return text, hex.EncodeToString(sum[:])
-}
-
-// sensitive says whether a field may hold what not everybody should read who
-// may read annotations.
-func sensitive(kind string, path change.Path) bool {
-	if kind == "Secret" && len(path) > 0 && (path[0].Field == "data" || path[0].Field == "stringData") {
-		return true
-	}
-
-	return slices.ContainsFunc(path, func(s fieldpath.Segment) bool {
-		name := strings.ToLower(s.Field)
-
-		return slices.ContainsFunc([]string{
-			"secret", "secrets", "password", "passwd", "passphrase", "token", "apikey", "privatekey", "credentials",
-		}, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
-	})
 }
 
 // edited are the edits that the parent carries. A record that cannot be read
