@@ -293,8 +293,8 @@ spec:
 		"Audit": {
 			reason: "Audit reports and lets pass.",
 			xr:     steadyXR, observed: observedObject, desired: sized("small", "mysql"), input: "mode: Audit",
-			want: strings.Replace(unchanged, "postgres", "mysql", 1),
-			condition: "generation 12: settled; 1 held: Object db-obj: (audit) spec.forProvider.engine is changed from postgres to mysql: " +
+			want: strings.NewReplacer("postgres", "mysql", "spec:\n", "    kausality.io/mode: Audit\nspec:\n").Replace(unchanged),
+			condition: "generation 12: in progress: Object db-obj is being changed; 1 held: Object db-obj: (audit) spec.forProvider.engine is changed from postgres to mysql: " +
 				`XDatabase "db" has no allowance for it, and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine`,
 		},
 	}

@@ -30,6 +30,10 @@ const (
 	// AnnotationManagementPolicies holds the management policies that the
 	// Composition asked for, a list of actions. The gate never opens wider.
 	AnnotationManagementPolicies = AnnotationPrefix + "management-policies"
+	// AnnotationMode is on managed resources that a Composition composes with the
+	// function in mode Audit: Audit, and Hold once it holds again. In Audit they
+	// have no gate.
+	AnnotationMode = AnnotationPrefix + "mode"
 	// AnnotationLastUpgrade names the UpgradeAllowance last applied to a child.
 	AnnotationLastUpgrade = AnnotationPrefix + "last-upgrade"
 	// AnnotationHeld is on objects whose unallowed changes were kept back: a
@@ -282,7 +286,7 @@ const (
 	// GateClosed lets the provider observe only.
 	GateClosed GateState = "Closed"
 	// GateUngated lets the provider do all that the Composition asks for: it does
-	// not support management policies.
+	// not support management policies, or the function runs in mode Audit.
 	GateUngated GateState = "Ungated"
 )
 
@@ -304,6 +308,9 @@ type GateRecord struct {
 	// creation, and on the closed gate of one that was there before until its
 	// provider is known to support management policies.
 	Initial bool `json:"initial,omitempty"`
+	// Audit is true where the gate was taken away because the function runs in
+	// mode Audit, with state Ungated only.
+	Audit bool `json:"audit,omitempty"`
 	// Existed is true of a resource whose external object was there before it,
 	// until an update that is allowed has made of that what the spec says. Updates
 	// wait until they are for all that differs.

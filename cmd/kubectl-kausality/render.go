@@ -123,7 +123,12 @@ func renderGate(out *strings.Builder, u *unstructured.Unstructured) error {
 	case v1alpha1.GateOpen:
 		fmt.Fprintf(out, "\nGate: open for %s since %s\n", strings.Join(rec.Actions, ", "), since)
 	case v1alpha1.GateUngated:
-		fmt.Fprintf(out, "\nGate: none since %s, for the provider does not support management policies\n", since)
+		why := "the provider does not support management policies"
+		if rec.Audit {
+			why = "the Composition runs the function in mode Audit"
+		}
+
+		fmt.Fprintf(out, "\nGate: none since %s, for %s\n", since, why)
 	default:
 		fmt.Fprintf(out, "\nGate: closed since %s\n", since)
 	}

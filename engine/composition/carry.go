@@ -51,11 +51,18 @@ func recordWanted(u *unstructured.Unstructured, want []string) {
 // carry makes desired state out of what only Kausality writes: annotations as
 // observed, and spec.managementPolicies as observed, never left out. A field
 // that is left out can fall back to its default, which is fully open.
-func carry(desired, observed *unstructured.Unstructured) {
-	want := wanted(desired)
+// In mode Audit what has no gate gets none.
+func (r *Request) carry(desired *unstructured.Unstructured) {
+	observed, want := r.Observed, wanted(desired)
 
 	stampOn(desired, observed)
 	callOff(desired)
+
+	if r.Mode == v1alpha1.ModeAudit && !gate.Governed(observed) {
+		annotate(desired, v1alpha1.AnnotationManagementPolicies, "")
+
+		return
+	}
 
 	if !gated(observed) {
 		return

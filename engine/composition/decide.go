@@ -23,15 +23,22 @@ import (
 // Decide says what may be applied of one desired composed resource. The
 // request and its objects are not modified.
 func Decide(req Request) Outcome {
+	out := req.decide()
+	req.tellMode(out.Desired)
+
+	return out
+}
+
+func (r *Request) decide() Outcome {
 	switch {
-	case req.Observed == nil:
-		return req.create()
-	case req.Desired == nil:
-		return req.remove()
-	case req.Observed.GroupVersionKind().GroupKind() != req.Desired.GroupVersionKind().GroupKind():
-		return req.swap()
+	case r.Observed == nil:
+		return r.create()
+	case r.Desired == nil:
+		return r.remove()
+	case r.Observed.GroupVersionKind().GroupKind() != r.Desired.GroupVersionKind().GroupKind():
+		return r.swap()
 	default:
-		return req.update()
+		return r.update()
 	}
 }
 
@@ -76,7 +83,7 @@ func (r *Request) create() Outcome {
 	dropPrepared(out.Desired, r.Desired)
 	encodeSecret(out.Desired)
 
-	if resource.IsManaged(out.Desired) && !r.Ungated {
+	if resource.IsManaged(out.Desired) && !r.Ungated && r.Mode != v1alpha1.ModeAudit {
 		want := wanted(r.Desired)
 		recordWanted(out.Desired, want)
 		late := !r.Settings.WithoutLateInitialize.Has(out.Desired.GroupVersionKind().GroupKind())
@@ -96,7 +103,7 @@ func (r *Request) update() Outcome {
 	}
 
 	desired := own(r.Desired)
-	carry(desired, r.Observed)
+	r.carry(desired)
 	encodeSecret(desired)
 
 	last, err := wish.Parse(r.Observed)
@@ -123,7 +130,7 @@ func (r *Request) update() Outcome {
 
 	out.Held = append(out.Held, heldOutside(r.Observed)...)
 
-	out.Pending = pending(r.Observed, d)
+	out.Pending = r.pending(d)
 	if out.Pending == "" && r.allowsHeld(d.Findings) {
 		out.Pending = describe(r.Observed) + " waits for what its held change lacks"
 	}
@@ -259,7 +266,8 @@ func (r *Request) wholeHeld(u *unstructured.Unstructured, d decision.Decision, f
 // pending says what of allowed changes is under way. It says the same from the
 // first write to the last: an XR's condition is watched, and Crossplane stops
 // to listen where an XR changes too often.
-func pending(observed *unstructured.Unstructured, d decision.Decision) string {
+func (r *Request) pending(d decision.Decision) string {
+	observed := r.Observed
 	changing := describe(observed) + " is being changed"
 
 	for _, f := range d.Findings {
@@ -269,7 +277,7 @@ func pending(observed *unstructured.Unstructured, d decision.Decision) string {
 	}
 
 	if gated(observed) {
-		if gate.Pending(observed) {
+		if r.switches() || gate.Pending(observed) {
 			return changing
 		}
 

@@ -34,6 +34,10 @@ func (d *decider) startGate() {
 		return
 	}
 
+	if resource.Annotation(d.New, v1alpha1.AnnotationMode) == string(v1alpha1.ModeAudit) {
+		return // Its Composition runs the function, which only reports.
+	}
+
 	have := resource.Strings(d.New.Object, "spec", "managementPolicies")
 
 	asked := have

@@ -71,6 +71,8 @@ func (d *decider) mayWrite(key string) bool {
 		return d.User.Name == d.Settings.Crossplane && resource.IsManaged(d.New)
 	case v1alpha1.AnnotationWish:
 		return d.applies()
+	case v1alpha1.AnnotationMode:
+		return d.applies() && resource.IsManaged(d.New)
 	case v1alpha1.AnnotationRelease:
 		return d.mayRelease() && resource.Annotation(d.New, key) == v1alpha1.ReleaseOrphan
 	default:

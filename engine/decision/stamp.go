@@ -11,6 +11,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -207,6 +208,10 @@ func (d *decider) writeAllowances(granted []v1alpha1.Allowance) {
 	pruned := have
 	if d.Old != nil && len(have) > 0 {
 		pruned = slices.DeleteFunc(d.revoke(allowance.Unconsumed(d.Old, have)), d.calledOff)
+	}
+
+	if gate.Free(d.New) {
+		pruned, granted = gate.Unopened(pruned), gate.Unopened(granted)
 	}
 
 	if len(granted) == 0 && len(pruned) == len(have) {

@@ -131,6 +131,7 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 
 	p.desired, policies = within(u)
 	p.record, record = parseRecord(u)
+	p.record = gatedAgain(u, p.record)
 	p.allowances, allowances = allowance.Parse(u)
 	p.wanted, asked = ParseAsked(u)
 
@@ -143,7 +144,7 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 	p.pending = p.unserved()
 	plan := p.putBackFirst(p.plan())
 
-	plan.Ungated = plan.Record.State == v1alpha1.GateUngated || Unsupported(u)
+	plan.Ungated = plan.Record.State == v1alpha1.GateUngated && !plan.Record.Audit || Unsupported(u)
 
 	// A plan that opens knows best itself what for.
 	if plan.Record.State == v1alpha1.GateOpen {

@@ -88,11 +88,13 @@ func Serves(u *unstructured.Unstructured) bool {
 // provider has not caught up.
 func Pending(u *unstructured.Unstructured) bool {
 	rec, err := parseRecord(u)
-	if err != nil || rec == nil || rec.State == v1alpha1.GateOpen {
-		return true
-	}
 
-	if rec.State == v1alpha1.GateUngated {
+	switch {
+	case Free(u) || audited(u) && err == nil && rec != nil && rec.Audit:
+		return unsynced(u)
+	case err != nil || gatedAgain(u, rec) == nil || rec.State == v1alpha1.GateOpen || audited(u):
+		return true
+	case rec.State == v1alpha1.GateUngated:
 		return unsynced(u)
 	}
 

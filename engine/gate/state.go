@@ -13,7 +13,7 @@ import (
 
 func (p *planner) plan() Plan {
 	switch {
-	case p.ungated():
+	case audited(p.u) || p.ungated():
 		return p.letBe()
 	case len(p.desired) == 0:
 		return p.paused()

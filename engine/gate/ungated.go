@@ -16,7 +16,8 @@ import (
 )
 
 // LetBe gives a resource what its Composition asked for, and takes its gate
-// away: its provider does not support management policies.
+// away: its provider does not support management policies, or its Composition
+// runs the function in mode Audit.
 const LetBe Move = "LetBe"
 
 // unsupportedMessage is what a provider says that was built without support for
@@ -62,9 +63,45 @@ func (p *planner) ungated() bool {
 	return p.record.State == v1alpha1.GateUngated
 }
 
+// audited says whether a managed resource's Composition runs the function in
+// mode Audit, which only reports.
+func audited(u *unstructured.Unstructured) bool {
+	return resource.Annotation(u, v1alpha1.AnnotationMode) == string(v1alpha1.ModeAudit)
+}
+
+// gatedAgain is the record of a resource of which the function only reported
+// what nobody asked for, and does so no longer: none, as that of a resource that
+// it finds.
+func gatedAgain(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) *v1alpha1.GateRecord {
+	if rec != nil && rec.Audit && !audited(u) {
+		return nil
+	}
+
+	return rec
+}
+
+// Free says whether a managed resource is composed in mode Audit, and has no gate.
+func Free(u *unstructured.Unstructured) bool {
+	return resource.IsManaged(u) && audited(u) && !Governed(u)
+}
+
+// Unopened returns those of a list of allowances that do not wait for a gate to
+// open: where there is none, nothing takes away the others.
+func Unopened(list []v1alpha1.Allowance) []v1alpha1.Allowance {
+	return slices.DeleteFunc(slices.Clone(list), func(a v1alpha1.Allowance) bool {
+		return allowance.External(a) && !foreign(a.Mutations) && !allowance.OfDeletion(a)
+	})
+}
+
 // letBe plans for a resource without a gate.
 func (p *planner) letBe() Plan {
-	const why = "its provider does not support management policies: it is not gated, and its provider does all that its Composition asks for"
+	why := "its provider does not support management policies: it is not gated, and its provider does all that its Composition asks for"
+	unsupported := p.record != nil && p.record.State == v1alpha1.GateUngated && !p.record.Audit
+	rec := v1alpha1.GateRecord{State: v1alpha1.GateUngated, Audit: audited(p.u) && !unsupported}
+
+	if rec.Audit {
+		why = "its Composition runs the function in mode Audit: it is not gated, and its provider does all that its Composition asks for"
+	}
 
 	asked, _ := allowance.ParseManagementPolicies(p.u) // It parsed before.
 	if asked == nil {
@@ -73,15 +110,13 @@ func (p *planner) letBe() Plan {
 
 	// To such a provider not even the list of all actions is the same as *.
 	given := slices.Equal(asked, resource.Strings(p.u.Object, "spec", "managementPolicies"))
-	left := slices.DeleteFunc(slices.Clone(p.allowances), func(a v1alpha1.Allowance) bool {
-		return allowance.External(a) && !foreign(a.Mutations) && !allowance.OfDeletion(a)
-	})
+	left := Unopened(p.allowances)
 
-	if given && p.record != nil && p.record.State == v1alpha1.GateUngated && len(left) == len(p.allowances) {
+	if given && p.record != nil && p.record.State == v1alpha1.GateUngated && p.record.Audit == rec.Audit && len(left) == len(p.allowances) {
 		return p.stay(why)
 	}
 
-	plan := p.move(LetBe, asked, v1alpha1.GateRecord{State: v1alpha1.GateUngated}, why)
+	plan := p.move(LetBe, asked, rec, why)
 	plan.Allowances = left
 
 	if !given && Same(p.current, asked) {

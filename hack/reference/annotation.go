@@ -38,6 +38,7 @@ func writers() map[string]who {
 		"AnnotationInitialized":        {annotation, manager},
 		"AnnotationGate":               {annotation, manager},
 		"AnnotationManagementPolicies": {annotation, "the function, and the manager's webhook on resources made without it"},
+		"AnnotationMode":               {annotation, "the function, through Crossplane"},
 		"AnnotationLastUpgrade":        {annotation, "the function and the manager's webhook"},
 		"AnnotationHeld":               {annotation, "the manager's webhook"},
 		"AnnotationAsked":              {annotation, "the manager's webhook, and the manager"},

@@ -1,0 +1,52 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// tellMode writes on a managed resource that it is composed in mode Audit, so
+// that its gate is taken away: what only is reported has to get outside, and be
+// deleted there. Once that is over it says so, whoever wrote it.
+func (r *Request) tellMode(desired *unstructured.Unstructured) {
+	if desired == nil || !resource.IsManaged(desired) {
+		return
+	}
+
+	switch {
+	case r.Mode == v1alpha1.ModeAudit:
+		annotate(desired, v1alpha1.AnnotationMode, string(v1alpha1.ModeAudit))
+		dropUnused(desired)
+	case r.Observed != nil && resource.Annotation(r.Observed, v1alpha1.AnnotationMode) != "":
+		annotate(desired, v1alpha1.AnnotationMode, string(v1alpha1.ModeHold))
+	default:
+		annotate(desired, v1alpha1.AnnotationMode, "")
+	}
+}
+
+// switches says whether the observed managed resource does not say yet whether it
+// is to have a gate.
+func (r *Request) switches() bool {
+	audits := resource.Annotation(r.Observed, v1alpha1.AnnotationMode) == string(v1alpha1.ModeAudit)
+
+	return audits != (r.Mode == v1alpha1.ModeAudit)
+}
+
+// dropUnused takes away the allowances that would open a gate where there is none.
+func dropUnused(u *unstructured.Unstructured) {
+	list, err := allowance.Parse(u)
+	if err != nil || !gate.Free(u) {
+		return
+	}
+
+	if left := gate.Unopened(list); len(left) < len(list) {
+		annotate(u, v1alpha1.AnnotationAllowances, allowance.FormatList(left))
+	}
+}
