@@ -252,6 +252,7 @@ func TestACompositionUpdateUnderAWindowTouchesWhatItSelects(t *testing.T) { //no
 
 			return scenario.Eventually(ctx, "a new version of all", all(
 				c.shows("version", "v3", cache, data, queue), c.note("version", "v3"), c.settled, rest.used(4), once.used(2),
+				rest.events("Started", "Used"),
 				c.path(queue, field, "UpgradeAllowance/gold-rest: Object")))
 		}},
 		{Title: "Once they are over nothing passes", Run: func(ctx context.Context) error {
