@@ -120,6 +120,12 @@ func composing(t *testing.T, s corpus.Scenario) *fnv1.RunFunctionRequest {
 		req.Observed.Resources["resource"] = toResource(t, recorded(t, s, stored(t, s.Old, managerOf(s.Parent))).Object)
 	}
 
+	if s.Old != nil && resource.Annotation(s.Old, v1alpha1.AnnotationMode) != "" {
+		req.Input = toResource(t, map[string]any{
+			"apiVersion": "kausality.io/v1alpha1", "kind": "Input", "mode": resource.Annotation(s.Old, v1alpha1.AnnotationMode),
+		}).GetResource()
+	}
+
 	if s.New != nil {
 		req.Desired.Resources["resource"] = toResource(t, desired(s.New))
 	}

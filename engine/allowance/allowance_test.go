@@ -270,7 +270,7 @@ func TestAnAllowanceCoversItsKindAndWhatIsBelowItsMutation(t *testing.T) {
 
 func TestAnAllowanceServesUntilItsGenerationIsSeenAndFinished(t *testing.T) {
 	const (
-		claim  = "{apiVersion: a/v1, kind: Claim, metadata: {name: c, namespace: ns, generation: 5}, spec: {resourceRef: {kind: X}}, status: {conditions: CONDITIONS}}"
+		claim  = "{apiVersion: a.org/v1, kind: Claim, metadata: {name: c, namespace: ns, generation: 5}, spec: {resourceRef: {apiVersion: a.org/v1, kind: X}}, status: {conditions: CONDITIONS}}"
 		xr     = "{apiVersion: a/v1, kind: X, metadata: {name: x, generation: 5}, spec: {resourceRefs: []}, status: {conditions: CONDITIONS}}"
 		deploy = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, generation: 5}, spec: {replicas: 2}, status: STATUS}"
 		rds    = "{apiVersion: a/v1, kind: RDS, metadata: {name: r, generation: 5, annotations: {kausality.io/gate: '{state: Closed, consumed: GATE}'}}, spec: {forProvider: {}}, " +

@@ -116,11 +116,15 @@ func IsManaged(u *unstructured.Unstructured) bool {
 	return Map(u.Object, "spec", "forProvider") != nil
 }
 
-// IsClaim says whether the object is a Claim: it refers to one XR, and is
-// namespaced.
+// IsClaim says whether the object is a Claim: it is namespaced, and refers to one
+// XR, which is of the group of the same definition. A namespaced XR, and any other
+// kind, may have a spec.resourceRef of its own.
 func IsClaim(u *unstructured.Unstructured) bool {
-	return u.GetNamespace() != "" && String(u.Object, "spec", "resourceRef", "kind") != "" &&
-		Map(u.Object, "spec", "claimRef") == nil
+	ref := Map(u.Object, "spec", "resourceRef")
+	group := schema.FromAPIVersionAndKind(String(ref, "apiVersion"), "").Group
+
+	return u.GetNamespace() != "" && String(ref, "kind") != "" && group == u.GroupVersionKind().Group && !builtIn(group) &&
+		Map(u.Object, "spec", "claimRef") == nil && Map(u.Object, "spec", "crossplane") == nil
 }
 
 // IsComposite says whether the object is an XR: bound to a Claim, referring to

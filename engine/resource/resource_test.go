@@ -65,7 +65,11 @@ func TestCrossplanesKindsAreTold(t *testing.T) {
 		managed, claim, composite, bound bool
 	}{
 		"Managed":    {object: "{spec: {forProvider: {}}}", managed: true},
-		"Claim":      {object: "{metadata: {namespace: ns}, spec: {resourceRef: {kind: X}}}", claim: true},
+		"Claim":      {object: "{apiVersion: example.org/v1, metadata: {namespace: ns}, spec: {resourceRef: {apiVersion: example.org/v2, kind: X}}}", claim: true},
+		"ClaimOther": {object: "{apiVersion: example.org/v1, metadata: {namespace: ns}, spec: {resourceRef: {apiVersion: example.com/v1, kind: X}}}"},
+		"BuiltIn":    {object: "{apiVersion: v1, metadata: {namespace: ns}, spec: {resourceRef: {apiVersion: v1, kind: X}}}"},
+		"Refers": {object: "{apiVersion: example.org/v1, metadata: {namespace: ns}, " +
+			"spec: {crossplane: {}, resourceRef: {apiVersion: example.org/v1, kind: X}}}", composite: true},
 		"ClaimNew":   {object: "{metadata: {namespace: ns}, spec: {size: a}}"},
 		"BoundXR":    {object: "{apiVersion: example.org/v1, spec: {claimRef: {apiVersion: example.org/v1beta1, kind: A, namespace: ns, name: a}}}", composite: true, bound: true},
 		"XR":         {object: "{spec: {resourceRefs: []}}", composite: true},

@@ -53,8 +53,10 @@ func TestTrimKeepsWhatDecisionsRead(t *testing.T) {
 		},
 		"Claim": {
 			reason: "An XR is compared with what its Claim asks for.",
-			in:     `{kind: Shop, metadata: {name: s, namespace: shops}, spec: {template: x, resourceRef: {kind: XShop, name: xs}}}`,
-			want:   `{kind: Shop, metadata: {name: s, namespace: shops}, spec: {template: x, resourceRef: {kind: XShop, name: xs}}}`,
+			in: `{apiVersion: a.example.org/v1, kind: Shop, metadata: {name: s, namespace: shops},
+				spec: {template: x, resourceRef: {apiVersion: a.example.org/v1, kind: XShop, name: xs}}}`,
+			want: `{apiVersion: a.example.org/v1, kind: Shop, metadata: {name: s, namespace: shops},
+				spec: {template: x, resourceRef: {apiVersion: a.example.org/v1, kind: XShop, name: xs}}}`,
 		},
 		"CompositionRevision": {
 			reason: "Of a CompositionRevision it matters for what it is, and which functions it runs.",
