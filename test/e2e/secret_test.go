@@ -1,0 +1,237 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/test/corpus"
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+)
+
+// plantedSecret is a Secret with a credential that [corpus.Leaks] knows.
+const plantedSecret = `
+apiVersion: v1
+kind: Secret
+stringData: {image: IMAGE, password: planted-%s}`
+
+// onPlanted warns of what changes the Secret, and has it decided and recorded.
+const onPlanted = `
+apiVersion: kausality.io/v1alpha1
+kind: Enforcement
+metadata: {name: hushed}
+spec:
+  match:
+    resourceRules: [{apiGroups: [""], resources: [secrets]}]
+    objectSelector: {matchLabels: {crossplane.io/composite: hushed}}
+  validationActions: [%s]`
+
+// TestACredentialIsToldNowhere has a Secret composed, edited, held and refused,
+// and looks for what is in it everywhere else.
+func TestACredentialIsToldNowhere(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	t.Parallel()
+
+	a := newApp(t, "hushed")
+
+	compose := func(ctx context.Context, password string) error {
+		parts := maps.Clone(appParts("v1"))
+		parts["secret"] = fmt.Sprintf(plantedSecret, password)
+
+		return a.apply(ctx, admin, templatedWith(parts)("hushed", "v1", stepKausality))
+	}
+	edit := func(ctx context.Context, password string) error {
+		u, err := a.live(ctx, "secret")
+		if err != nil {
+			return err
+		}
+
+		return a.Patch(ctx, u, merge(`{"stringData": {"password": "planted-`+password+`"}}`), client.FieldOwner("kubectl-edit"))
+	}
+
+	a.play(t, []scenario.Step{
+		{Title: "It is composed", Run: func(ctx context.Context) error {
+			if err := compose(ctx, "first"); err != nil {
+				return err
+			}
+
+			if err := a.apply(ctx, hans, appOf("hushed", "hushed", "web-1")); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "an App", all(a.runs("web-1"), a.settled, a.spent))
+		}},
+		{Title: "Another one is held", Run: func(ctx context.Context) error {
+			if err := compose(ctx, "second"); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "a held Secret", a.says("1 held: Secret ", "data.password stays (masked) (asked: (masked))"))
+		}},
+		{Title: "It is edited by hand under an Enforcement that warns", Run: func(ctx context.Context) error {
+			if err := a.enforced(ctx, "Warn"); err != nil {
+				return err
+			}
+
+			return edit(ctx, "third")
+		}},
+		{Title: "And refused under one that denies", Run: func(ctx context.Context) error {
+			if err := a.enforced(ctx, "Deny"); err != nil {
+				return err
+			}
+
+			err := edit(ctx, "fourth")
+			if err == nil || corpus.Leaks(err.Error()) {
+				return fmt.Errorf("the edit was not refused, or the refusal tells of it: %w", errLeak(err))
+			}
+
+			return nil
+		}},
+		{Title: "Nothing but the Secret, and where it was written, tells it", Run: func(ctx context.Context) error {
+			return scenario.Eventually(ctx, "silence", a.silent)
+		}},
+	})
+}
+
+// errLeak is what was said, where anything was.
+func errLeak(err error) error {
+	if err == nil {
+		return errOther
+	}
+
+	return err
+}
+
+// enforced has changes of the Secret decided under an action.
+func (a app) enforced(ctx context.Context, action string) error {
+	if err := a.apply(ctx, admin, fmt.Sprintf(onPlanted, action)); err != nil {
+		return err
+	}
+
+	return scenario.Eventually(ctx, "an Enforcement in force", func(ctx context.Context) error {
+		u, err := a.live(ctx, "secret")
+		if err != nil {
+			return err
+		}
+
+		err = a.Patch(ctx, u, merge(`{"data": {"probe": "cGxhbnRlZC1wcm9iZQ=="}}`), client.DryRunAll)
+		if denied := err != nil; denied != (action == "Deny") {
+			return fmt.Errorf("a change of the Secret was denied: %t: %w", denied, errLeak(err))
+		}
+
+		return nil
+	})
+}
+
+// silent looks for credentials in all objects but those where somebody wrote
+// them, in what the plugin prints, in our metrics, and in all logs of ours and
+// of the API server.
+func (a app) silent(ctx context.Context) error {
+	secret, err := a.live(ctx, "secret")
+	if err != nil {
+		return err
+	}
+
+	if raw, err := secret.MarshalJSON(); err != nil || !corpus.Leaks(string(raw)) {
+		return fmt.Errorf("the Secret has no credential (%w): %w", err, errOther)
+	}
+
+	said := map[string]string{}
+	if err := a.objects(ctx, said); err != nil {
+		return err
+	}
+
+	for _, args := range [][]string{
+		{"trace", "app.shop.example.org", "hushed", "-n", "default"},
+		{"trace", "app.shop.example.org", "hushed", "-n", "default", "-o", "json"},
+		{"trace", "secret", secret.GetName(), "-n", secret.GetNamespace()},
+		{"trace", "secret", secret.GetName(), "-n", secret.GetNamespace(), "-o", "yaml"},
+	} {
+		out, err := kausality(ctx, hans, args...)
+		if err != nil {
+			return err
+		}
+
+		said["kubectl kausality "+strings.Join(args, " ")] = out
+	}
+
+	if said["metrics"], err = scraped(ctx); err != nil {
+		return err
+	}
+
+	for _, name := range []string{"function-kausality.log", "kausality-manager.log", "kube-apiserver.log"} {
+		raw, err := os.ReadFile(filepath.Join(running.LogDir(), name))
+		if err != nil {
+			return err //nolint:wrapcheck // Names the file.
+		}
+
+		if len(raw) == 0 {
+			return fmt.Errorf("%s is empty: %w", name, errOther)
+		}
+
+		said[name] = string(raw)
+	}
+
+	for where, text := range said {
+		for line := range strings.Lines(text) {
+			if corpus.Leaks(line) {
+				return fmt.Errorf("%s tells a credential: %s: %w", where, line, errOther)
+			}
+		}
+	}
+
+	return nil
+}
+
+// objects reads all objects but Secrets, and the Compositions and their
+// revisions in which somebody wrote a credential.
+func (a app) objects(ctx context.Context, into map[string]string) error {
+	found, err := discovery.NewDiscoveryClientForConfigOrDie(running.Config()).ServerPreferredResources()
+	if err != nil {
+		return err //nolint:wrapcheck // Names the group.
+	}
+
+	for _, group := range found {
+		for _, kind := range group.APIResources {
+			if strings.Contains(strings.Join(kind.Verbs, " "), "list") && kind.Kind != "Secret" && !strings.HasPrefix(kind.Kind, "Composition") {
+				if err := a.list(ctx, schema.FromAPIVersionAndKind(group.GroupVersion, kind.Kind), into); err != nil {
+					return err
+				}
+			}
+		}
+	}
+
+	return nil
+}
+
+// list reads all objects of a kind.
+func (a app) list(ctx context.Context, gvk schema.GroupVersionKind, into map[string]string) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk)
+
+	if err := a.List(ctx, list); err != nil {
+		return client.IgnoreNotFound(err) //nolint:wrapcheck // A kind that another test took away.
+	}
+
+	for _, u := range list.Items {
+		raw, err := u.MarshalJSON()
+		if err != nil {
+			return err //nolint:wrapcheck // Names the kind.
+		}
+
+		into[fmt.Sprintf("%s %s/%s", gvk.Kind, u.GetNamespace(), u.GetName())] = string(raw)
+	}
+
+	return nil
+}
