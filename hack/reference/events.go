@@ -40,7 +40,7 @@ func eventTexts() map[string]event {
 		"KausalityCloseWhen":       {warning, managed, "The closeWhen expression of a policy failed."},
 		"KausalityAnnotation":      {warning, managed, "An annotation of ours does not parse."},
 		"KausalityPutBack":         {warning, managed, "What nobody allowed was put back before its gate opens."},
-		"KausalityUngated":         {warning, managed, "It has no gate: its provider has no management policies, or the function is in mode Audit."},
+		"KausalityUngated":         {warning, managed, "It has no gate: its provider has no management policies, or the function is in Audit."},
 		"KausalityStays":           {warning, managed, "It stays, for nobody asked to delete it, and its owner is gone."},
 		"KausalityLeftBehind":      {warning, "the managed resource, its record", "It is gone, its external object stays, on record."},
 		"KausalityForgotten":       {warning, "XR, managed resource", "The XR does not refer to it any more, and is made of it: how to heal."},
