@@ -39,7 +39,7 @@ func (e *Enforcer) Handle(ctx context.Context, req admission.Request) (rsp admis
 	// 1. Gather what there is to decide by.
 	ask, err := e.request(ctx, req, true)
 	if err != nil {
-		return admission.Errored(http.StatusBadRequest, err)
+		return e.unread(ctx, req, ask, err)
 	}
 
 	if req.SubResource != "" {

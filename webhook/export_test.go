@@ -24,6 +24,9 @@ func InputsOf(reader client.Reader) *Inputs {
 	return in
 }
 
+// Changed has what is in force read anew.
+func (in *Inputs) Changed() { in.stale.Store(true) }
+
 // Note has a decision counted, once it is stored.
 func (u *Uses) Note(ctx context.Context, ask *decision.Request, d *decision.Decision) {
 	u.note(ctx, admission.Request{}, ask, d)

@@ -59,6 +59,16 @@ func (j *Judge) failed(ctx context.Context, req admission.Request, ask *decision
 		"Kausality could not look at this change, and let it pass as it is: nothing may follow from it: %v", err)})...)
 }
 
+// unread answers a request of which what there is to decide it by was not read,
+// or the request itself.
+func (j *Judge) unread(ctx context.Context, req admission.Request, ask *decision.Request, err error) admission.Response {
+	if ask == nil || ask.Old == nil && ask.New == nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+
+	return j.failed(ctx, req, ask, err)
+}
+
 // recovered answers a request over which we panicked.
 func (j *Judge) recovered(ctx context.Context, req admission.Request, ask *decision.Request, panicked any) admission.Response {
 	err := fmt.Errorf("%w: %v", errInternal, panicked)

@@ -109,6 +109,50 @@ func TestWhatCannotBeDecidedIsRefusedOnlyWhereAnEnforcementInsists(t *testing.T)
 	}
 }
 
+func TestWithoutWhatIsInForceWhatWasInForceLastSaysWhatIsRefused(t *testing.T) {
+	cases := map[string]struct {
+		reason, enforcement string
+		known, refused      bool
+	}{
+		"Deny":    {reason: "It fails closed.", enforcement: of("validationActions: [Deny]"), known: true, refused: true},
+		"Audit":   {reason: "It only tells.", enforcement: of("validationActions: [Audit]"), known: true},
+		"Ignore":  {reason: "It fails open.", enforcement: of("validationActions: [Deny], failurePolicy: Ignore"), known: true},
+		"Unknown": {reason: "Nothing was ever read.", enforcement: of("validationActions: [Audit]"), refused: true},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := enforcing(t, tc.enforcement)
+			c.broken = nil
+			c.informed = append(c.informed, manifest(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"))
+			judge := c.judge(t, time.Now())
+			scaler := webhook.NewScaler(c.mapper())
+
+			if tc.known {
+				post(t, serve(t, &webhook.Mutator{Judge: judge, Scaler: scaler}), twoReplicas(t))
+			}
+
+			c.unlisted = errBoom
+			judge.Inputs.Changed()
+
+			for endpoint, handler := range map[string]admission.Handler{
+				"mutate": &webhook.Mutator{Judge: judge, Scaler: scaler}, "enforce": &webhook.Enforcer{Judge: judge, Scaler: scaler},
+			} {
+				for what, req := range map[string]*admissionv1.AdmissionRequest{"update": twoReplicas(t), "scale": toScale(t)} {
+					rsp := post(t, serve(t, handler), req)
+					if rsp.Allowed == tc.refused {
+						t.Errorf("%s\n%s, %s: allowed %t: %v", tc.reason, endpoint, what, rsp.Allowed, rsp.Result)
+					}
+
+					if !tc.refused && (len(rsp.Warnings) != 1 || len(rsp.Patch) > 0) {
+						t.Errorf("%s\n%s, %s: warned of %v, changed %s", tc.reason, endpoint, what, rsp.Warnings, rsp.Patch)
+					}
+				}
+			}
+		})
+	}
+}
+
 // twoReplicas asks for one more replica.
 func twoReplicas(tb testing.TB) *admissionv1.AdmissionRequest {
 	tb.Helper()

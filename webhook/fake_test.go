@@ -47,6 +47,8 @@ type cluster struct {
 	live, informed []*unstructured.Unstructured
 	// broken makes each read from the API server fail.
 	broken error
+	// unlisted makes each list of our own kinds fail.
+	unlisted error
 	// unserved are versions of kinds that nobody serves.
 	unserved []schema.GroupVersionKind
 
@@ -55,6 +57,10 @@ type cluster struct {
 }
 
 func (c *cluster) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	if c.unlisted != nil {
+		return c.unlisted
+	}
+
 	switch l := list.(type) {
 	case *v1alpha1.AllowancePolicyList:
 		l.Items = c.policies

@@ -165,6 +165,18 @@ func (in *Inputs) get(ctx context.Context) (*inputs, error) {
 	return now, nil
 }
 
+// last returns what was read last, however long ago; nil where nothing was.
+func (in *Inputs) last() *inputs {
+	if now := in.current.Load(); now != nil {
+		return now
+	}
+
+	in.mu.Lock()
+	defer in.mu.Unlock()
+
+	return in.looked
+}
+
 // read compiles everything that is not compiled yet. Nothing of what the cache
 // holds is modified, so it need not be copied.
 func (in *Inputs) read(ctx context.Context, reader client.Reader) (*inputs, error) {

@@ -58,25 +58,40 @@ type Writer interface {
 var errNotObject = errors.New("it is not a JSON object")
 
 // request gathers what the engine needs of an admission request, but for the
-// parent.
+// parent. Where what is in force cannot be read, it is what was in force last,
+// beside the error; where nothing was, or the request makes no sense, it is nil.
 func (j *Judge) request(ctx context.Context, req admission.Request, final bool) (*decision.Request, error) {
-	in, err := j.Inputs.get(ctx)
+	out, err := j.read(req, final)
 	if err != nil {
 		return nil, err
+	}
+
+	in, err := j.Inputs.get(ctx)
+	if err != nil {
+		if in = j.Inputs.last(); in == nil {
+			return nil, err
+		}
 	}
 
 	for _, err := range in.Bad {
 		j.Log.V(1).Info("Ignored what does not compile", "problem", err.Error())
 	}
 
+	in.Into(out)
+
+	return out, err
+}
+
+// read reads what an admission request says.
+func (j *Judge) read(req admission.Request, final bool) (*decision.Request, error) {
 	out := &decision.Request{
 		Operation: decision.Operation(req.Operation),
 		User:      policy.User{Name: req.UserInfo.Username, Groups: req.UserInfo.Groups, UID: req.UserInfo.UID},
 		Resource:  schema.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource},
 		Settings:  j.Settings, Final: final, Now: j.Now(),
 	}
-	in.Into(out)
 
+	var err error
 	if out.Old, err = decode(req.OldObject.Raw); err != nil {
 		return nil, fmt.Errorf("cannot read the old object: %w", err)
 	}

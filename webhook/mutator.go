@@ -40,7 +40,7 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admiss
 	// 1. Gather what there is to decide by.
 	ask, err := m.request(ctx, req, false)
 	if err != nil {
-		return admission.Errored(http.StatusBadRequest, err)
+		return m.unread(ctx, req, ask, err)
 	}
 
 	if req.SubResource != "" {
