@@ -6,6 +6,7 @@ package fn_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 	"github.com/crossplane/function-sdk-go/response"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/fn"
@@ -121,12 +123,38 @@ func composite(tb testing.TB, n int, change bool) *fnv1.RunFunctionRequest {
 		req.Desired.Resources[name] = toResource(tb, wanted)
 	}
 
+	recall(tb, req)
+
 	if change {
 		fields := req.GetDesired().GetResources()["resource-0"].GetResource().GetFields()["spec"].GetStructValue().GetFields()
 		fields["forProvider"].GetStructValue().Fields["engineVersion"] = toResource(tb, map[string]any{"v": "17.1"}).GetResource().GetFields()["v"]
 	}
 
 	return req
+}
+
+// recall has what is observed carry what the function noted when it was composed.
+func recall(tb testing.TB, req *fnv1.RunFunctionRequest) {
+	tb.Helper()
+
+	rsp, err := fn.New(logging.NewNopLogger()).RunFunction(tb.Context(), req)
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	for name, r := range rsp.GetDesired().GetResources() {
+		noted := &unstructured.Unstructured{Object: r.GetResource().AsMap()}
+		observed := &unstructured.Unstructured{Object: req.GetObserved().GetResources()[name].GetResource().AsMap()}
+		annotations := observed.GetAnnotations()
+
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+
+		maps.Copy(annotations, noted.GetAnnotations())
+		observed.SetAnnotations(annotations)
+		req.GetObserved().GetResources()[name] = toResource(tb, observed.Object)
+	}
 }
 
 func fromYAML(tb testing.TB, text string) map[string]any {
