@@ -106,7 +106,7 @@ func (r *Request) update() Outcome {
 
 	asked := wish.Compare(wish.Input{
 		Wish: desired, Stored: r.Observed, Fields: fields, Record: last,
-		Baseline: r.Baseline && !secret(r.Observed), Delegated: r.delegated(),
+		Baseline: r.Baseline && !secret(r.Observed) && !decision.Older(r.Observed, r.XR), Delegated: r.delegated(),
 	})
 
 	merged := &unstructured.Unstructured{Object: apply.Merge(r.Observed.Object, asked.Object, fields)}
