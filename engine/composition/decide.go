@@ -24,8 +24,12 @@ import (
 // request and its objects are not modified.
 func Decide(req Request) Outcome {
 	switch {
+	case req.Observed == nil && req.Other != nil:
+		return req.again()
 	case req.Observed == nil:
 		return req.create()
+	case req.Desired == nil && req.Other != nil:
+		return req.renamed()
 	case req.Desired == nil:
 		return req.remove()
 	case req.Observed.GroupVersionKind().GroupKind() != req.Desired.GroupVersionKind().GroupKind():
