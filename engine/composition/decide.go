@@ -24,12 +24,10 @@ import (
 // request and its objects are not modified.
 func Decide(req Request) Outcome {
 	switch {
-	case req.Observed == nil && req.Other != nil:
-		return req.again()
+	case req.Other != nil && (req.Observed == nil || req.Desired == nil):
+		return req.renamed()
 	case req.Observed == nil:
 		return req.create()
-	case req.Desired == nil && req.Other != nil:
-		return req.renamed()
 	case req.Desired == nil:
 		return req.remove()
 	case req.Observed.GroupVersionKind().GroupKind() != req.Desired.GroupVersionKind().GroupKind():
@@ -143,7 +141,7 @@ func (r *Request) answer(out *Outcome, asked *wish.Comparison, d decision.Decisi
 	}
 
 	if d.Action == v1alpha1.ActionHold && len(out.Held) > 0 && r.Desired.GetAPIVersion() != r.Observed.GetAPIVersion() {
-		out.Desired, out.Kept = keep(r.Observed, fields), true // A part cannot be in another version.
+		out.Desired, out.Kept = r.hold(fields), true // A part cannot be in another version.
 		stampOn(out.Desired, d.Object)
 
 		return
@@ -205,7 +203,7 @@ func (r *Request) remove() Outcome {
 	out := Outcome{Problems: d.Problems, Held: r.wholeHeld(r.Observed, d, v1alpha1.MutationDelete)}
 
 	if len(out.Held) > 0 && r.Mode != v1alpha1.ModeAudit {
-		out.Kept, out.Desired = true, keep(r.Observed, fields)
+		out.Kept, out.Desired = true, r.hold(fields)
 
 		return out
 	}
@@ -231,7 +229,7 @@ func (r *Request) kept() Outcome {
 		return r.unreadable(err)
 	}
 
-	return Outcome{Kept: true, Desired: keep(r.Observed, fields)}
+	return Outcome{Kept: true, Desired: r.hold(fields)}
 }
 
 // unreadable keeps a resource of which nothing can be told.

@@ -54,6 +54,10 @@ func sameObject(xr, observed, desired *unstructured.Unstructured) bool {
 // renamed is what becomes of an object that has another name in the Composition
 // now: as of one of another kind, it is deleted and made anew, or stays.
 func (r *Request) renamed() Outcome {
+	if r.Observed == nil {
+		return r.again()
+	}
+
 	after := *r
 	after.Desired = r.Other.Desired
 
