@@ -135,9 +135,11 @@ func (s *state) ttl(most time.Duration) time.Duration {
 func (s *state) decide() {
 	_, recorded := resource.ConditionOf(s.xr, v1alpha1.ConditionKausality)
 	room := v1alpha1.MaxWishesBytes
+	others := s.others()
 
 	for _, name := range s.names {
 		req := s.base
+		req.Other = others[name]
 		req.Name, req.Observed, req.Desired, req.Ungated = name, s.observed[name], s.desired[name], s.ungated[name]
 		req.Baseline, req.Room = !recorded, min(room, v1alpha1.MaxWishBytes)
 		out := composition.Decide(req)
@@ -149,6 +151,18 @@ func (s *state) decide() {
 		s.outcomes[name] = out
 		s.problems = append(s.problems, out.Problems...)
 	}
+}
+
+// others are the resources that are the same object as another one, by name.
+func (s *state) others() map[string]*composition.Other {
+	out := map[string]*composition.Other{}
+
+	for name, former := range composition.Others(s.xr, s.observed, s.desired) {
+		out[name] = &composition.Other{Name: former, Desired: s.desired[former]}
+		out[former] = &composition.Other{Name: name, Desired: s.desired[name]}
+	}
+
+	return out
 }
 
 // held are the held changes of all composed resources, and of the XR itself.

@@ -249,11 +249,20 @@ func TestASecretIsAppliedAsItIsStored(t *testing.T) {
 }
 
 func TestWhatIsHeldIsHeldOfTheVersionThatWasSeen(t *testing.T) {
-	a := newApp(t, steadyXApp, strings.Replace(wishedDeployment, "nginx", "apache", 1), composed(t, storedDeployment, fieldsOfDeployment))
+	for name, wished := range map[string]string{
+		"Update":   strings.Replace(wishedDeployment, "nginx", "apache", 1),
+		"Deletion": "",
+		"Swap":     wishedService,
+		"Version":  strings.NewReplacer("apps/v1", "apps/v2", "nginx", "apache").Replace(wishedDeployment),
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newApp(t, steadyXApp, wished, composed(t, storedDeployment, fieldsOfDeployment))
 
-	rsp, _ := a.run("")
-	if got := rsp.GetDesired().GetResources()["d"].GetResource().AsMap(); resource.String(got, "metadata", "resourceVersion") != "7" {
-		t.Errorf("desired: %v", got)
+			rsp, _ := a.run("")
+			if got := rsp.GetDesired().GetResources()["d"].GetResource().AsMap(); resource.String(got, "metadata", "resourceVersion") != "7" {
+				t.Errorf("desired: %v", got)
+			}
+		})
 	}
 }
 

@@ -111,6 +111,15 @@ func keep(observed *unstructured.Unstructured, fields apply.Fields) *unstructure
 	return u
 }
 
+// hold is the resource as it is, as of now: who has edited it since then is not
+// to be undone.
+func (r *Request) hold(fields apply.Fields) *unstructured.Unstructured {
+	u := keep(r.Observed, fields)
+	u.SetResourceVersion(r.Observed.GetResourceVersion())
+
+	return u
+}
+
 // Crossplane puts these on what it composes, after the pipeline.
 //
 // Source: github.com/crossplane/crossplane/v2 v2.4.0,

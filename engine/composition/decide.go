@@ -31,6 +31,8 @@ func Decide(req Request) Outcome {
 
 func (r *Request) decide() Outcome {
 	switch {
+	case r.Other != nil && (r.Observed == nil || r.Desired == nil):
+		return r.renamed()
 	case r.Observed == nil:
 		return r.create()
 	case r.Desired == nil:
@@ -113,7 +115,7 @@ func (r *Request) update() Outcome {
 
 	asked := wish.Compare(wish.Input{
 		Wish: desired, Stored: r.Observed, Fields: fields, Record: last,
-		Baseline: r.Baseline && !secret(r.Observed), Delegated: r.delegated(),
+		Baseline: r.Baseline && !secret(r.Observed) && !decision.Older(r.Observed, r.XR), Delegated: r.delegated(),
 	})
 
 	merged := &unstructured.Unstructured{Object: apply.Merge(r.Observed.Object, asked.Object, fields)}
@@ -146,7 +148,7 @@ func (r *Request) answer(out *Outcome, asked *wish.Comparison, d decision.Decisi
 	}
 
 	if d.Action == v1alpha1.ActionHold && len(out.Held) > 0 && r.Desired.GetAPIVersion() != r.Observed.GetAPIVersion() {
-		out.Desired, out.Kept = keep(r.Observed, fields), true // A part cannot be in another version.
+		out.Desired, out.Kept = r.hold(fields), true // A part cannot be in another version.
 		stampOn(out.Desired, d.Object)
 
 		return
@@ -208,7 +210,7 @@ func (r *Request) remove() Outcome {
 	out := Outcome{Problems: d.Problems, Held: r.wholeHeld(r.Observed, d, v1alpha1.MutationDelete)}
 
 	if len(out.Held) > 0 && r.Mode != v1alpha1.ModeAudit {
-		out.Kept, out.Desired = true, keep(r.Observed, fields)
+		out.Kept, out.Desired = true, r.hold(fields)
 
 		return out
 	}
@@ -234,7 +236,7 @@ func (r *Request) kept() Outcome {
 		return r.unreadable(err)
 	}
 
-	return Outcome{Kept: true, Desired: keep(r.Observed, fields)}
+	return Outcome{Kept: true, Desired: r.hold(fields)}
 }
 
 // unreadable keeps a resource of which nothing can be told.

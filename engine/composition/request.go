@@ -23,6 +23,9 @@ type Request struct {
 	XR *unstructured.Unstructured
 	// Name of the composed resource in its Composition.
 	Name string
+	// Other is the other resource of the Composition that is the same object; nil
+	// as a rule.
+	Other *Other
 	// Ungated is true where the resource's kind is known to have no
 	// spec.managementPolicies.
 	Ungated bool

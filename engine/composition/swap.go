@@ -16,6 +16,10 @@ func (r *Request) swap() Outcome {
 	before, after := *r, *r
 	before.Desired, after.Observed = nil, nil
 
+	if r.Other != nil {
+		after.Name = r.Other.Name
+	}
+
 	made := after.create()
 	out := before.remove()
 	deletes := len(out.Held) == 0

@@ -41,10 +41,13 @@ func (r Reference) Is(u *unstructured.Unstructured) bool {
 }
 
 // ParentIn returns the reference to the parent in a change of an object. It is
-// the old object's, or else one write would free the object from its parent.
+// the old object's, or else one write would free the object from its parent; that
+// of one that had none is the parent which takes it over.
 func ParentIn(old, obj *unstructured.Unstructured) (Reference, bool) {
 	if old != nil {
-		return ParentOf(old)
+		if ref, ok := ParentOf(old); ok {
+			return ref, true
+		}
 	}
 
 	if obj != nil {

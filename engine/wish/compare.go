@@ -282,7 +282,10 @@ func (c *Comparison) list(wish, stored []any, p place) (any, bool) {
 		out[i], empty = same, empty && len(same) == 0
 	}
 
-	if away := c.recorded(wish, p.at) && !p.own && p.fields.Own.Empty() && !p.fields.Whole; stored == nil && empty && !away {
+	recorded := c.recorded(wish, p.at)
+	away := recorded && !p.own && p.fields.Own.Empty() && !p.fields.Whole
+
+	if stored == nil && empty && !away && (recorded || !c.in.Record.whole()) {
 		return nil, false
 	}
 
@@ -318,9 +321,10 @@ func (c *Comparison) leaf(wish, stored any, p place) (any, bool) {
 	}
 
 	// What the API server left out still is the manager's. What was applied and is
-	// nobody's was taken away: but of an empty list no manager has anything.
+	// nobody's was taken away: but of an empty list no manager has anything. What was
+	// not wished before is new, though it is empty: it may say more than none does.
 	_, list := wish.([]any)
-	away := unchanged && stored == nil && !list
+	away := stored == nil && (unchanged && !list || !unchanged && c.in.Record.whole())
 
 	switch {
 	case unchanged && own, c.sameValue(wish, stored, p, away):

@@ -136,6 +136,10 @@ func (r *Record) keep(at path, from *Record) {
 	}
 }
 
+// whole says whether the record has all that was wished: what it does not have is
+// new.
+func (r *Record) whole() bool { return r != nil && len(r.leaves) < maxLeaves }
+
 // Cut is how many leaves there is no room for.
 func (r *Record) Cut() int { return max(0, len(r.leaves)-maxLeaves) }
 

@@ -62,8 +62,8 @@ func indexText(wished, stored int) string {
 }
 
 // sameValue says whether a leaf has the value that is stored. What is empty is
-// as good as absent, unless somebody took it away. A list whose elements are their
-// own keys may have more.
+// as good as absent, unless somebody took it away, or it was not wished before. A
+// list whose elements are their own keys may have more.
 func (c *Comparison) sameValue(wish, stored any, p place, away bool) bool {
 	if change.Equal(wish, stored) || stored == nil && empty(wish) && !away && !c.free() {
 		return true

@@ -1,0 +1,89 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// Other is another resource of the Composition that is the same object.
+type Other struct {
+	// Name of it in the Composition.
+	Name string
+	// Desired state of it; nil where none is.
+	Desired *unstructured.Unstructured
+}
+
+// Others finds what a Composition gives another name while it is the same object,
+// because it says how that is called: Crossplane deletes what has the former name,
+// and applies the other one to what is there. It returns the former name by the
+// new one.
+func Others(xr *unstructured.Unstructured, observed, desired map[string]*unstructured.Unstructured) map[string]string {
+	out := map[string]string{}
+
+	for _, former := range slices.Sorted(maps.Keys(observed)) {
+		for name, u := range desired {
+			if _, there := observed[name]; !there && sameObject(xr, observed[former], u) {
+				out[name] = former
+			}
+		}
+	}
+
+	return out
+}
+
+// sameObject says whether desired state is of an observed object. All that a
+// namespaced XR composes is in its namespace.
+func sameObject(xr, observed, desired *unstructured.Unstructured) bool {
+	namespace := xr.GetNamespace()
+	if namespace == "" {
+		namespace = desired.GetNamespace()
+	}
+
+	return desired.GetName() != "" && desired.GetName() == observed.GetName() && namespace == observed.GetNamespace() &&
+		desired.GroupVersionKind().GroupKind() == observed.GroupVersionKind().GroupKind()
+}
+
+// renamed is what becomes of an object that has another name in the Composition
+// now: as of one of another kind, it is deleted and made anew, or stays.
+func (r *Request) renamed() Outcome {
+	if r.Observed == nil {
+		return r.again()
+	}
+
+	after := *r
+	after.Desired = r.Other.Desired
+
+	return after.swap()
+}
+
+// again is what becomes of a new resource that is an object which is composed
+// already: applied to that it would change it, and not create anything.
+func (r *Request) again() Outcome {
+	if r.Other.Desired == nil {
+		return Outcome{} // It is made once the former one is gone, which says so.
+	}
+
+	held := Held{
+		Resource: r.Desired.GetKind() + " of composed resource " + r.Name, Passed: r.Mode == v1alpha1.ModeAudit,
+		HeldChange: v1alpha1.HeldChange{Field: v1alpha1.MutationCreate, Reason: fmt.Sprintf(
+			"composed resource %s is %s already: take one of them out of the Composition, or give it another metadata.name",
+			r.Other.Name, describe(r.Desired))},
+	}
+
+	if r.Mode != v1alpha1.ModeAudit {
+		return Outcome{Held: []Held{held}}
+	}
+
+	out := r.create()
+	out.Held = append(out.Held, held)
+
+	return out
+}
