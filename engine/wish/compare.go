@@ -125,6 +125,19 @@ func (p place) owns(wish any) bool {
 	return !slices.ContainsFunc(list, func(e any) bool { return !p.fields.Has(apply.Value(e)) })
 }
 
+// ordered says whether a list whose elements are their own keys has those that
+// are wished in the order in which they are; of all else it is true.
+func (p place) ordered(wish, stored any) bool {
+	w, list := wish.([]any)
+	if !list || !p.fields.Values() {
+		return true
+	}
+
+	s, _ := stored.([]any)
+
+	return subsequence(w, s)
+}
+
 // Compare compares a wish with what is stored. Neither is modified.
 //
 // A leaf is no change where the record has it and the manager has what is
@@ -134,9 +147,12 @@ func Compare(in Input) *Comparison {
 
 	if !in.Fields.Applied() {
 		c.in.Fields.Whole, c.in.Record = true, nil // Imported, or restored: what is wished is its own.
+
+		// A record that was restored too tells that wishes were held before.
+		c.in.Baseline = in.Baseline && in.Record == nil
 	}
 
-	if in.Baseline && c.in.Record != nil {
+	if c.in.Baseline && c.in.Record != nil {
 		c.Baseline = slices.Clone(c.in.Record.baseline) // Of a run whose end nobody was told of.
 	}
 
@@ -269,12 +285,14 @@ func (c *Comparison) list(wish, stored []any, p place) (any, bool) {
 			have, _ = stored[j].(map[string]any)
 		}
 
+		in := p.element(have, keys, names[i], aliases(have, places[i])...)
+
 		c.at = append(c.at, fieldpath.FieldOrIndex(indexText(i, places[i])))
-		same := c.fields(m, have, p.element(have, keys, names[i], aliases(have, places[i])...))
+		same := c.fields(m, have, in)
 		c.at = c.at[:len(c.at)-1]
 
-		for _, k := range keys { // One that is left out has a default.
-			if v, ok := have[k]; ok && same[k] == nil {
+		for _, k := range keys { // One that is left out has a default, unless it was wished.
+			if v, ok := have[k]; ok && same[k] == nil && (k == defaultedKey || !c.knows(k, in)) {
 				same[k] = v
 			}
 		}
@@ -291,6 +309,21 @@ func (c *Comparison) list(wish, stored []any, p place) (any, bool) {
 	}
 
 	return out, true
+}
+
+// defaultedKey is the one field of built-in kinds by which elements of lists are
+// merged, and that has a default: without it, it is no other element.
+//
+// Source: k8s.io/api core/v1, ContainerPort and ServicePort.
+const defaultedKey = "protocol"
+
+// knows says whether a field of an element was wished.
+func (c *Comparison) knows(key string, in place) bool {
+	return slices.ContainsFunc(append(under(in.also, key), in.at.under(key)), func(at path) bool {
+		_, ok := c.in.Record.get(at)
+
+		return ok
+	})
 }
 
 // withAdded returns the elements of a list that is applied as a whole with those
@@ -320,10 +353,10 @@ func (c *Comparison) leaf(wish, stored any, p place) (any, bool) {
 	// What the API server left out still is the manager's. What was applied and is
 	// nobody's was taken away: but of an empty list no manager has anything.
 	_, list := wish.([]any)
-	away := unchanged && stored == nil && !list
+	away := unchanged && stored == nil && !list && !c.unstored()
 
 	switch {
-	case unchanged && own, c.sameValue(wish, stored, p, away):
+	case unchanged && own && p.ordered(wish, stored), c.sameValue(wish, stored, p, away):
 	case !own && (c.in.Record == nil || unchanged) && c.delegated(p):
 		c.left[p.at] = true
 		c.Delegated = append(c.Delegated, c.at.String())
