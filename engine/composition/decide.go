@@ -106,7 +106,7 @@ func (r *Request) update() Outcome {
 
 	asked := wish.Compare(wish.Input{
 		Wish: desired, Stored: r.Observed, Fields: fields, Record: last,
-		Baseline: r.Baseline && !secret(r.Observed), Delegated: r.delegated(),
+		Baseline: r.Baseline && !secret(r.Observed) && !decision.Adopted(r.Observed, r.XR), Delegated: r.delegated(),
 	})
 
 	merged := &unstructured.Unstructured{Object: apply.Merge(r.Observed.Object, asked.Object, fields)}
@@ -150,8 +150,10 @@ func (r *Request) answer(out *Outcome, asked *wish.Comparison, d decision.Decisi
 	stampOn(out.Desired, d.Object)
 	out.Problems = append(out.Problems, r.record(out.Desired, record)...)
 
-	if d.Action == v1alpha1.ActionHold && len(out.Held) > 0 {
-		out.Desired.SetResourceVersion(r.Observed.GetResourceVersion()) // What is held is so as of now.
+	// What is held is so as of now. But what Crossplane writes to before it applies it
+	// has another version by then: it would be in conflict with itself.
+	if d.Action == v1alpha1.ActionHold && len(out.Held) > 0 && apply.Upgraded(r.Observed) {
+		out.Desired.SetResourceVersion(r.Observed.GetResourceVersion())
 	}
 }
 

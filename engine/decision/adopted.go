@@ -15,13 +15,14 @@ import (
 // claim that it is a part of: that did not build it up, and what it wants of it is
 // a change like any other.
 func (d *decider) adopted() bool {
-	if d.Old == nil || !resource.IsComposite(d.Parent) && !resource.IsClaim(d.Parent) {
-		return false
-	}
+	return d.Old != nil && (resource.IsComposite(d.Parent) || resource.IsClaim(d.Parent)) && Adopted(d.Old, d.Parent)
+}
 
-	object, parent := born(d.Old), born(d.Parent)
+// Adopted says whether an object was there before what it is a part of now.
+func Adopted(u, parent *unstructured.Unstructured) bool {
+	made := born(u)
 
-	return !object.IsZero() && object.Before(parent)
+	return !made.IsZero() && made.Before(born(parent))
 }
 
 // born is when an object was made; zero where it does not say.
