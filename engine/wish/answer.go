@@ -55,7 +55,7 @@ func (a *answer) entry(into map[string]any, key string, v versions, in place) {
 	a.at = append(a.at, fieldpath.Field(key))
 	defer func() { a.at = a.at[:len(a.at)-1] }()
 
-	if out, ok := a.value(v, in.in(key)); ok {
+	if out, ok := a.value(v, in.in(key, v.stored)); ok {
 		into[key] = out
 	} else {
 		delete(into, key)
@@ -240,7 +240,8 @@ func (a *answer) fields(v versions, p place) (any, bool) {
 		}
 	}
 
-	return out, len(out) > 0
+	// Without a map that it has, the manager takes along what others have in it.
+	return out, len(out) > 0 || p.member && v.stored != nil && v.result != nil
 }
 
 // part is an element of a list that is applied, and its place in the list that

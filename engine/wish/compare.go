@@ -53,8 +53,9 @@ type Comparison struct {
 
 // place is where a value of the wish is.
 type place struct {
-	// own is true where the manager of the wish has the value that is stored.
-	own bool
+	// own is true where the manager of the wish has the value that is stored, and
+	// member where its set of fields says so of a map itself.
+	own, member bool
 	// scaled is true where it was set through the subresource scale.
 	scaled bool
 	// atomic is true for a map that is replaced as a whole.
@@ -67,14 +68,21 @@ type place struct {
 	also []path
 }
 
-// in returns the place of a field of a map.
-func (p place) in(key string) place {
+// in returns the place of a field of a map, with what is stored there.
+func (p place) in(key string, stored any) place {
 	pe := apply.Field(key)
-
-	return place{
-		own: p.fields.Has(pe), scaled: p.fields.Scaled.Members.Has(pe), atomic: p.fields.Atomic(pe),
+	out := place{
+		own: p.fields.Has(pe), member: p.fields.Own.Members.Has(pe), scaled: p.fields.Scaled.Members.Has(pe), atomic: p.fields.Atomic(pe),
 		fields: p.fields.Below(pe), at: p.at.under(key), also: under(p.also, key),
 	}
+
+	// What was taken out of a map that has no schema is nobody's, though the map still
+	// is the manager's.
+	if m, ok := stored.(map[string]any); ok && len(m) == 0 {
+		out.fields.Whole = p.fields.Whole
+	}
+
+	return out
 }
 
 // element returns the place of an element of a list whose elements have keys,
@@ -194,7 +202,7 @@ func (c *Comparison) entry(into map[string]any, key string, wish, stored any, in
 	c.at = append(c.at, fieldpath.Field(key))
 	defer func() { c.at = c.at[:len(c.at)-1] }()
 
-	if v, ok := c.value(wish, stored, in.in(key)); ok {
+	if v, ok := c.value(wish, stored, in.in(key, stored)); ok {
 		into[key] = v
 	} else {
 		delete(into, key)

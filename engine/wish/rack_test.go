@@ -20,7 +20,7 @@ import (
 )
 
 // racks is the schema of a kind with a list whose elements are their own keys,
-// and one whose elements have two keys, one with a default.
+// one whose elements have two keys, one with a default, and a part that has none.
 const racks = `{
   "type": "object",
   "x-kubernetes-group-version-kind": [{"group": "example.org", "version": "v1", "kind": "Rack"}],
@@ -28,6 +28,7 @@ const racks = `{
     "apiVersion": {"type": "string"}, "kind": {"type": "string"},
     "metadata": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
     "spec": {"type": "object", "properties": {
+      "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
       "zones": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
       "slots": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "protocol"],
         "items": {"type": "object", "required": ["port"], "properties": {
@@ -39,6 +40,7 @@ kind: Rack
 metadata: {name: r}
 spec:
   zones: [a, b, c]
+  free: {any: {list: [1, x]}, data: {a: b}}
   slots: [{port: 1, protocol: TCP, host: web}, {port: 2, host: db}]
 `
 
@@ -90,6 +92,12 @@ func TestWhatIsChangedByHandInAListWithKeysIsSeen(t *testing.T) {
 		},
 		"Swapped": {"Another order is seen.", func(spec map[string]any) { spec["zones"] = []any{"b", "a", "c"} }, []string{"spec.zones[0]", "spec.zones[1]"}},
 		"Added":   {"What somebody added is that one's.", func(spec map[string]any) { spec["zones"] = []any{"a", "b", "new", "c"} }, nil},
+		"Free": {"What has no schema stays where it is another's.", func(spec map[string]any) {
+			resource.Map(spec, "free", "any")["list"] = []any{int64(2), "x"}
+		}, []string{"spec.free.any.list[0]"}},
+		"FreeRemoved": {"There, too, what somebody took away is not put back.", func(spec map[string]any) {
+			delete(resource.Map(spec, "free", "data"), "a")
+		}, []string{"spec.free.data.a"}},
 		"ElementRemoved": {"So it is with elements that have two keys.", func(spec map[string]any) {
 			spec["slots"] = resource.List(spec, "slots")[1:]
 		}, []string{"spec.slots[0].host", "spec.slots[0].port", "spec.slots[0].protocol"}},
