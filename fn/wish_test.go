@@ -266,6 +266,43 @@ func TestWhatIsHeldIsHeldOfTheVersionThatWasSeen(t *testing.T) {
 	}
 }
 
+func TestWhatCrossplaneWritesToFirstIsHeldOfNoVersion(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		manager string
+		beside  bool
+		want    string
+	}{
+		"Applied": {"Somebody else's write is a conflict, not overwritten.", "", false, "7"},
+		"Never": {
+			"Crossplane takes the managers of what it never applied away first: a version would be in conflict with that.",
+			"crossplane", false, "",
+		},
+		"Once": {"So it does with what was there before.", "before-first-apply", true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newApp(t, steadyXApp, imaged("apache"), composed(t, storedDeployment, fieldsOfDeployment))
+			entries := resource.List(a.observed, "metadata", "managedFields")
+
+			switch {
+			case tc.beside:
+				resource.Map(a.observed, "metadata")["managedFields"] = append(entries, map[string]any{"manager": tc.manager, "operation": "Update"})
+			case tc.manager != "":
+				a.managedBy(tc.manager)
+			}
+
+			rsp, message := a.run("")
+			if !strings.HasPrefix(message, heldImage) {
+				t.Errorf("condition: %q, want %q", message, heldImage)
+			}
+
+			if got := resource.String(out(rsp), "metadata", "resourceVersion"); got != tc.want {
+				t.Errorf("%s\nresourceVersion %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
 func TestAnotherKindIsADeletionAndACreation(t *testing.T) {
 	a := newApp(t, steadyXApp, wishedService, composed(t, storedDeployment, fieldsOfDeployment))
 

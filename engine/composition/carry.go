@@ -111,13 +111,21 @@ func keep(observed *unstructured.Unstructured, fields apply.Fields) *unstructure
 	return u
 }
 
-// hold is the resource as it is, as of now: who has edited it since then is not
-// to be undone.
+// hold is the resource as it is, as of now.
 func (r *Request) hold(fields apply.Fields) *unstructured.Unstructured {
 	u := keep(r.Observed, fields)
-	u.SetResourceVersion(r.Observed.GetResourceVersion())
+	r.asSeen(u)
 
 	return u
+}
+
+// asSeen has a resource applied to the version alone that was seen: who has edited
+// it since then is not to be undone. What Crossplane writes to before it applies
+// it has another version by then: it would be in conflict with itself.
+func (r *Request) asSeen(u *unstructured.Unstructured) {
+	if apply.Upgraded(r.Observed) {
+		u.SetResourceVersion(r.Observed.GetResourceVersion())
+	}
 }
 
 // Crossplane puts these on what it composes, after the pipeline.

@@ -160,7 +160,7 @@ func (r *Request) answer(out *Outcome, asked *wish.Comparison, d decision.Decisi
 	out.Problems = append(out.Problems, r.record(out.Desired, record)...)
 
 	if d.Action == v1alpha1.ActionHold && len(out.Held) > 0 {
-		out.Desired.SetResourceVersion(r.Observed.GetResourceVersion()) // What is held is so as of now.
+		r.asSeen(out.Desired) // What is held is so as of now.
 	}
 }
 

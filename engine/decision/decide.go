@@ -268,6 +268,7 @@ func (d *decider) hold() {
 
 		d.holdBeside()
 		d.holdWhole()
+		d.holdChoices(asked)
 	}
 
 	for _, f := range d.decision.Findings {

@@ -58,8 +58,15 @@ func (d *decider) keepWishes() {
 	kept := false
 
 	for _, c := range d.back {
-		same := d.was.Same(d.is, d.asked.Object, c.Path)
-		if d.is.Restore(d.was, d.asked.Object, c.Path) || same && d.is.Forget(d.asked.Object, c.Path) {
+		object, at := d.asked.Object, c.Path
+		if c.Gone || c.Removal() { // It is in the old object alone.
+			if object = d.Old.Object; c.Was != nil {
+				at = c.Was
+			}
+		}
+
+		same := d.was.Same(d.is, object, at)
+		if d.is.Restore(d.was, object, at) || same && d.is.Forget(object, at) {
 			kept = true
 		}
 	}

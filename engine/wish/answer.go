@@ -55,7 +55,7 @@ func (a *answer) entry(into map[string]any, key string, v versions, in place) {
 	a.at = append(a.at, fieldpath.Field(key))
 	defer func() { a.at = a.at[:len(a.at)-1] }()
 
-	if out, ok := a.value(v, in.in(key)); ok {
+	if out, ok := a.value(v, in.in(key, v.stored)); ok {
 		into[key] = out
 	} else {
 		delete(into, key)
@@ -71,7 +71,10 @@ func (a *answer) keep(into map[string]any, key string, result any, in place) {
 
 	if part, ok := apply.ExtractValue(result, apply.Field(key), in.fields); ok {
 		into[key] = a.wished(part, in.at.under(key))
-		a.recordKept(into[key], in.at.under(key))
+
+		for _, at := range append(under(in.also, key), in.at.under(key)) {
+			a.recordKept(into[key], at)
+		}
 	}
 }
 
@@ -237,7 +240,8 @@ func (a *answer) fields(v versions, p place) (any, bool) {
 		}
 	}
 
-	return out, len(out) > 0
+	// Without a map that it has, the manager takes along what others have in it.
+	return out, len(out) > 0 || p.member && v.stored != nil && v.result != nil
 }
 
 // part is an element of a list that is applied, and its place in the list that
@@ -274,7 +278,8 @@ func (a *answer) list(v versions, p place) (any, bool) {
 			v.result = result[is[i]]
 		}
 
-		if e, ok := a.element(v, p.element(v.stored, keys, names[i]), keys); ok {
+		have, _ := v.stored.(map[string]any)
+		if e, ok := a.element(v, p.element(v.stored, keys, names[i], aliases(have, was[i])...), keys); ok {
 			out = append(out, part{value: e, place: is[i]})
 		}
 	}
@@ -320,7 +325,7 @@ func (a *answer) element(v versions, p place, keys []string) (any, bool) {
 		return nil, false
 	}
 
-	return apply.WithKeys(m, v.stored, slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return wish[k] == nil && rest > 0 })), true
+	return apply.WithKeys(m, v.stored, slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return wish[k] == nil })), true
 }
 
 // keptElements are those that are no longer wished and stay, as far as the

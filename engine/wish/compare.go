@@ -53,8 +53,9 @@ type Comparison struct {
 
 // place is where a value of the wish is.
 type place struct {
-	// own is true where the manager of the wish has the value that is stored.
-	own bool
+	// own is true where the manager of the wish has the value that is stored, and
+	// member where its set of fields says so of a map itself.
+	own, member bool
 	// scaled is true where it was set through the subresource scale.
 	scaled bool
 	// atomic is true for a map that is replaced as a whole.
@@ -67,14 +68,21 @@ type place struct {
 	also []path
 }
 
-// in returns the place of a field of a map.
-func (p place) in(key string) place {
+// in returns the place of a field of a map, with what is stored there.
+func (p place) in(key string, stored any) place {
 	pe := apply.Field(key)
-
-	return place{
-		own: p.fields.Has(pe), scaled: p.fields.Scaled.Members.Has(pe), atomic: p.fields.Atomic(pe),
+	out := place{
+		own: p.fields.Has(pe), member: p.fields.Own.Members.Has(pe), scaled: p.fields.Scaled.Members.Has(pe), atomic: p.fields.Atomic(pe),
 		fields: p.fields.Below(pe), at: p.at.under(key), also: under(p.also, key),
 	}
+
+	// What was taken out of a map that has no schema is nobody's, though the map still
+	// is the manager's.
+	if m, ok := stored.(map[string]any); ok && len(m) == 0 {
+		out.fields.Whole = p.fields.Whole
+	}
+
+	return out
 }
 
 // element returns the place of an element of a list whose elements have keys,
@@ -125,6 +133,19 @@ func (p place) owns(wish any) bool {
 	return !slices.ContainsFunc(list, func(e any) bool { return !p.fields.Has(apply.Value(e)) })
 }
 
+// ordered says whether a list whose elements are their own keys has those that
+// are wished in the order in which they are; of all else it is true.
+func (p place) ordered(wish, stored any) bool {
+	w, list := wish.([]any)
+	if !list || !p.fields.Values() {
+		return true
+	}
+
+	s, _ := stored.([]any)
+
+	return subsequence(w, s)
+}
+
 // Compare compares a wish with what is stored. Neither is modified.
 //
 // A leaf is no change where the record has it and the manager has what is
@@ -134,9 +155,12 @@ func Compare(in Input) *Comparison {
 
 	if !in.Fields.Applied() {
 		c.in.Fields.Whole, c.in.Record = true, nil // Imported, or restored: what is wished is its own.
+
+		// A record that was restored too tells that wishes were held before.
+		c.in.Baseline = in.Baseline && in.Record == nil
 	}
 
-	if in.Baseline && c.in.Record != nil {
+	if c.in.Baseline && c.in.Record != nil {
 		c.Baseline = slices.Clone(c.in.Record.baseline) // Of a run whose end nobody was told of.
 	}
 
@@ -178,7 +202,7 @@ func (c *Comparison) entry(into map[string]any, key string, wish, stored any, in
 	c.at = append(c.at, fieldpath.Field(key))
 	defer func() { c.at = c.at[:len(c.at)-1] }()
 
-	if v, ok := c.value(wish, stored, in.in(key)); ok {
+	if v, ok := c.value(wish, stored, in.in(key, stored)); ok {
 		into[key] = v
 	} else {
 		delete(into, key)
@@ -269,12 +293,14 @@ func (c *Comparison) list(wish, stored []any, p place) (any, bool) {
 			have, _ = stored[j].(map[string]any)
 		}
 
+		in := p.element(have, keys, names[i], aliases(have, places[i])...)
+
 		c.at = append(c.at, fieldpath.FieldOrIndex(indexText(i, places[i])))
-		same := c.fields(m, have, p.element(have, keys, names[i], aliases(have, places[i])...))
+		same := c.fields(m, have, in)
 		c.at = c.at[:len(c.at)-1]
 
-		for _, k := range keys { // One that is left out has a default.
-			if v, ok := have[k]; ok && same[k] == nil {
+		for _, k := range keys { // One that is left out has a default, unless it was wished.
+			if v, ok := have[k]; ok && same[k] == nil && (k == defaultedKey || !c.knows(k, in)) {
 				same[k] = v
 			}
 		}
@@ -294,6 +320,21 @@ func (c *Comparison) list(wish, stored []any, p place) (any, bool) {
 	}
 
 	return out, true
+}
+
+// defaultedKey is the one field of built-in kinds by which elements of lists are
+// merged, and that has a default: without it, it is no other element.
+//
+// Source: k8s.io/api core/v1, ContainerPort and ServicePort.
+const defaultedKey = "protocol"
+
+// knows says whether a field of an element was wished.
+func (c *Comparison) knows(key string, in place) bool {
+	return slices.ContainsFunc(append(under(in.also, key), in.at.under(key)), func(at path) bool {
+		_, ok := c.in.Record.get(at)
+
+		return ok
+	})
 }
 
 // withAdded returns the elements of a list that is applied as a whole with those
@@ -324,10 +365,10 @@ func (c *Comparison) leaf(wish, stored any, p place) (any, bool) {
 	// nobody's was taken away: but of an empty list no manager has anything. What was
 	// not wished before is new, though it is empty: it may say more than none does.
 	_, list := wish.([]any)
-	away := stored == nil && (unchanged && !list || !unchanged && c.in.Record.whole())
+	away := stored == nil && !c.unstored() && (unchanged && !list || !unchanged && c.in.Record.whole())
 
 	switch {
-	case unchanged && own, c.sameValue(wish, stored, p, away):
+	case unchanged && own && p.ordered(wish, stored), c.sameValue(wish, stored, p, away):
 	case !own && (c.in.Record == nil || unchanged) && c.delegated(p):
 		c.left[p.at] = true
 		c.Delegated = append(c.Delegated, c.at.String())

@@ -84,7 +84,7 @@ func TestEachChangeOfAWishIsSeen(t *testing.T) {
 		"AddedFalse":   {"hostNetwork: false", "hostNetwork: false\n      enableServiceLinks: false", []string{"spec.template.spec.enableServiceLinks"}},
 		"AddedZero":    {"hostNetwork: false", "hostNetwork: false\n      securityContext: {runAsUser: 0}", []string{"spec.template.spec.securityContext.runAsUser"}},
 		"AddedEmpty":   {"hostNetwork: false", "hostNetwork: false\n      securityContext: {}", []string{"spec.template.spec.securityContext"}},
-		"AddedUnsaid":  {"hostNetwork: false", "hostNetwork: false\n      hostPID: false", []string{"spec.template.spec.hostPID"}},
+		"AddedUnsaid":  {"hostNetwork: false", "hostNetwork: false\n      hostPID: false", nil},
 		"AddedAny":     {"hostNetwork: false", "hostNetwork: false\n      tolerations: [{}]", []string{"spec.template.spec.tolerations[0]"}},
 		"Element":      {"{containerPort: 80}, ", "", []string{container0 + "ports[0].containerPort", container0 + "ports[0].protocol"}},
 		"NewElement":   {"{containerPort: 80}", "{containerPort: 81}, {containerPort: 80}", []string{container0 + "ports[0].containerPort"}},

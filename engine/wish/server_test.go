@@ -31,6 +31,9 @@ type server struct {
 	live   *unstructured.Unstructured
 	// tolerations that admission adds to those of pods that do not have them.
 	tolerations []corev1.Toleration
+	// custom fills in what is left out of an object of a kind that is no Deployment;
+	// nil for that.
+	custom func(object map[string]any)
 }
 
 func newServer(t *testing.T) *server {
@@ -50,6 +53,15 @@ func (s *server) store(obj runtime.Object) {
 	s.t.Helper()
 
 	u, _ := obj.(*unstructured.Unstructured)
+
+	if s.custom != nil {
+		u.Object, _ = resource.Normalize(u.Object).(map[string]any)
+		s.custom(u.Object)
+		s.live = u
+
+		return
+	}
+
 	typed := &appsv1.Deployment{}
 
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
@@ -145,7 +157,7 @@ func (s *server) composeWith(in wish.Input, text string, hold func(change.Change
 	rec := wish.RecordOf(obj)
 	out := round{applied: obj}
 
-	if len(resource.List(s.live.Object, "metadata", "managedFields")) > 0 {
+	if s.live.Object["spec"] != nil {
 		fields, err := apply.FieldsOf(s.live, manager)
 		if err != nil {
 			s.t.Fatal(err)
@@ -171,15 +183,41 @@ func (s *server) composeWith(in wish.Input, text string, hold func(change.Change
 	}
 
 	s.record(out.applied, rec)
+	s.upgrade()
 	s.apply(out.applied, manager)
 
 	return out
 }
 
+// upgrade does what Crossplane does before it applies: to what no manager of its
+// applies it takes away all managers, and later on the one of what was there
+// before.
+//
+// Source: github.com/crossplane/crossplane/v2 v2.4.0, internal/ssa/managed_fields.go.
+func (s *server) upgrade() {
+	list := resource.List(s.live.Object, "metadata", "managedFields")
+
+	is := func(manager string) func(any) bool {
+		return func(e any) bool {
+			m, _ := e.(map[string]any)
+
+			return m["manager"] == manager
+		}
+	}
+
+	switch {
+	case len(list) == 0:
+	case !slices.ContainsFunc(list, is(manager)):
+		delete(resource.Map(s.live.Object, "metadata"), "managedFields")
+	default:
+		resource.Map(s.live.Object, "metadata")["managedFields"] = slices.DeleteFunc(slices.Clone(list), is("before-first-apply"))
+	}
+}
+
 func (s *server) record(obj map[string]any, rec *wish.Record) {
 	s.t.Helper()
 
-	text, err := rec.Format("apps/v1", "Deployment")
+	text, err := rec.Format(s.live.GetAPIVersion(), s.live.GetKind())
 	if err != nil {
 		s.t.Fatal(err)
 	}

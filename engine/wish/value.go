@@ -72,10 +72,18 @@ func (c *Comparison) sameValue(wish, stored any, p place, away bool) bool {
 	if w, ok := wish.([]any); ok {
 		s, _ := stored.([]any)
 
-		return len(w) > 0 && p.fields.Values() && subsequence(w, s)
+		return len(w) > 0 && p.fields.Values() && subsequence(w, s) && !p.drops(w, s)
 	}
 
 	return c.quantity() && sameQuantity(wish, stored)
+}
+
+// drops says whether the manager has elements of a stored list that are no longer
+// wished.
+func (p place) drops(wish, stored []any) bool {
+	return slices.ContainsFunc(stored, func(e any) bool {
+		return p.fields.Own.Members.Has(apply.Value(e)) && !slices.ContainsFunc(wish, func(w any) bool { return change.Equal(w, e) })
+	})
 }
 
 // free says whether the field that is compared is an entry of a map whose keys are
@@ -146,11 +154,43 @@ func ofQuantities() []string {
 	return []string{"max", "min", "default", "defaultRequest", "maxLimitRequestRatio"}
 }
 
+// unstorable are the fields of built-in kinds whose zero values the API server
+// never stores, wherever they are: nobody can take them away.
+//
+// Source: k8s.io/api apps/v1, core/v1: fields with omitempty that are no pointers.
+func unstorable() []string {
+	return []string{
+		"hostIPC", "hostNetwork", "hostPID", "paused", "publishNotReadyAddresses", "stdin", "stdinOnce", "tty",
+		"healthCheckNodePort", "hostPort", "initialDelaySeconds", "minReadySeconds", "nodePort",
+		"clusterIP", "externalName", "loadBalancerIP", "priorityClassName", "serviceAccountName", "subPath", "workingDir",
+	}
+}
+
+// unstored says whether the zero value of the field that is compared is never
+// stored.
+func (c *Comparison) unstored() bool {
+	const variable = 3 // Of a path, env[0].value.
+
+	last := c.at[len(c.at)-1]
+	if !c.builtIn() || last.Type != fieldpath.SegmentField || c.free() {
+		return false
+	}
+
+	return slices.Contains(unstorable(), last.Field) ||
+		last.Field == "value" && len(c.at) > variable && c.at[len(c.at)-variable].Field == "env"
+}
+
+// builtIn says whether the object is of a kind that every API server has.
+func (c *Comparison) builtIn() bool {
+	group := c.in.Stored.GroupVersionKind().Group
+
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+}
+
 // quantity says whether the field that is compared is a quantity of a built-in
 // kind.
 func (c *Comparison) quantity() bool {
-	group := c.in.Stored.GroupVersionKind().Group
-	if strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") {
+	if !c.builtIn() {
 		return false
 	}
 

@@ -1,0 +1,138 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+)
+
+// discriminator is the field that says which of the fields beside it count.
+const discriminator = "type"
+
+// choices are the fields of which each map has one member of several, and none
+// that says which.
+//
+// Source: k8s.io/api core/v1 Volume, VolumeProjection, EnvVar, EnvFromSource, Probe,
+// LifecycleHandler; networking/v1 IngressBackend, ServiceBackendPort,
+// NetworkPolicyPeer.
+func choices() []string {
+	return []string{
+		"volumes", "sources", "env", "envFrom", "livenessProbe", "readinessProbe", "startupProbe", "postStart", "preStop",
+		"backend", "defaultBackend", "port", "from", "to",
+	}
+}
+
+// holdChoices has what is allowed of one choice held too, once other parts of it
+// are: the API server refuses half of it, such as another strategy with the
+// parameters of the old one.
+func (d *decider) holdChoices(asked *unstructured.Unstructured) {
+	for i, f := range d.decision.Findings {
+		if f.Verdict != Allowed {
+			continue
+		}
+
+		for _, other := range d.decision.Findings {
+			if other.Verdict == Unallowed && d.oneChoice(f.Change, other.Change, asked) {
+				d.decision.Findings[i] = d.lacking(f.Change, other.Lacks)
+
+				break
+			}
+		}
+	}
+}
+
+// oneChoice says whether two changes are parts of one choice among the members of
+// a map.
+func (d *decider) oneChoice(a, b change.Change, asked *unstructured.Unstructured) bool {
+	n := 0
+	for n < min(len(a.Path), len(b.Path)) && a.Path[n] == b.Path[n] {
+		n++
+	}
+
+	if a.Gone || b.Gone || a.Joined || b.Joined || n == 0 || n == min(len(a.Path), len(b.Path)) || a.Path[n].Type != fieldpath.SegmentField {
+		return false
+	}
+
+	was := a.Path
+	if a.Was != nil {
+		was = a.Was
+	}
+
+	c := choice{old: mapAt(d.Old.Object, was[:n]), asked: mapAt(asked.Object, a.Path[:n])}
+	x, y := a.Path[n].Field, b.Path[n].Field
+
+	if c.typed() {
+		return c.part(x) && c.part(y)
+	}
+
+	// What defaults left of a member may still be there, though it is to go.
+	return amongChoices(a.Path[:n]) && (a.Addition() && b.Removal() || a.Removal() && b.Addition())
+}
+
+// choice is a map of which one member counts, before and after.
+type choice struct {
+	old, asked map[string]any
+}
+
+// typed says whether the map says that another of its members counts.
+func (c choice) typed() bool {
+	was, is := c.old[discriminator], c.asked[discriminator]
+
+	return (was != nil || is != nil) && !change.Equal(was, is)
+}
+
+// part says whether a member follows from the map's type: by its name, as API
+// conventions have it, or as it comes or goes with it.
+func (c choice) part(member string) bool {
+	was, _ := c.old[discriminator].(string)
+	is, _ := c.asked[discriminator].(string)
+
+	return member == discriminator || strings.EqualFold(member, was) || strings.EqualFold(member, is) ||
+		c.comes(member) || c.goes(member)
+}
+
+func (c choice) comes(member string) bool { return c.old[member] == nil && c.asked[member] != nil }
+
+func (c choice) goes(member string) bool { return c.old[member] != nil && c.asked[member] == nil }
+
+// amongChoices says whether the map at a path is one of [choices], or an element
+// of one.
+func amongChoices(at change.Path) bool {
+	i := len(at) - 1
+	if at[i].Type == fieldpath.SegmentIndex && i > 0 {
+		i--
+	}
+
+	return at[i].Type == fieldpath.SegmentField && slices.Contains(choices(), at[i].Field)
+}
+
+// mapAt is the map at a path of an object; nil where there is none.
+func mapAt(object map[string]any, at change.Path) map[string]any {
+	var v any = object
+
+	for _, s := range at {
+		switch t := v.(type) {
+		case map[string]any:
+			v = t[s.Field]
+		case []any:
+			if s.Type != fieldpath.SegmentIndex || s.Index >= uint(len(t)) {
+				return nil
+			}
+
+			v = t[s.Index]
+		default:
+			return nil
+		}
+	}
+
+	m, _ := v.(map[string]any)
+
+	return m
+}
