@@ -9,7 +9,8 @@ LDFLAGS ?= -s -w -X main.version=$(VERSION)
 TESTFLAGS ?=
 # How often each benchmark runs; benchstat wants at least 6 to give a confidence interval.
 COUNT ?= 6
-# Seed of `make soak`, one that it draws by default, how long it lasts, and which plays it plays, by default all.
+# Seed of `make soak`, one that it draws by default, how long it lasts, and which plays it plays, by default all
+# but those of PLAYS=busy.
 SEED     ?=
 DURATION ?= 1h
 PLAYS    ?=

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,6 +21,10 @@ import (
 // reasonUngated is the reason of events about providers that support no gate.
 const reasonUngated = "KausalityUngated"
 
+// untoldFor is how long what policies say of kinds of which nothing has been looked
+// at stays as it was before we began.
+const untoldFor = 5 * time.Minute
+
 // ungated knows the managed resources that have no gate, or none that matters,
 // because their providers do not support management policies.
 type ungated struct {
@@ -28,6 +33,10 @@ type ungated struct {
 
 	mu    sync.Mutex
 	found map[schema.GroupKind]map[types.NamespacedName]struct{}
+	// looked are the kinds of which something has been looked at, and asked those
+	// about which somebody wanted to know before that, since when.
+	looked map[schema.GroupKind]bool
+	asked  map[schema.GroupKind]time.Time
 }
 
 func newUngated(p *prompt) *ungated {
@@ -36,7 +45,8 @@ func newUngated(p *prompt) *ungated {
 		desc: prometheus.NewDesc("kausality_ungated_resources",
 			"Managed resources that are not gated, because their provider does not support management policies.",
 			[]string{labelGroup, labelKind}, nil),
-		found: map[schema.GroupKind]map[types.NamespacedName]struct{}{},
+		found:  map[schema.GroupKind]map[types.NamespacedName]struct{}{},
+		looked: map[schema.GroupKind]bool{}, asked: map[schema.GroupKind]time.Time{},
 	}
 }
 
@@ -59,7 +69,11 @@ func (x *ungated) set(gvk schema.GroupVersionKind, key types.NamespacedName, is 
 		x.found[gk][key] = struct{}{}
 	}
 
-	if after := len(x.found[gk]); (before == 0) != (after == 0) {
+	_, asked := x.asked[gk]
+	asked = asked && !x.looked[gk]
+	x.looked[gk] = true
+
+	if after := len(x.found[gk]); asked || (before == 0) != (after == 0) {
 		x.prompt.soon()
 	}
 
@@ -91,6 +105,18 @@ func (x *ungated) count(gk schema.GroupKind) int {
 	return len(x.found[gk])
 }
 
+// untold says whether nothing is known of a kind yet, but may soon be.
+func (x *ungated) untold(gk schema.GroupKind) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+
+	if _, ok := x.asked[gk]; !ok {
+		x.asked[gk] = time.Now()
+	}
+
+	return !x.looked[gk] && time.Since(x.asked[gk]) < untoldFor
+}
+
 // Describe implements prometheus.Collector.
 func (x *ungated) Describe(out chan<- *prometheus.Desc) { out <- x.desc }
 
@@ -108,18 +134,25 @@ func (x *ungated) Collect(out chan<- prometheus.Metric) {
 // nothing where all are.
 func (c *configuration) reportUngated(p *v1alpha1.AllowancePolicy, kinds []servedKind) {
 	names := policyKinds(p.Spec)
+	said := ""
+
+	if was := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionGated); was != nil {
+		said = was.Message
+	}
 
 	var found []string
 
 	for _, k := range kinds {
 		name := kindName{group: k.gvk.Group, kind: k.gvk.Kind}.String()
+		unsupported := "the provider of " + name + " does not support management policies"
 
 		switch {
 		case !slices.ContainsFunc(names, func(n kindName) bool { return n.matches(k.gvk) }):
 		case k.ungateable:
 			found = append(found, name+" has no spec.managementPolicies")
-		case c.ungated.count(k.gvk.GroupKind()) > 0:
-			found = append(found, "the provider of "+name+" does not support management policies")
+		case c.ungated.count(k.gvk.GroupKind()) > 0,
+			strings.Contains(said, unsupported) && c.ungated.untold(k.gvk.GroupKind()):
+			found = append(found, unsupported)
 		}
 	}
 

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # Plays the long runs for a time, each of which `make test` has a sample of, and sums up.
 #
-#   make soak [SEED=n] [DURATION=8h]
+#   make soak [SEED=n] [DURATION=8h] [PLAYS='random quiet']
 #
 # The plays take turns. Each is one run of a Go test, with KAUSALITY_SEED of its own, drawn from SEED and the
 # number of the turn: it can be played again by itself, with the command that the summary shows. What has
 # been played is in .local/soak/SEED/turns, so that an interrupted soak goes on where it was: give the
 # same SEED again. DURATION is of this part; the turn that is under way is played to its end. The log of a
 # turn that failed is kept beside it.
+#
+# PLAYS=busy has another kind of plays: all tests of a package that waits for clusters, beside two busy
+# loops, one package after the other. They are not played unless they are named, all or one (busy-e2e).
 #
 # To add a play, add a line to plays below. Its test reads KAUSALITY_SEED, logs it, and plays the same
 # with the same; how much it plays it reads from a variable of its own, with a small default for `make
@@ -21,7 +24,11 @@ plays=(
 	'random   ./test/random   ^TestAtRandomNothingHappensOutside                 KAUSALITY_RUNS=500'
 	'race     ./test/e2e      ^TestTheGateKeepsUpWithStaleObservations$          KAUSALITY_RACE=1'
 	'fidelity ./test/fidelity .                                                  KAUSALITY_OBJECTS=2000'
+	'quiet    ./test/quiet    .                                                  KAUSALITY_XRS=500'
 )
+for package in chart e2e examples fault fidelity install plugin quiet random removal replicas; do
+	plays+=("busy-$package ./test/$package .")
+done
 
 seed=${SEED:-}
 [[ -n $seed ]] || seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
@@ -56,7 +63,11 @@ touch "$turns"
 playing=()
 for play in "${plays[@]}"; do
 	read -r name package _ <<<"$play"
-	[[ -d $package && (-z ${PLAYS:-} || " $PLAYS " == *" $name "*) ]] && playing+=("$play")
+	[[ -d $package ]] || continue
+	case " ${PLAYS:-} " in
+	*" $name "* | *" ${name%%-*} "*) playing+=("$play") ;;
+	'  ') [[ $name == busy-* ]] || playing+=("$play") ;;
+	esac
 done
 ((${#playing[@]})) || { echo "cannot soak: there is no play of ${PLAYS:-those in hack/soak.sh}" >&2; exit 2; }
 
@@ -64,19 +75,22 @@ done
 summary() {
 	printf '\nSEED=%s, %s turns\n' "$seed" "$(wc -l <"$turns")"
 	awk '{ played[$2]++; took[$2] += $5; if ($4 != "ok") failed[$2]++ }
-		END { for (n in played) printf "  %-10s %4d played, %4d failed, %d min\n", n, played[n], failed[n], took[n] / 60 }' "$turns" | sort
+		END { for (n in played) printf "  %-13s %4d played, %4d passed, %4d failed, %d min\n", n, played[n], played[n] - failed[n], failed[n], took[n] / 60 }' "$turns" | sort
 	while read -r turn name drawn outcome _; do
 		[[ $outcome == ok ]] && continue
 		for play in "${plays[@]}"; do
 			read -r n package pattern environment <<<"$play"
 			[[ $n == "$name" ]] || continue
-			printf '  turn %s failed (%s): KAUSALITY_SEED=%s %s %s test %s -run '\''%s'\'' -count=1 -timeout 4h -v\n' \
+			printf '  turn %s failed (%s): KAUSALITY_SEED=%s %s %s test %s -run '\''%s'\'' -count=1 -parallel 6 -timeout 4h -v\n' \
 				"$turn" "$dir/$turn.log" "$drawn" "$environment" "$go" "$package" "$pattern"
 		done
 	done <"$turns"
-	echo "Go on with: make soak SEED=$seed"
+	echo "Go on with: make soak SEED=$seed${PLAYS:+ PLAYS='$PLAYS'}"
 	! grep -qv ' ok ' "$turns"
 }
+
+# loop keeps a core busy for as long as this script is there.
+loop() { while kill -0 $$ 2>/dev/null; do :; done; }
 
 interrupted() {
 	trap - INT TERM
@@ -98,8 +112,14 @@ while ((SECONDS < end)); do
 	drawn=$(printf '%s/%s' "$seed" "$turn" | cksum | cut -d' ' -f1)
 	start=$SECONDS
 	outcome=ok
+	loops=()
+	if [[ $name == busy-* ]]; then
+		loop & loops+=($!)
+		loop & loops+=($!)
+	fi
 	# shellcheck disable=SC2086 # The environment is several words.
-	env KAUSALITY_SEED="$drawn" $environment "$go" test "$package" -run "$pattern" -count=1 -timeout 4h -v >"$dir/$turn.log" 2>&1 || outcome=failed
+	env KAUSALITY_SEED="$drawn" $environment "$go" test "$package" -run "$pattern" -count=1 -parallel 6 -timeout 4h -v >"$dir/$turn.log" 2>&1 || outcome=failed
+	((${#loops[@]} == 0)) || kill "${loops[@]}"
 	[[ $outcome == failed ]] || rm "$dir/$turn.log"
 	echo "$turn $name $drawn $outcome $((SECONDS - start))" | tee -a "$turns"
 done

@@ -5,6 +5,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,10 +13,12 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -28,36 +31,13 @@ import (
 // requires it.
 func TestAWindowIsWrittenToWhenItIsOverAndSeldomBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		scheme := runtime.NewScheme()
-		if err := v1alpha1.AddToScheme(scheme); err != nil {
-			t.Fatal(err)
-		}
-
-		if err := eventsv1.AddToScheme(scheme); err != nil {
-			t.Fatal(err)
-		}
-
 		w := &v1alpha1.UpgradeAllowance{
 			ObjectMeta: metav1.ObjectMeta{Name: "w", UID: "1"},
-			Spec:       v1alpha1.UpgradeAllowanceSpec{ValidUntil: metav1.NewTime(time.Now().Add(30 * time.Minute))},
+			Spec:       v1alpha1.UpgradeAllowanceSpec{ValidUntil: metav1.NewTime(time.Now().Add(3 * time.Hour))},
 		}
+		b := newBook(t, w)
 
-		var writes atomic.Int64
-
-		c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(w).WithStatusSubresource(w).
-			WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(
-				ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
-			) error {
-				writes.Add(1)
-
-				return c.SubResource(sub).Patch(ctx, obj, patch, opts...) //nolint:wrapcheck // As the client does.
-			}}).Build()
-
-		ctx, cancel := context.WithCancel(t.Context())
-
-		uses := NewUses(c, logr.Discard())
-		go func() { _ = uses.Start(ctx) }()
-
+		uses, stop := b.start()
 		use := func(n int) {
 			for range n {
 				uses.Count(window.Use{Windows: []window.Key{{Name: "w", UID: "1"}}})
@@ -65,52 +45,139 @@ func TestAWindowIsWrittenToWhenItIsOverAndSeldomBefore(t *testing.T) {
 			}
 		}
 
-		type state struct {
-			Writes, Uses int64
-			Used         bool
-			Events       int
-		}
-
-		check := func(when string, want state) {
-			t.Helper()
-
-			live, events := &v1alpha1.UpgradeAllowance{}, &eventsv1.EventList{}
-			if err := c.Get(ctx, client.ObjectKeyFromObject(w), live); err != nil {
-				t.Fatal(err)
-			}
-
-			if err := c.List(ctx, events); err != nil {
-				t.Fatal(err)
-			}
-
-			got := state{
-				Writes: writes.Load(), Uses: live.Status.Uses,
-				Used: meta.IsStatusConditionTrue(live.Status.Conditions, v1alpha1.ConditionUsed), Events: len(events.Items),
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s: -want, +got:\n%s", when, diff)
-			}
-		}
-
 		use(100)
-		check("after 100 uses in as many seconds", state{Events: 1})
+		time.Sleep(2 * keepEvery)
+		b.check("after 100 uses they are kept, elsewhere", page{Kept: 100, Events: 1})
 
-		time.Sleep(9 * time.Minute)
-		check("after ten minutes they are written", state{Writes: 1, Uses: 100, Used: true, Events: 1})
+		time.Sleep(writeEvery)
+		b.check("after an hour they are written", page{Kept: 100, Writes: 1, Uses: 100, Used: true, Events: 1})
 
-		use(100)
-		time.Sleep(10 * time.Minute)
-		check("after ten more, once", state{Writes: 2, Uses: 200, Used: true, Events: 1})
+		use(50)
+		stop()
+		b.check("when a manager ends its uses are kept", page{Kept: 150, Writes: 1, Uses: 100, Used: true, Events: 1})
+
+		uses, stop = b.start()
 
 		use(1)
-		check("then not yet", state{Writes: 2, Uses: 200, Used: true, Events: 1})
+		time.Sleep(2 * keepEvery)
+		b.check("the next one goes on", page{Kept: 151, Writes: 1, Uses: 100, Used: true, Events: 1})
+		stop()
+
+		_, stop = b.start()
+
+		time.Sleep(time.Until(w.Spec.ValidUntil.Add(-time.Minute)))
+		b.check("and has an hour too", page{Kept: 151, Writes: 2, Uses: 151, Used: true, Events: 1})
+
+		stop()
+		uses, stop = b.start()
+
+		use(1)
+		stop()
+
+		_, stop = b.start()
 
 		time.Sleep(time.Until(w.Spec.ValidUntil.Add(lookEvery + time.Second)))
-		check("but when the window is over", state{Writes: 3, Uses: 201, Used: true, Events: 1})
+		b.check("whoever is there when the window is over writes all", page{Kept: 152, Writes: 3, Uses: 152, Used: true, Events: 1})
+		stop()
 
-		cancel()
+		if err := b.Delete(t.Context(), w.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+
+		_, stop = b.start()
+
 		synctest.Wait()
+		stop()
+
+		if got := b.kept(); len(got) > 0 {
+			t.Errorf("of a window that is gone there is left %v", got)
+		}
 	})
+}
+
+// book is where all is written, with one window.
+type book struct {
+	client.WithWatch
+
+	t      *testing.T
+	window *v1alpha1.UpgradeAllowance
+	writes atomic.Int64
+}
+
+// page is what is written there.
+type page struct {
+	// Kept is what managers leave to each other. Uses, and Used, are in the status
+	// of the window, after so many Writes.
+	Kept, Writes, Uses int64
+	Used               bool
+	Events             int
+}
+
+func newBook(t *testing.T, w *v1alpha1.UpgradeAllowance) *book {
+	t.Helper()
+
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, eventsv1.AddToScheme, coordinationv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	b := &book{t: t, window: w}
+	b.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(w).WithStatusSubresource(w).
+		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(
+			ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
+		) error {
+			b.writes.Add(1)
+
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...) //nolint:wrapcheck // As the client does.
+		}}).Build()
+
+	return b
+}
+
+// start has a manager count, until it is stopped.
+func (b *book) start() (*Uses, func()) {
+	ctx, cancel := context.WithCancel(b.t.Context())
+	done := make(chan struct{})
+	uses := NewUses(b, client.ObjectKey{Namespace: "home", Name: "uses"}, logr.Discard())
+
+	go func() {
+		defer close(done)
+
+		_ = uses.Start(ctx)
+	}()
+
+	return uses, func() { cancel(); <-done }
+}
+
+func (b *book) kept() map[types.UID]int64 {
+	b.t.Helper()
+
+	lease := &coordinationv1.Lease{}
+	if err := b.Get(b.t.Context(), client.ObjectKey{Namespace: "home", Name: "uses"}, lease); err != nil {
+		b.t.Fatal(err)
+	}
+
+	return read(lease)
+}
+
+func (b *book) check(when string, want page) {
+	b.t.Helper()
+	synctest.Wait()
+
+	live, events := &v1alpha1.UpgradeAllowance{}, &eventsv1.EventList{}
+	if err := errors.Join(b.Get(b.t.Context(), client.ObjectKeyFromObject(b.window), live), b.List(b.t.Context(), events)); err != nil {
+		b.t.Fatal(err)
+	}
+
+	got := page{
+		Kept: b.kept()["1"], Writes: b.writes.Load(), Uses: live.Status.Uses,
+		Used: meta.IsStatusConditionTrue(live.Status.Conditions, v1alpha1.ConditionUsed), Events: len(events.Items),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		b.t.Errorf("%s: -want, +got:\n%s", when, diff)
+	}
 }
 
 func TestReplicasDoNotWriteToAWindowOneAfterTheOther(t *testing.T) {
@@ -127,11 +194,11 @@ func TestReplicasDoNotWriteToAWindowOneAfterTheOther(t *testing.T) {
 		entries    []metav1.ManagedFieldsEntry
 		want       bool
 	}{
-		"NotDue": {reason: "It is not time.", until: time.Hour, due: time.Second},
-		"Due":    {reason: "It is.", until: time.Hour, want: true},
-		"Other":  {reason: "Another replica has written its own count.", until: time.Hour, entries: []metav1.ManagedFieldsEntry{by(FieldManager, writeEvery-time.Second)}},
-		"Before": {reason: "That is some time ago.", until: time.Hour, entries: []metav1.ManagedFieldsEntry{by(FieldManager, writeEvery)}, want: true},
-		"Leader": {reason: "What others write is no count.", until: time.Hour, entries: []metav1.ManagedFieldsEntry{by("kausality", time.Second)}, want: true},
+		"NotDue": {reason: "It is not time.", until: 2 * time.Hour, due: time.Second},
+		"Due":    {reason: "It is.", until: 2 * time.Hour, want: true},
+		"Other":  {reason: "Another replica has written its own count.", until: 2 * time.Hour, entries: []metav1.ManagedFieldsEntry{by(FieldManager, writeEvery-time.Second)}},
+		"Before": {reason: "That is some time ago.", until: 2 * time.Hour, entries: []metav1.ManagedFieldsEntry{by(FieldManager, writeEvery)}, want: true},
+		"Leader": {reason: "What others write is no count.", until: 2 * time.Hour, entries: []metav1.ManagedFieldsEntry{by("kausality", time.Second)}, want: true},
 		"Over":   {reason: "When it is over each writes what it has.", due: time.Hour, entries: []metav1.ManagedFieldsEntry{by(FieldManager, time.Second)}, want: true},
 	}
 

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,8 +15,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -24,11 +23,13 @@ import (
 
 // Timing of the counts of windows' uses.
 const (
-	// writeEvery is how often a count is written while the window goes on.
+	// writeEvery is how often a count is written to a window that goes on.
 	// Crossplane runs the pipeline of every XR that requires a window each time
-	// anything is written to that, so a count that follows each use would have all
-	// of them composed anew.
-	writeEvery = 10 * time.Minute
+	// anything is written to that, and otherwise once a minute: a count that follows
+	// each use would have all of them composed anew.
+	writeEvery = time.Hour
+	// keepEvery is how often a count is put where it outlasts us.
+	keepEvery = time.Minute
 	// lookEvery is how often it is looked whether a window with uses to be written
 	// is over.
 	lookEvery = 5 * time.Second
@@ -46,16 +47,17 @@ const (
 	mostWatches = 100
 )
 
-// Uses counts what windows allow: at once as a metric, and in their status when
-// they are over, and seldom before. A replica counts what it was asked about
-// itself, and only once it sees that the API server has stored it: when we are
-// asked it may still be refused, or lose against another write and be made
-// again.
+// Uses counts what windows allow: at once as a metric, soon in a Lease, with what
+// other replicas count, and in the windows' status when they are over, and seldom
+// before. A replica counts what it was asked about itself, and only once it sees
+// that the API server has stored it: when we are asked it may still be refused, or
+// lose against another write and be made again.
 type Uses struct {
 	// Metrics count uses too; nil for none.
 	Metrics *Metrics
 
 	client client.WithWatch
+	tally  tally
 	log    logr.Logger
 	slots  chan struct{}
 	// ctx ends when what is still to be stored is not waited for any more.
@@ -71,21 +73,25 @@ type Uses struct {
 	counts map[window.Key]*count
 }
 
-// count is how often a window was used since that was last written.
+// count is of one window.
 type count struct {
+	// uses are those that are not in the tally yet, and late is when they are to
+	// be.
 	uses int64
-	// due is when to write it though the window goes on.
+	late time.Time
+	// due is when to write to the window though it goes on.
 	due time.Time
 	// told is true once an event says that the window is used.
 	told bool
 }
 
-// NewUses makes Uses of a client that reads live.
-func NewUses(c client.WithWatch, log logr.Logger) *Uses {
+// NewUses makes Uses of a client that reads live, and of the Lease in which
+// replicas add up.
+func NewUses(c client.WithWatch, lease client.ObjectKey, log logr.Logger) *Uses {
 	ctx, cancel := context.WithCancel(context.Background())
 
 	return &Uses{
-		client: c, log: log, slots: make(chan struct{}, mostWatches), ctx: ctx, cancel: cancel,
+		client: c, tally: tally{client: c, key: lease}, log: log, slots: make(chan struct{}, mostWatches), ctx: ctx, cancel: cancel,
 		pending: map[useKey]*pendingUse{}, counts: map[window.Key]*count{},
 	}
 }
@@ -93,12 +99,19 @@ func NewUses(c client.WithWatch, log logr.Logger) *Uses {
 // NeedLeaderElection is false: every replica serves.
 func (*Uses) NeedLeaderElection() bool { return false }
 
-// Start writes what is counted until the context ends, and then what is left.
+// Start writes what is counted until the context ends, and then keeps what is
+// left for who comes next. It begins with what was kept so.
 func (u *Uses) Start(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 
+	var again time.Time
+
 	for {
+		if now := time.Now(); !now.Before(again) && ctx.Err() == nil && u.recall(ctx) {
+			again = now.Add(writeEvery)
+		}
+
 		select {
 		case <-tick.C:
 			u.flush(ctx, false)
@@ -110,7 +123,7 @@ func (u *Uses) Start(ctx context.Context) error {
 	}
 }
 
-// finish writes what is left, with what is about to be stored.
+// finish keeps what is left, with what is about to be stored.
 func (u *Uses) finish(ctx context.Context) {
 	defer u.cancel()
 	u.waitForLast()
@@ -149,114 +162,117 @@ func (u *Uses) Count(use window.Use) {
 // count does so under the lock.
 func (u *Uses) count(use window.Use) {
 	for _, w := range use.Windows {
-		if u.counts[w] == nil {
-			u.counts[w] = &count{due: time.Now().Add(writeEvery)}
-		}
-
-		u.counts[w].uses++
+		u.counted(w).uses++
 		u.Metrics.used(w.Name)
 	}
 }
 
-// unwritten are the counts that there is something to write of, in order.
-func (u *Uses) unwritten() []window.Key {
+// counted is the count of a window, under the lock.
+func (u *Uses) counted(key window.Key) *count {
+	if u.counts[key] == nil {
+		now := time.Now()
+		u.counts[key] = &count{late: now.Add(keepEvery), due: now.Add(writeEvery)}
+	}
+
+	return u.counts[key]
+}
+
+// used are the windows that there is something to write of, in order.
+func (u *Uses) used() []window.Key {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 
-	var out []window.Key
-
-	for key, c := range u.counts {
-		if c.uses > 0 {
-			out = append(out, key)
-		}
-	}
-
-	slices.SortFunc(out, func(a, b window.Key) int {
+	return slices.SortedFunc(maps.Keys(u.counts), func(a, b window.Key) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(string(a.UID), string(b.UID)))
 	})
-
-	return out
 }
 
-// flush writes the counts of windows that are over, those that are due, or all.
-// It returns how many are left; what cannot be written is tried again.
+// flush writes the counts of windows that are over, and of others what is due, or
+// all that has to be kept. It returns how many could not be written; they are
+// tried again.
 func (u *Uses) flush(ctx context.Context, all bool) int {
-	for _, key := range u.unwritten() {
-		if err := u.add(ctx, key, all); err != nil {
+	failed := 0
+
+	for _, key := range u.used() {
+		if err := u.write(ctx, key, all); err != nil {
+			failed++
+
 			u.log.Error(err, "Cannot count uses of a window yet", "window", key.Name)
 		}
 	}
 
-	return len(u.unwritten())
+	return failed
 }
 
-// add adds to the count of a window, to which other replicas add too. One that
-// is gone needs none.
-func (u *Uses) add(ctx context.Context, key window.Key, all bool) error {
+// write writes the count of a window. Of one that is gone there is nothing to
+// write.
+func (u *Uses) write(ctx context.Context, key window.Key, all bool) error {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 
+	w := &v1alpha1.UpgradeAllowance{}
+
+	err := u.client.Get(ctx, client.ObjectKey{Name: key.Name}, w)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot get UpgradeAllowance %q: %w", key.Name, err)
+	}
+
 	u.mu.Lock()
+
+	if err != nil || w.GetUID() != key.UID {
+		delete(u.counts, key)
+		u.mu.Unlock()
+
+		return nil
+	}
+
 	now := *u.counts[key]
 	u.mu.Unlock()
 
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		was := &v1alpha1.UpgradeAllowance{}
-		if err := u.client.Get(ctx, client.ObjectKey{Name: key.Name}, was); err != nil {
-			return err //nolint:wrapcheck // Names the object.
-		}
-
-		if was.GetUID() != key.UID {
-			return nil
-		}
-
-		if !now.told {
-			now.told = u.tell(ctx, was)
-		}
-
-		if !all && !toWrite(was, now.due, time.Now()) {
-			now.uses = 0 // Nothing is written yet.
-
-			return nil
-		}
-
-		is := was.DeepCopy()
-		window.Count(is, now.uses, time.Now())
-
-		patch := client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{})
-
-		return u.client.Status().Patch(ctx, is, patch, client.FieldOwner(FieldManager)) //nolint:wrapcheck // Names the object.
-	})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot write the status of UpgradeAllowance %q: %w", key.Name, err)
+	if !now.told {
+		now.told = u.tell(ctx, w)
 	}
 
-	u.mu.Lock()
-	defer u.mu.Unlock()
+	// 1. To the others'.
+	publish := toWrite(w, now.due, time.Now())
+	keep := publish || now.uses > 0 && (all || !time.Now().Before(now.late))
 
-	c := u.counts[key]
-	c.uses, c.told = c.uses-now.uses, now.told
+	var sum int64
 
-	switch {
-	case c.uses == 0:
-		delete(u.counts, key)
-	case now.uses > 0:
-		c.due = time.Now().Add(writeEvery)
+	if keep {
+		if sum, err = u.tally.add(ctx, key.UID, w.Status.Uses, now.uses); err != nil {
+			return err
+		}
 	}
+
+	u.wrote(key, now, keep)
+
+	// 2. Where everybody sees it, and all are woken.
+	if !publish {
+		return nil
+	}
+
+	if err := u.publish(ctx, key, sum); err != nil {
+		return err
+	}
+
+	u.published(key, w)
 
 	return nil
 }
 
-// toWrite says whether a count is to be written now: the window is over, or it is
-// time, and no other replica has written to it lately.
-func toWrite(u *v1alpha1.UpgradeAllowance, at, now time.Time) bool {
-	if !now.Before(u.Spec.ValidUntil.Time) {
-		return true
-	}
+// wrote notes what is told of a window, and kept.
+func (u *Uses) wrote(key window.Key, was count, kept bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 
-	return !now.Before(at) && !slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager == FieldManager && e.Subresource == "status" && e.Time != nil && now.Sub(e.Time.Time) < writeEvery
-	})
+	c := u.counts[key]
+	c.told = was.told
+
+	if kept {
+		c.uses -= was.uses
+		c.late = time.Now().Add(keepEvery)
+	}
 }
 
 // tell records that a window is used, as often as anybody comes to tell it the

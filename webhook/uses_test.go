@@ -5,10 +5,12 @@ package webhook_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,7 +30,8 @@ import (
 func TestACreationCountsThoughTheObjectIsGoneBeforeItIsWatched(t *testing.T) {
 	const user = "system:serviceaccount:kube-system:builder"
 
-	now := time.Now()
+	// It is over when the uses are written.
+	now := time.Now().Add(-2 * time.Hour)
 	allowed := v1alpha1.UpgradeAllowance{
 		ObjectMeta: metav1.ObjectMeta{Name: "w", UID: "1"},
 		Spec: v1alpha1.UpgradeAllowanceSpec{
@@ -39,7 +42,7 @@ func TestACreationCountsThoughTheObjectIsGoneBeforeItIsWatched(t *testing.T) {
 	}
 
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -66,7 +69,7 @@ func TestACreationCountsThoughTheObjectIsGoneBeforeItIsWatched(t *testing.T) {
 	remove := &decision.Request{Operation: decision.OperationDelete, Old: stored, Policies: policy.NewSet(), Now: now}
 	removed := decision.Decide(*remove)
 
-	uses := webhook.NewUses(c, logr.Discard())
+	uses := webhook.NewUses(c, client.ObjectKey{Namespace: "home", Name: "uses"}, logr.Discard())
 	uses.Note(t.Context(), create, &made)
 	uses.Note(t.Context(), remove, &removed)
 	uses.Note(t.Context(), remove, &removed) // The API server may ask again.

@@ -156,9 +156,9 @@ type UpgradeAllowanceStatus struct {
 	// Uses counts the creations, updates and deletions that were stored and of
 	// which the window allowed at least one change. An update that changes
 	// several fields counts once; dry runs, and what was refused or lost a
-	// race, do not count. It is written when the window is over, and at most every
-	// ten minutes before; what a manager that is killed has not written is lost.
-	// The metric kausality_webhook_window_uses_total counts at once.
+	// race, do not count. It is written when the window is over, and at most once
+	// an hour before; of what a manager that is killed has counted the last minute
+	// is lost. The metric kausality_webhook_window_uses_total counts at once.
 	// +optional
 	Uses int64 `json:"uses,omitempty"`
 	// Conditions: Ready with reason InForce, Invalid or KindUnknown; Active with

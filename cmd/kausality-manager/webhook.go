@@ -22,6 +22,9 @@ import (
 // its Service is called: doctor and uninstall look for it.
 const heartbeat = "kausality-webhook"
 
+// usesLease is the lease in which replicas add up how often windows were used.
+const usesLease = "kausality-window-uses"
+
 // addWebhook adds the endpoints, and what says whether they are ready.
 func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Certificates) error {
 	inputs, err := webhook.NewInputs(ctx, mgr.GetCache())
@@ -52,7 +55,7 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 		return err
 	}
 
-	judge.Uses, err = uses(mgr)
+	judge.Uses, err = uses(mgr, client.ObjectKey{Namespace: c.Namespace, Name: usesLease})
 	if err != nil {
 		return err
 	}
@@ -84,7 +87,7 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 }
 
 // uses counts what windows allow, as the API server has it.
-func uses(mgr ctrl.Manager) (*webhook.Uses, error) {
+func uses(mgr ctrl.Manager, lease client.ObjectKey) (*webhook.Uses, error) {
 	live, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
 	})
@@ -92,7 +95,7 @@ func uses(mgr ctrl.Manager) (*webhook.Uses, error) {
 		return nil, fmt.Errorf("cannot make a client: %w", err)
 	}
 
-	return webhook.NewUses(live, mgr.GetLogger().WithName("uses")), nil
+	return webhook.NewUses(live, lease, mgr.GetLogger().WithName("uses")), nil
 }
 
 // judge is what the endpoints share.

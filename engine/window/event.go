@@ -59,10 +59,10 @@ func Used(u *v1alpha1.UpgradeAllowance) News {
 	return News{Key: EventUsed, Reason: EventUsed, Note: "the window is used for the first time, by " + u.Spec.ServiceAccount}
 }
 
-// Count adds uses to the status of a window, and with the first says that it is
-// used: one write for both.
+// Count has the status of a window say how often it was used in all, and with the
+// first time that it is used: one write for both. What it says never shrinks.
 func Count(u *v1alpha1.UpgradeAllowance, uses int64, now time.Time) {
-	u.Status.Uses += uses
+	u.Status.Uses = max(u.Status.Uses, uses)
 
 	if u.Status.Uses > 0 && !meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionUsed) {
 		meta.SetStatusCondition(&u.Status.Conditions, metav1.Condition{

@@ -46,6 +46,7 @@ func writers() map[string]who {
 		"AnnotationWish":               {annotation, "the function, through Crossplane"},
 		"AnnotationRelease":            {annotation, "people, by kubectl kausality release, or uninstall"},
 		"AnnotationManager":            {annotation, manager},
+		"AnnotationUses":               {annotation, manager},
 		"Finalizer":                    {"finalizer", manager},
 		"LabelKind":                    {label, manager},
 		"LabelServiceAccount":          {label, manager},

@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +27,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/window"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/stack"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
 
@@ -275,7 +278,7 @@ func TestReplicasCountTheUsesOfAWindowTogether(t *testing.T) {
 	}
 
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -284,22 +287,28 @@ func TestReplicasCountTheUsesOfAWindowTogether(t *testing.T) {
 
 	var replicas sync.WaitGroup
 
-	counters := make([]*webhook.Uses, 0, 4)
-
-	for range cap(counters) {
+	start := func(ctx context.Context) *webhook.Uses {
 		c, err := client.NewWithWatch(running.Config(), client.Options{Scheme: scheme})
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		uses := webhook.NewUses(c, logr.Discard())
-		counters = append(counters, uses)
+		uses := webhook.NewUses(c, client.ObjectKey{Namespace: stack.KausalityNamespace, Name: "test-window-uses"}, logr.Discard())
 
 		replicas.Go(func() {
 			if err := uses.Start(ctx); err != nil {
 				t.Error(err)
 			}
 		})
+
+		return uses
+	}
+
+	counters := make([]*webhook.Uses, 0, 4)
+
+	for range cap(counters) {
+		uses := start(ctx)
+		counters = append(counters, uses)
 
 		// Another window of that name was there before.
 		uses.Count(window.Use{Windows: []window.Key{key, {Name: key.Name, UID: "another"}, {Name: "gone", UID: "gone"}}})
@@ -309,7 +318,7 @@ func TestReplicasCountTheUsesOfAWindowTogether(t *testing.T) {
 		}
 	}
 
-	// While the window goes on none writes, and each at its end.
+	// While the window goes on none writes to it, nor as it ends itself.
 	if err := still(ctx, w.stored(0)); err != nil {
 		t.Error(err)
 	}
@@ -321,9 +330,24 @@ func TestReplicasCountTheUsesOfAWindowTogether(t *testing.T) {
 	stop()
 	replicas.Wait()
 
-	if err := w.stored(104)(t.Context()); err != nil {
+	if err := w.stored(0)(t.Context()); err != nil {
 		t.Error(err)
 	}
+
+	// Who is there when it is over has what all have counted.
+	if err := w.end(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	ctx, stop = context.WithCancel(t.Context())
+	start(ctx)
+
+	if err := scenario.Eventually(t.Context(), "the count", w.stored(104)); err != nil {
+		t.Error(err)
+	}
+
+	stop()
+	replicas.Wait()
 }
 
 func TestAWindowTellsWhatKeepsItFromBeingReady(t *testing.T) {

@@ -1,0 +1,246 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quiet_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/world"
+)
+
+// What the environment says: the seed of who is changed when, and how many
+// composite resources there are that nobody touches.
+const (
+	envSeed = "KAUSALITY_SEED"
+	envXRs  = "KAUSALITY_XRS"
+)
+
+const (
+	// xrs is how many there are by default.
+	xrs = 30
+	// periods is how often the pipelines of each of them run while it is counted
+	// with nothing going on, and while there is; where they run seldom, for as long
+	// as longest.
+	periods = 8
+	longest = 6 * time.Minute
+	// most is how much more often they may run then.
+	most = 1.05
+	// perSecond is how many of the pipelines are to run in a second, and ttlMost
+	// how long one waits at most until it is run again: as long as it does by
+	// default.
+	perSecond         = 4
+	ttlLeast, ttlMost = 8 * time.Second, time.Minute
+)
+
+// processOther is the manager that goes on when the first is restarted.
+const processOther = "kausality-manager-2"
+
+// TestCompositeResourcesThatNobodyTouchesAreLeftAlone has a fleet of composite
+// resources that settled and that nobody touches. Others of their kind are
+// changed all the time: by who may, through a window, and in vain; and one of the
+// managers is restarted. Crossplane watches policies, windows and Enforcements
+// and runs the pipeline of each composite resource when any of them is written
+// to, so none may be.
+//
+// KAUSALITY_XRS=n has n of them, KAUSALITY_SEED=n others changed in the same order.
+func TestCompositeResourcesThatNobodyTouchesAreLeftAlone(t *testing.T) {
+	seed, n := number(t, envSeed, rand.Uint64()>>32), number(t, envXRs, xrs)
+	ttl := min(max(time.Duration(n)*time.Second/perSecond, ttlLeast), ttlMost).Round(time.Second)
+	length := min(periods*ttl, longest)
+
+	t.Logf("%s=%d %s=%d; pipelines run every %s, and are counted for %s", envSeed, seed, envXRs, n, ttl, length)
+
+	// 1. All settle.
+	m := newMarket(t, ttl)
+
+	other, err := running.StartManager(t.Context(), processOther)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	t.Cleanup(func() { _ = other.Stop() })
+
+	loads := m.loads(t)
+	m.fill(t, loads, int(n))
+
+	world.Eventually(t, "calm", func(context.Context) error { return calm(runs(t), ttl, ttl*3/2) })
+
+	// 2. With nothing to do pipelines run when it is time.
+	from := time.Now()
+	wait(t, length)
+
+	idle := counted(runs(t), ttl, from, time.Now())
+
+	// 3. With much to do for others, too.
+	from = time.Now()
+	times := m.strain(t, loads, seed, length)
+	loaded := counted(runs(t), ttl, from, from.Add(length))
+
+	t.Logf("idle:   %s", idle)
+	t.Logf("loaded: %s, %.3f of idle, beside %v", loaded, float64(loaded.runs)/float64(idle.runs), times)
+	m.breakers(t)
+	m.sizes(t)
+
+	// Where the machine was busier before, fewer ran than had to.
+	due := max(idle.runs, int(n)*int(length/ttl))
+
+	if loaded.ratio() > most || float64(loaded.runs) > most*float64(due) {
+		t.Errorf("under load there were %s; idle, there were %d, and %d were due", loaded, idle.runs, due)
+	}
+
+	// 4. That would have been seen.
+	m.control(t, int(n))
+
+	// 5. And nothing of what the window allowed was forgotten when a manager was
+	// restarted: each of its uses stored a ConfigMap and a managed resource.
+	m.close(t, 2*int64(times[rolled]))
+}
+
+// What the names begin with of those that nobody touches, and of those that are
+// changed by their Composition.
+const (
+	quiet  = "quiet"
+	rolled = "rolled"
+)
+
+// fill makes all stalls.
+func (m market) fill(t *testing.T, loads []load, n int) {
+	t.Helper()
+
+	if err := m.compose(t.Context(), t, shared, "v0"); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, l := range loads {
+		m.open(t, l.name == rolled, l.stalls()...)
+	}
+
+	m.open(t, false, named(quiet, n)...)
+}
+
+// strain puts on the loads for a time, and restarts the manager that leads in the
+// midst of it. It returns how often each did something.
+func (m market) strain(t *testing.T, loads []load, seed uint64, length time.Duration) map[string]int {
+	t.Helper()
+
+	ctx, rest := context.WithTimeout(t.Context(), length)
+	defer rest()
+
+	restarted := make(chan error, 1)
+
+	time.AfterFunc(length/2, func() {
+		first := running.Process(processManager)
+		if err := first.Stop(); err != nil {
+			restarted <- err
+
+			return
+		}
+
+		restarted <- first.Restart(context.WithoutCancel(ctx))
+	})
+
+	times, err := work(ctx, loads, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if err := <-restarted; err != nil {
+		t.Fatal(err)
+	}
+
+	for name, n := range times {
+		if n < 2 {
+			t.Errorf("%d of %s: that is no load", n, name)
+		}
+	}
+
+	return times
+}
+
+// control writes to the policy what means nothing: all stalls are woken, and that
+// is counted.
+func (m market) control(t *testing.T, n int) {
+	t.Helper()
+
+	u := world.Prototype(v1alpha1.GroupVersion().WithKind("AllowancePolicy"))
+	u.SetName("stall-size")
+
+	from := time.Now()
+
+	if err := m.admin.Patch(t.Context(), u, world.Merge(`{"metadata": {"annotations": {"note": "nothing"}}}`)); err != nil {
+		t.Fatal(err)
+	}
+
+	world.Eventually(t, "all awake", func(context.Context) error {
+		if c := counted(runs(t), m.ttl, from, time.Now()); c.early < n/2 {
+			return fmt.Errorf("of %d stalls there were %s: %w", n, c, errOther)
+		}
+
+		return nil
+	})
+}
+
+// close has the window end, and checks how often it says that it was used.
+func (m market) close(t *testing.T, least int64) {
+	t.Helper()
+
+	u := world.Prototype(v1alpha1.GroupVersion().WithKind("UpgradeAllowance"))
+	u.SetName("stall-versions")
+
+	until := time.Now().UTC().Format(time.RFC3339)
+	if err := m.admin.Patch(t.Context(), u.DeepCopy(), world.Merge(`{"spec": {"validUntil": "`+until+`"}}`)); err != nil {
+		t.Fatal(err)
+	}
+
+	world.Eventually(t, "the count of uses", func(ctx context.Context) error {
+		if err := m.admin.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
+			return err //nolint:wrapcheck // Names the object.
+		}
+
+		got, _ := resource.Value(u.Object, "status", "uses")
+		if uses, ok := got.(int64); !ok || uses < least {
+			return fmt.Errorf("the window says that it was used %v times, want %d: %w", got, least, errOther)
+		}
+
+		return nil
+	})
+}
+
+// wait lets a time pass in which nothing is done.
+func wait(t *testing.T, length time.Duration) {
+	t.Helper()
+
+	select {
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
+	case <-time.After(length):
+	}
+}
+
+// number is one that the environment may give.
+func number(t *testing.T, env string, def uint64) uint64 {
+	t.Helper()
+
+	text := os.Getenv(env)
+	if text == "" {
+		return def
+	}
+
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		t.Fatalf("%s: %v", env, err)
+	}
+
+	return n
+}
