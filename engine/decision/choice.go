@@ -88,14 +88,22 @@ func (c choice) typed() bool {
 	return (was != nil || is != nil) && !change.Equal(was, is)
 }
 
-// part says whether a member follows from the map's type: by its name, as API
-// conventions have it, or as it comes or goes with it.
+// part says whether a member follows from the map's type: by its name, which
+// begins as the type does, or as an object that comes or goes with it. In a map of
+// labels, type is one of many.
 func (c choice) part(member string) bool {
-	was, _ := c.old[discriminator].(string)
-	is, _ := c.asked[discriminator].(string)
+	_, was := c.old[member].(map[string]any)
+	_, is := c.asked[member].(map[string]any)
 
-	return member == discriminator || strings.EqualFold(member, was) || strings.EqualFold(member, is) ||
-		c.comes(member) || c.goes(member)
+	return member == discriminator || named(member, c.old[discriminator]) || named(member, c.asked[discriminator]) ||
+		was && c.goes(member) || is && c.comes(member)
+}
+
+// named says whether the name of a member begins as a type does.
+func named(member string, typ any) bool {
+	name, _ := typ.(string)
+
+	return name != "" && len(member) >= len(name) && strings.EqualFold(member[:len(name)], name)
 }
 
 func (c choice) comes(member string) bool { return c.old[member] == nil && c.asked[member] != nil }
