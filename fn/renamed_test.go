@@ -72,6 +72,12 @@ func TestAnotherNameInTheCompositionMakesNoNewObject(t *testing.T) {
 			map[string]string{"d": "nginx"},
 			[]string{"1 held: Deployment of composed resource web is not created: composed resource d is Deployment d already: "},
 		},
+		"TwoNames": {
+			"Under two new names it is told of the first, in every run.", steadyXApp, "",
+			map[string]string{"web": apache, "app": apache, "site": apache},
+			map[string]string{"d": "nginx"},
+			[]string{"Deployment of composed resource app is not created: "},
+		},
 		"Audited": {
 			"Nothing is held.", steadyXApp, "mode: Audit",
 			map[string]string{"d": wishedDeployment, "web": apache},

@@ -155,11 +155,15 @@ func (s *state) decide() {
 
 // others are the resources that are the same object as another one, by name.
 func (s *state) others() map[string]*composition.Other {
-	out := map[string]*composition.Other{}
+	out, formers := map[string]*composition.Other{}, composition.Others(s.xr, s.observed, s.desired)
 
-	for name, former := range composition.Others(s.xr, s.observed, s.desired) {
+	for _, name := range slices.Sorted(maps.Keys(formers)) {
+		former := formers[name]
+
 		out[name] = &composition.Other{Name: former, Desired: s.desired[former]}
-		out[former] = &composition.Other{Name: name, Desired: s.desired[name]}
+		if out[former] == nil {
+			out[former] = &composition.Other{Name: name, Desired: s.desired[name]}
+		}
 	}
 
 	return out

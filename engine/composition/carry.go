@@ -203,7 +203,8 @@ func addRendered(u, observed *unstructured.Unstructured) {
 }
 
 // own returns an object with maps of its own where this package writes:
-// metadata, its annotations, and spec. Everything else is shared.
+// metadata, its annotations, and spec. Everything else is shared. Our annotations
+// are left out: a Composition may have copied those of its XR.
 func own(u *unstructured.Unstructured) *unstructured.Unstructured {
 	object := maps.Clone(u.Object)
 
@@ -215,7 +216,12 @@ func own(u *unstructured.Unstructured) *unstructured.Unstructured {
 
 	meta := resource.Map(object, "metadata")
 	if annotations := resource.Map(meta, "annotations"); annotations != nil {
-		meta["annotations"] = maps.Clone(annotations)
+		theirs := maps.Clone(annotations)
+		maps.DeleteFunc(theirs, func(key string, _ any) bool { return strings.HasPrefix(key, v1alpha1.AnnotationPrefix) })
+
+		if meta["annotations"] = theirs; len(theirs) == 0 {
+			delete(meta, "annotations")
+		}
 	}
 
 	return &unstructured.Unstructured{Object: object}

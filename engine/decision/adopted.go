@@ -12,10 +12,16 @@ import (
 )
 
 // adopted says whether the object was there before the composite resource or
-// claim that it is a part of: that did not build it up, and what it wants of it is
-// a change like any other.
+// claim that it is a part of, or becomes one now: that did not build it up, and
+// what it wants of it is a change like any other.
 func (d *decider) adopted() bool {
-	return d.Old != nil && d.composes(d.Parent) && Older(d.Old, d.Parent)
+	if d.Old == nil || !d.composes(d.Parent) {
+		return false
+	}
+
+	_, had := resource.ParentOf(d.Old)
+
+	return !had || Older(d.Old, d.Parent)
 }
 
 // Older says whether an object was there before another one.

@@ -308,10 +308,8 @@ func (c *Comparison) list(wish, stored []any, p place) (any, bool) {
 		out[i], empty = same, empty && len(same) == 0
 	}
 
-	recorded := c.recorded(wish, p.at)
-	away := recorded && !p.own && p.fields.Own.Empty() && !p.fields.Whole
-
-	if stored == nil && empty && !away && (recorded || !c.in.Record.whole()) {
+	own, recorded := p.own || p.fields.Whole || !p.fields.Own.Empty(), c.recorded(wish, p.at)
+	if stored == nil && empty && (own || !recorded) && (recorded || !c.isNew(wish, own)) {
 		return nil, false
 	}
 
@@ -362,10 +360,9 @@ func (c *Comparison) leaf(wish, stored any, p place) (any, bool) {
 	}
 
 	// What the API server left out still is the manager's. What was applied and is
-	// nobody's was taken away: but of an empty list no manager has anything. What was
-	// not wished before is new, though it is empty: it may say more than none does.
+	// nobody's was taken away: but of an empty list no manager has anything.
 	_, list := wish.([]any)
-	away := stored == nil && !c.unstored() && (unchanged && !list || !unchanged && c.in.Record.whole())
+	away := stored == nil && !c.unstored() && (unchanged && !list || !unchanged && c.isNew(wish, own))
 
 	switch {
 	case unchanged && own && p.ordered(wish, stored), c.sameValue(wish, stored, p, away):

@@ -239,6 +239,23 @@ func TestWithoutARecordValuesAreCompared(t *testing.T) {
 		want(t, "dropped, with a new Composition", s.compose(changed, true), container0+"image")
 	})
 
+	t.Run("Empty", func(t *testing.T) {
+		for _, add := range []string{"enableServiceLinks: false", "securityContext: {runAsUser: 0}", "tolerations: [{}]"} {
+			s := newServer(t)
+			s.compose(shop, false)
+			delete(resource.Map(s.live.Object, "metadata", "annotations"), "kausality.io/wish")
+
+			before := s.live.DeepCopy()
+			if got := s.compose(swap(shop, "hostNetwork: false", "hostNetwork: false\n      "+add), true); len(got.changes) != 1 {
+				t.Errorf("%s: %q", add, got.changes)
+			}
+
+			if diff := cmp.Diff(before.Object["spec"], s.live.Object["spec"]); diff != "" {
+				t.Errorf("%s: what is held was applied, -before, +after:\n%s", add, diff)
+			}
+		}
+	})
+
 	t.Run("Baseline", func(t *testing.T) {
 		s := newServer(t)
 		s.compose(shop, false)
