@@ -78,24 +78,6 @@ func (c *Comparison) sameValue(wish, stored any, p place, away bool) bool {
 	return c.quantity() && sameQuantity(wish, stored)
 }
 
-// isNew says whether what is empty, not stored, and not recorded was not wished
-// before: it may say more than none does. A record has all that was. Without one,
-// what was applied is the manager's, unless it is a map or a list without anything.
-func (c *Comparison) isNew(wish any, own bool) bool {
-	if c.in.Record.whole() {
-		return true
-	}
-
-	switch t := wish.(type) {
-	case map[string]any:
-		return false
-	case []any:
-		return len(t) > 0 && !own && !c.in.Baseline
-	default:
-		return !own && !c.in.Baseline
-	}
-}
-
 // free says whether the field that is compared is an entry of a map whose keys are
 // anybody's choice: there an empty value is not as good as none.
 func (c *Comparison) free() bool {
@@ -167,8 +149,7 @@ func ofQuantities() []string {
 // quantity says whether the field that is compared is a quantity of a built-in
 // kind.
 func (c *Comparison) quantity() bool {
-	group := c.in.Stored.GroupVersionKind().Group
-	if strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") {
+	if !c.builtIn() {
 		return false
 	}
 
@@ -185,6 +166,13 @@ func (c *Comparison) quantity() bool {
 	above := c.at[len(c.at)-2]
 
 	return above.Type == fieldpath.SegmentField && slices.Contains(names, above.Field)
+}
+
+// builtIn says whether the object is of a built-in kind.
+func (c *Comparison) builtIn() bool {
+	group := c.in.Stored.GroupVersionKind().Group
+
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
 // sameQuantity says whether two values are one quantity, written otherwise.
