@@ -83,7 +83,6 @@ func TestEachChangeOfAWishIsSeen(t *testing.T) {
 		"Addition":     {"replicas: 2", "replicas: 2\n  minReadySeconds: 5", []string{"spec.minReadySeconds"}},
 		"AddedFalse":   {"hostNetwork: false", "hostNetwork: false\n      enableServiceLinks: false", []string{"spec.template.spec.enableServiceLinks"}},
 		"AddedZero":    {"hostNetwork: false", "hostNetwork: false\n      securityContext: {runAsUser: 0}", []string{"spec.template.spec.securityContext.runAsUser"}},
-		"AddedEmpty":   {"hostNetwork: false", "hostNetwork: false\n      securityContext: {}", []string{"spec.template.spec.securityContext"}},
 		"AddedUnsaid":  {"hostNetwork: false", "hostNetwork: false\n      hostPID: false", nil},
 		"AddedAny":     {"hostNetwork: false", "hostNetwork: false\n      tolerations: [{}]", []string{"spec.template.spec.tolerations[0]"}},
 		"Element":      {"{containerPort: 80}, ", "", []string{container0 + "ports[0].containerPort", container0 + "ports[0].protocol"}},

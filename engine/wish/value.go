@@ -86,24 +86,6 @@ func (p place) drops(wish, stored []any) bool {
 	})
 }
 
-// isNew says whether what is empty, not stored, and not recorded was not wished
-// before: it may say more than none does. A record has all that was. Without one,
-// what was applied is the manager's, unless it is a map or a list without anything.
-func (c *Comparison) isNew(wish any, own bool) bool {
-	if c.in.Record.whole() {
-		return true
-	}
-
-	switch t := wish.(type) {
-	case map[string]any:
-		return false
-	case []any:
-		return len(t) > 0 && !own && !c.in.Baseline
-	default:
-		return !own && !c.in.Baseline
-	}
-}
-
 // free says whether the field that is compared is an entry of a map whose keys are
 // anybody's choice: there an empty value is not as good as none.
 func (c *Comparison) free() bool {
