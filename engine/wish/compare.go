@@ -56,6 +56,9 @@ type place struct {
 	// own is true where the manager of the wish has the value that is stored, and
 	// member where its set of fields says so of a map itself.
 	own, member bool
+	// vacant is true in a map that is stored empty, though the manager has it: what was
+	// wished in it may have been taken out.
+	vacant bool
 	// scaled is true where it was set through the subresource scale.
 	scaled bool
 	// atomic is true for a map that is replaced as a whole.
@@ -76,11 +79,8 @@ func (p place) in(key string, stored any) place {
 		fields: p.fields.Below(pe), at: p.at.under(key), also: under(p.also, key),
 	}
 
-	// What was taken out of a map that has no schema is nobody's, though the map still
-	// is the manager's.
-	if m, ok := stored.(map[string]any); ok && len(m) == 0 {
-		out.fields.Whole = p.fields.Whole
-	}
+	m, ok := stored.(map[string]any)
+	out.vacant = p.vacant || ok && len(m) == 0 && !p.fields.Whole
 
 	return out
 }
@@ -92,7 +92,7 @@ func (p place) element(stored any, keys []string, segment string, others ...stri
 	pe := apply.Element(stored, keys)
 	also := append(under(p.also, append(others, segment)...), under([]path{p.at}, others...)...)
 
-	return place{own: p.fields.Has(pe), fields: p.fields.Below(pe), at: p.at.under(segment), also: also}
+	return place{own: p.fields.Has(pe), vacant: p.vacant, fields: p.fields.Below(pe), at: p.at.under(segment), also: also}
 }
 
 // under are the paths of segments below others.
@@ -352,7 +352,7 @@ func (c *Comparison) withAdded(same, stored []any, places []int, p place) []any 
 // leaf says what becomes of one leaf of the wish.
 func (c *Comparison) leaf(wish, stored any, p place) (any, bool) {
 	recorded, known := c.in.Record.get(p.at)
-	unchanged, own := known && recorded == hashOf(wish), p.owns(wish)
+	unchanged, own := known && recorded == hashOf(wish), p.owns(wish) && (!p.vacant || empty(wish))
 
 	for _, at := range p.also {
 		as, ok := c.in.Record.get(at)

@@ -75,3 +75,17 @@ func TestARemovalThatIsHeldStaysHeld(t *testing.T) {
 		})
 	}
 }
+
+// TestAMapThatIsStoredEmptyIsNoChange wishes an empty map in one that is applied as
+// a whole, and that the API server stores without it.
+func TestAMapThatIsStoredEmptyIsNoChange(t *testing.T) {
+	s := newServer(t)
+	s.compose(bakery, false)
+
+	changed := swap(bakery, "selector: {matchLabels: {app: bakery}}", "selector: {matchLabels: {}}")
+	if got := s.compose(changed, false); len(got.changes) == 0 {
+		t.Error("no change is seen")
+	}
+
+	s.unwritten("applied", changed)
+}

@@ -50,6 +50,22 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 
+	out := connected(t)
+	out.templates = templates(t)
+
+	for kind, template := range out.templates {
+		out.templates[kind] = asMap(included(t, template))
+	}
+
+	out.furnish(t)
+
+	return out
+}
+
+// connected is a cluster that is there as it is.
+func connected(t *testing.T) *cluster {
+	t.Helper()
+
 	config := running.Config()
 	config.QPS, config.Burst = -1, -1
 
@@ -63,14 +79,7 @@ func newCluster(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 
-	out := &cluster{client: c, schemas: newSchemas(disco.OpenAPIV3()), templates: templates(t)}
-	for kind, template := range out.templates {
-		out.templates[kind] = asMap(included(t, template))
-	}
-
-	out.furnish(t)
-
-	return out
+	return &cluster{client: c, schemas: newSchemas(disco.OpenAPIV3())}
 }
 
 // furnish makes what objects need: their namespaces, the ServiceAccount of pods,

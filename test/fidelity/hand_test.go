@@ -39,7 +39,7 @@ func byHand(rng *rand.Rand, sch node, wish, stored map[string]any, named bool) [
 		_, has := get(stored, at)
 		_, parent := get(stored, at[:len(at)-1])
 
-		if _, element := at[len(at)-1].(int); has || !parent || element {
+		if _, element := at[len(at)-1].(int); has || !parent || element || moved(wish, stored, at) {
 			continue
 		}
 
@@ -50,6 +50,21 @@ func byHand(rng *rand.Rand, sch node, wish, stored map[string]any, named bool) [
 	}
 
 	return out
+}
+
+// moved says whether a location is in another element of what is stored than of
+// the wish.
+func moved(wish, stored map[string]any, at location) bool {
+	for i := range at {
+		w, _ := get(wish, at[:i+1])
+		s, _ := get(stored, at[:i+1])
+
+		if _, element := at[i].(int); element && fmt.Sprint(asMap(w)["name"]) != fmt.Sprint(asMap(s)["name"]) {
+			return true
+		}
+	}
+
+	return false
 }
 
 // emptied says whether an edit takes an empty list away: nobody can tell, for
