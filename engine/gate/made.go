@@ -77,8 +77,8 @@ func (p *planner) unknown() bool {
 // existing says whether a record that is written now is of a resource whose
 // external object existed, and was not made since what the spec says.
 func (p *planner) existing() bool {
-	if p.record == nil {
-		return p.unknown() && !slices.Contains(p.current, ActionCreate)
+	if p.record == nil { // Its provider may not create it, or is content without.
+		return p.unknown() && (!slices.Contains(p.current, ActionCreate) || p.ready())
 	}
 
 	return p.record.Existed
