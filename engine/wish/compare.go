@@ -300,7 +300,7 @@ func (c *Comparison) list(wish, stored []any, p place) (any, bool) {
 		c.at = c.at[:len(c.at)-1]
 
 		for _, k := range keys { // One that is left out has a default, unless it was wished.
-			if v, ok := have[k]; ok && same[k] == nil && (k == defaultedKey || !c.knows(k, in)) {
+			if v, ok := have[k]; ok && same[k] == nil && (k == defaultedKey && v == defaultOfKey || !c.knows(k, in)) {
 				same[k] = v
 			}
 		}
@@ -321,10 +321,14 @@ func (c *Comparison) list(wish, stored []any, p place) (any, bool) {
 }
 
 // defaultedKey is the one field of built-in kinds by which elements of lists are
-// merged, and that has a default: without it, it is no other element.
+// merged, and that has a default: where that is stored, to wish it and not to say
+// so is the same.
 //
 // Source: k8s.io/api core/v1, ContainerPort and ServicePort.
-const defaultedKey = "protocol"
+const (
+	defaultedKey = "protocol"
+	defaultOfKey = "TCP"
+)
 
 // knows says whether a field of an element was wished.
 func (c *Comparison) knows(key string, in place) bool {

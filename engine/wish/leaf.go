@@ -6,7 +6,6 @@ package wish
 import (
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"strconv"
 )
 
@@ -20,11 +19,29 @@ const root path = 0
 
 // under is the path of an entry of a map, or an element of a list.
 func (p path) under(segment string) path {
-	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%x/%s", uint64(p), segment)
-	sum := h.Sum64()
+	const hex = 16
+
+	var start [hex + 1]byte
+
+	sum := fnv64(fnv64(offset64, append(strconv.AppendUint(start[:0], uint64(p), hex), '/')), segment)
 
 	return path((sum>>(8*pathSize) ^ sum) & pathMask)
+}
+
+// FNV-1a of 64 bits, without the allocation of a hash.Hash64: there are as many of
+// them in a run as there are fields.
+const (
+	offset64 = 14695981039346656037
+	prime64  = 1099511628211
+)
+
+// fnv64 goes on with a hash.
+func fnv64[T string | []byte](sum uint64, text T) uint64 {
+	for i := range len(text) {
+		sum = (sum ^ uint64(text[i])) * prime64
+	}
+
+	return sum
 }
 
 // Hash is a hash of decoded JSON.
@@ -37,10 +54,7 @@ func hashOf(v any) uint64 {
 		raw = fmt.Append(nil, v) // Not of JSON, and of no API server.
 	}
 
-	h := fnv.New64a()
-	_, _ = h.Write(raw)
-
-	return h.Sum64()
+	return fnv64(offset64, raw)
 }
 
 // leaf says whether a wished value is one leaf: what is no map, and no list of

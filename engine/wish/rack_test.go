@@ -41,7 +41,7 @@ metadata: {name: r}
 spec:
   zones: [a, b, c]
   free: {any: {list: [1, x]}, data: {a: b}}
-  slots: [{port: 1, protocol: TCP, host: web}, {port: 2, host: db}]
+  slots: [{port: 1, protocol: TCP, host: web}, {port: 2, host: db}, {port: 3, protocol: UDP}]
 `
 
 // newRacks stores Racks.
@@ -143,6 +143,7 @@ func TestEachChangeOfAListWithKeysIsSeen(t *testing.T) {
 		"Swapped":         {"[a, b, c]", "[b, a, c]", []string{"spec.zones[0]", "spec.zones[1]"}},
 		"Added":           {"[a, b, c]", "[a, b, c, d]", []string{"spec.zones[3]"}},
 		"ElementRemoved":  {", {port: 2, host: db}", "", []string{"spec.slots[1].host", "spec.slots[1].port", "spec.slots[1].protocol"}},
+		"DefaultOfKey":    {"{port: 3, protocol: UDP}", "{port: 3}", []string{"spec.slots[2].port", "spec.slots[2].port", "spec.slots[2].protocol"}},
 		"ElementsSwapped": {"{port: 1, protocol: TCP, host: web}, {port: 2, host: db}", "{port: 2, host: db}, {port: 1, protocol: TCP, host: web}", []string{"spec.slots"}},
 		"Default":         {"{port: 2, host: db}", "{port: 2, protocol: TCP, host: db}", nil},
 		"KeyRemoved": {"{port: 1, protocol: TCP, host: web}", "{protocol: TCP, host: web}", []string{

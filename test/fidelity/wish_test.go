@@ -81,6 +81,14 @@ func put(v any, at location, value any) any {
 	switch key := at[0].(type) {
 	case string:
 		m := asMap(v)
+
+		switch {
+		case m == nil && value == nil:
+			return v
+		case m == nil: // The API server left it out.
+			m = map[string]any{}
+		}
+
 		if len(at) == 1 && value == nil {
 			delete(m, key)
 		} else {
