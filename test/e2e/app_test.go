@@ -388,8 +388,13 @@ func (a app) edited(ctx context.Context) error {
 			return err
 		}
 
-		if err := still(ctx, all(a.says(" held: "+was.GetKind()), a.unchanged(now))); err != nil {
+		// What it says may be of what Crossplane read before, for a moment.
+		if err := still(ctx, a.unchanged(now)); err != nil {
 			return fmt.Errorf("edit of the %s: %w", part, err)
+		}
+
+		if err := scenario.Eventually(ctx, "an edit of the "+part+" that is still seen", a.says(" held: "+was.GetKind())); err != nil {
+			return err
 		}
 
 		if err := scenario.Eventually(ctx, "an edit of the "+part+" that is taken back", all(a.takeBack(part, was), a.settled)); err != nil {
