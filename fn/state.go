@@ -135,7 +135,7 @@ func (s *state) ttl(most time.Duration) time.Duration {
 func (s *state) decide() {
 	_, recorded := resource.ConditionOf(s.xr, v1alpha1.ConditionKausality)
 	room := v1alpha1.MaxWishesBytes
-	others := s.others()
+	others := composition.Others(s.xr, s.observed, s.desired)
 
 	for _, name := range s.names {
 		req := s.base
@@ -151,22 +151,6 @@ func (s *state) decide() {
 		s.outcomes[name] = out
 		s.problems = append(s.problems, out.Problems...)
 	}
-}
-
-// others are the resources that are the same object as another one, by name.
-func (s *state) others() map[string]*composition.Other {
-	out, formers := map[string]*composition.Other{}, composition.Others(s.xr, s.observed, s.desired)
-
-	for _, name := range slices.Sorted(maps.Keys(formers)) {
-		former := formers[name]
-
-		out[name] = &composition.Other{Name: former, Desired: s.desired[former]}
-		if out[former] == nil {
-			out[former] = &composition.Other{Name: name, Desired: s.desired[name]}
-		}
-	}
-
-	return out
 }
 
 // held are the held changes of all composed resources, and of the XR itself.

@@ -5,7 +5,6 @@ package webhook
 
 import (
 	"slices"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // namedKinds are the kinds that policies and windows name. A kind without a
@@ -61,7 +61,7 @@ func (g *governed) learn(ask *decision.Request) {
 	named := slices.ContainsFunc(covered, func(e *enforcement.Enforcement) bool { return e.Names(ask.Resource) })
 	gk := subject(ask).GroupVersionKind().GroupKind()
 
-	if !named && (len(covered) > 0 || !strings.Contains(gk.Group, ".") || strings.HasSuffix(gk.Group, ".k8s.io")) {
+	if !named && (len(covered) > 0 || resource.BuiltIn(gk.Group)) {
 		return
 	}
 

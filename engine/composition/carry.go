@@ -58,13 +58,7 @@ func (r *Request) carry(desired *unstructured.Unstructured) {
 	stampOn(desired, observed)
 	callOff(desired)
 
-	if r.Mode == v1alpha1.ModeAudit && !gate.Governed(observed) {
-		annotate(desired, v1alpha1.AnnotationManagementPolicies, "")
-
-		return
-	}
-
-	if !gated(observed) {
+	if !gated(observed) || r.Mode == v1alpha1.ModeAudit && !gate.Governed(observed) {
 		return
 	}
 

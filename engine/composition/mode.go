@@ -26,8 +26,6 @@ func (r *Request) tellMode(desired *unstructured.Unstructured) {
 		dropUnused(desired)
 	case r.Observed != nil && resource.Annotation(r.Observed, v1alpha1.AnnotationMode) != "":
 		annotate(desired, v1alpha1.AnnotationMode, string(v1alpha1.ModeHold))
-	default:
-		annotate(desired, v1alpha1.AnnotationMode, "")
 	}
 }
 

@@ -23,15 +23,21 @@ type Other struct {
 
 // Others finds what a Composition gives another name while it is the same object,
 // because it says how that is called: Crossplane deletes what has the former name,
-// and applies the other one to what is there. It returns the former name by the
-// new one.
-func Others(xr *unstructured.Unstructured, observed, desired map[string]*unstructured.Unstructured) map[string]string {
-	out := map[string]string{}
+// and applies the other one to what is there. It returns the other of each, by the
+// name of the one.
+func Others(xr *unstructured.Unstructured, observed, desired map[string]*unstructured.Unstructured) map[string]*Other {
+	out := map[string]*Other{}
+	names := slices.Sorted(maps.Keys(desired))
 
 	for _, former := range slices.Sorted(maps.Keys(observed)) {
-		for name, u := range desired {
-			if _, there := observed[name]; !there && sameObject(xr, observed[former], u) {
-				out[name] = former
+		for _, name := range names {
+			if _, there := observed[name]; there || !sameObject(xr, observed[former], desired[name]) {
+				continue
+			}
+
+			out[name] = &Other{Name: former, Desired: desired[former]}
+			if out[former] == nil {
+				out[former] = &Other{Name: name, Desired: desired[name]}
 			}
 		}
 	}

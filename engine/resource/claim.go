@@ -35,5 +35,5 @@ func ClaimOf(u *unstructured.Unstructured) (Reference, bool) {
 
 	group := schema.FromAPIVersionAndKind(out.APIVersion, "").Group
 
-	return out, !builtIn(group) && group == u.GroupVersionKind().Group
+	return out, !BuiltIn(group) && group == u.GroupVersionKind().Group
 }

@@ -126,7 +126,7 @@ func IsClaim(u *unstructured.Unstructured) bool {
 	ref := Map(u.Object, "spec", "resourceRef")
 	group := schema.FromAPIVersionAndKind(String(ref, "apiVersion"), "").Group
 
-	return u.GetNamespace() != "" && String(ref, "kind") != "" && group == u.GroupVersionKind().Group && !builtIn(group) &&
+	return u.GetNamespace() != "" && String(ref, "kind") != "" && group == u.GroupVersionKind().Group && !BuiltIn(group) &&
 		Map(u.Object, "spec", "claimRef") == nil && Map(u.Object, "spec", "crossplane") == nil
 }
 

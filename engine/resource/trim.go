@@ -57,7 +57,7 @@ func Trim(u *unstructured.Unstructured) {
 		delete(u.Object, key)
 	}
 
-	if !builtIn(gvk.Group) { // How far the others have come is told by more than conditions.
+	if !BuiltIn(gvk.Group) { // How far the others have come is told by more than conditions.
 		trimCustom(u)
 	}
 
@@ -94,8 +94,8 @@ func trimCustom(u *unstructured.Unstructured) {
 	keep(Map(u.Object, "status"), "conditions", "observedGeneration")
 }
 
-// builtIn says whether a group is of Kubernetes' own.
-func builtIn(group string) bool {
+// BuiltIn says whether a group is of Kubernetes' own.
+func BuiltIn(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // meant are the fields of built-in kinds that are stored where they are empty,
@@ -66,3 +68,6 @@ func (c *Comparison) stores(wish any) bool {
 
 	return last.Type == fieldpath.SegmentField && slices.Contains(meant(), last.Field)
 }
+
+// builtIn says whether the object is of a kind of Kubernetes' own.
+func (c *Comparison) builtIn() bool { return resource.BuiltIn(c.in.Stored.GroupVersionKind().Group) }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -178,13 +177,6 @@ func (c *Comparison) unstored() bool {
 
 	return slices.Contains(unstorable(), last.Field) ||
 		last.Field == "value" && len(c.at) > variable && c.at[len(c.at)-variable].Field == "env"
-}
-
-// builtIn says whether the object is of a kind that every API server has.
-func (c *Comparison) builtIn() bool {
-	group := c.in.Stored.GroupVersionKind().Group
-
-	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
 // quantity says whether the field that is compared is a quantity of a built-in
