@@ -40,7 +40,7 @@ func mergeSets(live, desired []any, fields Fields) []any {
 // mergeKeyed merges a list whose elements have keys: those that are desired, in the
 // order in which they are, and live ones less those that the manager had.
 func mergeKeyed(live, desired []any, fields Fields, keys []string) []any {
-	place := Match(desired, live, keys)
+	place := Match(desired, live, keys, fields)
 	merged := slices.Clone(desired)
 
 	for i, j := range place {
@@ -97,38 +97,67 @@ func mergeElement(live, desired any, fields Fields) (any, bool) {
 
 // Match finds for each desired element the live one with the same keys, or -1.
 // A key that a desired element leaves out has a default that the live one shows.
-func Match(desired, live []any, keys []string) []int {
-	out := make([]int, len(desired))
-	taken := make([]bool, len(live))
+// So where there is another one, it is not one whose key the manager gave itself.
+func Match(desired, live []any, keys []string, fields Fields) []int {
+	m := matching{desired: desired, live: live, of: make([]int, len(desired)), taken: make([]bool, len(live))}
 	places := make(map[string]int, len(live))
 
 	for j, l := range live {
 		places[keyOf(l, keys)] = j
 	}
 
-	for i, d := range desired {
-		out[i] = -1
+	partial := false
 
-		if j, ok := places[keyOf(d, keys)]; ok && !taken[j] {
-			out[i], taken[j] = j, true
+	for i, d := range desired {
+		m.of[i] = -1
+
+		if j, ok := places[keyOf(d, keys)]; ok {
+			m.take(i, j)
 		}
+
+		partial = partial || m.of[i] < 0 && !hasAll(d, keys)
 	}
 
-	for i, d := range desired {
-		if out[i] >= 0 || hasAll(d, keys) {
-			continue
-		}
+	if partial {
+		m.rest(func(d, l any) bool { return !hasAll(d, keys) && sameKeys(d, l, keys) && !fields.gives(d, l, keys) })
+		m.rest(func(d, l any) bool { return !hasAll(d, keys) && sameKeys(d, l, keys) })
+	}
 
-		for j, l := range live {
-			if !taken[j] && sameKeys(d, l, keys) {
-				out[i], taken[j] = j, true
+	return m.of
+}
 
-				break
+// matching is which live element each desired one is, or -1.
+type matching struct {
+	desired, live []any
+	of            []int
+	taken         []bool
+}
+
+func (m *matching) take(i, j int) {
+	if !m.taken[j] {
+		m.of[i], m.taken[j] = j, true
+	}
+}
+
+// rest finds the first live element that is left for each desired one that has
+// none.
+func (m *matching) rest(same func(desired, live any) bool) {
+	for i, d := range m.desired {
+		for j, l := range m.live {
+			if m.of[i] < 0 && !m.taken[j] && same(d, l) {
+				m.take(i, j)
 			}
 		}
 	}
+}
 
-	return out
+// gives says whether the manager itself gave a live element a key that a desired
+// one leaves out.
+func (f Fields) gives(desired, live any, keys []string) bool {
+	d, _ := desired.(map[string]any)
+	below := f.Below(Element(live, keys))
+
+	return slices.ContainsFunc(keys, func(k string) bool { return d[k] == nil && below.Own.Members.Has(Field(k)) })
 }
 
 func hasAll(e any, keys []string) bool {

@@ -263,7 +263,7 @@ func (a *answer) list(v versions, p place) (any, bool) {
 		same = wish
 	}
 
-	was, is, names := apply.Match(wish, stored, keys), apply.Match(same, result, keys), segments(wish)
+	was, is, names := apply.Match(wish, stored, keys, p.fields), apply.Match(same, result, keys, p.fields), segments(wish)
 	taken := make(map[int]bool, len(stored))
 
 	var out []part
@@ -333,7 +333,7 @@ func (a *answer) element(v versions, p place, keys []string) (any, bool) {
 func (a *answer) keptElements(stored, result []any, taken map[int]bool, p place, keys []string) []part {
 	var out []part
 
-	stays, names := apply.Match(stored, result, keys), segments(stored)
+	stays, names := apply.Match(stored, result, keys, p.fields), segments(stored)
 
 	for j, e := range stored {
 		if taken[j] || stays[j] < 0 || p.fields.Whole {

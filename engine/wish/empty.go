@@ -23,7 +23,8 @@ func meant() []string {
 		"automountServiceAccountToken", "allowPrivilegeEscalation", "privileged", "readOnlyRootFilesystem", "runAsNonRoot",
 		"enableServiceLinks", "shareProcessNamespace", "hostUsers", "setHostnameAsFQDN", "hostProcess", "allowVolumeExpansion",
 		"runAsUser", "runAsGroup", "fsGroup", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "tolerationSeconds",
-		"minAvailable", "maxUnavailable", "startingDeadlineSeconds",
+		"minAvailable", "maxUnavailable", "startingDeadlineSeconds", "terminationGracePeriodSeconds",
+		"immutable", "optional", "mode", "completions", "manualSelector", "backoffLimitPerIndex", "maxFailedIndexes",
 		"namespaceSelector", "podSelector", "labelSelector", "runtimeClassName", "ingressClassName",
 	}
 }

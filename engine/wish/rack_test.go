@@ -41,7 +41,7 @@ metadata: {name: r}
 spec:
   zones: [a, b, c]
   free: {any: {list: [1, x]}, data: {a: b}}
-  slots: [{port: 1, protocol: TCP, host: web}, {port: 2, host: db}, {port: 3, protocol: UDP}]
+  slots: [{port: 1, protocol: TCP, host: web}, {port: 2, host: db}, {port: 3, protocol: UDP}, {port: 4, protocol: UDP, host: udp}, {port: 4, host: tcp}]
 `
 
 // newRacks stores Racks.
@@ -150,6 +150,9 @@ func TestEachChangeOfAListWithKeysIsSeen(t *testing.T) {
 			"spec.slots[0].host", "spec.slots[0].host", "spec.slots[0].port", "spec.slots[0].protocol", "spec.slots[0].protocol",
 		}},
 		"DefaultRemoved": {"{port: 1, protocol: TCP, host: web}", "{port: 1, host: web}", nil},
+		"BesideADefault": {"{port: 4, protocol: UDP", "{port: 4, protocol: SCTP", []string{
+			"spec.slots[3].host", "spec.slots[3].host", "spec.slots[3].port", "spec.slots[3].port", "spec.slots[3].protocol", "spec.slots[3].protocol",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newRacks(t)

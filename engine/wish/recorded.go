@@ -87,7 +87,7 @@ func (a *answer) keepRemovedElements(v versions, stored []any, paths []path) {
 		return
 	}
 
-	was, is := counterparts(wish, stored, nil), counterparts(stored, result, nil)
+	was, is := counterparts(wish, stored), counterparts(stored, result)
 
 	for j, e := range stored {
 		m, _ := e.(map[string]any)
@@ -115,7 +115,7 @@ func (a *answer) recordElements(v versions, at path) {
 		same = wish
 	}
 
-	was, is := counterparts(wish, stored, nil), counterparts(same, result, nil)
+	was, is := counterparts(wish, stored), counterparts(same, result)
 
 	for i, segment := range segments(wish) {
 		part := versions{wish: wish[i], same: same[i]}

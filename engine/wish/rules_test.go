@@ -239,13 +239,20 @@ func TestWithoutARecordValuesAreCompared(t *testing.T) {
 	})
 
 	t.Run("Empty", func(t *testing.T) {
-		for _, add := range []string{"enableServiceLinks: false", "securityContext: {runAsUser: 0}", "tolerations: [{}]"} {
+		const volume = "volumes: [{name: config, configMap: {name: config}}]"
+
+		from := swap(shop, "hostNetwork: false", "hostNetwork: false\n      "+volume)
+
+		for _, add := range []string{
+			volume + "\n      enableServiceLinks: false", volume + "\n      securityContext: {runAsUser: 0}", volume + "\n      tolerations: [{}]",
+			"volumes: [{name: config, configMap: {name: config, optional: false}}]",
+		} {
 			s := newServer(t)
-			s.compose(shop, false)
+			s.compose(from, false)
 			delete(resource.Map(s.live.Object, "metadata", "annotations"), "kausality.io/wish")
 
 			before := s.live.DeepCopy()
-			if got := s.compose(swap(shop, "hostNetwork: false", "hostNetwork: false\n      "+add), true); len(got.changes) != 1 {
+			if got := s.compose(swap(from, volume, add), true); len(got.changes) != 1 {
 				t.Errorf("%s: %q", add, got.changes)
 			}
 

@@ -43,6 +43,32 @@ func TestWhatIsNeverStoredCanBeTakenAwayNowhere(t *testing.T) {
 	}
 }
 
+// TestWhatIsMeantWhereItIsEmptyCanBeLeftOut looks at all built-in kinds, too.
+func TestWhatIsMeantWhereItIsEmptyCanBeLeftOut(t *testing.T) {
+	found := map[string]bool{}
+	seen := map[reflect.Type]bool{}
+
+	for _, typ := range scheme.Scheme.AllKnownTypes() {
+		eachField(typ, seen, func(owner reflect.Type, name string, f reflect.StructField) {
+			if !slices.Contains(wish.Meant(), name) {
+				return
+			}
+
+			if f.Type.Kind() != reflect.Pointer && f.Type.Kind() != reflect.Struct {
+				t.Errorf("%s.%s is no pointer", owner, f.Name)
+			}
+
+			found[name] = true
+		})
+	}
+
+	for _, name := range wish.Meant() {
+		if !found[name] {
+			t.Errorf("there is no field %s", name)
+		}
+	}
+}
+
 // eachField calls a function with each field of a type that people write, and of
 // the types that it has.
 func eachField(typ reflect.Type, seen map[reflect.Type]bool, call func(owner reflect.Type, name string, f reflect.StructField)) {

@@ -15,14 +15,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 )
 
-// counterparts finds for each wished element of a list the stored one, or -1:
-// by the keys that the list is merged by, or else by what tells its elements
-// apart, or by place.
-func counterparts(wish, stored []any, keys []string) []int {
-	if len(keys) > 0 {
-		return apply.Match(wish, stored, keys)
-	}
-
+// counterparts finds for each wished element of a list the stored one, or -1: by
+// what tells its elements apart, or by place.
+func counterparts(wish, stored []any) []int {
 	places := make(map[string]int, len(stored))
 	for j, segment := range segments(stored) {
 		places[segment] = j
