@@ -67,13 +67,18 @@ func moved(wish, stored map[string]any, at location) bool {
 	return false
 }
 
-// emptied says whether an edit takes an empty list away: nobody can tell, for
-// field managers do not have lists, but their elements.
+// emptied says whether an edit takes away an empty list, or a null: nobody can
+// tell, for field managers do not have lists, but their elements, and a null says
+// that there is nothing.
 func emptied(wish map[string]any, e edit) bool {
-	was, _ := get(wish, e.at)
-	list, ok := was.([]any)
+	was, named := get(wish, e.at)
 
-	return ok && len(list) == 0 && e.what == "remove"
+	return named && e.what == "remove" && slices.ContainsFunc(leaves(was, nil), func(at location) bool {
+		v, _ := get(was, at)
+		list, ok := v.([]any)
+
+		return v == nil || ok && len(list) == 0
+	})
 }
 
 // filled is another value in place of one, for empty ones too.
