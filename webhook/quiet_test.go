@@ -49,8 +49,15 @@ func TestAWindowIsWrittenToWhenItIsOverAndSeldomBefore(t *testing.T) {
 		time.Sleep(2 * keepEvery)
 		b.check("after 100 uses they are kept, elsewhere", page{Kept: 100, Events: 1})
 
+		was := b.reads.Load()
+
 		time.Sleep(writeEvery)
 		b.check("after an hour they are written", page{Kept: 100, Writes: 1, Uses: 100, Used: true, Events: 1})
+
+		// Also of the check, and of the write.
+		if n := b.reads.Load() - was; n > int64(writeEvery/readEvery)+5 {
+			t.Errorf("the window was read %d times in %s", n, writeEvery)
+		}
 
 		use(50)
 		stop()
@@ -101,7 +108,9 @@ type book struct {
 
 	t      *testing.T
 	window *v1alpha1.UpgradeAllowance
-	writes atomic.Int64
+
+	// writes of its status, and reads of it.
+	writes, reads atomic.Int64
 }
 
 // page is what is written there.
@@ -125,13 +134,22 @@ func newBook(t *testing.T, w *v1alpha1.UpgradeAllowance) *book {
 
 	b := &book{t: t, window: w}
 	b.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(w).WithStatusSubresource(w).
-		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(
-			ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
-		) error {
-			b.writes.Add(1)
+		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				if _, ok := obj.(*v1alpha1.UpgradeAllowance); ok {
+					b.reads.Add(1)
+				}
 
-			return c.SubResource(sub).Patch(ctx, obj, patch, opts...) //nolint:wrapcheck // As the client does.
-		}}).Build()
+				return c.Get(ctx, key, obj, opts...) //nolint:wrapcheck // As the client does.
+			},
+			SubResourcePatch: func(
+				ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
+			) error {
+				b.writes.Add(1)
+
+				return c.SubResource(sub).Patch(ctx, obj, patch, opts...) //nolint:wrapcheck // As the client does.
+			},
+		}).Build()
 
 	return b
 }

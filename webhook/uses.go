@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -30,9 +29,11 @@ const (
 	writeEvery = time.Hour
 	// keepEvery is how often a count is put where it outlasts us.
 	keepEvery = time.Minute
-	// lookEvery is how often it is looked whether a window with uses to be written
-	// is over.
+	// lookEvery is how often it is looked whether there is something to write, and
+	// readEvery how often a window is read of which there is not: somebody may have
+	// ended it.
 	lookEvery = 5 * time.Second
+	readEvery = time.Minute
 	// flushTimeout is how long that may take, and the last time at the end.
 	flushTimeout = 5 * time.Second
 	// flushAgain is how soon, at the end, what could not be written is tried again.
@@ -83,6 +84,8 @@ type count struct {
 	due time.Time
 	// told is true once an event says that the window is used.
 	told bool
+	// next is when to look at the window again.
+	next time.Time
 }
 
 // NewUses makes Uses of a client that reads live, and of the Lease in which
@@ -177,14 +180,25 @@ func (u *Uses) counted(key window.Key) *count {
 	return u.counts[key]
 }
 
-// used are the windows that there is something to write of, in order.
-func (u *Uses) used() []window.Key {
+// used are the windows that there may be something to write of, in order: those
+// whose time has come, or all.
+func (u *Uses) used(all bool) []window.Key {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 
-	return slices.SortedFunc(maps.Keys(u.counts), func(a, b window.Key) int {
+	var out []window.Key
+
+	for key, c := range u.counts {
+		if all || !time.Now().Before(c.next) {
+			out = append(out, key)
+		}
+	}
+
+	slices.SortFunc(out, func(a, b window.Key) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(string(a.UID), string(b.UID)))
 	})
+
+	return out
 }
 
 // flush writes the counts of windows that are over, and of others what is due, or
@@ -193,7 +207,7 @@ func (u *Uses) used() []window.Key {
 func (u *Uses) flush(ctx context.Context, all bool) int {
 	failed := 0
 
-	for _, key := range u.used() {
+	for _, key := range u.used(all) {
 		if err := u.write(ctx, key, all); err != nil {
 			failed++
 
@@ -245,7 +259,7 @@ func (u *Uses) write(ctx context.Context, key window.Key, all bool) error {
 		}
 	}
 
-	u.wrote(key, now, keep)
+	u.wrote(key, now, keep, w)
 
 	// 2. Where everybody sees it, and all are woken.
 	if !publish {
@@ -261,8 +275,8 @@ func (u *Uses) write(ctx context.Context, key window.Key, all bool) error {
 	return nil
 }
 
-// wrote notes what is told of a window, and kept.
-func (u *Uses) wrote(key window.Key, was count, kept bool) {
+// wrote notes what is told of a window, and kept, and when to look at it again.
+func (u *Uses) wrote(key window.Key, was count, kept bool, w *v1alpha1.UpgradeAllowance) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 
@@ -273,6 +287,23 @@ func (u *Uses) wrote(key window.Key, was count, kept bool) {
 		c.uses -= was.uses
 		c.late = time.Now().Add(keepEvery)
 	}
+
+	if !c.told {
+		return
+	}
+
+	c.next = earliest(time.Now().Add(readEvery), w.Spec.ValidUntil.Time)
+	if c.uses > 0 {
+		c.next = earliest(c.next, c.late)
+	}
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+
+	return a
 }
 
 // tell records that a window is used, as often as anybody comes to tell it the
