@@ -83,7 +83,7 @@ func TestAnAutoscalerScalesWhatIsComposed(t *testing.T) {
 	}
 
 	// Nobody but the autoscaler wrote its spec.
-	if err := still(ctx, all(a.generation(generation), a.settled, a.spent)); err != nil {
+	if err := rests(ctx, "an App beside a scaled Deployment", all(a.generation(generation), a.settled, a.spent)); err != nil {
 		t.Error(err, a.dump(ctx))
 	}
 }

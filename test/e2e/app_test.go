@@ -326,7 +326,7 @@ func (a app) nudge(ctx context.Context, what string) error {
 // quiet checks that the App stays as it is while Crossplane looks at it.
 func (a app) quiet(ctx context.Context) error {
 	// A pass that reads what was may still be under way.
-	if err := scenario.Eventually(ctx, "an App that stays settled", func(ctx context.Context) error { return still(ctx, a.settled) }); err != nil {
+	if err := rests(ctx, "a settled App", a.settled); err != nil {
 		return err
 	}
 
@@ -340,7 +340,7 @@ func (a app) quiet(ctx context.Context) error {
 			return err
 		}
 
-		if err := still(ctx, all(ok, a.settled)); err != nil {
+		if err := errors.Join(still(ctx, ok), rests(ctx, "a settled App", all(ok, a.settled))); err != nil {
 			return err
 		}
 	}

@@ -372,3 +372,9 @@ func still(ctx context.Context, ok check) error {
 
 	return nil
 }
+
+// rests waits until a check holds for two seconds: a condition may say once more
+// what a late pass of Crossplane has read before.
+func rests(ctx context.Context, what string, ok check) error {
+	return scenario.Eventually(ctx, what+", for a while", func(ctx context.Context) error { return still(ctx, ok) }) //nolint:wrapcheck // Says it all.
+}

@@ -211,10 +211,8 @@ func TestWhoOrphansKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // 
 			}
 
 			// Crossplane writes the owner again where it is composing right now.
-			if err := scenario.Eventually(ctx, "a store that stays as it is", func(ctx context.Context) error {
-				return still(ctx, c.settled)
-			}); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+			if err := rests(ctx, "a settled store", c.settled); err != nil {
+				return err
 			}
 
 			if err := c.remove(ctx, hans, xr, metav1.DeletePropagationOrphan); err != nil {

@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -53,7 +54,9 @@ func TestAHandDecidesNothingAboutTheOutside(t *testing.T) { //nolint:tparallel /
 				}
 			}
 
-			return still(ctx, all(v.has("size", "small"), v.settled))
+			small := v.has("size", "small")
+
+			return errors.Join(still(ctx, small), rests(ctx, "a settled vault", all(small, v.settled)))
 		}},
 	})
 }

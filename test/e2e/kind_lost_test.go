@@ -101,7 +101,7 @@ func (a *accident) takenBack(composition string) []scenario.Step {
 				return err //nolint:wrapcheck // Says it all.
 			}
 
-			return still(ctx, all(a.hasData, a.settled, a.untouched))
+			return errors.Join(still(ctx, all(a.hasData, a.untouched)), rests(ctx, "a settled store", all(a.hasData, a.settled, a.untouched)))
 		}},
 		{Title: "What is allowed reaches it as before", Run: func(ctx context.Context) error {
 			if err := a.apply(ctx, hans, storeOf(composition, a.name, "large")); err != nil {

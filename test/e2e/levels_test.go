@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -95,7 +96,9 @@ func TestAChangePassesTwoLevelsOfCompositeResources(t *testing.T) { //nolint:tpa
 				return err //nolint:wrapcheck // Says it all.
 			}
 
-			return still(ctx, all(below.shows("size", "large", "data"), below.settled, c.spent))
+			large := below.shows("size", "large", "data")
+
+			return errors.Join(still(ctx, large), rests(ctx, "a settled store below", all(large, below.settled, c.spent)))
 		}},
 	})
 }

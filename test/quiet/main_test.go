@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(stack.Main(m, stack.Options{
 		// Two managers, of which one leads, as the chart installs them.
 		Service:      true,
-		ManagerFlags: []string{"--settle=2s", "--leader-elect", "--leader-lease-duration=6s", "--leader-renew-deadline=5s", "--leader-retry-period=500ms"},
+		ManagerFlags: []string{"--settle=2s", "--leader-elect"},
 		// The circuit breaker that Crossplane has by default.
 		CrossplaneFlags: []string{"--circuit-breaker-burst=100", "--circuit-breaker-refill-rate=1"},
 		Functions:       map[string]string{processCounter: "./test/quiet/counter"},
