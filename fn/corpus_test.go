@@ -5,6 +5,7 @@ package fn_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -184,6 +186,19 @@ func desired(u *unstructured.Unstructured) map[string]any {
 	}
 
 	out["metadata"] = meta
+
+	// The gate's field is what the gate has made of what the Composition asked for.
+	if list, err := allowance.ParseManagementPolicies(u); err == nil && list != nil && out["spec"] != nil {
+		spec := maps.Clone(resource.Map(out, "spec"))
+		delete(spec, "managementPolicies")
+
+		for _, p := range list {
+			policies, _ := spec["managementPolicies"].([]any)
+			spec["managementPolicies"] = append(policies, p)
+		}
+
+		out["spec"] = spec
+	}
 
 	return out
 }

@@ -277,6 +277,7 @@ func (d *decider) hold() {
 		}
 	}
 
+	d.keepOrphaning()
 	d.keepHeld()
 	d.keepWishes()
 }

@@ -33,6 +33,11 @@ func (d *decider) judgeAll() {
 				d.decision.Findings = append(d.decision.Findings, d.judge(c))
 			}
 		}
+
+		if c, ok := d.orphaning(); ok {
+			d.decision.Findings = append(d.decision.Findings, d.judge(c))
+			slices.SortFunc(d.decision.Findings, func(a, b Finding) int { return change.Compare(a.Change, b.Change) })
+		}
 	}
 }
 

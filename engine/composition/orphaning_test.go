@@ -1,0 +1,51 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+)
+
+// TestACompositionThatNoLongerAsksForDelete would have the external object left
+// behind when the XR is deleted.
+func TestACompositionThatNoLongerAsksForDelete(t *testing.T) {
+	steady := edit(t, steadyXR, "ALLOWANCES", "[]")
+	orphaning := edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [Observe, Create, Update], ")
+	all := []string{"Observe", "LateInitialize", "Create", "Update", "Delete"}
+
+	for name, tc := range map[string]struct {
+		reason  string
+		xr      string
+		desired string
+		mode    v1alpha1.Mode
+		held    []string
+		asks    []string
+	}{
+		"Unasked": {reason: "Nobody asked for that.", xr: steady, desired: orphaning, held: []string{"spec.managementPolicies"}, asks: all},
+		"Asked":   {reason: "Somebody did.", xr: allowing("spec.managementPolicies", "Update"), desired: orphaning, asks: []string{"Observe", "Create", "Update"}},
+		"Audit":   {reason: "It is only reported.", xr: steady, desired: orphaning, mode: v1alpha1.ModeAudit, held: []string{"spec.managementPolicies"}, asks: []string{"Observe", "Create", "Update"}},
+		"Less":    {reason: "Delete stays.", xr: steady, desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [Observe, Delete], "), asks: []string{"Observe", "Delete"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := request(t, tc.xr, observedRDS, tc.desired)
+			req.Mode = tc.mode
+			out := composition.Decide(req)
+
+			if diff := cmp.Diff(tc.held, fields(out.Held)); diff != "" || len(out.Problems) > 0 {
+				t.Fatalf("%s\nheld, -want, +got:\n%s\nproblems %v", tc.reason, diff, out.Problems)
+			}
+
+			got, err := gate.Desired(out.Desired)
+			if diff := cmp.Diff(tc.asks, got); diff != "" || err != nil {
+				t.Errorf("%s\nasked for, -want, +got:\n%s\n%v", tc.reason, diff, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,60 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// orphaning is the change of a Composition that no longer asks for Delete in the
+// management policies of a managed resource: with the resource, the external
+// object would not be deleted any more. That has to be asked for as a change of
+// the field would be, which itself is the gate's. False where there is none.
+func (d *decider) orphaning() (change.Change, bool) {
+	if d.Old == nil || d.New == nil || !resource.IsManaged(d.New) {
+		return change.Change{}, false
+	}
+
+	was, wasErr := allowance.ParseManagementPolicies(d.Old)
+	is, isErr := allowance.ParseManagementPolicies(d.New)
+
+	if wasErr != nil || isErr != nil || was == nil || is == nil || !deletes(was) || deletes(is) {
+		return change.Change{}, false
+	}
+
+	c := change.Change{Path: change.Path{fieldpath.Field("spec"), fieldpath.Field("managementPolicies")}, From: values(was), To: values(is)}
+	c.Field = c.Path.String()
+
+	return c, true
+}
+
+func deletes(policies []string) bool {
+	return slices.Contains(policies, gate.ActionDelete) || slices.Contains(policies, gate.ActionAll)
+}
+
+func values(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+
+	return out
+}
+
+// keepOrphaning puts back what the Composition asked for before, where no longer
+// to ask for Delete is held.
+func (d *decider) keepOrphaning() {
+	c, ok := d.orphaning()
+	if ok && slices.ContainsFunc(d.back, c.Same) {
+		annotate(d.New, v1alpha1.AnnotationManagementPolicies, resource.Annotation(d.Old, v1alpha1.AnnotationManagementPolicies))
+	}
+}
