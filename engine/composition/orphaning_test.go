@@ -31,6 +31,7 @@ func TestACompositionThatNoLongerAsksForDelete(t *testing.T) {
 		"Unasked": {reason: "Nobody asked for that.", xr: steady, desired: orphaning, held: []string{"spec.managementPolicies"}, asks: all},
 		"Asked":   {reason: "Somebody did.", xr: allowing("spec.managementPolicies", "Update"), desired: orphaning, asks: []string{"Observe", "Create", "Update"}},
 		"Audit":   {reason: "It is only reported.", xr: steady, desired: orphaning, mode: v1alpha1.ModeAudit, held: []string{"spec.managementPolicies"}, asks: []string{"Observe", "Create", "Update"}},
+		"Paused":  {reason: "A paused one is not deleted either.", xr: steady, desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [], "), held: []string{"spec.managementPolicies"}, asks: all},
 		"Less":    {reason: "Delete stays.", xr: steady, desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [Observe, Delete], "), asks: []string{"Observe", "Delete"}},
 	} {
 		t.Run(name, func(t *testing.T) {
