@@ -6,8 +6,8 @@
 # The plays take turns. Each is one run of a Go test, with KAUSALITY_SEED of its own, drawn from SEED and the
 # number of the turn: it can be played again by itself, with the command that the summary shows. What has
 # been played is in .local/soak/SEED/turns, so that an interrupted soak goes on where it was: give the
-# same SEED again. DURATION is of this part; the turn that is under way is played to its end. The log of a
-# turn that failed is kept beside it.
+# same SEED again. DURATION is of this part; the turn that is under way is played to its end. The log of
+# each turn is kept beside it, with the numbers that the tests measured.
 #
 # PLAYS=busy has another kind of plays: all tests of a package that waits for clusters, beside two busy
 # loops, one package after the other. They are not played unless they are named, all or one (busy-e2e).
@@ -120,7 +120,6 @@ while ((SECONDS < end)); do
 	# shellcheck disable=SC2086 # The environment is several words.
 	env KAUSALITY_SEED="$drawn" $environment "$go" test "$package" -run "$pattern" -count=1 -parallel 6 -timeout 4h -v >"$dir/$turn.log" 2>&1 || outcome=failed
 	((${#loops[@]} == 0)) || kill "${loops[@]}"
-	[[ $outcome == failed ]] || rm "$dir/$turn.log"
 	echo "$turn $name $drawn $outcome $((SECONDS - start))" | tee -a "$turns"
 done
 
