@@ -4,6 +4,7 @@
 package composition_test
 
 import (
+	stdcmp "cmp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,21 +22,25 @@ func TestACompositionThatNoLongerAsksForDelete(t *testing.T) {
 	all := []string{"Observe", "LateInitialize", "Create", "Update", "Delete"}
 
 	for name, tc := range map[string]struct {
-		reason  string
-		xr      string
-		desired string
-		mode    v1alpha1.Mode
-		held    []string
-		asks    []string
+		reason string
+		xr     string
+		// observed is [observedRDS] where there is none.
+		observed string
+		desired  string
+		mode     v1alpha1.Mode
+		held     []string
+		asks     []string
 	}{
 		"Unasked": {reason: "Nobody asked for that.", xr: steady, desired: orphaning, held: []string{"spec.managementPolicies"}, asks: all},
 		"Asked":   {reason: "Somebody did.", xr: allowing("spec.managementPolicies", "Update"), desired: orphaning, asks: []string{"Observe", "Create", "Update"}},
 		"Audit":   {reason: "It is only reported.", xr: steady, desired: orphaning, mode: v1alpha1.ModeAudit, held: []string{"spec.managementPolicies"}, asks: []string{"Observe", "Create", "Update"}},
-		"Paused":  {reason: "A paused one is not deleted either.", xr: steady, desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [], "), held: []string{"spec.managementPolicies"}, asks: all},
+		"Paused":  {reason: "A paused one is not orphaned.", xr: steady, desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [], "), asks: []string{}},
+		"Resumed": {reason: "What it was before nobody knows.", xr: steady, observed: edit(t, observedRDS, `"['*']\n"`, `"[]"`), desired: orphaning, asks: []string{"Observe", "Create", "Update"}},
+		"Looked":  {reason: "This one never was to be deleted.", xr: steady, observed: edit(t, observedRDS, `"['*']\n"`, `"[Observe]"`), desired: orphaning, asks: []string{"Observe", "Create", "Update"}},
 		"Less":    {reason: "Delete stays.", xr: steady, desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [Observe, Delete], "), asks: []string{"Observe", "Delete"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := request(t, tc.xr, observedRDS, tc.desired)
+			req := request(t, tc.xr, stdcmp.Or(tc.observed, observedRDS), tc.desired)
 			req.Mode = tc.mode
 			out := composition.Decide(req)
 

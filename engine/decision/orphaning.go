@@ -27,7 +27,8 @@ func (d *decider) orphaning() (change.Change, bool) {
 	was, wasErr := allowance.ParseManagementPolicies(d.Old)
 	is, isErr := allowance.ParseManagementPolicies(d.New)
 
-	if wasErr != nil || isErr != nil || was == nil || is == nil || !deletes(was) || deletes(is) {
+	// Paused, a resource is neither deleted nor orphaned.
+	if wasErr != nil || isErr != nil || len(is) == 0 || !deletes(was) || deletes(is) {
 		return change.Change{}, false
 	}
 
