@@ -190,13 +190,7 @@ func desired(u *unstructured.Unstructured) map[string]any {
 	// The gate's field is what the gate has made of what the Composition asked for.
 	if list, err := allowance.ParseManagementPolicies(u); err == nil && list != nil && out["spec"] != nil {
 		spec := maps.Clone(resource.Map(out, "spec"))
-		delete(spec, "managementPolicies")
-
-		for _, p := range list {
-			policies, _ := spec["managementPolicies"].([]any)
-			spec["managementPolicies"] = append(policies, p)
-		}
-
+		spec["managementPolicies"] = resource.Values(list)
 		out["spec"] = spec
 	}
 

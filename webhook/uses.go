@@ -292,18 +292,12 @@ func (u *Uses) wrote(key window.Key, was count, kept bool, w *v1alpha1.UpgradeAl
 		return
 	}
 
-	c.next = earliest(time.Now().Add(readEvery), w.Spec.ValidUntil.Time)
+	look := []time.Time{time.Now().Add(readEvery), w.Spec.ValidUntil.Time}
 	if c.uses > 0 {
-		c.next = earliest(c.next, c.late)
-	}
-}
-
-func earliest(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
+		look = append(look, c.late)
 	}
 
-	return a
+	c.next = slices.MinFunc(look, time.Time.Compare)
 }
 
 // tell records that a window is used, as often as anybody comes to tell it the

@@ -239,12 +239,7 @@ func annotate(u *unstructured.Unstructured, key, value string) {
 }
 
 func setPolicies(u *unstructured.Unstructured, set []string) {
-	list := make([]any, len(set))
-	for i, a := range set {
-		list[i] = a
-	}
-
-	setField(u, list)
+	setField(u, resource.Values(set))
 }
 
 func setField(u *unstructured.Unstructured, policies any) {

@@ -72,13 +72,8 @@ func (d *decider) initial(asked []string) []string {
 }
 
 func (d *decider) setPolicies(set []string) {
-	list := make([]any, len(set))
-	for i, a := range set {
-		list[i] = a
-	}
-
 	spec := maps.Clone(resource.Map(d.New.Object, "spec"))
-	spec["managementPolicies"] = list
+	spec["managementPolicies"] = resource.Values(set)
 	d.New.Object["spec"] = spec
 }
 

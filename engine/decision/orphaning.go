@@ -20,7 +20,9 @@ import (
 // object would not be deleted any more. That has to be asked for as a change of
 // the field would be, which itself is the gate's. False where there is none.
 func (d *decider) orphaning() (change.Change, bool) {
-	if d.Old == nil || d.New == nil || !resource.IsManaged(d.New) {
+	const asks = v1alpha1.AnnotationManagementPolicies
+
+	if d.Old == nil || d.New == nil || resource.Annotation(d.Old, asks) == resource.Annotation(d.New, asks) || !resource.IsManaged(d.New) {
 		return change.Change{}, false
 	}
 
@@ -32,23 +34,13 @@ func (d *decider) orphaning() (change.Change, bool) {
 		return change.Change{}, false
 	}
 
-	c := change.Change{Path: change.Path{fieldpath.Field("spec"), fieldpath.Field("managementPolicies")}, From: values(was), To: values(is)}
-	c.Field = c.Path.String()
+	at := change.Path{fieldpath.Field("spec"), fieldpath.Field("managementPolicies")}
 
-	return c, true
+	return change.Change{Path: at, Field: at.String(), From: resource.Values(was), To: resource.Values(is)}, true
 }
 
 func deletes(policies []string) bool {
-	return slices.Contains(policies, gate.ActionDelete) || slices.Contains(policies, gate.ActionAll)
-}
-
-func values(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-
-	return out
+	return slices.Contains(gate.Acting(policies), gate.ActionDelete)
 }
 
 // keepOrphaning puts back what the Composition asked for before, where no longer

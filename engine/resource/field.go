@@ -87,6 +87,16 @@ func Strings(obj map[string]any, path ...string) []string {
 	return out
 }
 
+// Values returns strings as a list of an object has them; it is never nil.
+func Values(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+
+	return out
+}
+
 // Generation returns metadata.generation.
 func Generation(u *unstructured.Unstructured) int64 {
 	return Int(u.Object, "metadata", "generation")

@@ -282,11 +282,7 @@ func (c *Comparison) recorded(v any, at path) bool {
 // list compares a list of maps.
 func (c *Comparison) list(wish, stored []any, p place) (any, bool) {
 	keys := p.fields.Keys()
-	places, names := counterparts(wish, stored), segments(wish)
-	if len(keys) > 0 {
-		places = apply.Match(wish, stored, keys, p.fields)
-	}
-
+	places, names := p.counterparts(wish, stored), segments(wish)
 	out, empty := make([]any, len(wish)), true
 
 	for i, e := range wish {

@@ -16,6 +16,16 @@ import (
 )
 
 // counterparts finds for each wished element of a list the stored one, or -1: by
+// the keys that the list is merged by, where there are any.
+func (p place) counterparts(wish, stored []any) []int {
+	if keys := p.fields.Keys(); len(keys) > 0 {
+		return apply.Match(wish, stored, keys, p.fields)
+	}
+
+	return counterparts(wish, stored)
+}
+
+// counterparts finds for each wished element of a list the stored one, or -1: by
 // what tells its elements apart, or by place.
 func counterparts(wish, stored []any) []int {
 	places := make(map[string]int, len(stored))

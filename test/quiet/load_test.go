@@ -84,18 +84,18 @@ func (m market) loads(t *testing.T) []load {
 	}
 }
 
-// work puts on all loads at once, until the context ends. Times are how often each
-// did something before, and then also this time.
-func work(ctx context.Context, loads []load, seed uint64, times map[string]int) error {
+// work puts on all loads at once, until the context ends, and returns how often
+// each did something.
+func work(ctx context.Context, loads []load, seed uint64) (map[string]int, error) {
 	var group errgroup.Group
 
-	done := make([]int, len(loads))
+	times := make([]int, len(loads))
 
 	for i, l := range loads {
-		rng, first := rand.New(rand.NewPCG(seed, uint64(i))), times[l.name]
+		rng := rand.New(rand.NewPCG(seed, uint64(i)))
 
 		group.Go(func() (err error) {
-			done[i], err = l.work(ctx, rng, first)
+			times[i], err = l.work(ctx, rng)
 
 			return err
 		})
@@ -103,16 +103,16 @@ func work(ctx context.Context, loads []load, seed uint64, times map[string]int) 
 
 	err := group.Wait()
 
+	out := map[string]int{}
 	for i, l := range loads {
-		times[l.name] += done[i]
+		out[l.name] = times[i]
 	}
 
-	return err
+	return out, err
 }
 
-// work goes round the stalls in random order, one at each pace, and returns how
-// often. What it does the first time has a number, of which each is new.
-func (l load) work(ctx context.Context, rng *rand.Rand, first int) (int, error) {
+// work goes round the stalls in random order, one at each pace.
+func (l load) work(ctx context.Context, rng *rand.Rand) (int, error) {
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
 
@@ -129,7 +129,7 @@ func (l load) work(ctx context.Context, rng *rand.Rand, first int) (int, error) 
 		case <-tick.C:
 		}
 
-		if err := l.once(ctx, stalls[n%len(stalls)], first+n); err != nil {
+		if err := l.once(ctx, stalls[n%len(stalls)], n); err != nil {
 			return n, err
 		}
 	}
