@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -176,17 +177,25 @@ func TestAWindowCountsEachStoredChangeOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Somebody else writes the task all the time, so that many a request is
-	// decided more than once before it is stored.
+	// Somebody else writes the task meanwhile, so that many a request is decided
+	// more than once before it is stored: so often each time that it still is.
 	busy, done := context.WithCancel(ctx)
 	defer done()
 
-	var others sync.WaitGroup
+	var (
+		others sync.WaitGroup
+		left   atomic.Int64
+	)
 
 	for n := range 2 {
 		others.Go(func() {
 			for i := 0; busy.Err() == nil; i++ {
 				time.Sleep(2 * time.Millisecond)
+
+				if left.Add(-1) < 0 {
+					continue
+				}
+
 				_ = l.Status().Patch(busy, task.DeepCopy(), merge(fmt.Sprintf(`{"status": {"writer%d": %d}}`, n, i))) // Often too late.
 			}
 		})
@@ -195,6 +204,8 @@ func TestAWindowCountsEachStoredChangeOnce(t *testing.T) {
 	want := int64(0)
 
 	for i := range 12 {
+		left.Store(40)
+
 		if err := resize(as, task, strconv.Itoa(i))(ctx); err != nil {
 			t.Fatal(err)
 		}
