@@ -6,7 +6,6 @@ package replicas_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -120,7 +119,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says w
 	// 6. Nobody did anything twice.
 	resizeAll(t, w, "small", list)
 	world.Eventually(t, "closed gates", w.Closed("small", list...))
-	onceEach(t, list, slices.Concat(moves(t, first), moves(t, second)))
+	world.Eventually(t, "one move each", onceEach(t, list, first, second))
 
 	if err := second.Restart(t.Context()); err != nil {
 		t.Fatal(err)
@@ -199,22 +198,32 @@ func hang(t *testing.T, w *world.World, leader, follower *stack.Manager, list []
 }
 
 // onceEach checks that each gate was taken over, either open or closed at once,
-// and then opened and closed once for each of three changes.
-func onceEach(t *testing.T, list []*unstructured.Unstructured, all []string) {
+// and then opened and closed once for each of three changes, as managers log after
+// they moved it.
+func onceEach(t *testing.T, list []*unstructured.Unstructured, managers ...*stack.Manager) func(context.Context) error {
 	t.Helper()
 
-	for _, u := range list {
-		counted := map[string]int{}
+	return func(context.Context) error {
+		var all []string
+		for _, m := range managers {
+			all = append(all, moves(t, m)...)
+		}
 
-		for _, m := range all {
-			if move, ok := strings.CutPrefix(m, u.GetNamespace()+"/"+u.GetName()+" "); ok {
-				counted[move]++
+		for _, u := range list {
+			counted := map[string]int{}
+
+			for _, m := range all {
+				if move, ok := strings.CutPrefix(m, u.GetNamespace()+"/"+u.GetName()+" "); ok {
+					counted[move]++
+				}
+			}
+
+			if counted["TakeOver"] > 1 || counted["Open"] != 3 || counted["Close"] != 4 {
+				return fmt.Errorf("%s: %v: %w", u.GetName(), counted, world.ErrOther)
 			}
 		}
 
-		if counted["TakeOver"] > 1 || counted["Open"] != 3 || counted["Close"] != 4 {
-			t.Errorf("%s: %v", u.GetName(), counted)
-		}
+		return nil
 	}
 }
 
