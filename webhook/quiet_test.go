@@ -59,9 +59,9 @@ func TestAWindowIsWrittenToWhenItIsOverAndSeldomBefore(t *testing.T) {
 			t.Errorf("the window was read %d times in %s", n, writeEvery)
 		}
 
-		use(50)
-		stop()
-		b.check("when a manager ends its uses are kept", page{Kept: 150, Writes: 1, Uses: 100, Used: true, Events: 1})
+		use(49)
+		stop(func() { use(1) })
+		b.check("when a manager ends its uses are kept, with those of when it still served", page{Kept: 150, Writes: 1, Uses: 100, Used: true, Events: 1})
 
 		uses, stop = b.start()
 
@@ -154,11 +154,12 @@ func newBook(t *testing.T, w *v1alpha1.UpgradeAllowance) *book {
 	return b
 }
 
-// start has a manager count, until it is stopped.
-func (b *book) start() (*Uses, func()) {
+// start has a manager count, until it is stopped. Late is what happens before it
+// serves no more.
+func (b *book) start() (uses *Uses, stop func(late ...func())) {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	done := make(chan struct{})
-	uses := NewUses(b, client.ObjectKey{Namespace: "home", Name: "uses"}, logr.Discard())
+	uses = NewUses(b, client.ObjectKey{Namespace: "home", Name: "uses"}, logr.Discard())
 
 	go func() {
 		defer close(done)
@@ -166,7 +167,16 @@ func (b *book) start() (*Uses, func()) {
 		_ = uses.Start(ctx)
 	}()
 
-	return uses, func() { cancel(); <-done }
+	return uses, func(late ...func()) {
+		cancel()
+		<-done
+
+		for _, do := range late {
+			do()
+		}
+
+		uses.Finish(b.t.Context())
+	}
 }
 
 func (b *book) kept() map[types.UID]int64 {

@@ -43,7 +43,7 @@ const (
 	useTimeout = time.Minute
 	// lastUses is how long, at the end, uses are waited for that are still to be
 	// stored.
-	lastUses = 2 * time.Second
+	lastUses = 10 * time.Second
 	// mostWatches is how many of them are looked after at once; the others wait.
 	mostWatches = 100
 )
@@ -102,8 +102,8 @@ func NewUses(c client.WithWatch, lease client.ObjectKey, log logr.Logger) *Uses 
 // NeedLeaderElection is false: every replica serves.
 func (*Uses) NeedLeaderElection() bool { return false }
 
-// Start writes what is counted until the context ends, and then keeps what is
-// left for who comes next. It begins with what was kept so.
+// Start writes what is counted until the context ends. It begins with what was
+// kept by [Uses.Finish].
 func (u *Uses) Start(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -119,15 +119,19 @@ func (u *Uses) Start(ctx context.Context) error {
 		case <-tick.C:
 			u.flush(ctx, false)
 		case <-ctx.Done():
-			u.finish(context.WithoutCancel(ctx))
-
 			return nil
 		}
 	}
 }
 
-// finish keeps what is left, with what is about to be stored.
-func (u *Uses) finish(ctx context.Context) {
+// Finish keeps what is left for who comes next, with what is about to be stored.
+// To be called once nothing is asked any more: the webhook serves after Start has
+// returned.
+func (u *Uses) Finish(ctx context.Context) {
+	if u == nil {
+		return
+	}
+
 	defer u.cancel()
 	u.waitForLast()
 

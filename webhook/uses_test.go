@@ -75,12 +75,7 @@ func TestACreationCountsThoughTheObjectIsGoneBeforeItIsWatched(t *testing.T) {
 	uses.Note(t.Context(), remove, &removed) // The API server may ask again.
 
 	// 2. It is counted, once.
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-
-	if err := uses.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	uses.Finish(t.Context())
 
 	got := &v1alpha1.UpgradeAllowance{}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(&allowed), got); err != nil {

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -144,11 +145,17 @@ func (c *cli) Run() error {
 		return err
 	}
 
-	if err := c.addWebhook(ctx, mgr, cert); err != nil {
+	uses, err := c.addWebhook(ctx, mgr, cert)
+	if err != nil {
 		return err
 	}
 
-	if err := mgr.Start(ctx); err != nil {
+	err = mgr.Start(ctx)
+
+	// By now the webhook does not serve any more.
+	uses.Finish(context.WithoutCancel(ctx))
+
+	if err != nil {
 		return fmt.Errorf("cannot run: %w", errors.Join(err, c.authorized(ctx, cfg, scheme)))
 	}
 

@@ -25,26 +25,27 @@ const heartbeat = "kausality-webhook"
 // usesLease is the lease in which replicas add up how often windows were used.
 const usesLease = "kausality-window-uses"
 
-// addWebhook adds the endpoints, and what says whether they are ready.
-func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Certificates) error {
+// addWebhook adds the endpoints, and what says whether they are ready. It returns
+// the uses that they count, nil without endpoints.
+func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Certificates) (*webhook.Uses, error) {
 	inputs, err := webhook.NewInputs(ctx, mgr.GetCache())
 	if err != nil {
-		return err
+		return nil, err
 	}
 
 	inputs.Live = mgr.GetAPIReader()
 
 	if err := mgr.AddReadyzCheck("policies", inputs.Ready); err != nil {
-		return fmt.Errorf("cannot add a readiness check: %w", err)
+		return nil, fmt.Errorf("cannot add a readiness check: %w", err)
 	}
 
 	if cert == nil {
-		return nil
+		return nil, nil //nolint:nilnil // As said above.
 	}
 
 	judge, err := c.judge(mgr, inputs, cert)
 	if err != nil {
-		return err
+		return nil, err
 	}
 
 	scaler := webhook.NewScaler(mgr.GetRESTMapper())
@@ -52,19 +53,19 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 	heart := webhook.NewHeartbeat(mgr.GetClient(), client.ObjectKey{Namespace: c.Namespace, Name: heartbeat},
 		mgr.GetLogger().WithName("heartbeat"), time.Now)
 	if err := heart.Register(ctx, metrics.Registry); err != nil {
-		return err
+		return nil, err
 	}
 
 	judge.Uses, err = uses(mgr, client.ObjectKey{Namespace: c.Namespace, Name: usesLease})
 	if err != nil {
-		return err
+		return nil, err
 	}
 
 	judge.Uses.Metrics = judge.Metrics
 
 	for _, r := range []manager.Runnable{cert, scaler, heart, judge.Uses} {
 		if err := mgr.Add(r); err != nil {
-			return fmt.Errorf("cannot add %T: %w", r, err)
+			return nil, fmt.Errorf("cannot add %T: %w", r, err)
 		}
 	}
 
@@ -79,11 +80,11 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 
 	for name, ok := range map[string]healthz.Checker{"webhook": server.StartedChecker(), "certificate": webhook.Valid(cert, time.Now)} {
 		if err := mgr.AddReadyzCheck(name, ok); err != nil {
-			return fmt.Errorf("cannot add a readiness check: %w", err)
+			return nil, fmt.Errorf("cannot add a readiness check: %w", err)
 		}
 	}
 
-	return nil
+	return judge.Uses, nil
 }
 
 // uses counts what windows allow, as the API server has it.

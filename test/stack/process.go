@@ -35,8 +35,8 @@ const (
 	// readyPoll is how often a process is asked whether it is ready.
 	readyPoll = 50 * time.Millisecond
 
-	// stopGrace is how long a process may take to stop by itself before it is killed.
-	stopGrace = 10 * time.Second
+	// stopGrace is how long a process may take to stop by itself before it is killed: what a pod gets.
+	stopGrace = 30 * time.Second
 )
 
 // A command is what a process runs.
