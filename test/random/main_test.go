@@ -32,10 +32,12 @@ func TestMain(m *testing.M) {
 	outside = external.Start()
 
 	// A gate's times are whole seconds, so that it may settle for one less. No change
-	// takes as long.
+	// takes as long, nor does a provider that is killed to be back and look, on a busy
+	// machine either: one that has died for longer has lost a change for good that
+	// was taken back meanwhile.
 	code := stack.Main(m, stack.Options{
 		ManagerOnly:  true,
-		ManagerFlags: []string{"--settle=1500ms"},
+		ManagerFlags: []string{"--settle=3s"},
 		Providers: map[string]stack.Provider{processProvider: {
 			Package: "./test/provider", CRDs: "test/provider/crds", Flags: []string{"--external=" + outside.URL()},
 		}},
