@@ -175,8 +175,11 @@ func (c *configuration) publish(
 func (c *configuration) reportAll(ctx context.Context, want wanted, served, kinds []servedKind, missing []kindName) error {
 	errs := make([]error, 0, len(want.policies)+len(want.enforcements))
 
+	given := grants(want)
+
 	for i := range want.policies {
-		errs = append(errs, c.report(ctx, &want.policies[i], kinds, missing))
+		p := &want.policies[i]
+		errs = append(errs, c.report(ctx, p, kinds, missing, given.besides(p)))
 	}
 
 	for i := range want.enforcements {

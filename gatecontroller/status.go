@@ -18,14 +18,16 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
-// report writes a policy's Ready condition and what type checking finds in its
-// expressions.
-func (c *configuration) report(ctx context.Context, p *v1alpha1.AllowancePolicy, kinds []servedKind, missing []kindName) error {
+// report writes a policy's Ready condition and what checking it finds, by the
+// permissions that others give.
+func (c *configuration) report(
+	ctx context.Context, p *v1alpha1.AllowancePolicy, kinds []servedKind, missing []kindName, given []v1alpha1.Permission,
+) error {
 	was := p.DeepCopy()
+	p.Status.ObservedGeneration = p.GetGeneration()
+	p.Status.TypeChecking = c.schemas.check(p, kinds, given)
 	cond := readiness(p, missing)
 	cond.ObservedGeneration = p.GetGeneration()
-	p.Status.ObservedGeneration = p.GetGeneration()
-	p.Status.TypeChecking = c.schemas.check(p, kinds)
 	meta.SetStatusCondition(&p.Status.Conditions, cond)
 	c.reportUngated(p, kinds)
 
@@ -41,7 +43,7 @@ func (c *configuration) report(ctx context.Context, p *v1alpha1.AllowancePolicy,
 	return nil
 }
 
-// readiness says whether a policy is in force.
+// readiness says whether a policy is in force, and what checking it found first.
 func readiness(p *v1alpha1.AllowancePolicy, missing []kindName) metav1.Condition {
 	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 
@@ -58,6 +60,14 @@ func readiness(p *v1alpha1.AllowancePolicy, missing []kindName) metav1.Condition
 	}
 
 	cond.Status, cond.Reason, cond.Message = metav1.ConditionTrue, v1alpha1.ReasonInForce, "the policy is in force"
+
+	if w := p.Status.TypeChecking; len(w) > 0 {
+		cond.Message += fmt.Sprintf(", but %s: %s", w[0].Field, w[0].Warning)
+
+		if len(w) > 1 {
+			cond.Message += fmt.Sprintf("; status.typeChecking has %d more", len(w)-1)
+		}
+	}
 
 	return cond
 }

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	openapiresolver "k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/openapi/cached"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -19,8 +21,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
-// schemas holds the schemas of the kinds that policies with expressions match.
-// It is for one goroutine.
+// schemas holds the schemas of the kinds that policies name. It is for one
+// goroutine.
 type schemas struct {
 	discovery discovery.DiscoveryInterface
 	known     map[schema.GroupVersionKind]knownSchema
@@ -33,8 +35,8 @@ type knownSchema struct {
 	schema *spec.Schema
 }
 
-// refresh gets the schemas of the kinds that policies with expressions match,
-// as far as they have changed, and forgets all others. A schema that cannot be
+// refresh gets the schemas of the kinds that policies name, as far as they have
+// changed, and forgets all others. A schema that cannot be
 // got is none, or the one before: type checking is only to inform. It says
 // whether there is one for each kind; the API server publishes that of a new
 // kind a moment after it serves it.
@@ -52,18 +54,20 @@ func (s *schemas) refresh(ctx context.Context, policies []v1alpha1.AllowancePoli
 		return true
 	}
 
-	published, err := s.discovery.OpenAPIV3().Paths()
+	index, err := s.discovery.OpenAPIV3().Paths()
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("Cannot find schemas to check policies against", "error", err.Error())
 
 		return false
 	}
 
+	// What is published of a group version is fetched once for all of its kinds.
+	from := &openapiresolver.ClientDiscoveryResolver{Discovery: published{DiscoveryInterface: s.discovery, client: cached.NewClient(s.discovery.OpenAPIV3())}}
 	complete := true
 
 	for gvk, have := range known {
-		if at, ok := published[openAPIPath(gvk.GroupVersion())]; ok && at.ServerRelativeURL() != have.url {
-			known[gvk] = s.fetch(ctx, gvk, at.ServerRelativeURL(), have)
+		if at, ok := index[openAPIPath(gvk.GroupVersion())]; ok && at.ServerRelativeURL() != have.url {
+			known[gvk] = fetch(ctx, from, gvk, at.ServerRelativeURL(), have)
 		}
 
 		complete = complete && known[gvk].schema != nil
@@ -74,8 +78,10 @@ func (s *schemas) refresh(ctx context.Context, policies []v1alpha1.AllowancePoli
 
 // fetch gets the schema of a kind that is published under a URL. That there is
 // none is worth remembering; after another failure it is what it was.
-func (s *schemas) fetch(ctx context.Context, gvk schema.GroupVersionKind, url string, was knownSchema) knownSchema {
-	got, err := (&openapiresolver.ClientDiscoveryResolver{Discovery: s.discovery}).ResolveSchema(gvk)
+func fetch(
+	ctx context.Context, from openapiresolver.SchemaResolver, gvk schema.GroupVersionKind, url string, was knownSchema,
+) knownSchema {
+	got, err := from.ResolveSchema(gvk)
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("Cannot get the schema of a kind to check policies against", "kind", gvk.String(), "error", err.Error())
 	}
@@ -87,14 +93,20 @@ func (s *schemas) fetch(ctx context.Context, gvk schema.GroupVersionKind, url st
 	return knownSchema{url: url, schema: got}
 }
 
-// check returns what type checking finds in a policy's expressions, for each
-// kind that it matches.
-func (s *schemas) check(p *v1alpha1.AllowancePolicy, kinds []servedKind) []v1alpha1.TypeCheckingWarning {
-	checked := checkedKinds(p, kinds)
-	if len(checked) == 0 {
-		return nil
-	}
+// published is what an API server publishes, of which some is at hand.
+type published struct {
+	discovery.DiscoveryInterface
 
+	client openapi.Client
+}
+
+// OpenAPIV3 returns a client of what is published.
+func (p published) OpenAPIV3() openapi.Client { return p.client }
+
+// check returns what is wrong with a policy that does not keep it from being
+// used: with its paths and expressions, for each kind that it names, with its
+// verbs, and that nobody can make use of it by what others give.
+func (s *schemas) check(p *v1alpha1.AllowancePolicy, kinds []servedKind, given []v1alpha1.Permission) []v1alpha1.TypeCheckingWarning {
 	compiled, errs := policy.Compile(p)
 	if len(errs) > 0 {
 		return nil
@@ -102,30 +114,72 @@ func (s *schemas) check(p *v1alpha1.AllowancePolicy, kinds []servedKind) []v1alp
 
 	var out []v1alpha1.TypeCheckingWarning
 
-	for _, gvk := range checked {
-		for _, w := range compiled.TypeCheck(s.known[gvk].schema) {
+	for _, gvk := range checkedKinds(p, kinds) {
+		for _, w := range compiled.Check(gvk.GroupKind(), s.known[gvk].schema) {
 			w.Warning = fmt.Sprintf("%s, kind %s: %s", gvk.GroupVersion(), gvk.Kind, w.Warning)
 			out = append(out, w)
+		}
+	}
+
+	about := kindName{group: p.Spec.Match.APIGroup, kind: p.Spec.Match.Kind}
+	managed := slices.ContainsFunc(kinds, func(k servedKind) bool { return k.managed && about.matches(k.gvk) })
+
+	return slices.Concat(out, policy.CheckExternal(p.Spec.Allow, managed), compiled.CheckReach(given))
+}
+
+// checkedKinds are the served kinds that a policy names, each once.
+func checkedKinds(p *v1alpha1.AllowancePolicy, kinds []servedKind) []schema.GroupVersionKind {
+	names := policyKinds(p.Spec)
+
+	var out []schema.GroupVersionKind
+
+	for _, k := range kinds {
+		named := slices.ContainsFunc(names, func(n kindName) bool { return n.matches(k.gvk) })
+		if named && !slices.Contains(out, k.gvk) {
+			out = append(out, k.gvk)
 		}
 	}
 
 	return out
 }
 
-// checkedKinds are the served kinds that a policy's expressions are about, each
-// once; none without expressions.
-func checkedKinds(p *v1alpha1.AllowancePolicy, kinds []servedKind) []schema.GroupVersionKind {
-	if len(p.Spec.Match.CEL) == 0 {
-		return nil
+// granted are the permissions that policies and windows give about a kind, by
+// the name of the kind.
+type granted map[string][]grant
+
+// grant is a permission of a policy; of a window where no policy is named.
+type grant struct {
+	policy     string
+	permission v1alpha1.Permission
+}
+
+func grants(want wanted) granted {
+	out := granted{}
+
+	add := func(policy string, allow []v1alpha1.Permission) {
+		for _, perm := range allow {
+			out[perm.Kind] = append(out[perm.Kind], grant{policy: policy, permission: perm})
+		}
 	}
 
-	name := kindName{group: p.Spec.Match.APIGroup, kind: p.Spec.Match.Kind}
+	for i := range want.policies {
+		add(want.policies[i].GetName(), want.policies[i].Spec.Allow)
+	}
 
-	var out []schema.GroupVersionKind
+	for i := range want.windows {
+		add("", want.windows[i].Spec.Allow)
+	}
 
-	for _, k := range kinds {
-		if name.matches(k.gvk) && !slices.Contains(out, k.gvk) {
-			out = append(out, k.gvk)
+	return out
+}
+
+// besides are those about a policy's kind that the policy does not give itself.
+func (g granted) besides(p *v1alpha1.AllowancePolicy) []v1alpha1.Permission {
+	var out []v1alpha1.Permission
+
+	for _, one := range g[p.Spec.Match.Kind] {
+		if one.policy != p.GetName() {
+			out = append(out, one.permission)
 		}
 	}
 

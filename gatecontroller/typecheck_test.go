@@ -90,6 +90,7 @@ var typedKinds = []servedKind{
 	{gvk: schema.GroupVersionKind{Group: "a", Version: "v1", Kind: "Database"}, resource: "alias"},
 	{gvk: schema.GroupVersionKind{Group: "a", Version: "v1", Kind: "Other"}},
 	{gvk: schema.GroupVersionKind{Group: "b", Version: "v1", Kind: "Database"}},
+	{gvk: schema.GroupVersionKind{Group: "m", Version: "v1", Kind: "Bucket"}, managed: true},
 }
 
 func TestAPolicyIsCheckedAgainstEveryKindItMatches(t *testing.T) {
@@ -119,6 +120,7 @@ func TestAPolicyIsCheckedAgainstEveryKindItMatches(t *testing.T) {
 			want: []v1alpha1.TypeCheckingWarning{
 				{Field: "spec.match.cel[0]", Warning: "v1, kind Database: 1:12: undefined field 'other'"},
 				{Field: "spec.match.cel[0]", Warning: "a/v1, kind Database: 1:12: undefined field 'other'"},
+				{Field: "spec.match.fields[0]", Warning: "b/v1, kind Database: spec.size: there is no such field; spec has class"},
 				{Field: "spec.match.cel[0]", Warning: "b/v1, kind Database: 1:12: undefined field 'other'"},
 			},
 			wantAsked:     true,
@@ -132,9 +134,34 @@ func TestAPolicyIsCheckedAgainstEveryKindItMatches(t *testing.T) {
 			wantDocuments: 1,
 		},
 		"NoExpressions": {
-			reason: "Nothing is fetched for a policy without expressions.",
-			policy: typedPolicy("a", "Database"),
+			reason: "The paths of a policy without expressions are checked too, those of children by the children's schema.",
+			policy: v1alpha1.AllowancePolicy{Spec: v1alpha1.AllowancePolicySpec{
+				Match:    v1alpha1.Match{APIGroup: "a", Kind: "Database", Fields: []string{"spec.sice"}},
+				Subjects: []v1alpha1.Subject{{Kind: v1alpha1.SubjectGroup, Name: "platform-team", MayInitiate: true}},
+				Allow:    []v1alpha1.Permission{{APIGroup: "b", Kind: "Database", Mutations: []string{"spec.size", "spec.class", "create"}}},
+			}},
 			server: fakeOpenAPI{fields: published},
+			want: []v1alpha1.TypeCheckingWarning{
+				{Field: "spec.match.fields[0]", Warning: "a/v1, kind Database: spec.sice: there is no such field; did you mean spec.size?"},
+				{Field: "spec.allow[0].mutations[0]", Warning: "b/v1, kind Database: spec.size: there is no such field; spec has class"},
+			},
+			wantAsked:     true,
+			wantDocuments: 2,
+		},
+		"Verbs": {
+			reason: "A verb that no gate opens for is told, of managed resources every one.",
+			policy: v1alpha1.AllowancePolicy{Spec: v1alpha1.AllowancePolicySpec{
+				Match:    v1alpha1.Match{APIGroup: "m", Kind: "Bucket", Fields: []string{"spec.size"}},
+				Subjects: []v1alpha1.Subject{{Kind: v1alpha1.SubjectGroup, Name: "platform-team", MayInitiate: true}},
+				Allow:    []v1alpha1.Permission{{Relation: v1alpha1.RelationExternal, Mutations: []string{"Update", "update", "apply"}}},
+			}},
+			server: fakeOpenAPI{fields: published},
+			want: []v1alpha1.TypeCheckingWarning{
+				{Field: "spec.allow[0].mutations[1]", Warning: "update: did you mean Update? Verbs are compared letter by letter, and no gate opens for this one"},
+				{Field: "spec.allow[0].mutations[2]", Warning: "apply: the gates of managed resources open for Create, Update, Delete only"},
+			},
+			wantLater: true,
+			wantAsked: true,
 		},
 		"UnknownKind": {
 			reason: "Nothing is fetched for a kind that is not served.",
@@ -178,7 +205,7 @@ func TestAPolicyIsCheckedAgainstEveryKindItMatches(t *testing.T) {
 				t.Errorf("%s\nrefresh: got complete %v, want %v", tc.reason, got, !tc.wantLater)
 			}
 
-			if diff := cmp.Diff(tc.want, s.check(&tc.policy, typedKinds)); diff != "" {
+			if diff := cmp.Diff(tc.want, s.check(&tc.policy, typedKinds, nil)); diff != "" {
 				t.Errorf("%s\ncheck: -want, +got:\n%s", tc.reason, diff)
 			}
 
@@ -204,18 +231,18 @@ func TestASchemaIsFetchedOnceAndAgainWhenItChanges(t *testing.T) {
 		fetched  int
 		known    int
 	}{
-		{reason: "Nobody has asked before.", policies: all, warnings: 1, fetched: 2, known: 2},
+		{reason: "Nobody has asked before.", policies: all, warnings: 1, fetched: 1, known: 2},
 		{reason: "Nothing has changed, neither the schema nor that there is none.", policies: all, warnings: 1, known: 2},
 		{
-			reason: "The CRD has changed, but what it was will do while there is no other.", policies: all, warnings: 1, fetched: 2, known: 2,
+			reason: "The CRD has changed, but what it was will do while there is no other.", policies: all, warnings: 1, fetched: 1, known: 2,
 			change: func() { server.broken, server.fields["apis/a/v1"] = true, "sizee" },
 		},
-		{reason: "A failure is not for ever.", change: func() { server.broken = false }, policies: all, fetched: 2, known: 2},
+		{reason: "A failure is not for ever.", change: func() { server.broken = false }, policies: all, fetched: 1, warnings: 1, known: 2},
 		{
-			reason: "The CRD has changed back, which nobody can know.", policies: all, known: 2,
+			reason: "The CRD has changed back, which nobody can know.", policies: all, warnings: 1, known: 2,
 			change: func() { server.down, server.fields["apis/a/v1"] = true, "size" },
 		},
-		{reason: "Now it is known.", change: func() { server.down = false }, policies: all, warnings: 1, fetched: 2, known: 2},
+		{reason: "Now it is known.", change: func() { server.down = false }, policies: all, warnings: 1, fetched: 1, known: 2},
 		{reason: "A kind that no policy is about is forgotten.", policies: []v1alpha1.AllowancePolicy{p}, warnings: 1, known: 1},
 		{reason: "So are all.", known: 0},
 	}
@@ -228,7 +255,7 @@ func TestASchemaIsFetchedOnceAndAgainWhenItChanges(t *testing.T) {
 		server.documents = 0
 		s.refresh(t.Context(), step.policies, typedKinds)
 
-		got := []int{len(s.check(&p, typedKinds)), server.documents, len(s.known)}
+		got := []int{len(s.check(&p, typedKinds, nil)), server.documents, len(s.known)}
 		if diff := cmp.Diff([]int{step.warnings, step.fetched, step.known}, got); diff != "" {
 			t.Errorf("%s\nwarnings, documents fetched, schemas known: -want, +got:\n%s", step.reason, diff)
 		}

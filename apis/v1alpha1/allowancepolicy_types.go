@@ -12,15 +12,18 @@ type AllowancePolicySpec struct {
 	Match Match `json:"match"`
 
 	// Subjects who may make use of this policy. Empty means anybody may carry
-	// an allowance on, and nobody may start a chain.
+	// an allowance on, and nobody may start a chain. Where allow is empty too,
+	// the policy says that nobody may change its fields, but for whom another
+	// policy lets.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Subjects []Subject `json:"subjects,omitempty"`
 
-	// Allow lists the mutations that a matching change allows.
+	// Allow lists the mutations that a matching change allows. Empty means that
+	// nothing follows from it; with no subject that may initiate, nobody may
+	// change the fields at all.
 	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Allow []Permission `json:"allow"`
 
@@ -178,8 +181,9 @@ type AllowancePolicyStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// TypeChecking holds warnings from checking the policy's expressions
-	// against the schema of its kind. They never keep it from being used.
+	// TypeChecking holds warnings: expressions and paths that do not fit the
+	// schemas of the kinds, verbs that no gate knows, and a policy that nobody
+	// can make use of. They never keep it from being used.
 	// +optional
 	// +listType=atomic
 	TypeChecking []TypeCheckingWarning `json:"typeChecking,omitempty"`
@@ -194,9 +198,9 @@ type AllowancePolicyStatus struct {
 
 // TypeCheckingWarning is one finding of type checking.
 type TypeCheckingWarning struct {
-	// Field of the policy that holds the expression.
+	// Field of the policy that the warning is about.
 	Field string `json:"field"`
-	// Warning is what the type checker says.
+	// Warning says what is wrong with it.
 	Warning string `json:"warning"`
 }
 

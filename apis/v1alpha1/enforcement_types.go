@@ -35,6 +35,14 @@ type EnforcementSpec struct {
 	// +kubebuilder:default=Fail
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
 
+	// UnnamedFields says what becomes of a change of a field that no
+	// AllowancePolicy names, of an object without a parent whose kind has a
+	// policy that says who may initiate: Enforce takes it for one that nobody may
+	// initiate, Ignore lets it be.
+	// +optional
+	// +kubebuilder:default=Enforce
+	UnnamedFields UnnamedFields `json:"unnamedFields,omitempty"`
+
 	// Exceptions let subjects make mutations without an allowance, for a time.
 	// +optional
 	// +listType=map
@@ -117,6 +125,18 @@ const (
 	FailurePolicyFail FailurePolicy = "Fail"
 	// FailurePolicyIgnore admits requests unseen.
 	FailurePolicyIgnore FailurePolicy = "Ignore"
+)
+
+// UnnamedFields says what becomes of changes of fields that no policy names.
+// +kubebuilder:validation:Enum=Enforce;Ignore
+type UnnamedFields string
+
+// What may become of them.
+const (
+	// UnnamedFieldsEnforce takes the change for one that nobody may initiate.
+	UnnamedFieldsEnforce UnnamedFields = "Enforce"
+	// UnnamedFieldsIgnore lets it be.
+	UnnamedFieldsIgnore UnnamedFields = "Ignore"
 )
 
 // Exception lets subjects make mutations without an allowance, until it ends.

@@ -82,6 +82,22 @@ func (p Pattern) Covers(path Path) bool {
 	return true
 }
 
+// Overlaps says whether there may be a path that both patterns cover.
+func (p Pattern) Overlaps(q Pattern) bool {
+	if p.Pseudo() || q.Pseudo() {
+		return p.text == q.text
+	}
+
+	for i := range min(len(p.segments), len(q.segments)) {
+		a, b := p.segments[i], q.segments[i]
+		if !isWildcard(a) && !isWildcard(b) && !sameSegment(a, b) {
+			return false
+		}
+	}
+
+	return true
+}
+
 // pseudoPath says whether a path is create or delete.
 func pseudoPath(path Path) bool {
 	return len(path) == 1 && path[0].Type == fieldpath.SegmentField &&

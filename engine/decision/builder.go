@@ -52,6 +52,12 @@ func (d *decider) completes() bool {
 	}
 }
 
+// carriesOut says whether the user is a controller of Kubernetes, of Crossplane or
+// of ours: what it writes to a root carries out what others asked for.
+func (d *decider) carriesOut() bool {
+	return kubernetes(d.User) || d.provider() || d.User.Name == d.Settings.Crossplane || d.User.Name == d.Settings.Manager
+}
+
 // crossplane says whether the user is Crossplane; where it is not known who that
 // is, any service account may be.
 func (d *decider) crossplane() bool {

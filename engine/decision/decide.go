@@ -237,13 +237,25 @@ func (d *decider) action() v1alpha1.ValidationAction {
 		strictest = v1alpha1.ActionHold
 	}
 
+	unnamed := d.onlyUnnamed()
+
 	for _, e := range d.governing {
+		if unnamed && e.IgnoresUnnamed() {
+			continue
+		}
+
 		if a := actionOf(e); enforcement.Strictness(a) > enforcement.Strictness(strictest) {
 			strictest = a
 		}
 	}
 
 	return strictest
+}
+
+// onlyUnnamed says whether all that is unallowed is of fields that no policy
+// names.
+func (d *decider) onlyUnnamed() bool {
+	return !slices.ContainsFunc(d.decision.Findings, func(f Finding) bool { return f.Verdict == Unallowed && !d.unnamed(f.Change) })
 }
 
 // hold puts unallowed changes back to their old value. What is allowed may rest

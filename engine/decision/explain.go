@@ -35,8 +35,7 @@ func (d *decider) lacks(c change.Change) []Lack {
 	case !d.root():
 		out = append(out, d.lackingAllowance(c))
 	case len(out) == 0:
-		out = append(out, Lack{What: policy.LackPolicy, Text: fmt.Sprintf(
-			"no policy about %s names %s: add an AllowancePolicy that does", d.groupKind().Kind, c.Field)})
+		out = append(out, d.lackingAnybody(c))
 	}
 
 	return out
@@ -67,6 +66,25 @@ func (d *decider) lackingInitiator(c change.Change) []Lack {
 	}
 
 	return out
+}
+
+// lackingAnybody says that nobody may initiate a change of a root: because a
+// policy says so, or none says who may.
+func (d *decider) lackingAnybody(c change.Change) Lack {
+	list := d.Policies.For(d.groupKind())
+
+	if i := slices.IndexFunc(list, func(p *policy.Policy) bool { return p.Forbids() && p.Names(c) }); i >= 0 {
+		return Lack{Policy: list[i].Name(), What: policy.LackInitiator, Text: fmt.Sprintf(
+			"policy %q says that nobody may change %s of a %s", list[i].Name(), c.Field, d.groupKind().Kind)}
+	}
+
+	if d.unnamed(c) {
+		return Lack{What: policy.LackInitiator, Text: fmt.Sprintf("no policy lets anybody initiate a change of %s of a %s: "+
+			"take it back, or add an AllowancePolicy with a subject that may", c.Field, d.groupKind().Kind)}
+	}
+
+	return Lack{What: policy.LackPolicy, Text: fmt.Sprintf(
+		"no policy about %s names %s: add an AllowancePolicy that does", d.groupKind().Kind, c.Field)}
 }
 
 func initiators(subjects []v1alpha1.Subject) string {

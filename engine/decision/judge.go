@@ -11,6 +11,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -52,15 +53,43 @@ func (d *decider) root() bool {
 }
 
 // governed says whether a policy is about a change of a root: one that says who
-// may initiate it. Deleting is governed where anything of the kind is.
+// may initiate it, or that nobody may. Deleting is governed where anything of
+// the kind is.
 func (d *decider) governed(c change.Change) bool {
 	if d.Operation == OperationDelete && len(d.governing) > 0 {
 		return true
 	}
 
+	return d.decidesWho(c) || d.unnamed(c) || d.Operation == OperationDelete && d.hasInitiators()
+}
+
+// decidesWho says whether a policy says who may initiate a change, or that nobody
+// may.
+func (d *decider) decidesWho(c change.Change) bool {
+	return slices.ContainsFunc(d.Policies.For(d.groupKind()), func(p *policy.Policy) bool { return p.Governs() && p.Names(c) })
+}
+
+// hasInitiators says whether a policy says who may initiate changes of objects of
+// the kind.
+func (d *decider) hasInitiators() bool {
 	return slices.ContainsFunc(d.Policies.For(d.groupKind()), func(p *policy.Policy) bool {
-		return (p.Names(c) || d.Operation == OperationDelete) && policy.HasInitiators(p.Spec().Subjects)
+		return policy.HasInitiators(p.Spec().Subjects)
 	})
+}
+
+// unnamed says whether a change is of a field of a root of which no policy says
+// who may initiate it, though one does of others. Where every Enforcement that is
+// about the object leaves such fields alone, none is.
+func (d *decider) unnamed(c change.Change) bool {
+	if d.Operation != OperationUpdate || c.Metadata() || !d.root() || d.carriesOut() || d.decidesWho(c) {
+		return false
+	}
+
+	if len(d.governing) > 0 && !slices.ContainsFunc(d.governing, func(e *enforcement.Enforcement) bool { return !e.IgnoresUnnamed() }) {
+		return false
+	}
+
+	return d.hasInitiators()
 }
 
 // byAllowance looks for an unconsumed allowance of the parent that covers the

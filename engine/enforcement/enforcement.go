@@ -180,6 +180,12 @@ func Strictness(a v1alpha1.ValidationAction) int {
 	}, a)
 }
 
+// IgnoresUnnamed says whether the Enforcement lets changes of fields be that no
+// policy names. A broken one ignores nothing.
+func (e *Enforcement) IgnoresUnnamed() bool {
+	return e.spec.UnnamedFields == v1alpha1.UnnamedFieldsIgnore && len(e.broken) == 0
+}
+
 // Exception returns the first exception that lets a user make a change now, nil
 // if there is none. It ends the moment it is said to. A broken Enforcement
 // excepts nobody.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"k8s.io/apimachinery/pkg/labels"
@@ -46,6 +45,8 @@ const (
 	LackEdited Lack = "Edited"
 	// LackParent is a parent that is gone.
 	LackParent Lack = "Parent"
+	// LackInitiator is anybody who may initiate a change of the field.
+	LackInitiator Lack = "Initiator"
 	// LackEnforcement is an Enforcement that cannot be evaluated.
 	LackEnforcement Lack = "Enforcement"
 )
@@ -220,12 +221,7 @@ func valueAt(obj map[string]any, path change.Path) (any, bool) {
 	for _, s := range path {
 		switch t := at.(type) {
 		case map[string]any:
-			key := s.Field
-			if s.Type == fieldpath.SegmentIndex { // A key of digits.
-				key = strconv.FormatUint(uint64(s.Index), 10)
-			}
-
-			v, ok := t[key]
+			v, ok := t[segmentName(s)]
 			if !ok {
 				return nil, false
 			}

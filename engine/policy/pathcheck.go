@@ -1,0 +1,242 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+)
+
+// maxFieldsNamed is the most fields that a warning lists.
+const maxFieldsNamed = 8
+
+// Check checks what the policy says of a kind against the kind's schema, whose
+// references are resolved: expressions, and the paths of match and of what is
+// allowed of children. What it finds is for a person to look at and makes no
+// difference to how the policy is evaluated. Without a schema it finds nothing.
+func (p *Policy) Check(gk schema.GroupKind, s *spec.Schema) []v1alpha1.TypeCheckingWarning {
+	if s == nil || !isObject(s) {
+		return nil
+	}
+
+	var out []v1alpha1.TypeCheckingWarning
+
+	if m := p.spec.Match; names(m.APIGroup, m.Kind, gk) {
+		match := field.NewPath("spec", "match")
+
+		for i, f := range p.fields {
+			if warning := checkMutation(s, f); warning != "" {
+				out = append(out, v1alpha1.TypeCheckingWarning{Field: match.Child("fields").Index(i).String(), Warning: warning})
+			}
+		}
+
+		out = append(out, p.TypeCheck(s)...)
+
+		for i, c := range p.capture {
+			if warning := checkPath(s, c.Segments()); warning != "" {
+				out = append(out, v1alpha1.TypeCheckingWarning{Field: match.Child("capture").Index(i).String(), Warning: warning})
+			}
+		}
+	}
+
+	return append(out, CheckAllowed(p.spec.Allow, gk, s)...)
+}
+
+// CheckAllowed checks the mutations of children of a kind that are allowed
+// against the kind's schema. Those that are no paths it leaves out.
+func CheckAllowed(allow []v1alpha1.Permission, gk schema.GroupKind, s *spec.Schema) []v1alpha1.TypeCheckingWarning {
+	if s == nil || !isObject(s) {
+		return nil
+	}
+
+	var out []v1alpha1.TypeCheckingWarning
+
+	for i, perm := range allow {
+		if perm.Relation == v1alpha1.RelationExternal || !names(perm.APIGroup, perm.Kind, gk) {
+			continue
+		}
+
+		for j, text := range perm.Mutations {
+			pattern, err := change.ParsePattern(text)
+			if err != nil {
+				continue
+			}
+
+			if warning := checkMutation(s, pattern); warning != "" {
+				at := field.NewPath("spec", "allow").Index(i).Child("mutations").Index(j)
+				out = append(out, v1alpha1.TypeCheckingWarning{Field: at.String(), Warning: warning})
+			}
+		}
+	}
+
+	return out
+}
+
+func names(group, kind string, gk schema.GroupKind) bool {
+	return kind == gk.Kind && (group == "" || group == gk.Group)
+}
+
+// checkMutation says what is wrong with the path of a change.
+func checkMutation(s *spec.Schema, p change.Pattern) string {
+	path := p.Segments()
+
+	switch {
+	case p.Pseudo():
+		return ""
+	case path[0].Field == "status":
+		return fmt.Sprintf("%s: changes of status are reports of controllers, which no policy is asked about", p)
+	default:
+		return checkPath(s, path)
+	}
+}
+
+// checkPath says what is wrong with a path; empty where nothing is, or where the
+// schema does not tell.
+func checkPath(s *spec.Schema, path change.Path) string {
+	s = withObjectMeta(s)
+
+	n, why := wrong(s, path, 0)
+	if why == "" {
+		return ""
+	}
+
+	if n == 0 {
+		below := append(change.Path{fieldpath.Field("spec")}, path...)
+		if _, none := wrong(s, below, 0); none == "" && s.Properties["spec"].Type != nil {
+			why = fmt.Sprintf("there is no such field; did you mean %s?", below)
+		}
+	}
+
+	return fmt.Sprintf("%s: %s", path, why)
+}
+
+// wrong finds the first segment of a path, from one on, that a schema has no
+// place for, and says why; empty where there is none.
+func wrong(s *spec.Schema, path change.Path, n int) (at int, why string) {
+	if n == len(path) || untold(s) {
+		return n, ""
+	}
+
+	if isSet(s, "x-kubernetes-embedded-resource") {
+		s = withObjectMeta(s)
+	}
+
+	segment := path[n]
+	all := segment.Type == fieldpath.SegmentField && segment.Field == "*"
+
+	switch {
+	case isObject(s) && all && len(s.Properties) > 0 && !isOpen(s):
+		return wrongEverywhere(s, path, n)
+	case isObject(s):
+		return wrongField(s, path, n)
+	case s.Type.Contains("array"):
+		if !all && segment.Type == fieldpath.SegmentField {
+			return n, fmt.Sprintf("%s is a list: write [*] for all of its elements, or an index", orObject(path[:n]))
+		}
+
+		if s.Items == nil || s.Items.Schema == nil {
+			return n, ""
+		}
+
+		return wrong(s.Items.Schema, path, n+1)
+	default:
+		return n, fmt.Sprintf("%s is of type %s, which has no fields", orObject(path[:n]), s.Type[0])
+	}
+}
+
+// untold says whether a schema leaves open what a value looks like.
+func untold(s *spec.Schema) bool {
+	return len(s.Type) != 1 || s.Format == "int-or-string" || isSet(s, "x-kubernetes-int-or-string") ||
+		isObject(s) && len(s.Properties) == 0 && s.AdditionalProperties == nil
+}
+
+// wrongEverywhere is [wrong] for a wildcard that stands for every field: one that
+// has the rest of the path is enough.
+func wrongEverywhere(s *spec.Schema, path change.Path, n int) (at int, why string) {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		child := s.Properties[name]
+		if at, why = wrong(&child, path, n+1); why == "" {
+			return at, ""
+		}
+	}
+
+	return at, why
+}
+
+func wrongField(s *spec.Schema, path change.Path, n int) (at int, why string) {
+	name := segmentName(path[n])
+	child, ok := s.Properties[name]
+
+	switch more := s.AdditionalProperties; {
+	case ok:
+		return wrong(&child, path, n+1)
+	case more != nil && more.Schema != nil:
+		return wrong(more.Schema, path, n+1)
+	case isOpen(s):
+		return n, ""
+	}
+
+	fields := slices.Sorted(maps.Keys(s.Properties))
+	if like := alike(name, fields); len(like) > 0 {
+		for i := range like {
+			like[i] = append(slices.Clone(path[:n]), fieldpath.Field(like[i])).String()
+		}
+
+		return n, fmt.Sprintf("there is no such field; did you mean %s?", strings.Join(like, " or "))
+	}
+
+	said := strings.Join(fields[:min(len(fields), maxFieldsNamed)], ", ")
+	if more := len(fields) - maxFieldsNamed; more > 0 {
+		said += fmt.Sprintf(" and %d more", more)
+	}
+
+	return n, fmt.Sprintf("there is no such field; %s has %s", orObject(path[:n]), said)
+}
+
+// segmentName is the key that a segment stands for: digits are one too.
+func segmentName(s fieldpath.Segment) string {
+	if s.Type == fieldpath.SegmentIndex {
+		return strconv.FormatUint(uint64(s.Index), 10)
+	}
+
+	return s.Field
+}
+
+// alike are the names that another one was probably meant to be.
+func alike(name string, names []string) []string {
+	var out []string
+
+	least := max(1, len(name)/3)
+
+	for _, n := range names {
+		switch d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(n)); {
+		case d < least:
+			out, least = []string{n}, d
+		case d == least:
+			out = append(out, n)
+		}
+	}
+
+	return out
+}
+
+func orObject(path change.Path) string {
+	if len(path) == 0 {
+		return "the object"
+	}
+
+	return path.String()
+}

@@ -1,0 +1,62 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+)
+
+// Forbids says whether the policy names fields that nobody may change: it allows
+// nothing, and lets nobody initiate.
+func (p *Policy) Forbids() bool { return len(p.spec.Allow) == 0 && !HasInitiators(p.spec.Subjects) }
+
+// Governs says whether the policy is about who may change its fields of an
+// object that nothing above it allows to be changed.
+func (p *Policy) Governs() bool { return HasInitiators(p.spec.Subjects) || p.Forbids() }
+
+// CheckReach says where nobody can make use of the policy: nobody may initiate,
+// and none of the permissions that other policies and windows give is about the
+// fields it names.
+func (p *Policy) CheckReach(given []v1alpha1.Permission) []v1alpha1.TypeCheckingWarning {
+	at := field.NewPath("spec", "subjects").String()
+
+	switch {
+	case HasInitiators(p.spec.Subjects):
+		return nil
+	case p.Forbids() && len(p.spec.Subjects) == 0:
+		return nil
+	case p.Forbids():
+		return []v1alpha1.TypeCheckingWarning{{Field: at, Warning: "none of the subjects may initiate, and nothing is allowed: " +
+			"nobody may change these fields by this policy; give a subject mayInitiate: true, or leave out all subjects to say so"}}
+	case slices.ContainsFunc(given, p.reachedBy):
+		return nil
+	}
+
+	return []v1alpha1.TypeCheckingWarning{{Field: at, Warning: fmt.Sprintf(
+		"nobody can make use of the policy: no subject has mayInitiate: true, and no other AllowancePolicy or UpgradeAllowance allows %s of a %s",
+		strings.Join(p.spec.Match.Fields, " or "), p.spec.Match.Kind)}}
+}
+
+// reachedBy says whether a permission is about any of the fields that the policy
+// names.
+func (p *Policy) reachedBy(perm v1alpha1.Permission) bool {
+	m := p.spec.Match
+	if perm.Relation == v1alpha1.RelationExternal || perm.Kind != m.Kind ||
+		perm.APIGroup != "" && m.APIGroup != "" && perm.APIGroup != m.APIGroup {
+		return false
+	}
+
+	return slices.ContainsFunc(perm.Mutations, func(text string) bool {
+		allowed, err := change.ParsePattern(text)
+
+		return err == nil && slices.ContainsFunc(p.fields, allowed.Overlaps)
+	})
+}
