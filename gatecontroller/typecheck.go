@@ -62,7 +62,9 @@ func (s *schemas) refresh(ctx context.Context, policies []v1alpha1.AllowancePoli
 	}
 
 	// What is published of a group version is fetched once for all of its kinds.
-	from := &openapiresolver.ClientDiscoveryResolver{Discovery: published{DiscoveryInterface: s.discovery, client: cached.NewClient(s.discovery.OpenAPIV3())}}
+	from := &openapiresolver.ClientDiscoveryResolver{
+		Discovery: published{DiscoveryInterface: s.discovery, client: cached.NewClient(s.discovery.OpenAPIV3())},
+	}
 	complete := true
 
 	for gvk, have := range known {

@@ -6,6 +6,7 @@ package decision
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -118,8 +119,7 @@ func (d *decider) lackingAllowance(c change.Change) Lack {
 
 	if p := d.nearest(func(p *policy.Policy) bool { return d.gives(p, &c) }); p != nil {
 		return Lack{Policy: p.Name(), What: policy.LackCause, Text: fmt.Sprintf(
-			"%s has no allowance for it; policy %q gives one when %s changes %s%s",
-			parent, p.Name(), initiatorsOrCause(p), strings.Join(p.Spec().Match.Fields, " or "), conditions(p))}
+			"%s has no allowance for it; policy %q gives one %s", parent, p.Name(), trigger(p))}
 	}
 
 	add := fmt.Sprintf("add an AllowancePolicy that allows %s %s", d.groupKind().Kind, c.Pattern())
@@ -210,20 +210,51 @@ func (d *decider) mutations(p *policy.Policy) []string {
 	return out
 }
 
-func initiatorsOrCause(p *policy.Policy) string {
-	if policy.HasInitiators(p.Spec().Subjects) {
-		return initiators(p.Spec().Subjects)
+// trigger says what has a policy give allowances.
+func trigger(p *policy.Policy) string {
+	spec := p.Spec()
+
+	out := "once " + strings.Join(ways(spec.Match.Fields, "a change of ", "its creation", "its deletion"), " or ") + " is allowed"
+	if policy.HasInitiators(spec.Subjects) {
+		out = "when " + initiators(spec.Subjects) + " " + strings.Join(ways(spec.Match.Fields, "changes ", "creates it", "deletes it"), " or ")
 	}
 
-	return "an allowed change of " + p.Spec().Match.Kind
+	if len(spec.Match.CEL) > 0 {
+		out += ", where CEL " + strings.Join(quoted(spec.Match.CEL), " and ") + " holds"
+	}
+
+	return out
 }
 
-func conditions(p *policy.Policy) string {
-	if len(p.Spec().Match.CEL) == 0 {
-		return ""
+// ways are those in which an object may change, by what a policy names.
+func ways(fields []string, change, creation, deletion string) []string {
+	var named, out []string
+
+	for _, f := range fields {
+		switch f {
+		case v1alpha1.MutationCreate:
+			out = append(out, creation)
+		case v1alpha1.MutationDelete:
+			out = append(out, deletion)
+		default:
+			named = append(named, f)
+		}
 	}
 
-	return fmt.Sprintf(" and %s", strings.Join(p.Spec().Match.CEL, " and "))
+	if len(named) > 0 {
+		out = slices.Insert(out, 0, change+strings.Join(named, " or "))
+	}
+
+	return out
+}
+
+func quoted(texts []string) []string {
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = strconv.Quote(t)
+	}
+
+	return out
 }
 
 // warn tells the user what will not follow from their change, or what of it

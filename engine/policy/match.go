@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -85,7 +86,7 @@ func (p *Policy) Evaluate(in Input) Verdict {
 	for _, e := range p.expressions {
 		ok, err := budget.Eval(e, in)
 		if err != nil {
-			return Verdict{Lack: LackCEL, Missing: fmt.Sprintf("CEL %q could not be evaluated", e), Problem: err}
+			return Verdict{Lack: LackCEL, Missing: fmt.Sprintf("CEL %q could not be evaluated: %s", e, reason(err)), Problem: err}
 		}
 
 		if !ok {
@@ -152,6 +153,16 @@ func (b *Budget) Eval(e *Expression, in Input) (bool, error) {
 	b.left -= cost
 
 	return ok, nil
+}
+
+// reason is what an error says beyond which expression it is about, which who
+// reports it names himself.
+func reason(err error) error {
+	if why := errors.Unwrap(err); why != nil {
+		return why
+	}
+
+	return err
 }
 
 func labelsOf(obj map[string]any) labels.Set {

@@ -217,14 +217,13 @@ func segmentName(s fieldpath.Segment) string {
 
 // alike are the names that another one was probably meant to be.
 func alike(name string, names []string) []string {
-	var out []string
-
+	out := make([]string, 0, 1)
 	least := max(1, len(name)/3)
 
 	for _, n := range names {
 		switch d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(n)); {
 		case d < least:
-			out, least = []string{n}, d
+			out, least = append(out[:0], n), d
 		case d == least:
 			out = append(out, n)
 		}

@@ -24,7 +24,7 @@ func TestAPathIsCheckedAgainstTheSchema(t *testing.T) {
 		"Misspelled":       {reason: "What is nearly right is named.", path: "spec.sice", want: "spec.sice: there is no such field; did you mean spec.since or spec.size?"},
 		"Case":             {reason: "Names are told apart by case.", path: "spec.oldport", want: "spec.oldport: there is no such field; did you mean spec.oldPort?"},
 		"WithoutSpec":      {reason: "A path begins at the object.", path: "size", want: "size: there is no such field; did you mean spec.size?"},
-		"Nowhere":          {reason: "Where nothing is like it, what there is is named.", path: "spec.parent.colour", want: "spec.parent.colour: there is no such field; spec.parent has name"},
+		"Nowhere":          {reason: "Where nothing is like it, the fields are named.", path: "spec.parent.colour", want: "spec.parent.colour: there is no such field; spec.parent has name"},
 		"Many":             {reason: "Of many fields some are named.", path: "spec.colour", want: "spec.colour: there is no such field; spec has anything, cert, dashed-name, either, enabled, free, items, manifest and 17 more"},
 		"Below":            {reason: "What has no fields has none below.", path: "spec.size.large", want: "spec.size.large: spec.size is of type string, which has no fields"},
 		"Index":            {reason: "An element of a list has fields.", path: "spec.items[0].name"},

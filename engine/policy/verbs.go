@@ -48,7 +48,8 @@ func checkVerb(verb string, managed bool) string {
 
 	switch {
 	case len(like) > 0:
-		return fmt.Sprintf("%s: did you mean %s? Verbs are compared letter by letter, and no gate opens for this one", verb, strings.Join(like, " or "))
+		return fmt.Sprintf("%s: did you mean %s? Verbs are compared letter by letter, and no gate opens for this one",
+			verb, strings.Join(like, " or "))
 	case managed:
 		return fmt.Sprintf("%s: the gates of managed resources open for %s only", verb, strings.Join(known, ", "))
 	default:
