@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
 
 const (
@@ -71,6 +72,8 @@ type configuration struct {
 	windows *windows
 	// unlisted are the kinds that discovery leaves out.
 	unlisted *unlisted
+	// rights are those that are missing.
+	rights *rights
 
 	// adopted tells which kinds were looked through for what waits for us.
 	adopted adoption
@@ -148,7 +151,7 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 		return reconcile.Result{}, err
 	}
 
-	return reconcile.Result{RequeueAfter: c.again(missing, complete && found && c.followed && !behind)}, nil
+	return reconcile.Result{RequeueAfter: c.again(missing, complete && found && c.followed && !behind && !c.rights.missing())}, nil
 }
 
 // publish tells of what there is: labels, statuses, exceptions. False where kinds
@@ -165,7 +168,9 @@ func (c *configuration) publish(
 	errs = append(errs, c.reportAll(ctx, want, served, kinds, missing))
 
 	c.exceptions.set(want.enforcements, c.opts.Now())
-	c.windows.inForce(ctx, want.windows, missing)
+	c.windows.inForce(ctx, want.windows, missing, func(u *v1alpha1.UpgradeAllowance) string {
+		return c.rights.of(right.OfWindow(u, rightKinds(served)))
+	})
 
 	return complete, errors.Join(append(errs, c.unattended.look(ctx))...)
 }
@@ -244,7 +249,9 @@ func (c *configuration) govern(ctx context.Context, want wanted, served, kinds [
 		return nil, err
 	}
 
-	if err := c.watches.run(ctx, watched); err != nil {
+	c.rights.look(ctx, want, served, join(watched, c.composed.parents(served)))
+
+	if err := c.watches.run(ctx, c.rights.readable(ctx, watched)); err != nil {
 		return nil, err
 	}
 

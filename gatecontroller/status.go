@@ -16,13 +16,14 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
 
 // report writes a policy's Ready condition and what type checking finds in its
 // expressions.
 func (c *configuration) report(ctx context.Context, p *v1alpha1.AllowancePolicy, kinds []servedKind, missing []kindName) error {
 	was := p.DeepCopy()
-	cond := readiness(p, missing)
+	cond := c.readiness(p, kinds, missing)
 	cond.ObservedGeneration = p.GetGeneration()
 	p.Status.ObservedGeneration = p.GetGeneration()
 	p.Status.TypeChecking = c.schemas.check(p, kinds)
@@ -42,7 +43,7 @@ func (c *configuration) report(ctx context.Context, p *v1alpha1.AllowancePolicy,
 }
 
 // readiness says whether a policy is in force.
-func readiness(p *v1alpha1.AllowancePolicy, missing []kindName) metav1.Condition {
+func (c *configuration) readiness(p *v1alpha1.AllowancePolicy, kinds []servedKind, missing []kindName) metav1.Condition {
 	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 
 	if _, errs := policy.Compile(p); len(errs) > 0 {
@@ -53,6 +54,12 @@ func readiness(p *v1alpha1.AllowancePolicy, missing []kindName) metav1.Condition
 
 	if unknown := among(policyKinds(p.Spec), missing); unknown != "" {
 		cond.Reason, cond.Message = v1alpha1.ReasonKindUnknown, "the API server serves no kind "+unknown
+
+		return cond
+	}
+
+	if reason, message, ok := c.rights.because(right.OfPolicy(p, rightKinds(kinds)), "what it is about is held or refused"); ok {
+		cond.Reason, cond.Message = reason, message
 
 		return cond
 	}
