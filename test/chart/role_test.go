@@ -18,13 +18,19 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// A right is one verb of one resource, as in a rule.
+// A right is one verb of one resource, as in a rule. The names of objects, if it is
+// about no others, are separated by spaces.
 type right struct {
-	role, group, resource, verb string
+	role, group, resource, verb, names string
 }
 
 func (r right) String() string {
-	return r.role + " " + r.resource + "." + r.group + " " + r.verb
+	text := r.role + " " + r.resource + "." + r.group + " " + r.verb
+	if r.names != "" {
+		text += " by name"
+	}
+
+	return text
 }
 
 // elsewhere are rights that nothing in this package needs, and what does.
@@ -99,7 +105,7 @@ func (r right) covers(e *auditv1.Event) bool {
 		resource += "/" + e.ObjectRef.Subresource
 	}
 
-	return r.verb == e.Verb && (r.group == e.ObjectRef.APIGroup || r.group == rbacv1.APIGroupAll) &&
+	return r.verb == e.Verb && (r.names == "" || slices.Contains(strings.Fields(r.names), e.ObjectRef.Name)) && (r.group == e.ObjectRef.APIGroup || r.group == rbacv1.APIGroupAll) &&
 		(r.resource == resource || r.resource == rbacv1.ResourceAll) && (r.role == "ClusterRole" || e.ObjectRef.Namespace == home)
 }
 
@@ -109,9 +115,14 @@ func granted(t *testing.T, list []*unstructured.Unstructured) map[right]bool {
 
 	out := map[right]bool{}
 
-	for _, kind := range []string{"ClusterRole", "Role"} {
+	for _, u := range list {
+		kind := u.GetKind()
+		if kind != "Role" && kind != "ClusterRole" || !strings.HasPrefix(u.GetName(), "kausality-manager") {
+			continue
+		}
+
 		role := &rbacv1.ClusterRole{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(find(list, kind, "kausality-manager").Object, role); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, role); err != nil {
 			t.Fatal(err)
 		}
 
@@ -119,7 +130,11 @@ func granted(t *testing.T, list []*unstructured.Unstructured) map[right]bool {
 			for _, group := range rule.APIGroups {
 				for _, resource := range rule.Resources {
 					for _, verb := range rule.Verbs {
-						out[right{role: kind, group: group, resource: resource, verb: verb}] = true
+						out[right{role: kind, group: group, resource: resource, verb: verb, names: strings.Join(rule.ResourceNames, " ")}] = true
+
+						if group == rbacv1.APIGroupAll {
+							t.Errorf("%s %q is about all groups", kind, u.GetName())
+						}
 					}
 				}
 			}
