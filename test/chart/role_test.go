@@ -41,16 +41,47 @@ func elsewhere() map[string]string {
 		group   = ".admissionregistration.k8s.io "
 	)
 
-	return map[string]string{
-		"ClusterRole mutatingwebhookconfigurations" + group + "create":     applied,
-		"ClusterRole validatingwebhookconfigurations" + group + "create":   applied,
-		"ClusterRole validatingadmissionpolicies" + group + "create":       applied,
-		"ClusterRole validatingadmissionpolicybindings" + group + "create": applied,
-		"ClusterRole validatingadmissionpolicies" + group + "delete":       empty,
-		"ClusterRole validatingadmissionpolicybindings" + group + "delete": empty,
+	const (
+		params   = "guards of our CRDs have our kinds as parameters, which takes get of who makes them (gatecontroller/definitionguard.go)"
+		lists    = "the API server of this test streams lists, which takes watch alone; others do not"
+		packages = "CRDs that a package brought are kept (gatecontroller/definitionowner.go)"
+		xrs      = "there is no Crossplane here (gatecontroller/composed.go)"
+		own      = "the certificate is somebody else's here (webhook/certificate.go)"
+		windows  = "there is no window here, nor an Enforcement (gatecontroller/status.go, webhook/usestatus.go)"
+	)
 
-		"Role secrets. create": "the Secret of the manager's own certificate (webhook/certificate.go), and records of what is left behind (gatecontroller/end.go)",
-		"Role secrets. update": "certificates are rotated (webhook/certificate.go)",
+	return map[string]string{
+		"ClusterRole allowancepolicies.kausality.io get":  params,
+		"ClusterRole enforcements.kausality.io get":       params,
+		"ClusterRole upgradeallowances.kausality.io get":  params,
+		"ClusterRole allowancepolicies.kausality.io list": lists,
+		"ClusterRole enforcements.kausality.io list":      lists,
+		"ClusterRole upgradeallowances.kausality.io list": lists,
+		"Role leases.coordination.k8s.io list":            lists,
+
+		"ClusterRole enforcements/status.kausality.io patch":      windows,
+		"ClusterRole upgradeallowances.kausality.io patch":        windows,
+		"ClusterRole upgradeallowances/status.kausality.io patch": windows,
+
+		"ClusterRole customresourcedefinitions.apiextensions.k8s.io patch by name": packages,
+		"ClusterRole compositionrevisions.apiextensions.crossplane.io get":         xrs,
+		"ClusterRole compositionrevisions.apiextensions.crossplane.io list":        xrs,
+		"ClusterRole compositionrevisions.apiextensions.crossplane.io watch":       xrs,
+
+		"ClusterRole events.events.k8s.io patch": "an event that is told again becomes a series (client-go tools/events)",
+		"ClusterRole namespaces. patch":          "what deleting a namespace gives is written on it (webhook/deletion.go)",
+		"ClusterRole *.sql.example.org get":      "parents are read live where a cache does not tell (webhook/objects.go)",
+
+		"ClusterRole mutatingwebhookconfigurations" + group + "create by name":     applied,
+		"ClusterRole validatingwebhookconfigurations" + group + "create by name":   applied,
+		"ClusterRole validatingadmissionpolicies" + group + "create by name":       applied,
+		"ClusterRole validatingadmissionpolicybindings" + group + "create by name": applied,
+		"ClusterRole validatingadmissionpolicies" + group + "delete by name":       empty,
+		"ClusterRole validatingadmissionpolicybindings" + group + "delete by name": empty,
+
+		"Role secrets. create":         "the Secret of the manager's own certificate (webhook/certificate.go), and records of what is left behind (gatecontroller/end.go)",
+		"Role secrets. get by name":    own,
+		"Role secrets. update by name": own,
 	}
 }
 

@@ -200,6 +200,8 @@ func TestAManagerWithTheRolesThatDoctorPrintsWorksFromClaimToExternalObject(t *t
 		{Verb: "get", Resource: "pods/exec"}, {Verb: "patch", Group: "rbac.authorization.k8s.io", Resource: "clusterroles"},
 		{Verb: "patch", Group: "apps", Resource: "deployments"}, {Verb: "delete", Group: "example.org", Resource: "xdatabases"},
 		{Verb: "patch", Group: "admissionregistration.k8s.io", Resource: "validatingwebhookconfigurations"},
+		{Verb: "create", Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations"},
+		{Verb: "create", Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicybindings"},
 		{Verb: "patch", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
 	} {
 		if may(t, r) {
