@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 	// takes as long.
 	code := stack.Main(m, stack.Options{
 		ManagerOnly:  true,
+		Governed:     stack.Suite(),
 		ManagerFlags: []string{"--settle=1500ms"},
 		Providers: map[string]stack.Provider{processProvider: {
 			Package: "./test/provider", CRDs: "test/provider/crds", Flags: []string{"--external=" + outside.URL()},
