@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -215,3 +216,33 @@ func (waitsForEver) Get(ctx context.Context, _ client.ObjectKey, _ client.Object
 
 	return ctx.Err()
 }
+
+// TestWhatMayNoLongerBeListedKeepsNoOtherKindFromBeingLetGo where somebody took the
+// right away before the policy.
+func TestWhatMayNoLongerBeListedKeepsNoOtherKindFromBeingLetGo(t *testing.T) {
+	gvk := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Yard"}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "example.org", Resource: "yards"}, "", errRefused)
+
+	for name, tc := range map[string]struct {
+		err, want error
+	}{
+		"Forbidden":   {err: forbidden},
+		"Unavailable": {err: errUnavailable, want: errUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &owners{live: denying{err: tc.err}}
+			if err := o.releaseAll(t.Context(), gvk); !errors.Is(err, tc.want) {
+				t.Errorf("releaseAll: %v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+// denying is an API server that answers with an error.
+type denying struct {
+	client.Reader
+
+	err error
+}
+
+func (d denying) List(context.Context, client.ObjectList, ...client.ListOption) error { return d.err }

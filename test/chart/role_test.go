@@ -51,13 +51,15 @@ func elsewhere() map[string]string {
 	)
 
 	return map[string]string{
-		"ClusterRole allowancepolicies.kausality.io get":  params,
-		"ClusterRole enforcements.kausality.io get":       params,
-		"ClusterRole upgradeallowances.kausality.io get":  params,
-		"ClusterRole allowancepolicies.kausality.io list": lists,
-		"ClusterRole enforcements.kausality.io list":      lists,
-		"ClusterRole upgradeallowances.kausality.io list": lists,
-		"Role leases.coordination.k8s.io list":            lists,
+		"ClusterRole allowancepolicies.kausality.io get":                  params,
+		"ClusterRole enforcements.kausality.io get":                       params,
+		"ClusterRole upgradeallowances.kausality.io get":                  params,
+		"ClusterRole allowancepolicies.kausality.io list":                 lists,
+		"ClusterRole enforcements.kausality.io list":                      lists,
+		"ClusterRole upgradeallowances.kausality.io list":                 lists,
+		"ClusterRole customresourcedefinitions.apiextensions.k8s.io list": lists + "; and it is listed where an owner's version is not served (internal/served)",
+
+		"Role leases.coordination.k8s.io list": lists,
 
 		"ClusterRole enforcements/status.kausality.io patch":      windows,
 		"ClusterRole upgradeallowances.kausality.io patch":        windows,
