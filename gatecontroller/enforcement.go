@@ -138,7 +138,7 @@ func (c *configuration) inForce(in *v1alpha1.Enforcement, served []servedKind) m
 		return cond
 	}
 
-	if reason, message, ok := c.rights.because(right.OfEnforcement(in, rightKinds(served)), "what cannot be looked at is refused"); ok {
+	if reason, message, ok := c.rights.because(right.OfEnforcement(in, rightKinds(served)), "what cannot be looked at is answered as its failurePolicy says"); ok {
 		cond.Reason, cond.Message = reason, message
 
 		return cond

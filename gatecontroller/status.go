@@ -58,7 +58,7 @@ func (c *configuration) readiness(p *v1alpha1.AllowancePolicy, kinds []servedKin
 		return cond
 	}
 
-	if reason, message, ok := c.rights.because(right.OfPolicy(p, rightKinds(kinds)), "what it is about is held or refused"); ok {
+	if reason, message, ok := c.rights.because(right.OfPolicy(p, rightKinds(kinds)), "what it allows may be held or refused"); ok {
 		cond.Reason, cond.Message = reason, message
 
 		return cond

@@ -178,8 +178,11 @@ func (w *windows) readiness(u *v1alpha1.UpgradeAllowance) *metav1.Condition {
 }
 
 // inForce takes what the configuration says of all windows there are, once
-// webhooks and guards are as they say.
-func (w *windows) inForce(ctx context.Context, list []v1alpha1.UpgradeAllowance, missing []kindName, lacks func(*v1alpha1.UpgradeAllowance) string) {
+// webhooks and guards are as they say: which kinds are missing, and in words which
+// rights are.
+func (w *windows) inForce(
+	ctx context.Context, list []v1alpha1.UpgradeAllowance, missing []kindName, lacks func(*v1alpha1.UpgradeAllowance) string,
+) {
 	ready := make(map[types.UID]metav1.Condition, len(list))
 
 	var changed []string
@@ -231,7 +234,7 @@ func windowReadiness(u *v1alpha1.UpgradeAllowance, missing []kindName, lacks str
 	}
 
 	if lacks != "" {
-		cond.Reason, cond.Message = v1alpha1.ReasonRightsMissing, "what it should let through is held or refused: "+lacks
+		cond.Reason, cond.Message = v1alpha1.ReasonRightsMissing, "what it lets through may be held or refused: "+lacks
 
 		return cond
 	}
