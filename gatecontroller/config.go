@@ -26,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
 
 const (
@@ -152,43 +151,6 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 	}
 
 	return reconcile.Result{RequeueAfter: c.again(missing, complete && found && c.followed && !behind && !c.rights.missing())}, nil
-}
-
-// publish tells of what there is: labels, statuses, exceptions. False where kinds
-// are to be looked at again soon, for type checking.
-func (c *configuration) publish(
-	ctx context.Context, want wanted, served, kinds []servedKind, missing []kindName,
-) (complete bool, err error) {
-	if !c.opts.Shard.main() {
-		return true, nil
-	}
-
-	errs := []error{c.label(ctx, want.policies, want.windows)}
-	complete = c.schemas.refresh(ctx, want.policies, kinds)
-	errs = append(errs, c.reportAll(ctx, want, served, kinds, missing))
-
-	c.exceptions.set(want.enforcements, c.opts.Now())
-	c.windows.inForce(ctx, want.windows, missing, func(u *v1alpha1.UpgradeAllowance) string {
-		return c.rights.of(right.OfWindow(u, rightKinds(served)))
-	})
-
-	return complete, errors.Join(append(errs, c.unattended.look(ctx))...)
-}
-
-// reportAll writes the conditions of policies and Enforcements. One whose status
-// cannot be written keeps no other from being told of.
-func (c *configuration) reportAll(ctx context.Context, want wanted, served, kinds []servedKind, missing []kindName) error {
-	errs := make([]error, 0, len(want.policies)+len(want.enforcements))
-
-	for i := range want.policies {
-		errs = append(errs, c.report(ctx, &want.policies[i], kinds, missing))
-	}
-
-	for i := range want.enforcements {
-		errs = append(errs, c.reportEnforcement(ctx, &want.enforcements[i], served))
-	}
-
-	return errors.Join(errs...)
 }
 
 // reopen has open gates looked at again when a policy says something else of

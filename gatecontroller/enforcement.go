@@ -138,7 +138,8 @@ func (c *configuration) inForce(in *v1alpha1.Enforcement, served []servedKind) m
 		return cond
 	}
 
-	if reason, message, ok := c.rights.because(right.OfEnforcement(in, rightKinds(served)), "what cannot be looked at is answered as its failurePolicy says"); ok {
+	needs := right.OfEnforcement(in, rightKinds(served))
+	if reason, message, ok := c.rights.because(needs, "what cannot be looked at is answered as its failurePolicy says"); ok {
 		cond.Reason, cond.Message = reason, message
 
 		return cond

@@ -32,18 +32,15 @@ import (
 const example = "../../examples/claim-with-ticket/"
 
 // kubectl runs kubectl as the administrator.
-func kubectl(t *testing.T, stdin string, args ...string) string {
+func kubectl(t *testing.T, stdin string, args ...string) {
 	t.Helper()
 
 	cmd := exec.CommandContext(t.Context(), running.Tools().Binary("kubectl"), append(args, "--kubeconfig", admin())...)
 	cmd.Stdin = strings.NewReader(stdin)
 
-	out, err := cmd.CombinedOutput()
-	if err != nil {
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("kubectl %q: %v: %s", args, err, out)
 	}
-
-	return string(out)
 }
 
 func admin() string { return filepath.Join(running.Dir(), "kubeconfig") }
@@ -196,9 +193,13 @@ func TestAManagerWithTheRolesThatDoctorPrintsWorksFromClaimToExternalObject(t *t
 
 	// 5. And it gives nothing else.
 	for _, r := range []right.Right{
-		{Verb: "get", Resource: "secrets"}, {Verb: "list", Resource: "configmaps"}, {Verb: "get", Resource: "nodes/proxy"},
-		{Verb: "get", Resource: "pods/exec"}, {Verb: "patch", Group: "rbac.authorization.k8s.io", Resource: "clusterroles"},
-		{Verb: "patch", Group: "apps", Resource: "deployments"}, {Verb: "delete", Group: "example.org", Resource: "xdatabases"},
+		{Verb: "get", Resource: "secrets"},
+		{Verb: "list", Resource: "configmaps"},
+		{Verb: "get", Resource: "nodes/proxy"},
+		{Verb: "get", Resource: "pods/exec"},
+		{Verb: "patch", Group: "rbac.authorization.k8s.io", Resource: "clusterroles"},
+		{Verb: "patch", Group: "apps", Resource: "deployments"},
+		{Verb: "delete", Group: "example.org", Resource: "xdatabases"},
 		{Verb: "patch", Group: "admissionregistration.k8s.io", Resource: "validatingwebhookconfigurations"},
 		{Verb: "create", Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations"},
 		{Verb: "create", Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicybindings"},
