@@ -36,7 +36,8 @@ func doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Find out whether all is installed and at work",
 		Long: "Find out whether Kausality is installed and at work as it should be: kinds, webhook configurations, guards, " +
-			"the manager and its rights, whether the API server reaches each webhook (by dry-run requests), certificates, the function and the Compositions that need it, " +
+			"the manager and its rights, whether the API server reaches each webhook (by dry-run requests), certificates, " +
+			"the function and the Compositions that need it, " +
 			"versions of Crossplane and providers, policies, Enforcements, windows, gates that are overdue, and what was left behind.\n\n" +
 			"Of each finding it says what it is, why it matters and what helps. Nothing is changed. What it may not read it says, " +
 			"as a warning. The manager is found by what it writes on its webhook configurations, or else by its Deployment. Without " +
