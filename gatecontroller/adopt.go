@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
 
 const (
@@ -23,6 +24,9 @@ const (
 	// as what was restored from a backup. To look through all costs as much as to
 	// list them.
 	adoptEvery = time.Hour
+	// adoptDenied is how often it is asked whether a kind may be looked through that
+	// may not.
+	adoptDenied = 5 * time.Minute
 	// adoptAtOnce is how many kinds are looked through before what is asked for is
 	// looked at again.
 	adoptAtOnce = 100
@@ -59,6 +63,15 @@ func (c *configuration) adopt(ctx context.Context, served []servedKind) (bool, e
 			continue
 		}
 
+		looked[k.gvk] = now
+
+		// What may not be patched could not be let go either.
+		if !c.mayAdopt(ctx, k) {
+			looked[k.gvk] = now.Add(adoptDenied - adoptEvery)
+
+			continue
+		}
+
 		left--
 
 		waits, err := waiting(ctx, c.resolver.live, k.gvk)
@@ -66,6 +79,8 @@ func (c *configuration) adopt(ctx context.Context, served []servedKind) (bool, e
 			log.FromContext(ctx).Info("Cannot tell yet what waits for us", "kind", k.gvk.String(), "problem", err.Error())
 
 			complete = false
+
+			delete(looked, k.gvk)
 
 			continue
 		}
@@ -79,13 +94,22 @@ func (c *configuration) adopt(ctx context.Context, served []servedKind) (bool, e
 				return false, err
 			}
 		}
-
-		looked[k.gvk] = now
 	}
 
 	c.adopted.looked = looked
 
 	return complete, nil
+}
+
+// mayAdopt says whether we may find and let go of objects of a kind.
+func (c *configuration) mayAdopt(ctx context.Context, k servedKind) bool {
+	for _, verb := range []string{"patch", "list"} {
+		if !c.opts.Access.May(ctx, right.Right{Verb: verb, Group: k.gvk.Group, Resource: k.resource}) {
+			return false
+		}
+	}
+
+	return true
 }
 
 // takeOver has a kind looked at of which objects wait for us: those that own

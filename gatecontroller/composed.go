@@ -38,6 +38,8 @@ type composition struct {
 	revisions map[string]bool
 	// xrs are the kinds that those are for which do, kinds those that XRs refer to.
 	xrs, kinds map[schema.GroupKind]bool
+	// parents are the kinds of the Claims and others that those XRs are of.
+	parents map[schema.GroupKind]bool
 	// named are kinds that policies and Enforcements name.
 	named map[schema.GroupKind]bool
 	// complete is false where not all could be read yet.
@@ -48,7 +50,8 @@ type composition struct {
 // cannot be listed must not stop the others.
 func (c *composed) read(ctx context.Context, served []servedKind) (composition, error) {
 	found := composition{
-		revisions: map[string]bool{}, xrs: map[schema.GroupKind]bool{}, kinds: map[schema.GroupKind]bool{}, complete: true,
+		revisions: map[string]bool{}, xrs: map[schema.GroupKind]bool{}, kinds: map[schema.GroupKind]bool{},
+		parents: map[schema.GroupKind]bool{}, complete: true,
 	}
 
 	if err := c.list(ctx, served, resource.RevisionKind(), &found, func(u *unstructured.Unstructured) {
@@ -65,6 +68,10 @@ func (c *composed) read(ctx context.Context, served []servedKind) (composition, 
 	for gk := range found.xrs {
 		if err := c.list(ctx, served, gk, &found, func(u *unstructured.Unstructured) {
 			if resource.RunsFor(u, found.revisions) {
+				if ref, ok := resource.ParentOf(u); ok {
+					found.parents[ref.GroupKind()] = true
+				}
+
 				for _, ref := range resource.Composed(u) {
 					found.kinds[ref.GroupKind()] = true
 				}
@@ -120,6 +127,23 @@ func (f composition) needs(served []servedKind) []servedKind {
 
 	for _, k := range served {
 		if gk := k.gvk.GroupKind(); gk == resource.RevisionKind() || f.xrs[gk] {
+			out = append(out, k)
+		}
+	}
+
+	return out
+}
+
+// parents are the kinds that XRs which run the function are of: what is decided
+// about these is decided by their parents.
+func (c *composed) parents(served []servedKind) []servedKind {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	var out []servedKind
+
+	for _, k := range served {
+		if c.known.parents[k.gvk.GroupKind()] {
 			out = append(out, k)
 		}
 	}

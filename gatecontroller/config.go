@@ -71,6 +71,8 @@ type configuration struct {
 	windows *windows
 	// unlisted are the kinds that discovery leaves out.
 	unlisted *unlisted
+	// rights are those that are missing.
+	rights *rights
 
 	// adopted tells which kinds were looked through for what waits for us.
 	adopted adoption
@@ -148,45 +150,7 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 		return reconcile.Result{}, err
 	}
 
-	return reconcile.Result{RequeueAfter: c.again(missing, complete && found && c.followed && !behind)}, nil
-}
-
-// publish tells of what there is: labels, statuses, exceptions. False where kinds
-// are to be looked at again soon, for type checking.
-func (c *configuration) publish(
-	ctx context.Context, want wanted, served, kinds []servedKind, missing []kindName,
-) (complete bool, err error) {
-	if !c.opts.Shard.main() {
-		return true, nil
-	}
-
-	errs := []error{c.label(ctx, want.policies, want.windows)}
-	complete = c.schemas.refresh(ctx, want.policies, kinds)
-	errs = append(errs, c.reportAll(ctx, want, served, kinds, missing))
-
-	c.exceptions.set(want.enforcements, c.opts.Now())
-	c.windows.inForce(ctx, want.windows, missing)
-
-	return complete, errors.Join(append(errs, c.unattended.look(ctx))...)
-}
-
-// reportAll writes the conditions of policies and Enforcements. One whose status
-// cannot be written keeps no other from being told of.
-func (c *configuration) reportAll(ctx context.Context, want wanted, served, kinds []servedKind, missing []kindName) error {
-	errs := make([]error, 0, len(want.policies)+len(want.enforcements))
-
-	given := grants(want)
-
-	for i := range want.policies {
-		p := &want.policies[i]
-		errs = append(errs, c.report(ctx, p, kinds, missing, given.besides(p)))
-	}
-
-	for i := range want.enforcements {
-		errs = append(errs, c.reportEnforcement(ctx, &want.enforcements[i], served))
-	}
-
-	return errors.Join(errs...)
+	return reconcile.Result{RequeueAfter: c.again(missing, complete && found && c.followed && !behind && !c.rights.missing())}, nil
 }
 
 // reopen has open gates looked at again when a policy says something else of
@@ -247,7 +211,9 @@ func (c *configuration) govern(ctx context.Context, want wanted, served, kinds [
 		return nil, err
 	}
 
-	if err := c.watches.run(ctx, watched); err != nil {
+	c.rights.look(ctx, want, served, join(watched, c.composed.parents(served)))
+
+	if err := c.watches.run(ctx, c.rights.readable(ctx, watched)); err != nil {
 		return nil, err
 	}
 

@@ -19,6 +19,7 @@ func DescribeMetrics(reg prometheus.Registerer) error {
 		func() error { return reg.Register(newWatches(nil, nil)) },
 		func() error { return reg.Register(newUngated(nil)) },
 		func() error { return reg.Register(newUnlisted(nil)) },
+		func() error { return reg.Register(newRights(nil)) },
 	} {
 		if err := add(); err != nil {
 			return err

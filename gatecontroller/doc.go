@@ -7,12 +7,20 @@
 // they do with an object the engine decides.
 package gatecontroller
 
-// Which kinds are governed policies say, and parents and what keeps them may be of
-// any kind; roles know no exceptions. What a wildcard gives no other rule repeats:
-// our own kinds, statuses and namespaces are among it. To make something by
-// server-side apply takes create as well.
-// +kubebuilder:rbac:groups=*,resources=*,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,verbs=create
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,verbs=create;delete
+// What is standing: our own kinds, what it takes to find kinds, and what we keep, by
+// name. To make something by server-side apply takes create as well, which knows
+// names there, and only there. What the kinds take that policies and Enforcements are about comes from
+// roles that are aggregated: see package engine/right.
+// +kubebuilder:rbac:groups=kausality.io,resources=allowancepolicies;upgradeallowances,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=kausality.io,resources=enforcements,verbs=get;list;watch
+// +kubebuilder:rbac:groups=kausality.io,resources=allowancepolicies/status;enforcements/status;upgradeallowances/status,verbs=patch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=allowancepolicies.kausality.io;enforcements.kausality.io;upgradeallowances.kausality.io,verbs=patch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apiextensions.crossplane.io,resources=compositionrevisions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,resourceNames=kausality,verbs=create;patch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies,resourceNames=kausality-gate-delete,verbs=get
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=kausality-gate-writer;kausality-gate-delete;kausality-usage-delete;kausality-crd-allowancepolicies;kausality-crd-enforcements;kausality-crd-upgradeallowances,verbs=create;patch;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",namespace=kausality-system,resources=events,verbs=create
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=kausality-system,resources=leases,verbs=create;update
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=kausality-system,resources=leases,verbs=get;list;watch;create;update

@@ -20,6 +20,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
 
 // enforced is an Enforcement with the kinds it covers.
@@ -99,7 +100,7 @@ const mostName = 200
 // reportEnforcement writes an Enforcement's Ready condition.
 func (c *configuration) reportEnforcement(ctx context.Context, e *v1alpha1.Enforcement, served []servedKind) error {
 	was := e.DeepCopy()
-	cond := inForce(e, served)
+	cond := c.inForce(e, served)
 	cond.ObservedGeneration = e.GetGeneration()
 	e.Status.ObservedGeneration = e.GetGeneration()
 	meta.SetStatusCondition(&e.Status.Conditions, cond)
@@ -117,7 +118,7 @@ func (c *configuration) reportEnforcement(ctx context.Context, e *v1alpha1.Enfor
 }
 
 // inForce says whether an Enforcement is.
-func inForce(in *v1alpha1.Enforcement, served []servedKind) metav1.Condition {
+func (c *configuration) inForce(in *v1alpha1.Enforcement, served []servedKind) metav1.Condition {
 	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 
 	if e, errs := enforcement.Compile(in); len(errs) > 0 {
@@ -133,6 +134,13 @@ func inForce(in *v1alpha1.Enforcement, served []servedKind) metav1.Condition {
 	if unknown := unserved(in.Spec.Match.ResourceRules, served); len(unknown) > 0 {
 		cond.Reason = v1alpha1.ReasonKindUnknown
 		cond.Message = "the API server serves nothing that could be governed as " + strings.Join(unknown, ", ")
+
+		return cond
+	}
+
+	needs := right.OfEnforcement(in, rightKinds(served))
+	if reason, message, ok := c.rights.because(needs, "what cannot be looked at is answered as its failurePolicy says"); ok {
+		cond.Reason, cond.Message = reason, message
 
 		return cond
 	}

@@ -19,10 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/access"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
@@ -41,6 +43,8 @@ type owners struct {
 	deletions *deletions
 	// watches has kinds be looked at by these controllers.
 	watches *watches
+	// access tells whether a kind of parents may be read.
+	access *access.Access
 	// ends tell of what stays.
 	ends *ends
 	// reminded are the resources of which their XR was told that it forgot them, by
@@ -58,6 +62,11 @@ func (o *owners) keep(ctx context.Context, u *unstructured.Unstructured) error {
 
 	gvk := ref.GroupVersionKind()
 	parent := prototype(gvk)
+
+	// A cache of what may not be listed would keep us waiting for ever.
+	if err := o.access.Readable(ctx, o.client.RESTMapper(), gvk.GroupKind()); err != nil {
+		return fmt.Errorf("cannot get the parent of %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
 
 	// From the cache: looked at each time that the object changes.
 	err := o.objects.get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent, false)
@@ -304,6 +313,13 @@ func (o *owners) releaseAll(ctx context.Context, gvk schema.GroupVersionKind) er
 	err := o.live.List(ctx, list)
 	if isGone(err) {
 		return nil // The kind is no longer served.
+	}
+
+	// Who took the right away has to give it back; nobody else must wait for that.
+	if apierrors.IsForbidden(err) {
+		log.FromContext(ctx).Error(err, "Cannot let go of what waits for us, for we may not look", "kind", gvk.String())
+
+		return nil
 	}
 
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/access"
 )
 
 // Webhook says how the API server reaches the webhook.
@@ -67,6 +68,8 @@ type Options struct {
 	// Shard is what is looked after. Only that without a name configures
 	// anything.
 	Shard *Shard
+	// Access tells what we may do; nil where we may do all.
+	Access *access.Access
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -109,10 +112,10 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts, open: g.ledger.gates,
 		resolver: &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]shape{}},
 		schemas:  &schemas{discovery: disco}, exceptions: until, unattended: alone, composed: follows, ungated: g.ungated,
-		windows: newWindows(mgr, opts), unlisted: newUnlisted(opts.Now),
+		windows: newWindows(mgr, opts), unlisted: newUnlisted(opts.Now), rights: newRights(opts.Access),
 	}
 
-	if err := register(c.unlisted); err != nil {
+	if err := register(c.unlisted, c.rights); err != nil {
 		return err
 	}
 
@@ -146,7 +149,7 @@ func newObjects(mgr ctrl.Manager, opts Options, recorder events.EventRecorder, f
 
 	objects := whole{cached: mgr.GetCache(), live: mgr.GetAPIReader()}
 	o := &owners{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), objects: objects, events: recorder, watches: w,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), objects: objects, events: recorder, watches: w, access: opts.Access,
 		deletions: &deletions{
 			reader: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), compiled: inforce.NewCache(), opts: opts,
 		},

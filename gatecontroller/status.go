@@ -5,6 +5,7 @@ package gatecontroller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,48 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
+
+// publish tells of what there is: labels, statuses, exceptions. False where kinds
+// are to be looked at again soon, for type checking.
+func (c *configuration) publish(
+	ctx context.Context, want wanted, served, kinds []servedKind, missing []kindName,
+) (complete bool, err error) {
+	if !c.opts.Shard.main() {
+		return true, nil
+	}
+
+	errs := []error{c.label(ctx, want.policies, want.windows)}
+	complete = c.schemas.refresh(ctx, want.policies, kinds)
+	errs = append(errs, c.reportAll(ctx, want, served, kinds, missing))
+
+	c.exceptions.set(want.enforcements, c.opts.Now())
+	c.windows.inForce(ctx, want.windows, missing, func(u *v1alpha1.UpgradeAllowance) string {
+		return c.rights.of(right.OfWindow(u, rightKinds(served)))
+	})
+
+	return complete, errors.Join(append(errs, c.unattended.look(ctx))...)
+}
+
+// reportAll writes the conditions of policies and Enforcements. One whose status
+// cannot be written keeps no other from being told of.
+func (c *configuration) reportAll(ctx context.Context, want wanted, served, kinds []servedKind, missing []kindName) error {
+	errs := make([]error, 0, len(want.policies)+len(want.enforcements))
+
+	given := grants(want)
+
+	for i := range want.policies {
+		p := &want.policies[i]
+		errs = append(errs, c.report(ctx, p, kinds, missing, given.besides(p)))
+	}
+
+	for i := range want.enforcements {
+		errs = append(errs, c.reportEnforcement(ctx, &want.enforcements[i], served))
+	}
+
+	return errors.Join(errs...)
+}
 
 // report writes a policy's Ready condition and what checking it finds, by the
 // permissions that others give.
@@ -26,7 +68,7 @@ func (c *configuration) report(
 	was := p.DeepCopy()
 	p.Status.ObservedGeneration = p.GetGeneration()
 	p.Status.TypeChecking = c.schemas.check(p, kinds, given)
-	cond := readiness(p, missing)
+	cond := c.readiness(p, kinds, missing)
 	cond.ObservedGeneration = p.GetGeneration()
 	meta.SetStatusCondition(&p.Status.Conditions, cond)
 	c.reportUngated(p, kinds)
@@ -44,7 +86,7 @@ func (c *configuration) report(
 }
 
 // readiness says whether a policy is in force, and what checking it found first.
-func readiness(p *v1alpha1.AllowancePolicy, missing []kindName) metav1.Condition {
+func (c *configuration) readiness(p *v1alpha1.AllowancePolicy, kinds []servedKind, missing []kindName) metav1.Condition {
 	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 
 	if _, errs := policy.Compile(p); len(errs) > 0 {
@@ -55,6 +97,12 @@ func readiness(p *v1alpha1.AllowancePolicy, missing []kindName) metav1.Condition
 
 	if unknown := among(policyKinds(p.Spec), missing); unknown != "" {
 		cond.Reason, cond.Message = v1alpha1.ReasonKindUnknown, "the API server serves no kind "+unknown
+
+		return cond
+	}
+
+	if reason, message, ok := c.rights.because(right.OfPolicy(p, rightKinds(kinds)), "what it allows may be held or refused"); ok {
+		cond.Reason, cond.Message = reason, message
 
 		return cond
 	}

@@ -178,8 +178,11 @@ func (w *windows) readiness(u *v1alpha1.UpgradeAllowance) *metav1.Condition {
 }
 
 // inForce takes what the configuration says of all windows there are, once
-// webhooks and guards are as they say.
-func (w *windows) inForce(ctx context.Context, list []v1alpha1.UpgradeAllowance, missing []kindName) {
+// webhooks and guards are as they say: which kinds are missing, and in words which
+// rights are.
+func (w *windows) inForce(
+	ctx context.Context, list []v1alpha1.UpgradeAllowance, missing []kindName, lacks func(*v1alpha1.UpgradeAllowance) string,
+) {
 	ready := make(map[types.UID]metav1.Condition, len(list))
 
 	var changed []string
@@ -188,7 +191,7 @@ func (w *windows) inForce(ctx context.Context, list []v1alpha1.UpgradeAllowance,
 
 	for i := range list {
 		u := &list[i]
-		cond := windowReadiness(u, missing)
+		cond := windowReadiness(u, missing, lacks(u))
 		ready[u.GetUID()] = cond
 
 		if was, ok := w.ready[u.GetUID()]; !ok || was != cond {
@@ -213,8 +216,9 @@ func (w *windows) again(ctx context.Context, names []string) {
 	}
 }
 
-// windowReadiness says whether a window's kinds are watched.
-func windowReadiness(u *v1alpha1.UpgradeAllowance, missing []kindName) metav1.Condition {
+// windowReadiness says whether a window's kinds are watched. What we may not do
+// with them is said in words.
+func windowReadiness(u *v1alpha1.UpgradeAllowance, missing []kindName, lacks string) metav1.Condition {
 	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: u.GetGeneration()}
 
 	if errs := window.Validate(u); len(errs) > 0 {
@@ -225,6 +229,12 @@ func windowReadiness(u *v1alpha1.UpgradeAllowance, missing []kindName) metav1.Co
 
 	if unknown := among(permissionKinds(u.Spec.Allow), missing); unknown != "" {
 		cond.Reason, cond.Message = v1alpha1.ReasonKindUnknown, "the API server serves no kind "+unknown
+
+		return cond
+	}
+
+	if lacks != "" {
+		cond.Reason, cond.Message = v1alpha1.ReasonRightsMissing, "what it lets through may be held or refused: "+lacks
 
 		return cond
 	}

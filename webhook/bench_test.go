@@ -145,7 +145,7 @@ func BenchmarkHandle(b *testing.B) {
 		}}},
 	}}
 	judge := c.judge(b, time.Now())
-	judge.Objects, judge.Log = webhook.NewObjects(c, c, c.mapper()), zap.New(zap.WriteTo(io.Discard))
+	judge.Objects, judge.Log = webhook.NewObjects(c, c, c.mapper(), nil), zap.New(zap.WriteTo(io.Discard))
 	allow := admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { return admission.Allowed("") })
 
 	for name, child := range map[string]bool{"Child": true, "Root": false} {

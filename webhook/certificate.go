@@ -22,7 +22,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// +kubebuilder:rbac:groups="",namespace=kausality-system,resources=secrets,verbs=create;update
+// +kubebuilder:rbac:groups="",namespace=kausality-system,resources=secrets,verbs=create
+// +kubebuilder:rbac:groups="",namespace=kausality-system,resources=secrets,resourceNames=kausality-webhook-cert,verbs=get;update
 
 // maxTries is how often a replica tries to write what others write too. After
 // one conflict it normally takes what they wrote.

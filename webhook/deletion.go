@@ -47,7 +47,7 @@ func (j *Judge) delete(ctx context.Context, req admission.Request, ask *decision
 			return j.unrecorded(req, ask, &d, err)
 		default:
 			return j.failed(ctx, req, ask, fmt.Errorf("cannot record who asked to delete %s %q: %w",
-				ask.Old.GetKind(), ask.Old.GetName(), err))
+				ask.Old.GetKind(), ask.Old.GetName(), j.Objects.explain(ctx, ask.Old.GroupVersionKind().GroupKind(), err)))
 		}
 	}
 

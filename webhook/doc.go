@@ -8,5 +8,6 @@
 // anything of a request, so that there may be any number of replicas.
 package webhook
 
-// +kubebuilder:rbac:groups=*,resources=*,verbs=get;list;watch
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
+// Who deletes a namespace is written down on it before it goes.
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch

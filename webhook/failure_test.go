@@ -193,7 +193,7 @@ func TestAPanicIsAnsweredAsAnyError(t *testing.T) {
 		c := enforcing(t, of("validationActions: ["+action+"]"))
 		c.informed = append(c.informed, manifest(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"))
 		judge := c.judge(t, time.Now())
-		judge.Objects = webhook.NewObjects(c, panicking{}, c.mapper())
+		judge.Objects = webhook.NewObjects(c, panicking{}, c.mapper(), nil)
 
 		for endpoint, handler := range map[string]admission.Handler{"mutate": &webhook.Mutator{Judge: judge}, "enforce": &webhook.Enforcer{Judge: judge}} {
 			if rsp := post(t, serve(t, handler), twoReplicas(t)); rsp.Allowed == refused {

@@ -181,7 +181,7 @@ func (c *cluster) judge(tb testing.TB, now time.Time) *webhook.Judge {
 	}
 
 	return &webhook.Judge{
-		Inputs: webhook.InputsOf(c), Objects: webhook.NewObjects(c, c, c.mapper()), Live: c, Writer: c,
+		Inputs: webhook.InputsOf(c), Objects: webhook.NewObjects(c, c, c.mapper(), nil), Live: c, Writer: c,
 		Events: events.NewFakeRecorder(100), Metrics: counts, Log: logr.Discard(),
 		Settings: decision.Settings{Crossplane: corpus.Crossplane, Manager: corpus.Manager},
 		Now:      func() time.Time { return now },

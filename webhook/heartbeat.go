@@ -18,7 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=kausality-system,resources=leases,verbs=create;update
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=kausality-system,resources=leases,verbs=get;list;watch;create;update
 
 // beat is how often the heartbeat is renewed.
 const beat = 10 * time.Second

@@ -227,7 +227,7 @@ func TestWhatWasNotHeardOfForLongIsReadLive(t *testing.T) {
 				policies: map[bool][]v1alpha1.AllowancePolicy{false: named("a", "b"), true: named("a")},
 			}
 
-			o := NewObjects(b, reader{behind: b, live: true}, nil)
+			o := NewObjects(b, reader{behind: b, live: true}, nil, nil)
 
 			ns, err := o.namespace(t.Context(), "shop")
 			if !errors.Is(err, tc.err) || tc.err == nil && ns.GetResourceVersion() != tc.version {

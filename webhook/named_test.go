@@ -87,7 +87,7 @@ func TestTheManagerWatchesNoKindsThatAWriterChooses(t *testing.T) {
 			}
 
 			j := c.judge(t, time.Now())
-			j.Objects = webhook.NewObjects(c, c, nil)
+			j.Objects = webhook.NewObjects(c, c, nil, nil)
 			url := serve(t, &webhook.Mutator{Judge: j})
 
 			ask := func(kind, owner string) {

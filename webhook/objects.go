@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/access"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
@@ -31,10 +32,14 @@ type Objects struct {
 	cache  cache.Cache
 	live   client.Reader
 	mapper meta.RESTMapper
+	// access tells which kinds may be watched; nil for all.
+	access *access.Access
 	// governed are the kinds that the webhook was asked about.
 	governed governed
 
 	mu sync.Mutex
+	// watched are the kinds that are.
+	watched map[schema.GroupKind]bool
 	// versions are those in which kinds are served that are asked for in another
 	// one.
 	versions map[schema.GroupVersionKind]schema.GroupVersionKind
@@ -51,10 +56,11 @@ type objectKey struct {
 // mostNewer is the most objects that are remembered to be newer.
 const mostNewer = 4096
 
-// NewObjects makes Objects of a cache and a client without one.
-func NewObjects(c cache.Cache, live client.Reader, mapper meta.RESTMapper) *Objects {
+// NewObjects makes Objects of a cache and a client without one, and of what tells
+// which kinds these may read; nil for all.
+func NewObjects(c cache.Cache, live client.Reader, mapper meta.RESTMapper, may *access.Access) *Objects {
 	return &Objects{
-		cache: c, live: live, mapper: mapper,
+		cache: c, live: live, mapper: mapper, access: may, watched: map[schema.GroupKind]bool{},
 		versions: map[schema.GroupVersionKind]schema.GroupVersionKind{}, newer: map[objectKey]*unstructured.Unstructured{},
 	}
 }
@@ -89,6 +95,11 @@ func (o *Objects) parent(
 // there is none of that name.
 func (o *Objects) cached(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, bool) {
 	gvk = o.served(gvk)
+
+	if !o.watchable(ctx, gvk.GroupKind()) {
+		return nil, false
+	}
+
 	proto := &unstructured.Unstructured{}
 	proto.SetGroupVersionKind(gvk)
 
@@ -108,6 +119,35 @@ func (o *Objects) cached(ctx context.Context, gvk schema.GroupVersionKind, key t
 	}
 
 	return o.newest(objectKey{gvk: gvk, key: key}, u), true
+}
+
+// watchable says whether a kind is watched already, or may be: an informer of what
+// may not be listed would ask for it for ever.
+func (o *Objects) watchable(ctx context.Context, gk schema.GroupKind) bool {
+	o.mu.Lock()
+	known := o.watched[gk]
+	o.mu.Unlock()
+
+	if known {
+		return true
+	}
+
+	if err := o.access.Readable(ctx, o.mapper, gk); err != nil {
+		return false
+	}
+
+	o.mu.Lock()
+	defer o.mu.Unlock()
+
+	o.watched[gk] = true
+
+	return true
+}
+
+// explain says of an error about an object which right is missing, where that is
+// the cause.
+func (o *Objects) explain(ctx context.Context, gk schema.GroupKind, err error) error {
+	return o.access.Explain(ctx, o.mapper, gk, err)
 }
 
 // stored looks an object up under its own key, or as a cluster-scoped one: an
@@ -153,7 +193,7 @@ func (o *Objects) read(ctx context.Context, gvk schema.GroupVersionKind, key typ
 	case errors.Is(err, served.ErrGone):
 		return nil, nil //nolint:nilnil // Gone, which is no error.
 	case err != nil:
-		return nil, fmt.Errorf("cannot get %s %q: %w", gvk.Kind, key.Name, err)
+		return nil, fmt.Errorf("cannot get %s %q: %w", gvk.Kind, key.Name, o.explain(ctx, gvk.GroupKind(), err))
 	}
 
 	resource.Trim(u)

@@ -166,6 +166,10 @@ const (
 	// ReasonKindUnknown means that the API server does not serve a kind it
 	// names. It comes into force by itself once the kind is there.
 	ReasonKindUnknown = "KindUnknown"
+	// ReasonRightsMissing means that the manager may not do what it has to with a
+	// kind it names; the message says what, and which command gives it the right.
+	// It comes into force by itself then.
+	ReasonRightsMissing = "RightsMissing"
 
 	// ConditionGated is false where providers of kinds that it names cannot be
 	// kept from acting, and not there otherwise.
@@ -188,8 +192,8 @@ type AllowancePolicyStatus struct {
 	// +listType=atomic
 	TypeChecking []TypeCheckingWarning `json:"typeChecking,omitempty"`
 
-	// Conditions: Ready with reason InForce, Invalid or KindUnknown, and Gated
-	// with reason ManagementPoliciesUnsupported.
+	// Conditions: Ready with reason InForce, Invalid, KindUnknown or
+	// RightsMissing, and Gated with reason ManagementPoliciesUnsupported.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

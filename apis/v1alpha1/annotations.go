@@ -331,6 +331,8 @@ type ManagerRecord struct {
 	Version string `json:"version"`
 	// Namespace that the manager, its leases and its secrets are in.
 	Namespace string `json:"namespace"`
+	// ServiceAccount that it runs as, in that namespace.
+	ServiceAccount string `json:"serviceAccount,omitempty"`
 	// Heartbeat is the lease that is renewed every ten seconds while any manager
 	// serves the webhook.
 	Heartbeat string `json:"heartbeat"`
@@ -342,6 +344,10 @@ type ManagerRecord struct {
 	// MaxOpen is how long a gate may be open where no policy says.
 	MaxOpen metav1.Duration `json:"maxOpen"`
 }
+
+// LabelAggregate is on the ClusterRoles whose rules the manager gets, "true": those
+// for the kinds that are governed.
+const LabelAggregate = AnnotationPrefix + "aggregate-to-manager"
 
 // LabelOwn is on the Leases and on the Secret with certificates that a manager
 // makes for itself, "true": they go when Kausality is removed.

@@ -170,7 +170,7 @@ type EnforcementStatus struct {
 	// ObservedGeneration is the generation the status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions: Ready with reason InForce, Invalid or KindUnknown.
+	// Conditions: Ready with reason InForce, Invalid, KindUnknown or RightsMissing.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -161,8 +161,8 @@ type UpgradeAllowanceStatus struct {
 	// is lost. The metric kausality_webhook_window_uses_total counts at once.
 	// +optional
 	Uses int64 `json:"uses,omitempty"`
-	// Conditions: Ready with reason InForce, Invalid or KindUnknown; Active with
-	// the reasons of windows; Started and Used, which are set once.
+	// Conditions: Ready with reason InForce, Invalid, KindUnknown or RightsMissing;
+	// Active with the reasons of windows; Started and Used, which are set once.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

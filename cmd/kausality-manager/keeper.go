@@ -13,7 +13,7 @@ import (
 // keeper is what the manager says of itself on the webhook configurations.
 func (c *cli) keeper() v1alpha1.ManagerRecord {
 	out := v1alpha1.ManagerRecord{
-		Version: version, Namespace: c.Namespace, Heartbeat: heartbeat, Secret: c.WebhookSecret,
+		Version: version, Namespace: c.Namespace, ServiceAccount: c.ServiceAccount, Heartbeat: heartbeat, Secret: c.WebhookSecret,
 		MaxOpen: metav1.Duration{Duration: c.MaxOpen},
 	}
 

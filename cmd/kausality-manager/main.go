@@ -37,6 +37,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
+	"github.com/kausality-io/kausality-crossplane/internal/access"
 	"github.com/kausality-io/kausality-crossplane/internal/build"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
@@ -87,6 +88,7 @@ type cli struct {
 	MetricsBindAddress     string `default:":8080" help:"Address of Prometheus metrics; 0 for none."`
 	HealthProbeBindAddress string `default:":8081" help:"Address of /healthz and /readyz."`
 
+	access  *access.Access
 	shard   *gatecontroller.Shard
 	clients *webhook.Clients
 }
@@ -126,6 +128,10 @@ func (c *cli) Run() error {
 	}
 
 	if err := c.adapt(ctx, cfg, scheme); err != nil {
+		return err
+	}
+
+	if c.access, err = access.New(cfg, scheme); err != nil {
 		return err
 	}
 
@@ -263,6 +269,7 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 		Gate:      c.gateOptions(),
 		Functions: c.FunctionName,
 		Shard:     c.shard,
+		Access:    c.access,
 		Now:       time.Now,
 	}
 

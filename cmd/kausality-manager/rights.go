@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
 // complainEvery is how often a missing right is logged.
@@ -28,6 +30,8 @@ var errRights = errors.New("the manager's rights are missing")
 // Secrets, Events and Leases.
 type right struct {
 	verb, group, resource string
+	// name of the object, where the role names it.
+	name string
 }
 
 // rights are those that depend on what is switched on.
@@ -38,14 +42,16 @@ func (c *cli) rights() []right {
 		list      = "list"
 	)
 
-	out := []right{{list, "", "namespaces"}, {list, "apiextensions.k8s.io", "customresourcedefinitions"}}
+	out := []right{{list, "", "namespaces", ""}, {list, "apiextensions.k8s.io", "customresourcedefinitions", ""}}
 
 	if c.EnableWebhook {
-		out = append(out, right{create, admission, "mutatingwebhookconfigurations"}, right{create, admission, "validatingwebhookconfigurations"})
+		out = append(out, right{create, admission, "mutatingwebhookconfigurations", v1alpha1.NameWebhooks},
+			right{create, admission, "validatingwebhookconfigurations", v1alpha1.NameWebhooks})
 	}
 
 	if c.EnableGates && c.Shard == "" {
-		out = append(out, right{create, admission, "validatingadmissionpolicies"}, right{create, admission, "validatingadmissionpolicybindings"})
+		out = append(out, right{create, admission, "validatingadmissionpolicies", v1alpha1.NameWriterGuard},
+			right{create, admission, "validatingadmissionpolicybindings", v1alpha1.NameWriterGuard})
 	}
 
 	return out
@@ -80,7 +86,7 @@ func (c *cli) authorized(ctx context.Context, cfg *rest.Config, scheme *runtime.
 
 	for _, r := range c.rights() {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: r.verb, Group: r.group, Resource: r.resource},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: r.verb, Group: r.group, Resource: r.resource, Name: r.name},
 		}}
 
 		if err := live.Create(ctx, review); err != nil {

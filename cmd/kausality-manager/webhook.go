@@ -108,7 +108,7 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certi
 
 	return &webhook.Judge{
 		Inputs:   inputs,
-		Objects:  webhook.NewObjects(mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper()),
+		Objects:  webhook.NewObjects(mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper(), c.access),
 		Live:     mgr.GetAPIReader(),
 		Writer:   mgr.GetClient(),
 		Events:   mgr.GetEventRecorder("kausality"),

@@ -24,6 +24,9 @@ type doctorOptions struct {
 	homeGiven bool
 	all       bool
 	verbose   bool
+	// roles prints the roles that are missing, and platform looks at all that is
+	// Crossplane's, governed or not.
+	roles, platform bool
 }
 
 func doctorCommand() *cobra.Command {
@@ -32,13 +35,17 @@ func doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find out whether all is installed and at work",
-		Long: "Find out whether Kausality is installed and at work as it should be: kinds, webhook configurations, guards, the manager, " +
-			"whether the API server reaches each webhook (by dry-run requests), certificates, the function and the Compositions that need it, " +
+		Long: "Find out whether Kausality is installed and at work as it should be: kinds, webhook configurations, guards, " +
+			"the manager and its rights, whether the API server reaches each webhook (by dry-run requests), certificates, " +
+			"the function and the Compositions that need it, " +
 			"versions of Crossplane and providers, policies, Enforcements, windows, gates that are overdue, and what was left behind.\n\n" +
 			"Of each finding it says what it is, why it matters and what helps. Nothing is changed. What it may not read it says, " +
 			"as a warning. The manager is found by what it writes on its webhook configurations, or else by its Deployment. Without " +
-			"--namespace managed resources of all namespaces are looked at.\n\n" + exitHelp,
+			"--namespace managed resources of all namespaces are looked at.\n\n" +
+			"With --roles it prints, for kubectl apply, the ClusterRoles that give the manager the rights it lacks for what is governed, and " +
+			"nothing else; with --crossplane also those for all other kinds of Claims, XRs and managed resources there are.\n\n" + exitHelp,
 		Example: "  kubectl kausality doctor\n" +
+			"  kubectl kausality doctor --roles | kubectl apply -f -\n" +
 			"  kubectl kausality doctor -n team-a -o json | jq '.findings[] | select(.severity == \"error\")'",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,6 +58,10 @@ func doctorCommand() *cobra.Command {
 
 			if opts.all || !cmd.Flags().Changed("namespace") {
 				c.namespace = ""
+			}
+
+			if opts.roles {
+				return prescribe(cmd.Context(), c, cmd.OutOrStdout(), cmd.ErrOrStderr(), opts)
 			}
 
 			return diagnose(cmd.Context(), c, cmd.OutOrStdout(), opts)
@@ -67,6 +78,8 @@ func doctorCommand() *cobra.Command {
 	flags.DurationVar(&opts.maxOpen, "max-open", 0,
 		"How long a gate may be open where no policy says. If not given, what the manager was started with.")
 	flags.BoolVarP(&opts.all, "all-namespaces", "A", false, "Look at managed resources in all namespaces, as without --namespace.")
+	flags.BoolVar(&opts.roles, "roles", false, "Print the ClusterRoles that the manager lacks, as YAML, and nothing else.")
+	flags.BoolVar(&opts.platform, "crossplane", false, "Ask for the rights on all Claims, XRs and managed resources, governed or not.")
 	flags.BoolVarP(&opts.verbose, "verbose", "v", false, "Show what is fine, too.")
 
 	return cmd

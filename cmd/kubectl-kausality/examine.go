@@ -77,6 +77,12 @@ func (c *cluster) state(ctx context.Context, opts doctorOptions) (*doctor.State,
 		c.owner(ctx, s.Gone, u)
 	}
 
+	c.rights(ctx, s, opts.platform)
+
+	if opts.roles {
+		return s, nil
+	}
+
 	for _, a := range doctor.Asks(s) {
 		s.Probes = append(s.Probes, c.probe(ctx, a))
 	}

@@ -41,6 +41,8 @@ func (m *Manager) deployed(u *unstructured.Unstructured) {
 	}
 
 	m.By, m.Namespace, m.Version = name(u), cmp.Or(flags["namespace"], u.GetNamespace()), Tag(resource.String(c, "image"))
+	m.ServiceAccount = cmp.Or(flags["service-account"],
+		resource.String(u.Object, "spec", "template", "spec", "serviceAccountName"), m.ServiceAccount)
 	m.Secret = cmp.Or(flags["webhook-secret"], m.Secret)
 	m.Elected = flags["leader-elect"] == flagSet || environment(u, c, envProvider) != ""
 

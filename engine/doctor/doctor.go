@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
 
 // Severity says how bad a finding is.
@@ -24,7 +26,7 @@ const (
 
 // Finding is one thing that was found out.
 type Finding struct {
-	// Check that found it: crds, webhooks, guards, manager, webhook-reach,
+	// Check that found it: crds, webhooks, guards, manager, rights, webhook-reach,
 	// certificates, function, compositions, crossplane, providers, kinds, policies,
 	// enforcements, windows, gates or left-behind.
 	Check string `json:"check"`
@@ -70,6 +72,15 @@ type State struct {
 	Unread []string
 	// Gone are the UIDs of owners of managed resources that are not there any more.
 	Gone map[string]bool
+	// Served are the kinds that the API server serves.
+	Served []right.Kind
+	// Composites are the XRs whose Compositions run the function, as far as they could
+	// be read.
+	Composites []*unstructured.Unstructured
+	// Lacks are the rights of [Needs] that the manager has not. RightsProblem says why
+	// nobody could tell; empty if somebody did.
+	Lacks         []right.Lack
+	RightsProblem string
 	// Probes are how the webhooks of [Asks] were reached.
 	Probes []Probe
 }
@@ -91,6 +102,7 @@ func checks() []check {
 		{"webhooks", "The webhook configurations are there and have a CA.", []Source{Mutating, Validating}, webhooks},
 		{"guards", "Every gated kind has its guards.", []Source{CRDs, AllowancePolicies, Guards, GuardBindings}, guards},
 		{"manager", "The manager is at work.", []Source{Leases}, manager},
+		{"rights", "The manager may do all that what is governed takes.", nil, rights},
 		{"webhook-reach", "The webhook answered a dry-run request.", nil, reach},
 		{"certificates", "The CA lasts.", []Source{Mutating, Validating}, authorities},
 		{"certificates", "The webhook's certificate is signed by what the API server trusts.", []Source{Mutating, Validating, Secrets}, serving},

@@ -22,6 +22,7 @@ const (
 	heartbeat   = "kausality-webhook"
 	leader      = "kausality-manager"
 	certificate = "kausality-webhook-cert"
+	account     = "kausality-manager"
 )
 
 // Manager is where the manager is, and what its things are called.
@@ -34,6 +35,8 @@ type Manager struct {
 	// Namespace that it runs in, and that its leases, secrets and records of what
 	// was left behind are in.
 	Namespace string
+	// ServiceAccount that it runs as.
+	ServiceAccount string
 	// Heartbeat is the lease that managers with a webhook renew every ten seconds,
 	// Leader the one that a leader renews.
 	Heartbeat, Leader string
@@ -53,7 +56,7 @@ type Manager struct {
 // Deployment that runs it, be it of a chart, of manifests, or made by Crossplane
 // for a Provider. It looks at [Mutating], [Validating] and [Deployments].
 func FindManager(lists map[Source]List) Manager {
-	m := Manager{Namespace: Namespace, Heartbeat: heartbeat, Leader: leader, Secret: certificate}
+	m := Manager{Namespace: Namespace, ServiceAccount: account, Heartbeat: heartbeat, Leader: leader, Secret: certificate}
 
 	// From what tells least to what tells most.
 	for _, d := range lists[Deployments].Items {
@@ -85,6 +88,7 @@ func (m *Manager) recorded(u *unstructured.Unstructured) {
 	}
 
 	m.By, m.Version, m.Namespace = name(u), rec.Version, rec.Namespace
+	m.ServiceAccount = cmp.Or(rec.ServiceAccount, m.ServiceAccount)
 	m.Heartbeat = cmp.Or(rec.Heartbeat, m.Heartbeat)
 	m.Leader, m.Elected = cmp.Or(rec.Leader, m.Leader), rec.Leader != ""
 	m.MaxOpen = rec.MaxOpen.Duration

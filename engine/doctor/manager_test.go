@@ -24,7 +24,7 @@ kind: ValidatingWebhookConfiguration
 metadata:
   name: kausality
   annotations:
-    kausality.io/manager: "{version: v1.2.3, namespace: team, heartbeat: beat, leader: lead, secret: cert, maxOpen: 2h}"
+    kausality.io/manager: "{version: v1.2.3, namespace: team, serviceAccount: signer, heartbeat: beat, leader: lead, secret: cert, maxOpen: 2h}"
 webhooks: [{name: policies.kausality.io, clientConfig: {url: "https://192.0.2.1/validate"}}]`
 	mountedSigned = `
 apiVersion: admissionregistration.k8s.io/v1
@@ -51,7 +51,7 @@ spec: {template: {spec: {
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: mine, namespace: plain}
-spec: {template: {spec: {containers: [{name: it, image: "example.org/kausality-manager@sha256:0123", args: [--webhook-secret, own]}]}}}`
+spec: {template: {spec: {serviceAccountName: runner, containers: [{name: it, image: "example.org/kausality-manager@sha256:0123", args: [--webhook-secret, own]}]}}}`
 	provided = `
 apiVersion: apps/v1
 kind: Deployment
@@ -87,19 +87,19 @@ func TestTheManagerIsFoundHoweverItWasInstalled(t *testing.T) {
 	}{
 		"Nothing": {
 			reason: "Where nothing tells of it all is as by default.", deployment: others,
-			want: Manager{Namespace: "kausality-system", Heartbeat: "kausality-webhook", Leader: "kausality-manager", Secret: "kausality-webhook-cert"},
+			want: Manager{Namespace: "kausality-system", ServiceAccount: "kausality-manager", Heartbeat: "kausality-webhook", Leader: "kausality-manager", Secret: "kausality-webhook-cert"},
 		},
 		"Record": {
 			reason: "What it says of itself goes before all else.", configuration: signed, deployment: charted,
 			want: Manager{
-				By: "ValidatingWebhookConfiguration kausality", Version: "v1.2.3", Namespace: "team",
+				By: "ValidatingWebhookConfiguration kausality", Version: "v1.2.3", Namespace: "team", ServiceAccount: "signer",
 				Heartbeat: "beat", Leader: "lead", Elected: true, Secret: "cert", MaxOpen: 2 * time.Hour,
 			},
 		},
 		"RecordOfAProvider": {
 			reason: "Where its certificate is mounted from the Deployment tells.", configuration: mountedSigned, deployment: provided,
 			want: Manager{
-				By: "ValidatingWebhookConfiguration kausality", Version: "v1.2.3", Namespace: "crossplane-system",
+				By: "ValidatingWebhookConfiguration kausality", Version: "v1.2.3", Namespace: "crossplane-system", ServiceAccount: "kausality-manager",
 				Heartbeat: "kausality-io-provider-kausality", Leader: "lead", Elected: true, MaxOpen: time.Hour,
 				Secret: "kausality-io-provider-kausality-tls-server", Mounted: true,
 			},
@@ -107,35 +107,35 @@ func TestTheManagerIsFoundHoweverItWasInstalled(t *testing.T) {
 		"RecordAlone": {
 			reason: "And without one nothing does.", configuration: mountedSigned,
 			want: Manager{
-				By: "ValidatingWebhookConfiguration kausality", Version: "v1.2.3", Namespace: "crossplane-system",
+				By: "ValidatingWebhookConfiguration kausality", Version: "v1.2.3", Namespace: "crossplane-system", ServiceAccount: "kausality-manager",
 				Heartbeat: "kausality-io-provider-kausality", Leader: "lead", Elected: true, MaxOpen: time.Hour, Mounted: true,
 			},
 		},
 		"Service": {
 			reason: "An earlier version is found by the Service it has the API server ask.", configuration: unsigned,
 			want: Manager{
-				By: "ValidatingWebhookConfiguration kausality", Namespace: "team", Heartbeat: "kausality-webhook", Leader: "kausality-manager",
+				By: "ValidatingWebhookConfiguration kausality", Namespace: "team", ServiceAccount: "kausality-manager", Heartbeat: "kausality-webhook", Leader: "kausality-manager",
 				Secret: "kausality-webhook-cert",
 			},
 		},
 		"Chart": {
 			reason: "One of the chart has its labels and flags.", deployment: charted,
 			want: Manager{
-				By: "Deployment chart/kausality-manager", Version: "v1.1.0", Namespace: "chart", Heartbeat: "kausality-webhook", Leader: "kausality-manager",
+				By: "Deployment chart/kausality-manager", Version: "v1.1.0", Namespace: "chart", ServiceAccount: "kausality-manager", Heartbeat: "kausality-webhook", Leader: "kausality-manager",
 				Elected: true, Secret: "from-cert-manager", Mounted: true, MaxOpen: 30 * time.Minute,
 			},
 		},
 		"Manifest": {
 			reason: "Another one has its image.", deployment: manifest,
 			want: Manager{
-				By: "Deployment plain/mine", Version: "sha256:0123", Namespace: "plain", Heartbeat: "kausality-webhook",
+				By: "Deployment plain/mine", Version: "sha256:0123", Namespace: "plain", ServiceAccount: "runner", Heartbeat: "kausality-webhook",
 				Leader: "kausality-manager", Secret: "own",
 			},
 		},
 		"Provider": {
 			reason: "That of a Provider has names that Crossplane gave.", deployment: provided,
 			want: Manager{
-				By: "Deployment crossplane-system/kausality-io-provider-kausality-0123", Version: "v1.1.0", Namespace: "crossplane-system",
+				By: "Deployment crossplane-system/kausality-io-provider-kausality-0123", Version: "v1.1.0", Namespace: "crossplane-system", ServiceAccount: "kausality-manager",
 				Heartbeat: "kausality-webhook", Leader: "kausality-manager", Elected: true,
 				Secret: "kausality-io-provider-kausality-tls-server", Mounted: true,
 			},

@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
 
 // inForce checks what the manager says of objects of ours.
@@ -30,6 +31,10 @@ func inForce(list List, why string) []Finding {
 		case !c.True():
 			f.What = fmt.Sprintf("it is not in force: %s: %s", c.Reason, c.Message)
 			f.Remedy = "correct what the message names; a kind that is unknown takes its CRD"
+
+			if c.Reason == v1alpha1.ReasonRightsMissing {
+				f.Remedy = right.Remedy
+			}
 		default:
 			continue
 		}

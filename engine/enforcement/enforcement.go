@@ -154,8 +154,11 @@ func Beyond(gr schema.GroupResource) bool {
 }
 
 // Covers says whether the Enforcement's rules are about a resource.
-func (e *Enforcement) Covers(gr schema.GroupResource) bool {
-	return !Beyond(gr) && Matches(e.spec.Match.ResourceRules, gr) && !Matches(e.spec.Match.ExcludeResourceRules, gr)
+func (e *Enforcement) Covers(gr schema.GroupResource) bool { return Covers(&e.spec.Match, gr) }
+
+// Covers says whether a match of an Enforcement is about a resource.
+func Covers(match *v1alpha1.EnforcementMatch, gr schema.GroupResource) bool {
+	return !Beyond(gr) && Matches(match.ResourceRules, gr) && !Matches(match.ExcludeResourceRules, gr)
 }
 
 // Matches says whether any of some rules is about a resource.

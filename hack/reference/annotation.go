@@ -52,6 +52,7 @@ func writers() map[string]who {
 		"LabelServiceAccount":          {label, manager},
 		"LabelShard":                   {label, "people"},
 		"LabelOwn":                     {label, manager},
+		"LabelAggregate":               {label, "people"},
 	}
 }
 

@@ -93,7 +93,7 @@ type gates struct {
 func startGates(b *testing.B, objects int) *gates {
 	b.Helper()
 
-	s, err := stack.Start(b.Context(), stack.Options{ManagerOnly: true})
+	s, err := stack.Start(b.Context(), stack.Options{ManagerOnly: true, Governed: stack.Suite()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -22,5 +22,5 @@ func TestMain(m *testing.M) {
 		os.Exit(serveFloor(text))
 	}
 
-	os.Exit(stack.Main(m, stack.Options{ManagerOnly: true}, &running))
+	os.Exit(stack.Main(m, stack.Options{ManagerOnly: true, Governed: stack.Suite()}, &running))
 }

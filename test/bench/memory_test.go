@@ -54,7 +54,7 @@ func BenchmarkMemory(b *testing.B) {
 func measureMemory(b *testing.B, parents, policies int) {
 	b.Helper()
 
-	s, err := stack.Start(b.Context(), stack.Options{ManagerOnly: true})
+	s, err := stack.Start(b.Context(), stack.Options{ManagerOnly: true, Governed: stack.Suite()})
 	if err != nil {
 		b.Fatal(err)
 	}

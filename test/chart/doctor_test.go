@@ -27,7 +27,7 @@ func TestTheDoctorFindsTheManagerByItsDeployment(t *testing.T) {
 		"Defaults": {
 			reason: "Its certificate is self-made.", values: "image: {tag: v1.2.3}",
 			want: doctor.Manager{
-				By: by, Version: "v1.2.3", Namespace: home, Heartbeat: "kausality-webhook", Leader: "kausality-manager", Elected: true,
+				By: by, Version: "v1.2.3", Namespace: home, ServiceAccount: "kausality-manager", Heartbeat: "kausality-webhook", Leader: "kausality-manager", Elected: true,
 				Secret: "kausality-webhook-cert", MaxOpen: time.Hour,
 			},
 		},
@@ -35,7 +35,7 @@ func TestTheDoctorFindsTheManagerByItsDeployment(t *testing.T) {
 			reason: "Its certificate is mounted, and shards beside it serve no webhook.",
 			values: "{image: {tag: v1.2.3}, gates: {maxOpen: 2h}, shards: [{name: z}], webhook: {certificate: {from: secret, secretName: mine}}}",
 			want: doctor.Manager{
-				By: by, Version: "v1.2.3", Namespace: home, Heartbeat: "kausality-webhook", Leader: "kausality-manager", Elected: true,
+				By: by, Version: "v1.2.3", Namespace: home, ServiceAccount: "kausality-manager", Heartbeat: "kausality-webhook", Leader: "kausality-manager", Elected: true,
 				Secret: "mine", Mounted: true, MaxOpen: 2 * time.Hour,
 			},
 		},

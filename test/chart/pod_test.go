@@ -64,6 +64,7 @@ metrics: {port: %d}
 health: {port: %d}
 listen: 127.0.0.1
 gates: {settle: 1s}
+rbac: {governed: ["*.sql.example.org"]}
 leaderElection: {leaseDuration: 6s, renewDeadline: 5s, retryPeriod: 500ms}
 env: [{name: GOGC, value: "80"}]
 `, version, ports[0], running.ServiceURL(), secretName, ports[1], ports[2])))
@@ -97,6 +98,11 @@ func onCluster(t *testing.T, args ...string) []byte {
 // the mounted Secret, and the token of its service account.
 func started(t *testing.T, pod string) *installed {
 	t.Helper()
+
+	// There is no kube-controller-manager.
+	if err := running.Aggregate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 
 	out := &installed{objects: world.Parse(t, onCluster(t, "get", "manifest", release))}
 	live := find(out.objects, "Deployment", "kausality-manager")

@@ -18,13 +18,19 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// A right is one verb of one resource, as in a rule.
+// A right is one verb of one resource, as in a rule. The names of objects, if it is
+// about no others, are separated by spaces.
 type right struct {
-	role, group, resource, verb string
+	role, group, resource, verb, names string
 }
 
 func (r right) String() string {
-	return r.role + " " + r.resource + "." + r.group + " " + r.verb
+	text := r.role + " " + r.resource + "." + r.group + " " + r.verb
+	if r.names != "" {
+		text += " by name"
+	}
+
+	return text
 }
 
 // elsewhere are rights that nothing in this package needs, and what does.
@@ -35,16 +41,49 @@ func elsewhere() map[string]string {
 		group   = ".admissionregistration.k8s.io "
 	)
 
-	return map[string]string{
-		"ClusterRole mutatingwebhookconfigurations" + group + "create":     applied,
-		"ClusterRole validatingwebhookconfigurations" + group + "create":   applied,
-		"ClusterRole validatingadmissionpolicies" + group + "create":       applied,
-		"ClusterRole validatingadmissionpolicybindings" + group + "create": applied,
-		"ClusterRole validatingadmissionpolicies" + group + "delete":       empty,
-		"ClusterRole validatingadmissionpolicybindings" + group + "delete": empty,
+	const (
+		params   = "guards of our CRDs have our kinds as parameters, which takes get of who makes them (gatecontroller/definitionguard.go)"
+		lists    = "the API server of this test streams lists, which takes watch alone; others do not"
+		packages = "CRDs that a package brought are kept (gatecontroller/definitionowner.go)"
+		xrs      = "there is no Crossplane here (gatecontroller/composed.go)"
+		own      = "the certificate is somebody else's here (webhook/certificate.go)"
+		windows  = "there is no window here, nor an Enforcement (gatecontroller/status.go, webhook/usestatus.go)"
+	)
 
-		"Role secrets. create": "the Secret of the manager's own certificate (webhook/certificate.go), and records of what is left behind (gatecontroller/end.go)",
-		"Role secrets. update": "certificates are rotated (webhook/certificate.go)",
+	return map[string]string{
+		"ClusterRole allowancepolicies.kausality.io get":                  params,
+		"ClusterRole enforcements.kausality.io get":                       params,
+		"ClusterRole upgradeallowances.kausality.io get":                  params,
+		"ClusterRole allowancepolicies.kausality.io list":                 lists,
+		"ClusterRole enforcements.kausality.io list":                      lists,
+		"ClusterRole upgradeallowances.kausality.io list":                 lists,
+		"ClusterRole customresourcedefinitions.apiextensions.k8s.io list": lists + "; and it is listed where an owner's version is not served (internal/served)",
+
+		"Role leases.coordination.k8s.io list": lists,
+
+		"ClusterRole enforcements/status.kausality.io patch":      windows,
+		"ClusterRole upgradeallowances.kausality.io patch":        windows,
+		"ClusterRole upgradeallowances/status.kausality.io patch": windows,
+
+		"ClusterRole customresourcedefinitions.apiextensions.k8s.io patch by name": packages,
+		"ClusterRole compositionrevisions.apiextensions.crossplane.io get":         xrs,
+		"ClusterRole compositionrevisions.apiextensions.crossplane.io list":        xrs,
+		"ClusterRole compositionrevisions.apiextensions.crossplane.io watch":       xrs,
+
+		"ClusterRole events.events.k8s.io patch": "an event that is told again becomes a series (client-go tools/events)",
+		"ClusterRole namespaces. patch":          "what deleting a namespace gives is written on it (webhook/deletion.go)",
+		"ClusterRole *.sql.example.org get":      "parents are read live where a cache does not tell (webhook/objects.go)",
+
+		"ClusterRole mutatingwebhookconfigurations" + group + "create by name":     applied,
+		"ClusterRole validatingwebhookconfigurations" + group + "create by name":   applied,
+		"ClusterRole validatingadmissionpolicies" + group + "create by name":       applied,
+		"ClusterRole validatingadmissionpolicybindings" + group + "create by name": applied,
+		"ClusterRole validatingadmissionpolicies" + group + "delete by name":       empty,
+		"ClusterRole validatingadmissionpolicybindings" + group + "delete by name": empty,
+
+		"Role secrets. create":         "the Secret of the manager's own certificate (webhook/certificate.go), and records of what is left behind (gatecontroller/end.go)",
+		"Role secrets. get by name":    own,
+		"Role secrets. update by name": own,
 	}
 }
 
@@ -99,7 +138,7 @@ func (r right) covers(e *auditv1.Event) bool {
 		resource += "/" + e.ObjectRef.Subresource
 	}
 
-	return r.verb == e.Verb && (r.group == e.ObjectRef.APIGroup || r.group == rbacv1.APIGroupAll) &&
+	return r.verb == e.Verb && (r.names == "" || slices.Contains(strings.Fields(r.names), e.ObjectRef.Name)) && (r.group == e.ObjectRef.APIGroup || r.group == rbacv1.APIGroupAll) &&
 		(r.resource == resource || r.resource == rbacv1.ResourceAll) && (r.role == "ClusterRole" || e.ObjectRef.Namespace == home)
 }
 
@@ -109,9 +148,14 @@ func granted(t *testing.T, list []*unstructured.Unstructured) map[right]bool {
 
 	out := map[right]bool{}
 
-	for _, kind := range []string{"ClusterRole", "Role"} {
+	for _, u := range list {
+		kind := u.GetKind()
+		if kind != "Role" && kind != "ClusterRole" || !strings.HasPrefix(u.GetName(), "kausality-manager") {
+			continue
+		}
+
 		role := &rbacv1.ClusterRole{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(find(list, kind, "kausality-manager").Object, role); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, role); err != nil {
 			t.Fatal(err)
 		}
 
@@ -119,7 +163,11 @@ func granted(t *testing.T, list []*unstructured.Unstructured) map[right]bool {
 			for _, group := range rule.APIGroups {
 				for _, resource := range rule.Resources {
 					for _, verb := range rule.Verbs {
-						out[right{role: kind, group: group, resource: resource, verb: verb}] = true
+						out[right{role: kind, group: group, resource: resource, verb: verb, names: strings.Join(rule.ResourceNames, " ")}] = true
+
+						if group == rbacv1.APIGroupAll {
+							t.Errorf("%s %q is about all groups", kind, u.GetName())
+						}
 					}
 				}
 			}

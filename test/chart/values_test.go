@@ -21,11 +21,26 @@ func sets() map[string]set {
 			want: []string{
 				"Deployment/kausality-manager", "PodDisruptionBudget/kausality-manager", "Service/kausality-webhook", "Service/kausality-metrics",
 				"ServiceAccount/kausality-manager", "ClusterRole/kausality-manager", "Role/kausality-manager", "ClusterRole/kausality-crossplane",
+				"ClusterRole/kausality-manager-governed",
 			},
 			without: []string{
 				"Certificate/kausality-webhook", "ServiceMonitor/kausality-manager", "Function/function-kausality", "NetworkPolicy/kausality-manager",
 			},
 			args: []string{"--leader-elect", "--webhook-secret=kausality-webhook-cert", "--webhook-service=kausality-webhook"},
+		},
+		"Governed": {
+			reason: "What may be governed has roles that are aggregated, each of what it names.",
+			values: "rbac: {governed: ['*.rds.example.org', deployments.apps, configmaps]}",
+			want: []string{
+				"ClusterRole/kausality-manager-governed", "ClusterRoleBinding/kausality-manager-governed",
+				"ClusterRole/kausality-manager:*.rds.example.org", "ClusterRole/kausality-manager:deployments.apps", "ClusterRole/kausality-manager:configmaps",
+			},
+			without: []string{"ClusterRole/kausality-manager:*.*"},
+		},
+		"Wide": {
+			reason: "Who wants it wide gets one role for all there is.",
+			values: "rbac: {wide: true, governed: [configmaps]}",
+			want:   []string{"ClusterRole/kausality-manager:*.*"}, without: []string{"ClusterRole/kausality-manager:configmaps"},
 		},
 		"CertManager": {
 			reason: "Its certificate is mounted, and it injects the CA.",
@@ -147,6 +162,10 @@ func refusals() map[string]refusal {
 		"NoCIDR":             {"networkPolicy: {enabled: true, apiServer: [kubernetes]}", []string{"/networkPolicy/apiServer/0"}},
 		"PlainURL":           {"webhook: {url: 'http://x'}", []string{"/webhook/url"}},
 		"FunctionOfNothing":  {"function: {create: true}", []string{"/function/package", "minLength"}},
+		"AllOfNoGroup":       {"rbac: {governed: ['*']}", []string{"/rbac/governed/0", "does not match pattern"}},
+		"AllOfAllGroups":     {"rbac: {governed: ['*.*']}", []string{"/rbac/governed/0", "does not match pattern"}},
+		"Subresource":        {"rbac: {governed: [pods/exec]}", []string{"/rbac/governed/0", "does not match pattern"}},
+		"RightsOfNobody":     {"rbac: {create: false, wide: true}", []string{"/rbac/wide", "must be false"}},
 		"NoLabel":            {"shards: [{name: Large}]", []string{"/shards/0/name"}},
 		"TwoMonitors":        {"metrics: {serviceMonitor: {enabled: true}, podMonitor: {enabled: true}}", []string{"/metrics", "'not' failed"}},
 		"NothingToMonitor":   {"metrics: {enabled: false, podMonitor: {enabled: true}}", []string{"/metrics/podMonitor/enabled"}},

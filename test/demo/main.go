@@ -49,7 +49,7 @@ func run(ctx context.Context, recordings []string) (err error) {
 	fmt.Print("A control plane of real parts: etcd, kube-apiserver, kube-controller-manager, Crossplane,\n" +
 		"provider-kubernetes and Kausality. The first time they are built from source, which takes some minutes.\n\n")
 
-	s, err := stack.Start(ctx, stack.Options{Output: os.Stdout, ManagerFlags: []string{"--settle=2s"}})
+	s, err := stack.Start(ctx, stack.Options{Output: os.Stdout, Governed: stack.Suite(), ManagerFlags: []string{"--settle=2s"}})
 	if err != nil {
 		return fmt.Errorf("cannot start the control plane: %w", err)
 	}

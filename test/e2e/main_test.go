@@ -22,7 +22,10 @@ func racing() bool { return os.Getenv("KAUSALITY_RACE") != "" }
 // Crossplane has by default, which on a starved machine trips without anybody's
 // doing.
 func options() stack.Options {
-	o := stack.Options{ManagerFlags: []string{"--settle=2s", "--debug", "--gate-without-late-initialize=*.old.example.org"}}
+	o := stack.Options{
+		Governed:     stack.Suite(),
+		ManagerFlags: []string{"--settle=2s", "--debug", "--gate-without-late-initialize=*.old.example.org"},
+	}
 
 	if !racing() {
 		o.ProviderNop = true

@@ -34,8 +34,8 @@ type database struct {
 }
 
 // newDatabase applies the example, with the function as the Configuration names
-// it, and waits until its gate is closed.
-func newDatabase(t *testing.T, c *cluster) *database {
+// it, gives the manager rights, and waits until its gate is closed.
+func newDatabase(t *testing.T, c *cluster, rights func(t *testing.T)) *database {
 	t.Helper()
 
 	config, err := running.ConfigFor("hans")
@@ -45,6 +45,8 @@ func newDatabase(t *testing.T, c *cluster) *database {
 	for _, manifest := range [][]byte{read(t, example+"xrd.yaml"), composition, read(t, example+"policies.yaml")} {
 		c.apply(t, manifest)
 	}
+
+	rights(t)
 
 	for _, name := range []string{"database-claim-to-xr", "xdatabase-to-object"} {
 		p := prototype("kausality.io", "v1alpha1", "AllowancePolicy")

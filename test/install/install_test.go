@@ -67,7 +67,7 @@ func TestPackagesAreInstalledUpgradedRolledBackAndRemoved(t *testing.T) { //noli
 
 	l.enforces(t)
 
-	l.db = newDatabase(t, l.c)
+	l.db = newDatabase(t, l.c, l.rights)
 	l.done(t, "a database is governed")
 
 	// 3. To the next version and back, each time with a gate open and allowances in flight.

@@ -15,6 +15,31 @@ import (
 	"testing"
 )
 
+// rights has the doctor print the roles that the manager lacks for what is governed,
+// once a policy says that it lacks any, and applies them.
+func (l *life) rights(t *testing.T) {
+	t.Helper()
+
+	var roles []byte
+
+	eventually(t, "roles that are missing", func(ctx context.Context) error {
+		var err error
+
+		roles, err = exec.CommandContext(ctx, l.plugin, "doctor", "--roles", "--kubeconfig", filepath.Join(running.Dir(), "kubeconfig")).Output()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, roles)
+		}
+
+		if !strings.Contains(string(roles), "kausality-governed:") {
+			return fmt.Errorf("%s: %w", roles, errOther)
+		}
+
+		return nil
+	})
+
+	l.c.apply(t, roles)
+}
+
 // lacksRights installs the Configuration alone, so that its Provider has the
 // rights that Crossplane gives, and no others.
 func (l *life) lacksRights(t *testing.T, r *release) {

@@ -115,6 +115,8 @@ func (l *life) enforces(t *testing.T) {
 
 	l.c.checkConfigurations(t)
 	l.c.checkValidation(t)
+	l.c.apply(t, read(t, "testdata/regions.yaml"))
+	l.rights(t)
 	l.c.checkGate(t)
 }
 
@@ -170,8 +172,6 @@ func (c *cluster) checkValidation(t *testing.T) {
 // with him, and nobody moves the gate.
 func (c *cluster) checkGate(t *testing.T) {
 	t.Helper()
-
-	c.apply(t, read(t, "testdata/regions.yaml"))
 
 	p := prototype("kausality.io", "v1alpha1", "AllowancePolicy")
 	p.SetName("region-size")

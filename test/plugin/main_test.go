@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 
 	os.Exit(stack.Main(m, stack.Options{
 		ProviderNop:   true,
+		Governed:      stack.Suite(),
 		FunctionFlags: []string{"--metrics-address=" + functionMetrics},
 		ManagerFlags: []string{
 			"--settle=1s", "--leader-elect", "--leader-lease-duration=3s", "--leader-renew-deadline=2s", "--leader-retry-period=500ms",

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		// Two managers, of which one leads, as the chart installs them.
 		Service:      true,
 		ManagerFlags: []string{"--settle=2s", "--leader-elect"},
+		Governed:     stack.Suite(),
 		// The circuit breaker that Crossplane has by default.
 		CrossplaneFlags: []string{"--circuit-breaker-burst=100", "--circuit-breaker-refill-rate=1"},
 		Functions:       map[string]string{processCounter: "./test/quiet/counter"},

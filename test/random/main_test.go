@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 	// was taken back meanwhile.
 	code := stack.Main(m, stack.Options{
 		ManagerOnly:  true,
+		Governed:     stack.Suite(),
 		ManagerFlags: []string{"--settle=3s"},
 		Providers: map[string]stack.Provider{processProvider: {
 			Package: "./test/provider", CRDs: "test/provider/crds", Flags: []string{"--external=" + outside.URL()},

@@ -108,7 +108,10 @@ func (s *Stack) applyOwn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.apply(ctx, rbac...)
+	if err := s.apply(ctx, rbac...); err != nil {
+		return err
+	}
+	return s.govern(ctx)
 }
 
 // startManager starts the manager, and waits until the API server asks it.

@@ -81,6 +81,10 @@ type Options struct {
 	// ManagerFlags are added to those of kausality-manager, such as --settle=2s.
 	ManagerFlags []string
 
+	// Governed is what the manager may govern, as in the chart's value rbac.governed. Nil means whatever there
+	// is, as rbac.wide, for who tries things out; Suite is for tests, and an empty list gives nothing.
+	Governed []string
+
 	// Service puts one address before the webhooks of all managers, as a Service is with kube-proxy.
 	Service bool
 

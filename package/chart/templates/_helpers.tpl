@@ -32,7 +32,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- range splitList "\n---\n" (.root.Files.Get "files/role.yaml") -}}
 {{- $doc := fromYaml . -}}
 {{- if eq (toString $doc.kind) $kind -}}
-{{ toYaml $doc.rules }}
+{{ toYaml $doc.rules | replace "kausality-webhook-cert" $.root.Values.webhook.certificate.secretName }}
 {{- end -}}
 {{- end -}}
 {{- end }}

@@ -96,6 +96,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 			`kausality_webhook_request_seconds_bucket{le="0.1"} 0+10x60
 			kausality_webhook_request_seconds_bucket{le="+Inf"} 0+10x60`,
 		},
+		"KausalityRightsMissing":   {`kausality_missing_rights{group="apps", resource="deployments"} 1x60`, `kausality_missing_rights{group="apps", resource="deployments"} 0x60`},
 		"KausalityShardUnattended": {`kausality_shard_unattended{shard="a"} 1x60`, `kausality_shard_unattended{shard="a"} 0x60`},
 		"KausalityEventsDropped":   {"kausality_events_dropped_total 0+1x60", "kausality_events_dropped_total 7x60"},
 		"KausalityGateOverdue":     {"kausality_gates_overdue" + gauge + "2x60", "kausality_gates_overdue" + gauge + "0x60"},

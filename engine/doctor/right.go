@@ -1,0 +1,114 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
+)
+
+// Needs are what the manager has to be allowed in a cluster: for the kinds that
+// policies, windows and Enforcements are about, XRs that run the function, what
+// these are composed of, and whose they are. With platform, also for all other
+// Claims, XRs and managed resources, which may be governed tomorrow.
+func Needs(s *State, platform bool) []right.Need {
+	named := slices.Concat(
+		needed(s, AllowancePolicies, &v1alpha1.AllowancePolicy{}, right.OfPolicy),
+		needed(s, UpgradeAllowances, &v1alpha1.UpgradeAllowance{}, right.OfWindow),
+		needed(s, Enforcements, &v1alpha1.Enforcement{}, right.OfEnforcement),
+	)
+
+	kinds := map[schema.GroupKind]bool{}
+
+	for _, u := range s.Lists[Compositions].Items {
+		if resource.RunsFunction(u, s.Functions) {
+			kinds[resource.ComposesFor(u)] = true
+		}
+	}
+
+	for _, xr := range s.Composites {
+		for _, ref := range resource.Composed(xr) {
+			kinds[ref.GroupKind()] = true
+		}
+	}
+
+	for _, u := range slices.Concat(s.Composites, s.Managed) {
+		if ref, ok := resource.ParentOf(u); ok {
+			kinds[ref.GroupKind()] = true
+		}
+	}
+
+	var found []right.Need
+
+	for _, k := range s.Served {
+		if kinds[schema.GroupKind{Group: k.Group, Kind: k.Kind}] || platform && k.Crossplane {
+			found = append(found, right.Governed(schema.GroupResource{Group: k.Group, Resource: k.Resource}))
+		}
+	}
+
+	return right.Join(named, found)
+}
+
+// needed are the needs of objects of ours. One that cannot be read is another
+// check's.
+func needed[T runtime.Object](s *State, src Source, proto T, of func(T, []right.Kind) []right.Need) []right.Need {
+	var out []right.Need
+
+	for _, u := range s.Lists[src].Items {
+		obj, _ := proto.DeepCopyObject().(T)
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, obj) == nil {
+			out = append(out, of(obj, s.Served)...)
+		}
+	}
+
+	return out
+}
+
+// Composites are the sources of the XRs whose Compositions run the function, to be
+// read for [State.Composites].
+func Composites(s *State) []Source {
+	var out []Source
+
+	for _, crd := range s.Lists[CRDs].Items {
+		k := kindOf(crd)
+		if slices.ContainsFunc(s.Lists[Compositions].Items, func(u *unstructured.Unstructured) bool {
+			return resource.RunsFunction(u, s.Functions) && resource.ComposesFor(u) == schema.GroupKind{Group: k.group, Kind: k.kind}
+		}) {
+			out = append(out, Source{Group: k.group, Version: k.version, Resource: k.resource})
+		}
+	}
+
+	return out
+}
+
+// rights checks that the manager may do what it has to.
+func rights(s *State) []Finding {
+	if s.RightsProblem != "" {
+		return []Finding{{
+			Severity: Warning, What: "cannot ask what the manager may do: " + s.RightsProblem,
+			Why:    "whether it has all rights that what is governed takes is not known here; conditions of policies say what it finds missing",
+			Remedy: "run it as somebody who may create subjectaccessreviews.authorization.k8s.io",
+		}}
+	}
+
+	out := make([]Finding, 0, len(s.Lacks))
+
+	for _, l := range s.Lacks {
+		out = append(out, Finding{
+			Severity: Error, Object: "ServiceAccount " + s.Manager.Namespace + "/" + s.Manager.ServiceAccount,
+			What:   "the manager may not " + l.String(),
+			Why:    "what is asked for there is held or refused, and gates stay as they are",
+			Remedy: "see the roles that are printed by kubectl kausality doctor --roles, and apply them: " + right.Remedy,
+		})
+	}
+
+	return out
+}

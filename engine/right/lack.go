@@ -1,0 +1,122 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package right
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Remedy is the command that gives the manager what it lacks.
+const Remedy = "kubectl kausality doctor --roles | kubectl apply -f -"
+
+// Lack is a need of which something is missing.
+type Lack struct {
+	Need
+
+	// Missing are the rights that are.
+	Missing []Right
+}
+
+// Lacks are the needs of which something is missing, by what somebody who knows
+// says that the manager may do.
+func Lacks(needs []Need, may func(Right) bool) []Lack {
+	var out []Lack
+
+	for _, n := range needs {
+		l := Lack{Need: n}
+
+		for _, r := range n.Rights() {
+			if !may(r) {
+				l.Missing = append(l.Missing, r)
+			}
+		}
+
+		if len(l.Missing) > 0 {
+			out = append(out, l)
+		}
+	}
+
+	return out
+}
+
+// Has says whether something is missing of a resource.
+func Has(list []Lack, gr schema.GroupResource) bool {
+	return slices.ContainsFunc(list, func(l Lack) bool { return l.GroupResource == gr })
+}
+
+// Of are those of some lacks that some needs are about.
+func Of(list []Lack, needs []Need) []Lack {
+	missing := map[Right]bool{}
+
+	for _, l := range list {
+		for _, r := range l.Missing {
+			missing[r] = true
+		}
+	}
+
+	return Lacks(needs, func(r Right) bool { return !missing[r] })
+}
+
+// Wide are rights on more than one resource that give a right: who may be asked
+// about these first has one answer for all resources of a group, or of all groups.
+func (r Right) Wide() []Right {
+	return []Right{{Verb: r.Verb, Group: all, Resource: all}, {Verb: r.Verb, Group: r.Group, Resource: all}}
+}
+
+// String says a lack in words: get, list and watch deployments.apps.
+func (l Lack) String() string {
+	var (
+		verbs []string
+		subs  []string
+	)
+
+	for _, r := range l.Missing {
+		if _, sub := r.Split(); sub != "" {
+			subs = append(subs, fmt.Sprintf("%s %s/%s", r.Verb, l.GroupResource, sub))
+		} else {
+			verbs = append(verbs, r.Verb)
+		}
+	}
+
+	if len(verbs) > 0 {
+		subs = append([]string{and(verbs) + " " + l.GroupResource.String()}, subs...)
+	}
+
+	return and(subs)
+}
+
+// mostSaid is how many resources a message names.
+const mostSaid = 5
+
+// Message says what is missing, and what helps; empty where nothing is.
+func Message(list []Lack) string {
+	if len(list) == 0 {
+		return ""
+	}
+
+	said := make([]string, 0, mostSaid)
+	for _, l := range list[:min(len(list), mostSaid)] {
+		said = append(said, l.String())
+	}
+
+	what := strings.Join(said, "; ")
+	if more := len(list) - len(said); more > 0 {
+		what += fmt.Sprintf("; and the like of %d more", more)
+	}
+
+	return "the manager may not " + what + "; to give it the rights, run: " + Remedy
+}
+
+// and joins words as people do.
+func and(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}

@@ -1,0 +1,73 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package right
+
+import (
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// all is every group, or every resource.
+const all = rbacv1.ResourceAll
+
+// prefix is that of the names of the roles that are printed. Those of the chart
+// have another one: Helm takes over nothing that it did not make.
+const prefix = "kausality-governed:"
+
+// Roles are ClusterRoles that give what is missing, to be aggregated to the
+// manager's. A group that has Claims, XRs or managed resources gets one role for all
+// that is in it, so that the next kind of the same provider or platform needs no
+// other; in other groups, which may have credentials and ways into pods, each
+// resource gets one of its own. None of them takes anything away that another one
+// gave before.
+func Roles(list []Lack, served []Kind) []rbacv1.ClusterRole {
+	var out []rbacv1.ClusterRole
+
+	whole := map[string]bool{}
+
+	for _, l := range list {
+		shared := slices.ContainsFunc(served, func(k Kind) bool { return k.Group == l.Group && k.Crossplane })
+
+		switch {
+		case shared && whole[l.Group]:
+		case shared:
+			whole[l.Group] = true
+			out = append(out, role(l.Group, l.Group, []string{all}, Need{}.verbs()))
+		default:
+			// All that it takes, also what is there already: the role may be the one that
+			// gave it.
+			out = append(out, l.role())
+		}
+	}
+
+	return out
+}
+
+// role gives all that a need takes.
+func (l Lack) role() rbacv1.ClusterRole {
+	resources := []string{l.Resource}
+	if byStatus(l.GroupResource) && len(l.Only) == 0 {
+		resources = append(resources, l.Resource+"/status")
+	}
+
+	name := l.GroupResource.String()
+	if len(l.Only) > 0 {
+		name += ":" + strings.Join(l.Only, "-")
+	}
+
+	return role(name, l.Group, resources, l.verbs())
+}
+
+func role(name, group string, resources, verbs []string) rbacv1.ClusterRole {
+	return rbacv1.ClusterRole{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
+		ObjectMeta: metav1.ObjectMeta{Name: prefix + name, Labels: map[string]string{v1alpha1.LabelAggregate: "true"}},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: resources, Verbs: verbs}},
+	}
+}
