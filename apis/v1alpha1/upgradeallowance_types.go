@@ -43,6 +43,11 @@ type UpgradeAllowanceSpec struct {
 	// +optional
 	ActivateWhen *ActivateWhen `json:"activateWhen,omitempty"`
 
+	// Suspend keeps the window from allowing anything while it is true, whatever
+	// its time is. What it has allowed before goes on.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
 	// OncePerObject applies the window to every object once at most: not to one
 	// whose last upgrade was by this window, as kausality.io/last-upgrade tells.
 	// One that another window was applied to since may be upgraded again.
@@ -123,6 +128,8 @@ const (
 	ReasonNotStarted = "NotStarted"
 	// ReasonEnded means that validUntil is reached.
 	ReasonEnded = "Ended"
+	// ReasonSuspended means that spec.suspend is true.
+	ReasonSuspended = "Suspended"
 	// ReasonNotObserved means that the manager cannot read what activateWhen
 	// names.
 	ReasonNotObserved = "NotObserved"
@@ -146,7 +153,7 @@ type UpgradeAllowanceStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Active is true while the window is in force: its time has come and is not
-	// over, and activateWhen is met.
+	// over, it is not suspended, and activateWhen is met.
 	// +optional
 	// +kubebuilder:default=false
 	Active bool `json:"active"` // Written when false too, for it is a column.

@@ -57,7 +57,7 @@ func (d *decider) upgradeApplies(u *v1alpha1.UpgradeAllowance) bool {
 	obj := d.subject()
 
 	switch {
-	case u.Spec.ServiceAccount != d.User.Name,
+	case u.Spec.ServiceAccount != d.User.Name, u.Spec.Suspend,
 		d.Now.Before(u.Spec.ValidFrom.Time), !d.Now.Before(u.Spec.ValidUntil.Time),
 		u.Spec.ActivateWhen != nil && !activated(u),
 		len(u.Spec.Namespaces) > 0 && !slices.Contains(u.Spec.Namespaces, obj.GetNamespace()),
