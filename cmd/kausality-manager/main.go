@@ -35,6 +35,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/window"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
 	"github.com/kausality-io/kausality-crossplane/internal/build"
 	"github.com/kausality-io/kausality-crossplane/webhook"
@@ -88,6 +89,8 @@ type cli struct {
 
 	shard   *gatecontroller.Shard
 	clients *webhook.Clients
+	// uses counts what windows allow; nil without the webhook.
+	uses *webhook.Uses
 }
 
 func main() {
@@ -257,6 +260,11 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 		Functions: c.FunctionName,
 		Shard:     c.shard,
 		Now:       time.Now,
+		Used: func(w v1alpha1.GateWindow) {
+			if c.uses != nil {
+				c.uses.Count(window.Use{Windows: []window.Key{{Name: w.Name, UID: w.UID}}})
+			}
+		},
 	}
 
 	if cert != nil {

@@ -297,11 +297,11 @@ func TestAWindowWaitsForPodsOnlyWhileTheyMatter(t *testing.T) {
 		now    time.Time
 		want   bool
 	}{
-		"Before":  {byPods("x"), from.Add(-time.Second), false},
-		"First":   {byPods("x"), from, true},
-		"Last":    {byController(), until.Add(-time.Nanosecond), true},
-		"End":     {byPods("x"), until, false},
-		"Nothing": {of(nil), noon, false},
+		"Before":    {byPods("x"), from.Add(-time.Second), false},
+		"First":     {byPods("x"), from, true},
+		"Last":      {byController(), until.Add(-time.Nanosecond), true},
+		"End":       {byPods("x"), until, false},
+		"Nothing":   {of(nil), noon, false},
 		"Suspended": {suspended(byPods("x")), noon, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -374,6 +374,35 @@ func TestWindowsThatCannotBeUsedAreLeftOutAndSayWhy(t *testing.T) {
 			if len(good) != 2 || len(errs) != 1 || !strings.Contains(errs[0].Error(), tc.want) ||
 				!strings.Contains(errs[0].Error(), `UpgradeAllowance "w"`) {
 				t.Errorf("%s\nValid: %d windows, %v", tc.reason, len(good), errs)
+			}
+		})
+	}
+}
+
+func TestAWindowThatDoesNothingIsWarnedOf(t *testing.T) {
+	outside := func(selector *metav1.LabelSelector, actions ...string) *v1alpha1.UpgradeAllowance {
+		u := of(nil)
+		u.Spec.Selector = selector
+		u.Spec.Allow = []v1alpha1.Permission{{Relation: v1alpha1.RelationExternal, Mutations: actions}}
+
+		return u
+	}
+	all := &metav1.LabelSelector{}
+
+	for name, tc := range map[string]struct {
+		window *v1alpha1.UpgradeAllowance
+		want   string
+	}{
+		"Objects":       {of(nil), ""},
+		"Selected":      {outside(all, "Update"), ""},
+		"OtherSystem":   {outside(all, "apply"), ""},
+		"NothingAtAll":  {outside(nil, "Update"), "spec.selector"},
+		"DeletionsOnly": {outside(all, "Delete", "destroy"), "spec.allow"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := strings.Join(window.Warnings(tc.window), "; ")
+			if at, _, _ := strings.Cut(got, ":"); at != tc.want {
+				t.Errorf("Warnings: %q, want one about %q", got, tc.want)
 			}
 		})
 	}
