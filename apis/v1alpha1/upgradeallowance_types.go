@@ -27,7 +27,9 @@ type UpgradeAllowanceSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Allow []Permission `json:"allow"`
 
-	// Selector limits the window to children with these labels.
+	// Selector limits the window to children with these labels. A window that
+	// allows External actions only opens by itself, once each, the gates of the
+	// managed resources that it selects.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 
@@ -163,7 +165,8 @@ type UpgradeAllowanceStatus struct {
 	// Uses counts the creations, updates and deletions that were stored and of
 	// which the window allowed at least one change. An update that changes
 	// several fields counts once; dry runs, and what was refused or lost a
-	// race, do not count. It is written when the window is over, and at most once
+	// race, do not count. Each gate that the window opens by itself is a use, but
+	// for those that the manager of a shard opens. It is written when the window is over, and at most once
 	// an hour before; of what a manager that is killed has counted the last minute
 	// is lost. The metric kausality_webhook_window_uses_total counts at once.
 	// +optional
