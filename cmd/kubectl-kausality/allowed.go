@@ -68,7 +68,8 @@ func allowedCommand() *cobra.Command {
 	}
 
 	opts.flags(cmd)
-	cmd.Flags().StringVar(&action, "action", "", "What is about to be done, as mutations of External in policies say it: apply, destroy, sync.")
+	cmd.Flags().StringVar(&action, "action", "",
+		"What is about to be done, as mutations of External in policies say it: apply, destroy, sync.")
 
 	return cmd
 }
@@ -111,7 +112,8 @@ func ask(ctx context.Context, from actionReader, out io.Writer, args []string, a
 	}
 
 	doc := answerDocument{
-		header: header{outputVersion, "Answer"}, Object: refOf(u), Action: action, Allowed: answer.Allowed, By: answer.By, Missing: answer.Missing,
+		header: header{outputVersion, "Answer"}, Object: refOf(u), Action: action,
+		Allowed: answer.Allowed, By: answer.By, Missing: answer.Missing,
 	}
 
 	if !answer.Allowed {

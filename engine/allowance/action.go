@@ -54,7 +54,7 @@ func ActionsOfWindow(w *v1alpha1.UpgradeAllowance) []string {
 		out = append(out, perm.Mutations...)
 	}
 
-	return slices.DeleteFunc(out, func(action string) bool { return deletes(action) })
+	return slices.DeleteFunc(out, deletes)
 }
 
 func deletes(action string) bool {

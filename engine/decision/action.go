@@ -230,8 +230,8 @@ func (r ActionRequest) remedies() []string {
 	}
 
 	if len(out) == 0 {
-		out = append(out, fmt.Sprintf("no policy allows it: add an AllowancePolicy about %s, or about what owns it, that allows {relation: External, mutations: [%s]}",
-			gk.Kind, r.Action))
+		out = append(out, fmt.Sprintf("no policy allows it: add an AllowancePolicy about %s, or about what owns it, "+
+			"that allows {relation: External, mutations: [%s]}", gk.Kind, r.Action))
 	}
 
 	slices.Sort(out)

@@ -164,12 +164,12 @@ func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			by := ""
+			by := make([]string, 0, 1)
 			for _, a := range got.By {
-				by += a.Initiator
+				by = append(by, a.Initiator)
 			}
 
-			if got.Allowed != (tc.missing == "") || by != tc.by || strings.Join(got.Missing, "\n") != tc.missing {
+			if got.Allowed != (tc.missing == "") || strings.Join(by, ", ") != tc.by || strings.Join(got.Missing, "\n") != tc.missing {
 				t.Errorf("%s\nDecideAction: %+v, want by %q, missing:\n%s", tc.reason, got, tc.by, tc.missing)
 			}
 		})

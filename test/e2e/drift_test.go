@@ -45,7 +45,7 @@ func (c cluster) openedBy(want ...string) check {
 		rec, err := allowance.ParseGate(u)
 		list, broken := allowance.Parse(u)
 
-		if err = errors.Join(err, broken); err != nil {
+		if err := errors.Join(err, broken); err != nil {
 			return err
 		}
 
@@ -62,7 +62,7 @@ func (c cluster) openedBy(want ...string) check {
 	}
 }
 
-func TestAWindowForTheOutsideLetsARepairOfDriftThroughOnce(t *testing.T) {
+func TestAWindowForTheOutsideLetsARepairOfDriftThroughOnce(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
 
 	c := newCluster(t, "Kiosk", "drift")

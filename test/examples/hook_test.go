@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,12 +36,12 @@ func hookAsks(t *testing.T) {
 		t.Errorf("it is no hook that fails at once: %+v", job)
 	}
 
-	args := append(pod.Containers[0].Args, "--as=system:serviceaccount:"+job.Namespace+":"+pod.ServiceAccountName)
+	args := append(slices.Clone(pod.Containers[0].Args), "--as=system:serviceaccount:"+job.Namespace+":"+pod.ServiceAccountName)
 
 	ask := func(code int) {
 		t.Helper()
 
-		cmd := exec.CommandContext(t.Context(), filepath.Join(running.BinDir(), "kubectl-kausality"), args...) //nolint:gosec // The example's.
+		cmd := exec.CommandContext(t.Context(), filepath.Join(running.BinDir(), "kubectl-kausality"), args...)
 		cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(running.Dir(), "kubeconfig"))
 
 		out, err := cmd.CombinedOutput()
