@@ -83,7 +83,9 @@ func (b *build) Run(ctx context.Context, out io.Writer) error {
 
 	return errors.Join(
 		w.packages(packages, alone),
-		w.images(map[string]map[string]v1.Image{function: packages[function], provider: packages[provider], manager: runtimes[manager], plugin: runtimes[plugin]}, alone),
+		w.images(map[string]map[string]v1.Image{
+			function: packages[function], provider: packages[provider], manager: runtimes[manager], plugin: runtimes[plugin],
+		}, alone),
 		w.install(b.Root, b.Repository),
 	)
 }
