@@ -149,7 +149,7 @@ package: ## Build images and Crossplane packages into dist/.
 	@echo 'Push them with: make package-push REPOSITORY=registry.example.org/kausality-io'
 
 .PHONY: package-push
-package-push: ## Push what `make package` built to REPOSITORY, and have dist/install.yaml name it.
+package-push: ## Push what `make package` built to REPOSITORY, and have dist/install.yaml and dist/mirror.yaml name it.
 	$(PACKAGE) push --dist $(CURDIR)/dist $(REPOSITORY)
 
 .PHONY: clean

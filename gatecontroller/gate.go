@@ -39,7 +39,11 @@ type gates struct {
 	now     func() time.Time
 	// policies say how gates are moved that they open.
 	policies *policyGates
-	ledger   *ledger
+	// openers are the windows that open gates by themselves, and used is told of
+	// each that did; nil for nobody.
+	openers openers
+	used    func(v1alpha1.GateWindow)
+	ledger  *ledger
 
 	written written
 }
@@ -53,6 +57,11 @@ func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (re
 	gk, key := u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u)
 	opts := g.opts
 	opts.PolicyGate = g.policies.of(ctx)
+
+	var err error
+	if opts.Windows, err = g.openers.list(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
 
 	plan, err := gate.PlanFor(u, opts, g.now())
 	g.tellUnread(u, err)
@@ -81,6 +90,12 @@ func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (re
 	before, _ := allowance.ParseGate(u) // It was parsed for the plan.
 	g.tell(ctx, u, &plan, g.ledger.moved(gk, key, before, &plan, g.now()))
 	g.tellMoved(ctx, u, &plan)
+
+	for _, w := range plan.Opens {
+		if g.used != nil {
+			g.used(w)
+		}
+	}
 
 	return reconcile.Result{}, nil
 }
@@ -163,7 +178,7 @@ func (g *gates) move(ctx context.Context, u *unstructured.Unstructured, plan gat
 	}
 
 	annotations := map[string]any{v1alpha1.AnnotationGate: rec}
-	if resource.Annotation(u, v1alpha1.AnnotationAllowances) != "" {
+	if resource.Annotation(u, v1alpha1.AnnotationAllowances) != "" || len(plan.Allowances) > 0 {
 		annotations[v1alpha1.AnnotationAllowances] = allowance.FormatList(plan.Allowances)
 	}
 

@@ -72,6 +72,9 @@ type Options struct {
 	Access *access.Access
 	// Now is the clock.
 	Now func() time.Time
+	// Used is told of each use of a window that opened a gate by itself; nil for
+	// nobody.
+	Used func(v1alpha1.GateWindow)
 }
 
 // Setup adds the controllers to a manager.
@@ -157,6 +160,7 @@ func newObjects(mgr ctrl.Manager, opts Options, recorder events.EventRecorder, f
 	g := &gates{
 		client: mgr.GetClient(), events: recorder, ungated: newUngated(follows.prompt), opts: opts.Gate, now: opts.Now,
 		policies: &policyGates{reader: mgr.GetCache(), compiled: compiled}, ledger: book,
+		openers: openers{reader: mgr.GetCache()}, used: opts.Used,
 	}
 
 	if err := register(w, g.ungated); err != nil {

@@ -282,6 +282,7 @@ func (w *watches) start(ctx context.Context, gvk schema.GroupVersionKind) error 
 	for _, src := range []source.Source{
 		source.Kind(w.cache, client.Object(prototype(gvk)), &handler.EnqueueRequestForObject{}),
 		w.asked(gvk),
+		w.opened(gvk),
 	} {
 		if err := c.Watch(src); err != nil {
 			return fmt.Errorf("cannot watch %s: %w", gvk, err)

@@ -6,6 +6,7 @@ package gatecontroller
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -241,6 +242,10 @@ func windowReadiness(u *v1alpha1.UpgradeAllowance, missing []kindName, lacks str
 
 	cond.Status, cond.Reason, cond.Message = metav1.ConditionTrue, v1alpha1.ReasonInForce,
 		"the API server asks Kausality about the kinds of the window; condition Active says whether that is in force"
+
+	if warnings := window.Warnings(u); len(warnings) > 0 {
+		cond.Message = strings.Join(warnings, "; ")
+	}
 
 	return cond
 }

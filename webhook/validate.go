@@ -30,13 +30,13 @@ type Validator struct{}
 
 // Handle answers one admission request.
 func (Validator) Handle(_ context.Context, req admission.Request) admission.Response {
-	errs, err := validate(req)
+	errs, warnings, err := validate(req)
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
 
 	if len(errs) == 0 {
-		return admission.Allowed("")
+		return admission.Allowed("").WithWarnings(warnings...)
 	}
 
 	gk := schema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}
@@ -45,33 +45,33 @@ func (Validator) Handle(_ context.Context, req admission.Request) admission.Resp
 	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: false, Result: &status}}
 }
 
-func validate(req admission.Request) (field.ErrorList, error) {
+func validate(req admission.Request) (errs field.ErrorList, warnings []string, err error) {
 	switch req.Kind.Kind {
 	case "AllowancePolicy":
 		p := &v1alpha1.AllowancePolicy{}
 		if err := json.Unmarshal(req.Object.Raw, p); err != nil {
-			return nil, fmt.Errorf("cannot read AllowancePolicy %q: %w", req.Name, err)
+			return nil, nil, fmt.Errorf("cannot read AllowancePolicy %q: %w", req.Name, err)
 		}
 
 		_, errs := policy.Compile(p)
 
-		return errs, nil
+		return errs, nil, nil
 	case "UpgradeAllowance":
 		u := &v1alpha1.UpgradeAllowance{}
 		if err := json.Unmarshal(req.Object.Raw, u); err != nil {
-			return nil, fmt.Errorf("cannot read UpgradeAllowance %q: %w", req.Name, err)
+			return nil, nil, fmt.Errorf("cannot read UpgradeAllowance %q: %w", req.Name, err)
 		}
 
-		return window.Validate(u), nil
+		return window.Validate(u), window.Warnings(u), nil
 	case "Enforcement":
 		e := &v1alpha1.Enforcement{}
 		if err := json.Unmarshal(req.Object.Raw, e); err != nil {
-			return nil, fmt.Errorf("cannot read Enforcement %q: %w", req.Name, err)
+			return nil, nil, fmt.Errorf("cannot read Enforcement %q: %w", req.Name, err)
 		}
 
-		return validateEnforcement(e), nil
+		return validateEnforcement(e), nil, nil
 	default:
-		return nil, nil
+		return nil, nil, nil
 	}
 }
 

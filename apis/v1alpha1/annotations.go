@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // AnnotationPrefix starts every annotation that only Kausality may write.
@@ -320,8 +321,18 @@ type GateRecord struct {
 	Existed bool `json:"existed,omitempty"`
 	// Allowances that opened the gate.
 	Allowances []Allowance `json:"allowances,omitempty"`
+	// Windows that opened it by themselves and are not over: each does so once.
+	Windows []GateWindow `json:"windows,omitempty"`
 	// Unknown are fields that this version does not know.
 	Unknown Unknown `json:"-"`
+}
+
+// GateWindow is an UpgradeAllowance that opened a gate by itself.
+type GateWindow struct {
+	// Name of the window.
+	Name string `json:"name"`
+	// UID tells it from another one of its name.
+	UID types.UID `json:"uid"`
 }
 
 // ManagerRecord is the value of AnnotationManager: the manager that keeps webhook

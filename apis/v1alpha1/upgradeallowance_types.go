@@ -27,7 +27,9 @@ type UpgradeAllowanceSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Allow []Permission `json:"allow"`
 
-	// Selector limits the window to children with these labels.
+	// Selector limits the window to children with these labels. A window that
+	// allows External actions only opens by itself, once each, the gates of the
+	// managed resources that it selects.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 
@@ -42,6 +44,11 @@ type UpgradeAllowanceSpec struct {
 	// whenever it does not.
 	// +optional
 	ActivateWhen *ActivateWhen `json:"activateWhen,omitempty"`
+
+	// Suspend keeps the window from allowing anything while it is true, whatever
+	// its time is. What it has allowed before goes on.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
 
 	// OncePerObject applies the window to every object once at most: not to one
 	// whose last upgrade was by this window, as kausality.io/last-upgrade tells.
@@ -123,6 +130,8 @@ const (
 	ReasonNotStarted = "NotStarted"
 	// ReasonEnded means that validUntil is reached.
 	ReasonEnded = "Ended"
+	// ReasonSuspended means that spec.suspend is true.
+	ReasonSuspended = "Suspended"
 	// ReasonNotObserved means that the manager cannot read what activateWhen
 	// names.
 	ReasonNotObserved = "NotObserved"
@@ -146,7 +155,7 @@ type UpgradeAllowanceStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Active is true while the window is in force: its time has come and is not
-	// over, and activateWhen is met.
+	// over, it is not suspended, and activateWhen is met.
 	// +optional
 	// +kubebuilder:default=false
 	Active bool `json:"active"` // Written when false too, for it is a column.
@@ -156,7 +165,8 @@ type UpgradeAllowanceStatus struct {
 	// Uses counts the creations, updates and deletions that were stored and of
 	// which the window allowed at least one change. An update that changes
 	// several fields counts once; dry runs, and what was refused or lost a
-	// race, do not count. It is written when the window is over, and at most once
+	// race, do not count. Each gate that the window opens by itself is a use, but
+	// for those that the manager of a shard opens. It is written when the window is over, and at most once
 	// an hour before; of what a manager that is killed has counted the last minute
 	// is lost. The metric kausality_webhook_window_uses_total counts at once.
 	// +optional

@@ -36,6 +36,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/window"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
 	"github.com/kausality-io/kausality-crossplane/internal/build"
@@ -91,6 +92,8 @@ type cli struct {
 	access  *access.Access
 	shard   *gatecontroller.Shard
 	clients *webhook.Clients
+	// uses counts what windows allow; nil without the webhook.
+	uses *webhook.Uses
 }
 
 func main() {
@@ -271,6 +274,11 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 		Shard:     c.shard,
 		Access:    c.access,
 		Now:       time.Now,
+		Used: func(w v1alpha1.GateWindow) {
+			if c.uses != nil {
+				c.uses.Count(window.Use{Windows: []window.Key{{Name: w.Name, UID: w.UID}}})
+			}
+		},
 	}
 
 	if cert != nil {

@@ -113,8 +113,8 @@ func qualified(r right) string {
 // remedy is what gives the manager its rights.
 func remedy() string {
 	if os.Getenv(envProvider) != "" {
-		return "apply the file install.yaml of version " + version + ": it has the manager's roles, and has Crossplane run it as " +
-			"the service account kausality-manager, to which they are bound"
+		return "run kubectl apply --server-side --force-conflicts -f install.yaml, with the install.yaml of version " + version +
+			": it has the manager's roles, and has Crossplane run it as the service account kausality-manager, to which they are bound"
 	}
 
 	return "apply the roles in package/rbac, or install the Helm chart with rbac.create"

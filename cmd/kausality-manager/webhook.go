@@ -62,6 +62,7 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 	}
 
 	judge.Uses.Metrics = judge.Metrics
+	c.uses = judge.Uses
 
 	for _, r := range []manager.Runnable{cert, scaler, heart, judge.Uses} {
 		if err := mgr.Add(r); err != nil {

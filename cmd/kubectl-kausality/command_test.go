@@ -59,6 +59,10 @@ func TestTheCommandLineEndsAsTheHelpSays(t *testing.T) {
 			reason: "So is a missing object.", args: "trace", code: exitUsage,
 			err: "accepts between 1 and 2 arg(s), received 0; see kubectl kausality trace --help",
 		},
+		"NoAction": {
+			reason: "So is what is about to be done.", args: "allowed workspace/net", code: exitUsage,
+			err: "say what is about to be done, with --action, such as apply or sync",
+		},
 		"NoLeave": {
 			reason: "Removing does not decide what becomes of managed resources.", args: "uninstall", code: exitUsage,
 			err: "say how managed resources are to be left, with --leave=open or --leave=closed",

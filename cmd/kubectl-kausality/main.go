@@ -61,7 +61,7 @@ func root() *cobra.Command {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
-	cmd.AddCommand(traceCommand(), adoptCommand(), releaseCommand(), uninstallCommand(), doctorCommand(), versionCommand())
+	cmd.AddCommand(traceCommand(), allowedCommand(), adoptCommand(), releaseCommand(), uninstallCommand(), doctorCommand(), versionCommand())
 
 	return cmd
 }

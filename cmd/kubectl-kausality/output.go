@@ -80,7 +80,7 @@ func (o *outputOptions) print(out io.Writer, document any) error {
 // header starts every document.
 type header struct {
 	APIVersion string `json:"apiVersion"`
-	// Kind of the document: Trace, Result, Diagnosis or Version.
+	// Kind of the document: Trace, Answer, Result, Diagnosis or Version.
 	Kind string `json:"kind"`
 }
 

@@ -133,6 +133,10 @@ func renderGate(out *strings.Builder, u *unstructured.Unstructured) error {
 		fmt.Fprintf(out, "\nGate: closed since %s\n", since)
 	}
 
+	for _, w := range rec.Windows {
+		fmt.Fprintf(out, "UpgradeAllowance %s opened it\n", w.Name)
+	}
+
 	return nil
 }
 
@@ -156,12 +160,7 @@ func renderAllowances(out *strings.Builder, u *unstructured.Unstructured) error 
 			what = "external " + strings.Join(a.Mutations, ", ")
 		}
 
-		by := ""
-		if a.Policy != "" { // What is made while its parent is initializing needs none.
-			by = ", policy " + a.Policy
-		}
-
-		fmt.Fprintf(out, "- %s, asked for by %s (generation %d%s)\n", what, a.Initiator, a.Generation, by)
+		fmt.Fprintf(out, "- %s, asked for by %s (generation %d%s)\n", what, a.Initiator, a.Generation, byPolicy(a))
 	}
 
 	return nil

@@ -152,13 +152,15 @@ func grantingField(a v1alpha1.Allowance) string {
 }
 
 // Unconsumed returns the allowances of an object that have not served yet, in
-// order.
+// order; of others the actions of other systems, which last.
 func Unconsumed(u *unstructured.Unstructured, list []v1alpha1.Allowance) []v1alpha1.Allowance {
 	var out []v1alpha1.Allowance
 
 	for _, a := range list {
 		if !Consumed(u, a) {
 			out = append(out, a)
+		} else if rest, ok := lasting(a); ok {
+			out = append(out, rest)
 		}
 	}
 

@@ -155,16 +155,18 @@ func expand(out []v1alpha1.Allowance, perm v1alpha1.Permission, base v1alpha1.Al
 	return out
 }
 
-// external returns what rides along with a change of a managed resource, as
-// the resource's own allowances.
+// external returns what rides along with a change of an object, as its own
+// allowances: of one that is no managed resource the actions of other systems.
 func external(u *unstructured.Unstructured, f Finding, hop v1alpha1.Hop) []v1alpha1.Allowance {
-	if !resource.IsManaged(u) {
-		return nil
-	}
-
 	out := make([]v1alpha1.Allowance, 0, len(f.cause.external))
 
 	for _, e := range f.cause.external {
+		if !resource.IsManaged(u) {
+			if e.Mutations = allowance.OfOtherSystems(e.Mutations); len(e.Mutations) == 0 {
+				continue
+			}
+		}
+
 		e.Generation, e.Initiator = hop.Generation, f.cause.initiator
 		e.Trace = allowance.ExtendTrace(f.cause.trace, hop)
 		out = append(out, e)

@@ -7,9 +7,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
@@ -56,29 +53,8 @@ func InitiatorOfWindow(name string) string { return allowance.InitiatorOfWindow(
 func (d *decider) upgradeApplies(u *v1alpha1.UpgradeAllowance) bool {
 	obj := d.subject()
 
-	switch {
-	case u.Spec.ServiceAccount != d.User.Name,
-		d.Now.Before(u.Spec.ValidFrom.Time), !d.Now.Before(u.Spec.ValidUntil.Time),
-		u.Spec.ActivateWhen != nil && !activated(u),
-		len(u.Spec.Namespaces) > 0 && !slices.Contains(u.Spec.Namespaces, obj.GetNamespace()),
-		u.Spec.OncePerObject && resource.Annotation(obj, v1alpha1.AnnotationLastUpgrade) == u.GetName():
-		return false
-	}
-
-	if u.Spec.Selector == nil {
-		return true
-	}
-
-	sel, err := metav1.LabelSelectorAsSelector(u.Spec.Selector)
-
-	return err == nil && sel.Matches(labels.Set(obj.GetLabels())) &&
-		(d.Old == nil || sel.Matches(labels.Set(d.Old.GetLabels())))
-}
-
-// activated says whether the new logic was seen to run, for what the window
-// asks for now: its status may be about what it asked for before.
-func activated(u *v1alpha1.UpgradeAllowance) bool {
-	return u.Status.Active && u.Status.ObservedGeneration == u.GetGeneration()
+	return u.Spec.ServiceAccount == d.User.Name && allowance.InForce(u, d.Now) && allowance.Selects(u, obj, d.Old) &&
+		(!u.Spec.OncePerObject || resource.Annotation(obj, v1alpha1.AnnotationLastUpgrade) != u.GetName())
 }
 
 // NextWindow returns when the next of some windows opens or closes, or an

@@ -343,6 +343,19 @@ status: {conditions: [{type: Ready, status: "True"}]}`)
 			},
 			want: []brief{{"windows", Warning, "UpgradeAllowance w", "it ended at 2026-11-20T00:00:00Z"}},
 		},
+		"SuspendedWindow": {
+			reason: "A window that somebody suspended may have been forgotten.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+				s.Lists[UpgradeAllowances] = read(t, `
+apiVersion: kausality.io/v1alpha1
+kind: UpgradeAllowance
+metadata: {name: w}
+spec: {suspend: true, validUntil: "2027-11-20T00:00:00Z"}
+status: {conditions: [{type: Ready, status: "True"}]}`)
+			},
+			want: []brief{{"windows", Warning, "UpgradeAllowance w", "it is suspended"}},
+		},
 	}
 
 	for name, tc := range cases {

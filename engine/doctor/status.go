@@ -118,6 +118,13 @@ func windows(s *State) []Finding {
 
 	for _, u := range list.Items {
 		until, err := time.Parse(time.RFC3339, resource.String(u.Object, "spec", "validUntil"))
+		if suspended, _ := resource.Value(u.Object, "spec", "suspend"); err == nil && suspended == true && s.Now.Before(until) {
+			out = append(out, Finding{
+				Severity: Warning, Object: name(u), What: "it is suspended", Why: "it allows nothing, whatever its time is",
+				Remedy: "set spec.suspend to false, or delete it",
+			})
+		}
+
 		if active, _ := resource.Value(u.Object, "status", "active"); err == nil && s.Now.After(until.Add(time.Minute)) {
 			f := Finding{
 				Severity: Warning, Object: name(u), What: "it ended at " + until.UTC().Format(time.RFC3339),

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 )
 
 // Causes says for a person who asked for what some allowances allow, each once:
@@ -28,7 +29,7 @@ func Causes(list []v1alpha1.Allowance) string {
 func cause(a v1alpha1.Allowance) string {
 	var details []string
 
-	if a.Policy != "" {
+	if a.Policy != "" && !allowance.OfWindow(a) { // The initiator names a window.
 		details = append(details, "policy "+a.Policy)
 	}
 

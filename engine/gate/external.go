@@ -28,6 +28,11 @@ func (p *planner) result(t terms) (shown bool, missing lack) {
 		return false, missing
 	}
 
+	byWindow := slices.ContainsFunc(underWay(p.record), allowance.OfWindowAlone)
+	if differs := p.driftShown(); byWindow && differs != "" {
+		return false, lack{wait: WaitExternal, text: "waiting for the external system to show what the spec says of " + differs}
+	}
+
 	fields, judged := p.allowedFields(t)
 	if judged {
 		return true, lack{} // There is nothing else to tell by.
@@ -40,7 +45,7 @@ func (p *planner) result(t terms) (shown bool, missing lack) {
 
 	made := p.record.Initial && !slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "spec.") })
 
-	return shown || made, lack{}
+	return (shown || made) && !byWindow, lack{}
 }
 
 // compareExternal compares fields with status.atProvider: whether
@@ -121,6 +126,10 @@ func (p *planner) allowedFields(t terms) (fields []string, judged bool) {
 	)
 
 	for _, a := range underWay(p.record) {
+		if allowance.OfWindowAlone(a) {
+			continue
+		}
+
 		field := ""
 		if n := len(a.Trace); n > 0 {
 			field = a.Trace[n-1].Field

@@ -33,7 +33,9 @@ func (p *planner) move(m Move, set []string, rec v1alpha1.GateRecord, why string
 		}
 	}
 
-	return Plan{Move: m, Policies: set, Record: rec, Allowances: p.allowances, Why: why}
+	left := p.noteWindows(&rec)
+
+	return Plan{Move: m, Policies: set, Record: rec, Allowances: left, Why: why, Opens: p.opensBy(&rec)}
 }
 
 func (p *planner) stay(why string) Plan {
@@ -157,7 +159,7 @@ func (p *planner) close(why string) Plan {
 	}
 
 	rec := &v1alpha1.GateRecord{
-		State: v1alpha1.GateClosed, Unknown: p.record.Unknown,
+		State: v1alpha1.GateClosed, Unknown: p.record.Unknown, Windows: p.record.Windows,
 		Existed: p.existed() || p.record.Existed && !slices.Contains(p.record.Actions, ActionUpdate),
 	}
 

@@ -154,9 +154,7 @@ func (p *planner) lands(a v1alpha1.Allowance, action string) bool {
 // such as Terraform's apply, which no gate serves.
 func foreign(actions []string) bool { return len(foreignOf(actions)) == len(actions) }
 
-func foreignOf(actions []string) []string {
-	return slices.DeleteFunc(slices.Clone(actions), func(a string) bool { return a == ActionAll || slices.Contains(order(), a) })
-}
+func foreignOf(actions []string) []string { return allowance.OfOtherSystems(actions) }
 
 func actionsOf(list []v1alpha1.Allowance) []string {
 	var out []string

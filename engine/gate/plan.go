@@ -54,6 +54,9 @@ type Options struct {
 	// open, which goes before Settle, MaxOpen and CloseOverdue; nil for nothing.
 	// Nil where no policy says anything.
 	PolicyGate func(policy string) *policy.Gate
+	// Windows there are, in force or not. Those that allow External actions only
+	// open gates by themselves.
+	Windows []v1alpha1.UpgradeAllowance
 }
 
 // Plan is what to do with one managed resource's gate now.
@@ -90,6 +93,8 @@ type Plan struct {
 	Ungated bool
 	// Again is when to look again though nothing changes; zero for never.
 	Again time.Duration
+	// Opens are the windows that open the gate by themselves, and did not before.
+	Opens []v1alpha1.GateWindow
 }
 
 // Desired returns what the Composition asked for: what the function recorded,
@@ -115,6 +120,10 @@ type planner struct {
 	allowances []v1alpha1.Allowance
 	// wanted is nil where the spec is as it was asked for.
 	wanted *v1alpha1.AskedRecord
+	// giving are the windows that give the resource something it has not got yet,
+	// and over names those that take back what they gave.
+	giving []v1alpha1.GateWindow
+	over   []string
 	// pending are the External allowances, each with the actions it still has
 	// to serve.
 	pending []v1alpha1.Allowance
@@ -141,6 +150,7 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 		}
 	}
 
+	p.byWindows()
 	p.pending = p.unserved()
 	plan := p.putBackFirst(p.plan())
 
@@ -149,6 +159,10 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 	// A plan that opens knows best itself what for.
 	if plan.Record.State == v1alpha1.GateOpen {
 		plan.By = underWay(&plan.Record)
+
+		if ends := p.windowEnds(plan.By); ends > 0 && (plan.Again == 0 || ends < plan.Again) {
+			plan.Again = ends
+		}
 	} else if p.record != nil && p.record.State == v1alpha1.GateOpen {
 		plan.By = underWay(p.record)
 	}

@@ -121,6 +121,10 @@ func (p *planner) whileClosed() Plan {
 		return p.shut("put back")
 	}
 
+	if len(p.over) > 0 {
+		return p.shut(p.overText())
+	}
+
 	if len(p.pending) == 0 {
 		return p.stay("closed")
 	}
@@ -197,6 +201,10 @@ func (p *planner) whileOpen() Plan {
 	}
 
 	actions := p.stillAllowed()
+	if len(actions)+len(p.pending) == 0 && len(p.over) > 0 {
+		return p.shut(p.overText())
+	}
+
 	if len(actions)+len(p.pending) == 0 {
 		return p.shut("its deletion was called off")
 	}

@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -57,6 +58,15 @@ func (s *Set) For(gk schema.GroupKind) []*Policy {
 	}
 
 	return s.byKind[schema.GroupKind{Kind: gk.Kind}]
+}
+
+// All returns all policies, ordered by name.
+func (s *Set) All() []*Policy {
+	if s == nil {
+		return nil
+	}
+
+	return slices.SortedFunc(maps.Values(s.byName), func(a, b *Policy) int { return strings.Compare(a.name, b.name) })
 }
 
 // Len is how many policies there are.

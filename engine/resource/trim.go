@@ -31,7 +31,7 @@ const AnnotationCreated = "crossplane.io/external-create-succeeded"
 // upkeep reads, and what makes up most of its size: whose fields are whose, the
 // manifest as it was last applied, what others annotate, templates, data, and of
 // custom resources what is neither a condition nor a reference of Crossplane's.
-// Of a managed resource it leaves what tells of a gate that is closed; what an
+// Of a managed resource it leaves what tells of a gate that is closed, and labels; what an
 // open one compares is for package gate to keep. The object is modified.
 func Trim(u *unstructured.Unstructured) {
 	TrimBookkeeping(u)
@@ -46,7 +46,10 @@ func Trim(u *unstructured.Unstructured) {
 	}
 
 	meta := Map(u.Object, "metadata")
-	delete(meta, "labels")
+	if !IsManaged(u) { // Windows select managed resources.
+		delete(meta, "labels")
+	}
+
 	maps.DeleteFunc(Map(meta, "annotations"), func(key string, _ any) bool {
 		return !strings.HasPrefix(key, v1alpha1.AnnotationPrefix) && key != annotationPaused && key != AnnotationCreated
 	})
@@ -75,7 +78,7 @@ func TrimBookkeeping(u *unstructured.Unstructured) {
 // trimCustom leaves of a custom resource who it is, its conditions, Crossplane's
 // references, and what makes it a managed resource.
 func trimCustom(u *unstructured.Unstructured) {
-	keep(Map(u.Object, "metadata"), "name", "namespace", "uid", "resourceVersion", "generation", "annotations",
+	keep(Map(u.Object, "metadata"), "name", "namespace", "uid", "resourceVersion", "generation", "annotations", "labels",
 		"ownerReferences", "finalizers", "creationTimestamp", "deletionTimestamp")
 
 	spec := Map(u.Object, "spec")

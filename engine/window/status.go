@@ -21,7 +21,7 @@ const (
 	EventUsed = "KausalityWindowUsed"
 	// EventEnded tells that its time is over.
 	EventEnded = "KausalityWindowEnded"
-	// EventPaused tells that activateWhen is no longer met.
+	// EventPaused tells that activateWhen is no longer met, or that it is suspended.
 	EventPaused = "KausalityWindowPaused"
 	// EventResumed tells that it is in force again.
 	EventResumed = "KausalityWindowResumed"
@@ -133,7 +133,8 @@ func (s *Step) tell(u *v1alpha1.UpgradeAllowance, was *metav1.Condition, state S
 
 		s.news(EventEnded, "/"+rfc3339(u.Spec.ValidUntil.Time), !started, note)
 	case !state.Active && active:
-		s.news(EventPaused, since, true, state.Reason+": "+state.Message)
+		// That somebody suspended it is what they wanted.
+		s.news(EventPaused, since, state.Reason != v1alpha1.ReasonSuspended, state.Reason+": "+state.Message)
 	}
 }
 

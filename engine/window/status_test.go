@@ -143,6 +143,28 @@ func TestEachTurnOfAWindowIsToldOfOnce(t *testing.T) {
 	}
 }
 
+func TestThatAWindowIsSuspendedIsNoWarning(t *testing.T) {
+	was := window.Next(of(nil), window.Evaluate(of(nil), window.Observation{}, noon), nil, noon).Status
+	pause := func(u *v1alpha1.UpgradeAllowance, seen window.Observation) window.News {
+		u.Status = was
+
+		next := window.Next(u, window.Evaluate(u, seen, noon), nil, noon)
+		if len(next.News) != 1 || next.News[0].Reason != window.EventPaused {
+			t.Fatalf("news: %+v", next.News)
+		}
+
+		return next.News[0]
+	}
+
+	if n := pause(suspended(of(nil)), window.Observation{}); n.Warning || n.Note != "Suspended: "+messageSuspended {
+		t.Errorf("suspended: %+v", n)
+	}
+
+	if n := pause(byPods("x:v2"), window.Observation{Known: true}); !n.Warning {
+		t.Errorf("without pods: %+v", n)
+	}
+}
+
 func TestTheStatusOfAWindowDoesNotFlap(t *testing.T) {
 	u := of(nil)
 	state := window.State{Active: true, Reason: v1alpha1.ReasonActive, Message: "m"}

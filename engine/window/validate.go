@@ -5,12 +5,14 @@ package window
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -31,6 +33,24 @@ func Validate(u *v1alpha1.UpgradeAllowance) field.ErrorList {
 	}
 
 	return errs
+}
+
+// Warnings say what of a window that can be used does nothing.
+func Warnings(u *v1alpha1.UpgradeAllowance) []string {
+	outside := !slices.ContainsFunc(u.Spec.Allow, func(a v1alpha1.Permission) bool { return a.Relation != v1alpha1.RelationExternal })
+
+	switch {
+	case !outside:
+		return nil
+	case u.Spec.Selector == nil:
+		return []string{"spec.selector: the window allows External actions only and selects nothing, so it opens no gate: " +
+			"select managed resources by their labels, or all of them with {}"}
+	case len(allowance.ActionsOfWindow(u)) == 0:
+		return []string{"spec.allow: a window by itself lets no deletion out, so it opens no gate: " +
+			"delete the objects, under a policy about their deletion"}
+	default:
+		return nil
+	}
 }
 
 // validateActivation checks what the API server checks too, for whoever has an

@@ -36,9 +36,10 @@ type State struct {
 }
 
 // Waits says whether it takes an [Observation] to tell whether a window is in
-// force: not before it begins, nor when it is over.
+// force: not before it begins, when it is over, or while it is
+// suspended.
 func Waits(u *v1alpha1.UpgradeAllowance, now time.Time) bool {
-	return u.Spec.ActivateWhen != nil && !now.Before(u.Spec.ValidFrom.Time) && now.Before(u.Spec.ValidUntil.Time)
+	return u.Spec.ActivateWhen != nil && !u.Spec.Suspend && !now.Before(u.Spec.ValidFrom.Time) && now.Before(u.Spec.ValidUntil.Time)
 }
 
 // Evaluate says whether a window is in force. What is seen matters only where
@@ -51,10 +52,12 @@ func Evaluate(u *v1alpha1.UpgradeAllowance, seen Observation, now time.Time) Sta
 	}
 
 	switch {
-	case now.Before(from):
-		return State{Reason: v1alpha1.ReasonNotStarted, Message: "the window begins at " + rfc3339(from), Again: from}
 	case !now.Before(until):
 		return State{Reason: v1alpha1.ReasonEnded, Message: "the window ended at " + rfc3339(until)}
+	case u.Spec.Suspend:
+		return State{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true: the window allows nothing until it is not", Again: until}
+	case now.Before(from):
+		return State{Reason: v1alpha1.ReasonNotStarted, Message: "the window begins at " + rfc3339(from), Again: from}
 	}
 
 	s := activation(u.Spec.ActivateWhen, seen)

@@ -46,6 +46,14 @@ func of(when *v1alpha1.ActivateWhen) *v1alpha1.UpgradeAllowance {
 	}
 }
 
+func suspended(u *v1alpha1.UpgradeAllowance) *v1alpha1.UpgradeAllowance {
+	u.Spec.Suspend = true
+
+	return u
+}
+
+const messageSuspended = "spec.suspend is true: the window allows nothing until it is not"
+
 func byPods(image string) *v1alpha1.UpgradeAllowance {
 	return of(&v1alpha1.ActivateWhen{Image: image, PodSelector: &v1alpha1.PodSelector{Namespace: "sys", Labels: map[string]string{"app": "x"}}})
 }
@@ -113,6 +121,26 @@ func TestAWindowIsInForceWhenItsTimeHasComeAndItsNewLogicRuns(t *testing.T) {
 		"EndWithPods": {
 			reason: "Nor do they make it last.",
 			window: byPods("x:v2"), now: until, objects: []string{newReady},
+			want: window.State{Reason: "Ended", Message: "the window ended at 2024-01-06T18:00:00Z"},
+		},
+		"Suspended": {
+			reason: "While somebody suspends it, it is not, though its time has come.",
+			window: suspended(of(nil)), now: noon,
+			want: window.State{Reason: "Suspended", Message: messageSuspended, Again: until},
+		},
+		"SuspendedBefore": {
+			reason: "Nor will it be when its time comes: that is what there is to say.",
+			window: suspended(of(nil)), now: from.Add(-time.Hour),
+			want: window.State{Reason: "Suspended", Message: messageSuspended, Again: until},
+		},
+		"SuspendedWithPods": {
+			reason: "Pods that run the image do not resume it.",
+			window: suspended(byPods("x:v2")), now: noon, objects: []string{newReady},
+			want: window.State{Reason: "Suspended", Message: messageSuspended, Again: until},
+		},
+		"SuspendedEnd": {
+			reason: "Its time ends it all the same.",
+			window: suspended(of(nil)), now: until,
 			want: window.State{Reason: "Ended", Message: "the window ended at 2024-01-06T18:00:00Z"},
 		},
 		"Invalid": {
@@ -269,11 +297,12 @@ func TestAWindowWaitsForPodsOnlyWhileTheyMatter(t *testing.T) {
 		now    time.Time
 		want   bool
 	}{
-		"Before":  {byPods("x"), from.Add(-time.Second), false},
-		"First":   {byPods("x"), from, true},
-		"Last":    {byController(), until.Add(-time.Nanosecond), true},
-		"End":     {byPods("x"), until, false},
-		"Nothing": {of(nil), noon, false},
+		"Before":    {byPods("x"), from.Add(-time.Second), false},
+		"First":     {byPods("x"), from, true},
+		"Last":      {byController(), until.Add(-time.Nanosecond), true},
+		"End":       {byPods("x"), until, false},
+		"Nothing":   {of(nil), noon, false},
+		"Suspended": {suspended(byPods("x")), noon, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := window.Waits(tc.window, tc.now); got != tc.want {

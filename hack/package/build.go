@@ -24,6 +24,9 @@ const (
 	provider      = "provider-kausality"
 	configuration = "configuration-kausality"
 	manager       = "kausality-manager"
+
+	// plugin is in no package: hooks of other systems run it.
+	plugin = "kubectl-kausality"
 )
 
 // build builds everything.
@@ -80,7 +83,9 @@ func (b *build) Run(ctx context.Context, out io.Writer) error {
 
 	return errors.Join(
 		w.packages(packages, alone),
-		w.images(map[string]map[string]v1.Image{function: packages[function], provider: packages[provider], manager: runtimes[manager]}, alone),
+		w.images(map[string]map[string]v1.Image{
+			function: packages[function], provider: packages[provider], manager: runtimes[manager], plugin: runtimes[plugin],
+		}, alone),
 		w.install(b.Root, b.Repository),
 	)
 }
@@ -96,7 +101,7 @@ func (b *build) runtimes(ctx context.Context) (map[string]map[string]v1.Image, e
 
 	out := map[string]map[string]v1.Image{}
 
-	for _, program := range []string{function, manager} {
+	for _, program := range []string{function, manager, plugin} {
 		out[program] = map[string]v1.Image{}
 
 		for _, arch := range b.Arch {
@@ -119,7 +124,7 @@ func (b *build) writer(out io.Writer) (*writer, error) {
 		return nil, fmt.Errorf("cannot clear %q: %w", b.Out, err)
 	}
 
-	for _, path := range append(old, filepath.Join(b.Out, layoutDir), filepath.Join(b.Out, installFile)) {
+	for _, path := range append(old, filepath.Join(b.Out, layoutDir), filepath.Join(b.Out, installFile), filepath.Join(b.Out, mirrorFile)) {
 		if err := os.RemoveAll(path); err != nil {
 			return nil, fmt.Errorf("cannot clear %q: %w", b.Out, err)
 		}

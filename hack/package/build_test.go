@@ -39,6 +39,7 @@ func small(t *testing.T) (string, string) {
 
 	for path, text := range map[string]string{
 		"go.mod":                         "module example.org/small\n\ngo 1.26\n",
+		"cmd/kubectl-kausality/main.go":  "package main\n\nfunc main() {}\n",
 		"cmd/function-kausality/main.go": "package main\n\nfunc main() {}\n",
 		"cmd/kausality-manager/main.go":  "package main\n\nvar version = \"\"\n\nfunc main() { println(version) }\n",
 	} {
@@ -118,7 +119,7 @@ func TestWhatIsPushedIsOneImagePerArchitectureWithItsPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for _, image := range []string{function, provider, manager} {
+	for _, image := range []string{function, provider, manager, plugin} {
 		for _, arch := range []string{"amd64", "arm64"} {
 			ref, err := name.ParseReference(repository + "/" + image + ":" + testVersion)
 			if err != nil {
@@ -131,7 +132,7 @@ func TestWhatIsPushedIsOneImagePerArchitectureWithItsPackage(t *testing.T) {
 			}
 
 			checkRuntime(t, img, arch)
-			checkAnnotation(t, img, image != manager)
+			checkAnnotation(t, img, image == function || image == provider)
 		}
 	}
 }

@@ -31,8 +31,8 @@ const (
 
 // runtime makes the image of a program: a base layer and the program, a static
 // binary, so there is no libc, no shell and no package manager. There are no CA
-// certificates either: function and manager verify their peers with CAs that
-// they are given (the API server's, Crossplane's), and call nobody else.
+// certificates either: all of them verify their peers with CAs that they are
+// given (the API server's, Crossplane's), and call nobody else.
 func (b *build) runtime(ctx context.Context, tmp, program, arch string) (v1.Image, error) {
 	binary, err := b.compile(ctx, tmp, program, arch)
 	if err != nil {

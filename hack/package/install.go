@@ -75,7 +75,7 @@ func (w *writer) install(root, repository string) error {
 	out := strings.NewReplacer("namespace: kausality-system", "namespace: crossplane-system", ":VERSION", ":"+w.version).Replace(text.String())
 	out = mirrored(out, repository)
 
-	if err := writeInstall(w.dir, out); err != nil {
+	if err := errors.Join(writeInstall(w.dir, out), writeMirror(w.dir, repository)); err != nil {
 		return err
 	}
 
@@ -86,20 +86,36 @@ func (w *writer) install(root, repository string) error {
 	})
 }
 
-// reinstall has an install.yaml that was written before say where the packages
-// are now.
+// reinstall has what was written before say where the packages are now.
 func reinstall(dir, repository string) error {
 	text, err := os.ReadFile(filepath.Join(dir, installFile)) //nolint:gosec // Just built.
 	if err != nil {
 		return fmt.Errorf("cannot read %s: %w", installFile, err)
 	}
 
-	return writeInstall(dir, mirrored(string(text), repository))
+	return errors.Join(writeInstall(dir, mirrored(string(text), repository)), writeMirror(dir, repository))
 }
 
 func writeInstall(dir, text string) error {
 	if err := os.WriteFile(filepath.Join(dir, installFile), []byte(text), 0o644); err != nil { //nolint:gosec // For everybody to read.
 		return fmt.Errorf("cannot write %s: %w", installFile, err)
+	}
+
+	return nil
+}
+
+// writeMirror writes what tells Crossplane where the packages are, by itself: for
+// who installs them one by one. Of those at home there is nothing to tell.
+func writeMirror(dir, repository string) error {
+	path := filepath.Join(dir, mirrorFile)
+
+	err := os.RemoveAll(path)
+	if err == nil && repository != home {
+		err = os.WriteFile(path, fmt.Appendf(nil, mirror, repository), 0o644) //nolint:gosec // For everybody to read.
+	}
+
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", mirrorFile, err)
 	}
 
 	return nil

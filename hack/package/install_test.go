@@ -85,6 +85,11 @@ func TestInstallNamesWhatWasPushed(t *testing.T) {
 		t.Fatalf("Pushed to %s:\n%s", repository, after)
 	}
 
+	only, err := os.ReadFile(filepath.Join(dist, mirrorFile))
+	if err != nil || !strings.HasPrefix(after, separator+string(only)+separator) {
+		t.Errorf("By itself it says where they are as (%v)\n%s", err, only)
+	}
+
 	// 2. What it installs is there, where the ImageConfig says.
 	for _, key := range []string{"Provider kausality-io-" + provider, "Function kausality-io-" + function, "Configuration " + configuration} {
 		m := all[key]

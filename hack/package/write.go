@@ -22,6 +22,7 @@ import (
 const (
 	layoutDir   = "images"
 	installFile = "install.yaml"
+	mirrorFile  = "mirror.yaml"
 
 	// refName is the annotation that tells the images of a layout apart.
 	refName = "org.opencontainers.image.ref.name"

@@ -49,7 +49,7 @@ func eventTexts() map[string]event {
 		"KausalityWindowStarted":   {normal, window, "It became active for the first time."},
 		"KausalityWindowUsed":      {normal, window, "It allowed a mutation for the first time."},
 		"KausalityWindowEnded":     {normal, window, "It has ended."},
-		"KausalityWindowPaused":    {warning, window, "What activateWhen asks for is not so any more."},
+		"KausalityWindowPaused":    {warning, window, "What activateWhen asks for is not so any more; or, of type Normal, spec.suspend was set."},
 		"KausalityWindowResumed":   {normal, window, "It is active again."},
 	}
 }

@@ -21,6 +21,7 @@ func writeOutput(out *bytes.Buffer) error {
 	}{
 		{"cmd/kubectl-kausality/output.go", []string{"header", "objectRef", "resultDocument"}},
 		{"cmd/kubectl-kausality/tracedocument.go", []string{"traceDocument"}},
+		{"cmd/kubectl-kausality/allowed.go", []string{"answerDocument"}},
 		{"cmd/kubectl-kausality/doctor.go", []string{"diagnosis"}},
 		{"engine/doctor/doctor.go", []string{"Finding"}},
 		{"cmd/kubectl-kausality/version.go", []string{"versionDocument", "installed"}},

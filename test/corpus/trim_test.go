@@ -12,6 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/corpus"
 )
 
 // TestATrimmedParentDecidesAsTheWhole asks with what the manager's cache, and
@@ -64,6 +65,33 @@ func TestATrimmedObjectIsKeptUpAsTheWhole(t *testing.T) {
 			if diff := cmp.Diff(decision.Upkeep(u), decision.Upkeep(cached)); diff != "" {
 				t.Errorf("%s: Upkeep of %s %q, -whole, +cached:\n%s", name, u.GetKind(), u.GetName(), diff)
 			}
+		}
+	}
+}
+
+// TestATrimmedResourceHasItsGateMovedAsTheWhole plans with what the manager's cache
+// holds of managed resources.
+func TestATrimmedResourceHasItsGateMovedAsTheWhole(t *testing.T) {
+	all, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, s := range all {
+		if s.Gate == nil {
+			continue
+		}
+
+		s.Object = s.Object.DeepCopy()
+		gate.Trim(s.Object)
+
+		got, err := s.Plan()
+		if err != nil {
+			t.Fatalf("%s: %v", s.Name, err)
+		}
+
+		if diff := cmp.Diff(s.Want, got); diff != "" {
+			t.Errorf("%s: plan of a trimmed resource, -whole, +trimmed:\n%s", s.Name, diff)
 		}
 	}
 }

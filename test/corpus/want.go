@@ -204,7 +204,7 @@ func (s *Scenario) Plan() (want string, err error) {
 		}
 	}
 
-	opts.PolicyGate = s.policyGate(policy.NewCache())
+	opts.PolicyGate, opts.Windows = s.policyGate(policy.NewCache()), s.Upgrades
 	p, err := gate.PlanFor(s.Object, opts, moment(s.Gate.Now))
 	out := Plan{Move: p.Move, Policies: p.Policies, Why: p.Why, Overdue: p.Overdue, Ungated: p.Ungated, Left: p.Allowances}
 

@@ -54,6 +54,10 @@ func TestEachExampleIsAsItsREADMEShows(t *testing.T) {
 				toolsAgree(t)
 				toolsLeaveGates(t)
 			}
+
+			if entry.Name() == "other-systems" {
+				hookAsks(t)
+			}
 		})
 	}
 

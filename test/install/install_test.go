@@ -57,9 +57,9 @@ func TestPackagesAreInstalledUpgradedRolledBackAndRemoved(t *testing.T) { //noli
 	older.push(t, mirror)
 	l.done(t, "built and pushed")
 
-	// 1. Without what only install.yaml can bring.
+	// 1. As people type it, without what only install.yaml can bring.
 	l.lacksRights(t, older)
-	l.done(t, "the Configuration alone is installed, and its manager lacks rights")
+	l.done(t, "the packages are installed by crossplane xpkg install, and the manager says which command is missing")
 
 	// 2. With it.
 	first := l.install(t, older)

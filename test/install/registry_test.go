@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -123,19 +122,6 @@ func (r *release) push(t *testing.T, repository string) {
 
 	install := string(read(t, filepath.Join(r.dist, "install.yaml")))
 	r.install = []byte(strings.Replace(install, container, container+"            args: ["+settle+"]\n", 1))
-}
-
-// only returns the documents of install.yaml that are of some kinds.
-func (r *release) only(kinds ...string) []byte {
-	var out []string
-
-	for doc := range strings.SplitSeq(string(r.install), "---\n") {
-		if slices.ContainsFunc(kinds, func(k string) bool { return strings.Contains(doc, "\nkind: "+k+"\n") }) {
-			out = append(out, doc)
-		}
-	}
-
-	return []byte(strings.Join(out, "---\n"))
 }
 
 func command(t *testing.T, path string, args ...string) {

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
 // rights has the doctor print the roles that the manager lacks for what is governed,
@@ -40,12 +42,39 @@ func (l *life) rights(t *testing.T) {
 	l.c.apply(t, roles)
 }
 
-// lacksRights installs the Configuration alone, so that its Provider has the
-// rights that Crossplane gives, and no others.
+// types installs the packages with Crossplane's command line, as people type it,
+// where Crossplane was told which registry they were pushed to.
+func (l *life) types(t *testing.T, r *release) {
+	t.Helper()
+
+	cli, err := stack.CrossplaneCLI(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	l.c.apply(t, read(t, filepath.Join(r.dist, "mirror.yaml")))
+
+	for _, p := range [][]string{
+		{"function", "function-kausality", functionName},
+		{"provider", "provider-kausality", providerName},
+		{"configuration", "configuration-kausality", configurationName},
+	} {
+		cmd := exec.CommandContext(t.Context(), cli, "xpkg", "install", p[0], "xpkg.crossplane.io/kausality-io/"+p[1]+":"+r.version, p[2])
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(running.Dir(), "kubeconfig"))
+
+		said, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(said), p[2]+" created") {
+			t.Fatalf("%v: %v\n%s", cmd.Args[1:], err, said)
+		}
+	}
+}
+
+// lacksRights installs the packages alone, so that the Provider has the rights that
+// Crossplane gives, and no others, and says which one command is missing.
 func (l *life) lacksRights(t *testing.T, r *release) {
 	t.Helper()
 
-	l.c.apply(t, r.only("ImageConfig", "Configuration"))
+	l.types(t, r)
 
 	revision := l.c.installed(t, "Provider", providerName, r.version)
 	d := l.c.deployment(t, revision)
@@ -87,7 +116,7 @@ func (l *life) lacksRights(t *testing.T, r *release) {
 	eventually(t, "a manager that says what it lacks", func(context.Context) error {
 		said := string(read(t, log))
 		for _, want := range []string{
-			fmt.Sprintf(`cannot run as service account \"crossplane-system/%s\": it may not `, account), "install.yaml of version " + r.version,
+			fmt.Sprintf(`cannot run as service account \"crossplane-system/%s\": it may not `, account), "kubectl apply --server-side --force-conflicts -f install.yaml, with the install.yaml of version " + r.version,
 		} {
 			if !strings.Contains(said, want) {
 				return fmt.Errorf("no %s in %s: %w", want, said, errOther)

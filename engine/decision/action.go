@@ -1,0 +1,240 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// ActionRequest asks whether an action may be taken in the system behind an
+// object, as the object is stored: who is about to run terraform apply, or to sync,
+// asks before.
+type ActionRequest struct {
+	// Object as it is stored.
+	Object *unstructured.Unstructured
+	// Action such as apply, sync, or a managed resource's Update.
+	Action string
+	// Policies in force, to say what is missing.
+	Policies *policy.Set
+	// Upgrades are the windows there are.
+	Upgrades []v1alpha1.UpgradeAllowance
+	// Now is when it is asked.
+	Now time.Time
+}
+
+// mostFields is how much is said of the fields that a policy names, in bytes.
+const mostFields = 200
+
+// ActionAnswer is the answer.
+type ActionAnswer struct {
+	// Allowed is true where the action may be taken.
+	Allowed bool
+	// By are the allowances that say so.
+	By []v1alpha1.Allowance
+	// Missing says why it may not, and what helps, for a person.
+	Missing []string
+}
+
+// DecideAction answers. The error names an annotation that does not parse: then
+// nothing is allowed.
+func DecideAction(req ActionRequest) (ActionAnswer, error) {
+	u := req.Object
+
+	// 1. What nobody allowed is stored, and would go out as well.
+	unasked, err := unasked(u)
+	if err != nil || len(unasked) > 0 {
+		return ActionAnswer{Missing: unasked}, err
+	}
+
+	// 2. What Crossplane does, a gate lets through.
+	if len(allowance.OfOtherSystems([]string{req.Action})) == 0 {
+		return throughGate(u, req.Action)
+	}
+
+	// 3. What was allowed with a change, unless another one has come since.
+	list, err := allowance.Parse(u)
+	if err != nil {
+		return ActionAnswer{}, err //nolint:wrapcheck // Names the annotation.
+	}
+
+	by := slices.DeleteFunc(allowance.Unconsumed(u, list), func(a v1alpha1.Allowance) bool {
+		return !allowance.External(a) || !slices.Contains(a.Mutations, req.Action) ||
+			allowance.ByDeletion(a) && !resource.Deleting(u)
+	})
+
+	since, err := changedSince(u, by)
+	if err != nil {
+		return ActionAnswer{}, err
+	}
+
+	if len(by) > 0 && len(since) == 0 {
+		return ActionAnswer{Allowed: true, By: by}, nil
+	}
+
+	// 4. What a window gives by itself.
+	if w := req.giver(); w != nil {
+		return ActionAnswer{Allowed: true, By: []v1alpha1.Allowance{{
+			Relation: v1alpha1.RelationExternal, Mutations: []string{req.Action}, Generation: resource.Generation(u),
+			Initiator: InitiatorOfWindow(w.GetName()), Policy: w.GetName(),
+		}}}, nil
+	}
+
+	for i, e := range since {
+		since[i] = fmt.Sprintf("%s, and that does not let %s out", e, req.Action)
+	}
+
+	return ActionAnswer{Missing: append(since, req.remedies()...)}, nil
+}
+
+// unasked says what is stored in an object though nobody allowed it.
+func unasked(u *unstructured.Unstructured) ([]string, error) {
+	var out []string
+
+	edits, err := allowance.ParseEdits(u)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // Names the annotation.
+	}
+
+	for _, e := range edits {
+		out = append(out, fmt.Sprintf("%s was changed by %s, who may not: take it back, or have it made by who may", e.Field, e.User))
+	}
+
+	asked, err := gate.ParseAsked(u)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // Names the annotation.
+	}
+
+	if asked != nil {
+		out = append(out, fmt.Sprintf("its spec was changed by %s, and no allowance lets that out: it is put back before anything else goes out",
+			asked.User))
+	}
+
+	return out, nil
+}
+
+// throughGate says whether a managed resource's gate is open for an action.
+func throughGate(u *unstructured.Unstructured, action string) (ActionAnswer, error) {
+	rec, err := allowance.ParseGate(u)
+
+	switch {
+	case err != nil:
+		return ActionAnswer{}, err //nolint:wrapcheck // Names the annotation.
+	case !resource.IsManaged(u):
+		return ActionAnswer{Missing: []string{fmt.Sprintf(
+			"%s is an action of Crossplane's providers, which gates let through: ask about a managed resource", action)}}, nil
+	case gate.Governed(u) && rec != nil && rec.State == v1alpha1.GateOpen && slices.Contains(rec.Actions, action):
+		return ActionAnswer{Allowed: true, By: rec.Allowances}, nil
+	case rec != nil && rec.State == v1alpha1.GateUngated:
+		return ActionAnswer{Allowed: true}, nil
+	default:
+		return ActionAnswer{Missing: []string{fmt.Sprintf("its gate is not open for %s: an allowed change of it opens the gate", action)}}, nil
+	}
+}
+
+// changedSince says which allowed changes of an object are newer than some
+// allowances that it carries, or how it was changed where there are none.
+func changedSince(u *unstructured.Unstructured, list []v1alpha1.Allowance) ([]string, error) {
+	entries, err := allowance.ParseTrace(u)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // Names the annotation.
+	}
+
+	var newest int64
+	for _, a := range list {
+		newest = max(newest, a.Generation)
+	}
+
+	var out []string
+
+	for _, e := range entries {
+		if e.Generation > newest && e.Field != v1alpha1.MutationDelete && !strings.HasPrefix(e.Field, "metadata.") {
+			out = append(out, fmt.Sprintf("%s was changed at generation %d, as %s asked", e.Field, e.Generation, e.Initiator))
+		}
+	}
+
+	return out[:min(len(out), maxRefused)], nil
+}
+
+// gives says whether a window is about the object and gives the action by itself,
+// in force or not.
+func (r ActionRequest) gives(w *v1alpha1.UpgradeAllowance) bool {
+	return slices.Contains(allowance.ActionsOfWindow(w), r.Action) && allowance.Selects(w, r.Object)
+}
+
+// giver is the window that allows the action, the first by name; nil for none.
+func (r ActionRequest) giver() *v1alpha1.UpgradeAllowance {
+	var out *v1alpha1.UpgradeAllowance
+
+	for i := range r.Upgrades {
+		w := &r.Upgrades[i]
+		if r.gives(w) && allowance.InForce(w, r.Now) && (out == nil || w.GetName() < out.GetName()) {
+			out = w
+		}
+	}
+
+	return out
+}
+
+// remedies say who or what could allow the action.
+func (r ActionRequest) remedies() []string {
+	var out []string
+
+	gk := r.Object.GroupVersionKind().GroupKind()
+
+	for _, p := range r.Policies.All() {
+		spec := p.Spec()
+
+		external := slices.ContainsFunc(spec.Allow, func(a v1alpha1.Permission) bool {
+			return a.Relation == v1alpha1.RelationExternal && slices.Contains(a.Mutations, r.Action)
+		})
+		if !external {
+			continue
+		}
+
+		own := spec.Match.Kind == gk.Kind && (spec.Match.APIGroup == "" || spec.Match.APIGroup == gk.Group)
+		below := slices.ContainsFunc(spec.Allow, func(a v1alpha1.Permission) bool {
+			return a.Relation != v1alpha1.RelationExternal && a.Kind == gk.Kind && (a.APIGroup == "" || a.APIGroup == gk.Group)
+		})
+
+		if own || below {
+			out = append(out, fmt.Sprintf("AllowancePolicy %q allows it with a change of %s of %s that it allows: none is on record here",
+				p.Name(), change.Text(strings.Join(spec.Match.Fields, ", "), mostFields), spec.Match.Kind))
+		}
+	}
+
+	for i := range r.Upgrades {
+		w := &r.Upgrades[i]
+		if !r.gives(w) {
+			continue
+		}
+
+		why := "is not in force"
+		if w.Spec.Suspend {
+			why = "is suspended"
+		}
+
+		out = append(out, fmt.Sprintf("UpgradeAllowance %q allows it, and %s", w.GetName(), why))
+	}
+
+	if len(out) == 0 {
+		out = append(out, fmt.Sprintf("no policy allows it: add an AllowancePolicy about %s, or about what owns it, "+
+			"that allows {relation: External, mutations: [%s]}", gk.Kind, r.Action))
+	}
+
+	slices.Sort(out)
+
+	return out
+}
