@@ -74,6 +74,7 @@ func Decide(req Request) Decision {
 	// old object.
 	d.announce()
 	d.protect()
+	d.keepGate()
 	d.keepTogether()
 
 	// 2. Read what the parent allows, and who enforces it.

@@ -234,7 +234,8 @@ type Decision struct {
 	// writes, by key.
 	Forged []string
 	// Overruled are annotations that only Kausality writes and of which the
-	// writer's value is not what is stored, by key.
+	// writer's value is not what is stored, by key; and spec.managementPolicies,
+	// where Crossplane's value is from before the gate was moved.
 	Overruled []string
 	// Conflict says why what would be stored is not what was decided, of a
 	// request that is Final: it is to be made again. Empty otherwise.
