@@ -239,10 +239,11 @@ func (r *Request) kept() Outcome {
 	return Outcome{Kept: true, Desired: r.hold(fields)}
 }
 
-// unreadable keeps a resource of which nothing can be told.
+// unreadable keeps a resource of which nobody can tell what Crossplane applies. What
+// it leaves out it would take away: so it hands out all that is there.
 func (r *Request) unreadable(err error) Outcome {
 	return Outcome{
-		Desired: keep(r.Observed, apply.NoFields()), Kept: true, Problems: []error{err},
+		Desired: r.whole(), Kept: true, Problems: []error{err},
 		Held: []Held{{Resource: describe(r.Observed), HeldChange: v1alpha1.HeldChange{Field: "metadata.managedFields", Reason: err.Error()}}},
 	}
 }
