@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -23,6 +24,11 @@ func main() {
 	err := run(ctx, root(), os.Args)
 
 	stop()
+
+	var differ differs
+	if errors.As(err, &differ) {
+		os.Exit(differ.code)
+	}
 
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -61,7 +67,7 @@ func root() *cobra.Command {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
-	cmd.AddCommand(traceCommand(), adoptCommand(), releaseCommand(), uninstallCommand(), doctorCommand(), versionCommand())
+	cmd.AddCommand(traceCommand(), adoptCommand(), releaseCommand(), uninstallCommand(), doctorCommand(), versionCommand(), diffCommand())
 
 	return cmd
 }

@@ -80,7 +80,7 @@ func registration(kind string) schema.GroupVersionKind {
 // removeAll removes objects; those that are gone already do not matter.
 func (c *cluster) removeAll(ctx context.Context, out io.Writer, list []named) error {
 	verb := "is gone"
-	if c.dry {
+	if c.dry.on() {
 		verb = "would go"
 	}
 
@@ -98,7 +98,7 @@ func (c *cluster) removeAll(ctx context.Context, out io.Writer, list []named) er
 		}
 
 		// In a dry run the guards are still there.
-		if err != nil && (!c.dry || !asksNobody(err)) {
+		if err != nil && (!c.dry.on() || !asksNobody(err)) {
 			return err
 		}
 
@@ -140,13 +140,12 @@ func (c *cluster) own(ctx context.Context) ([]named, error) {
 
 // concerned reads all objects of the cluster that have something of Kausality's
 // on them.
-func (c *cluster) concerned(ctx context.Context) ([]*unstructured.Unstructured, error) {
+func (c *cluster) concerned(ctx context.Context, out io.Writer) ([]*unstructured.Unstructured, error) {
 	// In the version that its group prefers, as the manager does: another one may
-	// lack fields, and who writes it takes these away. What one group fails to list
-	// is told, and in the way: it might be gated.
+	// lack fields, and who writes it takes these away.
 	lists, err := c.discovery.ServerPreferredResources()
-	if err != nil {
-		return nil, fmt.Errorf("cannot list the kinds of the cluster: %w", err)
+	if err := c.unlisted(ctx, out, err); err != nil {
+		return nil, err
 	}
 
 	var resources []schema.GroupVersionResource
@@ -164,7 +163,7 @@ func (c *cluster) concerned(ctx context.Context) ([]*unstructured.Unstructured, 
 
 	slices.SortFunc(resources, func(a, b schema.GroupVersionResource) int { return strings.Compare(a.String(), b.String()) })
 
-	var out []*unstructured.Unstructured
+	var all []*unstructured.Unstructured
 
 	for _, r := range resources {
 		if skipped(r.GroupResource()) {
@@ -176,10 +175,10 @@ func (c *cluster) concerned(ctx context.Context) ([]*unstructured.Unstructured, 
 			return nil, err
 		}
 
-		out = append(out, found...)
+		all = append(all, found...)
 	}
 
-	return out, nil
+	return all, nil
 }
 
 // skipped says whether nothing of Kausality's is on objects of a kind: its own,
