@@ -115,6 +115,8 @@ func (d *decider) writeAsked() {
 		rec.User = d.record.User
 	}
 
+	rec.Users = d.writers(stored)
+
 	value, err := gate.FormatAsked(rec, d.New, asked)
 	if err != nil {
 		d.decision.Refusal = cmp.Or(d.decision.Refusal, inObject(d.New, err))
@@ -135,6 +137,35 @@ func (d *decider) writeAsked() {
 	}
 
 	annotate(d.New, v1alpha1.AnnotationAsked, value)
+}
+
+// writers are who stored what was remembered before, by field, but for what the
+// request stores.
+func (d *decider) writers(stored []change.Change) map[string]string {
+	out := map[string]string{}
+	if d.record == nil {
+		return out
+	}
+
+	for _, path := range gate.Away(d.record) {
+		if slices.ContainsFunc(stored, func(c change.Change) bool { return within(path, c.Path) }) {
+			continue
+		}
+
+		field := path.String()
+		if out[field] = d.record.Users[field]; out[field] == "" {
+			out[field] = d.record.User
+		}
+	}
+
+	return out
+}
+
+// within says whether one of two paths leads to the other.
+func within(a, b change.Path) bool {
+	n := min(len(a), len(b))
+
+	return slices.Equal(a[:n], b[:n])
 }
 
 // wouldRemember returns what the request stores, and what was asked for in its
