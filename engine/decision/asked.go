@@ -87,7 +87,7 @@ func (d *decider) readAsked() {
 	}
 
 	if d.base != d.Old {
-		d.away = change.Between(d.base.Object, d.New.Object, d.listKeys()...)
+		d.away = change.Between(d.base.Object, d.New.Object)
 	}
 }
 
@@ -175,14 +175,14 @@ func (d *decider) wouldRemember() (stored []change.Change, asked *unstructured.U
 		return nil, nil
 	}
 
-	stored = change.Between(d.Old.Object, d.New.Object, d.listKeys()...)
+	stored = change.Between(d.Old.Object, d.New.Object)
 	if !slices.ContainsFunc(stored, counts) {
 		return nil, nil
 	}
 
 	return stored, &unstructured.Unstructured{Object: change.Merge(d.base.Object, d.New.Object, func(c change.Change) bool {
 		return counts(c) && (!slices.ContainsFunc(stored, c.Same) || d.gatekept() && d.unasked(c))
-	}, d.listKeys()...)}
+	})}
 }
 
 // revealing says whether what would be remembered holds a credential, or did
