@@ -73,13 +73,11 @@ func diff(cmd *cobra.Command, live, merged string) error {
 		args = append(args, into)
 	}
 
-	run := exec.CommandContext(cmd.Context(), "diff", args...) //nolint:gosec // Of two directories that we made.
+	run := exec.CommandContext(cmd.Context(), "diff", args...)
 	run.Stdout, run.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
 
-	var ended *exec.ExitError
-
 	err = run.Run()
-	if errors.As(err, &ended) {
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
 		return differs{code: ended.ExitCode()}
 	}
 
@@ -111,7 +109,7 @@ func plain(from, into string) error {
 			return fmt.Errorf("cannot read %s: %w", e.Name(), err)
 		}
 
-		if err := os.WriteFile(filepath.Join(into, e.Name()), raw, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(into, e.Name()), raw, 0o600); err != nil { //nolint:gosec // A name that ReadDir gave has no path.
 			return fmt.Errorf("cannot copy an object: %w", err)
 		}
 	}

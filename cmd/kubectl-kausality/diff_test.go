@@ -40,7 +40,7 @@ func TestADiffIsOfWhatSomebodyChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			args := []string{"kubectl-kausality", "diff"}
+			args := append(make([]string, 0, 4), "kubectl-kausality", "diff") //nolint:mnd // And two directories.
 
 			for side, text := range map[string]string{"LIVE-1": tc.live, "MERGED-1": tc.merged} {
 				dir := filepath.Join(t.TempDir(), side)
@@ -66,10 +66,8 @@ func TestADiffIsOfWhatSomebodyChanges(t *testing.T) {
 
 			err := run(t.Context(), cmd, args)
 
-			var differ differs
-
 			code := exitCode(err)
-			if errors.As(err, &differ) {
+			if differ, ok := errors.AsType[differs](err); ok {
 				code = differ.code
 			}
 

@@ -25,8 +25,7 @@ func main() {
 
 	stop()
 
-	var differ differs
-	if errors.As(err, &differ) {
+	if differ, ok := errors.AsType[differs](err); ok {
 		os.Exit(differ.code)
 	}
 

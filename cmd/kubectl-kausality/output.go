@@ -212,7 +212,8 @@ func (o *outputOptions) result(out io.Writer, c *cluster, run func(io.Writer) er
 
 	err := run(&said)
 	doc := resultDocument{
-		header: header{APIVersion: outputVersion, Kind: "Result"}, DryRun: c.dry.on(), Done: []string{}, Objects: append([]objectRef{}, c.written...),
+		header: header{APIVersion: outputVersion, Kind: "Result"}, DryRun: c.dry.on(), Done: []string{},
+		Objects: append([]objectRef{}, c.written...),
 	}
 
 	for line := range strings.Lines(said.String()) {

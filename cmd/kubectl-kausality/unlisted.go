@@ -99,11 +99,11 @@ func (c *cluster) governed(ctx context.Context) ([]string, error) {
 
 // ruledGroups are the groups of a list of rules.
 func ruledGroups(in any, path ...string) []string {
-	var groups []string
-
 	m, _ := in.(map[string]any)
+	rules := resource.List(m, path...)
+	groups := make([]string, 0, len(rules))
 
-	for _, r := range resource.List(m, path...) {
+	for _, r := range rules {
 		rule, _ := r.(map[string]any)
 		groups = append(groups, resource.Strings(rule, "apiGroups")...)
 	}

@@ -81,7 +81,9 @@ func (c *cluster) patch(ctx context.Context, u *unstructured.Unstructured, patch
 		return u, nil
 	}
 
-	if c.note(u); c.dry.local() {
+	c.note(u)
+
+	if c.dry.local() {
 		return u, nil
 	}
 
@@ -104,7 +106,9 @@ func (c *cluster) patch(ctx context.Context, u *unstructured.Unstructured, patch
 }
 
 func (c *cluster) create(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if c.note(u); c.dry.local() {
+	c.note(u)
+
+	if c.dry.local() {
 		return u, nil
 	}
 
@@ -123,7 +127,9 @@ func (c *cluster) create(ctx context.Context, u *unstructured.Unstructured) (*un
 
 // remove deletes an object, if it is still the same.
 func (c *cluster) remove(ctx context.Context, u *unstructured.Unstructured) error {
-	if c.note(u); c.dry.local() {
+	c.note(u)
+
+	if c.dry.local() {
 		return nil
 	}
 

@@ -5,6 +5,7 @@ package decision_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func TestAWindowIsLookedAtOnce(t *testing.T) {
 			list[i].Name = fmt.Sprint("w", i)
 			list[i].Spec = v1alpha1.UpgradeAllowanceSpec{
 				ServiceAccount: crossplaneUser, ValidFrom: metav1.NewTime(now.Add(-time.Hour)), ValidUntil: metav1.NewTime(now.Add(time.Hour)),
-				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": fmt.Sprint(i)}},
+				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": strconv.Itoa(i)}},
 			}
 		}
 
