@@ -74,6 +74,10 @@ spec:
     reason: OPS-1
 `
 
+// named is what the manager writes where a kind's resource is named otherwise than
+// the kind suggests.
+const named = "status: {resources: [{group: kubernetes.crossplane.io, kind: Object, resource: objekte}]}\n"
+
 func TestAnExceptionLetsAChangeThroughUntilItEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		enforcements []string
@@ -83,6 +87,8 @@ func TestAnExceptionLetsAChangeThroughUntilItEnds(t *testing.T) {
 		"InForce": {[]string{exception}, "mysql", 30 * time.Second},
 		"Over":    {[]string{strings.Replace(exception, "00:00:30Z", "00:00:00Z", 1)}, "postgres", time.Minute},
 		"Other":   {[]string{strings.Replace(exception, "resources: [objects]", "resources: [buckets]", 1)}, "postgres", 30 * time.Second},
+		"Named":   {[]string{strings.Replace(exception, "resources: [objects]", "resources: [objekte]", 1) + named}, "mysql", 30 * time.Second},
+		"Renamed": {[]string{exception + named}, "postgres", 30 * time.Second},
 		"Another": {[]string{exception, "{kind: Enforcement, metadata: {name: all}, spec: {match: {resourceRules: [{apiGroups: ['*'], resources: ['*']}]}, validationActions: [Warn]}}"}, "postgres", 30 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -115,7 +116,7 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 		XR: s.xr, Namespace: namespaceOf(req),
 		User:     policy.User{Name: s.input.ServiceAccount, Groups: policy.ServiceAccountGroups(s.input.ServiceAccount)},
 		Policies: set,
-		Upgrades: windows, Enforcements: enforced,
+		Upgrades: windows, Enforcements: enforced, Resources: enforcement.ResourcesOf(enforcing),
 		Settings: decision.Settings{Crossplane: s.input.ServiceAccount, WithoutLateInitialize: s.oldRuntimes},
 		Mode:     s.input.Mode,
 		Now:      f.now(),

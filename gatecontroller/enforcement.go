@@ -103,6 +103,7 @@ func (c *configuration) reportEnforcement(ctx context.Context, e *v1alpha1.Enfor
 	cond := c.inForce(e, served)
 	cond.ObservedGeneration = e.GetGeneration()
 	e.Status.ObservedGeneration = e.GetGeneration()
+	e.Status.Resources = misnamed(e, served)
 	meta.SetStatusCondition(&e.Status.Conditions, cond)
 
 	if equality.Semantic.DeepEqual(was.Status, e.Status) {
@@ -115,6 +116,27 @@ func (c *configuration) reportEnforcement(ctx context.Context, e *v1alpha1.Enfor
 	}
 
 	return nil
+}
+
+// misnamed are the kinds that an Enforcement is about by a name that they do not
+// suggest, as many as a status holds.
+func misnamed(in *v1alpha1.Enforcement, served []servedKind) []v1alpha1.NamedResource {
+	e, errs := enforcement.Compile(in)
+	if len(errs) > 0 {
+		return nil // It excepts nobody.
+	}
+
+	const most = 256
+
+	var out []v1alpha1.NamedResource
+
+	for _, k := range served {
+		if len(out) < most && e.Misnamed(k.gvk.GroupKind(), k.resource) {
+			out = append(out, v1alpha1.NamedResource{Group: k.gvk.Group, Kind: k.gvk.Kind, Resource: k.resource})
+		}
+	}
+
+	return out
 }
 
 // inForce says whether an Enforcement is.

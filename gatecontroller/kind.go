@@ -101,8 +101,10 @@ func (r *resolver) served(ctx context.Context) ([]servedKind, error) {
 
 	var out []servedKind
 
+	scaled := scalable(lists)
+
 	for _, list := range preferred(groups, lists) {
-		out = append(out, inGroup(list, crds)...)
+		out = append(out, inGroup(list, crds, scaled)...)
 	}
 
 	behind, err := r.behind(ctx, crds, lists)
@@ -172,8 +174,29 @@ func (r *resolver) versions(ctx context.Context) (map[string]string, error) {
 	return out, nil
 }
 
+// scalable are the resources that can be scaled in any version that is served: who
+// scales chooses which.
+func scalable(lists []*metav1.APIResourceList) map[schema.GroupResource]bool {
+	out := map[schema.GroupResource]bool{}
+
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue // Not a group we could govern.
+		}
+
+		for _, res := range list.APIResources {
+			if name, ok := strings.CutSuffix(res.Name, "/scale"); ok {
+				out[schema.GroupResource{Group: gv.Group, Resource: name}] = true
+			}
+		}
+	}
+
+	return out
+}
+
 // inGroup returns the kinds of one group version.
-func inGroup(list *metav1.APIResourceList, crds map[string]string) []servedKind {
+func inGroup(list *metav1.APIResourceList, crds map[string]string, scaled map[schema.GroupResource]bool) []servedKind {
 	gv, err := schema.ParseGroupVersion(list.GroupVersion)
 	if err != nil {
 		return nil // Not a group we could govern.
@@ -193,7 +216,7 @@ func inGroup(list *metav1.APIResourceList, crds map[string]string) []servedKind 
 
 		k := servedKind{gvk: gv.WithKind(res.Kind), resource: res.Name, owns: !slices.Contains(res.Categories, "managed")}
 		k.crossplane = slices.ContainsFunc(res.Categories, func(c string) bool { return c == "composite" || c == "claim" })
-		k.scales = slices.ContainsFunc(list.APIResources, func(o metav1.APIResource) bool { return o.Name == res.Name+"/scale" })
+		k.scales = scaled[k.groupResource()]
 
 		if custom {
 			k.definition = version + "/" + gv.Version

@@ -5,6 +5,7 @@ package gatecontroller
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,6 +69,58 @@ func TestAKindThatIsNotListedIsGoneOnlyWhereItsDefinitionSaysSo(t *testing.T) {
 			got, err := r.served(t.Context())
 			if err != nil || len(got) != tc.kinds {
 				t.Errorf("%s\nserved: %v, %v", tc.reason, got, err)
+			}
+		})
+	}
+}
+
+// TestAKindIsScaledInWhateverVersion has it scaled by a version that its group does
+// not prefer, and the webhook asked about that.
+func TestAKindIsScaledInWhateverVersion(t *testing.T) {
+	verbs := metav1.Verbs{"get", "update"}
+	list := func(version string, resources ...metav1.APIResource) *metav1.APIResourceList {
+		return &metav1.APIResourceList{GroupVersion: "mr.example.org/" + version, APIResources: resources}
+	}
+
+	old := crd(extv1.ConditionTrue, true)
+	old.Spec.Versions = append(old.Spec.Versions, extv1.CustomResourceDefinitionVersion{
+		Name: "v1beta1", Served: true,
+		Subresources: &extv1.CustomResourceSubresources{Scale: &extv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.replicas"}},
+	})
+
+	for name, lists := range map[string][]*metav1.APIResourceList{
+		"Listed": {
+			list("v1", metav1.APIResource{Name: "buckets", Kind: "Bucket", Verbs: verbs}),
+			list("v1beta1", metav1.APIResource{Name: "buckets", Kind: "Bucket", Verbs: verbs},
+				metav1.APIResource{Name: "buckets/scale", Kind: "Scale", Group: "autoscaling", Verbs: verbs}),
+		},
+		"Unlisted": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			if err := errors.Join(extv1.AddToScheme(scheme), metav1.AddMetaToScheme(scheme)); err != nil {
+				t.Fatal(err)
+			}
+
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(old.DeepCopy()).Build()
+			r := &resolver{discovery: &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{Resources: lists}}, crds: c, live: c}
+
+			got, err := r.served(t.Context())
+			if err != nil || len(got) != 1 || got[0].gvk.Version != "v1" || !got[0].scales {
+				t.Fatalf("served: %+v, %v", got, err)
+			}
+
+			hooks := (&configuration{opts: Options{Webhook: &Webhook{Trust: trust("ca")}}}).mutating([]subject{{servedKind: got[0]}})
+
+			var rules []string
+			for _, w := range hooks {
+				for _, rule := range w.Rules {
+					rules = append(rules, rule.Resources...)
+				}
+			}
+
+			if !slices.Contains(rules, "buckets/scale") {
+				t.Errorf("the webhook is asked about %v", rules)
 			}
 		})
 	}

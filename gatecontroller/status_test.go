@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -119,5 +121,39 @@ func TestOneWhoseStatusIsRefusedKeepsNoOtherFromBeingReported(t *testing.T) {
 
 	if got := readyNames(t, cluster); got != "q b" {
 		t.Errorf("reported: %q, want the others, q and b", got)
+	}
+}
+
+func TestAnEnforcementTellsOfResourcesThatAreNotNamedAsTheirKindsSuggest(t *testing.T) {
+	c, want, cluster := reporting(t, interceptor.Funcs{})
+	want.enforcements = want.enforcements[:1]
+	want.enforcements[0].Spec.Match = v1alpha1.EnforcementMatch{
+		ResourceRules:        []v1alpha1.ResourceRule{{APIGroups: []string{"net.example.org"}, Resources: []string{"*"}}},
+		ExcludeResourceRules: []v1alpha1.ResourceRule{{APIGroups: []string{"net.example.org"}, Resources: []string{"gateways", "policies"}}},
+	}
+
+	kind := func(group, kind, resource string) servedKind {
+		return servedKind{gvk: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, resource: resource}
+	}
+
+	served := []servedKind{
+		kind("net.example.org", "Gateway", "gateways"), kind("net.example.org", "Key", "keys"), kind("net.example.org", "Policy", "policies"),
+		kind("other.example.org", "Gateway", "gateways"),
+	}
+
+	if err := c.reportAll(t.Context(), want, served, served, nil); err != nil {
+		t.Fatal(err)
+	}
+
+	got := &v1alpha1.Enforcement{}
+	if err := cluster.Get(t.Context(), client.ObjectKey{Name: "a"}, got); err != nil {
+		t.Fatal(err)
+	}
+
+	// Policies are named as their kind suggests; keys are not, and no rule tells them
+	// from others; nor is the other group one of the rules'.
+	told := []v1alpha1.NamedResource{{Group: "net.example.org", Kind: "Gateway", Resource: "gateways"}}
+	if diff := cmp.Diff(told, got.Status.Resources); diff != "" {
+		t.Errorf("resources, -want, +got:\n%s", diff)
 	}
 }

@@ -87,7 +87,9 @@ func defined(crd *extv1.CustomResourceDefinition, definition string) (servedKind
 		gvk:        schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: names.Kind},
 		resource:   names.Plural,
 		crossplane: slices.Contains(names.Categories, "composite") || slices.Contains(names.Categories, "claim"),
-		scales:     v.Subresources != nil && v.Subresources.Scale != nil,
+		scales: slices.ContainsFunc(served, func(v extv1.CustomResourceDefinitionVersion) bool {
+			return v.Subresources != nil && v.Subresources.Scale != nil
+		}),
 		owns:       !slices.Contains(names.Categories, "managed"),
 		definition: definition + "/" + v.Name,
 		unlisted:   true,

@@ -41,7 +41,8 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 		}, append(slices.Clone(kind), "operation", "decision", "rule", "policy")),
 		overruled: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_webhook_overruled_total",
-			Help: "Values of our own annotations that a writer asked for and that were not stored.",
+			Help: "Values of our own annotations, and of spec.managementPolicies from before a gate was moved, " +
+				"that a writer asked for and that were not stored.",
 		}, kind),
 		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_webhook_conflicts_total",

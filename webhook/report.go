@@ -84,7 +84,7 @@ func (j *Judge) report(req admission.Request, ask *decision.Request, d *decision
 	}
 
 	if len(d.Overruled) > 0 {
-		log.V(1).Info("Overruled annotations", "keys", d.Overruled)
+		log.V(1).Info("Overruled what only Kausality writes", "keys", d.Overruled)
 	}
 
 	if outcome == decision.OutcomeUnchanged || outcome == decision.OutcomeUngoverned {

@@ -272,6 +272,8 @@ type AskedRecord struct {
 	Generation int64 `json:"generation"`
 	// User who last stored what nobody asked for.
 	User string `json:"user"`
+	// Users are those who stored the fields that are not that user's, by field.
+	Users map[string]string `json:"users,omitempty"`
 	// Spec makes what was asked for out of the spec that is stored: a JSON merge
 	// patch (RFC 7386).
 	Spec map[string]any `json:"spec"`

@@ -165,11 +165,33 @@ type Exception struct {
 	Reason string `json:"reason"`
 }
 
+// NamedResource is a kind and the name of its resource.
+type NamedResource struct {
+	// Group of the kind; empty for the core group.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+	// Kind, in its singular.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// Resource by which rules name it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Resource string `json:"resource"`
+}
+
 // EnforcementStatus is what the manager found out about an Enforcement.
 type EnforcementStatus struct {
 	// ObservedGeneration is the generation the status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Resources are those that the rules are about by another name than their kind
+	// suggests, such as gateways of Gateway: a composition function knows kinds alone.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Resources []NamedResource `json:"resources,omitempty"`
 	// Conditions: Ready with reason InForce, Invalid, KindUnknown or RightsMissing.
 	// +optional
 	// +listType=map

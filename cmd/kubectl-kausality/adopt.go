@@ -63,7 +63,7 @@ func adoptCommand() *cobra.Command {
 		Example: "  # Give it to a composite resource that was created paused.\n" +
 			"  kubectl kausality adopt object.kubernetes.crossplane.io/my-database-x7k2p --by xdatabase/my-database --resume\n" +
 			"  # Only look whether that could be.\n" +
-			"  kubectl kausality adopt object.kubernetes.crossplane.io/my-database-x7k2p --by xdatabase/my-database --dry-run",
+			"  kubectl kausality adopt object.kubernetes.crossplane.io/my-database-x7k2p --by xdatabase/my-database --dry-run=server",
 		Args:              usageArgs(cobra.RangeArgs(1, 2)), //nolint:mnd // KIND/NAME, or KIND and NAME.
 		ValidArgsFunction: completeObject(&opts.clusterOptions),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,7 +72,7 @@ func adoptCommand() *cobra.Command {
 				return err
 			}
 
-			return opts.result(cmd.OutOrStdout(), opts.dry, func(out io.Writer) error {
+			return opts.result(cmd.OutOrStdout(), c, func(out io.Writer) error {
 				return adopt(cmd.Context(), c, out, args, opts)
 			})
 		},
@@ -125,7 +125,12 @@ func adopt(ctx context.Context, c *cluster, out io.Writer, args []string, opts a
 			return err
 		}
 
-		if err := say(out, "%s %s is created again; it only observes\n", u.GetKind(), u.GetName()); err != nil || c.dry {
+		if c.dry.on() {
+			return say(out, "%s %s would be created again, would only observe, and would be a part of %s %s; nothing was changed\n",
+				u.GetKind(), u.GetName(), by.XR.GetKind(), by.XR.GetName())
+		}
+
+		if err := say(out, "%s %s is created again; it only observes\n", u.GetKind(), u.GetName()); err != nil {
 			return err
 		}
 	}
@@ -140,6 +145,12 @@ func adopt(ctx context.Context, c *cluster, out io.Writer, args []string, opts a
 		if err := c.remove(ctx, r.secret); err != nil {
 			return err
 		}
+	}
+
+	if c.dry.on() {
+		return say(out, "%s %s would be a part of %s %s; it and its external object would stay as they are: "+
+			"what %[4]s wants of it otherwise would be held; nothing was changed\n",
+			u.GetKind(), u.GetName(), by.XR.GetKind(), by.XR.GetName())
 	}
 
 	if err := say(out, "%s %s is a part of %s %s now\n", u.GetKind(), u.GetName(), by.XR.GetKind(), by.XR.GetName()); err != nil {
@@ -273,7 +284,7 @@ func (c *cluster) bound(ctx context.Context, claim *unstructured.Unstructured) (
 func (c *cluster) paused(ctx context.Context, by leftover.Adopter, resume bool, do func(context.Context) error) error {
 	was := resource.Annotation(by.XR, annotationPaused) == "true"
 
-	if c.dry {
+	if c.dry.on() {
 		return do(ctx)
 	}
 

@@ -5,8 +5,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,6 +24,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
+// errAmbiguous is the cause when several groups have a kind of a name.
+var errAmbiguous = errors.New("several groups have it, give it as one of these")
+
 // clusterOptions say which cluster to read.
 type clusterOptions struct {
 	outputOptions
@@ -31,7 +36,7 @@ type clusterOptions struct {
 	// home is the namespace Kausality runs in, and dry whether nothing is to be
 	// changed.
 	home string
-	dry  bool
+	dry  dryRun
 }
 
 // flags are those of all commands.
@@ -48,12 +53,16 @@ func (o *clusterOptions) flags(cmd *cobra.Command) {
 
 // writing are those of commands that change something.
 func (o *clusterOptions) writing(cmd *cobra.Command) {
+	o.objects = true
 	o.flags(cmd)
 
 	o.homeFlag(cmd)
+	o.dry.flag(cmd)
 
-	flags := cmd.Flags()
-	flags.BoolVar(&o.dry, "dry-run", false, "Have the API server check everything, and change nothing.")
+	cmd.PreRun = func(cmd *cobra.Command, args []string) {
+		o.dry.warn(cmd.ErrOrStderr())
+		o.findHome(cmd, args)
+	}
 }
 
 // homeFlag is that of commands that look at Kausality itself.
@@ -82,7 +91,10 @@ type cluster struct {
 	mapper    meta.RESTMapper
 	namespace string
 	home      string
-	dry       bool
+	dry       dryRun
+
+	// written are the objects that were written or deleted, or would be.
+	written []objectRef
 }
 
 func newCluster(o clusterOptions) (*cluster, error) {
@@ -156,6 +168,10 @@ func (c *cluster) mapping(text string) (*meta.RESTMapping, error) {
 			continue
 		}
 
+		if err := c.ambiguous(text, r, gvk); err != nil {
+			return nil, err
+		}
+
 		return c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version) //nolint:wrapcheck // Names the kind.
 	}
 
@@ -172,4 +188,34 @@ func (c *cluster) mapping(text string) (*meta.RESTMapping, error) {
 	}
 
 	return m, nil
+}
+
+// ambiguous is an error where a resource that is named without a group is one of
+// several groups. kubectl takes one of them and does not say so. What is in the core
+// group has no other name.
+func (c *cluster) ambiguous(text string, r schema.GroupVersionResource, first schema.GroupVersionKind) error {
+	if r.Group != "" || first.Group == "" {
+		return nil
+	}
+
+	all, err := c.mapper.KindsFor(r)
+	if err != nil {
+		return fmt.Errorf("cannot find kind %q: %w", text, err)
+	}
+
+	var names []string
+
+	for _, gvk := range all {
+		if name := strings.ToLower(gvk.GroupKind().String()); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+
+	if len(names) < 2 { //nolint:mnd // Of one there is nothing to choose.
+		return nil
+	}
+
+	slices.Sort(names)
+
+	return usageError{fmt.Errorf("cannot tell which %q is meant: %w: %s", text, errAmbiguous, strings.Join(names, ", "))}
 }

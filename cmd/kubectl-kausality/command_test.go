@@ -46,7 +46,7 @@ func TestTheCommandLineEndsAsTheHelpSays(t *testing.T) {
 		},
 		"NoFormat": {
 			reason: "A format that there is not is an error in the command line, before anything is done.",
-			args:   "release pod/a -o table", code: exitUsage, err: `cannot print as "table": give json or yaml`,
+			args:   "release pod/a -o table", code: exitUsage, err: `cannot print as "table": give json, yaml or jsonpath=TEMPLATE, or name`,
 		},
 		"NoCommand": {
 			reason: "So is a command that there is not.", args: "frob", code: exitUsage,
@@ -75,7 +75,21 @@ func TestTheCommandLineEndsAsTheHelpSays(t *testing.T) {
 			reason: "Contexts are completed from the kubeconfig.", args: "__complete doctor --kubeconfig " + empty + " --context p",
 			out: "prod\n:4\n",
 		},
-		"Formats": {reason: "Formats are completed.", args: "__complete trace --output j", out: "json\nyaml\n:4\n"},
+		"Formats": {reason: "Formats are completed.", args: "__complete trace --output j", out: "json\nyaml\njsonpath=\nname\n:4\n"},
+		"NoNames": {
+			reason: "What is about no objects names none.", args: "version --client -o name", code: exitUsage,
+			err: `cannot print as "name": give json, yaml or jsonpath=TEMPLATE`,
+		},
+		"Path": {reason: "As kubectl it takes what a template names, and adds nothing.", args: "version --client -o jsonpath={.kind}:{.nothing}", out: "Version:"},
+		"NoPath": {
+			reason: "A template that does not parse is an error in the command line.", args: "version --client -o jsonpath={.kind", code: exitUsage,
+			err: `cannot print as "jsonpath={.kind": unclosed action`,
+		},
+		"DryRuns": {reason: "What there is of dry runs is completed.", args: "__complete release --dry-run=s", out: "none\nserver\nclient\n:4\n"},
+		"NoDryRun": {
+			reason: "One that there is not is an error in the command line.", args: "release a/b --dry-run=api", code: exitUsage,
+			err: `invalid argument "api" for "--dry-run" flag: must be "none", "server", or "client"; see kubectl kausality release --help`,
+		},
 	}
 
 	for name, tc := range cases {
@@ -130,6 +144,14 @@ func TestEveryCommandHasExamplesAndExitCodes(t *testing.T) {
 			continue
 		}
 
+		if cmd.Name() == "diff" { // It is diff's, and asks no cluster.
+			if !strings.Contains(cmd.Long, diffHelp) || cmd.Example == "" {
+				t.Errorf("%s: %s\n%s", cmd.Name(), cmd.Long, cmd.Example)
+			}
+
+			continue
+		}
+
 		if !strings.Contains(cmd.Long, exitHelp) || !strings.Contains(cmd.Example, "kubectl kausality "+cmd.Name()) {
 			t.Errorf("%s: %s\n%s", cmd.Name(), cmd.Long, cmd.Example)
 		}
@@ -168,11 +190,15 @@ func TestAResultTellsWhatWasDoneBeforeAFailure(t *testing.T) {
 	var out bytes.Buffer
 
 	failed := errors.New("second step")
-	err := (&outputOptions{format: formatYAML}).result(&out, true, func(out io.Writer) error {
+	c := &cluster{dry: dryRun{mode: dryServer}}
+	err := (&outputOptions{format: formatYAML}).result(&out, c, func(out io.Writer) error {
+		c.note(parse(t, left))
+
 		return errors.Join(say(out, "made %s\n", "it"), failed)
 	})
 
-	want := "apiVersion: cli.kausality.io/v1alpha1\ndone:\n- made it\ndryRun: true\nkind: Result\n"
+	want := "apiVersion: cli.kausality.io/v1alpha1\ndone:\n- made it\ndryRun: true\nkind: Result\n" +
+		"objects:\n- apiVersion: rds.example.org/v1\n  kind: Instance\n  name: db-1\n"
 	if diff := cmp.Diff(want, out.String()); !errors.Is(err, failed) || diff != "" {
 		t.Errorf("result: %v, -want, +got:\n%s", err, diff)
 	}

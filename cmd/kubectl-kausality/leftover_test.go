@@ -115,6 +115,7 @@ func fakeCluster(objects ...*unstructured.Unstructured) (*cluster, *dynamicfake.
 		{"shop.example.org", "v1", "Database", "databases", meta.RESTScopeRoot},
 		{"shop.example.org", "v1", "Claim", "claims", meta.RESTScopeNamespace},
 		{"", "v1", "Secret", "secrets", meta.RESTScopeNamespace},
+		{"admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", meta.RESTScopeRoot},
 		{"apiextensions.crossplane.io", "v1", "CompositeResourceDefinition", "compositeresourcedefinitions", meta.RESTScopeRoot},
 	} {
 		gv := schema.GroupVersion{Group: k.group, Version: k.version}
@@ -216,7 +217,11 @@ func TestAdopt(t *testing.T) {
 		},
 		"DryRun": {
 			reason: "Of what is gone only its creation can be tried.", objects: []string{owner, definition}, record: left,
-			opts: adoptOptions{clusterOptions: clusterOptions{dry: true}}, want: []string{"create instances"},
+			opts: adoptOptions{clusterOptions: clusterOptions{dry: dryRun{mode: dryServer}}}, want: []string{"create instances"},
+		},
+		"DryRunHere": {
+			reason: "Nothing is sent to see what would be.", objects: []string{left, taker, definition},
+			opts: adoptOptions{clusterOptions: clusterOptions{dry: dryRun{mode: dryClient}}, by: "database/new"},
 		},
 		"Nobody":  {reason: "The owner is gone.", objects: []string{left, definition}, err: errNobody},
 		"NoXR":    {reason: "Not every owner is an XR.", objects: []string{left, taker}, opts: adoptOptions{by: "database/new"}, err: errNoXR},
@@ -283,7 +288,11 @@ func TestRelease(t *testing.T) {
 		},
 		"DryRun": {
 			reason: "Nothing is deleted to see whether it can be.", objects: []string{left},
-			opts: releaseOptions{clusterOptions: clusterOptions{dry: true}, orphan: true}, want: []string{released},
+			opts: releaseOptions{clusterOptions: clusterOptions{dry: dryRun{mode: dryServer}}, orphan: true}, want: []string{released},
+		},
+		"DryRunHere": {
+			reason: "Nothing is sent to see what would be.", objects: []string{left},
+			opts: releaseOptions{clusterOptions: clusterOptions{dry: dryRun{mode: dryClient}}, orphan: true},
 		},
 		"Record": {
 			reason: "Of what is gone the record goes.", record: left, opts: releaseOptions{orphan: true}, want: []string{"delete secrets"},

@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -23,6 +24,10 @@ func main() {
 	err := run(ctx, root(), os.Args)
 
 	stop()
+
+	if differ, ok := errors.AsType[differs](err); ok {
+		os.Exit(differ.code)
+	}
 
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -61,7 +66,9 @@ func root() *cobra.Command {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
-	cmd.AddCommand(traceCommand(), allowedCommand(), adoptCommand(), releaseCommand(), uninstallCommand(), doctorCommand(), versionCommand())
+	cmd.AddCommand(
+		traceCommand(), allowedCommand(), adoptCommand(), releaseCommand(), uninstallCommand(), doctorCommand(), versionCommand(), diffCommand(),
+	)
 
 	return cmd
 }

@@ -60,7 +60,7 @@ func releaseCommand() *cobra.Command {
 				return err
 			}
 
-			return opts.result(cmd.OutOrStdout(), opts.dry, func(out io.Writer) error {
+			return opts.result(cmd.OutOrStdout(), c, func(out io.Writer) error {
 				return release(cmd.Context(), c, out, args, opts)
 			})
 		},
@@ -106,7 +106,12 @@ func release(ctx context.Context, c *cluster, out io.Writer, args []string, opts
 		return err
 	}
 
-	return say(out, "%s %s stands by itself; its gate stays as it is\n", u.GetKind(), u.GetName())
+	stands := "stands by itself; its gate stays as it is"
+	if c.dry.on() {
+		stands = "would stand by itself, and its gate would stay as it is; nothing was changed"
+	}
+
+	return say(out, "%s %s %s\n", u.GetKind(), u.GetName(), stands)
 }
 
 // replan patches an object as planned, again when somebody else was faster.
@@ -146,8 +151,9 @@ func orphan(ctx context.Context, c *cluster, out io.Writer, u *unstructured.Unst
 		return err
 	}
 
-	if c.dry {
-		return say(out, "%s %s would go; external object %q would stay\n", u.GetKind(), u.GetName(), external)
+	if c.dry.on() {
+		return say(out, "%s %s would go, and nobody would be asked to delete external object %q; nothing was changed\n",
+			u.GetKind(), u.GetName(), external)
 	}
 
 	if !resource.Deleting(u) { // Deleting it again is refused, past admission or not.
@@ -188,7 +194,8 @@ func orphan(ctx context.Context, c *cluster, out io.Writer, u *unstructured.Unst
 		return fmt.Errorf("cannot see the end of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	return say(out, "%s %s is gone; external object %q stays\n", u.GetKind(), u.GetName(), external)
+	return say(out, "%s %s is gone; nobody was asked to delete external object %q, and whether it is there was not looked at\n",
+		u.GetKind(), u.GetName(), external)
 }
 
 // forget throws the records of a managed resource that is gone away.
@@ -211,8 +218,13 @@ func forget(ctx context.Context, c *cluster, out io.Writer, kind, name string, o
 			return err
 		}
 
-		if err := say(out, "the record of %s %s is gone; external object %q stays\n",
-			r.Object.GetKind(), r.Object.GetName(), leftover.ExternalName(r.Object)); err != nil {
+		is, was := "is gone", ", and whether it is there was not looked at"
+		if c.dry.on() {
+			is, was = "would go", "; nothing was changed"
+		}
+
+		if err := say(out, "the record of %s %s %s; nobody is asked to delete external object %q%s\n",
+			r.Object.GetKind(), r.Object.GetName(), is, leftover.ExternalName(r.Object), was); err != nil {
 			return err
 		}
 	}

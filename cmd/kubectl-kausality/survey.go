@@ -29,8 +29,8 @@ import (
 const (
 	// page is how many objects are read at once.
 	page = 500
-	// quiet is how long a manager that runs may be without a sign of life: it
-	// gives one every ten seconds.
+	// quiet is how long a manager that runs may be without a sign of life: the
+	// webhook gives one every ten seconds, a leader more often.
 	quiet = 15 * time.Second
 )
 
@@ -80,7 +80,7 @@ func registration(kind string) schema.GroupVersionKind {
 // removeAll removes objects; those that are gone already do not matter.
 func (c *cluster) removeAll(ctx context.Context, out io.Writer, list []named) error {
 	verb := "is gone"
-	if c.dry {
+	if c.dry.on() {
 		verb = "would go"
 	}
 
@@ -98,7 +98,7 @@ func (c *cluster) removeAll(ctx context.Context, out io.Writer, list []named) er
 		}
 
 		// In a dry run the guards are still there.
-		if err != nil && (!c.dry || !asksNobody(err)) {
+		if err != nil && (!c.dry.on() || !asksNobody(err)) {
 			return err
 		}
 
@@ -140,13 +140,12 @@ func (c *cluster) own(ctx context.Context) ([]named, error) {
 
 // concerned reads all objects of the cluster that have something of Kausality's
 // on them.
-func (c *cluster) concerned(ctx context.Context) ([]*unstructured.Unstructured, error) {
+func (c *cluster) concerned(ctx context.Context, out io.Writer) ([]*unstructured.Unstructured, error) {
 	// In the version that its group prefers, as the manager does: another one may
-	// lack fields, and who writes it takes these away. What one group fails to list
-	// is told, and in the way: it might be gated.
+	// lack fields, and who writes it takes these away.
 	lists, err := c.discovery.ServerPreferredResources()
-	if err != nil {
-		return nil, fmt.Errorf("cannot list the kinds of the cluster: %w", err)
+	if err := c.unlisted(ctx, out, err); err != nil {
+		return nil, err
 	}
 
 	var resources []schema.GroupVersionResource
@@ -164,7 +163,7 @@ func (c *cluster) concerned(ctx context.Context) ([]*unstructured.Unstructured, 
 
 	slices.SortFunc(resources, func(a, b schema.GroupVersionResource) int { return strings.Compare(a.String(), b.String()) })
 
-	var out []*unstructured.Unstructured
+	var all []*unstructured.Unstructured
 
 	for _, r := range resources {
 		if skipped(r.GroupResource()) {
@@ -176,10 +175,10 @@ func (c *cluster) concerned(ctx context.Context) ([]*unstructured.Unstructured, 
 			return nil, err
 		}
 
-		out = append(out, found...)
+		all = append(all, found...)
 	}
 
-	return out, nil
+	return all, nil
 }
 
 // skipped says whether nothing of Kausality's is on objects of a kind: its own,
@@ -239,57 +238,61 @@ func (c *cluster) unused(ctx context.Context, functions []string) error {
 	return errors.Join(problems...)
 }
 
-// stopped waits until no manager gives a sign of life any more.
+// stopped watches for as long as a manager that runs may be quiet, and sees
+// whether one gives a sign of life. By when its last one was nobody could tell: the
+// clock that says so is the manager's, and may be another than ours.
 func (c *cluster) stopped(ctx context.Context) error {
 	gvr := schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
-	before := ""
 
-	err := wait.PollUntilContextTimeout(ctx, time.Second, quiet*2, true, func(ctx context.Context) (bool, error) {
+	var before map[string]string
+
+	err := wait.PollUntilContextTimeout(ctx, time.Second, quiet, true, func(ctx context.Context) (bool, error) {
 		list, err := c.client.Resource(gvr).Namespace(c.home).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, fmt.Errorf("cannot list leases of namespace %q: %w", c.home, err)
 		}
 
-		last, text := lastBeat(list)
-
-		switch {
-		case before != "" && text != before:
+		now := beats(list)
+		if before != nil && beating(before, now) {
 			return false, fmt.Errorf("the manager runs in namespace %q: %w", c.home, errRunning)
-		case time.Since(last) > quiet:
-			return true, nil
 		}
 
-		before = text
+		before = now
 
-		return false, nil
+		return len(now) == 0, nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return nil // Its last sign of life is from a clock that is ahead of ours, and stays the last.
+		return nil
 	}
 
 	return err //nolint:wrapcheck // Says it all.
 }
 
-// lastBeat is when a lease of the manager's was last held or renewed, and all of
-// these in text.
-func lastBeat(list *unstructured.UnstructuredList) (last time.Time, all string) {
-	beats := make([]string, 0, len(list.Items))
+// beats are when the leases of managers that somebody holds were last renewed, in
+// text, by name.
+func beats(list *unstructured.UnstructuredList) map[string]string {
+	out := map[string]string{}
 
 	for i := range list.Items {
 		u := &list.Items[i]
-		if !strings.HasPrefix(u.GetName(), "kausality-") && u.GetLabels()[v1alpha1.LabelOwn] == "" || !held(u) {
-			continue
-		}
-
-		renewed := resource.String(u.Object, "spec", "renewTime")
-		beats = append(beats, u.GetName()+" "+renewed)
-
-		if at, err := time.Parse(time.RFC3339Nano, renewed); err == nil && at.After(last) {
-			last = at
+		if (strings.HasPrefix(u.GetName(), "kausality-") || u.GetLabels()[v1alpha1.LabelOwn] != "") && held(u) {
+			out[u.GetName()] = resource.String(u.Object, "spec", "renewTime")
 		}
 	}
 
-	return last, strings.Join(beats, "\n")
+	return out
+}
+
+// beating says whether a lease was renewed, or taken. Who ends gives one up, and
+// that is no sign of life.
+func beating(before, now map[string]string) bool {
+	for name, renewed := range now {
+		if before[name] != renewed {
+			return true
+		}
+	}
+
+	return false
 }
 
 // held says whether a lease is still that of somebody: who ends gives up the one

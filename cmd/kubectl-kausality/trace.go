@@ -48,6 +48,7 @@ func traceCommand() *cobra.Command {
 		},
 	}
 
+	opts.objects = true
 	opts.flags(cmd)
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "Show every recorded change, not only the newest.")
 

@@ -32,6 +32,8 @@ type traceDocument struct {
 	Held []v1alpha1.HeldChange `json:"held"`
 }
 
+func (d traceDocument) refs() []objectRef { return []objectRef{d.Object} }
+
 // documentOf reads what is known about one object. The error names an annotation
 // that does not parse.
 func documentOf(u *unstructured.Unstructured) (traceDocument, error) {

@@ -51,7 +51,7 @@ func uninstallCommand() *cobra.Command {
 			"with what nobody asked for put back; or closed, so that their providers only observe. What has lost its owner is left closed, " +
 			"and stands by itself. External objects are not changed. The manager's own Leases and certificates go last.\n\n" +
 			"Nothing is changed where anything is in the way. It can be run again, also to open what was left closed on request.\n\n" + exitHelp,
-		Example: "  kubectl kausality uninstall --leave=open --dry-run\n" +
+		Example: "  kubectl kausality uninstall --leave=open --dry-run=server\n" +
 			"  helm uninstall --namespace kausality-system kausality\n" +
 			"  kubectl kausality uninstall --leave=open",
 		Args: usageArgs(cobra.NoArgs),
@@ -65,7 +65,7 @@ func uninstallCommand() *cobra.Command {
 				return err
 			}
 
-			return opts.result(cmd.OutOrStdout(), opts.dry, func(out io.Writer) error { return uninstall(cmd.Context(), c, out, opts) })
+			return opts.result(cmd.OutOrStdout(), c, func(out io.Writer) error { return uninstall(cmd.Context(), c, out, opts) })
 		},
 	}
 
@@ -100,7 +100,7 @@ func uninstall(ctx context.Context, c *cluster, out io.Writer, opts uninstallOpt
 	plan := removal.Options{Leave: removal.Leave(opts.leave), Forget: opts.forget, WithoutLateInitialize: late}
 
 	// 1. See what there is, and whether anything is in the way.
-	objects, err := c.concerned(ctx)
+	objects, err := c.concerned(ctx, out)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func uninstall(ctx context.Context, c *cluster, out io.Writer, opts uninstallOpt
 	list, err := c.plans(ctx, out, objects, plan)
 	err = errors.Join(err, c.unused(ctx, opts.functions))
 
-	if !c.dry {
+	if !c.dry.on() {
 		err = errors.Join(err, c.stopped(ctx))
 	}
 
@@ -157,7 +157,7 @@ func (c *cluster) plans(ctx context.Context, out io.Writer, objects []*unstructu
 			list = append(list, leaving{object: u, plan: plan})
 		}
 
-		if err == nil && c.dry && plan.Patch != nil {
+		if err == nil && c.dry.on() && plan.Patch != nil {
 			if err := tell(out, u, plan, "would be"); err != nil {
 				return nil, err
 			}
@@ -180,7 +180,7 @@ func (c *cluster) planRemoval(ctx context.Context, u *unstructured.Unstructured,
 
 // leave lets go of objects, as they are now.
 func (c *cluster) leave(ctx context.Context, out io.Writer, list []leaving, opts removal.Options) error {
-	if c.dry {
+	if c.dry.on() {
 		return say(out, "%d objects would be let go of; nothing was changed\n", len(list))
 	}
 
@@ -241,7 +241,7 @@ func (c *cluster) insist(ctx context.Context, write func(context.Context) error)
 
 	err := wait.PollUntilContextTimeout(ctx, forgetful/100, forgetful, true, func(ctx context.Context) (bool, error) {
 		last = write(ctx)
-		if !c.dry && (apierrors.IsConflict(last) || asksNobody(last)) {
+		if !c.dry.on() && (apierrors.IsConflict(last) || asksNobody(last)) {
 			return false, nil
 		}
 

@@ -96,7 +96,10 @@ func TestAKindIsRemovedOnceItsGuardIsSeenToBeGone(t *testing.T) {
 			t.Parallel()
 
 			c, client := given(t, []string{governed}, "")
-			c.dry = tc.dry
+			if tc.dry {
+				c.dry.mode = dryServer
+			}
+
 			instances := schema.GroupResource{Group: "rds.example.org", Resource: "instances"}
 			tries := 0
 

@@ -43,11 +43,21 @@ func (c *cluster) at(gvk schema.GroupVersionKind, namespace string) (dynamic.Res
 }
 
 func (c *cluster) dryRun() []string {
-	if c.dry {
+	if c.dry.on() {
 		return []string{metav1.DryRunAll}
 	}
 
 	return nil
+}
+
+// note remembers an object that is written or deleted.
+func (c *cluster) note(u *unstructured.Unstructured) {
+	ref := refOf(u)
+	ref.Generation = 0 // It may be another one by now.
+
+	if !slices.Contains(c.written, ref) {
+		c.written = append(c.written, ref)
+	}
 }
 
 // read reads an object by reference.
@@ -71,6 +81,12 @@ func (c *cluster) patch(ctx context.Context, u *unstructured.Unstructured, patch
 		return u, nil
 	}
 
+	c.note(u)
+
+	if c.dry.local() {
+		return u, nil
+	}
+
 	raw, err := json.Marshal(patch)
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode a patch of %s %q: %w", u.GetKind(), u.GetName(), err)
@@ -90,6 +106,12 @@ func (c *cluster) patch(ctx context.Context, u *unstructured.Unstructured, patch
 }
 
 func (c *cluster) create(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	c.note(u)
+
+	if c.dry.local() {
+		return u, nil
+	}
+
 	at, err := c.at(u.GroupVersionKind(), u.GetNamespace())
 	if err != nil {
 		return nil, err
@@ -105,6 +127,12 @@ func (c *cluster) create(ctx context.Context, u *unstructured.Unstructured) (*un
 
 // remove deletes an object, if it is still the same.
 func (c *cluster) remove(ctx context.Context, u *unstructured.Unstructured) error {
+	c.note(u)
+
+	if c.dry.local() {
+		return nil
+	}
+
 	at, err := c.at(u.GroupVersionKind(), u.GetNamespace())
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -159,10 +161,13 @@ func descend(set *fieldpath.Set, pe fieldpath.PathElement) *fieldpath.Set {
 // stands for itself, and for what is below it otherwise; see
 // https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#FieldsV1.
 func addFields(set *fieldpath.Set, fields map[string]any) error {
-	for name, v := range fields {
+	// In order, or each of many would have to be put between the others.
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if name == "." {
 			continue
 		}
+
+		v := fields[name]
 
 		pe, err := fieldpath.DeserializePathElement(name)
 		if errors.Is(err, fieldpath.ErrUnknownPathElementType) {

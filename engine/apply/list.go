@@ -29,9 +29,9 @@ func mergeLists(live, desired []any, fields Fields) ([]any, bool) {
 // mergeSets merges lists whose elements are their own keys: those that are desired,
 // in the order in which they are, and live ones less those that the manager had.
 func mergeSets(live, desired []any, fields Fields) []any {
-	place := make([]int, len(desired))
+	place, at := make([]int, len(desired)), change.Find(live)
 	for i, d := range desired {
-		place[i] = slices.IndexFunc(live, func(l any) bool { return change.Equal(l, d) })
+		place[i] = at(d)
 	}
 
 	return Interleave(live, desired, place, func(j int) bool { return !fields.Own.Members.Has(Value(live[j])) })
@@ -63,9 +63,16 @@ func Interleave(live, desired []any, place []int, stays func(j int) bool) []any 
 	behind := make(map[int][]any, len(live)) // By the place of a desired element, or -1.
 	last := -1
 
+	taken := make([]bool, len(live))
+	for _, j := range place {
+		if j >= 0 {
+			taken[j] = true
+		}
+	}
+
 	for j, l := range live {
 		switch {
-		case slices.Contains(place, j):
+		case taken[j]:
 			last = j
 		case stays(j):
 			behind[last] = append(behind[last], l)

@@ -102,16 +102,16 @@ func pseudo(name string) Change {
 // Between returns the changes from one version of an object to another, sorted
 // by field. Left out are apiVersion, kind and status, and of metadata all but
 // labels, annotations, finalizers and ownerReferences. Lists are matched by the
-// given keys where those know them, else by those the old object's
-// managedFields show. Neither object is modified; either may be nil.
-func Between(oldObj, newObj map[string]any, keys ...ListKeys) []Change {
+// keys that the old object's managedFields show, or else by unique names. Neither
+// object is modified; either may be nil.
+func Between(oldObj, newObj map[string]any) []Change {
 	var changes []Change
 
 	Merge(oldObj, newObj, func(c Change) bool {
 		changes = append(changes, c)
 
 		return false
-	}, keys...)
+	})
 
 	slices.SortFunc(changes, Compare)
 
@@ -131,8 +131,8 @@ func gone(c Change) int {
 // both, and is the new one where nothing is held. A removed list element that
 // is held keeps its place where it can. Hold is asked once for each change, in
 // no particular order.
-func Merge(oldObj, newObj map[string]any, hold func(Change) bool, keys ...ListKeys) map[string]any {
-	m := merger{hold: hold, keys: append(slices.Clip(keys), managedKeys(oldObj))}
+func Merge(oldObj, newObj map[string]any, hold func(Change) bool) map[string]any {
+	m := merger{hold: hold, keys: managedKeys(oldObj)}
 	m.path = make(Path, 0, usualDepth)
 
 	out := m.object(oldObj, newObj)

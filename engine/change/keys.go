@@ -9,60 +9,16 @@ import (
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// ListKeys says by which fields the elements of the list at a path are told
+// listKeys says by which fields the elements of the list at a path are told
 // apart; none where that is not known.
-type ListKeys func(path Path) []string
-
-// SchemaKeys returns the list-map keys of an OpenAPI schema whose references
-// are resolved.
-func SchemaKeys(root *spec.Schema) ListKeys {
-	return func(path Path) []string {
-		at := root
-		for _, s := range path {
-			if at = below(at, s); at == nil {
-				return nil
-			}
-		}
-
-		if at == nil {
-			return nil
-		}
-
-		keys, _ := at.Extensions.GetStringSlice("x-kubernetes-list-map-keys")
-
-		return keys
-	}
-}
-
-// below is the schema of a segment; nil where there is none.
-func below(at *spec.Schema, s fieldpath.Segment) *spec.Schema {
-	switch {
-	case at == nil:
-		return nil
-	case s.Type == fieldpath.SegmentIndex:
-		if at.Items != nil {
-			return at.Items.Schema
-		}
-	case at.Properties != nil:
-		if p, ok := at.Properties[s.Field]; ok {
-			return &p
-		}
-	}
-
-	if at.AdditionalProperties != nil {
-		return at.AdditionalProperties.Schema
-	}
-
-	return nil
-}
+type listKeys func(path Path) []string
 
 // managedKeys returns the list-map keys that an object's managedFields show:
 // the API server writes them by the schema, k:{"name":"x"} for an element of a
 // list whose elements have the key name.
-func managedKeys(obj map[string]any) ListKeys {
+func managedKeys(obj map[string]any) listKeys {
 	return func(path Path) []string {
 		meta, _ := obj[metadata].(map[string]any)
 		managers, _ := meta["managedFields"].([]any)

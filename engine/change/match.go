@@ -17,19 +17,17 @@ type matching struct {
 	stays []bool
 }
 
-// match finds the elements that are the same by the keys the list's schema
-// names, or else by a unique name; nil where they have to be matched by index,
+// match finds the elements that are the same by the keys that the old object's
+// managedFields show, or else by a unique name; nil where they have to be matched by index,
 // or where that gives the same.
 func (m *merger) match(o, n []any) *matching {
 	if !objects(o) || !objects(n) {
 		return nil
 	}
 
-	for _, known := range m.keys {
-		if names := known(m.path); len(names) > 0 {
-			if out, ok := matchBy(o, n, names); ok {
-				return out
-			}
+	if names := m.keys(m.path); len(names) > 0 {
+		if out, ok := matchBy(o, n, names); ok {
+			return out
 		}
 	}
 

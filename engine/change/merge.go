@@ -13,7 +13,7 @@ import (
 // whether the old one stays.
 type merger struct {
 	hold func(Change) bool
-	keys []ListKeys
+	keys listKeys
 	path Path
 	// held is true once anything is.
 	held bool

@@ -113,6 +113,30 @@ func (r *Request) hold(fields apply.Fields) *unstructured.Unstructured {
 	return u
 }
 
+// whole is the resource as it is, as of now, with what others than Crossplane wrote,
+// but for what the API server and Kausality write.
+func (r *Request) whole() *unstructured.Unstructured {
+	u := r.hold(apply.NoFields())
+
+	for key, value := range r.Observed.Object {
+		if key != "metadata" && key != "status" {
+			u.Object[key] = value
+		}
+	}
+
+	for key, value := range r.Observed.GetAnnotations() {
+		if !strings.HasPrefix(key, v1alpha1.AnnotationPrefix) {
+			annotate(u, key, value)
+		}
+	}
+
+	if labels := r.Observed.GetLabels(); len(labels) > 0 {
+		u.SetLabels(labels)
+	}
+
+	return u
+}
+
 // asSeen has a resource applied to the version alone that was seen: who has edited
 // it since then is not to be undone. What Crossplane writes to before it applies
 // it has another version by then: it would be in conflict with itself.

@@ -7,9 +7,7 @@ import (
 	"cmp"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
@@ -54,17 +52,9 @@ func (r *Request) ask(op decision.Operation, old, obj *unstructured.Unstructured
 	return decision.Decide(decision.Request{
 		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR, ParentSettles: true, Namespace: r.Namespace,
 		Policies: r.Policies, Upgrades: r.Upgrades, Action: action,
-		Enforcements: r.Enforcements, Resource: resourceName(cmp.Or(old, obj)),
+		Enforcements: r.Enforcements, Resource: r.Resources.Of(cmp.Or(old, obj).GroupVersionKind().GroupKind()),
 		Settings: r.Settings, Now: r.Now,
 	})
-}
-
-// resourceName is the name of a kind's resource, by the rule that nearly all
-// names follow: a function cannot ask for it.
-func resourceName(u *unstructured.Unstructured) schema.GroupResource {
-	plural, _ := meta.UnsafeGuessKindToResource(u.GroupVersionKind())
-
-	return plural.GroupResource()
 }
 
 // create lets a new resource through with the initial set of policies, or
@@ -239,10 +229,11 @@ func (r *Request) kept() Outcome {
 	return Outcome{Kept: true, Desired: r.hold(fields)}
 }
 
-// unreadable keeps a resource of which nothing can be told.
+// unreadable keeps a resource of which nobody can tell what Crossplane applies. What
+// it leaves out it would take away: so it hands out all that is there.
 func (r *Request) unreadable(err error) Outcome {
 	return Outcome{
-		Desired: keep(r.Observed, apply.NoFields()), Kept: true, Problems: []error{err},
+		Desired: r.whole(), Kept: true, Problems: []error{err},
 		Held: []Held{{Resource: describe(r.Observed), HeldChange: v1alpha1.HeldChange{Field: "metadata.managedFields", Reason: err.Error()}}},
 	}
 }

@@ -218,8 +218,25 @@ func TestAResourceOfWhichNothingCanBeToldStaysAsItIs(t *testing.T) {
 			t.Errorf("Decide: %+v", out)
 		}
 
-		if got := resource.Strings(out.Desired.Object, "spec", "managementPolicies"); len(got) != 2 {
-			t.Errorf("managementPolicies: %v", got)
+		// What is left out Crossplane takes away.
+		observed := object(t, broken)
+		if diff := cmp.Diff(observed.Object["spec"], out.Desired.Object["spec"]); diff != "" {
+			t.Errorf("spec, -observed, +desired:\n%s", diff)
+		}
+
+		if diff := cmp.Diff(observed.GetLabels(), out.Desired.GetLabels()); diff != "" {
+			t.Errorf("labels, -observed, +desired:\n%s", diff)
+		}
+
+		annotations := observed.GetAnnotations()
+		delete(annotations, v1alpha1.AnnotationGate) // The manager's.
+
+		if diff := cmp.Diff(annotations, out.Desired.GetAnnotations()); diff != "" {
+			t.Errorf("annotations, -observed, +desired:\n%s", diff)
+		}
+
+		if _, ok := out.Desired.Object["status"]; ok {
+			t.Error("a status is desired")
 		}
 	}
 }

@@ -50,6 +50,8 @@ type Request struct {
 	// Enforcements there are: their exceptions count, what they do about
 	// unallowed changes does not, for that is the Mode's.
 	Enforcements []*enforcement.Enforcement
+	// Resources are the names of resources that Enforcements tell of.
+	Resources enforcement.Resources
 	// Settings of the installation.
 	Settings decision.Settings
 	// Mode says what to do about unallowed changes.

@@ -87,7 +87,7 @@ func (d *decider) readAsked() {
 	}
 
 	if d.base != d.Old {
-		d.away = change.Between(d.base.Object, d.New.Object, d.listKeys()...)
+		d.away = change.Between(d.base.Object, d.New.Object)
 	}
 }
 
@@ -115,6 +115,8 @@ func (d *decider) writeAsked() {
 		rec.User = d.record.User
 	}
 
+	rec.Users = d.writers(stored)
+
 	value, err := gate.FormatAsked(rec, d.New, asked)
 	if err != nil {
 		d.decision.Refusal = cmp.Or(d.decision.Refusal, inObject(d.New, err))
@@ -137,6 +139,35 @@ func (d *decider) writeAsked() {
 	annotate(d.New, v1alpha1.AnnotationAsked, value)
 }
 
+// writers are who stored what was remembered before, by field, but for what the
+// request stores.
+func (d *decider) writers(stored []change.Change) map[string]string {
+	out := map[string]string{}
+	if d.record == nil {
+		return out
+	}
+
+	for _, path := range gate.Away(d.record) {
+		if slices.ContainsFunc(stored, func(c change.Change) bool { return within(path, c.Path) }) {
+			continue
+		}
+
+		field := path.String()
+		if out[field] = d.record.Users[field]; out[field] == "" {
+			out[field] = d.record.User
+		}
+	}
+
+	return out
+}
+
+// within says whether one of two paths leads to the other.
+func within(a, b change.Path) bool {
+	n := min(len(a), len(b))
+
+	return slices.Equal(a[:n], b[:n])
+}
+
 // wouldRemember returns what the request stores, and what was asked for in its
 // place: nil where nothing is to be remembered.
 func (d *decider) wouldRemember() (stored []change.Change, asked *unstructured.Unstructured) {
@@ -144,14 +175,14 @@ func (d *decider) wouldRemember() (stored []change.Change, asked *unstructured.U
 		return nil, nil
 	}
 
-	stored = change.Between(d.Old.Object, d.New.Object, d.listKeys()...)
+	stored = change.Between(d.Old.Object, d.New.Object)
 	if !slices.ContainsFunc(stored, counts) {
 		return nil, nil
 	}
 
 	return stored, &unstructured.Unstructured{Object: change.Merge(d.base.Object, d.New.Object, func(c change.Change) bool {
 		return counts(c) && (!slices.ContainsFunc(stored, c.Same) || d.gatekept() && d.unasked(c))
-	}, d.listKeys()...)}
+	})}
 }
 
 // revealing says whether what would be remembered holds a credential, or did

@@ -33,6 +33,8 @@ type decider struct {
 	// unsure is true where an Enforcement may or may not govern the object.
 	unsure   bool
 	verdicts map[string]policy.Verdict
+	// windows are those that are open for who asks; nil until they are looked for.
+	windows []*v1alpha1.UpgradeAllowance
 	// freed is true where an Enforcement would no longer govern what is asked for.
 	freed bool
 	// back are the changes that were taken back, in order.
@@ -74,6 +76,7 @@ func Decide(req Request) Decision {
 	// old object.
 	d.announce()
 	d.protect()
+	d.keepGate()
 	d.keepTogether()
 
 	// 2. Read what the parent allows, and who enforces it.
@@ -267,10 +270,10 @@ func (d *decider) hold() {
 	}
 
 	for asked := d.New; d.unallowed(); {
-		d.New = &unstructured.Unstructured{Object: change.Merge(d.Old.Object, asked.Object, d.held, d.listKeys()...)}
+		d.New = &unstructured.Unstructured{Object: change.Merge(d.Old.Object, asked.Object, d.held)}
 		own(d.New)
 
-		d.verdicts = nil
+		d.verdicts, d.windows = nil, nil
 
 		for i, f := range d.decision.Findings {
 			if f.Rule == RuleInitiate {
@@ -297,7 +300,7 @@ func (d *decider) hold() {
 // holdBeside has changes of a list held too that are not allowed where they are
 // once others of the same list are taken back: what is held moves them.
 func (d *decider) holdBeside() {
-	for _, c := range change.Between(d.Old.Object, d.New.Object, d.listKeys()...) {
+	for _, c := range change.Between(d.Old.Object, d.New.Object) {
 		if d.exempt(c) {
 			continue
 		}
@@ -337,14 +340,6 @@ func (d *decider) held(c change.Change) bool {
 	_, ok := slices.BinarySearchFunc(d.back, c, change.Compare)
 
 	return ok
-}
-
-func (d *decider) listKeys() []change.ListKeys {
-	if d.ListKeys == nil {
-		return nil
-	}
-
-	return []change.ListKeys{d.ListKeys}
 }
 
 // evaluate checks a policy's selectors and expressions once per decision.

@@ -34,7 +34,7 @@ func (d *decider) lacks(c change.Change) []Lack {
 	case d.ParentGone || d.Operation == OperationDelete && !d.root() && resource.Deleting(d.Parent):
 		out = append(out, d.lackingGrant())
 	case !d.root():
-		out = append(out, d.lackingAllowance(c))
+		out = append(out, d.lackingAllowance(c)...)
 	case len(out) == 0:
 		out = append(out, d.lackingAnybody(c))
 	}
@@ -107,31 +107,49 @@ func (d *decider) lackingGrant() Lack {
 	}
 }
 
-// lackingAllowance says why the parent allows nothing, and which policy would.
-func (d *decider) lackingAllowance(c change.Change) Lack {
+// lackingAllowance says why the parent allows nothing, and which policies would.
+func (d *decider) lackingAllowance(c change.Change) []Lack {
 	parent := fmt.Sprintf("%s %q", d.Parent.GetKind(), resource.Name(d.Parent))
 
 	for _, a := range d.parentAllowances {
 		if allowance.Covers(a, d.groupKind(), c) {
-			return d.unusable(a, c, parent)
+			return []Lack{d.unusable(a, c, parent)}
 		}
 	}
 
-	if p := d.nearest(func(p *policy.Policy) bool { return d.gives(p, &c) }); p != nil {
-		return Lack{Policy: p.Name(), What: policy.LackCause, Text: fmt.Sprintf(
-			"%s has no allowance for it; policy %q gives one %s", parent, p.Name(), trigger(p))}
+	if out := d.giving(c, parent); len(out) > 0 {
+		return out
 	}
 
 	add := fmt.Sprintf("add an AllowancePolicy that allows %s %s", d.groupKind().Kind, c.Pattern())
 
 	if p := d.nearest(func(p *policy.Policy) bool { return d.gives(p, nil) }); p != nil {
-		return Lack{Policy: p.Name(), What: policy.LackField, Text: fmt.Sprintf(
+		return []Lack{{Policy: p.Name(), What: policy.LackField, Text: fmt.Sprintf(
 			"%s has no allowance for it; policy %q allows of %s only %s: %s",
-			parent, p.Name(), d.groupKind().Kind, strings.Join(d.mutations(p), ", "), add)}
+			parent, p.Name(), d.groupKind().Kind, strings.Join(d.mutations(p), ", "), add)}}
 	}
 
-	return Lack{What: policy.LackPolicy, Text: fmt.Sprintf(
-		"%s has no allowance for it, and no policy about %s gives one: %s", parent, d.Parent.GetKind(), add)}
+	return []Lack{{What: policy.LackPolicy, Text: fmt.Sprintf(
+		"%s has no allowance for it, and no policy about %s gives one: %s", parent, d.Parent.GetKind(), add)}}
+}
+
+// giving are the policies about the parent's kind that would give an allowance for a
+// change: each of them, as whoever changed the parent was told of each.
+func (d *decider) giving(c change.Change, parent string) []Lack {
+	var out []Lack
+
+	said := parent + " has no allowance for it; "
+
+	for _, p := range d.Policies.For(d.Parent.GroupVersionKind().GroupKind()) {
+		if !d.gives(p, &c) {
+			continue
+		}
+
+		out = append(out, Lack{Policy: p.Name(), What: policy.LackCause, Text: said + fmt.Sprintf("policy %q gives one %s", p.Name(), trigger(p))})
+		said = ""
+	}
+
+	return out
 }
 
 // unusable says why an allowance of the parent that covers the change does not

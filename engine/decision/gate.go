@@ -77,6 +77,22 @@ func (d *decider) setPolicies(set []string) {
 	d.New.Object["spec"] = spec
 }
 
+// keepGate leaves the gate as it is where Crossplane applies what a composition
+// function stamped before the gate was moved. That happens at nearly every allowed
+// change, and a refusal would have Crossplane warn of it. Anybody else's write, and
+// what a pipeline without the function asks for, the API server refuses.
+func (d *decider) keepGate() {
+	if d.Operation != OperationUpdate || !d.applies() || !gate.Governed(d.Old) || resource.Annotation(d.asked, v1alpha1.AnnotationWish) == "" {
+		return
+	}
+
+	was, is := resource.Strings(d.Old.Object, "spec", "managementPolicies"), resource.Strings(d.New.Object, "spec", "managementPolicies")
+	if !gate.Same(was, is) && gate.Moved(was) && gate.Moved(is) {
+		d.setPolicies(was)
+		d.decision.Overruled = append(d.decision.Overruled, "spec.managementPolicies")
+	}
+}
+
 // gatedByPolicy says whether a policy allows actions of the object's provider:
 // one about the object itself, or one about its parent that allows changes of
 // its kind.

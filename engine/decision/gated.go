@@ -26,7 +26,7 @@ func (d *decider) judgeAll() {
 	case OperationCreate:
 		d.judgeCreation()
 	case OperationUpdate:
-		d.changes = change.Between(d.Old.Object, d.New.Object, d.listKeys()...)
+		d.changes = change.Between(d.Old.Object, d.New.Object)
 
 		for _, c := range d.changes {
 			if !d.exempt(c) && !d.putsBack(c) && !d.wished(c) {
@@ -52,7 +52,7 @@ func (d *decider) judgeCreation() {
 		return
 	}
 
-	for _, c := range change.Between(nil, d.New.Object, d.listKeys()...) {
+	for _, c := range change.Between(nil, d.New.Object) {
 		if !d.named(c) || d.exempt(c) {
 			continue
 		}

@@ -77,10 +77,6 @@ type Request struct {
 	// the Enforcements that govern the object say, and of Hold for an XR that
 	// is bound to a Claim; without either, none.
 	Action v1alpha1.ValidationAction
-	// ListKeys of the object's schema; nil where none is known. Lists are then
-	// matched by the keys that the old object's managedFields show, or by
-	// unique names.
-	ListKeys change.ListKeys
 	// FieldManager that the writer names; empty where it names none.
 	FieldManager string
 	// Orphans is true when an object is to be deleted and what it owns is to
@@ -234,7 +230,8 @@ type Decision struct {
 	// writes, by key.
 	Forged []string
 	// Overruled are annotations that only Kausality writes and of which the
-	// writer's value is not what is stored, by key.
+	// writer's value is not what is stored, by key; and spec.managementPolicies,
+	// where Crossplane's value is from before the gate was moved.
 	Overruled []string
 	// Conflict says why what would be stored is not what was decided, of a
 	// request that is Final: it is to be made again. Empty otherwise.

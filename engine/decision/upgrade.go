@@ -34,15 +34,29 @@ func (d *decider) byUpgrade(c change.Change) (Finding, bool) {
 func (d *decider) windowFor(c change.Change) *v1alpha1.UpgradeAllowance {
 	var best *v1alpha1.UpgradeAllowance
 
-	for i := range d.Upgrades {
-		u := &d.Upgrades[i]
-		if d.upgradeApplies(u) && upgradeCovers(u, d.groupKind().Group, d.groupKind().Kind, c) &&
-			(best == nil || u.GetName() < best.GetName()) {
+	for _, u := range d.openWindows() {
+		if upgradeCovers(u, d.groupKind().Group, d.groupKind().Kind, c) && (best == nil || u.GetName() < best.GetName()) {
 			best = u
 		}
 	}
 
 	return best
+}
+
+// openWindows are those that are open for this user and object: found once, and
+// anew where what is held may have changed the object.
+func (d *decider) openWindows() []*v1alpha1.UpgradeAllowance {
+	if d.windows == nil {
+		d.windows = make([]*v1alpha1.UpgradeAllowance, 0, len(d.Upgrades))
+
+		for i := range d.Upgrades {
+			if u := &d.Upgrades[i]; d.upgradeApplies(u) {
+				d.windows = append(d.windows, u)
+			}
+		}
+	}
+
+	return d.windows
 }
 
 // InitiatorOfWindow is who starts what an UpgradeAllowance allows, as it is

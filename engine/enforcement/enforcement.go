@@ -24,7 +24,9 @@ type Enforcement struct {
 	objects    labels.Selector
 	namespaces labels.Selector
 	conditions []*policy.Expression
-	broken     []string
+	// excepted are what exceptions are about, in their order.
+	excepted [][]change.Pattern
+	broken   []string
 }
 
 // Name of the Enforcement.
@@ -56,7 +58,7 @@ func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 	}
 
 	for i, x := range in.Spec.Exceptions {
-		policy.CompilePatterns(x.Mutations, spec.Child("exceptions").Index(i).Child("mutations"), &errs)
+		e.excepted = append(e.excepted, policy.CompilePatterns(x.Mutations, spec.Child("exceptions").Index(i).Child("mutations"), &errs))
 	}
 
 	for _, err := range errs {
@@ -202,7 +204,7 @@ func (e *Enforcement) Exception(u policy.User, c change.Change, now time.Time) *
 
 		if now.Before(x.Until.Time) &&
 			slices.ContainsFunc(x.Subjects, u.Is) &&
-			slices.ContainsFunc(x.Mutations, c.CoveredBy) {
+			slices.ContainsFunc(e.excepted[i], func(p change.Pattern) bool { return p.CoversChange(c) }) {
 			return x
 		}
 	}

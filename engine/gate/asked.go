@@ -126,6 +126,8 @@ func FormatAsked(rec v1alpha1.AskedRecord, stored, asked *unstructured.Unstructu
 		return "", nil
 	}
 
+	rec.Users = others(&rec)
+
 	text, err := yaml.Marshal(rec)
 	if err != nil {
 		return "", fmt.Errorf("cannot write annotation %q: %w", v1alpha1.AnnotationAsked, err)
@@ -138,6 +140,19 @@ func FormatAsked(rec v1alpha1.AskedRecord, stored, asked *unstructured.Unstructu
 	}
 
 	return string(text), nil
+}
+
+// others are who stored which of the fields of a record, but for its user.
+func others(rec *v1alpha1.AskedRecord) map[string]string {
+	out := map[string]string{}
+
+	for _, path := range Away(rec) {
+		if user := rec.Users[path.String()]; user != "" && user != rec.User {
+			out[path.String()] = user
+		}
+	}
+
+	return out
 }
 
 // specPatch makes one spec out of another: a JSON merge patch.
@@ -201,23 +216,57 @@ func (p *planner) putBackFirst(plan Plan) Plan {
 		return plan
 	}
 
-	fields := changed("spec", p.wanted.Spec)
-	if p.wanted.ExternalName != nil {
-		fields = append(fields, "metadata.annotations["+AnnotationExternalName+"]")
-	}
-
-	back := p.stay(fmt.Sprintf("%s was changed by %s, and no allowance lets that out", strings.Join(fields, ", "), p.wanted.User))
+	back := p.stay(p.whose() + ", and no allowance lets that out")
 	back.Move, back.Spec, back.ExternalName = PutBack, p.wanted.Spec, p.wanted.ExternalName
 
 	return back
 }
 
+// whose says which fields were changed by whom.
+func (p *planner) whose() string {
+	var (
+		users []string
+		by    = map[string][]string{}
+	)
+
+	for _, path := range Away(p.wanted) {
+		user := p.wanted.User
+		if other := p.wanted.Users[path.String()]; other != "" {
+			user = other
+		}
+
+		if by[user] == nil {
+			users = append(users, user)
+		}
+
+		by[user] = append(by[user], path.String())
+	}
+
+	texts := make([]string, len(users))
+	for i, user := range users {
+		texts[i] = fmt.Sprintf("%s was changed by %s", strings.Join(by[user], ", "), user)
+	}
+
+	return strings.Join(texts, "; ")
+}
+
+// Away are the fields of a managed resource that are stored otherwise than they
+// were asked for, in order.
+func Away(rec *v1alpha1.AskedRecord) []change.Path {
+	out := changed(change.Path{fieldpath.Field("spec")}, rec.Spec)
+	if rec.ExternalName != nil {
+		out = append(out, change.Path{fieldpath.Field("metadata"), fieldpath.Field("annotations"), fieldpath.Field(AnnotationExternalName)})
+	}
+
+	return out
+}
+
 // changed are the fields that a merge patch changes, in order.
-func changed(path string, patch map[string]any) []string {
-	var out []string
+func changed(path change.Path, patch map[string]any) []change.Path {
+	var out []change.Path
 
 	for _, key := range slices.Sorted(maps.Keys(patch)) {
-		field := path + "." + key
+		field := append(slices.Clone(path), fieldpath.Field(key))
 
 		if below, ok := patch[key].(map[string]any); ok && len(below) > 0 {
 			out = append(out, changed(field, below)...)

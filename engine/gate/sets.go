@@ -54,6 +54,10 @@ func Supported(set []string) bool {
 	return slices.ContainsFunc(supported(), func(s []string) bool { return slices.Equal(s, set) })
 }
 
+// Moved says whether a set may be one that a gate was moved to: those are supported,
+// and written out.
+func Moved(set []string) bool { return !slices.Contains(set, ActionAll) && Supported(set) }
+
 // normalize writes out *, and brings a set into order without doubles.
 func normalize(set []string) []string {
 	if slices.Contains(set, ActionAll) {

@@ -204,8 +204,9 @@ func (a *answer) mine(v versions, p place) (any, bool) {
 	}
 
 	wish, _ := v.wish.([]any)
+	wished := change.Find(wish)
 	list = slices.DeleteFunc(slices.Clone(list), func(e any) bool {
-		return !p.fields.Has(apply.Value(e)) && !slices.ContainsFunc(wish, func(w any) bool { return change.Equal(w, e) })
+		return !p.fields.Has(apply.Value(e)) && wished(e) < 0
 	})
 
 	return list, len(list) > 0

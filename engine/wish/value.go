@@ -85,8 +85,10 @@ func (c *Comparison) sameValue(wish, stored any, p place, away bool) bool {
 // drops says whether the manager has elements of a stored list that are no longer
 // wished.
 func (p place) drops(wish, stored []any) bool {
+	wished := change.Find(wish)
+
 	return slices.ContainsFunc(stored, func(e any) bool {
-		return p.fields.Own.Members.Has(apply.Value(e)) && !slices.ContainsFunc(wish, func(w any) bool { return change.Equal(w, e) })
+		return p.fields.Own.Members.Has(apply.Value(e)) && wished(e) < 0
 	})
 }
 

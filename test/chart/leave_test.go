@@ -54,7 +54,7 @@ func (l *life) leaves(t *testing.T) {
 	// 3. A dry run changes nothing.
 	before := l.live(t, u)
 
-	if out, err := uninstall(t.Context(), "--leave=open", "--dry-run"); err != nil ||
+	if out, err := uninstall(t.Context(), "--leave=open", "--dry-run=server"); err != nil ||
 		!strings.Contains(out, "Database.sql.example.org shop/db-1 would be open, managementPolicies [*], without what nobody asked for") ||
 		l.live(t, u).GetResourceVersion() != before.GetResourceVersion() {
 		t.Errorf("dry run: %v: %s", err, out)

@@ -81,6 +81,36 @@ func TestTheChartMakesOfValuesWhatTheySay(t *testing.T) {
 	}
 }
 
+// TestAManagerThatIsNotReadyKeepsNoNodeFromBeingDrained looks at the budgets of the
+// manager and of its shards. Without that, one that cannot start would keep the
+// nodes of all its replicas.
+func TestAManagerThatIsNotReadyKeepsNoNodeFromBeingDrained(t *testing.T) {
+	t.Parallel()
+
+	text, err := render(t, "shards: [{name: large, replicas: 3}]")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	seen := 0
+
+	for _, u := range world.Parse(t, text) {
+		if u.GetKind() != "PodDisruptionBudget" {
+			continue
+		}
+
+		seen++
+
+		if how := resource.String(u.Object, "spec", "unhealthyPodEvictionPolicy"); how != "AlwaysAllow" {
+			t.Errorf("PodDisruptionBudget %q: unhealthyPodEvictionPolicy is %q", u.GetName(), how)
+		}
+	}
+
+	if seen != 2 {
+		t.Errorf("there are %d budgets, want 2", seen)
+	}
+}
+
 // restricted checks what the Pod Security Standard "restricted" asks for, and a
 // root file system that cannot be written.
 func restricted(t *testing.T, pod corev1.PodSpec) {

@@ -5,12 +5,15 @@ package docs_test
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/kausality-io/kausality-crossplane/test/corpus"
 )
 
 // TestNamesOfMetricsAndEventsAreThoseOfTheReference has people alert on what
@@ -59,6 +62,19 @@ func TestTheMessagesToTroubleshootAreThoseOfTheCode(t *testing.T) {
 
 	if len(quoted) < 5 {
 		t.Errorf("%d messages, want at least 5", len(quoted))
+	}
+}
+
+// TestTheScenariosAreCounted holds docs/engine.md to how many there are, in hundreds.
+func TestTheScenariosAreCounted(t *testing.T) {
+	all, err := corpus.Sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	want := fmt.Sprintf("has some %d scenarios", len(all)/100*100)
+	if !bytes.Contains(text(t, filepath.Join(root, "docs", "engine.md")), []byte(want)) {
+		t.Errorf("there are %d scenarios, and docs/engine.md does not say %q", len(all), want)
 	}
 }
 

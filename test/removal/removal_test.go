@@ -44,7 +44,7 @@ func (c *cluster) leftOpen(t *testing.T) database {
 	d := c.database(t, "open")
 
 	// 1. A Composition that runs the function would go on gating.
-	if out, err := world.Uninstall(t.Context(), running, "--leave=open", "--dry-run"); err == nil ||
+	if out, err := world.Uninstall(t.Context(), running, "--leave=open", "--dry-run=server"); err == nil ||
 		!strings.Contains(out, `the pipeline of Composition "xdatabases.example.org" runs`) {
 		t.Errorf("with the function in use: %v: %s", err, out)
 	}
@@ -131,7 +131,7 @@ func (c *cluster) halt(t *testing.T, d database, leave string) error {
 		return err
 	}
 
-	out, err := world.Uninstall(t.Context(), running, leave, "--dry-run")
+	out, err := world.Uninstall(t.Context(), running, leave, "--dry-run=server")
 	for _, want := range []string{
 		"Object.kubernetes.crossplane.io " + before.GetName() + " would be " + strings.TrimPrefix(leave, "--leave="),
 		"Lease kausality-system/kausality-webhook would go", "Secret kausality-system/kausality-webhook-cert would go",

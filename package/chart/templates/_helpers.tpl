@@ -262,6 +262,8 @@ metadata:
     {{- include "kausality.labels" $root | nindent 4 }}
 spec:
   maxUnavailable: {{ .podDisruptionBudget.maxUnavailable }}
+  # A replica that is not ready answers nobody: it keeps no node from being drained.
+  unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels:
       {{- $selector | nindent 6 }}

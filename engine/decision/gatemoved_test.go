@@ -1,0 +1,101 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/apply"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// gatedInstance is a managed resource with a gate, as some set leaves it.
+func gatedInstance(wished bool, size int64, set ...string) *unstructured.Unstructured {
+	annotations := map[string]any{
+		v1alpha1.AnnotationManagementPolicies: "- '*'\n",
+		v1alpha1.AnnotationGate:               "{state: Open, actions: [Update], generation: 2, since: \"2026-01-01T00:00:00Z\"}",
+	}
+	if wished {
+		annotations[v1alpha1.AnnotationWish] = "{}"
+	}
+
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "rds.example.org/v1", "kind": "Instance",
+		"metadata": map[string]any{"name": "db", "generation": int64(2), "annotations": annotations},
+		"spec":     map[string]any{"managementPolicies": resource.Values(set), "forProvider": map[string]any{"size": size}},
+	}}
+}
+
+// A composition function stamps the set that it saw. Between that and Crossplane's
+// write the manager may have moved the gate.
+func TestAGateThatWasMovedMeanwhileIsLeftAsItIs(t *testing.T) {
+	closed, open := []string{"Observe", "LateInitialize"}, []string{"Observe", "LateInitialize", "Update"}
+
+	for name, tc := range map[string]struct {
+		reason  string
+		user    string
+		manager string
+		was, is []string
+		taken   bool
+		want    []string
+	}{
+		"Opened":  {reason: "The function saw it closed.", was: open, is: closed, want: open},
+		"Closed":  {reason: "The function saw it open.", was: closed, is: open, want: closed},
+		"Asked":   {reason: "No gate is moved to all: a later step of the pipeline asks for that, and Crossplane is to warn of it.", was: closed, is: []string{"*"}, want: []string{"*"}},
+		"Paused":  {reason: "Nor to nothing.", was: closed, is: []string{}, want: []string{}},
+		"NoStep":  {reason: "So it is for a pipeline without the function.", was: closed, is: open, taken: true, want: open},
+		"Person":  {reason: "What somebody writes by hand is refused, and not overruled in silence.", user: "anna", was: closed, is: open, want: open},
+		"Patched": {reason: "So is what Crossplane's account writes otherwise.", manager: "kubectl", was: closed, is: open, want: open},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := decision.Request{
+				Operation: decision.OperationUpdate, Old: gatedInstance(true, 1, tc.was...), New: gatedInstance(!tc.taken, 1, tc.is...),
+				User: policy.User{Name: crossplaneUser}, FieldManager: apply.ComposedManager + "0",
+				Settings: decision.Settings{Crossplane: crossplaneUser},
+			}
+
+			if tc.user != "" {
+				req.User.Name = tc.user
+			}
+
+			if tc.manager != "" {
+				req.FieldManager = tc.manager
+			}
+
+			d := decision.Decide(req)
+
+			if diff := cmp.Diff(tc.want, resource.Strings(d.Object.Object, "spec", "managementPolicies")); diff != "" {
+				t.Errorf("%s\nmanagementPolicies, -want, +got:\n%s", tc.reason, diff)
+			}
+
+			if told := len(d.Overruled) > 0; told != cmp.Equal(tc.want, tc.was) {
+				t.Errorf("%s\noverruled is %v", tc.reason, d.Overruled)
+			}
+
+			if len(d.Warnings)+len(d.Findings) > 0 {
+				t.Errorf("%s\nwarnings %v, findings %v, want none", tc.reason, d.Warnings, d.Findings)
+			}
+		})
+	}
+}
+
+// What is allowed beside it is stored.
+func TestAGateThatWasMovedKeepsNothingElseFromBeingStored(t *testing.T) {
+	d := decision.Decide(decision.Request{
+		Operation: decision.OperationUpdate,
+		Old:       gatedInstance(true, 1, "Observe", "LateInitialize"), New: gatedInstance(true, 2, "Observe", "LateInitialize", "Update"),
+		User: policy.User{Name: crossplaneUser}, FieldManager: apply.ComposedManager + "0",
+		Settings: decision.Settings{Crossplane: crossplaneUser},
+	})
+
+	if got := resource.Int(d.Object.Object, "spec", "forProvider", "size"); got != 2 {
+		t.Errorf("size is %d, want 2", got)
+	}
+}
