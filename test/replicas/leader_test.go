@@ -6,6 +6,7 @@ package replicas_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -204,15 +205,15 @@ func onceEach(t *testing.T, list []*unstructured.Unstructured, managers ...*stac
 	t.Helper()
 
 	return func(context.Context) error {
-		var all []string
-		for _, m := range managers {
-			all = append(all, moves(t, m)...)
+		all := make([][]string, len(managers))
+		for i, m := range managers {
+			all[i] = moves(t, m)
 		}
 
 		for _, u := range list {
 			counted := map[string]int{}
 
-			for _, m := range all {
+			for _, m := range slices.Concat(all...) {
 				if move, ok := strings.CutPrefix(m, u.GetNamespace()+"/"+u.GetName()+" "); ok {
 					counted[move]++
 				}
