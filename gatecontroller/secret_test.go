@@ -107,7 +107,7 @@ func heard(t *testing.T, u *unstructured.Unstructured, now time.Time) []string {
 	g := &gates{
 		client: live, events: recorder, ungated: newUngated(nil), now: func() time.Time { return now },
 		opts:     gate.Options{LateInitialize: true, Settle: time.Minute, MaxOpen: time.Hour},
-		policies: &policyGates{reader: live, compiled: policy.NewCache()}, ledger: book,
+		policies: &policyGates{reader: live, compiled: policy.NewCache()}, ledger: book, openers: openers{reader: live},
 	}
 
 	ctx := log.IntoContext(t.Context(), funcr.New(func(prefix, args string) { said = append(said, prefix+args) }, funcr.Options{Verbosity: 10}))
