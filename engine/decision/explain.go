@@ -28,15 +28,16 @@ func inPolicy(name string, err error) error {
 
 // lacks says what it would take to allow a change, nearest first.
 func (d *decider) lacks(c change.Change) []Lack {
-	out := slices.Concat(d.lackingEdits(c), d.lackingInitiator(c))
+	broken := d.lackingBroken(c)
+	out := slices.Concat(d.lackingEdits(c), broken, d.lackingInitiator(c))
 
 	switch {
 	case d.ParentGone || d.Operation == OperationDelete && !d.root() && resource.Deleting(d.Parent):
 		out = append(out, d.lackingGrant())
 	case !d.root():
-		out = append(out, d.lackingAllowance(c)...)
+		out = append(out, d.lackingAllowance(c, len(broken) > 0)...)
 	case len(out) == 0:
-		out = append(out, d.lackingAnybody(c))
+		out = append(d.lackingGroup(c), d.lackingAnybody(c))
 	}
 
 	return out
@@ -108,7 +109,9 @@ func (d *decider) lackingGrant() Lack {
 }
 
 // lackingAllowance says why the parent allows nothing, and which policies would.
-func (d *decider) lackingAllowance(c change.Change) []Lack {
+// Those that are about something else are left out where one is told of that nearly
+// does.
+func (d *decider) lackingAllowance(c change.Change, told bool) []Lack {
 	parent := fmt.Sprintf("%s %q", d.Parent.GetKind(), resource.Name(d.Parent))
 
 	for _, a := range d.parentAllowances {
@@ -122,6 +125,11 @@ func (d *decider) lackingAllowance(c change.Change) []Lack {
 	}
 
 	add := fmt.Sprintf("add an AllowancePolicy that allows %s %s", d.groupKind().Kind, c.Pattern())
+
+	near := d.lackingGroup(c)
+	if told || len(near) > 0 {
+		return near
+	}
 
 	if p := d.nearest(func(p *policy.Policy) bool { return d.gives(p, nil) }); p != nil {
 		return []Lack{{Policy: p.Name(), What: policy.LackField, Text: fmt.Sprintf(

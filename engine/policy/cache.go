@@ -4,6 +4,13 @@
 package policy
 
 import (
+	"errors"
+	"slices"
+	"strings"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/internal/memo"
 )
@@ -22,12 +29,16 @@ func NewCache() *Cache { return &Cache{compiled: memo.New("AllowancePolicy", Com
 func (c *Cache) Set(policies []v1alpha1.AllowancePolicy) (*Set, []error) {
 	good := make([]*Policy, 0, len(policies))
 
-	var bad []error
+	var (
+		bad    []error
+		broken []Broken
+	)
 
 	for i := range policies {
 		p, err := c.compiled.Get(&policies[i], policies[i].GetName(), policies[i].Spec)
 		if err != nil {
 			bad = append(bad, err)
+			broken = append(broken, Broken{Name: policies[i].GetName(), Spec: &policies[i].Spec, Fields: wrongFields(err)})
 
 			continue
 		}
@@ -35,7 +46,32 @@ func (c *Cache) Set(policies []v1alpha1.AllowancePolicy) (*Set, []error) {
 		good = append(good, p)
 	}
 
-	return NewSet(good...), bad
+	slices.SortFunc(broken, func(a, b Broken) int { return strings.Compare(a.Name, b.Name) })
+
+	out := NewSet(good...)
+	out.broken = broken
+
+	return out, bad
+}
+
+// wrongFields are those of a policy that do not compile.
+func wrongFields(err error) []string {
+	var (
+		list utilerrors.Aggregate
+		out  []string
+	)
+
+	if !errors.As(err, &list) {
+		return nil
+	}
+
+	for _, e := range list.Errors() {
+		if f := (*field.Error)(nil); errors.As(e, &f) {
+			out = append(out, f.Field)
+		}
+	}
+
+	return out
 }
 
 // Gate returns what a policy says of the gates that its allowances open; nil

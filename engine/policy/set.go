@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
 // Set is a collection of compiled policies, indexed by group and kind. It is
@@ -18,6 +20,28 @@ type Set struct {
 	// about it; under a kind without a group are those about any group.
 	byKind map[schema.GroupKind][]*Policy
 	byName map[string]*Policy
+	// broken are those that do not compile, by name.
+	broken []Broken
+}
+
+// Broken is a policy that does not compile, and grants nothing.
+type Broken struct {
+	// Name of the policy.
+	Name string
+	// Spec of it; not to be modified.
+	Spec *v1alpha1.AllowancePolicySpec
+	// Fields of it that are wrong, as paths.
+	Fields []string
+}
+
+// Broken are the policies that are left out as they do not compile, by name; not
+// to be modified.
+func (s *Set) Broken() []Broken {
+	if s == nil {
+		return nil
+	}
+
+	return s.broken
 }
 
 // NewSet makes a Set. Policies come out of it ordered by name.
