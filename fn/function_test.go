@@ -253,14 +253,14 @@ spec:
 			xr:     steadyXR, observed: observedObject, desired: sized("large", "mysql"),
 			want: stamped, condition: "generation 12: in progress: Object db-obj is being changed; 1 held: " +
 				`Object db-obj: spec.forProvider.engine stays postgres (asked: mysql): XDatabase "db" has no allowance for it, ` +
-				"and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine",
+				"and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine, or, where the Composition or a function asks for it, an UpgradeAllowance",
 		},
 		"Removed": {
 			reason: "A field that is no longer desired is a removal where Crossplane owns it, and only there.",
 			xr:     steadyXR, observed: observedObject, desired: strings.Replace(sized("large", "x"), ", engine: x", "", 1),
 			want: stamped, condition: "generation 12: in progress: Object db-obj is being changed; 1 held: " +
 				`Object db-obj: spec.forProvider.engine stays postgres (asked: (unset)): XDatabase "db" has no allowance for it, ` +
-				"and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine",
+				"and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine, or, where the Composition or a function asks for it, an UpgradeAllowance",
 		},
 		"Unchanged": {
 			reason: "Nothing to do is settled.",
@@ -282,20 +282,20 @@ spec:
 			reason: "A new resource of a steady XR is left out unless somebody asked for it.",
 			xr:     steadyXR, desired: sized("small", "postgres"),
 			condition: "generation 12: settled; 1 held: Object of composed resource database is not created: " +
-				`XDatabase "db" has no allowance for it, and no policy about XDatabase gives one: add an AllowancePolicy that allows Object create`,
+				`XDatabase "db" has no allowance for it, and no policy about XDatabase gives one: add an AllowancePolicy that allows Object create, or, where the Composition or a function asks for it, an UpgradeAllowance`,
 		},
 		"HeldDelete": {
 			reason: "A resource nobody asked to delete stays desired, as Crossplane applied it.",
 			xr:     steadyXR, observed: observedObject, want: unchanged, ready: true,
 			condition: "generation 12: settled; 1 held: Object db-obj is not deleted: " +
-				`XDatabase "db" has no allowance for it, and no policy about XDatabase gives one: add an AllowancePolicy that allows Object delete`,
+				`XDatabase "db" has no allowance for it, and no policy about XDatabase gives one: add an AllowancePolicy that allows Object delete, or, where the Composition or a function asks for it, an UpgradeAllowance`,
 		},
 		"Audit": {
 			reason: "Audit reports and lets pass.",
 			xr:     steadyXR, observed: observedObject, desired: sized("small", "mysql"), input: "mode: Audit",
 			want: strings.NewReplacer("postgres", "mysql", "spec:\n", "    kausality.io/mode: Audit\nspec:\n").Replace(unchanged),
 			condition: "generation 12: in progress: Object db-obj is being changed; 1 held: Object db-obj: (audit) spec.forProvider.engine is changed from postgres to mysql: " +
-				`XDatabase "db" has no allowance for it, and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine`,
+				`XDatabase "db" has no allowance for it, and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine, or, where the Composition or a function asks for it, an UpgradeAllowance`,
 		},
 	}
 

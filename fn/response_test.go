@@ -47,7 +47,7 @@ func requirements(labels map[string]string) *fnv1.Requirements {
 
 func TestAWholeResponse(t *testing.T) {
 	const held = `Object db-obj: spec.forProvider.engine stays postgres (asked: mysql): XDatabase "db" has no allowance for it, ` +
-		"and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine"
+		"and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine, or, where the Composition or a function asks for it, an UpgradeAllowance"
 
 	unchanged := `
 apiVersion: kubernetes.crossplane.io/v1alpha2

@@ -125,6 +125,9 @@ func (d *decider) lackingAllowance(c change.Change, told bool) []Lack {
 	}
 
 	add := fmt.Sprintf("add an AllowancePolicy that allows %s %s", d.groupKind().Kind, c.Pattern())
+	if d.byPipeline() {
+		add += ", or, where the Composition or a function asks for it, an UpgradeAllowance"
+	}
 
 	near := d.lackingGroup(c)
 	if told || len(near) > 0 {
@@ -157,7 +160,17 @@ func (d *decider) giving(c change.Change, parent string) []Lack {
 		said = ""
 	}
 
+	if n := len(out); n > 0 && d.byPipeline() {
+		out[n-1].Text += "; what the Composition or a function asks for takes an UpgradeAllowance"
+	}
+
 	return out
+}
+
+// byPipeline says whether a pipeline asks for the change of what an XR composes: no
+// edit of the XR is known that it might follow from.
+func (d *decider) byPipeline() bool {
+	return d.composes(d.Parent) && d.User.Name == d.Settings.Crossplane && !resource.IsClaim(d.Parent) && len(d.edited()) == 0
 }
 
 // unusable says why an allowance of the parent that covers the change does not
