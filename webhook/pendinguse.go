@@ -20,9 +20,18 @@ type pendingUse struct {
 	done context.CancelFunc
 }
 
-// useKey tells one write from all others: a version of an object has one next
-// version, or one end, and a name is given once.
+// useKey tells one request from all others.
 type useKey struct {
+	useWrite
+
+	// wanted is the digest of what windows allow of an update: one that is refused
+	// later, as it was about an older version, is followed by another one.
+	wanted string
+}
+
+// useWrite tells one write from all others: a version of an object has one next
+// version, or one end, and a name is given once.
+type useWrite struct {
 	group, kind, namespace, name, uid string
 
 	operation decision.Operation
@@ -52,6 +61,10 @@ func (u *Uses) note(ctx context.Context, req admission.Request, ask *decision.Re
 
 	ctx, done := context.WithCancel(context.WithoutCancel(ctx))
 	key, pending := keyOfUse(ask), &pendingUse{use: use, done: done}
+
+	if ask.Operation == decision.OperationUpdate {
+		key.wanted = use.Digest()
+	}
 
 	if !u.expect(key, pending) {
 		done()
@@ -93,8 +106,18 @@ func (u *Uses) settle(key useKey, pending *pendingUse, stored bool) {
 	delete(u.pending, key)
 	pending.done()
 
-	if stored {
-		u.count(pending.use)
+	if !stored {
+		return
+	}
+
+	u.count(pending.use)
+
+	// What else was asked for of the same version is not stored.
+	for other, p := range u.pending {
+		if other.useWrite == key.useWrite {
+			delete(u.pending, other)
+			p.done()
+		}
 	}
 }
 
@@ -118,9 +141,9 @@ func (u *Uses) seen(old *unstructured.Unstructured) {
 
 func keyOfUse(ask *decision.Request) useKey {
 	s := subject(ask)
-	out := useKey{
+	out := useKey{useWrite: useWrite{
 		group: s.GroupVersionKind().Group, kind: s.GetKind(), namespace: s.GetNamespace(), name: s.GetName(), operation: ask.Operation,
-	}
+	}}
 
 	if ask.Old != nil {
 		out.uid = string(ask.Old.GetUID())

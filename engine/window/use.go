@@ -4,6 +4,10 @@
 package window
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -77,6 +81,16 @@ func UseOf(req *decision.Request, d *decision.Decision) (Use, bool) {
 	out.Windows = slices.Compact(out.Windows)
 
 	return out, len(out.Windows) > 0
+}
+
+// Digest tells apart uses of one version of an object by what is allowed of it.
+func (u *Use) Digest() string {
+	sum := sha256.New()
+	for _, c := range u.changes {
+		fmt.Fprintf(sum, "%q %q\n", c.Field, change.Text(c.To, math.MaxInt))
+	}
+
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // Answer says whether a use is stored.

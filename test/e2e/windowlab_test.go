@@ -310,6 +310,8 @@ func TestReplicasCountTheUsesOfAWindowTogether(t *testing.T) {
 			if err := uses.Start(ctx); err != nil {
 				t.Error(err)
 			}
+
+			uses.Finish(context.WithoutCancel(ctx))
 		})
 
 		return uses
