@@ -122,6 +122,7 @@ func (r *Request) update() Outcome {
 
 	out.Held = append(out.Held, heldOutside(r.Observed)...)
 
+	out.Inside = inside(r.Observed, out.Desired)
 	out.Pending = r.pending(d)
 	if out.Pending == "" && r.allowsHeld(d.Findings) {
 		out.Pending = describe(r.Observed) + " waits for what its held change lacks"

@@ -75,6 +75,9 @@ type Outcome struct {
 	// Baseline are fields that differ from what is stored and count as wished
 	// all along.
 	Baseline []string
+	// Inside says which values of a managed resource have not reached its external
+	// object, and what that takes.
+	Inside []string
 	// Delegated are fields that are left to others.
 	Delegated []string
 	// Problems are inputs that could not be used.

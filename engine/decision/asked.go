@@ -23,8 +23,9 @@ import (
 // A credential is not remembered, for whoever reads a record would read it: a
 // change whose record would have to hold one is held too.
 //
-// A composition function holds by itself what it would have applied, and is not
-// asked here: what comes of it is, when Crossplane stores it.
+// A composition function holds by itself what it would have applied, and remembers
+// nothing: what comes of it is judged when Crossplane stores it. To put back what was
+// asked for, it asks nobody.
 
 // gatekept says whether the request is a change of what a gate stands before,
 // by somebody else than those who act for it.
@@ -71,14 +72,17 @@ func externalName(c change.Change) bool {
 func (d *decider) readAsked() {
 	d.base = d.Old
 
-	if d.Action != "" || d.Operation != OperationUpdate || !gate.Governed(d.Old) {
+	if d.Operation != OperationUpdate || !gate.Governed(d.Old) {
 		return
 	}
 
 	rec, err := gate.ParseAsked(d.Old)
 	if err == nil && rec != nil {
-		d.record = rec
 		d.base, err = gate.AskedFor(d.Old, rec)
+	}
+
+	if d.Action == "" {
+		d.record = rec
 	}
 
 	if err != nil {
