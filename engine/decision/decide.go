@@ -55,6 +55,13 @@ type decider struct {
 	was, is *wish.Record
 	// fields of the old object are those of who writes the records.
 	fields apply.Fields
+	// restored are the edits of the root that the request takes back, and again the
+	// changes of its user that it makes again: before is the object as it was before
+	// those, nil without any, and incomplete are those that still lack something.
+	restored   []v1alpha1.Edit
+	again      []change.Change
+	before     *unstructured.Unstructured
+	incomplete []Finding
 	// withNamespace is true where the parent is the namespace, which takes along
 	// what is in it.
 	withNamespace bool
@@ -84,6 +91,7 @@ func Decide(req Request) Decision {
 	d.readEnforcements()
 	d.readAsked()
 	d.readWishes()
+	d.readEdits()
 
 	// 3. Judge every gated change.
 	d.judgeAll()
@@ -281,6 +289,7 @@ func (d *decider) hold() {
 			}
 		}
 
+		d.dropIncomplete()
 		d.holdBeside()
 		d.holdWhole()
 		d.holdChoices(asked)

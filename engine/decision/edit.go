@@ -59,7 +59,7 @@ func (d *decider) writeEdits() {
 
 	if d.recordsEdits() {
 		for _, f := range d.decision.Findings {
-			if f.Verdict == Unallowed && !takenBack(was, edits, f.Change) {
+			if f.Verdict == Unallowed {
 				edits = d.addEdit(edits, f.Change)
 			}
 		}
@@ -93,6 +93,11 @@ func (d *decider) mended(e v1alpha1.Edit) bool {
 		return true
 	}
 
+	return d.asBefore(e)
+}
+
+// asBefore says whether the field of an edit has the value last allowed.
+func (d *decider) asBefore(e v1alpha1.Edit) bool {
 	if e.Masked {
 		return false
 	}
@@ -105,13 +110,6 @@ func (d *decider) mended(e v1alpha1.Edit) bool {
 	text, digest := editValue(have)
 
 	return e.From != "" && text == e.From && digest == e.Digest
-}
-
-// takenBack says whether a change takes an edit back: its record is gone.
-func takenBack(was, edits []v1alpha1.Edit, c change.Change) bool {
-	of := func(e v1alpha1.Edit) bool { return e.Field == c.Field }
-
-	return slices.ContainsFunc(was, of) && !slices.ContainsFunc(edits, of)
 }
 
 // addEdit adds a change to a record. What was edited before keeps the value that

@@ -312,6 +312,8 @@ func (d *decider) warn() {
 
 		d.decision.Warnings = append(d.decision.Warnings, fmt.Sprintf("%s: %s: %s", object, d.effect(f), f.Missing()))
 	}
+
+	d.tellEdits()
 }
 
 // effect says what becomes of an unallowed change.

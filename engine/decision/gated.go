@@ -29,15 +29,17 @@ func (d *decider) judgeAll() {
 		d.changes = change.Between(d.Old.Object, d.New.Object)
 
 		for _, c := range d.changes {
-			if !d.exempt(c) && !d.putsBack(c) && !d.wished(c) {
+			if !d.exempt(c) && !d.putsBack(c) && !d.wished(c) && !d.takesBack(c) {
 				d.decision.Findings = append(d.decision.Findings, d.judge(c))
 			}
 		}
 
 		if c, ok := d.orphaning(); ok {
 			d.decision.Findings = append(d.decision.Findings, d.judge(c))
-			slices.SortFunc(d.decision.Findings, func(a, b Finding) int { return change.Compare(a.Change, b.Change) })
 		}
+
+		d.judgeAgain()
+		slices.SortFunc(d.decision.Findings, func(a, b Finding) int { return change.Compare(a.Change, b.Change) })
 	}
 }
 
