@@ -11,9 +11,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -28,16 +30,22 @@ type composed struct {
 	prompt    *prompt
 
 	mu    sync.Mutex
-	known composition
+	known following
+	// told are the XRs of which it was told that the function does not run for them,
+	// by UID: the revision at which.
+	told map[types.UID]string
 }
 
-// composition is what was found at last.
-type composition struct {
+// following is what was found at last.
+type following struct {
 	// revisions are the CompositionRevisions there are, by name: whether they run
 	// the function.
 	revisions map[string]bool
 	// xrs are the kinds that those are for which do, kinds those that XRs refer to.
 	xrs, kinds map[schema.GroupKind]bool
+	// left are XRs whose condition is to say that the function does not run for them
+	// any more.
+	left map[schema.GroupKind][]types.NamespacedName
 	// parents are the kinds of the Claims and others that those XRs are of.
 	parents map[schema.GroupKind]bool
 	// named are kinds that policies and Enforcements name.
@@ -48,10 +56,10 @@ type composition struct {
 
 // read reads what the informers know. It waits for none of them: a kind that
 // cannot be listed must not stop the others.
-func (c *composed) read(ctx context.Context, served []servedKind) (composition, error) {
-	found := composition{
+func (c *composed) read(ctx context.Context, served []servedKind) (following, error) {
+	found := following{
 		revisions: map[string]bool{}, xrs: map[schema.GroupKind]bool{}, kinds: map[schema.GroupKind]bool{},
-		parents: map[schema.GroupKind]bool{}, complete: true,
+		parents: map[schema.GroupKind]bool{}, left: map[schema.GroupKind][]types.NamespacedName{}, complete: true,
 	}
 
 	if err := c.list(ctx, served, resource.RevisionKind(), &found, func(u *unstructured.Unstructured) {
@@ -67,6 +75,10 @@ func (c *composed) read(ctx context.Context, served []servedKind) (composition, 
 
 	for gk := range found.xrs {
 		if err := c.list(ctx, served, gk, &found, func(u *unstructured.Unstructured) {
+			if composition.NotRun(u, found.revisions) != "" {
+				found.left[gk] = append(found.left[gk], client.ObjectKeyFromObject(u))
+			}
+
 			if resource.RunsFor(u, found.revisions) {
 				if ref, ok := resource.ParentOf(u); ok {
 					found.parents[ref.GroupKind()] = true
@@ -86,7 +98,7 @@ func (c *composed) read(ctx context.Context, served []servedKind) (composition, 
 
 // list goes through the objects of a kind, if that is served.
 func (c *composed) list(
-	ctx context.Context, served []servedKind, gk schema.GroupKind, found *composition, each func(*unstructured.Unstructured),
+	ctx context.Context, served []servedKind, gk schema.GroupKind, found *following, each func(*unstructured.Unstructured),
 ) error {
 	i := slices.IndexFunc(served, func(k servedKind) bool { return k.gvk.GroupKind() == gk })
 	if i < 0 {
@@ -108,21 +120,24 @@ func (c *composed) list(
 }
 
 // remember makes the finding that by which objects are judged.
-func (c *composed) remember(found composition, named []servedKind) {
+func (c *composed) remember(found following, named []servedKind) {
 	found.named = map[schema.GroupKind]bool{}
 	for _, k := range named {
 		found.named[k.gvk.GroupKind()] = true
 	}
 
 	c.mu.Lock()
-	defer c.mu.Unlock()
-
 	c.known = found
+	c.mu.Unlock()
+
+	if len(found.left) > 0 {
+		c.watches.again(found.left)
+	}
 }
 
 // needs are the kinds to be watched for what is found, beside those that have
 // gates.
-func (f composition) needs(served []servedKind) []servedKind {
+func (f following) needs(served []servedKind) []servedKind {
 	var out []servedKind
 
 	for _, k := range served {

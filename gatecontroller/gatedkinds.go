@@ -25,7 +25,7 @@ import (
 func (c *configuration) follow(ctx context.Context, served, named []servedKind) (gated, watched []servedKind, err error) {
 	if !c.opts.Gates {
 		c.followed = true
-		c.composed.remember(composition{}, named)
+		c.composed.remember(following{}, named)
 
 		return named, named, nil
 	}
@@ -79,7 +79,7 @@ func (c *configuration) follow(ctx context.Context, served, named []servedKind) 
 }
 
 // gates says whether a kind that nobody names is gated.
-func (c *configuration) gates(ctx context.Context, k servedKind, found *composition) (bool, error) {
+func (c *configuration) gates(ctx context.Context, k servedKind, found *following) (bool, error) {
 	refers, was := found.kinds[k.gvk.GroupKind()], c.guarded[k.groupResource()]
 	if !refers && !was {
 		return false, nil
@@ -100,7 +100,7 @@ func (c *configuration) gates(ctx context.Context, k servedKind, found *composit
 // lingers says whether a kind that nothing names or composes any more has to
 // keep its guards: for what was left behind when its owner went, or is on its
 // way out. Without them it could be deleted, and what it stands for be lost.
-func (c *configuration) lingers(ctx context.Context, k servedKind, found *composition) (bool, error) {
+func (c *configuration) lingers(ctx context.Context, k servedKind, found *following) (bool, error) {
 	items, ok, err := c.watches.list(ctx, k.gvk)
 	if err != nil {
 		return false, err
@@ -123,7 +123,7 @@ func (c *configuration) lingers(ctx context.Context, k servedKind, found *compos
 }
 
 // left says whether an object needs its guards all the same.
-func (c *configuration) left(ctx context.Context, u *unstructured.Unstructured, found *composition) (bool, error) {
+func (c *configuration) left(ctx context.Context, u *unstructured.Unstructured, found *following) (bool, error) {
 	ref, ok := resource.ParentOf(u)
 	if !ok || !gate.Governed(u) {
 		return gate.Left(u, nil, false), nil

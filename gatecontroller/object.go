@@ -80,6 +80,10 @@ func (r *objectReconciler) look(ctx context.Context, u *unstructured.Unstructure
 	}
 
 	if !gate.Governed(u) {
+		if err := r.composed.tellNotRun(ctx, r.parents.client, u); err != nil {
+			return reconcile.Result{}, err
+		}
+
 		if !r.composed.minds(u) && !r.owners.watches.minds(r.gvk) {
 			return reconcile.Result{}, nil
 		}

@@ -144,6 +144,8 @@ const (
 	ReasonAllowed = "Allowed"
 	// ReasonHeld means that at least one change is held.
 	ReasonHeld = "Held"
+	// ReasonNotRun means that the function does not run for the XR any more.
+	ReasonNotRun = "NotRun"
 )
 
 // Relation says how an allowance's target hangs together with its parent.

@@ -35,6 +35,10 @@ func (d *decider) readEdits() {
 		return // Reported when they are written.
 	}
 
+	if len(edits) == 0 {
+		return
+	}
+
 	before := d.Old.DeepCopy()
 
 	for _, e := range edits {

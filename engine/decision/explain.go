@@ -297,9 +297,9 @@ func quoted(texts []string) []string {
 }
 
 // warn tells the user what will not follow from their change, or what of it
-// was kept back. Audit tells nobody but the record.
+// was kept back. A refusal says it by itself, and Audit tells nobody but the record.
 func (d *decider) warn() {
-	if d.decision.Action == v1alpha1.ActionAudit {
+	if d.decision.Action == v1alpha1.ActionAudit || d.decision.Action == v1alpha1.ActionDeny && !d.decision.Allowed() {
 		return
 	}
 
@@ -323,6 +323,8 @@ func (d *decider) effect(f Finding) string {
 	switch {
 	case d.decision.Action == v1alpha1.ActionHold && d.Operation == OperationUpdate:
 		return Describe(HeldChange(f))
+	case c.Field == v1alpha1.MutationDelete && d.root() && (resource.IsClaim(d.Old) || resource.IsComposite(d.Old)):
+		return d.leavesBehind()
 	case c.Field == v1alpha1.MutationCreate || c.Field == v1alpha1.MutationDelete:
 		return fmt.Sprintf("nobody asked to %s it", c.Field)
 	case d.gatekept() && kept(c) && d.User.Name != d.Settings.Crossplane:
@@ -334,6 +336,17 @@ func (d *decider) effect(f Finding) string {
 	default:
 		return fmt.Sprintf("nobody asked for the change of %s", c.Field)
 	}
+}
+
+// leavesBehind says what a Claim or XR leaves behind that is deleted without a grant.
+func (d *decider) leavesBehind() string {
+	label := "crossplane.io/composite"
+	if resource.IsClaim(d.Old) {
+		label = "crossplane.io/claim-name"
+	}
+
+	return fmt.Sprintf("it goes, and each managed resource below it stays with its external object (kubectl get managed -A -l %s=%s lists them); "+
+		"to have it back, apply it again with the annotation crossplane.io/paused, and run kubectl kausality adopt for each", label, d.Old.GetName())
 }
 
 // Describe says what is held, without why.
