@@ -1,0 +1,89 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+)
+
+// condition checks status and reason of the Kausality condition, and what it says.
+func (c cluster) condition(status corev1.ConditionStatus, reason string, words ...string) check {
+	return func(ctx context.Context) error {
+		u, err := c.xr(ctx)
+		if err != nil {
+			return err
+		}
+
+		got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
+		if got.Status != string(status) || got.Reason != reason {
+			return fmt.Errorf("the condition is %+v, want %s, %s: %w", got, status, reason, errOther)
+		}
+
+		return c.says(words...)(ctx)
+	}
+}
+
+// TestACompositionThatDropsTheFunctionIsTold takes the function out of a Composition
+// that changes, and puts it back.
+func TestACompositionThatDropsTheFunctionIsTold(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	t.Parallel()
+
+	c := newCluster(t, "Store", "dropped")
+	without := func(composition string) string {
+		out, _, _ := strings.Cut(composition, "  - step: kausality\n")
+
+		return out
+	}
+
+	c.play(t, []scenario.Step{
+		{Title: "A store", Run: func(ctx context.Context) error {
+			if err := errors.Join(c.applyFile(ctx, "stores.yaml"), c.apply(ctx, admin, storeComposition("dropped", "v1", "data")),
+				c.apply(ctx, hans, storeOf("dropped", "dropped", "small"))); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "a small store", all(c.shows("version", "v1", "data"), c.settled))
+		}},
+		{Title: "Without the function the condition does not go on to say settled, and the gate stays", Run: func(ctx context.Context) error {
+			if err := c.apply(ctx, admin, without(storeComposition("dropped", "v2", "data"))); err != nil {
+				return err
+			}
+
+			return rests(ctx, "a condition that says so", all(c.shows("version", "v1", "data"),
+				c.condition(corev1.ConditionUnknown, v1alpha1.ReasonNotRun, "[not run: CompositionRevision dropped-", "has no step that runs function-kausality")))
+		}},
+		{Title: "With it, the condition says what is not outside", Run: func(ctx context.Context) error {
+			if err := c.apply(ctx, admin, storeComposition("dropped", "v2", "data")); err != nil {
+				return err
+			}
+
+			return rests(ctx, "a condition that says so", all(c.shows("version", "v1", "data"),
+				c.condition(corev1.ConditionTrue, v1alpha1.ReasonAllowed, ": settled", "1 not outside: Object ",
+					"spec.forProvider.manifest.data.version is v2, and v1 outside")))
+		}},
+		{Title: "Back at what was asked for, the managed resource is, and what has no gate is held as any other change", Run: func(ctx context.Context) error {
+			if err := c.apply(ctx, admin, storeComposition("dropped", "v1", "data")); err != nil {
+				return err
+			}
+
+			return rests(ctx, "a settled store", all(c.shows("version", "v1", "data"), c.says(": settled", "1 held: ConfigMap "), func(ctx context.Context) error {
+				if c.says("not outside")(ctx) == nil {
+					return fmt.Errorf("something is not outside: %w", errOther)
+				}
+
+				return nil
+			}))
+		}},
+	})
+}
