@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -101,4 +103,48 @@ func (d *decider) allows(spec *v1alpha1.AllowancePolicySpec, c change.Change, an
 		return perm.Relation != v1alpha1.RelationExternal && perm.Kind == own.Kind &&
 			(anyGroup || perm.APIGroup == "" || perm.APIGroup == own.Group) && covers(perm.Mutations, c)
 	})
+}
+
+// lackingWindow are the UpgradeAllowances that would allow a change if they were in
+// force for the object.
+func (d *decider) lackingWindow(c change.Change) []Lack {
+	var out []Lack
+
+	for i := range d.Upgrades {
+		u := &d.Upgrades[i]
+		if u.Spec.ServiceAccount != d.User.Name || !upgradeCovers(u, d.groupKind().Group, d.groupKind().Kind, c) ||
+			!allowance.Selects(u, d.subject(), d.Old) {
+			continue
+		}
+
+		if why := d.notInForce(u); why != "" {
+			out = append(out, Lack{Policy: u.GetName(), What: policy.LackPolicy, Text: fmt.Sprintf(
+				"UpgradeAllowance %q would allow it, and %s", u.GetName(), why)})
+		}
+	}
+
+	return out
+}
+
+// notInForce says why a window serves the object no more, or not yet; empty where it
+// does. One that has ended is told of for a day.
+func (d *decider) notInForce(u *v1alpha1.UpgradeAllowance) string {
+	const told = 24 * time.Hour
+
+	switch from, until := u.Spec.ValidFrom.Time, u.Spec.ValidUntil.Time; {
+	case d.Now.Before(from):
+		return "begins at " + from.UTC().Format(time.RFC3339)
+	case d.Now.Sub(until) >= told:
+		return ""
+	case !d.Now.Before(until):
+		return "ended at " + until.UTC().Format(time.RFC3339)
+	case u.Spec.Suspend:
+		return "is suspended (spec.suspend)"
+	case !allowance.InForce(u, d.Now):
+		return "is not active yet (spec.activateWhen)"
+	case u.Spec.OncePerObject && resource.Annotation(d.subject(), v1alpha1.AnnotationLastUpgrade) == u.GetName():
+		return "served this object already (spec.oncePerObject)"
+	default:
+		return ""
+	}
 }

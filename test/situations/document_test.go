@@ -1,0 +1,171 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package situations_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// page is what is written, and compared.
+var page = filepath.Join("..", "..", "docs", "situations.md")
+
+// TestSituationsReadAsDocumented plays all of them, one after the other: policies are
+// the whole cluster's.
+func TestSituationsReadAsDocumented(t *testing.T) { //nolint:paralleltest // Says why.
+	update := flag.Lookup("update").Value.String() == "true"
+	p := newPlayer(t)
+
+	have, err := os.ReadFile(page)
+	if err != nil && !update {
+		t.Fatal(err)
+	}
+
+	var out strings.Builder
+
+	out.WriteString(head())
+
+	for _, s := range all() {
+		t.Run(s.name, func(t *testing.T) { //nolint:paralleltest // As above.
+			p.t = t
+			section := s.document(p.play(&s))
+			out.WriteString(section)
+
+			if update {
+				return
+			}
+
+			if diff := cmp.Diff(lines(documented(string(have), s.title)), lines(section)); diff != "" {
+				t.Errorf("docs/situations.md says otherwise, -docs, +read (go test ./test/situations -update writes it anew):\n%s", diff)
+			}
+		})
+	}
+
+	if update && !t.Failed() {
+		if err := os.WriteFile(page, []byte(out.String()), 0o644); err != nil { //nolint:gosec // Everybody may read it.
+			t.Fatal(err)
+		}
+	}
+
+	if before, _, _ := strings.Cut(string(have), "\n## "); !update && before+"\n" != head() {
+		t.Errorf("the table of docs/situations.md is another one, -docs, +want:\n%s", cmp.Diff(before+"\n", head()))
+	}
+}
+
+var _ = flag.Bool("update", false, "write docs/situations.md anew")
+
+// head is the page up to the first situation.
+func head() string {
+	var out strings.Builder
+
+	out.WriteString(`# Situations
+
+What people meet, what they read then, and what helps. ` + "`go test ./test/situations`" + ` plays each of these on a real control
+plane, compares what it reads with this page, and shows that the remedy is one. Bucket ` + "`NAME`" + ` is a composite resource
+that had settled; anna is of the group app-team, hans of the platform-team.
+
+| What happened | What helps |
+|---|---|
+`)
+
+	for _, s := range all() {
+		fmt.Fprintf(&out, "| [%s](#%s) | %s |\n", s.title, anchor(s.title), s.remedy)
+	}
+
+	return out.String()
+}
+
+// anchor is what a heading is linked by.
+func anchor(title string) string {
+	kept := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == ' ', r == '-':
+			return r
+		default:
+			return -1
+		}
+	}, strings.ToLower(title))
+
+	return strings.ReplaceAll(kept, " ", "-")
+}
+
+// document writes a situation as it was read.
+func (s *situation) document(r reading) string {
+	var out strings.Builder
+
+	fmt.Fprintf(&out, "\n## %s\n", s.title)
+
+	if s.policies != "" {
+		fmt.Fprintf(&out, "\nIn force:\n\n```yaml\n%s\n```\n", strings.TrimSpace(s.policies))
+	}
+
+	var typed strings.Builder
+	for _, c := range append(s.before, s.does) {
+		typed.WriteString(c.typed())
+	}
+
+	fmt.Fprintf(&out, "\n```console\n%s%s\n```\n", typed.String(), text(r.said))
+
+	for _, part := range []struct{ title, text string }{
+		{"The condition `Kausality`", r.condition}, {"Events", r.events}, {"`kubectl kausality trace`", r.trace}, {"`kubectl kausality doctor`", r.diagnosis},
+	} {
+		if part.text != "" {
+			fmt.Fprintf(&out, "\n%s:\n\n```text\n%s\n```\n", part.title, text(part.text))
+		}
+	}
+
+	fmt.Fprintf(&out, "\n%s\n\n```console\n", s.remedy)
+
+	for _, c := range s.mend {
+		out.WriteString(c.typed())
+	}
+
+	out.WriteString("```\n")
+
+	return out.String()
+}
+
+// typed is a command as it is shown.
+func (c command) typed() string {
+	user := c.user
+	if user == "" {
+		user = "admin"
+	}
+
+	return user + "$ " + c.text + "\n"
+}
+
+// generated are the parts of names that Crossplane makes up.
+var generated = regexp.MustCompile(`\b([a-z]+(?:-[a-z]+)?)-[0-9a-f]{7,12}\b`)
+
+// text is what was read, without what is never the same.
+func text(read string) string {
+	return generated.ReplaceAllString(strings.TrimSpace(read), "$1-x7k2p")
+}
+
+// documented is the section of the page about a situation.
+func documented(all, title string) string {
+	_, rest, ok := strings.Cut(all, "\n## "+title+"\n")
+	if !ok {
+		return ""
+	}
+
+	section, _, _ := strings.Cut(rest, "\n## ")
+
+	return "\n## " + title + "\n" + strings.TrimSuffix(section, "\n") + "\n"
+}
+
+// digits are what differs from one time to the next: generations, times, seconds.
+var digits = regexp.MustCompile(`\d+`)
+
+func lines(section string) []string {
+	return strings.Split(digits.ReplaceAllString(strings.TrimSpace(section), "0"), "\n")
+}

@@ -1,0 +1,377 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package situations_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+)
+
+// errOther is the cause when something is not as expected.
+var errOther = errors.New("not as expected")
+
+// shop is where the buckets and their external objects are.
+const shop = "shop"
+
+// reading is what is read of a situation.
+type reading struct {
+	// said is what the command printed, and condition what the bucket's says.
+	said, condition string
+	// events, trace and diagnosis are lines of text.
+	events, trace, diagnosis string
+}
+
+// player plays situations.
+type player struct {
+	client.Client
+
+	t *testing.T
+}
+
+func newPlayer(t *testing.T) *player {
+	t.Helper()
+
+	c, err := client.New(running.Config(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	p := &player{Client: c, t: t}
+	p.must(command{"", "kubectl create namespace " + shop})
+	p.must(command{"", "kubectl apply -f testdata/buckets.yaml"})
+
+	return p
+}
+
+// run runs what somebody types.
+func (p *player) run(c command) (out string, ok bool) {
+	p.t.Helper()
+
+	kubeconfig := filepath.Join(running.Dir(), "kubeconfig")
+	if c.user != "" {
+		kubeconfig = filepath.Join(running.Dir(), "users", c.user+".kubeconfig")
+	}
+
+	path := []string{running.BinDir(), filepath.Dir(running.Tools().Binary("kubectl")), os.Getenv("PATH")}
+
+	cmd := exec.CommandContext(p.t.Context(), "bash", "-c", c.text) //nolint:gosec // It is ours.
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+strings.Join(path, string(os.PathListSeparator)))
+
+	raw, err := cmd.CombinedOutput()
+
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		p.t.Fatalf("%s: %v", c.text, err)
+	}
+
+	return string(raw), err == nil
+}
+
+func (p *player) must(c command) {
+	p.t.Helper()
+
+	if out, ok := p.run(c); !ok {
+		p.t.Fatalf("%s\n%s", c.text, out)
+	}
+}
+
+func bucketKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "shop.example.org", Version: "v1", Kind: "Bucket"}
+}
+
+// condition is what the condition of a bucket says; its error is that there is none.
+func (p *player) condition(ctx context.Context, name string) (string, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(bucketKind())
+
+	if err := p.Get(ctx, client.ObjectKey{Namespace: shop, Name: name}, u); err != nil {
+		return "", err //nolint:wrapcheck // Names the object.
+	}
+
+	c, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
+
+	return fmt.Sprintf("%s, %s: %s", c.Status, c.Reason, c.Message), nil
+}
+
+// made makes a bucket, with a Composition of its own, and waits until it has settled.
+func (p *player) made(name string) {
+	p.t.Helper()
+
+	raw, err := os.ReadFile(filepath.Join("testdata", "composition.yaml"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+
+	bucket := fmt.Sprintf("\napiVersion: shop.example.org/v1\nkind: Bucket\nmetadata: {name: %[1]s, namespace: %[2]s}\n"+
+		"spec: {size: small, color: red, crossplane: {compositionRef: {name: %[1]s}}}\n", name, shop)
+
+	p.must(apply("\n" + replace(string(raw), "{name: NAME}", "{name: "+name+"}")))
+	p.eventually("a bucket", func(context.Context) error {
+		if out, ok := p.run(apply(bucket)); !ok {
+			return fmt.Errorf("%s: %w", out, errOther)
+		}
+
+		return nil
+	})
+	p.rests("a settled bucket", func(ctx context.Context) error {
+		said, err := p.condition(ctx, name)
+		if err == nil && !strings.HasPrefix(said, "True, Allowed: generation 1: settled") {
+			err = fmt.Errorf("the condition says %q: %w", said, errOther)
+		}
+
+		return errors.Join(err, p.outside(ctx, name, "size=small"))
+	})
+}
+
+// outside checks what the external object has.
+func (p *player) outside(ctx context.Context, name, want string) error {
+	m := &corev1.ConfigMap{}
+	if err := p.Get(ctx, client.ObjectKey{Namespace: shop, Name: name}, m); err != nil {
+		return err //nolint:wrapcheck // Names the object.
+	}
+
+	if key, value, _ := strings.Cut(want, "="); m.Data[key] != value {
+		return fmt.Errorf("outside is %v, want %s: %w", m.Data, want, errOther)
+	}
+
+	return nil
+}
+
+// inForce waits until the policies that are applied are ready.
+func (p *player) inForce() {
+	p.t.Helper()
+
+	p.eventually("policies that are looked at", func(ctx context.Context) error {
+		for _, kind := range []string{"AllowancePolicy", "UpgradeAllowance", "Enforcement"} {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(kind + "List"))
+
+			if err := p.List(ctx, list); err != nil {
+				return err //nolint:wrapcheck // Names the kind.
+			}
+
+			for i := range list.Items {
+				u := &list.Items[i]
+
+				c, ok := resource.ConditionOf(u, "Ready")
+				if !ok || c.ObservedGeneration < u.GetGeneration() || c.Status == "Unknown" {
+					return fmt.Errorf("%s %q: condition %+v: %w", kind, u.GetName(), c, errOther)
+				}
+			}
+		}
+
+		return nil
+	})
+}
+
+// events are those of Kausality about what belongs to a bucket, in order.
+func (p *player) events(ctx context.Context, name string, since time.Time) (string, error) {
+	list := &eventsv1.EventList{}
+	if err := p.List(ctx, list, client.InNamespace(shop)); err != nil {
+		return "", err //nolint:wrapcheck // Names the kind.
+	}
+
+	var out []string
+
+	for _, e := range list.Items {
+		of := e.Regarding.Name == name || strings.HasPrefix(e.Regarding.Name, name+"-")
+		if of && strings.Contains(e.Reason, "Kausality") && !e.CreationTimestamp.Time.Before(since) {
+			out = append(out, fmt.Sprintf("%s %s on %s %s: %s", e.Type, e.Reason, e.Regarding.Kind, e.Regarding.Name, e.Note))
+		}
+	}
+
+	slices.Sort(out)
+
+	return strings.Join(slices.Compact(out), "\n"), nil
+}
+
+// diagnosis is what the doctor finds about the policies and windows that are there.
+func (p *player) diagnosis(names []string) string {
+	p.t.Helper()
+
+	out, _ := p.run(command{"", "kubectl kausality doctor -o json"})
+	doc := struct {
+		Findings []struct{ Severity, Object, What, Why, Remedy string } `json:"findings"`
+	}{}
+
+	if err := json.Unmarshal([]byte(out[max(0, strings.Index(out, "{")):]), &doc); err != nil {
+		p.t.Fatalf("doctor: %v\n%s", err, out)
+	}
+
+	var lines []string
+
+	for _, f := range doc.Findings {
+		if f.Severity != "ok" && slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(f.Object, n) }) {
+			lines = append(lines, fmt.Sprintf("%s: %s: %s", f.Severity, f.Object, strings.Join(filled(f.What, f.Why, f.Remedy), "; ")))
+		}
+	}
+
+	return strings.Join(lines, "\n")
+}
+
+func filled(list ...string) []string {
+	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
+}
+
+// play plays a situation to its end.
+func (p *player) play(s *situation) reading {
+	p.t.Helper()
+	p.made(s.name)
+
+	// 1. What leads there.
+	if s.policies != "" {
+		p.must(apply(s.policies))
+		p.inForce()
+	}
+
+	for _, c := range s.before {
+		p.must(c)
+	}
+
+	// 2. It happens.
+	var r reading
+
+	since := time.Now().Add(-time.Second).Truncate(time.Second)
+
+	said, ok := p.run(s.does)
+	if r.said = said; ok == s.fails {
+		p.t.Fatalf("%s\n%s", s.does.text, said)
+	}
+
+	if s.fails {
+		r.diagnosis = p.diagnosis(policiesOf(s.policies))
+	} else {
+		p.read(s, &r, since)
+	}
+
+	// 3. The way out of it is one.
+	p.mends(s)
+
+	p.must(command{"", "kubectl delete allowancepolicies,upgradeallowances,enforcements --all"})
+
+	return r
+}
+
+// read reads what is said, once that is said.
+func (p *player) read(s *situation, r *reading, since time.Time) {
+	p.t.Helper()
+
+	p.rests(s.title, func(ctx context.Context) error {
+		var err error
+		if r.events, err = p.events(ctx, s.name, since); err != nil {
+			return err
+		}
+
+		r.condition, err = p.condition(ctx, s.name)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+
+		if !strings.Contains(r.condition, s.until) && !strings.Contains(r.events, s.until) {
+			return fmt.Errorf("the condition says %q, the events %q: %w", r.condition, r.events, errOther)
+		}
+
+		return nil
+	})
+
+	if r.condition != "" {
+		r.trace, _ = p.run(command{"", "kubectl kausality trace bucket/" + s.name + " -n " + shop})
+	}
+
+	r.diagnosis = p.diagnosis(policiesOf(s.policies + s.does.text))
+}
+
+// mends shows that the remedy is one, and that nothing went out before.
+func (p *player) mends(s *situation) {
+	p.t.Helper()
+
+	want := s.outside
+	if want == "" {
+		want = "size=small"
+	} else if p.outside(p.t.Context(), s.name, want) == nil {
+		p.t.Errorf("%s: it was outside before", s.title)
+	}
+
+	for _, c := range s.mend {
+		p.must(c)
+		p.inForce()
+
+		if !strings.Contains(c.text, "kind: ") && s.outside != "" {
+			p.eventually("a condition for "+c.text, func(ctx context.Context) error {
+				said, err := p.condition(ctx, s.name)
+				if err == nil && strings.Contains(said, "in progress") {
+					err = fmt.Errorf("the condition says %q: %w", said, errOther)
+				}
+
+				return err
+			})
+		}
+	}
+
+	p.rests("the remedy", func(ctx context.Context) error { return p.outside(ctx, s.name, want) })
+}
+
+// policiesOf are the names of the policies in manifests.
+func policiesOf(manifests string) []string {
+	var out []string
+
+	for line := range strings.Lines(manifests) {
+		if name, ok := strings.CutPrefix(line, "metadata: {name: "); ok {
+			out = append(out, strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(name), "}")))
+		}
+	}
+
+	return out
+}
+
+func (p *player) eventually(what string, ok func(context.Context) error) {
+	p.t.Helper()
+
+	if err := scenario.Eventually(p.t.Context(), what, ok); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// rests waits until something is so for two seconds: a condition may say once more
+// what a late pass of Crossplane has read before.
+func (p *player) rests(what string, ok func(context.Context) error) {
+	p.t.Helper()
+
+	p.eventually(what+", for a while", func(ctx context.Context) error {
+		for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+			if err := ok(ctx); err != nil {
+				return err
+			}
+		}
+
+		return nil
+	})
+}
+
+func replace(text, from, to string) string {
+	if !strings.Contains(text, from) {
+		panic(fmt.Sprintf("%q is not in %q", from, text))
+	}
+
+	return strings.ReplaceAll(text, from, to)
+}

@@ -1,0 +1,214 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package situations_test
+
+// situation is something that people meet, and how they get out of it. Bucket NAME in
+// namespace shop was made before any of it, and has settled.
+type situation struct {
+	// name of the bucket.
+	name string
+	// title says what happened.
+	title string
+	// policies are what was applied before.
+	policies string
+	// before leads there.
+	before []command
+	// does is what is done, and says what is read at once.
+	does command
+	// fails is true where that is refused.
+	fails bool
+	// until is what the condition says then; where there is no bucket any more, an
+	// event.
+	until string
+	// remedy says how to get out of it, for a person.
+	remedy string
+	// mend does that.
+	mend []command
+	// outside is what the external object has then, as KEY=VALUE; empty for what it
+	// had before.
+	outside string
+}
+
+// command is what somebody types; the administrator without a name.
+type command struct{ user, text string }
+
+const (
+	anna = "anna"
+	hans = "hans"
+)
+
+// bySize is a policy about the size, that is allowed with all that follows.
+const bySize = `
+apiVersion: kausality.io/v1alpha1
+kind: AllowancePolicy
+metadata: {name: bucket-size}
+spec:
+  match: {apiGroup: shop.example.org, kind: Bucket, fields: [spec.size]}
+  subjects: [{kind: Group, name: app-team, mayInitiate: true}]
+  allow:
+  - {apiGroup: kubernetes.m.crossplane.io, kind: Object, mutations: [spec.forProvider.manifest.data.size]}
+  - {relation: External, mutations: [Update]}
+`
+
+const byColor = `
+apiVersion: kausality.io/v1alpha1
+kind: AllowancePolicy
+metadata: {name: bucket-color}
+spec:
+  match: {apiGroup: shop.example.org, kind: Bucket, fields: [spec.color]}
+  subjects: [{kind: Group, name: app-team, mayInitiate: true}]
+  allow:
+  - {apiGroup: kubernetes.m.crossplane.io, kind: Object, mutations: [spec.forProvider.manifest.data.color]}
+  - {relation: External, mutations: [Update]}
+`
+
+const enforced = `
+apiVersion: kausality.io/v1alpha1
+kind: Enforcement
+metadata: {name: buckets}
+spec:
+  match: {resourceRules: [{apiGroups: [shop.example.org], resources: [buckets]}]}
+  validationActions: [Deny]
+`
+
+// resize changes the size of a bucket.
+func resize(user, name, size string) command {
+	return command{user, "kubectl patch bucket " + name + " -n shop --type merge -p '{\"spec\": {\"size\": \"" + size + "\"}}'"}
+}
+
+func paint(user, name, color string) command {
+	return command{user, "kubectl patch bucket " + name + " -n shop --type merge -p '{\"spec\": {\"color\": \"" + color + "\"}}'"}
+}
+
+func apply(manifest string) command {
+	return command{"", "kubectl apply -f - <<'EOF'" + manifest + "EOF"}
+}
+
+// all are the situations, in the order of the page.
+func all() []situation {
+	return []situation{
+		{
+			name: "unnamed", title: "No policy names the field",
+			policies: bySize, does: paint(anna, "unnamed", "blue"), until: "1 held: ",
+			remedy: "Take it back, or have a policy name the field, and store the same again.",
+			mend:   []command{apply(byColor), paint(anna, "unnamed", "blue")}, outside: "color=blue",
+		},
+		{
+			name: "compiles-not", title: "A policy that does not compile is applied",
+			does:  apply(replace(bySize, "fields: [spec.size]", `fields: [spec.size], cel: ["object.spec.size =="]`)),
+			fails: true, remedy: "Correct the expression that it names; nothing was stored.",
+			mend: []command{apply(bySize), resize(anna, "compiles-not", "large")}, outside: "size=large",
+		},
+		{
+			name: "group", title: "The policy is about another API group",
+			policies: replace(bySize, "match: {apiGroup: shop.example.org", "match: {apiGroup: store.example.org"),
+			does:     resize(anna, "group", "large"), until: "1 held: ",
+			remedy: "Correct the group in the policy, and store the same again.",
+			mend:   []command{apply(bySize), resize(anna, "group", "large")}, outside: "size=large",
+		},
+		{
+			name: "path", title: "The policy names a path that does not exist",
+			policies: replace(bySize, "fields: [spec.size]", "fields: [spec.sise]"),
+			does:     resize(anna, "path", "large"), until: "1 held: ",
+			remedy: "Correct the path in the policy, and store the same again.",
+			mend:   []command{apply(bySize), resize(anna, "path", "large")}, outside: "size=large",
+		},
+		{
+			name: "subject", title: "Somebody else may do it",
+			policies: replace(bySize, "app-team", "platform-team"),
+			does:     resize(anna, "subject", "large"), until: "1 held: ",
+			remedy: "Take it back, and ask one of those who may; or have the policy name your group, and store the same again.",
+			mend:   []command{resize(anna, "subject", "small"), resize(hans, "subject", "large")}, outside: "size=large",
+		},
+		{
+			name: "ticket", title: "A condition is not met",
+			policies: replace(bySize, "fields: [spec.size]}", `fields: [spec.size], cel: ["has(object.metadata.annotations) && 'ticket' in object.metadata.annotations"]}`),
+			does:     resize(anna, "ticket", "large"), until: "1 held: ",
+			remedy: "Add what is missing: it counts for the change that you made.",
+			mend:   []command{{anna, "kubectl annotate bucket ticket -n shop ticket=INFRA-7"}}, outside: "size=large",
+		},
+		{
+			name: "external", title: "The policy allows nothing outside",
+			policies: replace(bySize, "  - {relation: External, mutations: [Update]}\n", ""),
+			does:     resize(anna, "external", "large"), until: "1 not outside: ",
+			remedy: "Have the policy allow External Update, and ask for it again: back to the old value, and to the new one.",
+			mend:   []command{apply(bySize), resize(anna, "external", "small"), resize(anna, "external", "large")}, outside: "size=large",
+		},
+		{
+			name: "revision", title: "It came with a Composition or a function",
+			policies: bySize,
+			does:     command{"", "kubectl get composition revision -o yaml | sed 's/version: v1$/version: v2/' | kubectl apply -f -"}, until: "1 held: ",
+			remedy: "Open a window for it: an UpgradeAllowance for Crossplane's service account.",
+			mend:   []command{apply(window)}, outside: "version=v2",
+		},
+		{
+			name: "deny", title: "An Enforcement denies it",
+			policies: replace(bySize, "app-team", "platform-team") + "---" + enforced,
+			does:     resize(anna, "deny", "large"), fails: true,
+			remedy: "Ask one of those who may.",
+			mend:   []command{resize(hans, "deny", "large")}, outside: "size=large",
+		},
+		{
+			name: "hand", title: "Somebody edits a managed resource",
+			policies: bySize,
+			does: command{hans, "kubectl patch $(kubectl get objects.kubernetes.m.crossplane.io -n shop -l crossplane.io/composite=hand -o name) " +
+				"-n shop --type merge -p '{\"spec\": {\"forProvider\": {\"manifest\": {\"data\": {\"extra\": \"x\"}}}}}'"},
+			until:  "1 not outside: ",
+			remedy: "Change the XR instead. What the Composition sets is put back at once, what it does not set before the gate opens next.",
+			mend:   []command{resize(anna, "hand", "large")}, outside: "size=large",
+		},
+		{
+			name: "provider", title: "The change is allowed, and waits for its provider",
+			policies: bySize,
+			before: []command{{"", "kubectl annotate $(kubectl get objects.kubernetes.m.crossplane.io -n shop -l crossplane.io/composite=provider -o name) " +
+				"-n shop crossplane.io/paused=true"}},
+			does: resize(anna, "provider", "large"), until: "in progress: Object ",
+			remedy: "See what the gate waits for, in the last line of the trace, and mend that; here the managed resource is paused.",
+			mend: []command{{"", "kubectl annotate $(kubectl get objects.kubernetes.m.crossplane.io -n shop -l crossplane.io/composite=provider -o name) " +
+				"-n shop crossplane.io/paused-"}},
+			outside: "size=large",
+		},
+		{
+			name: "edited", title: "A window does not open below an edit",
+			policies: replace(bySize, "app-team", "platform-team"),
+			before:   []command{resize(anna, "edited", "large")},
+			does:     apply(replace(window, "data.version", "data.size")), until: "edited by anna@example.com: spec.size",
+			remedy: "Take the edit back, or have it made by somebody who may.",
+			mend:   []command{resize(anna, "edited", "small"), resize(hans, "edited", "large")}, outside: "size=large",
+		},
+		{
+			name: "step", title: "The Composition lost the function",
+			policies: bySize,
+			does:     command{"", "kubectl patch composition step --type json -p '[{\"op\": \"remove\", \"path\": \"/spec/pipeline/2\"}]'"}, until: "[not run: ",
+			remedy: "Put the step back.",
+			mend: []command{
+				{"", "kubectl patch composition step --type json -p '[{\"op\": \"add\", \"path\": \"/spec/pipeline/2\", \"value\": {\"step\": \"kausality\", \"functionRef\": {\"name\": \"function-kausality\"}}}]'"},
+				resize(anna, "step", "large"),
+			},
+			outside: "size=large",
+		},
+		{
+			name: "delete", title: "Nobody allowed what a deletion takes along",
+			policies: bySize, does: command{anna, "kubectl delete bucket delete -n shop"}, until: "KausalityStays",
+			remedy: "Who wanted that releases what stays; who did not applies the bucket again, paused, and adopts it.",
+			mend: []command{
+				{anna, "kubectl kausality release $(kubectl get objects.kubernetes.m.crossplane.io -n shop -l crossplane.io/composite=delete -o name) -n shop"},
+			},
+		},
+	}
+}
+
+// window lets Crossplane make of what it composes what a new Composition wants.
+const window = `
+apiVersion: kausality.io/v1alpha1
+kind: UpgradeAllowance
+metadata: {name: new-version}
+spec:
+  serviceAccount: system:serviceaccount:crossplane-system:crossplane
+  validFrom: "2026-01-01T00:00:00Z"
+  validUntil: "2126-01-01T00:00:00Z"
+  allow:
+  - {apiGroup: kubernetes.m.crossplane.io, kind: Object, mutations: [spec.forProvider.manifest.data.version]}
+  - {relation: External, mutations: [Update]}
+`
