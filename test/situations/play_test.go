@@ -135,7 +135,7 @@ func (p *player) made(name string) {
 	})
 	p.rests("a settled bucket", func(ctx context.Context) error {
 		said, err := p.condition(ctx, name)
-		if err == nil && !strings.HasPrefix(said, "True, Allowed: generation 1: settled") {
+		if err == nil && (!strings.HasPrefix(said, "True, Allowed: ") || !strings.Contains(said, ": settled")) {
 			err = fmt.Errorf("the condition says %q: %w", said, errOther)
 		}
 
