@@ -209,12 +209,12 @@ func (p *player) events(ctx context.Context, name string, since time.Time) (stri
 func (p *player) diagnosis(names []string) string {
 	p.t.Helper()
 
-	out, _ := p.run(command{"", "kubectl kausality doctor -o json"})
+	out, _ := p.run(command{"", "kubectl kausality doctor -o json 2> /dev/null"})
 	doc := struct {
 		Findings []struct{ Severity, Object, What, Why, Remedy string } `json:"findings"`
 	}{}
 
-	if err := json.Unmarshal([]byte(out[max(0, strings.Index(out, "{")):]), &doc); err != nil {
+	if err := json.Unmarshal([]byte(out), &doc); err != nil {
 		p.t.Fatalf("doctor: %v\n%s", err, out)
 	}
 
