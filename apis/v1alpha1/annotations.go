@@ -189,11 +189,14 @@ type Allowance struct {
 	Unknown Unknown `json:"-"`
 }
 
-// Hop is one object on the path from an initiator to an effect. Namespaces are
-// left out: it is the carrying object's, or the hop is cluster-scoped.
+// Hop is one object on the path from an initiator to an effect.
 type Hop struct {
 	// Kind of the object.
 	Kind string `json:"kind"`
+	// Namespace of the object where it is not that of the object which carries the
+	// annotation; empty for a cluster-scoped one there. Absent where they are the
+	// same, and in traces that are older than this field.
+	Namespace *string `json:"namespace,omitempty"`
 	// Name of the object.
 	Name string `json:"name"`
 	// Generation the change produced.
