@@ -239,6 +239,9 @@ type HeldChange struct {
 	From string `json:"from,omitempty"`
 	// To is the value asked for.
 	To string `json:"to,omitempty"`
+	// User who asked for it, where that is known: not of what Crossplane passes on
+	// from a Claim of which no edit is recorded.
+	User string `json:"user,omitempty"`
 	// Reason says what is missing, for a person, cut short where long.
 	Reason string `json:"reason"`
 }
@@ -277,6 +280,9 @@ type AskedRecord struct {
 	User string `json:"user"`
 	// Users are those who stored the fields that are not that user's, by field.
 	Users map[string]string `json:"users,omitempty"`
+	// Since is when what is stored was first something else; absent in records that
+	// are older than this field.
+	Since *metav1.Time `json:"since,omitempty"`
 	// Spec makes what was asked for out of the spec that is stored: a JSON merge
 	// patch (RFC 7386).
 	Spec map[string]any `json:"spec"`

@@ -121,6 +121,7 @@ func (r *Request) update() Outcome {
 	r.answer(&out, asked, d, fields)
 
 	out.Held = append(out.Held, heldOutside(r.Observed)...)
+	out.Held = append(out.Held, r.heldInside(merged, d.Findings)...)
 
 	out.Pending = r.pending(d)
 	if out.Pending == "" && r.allowsHeld(d.Findings) {

@@ -89,6 +89,8 @@ type Held struct {
 	Resource string
 	// Passed is true in mode Audit: the change is made and only reported.
 	Passed bool
+	// Inside is true of a change that is stored, and that the gate did not let out.
+	Inside bool
 }
 
 // String says resource, field, from, to and what is missing, in one line.
@@ -108,6 +110,10 @@ func (h Held) String() string {
 	case v1alpha1.MutationDelete:
 		return fmt.Sprintf("%s is %sdeleted: %s", h.Resource, not, h.Reason)
 	default:
+		if h.Inside {
+			return fmt.Sprintf("%s: %s: %s", h.Resource, decision.DescribeInside(h.HeldChange), h.Reason)
+		}
+
 		if h.Passed {
 			return fmt.Sprintf("%s: (audit) %s: %s", h.Resource, decision.DescribePassed(h.HeldChange), h.Reason)
 		}

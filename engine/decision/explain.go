@@ -40,7 +40,7 @@ func (d *decider) lacks(c change.Change) []Lack {
 		out = append(d.lackingGroup(c), d.lackingAnybody(c))
 	}
 
-	return out
+	return append(out, d.lackingStored(c)...)
 }
 
 // lackingInitiator says why no policy about the object's own kind lets the

@@ -96,7 +96,8 @@ func TestEachChangeLeavesUnderItsOwnExternal(t *testing.T) { //nolint:tparallel 
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "a size that is stored", all(c.storesSize("large"), c.settled)); err != nil {
+			if err := scenario.Eventually(ctx, "a size that is stored", all(c.storesSize("large"),
+				c.says("settled", "spec.forProvider.manifest.data.size is large, and stays small outside"))); err != nil {
 				return err //nolint:wrapcheck // Says it all.
 			}
 
