@@ -119,10 +119,6 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 		response.Warning(rsp, errors.New(status.Message)).TargetComposite().WithReason("KausalityNotSettled") //nolint:err113 // As above.
 	}
 
-	for _, line := range f.Inside {
-		response.Normal(rsp, line).TargetCompositeAndClaim().WithReason("KausalityNotOutside")
-	}
-
 	for _, d := range f.Delegated {
 		response.Normal(rsp, d).TargetComposite().WithReason("KausalityLeft")
 	}
@@ -138,7 +134,7 @@ func (s *state) findings(rsp *fnv1.RunFunctionResponse, held []composition.Held)
 
 	return composition.Findings{
 		Ready: s.ready(rsp.GetDesired()), Composed: len(s.names),
-		Held: held, Pending: pending, Problems: s.mend(), Inside: s.inside(),
+		Held: held, Pending: pending, Problems: s.mend(),
 		Delegated: s.each(func(o composition.Outcome) []string { return o.Delegated }),
 		Status:    composition.Report(s.xr, s.wantedXR, len(pending) == 0),
 		Limit:     s.limit, Now: s.base.Now,
@@ -154,16 +150,6 @@ func (s *state) each(of func(composition.Outcome) []string) []string {
 			u := s.observed[name]
 			out = append(out, fmt.Sprintf("%s %s: %s", u.GetKind(), u.GetName(), field))
 		}
-	}
-
-	return out
-}
-
-// inside says of all composed resources what has not reached external objects.
-func (s *state) inside() []string {
-	var out []string
-	for _, name := range s.names {
-		out = append(out, s.outcomes[name].Inside...)
 	}
 
 	return out

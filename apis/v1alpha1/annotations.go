@@ -191,11 +191,14 @@ type Allowance struct {
 	Unknown Unknown `json:"-"`
 }
 
-// Hop is one object on the path from an initiator to an effect. Namespaces are
-// left out: it is the carrying object's, or the hop is cluster-scoped.
+// Hop is one object on the path from an initiator to an effect.
 type Hop struct {
 	// Kind of the object.
 	Kind string `json:"kind"`
+	// Namespace of the object where it is not that of the object which carries the
+	// annotation; empty for a cluster-scoped one there. Absent where they are the
+	// same, and in traces that are older than this field.
+	Namespace *string `json:"namespace,omitempty"`
 	// Name of the object.
 	Name string `json:"name"`
 	// Generation the change produced.
@@ -238,6 +241,9 @@ type HeldChange struct {
 	From string `json:"from,omitempty"`
 	// To is the value asked for.
 	To string `json:"to,omitempty"`
+	// User who asked for it, where that is known: not of what Crossplane passes on
+	// from a Claim of which no edit is recorded.
+	User string `json:"user,omitempty"`
 	// Reason says what is missing, for a person, cut short where long.
 	Reason string `json:"reason"`
 }
@@ -276,6 +282,9 @@ type AskedRecord struct {
 	User string `json:"user"`
 	// Users are those who stored the fields that are not that user's, by field.
 	Users map[string]string `json:"users,omitempty"`
+	// Since is when what is stored was first something else; absent in records that
+	// are older than this field.
+	Since *metav1.Time `json:"since,omitempty"`
 	// Spec makes what was asked for out of the spec that is stored: a JSON merge
 	// patch (RFC 7386).
 	Spec map[string]any `json:"spec"`

@@ -18,25 +18,27 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// render writes what is known about one object. The error names an annotation
-// that does not parse.
-func render(u *unstructured.Unstructured, all bool) (string, error) {
+// render writes what is known about one object.
+func render(u *unstructured.Unstructured, doc *traceDocument, all bool) string {
 	var out strings.Builder
 
 	fmt.Fprintf(&out, "%s (%s, generation %d)\n", object(u), u.GetAPIVersion(), resource.Generation(u))
 
-	sections := []func(*strings.Builder, *unstructured.Unstructured) error{
-		func(out *strings.Builder, u *unstructured.Unstructured) error { return renderTrace(out, u, all) },
-		renderGate, renderAllowances, renderHeld,
-	}
+	renderTrace(&out, u, doc.Changes, all)
+	renderGate(&out, doc.Gate)
+	renderAllowances(&out, doc.Allowances)
+	renderStored(&out, doc)
+	renderHeld(&out, doc)
 
-	for _, section := range sections {
-		if err := section(&out, u); err != nil {
-			return "", fmt.Errorf("%s: %w", object(u), err)
+	for i, p := range doc.Problems {
+		if i == 0 {
+			out.WriteString("\n")
 		}
+
+		fmt.Fprintf(&out, "Not shown: %s\n", p)
 	}
 
-	return out.String(), nil
+	return out.String()
 }
 
 func object(u *unstructured.Unstructured) string {
@@ -50,12 +52,7 @@ func object(u *unstructured.Unstructured) string {
 
 // renderTrace writes the recorded changes, newest first, each as a tree from
 // the person to the field.
-func renderTrace(out *strings.Builder, u *unstructured.Unstructured, all bool) error {
-	entries, err := allowance.ParseTrace(u)
-	if err != nil {
-		return err //nolint:wrapcheck // Names the annotation.
-	}
-
+func renderTrace(out *strings.Builder, u *unstructured.Unstructured, entries []v1alpha1.TraceEntry, all bool) {
 	if len(entries) == 0 {
 		out.WriteString("\nNo change of it is recorded: it was made before Kausality, or no AllowancePolicy is about it.\n")
 
@@ -63,7 +60,7 @@ func renderTrace(out *strings.Builder, u *unstructured.Unstructured, all bool) e
 			fmt.Fprintf(out, "Its parent is %s %s.\n", ref.Kind, ref.Name)
 		}
 
-		return nil
+		return
 	}
 
 	shown := entries
@@ -82,8 +79,6 @@ func renderTrace(out *strings.Builder, u *unstructured.Unstructured, all bool) e
 	if rest := len(entries) - len(shown); rest > 0 {
 		fmt.Fprintf(out, "\nEarlier changes are recorded too (%d): show them with --all.\n", rest)
 	}
-
-	return nil
 }
 
 func renderEntry(out *strings.Builder, e v1alpha1.TraceEntry) {
@@ -91,12 +86,21 @@ func renderEntry(out *strings.Builder, e v1alpha1.TraceEntry) {
 
 	for i, hop := range e.Trace {
 		indent := strings.Repeat("   ", i)
-		fmt.Fprintf(out, "%s└─ %s %s  %s  (generation %d)\n", indent, hop.Kind, hop.Name, hop.Field, hop.Generation)
+		fmt.Fprintf(out, "%s└─ %s %s  %s  (generation %d)\n", indent, hop.Kind, nameOf(hop), hop.Field, hop.Generation)
 
 		for _, k := range sortedKeys(hop.Attestations) {
 			fmt.Fprintf(out, "%s      %s = %s\n", indent, k, hop.Attestations[k])
 		}
 	}
+}
+
+// nameOf names a hop, with its namespace where that is another one than the object's.
+func nameOf(hop v1alpha1.Hop) string {
+	if hop.Namespace == nil || *hop.Namespace == "" {
+		return hop.Name
+	}
+
+	return *hop.Namespace + "/" + hop.Name
 }
 
 func sortedKeys(m map[string]string) []string {
@@ -111,10 +115,9 @@ func sortedKeys(m map[string]string) []string {
 }
 
 // renderGate writes whether the provider may act.
-func renderGate(out *strings.Builder, u *unstructured.Unstructured) error {
-	rec, err := allowance.ParseGate(u)
-	if err != nil || rec == nil {
-		return err //nolint:wrapcheck // Names the annotation.
+func renderGate(out *strings.Builder, rec *v1alpha1.GateRecord) {
+	if rec == nil {
+		return
 	}
 
 	since := rec.Since.UTC().Format(time.RFC3339)
@@ -136,20 +139,12 @@ func renderGate(out *strings.Builder, u *unstructured.Unstructured) error {
 	for _, w := range rec.Windows {
 		fmt.Fprintf(out, "UpgradeAllowance %s opened it\n", w.Name)
 	}
-
-	return nil
 }
 
 // renderAllowances writes what may still follow.
-func renderAllowances(out *strings.Builder, u *unstructured.Unstructured) error {
-	list, err := allowance.Parse(u)
-	if err != nil {
-		return err //nolint:wrapcheck // Names the annotation.
-	}
-
-	list = allowance.Unconsumed(u, list)
+func renderAllowances(out *strings.Builder, list []v1alpha1.Allowance) {
 	if len(list) == 0 {
-		return nil
+		return
 	}
 
 	out.WriteString("\nMay still follow:\n")
@@ -162,35 +157,126 @@ func renderAllowances(out *strings.Builder, u *unstructured.Unstructured) error 
 
 		fmt.Fprintf(out, "- %s, asked for by %s (generation %d%s)\n", what, a.Initiator, a.Generation, byPolicy(a))
 	}
-
-	return nil
 }
 
-// renderHeld writes what is held on the object, or below it.
-func renderHeld(out *strings.Builder, u *unstructured.Unstructured) error {
-	list, err := allowance.ParseHeld(u)
-	if err != nil {
-		return err //nolint:wrapcheck // Names the annotation.
+// renderStored writes what is stored and is not what was allowed, and who stored it.
+// What is said below to be held with all that is left out here.
+func renderStored(out *strings.Builder, doc *traceDocument) {
+	var edited, inside []storedEntry
+
+	for _, s := range doc.Stored {
+		switch {
+		case !s.Inside:
+			edited = append(edited, s)
+		case !slices.ContainsFunc(doc.Held, func(h heldEntry) bool { return h.Inside && h.Field == s.Field && sameObject(h.Object, s.Object) }):
+			inside = append(inside, s)
+		}
 	}
 
-	c, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
-	if len(list) == 0 && c.Reason != v1alpha1.ReasonHeld {
-		return nil
+	renderList(out, "Stored, and not allowed", edited, decision.DescribeStored,
+		"nothing may follow from it: take it back, or have it made by who may")
+	renderList(out, "Stored, and not let out", inside, decision.DescribeInside,
+		"the gate keeps it: take it back, or have it made anew by who may, with External Update")
+}
+
+// renderList writes values with one thing in common, and what becomes of them.
+func renderList(out *strings.Builder, head string, list []storedEntry, describe func(v1alpha1.HeldChange) string, advice string) {
+	for i, s := range list {
+		if i == 0 {
+			fmt.Fprintf(out, "\n%s:\n", head)
+		}
+
+		text := describe(v1alpha1.HeldChange{Field: s.Field, From: s.Allowed, To: s.Value})
+		fmt.Fprintf(out, "- %s%s: it %s; %s\n", of(s.Object), text, storedText(s), advice)
+	}
+}
+
+// of names what is not the object itself.
+func of(ref *objectRef) string {
+	if ref == nil {
+		return ""
+	}
+
+	name := ref.Name
+	if ref.Namespace != "" {
+		name = ref.Namespace + "/" + name
+	}
+
+	return ref.Kind + " " + name + ": "
+}
+
+func storedText(s storedEntry) string {
+	var since time.Time
+	if s.Since != nil {
+		since = s.Since.Time
+	}
+
+	text := decision.StoredBy(s.User, since)
+	if s.Manager != "" {
+		text += " (by " + s.Manager + ")"
+	}
+
+	return text
+}
+
+// renderHeld writes what is held on the object, and of what is made for it.
+func renderHeld(out *strings.Builder, doc *traceDocument) {
+	if len(doc.Held)+doc.HeldMore == 0 && doc.Message == "" {
+		return
 	}
 
 	out.WriteString("\nHeld:\n")
 
-	for _, h := range list {
-		if n, ok := allowance.MoreHeld(h); ok {
-			fmt.Fprintf(out, "- %d more, %s\n", n, h.Reason)
-		} else {
-			fmt.Fprintf(out, "- %s: %s\n", decision.Describe(h), h.Reason)
+	for _, e := range doc.Held {
+		about := of(e.Object)
+		if e.ComposedResource != "" {
+			about = e.Object.Kind + " of composed resource " + e.ComposedResource + ": "
+		}
+
+		fmt.Fprintf(out, "- %s%s: %s\n", about, describeHeld(e), e.Reason)
+
+		if e.User != "" {
+			fmt.Fprintf(out, "  %s asked for it\n", e.User)
+		}
+
+		if e.Asked != nil {
+			fmt.Fprintf(out, "  what is asked for was written by %s\n", writerText(e.Asked))
+		}
+
+		if e.Stored != nil {
+			fmt.Fprintf(out, "  what is stored was written by %s\n", writerText(e.Stored))
 		}
 	}
 
-	if len(list) == 0 {
-		fmt.Fprintf(out, "- %s\n", c.Message)
+	if doc.HeldMore > 0 {
+		fmt.Fprintf(out, "- %d more, too many to list\n", doc.HeldMore)
 	}
 
-	return nil
+	if doc.Message != "" {
+		fmt.Fprintf(out, "- %s\n", doc.Message)
+	}
+}
+
+// describeHeld says what is held, without why.
+func describeHeld(e heldEntry) string {
+	switch {
+	case e.Field == v1alpha1.MutationCreate && e.Passed, e.Field == v1alpha1.MutationDelete && e.Passed:
+		return "(audit) " + e.Field + "d"
+	case e.Field == v1alpha1.MutationCreate || e.Field == v1alpha1.MutationDelete:
+		return "not " + e.Field + "d"
+	case e.Inside:
+		return decision.DescribeInside(e.HeldChange)
+	case e.Passed:
+		return "(audit) " + decision.DescribePassed(e.HeldChange)
+	default:
+		return decision.Describe(e.HeldChange)
+	}
+}
+
+func writerText(s *storedBy) string {
+	if s.Time == nil {
+		return s.Manager
+	}
+
+	return s.Manager + " at " + s.Time.UTC().Format(time.RFC3339)
 }

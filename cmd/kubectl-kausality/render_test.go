@@ -162,7 +162,12 @@ Held:
 				t.Fatal(err)
 			}
 
-			got, err := render(u, tc.all)
+			var got string
+
+			doc, err := documentOf(u, related{})
+			if err == nil {
+				got = wrap(render(u, &doc, tc.all), defaultWidth)
+			}
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Fatalf("%s\nrender: got error %v, want %q", tc.reason, err, tc.err)

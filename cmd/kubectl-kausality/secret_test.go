@@ -34,15 +34,12 @@ func TestThePluginTellsNoCredential(t *testing.T) {
 			}
 
 			t.Run(s.Name, func(t *testing.T) {
-				text, err := render(u, true)
+				doc, err := documentOf(u, related{})
 				if err != nil {
 					t.Fatal(err)
 				}
 
-				doc, err := documentOf(u)
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := render(u, &doc, true)
 
 				raw, err := json.Marshal(doc)
 				if err != nil {

@@ -32,7 +32,7 @@ func traceCommand() *cobra.Command {
 		Use:   "trace KIND/NAME",
 		Short: "Show the path from the person to the object",
 		Long: "Show who asked for an object's last changes, by which path they came, what may still follow, " +
-			"whether its gate is open, and what is held.\n\n" + exitHelp,
+			"whether its gate is open, what is stored that nobody allowed, and what is held, of the object and of what is made for it.\n\n" + exitHelp,
 		Example: "  kubectl kausality trace databaseclaim/my-database\n" +
 			"  kubectl kausality trace object.kubernetes.crossplane.io my-database-x7k2p\n" +
 			"  kubectl kausality trace databaseclaim/my-database -n team-a -o json | jq -r '.changes[0].initiator'",
@@ -67,21 +67,21 @@ func trace(ctx context.Context, from getter, out io.Writer, args []string, all b
 		return err
 	}
 
-	if as.structured() {
-		doc, err := documentOf(u)
-		if err != nil {
-			return err
-		}
-
-		return as.print(out, doc)
+	var near related
+	if more, ok := from.(finder); ok {
+		near = relatedTo(ctx, more, u)
 	}
 
-	text, err := render(u, all)
+	doc, err := documentOf(u, near)
 	if err != nil {
 		return err
 	}
 
-	if _, err := io.WriteString(out, text); err != nil {
+	if as.structured() {
+		return as.print(out, doc)
+	}
+
+	if _, err := io.WriteString(out, wrap(render(u, &doc, all), widthOf(out))); err != nil {
 		return fmt.Errorf("cannot print: %w", err)
 	}
 

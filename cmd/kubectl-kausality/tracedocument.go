@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -28,27 +29,92 @@ type traceDocument struct {
 	Gate *v1alpha1.GateRecord `json:"gate,omitempty"`
 	// Allowances are what may still follow.
 	Allowances []v1alpha1.Allowance `json:"allowances"`
-	// Held are the changes that are kept back.
-	Held []v1alpha1.HeldChange `json:"held"`
+	// Held are the changes that are kept back: of the object, and of what is made for
+	// it, as far as that and its Kausality condition say.
+	Held []heldEntry `json:"held"`
+	// HeldMore is how many more there are of which only the number is recorded.
+	HeldMore int `json:"heldMore,omitempty"`
+	// Stored are values of the object, and of what is made for it, that are stored and
+	// are not what was allowed.
+	Stored []storedEntry `json:"stored"`
+	// Message is the Kausality condition's, of the object or of its parent, where it
+	// says that something is held and cannot be read in parts.
+	Message string `json:"message,omitempty"`
+	// Problems say what could not be read of what the object hangs together with.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// heldEntry is one change that is kept back.
+type heldEntry struct {
+	v1alpha1.HeldChange `json:",inline"`
+
+	// Object that keeps its value; absent where it is the one that was asked about.
+	Object *objectRef `json:"object,omitempty"`
+	// ComposedResource is its name in the Composition where it is not created, and has no
+	// other.
+	ComposedResource string `json:"composedResource,omitempty"`
+	// Stored is who stored the value that it keeps, as its managedFields tell.
+	Stored *storedBy `json:"stored,omitempty"`
+	// Asked is who wrote what is asked for into the Claim, as its managedFields tell;
+	// absent where User names somebody.
+	Asked *storedBy `json:"asked,omitempty"`
+	// Inside is true where the value asked for is stored, and the gate keeps it from
+	// the external object.
+	Inside bool `json:"inside,omitempty"`
+	// Passed is true of what mode Audit only reports.
+	Passed bool `json:"passed,omitempty"`
+}
+
+// storedBy is a writer as managedFields name it.
+type storedBy struct {
+	// Manager is the field manager, which names a program and no user.
+	Manager string `json:"manager"`
+	// Time of its last write of the object.
+	Time *metav1.Time `json:"time,omitempty"`
+}
+
+// storedEntry is one value that is stored and is not what was allowed.
+type storedEntry struct {
+	// Object that it is stored in; absent where it is the one that was asked about.
+	Object *objectRef `json:"object,omitempty"`
+	// Field of it, with concrete indices.
+	Field string `json:"field"`
+	// Value that is stored, and Allowed the one last allowed, or asked for; empty
+	// means absent, and (masked) stands for a credential.
+	Value string `json:"value,omitempty"`
+	// Allowed is the value last allowed, or asked for.
+	Allowed string `json:"allowed,omitempty"`
+	// User who stored it.
+	User string `json:"user"`
+	// Since is when the field was first stored so, if that is recorded.
+	Since *metav1.Time `json:"since,omitempty"`
+	// Manager is the field manager that wrote it last, where managedFields tell.
+	Manager string `json:"manager,omitempty"`
+	// Inside is true where a gate keeps it from the external object, which has the
+	// value that was asked for.
+	Inside bool `json:"inside,omitempty"`
 }
 
 func (d traceDocument) refs() []objectRef { return []objectRef{d.Object} }
 
-// documentOf reads what is known about one object. The error names an annotation
-// that does not parse.
-func documentOf(u *unstructured.Unstructured) (traceDocument, error) {
+// documentOf reads what is known about one object, and what others say of it. The
+// error names an annotation that does not parse.
+func documentOf(u *unstructured.Unstructured, near related) (traceDocument, error) {
 	doc := traceDocument{header: header{APIVersion: outputVersion, Kind: "Trace"}, Object: refOf(u)}
 
 	if ref, ok := resource.ParentOf(u); ok {
 		doc.Parent = &objectRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
 	}
 
-	var errs [4]error
+	var errs [5]error
+
+	doc.Problems = near.problems
 
 	doc.Changes, errs[0] = allowance.ParseTrace(u)
 	doc.Gate, errs[1] = allowance.ParseGate(u)
 	doc.Allowances, errs[2] = allowance.Parse(u)
-	doc.Held, errs[3] = allowance.ParseHeld(u)
+	errs[3] = doc.hold(u, near)
+	errs[4] = doc.store(u, near)
 
 	if err := errors.Join(errs[:]...); err != nil {
 		return traceDocument{}, fmt.Errorf("%s: %w", object(u), err)
@@ -66,7 +132,11 @@ func documentOf(u *unstructured.Unstructured) (traceDocument, error) {
 	}
 
 	if doc.Held == nil {
-		doc.Held = []v1alpha1.HeldChange{}
+		doc.Held = []heldEntry{}
+	}
+
+	if doc.Stored == nil {
+		doc.Stored = []storedEntry{}
 	}
 
 	return doc, nil

@@ -138,6 +138,8 @@ func Used(trace []v1alpha1.TraceEntry, a v1alpha1.Allowance) bool {
 	})
 }
 
+// sameHop compares a hop as two objects carry it. These are a parent and its child, so
+// that they have the hop from one another, and no other namespace is possible.
 func sameHop(a, b v1alpha1.Hop) bool {
 	return a.Kind == b.Kind && a.Name == b.Name && a.Generation == b.Generation && a.Request == b.Request && a.Field == b.Field
 }

@@ -49,7 +49,7 @@ func full(text string) []v1alpha1.Allowance {
 	return []v1alpha1.Allowance{
 		{
 			APIGroup: "example.org", Kind: "XDatabase", Relation: v1alpha1.RelationChild, Mutation: "spec.size",
-			Generation: 5, Initiator: text, Policy: text, Trace: []v1alpha1.Hop{hop, hop},
+			Generation: 5, Initiator: text, Policy: text, Trace: []v1alpha1.Hop{hop, hop, {Kind: "A", Namespace: &text}},
 		},
 		{Relation: v1alpha1.RelationExternal, Mutations: []string{"Update", text}, Generation: 6, Initiator: "a", Trace: []v1alpha1.Hop{{Kind: text}}},
 	}

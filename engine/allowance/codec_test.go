@@ -33,12 +33,18 @@ func hops() *rapid.Generator[v1alpha1.Hop] {
 	return rapid.Custom(func(t *rapid.T) v1alpha1.Hop {
 		return v1alpha1.Hop{
 			Kind: texts().Draw(t, "kind"), Name: texts().Draw(t, "name"), Field: texts().Draw(t, "field"),
+			Namespace:    namespaces().Draw(t, "namespace"),
 			Generation:   rapid.Int64().Draw(t, "generation"),
 			Request:      rapid.SampledFrom([]int64{0, 0, 1, 12, -1}).Draw(t, "request"),
 			Attestations: rapid.MapOfN(texts(), texts(), -1, 2).Draw(t, "attestations"),
 			Unknown:      unknown().Draw(t, "unknown"),
 		}
 	})
+}
+
+// namespaces are the carrying object's, mostly, or none, or another one.
+func namespaces() *rapid.Generator[*string] {
+	return rapid.OneOf(rapid.Just[*string](nil), rapid.Map(rapid.OneOf(rapid.Just(""), texts()), func(s string) *string { return &s }))
 }
 
 // unknown is nothing, or a field of a later version.

@@ -185,6 +185,7 @@ func (r *reader) trace() []v1alpha1.Hop {
 	for r.peek("  - ") {
 		hops = append(hops, v1alpha1.Hop{
 			Kind:         r.text("  - kind: "),
+			Namespace:    r.namespace(),
 			Name:         r.text("    name: "),
 			Generation:   r.number("    generation: "),
 			Request:      r.count("    request: "),
@@ -196,6 +197,21 @@ func (r *reader) trace() []v1alpha1.Hop {
 	r.failed = r.failed || len(hops) == 0
 
 	return hops
+}
+
+// namespace reads a line that may be absent, or say that there is none.
+func (r *reader) namespace() *string {
+	var s string
+
+	if !r.skip(noNamespace) {
+		if !r.skip("    namespace: ") {
+			return nil
+		}
+
+		s = r.value()
+	}
+
+	return &s
 }
 
 func (r *reader) attestations() map[string]string {

@@ -49,6 +49,27 @@ func AddTrace(have, add []v1alpha1.TraceEntry, uses ...v1alpha1.Allowance) []v1a
 	return out
 }
 
+// MoveTrace returns a path that an object in one namespace carries as one in another
+// does; empty stands for none. It does not touch the first.
+func MoveTrace(trace []v1alpha1.Hop, from, to string) []v1alpha1.Hop {
+	if from == to || len(trace) == 0 {
+		return trace
+	}
+
+	out := slices.Clone(trace)
+
+	for i := range out {
+		switch ns := out[i].Namespace; {
+		case ns == nil:
+			out[i].Namespace = &from
+		case *ns == to:
+			out[i].Namespace = nil
+		}
+	}
+
+	return out
+}
+
 // ExtendTrace returns a path with one more hop, without touching the first.
 func ExtendTrace(trace []v1alpha1.Hop, hop v1alpha1.Hop) []v1alpha1.Hop {
 	return append(slices.Clone(trace), hop)

@@ -111,6 +111,7 @@ func (w *writer) trace(hops []v1alpha1.Hop) {
 		w.failed = w.failed || len(h.Unknown) > 0
 
 		w.text("  - kind: ", h.Kind)
+		w.namespace(h.Namespace)
 		w.text("    name: ", h.Name)
 		w.number("    generation: ", h.Generation)
 
@@ -122,6 +123,20 @@ func (w *writer) trace(hops []v1alpha1.Hop) {
 		w.attestations(h.Attestations)
 	}
 }
+
+// namespace writes a line unless there is nothing to say.
+func (w *writer) namespace(s *string) {
+	switch {
+	case s == nil:
+	case *s == "":
+		w.out = append(w.out, noNamespace...)
+	default:
+		w.text("    namespace: ", *s)
+	}
+}
+
+// noNamespace is the line that says of a hop that it is cluster-scoped.
+const noNamespace = "    namespace: \"\"\n"
 
 func (w *writer) attestations(m map[string]string) {
 	if len(m) == 0 {

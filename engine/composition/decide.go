@@ -121,8 +121,8 @@ func (r *Request) update() Outcome {
 	r.answer(&out, asked, d, fields)
 
 	out.Held = append(out.Held, heldOutside(r.Observed)...)
+	out.Held = append(out.Held, r.heldInside(merged, d.Findings)...)
 
-	out.Inside = inside(r.Observed, out.Desired)
 	out.Pending = r.pending(d)
 	if out.Pending == "" && r.allowsHeld(d.Findings) {
 		out.Pending = describe(r.Observed) + " waits for what its held change lacks"

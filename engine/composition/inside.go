@@ -4,50 +4,55 @@
 package composition
 
 import (
-	"fmt"
+	"slices"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/mask"
 )
 
-// maxInsideValue is the most bytes of a value in what is said of it.
-const maxInsideValue = 128
+// heldInside is what a managed resource's gate did not let out, and what its pipeline
+// wishes all the same: there is no change to hold any more, and the external object
+// is still as it was. What this run changes anyhow, or holds, is left out.
+func (r *Request) heldInside(wished *unstructured.Unstructured, findings []decision.Finding) []Held {
+	if r.Mode == v1alpha1.ModeAudit {
+		return nil
+	}
 
-// inside says what of a managed resource is stored and has not reached the external
-// object, and what it takes. Desired is what is applied of it.
-func inside(observed, desired *unstructured.Unstructured) []string {
-	list, err := gate.Insides(observed)
+	list, err := gate.InsideOf(r.Observed)
 	if err != nil {
 		return nil // Reported with the decision.
 	}
 
-	var lines []string
+	var out []Held
 
-	for _, f := range list {
-		want, wantErr := fieldpath.Pave(desired.Object).GetValue(f.Path.String())
-		if wantErr == nil && change.Equal(want, f.Asked) {
-			continue // It is put back now.
+	asks := decision.Request{
+		Operation: decision.OperationUpdate, Old: r.Observed, New: r.Observed, User: r.User, Parent: r.XR,
+		Policies: r.Policies, Settings: r.Settings, Now: r.Now,
+	}
+	moves := change.Between(r.Observed.Object, wished.Object)
+
+	for _, in := range list {
+		if slices.ContainsFunc(moves, func(c change.Change) bool { return overlap(c.Path, in.Change.Path) }) ||
+			slices.ContainsFunc(findings, func(f decision.Finding) bool { return overlap(f.Change.Path, in.Change.Path) }) {
+			continue
 		}
 
-		text := func(v any) string {
-			if v == nil {
-				return "(unset)"
-			}
-
-			return change.Text(mask.Value(f.Path, v, observed.Object), maxInsideValue)
-		}
-
-		remedy := fmt.Sprintf("%s stored it, and it is put back before the gate opens", f.User)
-		if wantErr == nil && change.Equal(want, f.Stored) {
-			remedy = fmt.Sprintf("no External Update is allowed for it, which %s asked for: have a policy allow that with it, and ask for it again", f.User)
-		}
-
-		lines = append(lines, fmt.Sprintf("%s: %s is %s, and %s outside: %s", describe(observed), f.Path, text(f.Stored), text(f.Asked), remedy))
+		reason := "it " + decision.StoredBy(in.User, in.Since) + ", and the gate did not let it out: " + decision.LetOut(asks, in.Change)
+		out = append(out, Held{
+			Resource: describe(r.Observed), HeldChange: decision.HeldBetween(in.Change, reason, r.Observed.Object, wished.Object), Inside: true,
+		})
 	}
 
-	return lines
+	return out
+}
+
+// overlap says whether one of two paths leads to the other.
+func overlap(a, b change.Path) bool {
+	n := min(len(a), len(b))
+
+	return slices.Equal(a[:n], b[:n])
 }

@@ -75,9 +75,6 @@ type Outcome struct {
 	// Baseline are fields that differ from what is stored and count as wished
 	// all along.
 	Baseline []string
-	// Inside says which values of a managed resource have not reached its external
-	// object, and what that takes.
-	Inside []string
 	// Delegated are fields that are left to others.
 	Delegated []string
 	// Problems are inputs that could not be used.
@@ -92,6 +89,8 @@ type Held struct {
 	Resource string
 	// Passed is true in mode Audit: the change is made and only reported.
 	Passed bool
+	// Inside is true of a change that is stored, and that the gate did not let out.
+	Inside bool
 }
 
 // String says resource, field, from, to and what is missing, in one line.
@@ -111,6 +110,10 @@ func (h Held) String() string {
 	case v1alpha1.MutationDelete:
 		return fmt.Sprintf("%s is %sdeleted: %s", h.Resource, not, h.Reason)
 	default:
+		if h.Inside {
+			return fmt.Sprintf("%s: %s: %s", h.Resource, decision.DescribeInside(h.HeldChange), h.Reason)
+		}
+
 		if h.Passed {
 			return fmt.Sprintf("%s: (audit) %s: %s", h.Resource, decision.DescribePassed(h.HeldChange), h.Reason)
 		}

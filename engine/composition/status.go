@@ -22,8 +22,8 @@ import (
 const maxListed = 5
 
 // news is the part of a message that is worth an event when it changes: what is
-// held, not outside, left to others, and to be mended.
-var news = regexp.MustCompile(`; \d+ (held|did not settle|not outside|left to others|to mend): [\s\S]*$`)
+// held, left to others, and to be mended.
+var news = regexp.MustCompile(`; \d+ (held|did not settle|left to others|to mend): [\s\S]*$`)
 
 // Status is what an XR's Kausality condition says.
 type Status struct {
@@ -49,8 +49,6 @@ type Findings struct {
 	Held []Held
 	// Pending says what is under way.
 	Pending []string
-	// Inside says which values have not reached external objects.
-	Inside []string
 	// Delegated are the fields that are left to others.
 	Delegated []string
 	// Problems that somebody has to mend.
@@ -108,10 +106,6 @@ func Summarize(xr *unstructured.Unstructured, f Findings) Status {
 
 		s.Reason = v1alpha1.ReasonHeld
 		s.Message += fmt.Sprintf("; %d held: %s", total, list(lines))
-	}
-
-	if len(f.Inside) > 0 {
-		s.Message += fmt.Sprintf("; %d not outside: %s", len(f.Inside), list(f.Inside))
 	}
 
 	if len(f.Delegated) > 0 {

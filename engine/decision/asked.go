@@ -119,7 +119,7 @@ func (d *decider) writeAsked() {
 		rec.User = d.record.User
 	}
 
-	rec.Users = d.writers(stored)
+	rec.Users, rec.Since = d.writers(stored), d.since()
 
 	value, err := gate.FormatAsked(rec, d.New, asked)
 	if err != nil {

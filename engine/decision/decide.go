@@ -297,7 +297,9 @@ func (d *decider) hold() {
 
 	for _, f := range d.decision.Findings {
 		if f.Verdict == Unallowed {
-			d.decision.Held = append(d.decision.Held, HeldChange(f))
+			h := HeldChange(f)
+			h.User = d.askedBy(f.Change)
+			d.decision.Held = append(d.decision.Held, h)
 		}
 	}
 

@@ -40,7 +40,7 @@ func (d *decider) lacks(c change.Change) []Lack {
 		out = append(d.lackingGroup(c), d.lackingAnybody(c))
 	}
 
-	return append(out, d.lackingWindow(c)...)
+	return slices.Concat(out, d.lackingWindow(c), d.lackingStored(c))
 }
 
 // lackingInitiator says why no policy about the object's own kind lets the

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -192,6 +193,8 @@ func (d *decider) sameFinally(key string) bool {
 
 		return gotErr == nil && wantErr == nil && len(got) > 0 && len(want) > 0 &&
 			got[0].Generation == want[0].Generation && got[0].Initiator == want[0].Initiator
+	case v1alpha1.AnnotationAsked:
+		return gate.SameAsked(resource.Annotation(d.asked, key), resource.Annotation(d.New, key))
 	default:
 		return false
 	}

@@ -119,7 +119,7 @@ func (d *decider) byAllowance(c change.Change) (Finding, bool) {
 	}
 
 	return Finding{Rule: RuleAllowance, Policy: best.Policy, cause: cause{
-		initiator: best.Initiator, trace: best.Trace, external: external, propagated: true,
+		initiator: best.Initiator, trace: d.moved(best.Trace), external: external, propagated: true,
 	}}, true
 }
 
@@ -326,15 +326,21 @@ func (d *decider) implicit(field string) cause {
 	}
 
 	if i >= 0 {
-		out.initiator, out.trace = entries[i].Initiator, entries[i].Trace
+		out.initiator, out.trace = entries[i].Initiator, d.moved(entries[i].Trace)
 
 		return out
 	}
 
-	out.trace = []v1alpha1.Hop{{
+	out.trace = d.moved([]v1alpha1.Hop{{
 		Kind: d.Parent.GetKind(), Name: resource.Name(d.Parent),
 		Generation: resource.Generation(d.Parent), Field: field,
-	}}
+	}})
 
 	return out
+}
+
+// moved is a path of the parent as the object carries it.
+func (d *decider) moved(trace []v1alpha1.Hop) []v1alpha1.Hop {
+	return allowance.MoveTrace(trace, resource.String(d.Parent.Object, "metadata", "namespace"),
+		resource.String(d.subject().Object, "metadata", "namespace"))
 }

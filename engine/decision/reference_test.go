@@ -135,6 +135,7 @@ func TestTheReferencesChainRunsFromClaimToManagedResource(t *testing.T) {
 	req := ask(t, crossplane(), xr, xr, "")
 	req.New, req.Parent = asked, stored
 	onXR := decision.Decide(req)
+	claimHop.Namespace = new("default") // The XR is in none.
 	xrHop := v1alpha1.Hop{Kind: "XDatabase", Name: "my-database-xyz", Generation: 12, Field: "spec.size"}
 
 	want = []v1alpha1.Allowance{

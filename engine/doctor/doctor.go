@@ -28,7 +28,7 @@ const (
 type Finding struct {
 	// Check that found it: crds, webhooks, guards, manager, rights, webhook-reach,
 	// certificates, function, compositions, crossplane, providers, kinds, policies,
-	// enforcements, windows, gates or left-behind.
+	// enforcements, windows, gates, outside or left-behind.
 	Check string `json:"check"`
 	// Severity of it.
 	Severity Severity `json:"severity"`
@@ -115,6 +115,7 @@ func checks() []check {
 		{"enforcements", "All Enforcements are in force.", []Source{Enforcements}, enforcements},
 		{"windows", "All UpgradeAllowances are in order.", []Source{UpgradeAllowances}, windows},
 		{"gates", "No gate is overdue.", []Source{CRDs, AllowancePolicies}, gates},
+		{"outside", "What is stored of managed resources was let out.", []Source{CRDs, AllowancePolicies}, outside},
 		{"left-behind", "Nothing is left behind.", []Source{CRDs, AllowancePolicies}, left},
 		{"left-behind", "Nothing is written down as left behind.", []Source{Secrets}, recorded},
 	}

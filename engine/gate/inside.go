@@ -4,31 +4,37 @@
 package gate
 
 import (
-	"cmp"
+	"slices"
+	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 )
 
-// Inside is a field of a managed resource whose value is stored and has not reached
-// the external object: nobody asked for it, or it is allowed for the managed
-// resource alone.
+// Inside is a field of a managed resource that is stored otherwise than it was asked
+// for: the gate did not let it out, and the external object is as it was.
 type Inside struct {
-	// Path of the field.
-	Path change.Path
-	// Stored is its value, and Asked the one that was asked for of the external
-	// object; nil for none.
-	Stored, Asked any
-	// User who stored it, or who asked for that.
+	// Change from what was asked for to what is stored.
+	Change change.Change
+	// User who stored it.
 	User string
+	// Since is when what is stored was first something else than what was asked for;
+	// zero where the record does not say.
+	Since time.Time
 }
 
-// Insides are those of a managed resource, in order.
-func Insides(u *unstructured.Unstructured) ([]Inside, error) {
+// InsideOf are those fields of a managed resource, in order; none where there is no
+// gate. The error is of a record that cannot be read.
+func InsideOf(u *unstructured.Unstructured) ([]Inside, error) {
+	if !Governed(u) || Ungated(u) {
+		return nil, nil
+	}
+
 	rec, err := ParseAsked(u)
-	if rec == nil || err != nil {
+	if err != nil || rec == nil {
 		return nil, err
 	}
 
@@ -37,19 +43,60 @@ func Insides(u *unstructured.Unstructured) ([]Inside, error) {
 		return nil, err
 	}
 
-	paths := Away(rec)
-	out := make([]Inside, len(paths))
+	var since time.Time
+	if rec.Since != nil {
+		since = rec.Since.Time
+	}
 
-	for i, path := range paths {
-		out[i] = Inside{Path: path, Stored: at(u, path), Asked: at(asked, path), User: cmp.Or(rec.Users[path.String()], rec.User)}
+	away := Away(rec)
+
+	var out []Inside
+
+	for _, c := range change.Between(asked.Object, u.Object) {
+		i := slices.IndexFunc(away, func(path change.Path) bool { return leads(path, c.Path) })
+		if i < 0 {
+			continue
+		}
+
+		in := Inside{Change: c, User: rec.User, Since: since}
+		if user := rec.Users[away[i].String()]; user != "" {
+			in.User = user
+		}
+
+		out = append(out, in)
 	}
 
 	return out, nil
 }
 
-// at is the value of a field; nil where there is none.
-func at(u *unstructured.Unstructured, path change.Path) any {
-	v, _ := fieldpath.Pave(u.Object).GetValue(path.String())
+// leads says whether one of two paths leads to the other.
+func leads(a, b change.Path) bool {
+	n := min(len(a), len(b))
 
-	return v
+	return slices.Equal(a[:n], b[:n])
+}
+
+// SameAsked says whether two values of kausality.io/asked say the same: when that was
+// found out is no part of it.
+func SameAsked(a, b string) bool {
+	one, first := withoutTime(a)
+	other, second := withoutTime(b)
+
+	return first == nil && second == nil && one == other
+}
+
+func withoutTime(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+
+	rec := v1alpha1.AskedRecord{}
+	if err := yaml.Unmarshal([]byte(text), &rec); err != nil {
+		return "", err //nolint:wrapcheck // It only tells that there is nothing to compare.
+	}
+
+	rec.Since = nil
+	raw, err := yaml.Marshal(rec)
+
+	return string(raw), err //nolint:wrapcheck // The same.
 }

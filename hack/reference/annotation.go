@@ -172,6 +172,8 @@ func writeField(out *bytes.Buffer, f *ast.Field) {
 
 	switch {
 	case name == "-":
+	case options == "inline" && typeText(f.Type) != "header":
+		fmt.Fprintf(out, "| | `%s` | All fields of it. |\n", typeText(f.Type))
 	case options == "inline":
 		fmt.Fprintf(out, "| `apiVersion`, `kind` | `string` | As of every document: see %s. |\n", typeText(f.Type))
 	default:

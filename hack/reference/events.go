@@ -32,7 +32,6 @@ func eventTexts() map[string]event {
 		"KausalityDenied":          {warning, "the object, its parent", "A request was refused, and why."},
 		"KausalityInput":           {warning, "XR", "The function's input, a policy or a window could not be used."},
 		"KausalityBaseline":        {normal, "XR", "In the function's first run: fields that differ from what is stored and count as asked for."},
-		"KausalityNotOutside":      {normal, "XR, claim", "A value of a managed resource has not reached its external object: it is allowed without `External`, or by nobody."},
 		"KausalityLeft":            {normal, "XR", "A field is left to others, such as replicas to an autoscaler."},
 		"KausalityNotSettled":      {warning, "XR", "It has been ready for --initializing-limit and counts as settled: what did not settle."},
 		"KausalityGateOpen":        {normal, managed, "Its gate was opened: the actions, and who asked for it."},

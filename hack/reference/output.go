@@ -20,7 +20,7 @@ func writeOutput(out *bytes.Buffer) error {
 		types []string
 	}{
 		{"cmd/kubectl-kausality/output.go", []string{"header", "objectRef", "resultDocument"}},
-		{"cmd/kubectl-kausality/tracedocument.go", []string{"traceDocument"}},
+		{"cmd/kubectl-kausality/tracedocument.go", []string{"traceDocument", "heldEntry", "storedEntry", "storedBy"}},
 		{"cmd/kubectl-kausality/allowed.go", []string{"answerDocument"}},
 		{"cmd/kubectl-kausality/doctor.go", []string{"diagnosis"}},
 		{"engine/doctor/doctor.go", []string{"Finding"}},

@@ -207,5 +207,5 @@ func (s *Scenario) trace(ctx context.Context) error {
 		return err
 	}
 
-	return mentions(out, hansUser, ticket, claimName, s.xr, s.mr, fieldSize, fieldData)
+	return mentions(out, hansUser, ticket, claimNamespace+"/"+claimName, s.xr, s.mr, fieldSize, fieldData)
 }

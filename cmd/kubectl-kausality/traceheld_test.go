@@ -1,0 +1,353 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
+)
+
+// A root that anna edited, what it composes, and what each of them says.
+const (
+	bucket = `
+apiVersion: example.org/v1
+kind: Bucket
+metadata:
+  name: logs
+  namespace: team-a
+  generation: 4
+  annotations:
+    kausality.io/trace: "[{field: spec.size, generation: 2, initiator: hans}]"
+    kausality.io/edits: |
+      - {field: spec.region, user: anna@example.com, from: eu, since: "2026-11-22T10:00:00Z"}
+  managedFields:
+  - {manager: kubectl-edit, operation: Update, time: "2026-11-22T10:00:00Z", fieldsV1: {"f:spec": {"f:region": {}}}}
+spec:
+  region: us
+  size: 20
+  crossplane:
+    resourceRefs:
+    - {apiVersion: kubernetes.m.crossplane.io/v1alpha1, kind: Object, name: logs-1}
+    - {apiVersion: kubernetes.m.crossplane.io/v1alpha1, kind: Object, name: logs-2}
+    - {apiVersion: kubernetes.m.crossplane.io/v1alpha1, kind: Object, name: gone}
+    - {apiVersion: kubernetes.m.crossplane.io/v1alpha1, kind: Object, name: forbidden}
+status:
+  conditions:
+  - type: Kausality
+    status: "False"
+    reason: Held
+    message: 'generation 4: settled; 4 held: Object logs-1: spec.forProvider.region stays eu (asked: us): Bucket "logs" is edited by anna@example.com: spec.region; Bucket "logs" has no allowance for it; policy "region" gives one when User hans changes spec.region; Object logs-2: spec.forProvider.size is 52, and stays 20 outside: it was stored by system:serviceaccount:crossplane-system:crossplane at 2026-11-22T09:00:00Z, and the gate did not let it out: take it back; Object of composed resource copy is not created: no policy; and 1 more'
+`
+	child = `
+apiVersion: kubernetes.m.crossplane.io/v1alpha1
+kind: Object
+metadata:
+  name: NAME
+  namespace: team-a
+  generation: 3
+  ownerReferences: [{apiVersion: example.org/v1, kind: Bucket, name: logs, uid: u, controller: true}]
+  annotations:
+    kausality.io/trace: |
+      - {field: create, generation: 1, initiator: hans, trace: [{kind: BucketClaim, namespace: team-b, name: logs, generation: 1, field: create}, {kind: Bucket, namespace: "", name: logs, generation: 1, field: create}, {kind: Object, name: NAME, generation: 1, field: create}]}
+    kausality.io/gate: "{state: Closed, generation: 2, since: \"2026-11-20T10:00:00Z\"}"
+    ASKED
+  managedFields:
+  - {manager: kubectl-patch, operation: Update, time: "2026-11-22T09:30:00Z", fieldsV1: {"f:spec": {"f:forProvider": {"f:region": {}}}}}
+spec: {forProvider: {region: eu, size: 52}}
+`
+	askedFor = `kausality.io/asked: "{generation: 3, user: 'system:serviceaccount:crossplane-system:crossplane', since: '2026-11-22T09:00:00Z', spec: {forProvider: {size: 20}}}"`
+)
+
+func parsed(t *testing.T, text string, pairs ...string) *unstructured.Unstructured {
+	t.Helper()
+
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(strings.NewReplacer(pairs...).Replace(text)), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+
+	u.Object, _ = resource.Normalize(u.Object).(map[string]any)
+
+	return u
+}
+
+// there finds what is there, by name.
+type there map[string]*unstructured.Unstructured
+
+var errForbidden = errors.New("forbidden")
+
+func (t there) find(_ context.Context, ref resource.Reference) (*unstructured.Unstructured, error) {
+	switch u := t[ref.Name]; {
+	case u != nil:
+		return u, nil
+	case ref.Name == "forbidden":
+		return nil, errForbidden
+	default:
+		return nil, served.ErrGone
+	}
+}
+
+func (t there) Get(ctx context.Context, _, name string) (*unstructured.Unstructured, error) {
+	return t.find(ctx, resource.Reference{Name: name})
+}
+
+func world(t *testing.T) there {
+	t.Helper()
+
+	return there{
+		"logs":   parsed(t, bucket),
+		"logs-1": parsed(t, child, "NAME", "logs-1", "ASKED", "a: b"),
+		"logs-2": parsed(t, child, "NAME", "logs-2", "ASKED", askedFor),
+	}
+}
+
+func TestATraceShowsWhatIsHeldAndWhoStoredIt(t *testing.T) {
+	t.Parallel()
+
+	for name, tc := range map[string]struct{ reason, object, want string }{
+		"Root": {
+			reason: "The root tells of itself and of what is made for it.", object: "bucket/logs",
+			want: `Bucket team-a/logs (example.org/v1, generation 4)
+
+spec.size of generation 2, asked for by
+hans
+
+Stored, and not allowed:
+- spec.region is us (last allowed: eu): it was stored by anna@example.com at 2026-11-22T10:00:00Z
+  (by kubectl-edit); nothing may follow from it: take it back, or have it made by who may
+
+Held:
+- Object team-a/logs-1: spec.forProvider.region stays eu (asked: us): Bucket "logs" is edited by
+  anna@example.com: spec.region; Bucket "logs" has no allowance for it; policy "region" gives one
+  when User hans changes spec.region
+  what is stored was written by kubectl-patch at 2026-11-22T09:30:00Z
+- Object team-a/logs-2: spec.forProvider.size is 52, and stays 20 outside: it was stored by
+  system:serviceaccount:crossplane-system:crossplane at 2026-11-22T09:00:00Z, and the gate did not
+  let it out: take it back
+- Object of composed resource copy: not created: no policy
+- 1 more, too many to list
+
+Not shown: cannot read Object forbidden: forbidden
+`,
+		},
+		"Child": {
+			reason: "What is made for it tells what its parent's function holds of it.", object: "object/logs-1",
+			want: `Object team-a/logs-1 (kubernetes.m.crossplane.io/v1alpha1, generation 3)
+
+create of generation 1, asked for by
+hans
+└─ BucketClaim team-b/logs  create  (generation 1)
+   └─ Bucket logs  create  (generation 1)
+      └─ Object logs-1  create  (generation 1)
+
+Gate: closed since 2026-11-20T10:00:00Z
+
+Held:
+- spec.forProvider.region stays eu (asked: us): Bucket "logs" is edited by anna@example.com:
+  spec.region; Bucket "logs" has no allowance for it; policy "region" gives one when User hans
+  changes spec.region
+  what is stored was written by kubectl-patch at 2026-11-22T09:30:00Z
+`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			var out strings.Builder
+
+			err := trace(t.Context(), world(t), &out, []string{tc.object}, false, outputOptions{})
+			if diff := cmp.Diff(tc.want, out.String()); err != nil || diff != "" {
+				t.Errorf("%s\ntrace: %v, -want, +got:\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}
+
+// TestDriftThatOnlyARecordKnowsIsShown where no condition tells of it, as while the
+// function is out of the Composition.
+func TestDriftThatOnlyARecordKnowsIsShown(t *testing.T) {
+	t.Parallel()
+
+	from := world(t)
+	unstructured.RemoveNestedField(from["logs"].Object, "status")
+
+	var out strings.Builder
+	if err := trace(t.Context(), from, &out, []string{"object/logs-2"}, false, outputOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	const want = `
+Stored, and not let out:
+- spec.forProvider.size is 52, and stays 20 outside: it was stored by
+  system:serviceaccount:crossplane-system:crossplane at 2026-11-22T09:00:00Z; the gate keeps it:
+  take it back, or have it made anew by who may, with External Update
+`
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("trace: %s\nwant in it: %s", out.String(), want)
+	}
+}
+
+func TestTheTraceForProgramsSaysWhatTheTextDoes(t *testing.T) {
+	t.Parallel()
+
+	for object, want := range map[string]string{
+		"bucket/logs":   "logs-1 spec.forProvider.region eu us kubectl-patch false, logs-2 spec.forProvider.size 20 52 - true,  create   - false; 1; - spec.region us eu anna@example.com, logs-2 spec.forProvider.size 52 20 system:serviceaccount:crossplane-system:crossplane",
+		"object/logs-1": "- spec.forProvider.region eu us kubectl-patch false; 0; ",
+		"object/logs-2": "- spec.forProvider.size 20 52 - true; 0; - spec.forProvider.size 52 20 system:serviceaccount:crossplane-system:crossplane",
+	} {
+		var out strings.Builder
+		if err := trace(t.Context(), world(t), &out, []string{object}, false, outputOptions{format: formatJSON}); err != nil {
+			t.Fatal(err)
+		}
+
+		var doc traceDocument
+		if err := json.Unmarshal([]byte(out.String()), &doc); err != nil {
+			t.Fatal(err)
+		}
+
+		if got := inBrief(&doc); got != want {
+			t.Errorf("%s: %s, want %s", object, got, want)
+		}
+	}
+}
+
+func inBrief(doc *traceDocument) string {
+	named := func(ref *objectRef) string {
+		if ref == nil {
+			return "-"
+		}
+
+		return ref.Name
+	}
+
+	var held, stored []string
+
+	for _, h := range doc.Held {
+		by, inside := "-", "false"
+		if h.Stored != nil {
+			by = h.Stored.Manager
+		}
+
+		if h.Inside {
+			inside = "true"
+		}
+
+		held = append(held, strings.Join([]string{named(h.Object), h.Field, h.From, h.To, by, inside}, " "))
+	}
+
+	for _, s := range doc.Stored {
+		stored = append(stored, strings.Join([]string{named(s.Object), s.Field, s.Value, s.Allowed, s.User}, " "))
+	}
+
+	more, _ := json.Marshal(doc.HeldMore)
+
+	return strings.Join(held, ", ") + "; " + string(more) + "; " + strings.Join(stored, ", ")
+}
+
+// TestWhatIsNotListedIsCountedOnce where an annotation lists what a condition does not.
+func TestWhatIsNotListedIsCountedOnce(t *testing.T) {
+	t.Parallel()
+
+	xr := parsed(t, `
+apiVersion: example.org/v1
+kind: XBucket
+metadata:
+  name: x
+  annotations:
+    kausality.io/held: "[{field: spec.a, to: b, reason: ticket}, {field: spec.b, to: b, reason: ticket}, {field: spec.c, to: b, reason: ticket}]"
+spec: {crossplane: {}}
+status: {conditions: [{type: Kausality, status: "False", reason: Held, message: 'MESSAGE'}]}`, "MESSAGE",
+		"generation 1: settled; 7 held: Object o: spec.x stays 1 (asked: 2): no; XBucket x: spec.a stays (unset) (asked: b): ticket; and 5 more")
+
+	doc, err := documentOf(xr, related{})
+	if err != nil || len(doc.Held) != 4 || doc.HeldMore != 3 {
+		t.Errorf("documentOf: %d held and %d more, %v; want 4 and 3", len(doc.Held), doc.HeldMore, err)
+	}
+}
+
+// TestWhatAClaimAsksForIsNamedByItsWriter where no record says who asked.
+func TestWhatAClaimAsksForIsNamedByItsWriter(t *testing.T) {
+	t.Parallel()
+
+	claim := parsed(t, `
+apiVersion: example.org/v1
+kind: BucketClaim
+metadata:
+  name: mine
+  namespace: team-a
+  managedFields:
+  - {manager: argocd, operation: Apply, time: "2026-11-22T10:00:00Z", fieldsV1: {"f:spec": {"f:size": {}}}}
+spec: {size: 52, resourceRef: {apiVersion: example.org/v1, kind: XBucket, name: x}}`)
+	xr := parsed(t, `
+apiVersion: example.org/v1
+kind: XBucket
+metadata:
+  name: x
+  annotations:
+    kausality.io/held: "[{field: spec.size, from: '20', to: '52', reason: no ticket}, {field: spec.a, to: b, user: anna, reason: no ticket}]"
+  managedFields:
+  - {manager: apiextensions.crossplane.io/claim, operation: Apply, time: "2026-11-22T10:00:00Z", fieldsV1: {"f:spec": {"f:size": {}}}}
+spec: {size: 20, claimRef: {apiVersion: example.org/v1, kind: BucketClaim, namespace: team-a, name: mine}}
+status: {conditions: [{type: Kausality, status: "False", reason: Held, message: 'generation 1: settled; 1 held: what an older version wrote'}]}`)
+
+	for object, want := range map[string]string{
+		"bucketclaim/mine": `
+Held:
+- XBucket x: spec.size stays 20 (asked: 52): no ticket
+  what is asked for was written by argocd at 2026-11-22T10:00:00Z
+- XBucket x: spec.a stays (unset) (asked: b): no ticket
+  anna asked for it
+`,
+		"xbucket/x": `
+Held:
+- spec.size stays 20 (asked: 52): no ticket
+  what is asked for was written by argocd at 2026-11-22T10:00:00Z
+- spec.a stays (unset) (asked: b): no ticket
+  anna asked for it
+- generation 1: settled; 1 held: what an older version wrote
+`,
+	} {
+		var out strings.Builder
+
+		err := trace(t.Context(), there{"mine": claim, "x": xr}, &out, []string{object}, false, outputOptions{})
+		if err != nil || !strings.HasSuffix(out.String(), want) {
+			t.Errorf("%s: %v, %s\nwant at its end: %s", object, err, out.String(), want)
+		}
+	}
+}
+
+func TestLinesForPeopleAreNoLongerThanAsked(t *testing.T) {
+	t.Parallel()
+
+	word := strings.Repeat("x", 120)
+	text := "- " + strings.Repeat("Grüße ", 300) + "\n\n   └─ " + strings.Repeat("a ", 70) + "\n" + word + " b\nshort\nwithout an end"
+
+	for _, width := range []int{defaultWidth, minWidth} {
+		got := wrap(text, width)
+		for line := range strings.Lines(got) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width && !strings.Contains(line, word) {
+				t.Errorf("a line of %d characters, want %d at most: %q", n, width, line)
+			}
+		}
+
+		if diff := cmp.Diff(strings.Fields(text), strings.Fields(got)); diff != "" {
+			t.Errorf("words, -want, +got:\n%s", diff)
+		}
+	}
+
+	if got := widthOf(&strings.Builder{}); got != defaultWidth {
+		t.Errorf("a line that goes to no terminal has %d characters, want %d", got, defaultWidth)
+	}
+}
