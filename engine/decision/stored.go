@@ -130,6 +130,10 @@ func LetOut(req Request, c change.Change) string {
 
 // DescribeStored says what of a root is stored that was not allowed, without why.
 func DescribeStored(h v1alpha1.HeldChange) string {
+	if h.Field == unlisted {
+		return "more fields, which the record has no room for"
+	}
+
 	return fmt.Sprintf("%s is %s (last allowed: %s)", h.Field, orUnset(h.To), orUnset(h.From))
 }
 

@@ -87,6 +87,19 @@ func TestWhenSomethingWasStoredIsNoReasonToTryAgain(t *testing.T) {
 	}
 }
 
+func TestWhatARecordHasNoRoomForIsNoField(t *testing.T) {
+	t.Parallel()
+
+	for field, want := range map[string]string{
+		"spec.size": "spec.size is 52 (last allowed: (unset))",
+		"(more)":    "more fields, which the record has no room for",
+	} {
+		if got := decision.DescribeStored(v1alpha1.HeldChange{Field: field, To: "52"}); got != want {
+			t.Errorf("%s: %q, want %q", field, got, want)
+		}
+	}
+}
+
 // TestSinceIsWhenItWasFirstStored and not when it was changed again.
 func TestSinceIsWhenItWasFirstStored(t *testing.T) {
 	t.Parallel()
