@@ -46,20 +46,22 @@ func (d *Decision) Governing() []Source { return d.governing }
 
 // telling are the findings that tell most: those on what is not allowed, or else
 // on what is.
-func (d *Decision) telling() []Finding {
+func (d *Decision) telling(yield func(*Finding) bool) {
 	lead, _ := d.Lead()
 
-	return slices.DeleteFunc(slices.Clone(d.Findings), func(f Finding) bool { return f.Verdict != lead.Verdict })
+	for i := range d.Findings {
+		if f := &d.Findings[i]; f.Verdict == lead.Verdict && !yield(f) {
+			return
+		}
+	}
 }
 
 // Fields are those that tell most of the decision: that are not allowed, or else
 // those that are.
 func (d *Decision) Fields() []string {
-	list := d.telling()
-	out := make([]string, len(list))
-
-	for i, f := range list {
-		out[i] = f.Change.Field
+	var out []string
+	for f := range d.telling {
+		out = append(out, f.Change.Field)
 	}
 
 	return out
@@ -70,7 +72,7 @@ func (d *Decision) Fields() []string {
 func (d *Decision) Policies() []Source {
 	var out []Source
 
-	for _, f := range d.telling() {
+	for f := range d.telling {
 		for _, s := range f.Policies() {
 			if !slices.Contains(out, s) {
 				out = append(out, s)
