@@ -107,7 +107,7 @@ func (g *gates) tellMoved(ctx context.Context, u *unstructured.Unstructured, pla
 		typ, reason = corev1.EventTypeWarning, reasonUngated
 	}
 
-	g.events.Eventf(u, nil, typ, reason, actionGate, "%s", note(fmt.Sprintf("managementPolicies %v: %s", plan.Policies, because(plan))))
+	g.events.Eventf(u, nil, typ, reason, actionGate, "managementPolicies %v: %s", plan.Policies, because(plan))
 	log.FromContext(ctx).Info("Moved a gate", "move", plan.Move, "policies", plan.Policies,
 		"generation", plan.Record.Generation, "why", plan.Why, "askedFor", gate.Causes(plan.By))
 }
@@ -145,13 +145,13 @@ func (g *gates) putBack(ctx context.Context, u *unstructured.Unstructured, plan 
 func (g *gates) tell(ctx context.Context, u *unstructured.Unstructured, plan *gate.Plan, n news) {
 	if n.overdue {
 		text := "the gate has been open for too long: " + because(plan)
-		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityGateOverdue", actionGate, "%s", note(text))
+		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityGateOverdue", actionGate, "%s", text)
 		log.FromContext(ctx).Info("A gate is overdue", "why", plan.Why, "askedFor", gate.Causes(plan.By))
 	}
 
 	if n.broken {
 		text := fmt.Sprintf("%s; the gate stays open until it can", plan.Broken)
-		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityCloseWhen", actionGate, "%s", note(text))
+		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityCloseWhen", actionGate, "%s", text)
 		log.FromContext(ctx).Info("Cannot tell whether a change has landed", "problem", plan.Broken.Error())
 	}
 }
@@ -165,7 +165,7 @@ func (g *gates) tellUnread(u *unstructured.Unstructured, err error) {
 
 	if g.ledger.unread(u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u), problem) {
 		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityAnnotation", actionGate,
-			"%s", note(problem+"; it allows nothing until it is mended"))
+			"%s; it allows nothing until it is mended", problem)
 	}
 }
 
