@@ -22,6 +22,8 @@ func DescribeMetrics(reg prometheus.Registerer) error {
 		func() error { return reg.Register(newUngated(nil)) },
 		func() error { return reg.Register(newUnlisted(nil)) },
 		func() error { return reg.Register(newRights(nil)) },
+		func() error { return reg.Register(newExpressions().failed) },
+		func() error { return reg.Register(&notReady{}) },
 	} {
 		if err := add(); err != nil {
 			return err

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/leftover"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -146,7 +147,9 @@ func (e *ends) record(ctx context.Context, u *unstructured.Unstructured) error {
 }
 
 // stays tells of a managed resource whose owner goes without it.
-func (e *ends) stays(ctx context.Context, parent, child *unstructured.Unstructured, missing string) {
+func (e *ends) stays(ctx context.Context, parent, child *unstructured.Unstructured, d *decision.Decision) {
+	f, _ := d.Lead()
+	missing := f.Missing()
 	text := fmt.Sprintf("%s %s is deleted, but what %s %s stands for stays (%s): %s",
 		parent.GetKind(), parent.GetName(), child.GetKind(), child.GetName(), remedy, missing)
 
@@ -155,7 +158,8 @@ func (e *ends) stays(ctx context.Context, parent, child *unstructured.Unstructur
 	}
 
 	ref, _ := resource.ParentOf(child)
-	e.say(ctx, "Let a parent go without its child", "managed", child, ref, "missing", missing)
+	e.say(ctx, "Let a parent go without its child", "managed", child, ref,
+		append(judged(d), "missing", missing)...)
 }
 
 // remedy says what to do about a managed resource that is left.

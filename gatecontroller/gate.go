@@ -44,6 +44,8 @@ type gates struct {
 	openers openers
 	used    func(v1alpha1.GateWindow)
 	ledger  *ledger
+	// failed counts expressions that fail; nil for nobody.
+	failed *expressions
 
 	written written
 }
@@ -65,6 +67,7 @@ func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (re
 
 	plan, err := gate.PlanFor(u, opts, g.now())
 	g.tellUnread(u, err)
+	g.failed.count(plan.Broken)
 
 	ungated := g.ungated.set(u.GroupVersionKind(), key, plan.Ungated)
 
@@ -108,8 +111,8 @@ func (g *gates) tellMoved(ctx context.Context, u *unstructured.Unstructured, pla
 	}
 
 	g.events.Eventf(u, nil, typ, reason, actionGate, "managementPolicies %v: %s", plan.Policies, because(plan))
-	log.FromContext(ctx).Info("Moved a gate", "move", plan.Move, "policies", plan.Policies,
-		"generation", plan.Record.Generation, "why", plan.Why, "askedFor", gate.Causes(plan.By))
+	log.FromContext(ctx).WithValues(given(ctx, g.policies.reader, plan.By)...).Info("Moved a gate", "move", plan.Move,
+		"policies", plan.Policies, "generation", plan.Record.Generation, "why", plan.Why, "askedFor", gate.Causes(plan.By))
 }
 
 // putBack makes of the spec what was asked for.
@@ -146,7 +149,8 @@ func (g *gates) tell(ctx context.Context, u *unstructured.Unstructured, plan *ga
 	if n.overdue {
 		text := "the gate has been open for too long: " + because(plan)
 		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityGateOverdue", actionGate, "%s", text)
-		log.FromContext(ctx).Info("A gate is overdue", "why", plan.Why, "askedFor", gate.Causes(plan.By))
+		log.FromContext(ctx).WithValues(given(ctx, g.policies.reader, plan.By)...).Info("A gate is overdue",
+			"why", plan.Why, "askedFor", gate.Causes(plan.By))
 	}
 
 	if n.broken {

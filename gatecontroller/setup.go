@@ -119,7 +119,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		windows: newWindows(mgr, opts), unlisted: newUnlisted(opts.Now), rights: newRights(opts.Access),
 	}
 
-	if err := register(c.unlisted, c.rights); err != nil {
+	if err := register(c.unlisted, c.rights, &notReady{reader: mgr.GetCache()}); err != nil {
 		return err
 	}
 
@@ -151,9 +151,10 @@ func newObjects(mgr ctrl.Manager, opts Options, told events.EventRecorder, follo
 		return nil, err
 	}
 
+	failed := newExpressions()
 	objects := whole{cached: mgr.GetCache(), live: mgr.GetAPIReader()}
 	o := &owners{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), objects: objects, events: told, watches: w, access: opts.Access,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), objects: objects, events: told, watches: w, access: opts.Access, failed: failed,
 		deletions: &deletions{
 			reader: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), compiled: inforce.NewCache(), opts: opts,
 		},
@@ -161,10 +162,10 @@ func newObjects(mgr ctrl.Manager, opts Options, told events.EventRecorder, follo
 	g := &gates{
 		client: mgr.GetClient(), events: told, ungated: newUngated(follows.prompt), opts: opts.Gate, now: opts.Now,
 		policies: &policyGates{reader: mgr.GetCache(), compiled: compiled}, ledger: book,
-		openers: openers{reader: mgr.GetCache()}, used: opts.Used,
+		openers: openers{reader: mgr.GetCache()}, used: opts.Used, failed: failed,
 	}
 
-	if err := register(w, g.ungated); err != nil {
+	if err := register(w, g.ungated, failed.failed); err != nil {
 		return nil, err
 	}
 
