@@ -4,7 +4,6 @@
 package fn_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -125,30 +124,6 @@ func TestTheFunctionLogsWhatItHoldsOnce(t *testing.T) {
 				t.Errorf("step %d: %s\n%s is not in %s", i, tc.reason, part, got[0])
 			}
 		}
-	}
-}
-
-// TestTheFunctionDoesNotRememberEveryXR so that its memory is bounded: of too many
-// the oldest is told of again.
-func TestTheFunctionDoesNotRememberEveryXR(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes some seconds")
-	}
-
-	l := listen()
-
-	for i := range 4097 {
-		if n := len(l.hear(t, fmt.Sprintf("xr-%d", i), "[]", "mysql", toldPolicy)); n != 1 {
-			t.Fatalf("XR %d: %d lines, want one", i, n)
-		}
-	}
-
-	if n := len(l.hear(t, "xr-4096", "[]", "mysql", toldPolicy)); n != 0 {
-		t.Errorf("the newest: %d lines, want none", n)
-	}
-
-	if n := len(l.hear(t, "xr-0", "[]", "mysql", toldPolicy)); n != 1 {
-		t.Errorf("the oldest: %d lines, want one", n)
 	}
 }
 

@@ -159,8 +159,8 @@ func TestAuditAnnotationsStayWithinTheirLimit(t *testing.T) {
 		t.Errorf("fields are %d characters: %s", len(got), got)
 	}
 
-	if n := len(rsp.Result.Details.Causes); n != 65 {
-		t.Errorf("%d causes, want 64 and how many more", n)
+	if d := rsp.Result.Details; d == nil || len(d.Causes) != 65 {
+		t.Errorf("details %v, want 64 causes and how many more", d)
 	}
 }
 
