@@ -30,6 +30,7 @@ type Function struct {
 
 	cache    *policy.Cache
 	enforced *enforcement.Cache
+	told     *told
 }
 
 // Option configures a Function.
@@ -54,7 +55,7 @@ func WithInitializingLimit(d time.Duration) Option {
 func New(log logging.Logger, opts ...Option) *Function {
 	f := &Function{
 		log: log, now: time.Now, limit: DefaultInitializingLimit,
-		metrics: newMetrics(), cache: policy.NewCache(), enforced: enforcement.NewCache(),
+		metrics: newMetrics(), cache: policy.NewCache(), enforced: enforcement.NewCache(), told: newTold(),
 	}
 	for _, o := range opts {
 		o(f)
@@ -109,7 +110,10 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 	// 3. Decide on every composed resource.
 	s.decide()
 
-	// 4. Answer, for as long as no window opens or closes and no exception ends.
+	// 4. Say what is new, once.
+	f.told.tell(log, s)
+
+	// 5. Answer, for as long as no window opens or closes and no exception ends.
 	rsp.Meta.Ttl = durationpb.New(s.ttl(response.DefaultTTL))
 
 	if err := s.respond(rsp); err != nil {

@@ -9,6 +9,8 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // Outcomes of a call.
@@ -23,6 +25,7 @@ type metrics struct {
 	calls    *prometheus.CounterVec
 	held     *prometheus.CounterVec
 	overdue  *prometheus.CounterVec
+	failed   *prometheus.CounterVec
 	duration prometheus.Histogram
 }
 
@@ -40,6 +43,11 @@ func newMetrics() *metrics {
 			Name: "kausality_function_not_settled_total",
 			Help: "Composite resources that count as settled though they are not, for they have been ready for --initializing-limit, by kind.",
 		}, []string{"composite_kind"}),
+		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_function_expression_errors_total",
+			Help: "CEL expressions that could not be evaluated for a composed resource, by the kind and name of the AllowancePolicy " +
+				"or Enforcement. Those of a policy then allow nothing.",
+		}, []string{"kind", "name"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "kausality_function_decision_seconds",
 			Help:    "Time from a request to its response, without gRPC.",
@@ -50,7 +58,7 @@ func newMetrics() *metrics {
 
 // register makes the metrics visible.
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.calls, m.held, m.overdue, m.duration} {
+	for _, c := range []prometheus.Collector{m.calls, m.held, m.overdue, m.failed, m.duration} {
 		if err := r.Register(c); err != nil {
 			return fmt.Errorf("cannot register metrics: %w", err)
 		}
@@ -71,6 +79,10 @@ func (m *metrics) observe(rsp *fnv1.RunFunctionResponse, s *state, took time.Dur
 			outcome = outcomeHeld
 
 			m.held.WithLabelValues(s.xr.GetKind()).Add(float64(n))
+		}
+
+		for _, e := range policy.EvaluationErrors(s.problems...) {
+			m.failed.WithLabelValues(e.Kind, e.Name).Inc()
 		}
 
 		if s.overdue {

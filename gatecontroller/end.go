@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/leftover"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -137,7 +138,7 @@ func (e *ends) record(ctx context.Context, u *unstructured.Unstructured) error {
 		u.GetKind(), resource.Name(u), leftover.ExternalName(u), leftover.ProviderConfig(u), where)
 
 	for _, about := range []client.Object{u, secret} {
-		e.events.Eventf(about, nil, corev1.EventTypeWarning, reasonLeftBehind, actionLetGo, "%s", note(text))
+		e.events.Eventf(about, nil, corev1.EventTypeWarning, reasonLeftBehind, actionLetGo, "%s", text)
 	}
 
 	e.say(ctx, "Left an external object behind", "external", u, r.Owner, "record", where)
@@ -146,16 +147,19 @@ func (e *ends) record(ctx context.Context, u *unstructured.Unstructured) error {
 }
 
 // stays tells of a managed resource whose owner goes without it.
-func (e *ends) stays(ctx context.Context, parent, child *unstructured.Unstructured, missing string) {
-	text := note(fmt.Sprintf("%s %s is deleted, but what %s %s stands for stays (%s): %s",
-		parent.GetKind(), parent.GetName(), child.GetKind(), child.GetName(), remedy, missing))
+func (e *ends) stays(ctx context.Context, parent, child *unstructured.Unstructured, d *decision.Decision) {
+	f, _ := d.Lead()
+	missing := f.Missing()
+	text := fmt.Sprintf("%s %s is deleted, but what %s %s stands for stays (%s): %s",
+		parent.GetKind(), parent.GetName(), child.GetKind(), child.GetName(), remedy, missing)
 
 	for _, u := range []*unstructured.Unstructured{parent, child} {
 		e.events.Eventf(u, nil, corev1.EventTypeWarning, reasonStays, actionLetGo, "%s", text)
 	}
 
 	ref, _ := resource.ParentOf(child)
-	e.say(ctx, "Let a parent go without its child", "managed", child, ref, "missing", missing)
+	e.say(ctx, "Let a parent go without its child", "managed", child, ref,
+		append(judged(d), "missing", missing)...)
 }
 
 // remedy says what to do about a managed resource that is left.
@@ -177,8 +181,8 @@ func (e *ends) alone(ctx context.Context, u *unstructured.Unstructured, ref reso
 		return fmt.Errorf("cannot get the parent of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	e.events.Eventf(u, nil, corev1.EventTypeWarning, reasonStays, actionLetGo, "%s",
-		note(fmt.Sprintf("its owner %s %s is gone; the external object stays; %s", ref.Kind, ref.Name, remedy)))
+	e.events.Eventf(u, nil, corev1.EventTypeWarning, reasonStays, actionLetGo,
+		"its owner %s %s is gone; the external object stays; %s", ref.Kind, ref.Name, remedy)
 
 	return nil
 }

@@ -100,6 +100,7 @@ const mostName = 200
 // reportEnforcement writes an Enforcement's Ready condition.
 func (c *configuration) reportEnforcement(ctx context.Context, e *v1alpha1.Enforcement, served []servedKind) error {
 	was := e.DeepCopy()
+	e.Status.TypeChecking = c.schemas.checkEnforcement(e, served)
 	cond := c.inForce(e, served)
 	cond.ObservedGeneration = e.GetGeneration()
 	e.Status.ObservedGeneration = e.GetGeneration()
@@ -167,7 +168,8 @@ func (c *configuration) inForce(in *v1alpha1.Enforcement, served []servedKind) m
 		return cond
 	}
 
-	cond.Status, cond.Reason, cond.Message = metav1.ConditionTrue, v1alpha1.ReasonInForce, "the Enforcement is in force"
+	cond.Status, cond.Reason = metav1.ConditionTrue, v1alpha1.ReasonInForce
+	cond.Message = "the Enforcement is in force" + but(in.Status.TypeChecking)
 
 	return cond
 }

@@ -47,6 +47,8 @@ type owners struct {
 	access *access.Access
 	// ends tell of what stays.
 	ends *ends
+	// failed counts expressions that fail; nil for nobody.
+	failed *expressions
 	// reminded are the resources of which their XR was told that it forgot them, by
 	// UID.
 	reminded sync.Map
@@ -258,9 +260,10 @@ func (o *owners) bequeathTo(ctx context.Context, parent, child *unstructured.Uns
 		return err
 	}
 
+	o.failed.count(d.Problems...)
+
 	if !d.Allowed() {
-		f, _ := d.Lead()
-		o.ends.stays(ctx, parent, child, f.Missing())
+		o.ends.stays(ctx, parent, child, &d)
 
 		return nil
 	}
@@ -281,7 +284,16 @@ func (o *owners) bequeathTo(ctx context.Context, parent, child *unstructured.Uns
 		return nil
 	}
 
-	return o.patch(ctx, child, map[string]any{keyAnnotations: annotations})
+	if err := o.patch(ctx, child, map[string]any{keyAnnotations: annotations}); err != nil {
+		return err
+	}
+
+	f, _ := d.Lead()
+	log.FromContext(ctx).WithValues(judged(&d)...).Info("Passed on what a deletion gives",
+		"child", child.GroupVersionKind().GroupKind().String(), "childNamespace", child.GetNamespace(), "childName", child.GetName(),
+		"rule", f.Rule, "initiator", f.Initiator())
+
+	return nil
 }
 
 func (o *owners) finalizers(ctx context.Context, u *unstructured.Unstructured, list []string) error {

@@ -48,7 +48,7 @@ func (o *owners) remind(ctx context.Context, u, xr *unstructured.Unstructured) e
 		u.GetKind()+"."+u.GroupVersionKind().Group, resource.Name(u))
 
 	for _, about := range []*unstructured.Unstructured{live, u} {
-		o.events.Eventf(about, nil, corev1.EventTypeWarning, reasonForgotten, "Remind", "%s", note(text))
+		o.events.Eventf(about, nil, corev1.EventTypeWarning, reasonForgotten, "Remind", "%s", text)
 	}
 
 	log.FromContext(ctx).Info("A composite resource does not refer to what it is made of",

@@ -44,6 +44,8 @@ type gates struct {
 	openers openers
 	used    func(v1alpha1.GateWindow)
 	ledger  *ledger
+	// failed counts expressions that fail; nil for nobody.
+	failed *expressions
 
 	written written
 }
@@ -65,6 +67,7 @@ func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (re
 
 	plan, err := gate.PlanFor(u, opts, g.now())
 	g.tellUnread(u, err)
+	g.failed.count(plan.Broken)
 
 	ungated := g.ungated.set(u.GroupVersionKind(), key, plan.Ungated)
 
@@ -107,9 +110,9 @@ func (g *gates) tellMoved(ctx context.Context, u *unstructured.Unstructured, pla
 		typ, reason = corev1.EventTypeWarning, reasonUngated
 	}
 
-	g.events.Eventf(u, nil, typ, reason, actionGate, "%s", note(fmt.Sprintf("managementPolicies %v: %s", plan.Policies, because(plan))))
-	log.FromContext(ctx).Info("Moved a gate", "move", plan.Move, "policies", plan.Policies,
-		"generation", plan.Record.Generation, "why", plan.Why, "askedFor", gate.Causes(plan.By))
+	g.events.Eventf(u, nil, typ, reason, actionGate, "managementPolicies %v: %s", plan.Policies, because(plan))
+	log.FromContext(ctx).WithValues(given(ctx, g.policies.reader, plan.By)...).Info("Moved a gate", "move", plan.Move,
+		"policies", plan.Policies, "generation", plan.Record.Generation, "why", plan.Why, "askedFor", gate.Causes(plan.By))
 }
 
 // putBack makes of the spec what was asked for.
@@ -145,13 +148,14 @@ func (g *gates) putBack(ctx context.Context, u *unstructured.Unstructured, plan 
 func (g *gates) tell(ctx context.Context, u *unstructured.Unstructured, plan *gate.Plan, n news) {
 	if n.overdue {
 		text := "the gate has been open for too long: " + because(plan)
-		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityGateOverdue", actionGate, "%s", note(text))
-		log.FromContext(ctx).Info("A gate is overdue", "why", plan.Why, "askedFor", gate.Causes(plan.By))
+		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityGateOverdue", actionGate, "%s", text)
+		log.FromContext(ctx).WithValues(given(ctx, g.policies.reader, plan.By)...).Info("A gate is overdue",
+			"why", plan.Why, "askedFor", gate.Causes(plan.By))
 	}
 
 	if n.broken {
 		text := fmt.Sprintf("%s; the gate stays open until it can", plan.Broken)
-		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityCloseWhen", actionGate, "%s", note(text))
+		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityCloseWhen", actionGate, "%s", text)
 		log.FromContext(ctx).Info("Cannot tell whether a change has landed", "problem", plan.Broken.Error())
 	}
 }
@@ -165,7 +169,7 @@ func (g *gates) tellUnread(u *unstructured.Unstructured, err error) {
 
 	if g.ledger.unread(u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u), problem) {
 		g.events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityAnnotation", actionGate,
-			"%s", note(problem+"; it allows nothing until it is mended"))
+			"%s; it allows nothing until it is mended", problem)
 	}
 }
 

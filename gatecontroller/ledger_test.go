@@ -223,14 +223,3 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		})
 	}
 }
-
-func TestAnEventsNoteIsAsLongAsTheAPIServerTakes(t *testing.T) {
-	if got := note("short"); got != "short" {
-		t.Errorf("short: %q", got)
-	}
-
-	long := note(strings.Repeat("ä", 600))
-	if len(long) > 1024 || len(long) < 1020 || !strings.HasSuffix(long, "ä…") {
-		t.Errorf("%d bytes: …%q", len(long), long[len(long)-9:])
-	}
-}

@@ -22,6 +22,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
+	"github.com/kausality-io/kausality-crossplane/internal/recorder"
 )
 
 // Webhook says how the API server reaches the webhook.
@@ -84,21 +85,21 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return fmt.Errorf("cannot make a discovery client: %w", err)
 	}
 
-	recorder, err := newLater(metrics.Registry, mgr.GetEventRecorder("kausality"), mgr.GetScheme())
+	told, err := recorder.New(metrics.Registry, mgr.GetEventRecorder("kausality"), mgr.GetScheme())
 	if err != nil {
 		return err
 	}
 
-	if err := mgr.Add(recorder); err != nil {
+	if err := mgr.Add(told); err != nil {
 		return fmt.Errorf("cannot add the recorder of events: %w", err)
 	}
 
-	until, err := newExceptions(metrics.Registry, recorder)
+	until, err := newExceptions(metrics.Registry, told)
 	if err != nil {
 		return err
 	}
 
-	alone, err := newUnattended(metrics.Registry, mgr, opts)
+	alone, err := newUnattended(metrics.Registry, mgr, told, opts)
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	w := newWatches(mgr.GetCache(), opts.Now)
 	follows := &composed{functions: opts.Functions, watches: w, prompt: newPrompt()}
 
-	g, err := newObjects(mgr, opts, recorder, follows)
+	g, err := newObjects(mgr, opts, told, follows)
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		windows: newWindows(mgr, opts), unlisted: newUnlisted(opts.Now), rights: newRights(opts.Access),
 	}
 
-	if err := register(c.unlisted, c.rights); err != nil {
+	if err := register(c.unlisted, c.rights, &notReady{reader: mgr.GetCache()}); err != nil {
 		return err
 	}
 
@@ -142,7 +143,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 
 // newObjects makes what looks after objects, one kind at a time as these are
 // watched. It returns what moves their gates.
-func newObjects(mgr ctrl.Manager, opts Options, recorder events.EventRecorder, follows *composed) (*gates, error) {
+func newObjects(mgr ctrl.Manager, opts Options, told events.EventRecorder, follows *composed) (*gates, error) {
 	compiled, w := policy.NewCache(), follows.watches
 
 	book, err := newLedger(metrics.Registry)
@@ -150,20 +151,21 @@ func newObjects(mgr ctrl.Manager, opts Options, recorder events.EventRecorder, f
 		return nil, err
 	}
 
+	failed := newExpressions()
 	objects := whole{cached: mgr.GetCache(), live: mgr.GetAPIReader()}
 	o := &owners{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), objects: objects, events: recorder, watches: w, access: opts.Access,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), objects: objects, events: told, watches: w, access: opts.Access, failed: failed,
 		deletions: &deletions{
 			reader: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), compiled: inforce.NewCache(), opts: opts,
 		},
 	}
 	g := &gates{
-		client: mgr.GetClient(), events: recorder, ungated: newUngated(follows.prompt), opts: opts.Gate, now: opts.Now,
+		client: mgr.GetClient(), events: told, ungated: newUngated(follows.prompt), opts: opts.Gate, now: opts.Now,
 		policies: &policyGates{reader: mgr.GetCache(), compiled: compiled}, ledger: book,
-		openers: openers{reader: mgr.GetCache()}, used: opts.Used,
+		openers: openers{reader: mgr.GetCache()}, used: opts.Used, failed: failed,
 	}
 
-	if err := register(w, g.ungated); err != nil {
+	if err := register(w, g.ungated, failed.failed); err != nil {
 		return nil, err
 	}
 

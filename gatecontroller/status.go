@@ -30,7 +30,7 @@ func (c *configuration) publish(
 	}
 
 	errs := []error{c.label(ctx, want.policies, want.windows)}
-	complete = c.schemas.refresh(ctx, want.policies, kinds)
+	complete = c.schemas.refresh(ctx, want.policies, kinds, allEnforcedKinds(want.enforcements, served)...)
 	errs = append(errs, c.reportAll(ctx, want, served, kinds, missing))
 
 	c.exceptions.set(want.enforcements, c.opts.Now())
@@ -107,17 +107,24 @@ func (c *configuration) readiness(p *v1alpha1.AllowancePolicy, kinds []servedKin
 		return cond
 	}
 
-	cond.Status, cond.Reason, cond.Message = metav1.ConditionTrue, v1alpha1.ReasonInForce, "the policy is in force"
-
-	if w := p.Status.TypeChecking; len(w) > 0 {
-		cond.Message += fmt.Sprintf(", but %s: %s", w[0].Field, w[0].Warning)
-
-		if len(w) > 1 {
-			cond.Message += fmt.Sprintf("; status.typeChecking has %d more", len(w)-1)
-		}
-	}
+	cond.Status, cond.Reason = metav1.ConditionTrue, v1alpha1.ReasonInForce
+	cond.Message = "the policy is in force" + but(p.Status.TypeChecking)
 
 	return cond
+}
+
+// but tells of the first warning, and how many more there are; empty for none.
+func but(warnings []v1alpha1.TypeCheckingWarning) string {
+	if len(warnings) == 0 {
+		return ""
+	}
+
+	out := fmt.Sprintf(", but %s: %s", warnings[0].Field, warnings[0].Warning)
+	if more := len(warnings) - 1; more > 0 {
+		out += fmt.Sprintf("; status.typeChecking has %d more", more)
+	}
+
+	return out
 }
 
 // among names those of some kinds that are missing, each once; empty for none.

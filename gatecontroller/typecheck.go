@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -35,13 +36,19 @@ type knownSchema struct {
 	schema *spec.Schema
 }
 
-// refresh gets the schemas of the kinds that policies name, as far as they have
-// changed, and forgets all others. A schema that cannot be
+// refresh gets the schemas of the kinds that policies name, and of others that are
+// asked for, as far as they have changed, and forgets all others. A schema that cannot be
 // got is none, or the one before: type checking is only to inform. It says
 // whether there is one for each kind; the API server publishes that of a new
 // kind a moment after it serves it.
-func (s *schemas) refresh(ctx context.Context, policies []v1alpha1.AllowancePolicy, kinds []servedKind) bool {
+func (s *schemas) refresh(
+	ctx context.Context, policies []v1alpha1.AllowancePolicy, kinds []servedKind, others ...schema.GroupVersionKind,
+) bool {
 	known := map[schema.GroupVersionKind]knownSchema{}
+
+	for _, gvk := range others {
+		known[gvk] = s.known[gvk]
+	}
 
 	for i := range policies {
 		for _, gvk := range checkedKinds(&policies[i], kinds) {
@@ -117,9 +124,10 @@ func (s *schemas) check(p *v1alpha1.AllowancePolicy, kinds []servedKind, given [
 	var out []v1alpha1.TypeCheckingWarning
 
 	for _, gvk := range checkedKinds(p, kinds) {
-		for _, w := range compiled.Check(gvk.GroupKind(), s.known[gvk].schema) {
-			w.Warning = fmt.Sprintf("%s, kind %s: %s", gvk.GroupVersion(), gvk.Kind, w.Warning)
-			out = append(out, w)
+		out = append(out, ofKind(gvk, compiled.Check(gvk.GroupKind(), s.known[gvk].schema))...)
+
+		if slices.ContainsFunc(kinds, func(k servedKind) bool { return k.managed && k.gvk == gvk }) {
+			out = append(out, ofKind(gvk, compiled.CheckCloseWhen(s.known[gvk].schema))...)
 		}
 	}
 
@@ -127,6 +135,73 @@ func (s *schemas) check(p *v1alpha1.AllowancePolicy, kinds []servedKind, given [
 	managed := slices.ContainsFunc(kinds, func(k servedKind) bool { return k.managed && about.matches(k.gvk) })
 
 	return slices.Concat(out, policy.CheckExternal(p.Spec.Allow, managed), compiled.CheckReach(given))
+}
+
+// ofKind says of some warnings which kind they are about.
+func ofKind(gvk schema.GroupVersionKind, list []v1alpha1.TypeCheckingWarning) []v1alpha1.TypeCheckingWarning {
+	for i := range list {
+		list[i].Warning = fmt.Sprintf("%s, kind %s: %s", gvk.GroupVersion(), gvk.Kind, list[i].Warning)
+	}
+
+	return list
+}
+
+// Limits of checking one Enforcement: the rules of one may name all of many groups.
+const (
+	// maxEnforcedKinds is against how many kinds its conditions are checked.
+	//
+	// Source: k8s.io/apiserver pkg/admission/plugin/policy/validating/typechecking.go.
+	maxEnforcedKinds = 10
+	// maxEnforcedWarnings is how many warnings its status holds.
+	maxEnforcedWarnings = 256
+)
+
+// enforcedKinds are the served kinds against which the conditions of an Enforcement
+// are checked: those that its rules name by resource or group, and not whatever
+// there is.
+func enforcedKinds(e *enforcement.Enforcement, served []servedKind) []schema.GroupVersionKind {
+	if len(e.Spec().MatchConditions) == 0 {
+		return nil
+	}
+
+	var out []schema.GroupVersionKind
+
+	for _, k := range served {
+		if len(out) < maxEnforcedKinds && e.Names(k.groupResource()) && !slices.Contains(out, k.gvk) {
+			out = append(out, k.gvk)
+		}
+	}
+
+	return out
+}
+
+// allEnforcedKinds are those of some Enforcements.
+func allEnforcedKinds(list []v1alpha1.Enforcement, served []servedKind) []schema.GroupVersionKind {
+	var out []schema.GroupVersionKind
+
+	for i := range list {
+		if e, errs := enforcement.Compile(&list[i]); len(errs) == 0 {
+			out = append(out, enforcedKinds(e, served)...)
+		}
+	}
+
+	return out
+}
+
+// checkEnforcement returns what is wrong with the conditions of an Enforcement, for
+// each kind that its rules name.
+func (s *schemas) checkEnforcement(in *v1alpha1.Enforcement, served []servedKind) []v1alpha1.TypeCheckingWarning {
+	e, errs := enforcement.Compile(in)
+	if len(errs) > 0 {
+		return nil
+	}
+
+	var out []v1alpha1.TypeCheckingWarning
+	for _, gvk := range enforcedKinds(e, served) {
+		out = append(out, ofKind(gvk, e.Check(s.known[gvk].schema))...)
+	}
+
+	return out[:min(len(out), maxEnforcedWarnings)]
 }
 
 // checkedKinds are the served kinds that a policy names, each once.

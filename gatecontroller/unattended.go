@@ -45,10 +45,10 @@ type unattended struct {
 	told map[string]bool
 }
 
-func newUnattended(reg prometheus.Registerer, mgr ctrl.Manager, opts Options) (*unattended, error) {
+func newUnattended(reg prometheus.Registerer, mgr ctrl.Manager, told events.EventRecorder, opts Options) (*unattended, error) {
 	x := &unattended{
 		shard: opts.Shard, live: mgr.GetAPIReader(), namespace: opts.Namespace,
-		events: mgr.GetEventRecorder("kausality"), now: opts.Now, told: map[string]bool{},
+		events: told, now: opts.Now, told: map[string]bool{},
 	}
 
 	var err error
@@ -108,7 +108,7 @@ func (x *unattended) look(ctx context.Context) error {
 func (x *unattended) tell(ctx context.Context, ns client.Object, name string) {
 	text := fmt.Sprintf("no manager runs with --shard=%s, as the label %s of this namespace says: its gates stay as they are",
 		name, v1alpha1.LabelShard)
-	x.events.Eventf(ns, nil, corev1.EventTypeWarning, "KausalityShardUnattended", "Shard", "%s", note(text))
+	x.events.Eventf(ns, nil, corev1.EventTypeWarning, "KausalityShardUnattended", "Shard", "%s", text)
 	log.FromContext(ctx).Info("Nobody looks after a namespace", "namespace", ns.GetName(), "shard", name)
 }
 

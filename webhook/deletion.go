@@ -35,7 +35,7 @@ func (j *Judge) delete(ctx context.Context, req admission.Request, ask *decision
 	if why, denied := d.Denied(); denied {
 		j.tell(req, ask, &d)
 
-		return refused(why, &d)
+		return refused(why, ask, &d)
 	}
 
 	if req.DryRun == nil || !*req.DryRun {

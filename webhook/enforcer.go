@@ -67,7 +67,7 @@ func (e *Enforcer) Handle(ctx context.Context, req admission.Request) (rsp admis
 	case denied:
 		e.tell(req, ask, &d)
 
-		return refused(why, &d)
+		return refused(why, ask, &d)
 	case req.Operation == admissionv1.Delete:
 		return e.delete(ctx, req, ask, d).WithWarnings()
 	default:
@@ -75,9 +75,10 @@ func (e *Enforcer) Handle(ctx context.Context, req admission.Request) (rsp admis
 	}
 }
 
-// refused answers that a request is not let through.
-func refused(why string, d *decision.Decision) admission.Response {
+// refused answers that a request is not let through, and why of each field.
+func refused(why string, ask *decision.Request, d *decision.Decision) admission.Response {
 	rsp := admission.Denied(why)
+	rsp.Result.Details = details(ask, d)
 	rsp.AuditAnnotations = audit(d)
 
 	return rsp

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // Metrics of the webhook.
@@ -21,7 +22,9 @@ type Metrics struct {
 	liveReads *prometheus.CounterVec
 	failures  *prometheus.CounterVec
 	uses      *prometheus.CounterVec
-	seconds   *prometheus.HistogramVec
+	// expressions are those that could not be evaluated.
+	expressions *prometheus.CounterVec
+	seconds     *prometheus.HistogramVec
 }
 
 // Expiring is something that ends.
@@ -61,6 +64,11 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 			Name: "kausality_webhook_window_uses_total",
 			Help: "Creations, updates and deletions that were stored and of which a window, the UpgradeAllowance, allowed at least one change.",
 		}, []string{"window"}),
+		expressions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_webhook_expression_errors_total",
+			Help: "CEL expressions that could not be evaluated for a request, by the kind and name of the AllowancePolicy or Enforcement. " +
+				"Those of a policy then allow nothing.",
+		}, []string{"kind", "name"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "kausality_webhook_request_seconds",
 			Help:    "How long admission requests took, by endpoint.",
@@ -73,7 +81,9 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 		Help: "When the certificate that is served ends, in seconds since 1970.",
 	}, func() float64 { return float64(certificate.NotAfter().Unix()) })
 
-	for _, c := range []prometheus.Collector{expiry, m.decisions, m.overruled, m.conflicts, m.liveReads, m.failures, m.uses, m.seconds} {
+	for _, c := range []prometheus.Collector{
+		expiry, m.decisions, m.overruled, m.conflicts, m.liveReads, m.failures, m.uses, m.expressions, m.seconds,
+	} {
 		if err := reg.Register(c); err != nil {
 			return nil, err //nolint:wrapcheck // Names the metric.
 		}
@@ -104,6 +114,13 @@ func (m *Metrics) lookedAgain(gvk schema.GroupVersionKind) {
 func (m *Metrics) used(window string) {
 	if m != nil {
 		m.uses.WithLabelValues(window).Inc()
+	}
+}
+
+// unevaluated counts the expressions among problems.
+func (m *Metrics) unevaluated(problems []error) {
+	for _, e := range policy.EvaluationErrors(problems...) {
+		m.expressions.WithLabelValues(e.Kind, e.Name).Inc()
 	}
 }
 

@@ -67,7 +67,7 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admiss
 	}
 
 	if why, impossible := d.Impossible(); impossible {
-		return refused(why, &d)
+		return refused(why, ask, &d)
 	}
 
 	patches, err := patch(req.Object.Raw, ask.New, &d)

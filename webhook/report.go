@@ -5,7 +5,6 @@ package webhook
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -18,20 +17,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Keys of audit annotations; the API server puts the webhook's name before
-// them.
-const (
-	auditDecision  = "decision"
-	auditRule      = "rule"
-	auditInitiator = "initiator"
-	auditPolicy    = "policy"
-	auditTrace     = "trace"
-	auditMissing   = "missing"
-)
-
-// maxAuditRunes is the most characters of an audit annotation.
-const maxAuditRunes = 1024
-
 // maxEventRunes is the most characters of an event's note.
 //
 // Source: k8s.io/kubernetes pkg/apis/core/validation/events.go.
@@ -39,37 +24,6 @@ const maxEventRunes = 1000
 
 // actionDecide is what events say we did.
 const actionDecide = "Decide"
-
-// audit is what the API server's audit log gets of a decision.
-func audit(d *decision.Decision) map[string]string {
-	out := map[string]string{auditDecision: string(d.Outcome())}
-
-	f, ok := d.Lead()
-	if !ok {
-		return out
-	}
-
-	for key, value := range map[string]string{
-		auditRule: string(f.Rule), auditPolicy: f.Policy, auditInitiator: f.Initiator(),
-		auditTrace: path(f.Trace()), auditMissing: f.Missing(),
-	} {
-		if value != "" {
-			out[key] = cut(value, maxAuditRunes)
-		}
-	}
-
-	return out
-}
-
-// path writes a trace in one line.
-func path(trace []v1alpha1.Hop) string {
-	hops := make([]string, len(trace))
-	for i, h := range trace {
-		hops[i] = fmt.Sprintf("%s/%s@%d %s", h.Kind, h.Name, h.Generation, h.Field)
-	}
-
-	return strings.Join(hops, " > ")
-}
 
 // report counts and logs a decision, and tells of what is held up.
 func (j *Judge) report(req admission.Request, ask *decision.Request, d *decision.Decision) {
@@ -83,6 +37,8 @@ func (j *Judge) report(req admission.Request, ask *decision.Request, d *decision
 		log.Info("Ignored an input", "problem", p.Error())
 	}
 
+	j.Metrics.unevaluated(d.Problems)
+
 	if len(d.Overruled) > 0 {
 		log.V(1).Info("Overruled what only Kausality writes", "keys", d.Overruled)
 	}
@@ -92,8 +48,8 @@ func (j *Judge) report(req admission.Request, ask *decision.Request, d *decision
 	}
 
 	log.Info("Decided", "decision", outcome, "field", f.Change.Field, "rule", f.Rule, "policy", f.Policy,
-		"initiator", f.Initiator(), "trace", path(f.Trace()), "missing", f.Missing(),
-		"changes", len(d.Findings), "enforcements", d.Enforcements)
+		"initiator", f.Initiator(), "trace", path(f.Trace()), "missing", f.Missing(), "changes", len(d.Findings),
+		"policies", texts(d.Policies()), "enforcements", texts(d.Governing()), "attestations", d.Attestations, "causes", reasons(d))
 
 	if outcome == decision.OutcomeHeld && newlyHeld(ask, d) {
 		j.held(req, ask, d)
@@ -113,21 +69,40 @@ func newlyHeld(ask *decision.Request, d *decision.Decision) bool {
 		resource.Annotation(ask.Old, v1alpha1.AnnotationHeld) != resource.Annotation(d.Object, v1alpha1.AnnotationHeld)
 }
 
-// held tells of each change that is held.
+// held tells of the changes that are held, all at once: of several events about an
+// object of which only the text differs the API server gets the first.
 func (j *Judge) held(req admission.Request, ask *decision.Request, d *decision.Decision) {
+	var (
+		first string
+		parts []string
+	)
+
 	for _, h := range d.Held {
 		if _, more := allowance.MoreHeld(h); more {
 			continue // Those were told of when they were held first.
 		}
 
-		j.event(req, ask, "KausalityHeld", fmt.Sprintf("%s: %s", decision.Describe(h), h.Reason))
+		if first == "" {
+			first = h.Field
+		}
+
+		parts = append(parts, fmt.Sprintf("%s: %s", decision.Describe(h), h.Reason))
+	}
+
+	if len(parts) > 0 {
+		j.event(req, ask, "KausalityHeld", first, fit(parts, maxEventRunes-maxEventName))
 	}
 }
 
-// tell logs that a request is refused, and records an event of it.
+// tell records an event of a request that is refused.
 func (j *Judge) tell(req admission.Request, ask *decision.Request, d *decision.Decision) {
+	first := ""
+	if causes := d.Causes(); len(causes) > 0 {
+		first = causes[0].Field
+	}
+
 	why, _ := d.Denied()
-	j.event(req, ask, "KausalityDenied", fmt.Sprintf("refused to %s: %s", req.UserInfo.Username, why))
+	j.event(req, ask, "KausalityDenied", first, fmt.Sprintf("refused to %s: %s", req.UserInfo.Username, why))
 }
 
 // conflict counts and logs that a request must be made again.
@@ -136,18 +111,46 @@ func (j *Judge) conflict(req admission.Request, ask *decision.Request, d *decisi
 	j.log(req, ask).Info("Asked to try again", "why", d.Conflict)
 }
 
+// maxEventName is how much of a note is left for the kind and name of the object.
+const maxEventName = 320
+
 // event records an event on the object held up, and on its parent, where people
-// look.
-func (j *Judge) event(req admission.Request, ask *decision.Request, reason, note string) {
+// look. What it is about has the first field that is concerned: recorders take
+// events that differ in their text alone for the same.
+func (j *Judge) event(req admission.Request, ask *decision.Request, reason, field, note string) {
 	if req.DryRun != nil && *req.DryRun {
 		return
 	}
 
 	note = cut(fmt.Sprintf("%s %s: %s", subject(ask).GetKind(), resource.Name(subject(ask)), note), maxEventRunes)
+	object, parent := reference(subject(ask), field), reference(ask.Parent, "")
 
-	for _, u := range []*unstructured.Unstructured{ask.Old, ask.Parent} {
-		if u != nil && u.GetUID() != "" {
-			j.Events.Eventf(u, nil, corev1.EventTypeWarning, reason, actionDecide, "%s", note)
-		}
+	if ask.Old != nil {
+		j.record(reference(ask.Old, field), parent, reason, note)
+	}
+
+	j.record(parent, object, reason, note)
+}
+
+// record records an event on an object that is there.
+func (j *Judge) record(regarding, related *corev1.ObjectReference, reason, note string) {
+	switch {
+	case regarding == nil || regarding.UID == "":
+	case related == nil || related.Name == "":
+		j.Events.Eventf(regarding, nil, corev1.EventTypeWarning, reason, actionDecide, "%s", note)
+	default:
+		j.Events.Eventf(regarding, related, corev1.EventTypeWarning, reason, actionDecide, "%s", note)
+	}
+}
+
+// reference refers to a field of an object, or to all of it; nil for none.
+func reference(u *unstructured.Unstructured, field string) *corev1.ObjectReference {
+	if u == nil {
+		return nil
+	}
+
+	return &corev1.ObjectReference{
+		APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
+		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), FieldPath: field,
 	}
 }

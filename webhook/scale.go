@@ -82,7 +82,7 @@ func (m *Mutator) scale(ctx context.Context, req admission.Request, ask *decisio
 		// A Scale cannot say that there are none: it would be stored as zero.
 		f, _ := d.Lead()
 
-		return refused(f.Change.Field+" cannot be held, for it is not set: "+f.Missing(), &d)
+		return refused(f.Change.Field+" cannot be held, for it is not set: "+f.Missing(), &s.Request, &d)
 	case len(d.Held) > 0 && !d.Allowed():
 		rsp.Patches = []jsonpatch.Operation{jsonpatch.NewOperation("add", "/spec/replicas", s.from)}
 	case req.DryRun != nil && *req.DryRun:
@@ -110,7 +110,7 @@ func (e *Enforcer) scale(ctx context.Context, req admission.Request, ask *decisi
 	if why, denied := d.Denied(); denied {
 		e.tell(req, &s.Request, &d)
 
-		return refused(why, &d)
+		return refused(why, &s.Request, &d)
 	}
 
 	return admission.Allowed("")

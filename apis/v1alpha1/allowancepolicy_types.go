@@ -185,8 +185,8 @@ type AllowancePolicyStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// TypeChecking holds warnings: expressions and paths that do not fit the
-	// schemas of the kinds, verbs that no gate knows, and a policy that nobody
+	// TypeChecking holds warnings: expressions, closeWhen among them, and paths that
+	// do not fit the schemas of the kinds, verbs that no gate knows, and a policy that nobody
 	// can make use of. They never keep it from being used.
 	// +optional
 	// +listType=atomic
@@ -202,7 +202,7 @@ type AllowancePolicyStatus struct {
 
 // TypeCheckingWarning is one finding of type checking.
 type TypeCheckingWarning struct {
-	// Field of the policy that the warning is about.
+	// Field of the policy, or Enforcement, that the warning is about.
 	Field string `json:"field"`
 	// Warning says what is wrong with it.
 	Warning string `json:"warning"`

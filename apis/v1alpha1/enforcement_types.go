@@ -186,6 +186,13 @@ type EnforcementStatus struct {
 	// ObservedGeneration is the generation the status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// TypeChecking holds warnings: match conditions that do not fit the schemas of
+	// the kinds that the rules name, of ten of these at most. They never keep them
+	// from being evaluated.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	TypeChecking []TypeCheckingWarning `json:"typeChecking,omitempty"`
 	// Resources are those that the rules are about by another name than their kind
 	// suggests, such as gateways of Gateway: a composition function knows kinds alone.
 	// +optional

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/kausality-io/kausality-crossplane/internal/recorder"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
 
@@ -107,12 +108,23 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certi
 		return nil, err
 	}
 
+	// Of its own, so that no controller that is refused all the time keeps events of
+	// gates waiting.
+	told, err := recorder.New(metrics.Registry, mgr.GetEventRecorder("kausality"), mgr.GetScheme())
+	if err != nil {
+		return nil, err
+	}
+
+	if err := mgr.Add(told); err != nil {
+		return nil, fmt.Errorf("cannot add the recorder of events: %w", err)
+	}
+
 	return &webhook.Judge{
 		Inputs:   inputs,
 		Objects:  webhook.NewObjects(mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper(), c.access),
 		Live:     mgr.GetAPIReader(),
 		Writer:   mgr.GetClient(),
-		Events:   mgr.GetEventRecorder("kausality"),
+		Events:   told,
 		Metrics:  counts,
 		Settings: c.settings(),
 		Log:      mgr.GetLogger().WithName("webhook"),

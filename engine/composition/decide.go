@@ -64,7 +64,7 @@ func (r *Request) create() Outcome {
 	prepareCreate(obj, r.XR)
 
 	d := r.ask(decision.OperationCreate, nil, obj)
-	out := Outcome{Problems: d.Problems, Held: r.wholeHeld(obj, d, v1alpha1.MutationCreate)}
+	out := Outcome{Problems: d.Problems, Held: r.wholeHeld(obj, d, v1alpha1.MutationCreate)}.of(&d, r.unmade(obj))
 
 	if len(out.Held) > 0 && r.Mode != v1alpha1.ModeAudit {
 		return out
@@ -112,7 +112,7 @@ func (r *Request) update() Outcome {
 	addRendered(merged, r.Observed)
 
 	d := r.ask(decision.OperationUpdate, r.Observed, merged)
-	out := Outcome{Problems: d.Problems, Held: r.heldOf(d), Baseline: asked.Baseline, Delegated: asked.Delegated}
+	out := Outcome{Problems: d.Problems, Held: r.heldOf(d), Baseline: asked.Baseline, Delegated: asked.Delegated}.of(&d, describe(r.Observed))
 
 	if err != nil {
 		out.Problems = append(out.Problems, inObserved(r.Observed, err))
@@ -163,6 +163,7 @@ func (r *Request) heldOf(d decision.Decision) []Held {
 		if f.Verdict == decision.Unallowed {
 			out = append(out, Held{
 				Resource: describe(r.Observed), HeldChange: decision.HeldChange(f), Passed: r.Mode == v1alpha1.ModeAudit,
+				Policies: f.Policies(),
 			})
 		}
 	}
@@ -198,7 +199,7 @@ func (r *Request) remove() Outcome {
 	}
 
 	d := r.ask(decision.OperationDelete, r.Observed, nil)
-	out := Outcome{Problems: d.Problems, Held: r.wholeHeld(r.Observed, d, v1alpha1.MutationDelete)}
+	out := Outcome{Problems: d.Problems, Held: r.wholeHeld(r.Observed, d, v1alpha1.MutationDelete)}.of(&d, describe(r.Observed))
 
 	if len(out.Held) > 0 && r.Mode != v1alpha1.ModeAudit {
 		out.Kept, out.Desired = true, r.hold(fields)
@@ -245,9 +246,10 @@ func (r *Request) wholeHeld(u *unstructured.Unstructured, d decision.Decision, f
 		if f.Verdict == decision.Unallowed && f.Change.Field == field {
 			h := Held{
 				Resource: describe(u), HeldChange: v1alpha1.HeldChange{Field: field, Reason: f.Missing()}, Passed: r.Mode == v1alpha1.ModeAudit,
+				Policies: f.Policies(),
 			}
 			if field == v1alpha1.MutationCreate {
-				h.Resource = u.GetKind() + " of composed resource " + r.Name
+				h.Resource = r.unmade(u)
 			}
 
 			return []Held{h}
@@ -255,6 +257,11 @@ func (r *Request) wholeHeld(u *unstructured.Unstructured, d decision.Decision, f
 	}
 
 	return nil
+}
+
+// unmade describes a resource that is not there yet.
+func (r *Request) unmade(u *unstructured.Unstructured) string {
+	return u.GetKind() + " of composed resource " + r.Name
 }
 
 // pending says what of allowed changes is under way. It says the same from the

@@ -78,7 +78,7 @@ func (r *Request) again() Outcome {
 	}
 
 	held := Held{
-		Resource: r.Desired.GetKind() + " of composed resource " + r.Name, Passed: r.Mode == v1alpha1.ModeAudit,
+		Resource: r.unmade(r.Desired), Passed: r.Mode == v1alpha1.ModeAudit,
 		HeldChange: v1alpha1.HeldChange{Field: v1alpha1.MutationCreate, Reason: fmt.Sprintf(
 			"composed resource %s is %s already: take one of them out of the Composition, or give it another metadata.name",
 			r.Other.Name, describe(r.Desired))},

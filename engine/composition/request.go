@@ -79,6 +79,25 @@ type Outcome struct {
 	Delegated []string
 	// Problems are inputs that could not be used.
 	Problems []error
+	// Passed are the changes that are let through.
+	Passed []Passed
+	// Enforcements that govern the resource; only what they except counts here.
+	Enforcements []decision.Source
+	// Attestations are the values captured on the way to these changes, by field
+	// path.
+	Attestations map[string]string
+}
+
+// Passed is a change of a composed resource that is let through.
+type Passed struct {
+	// Resource that changes, as "Kind name".
+	Resource string
+	// Field that changes, or create or delete.
+	Field string
+	// Policies that allowed it, or windows.
+	Policies []decision.Source
+	// Initiator is who started the chain that allowed it.
+	Initiator string
 }
 
 // Held is a change of a composed resource, or of the XR, that is kept back.
@@ -91,6 +110,23 @@ type Held struct {
 	Passed bool
 	// Inside is true of a change that is stored, and that the gate did not let out.
 	Inside bool
+	// Policies that would allow it, once they lack nothing.
+	Policies []decision.Source
+}
+
+// of is an outcome with what is recorded of a decision about a resource.
+func (o Outcome) of(d *decision.Decision, object string) Outcome {
+	o.Enforcements, o.Attestations = d.Governing(), d.Attestations
+
+	for _, f := range d.Findings {
+		if f.Verdict == decision.Allowed {
+			o.Passed = append(o.Passed, Passed{
+				Resource: object, Field: f.Change.Field, Policies: f.Policies(), Initiator: f.Initiator(),
+			})
+		}
+	}
+
+	return o
 }
 
 // String says resource, field, from, to and what is missing, in one line.

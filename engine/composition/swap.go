@@ -26,6 +26,7 @@ func (r *Request) swap() Outcome {
 
 	out.Held = slices.Concat(out.Held, made.Held)
 	out.Problems = slices.Concat(out.Problems, made.Problems)
+	out.Passed = slices.Concat(out.Passed, made.Passed)
 
 	if r.Mode == v1alpha1.ModeAudit || len(out.Held) == 0 || !deletes {
 		return out

@@ -110,6 +110,9 @@ func Decide(req Request) Decision {
 		d.decision.Object = d.New
 	}
 
+	// 6. Note what tells of the decision.
+	d.attestLead()
+
 	return d.decision
 }
 
@@ -188,7 +191,9 @@ func (d *decider) readEnforcements() {
 	for _, e := range d.Enforcements {
 		governs, err := e.Governs(d.Resource, d.input())
 		if err != nil {
-			d.problem(fmt.Errorf("enforcement %q: %w", e.Name(), err))
+			d.problem(&policy.EvaluationError{
+				Kind: policy.KindEnforcement, Name: e.Name(), Err: fmt.Errorf("enforcement %q: %w", e.Name(), err),
+			})
 		}
 
 		d.unsure = d.unsure || governs && err != nil || e.Unsure(d.Resource, d.input())
@@ -196,10 +201,12 @@ func (d *decider) readEnforcements() {
 		if governs {
 			d.governing = append(d.governing, e)
 			d.decision.Enforcements = append(d.decision.Enforcements, e.Name())
+			d.decision.governing = append(d.decision.governing, Source{Kind: policy.KindEnforcement, Name: e.Name(), Generation: e.Generation()})
 		}
 	}
 
 	slices.Sort(d.decision.Enforcements)
+	slices.SortFunc(d.decision.governing, compareSources)
 	d.readFreed()
 }
 
@@ -366,7 +373,9 @@ func (d *decider) evaluate(p *policy.Policy) policy.Verdict {
 		d.verdicts[p.Name()] = v
 
 		if v.Problem != nil {
-			d.problem(inPolicy(p.Name(), v.Problem))
+			d.problem(&policy.EvaluationError{
+				Kind: policy.KindPolicy, Name: p.Name(), Err: fmt.Errorf("policy %q: %w", p.Name(), v.Problem),
+			})
 		}
 	}
 

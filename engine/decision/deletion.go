@@ -65,6 +65,8 @@ func (d *decider) deletionGives(f Finding) ([]v1alpha1.Allowance, []v1alpha1.Tra
 
 	generation := max(resource.Generation(d.Old), 1)
 	hop, granted := d.inject(d.Old, f, generation)
+	d.attest(f.cause.trace...)
+	d.attest(hop)
 
 	return allowance.Merge(granted, external(d.Old, f, hop)), []v1alpha1.TraceEntry{{
 		Field: v1alpha1.MutationDelete, Generation: generation,

@@ -22,10 +22,6 @@ func inObject(u *unstructured.Unstructured, err error) error {
 	return fmt.Errorf("%s %q: %w", u.GetKind(), resource.Name(u), err)
 }
 
-func inPolicy(name string, err error) error {
-	return fmt.Errorf("policy %q: %w", name, err)
-}
-
 // lacks says what it would take to allow a change, nearest first.
 func (d *decider) lacks(c change.Change) []Lack {
 	broken := d.lackingBroken(c)

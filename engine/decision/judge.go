@@ -29,6 +29,7 @@ func (d *decider) judge(c change.Change) Finding {
 	} {
 		if f, ok := rule(d, c); ok {
 			f.Change, f.Verdict = c, Allowed
+			f.Generation = d.sourceOf(f).Generation
 
 			return d.waits(d.building(f))
 		}
@@ -43,6 +44,10 @@ func (d *decider) judge(c change.Change) Finding {
 
 // lacking is the finding on an unallowed change.
 func (d *decider) lacking(c change.Change, lacks []Lack) Finding {
+	for i := range lacks {
+		lacks[i].Generation = d.lackingGeneration(lacks[i])
+	}
+
 	return Finding{Change: c, Verdict: Unallowed, Lacks: lacks, between: d.between()}
 }
 

@@ -152,6 +152,8 @@ type Finding struct {
 	// Policy or UpgradeAllowance that allowed it, or ENFORCEMENT/EXCEPTION,
 	// where one did.
 	Policy string
+	// Generation of it, or of the Enforcement; zero where that is not known.
+	Generation int64
 	// Lacks say what it would take, nearest policy first; none when Allowed.
 	Lacks []Lack
 
@@ -167,6 +169,8 @@ type Finding struct {
 type Lack struct {
 	// Policy that would allow it; empty where there is none.
 	Policy string
+	// Generation of the policy; zero where it is not known, as of one that is gone.
+	Generation int64
 	// What is lacking of it, or altogether.
 	What policy.Lack
 	// Text says it for a person.
@@ -220,6 +224,10 @@ type Decision struct {
 	Object *unstructured.Unstructured
 	// Enforcements that govern the object, by name, in order.
 	Enforcements []string
+	// Attestations are the values captured from the objects that led to the change,
+	// and from the object itself, by field path: the initiator's first. Credentials
+	// are masked.
+	Attestations map[string]string
 	// Held are the changes that were taken back in this or an earlier request
 	// and are still asked for.
 	Held []v1alpha1.HeldChange
@@ -244,6 +252,9 @@ type Decision struct {
 	// Refusal says why what is asked cannot be done at all, such as an
 	// annotation over its limit. Nil otherwise.
 	Refusal error
+
+	// governing are the Enforcements that govern the object, in order.
+	governing []Source
 }
 
 // Allowed says whether every change was asked for or is not governed.

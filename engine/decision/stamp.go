@@ -37,6 +37,8 @@ func (d *decider) stamp() {
 		}
 
 		hop, allowances := d.inject(d.New, f, generation)
+		d.attest(f.cause.trace...)
+		d.attest(hop)
 		granted = allowance.Merge(granted, allowances)
 		granted = allowance.Merge(granted, external(d.New, f, hop))
 		entries = append(entries, v1alpha1.TraceEntry{

@@ -131,6 +131,22 @@ func TestTheDoctorReadsWhatObjectsSay(t *testing.T) {
 				{"gates", Error, "Instance db", "cannot parse annotation \"kausality.io/gate\": error converting YAML to JSON: yaml: line 1: did not find expected node content"},
 			},
 		},
+		"Conditions": {
+			reason: "Conditions of an Enforcement that do not fit are told of, as expressions of policies are.",
+			ill: list(Enforcements, `
+apiVersion: kausality.io/v1alpha1
+kind: Enforcement
+metadata: {name: e, generation: 1}
+spec: {}
+status:
+  observedGeneration: 1
+  typeChecking: [{field: "spec.matchConditions[0].expression", warning: "a/v1, kind Database: 1:12: undefined field 'sizee'"}]
+  conditions: [{type: Ready, status: "True"}]`),
+			want: []brief{{
+				"enforcements", Warning, "Enforcement e",
+				"spec.matchConditions[0].expression: a/v1, kind Database: 1:12: undefined field 'sizee'",
+			}},
+		},
 		"Exception": {
 			reason: "An exception that ended can go; an Enforcement that nobody looked at is told of.",
 			ill: list(Enforcements, `

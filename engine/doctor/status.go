@@ -76,6 +76,14 @@ func enforcements(s *State) []Finding {
 	out := slices.Concat(inForce(broken, "every change that it is about is refused"), inForce(others, "what it should refuse goes through"))
 
 	for _, u := range list.Items {
+		for _, w := range maps(u.Object, "status", "typeChecking") {
+			out = append(out, Finding{
+				Severity: Warning, Object: name(u), What: fmt.Sprintf("%v: %v", w["field"], w["warning"]),
+				Why:    "where the condition fails, failurePolicy Fail takes it for met, and Ignore for not met",
+				Remedy: "compare it with kubectl explain",
+			})
+		}
+
 		for _, e := range maps(u.Object, "spec", "exceptions") {
 			until, err := time.Parse(time.RFC3339, resource.String(e, "until"))
 			if err != nil || s.Now.Before(until) {

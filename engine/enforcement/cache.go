@@ -32,7 +32,7 @@ func (c *Cache) List(list []v1alpha1.Enforcement) ([]*Enforcement, []error) {
 		}
 
 		if e.fails() {
-			out = append(out, e)
+			out = append(out, e.of(list[i].GetGeneration()))
 		}
 	}
 

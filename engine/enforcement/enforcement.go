@@ -20,6 +20,7 @@ import (
 // Enforcement is a compiled Enforcement.
 type Enforcement struct {
 	name       string
+	generation int64
 	spec       v1alpha1.EnforcementSpec
 	objects    labels.Selector
 	namespaces labels.Selector
@@ -32,13 +33,28 @@ type Enforcement struct {
 // Name of the Enforcement.
 func (e *Enforcement) Name() string { return e.name }
 
+// Generation of the Enforcement; zero where its source tells none.
+func (e *Enforcement) Generation() int64 { return e.generation }
+
+// of is the Enforcement as of a generation: others may have had the same content.
+func (e *Enforcement) of(generation int64) *Enforcement {
+	if e.generation == generation {
+		return e
+	}
+
+	out := *e
+	out.generation = generation
+
+	return &out
+}
+
 // Spec the Enforcement was compiled from; not to be modified.
 func (e *Enforcement) Spec() *v1alpha1.EnforcementSpec { return &e.spec }
 
 // Compile compiles an Enforcement. The errors carry the path of each field that
 // is wrong, as field.Error; with any, the Enforcement is a broken one.
 func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
-	e := &Enforcement{name: in.GetName(), spec: *in.Spec.DeepCopy()}
+	e := &Enforcement{name: in.GetName(), generation: in.GetGeneration(), spec: *in.Spec.DeepCopy()}
 	spec := field.NewPath("spec")
 
 	var errs field.ErrorList

@@ -26,6 +26,33 @@ func Causes(list []v1alpha1.Allowance) string {
 	return strings.Join(out, ", ")
 }
 
+// Initiators are those who asked for what some allowances allow, each once.
+func Initiators(list []v1alpha1.Allowance) []string {
+	out := []string{}
+
+	for _, a := range list {
+		if !slices.Contains(out, a.Initiator) {
+			out = append(out, a.Initiator)
+		}
+	}
+
+	return out
+}
+
+// Attestations are the values that were captured on the way to some allowances, by
+// field path.
+func Attestations(list ...v1alpha1.Allowance) map[string]string {
+	out := map[string]string{}
+
+	for _, a := range list {
+		for _, hop := range a.Trace {
+			maps.Copy(out, hop.Attestations)
+		}
+	}
+
+	return out
+}
+
 func cause(a v1alpha1.Allowance) string {
 	var details []string
 
@@ -33,10 +60,7 @@ func cause(a v1alpha1.Allowance) string {
 		details = append(details, "policy "+a.Policy)
 	}
 
-	attested := map[string]string{}
-	for _, hop := range a.Trace {
-		maps.Copy(attested, hop.Attestations)
-	}
+	attested := Attestations(a)
 
 	for _, key := range slices.Sorted(maps.Keys(attested)) {
 		details = append(details, key+"="+attested[key])

@@ -137,6 +137,9 @@ func (t terms) unmet(object map[string]any) lack {
 		switch {
 		case err != nil:
 			broken := fmt.Errorf("cannot use closeWhen of policy %q: %w", c.policy, err)
+			if c.gate.Broken == nil {
+				broken = &policy.EvaluationError{Kind: policy.KindPolicy, Name: c.policy, Err: broken}
+			}
 
 			return lack{wait: WaitCondition, text: text, broken: broken}
 		case !met:

@@ -38,12 +38,14 @@ func (c *Cache) Set(policies []v1alpha1.AllowancePolicy) (*Set, []error) {
 		p, err := c.compiled.Get(&policies[i], policies[i].GetName(), policies[i].Spec)
 		if err != nil {
 			bad = append(bad, err)
-			broken = append(broken, Broken{Name: policies[i].GetName(), Spec: &policies[i].Spec, Fields: wrongFields(err)})
+			broken = append(broken, Broken{
+				Name: policies[i].GetName(), Generation: policies[i].GetGeneration(), Spec: &policies[i].Spec, Fields: wrongFields(err),
+			})
 
 			continue
 		}
 
-		good = append(good, p)
+		good = append(good, p.of(policies[i].GetGeneration()))
 	}
 
 	slices.SortFunc(broken, func(a, b Broken) int { return strings.Compare(a.Name, b.Name) })

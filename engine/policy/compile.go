@@ -15,6 +15,7 @@ import (
 // Policy is a compiled AllowancePolicy.
 type Policy struct {
 	name        string
+	generation  int64
 	spec        v1alpha1.AllowancePolicySpec
 	fields      []change.Pattern
 	capture     []change.Pattern
@@ -27,13 +28,28 @@ type Policy struct {
 // Name of the policy.
 func (p *Policy) Name() string { return p.name }
 
+// Generation of the policy; zero where its source tells none.
+func (p *Policy) Generation() int64 { return p.generation }
+
+// of is the policy as of a generation: others may have had the same content.
+func (p *Policy) of(generation int64) *Policy {
+	if p.generation == generation {
+		return p
+	}
+
+	out := *p
+	out.generation = generation
+
+	return &out
+}
+
 // Spec the policy was compiled from; not to be modified.
 func (p *Policy) Spec() *v1alpha1.AllowancePolicySpec { return &p.spec }
 
 // Compile compiles a policy. The errors carry the path of each field that is
 // wrong, as field.Error.
 func Compile(in *v1alpha1.AllowancePolicy) (*Policy, field.ErrorList) {
-	p := &Policy{name: in.GetName(), spec: *in.Spec.DeepCopy()}
+	p := &Policy{name: in.GetName(), generation: in.GetGeneration(), spec: *in.Spec.DeepCopy()}
 	match := field.NewPath("spec", "match")
 
 	var errs field.ErrorList

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
@@ -351,5 +352,20 @@ func TestAttestationsAreCapturedByTheirConcretePath(t *testing.T) {
 	merged := policy.MergeAttestations(map[string]string{"a": "1"}, map[string]string{"a": "2", "b": "3"})
 	if diff := cmp.Diff(map[string]string{"a": "1", "b": "3"}, merged); diff != "" {
 		t.Errorf("MergeAttestations, -want, +got:\n%s", diff)
+	}
+}
+
+// TestAPolicyHasTheGenerationItIsGiven though another one had the same content.
+func TestAPolicyHasTheGenerationItIsGiven(t *testing.T) {
+	c := policy.NewCache()
+
+	for _, generation := range []int64{1, 3, 1} {
+		p := v1alpha1.AllowancePolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: generation}}
+		p.Spec.Match = v1alpha1.Match{Kind: "Shop", Fields: []string{"spec.size"}}
+
+		set, bad := c.Set([]v1alpha1.AllowancePolicy{p})
+		if len(bad) > 0 || set.ByName("p").Generation() != generation {
+			t.Errorf("%d, want %d: %v", set.ByName("p").Generation(), generation, bad)
+		}
 	}
 }

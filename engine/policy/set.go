@@ -26,8 +26,9 @@ type Set struct {
 
 // Broken is a policy that does not compile, and grants nothing.
 type Broken struct {
-	// Name of the policy.
-	Name string
+	// Name of the policy, and its generation.
+	Name       string
+	Generation int64
 	// Spec of it; not to be modified.
 	Spec *v1alpha1.AllowancePolicySpec
 	// Fields of it that are wrong, as paths.

@@ -27,40 +27,72 @@ const maxTypeErrors = 5
 // no difference to how the policy is evaluated. Without a schema, or with one
 // that says nothing about the fields of an object, it finds nothing.
 func (p *Policy) TypeCheck(schema *spec.Schema) []v1alpha1.TypeCheckingWarning {
-	if schema == nil || !isObject(schema) || len(p.expressions) == 0 {
+	at := field.NewPath("spec", "match", "cel")
+
+	return CheckExpressions(schema, p.expressions, func(i int) *field.Path { return at.Index(i) })
+}
+
+// CheckExpressions checks expressions about changes of objects against the schema
+// of a kind, as [Policy.TypeCheck] does; each is at a path.
+func CheckExpressions(schema *spec.Schema, expressions []*Expression, at func(int) *field.Path) []v1alpha1.TypeCheckingWarning {
+	return checkIn(typedEnv, schema, expressions, at)
+}
+
+// CheckCloseWhen checks the condition on which gates close that the policy's
+// allowances open against the schema of a kind of managed resources.
+func (p *Policy) CheckCloseWhen(schema *spec.Schema) []v1alpha1.TypeCheckingWarning {
+	if p.gate == nil || p.gate.CloseWhen == nil {
 		return nil
 	}
 
-	env, err := schemaEnv(schema)
+	at := field.NewPath("spec", "gate", "closeWhen")
+
+	return checkIn(typedManagedEnv, schema, []*Expression{p.gate.CloseWhen}, func(int) *field.Path { return at })
+}
+
+// checkIn checks expressions in an environment whose types a schema has.
+func checkIn(
+	in func() (*cel.Env, error), schema *spec.Schema, expressions []*Expression, at func(int) *field.Path,
+) []v1alpha1.TypeCheckingWarning {
+	if schema == nil || !isObject(schema) || len(expressions) == 0 {
+		return nil
+	}
+
+	env, err := schemaEnv(in, schema)
 	if err != nil {
 		return nil
 	}
 
 	var out []v1alpha1.TypeCheckingWarning
 
-	at := field.NewPath("spec", "match", "cel")
-
-	for i, e := range p.expressions {
+	for i, e := range expressions {
 		if text := typeErrors(env, e.text); text != "" {
-			out = append(out, v1alpha1.TypeCheckingWarning{Field: at.Index(i).String(), Warning: text})
+			out = append(out, v1alpha1.TypeCheckingWarning{Field: at(i).String(), Warning: text})
 		}
 	}
 
 	return out
 }
 
-// typedEnv returns the environment of all type checks, which lacks but what
-// the types of its variables hold.
+// typedEnv returns the environment of type checks about changes, which lacks but
+// what the types of its variables hold.
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
 var typedEnv = sync.OnceValues(func() (*cel.Env, error) {
 	return newEnv(variables(structType(varObject), structType(varRequest), structType(varNamespaceObject))...)
 })
 
+// typedManagedEnv is that about a managed resource alone.
+//
+//nolint:gochecknoglobals // A constant that is costly to make.
+var typedManagedEnv = sync.OnceValues(func() (*cel.Env, error) {
+	return newEnv(cel.Variable(varObject, structType(varObject)))
+})
+
 // schemaEnv returns an environment to check expressions in about objects of a
 // schema. It is for one goroutine at a time.
-func schemaEnv(schema *spec.Schema) (*cel.Env, error) {
-	env, err := typedEnv()
+func schemaEnv(in func() (*cel.Env, error), schema *spec.Schema) (*cel.Env, error) {
+	env, err := in()
 	if err != nil {
 		return nil, err
 	}

@@ -222,6 +222,39 @@ func TestAnExpressionIsCheckedAgainstTheSchemaOfItsKind(t *testing.T) {
 	}
 }
 
+// TestCloseWhenIsCheckedLikeAnyExpression but for what it sees: the managed
+// resource alone.
+func TestCloseWhenIsCheckedLikeAnyExpression(t *testing.T) {
+	closing := func(text string) *policy.Policy {
+		p := &v1alpha1.AllowancePolicy{}
+		p.Spec.Gate = &v1alpha1.GateSettings{CloseWhen: text}
+
+		out, errs := policy.Compile(p)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+
+		return out
+	}
+
+	schema := parseSchema(t, crdSchema)
+	want := []v1alpha1.TypeCheckingWarning{{Field: "spec.gate.closeWhen", Warning: "1:12: undefined field 'sizee'"}}
+
+	if diff := cmp.Diff(want, closing("object.spec.sizee == 'x' && object.metadata.name != ''").CheckCloseWhen(schema)); diff != "" {
+		t.Errorf("wrong: -want, +got:\n%s", diff)
+	}
+
+	for name, got := range map[string][]v1alpha1.TypeCheckingWarning{
+		"right":     closing("object.spec.size == 'x'").CheckCloseWhen(schema),
+		"no schema": closing("object.spec.sizee == 'x'").CheckCloseWhen(nil),
+		"none":      about(t, "object.spec.sizee == 'x'").CheckCloseWhen(schema),
+	} {
+		if got != nil {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func TestAWarningNamesTheExpression(t *testing.T) {
 	want := []v1alpha1.TypeCheckingWarning{
 		{Field: "spec.match.cel[1]", Warning: "1:12: undefined field 'a'"},

@@ -92,6 +92,44 @@ func writeAnnotations(out *bytes.Buffer) error {
 
 	writeShapes(out, file, nil)
 
+	return writeAudit(out)
+}
+
+const auditSource = "webhook/audit.go"
+
+// writeAudit writes what the API server's audit log gets of a decision.
+func writeAudit(out *bytes.Buffer) error {
+	file, err := parser.ParseFile(token.NewFileSet(), auditSource, nil, parser.ParseComments)
+	if err != nil {
+		return fmt.Errorf("cannot read the sources: %w", err)
+	}
+
+	fmt.Fprint(out, "\n## Audit annotations\n\nWhat the API server's audit log has of each decision of the webhook, under the name of "+
+		"the webhook: `NAME.kausality.io/KEY`. Each is at most 1,024 characters long; of a list that is longer it has the first, "+
+		"and how many more there are.\n\n"+
+		"| Key | Meaning |\n| --- | --- |\n")
+
+	found := false
+
+	for _, spec := range constants(file) {
+		name := spec.Names[0].Name
+
+		value, ok := spec.Values[0].(*ast.BasicLit)
+		if !ok || !strings.HasPrefix(name, "audit") {
+			continue
+		}
+
+		text, _ := strconv.Unquote(value.Value)
+		_, meaning, _ := strings.Cut(prose(spec.Doc.Text()), " ")
+		found = true
+
+		fmt.Fprintf(out, "| `%s` | %s |\n", text, cell(title(strings.TrimPrefix(strings.TrimPrefix(meaning, "is "), "are "))))
+	}
+
+	if !found {
+		return fmt.Errorf("audit annotations: %w", errUndescribed)
+	}
+
 	return nil
 }
 

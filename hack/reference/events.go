@@ -28,8 +28,8 @@ func eventTexts() map[string]event {
 	const warning, normal, window, managed = "Warning", "Normal", "UpgradeAllowance", "managed resource"
 
 	return map[string]event{
-		"KausalityHeld":            {warning, "the object, its parent, XR, Claim", "A change was held back: field, values, what is missing."},
-		"KausalityDenied":          {warning, "the object, its parent", "A request was refused, and why."},
+		"KausalityHeld":            {warning, "the object, its parent, XR, Claim", "Changes were held back: fields, values, what is missing."},
+		"KausalityDenied":          {warning, "the object, its parent", "A request was refused, and why, of each field."},
 		"KausalityInput":           {warning, "XR", "The function's input, a policy or a window could not be used."},
 		"KausalityBaseline":        {normal, "XR", "In the function's first run: fields that differ from what is stored and count as asked for."},
 		"KausalityLeft":            {normal, "XR", "A field is left to others, such as replicas to an autoscaler."},

@@ -97,6 +97,13 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 			kausality_webhook_request_seconds_bucket{le="+Inf"} 0+10x60`,
 		},
 		"KausalityRightsMissing":   {`kausality_missing_rights{group="apps", resource="deployments"} 1x60`, `kausality_missing_rights{group="apps", resource="deployments"} 0x60`},
+		"KausalityPolicyNotReady": {
+			`kausality_policies_not_ready{kind="Enforcement", reason="Invalid"} 1x60`, `kausality_policies_not_ready{kind="Enforcement", reason="Invalid"} 0x60`,
+		},
+		"KausalityExpressionFails": {
+			`kausality_gate_expression_errors_total{kind="AllowancePolicy", name="p"} 0+1x60`,
+			`kausality_webhook_expression_errors_total{kind="AllowancePolicy", name="p"} 7x60`,
+		},
 		"KausalityShardUnattended": {`kausality_shard_unattended{shard="a"} 1x60`, `kausality_shard_unattended{shard="a"} 0x60`},
 		"KausalityEventsDropped":   {"kausality_events_dropped_total 0+1x60", "kausality_events_dropped_total 7x60"},
 		"KausalityGateOverdue":     {"kausality_gates_overdue" + gauge + "2x60", "kausality_gates_overdue" + gauge + "0x60"},

@@ -1,18 +1,21 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package gatecontroller
+package recorder
 
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 )
@@ -37,39 +40,39 @@ func (r *recorded) Eventf(regarding, _ runtime.Object, typ, reason, action, note
 		typ, reason, action, fmt.Sprintf(note, args...)))
 }
 
-func newRecorded(t *testing.T) (*recorded, *later, *prometheus.Registry) {
+func newRecorded(t *testing.T) (*recorded, *Recorder, *prometheus.Registry) {
 	t.Helper()
 
 	inner, reg := &recorded{since: time.Now()}, prometheus.NewRegistry()
 
-	l, err := newLater(reg, inner, runtime.NewScheme())
+	r, err := New(reg, inner, runtime.NewScheme())
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	return inner, l, reg
+	return inner, r, reg
 }
 
 func TestEventsAreRecordedAfterWhatTheyTellOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner, l, _ := newRecorded(t)
+		inner, r, _ := newRecorded(t)
 		ctx, cancel := context.WithCancel(t.Context())
 
-		go func() { _ = l.Start(ctx) }()
+		go func() { _ = r.Start(ctx) }()
 
-		u := object("a", "1")
+		u := &unstructured.Unstructured{}
 		u.SetKind("Instance")
 		u.SetAPIVersion("rds.example.org/v1")
 		u.SetName("db")
 
-		l.Eventf(u, nil, "Normal", "KausalityGateOpen", "MoveGate", "%d%%", 100)
+		r.Eventf(u, nil, "Normal", "KausalityGateOpen", "MoveGate", "%d%%", 100)
 		u.SetName("another") // Whoever tells of an object may go on with it.
 		time.Sleep(100 * time.Millisecond)
-		l.Eventf(u, nil, "Warning", "KausalityGateClosed", "MoveGate", "closed")
+		r.Eventf(u, nil, "Warning", "KausalityGateClosed", "MoveGate", "closed")
 		time.Sleep(time.Second)
 
 		for i := range eventBurst + 2 {
-			l.Eventf(u, nil, "Normal", "R", "A", "%d", i)
+			r.Eventf(u, nil, "Normal", "R", "A", "%d", i)
 		}
 
 		time.Sleep(time.Second)
@@ -92,8 +95,8 @@ func TestEventsAreRecordedAfterWhatTheyTellOf(t *testing.T) {
 			t.Errorf("what is too much at once: -want, +got:\n%s", diff)
 		}
 
-		l.Eventf(u, nil, "Normal", "Last", "A", "before the end")
-		l.Eventf(u, nil, "Normal", "Last", "A", "also before the end")
+		r.Eventf(u, nil, "Normal", "Last", "A", "before the end")
+		r.Eventf(u, nil, "Normal", "Last", "A", "also before the end")
 		cancel()
 		synctest.Wait()
 
@@ -104,25 +107,53 @@ func TestEventsAreRecordedAfterWhatTheyTellOf(t *testing.T) {
 }
 
 func TestEventsThatAreTooManyAreCounted(t *testing.T) {
-	inner, l, reg := newRecorded(t)
+	inner, r, reg := newRecorded(t)
 	u := &corev1.ObjectReference{Kind: "Instance", Name: "db"}
 
 	for range mostEvents + 3 {
-		l.Eventf(u, nil, "Normal", "R", "A", "n")
+		r.Eventf(u, nil, "Normal", "R", "A", "n")
 	}
 
-	if diff := cmp.Diff([]string{"events_dropped_total{} 3"}, counted(t, reg)); diff != "" {
-		t.Errorf("metrics: -want, +got:\n%s", diff)
+	// One more of the same process counts in the same metric.
+	other, err := New(reg, inner, runtime.NewScheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for range mostEvents + 2 {
+		other.Eventf(u, nil, "Normal", "R", "A", "n")
+	}
+
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if len(families) != 1 || families[0].GetName() != "kausality_events_dropped_total" ||
+		families[0].GetMetric()[0].GetCounter().GetValue() != 5 {
+		t.Errorf("metrics are %v, want one of 5 events that were dropped", families)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	if err := l.Start(ctx); err != nil {
+	if err := r.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
 
 	if len(inner.got) != mostEvents {
 		t.Errorf("%d events are recorded, want %d", len(inner.got), mostEvents)
+	}
+}
+
+// TestANoteIsCutToWhatTheAPIServerTakes and not within a character.
+func TestANoteIsCutToWhatTheAPIServerTakes(t *testing.T) {
+	if got := cut("short"); got != "short" {
+		t.Errorf("a short note became %q", got)
+	}
+
+	long := cut(strings.Repeat("ä", 600))
+	if len(long) > maxNote || !utf8.ValidString(long) || !strings.HasSuffix(long, "ä…") {
+		t.Errorf("a long note has %d bytes: %q", len(long), long)
 	}
 }

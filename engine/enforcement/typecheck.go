@@ -1,0 +1,26 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package enforcement
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// Check checks the match conditions against the schema of a kind, whose references
+// are resolved. What it finds is for a person to look at and makes no difference to
+// how they are evaluated. Of a broken Enforcement, and without a schema, it finds
+// nothing.
+func (e *Enforcement) Check(s *spec.Schema) []v1alpha1.TypeCheckingWarning {
+	if len(e.broken) > 0 {
+		return nil
+	}
+
+	at := field.NewPath("spec", "matchConditions")
+
+	return policy.CheckExpressions(s, e.conditions, func(i int) *field.Path { return at.Index(i).Child("expression") })
+}

@@ -1,0 +1,191 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fn
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/crossplane/function-sdk-go/logging"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/lru"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+const (
+	// mostTold is of how many XRs is remembered what is held of what they compose.
+	// Where more hold something, what was logged of the others is logged again.
+	mostTold = 4096
+	// mostToldOf is how many held changes of one XR are logged, by resource and
+	// field; of the others only how many they are.
+	mostToldOf = 64
+)
+
+// told remembers what the log says is held: a pipeline runs again and again with
+// the same outcome.
+type told struct {
+	mu  sync.Mutex
+	xrs *lru.Cache
+}
+
+func newTold() *told { return &told{xrs: lru.New(mostTold)} }
+
+// heldField is what is held: a field of a composed resource, or create or delete.
+type heldField struct{ resource, field string }
+
+// heldLine is what the log says of it.
+type heldLine struct {
+	v1alpha1.HeldChange
+
+	passed bool
+	// policies and outcome tell more, but are no news.
+	policies []decision.Source
+	outcome  composition.Outcome
+}
+
+// same says whether a line tells what another one did.
+func (l heldLine) same(was heldLine) bool {
+	return l.HeldChange == was.HeldChange && l.passed == was.passed
+}
+
+// heldSet is what is held of all that an XR composes.
+type heldSet struct {
+	lines map[heldField]heldLine
+	// more is how many changes there are beside.
+	more int
+}
+
+// tell logs what is held and was not before, and what was and is no more.
+func (t *told) tell(log logging.Logger, s *state) {
+	now := s.heldSet()
+	was := t.swap(keyOf(s.xr), now)
+
+	log = log.WithValues("xrGroup", s.xr.GroupVersionKind().Group, "xrKind", s.xr.GetKind(), "xrNamespace", s.xr.GetNamespace(),
+		"xr", s.xr.GetName(), "generation", resource.Generation(s.xr))
+
+	for _, at := range sortedFields(now.lines) {
+		line := now.lines[at]
+		if before, known := was.lines[at]; known && line.same(before) {
+			continue
+		}
+
+		message := "Held a change"
+		if line.passed {
+			message = "Let a change pass that nobody asked for"
+		}
+
+		log.Info(message, "resource", at.resource, "field", at.field, "stays", line.From, "asked", line.To, "missing", line.Reason,
+			"policies", texts(line.policies), "enforcements", texts(line.outcome.Enforcements), "attestations", line.outcome.Attestations)
+	}
+
+	if now.more != was.more {
+		log.Info("Held more changes than are listed", "more", now.more)
+	}
+
+	for _, at := range sortedFields(was.lines) {
+		if _, still := now.lines[at]; !still && now.more == 0 {
+			s.release(log, at)
+		}
+	}
+}
+
+// release logs that a change is held no more, and what lets it through if
+// anything does: it may also be asked for no longer.
+func (s *state) release(log logging.Logger, at heldField) {
+	log = log.WithValues("resource", at.resource, "field", at.field)
+
+	for _, name := range s.names {
+		out := s.outcomes[name]
+		for _, p := range out.Passed {
+			if p.Resource == at.resource && p.Field == at.field {
+				log.Info("Let a held change through", "initiator", p.Initiator, "policies", texts(p.Policies),
+					"enforcements", texts(out.Enforcements), "attestations", out.Attestations)
+
+				return
+			}
+		}
+	}
+
+	log.Info("A change is no longer held")
+}
+
+// swap remembers what is held now, and returns what was.
+func (t *told) swap(key string, now heldSet) heldSet {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+
+	var was heldSet
+	if v, ok := t.xrs.Get(key); ok {
+		was, _ = v.(heldSet)
+	}
+
+	if len(now.lines) == 0 {
+		t.xrs.Remove(key)
+
+		return was
+	}
+
+	kept := heldSet{lines: make(map[heldField]heldLine, len(now.lines)), more: now.more}
+	for at, line := range now.lines {
+		kept.lines[at] = heldLine{HeldChange: line.HeldChange, passed: line.passed}
+	}
+
+	t.xrs.Add(key, kept)
+
+	return was
+}
+
+// heldSet is what is held of all that the XR composes. What is held of the XR
+// itself is in the manager's log.
+func (s *state) heldSet() heldSet {
+	out := heldSet{lines: map[heldField]heldLine{}}
+
+	for _, name := range s.names {
+		outcome := s.outcomes[name]
+		for _, h := range outcome.Held {
+			at := heldField{resource: h.Resource, field: h.Field}
+			if _, known := out.lines[at]; !known && len(out.lines) == mostToldOf {
+				out.more++
+
+				continue
+			}
+
+			out.lines[at] = heldLine{HeldChange: h.HeldChange, passed: h.Passed, policies: h.Policies, outcome: outcome}
+		}
+	}
+
+	return out
+}
+
+func sortedFields(lines map[heldField]heldLine) []heldField {
+	return slices.SortedFunc(maps.Keys(lines), func(a, b heldField) int {
+		return cmp.Or(strings.Compare(a.resource, b.resource), strings.Compare(a.field, b.field))
+	})
+}
+
+// keyOf tells XRs apart.
+func keyOf(xr *unstructured.Unstructured) string {
+	if uid := xr.GetUID(); uid != "" {
+		return string(uid)
+	}
+
+	return strings.Join([]string{xr.GetAPIVersion(), xr.GetKind(), xr.GetNamespace(), xr.GetName()}, "/")
+}
+
+// texts are policies and the like as NAME@GENERATION.
+func texts(list []decision.Source) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = s.String()
+	}
+
+	return out
+}

@@ -1,0 +1,177 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Keys of audit annotations; the API server puts the webhook's name before
+// them.
+const (
+	// auditDecision sums it up: Unchanged, Allowed, Ungoverned, Denied, Held, Warned
+	// or Audited.
+	auditDecision = "decision"
+	// auditRule is why the change that tells most is allowed, such as Allowance or
+	// Initiate; absent where it is not.
+	auditRule = "rule"
+	// auditInitiator is who started the chain that allowed it.
+	auditInitiator = "initiator"
+	// auditPolicy is the policy or UpgradeAllowance that allowed it, or
+	// ENFORCEMENT/EXCEPTION.
+	auditPolicy = "policy"
+	// auditTrace is the path from the initiator's change to the parent's, as
+	// KIND/NAME@GENERATION FIELD, one after the other.
+	auditTrace = "trace"
+	// auditMissing is what it would take to allow the first change that is not
+	// allowed.
+	auditMissing = "missing"
+	// auditFields are the fields that tell most: all that are not allowed, or else
+	// all that are.
+	auditFields = "fields"
+	// auditPolicies are the policies, windows and exceptions by which these were
+	// decided, as NAME@GENERATION: that allowed them, or that would.
+	auditPolicies = "policies"
+	// auditEnforcements are the Enforcements that govern the object, as
+	// NAME@GENERATION.
+	auditEnforcements = "enforcements"
+	// auditAttestations are the values that policies captured, from the objects on the
+	// path and from this one, as a JSON object by field path; (masked) stands for a
+	// credential.
+	auditAttestations = "attestations"
+)
+
+// maxAuditRunes is the most characters of an audit annotation.
+const maxAuditRunes = 1024
+
+// audit is what the API server's audit log gets of a decision.
+func audit(d *decision.Decision) map[string]string {
+	out := map[string]string{auditDecision: string(d.Outcome())}
+
+	f, ok := d.Lead()
+	if !ok {
+		return out
+	}
+
+	for key, value := range map[string]string{
+		auditRule: string(f.Rule), auditPolicy: f.Policy, auditInitiator: f.Initiator(),
+		auditTrace: path(f.Trace()), auditMissing: f.Missing(), auditFields: fit(d.Fields(), maxAuditRunes),
+		auditPolicies: fit(texts(d.Policies()), maxAuditRunes), auditEnforcements: fit(texts(d.Governing()), maxAuditRunes),
+		auditAttestations: attested(d.Attestations),
+	} {
+		if value != "" {
+			out[key] = cut(value, maxAuditRunes)
+		}
+	}
+
+	return out
+}
+
+// path writes a trace in one line.
+func path(trace []v1alpha1.Hop) string {
+	hops := make([]string, len(trace))
+	for i, h := range trace {
+		hops[i] = fmt.Sprintf("%s/%s@%d %s", h.Kind, h.Name, h.Generation, h.Field)
+	}
+
+	return strings.Join(hops, " > ")
+}
+
+// texts are policies and the like as NAME@GENERATION.
+func texts(list []decision.Source) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = s.String()
+	}
+
+	return out
+}
+
+// reasons say why each field is not allowed.
+func reasons(d *decision.Decision) []string {
+	causes := d.Causes()
+	out := make([]string, len(causes))
+
+	for i, c := range causes {
+		out[i] = c.Message
+		if c.Field != "" {
+			out[i] = c.Field + ": " + c.Message
+		}
+	}
+
+	return out
+}
+
+// attested writes captured values as a JSON object, the first by path that fit;
+// empty for none.
+func attested(values map[string]string) string {
+	out := ""
+	some := map[string]string{}
+
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		some[key] = values[key]
+
+		raw, err := json.Marshal(some)
+		if err != nil || len(raw) > maxAuditRunes {
+			return out
+		}
+
+		out = string(raw)
+	}
+
+	return out
+}
+
+// fit joins as many parts as fit into so many characters, and says how many more
+// there are. Of a first one that does not fit it is the start.
+func fit(parts []string, most int) string {
+	out := ""
+
+	for i, part := range parts {
+		next, rest := part, ""
+		if i > 0 {
+			next = out + "; " + part
+		}
+
+		if n := len(parts) - i - 1; n > 0 {
+			rest = fmt.Sprintf("; and %d more", n)
+		}
+
+		switch long := len([]rune(next))+len(rest) > most; {
+		case long && i == 0:
+			return cut(next, most-len(rest)) + rest
+		case long:
+			return fmt.Sprintf("%s; and %d more", out, len(parts)-i)
+		}
+
+		out = next
+	}
+
+	return out
+}
+
+// details are what clients can read of a refusal: the object, and why each field
+// of it is refused.
+func details(ask *decision.Request, d *decision.Decision) *metav1.StatusDetails {
+	u := subject(ask)
+	out := &metav1.StatusDetails{
+		Name: resource.Name(u), Group: ask.Resource.Group, Kind: ask.Resource.Resource, UID: u.GetUID(),
+	}
+
+	for _, c := range d.Causes() {
+		out.Causes = append(out.Causes, metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: c.Field, Message: c.Message})
+	}
+
+	return out
+}
