@@ -102,6 +102,18 @@ func main() {
 	k.FatalIfErrorf(c.Run())
 }
 
+// kinds are those that the manager reads and writes by types of their own.
+func kinds() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, extv1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("cannot register kinds: %w", err)
+		}
+	}
+
+	return scheme, nil
+}
+
 // Run runs until the process is told to stop.
 func (c *cli) Run() error {
 	ctrl.SetLogger(zap.New(zap.UseDevMode(c.Debug)))
@@ -123,11 +135,9 @@ func (c *cli) Run() error {
 		return err
 	}
 
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, extv1.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return fmt.Errorf("cannot register kinds: %w", err)
-		}
+	scheme, err := kinds()
+	if err != nil {
+		return err
 	}
 
 	if err := c.adapt(ctx, cfg, scheme); err != nil {

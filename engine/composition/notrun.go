@@ -33,8 +33,9 @@ func NotRun(xr *unstructured.Unstructured, revisions map[string]bool) string {
 
 	said, _, _ := strings.Cut(c.Message, notRun)
 
-	message := fmt.Sprintf("%s%s: CompositionRevision %s has no step that runs function-kausality, so nothing is held of what the XR composes, "+
-		"and what is said before is from when it had: put the step back, or see docs/install.md for how to leave]", said, notRun, name)
+	message := fmt.Sprintf("%s%s: CompositionRevision %s has no step that runs function-kausality, so nothing is held of what "+
+		"the XR composes, and what is said before is from when it had: put the step back, or see docs/install.md for how to leave]",
+		said, notRun, name)
 	if c.Message == message {
 		return ""
 	}

@@ -152,7 +152,9 @@ func (d *decider) giving(c change.Change, parent string) []Lack {
 			continue
 		}
 
-		out = append(out, Lack{Policy: p.Name(), What: policy.LackCause, Text: said + fmt.Sprintf("policy %q gives one %s", p.Name(), trigger(p))})
+		out = append(out, Lack{
+			Policy: p.Name(), What: policy.LackCause, Text: said + fmt.Sprintf("policy %q gives one %s", p.Name(), trigger(p)),
+		})
 		said = ""
 	}
 
@@ -262,7 +264,7 @@ func trigger(p *policy.Policy) string {
 }
 
 // ways are those in which an object may change, by what a policy names.
-func ways(fields []string, change, creation, deletion string) []string {
+func ways(fields []string, changed, creation, deletion string) []string {
 	var named, out []string
 
 	for _, f := range fields {
@@ -277,7 +279,7 @@ func ways(fields []string, change, creation, deletion string) []string {
 	}
 
 	if len(named) > 0 {
-		out = slices.Insert(out, 0, change+strings.Join(named, " or "))
+		out = slices.Insert(out, 0, changed+strings.Join(named, " or "))
 	}
 
 	return out
@@ -341,8 +343,9 @@ func (d *decider) leavesBehind() string {
 		label = "crossplane.io/claim-name"
 	}
 
-	return fmt.Sprintf("it goes, and each managed resource below it stays with its external object (kubectl get managed -A -l %s=%s lists them); "+
-		"to have it back, apply it again with the annotation crossplane.io/paused, and run kubectl kausality adopt for each", label, d.Old.GetName())
+	return fmt.Sprintf("it goes, and each managed resource below it stays with its external object "+
+		"(kubectl get managed -A -l %s=%s lists them); to have it back, apply it again with the annotation "+
+		"crossplane.io/paused, and run kubectl kausality adopt for each", label, d.Old.GetName())
 }
 
 // Describe says what is held, without why.
