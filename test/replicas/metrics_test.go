@@ -148,9 +148,9 @@ func tells(t *testing.T, m *stack.Manager, move string, list ...*unstructured.Un
 		for _, u := range list {
 			of, last := u.GetNamespace()+"/"+u.GetName()+" ", ""
 
-			for _, m := range all {
-				if strings.HasPrefix(m, of) {
-					last = m
+			for _, told := range all {
+				if strings.HasPrefix(told, of) {
+					last = told
 				}
 			}
 

@@ -70,7 +70,6 @@ func TestNamespacesAreSharedOutByLabel(t *testing.T) { //nolint:paralleltest // 
 	world.Eventually(t, "open gates", w.Open(all...))
 	world.Eventually(t, "the rest's open gates", gatesOpen(rest, 1))
 	world.Eventually(t, "the shard's open gates", gatesOpen(shard, 1))
-
 	world.Eventually(t, "what both tell", both(tells(t, rest, "Open", out, region), tells(t, shard, "Open", in)))
 
 	was := map[*stack.Manager]int{shard: len(moves(t, shard)), rest: len(moves(t, rest))}
