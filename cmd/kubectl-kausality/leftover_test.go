@@ -5,14 +5,17 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -331,6 +334,48 @@ func TestRelease(t *testing.T) {
 
 			if diff := cmp.Diff(tc.want, writes(client)); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestWhatSomebodyElseChangedFirstIsReadAgain(t *testing.T) {
+	t.Parallel()
+
+	cases := map[string]func(ctx context.Context, c *cluster, args []string) error{
+		"Release": func(ctx context.Context, c *cluster, args []string) error {
+			return release(ctx, c, io.Discard, args, releaseOptions{})
+		},
+		"Orphan": func(ctx context.Context, c *cluster, args []string) error {
+			return release(ctx, c, io.Discard, args, releaseOptions{orphan: true})
+		},
+		"Adopt": func(ctx context.Context, c *cluster, args []string) error {
+			return adopt(ctx, c, io.Discard, args, adoptOptions{by: "database/new"})
+		},
+	}
+
+	for name, run := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			c, client := given(t, []string{left, taker, definition}, "")
+			patches := 0
+
+			client.PrependReactor("patch", "instances", func(clienttesting.Action) (bool, runtime.Object, error) {
+				patches++
+				if patches > 2 {
+					return false, nil, nil
+				}
+
+				return true, nil, apierrors.NewConflict(schema.GroupResource{Group: "rds.example.org", Resource: "instances"}, "db-1", errors.New("it was changed")) //nolint:err113 // As the API server says it.
+			})
+
+			if err := run(t.Context(), c, []string{"instances.rds.example.org/db-1"}); err != nil {
+				t.Fatal(err)
+			}
+
+			if patches != 3 {
+				t.Errorf("patched %d times, want 3", patches)
 			}
 		})
 	}

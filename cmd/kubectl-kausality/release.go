@@ -118,6 +118,8 @@ func release(ctx context.Context, c *cluster, out io.Writer, args []string, opts
 func (c *cluster) replan(
 	ctx context.Context, u *unstructured.Unstructured, plan func(*unstructured.Unstructured, leftover.Gone) (map[string]any, error),
 ) (*unstructured.Unstructured, error) {
+	var patched *unstructured.Unstructured
+
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		live, err := c.read(ctx, u.GroupVersionKind(), u.GetNamespace(), u.GetName())
 		if err != nil {
@@ -134,12 +136,12 @@ func (c *cluster) replan(
 			return err
 		}
 
-		u, err = c.patch(ctx, live, patch)
+		patched, err = c.patch(ctx, live, patch)
 
 		return err
 	})
 
-	return u, err //nolint:wrapcheck // Names the object.
+	return patched, err //nolint:wrapcheck // Names the object.
 }
 
 // orphan removes a managed resource, and waits until it is gone.

@@ -80,10 +80,20 @@ func (l *life) gates(t *testing.T) {
 	l.resizeAll(t, "medium", l.list)
 	world.Eventually(t, "closed gates", l.Closed("medium", l.list...))
 
-	// 2. Nobody moves a gate by hand.
-	err := l.Hans.Patch(t.Context(), l.list[0].DeepCopy(), world.Merge(`{"spec": {"managementPolicies": ["*"]}}`))
-	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only Kausality moves the gate") {
-		t.Errorf("a hand edit of the gate: %v", err)
+	// 2. Nobody moves a gate by hand, once the API server has taken the guard into use.
+	refused := func(ctx context.Context, opts ...client.PatchOption) error {
+		err := l.Hans.Patch(ctx, l.list[0].DeepCopy(), world.Merge(`{"spec": {"managementPolicies": ["*"]}}`), opts...)
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only Kausality moves the gate") {
+			return fmt.Errorf("a hand edit of the gate: %v: %w", err, world.ErrOther) //nolint:errorlint // It may be none.
+		}
+
+		return nil
+	}
+
+	world.Eventually(t, "a gate that nobody opens by hand", func(ctx context.Context) error { return refused(ctx, client.DryRunAll) })
+
+	if err := refused(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -142,8 +142,8 @@ func TestModeAuditOnlyReports(t *testing.T) { //nolint:tparallel // Steps build 
 				return err
 			}
 
-			closed := all(c.settled, c.dataIs("Observe LateInitialize", "state: Closed"))
-			if err := scenario.Eventually(ctx, "closed gates", closed); err != nil {
+			closed := c.dataIs("Observe LateInitialize", "state: Closed")
+			if err := scenario.Eventually(ctx, "closed gates", all(c.settled, closed)); err != nil {
 				return err
 			}
 
@@ -156,7 +156,7 @@ func TestModeAuditOnlyReports(t *testing.T) { //nolint:tparallel // Steps build 
 				return fmt.Errorf("a person wrote the mode: %w", errOther)
 			}
 
-			return still(ctx, closed)
+			return errors.Join(still(ctx, closed), rests(ctx, "a settled store", all(closed, c.settled)))
 		}},
 	})
 }

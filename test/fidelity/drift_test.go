@@ -18,12 +18,7 @@ func (p *play) drift(ctx context.Context, e edit) (bool, error) {
 		return false, err
 	}
 
-	rsp, err := p.pass(ctx, p.wish)
-	if err != nil {
-		return false, err
-	}
-
-	after, err := p.c.observe(ctx)
+	rsp, after, err := p.passed(ctx, p.wish)
 	if err != nil {
 		return false, err
 	}
@@ -43,11 +38,7 @@ func (p *play) drift(ctx context.Context, e edit) (bool, error) {
 
 	p.counts["edits by hand that are seen"]++
 
-	if _, err := p.pass(ctx, p.wish); err != nil {
-		return false, err
-	}
-
-	again, err := p.c.observe(ctx)
+	_, again, err := p.passed(ctx, p.wish)
 	if err != nil {
 		return false, err
 	}
@@ -98,12 +89,7 @@ func (p *play) beside(ctx context.Context, e edit) (bool, error) {
 
 	p.counts["edits by hand beside the wish"]++
 
-	rsp, err := p.pass(ctx, p.wish)
-	if err != nil {
-		return false, err
-	}
-
-	after, err := p.c.observe(ctx)
+	rsp, after, err := p.passed(ctx, p.wish)
 	if err != nil {
 		return false, err
 	}

@@ -267,6 +267,18 @@ func (p *play) pass(ctx context.Context, wish map[string]any) (*fnv1.RunFunction
 	return rsp, nil
 }
 
+// passed is one, and what is stored after it.
+func (p *play) passed(ctx context.Context, wish map[string]any) (*fnv1.RunFunctionResponse, *unstructured.Unstructured, error) {
+	rsp, err := p.pass(ctx, wish)
+	if err != nil {
+		return rsp, nil, err
+	}
+
+	after, err := p.c.observe(ctx)
+
+	return rsp, after, err
+}
+
 // settle is as many of them as it takes.
 func (p *play) settle(ctx context.Context, wish map[string]any) (string, error) {
 	message := ""
@@ -345,12 +357,7 @@ func (p *play) held(ctx context.Context, e edit) (bool, error) {
 		return false, nil
 	}
 
-	rsp, err := p.pass(ctx, wish)
-	if err != nil {
-		return false, err
-	}
-
-	after, err := p.c.observe(ctx)
+	rsp, after, err := p.passed(ctx, wish)
 	if err != nil {
 		return false, err
 	}
@@ -368,11 +375,7 @@ func (p *play) held(ctx context.Context, e edit) (bool, error) {
 		p.counts["changed wishes that are held"]++
 	}
 
-	if _, err := p.pass(ctx, wish); err != nil {
-		return false, err
-	}
-
-	again, err := p.c.observe(ctx)
+	_, again, err := p.passed(ctx, wish)
 	if err != nil {
 		return false, err
 	}

@@ -203,8 +203,20 @@ func (c *cluster) checkGate(t *testing.T) {
 		return nil
 	})
 
-	if err := hans.Patch(t.Context(), region.DeepCopy(), merge(`{"spec": {"managementPolicies": ["*"]}}`)); err == nil {
-		t.Error("hans opened the gate by hand")
+	refused := func(ctx context.Context, opts ...client.PatchOption) error {
+		err := hans.Patch(ctx, region.DeepCopy(), merge(`{"spec": {"managementPolicies": ["*"]}}`), opts...)
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only Kausality moves the gate") {
+			return fmt.Errorf("a hand edit of the gate: %v: %w", err, errOther) //nolint:errorlint // It may be none.
+		}
+
+		return nil
+	}
+
+	// So it does of the guard, which from then on holds.
+	eventually(t, "a gate that hans cannot open by hand", func(ctx context.Context) error { return refused(ctx, client.DryRunAll) })
+
+	if err := refused(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

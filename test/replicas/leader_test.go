@@ -55,6 +55,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says w
 	resizeAll(t, w, "large", list)
 	world.Eventually(t, "open gates", w.Open(list...))
 	world.Eventually(t, "count of open gates", gatesOpen(first, 5))
+	world.Eventually(t, "what the leader tells", tells(t, first, "Open", list...))
 
 	if got := moves(t, second); len(got) > 0 {
 		t.Errorf("a follower moved gates: %v", got)
@@ -154,6 +155,7 @@ func hang(t *testing.T, w *world.World, leader, follower *stack.Manager, list []
 	w.Idle.Store(true)
 	resizeAll(t, w, "large", list)
 	world.Eventually(t, "open gates", w.Open(list...))
+	world.Eventually(t, "what the leader tells", tells(t, leader, "Open", list...))
 
 	before := len(moves(t, leader))
 

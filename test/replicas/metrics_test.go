@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -134,4 +135,30 @@ func moves(t *testing.T, m *stack.Manager) []string {
 	}
 
 	return out
+}
+
+// tells checks that the last move that a manager tells of each of some gates is one
+// move: it tells after it made it.
+func tells(t *testing.T, m *stack.Manager, move string, list ...*unstructured.Unstructured) func(context.Context) error {
+	t.Helper()
+
+	return func(context.Context) error {
+		all := moves(t, m)
+
+		for _, u := range list {
+			of, last := u.GetNamespace()+"/"+u.GetName()+" ", ""
+
+			for _, told := range all {
+				if strings.HasPrefix(told, of) {
+					last = told
+				}
+			}
+
+			if last != of+move {
+				return fmt.Errorf("%s tells last %q, want %q: %w", m.Name(), last, of+move, world.ErrOther)
+			}
+		}
+
+		return nil
+	}
 }

@@ -70,6 +70,7 @@ func TestNamespacesAreSharedOutByLabel(t *testing.T) { //nolint:paralleltest // 
 	world.Eventually(t, "open gates", w.Open(all...))
 	world.Eventually(t, "the rest's open gates", gatesOpen(rest, 1))
 	world.Eventually(t, "the shard's open gates", gatesOpen(shard, 1))
+	world.Eventually(t, "what both tell", both(tells(t, rest, "Open", out, region), tells(t, shard, "Open", in)))
 
 	was := map[*stack.Manager]int{shard: len(moves(t, shard)), rest: len(moves(t, rest))}
 
@@ -80,6 +81,7 @@ func TestNamespacesAreSharedOutByLabel(t *testing.T) { //nolint:paralleltest // 
 
 	w.Idle.Store(false)
 	world.Eventually(t, "closed gates", w.Closed("huge", all...))
+	world.Eventually(t, "what both tell", both(tells(t, rest, "Close", in, region), tells(t, shard, "Close", out)))
 
 	if got := moves(t, shard)[was[shard]:]; !slices.Equal(got, []string{"shard-none/out Close"}) {
 		t.Errorf("the shard: %v", got)
