@@ -211,7 +211,7 @@ func TestWhoOrphansKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // 
 			}
 
 			// Crossplane writes the owner again where it is composing right now.
-			if err := rests(ctx, "a settled store", c.settled); err != nil {
+			if err := c.pauseXR(ctx, xr, `"true"`); err != nil {
 				return err
 			}
 
@@ -232,12 +232,36 @@ func TestWhoOrphansKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // 
 				return nil
 			}
 
-			if err := scenario.Eventually(ctx, "a managed resource without an owner", all(c.ended, free)); err != nil {
+			if err := scenario.Eventually(ctx, "a managed resource without an owner", free); err != nil {
 				return err //nolint:wrapcheck // Says it all.
 			}
 
-			return still(ctx, all(free, c.outside("data")))
+			if err := c.pauseXR(ctx, xr, "null"); err != nil {
+				return err
+			}
+
+			return errors.Join(scenario.Eventually(ctx, "the end of the store", c.ended), still(ctx, all(free, c.outside("data"))))
 		}},
+	})
+}
+
+// pauseXR has Crossplane leave a composite resource alone, or not, and waits for it.
+func (c cluster) pauseXR(ctx context.Context, xr *unstructured.Unstructured, value string) error {
+	if err := c.Patch(ctx, xr, merge(`{"metadata": {"annotations": {"crossplane.io/paused": `+value+`}}}`)); err != nil || value == "null" {
+		return err //nolint:wrapcheck // Names the object.
+	}
+
+	return scenario.Eventually(ctx, "a paused "+c.kind.Kind, func(ctx context.Context) error { //nolint:wrapcheck // Says it all.
+		xr, err := c.xr(ctx)
+		if err != nil {
+			return err
+		}
+
+		if synced, _ := resource.ConditionOf(xr, "Synced"); synced.Reason != "ReconcilePaused" {
+			return fmt.Errorf("Synced is %q: %w", synced.Reason, errOther)
+		}
+
+		return nil
 	})
 }
 
