@@ -32,8 +32,10 @@ const unanswered = "Crossplane has not sent the AllowancePolicies that function-
 func (s *state) respond(rsp *fnv1.RunFunctionResponse) error {
 	held := s.held()
 
-	if s.input.Mode == v1alpha1.ModeFatal && len(held) > 0 {
-		return fmt.Errorf("%w: %s", errUnallowed, held[0])
+	// What the gate keeps inside is stored already, and may have been allowed.
+	refused := slices.DeleteFunc(slices.Clone(held), func(h composition.Held) bool { return h.Inside })
+	if s.input.Mode == v1alpha1.ModeFatal && len(refused) > 0 {
+		return fmt.Errorf("%w: %s", errUnallowed, refused[0])
 	}
 
 	// The request shares its desired state with the response, and is not ours

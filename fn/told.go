@@ -5,6 +5,8 @@ package fn
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -51,9 +53,9 @@ type heldLine struct {
 	outcome  composition.Outcome
 }
 
-// same says whether a line tells what another one did.
-func (l heldLine) same(was heldLine) bool {
-	return l.HeldChange == was.HeldChange && l.passed == was.passed
+// digest tells one line from another.
+func (l heldLine) digest() [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%q %t", l.HeldChange, l.passed))
 }
 
 // heldSet is what is held of all that an XR composes.
@@ -61,6 +63,12 @@ type heldSet struct {
 	lines map[heldField]heldLine
 	// more is how many changes there are beside.
 	more int
+}
+
+// saidSet is what was said of that.
+type saidSet struct {
+	lines map[heldField][sha256.Size]byte
+	more  int
 }
 
 // tell logs what is held and was not before, and what was and is no more.
@@ -73,7 +81,7 @@ func (t *told) tell(log logging.Logger, s *state) {
 
 	for _, at := range sortedFields(now.lines) {
 		line := now.lines[at]
-		if before, known := was.lines[at]; known && line.same(before) {
+		if before, known := was.lines[at]; known && line.digest() == before {
 			continue
 		}
 
@@ -118,13 +126,13 @@ func (s *state) release(log logging.Logger, at heldField) {
 }
 
 // swap remembers what is held now, and returns what was.
-func (t *told) swap(key string, now heldSet) heldSet {
+func (t *told) swap(key string, now heldSet) saidSet {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
-	var was heldSet
+	var was saidSet
 	if v, ok := t.xrs.Get(key); ok {
-		was, _ = v.(heldSet)
+		was, _ = v.(saidSet)
 	}
 
 	if len(now.lines) == 0 {
@@ -133,9 +141,9 @@ func (t *told) swap(key string, now heldSet) heldSet {
 		return was
 	}
 
-	kept := heldSet{lines: make(map[heldField]heldLine, len(now.lines)), more: now.more}
+	kept := saidSet{lines: make(map[heldField][sha256.Size]byte, len(now.lines)), more: now.more}
 	for at, line := range now.lines {
-		kept.lines[at] = heldLine{HeldChange: line.HeldChange, passed: line.passed}
+		kept.lines[at] = line.digest()
 	}
 
 	t.xrs.Add(key, kept)
@@ -165,7 +173,7 @@ func (s *state) heldSet() heldSet {
 	return out
 }
 
-func sortedFields(lines map[heldField]heldLine) []heldField {
+func sortedFields[V any](lines map[heldField]V) []heldField {
 	return slices.SortedFunc(maps.Keys(lines), func(a, b heldField) int {
 		return cmp.Or(strings.Compare(a.resource, b.resource), strings.Compare(a.field, b.field))
 	})

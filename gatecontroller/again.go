@@ -45,6 +45,26 @@ func (w *watches) again(gates map[schema.GroupKind][]types.NamespacedName) {
 	}
 }
 
+// againAll has all objects looked at that are known by now; of others it is heard.
+func (w *watches) againAll(ctx context.Context) error {
+	keys := map[schema.GroupKind][]types.NamespacedName{}
+
+	for _, gvk := range w.kinds() {
+		items, _, err := w.list(ctx, gvk)
+		if err != nil {
+			return err
+		}
+
+		for i := range items {
+			keys[gvk.GroupKind()] = append(keys[gvk.GroupKind()], client.ObjectKeyFromObject(&items[i]))
+		}
+	}
+
+	w.again(keys)
+
+	return nil
+}
+
 // againIn has all objects of a namespace looked at.
 func (w *watches) againIn(ctx context.Context, namespace string) error {
 	keys := map[schema.GroupKind][]types.NamespacedName{}

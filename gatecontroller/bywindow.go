@@ -46,6 +46,10 @@ func (o openers) list(ctx context.Context) ([]v1alpha1.UpgradeAllowance, error) 
 // themselves, for all that they are or were about.
 func (w *watches) opened(gvk schema.GroupVersionKind) source.Source {
 	tell := func(ctx context.Context, q queue, windows ...client.Object) {
+		if ctx.Err() != nil {
+			return // The kind was let go of: nothing takes the handler away.
+		}
+
 		if err := w.selected(ctx, gvk, windows, func(key client.ObjectKey) { q.Add(reconcile.Request{NamespacedName: key}) }); err != nil {
 			log.FromContext(ctx).Error(err, "Cannot tell gates of a window yet")
 		}

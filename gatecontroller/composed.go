@@ -48,8 +48,9 @@ type following struct {
 	left map[schema.GroupKind][]types.NamespacedName
 	// parents are the kinds of the Claims and others that those XRs are of.
 	parents map[schema.GroupKind]bool
-	// named are kinds that policies and Enforcements name.
-	named map[schema.GroupKind]bool
+	// named are kinds that policies and Enforcements name, gated those whose objects
+	// have gates, named or not.
+	named, gated map[schema.GroupKind]bool
 	// complete is false where not all could be read yet.
 	complete bool
 }
@@ -120,11 +121,8 @@ func (c *composed) list(
 }
 
 // remember makes the finding that by which objects are judged.
-func (c *composed) remember(found following, named []servedKind) {
-	found.named = map[schema.GroupKind]bool{}
-	for _, k := range named {
-		found.named[k.gvk.GroupKind()] = true
-	}
+func (c *composed) remember(found following, named, gated []servedKind) {
+	found.named, found.gated = groupKinds(named), groupKinds(gated)
 
 	c.mu.Lock()
 	c.known = found
@@ -133,6 +131,26 @@ func (c *composed) remember(found following, named []servedKind) {
 	if len(found.left) > 0 {
 		c.watches.again(found.left)
 	}
+}
+
+func groupKinds(kinds []servedKind) map[schema.GroupKind]bool {
+	out := make(map[schema.GroupKind]bool, len(kinds))
+	for _, k := range kinds {
+		out[k.gvk.GroupKind()] = true
+	}
+
+	return out
+}
+
+// ungoverned says whether a kind is known to be composed, and to have no gates nor
+// to own what has: nothing is to be passed on to its objects.
+func (c *composed) ungoverned(gk schema.GroupKind) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	k := c.known
+
+	return k.complete && k.kinds[gk] && !k.gated[gk] && !k.xrs[gk] && !k.parents[gk]
 }
 
 // needs are the kinds to be watched for what is found, beside those that have

@@ -211,10 +211,17 @@ func (c *configuration) govern(ctx context.Context, want wanted, served, kinds [
 		return nil, err
 	}
 
-	c.rights.look(ctx, want, served, join(watched, c.composed.parents(served)))
+	came := c.rights.look(ctx, want, served, join(watched, c.composed.parents(served)))
 
 	if err := c.watches.run(ctx, c.rights.readable(ctx, watched)); err != nil {
 		return nil, err
+	}
+
+	// What failed for want of a right would be tried again later and later.
+	if came {
+		if err := c.watches.againAll(ctx); err != nil {
+			return nil, err
+		}
 	}
 
 	if err := c.reopen(want.policies); err != nil || !c.opts.Shard.main() {

@@ -45,6 +45,8 @@ type owners struct {
 	watches *watches
 	// access tells whether a kind of parents may be read.
 	access *access.Access
+	// composed tells which kinds there is nothing to pass on to.
+	composed *composed
 	// ends tell of what stays.
 	ends *ends
 	// failed counts expressions that fail; nil for nobody.
@@ -217,6 +219,11 @@ func (o *owners) children(ctx context.Context, parent *unstructured.Unstructured
 	for _, ref := range refs {
 		child, err := o.find(ctx, ref)
 		if errors.Is(err, served.ErrGone) {
+			continue
+		}
+
+		// Nobody gives us rights on what is not governed.
+		if apierrors.IsForbidden(err) && o.composed.ungoverned(ref.GroupKind()) {
 			continue
 		}
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +26,7 @@ import (
 func (c *configuration) follow(ctx context.Context, served, named []servedKind) (gated, watched []servedKind, err error) {
 	if !c.opts.Gates {
 		c.followed = true
-		c.composed.remember(following{}, named)
+		c.composed.remember(following{}, named, named)
 
 		return named, named, nil
 	}
@@ -64,7 +65,7 @@ func (c *configuration) follow(ctx context.Context, served, named []servedKind) 
 		c.guarded[k.groupResource()] = k.managed
 	}
 
-	c.composed.remember(found, named)
+	c.composed.remember(found, named, gated)
 	c.followed = found.complete
 
 	watched = slices.Clone(gated)
@@ -132,6 +133,11 @@ func (c *configuration) left(ctx context.Context, u *unstructured.Unstructured, 
 	parent, err := find(ctx, c.resolver.live, c.client.RESTMapper(), ref)
 	if errors.Is(err, errGone) {
 		return gate.Left(u, nil, false), nil
+	}
+
+	// What cannot be told keeps its guards, and nothing else from being done.
+	if apierrors.IsForbidden(err) {
+		return true, nil
 	}
 
 	if err != nil {

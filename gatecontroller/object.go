@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
@@ -80,8 +81,13 @@ func (r *objectReconciler) look(ctx context.Context, u *unstructured.Unstructure
 	}
 
 	if !gate.Governed(u) {
-		if err := r.composed.tellNotRun(ctx, r.parents.client, u); err != nil {
+		err := r.composed.tellNotRun(ctx, r.parents.client, u)
+		if err != nil && !apierrors.IsForbidden(err) {
 			return reconcile.Result{}, err
+		}
+
+		if err != nil { // All else goes on.
+			log.FromContext(ctx).Error(err, "A right is missing for what is governed")
 		}
 
 		if !r.composed.minds(u) && !r.owners.watches.minds(r.gvk) {

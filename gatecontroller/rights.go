@@ -35,8 +35,9 @@ func newRights(a *access.Access) *rights {
 }
 
 // look finds out what is missing for all that is asked for, and for what is to be
-// watched beside that, and logs what is missing now and was not before.
-func (r *rights) look(ctx context.Context, want wanted, served, watched []servedKind) {
+// watched beside that, and logs what is missing now and was not before. It says
+// whether something is there that was missing.
+func (r *rights) look(ctx context.Context, want wanted, served, watched []servedKind) (came bool) {
 	now := r.access.Lacks(ctx, needs(want, served, watched))
 
 	r.mu.Lock()
@@ -53,9 +54,13 @@ func (r *rights) look(ctx context.Context, want wanted, served, watched []served
 
 	for _, l := range was {
 		if !right.Has(now, l.GroupResource) {
+			came = true
+
 			log.FromContext(ctx).Info("A right that was missing is there", "group", l.Group, "resource", l.Resource)
 		}
 	}
+
+	return came
 }
 
 // needs are what it takes to govern what is asked for.

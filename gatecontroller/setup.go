@@ -155,6 +155,7 @@ func newObjects(mgr ctrl.Manager, opts Options, told events.EventRecorder, follo
 	objects := whole{cached: mgr.GetCache(), live: mgr.GetAPIReader()}
 	o := &owners{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), objects: objects, events: told, watches: w, access: opts.Access, failed: failed,
+		composed: follows,
 		deletions: &deletions{
 			reader: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), compiled: inforce.NewCache(), opts: opts,
 		},

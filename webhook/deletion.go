@@ -20,6 +20,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
 
 // FieldManager is the field manager of what the webhook writes itself.
@@ -47,7 +48,7 @@ func (j *Judge) delete(ctx context.Context, req admission.Request, ask *decision
 			return j.unrecorded(req, ask, &d, err)
 		default:
 			return j.failed(ctx, req, ask, fmt.Errorf("cannot record who asked to delete %s %q: %w",
-				ask.Old.GetKind(), ask.Old.GetName(), j.Objects.explain(ctx, ask.Old.GroupVersionKind().GroupKind(), err)))
+				ask.Old.GetKind(), ask.Old.GetName(), j.Objects.explain(ctx, ask.Old.GroupVersionKind().GroupKind(), right.Governed, err)))
 		}
 	}
 

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
@@ -146,8 +147,8 @@ func (o *Objects) watchable(ctx context.Context, gk schema.GroupKind) bool {
 
 // explain says of an error about an object which right is missing, where that is
 // the cause.
-func (o *Objects) explain(ctx context.Context, gk schema.GroupKind, err error) error {
-	return o.access.Explain(ctx, o.mapper, gk, err)
+func (o *Objects) explain(ctx context.Context, gk schema.GroupKind, need func(schema.GroupResource) right.Need, err error) error {
+	return o.access.Explain(ctx, o.mapper, gk, need, err)
 }
 
 // stored looks an object up under its own key, or as a cluster-scoped one: an
@@ -193,7 +194,7 @@ func (o *Objects) read(ctx context.Context, gvk schema.GroupVersionKind, key typ
 	case errors.Is(err, served.ErrGone):
 		return nil, nil //nolint:nilnil // Gone, which is no error.
 	case err != nil:
-		return nil, fmt.Errorf("cannot get %s %q: %w", gvk.Kind, key.Name, o.explain(ctx, gvk.GroupKind(), err))
+		return nil, fmt.Errorf("cannot get %s %q: %w", gvk.Kind, key.Name, o.explain(ctx, gvk.GroupKind(), right.Read, err))
 	}
 
 	resource.Trim(u)

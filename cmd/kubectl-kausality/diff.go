@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -120,6 +121,10 @@ func plain(from, into string) error {
 // withoutOurs is an object in YAML without the annotations that only Kausality
 // writes.
 func withoutOurs(raw []byte) ([]byte, error) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return raw, nil // As kubectl says that there is none yet.
+	}
+
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(raw, &u.Object); err != nil {
 		return nil, err //nolint:wrapcheck // The caller says of what.

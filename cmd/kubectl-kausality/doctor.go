@@ -24,9 +24,11 @@ type doctorOptions struct {
 	homeGiven bool
 	all       bool
 	verbose   bool
-	// roles prints the roles that are missing, and platform looks at all that is
-	// Crossplane's, governed or not.
-	roles, platform bool
+	// roles prints the roles that are missing, platform looks at all that is
+	// Crossplane's, governed or not, and held prints those that are there, too.
+	roles, platform, held bool
+	// owners are resources to be read besides, as RESOURCE.GROUP.
+	owners []string
 }
 
 func doctorCommand() *cobra.Command {
@@ -43,7 +45,8 @@ func doctorCommand() *cobra.Command {
 			"as a warning. The manager is found by what it writes on its webhook configurations, or else by its Deployment. Without " +
 			"--namespace managed resources of all namespaces are looked at.\n\n" +
 			"With --roles it prints, for kubectl apply, the ClusterRoles that give the manager the rights it lacks for what is governed, and " +
-			"nothing else; with --crossplane also those for all other kinds of Claims, XRs and managed resources there are.\n\n" + exitHelp,
+			"nothing else; with --crossplane also those for all other kinds of Claims, XRs and managed resources there are, with --for those to read " +
+			"what owns objects that are governed, and with --all-rights also those of rights that it has by now.\n\n" + exitHelp,
 		Example: "  kubectl kausality doctor\n" +
 			"  kubectl kausality doctor --roles | kubectl apply -f -\n" +
 			"  kubectl kausality doctor -n team-a -o json | jq '.findings[] | select(.severity == \"error\")'",
@@ -58,6 +61,10 @@ func doctorCommand() *cobra.Command {
 
 			if opts.all || !cmd.Flags().Changed("namespace") {
 				c.namespace = ""
+			}
+
+			if !opts.roles && (opts.platform || opts.held || len(opts.owners) > 0) {
+				return usageError{errOnlyRoles}
 			}
 
 			if opts.roles {
@@ -80,6 +87,8 @@ func doctorCommand() *cobra.Command {
 	flags.BoolVarP(&opts.all, "all-namespaces", "A", false, "Look at managed resources in all namespaces, as without --namespace.")
 	flags.BoolVar(&opts.roles, "roles", false, "Print the ClusterRoles that the manager lacks, as YAML, and nothing else.")
 	flags.BoolVar(&opts.platform, "crossplane", false, "Ask for the rights on all Claims, XRs and managed resources, governed or not.")
+	flags.BoolVar(&opts.held, "all-rights", false, "With --roles, print those of rights that the manager has, too: before these are taken away.")
+	flags.StringSliceVar(&opts.owners, "for", nil, "With --roles, also what it takes to read owners of what is governed, as RESOURCE.GROUP.")
 	flags.BoolVarP(&opts.verbose, "verbose", "v", false, "Show what is fine, too.")
 
 	return cmd

@@ -64,6 +64,12 @@ func (c *cluster) state(ctx context.Context, opts doctorOptions) (*doctor.State,
 	s.Lists[doctor.Leases] = c.list(ctx, doctor.Leases, c.home)
 	s.Lists[doctor.Secrets] = c.secrets(ctx, s.Manager.Secret)
 
+	s.Served = c.served()
+
+	for _, src := range doctor.Composites(s) {
+		s.Composites = append(s.Composites, c.list(ctx, src, "").Items...)
+	}
+
 	for _, src := range doctor.Gated(s) {
 		l := c.list(ctx, src, c.namespace)
 		if l.Problem != "" {
@@ -77,7 +83,7 @@ func (c *cluster) state(ctx context.Context, opts doctorOptions) (*doctor.State,
 		c.owner(ctx, s.Gone, u)
 	}
 
-	c.rights(ctx, s, opts.platform)
+	c.rights(ctx, s, opts)
 
 	if opts.roles {
 		return s, nil

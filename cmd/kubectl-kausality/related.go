@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
@@ -20,6 +21,8 @@ type related struct {
 	parent *unstructured.Unstructured
 	// children are a Claim's XR, and what an XR composes.
 	children []*unstructured.Unstructured
+	// gates says what a policy says of gates; nil for nothing.
+	gates func(policy string) *policy.Gate
 	// problems say what could not be read.
 	problems []string
 }

@@ -26,6 +26,7 @@ func render(u *unstructured.Unstructured, doc *traceDocument, all bool) string {
 
 	renderTrace(&out, u, doc.Changes, all)
 	renderGate(&out, doc.Gate)
+	renderWaits(&out, doc.Waits)
 	renderAllowances(&out, doc.Allowances)
 	renderStored(&out, doc)
 	renderHeld(&out, doc)

@@ -10,8 +10,11 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
+	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,33 +26,99 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
 
+// errOnlyRoles is the cause where a flag says which roles to print, and none are to
+// be.
+var errOnlyRoles = errors.New("--crossplane, --for and --all-rights are about the roles that are printed: they need --roles")
+
+// mostQuestions is how many questions are asked at once.
+const mostQuestions = 20
+
 // rights finds out what the manager may not do that it has to.
-func (c *cluster) rights(ctx context.Context, s *doctor.State, platform bool) {
-	for _, src := range doctor.Composites(s) {
-		s.Composites = append(s.Composites, c.list(ctx, src, "").Items...)
+func (c *cluster) rights(ctx context.Context, s *doctor.State, opts doctorOptions) {
+	needs := doctor.Needs(s, opts.platform)
+
+	for _, name := range opts.owners {
+		needs = append(needs, right.Read(schema.ParseGroupResource(name)))
 	}
 
-	s.Served = c.served()
+	needs = right.Join(needs)
 
-	known := map[right.Right]bool{}
+	if opts.held {
+		s.Lacks = right.Lacks(needs, func(right.Right) bool { return false })
 
-	s.Lacks = right.Lacks(doctor.Needs(s, platform), func(r right.Right) bool {
-		return slices.ContainsFunc(append(r.Wide(), r), func(r right.Right) bool {
-			may, ok := known[r]
-			if ok || s.RightsProblem != "" {
-				return may
-			}
+		return
+	}
 
-			may, err := c.may(ctx, s.Manager, r)
-			if err != nil {
-				s.RightsProblem = err.Error()
-			}
+	may, err := c.answers(ctx, s.Manager, needs)
+	if err != nil {
+		s.RightsProblem = err
 
-			known[r] = may
+		return
+	}
 
-			return may
+	s.Lacks = right.Lacks(needs, func(r right.Right) bool { return may[r] })
+}
+
+// answers says which of the rights that some needs take the manager has. It asks for
+// the wide ones first, which may answer for all others.
+func (c *cluster) answers(ctx context.Context, m doctor.Manager, needs []right.Need) (map[right.Right]bool, error) {
+	var one, wide []right.Right
+
+	for _, n := range needs {
+		for _, r := range n.Rights() {
+			one, wide = append(one, r), append(wide, r.Wide()...)
+		}
+	}
+
+	may := map[right.Right]bool{}
+	if err := c.ask(ctx, m, wide, may); err != nil {
+		return nil, err
+	}
+
+	var left []right.Right
+
+	for _, r := range one {
+		if slices.ContainsFunc(r.Wide(), func(w right.Right) bool { return may[w] }) {
+			may[r] = true
+		} else {
+			left = append(left, r)
+		}
+	}
+
+	return may, c.ask(ctx, m, left, may)
+}
+
+// ask adds what the manager may do of some rights.
+func (c *cluster) ask(ctx context.Context, m doctor.Manager, list []right.Right, may map[right.Right]bool) error {
+	var (
+		mu    sync.Mutex
+		group errgroup.Group
+	)
+
+	group.SetLimit(mostQuestions)
+
+	seen := map[right.Right]bool{}
+
+	for _, r := range list {
+		if seen[r] {
+			continue
+		}
+
+		seen[r] = true
+
+		group.Go(func() error {
+			allowed, err := c.may(ctx, m, r)
+
+			mu.Lock()
+			defer mu.Unlock()
+
+			may[r] = allowed
+
+			return err
 		})
-	})
+	}
+
+	return group.Wait() //nolint:wrapcheck // Says what may not be done.
 }
 
 // served are the kinds that the API server serves, as far as it tells.
@@ -65,6 +134,11 @@ func (c *cluster) served() []right.Kind {
 		}
 
 		for _, r := range l.APIResources {
+			// What cannot be changed the manager is never asked about.
+			if !slices.Contains(r.Verbs, "get") || !slices.Contains(r.Verbs, "update") {
+				continue
+			}
+
 			out = append(out, right.Kind{
 				Group: gv.Group, Kind: r.Kind, Resource: r.Name,
 				Crossplane: slices.ContainsFunc(r.Categories, func(c string) bool { return c == "claim" || c == "composite" || c == "managed" }),
@@ -117,8 +191,12 @@ func prescribe(ctx context.Context, c *cluster, out, say io.Writer, opts doctorO
 		return err
 	}
 
-	if s.RightsProblem != "" {
-		return fmt.Errorf("cannot tell what the manager may not do: %w: %s", errUnknownRights, s.RightsProblem)
+	if apierrors.IsForbidden(s.RightsProblem) {
+		return fmt.Errorf("cannot tell what the manager may not do: %w: %w", errUnknownRights, s.RightsProblem)
+	}
+
+	if s.RightsProblem != nil {
+		return fmt.Errorf("cannot tell what the manager may not do: %w", s.RightsProblem)
 	}
 
 	if len(s.Lacks) == 0 {
@@ -131,7 +209,11 @@ func prescribe(ctx context.Context, c *cluster, out, say io.Writer, opts doctorO
 	var text strings.Builder
 
 	for _, l := range s.Lacks {
-		fmt.Fprintf(&text, "# The manager may not %s.\n", l)
+		if opts.held {
+			fmt.Fprintf(&text, "# The manager has to be allowed to %s.\n", l)
+		} else {
+			fmt.Fprintf(&text, "# The manager may not %s.\n", l)
+		}
 	}
 
 	for _, role := range right.Roles(s.Lacks, s.Served) {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // errOneObject is the cause when the arguments do not name one object.
@@ -70,6 +72,10 @@ func trace(ctx context.Context, from getter, out io.Writer, args []string, all b
 	var near related
 	if more, ok := from.(finder); ok {
 		near = relatedTo(ctx, more, u)
+	}
+
+	if g, ok := from.(gater); ok {
+		near.gates = func(name string) *policy.Gate { return g.gate(ctx, name) }
 	}
 
 	doc, err := documentOf(u, near)

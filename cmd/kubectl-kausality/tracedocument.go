@@ -27,6 +27,9 @@ type traceDocument struct {
 	Changes []v1alpha1.TraceEntry `json:"changes"`
 	// Gate is the gate's record; absent where there is none.
 	Gate *v1alpha1.GateRecord `json:"gate,omitempty"`
+	// Waits are the gates that are open, of the object and of what is made for it, and
+	// what each waits for.
+	Waits []gateWait `json:"waits,omitempty"`
 	// Allowances are what may still follow.
 	Allowances []v1alpha1.Allowance `json:"allowances"`
 	// Held are the changes that are kept back: of the object, and of what is made for
@@ -121,6 +124,7 @@ func documentOf(u *unstructured.Unstructured, near related) (traceDocument, erro
 	}
 
 	doc.Allowances = allowance.Unconsumed(u, doc.Allowances)
+	doc.wait(u, near)
 
 	// Lists are lists, also empty ones.
 	if doc.Changes == nil {

@@ -181,6 +181,10 @@ func (c *cluster) planRemoval(ctx context.Context, u *unstructured.Unstructured,
 // leave lets go of objects, as they are now.
 func (c *cluster) leave(ctx context.Context, out io.Writer, list []leaving, opts removal.Options) error {
 	if c.dry.on() {
+		for _, l := range list {
+			c.note(l.object)
+		}
+
 		return say(out, "%d objects would be let go of; nothing was changed\n", len(list))
 	}
 

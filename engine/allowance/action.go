@@ -5,6 +5,7 @@ package allowance
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
@@ -38,7 +39,7 @@ func lasting(a v1alpha1.Allowance) (v1alpha1.Allowance, bool) {
 
 // ActionsOfWindow are the actions that a window gives by itself to what it
 // selects; none where it is about anything else, or selects nothing. Deletions are
-// not among them, by any system's name: they take an object that is deleted.
+// not among them: they take an object that is deleted.
 func ActionsOfWindow(w *v1alpha1.UpgradeAllowance) []string {
 	if w.Spec.Selector == nil {
 		return nil
@@ -57,6 +58,8 @@ func ActionsOfWindow(w *v1alpha1.UpgradeAllowance) []string {
 	return slices.DeleteFunc(out, deletes)
 }
 
+// deletes says whether an action deletes what is outside, as the systems that are
+// known call it.
 func deletes(action string) bool {
-	return action == "Delete" || action == "delete" || action == "destroy"
+	return slices.ContainsFunc([]string{"delete", "destroy", "prune", "uninstall"}, func(name string) bool { return strings.EqualFold(action, name) })
 }

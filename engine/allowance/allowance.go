@@ -48,14 +48,14 @@ func Merge(have, add []v1alpha1.Allowance) []v1alpha1.Allowance {
 		about := func(b v1alpha1.Allowance) bool { return sameTarget(a, b) }
 
 		if slices.ContainsFunc(out, func(b v1alpha1.Allowance) bool {
-			age := compareAge(b, a)
+			age := CompareAge(b, a)
 
 			return about(b) && (age > 0 || age == 0 && b.Policy == a.Policy)
 		}) {
 			continue
 		}
 
-		older := func(b v1alpha1.Allowance) bool { return about(b) && compareAge(b, a) < 0 }
+		older := func(b v1alpha1.Allowance) bool { return about(b) && CompareAge(b, a) < 0 }
 		if i := slices.IndexFunc(out, older); i >= 0 {
 			out[i] = a
 			out = append(out[:i+1], slices.DeleteFunc(out[i+1:], older)...)

@@ -49,10 +49,10 @@ func LastRequest(u *unstructured.Unstructured, generation int64) int64 {
 }
 
 // SameRequest says whether one change of an object gave two of its allowances.
-func SameRequest(a, b v1alpha1.Allowance) bool { return compareAge(a, b) == 0 }
+func SameRequest(a, b v1alpha1.Allowance) bool { return CompareAge(a, b) == 0 }
 
-// compareAge orders allowances of one object by the request that gave them.
-func compareAge(a, b v1alpha1.Allowance) int {
+// CompareAge orders allowances of one object by the request that gave them.
+func CompareAge(a, b v1alpha1.Allowance) int {
 	return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(RequestOf(a), RequestOf(b)))
 }
 

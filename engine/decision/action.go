@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -72,10 +73,10 @@ func DecideAction(req ActionRequest) (ActionAnswer, error) {
 
 	by := slices.DeleteFunc(allowance.Unconsumed(u, list), func(a v1alpha1.Allowance) bool {
 		return !allowance.External(a) || !slices.Contains(a.Mutations, req.Action) ||
-			allowance.ByDeletion(a) && !resource.Deleting(u)
+			allowance.ByDeletion(a) && !resource.Deleting(u) || !req.stillGiven(a)
 	})
 
-	since, err := changedSince(u, by)
+	since, err := req.changedSince(by)
 	if err != nil {
 		return ActionAnswer{}, err
 	}
@@ -144,28 +145,66 @@ func throughGate(u *unstructured.Unstructured, action string) (ActionAnswer, err
 	}
 }
 
-// changedSince says which allowed changes of an object are newer than some
-// allowances that it carries, or how it was changed where there are none.
-func changedSince(u *unstructured.Unstructured, list []v1alpha1.Allowance) ([]string, error) {
-	entries, err := allowance.ParseTrace(u)
+// stillGiven says whether what gave an allowance still does: it lasts, so it may have
+// been taken away since.
+func (r ActionRequest) stillGiven(a v1alpha1.Allowance) bool {
+	if a.Policy == "" {
+		return true
+	}
+
+	if p := r.Policies.ByName(a.Policy); p != nil {
+		return len(p.External([]string{r.Action})) > 0
+	}
+
+	return slices.ContainsFunc(r.Upgrades, func(w v1alpha1.UpgradeAllowance) bool {
+		return w.GetName() == a.Policy && allowance.InForce(&w, r.Now)
+	})
+}
+
+// changedSince says which allowed changes of the object are not among those that some
+// allowances were given with: newer ones, or of the same request by another policy;
+// or how it was changed where there are none.
+func (r ActionRequest) changedSince(list []v1alpha1.Allowance) ([]string, error) {
+	entries, err := allowance.ParseTrace(r.Object)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // Names the annotation.
 	}
 
-	var newest int64
-	for _, a := range list {
-		newest = max(newest, a.Generation)
+	// An entry as the allowance that would have been given with it.
+	with := func(e v1alpha1.TraceEntry) v1alpha1.Allowance { return v1alpha1.Allowance{Generation: e.Generation, Trace: e.Trace} }
+
+	let := func(e v1alpha1.TraceEntry) bool {
+		return slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool {
+			age := allowance.CompareAge(a, with(e))
+
+			return age > 0 || age == 0 && r.about(a, e.Field)
+		})
 	}
 
 	var out []string
 
 	for _, e := range entries {
-		if e.Generation > newest && e.Field != v1alpha1.MutationDelete && !strings.HasPrefix(e.Field, "metadata.") {
+		if !let(e) && e.Field != v1alpha1.MutationDelete && !strings.HasPrefix(e.Field, "metadata.") {
 			out = append(out, fmt.Sprintf("%s was changed at generation %d, as %s asked", e.Field, e.Generation, e.Initiator))
 		}
 	}
 
 	return out[:min(len(out), maxRefused)], nil
+}
+
+// about says whether the policy of an allowance is about a field of the object: names
+// it there, or allows it below what it names. Of what no policy is known any.
+func (r ActionRequest) about(a v1alpha1.Allowance, field string) bool {
+	p := r.Policies.ByName(a.Policy)
+
+	path, err := fieldpath.Parse(field)
+	if p == nil || err != nil {
+		return true
+	}
+
+	gk, c := r.Object.GroupVersionKind().GroupKind(), change.Change{Path: path, Field: field}
+
+	return p.About(gk, field) || p.Allows(gk, c)
 }
 
 // gives says whether a window is about the object and gives the action by itself,

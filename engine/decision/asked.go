@@ -95,9 +95,12 @@ func (d *decider) readAsked() {
 	}
 }
 
-// putsBack says whether a change makes of what nobody asked for what was.
+// putsBack says whether a change makes of what nobody asked for what was. An element
+// that goes may have stood elsewhere in the list that was asked for.
 func (d *decider) putsBack(c change.Change) bool {
-	return d.base != d.Old && counts(c) && !slices.ContainsFunc(d.away, c.Same)
+	return d.base != d.Old && counts(c) && !slices.ContainsFunc(d.away, func(o change.Change) bool {
+		return c.Same(o) || c.Gone && o.Gone && o.List() == c.List() && change.Equal(o.From, c.From)
+	})
 }
 
 // writeAsked remembers what was asked for, where what is stored is not that.

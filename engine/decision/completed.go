@@ -42,6 +42,11 @@ func (d *decider) readEdits() {
 	before := d.Old.DeepCopy()
 
 	for _, e := range edits {
+		path, err := fieldpath.Parse(e.Field)
+		if err != nil || indexed(path) {
+			continue // Another element may be in that place now.
+		}
+
 		if d.touches(e.Field) {
 			if d.asBefore(e) {
 				d.restored = append(d.restored, e)
@@ -50,19 +55,22 @@ func (d *decider) readEdits() {
 			continue
 		}
 
-		if c, ok := d.madeAgain(e); ok && setField(before, c.Field, c.From) == nil {
-			d.again, d.before = append(d.again, c), before
+		if c, ok := d.madeAgain(e, path); ok && setField(before, c.Field, c.From) == nil {
+			d.again, d.stood = append(d.again, c), before
 		}
 	}
 }
 
+// indexed says whether a path leads through a list.
+func indexed(path change.Path) bool {
+	return slices.ContainsFunc(path, func(s fieldpath.Segment) bool { return s.Type == fieldpath.SegmentIndex })
+}
+
 // madeAgain returns the change that an edit was, where the user made it and it can
 // be told what the value was before.
-func (d *decider) madeAgain(e v1alpha1.Edit) (change.Change, bool) {
-	path, err := fieldpath.Parse(e.Field)
-	if err != nil || e.Masked || e.Digest != "" || e.User != d.User.Name || e.UID != d.User.UID ||
-		slices.ContainsFunc(path, func(s fieldpath.Segment) bool { return s.Type == fieldpath.SegmentIndex }) {
-		return change.Change{}, false // Another element may be in that place now.
+func (d *decider) madeAgain(e v1alpha1.Edit, path change.Path) (change.Change, bool) {
+	if e.Masked || e.Digest != "" || e.User != d.User.Name || e.UID != d.User.UID {
+		return change.Change{}, false
 	}
 
 	to, _ := fieldpath.Pave(d.New.Object).GetValue(e.Field)
@@ -120,7 +128,9 @@ func (d *decider) takesBack(c change.Change) bool {
 // something stay as they are.
 func (d *decider) judgeAgain() {
 	for _, c := range d.again {
-		switch f := d.judge(c); f.Verdict {
+		f := d.judgedAgain(c)
+
+		switch f.Verdict {
 		case Allowed:
 			d.decision.Findings = append(d.decision.Findings, f)
 		case Unallowed:
@@ -130,11 +140,22 @@ func (d *decider) judgeAgain() {
 	}
 }
 
+// judgedAgain judges a change that the request makes again.
+func (d *decider) judgedAgain(c change.Change) Finding {
+	d.before = d.stood
+	defer func() { d.before = nil }()
+
+	f := d.judge(c)
+	f.again = true
+
+	return f
+}
+
 // dropIncomplete has those stay as they are that lack something once other changes
-// are taken back.
+// are taken back: what is made again, and what is taken back itself.
 func (d *decider) dropIncomplete() {
 	d.decision.Findings = slices.DeleteFunc(d.decision.Findings, func(f Finding) bool {
-		return f.Verdict == Unallowed && slices.ContainsFunc(d.again, f.Change.Same)
+		return f.Verdict == Unallowed && (f.again || slices.ContainsFunc(d.again, f.Change.Same) || d.takesBack(f.Change))
 	})
 }
 

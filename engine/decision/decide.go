@@ -32,7 +32,7 @@ type decider struct {
 	governing        []*enforcement.Enforcement
 	// unsure is true where an Enforcement may or may not govern the object.
 	unsure   bool
-	verdicts map[string]policy.Verdict
+	verdicts map[verdictKey]policy.Verdict
 	// windows are those that are open for who asks; nil until they are looked for.
 	windows []*v1alpha1.UpgradeAllowance
 	// freed is true where an Enforcement would no longer govern what is asked for.
@@ -56,12 +56,14 @@ type decider struct {
 	// fields of the old object are those of who writes the records.
 	fields apply.Fields
 	// restored are the edits of the root that the request takes back, and again the
-	// changes of its user that it makes again: before is the object as it was before
+	// changes of its user that it makes again: stood is the object as it was before
 	// those, nil without any, and incomplete are those that still lack something.
 	restored   []v1alpha1.Edit
 	again      []change.Change
-	before     *unstructured.Unstructured
+	stood      *unstructured.Unstructured
 	incomplete []Finding
+	// before is the old object as expressions are to see it; nil for the old object.
+	before *unstructured.Unstructured
 	// withNamespace is true where the parent is the namespace, which takes along
 	// what is in it.
 	withNamespace bool
@@ -270,10 +272,12 @@ func (d *decider) action() v1alpha1.ValidationAction {
 	return strictest
 }
 
-// onlyUnnamed says whether all that is unallowed is of fields that no policy
-// names.
+// onlyUnnamed says whether something is unallowed, and all that is so is of fields
+// that no policy names, and that no Enforcement goes by.
 func (d *decider) onlyUnnamed() bool {
-	return !slices.ContainsFunc(d.decision.Findings, func(f Finding) bool { return f.Verdict == Unallowed && !d.unnamed(f.Change) })
+	return !d.decision.Allowed() && !slices.ContainsFunc(d.decision.Findings, func(f Finding) bool {
+		return f.Verdict == Unallowed && (!d.unnamed(f.Change) || d.frees(f.Change))
+	})
 }
 
 // hold puts unallowed changes back to their old value. What is allowed may rest
@@ -291,7 +295,11 @@ func (d *decider) hold() {
 		d.verdicts, d.windows = nil, nil
 
 		for i, f := range d.decision.Findings {
-			if f.Rule == RuleInitiate {
+			switch {
+			case f.Rule != RuleInitiate:
+			case f.again:
+				d.decision.Findings[i] = d.judgedAgain(f.Change)
+			default:
 				d.decision.Findings[i] = d.judge(f.Change)
 			}
 		}
@@ -319,7 +327,7 @@ func (d *decider) hold() {
 // once others of the same list are taken back: what is held moves them.
 func (d *decider) holdBeside() {
 	for _, c := range change.Between(d.Old.Object, d.New.Object) {
-		if d.exempt(c) {
+		if d.exempt(c) || d.putsBack(c) || d.takesBack(c) {
 			continue
 		}
 
@@ -360,17 +368,26 @@ func (d *decider) held(c change.Change) bool {
 	return ok
 }
 
+// verdictKey is what a verdict is on: a policy, by the object as it was, or as it was
+// before changes that are made again.
+type verdictKey struct {
+	policy string
+	before bool
+}
+
 // evaluate checks a policy's selectors and expressions once per decision.
 func (d *decider) evaluate(p *policy.Policy) policy.Verdict {
-	v, ok := d.verdicts[p.Name()]
+	key := verdictKey{policy: p.Name(), before: d.before != nil}
+
+	v, ok := d.verdicts[key]
 	if !ok {
 		v = p.Evaluate(d.input())
 
 		if d.verdicts == nil {
-			d.verdicts = map[string]policy.Verdict{}
+			d.verdicts = map[verdictKey]policy.Verdict{}
 		}
 
-		d.verdicts[p.Name()] = v
+		d.verdicts[key] = v
 
 		if v.Problem != nil {
 			d.problem(&policy.EvaluationError{

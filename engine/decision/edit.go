@@ -35,9 +35,12 @@ const unlisted = "(more)"
 
 // recordsEdits says whether what the user stores unallowed is an edit that is
 // remembered: of a root, by somebody else than those who act for Crossplane and
-// for us. What is taken back, or put back before a gate opens, is none.
+// for us, or of what an XR composes and no gate stands before, by a person. What is
+// taken back, or put back before a gate opens, is none.
 func (d *decider) recordsEdits() bool {
-	return d.root() && d.Action == "" && d.decision.Action != v1alpha1.ActionHold && !d.gatekept() && !exempt(d.User) &&
+	byHand := d.Parent != nil && resource.IsComposite(d.Parent) && !resource.IsManaged(d.New) && !d.User.Machine()
+
+	return (d.root() || byHand) && d.Action == "" && d.decision.Action != v1alpha1.ActionHold && !d.gatekept() && !exempt(d.User) &&
 		!d.provider() && d.User.Name != d.Settings.Crossplane && d.User.Name != d.Settings.Manager
 }
 

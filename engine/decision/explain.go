@@ -71,7 +71,7 @@ func (d *decider) lackingInitiator(c change.Change) []Lack {
 func (d *decider) lackingAnybody(c change.Change) Lack {
 	list := d.Policies.For(d.groupKind())
 
-	if i := slices.IndexFunc(list, func(p *policy.Policy) bool { return p.Forbids() && p.Names(c) }); i >= 0 {
+	if i := slices.IndexFunc(list, func(p *policy.Policy) bool { return d.forbids(p, c) }); i >= 0 {
 		return Lack{Policy: list[i].Name(), What: policy.LackInitiator, Text: fmt.Sprintf(
 			"policy %q says that nobody may change %s of a %s", list[i].Name(), c.Field, d.groupKind().Kind)}
 	}
@@ -336,16 +336,18 @@ func (d *decider) effect(f Finding) string {
 	}
 }
 
-// leavesBehind says what a Claim or XR leaves behind that is deleted without a grant.
+// leavesBehind says what a Claim or XR leaves behind that is deleted without a grant,
+// and how to have it back. A Claim that is paused makes no XR.
 func (d *decider) leavesBehind() string {
-	label := "crossplane.io/composite"
+	label, again, by := "crossplane.io/composite", "it", strings.ToLower(d.Old.GetKind())+"/"+d.Old.GetName()
 	if resource.IsClaim(d.Old) {
-		label = "crossplane.io/claim-name"
+		label, again, by = "crossplane.io/claim-name", "an XR like the one behind it", "XR"
 	}
 
 	return fmt.Sprintf("it goes, and each managed resource below it stays with its external object "+
-		"(kubectl get managed -A -l %s=%s lists them); to have it back, apply it again with the annotation "+
-		"crossplane.io/paused, and run kubectl kausality adopt for each", label, d.Old.GetName())
+		"(kubectl get managed -A -l %s=%s lists them); to have it back, apply %s again with the annotation "+
+		"crossplane.io/paused: \"true\", and run kubectl kausality adopt KIND/NAME --by %s for each, the last with --resume",
+		label, d.Old.GetName(), again, by)
 }
 
 // Describe says what is held, without why.

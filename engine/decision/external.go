@@ -86,17 +86,20 @@ func (d *decider) waits(f Finding) Finding {
 		return f
 	}
 
-	by := fmt.Sprintf("policy %q", f.Policy)
+	by, l := fmt.Sprintf("policy %q", f.Policy), Lack{Policy: f.Policy, What: policy.LackField}
 
 	switch {
 	case f.Policy == "":
 		by = "an allowance"
-	case f.Rule == RuleUpgrade, f.Rule == RuleException:
-		by = fmt.Sprintf("%s %q", f.Rule, f.Policy)
+	case f.Rule == RuleUpgrade:
+		by, l.What = fmt.Sprintf("%s %q", f.Rule, f.Policy), policy.LackWindow
+	case f.Rule == RuleException:
+		by, l.Policy = fmt.Sprintf("%s %q", f.Rule, f.Policy), "" // It is no policy.
 	}
 
-	return d.lacking(f.Change, []Lack{{Policy: f.Policy, What: policy.LackField, Text: fmt.Sprintf(
-		"%s allows it without External Update, and the gate is open for another change: it waits until that has landed", by)}})
+	l.Text = fmt.Sprintf("%s allows it without External Update, and the gate is open for another change: it waits until that has landed", by)
+
+	return d.lacking(f.Change, []Lack{l})
 }
 
 // anyStays says whether a change is stored for the managed resource alone.

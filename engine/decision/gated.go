@@ -29,8 +29,13 @@ func (d *decider) judgeAll() {
 		d.changes = change.Between(d.Old.Object, d.New.Object)
 
 		for _, c := range d.changes {
-			if !d.exempt(c) && !d.putsBack(c) && !d.wished(c) && !d.takesBack(c) {
-				d.decision.Findings = append(d.decision.Findings, d.judge(c))
+			if d.exempt(c) || d.putsBack(c) || d.wished(c) {
+				continue
+			}
+
+			// Taking back needs nobody's leave; who has it is granted what follows.
+			if f := d.judge(c); f.Verdict == Allowed || !d.takesBack(c) {
+				d.decision.Findings = append(d.decision.Findings, f)
 			}
 		}
 

@@ -71,7 +71,21 @@ func (d *decider) governed(c change.Change) bool {
 // decidesWho says whether a policy says who may initiate a change, or that nobody
 // may.
 func (d *decider) decidesWho(c change.Change) bool {
-	return slices.ContainsFunc(d.Policies.For(d.groupKind()), func(p *policy.Policy) bool { return p.Governs() && p.Names(c) })
+	return slices.ContainsFunc(d.Policies.For(d.groupKind()), func(p *policy.Policy) bool {
+		return policy.HasInitiators(p.Spec().Subjects) && p.Names(c) || d.forbids(p, c)
+	})
+}
+
+// forbids says whether a policy says that nobody may make a change: where it selects
+// the object before or after, and its expressions hold or cannot be evaluated.
+func (d *decider) forbids(p *policy.Policy, c change.Change) bool {
+	if !p.Forbids() || !p.Names(c) || !p.MaySelect(d.input()) {
+		return false
+	}
+
+	v := d.evaluate(p)
+
+	return v.Met || v.Problem != nil || v.Lack == policy.LackSelector
 }
 
 // hasInitiators says whether a policy says who may initiate changes of objects of

@@ -118,7 +118,7 @@ func (d *decider) lackingWindow(c change.Change) []Lack {
 		}
 
 		if why := d.notInForce(u); why != "" {
-			out = append(out, Lack{Policy: u.GetName(), What: policy.LackPolicy, Text: fmt.Sprintf(
+			out = append(out, Lack{Policy: u.GetName(), What: policy.LackWindow, Text: fmt.Sprintf(
 				"UpgradeAllowance %q would allow it, and %s", u.GetName(), why)})
 		}
 	}

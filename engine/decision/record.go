@@ -122,12 +122,15 @@ func (f Finding) kind() string {
 // source is what lacks something.
 func (l Lack) source() Source {
 	s := Source{Kind: policy.KindPolicy, Name: l.Policy, Generation: l.Generation}
-	if l.What == policy.LackEdited {
+	if l.ofWindow() {
 		s.Kind = policy.KindUpgrade
 	}
 
 	return s
 }
+
+// ofWindow says whether it is an UpgradeAllowance that lacks it.
+func (l Lack) ofWindow() bool { return l.What == policy.LackEdited || l.What == policy.LackWindow }
 
 // Cause is why a field is refused.
 type Cause struct {
@@ -253,7 +256,7 @@ func (d *decider) generationOfWindow(name string) int64 {
 // lackingGeneration is the generation of the policy, or window, that lacks
 // something.
 func (d *decider) lackingGeneration(l Lack) int64 {
-	if l.What == policy.LackEdited {
+	if l.ofWindow() {
 		return d.generationOfWindow(l.Policy)
 	}
 

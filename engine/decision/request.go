@@ -163,6 +163,8 @@ type Finding struct {
 	// alone is true of an allowed change that is for a managed resource alone, and
 	// not for what is behind its gate.
 	alone bool
+	// again is true of a change that the request makes again.
+	again bool
 }
 
 // Lack is one thing that keeps a change from being allowed.

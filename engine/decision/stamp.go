@@ -87,6 +87,11 @@ func (d *decider) predictGeneration() int64 {
 // inject returns the hop of an object for a change of it, with everything
 // captured, and the allowances that every matching policy adds because of it.
 func (d *decider) inject(u *unstructured.Unstructured, f Finding, generation int64) (v1alpha1.Hop, []v1alpha1.Allowance) {
+	if f.again {
+		d.before = d.stood
+		defer func() { d.before = nil }()
+	}
+
 	hop := v1alpha1.Hop{
 		Kind: u.GetKind(), Name: resource.Name(u), Generation: generation, Request: d.request(generation), Field: f.Change.Field,
 	}

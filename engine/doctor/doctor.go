@@ -80,7 +80,7 @@ type State struct {
 	// Lacks are the rights of [Needs] that the manager has not. RightsProblem says why
 	// nobody could tell; empty if somebody did.
 	Lacks         []right.Lack
-	RightsProblem string
+	RightsProblem error
 	// Probes are how the webhooks of [Asks] were reached.
 	Probes []Probe
 }

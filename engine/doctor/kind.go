@@ -7,8 +7,11 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
 
 // kind is a kind of managed resource.
@@ -54,14 +57,40 @@ func named(policy *unstructured.Unstructured, k kind) bool {
 	return is(resource.Map(policy.Object, "spec", "match")) || slices.ContainsFunc(maps(policy.Object, "spec", "allow"), is)
 }
 
-// gatedKinds are the kinds of managed resources that policies in force name.
+// counts says whether a policy does. One that lacks rights does, too: its objects are
+// guarded, and what is open is so.
+func counts(p *unstructured.Unstructured) bool {
+	ready, _ := resource.ConditionOf(p, v1alpha1.ConditionReady)
+
+	return ready.True() || ready.Reason == v1alpha1.ReasonRightsMissing
+}
+
+// gatedKinds are the kinds of managed resources that have gates: policies name them,
+// Enforcements cover them, or XRs compose them by the function.
 func gatedKinds(s *State) []kind {
+	composed := map[schema.GroupKind]bool{}
+
+	for _, xr := range s.Composites {
+		for _, ref := range resource.Composed(xr) {
+			composed[ref.GroupKind()] = true
+		}
+	}
+
+	covered := map[schema.GroupResource]bool{}
+	for _, n := range needed(s, Enforcements, &v1alpha1.Enforcement{}, right.OfEnforcement) {
+		covered[n.GroupResource] = true
+	}
+
 	var out []kind
 
 	for _, crd := range s.Lists[CRDs].Items {
 		k := kindOf(crd)
-		if has(crd, "managementPolicies") && has(crd, "forProvider") && slices.ContainsFunc(s.Lists[AllowancePolicies].Items,
-			func(p *unstructured.Unstructured) bool { return holds(p, "Ready") && named(p, k) }) {
+		if !has(crd, "managementPolicies") || !has(crd, "forProvider") {
+			continue
+		}
+
+		if composed[schema.GroupKind{Group: k.group, Kind: k.kind}] || covered[schema.GroupResource{Group: k.group, Resource: k.resource}] ||
+			slices.ContainsFunc(s.Lists[AllowancePolicies].Items, func(p *unstructured.Unstructured) bool { return counts(p) && named(p, k) }) {
 			out = append(out, k)
 		}
 	}
@@ -70,7 +99,7 @@ func gatedKinds(s *State) []kind {
 }
 
 // Gated are the sources of the managed resources of gated kinds, to be read for
-// [State.Managed].
+// [State.Managed] after [State.Composites] and [State.Served].
 func Gated(s *State) []Source {
 	kinds := gatedKinds(s)
 	out := make([]Source, 0, len(kinds))

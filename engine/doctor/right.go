@@ -16,9 +16,10 @@ import (
 )
 
 // Needs are what the manager has to be allowed in a cluster: for the kinds that
-// policies, windows and Enforcements are about, XRs that run the function, what
-// these are composed of, and whose they are. With platform, also for all other
-// Claims, XRs and managed resources, which may be governed tomorrow.
+// policies, windows and Enforcements are about, XRs that run the function, whose they
+// are, and the XRs and managed resources that these are composed of; what else they
+// are composed of is not governed. With platform, also for all other Claims, XRs and
+// managed resources, which may be governed tomorrow.
 func Needs(s *State, platform bool) []right.Need {
 	named := slices.Concat(
 		needed(s, AllowancePolicies, &v1alpha1.AllowancePolicy{}, right.OfPolicy),
@@ -26,7 +27,7 @@ func Needs(s *State, platform bool) []right.Need {
 		needed(s, Enforcements, &v1alpha1.Enforcement{}, right.OfEnforcement),
 	)
 
-	kinds := map[schema.GroupKind]bool{}
+	kinds, composed := map[schema.GroupKind]bool{}, map[schema.GroupKind]bool{}
 
 	for _, u := range s.Lists[Compositions].Items {
 		if resource.RunsFunction(u, s.Functions) {
@@ -36,7 +37,7 @@ func Needs(s *State, platform bool) []right.Need {
 
 	for _, xr := range s.Composites {
 		for _, ref := range resource.Composed(xr) {
-			kinds[ref.GroupKind()] = true
+			composed[ref.GroupKind()] = true
 		}
 	}
 
@@ -49,7 +50,8 @@ func Needs(s *State, platform bool) []right.Need {
 	var found []right.Need
 
 	for _, k := range s.Served {
-		if kinds[schema.GroupKind{Group: k.Group, Kind: k.Kind}] || platform && k.Crossplane {
+		gk := schema.GroupKind{Group: k.Group, Kind: k.Kind}
+		if kinds[gk] || k.Crossplane && (platform || composed[gk]) {
 			found = append(found, right.Governed(schema.GroupResource{Group: k.Group, Resource: k.Resource}))
 		}
 	}
@@ -91,9 +93,9 @@ func Composites(s *State) []Source {
 
 // rights checks that the manager may do what it has to.
 func rights(s *State) []Finding {
-	if s.RightsProblem != "" {
+	if s.RightsProblem != nil {
 		return []Finding{{
-			Severity: Warning, What: "cannot ask what the manager may do: " + s.RightsProblem,
+			Severity: Warning, What: "cannot ask what the manager may do: " + s.RightsProblem.Error(),
 			Why:    "whether it has all rights that what is governed takes is not known here; conditions of policies say what it finds missing",
 			Remedy: "run it as somebody who may create subjectaccessreviews.authorization.k8s.io",
 		}}

@@ -44,6 +44,8 @@ const (
 	LackPolicy Lack = "Policy"
 	// LackEdited is a parent that somebody changed who might not.
 	LackEdited Lack = "Edited"
+	// LackWindow is an UpgradeAllowance that is not in force.
+	LackWindow Lack = "Window"
 	// LackParent is a parent that is gone.
 	LackParent Lack = "Parent"
 	// LackInitiator is anybody who may initiate a change of the field.

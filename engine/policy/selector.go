@@ -21,6 +21,15 @@ func (p *Policy) selectsBoth(in Input) bool {
 		(in.OldObject == nil || p.objects.Matches(labelsOf(in.OldObject)))
 }
 
+// MaySelect says whether the policy's selectors select the object as it is or as it
+// is asked for. A namespace that is not known may be one that is selected.
+func (p *Policy) MaySelect(in Input) bool {
+	selected := p.objects.Empty() || in.Object != nil && p.objects.Matches(labelsOf(in.Object)) ||
+		in.OldObject != nil && p.objects.Matches(labelsOf(in.OldObject))
+
+	return selected && (NamespaceUnknown(in, p.namespaces) || Selects(in, labels.Everything(), p.namespaces))
+}
+
 // SelectsBy says whether the policy's objectSelector looks at a label.
 func (p *Policy) SelectsBy(label string) bool { return LooksAt(p.objects, label) }
 

@@ -14,6 +14,12 @@ import (
 // Remedy is the command that gives the manager what it lacks.
 const Remedy = "kubectl kausality doctor --roles | kubectl apply -f -"
 
+// RemedyFor is the one for a resource that nothing names, such as that of the owners
+// of what is governed.
+func RemedyFor(gr schema.GroupResource) string {
+	return "kubectl kausality doctor --roles --for " + gr.String() + " | kubectl apply -f -"
+}
+
 // Lack is a need of which something is missing.
 type Lack struct {
 	Need
@@ -110,6 +116,17 @@ func Message(list []Lack) string {
 	}
 
 	return "the manager may not " + what + "; to give it the rights, run: " + Remedy
+}
+
+// Explain says what is missing of one resource, and what helps. One that is only read
+// may be that of an owner, of which nobody knows before.
+func Explain(l Lack) string {
+	remedy := Remedy
+	if len(l.Only) > 0 {
+		remedy = RemedyFor(l.GroupResource)
+	}
+
+	return "the manager may not " + l.String() + "; to give it the rights, run: " + remedy
 }
 
 // and joins words as people do.

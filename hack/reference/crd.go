@@ -45,12 +45,15 @@ func writeCRDs(out *bytes.Buffer) error {
 	return nil
 }
 
+// scopes are those of kinds as people call them.
+var scopes = map[extv1.ResourceScope]string{extv1.ClusterScoped: "cluster-scoped", extv1.NamespaceScoped: "namespaced"}
+
 func writeCRD(out *bytes.Buffer, crd *extv1.CustomResourceDefinition) {
 	names := crd.Spec.Names
 
 	for _, v := range crd.Spec.Versions {
 		fmt.Fprintf(out, "\n## %s\n\n%s\n\n", names.Kind, paragraph(v.Schema.OpenAPIV3Schema.Description))
-		fmt.Fprintf(out, "`apiVersion: %s/%s`, %s-scoped", crd.Spec.Group, v.Name, strings.ToLower(string(crd.Spec.Scope)))
+		fmt.Fprintf(out, "`apiVersion: %s/%s`, %s", crd.Spec.Group, v.Name, scopes[crd.Spec.Scope])
 
 		if len(names.ShortNames) > 0 {
 			fmt.Fprintf(out, ", short name `%s`", strings.Join(names.ShortNames, "`, `"))

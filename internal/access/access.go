@@ -107,41 +107,43 @@ var ErrMissing = errors.New("a right is missing")
 // Readable says which right to get, list and watch the objects of a kind is
 // missing, and what helps, if one is. It is no error that a kind is not served.
 func (a *Access) Readable(ctx context.Context, mapper meta.RESTMapper, gk schema.GroupKind) error {
-	return a.missing(ctx, mapper, gk, right.Read)
-}
-
-// missing says what of the need of a kind is.
-func (a *Access) missing(
-	ctx context.Context, mapper meta.RESTMapper, gk schema.GroupKind, need func(schema.GroupResource) right.Need,
-) error {
-	if a == nil {
-		return nil
-	}
-
-	m, err := mapper.RESTMapping(gk)
-	if err != nil {
-		return nil //nolint:nilerr // Who reads it finds that out, too.
-	}
-
-	if list := a.Lacks(ctx, []right.Need{need(m.Resource.GroupResource())}); len(list) > 0 {
+	if list := a.missing(ctx, mapper, gk, right.Read); len(list) > 0 {
 		return fmt.Errorf("%w: %s", ErrMissing, right.Message(list))
 	}
 
 	return nil
 }
 
-// Explain says of an error about an object of a governed kind which right is
-// missing, where that is what it is about: the API server refused something that it
-// may have allowed before.
-func (a *Access) Explain(ctx context.Context, mapper meta.RESTMapper, gk schema.GroupKind, err error) error {
+// missing says what of the need of a kind is.
+func (a *Access) missing(
+	ctx context.Context, mapper meta.RESTMapper, gk schema.GroupKind, need func(schema.GroupResource) right.Need,
+) []right.Lack {
+	if a == nil {
+		return nil
+	}
+
+	m, err := mapper.RESTMapping(gk)
+	if err != nil {
+		return nil // Who reads it finds that out, too.
+	}
+
+	return a.Lacks(ctx, []right.Need{need(m.Resource.GroupResource())})
+}
+
+// Explain says of an error about an object which right is missing of those that it
+// takes, where that is what it is about: the API server refused something that it may
+// have allowed before.
+func (a *Access) Explain(
+	ctx context.Context, mapper meta.RESTMapper, gk schema.GroupKind, need func(schema.GroupResource) right.Need, err error,
+) error {
 	if a == nil || !apierrors.IsForbidden(err) {
 		return err
 	}
 
 	a.forget()
 
-	if missing := a.missing(ctx, mapper, gk, right.Governed); missing != nil {
-		return missing
+	if list := a.missing(ctx, mapper, gk, need); len(list) > 0 {
+		return fmt.Errorf("%w: %s", ErrMissing, right.Explain(list[0]))
 	}
 
 	return err

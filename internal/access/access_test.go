@@ -131,7 +131,7 @@ func TestARefusalNamesTheRightAndTheRemedy(t *testing.T) {
 	clear(s.allowed)
 
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "a", errDown)
-	if err := a.Explain(t.Context(), mapper(), kind, forbidden); !errors.Is(err, ErrMissing) ||
+	if err := a.Explain(t.Context(), mapper(), kind, right.Governed, forbidden); !errors.Is(err, ErrMissing) ||
 		!strings.Contains(err.Error(), "get, list, patch and watch secrets") || !strings.Contains(err.Error(), right.Remedy) {
 		t.Errorf("Explain: %v", err)
 	}
@@ -139,14 +139,14 @@ func TestARefusalNamesTheRightAndTheRemedy(t *testing.T) {
 	s.questions()
 
 	for range 100 {
-		_ = a.Explain(t.Context(), mapper(), kind, forbidden)
+		_ = a.Explain(t.Context(), mapper(), kind, right.Governed, forbidden)
 	}
 
 	if n := s.questions(); n != 0 {
 		t.Errorf("a hundred refusals made %d questions", n)
 	}
 
-	if err := a.Explain(t.Context(), mapper(), kind, errDown); !errors.Is(err, errDown) {
+	if err := a.Explain(t.Context(), mapper(), kind, right.Governed, errDown); !errors.Is(err, errDown) {
 		t.Errorf("Explain: another error became %v", err)
 	}
 

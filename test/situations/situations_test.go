@@ -104,8 +104,8 @@ func all() []situation {
 			name: "group", title: "The policy is about another API group",
 			policies: replace(bySize, "match: {apiGroup: shop.example.org", "match: {apiGroup: store.example.org"),
 			does:     resize(anna, "group", "large"), until: "1 held: ",
-			remedy: "Correct the group in the policy, and store the same again.",
-			mend:   []command{apply(bySize), resize(anna, "group", "large")}, outside: "size=large",
+			remedy: "Correct the group in the policy, take the change back, and make it again: nothing was recorded of it.",
+			mend:   []command{apply(bySize), resize(anna, "group", "small"), resize(anna, "group", "large")}, outside: "size=large",
 		},
 		{
 			name: "path", title: "The policy names a path that does not exist",
@@ -155,7 +155,7 @@ func all() []situation {
 			does: command{hans, "kubectl patch $(kubectl get objects.kubernetes.m.crossplane.io -n shop -l crossplane.io/composite=hand -o name) " +
 				"-n shop --type merge -p '{\"spec\": {\"forProvider\": {\"manifest\": {\"data\": {\"extra\": \"x\"}}}}}'"},
 			until:  " outside: ",
-			remedy: "Change the XR instead. What the Composition sets is put back at once, what it does not set before the gate opens next.",
+			remedy: "Change the XR instead. What the Composition sets is put back at once; what it does not set, before the gate opens next.",
 			mend:   []command{resize(anna, "hand", "large")}, outside: "size=large",
 		},
 		{
@@ -164,21 +164,21 @@ func all() []situation {
 			before: []command{{"", "kubectl annotate $(kubectl get objects.kubernetes.m.crossplane.io -n shop -l crossplane.io/composite=provider -o name) " +
 				"-n shop crossplane.io/paused=true"}},
 			does: resize(anna, "provider", "large"), until: "in progress: Object ",
-			remedy: "See what the gate waits for, in the last line of the trace, and mend that; here the managed resource is paused.",
+			remedy: "See what the gate waits for in the trace of the managed resource, and mend that; here it is paused.",
 			mend: []command{{"", "kubectl annotate $(kubectl get objects.kubernetes.m.crossplane.io -n shop -l crossplane.io/composite=provider -o name) " +
 				"-n shop crossplane.io/paused-"}},
 			outside: "size=large",
 		},
 		{
-			name: "edited", title: "A window does not open below an edit",
+			name: "edited", title: "A window does not apply where somebody edited the XR",
 			policies: replace(bySize, "app-team", "platform-team"),
 			before:   []command{resize(anna, "edited", "large")},
-			does:     apply(replace(window, "data.version", "data.size")), until: "edited by anna@example.com: spec.size",
+			does:     apply(replace(window, "data.version", "data.size")), until: "grants nothing below",
 			remedy: "Take the edit back, or have it made by somebody who may.",
 			mend:   []command{resize(anna, "edited", "small"), resize(hans, "edited", "large")}, outside: "size=large",
 		},
 		{
-			name: "step", title: "The Composition lost the function",
+			name: "step", title: "The function was removed from the Composition",
 			policies: bySize,
 			does:     command{"", "kubectl patch composition step --type json -p '[{\"op\": \"remove\", \"path\": \"/spec/pipeline/2\"}]'"}, until: "[not run: ",
 			remedy: "Put the step back.",
@@ -189,9 +189,9 @@ func all() []situation {
 			outside: "size=large",
 		},
 		{
-			name: "delete", title: "Nobody allowed what a deletion takes along",
+			name: "delete", title: "Nobody allowed the deletion of what is composed",
 			policies: bySize, does: command{anna, "kubectl delete bucket delete -n shop"}, until: "KausalityStays",
-			remedy: "Who wanted that releases what stays; who did not applies the bucket again, paused, and adopts it.",
+			remedy: "To keep the external object without the bucket, release the managed resource. To have the bucket back, create it paused, and adopt.",
 			mend: []command{
 				{anna, "kubectl kausality release $(kubectl get objects.kubernetes.m.crossplane.io -n shop -l crossplane.io/composite=delete -o name) -n shop"},
 			},
