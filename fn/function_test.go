@@ -370,6 +370,23 @@ func TestBadInputIsNamed(t *testing.T) {
 	}
 }
 
+func TestModeFatalLetsPassWhatIsStoredAndOnlyTheGateKeeps(t *testing.T) {
+	observed := strings.NewReplacer("engine: postgres", "engine: mysql", "    kausality.io/gate:", `    kausality.io/asked: |
+      generation: 7
+      user: hans
+      spec: {forProvider: {engine: postgres}}
+    kausality.io/gate:`).Replace(observedObject)
+
+	rsp := run(t, call(t, steadyXR, observed, sized("small", "mysql"), "mode: Fatal"))
+	if len(rsp.GetResults()) > 0 {
+		t.Fatalf("results: %v", rsp.GetResults())
+	}
+
+	if got := rsp.GetConditions()[0].GetMessage(); !strings.Contains(got, "spec.forProvider.engine is mysql, and stays postgres outside") {
+		t.Errorf("the condition says %q", got)
+	}
+}
+
 func TestAPolicyThatDoesNotCompileIsNamedAndGrantsNothing(t *testing.T) {
 	req := call(t, steadyXR, observedObject, sized("small", "mysql"), "")
 	req.RequiredResources = map[string]*fnv1.Resources{"kausality.io/allowancepolicies": {Items: []*fnv1.Resource{resourceOf(t, `

@@ -59,12 +59,30 @@ func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 		by          string
 		missing     string
 	}{
-		"Allowed": {reason: "A change that a policy allowed lets it out.", annotations: applied, by: "hans"},
+		"Allowed": {reason: "A change that a policy allowed lets it out.", annotations: applied, policies: netPolicy, by: "hans"},
+		"Withdrawn": {
+			reason: "Not once no policy gives it any more.", annotations: applied,
+			missing: "spec.size was changed at generation 5, as hans asked, and that does not let apply out\n" +
+				"no policy allows it: add an AllowancePolicy about Workspace, or about what owns it, that allows {relation: External, mutations: [apply]}",
+		},
+		"Beside": {
+			reason: "What was changed with it, by another policy, would leave as well.", policies: netPolicy,
+			annotations: strings.Replace(applied, `"[{field: spec.size,`, `"[{field: spec.region, generation: 5, initiator: hans}, {field: spec.size,`, 1),
+			missing: "spec.region was changed at generation 5, as hans asked, and that does not let apply out\n" +
+				`AllowancePolicy "net" allows it with a change of spec.size of Workspace that it allows: none is on record here`,
+		},
+		"WithinAGeneration": {
+			reason: "So would what was changed later within the generation.", policies: netPolicy,
+			annotations: strings.Replace(applied, `"[{field: spec.size, generation: 5, initiator: hans}]"`,
+				`"[{field: spec.size, generation: 5, initiator: anna, trace: [{kind: Workspace, name: net, generation: 5, request: 1, field: spec.size}]}]"`, 1),
+			missing: "spec.size was changed at generation 5, as anna asked, and that does not let apply out\n" +
+				`AllowancePolicy "net" allows it with a change of spec.size of Workspace that it allows: none is on record here`,
+		},
 		"Settled": {
 			reason: "It lasts when the object's controller is done.",
 			object: strings.TrimSuffix(workspace, "}") + `, status: {observedGeneration: 9, conditions: [{type: Ready, status: "True", observedGeneration: 9}]}}`,
 
-			annotations: applied, by: "hans",
+			annotations: applied, policies: netPolicy, by: "hans",
 		},
 		"AnotherAction": {
 			reason: "Another action is another one.", annotations: applied, action: "destroy",
@@ -81,7 +99,7 @@ func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 		"LabelledSince": {
 			reason: "What is said about the object goes nowhere.",
 			annotations: strings.Replace(applied, `"[{field: spec.size, generation: 5, initiator: hans}]"`,
-				`"[{field: \"metadata.labels[a]\", generation: 6, initiator: anna}, {field: spec.size, generation: 5, initiator: hans}]"`, 1), by: "hans",
+				`"[{field: \"metadata.labels[a]\", generation: 6, initiator: anna}, {field: spec.size, generation: 5, initiator: hans}]"`, 1), policies: netPolicy, by: "hans",
 		},
 		"Edited": {
 			reason:      "So would what somebody stored who may not, whoever allows the rest.",
@@ -100,12 +118,13 @@ func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 		"ByDeletion": {
 			reason:      "What a deletion gives is for what is deleted.",
 			annotations: strings.ReplaceAll(strings.ReplaceAll(applied, "[apply]", "[destroy]"), "spec.size", "delete"), action: "destroy",
-			missing: "no policy allows it: add an AllowancePolicy about Workspace, or about what owns it, that allows {relation: External, mutations: [destroy]}",
+			policies: strings.Replace(netPolicy, "[apply]", "[destroy]", 1), missing: `AllowancePolicy "net" allows it with a change of spec.size of Workspace that it allows: none is on record here`,
 		},
 		"Deleting": {
 			reason:      "While it is.",
 			object:      strings.Replace(workspace, "name: net,", `name: net, deletionTimestamp: "2026-01-01T00:00:00Z",`, 1),
-			annotations: strings.ReplaceAll(strings.ReplaceAll(applied, "[apply]", "[destroy]"), "spec.size", "delete"), action: "destroy", by: "hans",
+			annotations: strings.ReplaceAll(strings.ReplaceAll(applied, "[apply]", "[destroy]"), "spec.size", "delete"), action: "destroy",
+			policies: strings.Replace(netPolicy, "[apply]", "[destroy]", 1), by: "hans",
 		},
 		"Window": {reason: "A window lets out what it selects.", windows: window(open), by: "UpgradeAllowance/w"},
 		"WindowForDeletions": {

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -22,6 +23,7 @@ func TestNeedsAreThoseOfWhatIsGoverned(t *testing.T) {
 		{Group: "other.example.org", Kind: "Bucket", Resource: "buckets", Crossplane: true},
 		{Group: "apps", Kind: "Deployment", Resource: "deployments"},
 		{Group: "batch", Kind: "Job", Resource: "jobs"},
+		{Kind: "Secret", Resource: "secrets"},
 	}
 	s.Composites = read(t, `
 apiVersion: example.org/v1
@@ -29,7 +31,7 @@ kind: Database
 metadata: {name: mine}
 spec:
   claimRef: {apiVersion: example.org/v1, kind: Claim, namespace: a, name: mine}
-  resourceRefs: [{apiVersion: net.example.org/v1, kind: Network, name: net}]`).Items
+  resourceRefs: [{apiVersion: net.example.org/v1, kind: Network, name: net}, {apiVersion: v1, kind: Secret, name: s}]`).Items
 	s.Lists[Enforcements] = read(t, `
 apiVersion: kausality.io/v1alpha1
 kind: Enforcement

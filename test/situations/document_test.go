@@ -33,11 +33,15 @@ func TestSituationsReadAsDocumented(t *testing.T) { //nolint:paralleltest // Say
 
 	out.WriteString(head())
 
+	played := 0
+
 	for _, s := range all() {
 		t.Run(s.name, func(t *testing.T) { //nolint:paralleltest // As above.
 			p.t = t
 			section := s.document(p.play(&s))
 			out.WriteString(section)
+
+			played++
 
 			if update {
 				return
@@ -47,6 +51,10 @@ func TestSituationsReadAsDocumented(t *testing.T) { //nolint:paralleltest // Say
 				t.Errorf("docs/situations.md says otherwise, -docs, +read (go test ./test/situations -update writes it anew):\n%s", diff)
 			}
 		})
+	}
+
+	if update && played < len(all()) {
+		t.Fatalf("%d of %d situations were played: -update writes all or none", played, len(all()))
 	}
 
 	if update && !t.Failed() {

@@ -205,7 +205,23 @@ func (p *player) events(ctx context.Context, name string, since time.Time) (stri
 	return strings.Join(slices.Compact(out), "\n"), nil
 }
 
-// diagnosis is what the doctor finds about the policies and windows that are there.
+// alone checks that what a bucket was made of has no owner.
+func (p *player) alone(ctx context.Context, name string) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "kubernetes.m.crossplane.io", Version: "v1alpha1", Kind: "ObjectList"})
+
+	if err := p.List(ctx, list, client.InNamespace(shop), client.MatchingLabels{"crossplane.io/composite": name}); err != nil {
+		return err //nolint:wrapcheck // Names the kind.
+	}
+
+	if len(list.Items) != 1 || len(list.Items[0].GetOwnerReferences()) > 0 {
+		return fmt.Errorf("%d managed resources, of %v: %w", len(list.Items), list.Items, errOther)
+	}
+
+	return nil
+}
+
+// diagnosis is what the doctor finds about some objects, and what is made for them.
 func (p *player) diagnosis(names []string) string {
 	p.t.Helper()
 
@@ -221,7 +237,8 @@ func (p *player) diagnosis(names []string) string {
 	var lines []string
 
 	for _, f := range doc.Findings {
-		if f.Severity != "ok" && slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(f.Object, n) }) {
+		object := f.Object[strings.LastIndexAny(f.Object, " /")+1:]
+		if f.Severity != "ok" && slices.ContainsFunc(names, func(n string) bool { return object == n || strings.HasPrefix(object, n+"-") }) {
 			lines = append(lines, fmt.Sprintf("%s: %s: %s", f.Severity, f.Object, strings.Join(filled(f.What, f.Why, f.Remedy), "; ")))
 		}
 	}
@@ -259,6 +276,7 @@ func (p *player) play(s *situation) reading {
 	}
 
 	if s.fails {
+		r.events = p.told(s, since)
 		r.diagnosis = p.diagnosis(policiesOf(s.policies))
 	} else {
 		p.read(s, &r, since)
@@ -270,6 +288,26 @@ func (p *player) play(s *situation) reading {
 	p.must(command{"", "kubectl delete allowancepolicies,upgradeallowances,enforcements --all"})
 
 	return r
+}
+
+// told are the events about what was refused, once the one that is waited for is there.
+func (p *player) told(s *situation, since time.Time) (events string) {
+	p.t.Helper()
+
+	p.rests(s.title, func(ctx context.Context) error {
+		var err error
+		if events, err = p.events(ctx, s.name, since); err != nil {
+			return err
+		}
+
+		if !strings.Contains(events, s.until) {
+			return fmt.Errorf("the events are %q: %w", events, errOther)
+		}
+
+		return nil
+	})
+
+	return events
 }
 
 // read reads what is said, once that is said.
@@ -298,7 +336,7 @@ func (p *player) read(s *situation, r *reading, since time.Time) {
 		r.trace, _ = p.run(command{"", "kubectl kausality trace bucket/" + s.name + " -n " + shop})
 	}
 
-	r.diagnosis = p.diagnosis(policiesOf(s.policies + s.does.text))
+	r.diagnosis = p.diagnosis(append(policiesOf(s.policies+s.does.text), s.name))
 }
 
 // mends shows that the remedy is one, and that nothing went out before.
@@ -328,7 +366,13 @@ func (p *player) mends(s *situation) {
 		}
 	}
 
-	p.rests("the remedy", func(ctx context.Context) error { return p.outside(ctx, s.name, want) })
+	p.rests("the remedy", func(ctx context.Context) error {
+		if err := p.outside(ctx, s.name, want); err != nil || !s.alone {
+			return err
+		}
+
+		return p.alone(ctx, s.name)
+	})
 }
 
 // policiesOf are the names of the policies in manifests.

@@ -18,8 +18,8 @@ type situation struct {
 	does command
 	// fails is true where that is refused.
 	fails bool
-	// until is what the condition says then; where there is no bucket any more, an
-	// event.
+	// until is what the condition says then; where there is no bucket any more, or the
+	// change is refused, an event.
 	until string
 	// remedy says how to get out of it, for a person.
 	remedy string
@@ -28,6 +28,8 @@ type situation struct {
 	// outside is what the external object has then, as KEY=VALUE; empty for what it
 	// had before.
 	outside string
+	// alone is true where the managed resource has no owner then.
+	alone bool
 }
 
 // command is what somebody types; the administrator without a name.
@@ -61,6 +63,15 @@ spec:
   allow:
   - {apiGroup: kubernetes.m.crossplane.io, kind: Object, mutations: [spec.forProvider.manifest.data.color]}
   - {relation: External, mutations: [Update]}
+`
+
+const nobodyPaints = `
+apiVersion: kausality.io/v1alpha1
+kind: AllowancePolicy
+metadata: {name: color-stays}
+spec:
+  match: {apiGroup: shop.example.org, kind: Bucket, fields: [spec.color]}
+  allow: []
 `
 
 const enforced = `
@@ -129,6 +140,24 @@ func all() []situation {
 			mend:   []command{{anna, "kubectl annotate bucket ticket -n shop ticket=INFRA-7"}}, outside: "size=large",
 		},
 		{
+			name: "broken", title: "An expression of the policy cannot be evaluated",
+			policies: replace(bySize, "fields: [spec.size]}", `fields: [spec.size], cel: ["object.metadata.annotations['ticket'] != ''"]}`),
+			does:     resize(anna, "broken", "large"), until: "could not be evaluated",
+			remedy: "Correct the expression, and store the same again.",
+			mend: []command{
+				apply(replace(bySize, "fields: [spec.size]}", `fields: [spec.size], cel: ["!has(object.metadata.annotations) || !('frozen' in object.metadata.annotations)"]}`)),
+				resize(anna, "broken", "large"),
+			},
+			outside: "size=large",
+		},
+		{
+			name: "nobody", title: "A policy says that nobody may",
+			policies: bySize + "---" + nobodyPaints,
+			does:     paint(anna, "nobody", "blue"), until: "1 held: ",
+			remedy: "Take it back. If it has to be, have another policy let somebody, and store the same again.",
+			mend:   []command{apply(byColor), paint(anna, "nobody", "blue")}, outside: "color=blue",
+		},
+		{
 			name: "external", title: "The policy allows nothing outside",
 			policies: replace(bySize, "  - {relation: External, mutations: [Update]}\n", ""),
 			does:     resize(anna, "external", "large"), until: " outside: ",
@@ -143,9 +172,16 @@ func all() []situation {
 			mend:   []command{apply(window)}, outside: "version=v2",
 		},
 		{
+			name: "suspended", title: "There is a window for it, which is not in force",
+			policies: replace(window, "spec:\n", "spec:\n  suspend: true\n"),
+			does:     command{"", "kubectl get composition suspended -o yaml | sed 's/version: v1$/version: v2/' | kubectl apply -f -"}, until: "is suspended",
+			remedy: "See why with kubectl get upgradeallowances; this one is suspended.",
+			mend:   []command{{"", "kubectl patch upgradeallowance new-version --type merge -p '{\"spec\": {\"suspend\": false}}'"}}, outside: "version=v2",
+		},
+		{
 			name: "deny", title: "An Enforcement denies it",
 			policies: replace(bySize, "app-team", "platform-team") + "---" + enforced,
-			does:     resize(anna, "deny", "large"), fails: true,
+			does:     resize(anna, "deny", "large"), fails: true, until: "KausalityDenied",
 			remedy: "Ask one of those who may.",
 			mend:   []command{resize(hans, "deny", "large")}, outside: "size=large",
 		},
@@ -195,6 +231,7 @@ func all() []situation {
 			mend: []command{
 				{anna, "kubectl kausality release $(kubectl get objects.kubernetes.m.crossplane.io -n shop -l crossplane.io/composite=delete -o name) -n shop"},
 			},
+			alone: true,
 		},
 	}
 }

@@ -1,0 +1,74 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatecontroller
+
+import (
+	"context"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+// forbidding is an API server that lets nobody read one kind.
+type forbidding struct {
+	client.Reader
+
+	kind string
+}
+
+func (f forbidding) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if gvk := obj.GetObjectKind().GroupVersionKind(); gvk.Kind == f.kind {
+		return apierrors.NewForbidden(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, key.Name, errBroken)
+	}
+
+	return f.Reader.Get(ctx, key, obj, opts...) //nolint:wrapcheck // It is the fake's.
+}
+
+func TestWhatHasNoGateNeedNotBeReadToLetItsXRGo(t *testing.T) {
+	xr := parsed(t, `
+apiVersion: example.org/v1
+kind: Store
+metadata: {name: s, namespace: a, uid: u}
+spec: {crossplane: {resourceRefs: [{apiVersion: v1, kind: ConfigMap, name: c}, {apiVersion: example.org/v1, kind: Bucket, name: b}]}}`)
+	bucket := parsed(t, "{apiVersion: example.org/v1, kind: Bucket, metadata: {name: b, namespace: a}}")
+
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, gvk := range []schema.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}, {Group: "example.org", Version: "v1", Kind: "Bucket"}} {
+		mapper.Add(gvk, meta.RESTScopeNamespace)
+	}
+
+	c := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithRESTMapper(mapper).WithObjects(bucket).Build()
+	both := map[schema.GroupKind]bool{{Kind: "ConfigMap"}: true, {Group: "example.org", Kind: "Bucket"}: true}
+	gated := map[schema.GroupKind]bool{{Group: "example.org", Kind: "Bucket"}: true}
+
+	for name, tc := range map[string]struct {
+		reason, unreadable string
+		known              following
+		fails              bool
+	}{
+		"NoGate":  {reason: "Nothing is passed on to it.", unreadable: "ConfigMap", known: following{complete: true, kinds: both, gated: gated}},
+		"Gate":    {reason: "A managed resource may have to know.", unreadable: "Bucket", known: following{complete: true, kinds: both, gated: gated}, fails: true},
+		"Unknown": {reason: "It may have one.", unreadable: "ConfigMap", known: following{complete: true, gated: gated}, fails: true},
+		"Unread":  {reason: "Nobody knows yet.", unreadable: "ConfigMap", known: following{kinds: both, gated: gated}, fails: true},
+		"XR":      {reason: "An XR may own what has one.", unreadable: "ConfigMap", known: following{complete: true, kinds: both, xrs: both}, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &owners{client: c, live: forbidding{Reader: c, kind: tc.unreadable}, composed: &composed{known: tc.known}}
+
+			children, err := o.children(t.Context(), xr)
+			if (err != nil) != tc.fails {
+				t.Fatalf("%s\nerror: %v", tc.reason, err)
+			}
+
+			if !tc.fails && (len(children) != 1 || children[0].GetName() != "b") {
+				t.Errorf("%s\nchildren: %v", tc.reason, children)
+			}
+		})
+	}
+}
