@@ -53,7 +53,7 @@ func TestAllowedSaysWhetherAndWhy(t *testing.T) {
 		want   string
 	}{
 		"Allowed": {
-			reason: "Who asked is said, and the exit code is 0.", from: answers{object: granted},
+			reason: "Who asked is said, and the exit code is 0.", from: answers{object: granted, lists: map[doctor.Source]doctor.List{doctor.AllowancePolicies: policies}},
 			want: "Workspace a/net: apply is allowed\n- asked for by hans (generation 5, policy p)\n",
 		},
 		"NotAllowed": {
@@ -68,7 +68,7 @@ func TestAllowedSaysWhetherAndWhy(t *testing.T) {
 				"that allows {relation: External, mutations: [apply]}\n- what could allow it is not known: forbidden\n",
 		},
 		"YAML": {
-			reason: "Programs read the same.", from: answers{object: granted}, format: formatYAML,
+			reason: "Programs read the same.", from: answers{object: granted, lists: map[doctor.Source]doctor.List{doctor.AllowancePolicies: policies}}, format: formatYAML,
 			want: "action: apply\nallowed: true\napiVersion: cli.kausality.io/v1alpha1\nby:\n- generation: 5\n  initiator: hans\n  mutations:\n  - apply\n" +
 				"  policy: p\n  relation: External\nkind: Answer\nmissing: []\nobject:\n  apiVersion: example.org/v1\n  generation: 5\n  kind: Workspace\n  name: net\n  namespace: a\n",
 		},

@@ -339,13 +339,13 @@ func (d *decider) effect(f Finding) string {
 // leavesBehind says what a Claim or XR leaves behind that is deleted without a grant,
 // and how to have it back. A Claim that is paused makes no XR.
 func (d *decider) leavesBehind() string {
-	label, again, by := "crossplane.io/composite", "it", strings.ToLower(d.Old.GetKind())+"/"+d.Old.GetName()
+	label, again, by := "crossplane.io/composite", "it again", strings.ToLower(d.Old.GetKind())+"/"+d.Old.GetName()
 	if resource.IsClaim(d.Old) {
 		label, again, by = "crossplane.io/claim-name", "an XR like the one behind it", "XR"
 	}
 
 	return fmt.Sprintf("it goes, and each managed resource below it stays with its external object "+
-		"(kubectl get managed -A -l %s=%s lists them); to have it back, apply %s again with the annotation "+
+		"(kubectl get managed -A -l %s=%s lists them); to have it back, apply %s with the annotation "+
 		"crossplane.io/paused: \"true\", and run kubectl kausality adopt KIND/NAME --by %s for each, the last with --resume",
 		label, d.Old.GetName(), again, by)
 }

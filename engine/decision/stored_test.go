@@ -41,8 +41,8 @@ func scenarioOf(t *testing.T, name string) decision.Request {
 	return req
 }
 
-// denying is an Enforcement about all there is of the API group.
-func denying(t *testing.T, group string) []*enforcement.Enforcement {
+// denyingAll is an Enforcement about all there is of the API group.
+func denyingAll(t *testing.T, group string) []*enforcement.Enforcement {
 	t.Helper()
 
 	in := v1alpha1.Enforcement{}
@@ -64,7 +64,7 @@ func TestWhenSomethingWasStoredIsNoReasonToTryAgain(t *testing.T) {
 
 	req := scenarioOf(t, "own-external/alone")
 	req.Resource = schema.GroupResource{Group: req.New.GroupVersionKind().Group, Resource: "rdsinstances"}
-	req.Enforcements = denying(t, req.Resource.Group)
+	req.Enforcements = denyingAll(t, req.Resource.Group)
 
 	stored := decision.Decide(req).Object
 	if resource.Annotation(stored, v1alpha1.AnnotationAsked) == "" {
