@@ -309,7 +309,7 @@ func (o *owners) finalizers(ctx context.Context, u *unstructured.Unstructured, l
 
 // patch changes metadata of the version of an object that was read.
 func (o *owners) patch(ctx context.Context, u *unstructured.Unstructured, metadata map[string]any) error {
-	metadata["resourceVersion"] = u.GetResourceVersion()
+	metadata[keyVersion] = u.GetResourceVersion()
 
 	raw, err := json.Marshal(map[string]any{keyMetadata: metadata})
 	if err != nil {

@@ -126,7 +126,7 @@ func (g *gates) putBack(ctx context.Context, u *unstructured.Unstructured, plan 
 	}
 
 	raw, err := json.Marshal(map[string]any{
-		keyMetadata: map[string]any{"resourceVersion": u.GetResourceVersion(), keyAnnotations: annotations},
+		keyMetadata: map[string]any{keyVersion: u.GetResourceVersion(), keyAnnotations: annotations},
 		"spec":      plan.Spec,
 	})
 	if err != nil {
@@ -191,7 +191,7 @@ func (g *gates) move(ctx context.Context, u *unstructured.Unstructured, plan gat
 		policies[i] = p
 	}
 
-	meta := map[string]any{"name": u.GetName(), "resourceVersion": u.GetResourceVersion(), keyAnnotations: annotations}
+	meta := map[string]any{"name": u.GetName(), keyVersion: u.GetResourceVersion(), keyAnnotations: annotations}
 	if ns := u.GetNamespace(); ns != "" {
 		meta["namespace"] = ns
 	}

@@ -87,7 +87,7 @@ func (c *composed) tellNotRun(ctx context.Context, w client.Client, u *unstructu
 	}
 
 	raw, err := json.Marshal(map[string]any{
-		keyMetadata: map[string]any{"resourceVersion": u.GetResourceVersion()}, "status": map[string]any{"conditions": conditions},
+		keyMetadata: map[string]any{keyVersion: u.GetResourceVersion()}, "status": map[string]any{"conditions": conditions},
 	})
 	if err != nil {
 		return fmt.Errorf("cannot encode conditions of %s %q: %w", u.GetKind(), u.GetName(), err)

@@ -47,7 +47,7 @@ func (p *parents) write(ctx context.Context, u *unstructured.Unstructured, annot
 	}
 
 	raw, err := json.Marshal(map[string]any{keyMetadata: map[string]any{
-		"resourceVersion": u.GetResourceVersion(), keyAnnotations: annotations,
+		keyVersion: u.GetResourceVersion(), keyAnnotations: annotations,
 	}})
 	if err != nil {
 		return fmt.Errorf("cannot encode annotations of %s %q: %w", u.GetKind(), u.GetName(), err)

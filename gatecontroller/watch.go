@@ -342,6 +342,7 @@ func (w *watches) stop() {
 const (
 	keyMetadata    = "metadata"
 	keyAnnotations = "annotations"
+	keyVersion     = "resourceVersion"
 )
 
 // concurrency is how many objects of one kind are worked on at once.

@@ -160,6 +160,15 @@ func (c *cli) Run() error {
 		return err
 	}
 
+	if err := c.serve(ctx, mgr, cert); err != nil {
+		return fmt.Errorf("cannot run: %w", errors.Join(err, c.authorized(ctx, cfg, scheme)))
+	}
+
+	return nil
+}
+
+// serve adds all that the manager does, and does it until the context ends.
+func (c *cli) serve(ctx context.Context, mgr ctrl.Manager, cert webhook.Certificates) error {
 	if err := c.addControllers(mgr, cert); err != nil {
 		return err
 	}
@@ -174,11 +183,7 @@ func (c *cli) Run() error {
 	// By now the webhook does not serve any more.
 	uses.Finish(context.WithoutCancel(ctx))
 
-	if err != nil {
-		return fmt.Errorf("cannot run: %w", errors.Join(err, c.authorized(ctx, cfg, scheme)))
-	}
-
-	return nil
+	return err //nolint:wrapcheck // The caller says of what.
 }
 
 func (c *cli) restConfig() (*rest.Config, error) {

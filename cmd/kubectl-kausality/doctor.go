@@ -45,8 +45,9 @@ func doctorCommand() *cobra.Command {
 			"as a warning. The manager is found by what it writes on its webhook configurations, or else by its Deployment. Without " +
 			"--namespace managed resources of all namespaces are looked at.\n\n" +
 			"With --roles it prints, for kubectl apply, the ClusterRoles that give the manager the rights it lacks for what is governed, and " +
-			"nothing else; with --crossplane also those for all other kinds of Claims, XRs and managed resources there are, with --for those to read " +
-			"what owns objects that are governed, and with --all-rights also those of rights that it has by now.\n\n" + exitHelp,
+			"nothing else; with --crossplane also those for all other kinds of Claims, XRs and managed resources there are, " +
+			"with --for those to read what owns objects that are governed, and with --all-rights also those of rights that it has by now.\n\n" +
+			exitHelp,
 		Example: "  kubectl kausality doctor\n" +
 			"  kubectl kausality doctor --roles | kubectl apply -f -\n" +
 			"  kubectl kausality doctor -n team-a -o json | jq '.findings[] | select(.severity == \"error\")'",
@@ -87,7 +88,7 @@ func doctorCommand() *cobra.Command {
 	flags.BoolVarP(&opts.all, "all-namespaces", "A", false, "Look at managed resources in all namespaces, as without --namespace.")
 	flags.BoolVar(&opts.roles, "roles", false, "Print the ClusterRoles that the manager lacks, as YAML, and nothing else.")
 	flags.BoolVar(&opts.platform, "crossplane", false, "Ask for the rights on all Claims, XRs and managed resources, governed or not.")
-	flags.BoolVar(&opts.held, "all-rights", false, "With --roles, print those of rights that the manager has, too: before these are taken away.")
+	flags.BoolVar(&opts.held, "all-rights", false, "With --roles, print those of rights that the manager has, too.")
 	flags.StringSliceVar(&opts.owners, "for", nil, "With --roles, also what it takes to read owners of what is governed, as RESOURCE.GROUP.")
 	flags.BoolVarP(&opts.verbose, "verbose", "v", false, "Show what is fine, too.")
 

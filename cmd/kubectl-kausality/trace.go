@@ -34,7 +34,8 @@ func traceCommand() *cobra.Command {
 		Use:   "trace KIND/NAME",
 		Short: "Show the path from the person to the object",
 		Long: "Show who asked for an object's last changes, by which path they came, what may still follow, " +
-			"whether its gate is open, what is stored that nobody allowed, and what is held, of the object and of what is made for it.\n\n" + exitHelp,
+			"whether its gate is open and what that waits for, what is stored that nobody allowed, and what is held, " +
+			"of the object and of what is made for it.\n\n" + exitHelp,
 		Example: "  kubectl kausality trace databaseclaim/my-database\n" +
 			"  kubectl kausality trace object.kubernetes.crossplane.io my-database-x7k2p\n" +
 			"  kubectl kausality trace databaseclaim/my-database -n team-a -o json | jq -r '.changes[0].initiator'",

@@ -98,7 +98,7 @@ type storedEntry struct {
 	Inside bool `json:"inside,omitempty"`
 }
 
-func (d traceDocument) refs() []objectRef { return []objectRef{d.Object} }
+func (d *traceDocument) refs() []objectRef { return []objectRef{d.Object} }
 
 // documentOf reads what is known about one object, and what others say of it. The
 // error names an annotation that does not parse.

@@ -88,15 +88,16 @@ func (d *traceDocument) waitIn(u *unstructured.Unstructured, ref *objectRef, gat
 // renderWaits writes what open gates wait for.
 func renderWaits(out *strings.Builder, list []gateWait) {
 	for i, w := range list {
-		switch {
-		case w.Object == nil:
+		if w.Object == nil {
 			fmt.Fprintf(out, "It is %s\n", w.Why)
-		default:
-			if i == 0 || list[i-1].Object == nil {
-				out.WriteString("\n")
-			}
 
-			fmt.Fprintf(out, "The gate of %s %s is open, %s\n", w.Object.Kind, w.Object.Name, w.Why)
+			continue
 		}
+
+		if i == 0 || list[i-1].Object == nil {
+			out.WriteString("\n")
+		}
+
+		fmt.Fprintf(out, "The gate of %s %s is open, %s\n", w.Object.Kind, w.Object.Name, w.Why)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -232,7 +233,7 @@ func inBrief(doc *traceDocument) string {
 		return ref.Name
 	}
 
-	var held, stored []string
+	held, stored := make([]string, 0, len(doc.Held)), make([]string, 0, len(doc.Stored))
 
 	for _, h := range doc.Held {
 		by, inside := "-", "false"
@@ -251,9 +252,7 @@ func inBrief(doc *traceDocument) string {
 		stored = append(stored, strings.Join([]string{named(s.Object), s.Field, s.Value, s.Allowed, s.User}, " "))
 	}
 
-	more, _ := json.Marshal(doc.HeldMore)
-
-	return strings.Join(held, ", ") + "; " + string(more) + "; " + strings.Join(stored, ", ")
+	return strings.Join(held, ", ") + "; " + strconv.Itoa(doc.HeldMore) + "; " + strings.Join(stored, ", ")
 }
 
 // TestWhatIsNotListedIsCountedOnce where an annotation lists what a condition does not.

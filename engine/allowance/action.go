@@ -61,5 +61,7 @@ func ActionsOfWindow(w *v1alpha1.UpgradeAllowance) []string {
 // deletes says whether an action deletes what is outside, as the systems that are
 // known call it.
 func deletes(action string) bool {
-	return slices.ContainsFunc([]string{"delete", "destroy", "prune", "uninstall"}, func(name string) bool { return strings.EqualFold(action, name) })
+	return slices.ContainsFunc([]string{"delete", "destroy", "prune", "uninstall"}, func(name string) bool {
+		return strings.EqualFold(action, name)
+	})
 }

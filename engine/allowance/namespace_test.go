@@ -35,11 +35,15 @@ func TestAHopNamesTheNamespaceThatIsNotTheCarriers(t *testing.T) {
 		"Same":   {"All is in one namespace.", []v1alpha1.Hop{hop("XR")}, "a", "a", []v1alpha1.Hop{hop("XR")}},
 		"Scoped": {"The XR is in none.", []v1alpha1.Hop{hop("XR")}, "", "a", []v1alpha1.Hop{hop("XR", "")}},
 		"Home": {
-			"It comes back to the Claim's.", []v1alpha1.Hop{hop("Claim", "a"), hop("XR")}, "", "a",
+			"It comes back to the Claim's.",
+			[]v1alpha1.Hop{hop("Claim", "a"), hop("XR")},
+			"", "a",
 			[]v1alpha1.Hop{hop("Claim"), hop("XR", "")},
 		},
 		"Elsewhere": {
-			"A Claim that an XR composes has an XR of its own.", []v1alpha1.Hop{hop("XR", ""), hop("Claim")}, "b", "",
+			"A Claim that an XR composes has an XR of its own.",
+			[]v1alpha1.Hop{hop("XR", ""), hop("Claim")},
+			"b", "",
 			[]v1alpha1.Hop{hop("XR"), hop("Claim", "b")},
 		},
 	} {

@@ -37,7 +37,11 @@ func WriterOf(u *unstructured.Unstructured, path change.Path) (Writer, bool) {
 		m, _ := e.(map[string]any)
 		own := NoFields()
 
-		if addFields(own.Own, resource.Map(m, "fieldsV1")) != nil || !(Fields{Own: own.Own, All: all.All, Scaled: own.Scaled}).Manages(u.Object, path) {
+		if addFields(own.Own, resource.Map(m, "fieldsV1")) != nil {
+			continue
+		}
+
+		if its := (Fields{Own: own.Own, All: all.All, Scaled: own.Scaled}); !its.Manages(u.Object, path) {
 			continue
 		}
 

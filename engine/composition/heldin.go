@@ -19,7 +19,8 @@ var (
 	heldPart = regexp.MustCompile(`; (\d+) held: `)
 	heldEnd  = regexp.MustCompile(`; \d+ (?:left to others|to mend): `)
 	// heldStart is where a held change begins: its resource, and what becomes of it.
-	heldStart = regexp.MustCompile(`(?:^|; )[A-Z]\w* (?:of composed resource )?[^\s:;"]*(?:: \S+ (?:stays|is) |: \(audit\) |: \d+ more changes, | is (?:not |\(audit\) )(?:created|deleted): )`)
+	heldStart = regexp.MustCompile(`(?:^|; )[A-Z]\w* (?:of composed resource )?[^\s:;"]*` +
+		`(?:: \S+ (?:stays|is) |: \(audit\) |: \d+ more changes, | is (?:not |\(audit\) )(?:created|deleted): )`)
 	// heldMore is how many are left out at the end.
 	heldMore = regexp.MustCompile(`; and (\d+) more$`)
 )

@@ -171,7 +171,9 @@ func (r ActionRequest) changedSince(list []v1alpha1.Allowance) ([]string, error)
 	}
 
 	// An entry as the allowance that would have been given with it.
-	with := func(e v1alpha1.TraceEntry) v1alpha1.Allowance { return v1alpha1.Allowance{Generation: e.Generation, Trace: e.Trace} }
+	with := func(e v1alpha1.TraceEntry) v1alpha1.Allowance {
+		return v1alpha1.Allowance{Generation: e.Generation, Trace: e.Trace}
+	}
 
 	let := func(e v1alpha1.TraceEntry) bool {
 		return slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool {

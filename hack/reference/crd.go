@@ -45,15 +45,15 @@ func writeCRDs(out *bytes.Buffer) error {
 	return nil
 }
 
-// scopes are those of kinds as people call them.
-var scopes = map[extv1.ResourceScope]string{extv1.ClusterScoped: "cluster-scoped", extv1.NamespaceScoped: "namespaced"}
-
 func writeCRD(out *bytes.Buffer, crd *extv1.CustomResourceDefinition) {
-	names := crd.Spec.Names
+	names, scope := crd.Spec.Names, "namespaced"
+	if crd.Spec.Scope == extv1.ClusterScoped {
+		scope = "cluster-scoped"
+	}
 
 	for _, v := range crd.Spec.Versions {
 		fmt.Fprintf(out, "\n## %s\n\n%s\n\n", names.Kind, paragraph(v.Schema.OpenAPIV3Schema.Description))
-		fmt.Fprintf(out, "`apiVersion: %s/%s`, %s", crd.Spec.Group, v.Name, scopes[crd.Spec.Scope])
+		fmt.Fprintf(out, "`apiVersion: %s/%s`, %s", crd.Spec.Group, v.Name, scope)
 
 		if len(names.ShortNames) > 0 {
 			fmt.Fprintf(out, ", short name `%s`", strings.Join(names.ShortNames, "`, `"))

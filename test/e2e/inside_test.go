@@ -40,8 +40,12 @@ func (c cluster) traced(words ...string) check {
 
 		doc := struct {
 			Stored []struct {
-				Field, Value, Allowed, User, Since string
-				Inside                             bool
+				Field   string `json:"field"`
+				Value   string `json:"value"`
+				Allowed string `json:"allowed"`
+				User    string `json:"user"`
+				Since   string `json:"since"`
+				Inside  bool   `json:"inside"`
 			} `json:"stored"`
 		}{}
 		if err := json.Unmarshal([]byte(raw), &doc); err != nil {

@@ -58,7 +58,7 @@ func TestSituationsReadAsDocumented(t *testing.T) { //nolint:paralleltest // Say
 	}
 
 	if update && !t.Failed() {
-		if err := os.WriteFile(page, []byte(out.String()), 0o644); err != nil { //nolint:gosec // Everybody may read it.
+		if err := os.WriteFile(page, []byte(out.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

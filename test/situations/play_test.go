@@ -67,6 +67,12 @@ func newPlayer(t *testing.T) *player {
 func (p *player) run(c command) (out string, ok bool) {
 	p.t.Helper()
 
+	return p.runIn(p.t.Context(), c)
+}
+
+func (p *player) runIn(ctx context.Context, c command) (out string, ok bool) {
+	p.t.Helper()
+
 	kubeconfig := filepath.Join(running.Dir(), "kubeconfig")
 	if c.user != "" {
 		kubeconfig = filepath.Join(running.Dir(), "users", c.user+".kubeconfig")
@@ -74,7 +80,7 @@ func (p *player) run(c command) (out string, ok bool) {
 
 	path := []string{running.BinDir(), filepath.Dir(running.Tools().Binary("kubectl")), os.Getenv("PATH")}
 
-	cmd := exec.CommandContext(p.t.Context(), "bash", "-c", c.text) //nolint:gosec // It is ours.
+	cmd := exec.CommandContext(ctx, "bash", "-c", c.text)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+strings.Join(path, string(os.PathListSeparator)))
 
 	raw, err := cmd.CombinedOutput()
@@ -126,8 +132,8 @@ func (p *player) made(name string) {
 		"spec: {size: small, color: red, crossplane: {compositionRef: {name: %[1]s}}}\n", name, shop)
 
 	p.must(apply("\n" + replace(string(raw), "{name: NAME}", "{name: "+name+"}")))
-	p.eventually("a bucket", func(context.Context) error {
-		if out, ok := p.run(apply(bucket)); !ok {
+	p.eventually("a bucket", func(ctx context.Context) error {
+		if out, ok := p.runIn(ctx, apply(bucket)); !ok {
 			return fmt.Errorf("%s: %w", out, errOther)
 		}
 
@@ -221,13 +227,22 @@ func (p *player) alone(ctx context.Context, name string) error {
 	return nil
 }
 
+// finding is one of the doctor's.
+type finding struct {
+	Severity string `json:"severity"`
+	Object   string `json:"object"`
+	What     string `json:"what"`
+	Why      string `json:"why"`
+	Remedy   string `json:"remedy"`
+}
+
 // diagnosis is what the doctor finds about some objects, and what is made for them.
 func (p *player) diagnosis(names []string) string {
 	p.t.Helper()
 
 	out, _ := p.run(command{"", "kubectl kausality doctor -o json 2> /dev/null"})
 	doc := struct {
-		Findings []struct{ Severity, Object, What, Why, Remedy string } `json:"findings"`
+		Findings []finding `json:"findings"`
 	}{}
 
 	if err := json.Unmarshal([]byte(out), &doc); err != nil {

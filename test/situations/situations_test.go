@@ -88,8 +88,9 @@ func resize(user, name, size string) command {
 	return command{user, "kubectl patch bucket " + name + " -n shop --type merge -p '{\"spec\": {\"size\": \"" + size + "\"}}'"}
 }
 
-func paint(user, name, color string) command {
-	return command{user, "kubectl patch bucket " + name + " -n shop --type merge -p '{\"spec\": {\"color\": \"" + color + "\"}}'"}
+// paint has anna paint a bucket blue.
+func paint(name string) command {
+	return command{anna, "kubectl patch bucket " + name + " -n shop --type merge -p '{\"spec\": {\"color\": \"blue\"}}'"}
 }
 
 func apply(manifest string) command {
@@ -101,9 +102,9 @@ func all() []situation {
 	return []situation{
 		{
 			name: "unnamed", title: "No policy names the field",
-			policies: bySize, does: paint(anna, "unnamed", "blue"), until: "1 held: ",
+			policies: bySize, does: paint("unnamed"), until: "1 held: ",
 			remedy: "Take it back, or have a policy name the field, and store the same again.",
-			mend:   []command{apply(byColor), paint(anna, "unnamed", "blue")}, outside: "color=blue",
+			mend:   []command{apply(byColor), paint("unnamed")}, outside: "color=blue",
 		},
 		{
 			name: "compiles-not", title: "A policy that does not compile is applied",
@@ -153,9 +154,9 @@ func all() []situation {
 		{
 			name: "nobody", title: "A policy says that nobody may",
 			policies: bySize + "---" + nobodyPaints,
-			does:     paint(anna, "nobody", "blue"), until: "1 held: ",
+			does:     paint("nobody"), until: "1 held: ",
 			remedy: "Take it back. If it has to be, have another policy let somebody, and store the same again.",
-			mend:   []command{apply(byColor), paint(anna, "nobody", "blue")}, outside: "color=blue",
+			mend:   []command{apply(byColor), paint("nobody")}, outside: "color=blue",
 		},
 		{
 			name: "external", title: "The policy allows nothing outside",
