@@ -85,7 +85,7 @@ func trace(ctx context.Context, from getter, out io.Writer, args []string, all b
 	}
 
 	if as.structured() {
-		return as.print(out, doc)
+		return as.print(out, &doc)
 	}
 
 	if _, err := io.WriteString(out, wrap(render(u, &doc, all), widthOf(out))); err != nil {
