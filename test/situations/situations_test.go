@@ -143,7 +143,7 @@ func all() []situation {
 		{
 			name: "broken", title: "An expression of the policy cannot be evaluated",
 			policies: replace(bySize, "fields: [spec.size]}", `fields: [spec.size], cel: ["object.metadata.annotations['ticket'] != ''"]}`),
-			does:     resize(anna, "broken", "large"), until: "could not be evaluated",
+			does:     resize(anna, "broken", "large"), until: "1 held: ",
 			remedy: "Correct the expression, and store the same again.",
 			mend: []command{
 				apply(replace(bySize, "fields: [spec.size]}", `fields: [spec.size], cel: ["!has(object.metadata.annotations) || !('frozen' in object.metadata.annotations)"]}`)),
