@@ -4,6 +4,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -71,7 +72,7 @@ func (p *planner) synced(generation int64) (c resource.Condition, missing string
 	case !ok:
 		return c, "waiting for the provider to report Synced"
 	case !c.True():
-		return c, fmt.Sprintf("waiting for the provider, which reports Synced=%s: %s", c.Status, c.Message)
+		return c, fmt.Sprintf("waiting for the provider, which reports Synced=%s: %s", c.Status, cmp.Or(c.Message, c.Reason))
 	case c.ObservedGeneration != 0 && c.ObservedGeneration < generation:
 		return c, fmt.Sprintf("waiting for the provider to sync generation %d (it synced %d)", generation, c.ObservedGeneration)
 	default:
