@@ -58,6 +58,7 @@ apiVersion: kausality.io/v1alpha1
 metadata: {name: typo}
 spec:
   match: {kind: DatabaseClaim, fields: [spec.size], cel: ["object.spec.size != ''", "object.spec.sizee == 'x'"]}
+  subjects: [{kind: Group, name: platform-team, mayInitiate: true}]
   allow: [{kind: XDatabase, mutations: [spec.size]}]`,
 			want: []v1alpha1.TypeCheckingWarning{{
 				Field: "spec.match.cel[1]", Warning: "example.org/v1alpha1, kind DatabaseClaim: 1:12: undefined field 'sizee'",
@@ -72,6 +73,7 @@ apiVersion: kausality.io/v1alpha1
 metadata: {name: typo-xr}
 spec:
   match: {apiGroup: example.org, kind: XDatabase, fields: [spec.size], cel: ["object.spec.claimRef.nam == 'x'"]}
+  subjects: [{kind: Group, name: platform-team, mayInitiate: true}]
   allow: [{kind: ConfigMap, mutations: [data]}]`,
 			want: []v1alpha1.TypeCheckingWarning{{
 				Field: "spec.match.cel[0]", Warning: "example.org/v1alpha1, kind XDatabase: 1:21: undefined field 'nam'",
@@ -86,6 +88,7 @@ apiVersion: kausality.io/v1alpha1
 metadata: {name: typo-configmap}
 spec:
   match: {kind: ConfigMap, fields: [data], cel: ["object.daata.x == 'y'", "object.data.x == 'y'", "has(object.metadata.labels['x'])"]}
+  subjects: [{kind: Group, name: platform-team, mayInitiate: true}]
   allow: [{kind: ConfigMap, mutations: [data]}]`,
 			want: []v1alpha1.TypeCheckingWarning{{
 				Field: "spec.match.cel[0]", Warning: "v1, kind ConfigMap: 1:7: undefined field 'daata'",
@@ -107,6 +110,7 @@ spec:
     - "has(object.metadata.annotations['jira']) && object.metadata.labels['x'] == 'y'"
     - "object.spec.resourceRef.name == 'x' && object.status.conditions.exists(c, c.type == 'Ready')"
     - "request.userInfo.username != '' && namespaceObject.metadata.labels['env'] == 'prod'"
+  subjects: [{kind: Group, name: platform-team, mayInitiate: true}]
   allow: [{kind: XDatabase, mutations: [spec.size]}]`,
 		},
 	}
