@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -339,6 +341,11 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+// patchesOf are those of one object, in order.
+func patchesOf(client *dynamicfake.FakeDynamicClient, name string) []string {
+	return slices.DeleteFunc(writes(client), func(w string) bool { return !strings.HasPrefix(w, "patch "+name+" ") })
+}
+
 func TestWhatSomebodyElseChangedFirstIsReadAgain(t *testing.T) {
 	t.Parallel()
 
@@ -361,10 +368,17 @@ func TestWhatSomebodyElseChangedFirstIsReadAgain(t *testing.T) {
 			c, client := given(t, []string{left, taker, definition}, "")
 			patches := 0
 
-			client.PrependReactor("patch", "instances", func(clienttesting.Action) (bool, runtime.Object, error) {
+			client.PrependReactor("patch", "instances", func(action clienttesting.Action) (bool, runtime.Object, error) {
 				patches++
 				if patches > 2 {
 					return false, nil, nil
+				}
+
+				changed := parse(t, left)
+				changed.SetResourceVersion(strconv.Itoa(patches))
+
+				if err := client.Tracker().Update(action.GetResource(), changed, ""); err != nil {
+					return true, nil, err
 				}
 
 				return true, nil, apierrors.NewConflict(schema.GroupResource{Group: "rds.example.org", Resource: "instances"}, "db-1", errors.New("it was changed")) //nolint:err113 // As the API server says it.
@@ -374,8 +388,9 @@ func TestWhatSomebodyElseChangedFirstIsReadAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			if patches != 3 {
-				t.Errorf("patched %d times, want 3", patches)
+			// Of the version that was stored meanwhile.
+			if last := patchesOf(client, "db-1"); len(last) != 3 || !strings.Contains(last[2], `"resourceVersion":"2"`) {
+				t.Errorf("patched %d times: %v", patches, last)
 			}
 		})
 	}

@@ -167,6 +167,12 @@ func (c cluster) pause(ctx context.Context, name, value string) error {
 		return err
 	}
 
+	return c.setPaused(ctx, u, value)
+}
+
+// setPaused has whoever reconciles an object leave it alone, or not, where the value
+// is null.
+func (c cluster) setPaused(ctx context.Context, u *unstructured.Unstructured, value string) error {
 	return c.Patch(ctx, u, merge(`{"metadata": {"annotations": {"crossplane.io/paused": `+value+`}}}`)) //nolint:wrapcheck // Names the object.
 }
 

@@ -211,8 +211,12 @@ func TestWhoOrphansKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // 
 			}
 
 			// Crossplane writes the owner again where it is composing right now.
-			if err := c.pauseXR(ctx, xr, `"true"`); err != nil {
+			if err := c.setPaused(ctx, xr, `"true"`); err != nil {
 				return err
+			}
+
+			if err := scenario.Eventually(ctx, "a paused store", c.paused); err != nil {
+				return err //nolint:wrapcheck // Says it all.
 			}
 
 			if err := c.remove(ctx, hans, xr, metav1.DeletePropagationOrphan); err != nil {
@@ -236,7 +240,7 @@ func TestWhoOrphansKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // 
 				return err //nolint:wrapcheck // Says it all.
 			}
 
-			if err := c.pauseXR(ctx, xr, "null"); err != nil {
+			if err := c.setPaused(ctx, xr, "null"); err != nil {
 				return err
 			}
 
@@ -245,24 +249,19 @@ func TestWhoOrphansKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // 
 	})
 }
 
-// pauseXR has Crossplane leave a composite resource alone, or not, and waits for it.
-func (c cluster) pauseXR(ctx context.Context, xr *unstructured.Unstructured, value string) error {
-	if err := c.Patch(ctx, xr, merge(`{"metadata": {"annotations": {"crossplane.io/paused": `+value+`}}}`)); err != nil || value == "null" {
-		return err //nolint:wrapcheck // Names the object.
+// paused checks that Crossplane has ended what it was at, and leaves the composite
+// resource alone.
+func (c cluster) paused(ctx context.Context) error {
+	xr, err := c.xr(ctx)
+	if err != nil {
+		return err
 	}
 
-	return scenario.Eventually(ctx, "a paused "+c.kind.Kind, func(ctx context.Context) error { //nolint:wrapcheck // Says it all.
-		xr, err := c.xr(ctx)
-		if err != nil {
-			return err
-		}
+	if synced, _ := resource.ConditionOf(xr, "Synced"); synced.Reason != "ReconcilePaused" {
+		return fmt.Errorf("Synced is %q: %w", synced.Reason, errOther)
+	}
 
-		if synced, _ := resource.ConditionOf(xr, "Synced"); synced.Reason != "ReconcilePaused" {
-			return fmt.Errorf("Synced is %q: %w", synced.Reason, errOther)
-		}
-
-		return nil
-	})
+	return nil
 }
 
 func TestADeletionPassesTwoLevelsOfCompositeResources(t *testing.T) { //nolint:tparallel // Steps build on each other.
