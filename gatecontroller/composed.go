@@ -43,9 +43,6 @@ type following struct {
 	revisions map[string]bool
 	// xrs are the kinds that those are for which do, kinds those that XRs refer to.
 	xrs, kinds map[schema.GroupKind]bool
-	// left are XRs whose condition is to say that the function does not run for them
-	// any more.
-	left map[schema.GroupKind][]types.NamespacedName
 	// parents are the kinds of the Claims and others that those XRs are of.
 	parents map[schema.GroupKind]bool
 	// named are kinds that policies and Enforcements name, gated those whose objects
@@ -60,7 +57,7 @@ type following struct {
 func (c *composed) read(ctx context.Context, served []servedKind) (following, error) {
 	found := following{
 		revisions: map[string]bool{}, xrs: map[schema.GroupKind]bool{}, kinds: map[schema.GroupKind]bool{},
-		parents: map[schema.GroupKind]bool{}, left: map[schema.GroupKind][]types.NamespacedName{}, complete: true,
+		parents: map[schema.GroupKind]bool{}, complete: true,
 	}
 
 	if err := c.list(ctx, served, resource.RevisionKind(), &found, func(u *unstructured.Unstructured) {
@@ -76,10 +73,6 @@ func (c *composed) read(ctx context.Context, served []servedKind) (following, er
 
 	for gk := range found.xrs {
 		if err := c.list(ctx, served, gk, &found, func(u *unstructured.Unstructured) {
-			if composition.NotRun(u, found.revisions) != "" {
-				found.left[gk] = append(found.left[gk], client.ObjectKeyFromObject(u))
-			}
-
 			if resource.RunsFor(u, found.revisions) {
 				if ref, ok := resource.ParentOf(u); ok {
 					found.parents[ref.GroupKind()] = true
@@ -128,9 +121,27 @@ func (c *composed) remember(found following, named, gated []servedKind) {
 	c.known = found
 	c.mu.Unlock()
 
-	if len(found.left) > 0 {
-		c.watches.again(found.left)
+}
+
+// lookAgain has the XRs looked at whose condition is to say that the function does
+// not run for them any more. It follows remember, not read: an XR that changed its
+// CompositionRevision between the two was judged by what was known before.
+func (c *composed) lookAgain(ctx context.Context, served []servedKind, found following) error {
+	left := map[schema.GroupKind][]types.NamespacedName{}
+
+	for gk := range found.xrs {
+		if err := c.list(ctx, served, gk, &found, func(u *unstructured.Unstructured) {
+			if composition.NotRun(u, found.revisions) != "" {
+				left[gk] = append(left[gk], client.ObjectKeyFromObject(u))
+			}
+		}); err != nil {
+			return err
+		}
 	}
+
+	c.watches.again(left)
+
+	return nil
 }
 
 func groupKinds(kinds []servedKind) map[schema.GroupKind]bool {

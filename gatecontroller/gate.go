@@ -23,10 +23,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// GateManager is the field manager that owns spec.managementPolicies of
-// governed managed resources.
-const GateManager = "kausality-gate"
-
 // actionGate is what events about gates say we did.
 const actionGate = "MoveGate"
 
@@ -203,7 +199,7 @@ func (g *gates) move(ctx context.Context, u *unstructured.Unstructured, plan gat
 		"spec":       map[string]any{"managementPolicies": policies},
 	}}
 
-	err = g.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(patch), client.ForceOwnership, client.FieldOwner(GateManager))
+	err = g.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(patch), client.ForceOwnership, client.FieldOwner(gate.Manager))
 	if err != nil {
 		return fmt.Errorf("cannot move the gate of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}

@@ -66,6 +66,11 @@ func (c *configuration) follow(ctx context.Context, served, named []servedKind) 
 	}
 
 	c.composed.remember(found, named, gated)
+
+	if err := c.composed.lookAgain(ctx, served, found); err != nil {
+		return nil, nil, err
+	}
+
 	c.followed = found.complete
 
 	watched = slices.Clone(gated)

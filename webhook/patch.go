@@ -49,12 +49,20 @@ func annotationPatch(asked, decided *unstructured.Unstructured) []jsonpatch.Oper
 	}
 }
 
-// gatePatch sets the management policies that a new managed resource starts with.
+// gatePatch sets the management policies that a new managed resource starts with, or
+// those that are stored, and who owns them then.
 func gatePatch(asked, decided *unstructured.Unstructured) []jsonpatch.Operation {
 	was, is := resource.List(asked.Object, "spec", "managementPolicies"), resource.List(decided.Object, "spec", "managementPolicies")
 	if change.Equal(was, is) {
 		return nil
 	}
 
-	return []jsonpatch.Operation{jsonpatch.NewOperation("replace", "/spec/managementPolicies", is)}
+	out := []jsonpatch.Operation{jsonpatch.NewOperation("replace", "/spec/managementPolicies", is)}
+
+	was, is = resource.List(asked.Object, "metadata", "managedFields"), resource.List(decided.Object, "metadata", "managedFields")
+	if !change.Equal(was, is) {
+		out = append(out, jsonpatch.NewOperation("replace", "/metadata/managedFields", is))
+	}
+
+	return out
 }

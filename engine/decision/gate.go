@@ -90,6 +90,12 @@ func (d *decider) keepGate() {
 	if !gate.Same(was, is) && gate.Moved(was) && gate.Moved(is) {
 		d.setPolicies(was)
 		d.decision.Overruled = append(d.decision.Overruled, "spec.managementPolicies")
+
+		if fields := gate.StayOwned(d.Old, d.New); fields != nil {
+			meta := maps.Clone(resource.Map(d.New.Object, "metadata"))
+			meta["managedFields"] = fields
+			d.New.Object["metadata"] = meta
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -83,6 +84,29 @@ func TestAGateThatWasMovedMeanwhileIsLeftAsItIs(t *testing.T) {
 				t.Errorf("%s\nwarnings %v, findings %v, want none", tc.reason, d.Warnings, d.Findings)
 			}
 		})
+	}
+}
+
+// The API server gave the field to Crossplane before it asked: what it wanted there is
+// not stored, so it is the manager's still.
+func TestAGateThatWasMovedStaysOurs(t *testing.T) {
+	entry := func(fields map[string]any) []any {
+		return []any{map[string]any{"manager": gate.Manager, "operation": "Apply", "fieldsV1": fields}}
+	}
+	owns := entry(map[string]any{"f:spec": map[string]any{"f:managementPolicies": map[string]any{}}})
+
+	was, is := gatedInstance(true, 1, "Observe", "LateInitialize"), gatedInstance(true, 1, "Observe", "LateInitialize", "Update")
+	resource.Map(was.Object, "metadata")["managedFields"] = owns
+	resource.Map(is.Object, "metadata")["managedFields"] = entry(map[string]any{})
+
+	d := decision.Decide(decision.Request{
+		Operation: decision.OperationUpdate, Old: was, New: is,
+		User: policy.User{Name: crossplaneUser}, FieldManager: apply.ComposedManager + "0",
+		Settings: decision.Settings{Crossplane: crossplaneUser},
+	})
+
+	if diff := cmp.Diff(owns, resource.List(d.Object.Object, "metadata", "managedFields")); diff != "" {
+		t.Errorf("managedFields, -want, +got:\n%s", diff)
 	}
 }
 

@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 )
@@ -34,10 +36,80 @@ func (c cluster) condition(status corev1.ConditionStatus, reason string, words .
 	}
 }
 
+// traced checks what the plugin says of the part, for people and for programs.
+func (c cluster) traced(words ...string) check {
+	return func(ctx context.Context) error {
+		u, err := c.part(ctx, objectKind(), "data")
+		if err != nil {
+			return err
+		}
+
+		name := "object.kubernetes.m.crossplane.io/" + u.GetName()
+
+		text, err := kausality(ctx, hans, "trace", name, "-n", u.GetNamespace())
+		if err != nil {
+			return err
+		}
+
+		if flat := strings.Join(strings.Fields(text), " "); !mentions(flat, words...) {
+			return fmt.Errorf("trace says %q, not %q: %w", text, words, errOther)
+		}
+
+		raw, err := kausality(ctx, hans, "trace", name, "-n", u.GetNamespace(), "-o", "json")
+		if err != nil {
+			return err
+		}
+
+		doc := struct {
+			Stored []struct {
+				Field   string `json:"field"`
+				Value   string `json:"value"`
+				Allowed string `json:"allowed"`
+				User    string `json:"user"`
+				Since   string `json:"since"`
+				Inside  bool   `json:"inside"`
+			} `json:"stored"`
+		}{}
+		if err := json.Unmarshal([]byte(raw), &doc); err != nil {
+			return fmt.Errorf("trace -o json: %w", err)
+		}
+
+		if s := doc.Stored; len(s) != 1 || s[0].Field != "spec.forProvider.manifest.data.version" || s[0].Value != "v2" || s[0].Allowed != "v1" ||
+			s[0].User != "system:serviceaccount:crossplane-system:crossplane" || s[0].Since == "" || !s[0].Inside {
+			return fmt.Errorf("trace -o json says %+v: %w", s, errOther)
+		}
+
+		return nil
+	}
+}
+
+// versioned checks the version that the part's spec has, and whether another one is
+// recorded that was allowed.
+func (c cluster) versioned(version string, recorded bool) check {
+	return func(ctx context.Context) error {
+		u, err := c.part(ctx, objectKind(), "data")
+		if err != nil {
+			return err
+		}
+
+		got := resource.String(u.Object, "spec", "forProvider", "manifest", "data", "version")
+
+		rec, err := gate.ParseAsked(u)
+		if err != nil || got != version || (rec != nil) != recorded {
+			return fmt.Errorf("the version is %q, want %q; annotation %s is %+v (%w)", got, version, v1alpha1.AnnotationAsked, rec, errors.Join(err, errOther))
+		}
+
+		return nil
+	}
+}
+
 // TestACompositionThatDropsTheFunctionIsTold takes the function out of a Composition
 // that changes, and puts it back.
 func TestACompositionThatDropsTheFunctionIsTold(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
+
+	const said = "spec.forProvider.manifest.data.version is v2, and stays v1 outside: it was stored by " +
+		"system:serviceaccount:crossplane-system:crossplane at "
 
 	c := newCluster(t, "Store", "dropped")
 	without := func(composition string) string {
@@ -60,7 +132,7 @@ func TestACompositionThatDropsTheFunctionIsTold(t *testing.T) { //nolint:tparall
 				return err
 			}
 
-			return rests(ctx, "a condition that says so", all(c.shows("version", "v1", "data"),
+			return rests(ctx, "a condition that says so", all(c.shows("version", "v1", "data"), c.versioned("v2", true), c.traced(said),
 				c.condition(corev1.ConditionUnknown, v1alpha1.ReasonNotRun, "[not run: CompositionRevision dropped-", "has no step that runs function-kausality")))
 		}},
 		{Title: "With it, the condition says what is not outside", Run: func(ctx context.Context) error {
@@ -69,15 +141,17 @@ func TestACompositionThatDropsTheFunctionIsTold(t *testing.T) { //nolint:tparall
 			}
 
 			return rests(ctx, "a condition that says so", all(c.shows("version", "v1", "data"),
-				c.condition(corev1.ConditionFalse, v1alpha1.ReasonHeld, ": settled", "1 held: Object ",
-					"spec.forProvider.manifest.data.version is v2, and stays v1 outside")))
+				c.condition(corev1.ConditionFalse, v1alpha1.ReasonHeld, ": settled", "1 held: Object ", said,
+					"and the gate did not let it out: take it back, or add an AllowancePolicy about Store that allows "+
+						"Object spec.forProvider.manifest.data.version and External Update, and have it made anew"),
+				c.traced(said, "take it back")))
 		}},
 		{Title: "Back at what was asked for, the managed resource is, and what has no gate is held as any other change", Run: func(ctx context.Context) error {
 			if err := c.apply(ctx, admin, storeComposition("dropped", "v1", "data")); err != nil {
 				return err
 			}
 
-			return rests(ctx, "a settled store", all(c.shows("version", "v1", "data"), c.says(": settled", "1 held: ConfigMap "), func(ctx context.Context) error {
+			return rests(ctx, "a settled store", all(c.shows("version", "v1", "data"), c.versioned("v1", false), c.says(": settled", "1 held: ConfigMap "), func(ctx context.Context) error {
 				if c.says(" outside: ")(ctx) == nil {
 					return fmt.Errorf("something is not outside: %w", errOther)
 				}

@@ -73,16 +73,21 @@ func TestWhileTheManagerIsAwayOnlyWhatIsGovernedWaits(t *testing.T) { //nolint:p
 		}
 	}
 
+	// Of kinds that no other test has a policy about.
+	meanwhile := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kausality.io/v1alpha1", "kind": "AllowancePolicy", "metadata": map[string]any{"name": "lab-made-meanwhile"},
+		"spec": map[string]any{
+			"match": map[string]any{"kind": "LimitRange", "apiGroup": "", "fields": []any{"spec.limits"}},
+			"allow": []any{map[string]any{"kind": "ResourceQuota", "apiGroup": "", "mutations": []any{"spec.hard"}}},
+		},
+	}}
+
+	t.Cleanup(func() { _ = closed.Delete(context.WithoutCancel(ctx), meanwhile) })
+
 	for what, obj := range map[string]client.Object{
 		"not governed": &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "any-", Namespace: closed.namespace}},
 		"our own":      &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "any-", Namespace: "kausality-system"}},
-		"policy": &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "kausality.io/v1alpha1", "kind": "AllowancePolicy", "metadata": map[string]any{"name": "lab-made-meanwhile"},
-			"spec": map[string]any{
-				"match": map[string]any{"kind": "Plan", "apiGroup": labGroup, "fields": []any{"spec.no"}},
-				"allow": []any{map[string]any{"kind": "Task", "apiGroup": labGroup, "mutations": []any{"spec.no"}}},
-			},
-		}},
+		"policy":       meanwhile,
 	} {
 		if err := closed.Create(ctx, obj); err != nil {
 			t.Errorf("%s: %v", what, err)

@@ -117,6 +117,19 @@ func TestWhatDoesNotFitOrIsNotReadyIsTold(t *testing.T) {
 		}
 	})
 
+	// It never is in force, so nothing waits for it.
+	nowhere := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kausality.io/v1alpha1", "kind": "AllowancePolicy", "metadata": map[string]any{"name": "notes-nowhere"},
+		"spec": map[string]any{
+			"match":    map[string]any{"apiGroup": "nowhere.example.org", "kind": "Note", "fields": []any{"spec.text"}},
+			"subjects": []any{map[string]any{"kind": "Group", "name": "platform-team", "mayInitiate": true}},
+			"allow":    []any{map[string]any{"apiGroup": "notes.example.org", "kind": "Note", "mutations": []any{"spec.text"}}},
+		},
+	}}
+	if err := c.Create(t.Context(), nowhere); err != nil {
+		t.Fatal(err)
+	}
+
 	const warning = "notes.example.org/v1, kind Note: 1:12: undefined field 'txt'"
 
 	if err := scenario.Eventually(t.Context(), "a warning of the condition", func(ctx context.Context) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
 // setUp applies the XRD, the Composition and the policies.
@@ -28,13 +29,23 @@ func (s *Scenario) setUp(ctx context.Context) error {
 		return err
 	}
 
-	err = Eventually(ctx, "every policy in force", func(ctx context.Context) error {
-		list := &v1alpha1.AllowancePolicyList{}
-		if err := s.client.List(ctx, list); err != nil {
-			return fmt.Errorf("cannot list policies: %w", err)
-		}
+	text, err := s.readManifest("policies.yaml")
+	if err != nil {
+		return err
+	}
 
-		for _, p := range list.Items {
+	policies, err := stack.ParseManifests([]byte(text))
+	if err != nil {
+		return fmt.Errorf("cannot read the policies: %w", err)
+	}
+
+	err = Eventually(ctx, "every policy in force", func(ctx context.Context) error {
+		for _, d := range policies {
+			p := &v1alpha1.AllowancePolicy{}
+			if err := s.client.Get(ctx, client.ObjectKeyFromObject(d), p); err != nil {
+				return fmt.Errorf("cannot get a policy: %w", err)
+			}
+
 			if !meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady) {
 				return fmt.Errorf("policy %q: %+v: %w", p.GetName(), p.Status.Conditions, errOther)
 			}

@@ -57,7 +57,7 @@ func readManifests(dir string) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return err
 		}
-		more, err := parseManifests(b)
+		more, err := ParseManifests(b)
 		if err != nil {
 			return fmt.Errorf("cannot parse %q: %w", path, err)
 		}
@@ -79,8 +79,9 @@ func isYAML(path string) bool {
 	return (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(filepath.Base(path), "kustomization.")
 }
 
-// parseManifests returns the objects of a stream of YAML documents.
-func parseManifests(b []byte) ([]*unstructured.Unstructured, error) {
+// ParseManifests returns the objects of a stream of YAML documents. Documents without anything in
+// them do not count.
+func ParseManifests(b []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(b), 4096)
 	for {

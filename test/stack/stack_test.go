@@ -59,7 +59,7 @@ func TestAClaimBecomesAnExternalObjectAndReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := parseManifests(b)
+	objects, err := ParseManifests(b)
 	if err != nil {
 		t.Fatal(err)
 	}
