@@ -86,7 +86,7 @@ func needs(want wanted, served, watched []servedKind) []right.Need {
 		if k.gvk.GroupKind() == resource.RevisionKind() {
 			beside = append(beside, right.Read(k.groupResource()))
 		} else {
-			beside = append(beside, right.Governed(k.groupResource()))
+			beside = append(beside, right.Governed(k.asRight()))
 		}
 	}
 
@@ -97,10 +97,14 @@ func needs(want wanted, served, watched []servedKind) []right.Need {
 func rightKinds(served []servedKind) []right.Kind {
 	out := make([]right.Kind, len(served))
 	for i, k := range served {
-		out[i] = right.Kind{Group: k.gvk.Group, Kind: k.gvk.Kind, Resource: k.resource, Crossplane: k.gated()}
+		out[i] = k.asRight()
 	}
 
 	return out
+}
+
+func (k servedKind) asRight() right.Kind {
+	return right.Kind{Group: k.gvk.Group, Kind: k.gvk.Kind, Resource: k.resource, Crossplane: k.gated(), Conditions: k.crossplane}
 }
 
 // missing says whether anything is.

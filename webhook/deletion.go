@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -48,7 +49,7 @@ func (j *Judge) delete(ctx context.Context, req admission.Request, ask *decision
 			return j.unrecorded(req, ask, &d, err)
 		default:
 			return j.failed(ctx, req, ask, fmt.Errorf("cannot record who asked to delete %s %q: %w",
-				ask.Old.GetKind(), ask.Old.GetName(), j.Objects.explain(ctx, ask.Old.GroupVersionKind().GroupKind(), right.Governed, err)))
+				ask.Old.GetKind(), ask.Old.GetName(), j.Objects.explain(ctx, ask.Old.GroupVersionKind().GroupKind(), asGoverned, err)))
 		}
 	}
 
@@ -170,4 +171,8 @@ func stamps(from, to *unstructured.Unstructured) map[string]any {
 	}
 
 	return out
+}
+
+func asGoverned(gr schema.GroupResource) right.Need {
+	return right.Governed(right.Kind{Group: gr.Group, Resource: gr.Resource})
 }

@@ -139,9 +139,10 @@ func (c *cluster) served() []right.Kind {
 				continue
 			}
 
+			composite := slices.ContainsFunc(r.Categories, func(c string) bool { return c == "claim" || c == "composite" })
 			out = append(out, right.Kind{
 				Group: gv.Group, Kind: r.Kind, Resource: r.Name,
-				Crossplane: slices.ContainsFunc(r.Categories, func(c string) bool { return c == "claim" || c == "composite" || c == "managed" }),
+				Crossplane: composite || slices.Contains(r.Categories, "managed"), Conditions: composite,
 			})
 		}
 	}

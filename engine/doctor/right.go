@@ -52,7 +52,7 @@ func Needs(s *State, platform bool) []right.Need {
 	for _, k := range s.Served {
 		gk := schema.GroupKind{Group: k.Group, Kind: k.Kind}
 		if kinds[gk] || k.Crossplane && (platform || composed[gk]) {
-			found = append(found, right.Governed(schema.GroupResource{Group: k.Group, Resource: k.Resource}))
+			found = append(found, right.Governed(k))
 		}
 	}
 

@@ -27,6 +27,8 @@ type Kind struct {
 	Group, Kind, Resource string
 	// Crossplane is true of Claims, XRs and managed resources.
 	Crossplane bool
+	// Conditions is true of kinds whose conditions the manager writes: Claims and XRs.
+	Conditions bool
 }
 
 func (k Kind) groupResource() schema.GroupResource {
@@ -51,11 +53,17 @@ type Need struct {
 
 	// Only are the verbs it takes; empty for all that a governed kind takes.
 	Only []string
+	// Status is true where the status is written, too.
+	Status bool
 }
 
 // Governed is the need of a kind that is governed: its objects are read as parents
 // and watched, and annotated, kept by a finalizer and gated by patches.
-func Governed(gr schema.GroupResource) Need { return Need{GroupResource: gr} }
+func Governed(k Kind) Need {
+	gr := k.groupResource()
+
+	return Need{GroupResource: gr, Status: k.Conditions || byStatus(gr)}
+}
 
 // Read is the need of objects that are read as parents, or looked through.
 func Read(gr schema.GroupResource) Need {
@@ -80,7 +88,7 @@ func (n Need) Rights() []Right {
 		out = append(out, Right{Verb: v, Group: n.Group, Resource: n.Resource})
 	}
 
-	if byStatus(n.GroupResource) && slices.Contains(verbs, patch) {
+	if n.Status {
 		out = append(out, Right{Verb: patch, Group: n.Group, Resource: n.Resource + "/status"})
 	}
 
@@ -131,8 +139,8 @@ func OfEnforcement(e *v1alpha1.Enforcement, served []Kind) []Need {
 	var out []Need
 
 	for _, k := range served {
-		if gr := k.groupResource(); enforcement.Covers(&e.Spec.Match, gr) {
-			out = append(out, Governed(gr))
+		if enforcement.Covers(&e.Spec.Match, k.groupResource()) {
+			out = append(out, Governed(k))
 		}
 	}
 
@@ -164,7 +172,7 @@ func ofKinds(names []schema.GroupKind, served []Kind) []Need {
 			continue
 		}
 
-		out = append(out, Governed(k.groupResource()))
+		out = append(out, Governed(k))
 	}
 
 	return ordered(out)
@@ -185,6 +193,10 @@ func ordered(list []Need) []Need {
 
 	for _, n := range slices.SortedStableFunc(slices.Values(list), byName) {
 		last := len(out) - 1
+
+		if last >= 0 && out[last].GroupResource == n.GroupResource {
+			out[last].Status = out[last].Status || n.Status
+		}
 
 		switch {
 		case last < 0 || out[last].GroupResource != n.GroupResource:

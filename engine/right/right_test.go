@@ -102,7 +102,7 @@ func TestWhatIsGovernedTakesRightsOnItAndOnNothingElse(t *testing.T) {
 		"Joined": {
 			reason: "Each resource is there once, with all that it is needed for.",
 			needs: Join(
-				[]Need{{GroupResource: schema.GroupResource{Resource: "pods"}, Only: []string{"watch"}}, Governed(schema.GroupResource{Resource: "secrets"})},
+				[]Need{{GroupResource: schema.GroupResource{Resource: "pods"}, Only: []string{"watch"}}, Governed(Kind{Resource: "secrets"})},
 				[]Need{{GroupResource: schema.GroupResource{Resource: "pods"}, Only: []string{"list", "watch"}}, Read(schema.GroupResource{Resource: "secrets"})},
 			),
 			want: slices.Concat([]string{"list pods.", "watch pods."}, full("secrets.")),
@@ -139,7 +139,7 @@ func TestTheRolesGiveWhatIsMissing(t *testing.T) {
 	needs := make([]Need, 0, len(served()))
 
 	for i, k := range served() {
-		n := Governed(schema.GroupResource{Group: k.Group, Resource: k.Resource})
+		n := Governed(k)
 		if i == 0 {
 			n.Only = []string{list, watch}
 		}
@@ -173,7 +173,7 @@ func TestTheRolesGiveWhatIsMissing(t *testing.T) {
 
 func TestARoleThatIsAppliedAgainTakesNothingAway(t *testing.T) {
 	// Of Secrets only patch is missing, as somebody else has given the rest.
-	secrets := []Need{Governed(schema.GroupResource{Resource: "secrets"})}
+	secrets := []Need{Governed(Kind{Resource: "secrets"})}
 	reads := func(r Right) bool { return r.Verb != patch }
 
 	// The other one is about the same role, when it gave all.
@@ -199,13 +199,18 @@ func TestAMessageNamesRightsResourcesAndTheCommand(t *testing.T) {
 	}{
 		"Nothing": {may: nothing},
 		"All": {
-			needs: []Need{Governed(gr("deployments.apps")), Governed(gr("secrets"))}, may: nothing,
+			needs: []Need{Governed(Kind{Group: "apps", Resource: "deployments"}), Governed(Kind{Resource: "secrets"})}, may: nothing,
 			want: "the manager may not get, list, patch and watch deployments.apps and patch deployments.apps/status; " +
 				"get, list, patch and watch secrets; to give it the rights, run: " + Remedy,
 		},
 		"One": {
-			needs: []Need{Governed(gr("instances.rds.example.org"))}, may: func(r Right) bool { return r.Verb != patch },
+			needs: []Need{Governed(Kind{Group: "rds.example.org", Resource: "instances"})}, may: func(r Right) bool { return r.Verb != patch },
 			want: "the manager may not patch instances.rds.example.org; to give it the rights, run: " + Remedy,
+		},
+		"Conditions": {
+			needs: []Need{Governed(Kind{Group: "example.org", Resource: "databases", Crossplane: true, Conditions: true})},
+			may:   func(r Right) bool { return r.Resource == "databases" },
+			want:  "the manager may not patch databases.example.org/status; to give it the rights, run: " + Remedy,
 		},
 		"Many": {
 			needs: []Need{Read(gr("a.a")), Read(gr("b.a")), Read(gr("c.a")), Read(gr("d.a")), Read(gr("e.a")), Read(gr("f.a")), Read(gr("g.a"))},
@@ -229,9 +234,9 @@ func TestAMessageNamesRightsResourcesAndTheCommand(t *testing.T) {
 
 func TestOnlyTheLacksOfAPolicyAreSaidOfIt(t *testing.T) {
 	secrets, pods := schema.GroupResource{Resource: "secrets"}, schema.GroupResource{Resource: "pods"}
-	all := Lacks([]Need{Governed(secrets), Governed(pods)}, nothing)
+	all := Lacks([]Need{Governed(Kind{Resource: "secrets"}), Governed(Kind{Resource: "pods"})}, nothing)
 
-	got := Of(all, []Need{Read(pods), Governed(schema.GroupResource{Resource: "configmaps"})})
+	got := Of(all, []Need{Read(pods), Governed(Kind{Resource: "configmaps"})})
 	if len(got) != 1 || got[0].String() != "get, list and watch pods" {
 		t.Errorf("Of: %v", got)
 	}

@@ -52,7 +52,7 @@ func Roles(list []Lack, served []Kind) []rbacv1.ClusterRole {
 // role gives all that a need takes.
 func (l Lack) role() rbacv1.ClusterRole {
 	resources := []string{l.Resource}
-	if byStatus(l.GroupResource) && len(l.Only) == 0 {
+	if l.Status {
 		resources = append(resources, l.Resource+"/status")
 	}
 

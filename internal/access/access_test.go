@@ -131,7 +131,11 @@ func TestARefusalNamesTheRightAndTheRemedy(t *testing.T) {
 	clear(s.allowed)
 
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "a", errDown)
-	if err := a.Explain(t.Context(), mapper(), kind, right.Governed, forbidden); !errors.Is(err, ErrMissing) ||
+	need := func(gr schema.GroupResource) right.Need {
+		return right.Governed(right.Kind{Group: gr.Group, Resource: gr.Resource})
+	}
+
+	if err := a.Explain(t.Context(), mapper(), kind, need, forbidden); !errors.Is(err, ErrMissing) ||
 		!strings.Contains(err.Error(), "get, list, patch and watch secrets") || !strings.Contains(err.Error(), right.Remedy) {
 		t.Errorf("Explain: %v", err)
 	}
@@ -139,14 +143,14 @@ func TestARefusalNamesTheRightAndTheRemedy(t *testing.T) {
 	s.questions()
 
 	for range 100 {
-		_ = a.Explain(t.Context(), mapper(), kind, right.Governed, forbidden)
+		_ = a.Explain(t.Context(), mapper(), kind, need, forbidden)
 	}
 
 	if n := s.questions(); n != 0 {
 		t.Errorf("a hundred refusals made %d questions", n)
 	}
 
-	if err := a.Explain(t.Context(), mapper(), kind, right.Governed, errDown); !errors.Is(err, errDown) {
+	if err := a.Explain(t.Context(), mapper(), kind, need, errDown); !errors.Is(err, errDown) {
 		t.Errorf("Explain: another error became %v", err)
 	}
 

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	governed "github.com/kausality-io/kausality-crossplane/engine/right"
@@ -72,13 +71,14 @@ func TestAReleaseWithoutValuesMayReadNothingElse(t *testing.T) {
 func TestTheChartsRolesGiveWhatTheKindsTake(t *testing.T) {
 	t.Parallel()
 
-	found := roles(t, "rbac: {governed: ['*.rds.example.org', deployments.apps, configmaps]}")
+	found := roles(t, "rbac: {governed: ['*.rds.example.org', databases.example.org, deployments.apps, configmaps]}")
 	selector := found["kausality-manager-governed"].AggregationRule.ClusterRoleSelectors[0].MatchLabels
 
-	for name, gr := range map[string]schema.GroupResource{
-		"kausality-manager:*.rds.example.org": {Group: "rds.example.org", Resource: "instances"},
-		"kausality-manager:deployments.apps":  {Group: "apps", Resource: "deployments"},
-		"kausality-manager:configmaps":        {Resource: "configmaps"},
+	for name, kind := range map[string]governed.Kind{
+		"kausality-manager:*.rds.example.org":     {Group: "rds.example.org", Resource: "instances", Crossplane: true},
+		"kausality-manager:databases.example.org": {Group: "example.org", Resource: "databases", Crossplane: true, Conditions: true},
+		"kausality-manager:deployments.apps":      {Group: "apps", Resource: "deployments"},
+		"kausality-manager:configmaps":            {Resource: "configmaps"},
 	} {
 		role := found[name]
 
@@ -88,7 +88,7 @@ func TestTheChartsRolesGiveWhatTheKindsTake(t *testing.T) {
 			}
 		}
 
-		lacks := governed.Lacks([]governed.Need{governed.Governed(gr)}, func(r governed.Right) bool {
+		lacks := governed.Lacks([]governed.Need{governed.Governed(kind)}, func(r governed.Right) bool {
 			return slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool {
 				return slices.Contains(rule.APIGroups, r.Group) && slices.Contains(rule.Verbs, r.Verb) &&
 					(slices.Contains(rule.Resources, r.Resource) || slices.Contains(rule.Resources, "*"))

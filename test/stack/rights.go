@@ -51,8 +51,8 @@ func (s *Stack) govern(ctx context.Context) error {
 	for _, entry := range governed {
 		resource, group, _ := strings.Cut(entry, ".")
 		resources := []string{resource}
-		if entry == "deployments.apps" {
-			resources = append(resources, "deployments/status")
+		if resource != "*" {
+			resources = append(resources, resource+"/status")
 		}
 		err := s.applyTyped(ctx, &rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{Name: kausalityManager + ":" + entry, Labels: map[string]string{v1alpha1.LabelAggregate: "true"}},
