@@ -234,7 +234,8 @@ type revisions struct {
 }
 
 // Reconcile asks for the kinds to be read again where a revision that runs the
-// function comes or goes.
+// function comes or goes, or one comes that does not for XRs of a kind for which
+// another one does.
 func (r *revisions) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	u := prototype(r.gvk)
 
@@ -246,7 +247,10 @@ func (r *revisions) Reconcile(ctx context.Context, req reconcile.Request) (recon
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	if runs := err == nil && resource.RunsFunction(u, r.functions); runs != r.known.revisions[req.Name] {
+	was, known := r.known.revisions[req.Name]
+	runs := err == nil && resource.RunsFunction(u, r.functions)
+
+	if runs != was || err == nil && !known && r.known.xrs[resource.ComposesFor(u)] {
 		r.prompt.soon()
 	}
 
