@@ -31,9 +31,8 @@ type composed struct {
 
 	mu    sync.Mutex
 	known following
-	// told are the XRs of which it was told that the function does not run for them,
-	// by UID: the revision at which.
-	told map[types.UID]string
+	// told are the XRs of which it was told that the function does not run for them.
+	told map[types.UID]told
 }
 
 // following is what was found at last.

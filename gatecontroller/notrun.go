@@ -24,9 +24,18 @@ import (
 // does not run for them.
 const mostTold = 4096
 
+// told is by which CompositionRevision the function does not run, and what the
+// condition said before we said so.
+type told struct {
+	revision string
+	before   resource.Condition
+}
+
 // notRun is what the condition of an XR is to say for which the function ran, and
 // does not any more; empty for nothing. Where the condition says otherwise again, by
-// the same revision, that runs the function under a name that we do not know.
+// the same revision, that runs the function under a name that we do not know. Where it
+// says what it said before, to the second, Crossplane was about to write the status
+// that it had read, and we say it again.
 func (c *composed) notRun(u *unstructured.Unstructured) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,24 +44,24 @@ func (c *composed) notRun(u *unstructured.Unstructured) string {
 		delete(c.told, u.GetUID())
 	}
 
-	message := composition.NotRun(u, c.known.revisions)
-	if message != "" && c.told[u.GetUID()] == resource.RevisionOf(u) {
+	said, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
+	if last := c.told[u.GetUID()]; last.revision == resource.RevisionOf(u) && last.before != said {
 		return ""
 	}
 
-	return message
+	return composition.NotRun(u, c.known.revisions)
 }
 
 // noteTold remembers that an XR's condition says so.
-func (c *composed) noteTold(u *unstructured.Unstructured) {
+func (c *composed) noteTold(u *unstructured.Unstructured, before resource.Condition) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
 	if c.told == nil || len(c.told) >= mostTold {
-		c.told = map[types.UID]string{}
+		c.told = map[types.UID]told{}
 	}
 
-	c.told[u.GetUID()] = resource.RevisionOf(u)
+	c.told[u.GetUID()] = told{revision: resource.RevisionOf(u), before: before}
 }
 
 // tellNotRun has the Kausality condition of an XR say so: what it said before would
@@ -97,7 +106,7 @@ func (c *composed) tellNotRun(ctx context.Context, w client.Client, u *unstructu
 		return fmt.Errorf("cannot say that the function does not run for %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	c.noteTold(u)
+	c.noteTold(u, said)
 
 	return nil
 }

@@ -39,6 +39,7 @@ status: {conditions: [{type: Ready, status: "True"}, {type: Kausality, status: "
 	}{
 		{"It runs.", true, "", "True", "generation 1: settled"},
 		{"It does not any more.", false, "", "Unknown", "generation 1: settled [not run: CompositionRevision stores-1 has no step"},
+		{"Crossplane writes what it read before.", false, "before", "Unknown", "generation 1: settled [not run: CompositionRevision stores-1 has no step"},
 		{"That stays so.", false, "", "Unknown", "generation 1: settled [not run: CompositionRevision stores-1 has no step"},
 		{"It runs under another name.", false, "generation 2: settled", "True", "generation 2: settled"},
 		{"It runs under its own again.", true, "", "True", "generation 2: settled"},
@@ -54,6 +55,10 @@ status: {conditions: [{type: Ready, status: "True"}, {type: Kausality, status: "
 		if step.says != "" {
 			m, _ := resource.List(got.Object, "status", "conditions")[1].(map[string]any)
 			m["status"], m["message"] = "True", step.says
+
+			if step.says == "before" {
+				m["message"], m["reason"], m["lastTransitionTime"] = "generation 1: settled", "Allowed", "2026-01-01T00:00:00Z"
+			}
 
 			if err := w.Status().Update(t.Context(), got); err != nil {
 				t.Fatal(err)

@@ -301,8 +301,32 @@ func (p *player) play(s *situation) reading {
 	p.mends(s)
 
 	p.must(command{"", "kubectl delete allowancepolicies,upgradeallowances,enforcements --all"})
+	p.eventually("buckets that nothing is about", p.ungoverned)
 
 	return r
+}
+
+// ungoverned checks that the webhook is not asked about buckets any more: what is said
+// of the next one may not depend on how soon that is so.
+func (p *player) ungoverned(ctx context.Context) error {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(bucketKind())
+	u.SetNamespace(shop)
+	u.SetName("nobody-s")
+
+	if err := unstructured.SetNestedField(u.Object, "small", "spec", "size"); err != nil {
+		return err //nolint:wrapcheck // It names the field.
+	}
+
+	if err := p.Create(ctx, u, client.DryRunAll); err != nil {
+		return err //nolint:wrapcheck // Names the object.
+	}
+
+	if text := u.GetAnnotations()[v1alpha1.AnnotationTrace]; text != "" {
+		return fmt.Errorf("its creation is recorded: %s: %w", text, errOther)
+	}
+
+	return nil
 }
 
 // told are the events about what was refused, once the one that is waited for is there.
