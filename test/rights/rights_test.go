@@ -179,6 +179,18 @@ func TestAManagerWithTheRolesThatDoctorPrintsWorksFromClaimToExternalObject(t *t
 		t.Errorf("doctor --roles, once they are applied: exit code %d: %s%s", code, problem, out)
 	}
 
+	// What was given is printed again for who keeps it in a repository, and what it
+	// takes to read owners of a kind that nothing names.
+	if all, problem, code := doctor(t, "--roles", "--all-rights"); code != 0 || all != roles {
+		t.Errorf("doctor --roles --all-rights: exit code %d: %s%s, not what was applied", code, problem, all)
+	}
+
+	owners, problem, code := doctor(t, "--roles", "--for", "fleets.lab.example.org")
+	if code != 0 || strings.Count(owners, "kind: ClusterRole\n") != 1 || strings.Contains(owners, "patch") ||
+		!strings.Contains(owners, "name: kausality-governed:fleets.lab.example.org:get-list-watch") {
+		t.Errorf("doctor --roles --for: exit code %d: %s%s", code, problem, owners)
+	}
+
 	// 4. That is enough for all of the story.
 	s, err := scenario.New(running, "../../examples", session.New(t.Output(), false, time.Now))
 	if err != nil {
