@@ -119,7 +119,6 @@ func (c *composed) remember(found following, named, gated []servedKind) {
 	c.mu.Lock()
 	c.known = found
 	c.mu.Unlock()
-
 }
 
 // lookAgain has the XRs looked at whose condition is to say that the function does

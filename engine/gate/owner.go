@@ -58,7 +58,8 @@ func StayOwned(old, obj *unstructured.Unstructured) []any {
 func ownedBy(u *unstructured.Unstructured) (int, any) {
 	for i, e := range resource.List(u.Object, "metadata", "managedFields") {
 		m, ok := e.(map[string]any)
-		if !ok || resource.String(m, "manager") != Manager || resource.String(m, "operation") != "Apply" || resource.String(m, "subresource") != "" {
+		if !ok || resource.String(m, "manager") != Manager || resource.String(m, "operation") != "Apply" ||
+			resource.String(m, "subresource") != "" {
 			continue
 		}
 

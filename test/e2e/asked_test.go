@@ -35,9 +35,9 @@ func (c cluster) edit(ctx context.Context, as client.Client, name, key, value st
 	return as.Patch(ctx, u, patch) //nolint:wrapcheck // Names the object.
 }
 
-// stored checks the version and the extra that the part's spec has, and that the
-// extra, which nobody composes, is known to be nobody's wish.
-func (c cluster) stored(version, extra string) check {
+// stored checks that the part's spec has the first version, and what extra it has, and
+// that the extra, which nobody composes, is known to be nobody's wish.
+func (c cluster) stored(extra string) check {
 	return func(ctx context.Context) error {
 		u, err := c.part(ctx, objectKind(), "data")
 		if err != nil {
@@ -45,8 +45,8 @@ func (c cluster) stored(version, extra string) check {
 		}
 
 		data := resource.Map(u.Object, "spec", "forProvider", "manifest", "data")
-		if got, more := resource.String(data, "version"), resource.String(data, "extra"); got != version || more != extra {
-			return fmt.Errorf("the version is %q and the extra %q, want %q and %q: %w", got, more, version, extra, errOther)
+		if got, more := resource.String(data, "version"), resource.String(data, "extra"); got != "v1" || more != extra {
+			return fmt.Errorf("the version is %q and the extra %q, want v1 and %q: %w", got, more, extra, errOther)
 		}
 
 		rec, err := gate.ParseAsked(u)
@@ -124,14 +124,14 @@ func TestWhatNobodyAskedForDoesNotRideAlong(t *testing.T) { //nolint:tparallel /
 				return fmt.Errorf("warnings %q: %w", said, errOther)
 			}
 
-			return rests(ctx, "what was there", all(c.stored("v1", ""), c.shows("version", "v1", "data"), c.settled))
+			return rests(ctx, "what was there", all(c.stored(""), c.shows("version", "v1", "data"), c.settled))
 		}},
 		{Title: "What nobody composes is stored, and remembered as nobody's wish", Run: func(ctx context.Context) error {
 			if err := c.edit(ctx, controller(t, "anna@example.com"), "data", "extra", "hacked"); err != nil {
 				return err
 			}
 
-			return rests(ctx, "an edit", c.stored("v1", "hacked"))
+			return rests(ctx, "an edit", c.stored("hacked"))
 		}},
 		{Title: "It does not arrive with the next allowed change", Run: func(ctx context.Context) error {
 			if err := c.apply(ctx, hans, storeOf("handmades", "handmade", "large")); err != nil {
@@ -139,7 +139,7 @@ func TestWhatNobodyAskedForDoesNotRideAlong(t *testing.T) { //nolint:tparallel /
 			}
 
 			return scenario.Eventually(ctx, "a large store",
-				all(c.shows("size", "large", "data"), c.stored("v1", ""), c.settled, c.putBack("data")))
+				all(c.shows("size", "large", "data"), c.stored(""), c.settled, c.putBack("data")))
 		}},
 		{Title: "While the gate is open an edit by hand is held", Run: func(ctx context.Context) error {
 			return c.editWhileOpen(ctx, t)
@@ -149,7 +149,7 @@ func TestWhatNobodyAskedForDoesNotRideAlong(t *testing.T) { //nolint:tparallel /
 				return err
 			}
 
-			return scenario.Eventually(ctx, "a tiny store", all(c.shows("size", "tiny", "data"), c.stored("v1", ""), c.settled))
+			return scenario.Eventually(ctx, "a tiny store", all(c.shows("size", "tiny", "data"), c.stored(""), c.settled))
 		}},
 	})
 
@@ -209,7 +209,7 @@ func (c cluster) editWhileOpen(ctx context.Context, t *testing.T) error {
 		return fmt.Errorf("warnings %q: %w", said, errOther)
 	}
 
-	return c.stored("v1", "")(ctx)
+	return c.stored("")(ctx)
 }
 
 // putBack checks that an event on a part tells that it was put back.

@@ -35,7 +35,8 @@ const governedRole = "kausality-manager-governed"
 func Suite() []string {
 	return []string{
 		"*.example.org", "*.shop.example.org", "*.lab.example.org", "*.sql.example.org", "*.old.example.org", "*.machines.example.org",
-		"*.templates.example.org", "*.toys.example.org", "*.notes.example.org", "*.infra.example.org", "applications.argoproj.io", "*.stack.example.org", "*.fidelity.example.org", "*.quiet.example.org",
+		"*.templates.example.org", "*.toys.example.org", "*.notes.example.org", "*.infra.example.org", "*.stack.example.org",
+		"*.fidelity.example.org", "*.quiet.example.org", "applications.argoproj.io",
 		"*.kubernetes.crossplane.io", "*.kubernetes.m.crossplane.io", "*.nop.crossplane.io",
 		"deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch", "cronjobs.batch",
 		"pods", "services", "endpoints", "configmaps", "secrets", "persistentvolumeclaims", "persistentvolumes",

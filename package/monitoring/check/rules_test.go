@@ -96,7 +96,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 			`kausality_webhook_request_seconds_bucket{le="0.1"} 0+10x60
 			kausality_webhook_request_seconds_bucket{le="+Inf"} 0+10x60`,
 		},
-		"KausalityRightsMissing":   {`kausality_missing_rights{group="apps", resource="deployments"} 1x60`, `kausality_missing_rights{group="apps", resource="deployments"} 0x60`},
+		"KausalityRightsMissing": {`kausality_missing_rights{group="apps", resource="deployments"} 1x60`, `kausality_missing_rights{group="apps", resource="deployments"} 0x60`},
 		"KausalityPolicyNotReady": {
 			`kausality_policies_not_ready{kind="Enforcement", reason="Invalid"} 1x60`, `kausality_policies_not_ready{kind="Enforcement", reason="Invalid"} 0x60`,
 		},
