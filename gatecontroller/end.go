@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -42,6 +44,11 @@ type ends struct {
 
 	opts  Options
 	total *prometheus.CounterVec
+
+	mu sync.Mutex
+	// staying are the managed resources of which it was told that they stay, by UID,
+	// with that of the parent that went.
+	staying map[types.UID]types.UID
 }
 
 func newEnds(reg prometheus.Registerer, o *owners, opts Options) (*ends, error) {
@@ -148,18 +155,45 @@ func (e *ends) record(ctx context.Context, u *unstructured.Unstructured) error {
 
 // stays tells of a managed resource whose owner goes without it.
 func (e *ends) stays(ctx context.Context, parent, child *unstructured.Unstructured, d *decision.Decision) {
+	if !e.isNew(parent, child) {
+		return // The cache has not seen yet that the parent may go.
+	}
+
 	f, _ := d.Lead()
 	missing := f.Missing()
 	text := fmt.Sprintf("%s %s is deleted, but what %s %s stands for stays (%s): %s",
 		parent.GetKind(), parent.GetName(), child.GetKind(), child.GetName(), remedy, missing)
 
-	for _, u := range []*unstructured.Unstructured{parent, child} {
-		e.events.Eventf(u, nil, corev1.EventTypeWarning, reasonStays, actionLetGo, "%s", text)
-	}
+	// An event that relates to nothing is taken for the one about another child.
+	e.events.Eventf(parent, child, corev1.EventTypeWarning, reasonStays, actionLetGo, "%s", text)
+	e.events.Eventf(child, parent, corev1.EventTypeWarning, reasonStays, actionLetGo, "%s", text)
 
 	ref, _ := resource.ParentOf(child)
 	e.say(ctx, "Let a parent go without its child", "managed", child, ref,
 		append(judged(d), "missing", missing)...)
+}
+
+// mostStaying is how many managed resources are remembered of which it was told that
+// they stay.
+const mostStaying = 4096
+
+// isNew says whether it was not told before that a managed resource stays where this
+// parent of it goes, and remembers it.
+func (e *ends) isNew(parent, child *unstructured.Unstructured) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	if e.staying[child.GetUID()] == parent.GetUID() {
+		return false
+	}
+
+	if e.staying == nil || len(e.staying) >= mostStaying {
+		e.staying = map[types.UID]types.UID{}
+	}
+
+	e.staying[child.GetUID()] = parent.GetUID()
+
+	return true
 }
 
 // remedy says what to do about a managed resource that is left.

@@ -23,10 +23,11 @@ import (
 // record of edits tells which it was. A change of somebody else is not theirs to
 // complete. What is taken back needs nobody to allow it, for nothing follows from it.
 
-// readEdits reads which edits of the root the request takes back, and which changes
-// of the user it makes again.
+// readEdits reads which edits of the object the request takes back, and which changes
+// of the user it makes again, of a root: what is composed is changed by its XR.
 func (d *decider) readEdits() {
-	if d.Operation != OperationUpdate || !d.root() || d.Action != "" {
+	root := d.root()
+	if d.Operation != OperationUpdate || !root && !d.ordinaryPart() || d.Action != "" {
 		return
 	}
 
@@ -55,7 +56,7 @@ func (d *decider) readEdits() {
 			continue
 		}
 
-		if c, ok := d.madeAgain(e, path); ok && setField(before, c.Field, c.From) == nil {
+		if c, ok := d.madeAgain(e, path); root && ok && setField(before, c.Field, c.From) == nil {
 			d.again, d.stood = append(d.again, c), before
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,10 +39,16 @@ const unlisted = "(more)"
 // for us, or of what an XR composes and no gate stands before, by a person. What is
 // taken back, or put back before a gate opens, is none.
 func (d *decider) recordsEdits() bool {
-	byHand := d.Parent != nil && resource.IsComposite(d.Parent) && !resource.IsManaged(d.New) && !d.User.Machine()
+	byHand := d.ordinaryPart() && !d.User.Machine()
 
 	return (d.root() || byHand) && d.Action == "" && d.decision.Action != v1alpha1.ActionHold && !d.gatekept() && !exempt(d.User) &&
 		!d.provider() && d.User.Name != d.Settings.Crossplane && d.User.Name != d.Settings.Manager
+}
+
+// ordinaryPart says whether the object is what an XR composes, and no gate stands
+// before.
+func (d *decider) ordinaryPart() bool {
+	return d.Parent != nil && resource.IsComposite(d.Parent) && !resource.IsManaged(d.New)
 }
 
 // writeEdits brings the record of edits up to date with what is stored: without
@@ -170,6 +177,28 @@ func (d *decider) edited() []v1alpha1.Edit {
 	}
 
 	return edits
+}
+
+// lackingByHand says who stored by hand what a change of a part of an XR would
+// replace.
+func (d *decider) lackingByHand(c change.Change) []Lack {
+	if d.Operation != OperationUpdate || !d.ordinaryPart() {
+		return nil
+	}
+
+	edits, err := allowance.ParseEdits(d.Old)
+	if err != nil {
+		return nil // Reported when they are written.
+	}
+
+	for _, e := range edits {
+		if e.Field == c.Field {
+			return []Lack{{What: policy.LackEdited, Text: fmt.Sprintf("%s stored by hand what is there, at %s: "+
+				"who stores the value from before needs nobody's leave", e.User, e.Since.UTC().Format(time.RFC3339))}}
+		}
+	}
+
+	return nil
 }
 
 // lackingEdits says what of the parent was edited by whom, and that this keeps

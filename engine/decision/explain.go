@@ -25,7 +25,7 @@ func inObject(u *unstructured.Unstructured, err error) error {
 // lacks says what it would take to allow a change, nearest first.
 func (d *decider) lacks(c change.Change) []Lack {
 	broken := d.lackingBroken(c)
-	out := slices.Concat(d.lackingEdits(c), broken, d.lackingInitiator(c))
+	out := slices.Concat(d.lackingByHand(c), d.lackingEdits(c), broken, d.lackingInitiator(c))
 
 	switch {
 	case d.ParentGone || d.Operation == OperationDelete && !d.root() && resource.Deleting(d.Parent):

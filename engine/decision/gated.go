@@ -91,7 +91,7 @@ func (d *decider) exempt(c change.Change) bool {
 		return true // The gate's own field; the API server guards it.
 	case d.Final && d.allocated(c):
 		return true
-	case d.bookkeeping() && machinery(c):
+	case d.bookkeeping() && machinery(c), filledIn(c) && !d.named(c):
 		return true
 	default:
 		return d.lateInitialization(c)
@@ -169,6 +169,14 @@ func machinery(c change.Change) bool {
 	default:
 		return false
 	}
+}
+
+// filledIn says whether a change is of what the API server fills in as soon as an XR
+// has anything to do with Crossplane. What a new revision then asks for is held.
+func filledIn(c change.Change) bool {
+	const field = "compositionUpdatePolicy"
+
+	return c.Addition() && (c.Field == "spec.crossplane."+field || c.Field == "spec."+field)
 }
 
 // lateInitialization says whether a provider fills in an unset field of its

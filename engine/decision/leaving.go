@@ -55,9 +55,10 @@ func (d *decider) mayDrop(key string) bool {
 }
 
 // composesMore says whether an XR is to refer to one more resource that it is
-// made of. Crossplane takes none that belongs to another.
+// made of. Crossplane takes none that belongs to another. One that is paused from
+// the start shows only now that it is an XR.
 func (d *decider) composesMore(c change.Change) bool {
-	return c.Addition() && resource.IsComposite(d.Old) &&
+	return c.Addition() && (resource.IsComposite(d.Old) || resource.IsComposite(d.New)) &&
 		(under(c, "spec", "resourceRefs") || under(c, "spec", "crossplane", "resourceRefs"))
 }
 

@@ -43,6 +43,10 @@ func TestTheManifestsOfTheToolsAreValid(t *testing.T) {
 				t.Fatal(err)
 			}
 
+			if name == "ArgoCD" {
+				takeApplications(t)
+			}
+
 			for _, u := range decodeFile(t, filepath.Join(crds, tc.kind)) {
 				if err := c.Create(t.Context(), u); err != nil {
 					t.Fatal(err)
@@ -55,7 +59,7 @@ func TestTheManifestsOfTheToolsAreValid(t *testing.T) {
 				ns.SetKind("Namespace")
 				ns.SetName(u.GetNamespace())
 
-				if err := c.Create(t.Context(), ns); err != nil {
+				if err := client.IgnoreAlreadyExists(c.Create(t.Context(), ns)); err != nil {
 					t.Fatal(err)
 				}
 

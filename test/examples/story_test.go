@@ -48,6 +48,11 @@ func TestEachExampleIsAsItsREADMEShows(t *testing.T) {
 
 		t.Run(entry.Name(), func(t *testing.T) {
 			t.Parallel()
+
+			if entry.Name() == "other-systems" {
+				takeApplications(t)
+			}
+
 			play(t, filepath.Join(dir, entry.Name()))
 
 			if entry.Name() == "gitops" {
