@@ -44,8 +44,8 @@ func (o *owners) remind(ctx context.Context, u, xr *unstructured.Unstructured) e
 	o.reminded.Store(u.GetUID(), true)
 
 	text := fmt.Sprintf("%s %s is made of %s %s, and does not refer to it any more: do not allow it to be created again; "+
-		"to have it referred to, run: kubectl kausality adopt %s/%s", xr.GetKind(), resource.Name(xr), u.GetKind(), resource.Name(u),
-		u.GetKind()+"."+u.GroupVersionKind().Group, resource.Name(u))
+		"to have it referred to, run: kubectl kausality adopt %s", xr.GetKind(), resource.Name(xr), u.GetKind(), resource.Name(u),
+		resource.Argument(u))
 
 	for _, about := range []*unstructured.Unstructured{live, u} {
 		o.events.Eventf(about, nil, corev1.EventTypeWarning, reasonForgotten, "Remind", "%s", text)

@@ -5,6 +5,7 @@ package webhook
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -102,6 +103,8 @@ func (j *Judge) tell(req admission.Request, ask *decision.Request, d *decision.D
 	}
 
 	why, _ := d.Denied()
+	why = strings.TrimPrefix(why, fmt.Sprintf("%s %q: ", subject(ask).GetKind(), resource.Name(subject(ask)))) // It is said before.
+
 	j.event(req, ask, "KausalityDenied", first, fmt.Sprintf("refused to %s: %s", req.UserInfo.Username, why))
 }
 

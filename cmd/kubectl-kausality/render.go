@@ -177,7 +177,7 @@ func renderStored(out *strings.Builder, doc *traceDocument) {
 	renderList(out, "Stored, and not allowed", edited, decision.DescribeStored,
 		"nothing may follow from it: take it back, or have it made by who may")
 	renderList(out, "Stored, and not let out", inside, decision.DescribeInside,
-		"the gate keeps it: take it back, or have it made anew by who may, with External Update")
+		"the gate keeps it: take it back, or have it set back and set again by who may, with External Update")
 }
 
 // renderList writes values with one thing in common, and what becomes of them.

@@ -193,7 +193,7 @@ func TestDriftThatOnlyARecordKnowsIsShown(t *testing.T) {
 Stored, and not let out:
 - spec.forProvider.size is 52, and stays 20 outside: it was stored by
   system:serviceaccount:crossplane-system:crossplane at 2026-11-22T09:00:00Z; the gate keeps it:
-  take it back, or have it made anew by who may, with External Update
+  take it back, or have it set back and set again by who may, with External Update
 `
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("trace: %s\nwant in it: %s", out.String(), want)

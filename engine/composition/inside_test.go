@@ -61,17 +61,17 @@ func TestWhatTheGateKeptIsReportedThoughTheSpecIsAsWished(t *testing.T) {
 		"NoPolicy": {
 			reason: "What lets nothing out is to be written.", observed: observed, desired: desiredRDS,
 			want: []string{"spec.forProvider.instanceClass", "spec.forProvider.zone"},
-			text: said + "add an AllowancePolicy about XDatabase that allows RDSInstance spec.forProvider.instanceClass and External Update, and have it made anew",
+			text: said + "add an AllowancePolicy about XDatabase that allows RDSInstance spec.forProvider.instanceClass and External Update, and have it set back and set again",
 		},
 		"Policy": {
 			reason: "A policy lets it out.", observed: observed, desired: desiredRDS, policies: policies(t, class, update),
 			want: []string{"spec.forProvider.instanceClass", "spec.forProvider.zone"},
-			text: said + `have it made anew: policy "size" lets it out once a change of spec.size is allowed`,
+			text: said + `have it set back and set again: policy "size" lets it out once a change of spec.size is allowed`,
 		},
 		"WithoutExternal": {
 			reason: "It lets the resource alone be changed.", observed: observed, desired: desiredRDS, policies: policies(t, class),
 			want: []string{"spec.forProvider.instanceClass", "spec.forProvider.zone"},
-			text: said + `let policy "size" allow External Update too, and have it made anew`,
+			text: said + `let policy "size" allow External Update too, and have it set back and set again`,
 		},
 		"PutBack": {
 			reason: "What the pipeline puts back itself needs no word.", observed: observed,

@@ -115,6 +115,10 @@ func Decide(req Request) Decision {
 	// 6. Note what tells of the decision.
 	d.attestLead()
 
+	if d.decision.Action == v1alpha1.ActionDeny && !d.decision.Allowed() {
+		d.decision.title = d.title() + ": "
+	}
+
 	return d.decision
 }
 

@@ -342,6 +342,8 @@ func (d *decider) leavesBehind() string {
 	label, again, by := "crossplane.io/composite", "it again", strings.ToLower(d.Old.GetKind())+"/"+d.Old.GetName()
 	if resource.IsClaim(d.Old) {
 		label, again, by = "crossplane.io/claim-name", "an XR like the one behind it", "XR"
+	} else if ns := d.Old.GetNamespace(); ns != "" {
+		by += " -n " + ns
 	}
 
 	return fmt.Sprintf("it goes, and each managed resource below it stays with its external object "+

@@ -224,6 +224,8 @@ type Decision struct {
 	// it is the old object with what its deletion allows, to be stored before
 	// it is deleted; nil where that is nothing.
 	Object *unstructured.Unstructured
+	// title names the object at the start of a refusal; empty where nothing is denied.
+	title string
 	// Enforcements that govern the object, by name, in order.
 	Enforcements []string
 	// Attestations are the values captured from the objects that led to the change,
@@ -278,7 +280,7 @@ func (d *Decision) Denied() (string, bool) {
 
 	switch {
 	case d.Action == v1alpha1.ActionDeny && !d.Allowed():
-		return unallowedMessage(d.Findings), true
+		return d.title + unallowedMessage(d.Findings), true
 	case d.Conflict != "":
 		return d.Conflict, true
 	default:

@@ -118,12 +118,12 @@ func LetOut(req Request, c change.Change) string {
 
 	switch {
 	case len(lets) > 0:
-		return "take it back, or have it made anew: " + strings.Join(lets, ", ")
+		return "take it back, or have it set back and set again: " + strings.Join(lets, ", ")
 	case len(without) > 0:
-		return fmt.Sprintf("take it back, or let policy %s allow External %s too, and have it made anew",
+		return fmt.Sprintf("take it back, or let policy %s allow External %s too, and have it set back and set again",
 			strings.Join(without, " or "), gate.ActionUpdate)
 	default:
-		return fmt.Sprintf("take it back, or add an AllowancePolicy about %s that allows %s %s and External %s, and have it made anew",
+		return fmt.Sprintf("take it back, or add an AllowancePolicy about %s that allows %s %s and External %s, and have it set back and set again",
 			about.Kind, kind.Kind, c.Pattern(), gate.ActionUpdate)
 	}
 }

@@ -96,7 +96,7 @@ func left(s *State) []Finding {
 	for _, u := range s.Managed {
 		f := Finding{
 			Severity: Warning, Object: name(u), Why: "its external object is there, and nobody asks anything of it",
-			Remedy: "kubectl kausality adopt, or release, " + u.GetKind() + "." + u.GroupVersionKind().Group + "/" + u.GetName(),
+			Remedy: "kubectl kausality adopt " + resource.Argument(u) + ", or kubectl kausality release " + resource.Argument(u),
 		}
 
 		ref, owned := resource.ParentOf(u)

@@ -6,6 +6,7 @@ package doctor
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -59,14 +60,26 @@ func policies(s *State) []Finding {
 		}
 
 		for _, w := range maps(u.Object, "status", "typeChecking") {
-			out = append(out, Finding{
-				Severity: Warning, Object: name(u), What: fmt.Sprintf("%v: %v", w["field"], w["warning"]),
-				Why: "the expression or field may never match", Remedy: "compare it with kubectl explain",
-			})
+			f := Finding{Severity: Warning, Object: name(u), What: fmt.Sprintf("%v: %v", w["field"], w["warning"])}
+			f.Why, f.Remedy = checked(f.What)
+			out = append(out, f)
 		}
 	}
 
 	return out
+}
+
+// checked says what a warning about a policy means, and what to do: what it names may
+// not exist, or nobody can make use of it.
+func checked(warning string) (why, remedy string) {
+	switch {
+	case strings.Contains(warning, "nobody can make use of"):
+		return "nothing is ever allowed by it", "give one of its subjects mayInitiate: true, or allow by another policy what this one is about"
+	case strings.Contains(warning, "did you mean"):
+		return "it never matches as it is", "correct it as the message says; who stored a change meanwhile has to store it once more"
+	default:
+		return "the expression or field may never match", "compare it with kubectl explain"
+	}
 }
 
 // enforcements checks Enforcements and how long their exceptions last.

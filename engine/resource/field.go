@@ -112,6 +112,17 @@ func Name(u *unstructured.Unstructured) string {
 	return u.GetGenerateName()
 }
 
+// Argument is the object as kubectl takes it at the command line: KIND.GROUP/NAME,
+// with its namespace where it has one.
+func Argument(u *unstructured.Unstructured) string {
+	out := u.GroupVersionKind().GroupKind().String() + "/" + Name(u)
+	if ns := u.GetNamespace(); ns != "" {
+		out += " -n " + ns
+	}
+
+	return out
+}
+
 // Annotation returns an annotation, empty if there is none.
 func Annotation(u *unstructured.Unstructured, key string) string {
 	return String(u.Object, "metadata", "annotations", key)

@@ -143,7 +143,7 @@ func TestACompositionThatDropsTheFunctionIsTold(t *testing.T) { //nolint:tparall
 			return rests(ctx, "a condition that says so", all(c.shows("version", "v1", "data"),
 				c.condition(corev1.ConditionFalse, v1alpha1.ReasonHeld, ": settled", "1 held: Object ", said,
 					"and the gate did not let it out: take it back, or add an AllowancePolicy about Store that allows "+
-						"Object spec.forProvider.manifest.data.version and External Update, and have it made anew"),
+						"Object spec.forProvider.manifest.data.version and External Update, and have it set back and set again"),
 				c.traced(said, "take it back")))
 		}},
 		{Title: "Back at what was asked for, the managed resource is, and what has no gate is held as any other change", Run: func(ctx context.Context) error {
