@@ -48,9 +48,10 @@ const (
 	// Composition that was let through. What is stored often reads otherwise.
 	AnnotationWish = AnnotationPrefix + "wish"
 	// AnnotationEdits is on objects without a parent, such as Claims, XRs and
-	// Deployments, that somebody changed though nobody allowed it, and the change
-	// was stored: a list of [Edit]. While it names one, windows grant nothing to
-	// what the object owns. It is absent where there is none.
+	// Deployments, and on what an XR composes that has no gate, where somebody
+	// changed them though nobody allowed it, and the change was stored: a list of
+	// [Edit]. While it names one, windows grant nothing to what the object owns. It
+	// is absent where there is none.
 	AnnotationEdits = AnnotationPrefix + "edits"
 	// AnnotationRelease is the one that a person writes, on a managed resource
 	// whose parent is gone: orphan ([ReleaseOrphan]) or alone ([ReleaseAlone]).

@@ -211,7 +211,12 @@ func (d *decider) lackingEdits(c change.Change) []Lack {
 
 	parts := make([]string, 0, len(edits))
 	for _, e := range edits[:min(len(edits), maxRefused)] {
-		parts = append(parts, fmt.Sprintf("edited by %s: %s", e.User, e.Field))
+		part := fmt.Sprintf("edited by %s: %s", e.User, e.Field)
+		if d.mayBegin(e) {
+			part += " (who may: have it stored once more when all else is met)"
+		}
+
+		parts = append(parts, part)
 	}
 
 	parent := fmt.Sprintf("%s %q", d.Parent.GetKind(), resource.Name(d.Parent))
@@ -225,4 +230,20 @@ func (d *decider) lackingEdits(c change.Change) []Lack {
 	return []Lack{{Policy: window.GetName(), What: policy.LackEdited, Text: fmt.Sprintf(
 		"UpgradeAllowance %q grants nothing below %s while that is %s: take it back, or have it made by who may",
 		window.GetName(), parent, edited)}}
+}
+
+// mayBegin says whether who made an edit of the parent is one who may initiate it, as
+// policies are now.
+func (d *decider) mayBegin(e v1alpha1.Edit) bool {
+	path, err := fieldpath.Parse(e.Field)
+	if err != nil {
+		return false
+	}
+
+	c := change.Change{Path: path, Field: e.Field}
+	user := policy.User{Name: e.User, UID: e.UID, Groups: e.Groups}
+
+	return slices.ContainsFunc(d.Policies.For(d.Parent.GroupVersionKind().GroupKind()), func(p *policy.Policy) bool {
+		return p.Names(c) && policy.MayInitiate(p.Spec().Subjects, user)
+	})
 }

@@ -123,7 +123,8 @@ func LetOut(req Request, c change.Change) string {
 		return fmt.Sprintf("take it back, or let policy %s allow External %s too, and have it set back and set again",
 			strings.Join(without, " or "), gate.ActionUpdate)
 	default:
-		return fmt.Sprintf("take it back, or add an AllowancePolicy about %s that allows %s %s and External %s, and have it set back and set again",
+		return fmt.Sprintf("take it back, or add an AllowancePolicy about %s that allows %s %s and External %s, "+
+			"and have it set back and set again",
 			about.Kind, kind.Kind, c.Pattern(), gate.ActionUpdate)
 	}
 }

@@ -55,8 +55,8 @@ func outside(s *State) []Finding {
 		out = append(out, Finding{
 			Severity: Warning, Object: name(u), What: strings.Join(texts, "; "),
 			Why: "its gate did not let it out, and it is put back before the gate opens for anything else",
-			Remedy: "take it back, or have it set back and set again by who may by a policy that allows External Update with it: kubectl kausality trace " +
-				resource.Argument(u) + " says which",
+			Remedy: "take it back, or have it set back and set again by who may by a policy that allows External Update with it: " +
+				"kubectl kausality trace " + resource.Argument(u) + " says which",
 		})
 	}
 

@@ -116,7 +116,7 @@ func all() []situation {
 			name: "group", title: "The policy is about another API group",
 			policies: replace(bySize, "match: {apiGroup: shop.example.org", "match: {apiGroup: store.example.org"),
 			does:     resize(anna, "group", "large"), until: "1 held: ",
-			remedy: "Correct the group in the policy, take the change back, and make it again: nothing was recorded of it.",
+			remedy: "Correct the group in the policy, take the change back, and make it again: where no policy is about the kind nothing was recorded of it.",
 			mend:   []command{apply(bySize), resize(anna, "group", "small"), resize(anna, "group", "large")}, outside: "size=large",
 		},
 		{
