@@ -122,7 +122,8 @@ func (d *decider) calledOff(a v1alpha1.Allowance) bool {
 }
 
 // deletionGrant is the managed resource's own allowance to delete what it
-// stands for.
+// stands for, given because it is to be deleted: one that lets it be made anew for
+// a field opens no gate for Delete, and so takes the place of none.
 func (d *decider) deletionGrant() (v1alpha1.Allowance, bool) {
 	list, err := allowance.Parse(d.Old)
 	if err != nil {
@@ -130,7 +131,7 @@ func (d *decider) deletionGrant() (v1alpha1.Allowance, bool) {
 	}
 
 	for _, a := range list {
-		if allowance.External(a) && !allowance.Consumed(d.Old, a) && slices.Contains(gate.Acting(a.Mutations), gate.ActionDelete) {
+		if allowance.OfDeletion(a) && !allowance.Consumed(d.Old, a) && slices.Contains(gate.Acting(a.Mutations), gate.ActionDelete) {
 			return a, true
 		}
 	}
