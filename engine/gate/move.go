@@ -74,11 +74,25 @@ func (p *planner) waiting(missing lack) Plan {
 
 // open opens the gate for all that is pending, as far as one set can serve.
 func (p *planner) open() Plan {
-	set, serves := Open(actionsOf(p.pending), p.desired, p.opts.LateInitialize)
+	set, serves := p.opening(nil)
 
 	return p.unlessLanded(p.move(OpenUp, set, v1alpha1.GateRecord{
 		State: v1alpha1.GateOpen, Actions: serves, Consumed: p.consumed(), Allowances: p.taking(serves), Existed: p.existing(),
 	}, p.askedBy()))
+}
+
+// opening returns the set for some actions and all that is pending, and what it
+// serves. A deletion waits for no update that has not landed: that may fail for as
+// long as the resource is there, and changes nothing that is left after it.
+func (p *planner) opening(actions []string) (set, serves []string) {
+	asked := slices.Concat(actions, actionsOf(p.pending))
+
+	set, serves = Open(asked, p.desired, p.opts.LateInitialize)
+	if slices.Contains(serves, ActionDelete) || !slices.ContainsFunc(p.pending, allowance.ByDeletion) {
+		return set, serves
+	}
+
+	return Open([]string{ActionDelete}, p.desired, p.opts.LateInitialize)
 }
 
 // unlessLanded returns an opening, or the closing where what is allowed is

@@ -53,12 +53,13 @@ func (p *planner) remaining(a v1alpha1.Allowance) []string {
 }
 
 // asked returns the actions of an allowance that the Composition asks for, and
-// that there is something to do for.
+// that there is something to do for: of one that a deletion gave, that is Delete.
+// Its policy may allow more, for other fields.
 func (p *planner) asked(a v1alpha1.Allowance) []string {
-	anew := remakes(a)
+	anew, deletes := remakes(a), allowance.ByDeletion(a)
 
 	return slices.DeleteFunc(Acting(a.Mutations), func(action string) bool {
-		return !slices.Contains(p.desired, action) || anew && action == ActionDelete || p.unmade(a, action)
+		return !slices.Contains(p.desired, action) || anew && action == ActionDelete || deletes && action != ActionDelete || p.unmade(a, action)
 	})
 }
 

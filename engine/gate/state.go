@@ -112,7 +112,7 @@ func (p *planner) whileClosed() Plan {
 
 	rest := p.rest()
 
-	_, serves := Open(actionsOf(p.pending), p.desired, p.opts.LateInitialize)
+	_, serves := p.opening(nil)
 	if len(p.pending) > 0 && (rest == 0 || p.unrecorded(serves)) {
 		return p.open()
 	}
@@ -209,7 +209,7 @@ func (p *planner) whileOpen() Plan {
 		return p.shut("its deletion was called off")
 	}
 
-	set, serves := Open(slices.Concat(actions, actionsOf(p.pending)), p.desired, p.opts.LateInitialize)
+	set, serves := p.opening(actions)
 	if len(serves) == 0 {
 		return p.close("its Composition no longer asks for it")
 	}
