@@ -130,11 +130,22 @@ func OfDeletion(a v1alpha1.Allowance) bool {
 }
 
 // Used says whether a child's trace names an allowance of its parent: the child
-// has made use of it.
+// has made use of it. A child that the request made which gave the allowance was
+// made as that has it.
 func Used(trace []v1alpha1.TraceEntry, a v1alpha1.Allowance) bool {
+	last := len(a.Trace) - 1
+
 	return slices.ContainsFunc(trace, func(e v1alpha1.TraceEntry) bool {
-		return e.Initiator == a.Initiator && len(e.Trace) == len(a.Trace)+1 &&
-			slices.EqualFunc(e.Trace[:len(a.Trace)], a.Trace, sameHop)
+		if e.Initiator != a.Initiator || last < 0 || len(e.Trace) != last+2 || !slices.EqualFunc(e.Trace[:last], a.Trace[:last], sameHop) {
+			return false
+		}
+
+		hop := e.Trace[last]
+		if e.Field == v1alpha1.MutationCreate && hop.Field == v1alpha1.MutationCreate {
+			hop.Field = a.Trace[last].Field
+		}
+
+		return sameHop(hop, a.Trace[last])
 	})
 }
 

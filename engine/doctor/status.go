@@ -187,9 +187,10 @@ func providers(s *State) []Finding {
 
 			out = append(out, Finding{
 				Severity: Warning, Object: kind,
-				What:   "its provider sets no observedGeneration on condition Synced, so it was built on crossplane-runtime before 1.20",
-				Why:    "when a change has landed can only be told from status.atProvider, and its gates may be open for longer",
-				Remedy: "take a newer version of the provider, and name the kind with the manager's --gate-without-late-initialize until then",
+				What: "its provider sets no observedGeneration on condition Synced, so it was built on crossplane-runtime before 1.20",
+				Why:  "when a change has landed can only be told from status.atProvider, and its gates may be open for longer",
+				Remedy: "take a newer version of the provider; until then name the kind with the manager's --gate-without-late-initialize " +
+					"and in the function's withoutLateInitialize",
 			})
 		}
 	}
