@@ -22,7 +22,7 @@ RECORD ?=
 LOCAL ?= .local
 
 # Modules of their own: what they need must not meet what the others do. Argo CD and its users replace dependencies.
-MODULES = hack/package package/monitoring/check
+MODULES = hack/package package/monitoring/check test/oldprovider test/upjet
 GITOPS  = test/gitops/flux test/gitops/argocd
 BINARIES = function-kausality kausality-manager kubectl-kausality
 STACK    = $(GO) run ./test/stack/cmd/stack
@@ -46,9 +46,12 @@ demo: ## Start the local stack, show the Crossplane example on it, stop it again
 record: RECORD = docs/demo.svg
 record: demo ## Record the demo anew: the picture in the README.
 
+# WITH=postgresql adds a PostgreSQL server and the provider for it.
+WITH ?=
+
 .PHONY: up
-up: ## Start the local stack and leave it running; returns when all is ready.
-	$(STACK) up --dir $(LOCAL) --manager-flags=--settle=5s
+up: ## Start the local stack and leave it running; returns when all is ready. WITH=postgresql adds a database server.
+	$(STACK) up --dir $(LOCAL) --manager-flags=--settle=5s --with=$(WITH)
 
 .PHONY: down
 down: ## Stop the local stack.
@@ -62,7 +65,7 @@ build: ## Build the programs into bin/.
 # Without the cache of results, which does not see that a program changed that a test runs; several at
 # once, for most end-to-end tests wait.
 .PHONY: test
-test: stack gitops ## Run all tests: unit, API server and end to end.
+test: stack gitops postgresql ## Run all tests: unit, API server and end to end.
 	$(GO) test ./... -count=1 -parallel 6 -timeout 2h $(TESTFLAGS)
 	$(GO) test -C hack/package ./... $(TESTFLAGS)
 	$(MAKE) --no-print-directory test-monitoring
@@ -78,7 +81,7 @@ test-race: stack ## Race gates against stale observations: 200 rounds, some five
 
 # What `make test` has a sample of. Which plays there are, and how to add one: see hack/soak.sh.
 .PHONY: soak
-soak: stack ## Play the long random runs: SEED=n goes on with an earlier soak, DURATION=8h says for how long.
+soak: stack postgresql ## Play the long random runs: SEED=n goes on with an earlier soak, DURATION=8h says for how long.
 	GO='$(GO)' LOCAL='$(LOCAL)' SEED='$(SEED)' DURATION='$(DURATION)' PLAYS='$(PLAYS)' hack/soak.sh
 
 # Without the cache of results: it does not see files outside the module.
@@ -92,7 +95,7 @@ test-unit: ## Run the tests that need no stack.
 	$(GO) test -C hack/package ./... $(TESTFLAGS)
 
 .PHONY: test-stack
-test-stack: stack gitops ## Run the tests that need the stack.
+test-stack: stack gitops postgresql ## Run the tests that need the stack.
 	$(GO) test ./test/... -count=1 -parallel 6 -timeout 2h $(TESTFLAGS)
 	$(MAKE) --no-print-directory test-race
 
@@ -100,6 +103,12 @@ test-stack: stack gitops ## Run the tests that need the stack.
 .PHONY: stack
 stack: ## Build the parts of the local stack: kube-apiserver, etcd, Crossplane, providers.
 	$(STACK) build
+
+# Likewise, of upjet's libraries there are many: of the provider that is made with it, and the server it is for.
+.PHONY: postgresql
+postgresql: ## Build the provider for PostgreSQL; install PostgreSQL's server where that can be done.
+	hack/postgres.sh >/dev/null
+	GOWORK=off CGO_ENABLED=0 $(GO) -C test/upjet build -trimpath -buildvcs=false -o /dev/null ./cmd/provider
 
 # Likewise. Of Argo CD's libraries there are many.
 .PHONY: gitops
@@ -135,6 +144,7 @@ fix: ## Format, and fix what the linters can fix by themselves.
 .PHONY: generate
 generate: ## Generate deepcopy functions, CRDs, RBAC and docs/reference from the Go sources.
 	hack/generate.sh
+	test/upjet/generate.sh
 
 # Of a commit without a tag: after all earlier commits, and before the release.
 PACKAGE_VERSION ?= $(shell git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null || \
