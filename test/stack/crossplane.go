@@ -61,13 +61,13 @@ func (s *Stack) initCrossplane(ctx context.Context, kubeconfig string) error {
 	const attempts = 10
 	c := command{
 		name: crossplane + "-init",
-		path: s.tools.Binary(crossplane),
+		path: s.tools.Binary(s.options.crossplane()),
 		args: []string{
 			"core", "init",
 			"--namespace=" + CrossplaneNamespace,
-			"--enable-webhooks=false",
-			"--cr-ds-path=" + s.tools.asset(crossplane, assetCRDs),
-			"--webhook-configurations-path=" + s.tools.asset(crossplane, assetWebhooks),
+			"--webhook-enabled=false",
+			"--cr-ds-path=" + s.tools.asset(s.options.crossplane(), assetCRDs),
+			"--webhook-configurations-path=" + s.tools.asset(s.options.crossplane(), assetWebhooks),
 			"--tlsca-secret-name=" + rootCASecret,
 			"--tls-client-secret-name=" + clientTLSSecret,
 			"--tls-server-secret-name=" + serverTLSSecret,
@@ -115,14 +115,15 @@ func (s *Stack) startCrossplaneCore(ctx context.Context, kubeconfig string) erro
 		fmt.Sprintf("--health-probe-port=%d", s.ports.crossplaneHealth),
 		// Nothing depends on it while watches work; 1m by default.
 		"--poll-interval=10s",
-		// People take hours for what tests and the demo do in seconds. By default Crossplane stops to
+	}
+	if !s.options.CrossplaneBefore2 {
+		// People take hours for what tests and the demo do in seconds. By default Crossplane 2 stops to
 		// listen to an XR with more than some 50 events at once, for up to minutes.
-		"--circuit-breaker-burst=2000",
-		"--circuit-breaker-refill-rate=20",
+		args = append(args, "--circuit-breaker-burst=2000", "--circuit-breaker-refill-rate=20")
 	}
 	return s.startProcess(ctx, command{
 		name:  crossplane,
-		path:  s.tools.Binary(crossplane),
+		path:  s.tools.Binary(s.options.crossplane()),
 		args:  slices.Concat(args, s.options.CrossplaneFlags),
 		env:   append([]string{"KUBECONFIG=" + kubeconfig}, s.options.CrossplaneEnv...),
 		probe: Probe{URL: "http://" + address(s.ports.crossplaneHealth) + "/readyz"},

@@ -108,9 +108,11 @@ func (s *Stack) registerFunction(ctx context.Context, name, endpoint string) err
 		return err
 	}
 	status := map[string]any{
-		"endpoint":     endpoint,
-		"capabilities": []any{"composition"},
-		"conditions":   conditions("RevisionHealthy", "RuntimeHealthy"),
+		"endpoint":   endpoint,
+		"conditions": conditions("RevisionHealthy", "RuntimeHealthy"),
+	}
+	if !s.options.CrossplaneBefore2 {
+		status["capabilities"] = []any{"composition"}
 	}
 	if err := s.patchStatus(ctx, revision, status); err != nil {
 		return err

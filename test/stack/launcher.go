@@ -41,8 +41,8 @@ func newLauncher() *launcher {
 }
 
 // start starts a command in a process group of its own.
-func (l *launcher) start(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = ownGroup()
+func (l *launcher) start(cmd *exec.Cmd, as *credential) error {
+	cmd.SysProcAttr = as.attributes(ownGroup())
 	started := make(chan error, 1)
 	l.jobs <- func() { started <- cmd.Start() }
 	return <-started

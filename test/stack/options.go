@@ -59,6 +59,9 @@ type Options struct {
 	// APIServerFlags are added to those of kube-apiserver.
 	APIServerFlags []string
 
+	// CrossplaneBefore2 has it run Crossplane 1.20 in place of Crossplane 2.
+	CrossplaneBefore2 bool
+
 	// CrossplaneFlags are added to those of `crossplane core start`.
 	CrossplaneFlags []string
 
@@ -88,6 +91,10 @@ type Options struct {
 	// Service puts one address before the webhooks of all managers, as a Service is with kube-proxy.
 	Service bool
 
+	// PostgreSQL adds a PostgreSQL server and the provider for it, made with upjet, with a ProviderConfig
+	// and a ClusterProviderConfig named default.
+	PostgreSQL bool
+
 	// Functions are more composition functions to run, by name: packages of this repository, relative to
 	// its root, that take the flags --address and --tls-certs-dir.
 	Functions map[string]string
@@ -101,7 +108,11 @@ type Options struct {
 
 // A Provider is one to run beside provider-kubernetes, or, where that is left out, instead of it.
 type Provider struct {
-	// Package of this repository, relative to its root. It takes the flags --kubeconfig and
+	// Module is the directory of the module that the package is in, relative to the repository's root; empty
+	// means the repository's own.
+	Module string
+
+	// Package of the module, relative to its directory. It takes the flags --kubeconfig and
 	// --health-probe-bind-address.
 	Package string
 
@@ -115,6 +126,22 @@ type Provider struct {
 // has says whether a part is to be started.
 func (o Options) has(part Part) bool {
 	return o.Until >= part && (!o.ManagerOnly || part == APIServer || part == Kausality)
+}
+
+// tools returns what a stack is built from.
+func (o Options) tools() []tool {
+	if o.CrossplaneBefore2 {
+		return append(tools(), crossplaneToolBefore2())
+	}
+	return tools()
+}
+
+// crossplane is the name of the tool that is to be its Crossplane.
+func (o Options) crossplane() string {
+	if o.CrossplaneBefore2 {
+		return crossplaneBefore2
+	}
+	return crossplane
 }
 
 // complete fills in defaults, and says whether the directory is a temporary one.

@@ -49,7 +49,7 @@ func (s *Stack) startOtherProvider(ctx context.Context, name string, p Provider,
 		return err
 	}
 	path := s.path("run", "bin", name)
-	if err := (goCommand{dir: root}).build(ctx, path, p.Package); err != nil {
+	if err := (goCommand{dir: filepath.Join(root, filepath.FromSlash(p.Module))}).build(ctx, path, p.Package); err != nil {
 		return err
 	}
 	if p.CRDs != "" {

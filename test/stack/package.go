@@ -39,7 +39,7 @@ func (s *Stack) startRBACManager(ctx context.Context) error {
 	}
 	return s.startProcess(ctx, command{
 		name: rbacManager,
-		path: s.tools.Binary(crossplane),
+		path: s.tools.Binary(s.options.crossplane()),
 		args: []string{"rbac", "start"},
 		env:  []string{"KUBECONFIG=" + kubeconfig},
 	})

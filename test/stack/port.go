@@ -38,6 +38,7 @@ type ports struct {
 	patchAndTransform, autoReady                  int
 	providerWebhook, providerHealth               int
 	nopWebhook                                    int
+	postgreSQL, providerPostgreSQL                int
 	function                                      int
 	managerWebhook, managerHealth, managerMetrics int
 }
@@ -48,7 +49,7 @@ func newPorts() (ports, error) {
 	all := []*int{
 		&p.etcdClient, &p.etcdPeer, &p.apiServer, &p.controllerManager,
 		&p.crossplaneMetrics, &p.crossplaneHealth, &p.patchAndTransform, &p.autoReady,
-		&p.providerWebhook, &p.providerHealth, &p.nopWebhook,
+		&p.providerWebhook, &p.providerHealth, &p.nopWebhook, &p.postgreSQL, &p.providerPostgreSQL,
 		&p.function, &p.managerWebhook, &p.managerHealth, &p.managerMetrics,
 	}
 	free, err := freePorts(len(all))

@@ -16,6 +16,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,8 +45,12 @@ type command struct {
 	name  string
 	path  string
 	args  []string
+	as    *credential
 	env   []string
 	probe Probe
+
+	// stop is the signal that has it end; zero means SIGTERM.
+	stop syscall.Signal
 }
 
 // A Process is one part of the stack.
@@ -106,7 +111,7 @@ func (p *Process) Stop() error {
 	if r == nil {
 		return nil
 	}
-	if err := r.signal(syscall.SIGTERM); err != nil {
+	if err := r.signal(cmp.Or(p.stop, syscall.SIGTERM)); err != nil {
 		return fmt.Errorf("cannot stop %q: %w", p.name, err)
 	}
 	grace := time.NewTimer(stopGrace)
@@ -148,7 +153,7 @@ func (p *Process) start(extra []string) error {
 	if p.closed {
 		return fmt.Errorf("cannot start %q: %w", p.name, errStopped)
 	}
-	if err := p.launcher.start(cmd); err != nil {
+	if err := p.launcher.start(cmd, p.as); err != nil {
 		return fmt.Errorf("cannot start %q: %w", p.name, err)
 	}
 	r.identity = identity(cmd.Process.Pid)

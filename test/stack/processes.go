@@ -26,7 +26,7 @@ import (
 
 // Process returns the process of that name, which is that of its binary: etcd, kube-apiserver,
 // kube-controller-manager, crossplane, function-patch-and-transform, function-auto-ready,
-// provider-kubernetes, function-kausality, kausality-manager, and those that the options name. It is
+// provider-kubernetes, function-kausality, kausality-manager, postgres, provider-postgresql, and those that the options name. It is
 // nil if the stack has none.
 func (s *Stack) Process(name string) *Process {
 	for _, p := range s.Processes() {

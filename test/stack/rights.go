@@ -37,6 +37,7 @@ func Suite() []string {
 		"*.example.org", "*.shop.example.org", "*.lab.example.org", "*.sql.example.org", "*.old.example.org", "*.machines.example.org",
 		"*.templates.example.org", "*.toys.example.org", "*.notes.example.org", "*.infra.example.org", "*.stack.example.org",
 		"*.fidelity.example.org", "*.quiet.example.org", "*.bench.example.org", "applications.argoproj.io",
+		"*.tenants.example.org", "*.sql.postgresql.example.org", "*.sql.postgresql.m.example.org",
 		"*.kubernetes.crossplane.io", "*.kubernetes.m.crossplane.io", "*.nop.crossplane.io",
 		"deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch", "cronjobs.batch",
 		"pods", "services", "endpoints", "configmaps", "secrets", "persistentvolumeclaims", "persistentvolumes",

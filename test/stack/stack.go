@@ -41,6 +41,8 @@ type Stack struct {
 	launcher  *launcher
 	service   *service
 
+	postgreSQL PostgreSQL
+
 	mu        sync.Mutex
 	processes []*Process
 	closed    bool
@@ -101,7 +103,7 @@ func prepare(o Options) (*Stack, error) {
 func (s *Stack) start(ctx context.Context) error {
 	var err error
 	// 1. Build what is missing.
-	if s.tools, err = Build(ctx, s.options.Output); err != nil {
+	if s.tools, err = build(ctx, s.options.Output, s.options.tools()); err != nil {
 		return err
 	}
 	// 2. The API server; the compiler works on our own programs meanwhile.
@@ -126,6 +128,9 @@ func (s *Stack) start(ctx context.Context) error {
 		if s.options.ProviderNop {
 			steps = append(steps, s.startProviderNop)
 		}
+	}
+	if s.options.PostgreSQL {
+		steps = append(steps, s.startPostgreSQL)
 	}
 	if s.options.has(Kausality) {
 		steps = append(steps, s.applyOwn)

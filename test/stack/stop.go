@@ -64,7 +64,10 @@ func (s *Stack) close() []*Process {
 
 // clean removes what is worth nothing without the processes.
 func (s *Stack) clean() error {
-	left := []string{s.path("run"), s.path("users"), s.path("kubeconfig")}
+	if err := s.cleanPostgreSQL(); err != nil {
+		return fmt.Errorf("cannot clean up: %w", err)
+	}
+	left := []string{s.path("run"), s.path("users"), s.path("kubeconfig"), s.path(psql)}
 	if s.temporary && s.closed {
 		left = []string{s.options.Dir}
 	}

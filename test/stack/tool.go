@@ -46,6 +46,7 @@ const (
 	kubeControllerManager     = "kube-controller-manager"
 	kubectl                   = "kubectl"
 	crossplane                = "crossplane"
+	crossplaneBefore2         = "crossplane-1.20"
 	functionPatchAndTransform = "function-patch-and-transform"
 	functionAutoReady         = "function-auto-ready"
 	providerKubernetes        = "provider-kubernetes"
@@ -67,7 +68,7 @@ const (
 // Without its version clients cannot parse what the API server says about itself.
 const kubernetesLDFlags = "-X k8s.io/component-base/version.gitVersion=$VERSION"
 
-// tools returns what the stack is built from, in the order it is built: the smallest first.
+// tools returns what every stack is built from, in the order it is built: the smallest first.
 func tools() []tool {
 	return []tool{
 		{name: etcd, dir: "etcd", module: "go.etcd.io/etcd/server/v3", pkg: "go.etcd.io/etcd/server/v3"},
@@ -100,12 +101,48 @@ func functionTool(name, module string) tool {
 const noMetrics = "-X sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=0"
 
 // Without its version Crossplane installs no package that says which one it needs.
-const crossplaneVersion = "-X github.com/crossplane/crossplane-runtime/v2/pkg/version.version=$VERSION"
+const (
+	crossplaneVersion        = "-X github.com/crossplane/crossplane-runtime/v2/pkg/version.version=$VERSION"
+	crossplaneVersionBefore2 = "-X github.com/crossplane/crossplane/internal/version.version=$VERSION"
+)
 
-// crossplaneTool is Crossplane, with its metrics and health probe on 127.0.0.1: its flags take a port
-// only. Its RBAC manager has none, and so no metrics.
+// crossplaneTool is Crossplane.
 func crossplaneTool() tool {
 	const module = "github.com/crossplane/crossplane/v2"
+	return tool{
+		name:          crossplane,
+		dir:           crossplane,
+		module:        module,
+		pkg:           module + "/cmd/crossplane",
+		ldflags:       noMetrics + " " + crossplaneVersion,
+		substitutions: crossplaneListen(module),
+		assets:        map[string]string{assetCRDs: "cluster/crds", assetWebhooks: "cluster/webhookconfigurations"},
+	}
+}
+
+// crossplaneToolBefore2 is Crossplane 1.20, the last one before 2.0. Its init reads CustomResourceDefinitions
+// from a directory that it has no flag for: it gets those of Crossplane 2.
+func crossplaneToolBefore2() tool {
+	const module = "github.com/crossplane/crossplane"
+	initialize := func(old, replacement string) substitution {
+		return substitution{module: module, file: "cmd/crossplane/core/init.go", old: old, new: replacement}
+	}
+	return tool{
+		name:    crossplaneBefore2,
+		dir:     crossplaneBefore2,
+		module:  module,
+		pkg:     module + "/cmd/crossplane",
+		ldflags: noMetrics + " " + crossplaneVersionBefore2,
+		substitutions: append(crossplaneListen(module),
+			initialize("type initCommand struct {\n", "type initCommand struct {\n\tCRDsPath, WebhookConfigurationsPath string\n"),
+			initialize(`NewCoreCRDs("/crds", s),`, `NewCoreCRDs(c.CRDsPath, s),`)),
+		assets: map[string]string{assetCRDs: "cluster/crds", assetWebhooks: "cluster/webhookconfigurations"},
+	}
+}
+
+// crossplaneListen has Crossplane serve metrics and health probe on 127.0.0.1: its flags take a port only.
+// Its RBAC manager has none, and so no metrics.
+func crossplaneListen(module string) []substitution {
 	listen := func(port string) substitution {
 		return substitution{
 			module: module,
@@ -114,15 +151,7 @@ func crossplaneTool() tool {
 			new:    `fmt.Sprintf("127.0.0.1:%d", c.` + port + `)`,
 		}
 	}
-	return tool{
-		name:          crossplane,
-		dir:           "crossplane",
-		module:        module,
-		pkg:           module + "/cmd/crossplane",
-		ldflags:       noMetrics + " " + crossplaneVersion,
-		substitutions: []substitution{listen("MetricsPort"), listen("HealthProbePort")},
-		assets:        map[string]string{assetCRDs: "cluster/crds", assetWebhooks: "cluster/webhookconfigurations"},
-	}
+	return []substitution{listen("MetricsPort"), listen("HealthProbePort")}
 }
 
 // providerTool is a provider without metrics, whose port is fixed, and with its webhook server, whose

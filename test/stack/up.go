@@ -60,7 +60,7 @@ func (i Installation) Up(ctx context.Context, supervise *exec.Cmd) error {
 	}
 	defer unlock()
 	// 2. Build here, where it is seen and can be interrupted.
-	if _, err := Build(ctx, i.Output); err != nil {
+	if _, err := build(ctx, i.Output, tools()); err != nil {
 		return err
 	}
 	// 3. Leave alone what works.

@@ -55,6 +55,7 @@ type settings struct {
 	dir     string
 	until   string
 	manager string
+	with    string
 }
 
 func (s *settings) flags() *flag.FlagSet {
@@ -62,6 +63,7 @@ func (s *settings) flags() *flag.FlagSet {
 	f.StringVar(&s.dir, "dir", ".local", "directory for kubeconfigs, logs and data")
 	f.StringVar(&s.until, "until", "kausality", "last part to start: apiserver, controller-manager, crossplane or kausality")
 	f.StringVar(&s.manager, "manager-flags", "", "more flags for kausality-manager, separated by spaces")
+	f.StringVar(&s.with, "with", "", "what to add: postgresql, a server and the provider for it")
 	f.Usage = func() {
 		fmt.Fprintln(f.Output(), usage)
 		f.PrintDefaults()
@@ -114,7 +116,7 @@ func (s *settings) up(ctx context.Context, i stack.Installation) error {
 		return fmt.Errorf("cannot find this program: %w", err)
 	}
 	//nolint:noctx // The supervisor is to outlive this program.
-	supervisor := exec.Command(self, "supervise", "--dir="+i.Dir, "--until="+s.until, "--manager-flags="+s.manager)
+	supervisor := exec.Command(self, "supervise", "--dir="+i.Dir, "--until="+s.until, "--manager-flags="+s.manager, "--with="+s.with)
 	return i.Up(ctx, supervisor)
 }
 
@@ -137,7 +139,11 @@ func (s *settings) options(dir string) (stack.Options, error) {
 	if !ok {
 		return stack.Options{}, fmt.Errorf("no such part: %q", s.until)
 	}
+	if s.with != "" && s.with != "postgresql" {
+		return stack.Options{}, fmt.Errorf("nothing to add: %q", s.with)
+	}
 	return stack.Options{
+		PostgreSQL:   s.with != "",
 		Dir:          dir,
 		Until:        until,
 		ManagerFlags: strings.Fields(s.manager),
