@@ -1,0 +1,123 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package older_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/world"
+)
+
+// finding is one of the doctor's.
+type finding struct {
+	Check    string `json:"check"`
+	Severity string `json:"severity"`
+	Object   string `json:"object"`
+	What     string `json:"what"`
+	Why      string `json:"why"`
+	Remedy   string `json:"remedy"`
+}
+
+// doctor returns what the doctor finds about a kind.
+func doctor(ctx context.Context, object string) ([]finding, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(running.BinDir(), "kubectl-kausality"),
+		"doctor", "-o", "json", "--kubeconfig", filepath.Join(running.Dir(), "kubeconfig"))
+
+	var exit *exec.ExitError
+
+	out, err := cmd.Output()
+	if err != nil && !errors.As(err, &exit) {
+		return nil, err
+	}
+
+	doc := struct {
+		Findings []finding `json:"findings"`
+	}{}
+	if err := json.Unmarshal(out, &doc); err != nil {
+		return nil, fmt.Errorf("%s: %w", out, err)
+	}
+
+	return slices.DeleteFunc(doc.Findings, func(f finding) bool { return f.Object != object }), nil
+}
+
+func TestAKindThatIsNotNamedIsToldOf(t *testing.T) {
+	t.Parallel()
+
+	admin := define(t)
+	tape := world.Prototype(managedKind("Tape"))
+	tape.SetName("unnamed")
+
+	xr := world.Prototype(kind("XTape"))
+	xr.SetName(tape.GetName())
+	xr.Object["spec"] = map[string]any{"size": int64(1)}
+
+	hans := world.ConnectAs(t, running, "hans")
+	world.Eventually(t, "an XR", func(ctx context.Context) error { return hans.Create(ctx, xr.DeepCopy()) })
+
+	read := func(ctx context.Context, u *unstructured.Unstructured) error {
+		return admin.Get(ctx, client.ObjectKeyFromObject(u), u)
+	}
+
+	// The external object is made, and then the provider refuses the closed gate.
+	world.Eventually(t, "a gate that the provider does not support", func(ctx context.Context) error {
+		if err := read(ctx, tape); err != nil {
+			return err
+		}
+
+		return errors.Join(closed(tape, "Observe", "LateInitialize"), synced(tape, "False"), isOutside(tape.GetName(), 1))
+	})
+
+	got, _ := resource.ConditionOf(tape, resource.ConditionSynced)
+	if !strings.Contains(got.Message, "not supported") {
+		t.Errorf("condition Synced: %+v", got)
+	}
+
+	found, err := doctor(t.Context(), "Tape.old.example.org")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if diff := cmp.Diff([]finding{{
+		Check: "providers", Severity: "warning", Object: "Tape.old.example.org",
+		What: "its provider sets no observedGeneration on condition Synced, so it was built on crossplane-runtime before 1.20",
+		Why:  "when a change has landed can only be told from status.atProvider, and its gates may be open for longer",
+		Remedy: "take a newer version of the provider; until then name the kind with the manager's --gate-without-late-initialize " +
+			"and in the function's withoutLateInitialize",
+	}}, found); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+
+	// Nor does it support what the gate opens to: until the kind is named an allowed change stays inside.
+	if err := hans.Patch(t.Context(), xr.DeepCopy(), world.Merge(`{"spec": {"size": 2}}`)); err != nil {
+		t.Fatal(err)
+	}
+
+	waits := func(ctx context.Context) error {
+		if err := read(ctx, tape); err != nil {
+			return err
+		}
+
+		if got := resource.Strings(tape.Object, "spec", "managementPolicies"); !slices.Contains(got, "Update") {
+			return fmt.Errorf("the gate has %v: %w", got, world.ErrOther)
+		}
+
+		return errors.Join(synced(tape, "False"), isOutside(tape.GetName(), 1))
+	}
+
+	world.Eventually(t, "an open gate that the provider does not support", waits)
+	stays(t, "the gate", waits)
+}
