@@ -22,11 +22,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Name, package, pattern of the tests, and the environment of a long run.
 plays=(
 	'random   ./test/random   ^TestAtRandomNothingHappensOutside                 KAUSALITY_RUNS=500'
+	'witness  ./test/witness  ^TestEachStatementOfTheProviderWasAskedFor$        KAUSALITY_RUNS=200'
 	'race     ./test/e2e      ^TestTheGateKeepsUpWithStaleObservations$          KAUSALITY_RACE=1'
 	'fidelity ./test/fidelity .                                                  KAUSALITY_OBJECTS=2000'
 	'quiet    ./test/quiet    .                                                  KAUSALITY_XRS=500'
 )
-for package in chart e2e examples fault fidelity install plugin quiet random removal replicas; do
+for package in chart e2e examples fault fidelity install plugin quiet random removal replicas witness; do
 	plays+=("busy-$package ./test/$package .")
 done
 

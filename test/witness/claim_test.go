@@ -1,0 +1,109 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package witness_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+)
+
+func clusterDatabase() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "sql.postgresql.example.org", Version: "v1beta1", Kind: kindDatabase}
+}
+
+// TestAClaimOfAClusterScopedDatabase changes and deletes one that a Claim asked
+// for, and that is named by its external name.
+func TestAClaimOfAClusterScopedDatabase(t *testing.T) {
+	t.Parallel()
+
+	x := newTenant(t, "claimed")
+	ctx := t.Context()
+	kind := schema.GroupVersionKind{Group: tenantGroup, Version: "v1", Kind: "TenantClaim"}
+
+	claim := x.object(kind)
+	claim.Object["spec"] = map[string]any{"connections": int64(5), "compositeDeletePolicy": "Background"}
+
+	must(t, x.hans.Create(ctx, claim))
+	must(t, scenario.Eventually(ctx, "a database", all(x.claims("Closed"),
+		x.executes(0, `CREATE DATABASE "claimed" TEMPLATE "template0" CONNECTION LIMIT 5`))))
+
+	// 1. Another external name is another database: nobody may.
+	live, err := x.claimedDatabase(ctx)
+	must(t, err)
+
+	if err := x.hans.Patch(ctx, live.DeepCopy(), merge(`{"metadata": {"annotations": {"crossplane.io/external-name": "template1"}}}`)); err == nil {
+		t.Error("a managed resource stands for another database")
+	}
+
+	// 2. Nor may anybody decide what becomes of it.
+	if err := x.hans.Patch(ctx, live.DeepCopy(), merge(`{"spec": {"deletionPolicy": "Orphan"}}`)); err == nil {
+		t.Error("the external object is to be left behind")
+	}
+
+	// 3. A change, down two levels.
+	must(t, x.hans.Patch(ctx, x.object(kind), merge(`{"metadata": {"annotations": {"ticket": "T-1"}}, "spec": {"connections": 6}}`)))
+	must(t, scenario.Eventually(ctx, "a change", all(x.claims("Closed"), x.outside("connections", "6"), x.executes(1, `ALTER DATABASE "claimed" CONNECTION LIMIT 6`))))
+
+	// 4. The deletion, with the ticket that is still there.
+	must(t, x.hans.Delete(ctx, x.object(kind)))
+	must(t, scenario.Eventually(ctx, "a deletion", all(x.outside("connections", ""),
+		x.executes(1, `ALTER DATABASE "claimed" CONNECTION LIMIT 6`, `DROP DATABASE "claimed" WITH (FORCE)`), func(ctx context.Context) error {
+			if u, err := x.claimedDatabase(ctx); err == nil {
+				return fmt.Errorf("%s is there: %w", u.GetName(), errOther)
+			}
+
+			return nil
+		})))
+}
+
+// claimedDatabase is the managed resource of the Claim of that name.
+func (x tenant) claimedDatabase(ctx context.Context) (*unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(clusterDatabase())
+
+	if err := x.admin.List(ctx, list, client.MatchingLabels{"crossplane.io/claim-namespace": x.namespace}); err != nil {
+		return nil, err
+	}
+
+	if len(list.Items) != 1 {
+		return nil, fmt.Errorf("%d databases: %w", len(list.Items), errOther)
+	}
+
+	return &list.Items[0], nil
+}
+
+// claims checks the gate of that managed resource.
+func (x tenant) claims(state v1alpha1.GateState) check {
+	return func(ctx context.Context) error {
+		u, err := x.claimedDatabase(ctx)
+		if err != nil {
+			return err
+		}
+
+		rec, err := allowance.ParseGate(u)
+		if err != nil {
+			return err
+		}
+
+		if rec == nil || rec.State != state {
+			return fmt.Errorf("the gate of %s is %+v, want %s: %w", u.GetName(), rec, state, errOther)
+		}
+
+		if name := resource.Annotation(u, "crossplane.io/external-name"); name != x.name {
+			return fmt.Errorf("it stands for %q, want %q: %w", name, x.name, errOther)
+		}
+
+		return nil
+	}
+}

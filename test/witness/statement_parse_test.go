@@ -1,0 +1,109 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package witness_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	_ "github.com/lib/pq" // The driver.
+
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/stack"
+)
+
+// connect connects to a database as the superuser.
+func connect(t *testing.T, database string) *sql.DB {
+	t.Helper()
+
+	db, err := sql.Open("postgres", running.PostgreSQL().URL(stack.PostgreSQLAdmin, database))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	t.Cleanup(func() { _ = db.Close() })
+
+	return db
+}
+
+// TestTheLogTellsOfEachStatementThatChangesSomethingOnce has the server do what a
+// provider may have it do, and reads what it says of that.
+func TestTheLogTellsOfEachStatementThatChangesSomethingOnce(t *testing.T) {
+	t.Parallel()
+
+	db := connect(t, "postgres")
+	ctx := t.Context()
+
+	for _, text := range []string{
+		`CREATE ROLE "log-role"`,
+		`CREATE DATABASE "log-db"`,
+		`SELECT 'DROP ROLE "log-role"'`,
+		"ALTER ROLE \"log-role\"\n  CONNECTION LIMIT 3",
+		`BEGIN; DROP MATERIALIZED VIEW IF EXISTS "log-role"; CREATE MATERIALIZED VIEW "log-role" AS SELECT 1 AS one; COMMIT`,
+		`DROP MATERIALIZED VIEW "log-role"`,
+	} {
+		if _, err := db.ExecContext(ctx, text); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+
+	if _, err := db.ExecContext(ctx, `ALTER ROLE "log-role" IN DATABASE "log-none" SET work_mem = 1`); err == nil {
+		t.Fatal("what cannot be done is done")
+	}
+
+	if _, err := db.ExecContext(ctx, `GRANT CONNECT ON DATABASE "log-db" TO "log-role"`); err != nil {
+		t.Fatal(err)
+	}
+
+	// A client that is gone before its statement has ended: it is executed all the same.
+	client := exec.CommandContext(ctx, "timeout", "-s", "KILL", "1", "psql", running.PostgreSQL().URL(stack.PostgreSQLAdmin, "postgres"),
+		"-c", `CREATE MATERIALIZED VIEW "log-role" AS SELECT pg_sleep(3)::text AS slept`)
+	if err := client.Run(); err == nil {
+		t.Fatal("the client was not killed")
+	}
+
+	want := []string{
+		`CREATE ROLE "log-role"`,
+		"ALTER ROLE \"log-role\"\n  CONNECTION LIMIT 3",
+		`BEGIN; DROP MATERIALIZED VIEW IF EXISTS "log-role"; CREATE MATERIALIZED VIEW "log-role" AS SELECT 1 AS one; COMMIT`,
+		`DROP MATERIALIZED VIEW "log-role"`,
+		`failed: ALTER ROLE "log-role" IN DATABASE "log-none" SET work_mem = 1`,
+		`GRANT CONNECT ON DATABASE "log-db" TO "log-role"`,
+		`CREATE MATERIALIZED VIEW "log-role" AS SELECT pg_sleep(3)::text AS slept`,
+	}
+
+	if err := scenario.Eventually(ctx, "the log", func(context.Context) error {
+		all, err := statements()
+		if err != nil {
+			return err
+		}
+
+		var got []string
+
+		for _, s := range all {
+			if s.user != stack.PostgreSQLAdmin || !strings.Contains(s.text, `"log-role"`) {
+				continue
+			}
+
+			if s.failed != "" {
+				s.text = "failed: " + s.text
+			}
+
+			got = append(got, s.text)
+		}
+
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("-want, +got:\n%s", diff) //nolint:err113 // For whoever reads the test.
+		}
+
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
