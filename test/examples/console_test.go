@@ -28,7 +28,7 @@ type command struct {
 // reads says whether it can be repeated until it shows what it should. A diff
 // reads an object twice, and shows what somebody wrote in between.
 func (c command) reads() bool {
-	return regexp.MustCompile(`^kubectl (-n \S+ )?(get|diff|kausality trace) `).MatchString(c.text)
+	return regexp.MustCompile(`^(kubectl (-n \S+ )?(get|diff|kausality trace)|\.local/psql .*SELECT) `).MatchString(c.text)
 }
 
 // patient is what is typed, with as much time as a test has for what a person

@@ -17,5 +17,5 @@ import (
 var running *stack.Stack
 
 func TestMain(m *testing.M) {
-	os.Exit(stack.Main(m, stack.Options{Governed: stack.Suite(), ManagerFlags: []string{"--settle=2s"}}, &running))
+	os.Exit(stack.Main(m, stack.Options{PostgreSQL: true, Governed: stack.Suite(), ManagerFlags: []string{"--settle=2s"}}, &running))
 }

@@ -133,7 +133,7 @@ func (c command) output(ctx context.Context) (string, error) {
 		kubeconfig = filepath.Join(running.Dir(), "users", c.user+".kubeconfig")
 	}
 
-	cmd := exec.CommandContext(ctx, "sh", "-c", c.patient())
+	cmd := exec.CommandContext(ctx, "sh", "-c", strings.ReplaceAll(c.patient(), ".local/", running.Dir()+"/"))
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+strings.Join([]string{
 		filepath.Dir(running.Tools().Binary("kubectl")), running.BinDir(), os.Getenv("PATH"),
