@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
 // hansName is who may ask for changes.
@@ -57,6 +59,9 @@ func TestEachStatementOfTheProviderWasAskedFor(t *testing.T) { //nolint:parallel
 	t.Logf("%s=%d %s=%d", envSeed, seed, envRuns, count)
 
 	p := newPeople(t)
+	before, err := statements()
+	must(t, err)
+
 	seen := follow(t.Context(), p.admin)
 	disorder := &chaos{rng: rand.New(rand.NewPCG(seed, 1))}
 
@@ -101,6 +106,12 @@ func TestEachStatementOfTheProviderWasAskedFor(t *testing.T) { //nolint:parallel
 	// 3. The witness.
 	executed, err := statements()
 	must(t, err)
+
+	for _, s := range executed[len(before):] {
+		if s.user == stack.PostgreSQLProvider && !slices.ContainsFunc(plays, func(y *play) bool { return strings.Contains(s.text, `"`+y.name+`"`) }) {
+			t.Errorf("of no play: %s", s)
+		}
+	}
 
 	matched := 0
 
