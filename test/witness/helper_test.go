@@ -68,6 +68,22 @@ func (x tenant) active(text string) check {
 	}
 }
 
+// has checks a field of a managed resource.
+func (x tenant) has(kind, want string, path ...string) check {
+	return func(ctx context.Context) error {
+		u, err := x.get(ctx, managedKind(kind))
+		if err != nil {
+			return err
+		}
+
+		if got := resource.String(u.Object, path...); got != want {
+			return fmt.Errorf("%s of %s is %q, want %q: %w", strings.Join(path, "."), kind, got, want, errOther)
+		}
+
+		return nil
+	}
+}
+
 // allow makes an AllowancePolicy, and waits until it is in force.
 func (x tenant) allow(ctx context.Context, text string) error {
 	u := &unstructured.Unstructured{}

@@ -30,7 +30,8 @@ func TestATenantIsMadeAndChangedAsItWasAskedFor(t *testing.T) {
 	x := newTenant(t, "changes")
 	ctx := t.Context()
 
-	// 1. All of it is made, what refers to another one after that, and late-initialized.
+	// 1. All of it is made, what refers to another one after that, and late-initialized by the provider, which resolves
+	// references too.
 	x.made(t, map[string]any{"connections": 5})
 	must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
 	must(t, x.executesAnyOrder(0,
@@ -39,6 +40,10 @@ func TestATenantIsMadeAndChangedAsItWasAskedFor(t *testing.T) {
 		`GRANT CONNECT ON DATABASE "changes" TO "changes"`,
 		`CREATE MATERIALIZED VIEW "changes" AS select 1 as one`,
 	)(ctx))
+
+	must(t, x.has(kindDatabase, "provider", "spec", "forProvider", "owner")(ctx))
+	must(t, x.has(kindDatabase, "UTF8", "spec", "forProvider", "encoding")(ctx))
+	must(t, x.has(kindGrant, "changes", "spec", "forProvider", "role")(ctx))
 
 	made := x.mark(t)
 

@@ -252,10 +252,6 @@ func (y *play) run(ctx context.Context) error {
 		return err
 	}
 
-	if y.rng.IntN(2) == 0 {
-		return nil
-	}
-
 	return y.end(ctx)
 }
 
