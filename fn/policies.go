@@ -31,7 +31,11 @@ const (
 
 // require asks Crossplane for the policies about the kinds that are there, and
 // for the windows of who composes. A Crossplane that may be too old for the
-// present field is asked in the one before it, too.
+// present field is asked in the one before it, which all know, and in no other:
+// Crossplane 1.20 keeps a field that it does not know as the bytes it came in,
+// where the entries of a map are in any order, and compares these to see whether
+// the requirements have changed. Source: crossplane v1.20.0,
+// internal/controller/apiextensions/composite/extra_resources.go.
 func (s *state) require(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) {
 	if rsp.GetRequirements() == nil {
 		rsp.Requirements = &fnv1.Requirements{}
@@ -57,13 +61,9 @@ func (s *state) require(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionRespo
 		}
 	}
 
-	if rsp.GetRequirements().GetResources() == nil {
-		rsp.Requirements.Resources = map[string]*fnv1.ResourceSelector{}
-	}
-
-	maps.Copy(rsp.GetRequirements().GetResources(), want)
-
-	if !request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES) {
+	if request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES) {
+		rsp.Requirements.Resources = want
+	} else {
 		rsp.Requirements.ExtraResources = want //nolint:staticcheck // As above.
 	}
 }
@@ -148,13 +148,14 @@ func selectorFor(kind string, labels map[string]string) *fnv1.ResourceSelector {
 	}
 }
 
-// sent are the resources Crossplane sent.
+// sent are the resources Crossplane sent, in the field it was asked in or in the
+// present one, which has what the pipeline's step asks for, too.
 func sent(req *fnv1.RunFunctionRequest) map[string]*fnv1.Resources {
-	if res := req.GetRequiredResources(); len(res) > 0 {
-		return res
-	}
+	all := map[string]*fnv1.Resources{}
+	maps.Copy(all, req.GetExtraResources()) //nolint:staticcheck // What older versions of Crossplane send.
+	maps.Copy(all, req.GetRequiredResources())
 
-	return req.GetExtraResources() //nolint:staticcheck // What older versions of Crossplane send.
+	return all
 }
 
 // answered says whether Crossplane sent any of what it is asked for, be it

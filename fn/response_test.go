@@ -163,6 +163,10 @@ status: {active: true, uses: 4, observedGeneration: 3}
 		"Required": {reason: "From the present field.", required: list(window), engine: "mysql"},
 		"Extra":    {reason: "From the one older versions of Crossplane know.", extra: list(window), engine: "mysql"},
 		"Both":     {reason: "The present field counts.", required: list(), extra: list(window), engine: "postgres"},
+		"Beside": {
+			reason:   "What the pipeline's step asks for hides nothing of what the function did.",
+			required: map[string]*fnv1.Resources{"someones": {}}, extra: list(window), engine: "mysql",
+		},
 		"None":     {reason: "Nothing is allowed before they were sent.", engine: "postgres"},
 		"Inactive": {reason: "One that is not active allows nothing.", required: list(strings.Replace(window, "active: true", "active: false", 1)), engine: "postgres"},
 		"Garbage":  {reason: "One that cannot be read is named, and the others count.", required: list("{metadata: {name: odd}, spec: {allow: 3}}", window), engine: "mysql", warning: `cannot read UpgradeAllowance "odd"`},
