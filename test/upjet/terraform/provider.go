@@ -89,7 +89,7 @@ func set(d *schema.ResourceData, values map[string]any) error {
 
 // text returns the value of an attribute that is a string, or "".
 func text(d *schema.ResourceData, key string) string {
-	s, _ := d.Get(key).(string) //nolint:revive // The schema says that it is one.
+	s, _ := d.Get(key).(string)
 
 	return s
 }
