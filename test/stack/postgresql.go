@@ -221,12 +221,13 @@ func (s *Stack) postgreSQLDir(as *credential) (string, error) {
 // cleanPostgreSQL removes the directory of the server, where that is not in run/. What it has executed is
 // kept with the other logs.
 func (s *Stack) cleanPostgreSQL() error {
-	if raw, err := os.ReadFile(s.postgreSQL.Log()); err == nil {
+	at := s.path("run", postgreSQL)
+	if raw, err := os.ReadFile(PostgreSQL{dir: at}.Log()); err == nil && s.options.LogDir != "" {
 		if err := os.WriteFile(filepath.Join(s.options.LogDir, "postgres-statements.json"), raw, 0o600); err != nil {
 			return err
 		}
 	}
-	dir, err := os.Readlink(s.path("run", postgreSQL))
+	dir, err := os.Readlink(at)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) {
 		return nil // There is none, or it is no link.
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 func clusterDatabase() schema.GroupVersionKind {
@@ -42,17 +43,17 @@ func TestAClaimOfAClusterScopedDatabase(t *testing.T) {
 	live, err := x.claimedDatabase(ctx)
 	must(t, err)
 
-	if err := x.hans.Patch(ctx, live.DeepCopy(), merge(`{"metadata": {"annotations": {"crossplane.io/external-name": "template1"}}}`)); err == nil {
+	if err := x.hans.Patch(ctx, live.DeepCopy(), world.Merge(`{"metadata": {"annotations": {"crossplane.io/external-name": "template1"}}}`)); err == nil {
 		t.Error("a managed resource stands for another database")
 	}
 
 	// 2. Nor may anybody decide what becomes of it.
-	if err := x.hans.Patch(ctx, live.DeepCopy(), merge(`{"spec": {"deletionPolicy": "Orphan"}}`)); err == nil {
+	if err := x.hans.Patch(ctx, live.DeepCopy(), world.Merge(`{"spec": {"deletionPolicy": "Orphan"}}`)); err == nil {
 		t.Error("the external object is to be left behind")
 	}
 
 	// 3. A change, down two levels.
-	must(t, x.hans.Patch(ctx, x.object(kind), merge(`{"metadata": {"annotations": {"ticket": "T-1"}}, "spec": {"connections": 6}}`)))
+	must(t, x.hans.Patch(ctx, x.object(kind), world.Merge(`{"metadata": {"annotations": {"ticket": "T-1"}}, "spec": {"connections": 6}}`)))
 	must(t, scenario.Eventually(ctx, "a change", all(x.claims("Closed"), x.outside("connections", "6"), x.executes(1, `ALTER DATABASE "claimed" CONNECTION LIMIT 6`))))
 
 	// 4. The deletion, with the ticket that is still there.
@@ -60,7 +61,7 @@ func TestAClaimOfAClusterScopedDatabase(t *testing.T) {
 	must(t, scenario.Eventually(ctx, "a deletion", all(x.outside("connections", ""),
 		x.executes(1, `ALTER DATABASE "claimed" CONNECTION LIMIT 6`, `DROP DATABASE "claimed" WITH (FORCE)`), func(ctx context.Context) error {
 			if u, err := x.claimedDatabase(ctx); err == nil {
-				return fmt.Errorf("%s is there: %w", u.GetName(), errOther)
+				return fmt.Errorf("%s is there: %w", u.GetName(), world.ErrOther)
 			}
 
 			return nil
@@ -77,7 +78,7 @@ func (x tenant) claimedDatabase(ctx context.Context) (*unstructured.Unstructured
 	}
 
 	if len(list.Items) != 1 {
-		return nil, fmt.Errorf("%d databases: %w", len(list.Items), errOther)
+		return nil, fmt.Errorf("%d databases: %w", len(list.Items), world.ErrOther)
 	}
 
 	return &list.Items[0], nil
@@ -97,11 +98,11 @@ func (x tenant) claims(state v1alpha1.GateState) check {
 		}
 
 		if rec == nil || rec.State != state {
-			return fmt.Errorf("the gate of %s is %+v, want %s: %w", u.GetName(), rec, state, errOther)
+			return fmt.Errorf("the gate of %s is %+v, want %s: %w", u.GetName(), rec, state, world.ErrOther)
 		}
 
 		if name := resource.Annotation(u, "crossplane.io/external-name"); name != x.name {
-			return fmt.Errorf("it stands for %q, want %q: %w", name, x.name, errOther)
+			return fmt.Errorf("it stands for %q, want %q: %w", name, x.name, world.ErrOther)
 		}
 
 		return nil

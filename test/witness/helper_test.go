@@ -11,15 +11,13 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
-
-func merge(text string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(text)) }
 
 // uid is a precondition: this object, and no other of its name.
 func uid(u *unstructured.Unstructured) client.Preconditions {
@@ -32,7 +30,7 @@ func uid(u *unstructured.Unstructured) client.Preconditions {
 func sameOnes(got, want []string) error {
 	got, want = slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))
 	if !slices.Equal(got, want) {
-		return fmt.Errorf("executed\n%s\nwant\n%s: %w", strings.Join(got, "\n"), strings.Join(want, "\n"), errOther)
+		return fmt.Errorf("executed\n%s\nwant\n%s: %w", strings.Join(got, "\n"), strings.Join(want, "\n"), world.ErrOther)
 	}
 
 	return nil
@@ -61,7 +59,7 @@ func (x tenant) active(text string) check {
 		}
 
 		if n == 0 {
-			return fmt.Errorf("it is not at %q: %w", text, errOther)
+			return fmt.Errorf("it is not at %q: %w", text, world.ErrOther)
 		}
 
 		return nil
@@ -77,7 +75,7 @@ func (x tenant) has(kind, want string, path ...string) check {
 		}
 
 		if got := resource.String(u.Object, path...); got != want {
-			return fmt.Errorf("%s of %s is %q, want %q: %w", strings.Join(path, "."), kind, got, want, errOther)
+			return fmt.Errorf("%s of %s is %q, want %q: %w", strings.Join(path, "."), kind, got, want, world.ErrOther)
 		}
 
 		return nil
@@ -105,7 +103,7 @@ func (x tenant) allow(ctx context.Context, text string) error {
 		}
 
 		if !resource.Ready(live) {
-			return fmt.Errorf("policy %q: %v: %w", live.GetName(), live.Object["status"], errOther)
+			return fmt.Errorf("policy %q: %v: %w", live.GetName(), live.Object["status"], world.ErrOther)
 		}
 
 		return nil
@@ -161,7 +159,7 @@ func (x tenant) synced(kind, text string) check {
 		last, _ := resource.ConditionOf(u, resource.ConditionLastAsyncOperation)
 
 		if !strings.Contains(synced.Message+last.Message, text) {
-			return fmt.Errorf("%s says %q and %q, want %q: %w", kind, synced.Message, last.Message, text, errOther)
+			return fmt.Errorf("%s says %q and %q, want %q: %w", kind, synced.Message, last.Message, text, world.ErrOther)
 		}
 
 		return nil

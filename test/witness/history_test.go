@@ -49,12 +49,16 @@ type opening struct {
 	at      time.Time
 }
 
-// follow reads the managed resources of tenants until the context ends.
-func follow(ctx context.Context, c client.WithWatch) *history {
-	h := &history{
+func newHistory() *history {
+	return &history{
 		traces: map[subject]map[cause]bool{}, values: map[subject]map[deed]map[cause]bool{}, windows: map[subject]map[string]bool{},
 		opened: map[subject]opening{}, open: map[string][]time.Duration{},
 	}
+}
+
+// follow reads the managed resources of tenants until the context ends.
+func follow(ctx context.Context, c client.WithWatch) *history {
+	h := newHistory()
 
 	for _, kind := range []string{kindDatabase, kindRole, kindGrant, kindView} {
 		go func() {

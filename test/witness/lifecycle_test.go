@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestATenantIsDeletedWithAGrantAlone deletes one, to the end.
@@ -54,7 +55,7 @@ func (x tenant) executed(since int, want ...string) check {
 
 		for _, w := range want {
 			if n := count(got, w); n != 1 {
-				return fmt.Errorf("%d times %s among %q: %w", n, w, got, errOther)
+				return fmt.Errorf("%d times %s among %q: %w", n, w, got, world.ErrOther)
 			}
 		}
 
@@ -129,7 +130,7 @@ spec:
 	must(t, x.hans.Create(ctx, role))
 	must(t, scenario.Eventually(ctx, "a role", all(x.closed(kindRole), x.executes(0, `CREATE ROLE "begins" LOGIN NOCREATEDB CONNECTION LIMIT 7`))))
 	must(t, x.execute(ctx, `ALTER ROLE "begins" CONNECTION LIMIT 70`))
-	must(t, x.hans.Patch(ctx, x.object(managedKind(kindRole)), merge(`{"spec": {"forProvider": {"login": false}}}`)))
+	must(t, x.hans.Patch(ctx, x.object(managedKind(kindRole)), world.Merge(`{"spec": {"forProvider": {"login": false}}}`)))
 	must(t, scenario.Eventually(ctx, "the change", all(x.closed(kindRole),
 		x.executes(0, `CREATE ROLE "begins" LOGIN NOCREATEDB CONNECTION LIMIT 7`, `ALTER ROLE "begins" NOLOGIN`))))
 	must(t, x.rests(ctx, x.closed(kindRole)))
@@ -166,11 +167,11 @@ spec:
 	must(t, scenario.Eventually(ctx, "a role", all(x.closed(kindRole), x.executes(0, `CREATE ROLE "password" LOGIN NOCREATEDB PASSWORD 'secret-one'`))))
 
 	// Another Secret by somebody else stays inside.
-	must(t, x.anna.Patch(ctx, x.object(managedKind(kindRole)), merge(`{"spec": {"forProvider": {"passwordSecretRef": {"name": "two"}}}}`)))
+	must(t, x.anna.Patch(ctx, x.object(managedKind(kindRole)), world.Merge(`{"spec": {"forProvider": {"passwordSecretRef": {"name": "two"}}}}`)))
 	must(t, x.rests(ctx, x.closed(kindRole)))
 	must(t, x.executes(1)(ctx))
 
-	must(t, x.hans.Patch(ctx, x.object(managedKind(kindRole)), merge(`{"spec": {"forProvider": {"passwordSecretRef": {"name": "one"}}}}`)))
-	must(t, x.hans.Patch(ctx, x.object(managedKind(kindRole)), merge(`{"spec": {"forProvider": {"passwordSecretRef": {"name": "two"}}}}`)))
+	must(t, x.hans.Patch(ctx, x.object(managedKind(kindRole)), world.Merge(`{"spec": {"forProvider": {"passwordSecretRef": {"name": "one"}}}}`)))
+	must(t, x.hans.Patch(ctx, x.object(managedKind(kindRole)), world.Merge(`{"spec": {"forProvider": {"passwordSecretRef": {"name": "two"}}}}`)))
 	must(t, scenario.Eventually(ctx, "the change", all(x.closed(kindRole), x.executes(1, `ALTER ROLE "password" PASSWORD 'secret-two'`))))
 }

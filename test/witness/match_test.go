@@ -6,10 +6,12 @@ package witness_test
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // A deed is what a statement does: to which kind of resource, and to which of its
@@ -51,7 +53,7 @@ func deedOf(name, text string) (deed, error) {
 		}
 	}
 
-	return deed{}, fmt.Errorf("nobody knows what this is: %s: %w", text, errOther)
+	return deed{}, fmt.Errorf("nobody knows what this is: %s: %w", text, world.ErrOther)
 }
 
 // An asking is something that somebody asked for who may: a value of a field with
@@ -62,6 +64,9 @@ type asking struct {
 	at             time.Time
 	ticket, window string
 }
+
+// opener names what opens a gate for it.
+func (a asking) opener() string { return a.ticket + a.window }
 
 // A judge says of the statements of a tenant whether each was asked for, once.
 type judge struct {
@@ -125,7 +130,7 @@ func (j *judge) match(s statement, d deed) (string, error) {
 	case ok && drifted.IsZero():
 		return j.traced(s, d, a.ticket, again, was)
 	case drifted.IsZero():
-		return "", fmt.Errorf("nobody asked for %q: %w", d.value, errOther)
+		return "", fmt.Errorf("nobody asked for %q: %w", d.value, world.ErrOther)
 	default:
 		return j.repair(s, d, drifted)
 	}
@@ -153,20 +158,20 @@ func (j *judge) traced(s statement, d deed, ticket string, again time.Time, was 
 	}
 
 	if len(causes) != 1 {
-		return "", fmt.Errorf("%d traces of it: %+v: %w", len(causes), causes, errOther)
+		return "", fmt.Errorf("%d traces of it: %+v: %w", len(causes), causes, world.ErrOther)
 	}
 
 	c := causes[0]
 
 	switch {
 	case c.initiator != hansName:
-		return "", fmt.Errorf("it is traced to %q: %w", c.initiator, errOther)
+		return "", fmt.Errorf("it is traced to %q: %w", c.initiator, world.ErrOther)
 	case d.value != "" && c.ticket != ticket && !j.overtakes(d, ticket, c.ticket, s.at):
-		return "", fmt.Errorf("it is traced to ticket %q, want %q: %w", c.ticket, ticket, errOther)
+		return "", fmt.Errorf("it is traced to ticket %q, want %q: %w", c.ticket, ticket, world.ErrOther)
 	}
 
 	if was && !j.killedBetween(again.Add(-slowest), s.at) {
-		return "", fmt.Errorf("it was executed for the same ticket %q at %s: %w", ticket, again, errOther)
+		return "", fmt.Errorf("it was executed for the same ticket %q at %s: %w", ticket, again, world.ErrOther)
 	}
 
 	return fmt.Sprintf("%s of generation %d, ticket %q, asked for by %s", c.field, c.generation, c.ticket, c.initiator), nil
@@ -196,36 +201,44 @@ func (j *judge) overtakes(d deed, ticket, later string, before time.Time) bool {
 // slowest is how long a statement takes that is not waited for.
 const slowest = 10 * time.Second
 
-// repair finds what let the provider put right what somebody else changed: what
-// was asked for of the same resource since, once for each.
+// repair finds what let the provider put right what somebody else changed: one of
+// what was asked for of the same resource since, each of which does so once. The
+// newest may not have opened the gate yet.
 func (j *judge) repair(s statement, d deed, drifted time.Time) (string, error) {
-	var by asking
+	wrong := fmt.Errorf("it was put right though nobody asked for anything since %s: %w", drifted, world.ErrOther)
 
-	for _, a := range j.asked {
-		if a.at.After(drifted) && a.at.Before(s.at) && (a.kind == d.kind || a.window != "") {
-			by = a
+	for _, by := range slices.Backward(j.asked) {
+		if !by.at.After(drifted) || !by.at.Before(s.at) || (by.kind != d.kind && by.window == "") {
+			continue
+		}
+
+		if wrong = j.opens(s, d, by); wrong == nil {
+			j.spent[d.kind+d.field+by.opener()] = s.at
+
+			return "put right for " + by.opener(), nil
 		}
 	}
 
-	opener := by.ticket + by.window
+	return "", wrong
+}
+
+// opens returns an error if a statement was not executed while something asked for
+// had the gate open, or was so before.
+func (j *judge) opens(s statement, d deed, by asking) error {
+	of := subject{d.kind, j.name}
 
 	switch {
-	case opener == "":
-		return "", fmt.Errorf("it was put right though nobody asked for anything since %s: %w", drifted, errOther)
-	case by.window != "" && !j.seen.openedBy(subject{d.kind, j.name}, by.window):
-		return "", fmt.Errorf("no trace of window %q: %w", by.window, errOther)
-	case by.window == "" && len(j.seen.of(subject{d.kind, j.name}, by.field, by.ticket)) != 1:
-		return "", fmt.Errorf("no trace of ticket %q: %w", by.ticket, errOther)
+	case by.window != "" && !j.seen.openedBy(of, by.window):
+		return fmt.Errorf("no trace of window %q: %w", by.window, world.ErrOther)
+	case by.window == "" && len(j.seen.of(of, by.field, by.ticket)) != 1:
+		return fmt.Errorf("no trace of ticket %q: %w", by.ticket, world.ErrOther)
 	}
 
-	key := d.kind + d.field + opener
-	if last, ok := j.spent[key]; ok && !j.killedBetween(last.Add(-slowest), s.at) {
-		return "", fmt.Errorf("it was put right for %q at %s already: %w", opener, last, errOther)
+	if last, ok := j.spent[d.kind+d.field+by.opener()]; ok && !j.killedBetween(last.Add(-slowest), s.at) {
+		return fmt.Errorf("it was put right for %q at %s already: %w", by.opener(), last, world.ErrOther)
 	}
 
-	j.spent[key] = s.at
-
-	return "put right for " + opener, nil
+	return nil
 }
 
 func (j *judge) killedBetween(from, to time.Time) bool {

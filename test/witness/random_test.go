@@ -23,6 +23,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // hansName is who may ask for changes.
@@ -269,7 +270,7 @@ func (y *play) wait(ctx context.Context, what string, c check) error {
 				y.notef("%s was being made when the provider was killed", kind)
 
 				_ = y.admin.Patch(ctx, y.object(managedKind(kind)),
-					merge(`{"metadata": {"annotations": {"crossplane.io/external-create-pending": null}}}`))
+					world.Merge(`{"metadata": {"annotations": {"crossplane.io/external-create-pending": null}}}`))
 			}
 		}
 
@@ -281,7 +282,7 @@ func (y *play) wait(ctx context.Context, what string, c check) error {
 func (y *play) ready(ctx context.Context) error {
 	u, err := y.get(ctx, tenantKind())
 	if err == nil && resource.Annotation(u, v1alpha1.AnnotationInitialized) != "true" {
-		err = fmt.Errorf("%q is not initialized: %w", u.GetName(), errOther)
+		err = fmt.Errorf("%q is not initialized: %w", u.GetName(), world.ErrOther)
 	}
 
 	return err
@@ -292,7 +293,7 @@ func (y *play) shut(kind string) check {
 	return func(ctx context.Context) error {
 		u, err := y.get(ctx, managedKind(kind))
 		if err == nil && len(gate.Acting(policies(u))) > 0 {
-			err = fmt.Errorf("the gate of %s is open: %w", kind, errOther)
+			err = fmt.Errorf("the gate of %s is open: %w", kind, world.ErrOther)
 		}
 
 		return err
@@ -387,8 +388,8 @@ func (y *play) handle(ctx context.Context) error {
 
 	y.notef("anna handles %s", kind)
 
-	_ = y.anna.Patch(ctx, y.object(managedKind(kind)), merge(fmt.Sprintf(`{"spec": {"forProvider": {"connectionLimit": %d}}}`, unasked+y.next)))
-	_ = y.anna.Patch(ctx, y.object(managedKind(kind)), merge(`{"spec": {"managementPolicies": ["*"]}}`))
+	_ = y.anna.Patch(ctx, y.object(managedKind(kind)), world.Merge(fmt.Sprintf(`{"spec": {"forProvider": {"connectionLimit": %d}}}`, unasked+y.next)))
+	_ = y.anna.Patch(ctx, y.object(managedKind(kind)), world.Merge(`{"spec": {"managementPolicies": ["*"]}}`))
 	_ = y.anna.Delete(ctx, y.object(managedKind(kind)))
 
 	return nil

@@ -31,9 +31,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
-
-var errOther = errors.New("not as expected")
 
 // Kinds of managed resources.
 const (
@@ -56,28 +55,17 @@ type people struct {
 func newPeople(t *testing.T) people {
 	t.Helper()
 
-	unlimited := func(c *rest.Config) *rest.Config {
-		c.QPS, c.WarningHandler = -1, rest.NoWarnings{}
+	config := running.Config()
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
 
-		return c
-	}
-
-	admin, err := client.NewWithWatch(unlimited(running.Config()), client.Options{})
+	admin, err := client.NewWithWatch(config, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	p := people{admin: admin, server: connect(t, "postgres")}
-
-	for name, of := range map[string]*client.Client{"hans": &p.hans, "anna": &p.anna} {
-		config, err := running.ConfigFor(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		if *of, err = client.New(unlimited(config), client.Options{}); err != nil {
-			t.Fatal(err)
-		}
+	p := people{
+		admin: admin, server: connect(t, "postgres"),
+		hans: world.ConnectAs(t, running, "hans"), anna: world.ConnectAs(t, running, "anna"),
 	}
 
 	defined.Do(func() { errDefined = p.define(t.Context()) })
@@ -120,7 +108,7 @@ func (p people) define(ctx context.Context) error {
 			}
 
 			if live.GetKind() == "AllowancePolicy" && !resource.Ready(live) {
-				return fmt.Errorf("%s %q is not ready: %w", u.GetKind(), u.GetName(), errOther)
+				return fmt.Errorf("%s %q is not ready: %w", u.GetKind(), u.GetName(), world.ErrOther)
 			}
 		}
 
@@ -242,7 +230,7 @@ func (x tenant) change(ctx context.Context, as client.Client, ticket string, spe
 
 // destroys has hans say that an object may be destroyed.
 func (x tenant) destroys(ctx context.Context, gvk schema.GroupVersionKind) error {
-	return x.hans.Patch(ctx, x.object(gvk), merge(`{"metadata": {"annotations": {"destroys": "yes"}}}`))
+	return x.hans.Patch(ctx, x.object(gvk), world.Merge(`{"metadata": {"annotations": {"destroys": "yes"}}}`))
 }
 
 // A check says whether all is as it is to be.
@@ -270,7 +258,7 @@ func (x tenant) says(text string) check {
 
 		c, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
 		if !strings.Contains(c.Message, text) {
-			return fmt.Errorf("it says %q, want %q: %w", c.Message, text, errOther)
+			return fmt.Errorf("it says %q, want %q: %w", c.Message, text, world.ErrOther)
 		}
 
 		return nil
@@ -298,7 +286,7 @@ func (x tenant) closed(kinds ...string) check {
 			}
 
 			if rec == nil || rec.State != v1alpha1.GateClosed || len(list) > 0 || len(gate.Acting(policies(u))) > 0 {
-				return fmt.Errorf("the gate of %s is %+v, with allowances %+v: %w", kind, rec, list, errOther)
+				return fmt.Errorf("the gate of %s is %+v, with allowances %+v: %w", kind, rec, list, world.ErrOther)
 			}
 		}
 
@@ -319,7 +307,7 @@ func (x tenant) open(kind string, actions ...string) check {
 		}
 
 		if got := gate.Acting(policies(u)); !slices.Equal(got, actions) {
-			return fmt.Errorf("the gate of %s is open for %q, want %q: %w", kind, got, actions, errOther)
+			return fmt.Errorf("the gate of %s is open for %q, want %q: %w", kind, got, actions, world.ErrOther)
 		}
 
 		return nil
@@ -331,7 +319,7 @@ func (x tenant) outside(column, want string) check {
 	return func(ctx context.Context) error {
 		got, err := x.database(ctx, x.name, column)
 		if err == nil && got != want {
-			err = fmt.Errorf("%s is %q, want %q: %w", column, got, want, errOther)
+			err = fmt.Errorf("%s is %q, want %q: %w", column, got, want, world.ErrOther)
 		}
 
 		return err
@@ -344,7 +332,7 @@ func (x tenant) executes(since int, want ...string) check {
 	return func(context.Context) error {
 		got, err := x.texts(since)
 		if err == nil && !slices.Equal(got, want) {
-			err = fmt.Errorf("executed\n%s\nwant\n%s: %w", strings.Join(got, "\n"), strings.Join(want, "\n"), errOther)
+			err = fmt.Errorf("executed\n%s\nwant\n%s: %w", strings.Join(got, "\n"), strings.Join(want, "\n"), world.ErrOther)
 		}
 
 		return err
@@ -409,10 +397,10 @@ func (x tenant) ticket(kind, field, want string) check {
 				}
 			}
 
-			return fmt.Errorf("%s of %s is traced to %+v, want ticket %q: %w", field, kind, e, want, errOther)
+			return fmt.Errorf("%s of %s is traced to %+v, want ticket %q: %w", field, kind, e, want, world.ErrOther)
 		}
 
-		return fmt.Errorf("no trace of %s in %s: %w", field, kind, errOther)
+		return fmt.Errorf("no trace of %s in %s: %w", field, kind, world.ErrOther)
 	}
 }
 
@@ -424,7 +412,7 @@ func (x tenant) gone(gvk schema.GroupVersionKind) check {
 			return nil
 		}
 
-		return errors.Join(err, fmt.Errorf("%s %q is there: %w", u.GetKind(), u.GetName(), errOther))
+		return errors.Join(err, fmt.Errorf("%s %q is there: %w", u.GetKind(), u.GetName(), world.ErrOther))
 	}
 }
 
