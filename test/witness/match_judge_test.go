@@ -21,10 +21,12 @@ func TestTheWitnessFindsWhatNobodyAskedFor(t *testing.T) {
 	const limit = "spec.forProvider.connectionLimit"
 
 	var (
-		start  = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		at     = func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
-		sets   = func(n int) string { return fmt.Sprintf(`ALTER DATABASE "x" CONNECTION LIMIT %d`, n) }
-		does   = func(seconds int, text string) statement { return statement{at: at(seconds), user: stack.PostgreSQLProvider, text: text} }
+		start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		at    = func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+		sets  = func(n int) string { return fmt.Sprintf(`ALTER DATABASE "x" CONNECTION LIMIT %d`, n) }
+		does  = func(seconds int, text string) statement {
+			return statement{at: at(seconds), user: stack.PostgreSQLProvider, text: text}
+		}
 		ticket = func(seconds int, name, value string) asking {
 			return asking{deed: deed{kindDatabase, limit, value}, at: at(seconds), ticket: name}
 		}
