@@ -37,7 +37,7 @@ func (e *Enforcer) Handle(ctx context.Context, req admission.Request) (rsp admis
 	}()
 
 	// 1. Gather what there is to decide by.
-	ask, err := e.request(ctx, req, true)
+	ask, err := e.request(ctx, req)
 	if err != nil {
 		return e.unread(ctx, req, ask, err)
 	}
@@ -51,7 +51,7 @@ func (e *Enforcer) Handle(ctx context.Context, req admission.Request) (rsp admis
 	}
 
 	// 2. Decide.
-	d, err := e.decide(ctx, ask)
+	d, err := e.verify(ctx, ask)
 	if err != nil {
 		return e.failed(ctx, req, ask, err)
 	}

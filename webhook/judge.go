@@ -60,8 +60,8 @@ var errNotObject = errors.New("it is not a JSON object")
 // request gathers what the engine needs of an admission request, but for the
 // parent. Where what is in force cannot be read, it is what was in force last,
 // beside the error; where nothing was, or the request makes no sense, it is nil.
-func (j *Judge) request(ctx context.Context, req admission.Request, final bool) (*decision.Request, error) {
-	out, err := j.read(req, final)
+func (j *Judge) request(ctx context.Context, req admission.Request) (*decision.Request, error) {
+	out, err := j.read(req)
 	if err != nil {
 		return nil, err
 	}
@@ -83,12 +83,12 @@ func (j *Judge) request(ctx context.Context, req admission.Request, final bool) 
 }
 
 // read reads what an admission request says.
-func (j *Judge) read(req admission.Request, final bool) (*decision.Request, error) {
+func (j *Judge) read(req admission.Request) (*decision.Request, error) {
 	out := &decision.Request{
 		Operation: decision.Operation(req.Operation),
 		User:      policy.User{Name: req.UserInfo.Username, Groups: req.UserInfo.Groups, UID: req.UserInfo.UID},
 		Resource:  schema.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource},
-		Settings:  j.Settings, Final: final, Now: j.Now(),
+		Settings:  j.Settings, Now: j.Now(),
 	}
 
 	var err error
@@ -141,9 +141,20 @@ func orphans(req admission.Request) (bool, error) {
 	return how != nil && *how == metav1.DeletePropagationOrphan || old != nil && *old, nil
 }
 
-// decide decides by what the informers know, and once more by what is so now
-// where they may be behind: nothing is refused on stale data.
+// decide decides a request, see [decision.Decide].
 func (j *Judge) decide(ctx context.Context, ask *decision.Request) (decision.Decision, error) {
+	return j.by(ctx, ask, decision.Decide)
+}
+
+// verify decides a request of which the objects are as they would be stored, see
+// [decision.Verify].
+func (j *Judge) verify(ctx context.Context, ask *decision.Request) (decision.Decision, error) {
+	return j.by(ctx, ask, decision.Verify)
+}
+
+// by decides by what the informers know, and once more by what is so now where they
+// may be behind: nothing is refused on stale data.
+func (j *Judge) by(ctx context.Context, ask *decision.Request, decide func(decision.Request) decision.Decision) (decision.Decision, error) {
 	namespace := resource.String(subject(ask).Object, "metadata", "namespace")
 
 	var err error
@@ -153,7 +164,7 @@ func (j *Judge) decide(ctx context.Context, ask *decision.Request) (decision.Dec
 
 	ref, ok := resource.ParentIn(ask.Old, ask.New)
 	if !ok {
-		return decision.Decide(*ask), nil
+		return decide(*ask), nil
 	}
 
 	in, err := j.Inputs.get(ctx)
@@ -166,7 +177,7 @@ func (j *Judge) decide(ctx context.Context, ask *decision.Request) (decision.Dec
 	gvk, key := keyOf(ref)
 
 	if ask.Parent, ok = j.Objects.parent(ctx, in.kinds, gvk, key); ok && ref.Is(ask.Parent) {
-		if d := decision.Decide(*ask); d.Allowed() && d.Conflict == "" && !decision.Behind(ask) {
+		if d := decide(*ask); d.Allowed() && d.Conflict == "" && !decision.Behind(ask) {
 			return d, nil
 		}
 	}
@@ -177,7 +188,7 @@ func (j *Judge) decide(ctx context.Context, ask *decision.Request) (decision.Dec
 		return decision.Decision{}, fmt.Errorf("cannot look at the parent of %s %q: %w", subject(ask).GetKind(), resource.Name(subject(ask)), err)
 	}
 
-	return decision.Decide(*ask), nil
+	return decide(*ask), nil
 }
 
 // subject is what the request is about: the new object, or the old one on

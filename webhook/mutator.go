@@ -38,7 +38,7 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admiss
 	}()
 
 	// 1. Gather what there is to decide by.
-	ask, err := m.request(ctx, req, false)
+	ask, err := m.request(ctx, req)
 	if err != nil {
 		return m.unread(ctx, req, ask, err)
 	}

@@ -100,8 +100,7 @@ func (e *Enforcer) scale(ctx context.Context, req admission.Request, ask *decisi
 		return rsp
 	}
 
-	s.Final = false // The object carries no stamps yet; they follow.
-
+	// It is not to be verified: the object carries no stamps yet; they follow.
 	d, err := e.decide(ctx, &s.Request)
 	if err != nil {
 		return e.failed(ctx, req, &s.Request, err)

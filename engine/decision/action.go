@@ -126,7 +126,7 @@ func unasked(u *unstructured.Unstructured) ([]string, error) {
 	return out, nil
 }
 
-// throughGate says whether a managed resource's gate is open for an action.
+// throughGate reports whether a managed resource's gate is open for an action.
 func throughGate(u *unstructured.Unstructured, action string) (ActionAnswer, error) {
 	rec, err := allowance.ParseGate(u)
 
@@ -145,7 +145,7 @@ func throughGate(u *unstructured.Unstructured, action string) (ActionAnswer, err
 	}
 }
 
-// stillGiven says whether what gave an allowance still does: it lasts, so it may have
+// stillGiven reports whether what gave an allowance still does: it lasts, so it may have
 // been taken away since.
 func (r ActionRequest) stillGiven(a v1alpha1.Allowance) bool {
 	if a.Policy == "" {
@@ -194,7 +194,7 @@ func (r ActionRequest) changedSince(list []v1alpha1.Allowance) ([]string, error)
 	return out[:min(len(out), maxRefused)], nil
 }
 
-// about says whether the policy of an allowance is about a field of the object: names
+// about reports whether the policy of an allowance is about a field of the object: names
 // it there, or allows it below what it names. Of what no policy is known any.
 func (r ActionRequest) about(a v1alpha1.Allowance, field string) bool {
 	p := r.Policies.ByName(a.Policy)
@@ -209,7 +209,7 @@ func (r ActionRequest) about(a v1alpha1.Allowance, field string) bool {
 	return p.About(gk, field) || p.Allows(gk, c)
 }
 
-// gives says whether a window is about the object and gives the action by itself,
+// gives reports whether a window is about the object and gives the action by itself,
 // in force or not.
 func (r ActionRequest) gives(w *v1alpha1.UpgradeAllowance) bool {
 	return slices.Contains(allowance.ActionsOfWindow(w), r.Action) && allowance.Selects(w, r.Object)

@@ -13,7 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Behind says whether a request's parent is older than the one that its writer
+// Behind reports whether a request's parent is older than the one that its writer
 // saw: a composition function stamps what it applies with a trace through the
 // parent's generation. What an older parent allows may have been asked for by
 // somebody else.
@@ -39,7 +39,7 @@ func Behind(req *Request) bool {
 	})
 }
 
-// after says whether a hop through an object is of a change that the object does
+// after reports whether a hop through an object is of a change that the object does
 // not show yet.
 func after(h v1alpha1.Hop, u *unstructured.Unstructured) bool {
 	generation := resource.Generation(u)

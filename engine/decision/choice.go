@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 )
@@ -29,28 +28,9 @@ func choices() []string {
 	}
 }
 
-// holdChoices has what is allowed of one choice held too, once other parts of it
-// are: the API server refuses half of it, such as another strategy with the
-// parameters of the old one.
-func (d *decider) holdChoices(asked *unstructured.Unstructured) {
-	for i, f := range d.decision.Findings {
-		if f.Verdict != Allowed {
-			continue
-		}
-
-		for _, other := range d.decision.Findings {
-			if other.Verdict == Unallowed && d.oneChoice(f.Change, other.Change, asked) {
-				d.decision.Findings[i] = d.lacking(f.Change, other.Lacks)
-
-				break
-			}
-		}
-	}
-}
-
-// oneChoice says whether two changes are parts of one choice among the members of
+// oneChoice reports whether two changes are parts of one choice among the members of
 // a map.
-func (d *decider) oneChoice(a, b change.Change, asked *unstructured.Unstructured) bool {
+func (h *holding) oneChoice(a, b change.Change) bool {
 	n := 0
 	for n < min(len(a.Path), len(b.Path)) && a.Path[n] == b.Path[n] {
 		n++
@@ -65,7 +45,7 @@ func (d *decider) oneChoice(a, b change.Change, asked *unstructured.Unstructured
 		was = a.Was
 	}
 
-	c := choice{old: mapAt(d.Old.Object, was[:n]), asked: mapAt(asked.Object, a.Path[:n])}
+	c := choice{old: mapAt(h.Old.Object, was[:n]), asked: mapAt(h.whole.Object, a.Path[:n])}
 	x, y := a.Path[n].Field, b.Path[n].Field
 
 	if c.typed() {
@@ -81,14 +61,14 @@ type choice struct {
 	old, asked map[string]any
 }
 
-// typed says whether the map says that another of its members counts.
+// typed reports whether the map says that another of its members counts.
 func (c choice) typed() bool {
 	was, is := c.old[discriminator], c.asked[discriminator]
 
 	return (was != nil || is != nil) && !change.Equal(was, is)
 }
 
-// part says whether a member follows from the map's type: by its name, which
+// part reports whether a member follows from the map's type: by its name, which
 // begins as the type does, or as an object that comes or goes with it. In a map of
 // labels, type is one of many.
 func (c choice) part(member string) bool {
@@ -99,7 +79,7 @@ func (c choice) part(member string) bool {
 		was && c.goes(member) || is && c.comes(member)
 }
 
-// named says whether the name of a member begins as a type does.
+// named reports whether the name of a member begins as a type does.
 func named(member string, typ any) bool {
 	name, _ := typ.(string)
 
@@ -110,7 +90,7 @@ func (c choice) comes(member string) bool { return c.old[member] == nil && c.ask
 
 func (c choice) goes(member string) bool { return c.old[member] != nil && c.asked[member] == nil }
 
-// amongChoices says whether the map at a path is one of [choices], or an element
+// amongChoices reports whether the map at a path is one of [choices], or an element
 // of one.
 func amongChoices(at change.Path) bool {
 	i := len(at) - 1

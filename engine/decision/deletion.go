@@ -14,124 +14,105 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// grantDeletion returns, as the decision's object, the old one with what its
-// allowed deletion gives: allowances for what is deleted because of it, and a
-// managed resource's to delete what it stands for. No admission can write that
-// into an object that is being deleted.
-func (d *decider) grantDeletion() {
-	if resource.Deleting(d.Old) {
-		return
+// grantDeletion returns the old object with what its allowed deletion gives:
+// allowances for what is deleted because of it, and a managed resource's to delete
+// what it stands for; nil where that is nothing. No admission can write that into an
+// object that is being deleted.
+func (s *stamper) grantDeletion() *unstructured.Unstructured {
+	if resource.Deleting(s.Old) {
+		return nil
 	}
 
-	granted, entries := d.deletionGives(d.decision.Findings[0])
+	deletion := s.stampOfDeletion(s.findings[0])
 
-	d.New = &unstructured.Unstructured{Object: d.Old.Object}
-	own(d.New)
+	s.object = &unstructured.Unstructured{Object: s.Old.Object}
+	cloneMetadata(s.object)
 
-	changed := d.dropUnused(granted)
+	changed := s.dropUnused(deletion.allowances)
 
 	switch {
-	case len(granted) > 0 && !d.given(granted):
-		d.writeAllowances(granted)
-		d.writeTrace(entries)
-	case !d.noteNamespace() && !changed:
-		d.New = nil
+	case len(deletion.allowances) > 0 && !s.given(deletion.allowances):
+		s.writeAllowances(deletion.allowances, false)
+		s.writeTrace(deletion.entries)
+	case !s.noteNamespace() && !changed:
+		return nil
 	}
 
-	d.decision.Object = d.New
+	return s.object
 }
 
-// given says whether the object carries what its deletion gives: recording it may
+// given reports whether the object carries what its deletion gives: recording it may
 // itself make a new generation, of which it is not to be recorded again.
-func (d *decider) given(granted []v1alpha1.Allowance) bool {
-	have, _ := allowance.Parse(d.Old) // What does not parse is reported when it is written.
+func (s *stamper) given(granted []v1alpha1.Allowance) bool {
+	have, _ := allowance.Parse(s.Old) // What does not parse is reported when it is written.
 
 	return !slices.ContainsFunc(granted, func(a v1alpha1.Allowance) bool {
 		return !slices.ContainsFunc(have, func(b v1alpha1.Allowance) bool { return allowance.SameGrant(a, b) })
 	})
 }
 
-// deletionGives returns the allowances that an allowed deletion gives, and its
-// trace; none where the object carries them already, or where it may go only
-// because its parent does: nobody asked for what would follow from that.
-func (d *decider) deletionGives(f Finding) ([]v1alpha1.Allowance, []v1alpha1.TraceEntry) {
-	if f.Verdict != Allowed || f.Rule == RuleDeleting || d.Orphans && !resource.IsManaged(d.Old) {
-		return nil, nil
+// stampOfDeletion is what an allowed deletion gives; nothing where the object carries
+// it already, or where it may go only because its parent does: nobody asked for what
+// would follow from that.
+func (s *stamper) stampOfDeletion(f Finding) stamp {
+	if f.Verdict != Allowed || f.Rule == RuleDeleting || s.Orphans && !resource.IsManaged(s.Old) {
+		return stamp{}
 	}
 
-	if _, ok := d.deletionGrant(); ok && resource.IsManaged(d.Old) {
-		return nil, nil
+	if _, ok := s.deletionGrant(); ok && resource.IsManaged(s.Old) {
+		return stamp{}
 	}
 
-	generation := max(resource.Generation(d.Old), 1)
-	hop, granted := d.inject(d.Old, f, generation)
-	d.attest(f.cause.trace...)
-	d.attest(hop)
-
-	return allowance.Merge(granted, external(d.Old, f, hop)), []v1alpha1.TraceEntry{{
-		Field: v1alpha1.MutationDelete, Generation: generation,
-		Initiator: f.cause.initiator, Trace: allowance.ExtendTrace(f.cause.trace, hop),
-	}}
+	return s.stampOf(s.Old, f, max(resource.Generation(s.Old), 1))
 }
 
-// announce reads whether Crossplane announces that it will delete a managed
-// resource: it goes on applying it, with the allowance its deletion gives, until
-// the gate is open for that. [Decide] gives the composition function what to
-// announce.
-func (d *decider) announce() {
-	if d.Operation != OperationUpdate || d.User.Name != d.Settings.Crossplane || !resource.IsManaged(d.Old) {
-		return
+// stampOfAnnounced is what an announced deletion gives, judged as what it is. False
+// where none is announced that is allowed: what was granted before is taken back.
+func (s *stamper) stampOfAnnounced() (stamp, bool) {
+	if !s.announced {
+		return stamp{}, false
 	}
 
-	d.composing = true
+	f := s.facts.asDeletion()
+	g := newJudge(f).judgeAll()
 
-	list, err := allowance.Parse(d.New)
-	d.announced = err == nil && slices.ContainsFunc(list, allowance.OfDeletion)
+	if !g.allowed() {
+		return stamp{}, false
+	}
+
+	return (&stamper{judged: g}).stampOfDeletion(g.findings[0]), true
 }
 
-// judgeAnnounced judges an announced deletion as what it is.
-func (d *decider) judgeAnnounced() (granted []v1alpha1.Allowance, entries []v1alpha1.TraceEntry) {
-	if !d.announced {
-		return nil, nil
-	}
+// asDeletion are the facts of a request to delete the object instead.
+func (f *facts) asDeletion() *facts {
+	out := &facts{Request: f.Request, parentFacts: f.parentFacts, problems: &problems{}}
+	out.Operation, out.New = OperationDelete, nil
+	out.readEnforcements()
 
-	asked := &decider{Request: d.Request}
-	asked.Operation, asked.New = OperationDelete, nil
-	asked.readParent()
-	asked.readEnforcements()
-	asked.judgeAll()
-
-	f := asked.decision.Findings[0]
-	if f.Verdict != Allowed {
-		d.announced = false // What was granted before is taken back.
-
-		return nil, nil
-	}
-
-	return asked.deletionGives(f)
+	return out
 }
 
-// calledOff says whether an allowance is for a deletion that Crossplane no
-// longer announces. One that follows from the deletion of the parent it never
-// announced, and that does not end: Crossplane is still at what it saw before.
-func (d *decider) calledOff(a v1alpha1.Allowance) bool {
+// ofAnnounced reports whether an allowance is for a deletion that Crossplane announces,
+// which ends once it no longer does. One that follows from the deletion of the parent
+// it never announced, and that does not end: Crossplane is still at what it saw before.
+func ofAnnounced(a v1alpha1.Allowance) bool {
 	n := len(a.Trace)
 	inherited := n > 1 && a.Trace[n-2].Field == v1alpha1.MutationDelete
 
-	return d.composing && !d.announced && !inherited && allowance.OfDeletion(a)
+	return !inherited && allowance.OfDeletion(a)
 }
 
 // deletionGrant is the managed resource's own allowance to delete what it
 // stands for, given because it is to be deleted: one that lets it be made anew for
 // a field opens no gate for Delete, and so takes the place of none.
-func (d *decider) deletionGrant() (v1alpha1.Allowance, bool) {
-	list, err := allowance.Parse(d.Old)
+func (f *facts) deletionGrant() (v1alpha1.Allowance, bool) {
+	list, err := allowance.Parse(f.Old)
 	if err != nil {
-		d.problem(inObject(d.Old, err))
+		f.problem(inObject(f.Old, err))
 	}
 
 	for _, a := range list {
-		if allowance.OfDeletion(a) && !allowance.Consumed(d.Old, a) && slices.Contains(gate.Acting(a.Mutations), gate.ActionDelete) {
+		if allowance.OfDeletion(a) && !allowance.Consumed(f.Old, a) && slices.Contains(gate.Acting(a.Mutations), gate.ActionDelete) {
 			return a, true
 		}
 	}

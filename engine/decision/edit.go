@@ -34,85 +34,74 @@ const maxEditValue = 128
 // unlisted stands for the edits that the record has no room for.
 const unlisted = "(more)"
 
-// recordsEdits says whether what the user stores unallowed is an edit that is
+// recordsEdits reports whether what the user stores unallowed is an edit that is
 // remembered: of a root, by somebody else than those who act for Crossplane and
 // for us, or of what an XR composes and no gate stands before, by a person. What is
 // taken back, or put back before a gate opens, is none.
-func (d *decider) recordsEdits() bool {
-	byHand := d.ordinaryPart() && !d.User.Machine()
+func (g *judged) recordsEdits() bool {
+	byHand := g.ordinaryPart() && !g.User.Machine()
 
-	return (d.root() || byHand) && d.Action == "" && d.decision.Action != v1alpha1.ActionHold && !d.gatekept() && !exempt(d.User) &&
-		!d.provider() && d.User.Name != d.Settings.Crossplane && d.User.Name != d.Settings.Manager
-}
-
-// ordinaryPart says whether the object is what an XR composes, and no gate stands
-// before.
-func (d *decider) ordinaryPart() bool {
-	return d.Parent != nil && resource.IsComposite(d.Parent) && !resource.IsManaged(d.New)
+	return (g.root() || byHand) && g.Action == "" && g.action != v1alpha1.ActionHold && !g.guarded() && !deletesForOthers(g.User) &&
+		!g.provider() && !g.byCrossplane() && !g.byManager()
 }
 
 // writeEdits brings the record of edits up to date with what is stored: without
 // those that are taken back or made again by who may, with those that are new.
-func (d *decider) writeEdits() {
-	if d.Operation != OperationUpdate {
+func (s *stamper) writeEdits() {
+	if s.Operation != OperationUpdate {
 		return
 	}
 
-	was, err := allowance.ParseEdits(d.Old)
+	was, err := allowance.ParseEdits(s.Old)
 	if err != nil {
-		d.problem(inObject(d.Old, err))
+		s.problem(inObject(s.Old, err))
 
 		return // It stands for whatever it was.
 	}
 
-	edits := slices.DeleteFunc(slices.Clone(was), d.mended)
+	edits := slices.DeleteFunc(slices.Clone(was), s.resolved)
 
-	if d.recordsEdits() {
-		for _, f := range d.decision.Findings {
+	if s.recordsEdits() {
+		for _, f := range s.findings {
 			if f.Verdict == Unallowed {
-				edits = d.addEdit(edits, f.Change)
+				edits = s.addEdit(edits, f.Change)
 			}
 		}
 	}
 
-	// What was left out stands until all the rest is mended, and who may change
+	// What was left out stands until all the rest is resolved, and who may change
 	// the object does.
-	if len(edits) == 1 && edits[0].Field == unlisted && d.initiated() {
+	if len(edits) == 1 && edits[0].Field == unlisted && s.initiated() {
 		edits = nil
 	}
 
 	switch {
 	case len(edits) > 0:
-		annotate(d.New, v1alpha1.AnnotationEdits, allowance.FormatList(edits))
+		annotate(s.object, v1alpha1.AnnotationEdits, allowance.FormatList(edits))
 	case len(was) > 0:
-		annotate(d.New, v1alpha1.AnnotationEdits, "")
+		annotate(s.object, v1alpha1.AnnotationEdits, "")
 	}
 }
 
-// initiated says whether the user makes any change that they may make.
-func (d *decider) initiated() bool {
-	return slices.ContainsFunc(d.decision.Findings, func(f Finding) bool { return f.Rule == RuleInitiate })
-}
-
-// mended says whether an edit is no more: its field has the value last allowed,
+// resolved reports whether an edit is no more: its field has the value last allowed,
 // or one that is allowed now.
-func (d *decider) mended(e v1alpha1.Edit) bool {
-	if slices.ContainsFunc(d.decision.Findings, func(f Finding) bool {
+func (s *stamper) resolved(e v1alpha1.Edit) bool {
+	if slices.ContainsFunc(s.findings, func(f Finding) bool {
 		return f.Verdict == Allowed && change.CoversText(e.Field, f.Change.Path)
 	}) {
 		return true
 	}
 
-	return d.asBefore(e)
+	return s.asBefore(e)
 }
 
-// asBefore says whether the field of an edit has the value last allowed.
-func (d *decider) asBefore(e v1alpha1.Edit) bool {
+// asBefore reports whether the field of an edit has the value last allowed.
+func (f *facts) asBefore(e v1alpha1.Edit) bool {
 	if e.Masked {
 		return false
 	}
 
-	have, err := fieldpath.Pave(d.New.Object).GetValue(e.Field)
+	have, err := fieldpath.Pave(f.New.Object).GetValue(e.Field)
 	if err != nil {
 		return e.From == ""
 	}
@@ -124,13 +113,13 @@ func (d *decider) asBefore(e v1alpha1.Edit) bool {
 
 // addEdit adds a change to a record. What was edited before keeps the value that
 // was last allowed.
-func (d *decider) addEdit(edits []v1alpha1.Edit, c change.Change) []v1alpha1.Edit {
+func (s *stamper) addEdit(edits []v1alpha1.Edit, c change.Change) []v1alpha1.Edit {
 	e := v1alpha1.Edit{
-		Field: c.Field, User: change.Text(d.User.Name, maxEditValue), UID: d.User.UID,
-		Groups: slices.Clone(d.User.Groups[:min(len(d.User.Groups), v1alpha1.MaxEditGroups)]), Since: metav1.Time{Time: d.Now.UTC()},
+		Field: c.Field, User: change.Text(s.User.Name, maxEditValue), UID: s.User.UID,
+		Groups: slices.Clone(s.User.Groups[:min(len(s.User.Groups), v1alpha1.MaxEditGroups)]), Since: metav1.Time{Time: s.Now.UTC()},
 	}
 
-	if e.Masked = mask.Hides(c.Path, c.From, d.between()...) || mask.Hides(c.Path, c.To, d.between()...); !e.Masked {
+	if e.Masked = mask.Hides(c.Path, c.From, s.between()...) || mask.Hides(c.Path, c.To, s.between()...); !e.Masked {
 		e.From, e.Digest = editValue(c.From)
 	}
 
@@ -164,29 +153,14 @@ func editValue(v any) (text, digest string) {
 	return text, hex.EncodeToString(sum[:])
 }
 
-// edited are the edits that the parent carries. A record that cannot be read
-// names some.
-func (d *decider) edited() []v1alpha1.Edit {
-	if d.Parent == nil {
-		return nil
-	}
-
-	edits, err := allowance.ParseEdits(d.Parent)
-	if err != nil {
-		return []v1alpha1.Edit{{Field: "(unreadable)", User: "(unknown)"}}
-	}
-
-	return edits
-}
-
 // lackingByHand says who stored by hand what a change of a part of an XR would
 // replace.
-func (d *decider) lackingByHand(c change.Change) []Lack {
-	if d.Operation != OperationUpdate || !d.ordinaryPart() {
+func (x explainer) lackingByHand(c change.Change) []Lack {
+	if x.Operation != OperationUpdate || !x.ordinaryPart() {
 		return nil
 	}
 
-	edits, err := allowance.ParseEdits(d.Old)
+	edits, err := allowance.ParseEdits(x.Old)
 	if err != nil {
 		return nil // Reported when they are written.
 	}
@@ -203,8 +177,8 @@ func (d *decider) lackingByHand(c change.Change) []Lack {
 
 // lackingEdits says what of the parent was edited by whom, and that this keeps
 // a window from allowing a change that one is about.
-func (d *decider) lackingEdits(c change.Change) []Lack {
-	edits := d.edited()
+func (x explainer) lackingEdits(c change.Change) []Lack {
+	edits := x.edited
 	if len(edits) == 0 {
 		return nil
 	}
@@ -212,17 +186,17 @@ func (d *decider) lackingEdits(c change.Change) []Lack {
 	parts := make([]string, 0, len(edits))
 	for _, e := range edits[:min(len(edits), maxRefused)] {
 		part := fmt.Sprintf("edited by %s: %s", e.User, e.Field)
-		if d.mayBegin(e) {
+		if x.mayBegin(e) {
 			part += " (who may: have it stored once more when all else is met)"
 		}
 
 		parts = append(parts, part)
 	}
 
-	parent := fmt.Sprintf("%s %q", d.Parent.GetKind(), resource.Name(d.Parent))
+	parent := fmt.Sprintf("%s %q", x.Parent.GetKind(), resource.Name(x.Parent))
 	edited := strings.Join(parts, ", ")
 
-	window := d.windowFor(c)
+	window := x.windowFor(c)
 	if window == nil {
 		return []Lack{{What: policy.LackEdited, Text: fmt.Sprintf("%s is %s", parent, edited)}}
 	}
@@ -232,9 +206,9 @@ func (d *decider) lackingEdits(c change.Change) []Lack {
 		window.GetName(), parent, edited)}}
 }
 
-// mayBegin says whether who made an edit of the parent is one who may initiate it, as
+// mayBegin reports whether who made an edit of the parent is one who may initiate it, as
 // policies are now.
-func (d *decider) mayBegin(e v1alpha1.Edit) bool {
+func (x explainer) mayBegin(e v1alpha1.Edit) bool {
 	path, err := fieldpath.Parse(e.Field)
 	if err != nil {
 		return false
@@ -243,7 +217,7 @@ func (d *decider) mayBegin(e v1alpha1.Edit) bool {
 	c := change.Change{Path: path, Field: e.Field}
 	user := policy.User{Name: e.User, UID: e.UID, Groups: e.Groups}
 
-	return slices.ContainsFunc(d.Policies.For(d.Parent.GroupVersionKind().GroupKind()), func(p *policy.Policy) bool {
+	return slices.ContainsFunc(x.Policies.For(x.Parent.GroupVersionKind().GroupKind()), func(p *policy.Policy) bool {
 		return p.Names(c) && policy.MayInitiate(p.Spec().Subjects, user)
 	})
 }

@@ -22,29 +22,32 @@ func inObject(u *unstructured.Unstructured, err error) error {
 	return fmt.Errorf("%s %q: %w", u.GetKind(), resource.Name(u), err)
 }
 
+// An explainer says what unallowed changes lack.
+type explainer struct{ *judge }
+
 // lacks says what it would take to allow a change, nearest first.
-func (d *decider) lacks(c change.Change) []Lack {
-	broken := d.lackingBroken(c)
-	out := slices.Concat(d.lackingByHand(c), d.lackingEdits(c), broken, d.lackingInitiator(c))
+func (x explainer) lacks(c change.Change) []Lack {
+	broken := x.lackingBroken(c)
+	out := slices.Concat(x.lackingByHand(c), x.lackingEdits(c), broken, x.lackingInitiator(c))
 
 	switch {
-	case d.ParentGone || d.Operation == OperationDelete && !d.root() && resource.Deleting(d.Parent):
-		out = append(out, d.lackingGrant())
-	case !d.root():
-		out = append(out, d.lackingAllowance(c, len(broken) > 0)...)
+	case x.ParentGone || x.Operation == OperationDelete && !x.root() && resource.Deleting(x.Parent):
+		out = append(out, x.lackingGrant())
+	case !x.root():
+		out = append(out, x.lackingAllowance(c, len(broken) > 0)...)
 	case len(out) == 0:
-		out = append(d.lackingGroup(c), d.lackingAnybody(c))
+		out = append(x.lackingGroup(c), x.lackingAnybody(c))
 	}
 
-	return slices.Concat(out, d.lackingWindow(c), d.lackingStored(c))
+	return slices.Concat(out, x.lackingWindow(c), x.lackingStored(c))
 }
 
 // lackingInitiator says why no policy about the object's own kind lets the
 // user start a chain.
-func (d *decider) lackingInitiator(c change.Change) []Lack {
+func (x explainer) lackingInitiator(c change.Change) []Lack {
 	var out []Lack
 
-	for _, p := range d.Policies.For(d.groupKind()) {
+	for _, p := range x.Policies.For(x.groupKind()) {
 		subjects := p.Spec().Subjects
 		if !p.Names(c) || !policy.HasInitiators(subjects) {
 			continue
@@ -52,13 +55,13 @@ func (d *decider) lackingInitiator(c change.Change) []Lack {
 
 		said := fmt.Sprintf("policy %q: ", p.Name())
 
-		if !policy.MayInitiate(subjects, d.User) {
+		if !policy.MayInitiate(subjects, x.User) {
 			out = append(out, Lack{Policy: p.Name(), What: policy.LackSubject, Text: said + fmt.Sprintf(
-				"user %q may not initiate it (%s may)", d.User.Name, initiators(subjects))})
+				"user %q may not initiate it (%s may)", x.User.Name, initiators(subjects))})
 			said = "and "
 		}
 
-		if v := d.evaluate(p); !v.Met {
+		if v := x.evaluate(p); !v.Met {
 			out = append(out, Lack{Policy: p.Name(), What: v.Lack, Text: said + v.Missing})
 		}
 	}
@@ -68,21 +71,21 @@ func (d *decider) lackingInitiator(c change.Change) []Lack {
 
 // lackingAnybody says that nobody may initiate a change of a root: because a
 // policy says so, or none says who may.
-func (d *decider) lackingAnybody(c change.Change) Lack {
-	list := d.Policies.For(d.groupKind())
+func (x explainer) lackingAnybody(c change.Change) Lack {
+	list := x.Policies.For(x.groupKind())
 
-	if i := slices.IndexFunc(list, func(p *policy.Policy) bool { return d.forbids(p, c) }); i >= 0 {
+	if i := slices.IndexFunc(list, func(p *policy.Policy) bool { return x.forbids(p, c) }); i >= 0 {
 		return Lack{Policy: list[i].Name(), What: policy.LackInitiator, Text: fmt.Sprintf(
-			"policy %q says that nobody may change %s of a %s", list[i].Name(), c.Field, d.groupKind().Kind)}
+			"policy %q says that nobody may change %s of a %s", list[i].Name(), c.Field, x.groupKind().Kind)}
 	}
 
-	if d.unnamed(c) {
+	if x.unnamed(c) {
 		return Lack{What: policy.LackInitiator, Text: fmt.Sprintf("no policy lets anybody initiate a change of %s of a %s: "+
-			"take it back, or add an AllowancePolicy with a subject that may", c.Field, d.groupKind().Kind)}
+			"take it back, or add an AllowancePolicy with a subject that may", c.Field, x.groupKind().Kind)}
 	}
 
 	return Lack{What: policy.LackPolicy, Text: fmt.Sprintf(
-		"no policy about %s names %s: add an AllowancePolicy that does", d.groupKind().Kind, c.Field)}
+		"no policy about %s names %s: add an AllowancePolicy that does", x.groupKind().Kind, c.Field)}
 }
 
 func initiators(subjects []v1alpha1.Subject) string {
@@ -90,65 +93,65 @@ func initiators(subjects []v1alpha1.Subject) string {
 }
 
 // lackingGrant says what deleting lacks whose parent goes or is gone.
-func (d *decider) lackingGrant() Lack {
+func (x explainer) lackingGrant() Lack {
 	switch {
-	case d.Operation != OperationDelete:
+	case x.Operation != OperationDelete:
 		return Lack{What: policy.LackParent, Text: "its parent is gone"}
-	case d.ParentGone:
+	case x.ParentGone:
 		return Lack{What: policy.LackParent, Text: "its parent is gone, and no grant to delete what it stands for was recorded"}
-	case d.staysInNamespace():
-		return Lack{What: policy.LackParent, Text: d.lackingInNamespace()}
+	case x.staysInNamespace():
+		return Lack{What: policy.LackParent, Text: x.lackingInNamespace()}
 	default:
 		return Lack{What: policy.LackParent, Text: fmt.Sprintf(
-			"%s %q is being deleted, but no grant to delete what it stands for was recorded", d.Parent.GetKind(), resource.Name(d.Parent))}
+			"%s %q is being deleted, but no grant to delete what it stands for was recorded", x.Parent.GetKind(), resource.Name(x.Parent))}
 	}
 }
 
 // lackingAllowance says why the parent allows nothing, and which policies would.
 // Those that are about something else are left out where one is told of that nearly
 // does.
-func (d *decider) lackingAllowance(c change.Change, told bool) []Lack {
-	parent := fmt.Sprintf("%s %q", d.Parent.GetKind(), resource.Name(d.Parent))
+func (x explainer) lackingAllowance(c change.Change, told bool) []Lack {
+	parent := fmt.Sprintf("%s %q", x.Parent.GetKind(), resource.Name(x.Parent))
 
-	for _, a := range d.parentAllowances {
-		if allowance.Covers(a, d.groupKind(), c) {
-			return []Lack{d.unusable(a, c, parent)}
+	for _, a := range x.allowances {
+		if allowance.Covers(a, x.groupKind(), c) {
+			return []Lack{x.unusable(a, c, parent)}
 		}
 	}
 
-	if out := d.giving(c, parent); len(out) > 0 {
+	if out := x.giving(c, parent); len(out) > 0 {
 		return out
 	}
 
-	add := fmt.Sprintf("add an AllowancePolicy that allows %s %s", d.groupKind().Kind, c.Pattern())
-	if d.byPipeline() {
+	add := fmt.Sprintf("add an AllowancePolicy that allows %s %s", x.groupKind().Kind, c.Pattern())
+	if x.byPipeline() {
 		add += ", or, where the Composition or a function asks for it, an UpgradeAllowance"
 	}
 
-	near := d.lackingGroup(c)
+	near := x.lackingGroup(c)
 	if told || len(near) > 0 {
 		return near
 	}
 
-	if p := d.nearest(func(p *policy.Policy) bool { return d.gives(p, nil) }); p != nil {
+	if p := x.nearest(func(p *policy.Policy) bool { return x.gives(p, nil) }); p != nil {
 		return []Lack{{Policy: p.Name(), What: policy.LackField, Text: fmt.Sprintf(
 			"%s has no allowance for it; policy %q allows of %s only %s: %s",
-			parent, p.Name(), d.groupKind().Kind, strings.Join(d.mutations(p), ", "), add)}}
+			parent, p.Name(), x.groupKind().Kind, strings.Join(x.mutations(p), ", "), add)}}
 	}
 
 	return []Lack{{What: policy.LackPolicy, Text: fmt.Sprintf(
-		"%s has no allowance for it, and no policy about %s gives one: %s", parent, d.Parent.GetKind(), add)}}
+		"%s has no allowance for it, and no policy about %s gives one: %s", parent, x.Parent.GetKind(), add)}}
 }
 
 // giving are the policies about the parent's kind that would give an allowance for a
 // change: each of them, as whoever changed the parent was told of each.
-func (d *decider) giving(c change.Change, parent string) []Lack {
+func (x explainer) giving(c change.Change, parent string) []Lack {
 	var out []Lack
 
 	said := parent + " has no allowance for it; "
 
-	for _, p := range d.Policies.For(d.Parent.GroupVersionKind().GroupKind()) {
-		if !d.gives(p, &c) {
+	for _, p := range x.Policies.For(x.Parent.GroupVersionKind().GroupKind()) {
+		if !x.gives(p, &c) {
 			continue
 		}
 
@@ -158,48 +161,48 @@ func (d *decider) giving(c change.Change, parent string) []Lack {
 		said = ""
 	}
 
-	if n := len(out); n > 0 && d.byPipeline() {
+	if n := len(out); n > 0 && x.byPipeline() {
 		out[n-1].Text += "; what the Composition or a function asks for takes an UpgradeAllowance"
 	}
 
 	return out
 }
 
-// byPipeline says whether a pipeline asks for the change of what an XR composes: no
+// byPipeline reports whether a pipeline asks for the change of what an XR composes: no
 // edit of the XR is known that it might follow from.
-func (d *decider) byPipeline() bool {
-	return d.composes(d.Parent) && d.User.Name == d.Settings.Crossplane && !resource.IsClaim(d.Parent) && len(d.edited()) == 0
+func (x explainer) byPipeline() bool {
+	return x.composes(x.Parent) && x.byCrossplane() && !resource.IsClaim(x.Parent) && len(x.edited) == 0
 }
 
 // unusable says why an allowance of the parent that covers the change does not
 // serve.
-func (d *decider) unusable(a v1alpha1.Allowance, c change.Change, parent string) Lack {
-	p := d.Policies.ByName(a.Policy)
+func (x explainer) unusable(a v1alpha1.Allowance, c change.Change, parent string) Lack {
+	p := x.Policies.ByName(a.Policy)
 
 	switch {
-	case d.premature(a):
+	case x.premature(a):
 		return Lack{Policy: a.Policy, What: policy.LackParent, Text: fmt.Sprintf(
 			"%s allows it while it is being deleted, as %s asked for, and it is not", parent, a.Initiator)}
-	case d.consumed(a, c):
+	case x.consumed(a, c):
 		return Lack{Policy: a.Policy, What: policy.LackConsumed, Text: fmt.Sprintf(
 			"the allowance of %s (policy %q, generation %d) is consumed", parent, a.Policy, a.Generation)}
 	case p == nil:
 		return Lack{Policy: a.Policy, What: policy.LackPolicy, Text: fmt.Sprintf(
 			"%s allows it by policy %q, which is not in force: apply it again, or change %s anew", parent, a.Policy, parent)}
-	case !d.stillGives(p, a, c):
+	case !x.stillGives(p, a, c):
 		return Lack{Policy: a.Policy, What: policy.LackPolicy, Text: fmt.Sprintf(
 			"%s allows it by policy %q, which no longer does: let the policy allow it again, or change %s anew", parent, a.Policy, parent)}
 	default:
 		return Lack{Policy: a.Policy, What: policy.LackSubject, Text: fmt.Sprintf(
-			"%s allows it by policy %q, but user %q may not exercise it (%s may)", parent, a.Policy, d.User.Name,
+			"%s allows it by policy %q, but user %q may not exercise it (%s may)", parent, a.Policy, x.User.Name,
 			policy.Describe(p.Spec().Subjects, func(s v1alpha1.Subject) bool { return !s.MayInitiate }))}
 	}
 }
 
 // nearest returns the first policy about the parent's kind for which a
 // condition holds; nil if there is none.
-func (d *decider) nearest(is func(*policy.Policy) bool) *policy.Policy {
-	list := d.Policies.For(d.Parent.GroupVersionKind().GroupKind())
+func (x explainer) nearest(is func(*policy.Policy) bool) *policy.Policy {
+	list := x.Policies.For(x.Parent.GroupVersionKind().GroupKind())
 
 	i := slices.IndexFunc(list, is)
 	if i < 0 {
@@ -209,11 +212,11 @@ func (d *decider) nearest(is func(*policy.Policy) bool) *policy.Policy {
 	return list[i]
 }
 
-// gives says whether a policy gives an allowance for a change of the object;
+// gives reports whether a policy gives an allowance for a change of the object;
 // for nil, for any.
-func (d *decider) gives(p *policy.Policy, c *change.Change) bool {
-	for _, a := range d.permissions(p) {
-		if c == nil || allowance.Covers(a, d.groupKind(), *c) {
+func (x explainer) gives(p *policy.Policy, c *change.Change) bool {
+	for _, a := range x.permissions(p) {
+		if c == nil || allowance.Covers(a, x.groupKind(), *c) {
 			return true
 		}
 	}
@@ -222,10 +225,10 @@ func (d *decider) gives(p *policy.Policy, c *change.Change) bool {
 }
 
 // permissions are what a policy allows of the object's kind.
-func (d *decider) permissions(p *policy.Policy) []v1alpha1.Allowance {
+func (x explainer) permissions(p *policy.Policy) []v1alpha1.Allowance {
 	var out []v1alpha1.Allowance
 
-	gk := d.groupKind()
+	gk := x.groupKind()
 
 	for _, perm := range p.Spec().Allow {
 		if perm.Relation != v1alpha1.RelationExternal && perm.Kind == gk.Kind && (perm.APIGroup == "" || perm.APIGroup == gk.Group) {
@@ -236,8 +239,8 @@ func (d *decider) permissions(p *policy.Policy) []v1alpha1.Allowance {
 	return out
 }
 
-func (d *decider) mutations(p *policy.Policy) []string {
-	list := d.permissions(p)
+func (x explainer) mutations(p *policy.Policy) []string {
+	list := x.permissions(p)
 	out := make([]string, len(list))
 
 	for i, a := range list {
@@ -294,42 +297,40 @@ func quoted(texts []string) []string {
 	return out
 }
 
-// warn tells the user what will not follow from their change, or what of it
+// consequences tell the user what will not follow from their change, or what of it
 // was kept back. A refusal says it by itself, and Audit tells nobody but the record.
-func (d *decider) warn() {
-	if d.decision.Action == v1alpha1.ActionAudit || d.decision.Action == v1alpha1.ActionDeny && !d.decision.Allowed() {
-		return
+func (g *judged) consequences() []string {
+	if g.action == v1alpha1.ActionAudit || g.refuses() {
+		return nil
 	}
 
-	object := fmt.Sprintf("%s %q", d.groupKind().Kind, resource.Name(d.subject()))
+	var out []string
 
-	for _, f := range d.decision.Findings {
-		if f.Verdict != Unallowed {
-			continue
+	for _, f := range g.findings {
+		if f.Verdict == Unallowed {
+			out = append(out, fmt.Sprintf("%s: %s: %s", g.title(), g.effect(f), f.Missing()))
 		}
-
-		d.decision.Warnings = append(d.decision.Warnings, fmt.Sprintf("%s: %s: %s", object, d.effect(f), f.Missing()))
 	}
 
-	d.tellEdits()
+	return append(out, g.editWarnings()...)
 }
 
 // effect says what becomes of an unallowed change.
-func (d *decider) effect(f Finding) string {
+func (g *judged) effect(f Finding) string {
 	c := f.Change
 
 	switch {
-	case d.decision.Action == v1alpha1.ActionHold && d.Operation == OperationUpdate:
+	case g.action == v1alpha1.ActionHold && g.Operation == OperationUpdate:
 		return Describe(HeldChange(f))
-	case c.Field == v1alpha1.MutationDelete && d.root() && (resource.IsClaim(d.Old) || resource.IsComposite(d.Old)):
-		return d.leavesBehind()
+	case c.Field == v1alpha1.MutationDelete && g.root() && (resource.IsClaim(g.Old) || resource.IsComposite(g.Old)):
+		return g.leavesBehind()
 	case c.Field == v1alpha1.MutationCreate || c.Field == v1alpha1.MutationDelete:
 		return fmt.Sprintf("nobody asked to %s it", c.Field)
-	case d.gatekept() && kept(c) && d.User.Name != d.Settings.Crossplane:
+	case g.guarded() && kept(c) && !g.byCrossplane():
 		return fmt.Sprintf("the gate keeps %s, and the API server refuses the change", c.Field)
-	case d.gatekept() && counts(c):
+	case g.guarded() && counts(c):
 		return fmt.Sprintf("the change of %s is stored, but is put back before the gate opens", c.Field)
-	case d.root():
+	case g.root():
 		return fmt.Sprintf("the change of %s is stored, but nothing may follow from it", c.Field)
 	default:
 		return fmt.Sprintf("nobody asked for the change of %s", c.Field)
@@ -338,18 +339,18 @@ func (d *decider) effect(f Finding) string {
 
 // leavesBehind says what a Claim or XR leaves behind that is deleted without a grant,
 // and how to have it back. A Claim that is paused makes no XR.
-func (d *decider) leavesBehind() string {
-	label, again, by := "crossplane.io/composite", "it again", strings.ToLower(d.Old.GetKind())+"/"+d.Old.GetName()
-	if resource.IsClaim(d.Old) {
+func (g *judged) leavesBehind() string {
+	label, again, by := "crossplane.io/composite", "it again", strings.ToLower(g.Old.GetKind())+"/"+g.Old.GetName()
+	if resource.IsClaim(g.Old) {
 		label, again, by = "crossplane.io/claim-name", "an XR like the one behind it", "XR"
-	} else if ns := d.Old.GetNamespace(); ns != "" {
+	} else if ns := g.Old.GetNamespace(); ns != "" {
 		by += " -n " + ns
 	}
 
 	return fmt.Sprintf("it goes, and each managed resource below it stays with its external object "+
 		"(kubectl get managed -A -l %s=%s lists them); to have it back, apply %s with the annotation "+
 		"crossplane.io/paused: \"true\", and run kubectl kausality adopt KIND/NAME --by %s for each, the last with --resume",
-		label, d.Old.GetName(), again, by)
+		label, g.Old.GetName(), again, by)
 }
 
 // Describe says what is held, without why.

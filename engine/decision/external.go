@@ -20,29 +20,23 @@ import (
 // while the gate is closed, and put back before the gate opens, as what nobody
 // asked for is. While the gate is open, or about to be, it waits.
 
-// goesOut says whether a change is of what a provider makes of the external
+// goesOut reports whether a change is of what a provider makes of the external
 // object.
 func goesOut(c change.Change) bool {
 	return under(c, "spec", "forProvider") || under(c, "spec", "initProvider")
 }
 
-// stays says whether an allowed change is for the managed resource alone, and
+// stays reports whether an allowed change is for the managed resource alone, and
 // not for what is behind its gate.
-func (d *decider) stays(f Finding) bool {
-	return goesOut(f.Change) && d.gated() && !d.buildsUp() &&
-		!updates(f.cause.external) && !d.injectsUpdate(f)
-}
-
-// buildsUp says whether the change is of what its parent builds up, be it allowed
-// by a policy or not.
-func (d *decider) buildsUp() bool {
-	return d.Parent != nil && !resource.Deleting(d.Parent) && !resource.SeenReady(d.Parent) && d.User.Machine() && !d.adopted()
+func (j *judge) stays(f Finding) bool {
+	return goesOut(f.Change) && j.gated && !j.buildsUp() &&
+		!updates(f.cause.external) && !j.injectsUpdate(f)
 }
 
 // building adds what may be done to the external object of a managed resource
 // that its parent builds up, by whatever rule that is.
-func (d *decider) building(f Finding) Finding {
-	if d.Operation != OperationDelete && resource.IsManaged(d.subject()) && d.buildsUp() && !updates(f.cause.external) {
+func (j *judge) building(f Finding) Finding {
+	if j.Operation != OperationDelete && resource.IsManaged(j.subject()) && j.buildsUp() && !updates(f.cause.external) {
 		f.cause.external = allowance.Merge(f.cause.external, implicitExternal())
 	}
 
@@ -60,7 +54,7 @@ func updates(list []v1alpha1.Allowance) bool {
 	})
 }
 
-// letsOut says whether actions make of the external object what the spec says: by
+// letsOut reports whether actions make of the external object what the spec says: by
 // an update, or by making it anew.
 func letsOut(actions []string) bool {
 	acting := gate.Acting(actions)
@@ -69,20 +63,20 @@ func letsOut(actions []string) bool {
 		slices.Contains(acting, gate.ActionDelete) && slices.Contains(acting, gate.ActionCreate)
 }
 
-// injectsUpdate says whether a policy about the object's own kind gives External
+// injectsUpdate reports whether a policy about the object's own kind gives External
 // Update for an allowed change.
-func (d *decider) injectsUpdate(f Finding) bool {
-	return slices.ContainsFunc(d.Policies.For(d.groupKind()), func(p *policy.Policy) bool {
+func (j *judge) injectsUpdate(f Finding) bool {
+	return slices.ContainsFunc(j.Policies.For(j.groupKind()), func(p *policy.Policy) bool {
 		return p.Names(f.Change) && slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
 			return a.Relation == v1alpha1.RelationExternal && letsOut(a.Mutations)
-		}) && d.mayInject(p, f) && d.evaluate(p).Met
+		}) && j.mayInject(p, f) && j.evaluate(p).Met
 	})
 }
 
 // waits notes that a change is for the managed resource alone, and makes of it one
 // that is not allowed yet where it would leave with another one.
-func (d *decider) waits(f Finding) Finding {
-	if f.alone = d.stays(f); !f.alone || !d.gateBefore().serves {
+func (j *judge) waits(f Finding) Finding {
+	if f.alone = j.stays(f); !f.alone || !j.serving {
 		return f
 	}
 
@@ -99,20 +93,5 @@ func (d *decider) waits(f Finding) Finding {
 
 	l.Text = fmt.Sprintf("%s allows it without External Update, and the gate is open for another change: it waits until that has landed", by)
 
-	return d.lacking(f.Change, []Lack{l})
-}
-
-// anyStays says whether a change is stored for the managed resource alone.
-func (d *decider) anyStays() bool {
-	return slices.ContainsFunc(d.decision.Findings, func(f Finding) bool { return f.alone })
-}
-
-// staying returns the first of those changes.
-func (d *decider) staying() (Finding, bool) {
-	i := slices.IndexFunc(d.decision.Findings, func(f Finding) bool { return f.alone })
-	if i < 0 {
-		return Finding{}, false
-	}
-
-	return d.decision.Findings[i], true
+	return j.lacking(f.Change, []Lack{l})
 }

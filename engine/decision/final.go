@@ -16,56 +16,53 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// compare compares what the writer asks for of our own annotations with what is
-// stored. Controllers copy annotations from one object to another without
-// meaning anything by it, so their writes are put right silently; a person who
-// writes a value of their own is told. What we wrote ourselves, when we were
-// asked about the same request before, is no forgery.
-func (d *decider) compare() {
-	if d.Final {
-		d.compareFinal()
+// A reviewer compares what the writer asks for of our own annotations with what is
+// stored. Controllers copy annotations from one object to another without meaning
+// anything by it, so their writes are put right silently; a person who writes a value
+// of their own is told. What we wrote ourselves, when we were asked about the same
+// request before, is no forgery.
+type reviewer struct{ *stamper }
 
-		return
-	}
-
-	for key, v := range resource.Map(d.asked.Object, "metadata", "annotations") {
+// overrule notes the annotations of which the writer's value is not what is stored.
+func (d *Decision) overrule(r reviewer) {
+	for key, v := range resource.Map(r.asked.Object, "metadata", "annotations") {
 		value, _ := v.(string)
-		if !ours(key) || resource.Annotation(d.New, key) == value {
+		if !ours(key) || resource.Annotation(r.object, key) == value {
 			continue
 		}
 
-		d.decision.Overruled = append(d.decision.Overruled, key)
+		d.Overruled = append(d.Overruled, key)
 
 		switch {
-		case !d.forged(key, value):
-		case len(d.changes) > 0: // As a rollback copies what an older ReplicaSet has.
-			d.decision.Warnings = append(d.decision.Warnings, keptMessage(d.New, key))
+		case !r.forged(key, value):
+		case len(r.changes) > 0: // As a rollback copies what an older ReplicaSet has.
+			d.Warnings = append(d.Warnings, keptMessage(r.object, key))
 		default:
-			d.decision.Forged = append(d.decision.Forged, key)
+			d.Forged = append(d.Forged, key)
 		}
 	}
 
-	slices.Sort(d.decision.Overruled)
-	slices.Sort(d.decision.Forged)
+	slices.Sort(d.Overruled)
+	slices.Sort(d.Forged)
 }
 
-// forged says whether a new value of our annotation was made up by a person,
+// forged reports whether a new value of our annotation was made up by a person,
 // and not carried along from the parent or from our own earlier answer.
-func (d *decider) forged(key, value string) bool {
-	if d.Operation != OperationUpdate || d.User.Machine() || value == "" || value == resource.Annotation(d.Old, key) {
+func (r reviewer) forged(key, value string) bool {
+	if r.Operation != OperationUpdate || r.User.Machine() || value == "" || value == resource.Annotation(r.Old, key) {
 		return false
 	}
 
-	if d.Parent != nil && resource.Annotation(d.Parent, key) == value {
+	if r.Parent != nil && resource.Annotation(r.Parent, key) == value {
 		return false
 	}
 
-	return !d.copied(key, value) && !d.answered(key, value)
+	return !r.copied(key, value) && !r.answered(key, value)
 }
 
-// copied says whether a value comes from another object, as a rollback copies
+// copied reports whether a value comes from another object, as a rollback copies
 // the annotations of an older ReplicaSet to its Deployment.
-func (d *decider) copied(key, value string) bool {
+func (r reviewer) copied(key, value string) bool {
 	switch key {
 	case v1alpha1.AnnotationInitialized:
 		return true
@@ -77,33 +74,31 @@ func (d *decider) copied(key, value string) bool {
 	return !slices.ContainsFunc(entries(value), func(e entry) bool {
 		last, ok := e.last()
 
-		return !ok || last.Kind == d.New.GetKind() && last.Name == resource.Name(d.New)
+		return !ok || last.Kind == r.object.GetKind() && last.Name == resource.Name(r.object)
 	})
 }
 
-// answered says whether a value is what we answer this user for a change of
+// answered reports whether a value is what we answer this user for a change of
 // this object: every entry that the old object does not have ends with a hop of
 // the object, at the generation that comes, and has the initiator of an allowed
 // change of it. An answer to what another webhook then changed is not the one
 // we give now.
-func (d *decider) answered(key, value string) bool {
+func (r reviewer) answered(key, value string) bool {
 	switch key {
 	case v1alpha1.AnnotationHeld:
-		return d.decision.Action == v1alpha1.ActionHold
+		return r.action == v1alpha1.ActionHold
 	case v1alpha1.AnnotationEdits:
-		return !d.decision.Allowed()
+		return !r.allowed()
 	case v1alpha1.AnnotationAsked:
-		_, alone := d.staying()
-
-		return d.gatekept() && (!d.decision.Allowed() || alone)
+		return r.guarded() && (!r.allowed() || r.confines())
 	case v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace:
 	default:
 		return false
 	}
 
-	was := entries(resource.Annotation(d.Old, key))
-	generation := d.predictGeneration()
-	request := d.request(generation)
+	was := entries(resource.Annotation(r.Old, key))
+	generation := r.predictGeneration()
+	request := r.request(generation)
 
 	for _, e := range entries(value) {
 		if slices.ContainsFunc(was, func(o entry) bool { return o.text == e.text }) {
@@ -111,8 +106,8 @@ func (d *decider) answered(key, value string) bool {
 		}
 
 		last, ok := e.last()
-		if !ok || last.Kind != d.New.GetKind() || last.Name != resource.Name(d.New) ||
-			last.Generation != generation || last.Request != request || !d.began(e.Initiator) {
+		if !ok || last.Kind != r.object.GetKind() || last.Name != resource.Name(r.object) ||
+			last.Generation != generation || last.Request != request || !r.began(e.Initiator) {
 			return false
 		}
 	}
@@ -120,48 +115,47 @@ func (d *decider) answered(key, value string) bool {
 	return true
 }
 
-// began says whether an allowed change of the request has an initiator.
-func (d *decider) began(initiator string) bool {
-	return slices.ContainsFunc(d.decision.Findings, func(f Finding) bool {
+// began reports whether an allowed change of the request has an initiator.
+func (g *judged) began(initiator string) bool {
+	return slices.ContainsFunc(g.findings, func(f Finding) bool {
 		return f.Verdict == Allowed && f.cause.initiator == initiator
 	})
 }
 
-// compareFinal finds out whether what will be stored is what was decided. What
-// is held was taken back before, and is no change any more.
-func (d *decider) compareFinal() {
-	if a := d.decision.Action; a != v1alpha1.ActionDeny && a != v1alpha1.ActionHold {
-		return
+// conflict says why what will be stored is not what is decided; empty where it is.
+// What is held was taken back before, and is no change any more.
+func (r reviewer) conflict() string {
+	if r.action != v1alpha1.ActionDeny && r.action != v1alpha1.ActionHold {
+		return ""
 	}
 
-	object := fmt.Sprintf("%s %q", d.groupKind().Kind, resource.Name(d.New))
-
-	if d.decision.Action == v1alpha1.ActionHold && d.Operation == OperationUpdate && !d.decision.Allowed() {
-		d.decision.Conflict = fmt.Sprintf("%s: %s, and could not be kept back, for something else set it again, "+
-			"or Kausality was not asked before: try again", object, unallowedMessage(d.decision.Findings))
-
-		return
+	if r.action == v1alpha1.ActionHold && r.Operation == OperationUpdate && !r.allowed() {
+		return fmt.Sprintf("%s: %s, and could not be kept back, for something else set it again, "+
+			"or Kausality was not asked before: try again", r.title(), unallowedMessage(r.findings))
 	}
 
-	if differ := d.differing(); len(differ) > 0 {
-		d.decision.Conflict = fmt.Sprintf("%s: the annotation %s is not what Kausality gives for this change: "+
-			"another webhook changed the object after it, or Kausality was not asked before: try again", object, strings.Join(differ, ", "))
+	differ := r.differing()
+	if len(differ) == 0 {
+		return ""
 	}
+
+	return fmt.Sprintf("%s: the annotation %s is not what Kausality gives for this change: "+
+		"another webhook changed the object after it, or Kausality was not asked before: try again", r.title(), strings.Join(differ, ", "))
 }
 
 // differing are the annotations of ours that would be stored otherwise than
 // they should. What was held is no change any more, so nothing tells what to
 // record of it; an edit was recorded at another moment.
-func (d *decider) differing() []string {
-	got := resource.Map(d.asked.Object, "metadata", "annotations")
-	want := resource.Map(d.New.Object, "metadata", "annotations")
+func (r reviewer) differing() []string {
+	got := resource.Map(r.asked.Object, "metadata", "annotations")
+	want := resource.Map(r.object.Object, "metadata", "annotations")
 
 	var out []string
 
 	for _, annotations := range []map[string]any{got, want} {
 		for key := range annotations {
 			if ours(key) && key != v1alpha1.AnnotationHeld && key != v1alpha1.AnnotationEdits && !slices.Contains(out, key) &&
-				!d.sameFinally(key) {
+				!r.sameFinally(key) {
 				out = append(out, key)
 			}
 		}
@@ -172,35 +166,35 @@ func (d *decider) differing() []string {
 	return out
 }
 
-// sameFinally says whether an annotation is as good as the one that is decided.
+// sameFinally reports whether an annotation is as good as the one that is decided.
 // Since the mutating webhook was asked, the API server may have made a name and
 // filled in other fields, which then count as changed too: for the same reason,
 // to the same end, but by another path.
-func (d *decider) sameFinally(key string) bool {
-	if resource.Annotation(d.asked, key) == resource.Annotation(d.New, key) {
+func (r reviewer) sameFinally(key string) bool {
+	if resource.Annotation(r.asked, key) == resource.Annotation(r.object, key) {
 		return true
 	}
 
 	switch key {
 	case v1alpha1.AnnotationAllowances:
-		got, gotErr := allowance.Parse(d.asked)
-		want, wantErr := allowance.Parse(d.New)
+		got, gotErr := allowance.Parse(r.asked)
+		want, wantErr := allowance.Parse(r.object)
 
 		return gotErr == nil && wantErr == nil && sameGrants(got, want) && sameGrants(want, got)
 	case v1alpha1.AnnotationTrace:
-		got, gotErr := allowance.ParseTrace(d.asked)
-		want, wantErr := allowance.ParseTrace(d.New)
+		got, gotErr := allowance.ParseTrace(r.asked)
+		want, wantErr := allowance.ParseTrace(r.object)
 
 		return gotErr == nil && wantErr == nil && len(got) > 0 && len(want) > 0 &&
 			got[0].Generation == want[0].Generation && got[0].Initiator == want[0].Initiator
 	case v1alpha1.AnnotationAsked:
-		return gate.SameAsked(resource.Annotation(d.asked, key), resource.Annotation(d.New, key))
+		return gate.SameAsked(resource.Annotation(r.asked, key), resource.Annotation(r.object, key))
 	default:
 		return false
 	}
 }
 
-// sameGrants says whether every allowance is among others, whatever path led to
+// sameGrants reports whether every allowance is among others, whatever path led to
 // it.
 func sameGrants(list, others []v1alpha1.Allowance) bool {
 	return !slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool {

@@ -22,16 +22,16 @@ import (
 
 // readFreed finds out whether an Enforcement that governs the object would no
 // longer govern it once the request is stored.
-func (d *decider) readFreed() {
-	if d.Operation != OperationUpdate {
+func (f *facts) readFreed() {
+	if f.Operation != OperationUpdate {
 		return
 	}
 
-	in := d.input()
+	in := f.input()
 	in.OldObject = in.Object
 
-	d.freed = slices.ContainsFunc(d.governing, func(e *enforcement.Enforcement) bool {
-		governs, _ := e.Governs(d.Resource, in) // What fails was reported.
+	f.freed = slices.ContainsFunc(f.governing, func(e *enforcement.Enforcement) bool {
+		governs, _ := e.Governs(f.Resource, in) // What fails was reported.
 
 		return !governs
 	})
@@ -41,31 +41,31 @@ func (d *decider) readFreed() {
 // what it composes.
 const crossplaneLabels = "crossplane.io/"
 
-// frees says whether a change of what an Enforcement governs may free it from that,
+// frees reports whether a change of what an Enforcement governs may free it from that,
 // or bring it under a policy or a window that it was not under: in a write that has
 // the first effect any change may, and a label that a selector looks at always.
-func (d *decider) frees(c change.Change) bool {
-	if d.freed && (!c.Metadata() || under(c, "metadata", "labels") || under(c, "metadata", "annotations")) {
+func (j *judge) frees(c change.Change) bool {
+	if j.freed && (!c.Metadata() || under(c, "metadata", "labels") || under(c, "metadata", "annotations")) {
 		return true
 	}
 
-	if len(d.governing) == 0 || !under(c, "metadata", "labels") || len(c.Path) < 3 {
+	if len(j.governing) == 0 || !under(c, "metadata", "labels") || len(c.Path) < 3 {
 		return false
 	}
 
 	label := c.Path[2].Field
-	if d.User.Name == d.Settings.Crossplane && strings.HasPrefix(label, crossplaneLabels) {
+	if j.byCrossplane() && strings.HasPrefix(label, crossplaneLabels) {
 		return false // It is how Crossplane finds what belongs together.
 	}
 
-	return slices.ContainsFunc(d.Policies.For(d.groupKind()), func(p *policy.Policy) bool { return p.SelectsBy(label) }) ||
-		slices.ContainsFunc(d.Upgrades, func(u v1alpha1.UpgradeAllowance) bool { return d.windowSelectsBy(&u, label) })
+	return slices.ContainsFunc(j.Policies.For(j.groupKind()), func(p *policy.Policy) bool { return p.SelectsBy(label) }) ||
+		slices.ContainsFunc(j.Upgrades, func(u v1alpha1.UpgradeAllowance) bool { return j.windowSelectsBy(&u, label) })
 }
 
-// windowSelectsBy says whether a window for the user looks at a label. Others may
+// windowSelectsBy reports whether a window for the user looks at a label. Others may
 // set it, to say what the window is about.
-func (d *decider) windowSelectsBy(u *v1alpha1.UpgradeAllowance, label string) bool {
-	if u.Spec.ServiceAccount != d.User.Name || u.Spec.Selector == nil {
+func (f *facts) windowSelectsBy(u *v1alpha1.UpgradeAllowance, label string) bool {
+	if u.Spec.ServiceAccount != f.User.Name || u.Spec.Selector == nil {
 		return false
 	}
 

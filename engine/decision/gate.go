@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
@@ -20,101 +22,103 @@ import (
 // given it, and records what was asked for instead. One that nobody may make is
 // not gated: if it is stored all the same, that is because its Enforcement only
 // tells of it.
-func (d *decider) startGate() {
-	if d.Operation != OperationCreate || d.decision.Findings[0].Verdict == Unallowed || d.User.Name == d.Settings.Manager {
+func (s *stamper) startGate() {
+	if s.Operation != OperationCreate || s.findings[0].Verdict == Unallowed || s.byManager() {
 		return
 	}
 
 	// Where the kind has the field, its default is there if nothing else is.
-	if _, ok := resource.Value(d.New.Object, "spec", "managementPolicies"); !ok || !resource.IsManaged(d.New) {
+	if _, ok := resource.Value(s.object.Object, "spec", "managementPolicies"); !ok || !resource.IsManaged(s.object) {
 		return
 	}
 
-	if resource.Annotation(d.New, v1alpha1.AnnotationManagementPolicies) != "" || !d.gatedByPolicy() && !d.gatedByEnforcement() {
+	if resource.Annotation(s.object, v1alpha1.AnnotationManagementPolicies) != "" || !s.gatedByPolicy() && !s.gatedByEnforcement() {
 		return
 	}
 
-	if resource.Annotation(d.New, v1alpha1.AnnotationMode) == string(v1alpha1.ModeAudit) {
+	if resource.Annotation(s.object, v1alpha1.AnnotationMode) == string(v1alpha1.ModeAudit) {
 		return // Its Composition runs the function, which only reports.
 	}
 
-	have := resource.Strings(d.New.Object, "spec", "managementPolicies")
+	have := resource.Strings(s.object.Object, "spec", "managementPolicies")
 
 	asked := have
-	if first, err := allowance.ParseManagementPolicies(d.asked); err == nil && first != nil && gate.Same(d.initial(first), have) {
+	if first, err := allowance.ParseManagementPolicies(s.asked); err == nil && first != nil && gate.Same(s.initial(first), have) {
 		asked = first // What we answered before, to the same request.
 	}
 
-	annotate(d.New, v1alpha1.AnnotationManagementPolicies, allowance.FormatList(asked))
+	annotate(s.object, v1alpha1.AnnotationManagementPolicies, allowance.FormatList(asked))
 
-	set := d.initial(asked)
+	set := s.initial(asked)
 	if !gate.Same(set, have) {
-		d.setPolicies(set)
+		setPolicies(s.object, set)
 	}
 
-	if d.root() && slices.Contains(set, gate.ActionCreate) {
-		d.writeAllowances(d.buildingUp())
+	if s.root() && slices.Contains(set, gate.ActionCreate) {
+		s.writeAllowances(s.buildingUp(), false)
 	}
 }
 
 // buildingUp is what a root's provider may do to build it up, as what a parent
 // that was never ready composes is.
-func (d *decider) buildingUp() []v1alpha1.Allowance {
+func (s *stamper) buildingUp() []v1alpha1.Allowance {
 	return []v1alpha1.Allowance{{
-		Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate}, Generation: 1, Initiator: d.User.Name,
-		Trace: []v1alpha1.Hop{{Kind: d.New.GetKind(), Name: resource.Name(d.New), Generation: 1, Field: v1alpha1.MutationCreate}},
+		Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate}, Generation: 1, Initiator: s.User.Name,
+		Trace: []v1alpha1.Hop{{Kind: s.object.GetKind(), Name: resource.Name(s.object), Generation: 1, Field: v1alpha1.MutationCreate}},
 	}}
 }
 
 // initial is the set a new managed resource starts with.
-func (d *decider) initial(asked []string) []string {
-	return gate.Initial(asked, !d.Settings.WithoutLateInitialize.Has(d.groupKind()))
+func (f *facts) initial(asked []string) []string {
+	return gate.Initial(asked, !f.Settings.WithoutLateInitialize.Has(f.groupKind()))
 }
 
-func (d *decider) setPolicies(set []string) {
-	spec := maps.Clone(resource.Map(d.New.Object, "spec"))
+// setPolicies sets the management policies of an object, and leaves what its spec
+// shares with others as it is.
+func setPolicies(u *unstructured.Unstructured, set []string) {
+	spec := maps.Clone(resource.Map(u.Object, "spec"))
 	spec["managementPolicies"] = resource.Values(set)
-	d.New.Object["spec"] = spec
+	u.Object["spec"] = spec
 }
 
-// keepGate leaves the gate as it is where Crossplane applies what a composition
+// restoreGate leaves the gate as it is where Crossplane applies what a composition
 // function stamped before the gate was moved. That happens at nearly every allowed
 // change, and a refusal would have Crossplane warn of it. Anybody else's write, and
 // what a pipeline without the function asks for, the API server refuses.
-func (d *decider) keepGate() {
-	if d.Operation != OperationUpdate || !d.applies() || !gate.Governed(d.Old) || resource.Annotation(d.asked, v1alpha1.AnnotationWish) == "" {
+func (p *proposer) restoreGate() {
+	if p.Operation != OperationUpdate || !p.applies() || !gate.Governed(p.Old) || resource.Annotation(p.New, v1alpha1.AnnotationWish) == "" {
 		return
 	}
 
-	was, is := resource.Strings(d.Old.Object, "spec", "managementPolicies"), resource.Strings(d.New.Object, "spec", "managementPolicies")
+	was, is := resource.Strings(p.Old.Object, "spec", "managementPolicies"), resource.Strings(p.out.object.Object, "spec", "managementPolicies")
 	if !gate.Same(was, is) && gate.Moved(was) && gate.Moved(is) {
-		d.setPolicies(was)
-		d.decision.Overruled = append(d.decision.Overruled, "spec.managementPolicies")
+		setPolicies(p.out.object, was)
+		p.out.overruled = append(p.out.overruled, "spec.managementPolicies")
 
-		if fields := gate.StayOwned(d.Old, d.New); fields != nil {
-			meta := maps.Clone(resource.Map(d.New.Object, "metadata"))
+		if fields := gate.StayOwned(p.Old, p.out.object); fields != nil {
+			meta := maps.Clone(resource.Map(p.out.object.Object, "metadata"))
 			meta["managedFields"] = fields
-			d.New.Object["metadata"] = meta
+			p.out.object.Object["metadata"] = meta
 		}
 	}
 }
 
-// gatedByPolicy says whether a policy allows actions of the object's provider:
+// gatedByPolicy reports whether a policy allows actions of the object's provider:
 // one about the object itself, or one about its parent that allows changes of
 // its kind.
-func (d *decider) gatedByPolicy() bool {
-	for _, p := range d.Policies.For(d.groupKind()) {
-		if allowsExternal(p) && p.Selects(d.input()) {
+func (j *judge) gatedByPolicy() bool {
+	for _, p := range j.Policies.For(j.groupKind()) {
+		if allowsExternal(p) && p.Selects(j.input()) {
 			return true
 		}
 	}
 
-	if d.Parent == nil {
+	if j.Parent == nil {
 		return false
 	}
 
-	return slices.ContainsFunc(d.Policies.For(d.Parent.GroupVersionKind().GroupKind()), func(p *policy.Policy) bool {
-		return allowsExternal(p) && d.namedBy(p)
+	return slices.ContainsFunc(j.Policies.For(j.Parent.GroupVersionKind().GroupKind()), func(p *policy.Policy) bool {
+		return allowsExternal(p) && j.namedBy(p)
 	})
 }
 
@@ -124,10 +128,10 @@ func allowsExternal(p *policy.Policy) bool {
 	})
 }
 
-// namedBy says whether a policy about the parent, whatever its labels, allows
+// namedBy reports whether a policy about the parent, whatever its labels, allows
 // changes of the object's kind.
-func (d *decider) namedBy(p *policy.Policy) bool {
-	gk := d.groupKind()
+func (j *judge) namedBy(p *policy.Policy) bool {
+	gk := j.groupKind()
 
 	return p.Spec().Match.ObjectSelector == nil && p.Spec().Match.NamespaceSelector == nil &&
 		slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
@@ -135,10 +139,10 @@ func (d *decider) namedBy(p *policy.Policy) bool {
 		})
 }
 
-// gatedByEnforcement says whether an Enforcement that does more than tell
+// gatedByEnforcement reports whether an Enforcement that does more than tell
 // governs the object.
-func (d *decider) gatedByEnforcement() bool {
-	return slices.ContainsFunc(d.governing, func(e *enforcement.Enforcement) bool {
+func (j *judge) gatedByEnforcement() bool {
+	return slices.ContainsFunc(j.governing, func(e *enforcement.Enforcement) bool {
 		return enforcement.Strictness(e.Action()) >= enforcement.Strictness(v1alpha1.ActionHold)
 	})
 }

@@ -14,96 +14,31 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// judgeAll judges every change of the request that needs to be asked for.
-func (d *decider) judgeAll() {
-	switch d.Operation {
-	case OperationDelete:
-		d.decision.Findings = []Finding{d.judge(change.Delete())}
-	case OperationCreate:
-		d.judgeCreation()
-	case OperationUpdate:
-		d.changes = change.Between(d.Old.Object, d.New.Object)
-
-		for _, c := range d.changes {
-			if d.exempt(c) || d.putsBack(c) || d.wished(c) {
-				continue
-			}
-
-			// Taking back needs nobody's leave; who has it is granted what follows.
-			if f := d.judge(c); f.Verdict == Allowed || !d.takesBack(c) {
-				d.decision.Findings = append(d.decision.Findings, f)
-			}
-		}
-
-		if c, ok := d.orphaning(); ok {
-			d.decision.Findings = append(d.decision.Findings, d.judge(c))
-		}
-
-		d.judgeAgain()
-		slices.SortFunc(d.decision.Findings, func(a, b Finding) int { return change.Compare(a.Change, b.Change) })
-	}
-}
-
-// judgeCreation judges a new object. Its fields are part of its creation: who
-// may make it may fill it in. Those that policies name count by themselves, for
-// what may follow from them, unless the creation itself is unallowed.
-func (d *decider) judgeCreation() {
-	made := d.judge(change.Create())
-	d.decision.Findings = []Finding{made}
-
-	if made.Verdict == Unallowed || len(d.Policies.For(d.groupKind())) == 0 {
-		return
-	}
-
-	for _, c := range change.Between(nil, d.New.Object) {
-		if !d.named(c) || d.exempt(c) {
-			continue
-		}
-
-		f := d.judge(c)
-
-		switch {
-		case f.Verdict == Allowed:
-			d.decision.Findings = append(d.decision.Findings, f)
-		case made.Verdict == Allowed:
-			f = made
-			f.Change = c
-			d.decision.Findings = append(d.decision.Findings, f)
-		}
-	}
-}
-
-// named says whether a policy about the object's kind names a change.
-func (d *decider) named(c change.Change) bool {
-	return slices.ContainsFunc(d.Policies.For(d.groupKind()), func(p *policy.Policy) bool { return p.Names(c) })
-}
-
-// exempt says whether a change needs nobody's asking.
-func (d *decider) exempt(c change.Change) bool {
+// exempt reports whether a change needs nobody's asking.
+func (j *judge) exempt(c change.Change) bool {
 	switch {
 	case c.Metadata():
-		return !d.gatedMetadata(c)
-	case under(c, "spec", "managementPolicies") && resource.IsManaged(cmp.Or(d.Old, d.New)):
+		return !j.gatedMetadata(c)
+	case under(c, "spec", "managementPolicies") && resource.IsManaged(cmp.Or(j.Old, j.New)):
 		return true // The gate's own field; the API server guards it.
-	case d.Final && d.allocated(c):
+	case j.stored && j.allocated(c):
 		return true
-	case d.bookkeeping() && machinery(c), filledIn(c) && !d.named(c):
+	case j.bookkeeping() && machinery(c), filledIn(c) && !j.named(c):
 		return true
 	default:
-		return d.lateInitialization(c)
+		return j.lateInitialization(c)
 	}
 }
 
-// allocated says whether the API server may have filled in a field of a Service
+// allocated reports whether the API server may have filled in a field of a Service
 // after the mutating webhook was asked.
 //
 // Source: k8s.io/kubernetes pkg/registry/core/service/storage/alloc.go.
-func (d *decider) allocated(c change.Change) bool {
-	if !c.Addition() || len(c.Path) < 2 || d.groupKind() != (schema.GroupKind{Kind: "Service"}) || c.Path[0].Field != "spec" {
+func (f *facts) allocated(c change.Change) bool {
+	if !c.Addition() || len(c.Path) < 2 || f.groupKind() != (schema.GroupKind{Kind: "Service"}) || c.Path[0].Field != "spec" {
 		return false
 	}
 
@@ -115,33 +50,33 @@ func (d *decider) allocated(c change.Change) bool {
 	}
 }
 
-// gatedMetadata says whether a change of metadata counts: where a policy names
+// gatedMetadata reports whether a change of metadata counts: where a policy names
 // it, and where an object would free itself from its controller.
-func (d *decider) gatedMetadata(c change.Change) bool {
+func (j *judge) gatedMetadata(c change.Change) bool {
 	if len(c.Path) > 2 && c.Path[1].Field == "annotations" && strings.HasPrefix(c.Path[2].Field, v1alpha1.AnnotationPrefix) {
-		return c.Path[2].Field == v1alpha1.AnnotationRelease && d.mayRelease()
+		return c.Path[2].Field == v1alpha1.AnnotationRelease && j.mayRelease()
 	}
 
-	if externalName(c) && d.gated() {
+	if externalName(c) && j.gated {
 		return true // The gate would open for another external object.
 	}
 
 	if under(c, "metadata", "ownerReferences") {
-		return d.Old != nil && d.controllerChanges()
+		return j.Old != nil && j.controllerChanges()
 	}
 
-	if under(c, "metadata", "finalizers") && d.User.Name == d.Settings.Crossplane {
+	if under(c, "metadata", "finalizers") && j.byCrossplane() {
 		return false
 	}
 
-	return d.named(c) || d.frees(c)
+	return j.named(c) || j.frees(c)
 }
 
-// controllerChanges says whether the object would get another controller
+// controllerChanges reports whether the object would get another controller
 // reference than the one it has.
-func (d *decider) controllerChanges() bool {
-	was, had := resource.ParentOf(d.Old)
-	is, has := resource.ParentOf(d.New)
+func (f *facts) controllerChanges() bool {
+	was, had := resource.ParentOf(f.Old)
+	is, has := resource.ParentOf(f.New)
 
 	return had && (!has || !sameParent(was, is))
 }
@@ -156,7 +91,7 @@ func sameParent(a, b resource.Reference) bool {
 	return a == b
 }
 
-// machinery says whether a change is of what Crossplane keeps its books in, in the
+// machinery reports whether a change is of what Crossplane keeps its books in, in the
 // spec of its own kinds.
 func machinery(c change.Change) bool {
 	if len(c.Path) < 2 || c.Path[0].Field != "spec" {
@@ -171,7 +106,7 @@ func machinery(c change.Change) bool {
 	}
 }
 
-// filledIn says whether a change is of what the API server fills in as soon as an XR
+// filledIn reports whether a change is of what the API server fills in as soon as an XR
 // has anything to do with Crossplane. What a new revision then asks for is held.
 func filledIn(c change.Change) bool {
 	const field = "compositionUpdatePolicy"
@@ -179,11 +114,11 @@ func filledIn(c change.Change) bool {
 	return c.Addition() && (c.Field == "spec.crossplane."+field || c.Field == "spec."+field)
 }
 
-// lateInitialization says whether a provider fills in an unset field of its
+// lateInitialization reports whether a provider fills in an unset field of its
 // own managed resource, where LateInitialize is in force. One more element of a
 // list that is set is no unset field.
-func (d *decider) lateInitialization(c change.Change) bool {
-	if d.Operation != OperationUpdate || !c.Addition() || c.Joined || !resource.IsManaged(d.Old) || !d.provider() {
+func (f *facts) lateInitialization(c change.Change) bool {
+	if f.Operation != OperationUpdate || !c.Addition() || c.Joined || !resource.IsManaged(f.Old) || !f.provider() {
 		return false
 	}
 
@@ -191,28 +126,16 @@ func (d *decider) lateInitialization(c change.Change) bool {
 		return false
 	}
 
-	if _, set := resource.Value(d.Old.Object, "spec", "managementPolicies"); !set {
+	if _, set := resource.Value(f.Old.Object, "spec", "managementPolicies"); !set {
 		return true
 	}
 
-	return slices.ContainsFunc(resource.Strings(d.Old.Object, "spec", "managementPolicies"), func(p string) bool {
+	return slices.ContainsFunc(resource.Strings(f.Old.Object, "spec", "managementPolicies"), func(p string) bool {
 		return p == gate.ActionAll || p == gate.ActionLateInitialize
 	})
 }
 
-// provider says whether the user is one: a service account of Crossplane's
-// namespace, where it runs them all, that is not its own.
-func (d *decider) provider() bool {
-	if !d.User.ServiceAccount() || d.User.Name == d.Settings.Crossplane || d.User.Name == d.Settings.Manager {
-		return false
-	}
-
-	i := strings.LastIndexByte(d.Settings.Crossplane, ':')
-
-	return i < 0 || strings.HasPrefix(d.User.Name, d.Settings.Crossplane[:i+1])
-}
-
-// under says whether a change is at or below a path of map keys.
+// under reports whether a change is at or below a path of map keys.
 func under(c change.Change, keys ...string) bool {
 	if len(c.Path) < len(keys) {
 		return false

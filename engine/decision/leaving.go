@@ -11,54 +11,54 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// byLeaving lets a person decide what becomes of what a parent left behind: it
+// byRelease lets a person decide what becomes of what a parent left behind: it
 // may lose the reference to a parent that is gone, or get another one instead,
 // be released, and become a part of an XR. None of that reaches the external
 // object: the gate stays as it is.
-func (d *decider) byLeaving(c change.Change) (Finding, bool) {
-	if d.Operation != OperationUpdate || d.User.Machine() {
+func (j *judge) byRelease(c change.Change) (Finding, bool) {
+	if j.Operation != OperationUpdate || j.User.Machine() {
 		return Finding{}, false
 	}
 
 	switch {
 	case under(c, "metadata", "ownerReferences"):
-		if !d.ParentGone {
+		if !j.ParentGone {
 			return Finding{}, false
 		}
-	case under(c, "metadata", "annotations") && d.mayRelease():
+	case under(c, "metadata", "annotations") && j.mayRelease():
 		if len(c.Path) < 3 || c.Path[2].Field != v1alpha1.AnnotationRelease {
 			return Finding{}, false
 		}
-	case !d.composesMore(c):
+	case !j.composesMore(c):
 		return Finding{}, false
 	}
 
-	return Finding{Rule: RuleLeftBehind, cause: cause{initiator: d.User.Name}}, true
+	return Finding{cause: cause{initiator: j.User.Name}}, true
 }
 
-// mayRelease says whether the writer may ask to leave the external object
+// mayRelease reports whether the writer may ask to leave the external object
 // behind: a person, of a managed resource that nobody composes any more. What
 // somebody composes again, or copies, is not released.
-func (d *decider) mayRelease() bool {
-	return d.Operation == OperationUpdate && !d.User.Machine() && d.User.Name != "" && d.Parent == nil && resource.IsManaged(d.Old)
+func (f *facts) mayRelease() bool {
+	return f.Operation == OperationUpdate && !f.User.Machine() && f.User.Name != "" && f.Parent == nil && resource.IsManaged(f.Old)
 }
 
-// mayDrop says whether an annotation of ours that the writer leaves out is to
+// mayDrop reports whether an annotation of ours that the writer leaves out is to
 // go: a person takes a release back, and a function that is taken out of a
 // pipeline records no wishes any more.
-func (d *decider) mayDrop(key string) bool {
+func (f *facts) mayDrop(key string) bool {
 	if key == v1alpha1.AnnotationWish {
-		return d.applies()
+		return f.applies()
 	}
 
-	return key == v1alpha1.AnnotationRelease && !d.User.Machine()
+	return key == v1alpha1.AnnotationRelease && !f.User.Machine()
 }
 
-// composesMore says whether an XR is to refer to one more resource that it is
+// composesMore reports whether an XR is to refer to one more resource that it is
 // made of. Crossplane takes none that belongs to another. One that is paused from
 // the start shows only now that it is an XR.
-func (d *decider) composesMore(c change.Change) bool {
-	return c.Addition() && (resource.IsComposite(d.Old) || resource.IsComposite(d.New)) &&
+func (f *facts) composesMore(c change.Change) bool {
+	return c.Addition() && (resource.IsComposite(f.Old) || resource.IsComposite(f.New)) &&
 		(under(c, "spec", "resourceRefs") || under(c, "spec", "crossplane", "resourceRefs"))
 }
 

@@ -14,48 +14,48 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// keepTogether puts back what holds an object and what it is made of together,
+// restoreLinks puts back what holds an object and what it is made of together,
 // where somebody takes it away whose business that is not: our finalizer, and
 // what Crossplane finds a Claim's XR and an XR's resources by. Without these a
 // deletion leaves behind what it was to take along, and Crossplane makes anew
 // what there is.
-func (d *decider) keepTogether() {
-	if d.Operation != OperationUpdate || d.Final || d.User.Name == "" || d.User.Name == d.Settings.Manager {
+func (p *proposer) restoreLinks() {
+	if p.Operation != OperationUpdate || p.User.Name == "" || p.byManager() {
 		return
 	}
 
-	d.keepFinalizer()
+	p.restoreFinalizer()
 
-	if d.User.Name == d.Settings.Crossplane || !composes(d.Old.Object) {
+	if p.byCrossplane() || !bound(p.Old.Object) {
 		return
 	}
 
 	for _, field := range []string{"spec.crossplane.resourceRefs", "spec.resourceRefs"} {
-		d.keepReferences(field)
+		p.restoreReferences(field)
 	}
 
-	d.keepBinding("spec.resourceRef")
-	d.keepBinding("spec.claimRef")
+	p.restoreBinding("spec.resourceRef")
+	p.restoreBinding("spec.claimRef")
 }
 
-// keepFinalizer keeps ours until we take it away.
-func (d *decider) keepFinalizer() {
-	if !slices.Contains(d.Old.GetFinalizers(), v1alpha1.Finalizer) || slices.Contains(d.New.GetFinalizers(), v1alpha1.Finalizer) {
+// restoreFinalizer keeps ours until we take it away.
+func (p *proposer) restoreFinalizer() {
+	if !slices.Contains(p.Old.GetFinalizers(), v1alpha1.Finalizer) || slices.Contains(p.out.object.GetFinalizers(), v1alpha1.Finalizer) {
 		return
 	}
 
-	list := slices.Concat(resource.List(d.New.Object, "metadata", "finalizers"), []any{v1alpha1.Finalizer})
-	resource.Map(d.New.Object, "metadata")["finalizers"] = list // It owns that map.
+	list := slices.Concat(resource.List(p.out.object.Object, "metadata", "finalizers"), []any{v1alpha1.Finalizer})
+	resource.Map(p.out.object.Object, "metadata")["finalizers"] = list // It owns that map.
 
-	d.kept("metadata.finalizers", "%s goes by itself once it is settled what becomes of what %s stands for; "+
-		"where Kausality is to be removed, run: kubectl kausality uninstall", v1alpha1.Finalizer, d.title())
+	p.keep("metadata.finalizers", "%s goes by itself once it is settled what becomes of what %s stands for; "+
+		"where Kausality is to be removed, run: kubectl kausality uninstall", v1alpha1.Finalizer, p.title())
 }
 
-// keepReferences keeps each of the references to what an XR is made of. More may
+// restoreReferences keeps each of the references to what an XR is made of. More may
 // come: that is how somebody has it take over what another left behind.
-func (d *decider) keepReferences(field string) {
+func (p *proposer) restoreReferences(field string) {
 	path := strings.Split(field, ".")
-	was, is := resource.List(d.Old.Object, path...), resource.List(d.New.Object, path...)
+	was, is := resource.List(p.Old.Object, path...), resource.List(p.out.object.Object, path...)
 
 	missing := func(list []any) func(any) bool {
 		return func(e any) bool { return !slices.ContainsFunc(list, func(o any) bool { return sameReference(e, o) }) }
@@ -65,28 +65,28 @@ func (d *decider) keepReferences(field string) {
 		return
 	}
 
-	d.put(path, slices.Concat(was, slices.DeleteFunc(slices.Clone(is), func(e any) bool { return !missing(was)(e) })))
-	d.kept(field, "Crossplane finds by it what %s is made of, and would make it anew; what is to go, delete, "+
-		"and what was left behind, release: kubectl kausality release", d.title())
+	p.put(path, slices.Concat(was, slices.DeleteFunc(slices.Clone(is), func(e any) bool { return !missing(was)(e) })))
+	p.keep(field, "Crossplane finds by it what %s is made of, and would make it anew; what is to go, delete, "+
+		"and what was left behind, release: kubectl kausality release", p.title())
 }
 
-// keepBinding keeps the reference between a Claim and its XR, while both are
+// restoreBinding keeps the reference between a Claim and its XR, while both are
 // there.
-func (d *decider) keepBinding(field string) {
+func (p *proposer) restoreBinding(field string) {
 	path := strings.Split(field, ".")
 
-	was, _ := resource.Value(d.Old.Object, path...)
-	is, _ := resource.Value(d.New.Object, path...)
+	was, _ := resource.Value(p.Old.Object, path...)
+	is, _ := resource.Value(p.out.object.Object, path...)
 
-	if was == nil || d.ParentGone || sameReference(was, is) {
+	if was == nil || p.ParentGone || sameReference(was, is) {
 		return
 	}
 
-	d.put(path, was)
-	d.kept(field, "Crossplane finds by it what %s is bound to", d.title())
+	p.put(path, was)
+	p.keep(field, "Crossplane finds by it what %s is bound to", p.title())
 }
 
-// sameReference says whether two references are to the same object, be it in
+// sameReference reports whether two references are to the same object, be it in
 // another version of its API.
 func sameReference(a, b any) bool {
 	x, _ := a.(map[string]any)
@@ -102,16 +102,16 @@ func sameReference(a, b any) bool {
 		change.Equal(x["namespace"], y["namespace"]) && group(x) == group(y)
 }
 
-// composes says whether an object is a Claim or XR that Crossplane has found a
+// bound reports whether an object is a Claim or XR that Crossplane has found a
 // Composition for. Others have fields of such names, too.
-func composes(object map[string]any) bool {
+func bound(object map[string]any) bool {
 	return resource.Map(object, "spec", "crossplane") != nil || resource.Map(object, "spec", "compositionRef") != nil
 }
 
 // put sets a field of the new object below its spec, and leaves what that shares
 // with others as it is.
-func (d *decider) put(path []string, value any) {
-	in := d.New.Object
+func (p *proposer) put(path []string, value any) {
+	in := p.out.object.Object
 
 	for _, key := range path[:len(path)-1] {
 		own := maps.Clone(resource.Map(in, key))
@@ -126,13 +126,13 @@ func (d *decider) put(path []string, value any) {
 	in[path[len(path)-1]] = value
 }
 
-// kept notes that a field was put back, and tells whoever asked why.
-func (d *decider) kept(field, why string, args ...any) {
-	d.decision.Kept = append(d.decision.Kept, field)
-	d.decision.Warnings = append(d.decision.Warnings, fmt.Sprintf("%s: %s stays: ", d.title(), field)+fmt.Sprintf(why, args...))
+// keep notes that a field was put back, and tells whoever asked why.
+func (p *proposer) keep(field, why string, args ...any) {
+	p.out.kept = append(p.out.kept, field)
+	p.out.warnings = append(p.out.warnings, fmt.Sprintf("%s: %s stays: ", p.title(), field)+fmt.Sprintf(why, args...))
 }
 
 // title is the object, for a person.
-func (d *decider) title() string {
-	return fmt.Sprintf("%s %q", d.groupKind().Kind, resource.Name(d.subject()))
+func (f *facts) title() string {
+	return fmt.Sprintf("%s %q", f.groupKind().Kind, resource.Name(f.subject()))
 }

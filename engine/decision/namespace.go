@@ -19,15 +19,15 @@ import (
 // namespaceController carries out the deletion of namespaces.
 const namespaceController = "system:serviceaccount:kube-system:namespace-controller"
 
-// staysInNamespace says whether the object is not to go with its namespace
+// staysInNamespace reports whether the object is not to go with its namespace
 // though nothing else keeps it: something gated follows from it, and it would
 // leave that behind. Who carries the deletion of the namespace out has asked for
 // nothing.
-func (d *decider) staysInNamespace() bool {
-	return d.Operation == OperationDelete && d.withNamespace && exempt(d.User) && !resource.Deleting(d.Old) && ownsGated(d.Old)
+func (f *facts) staysInNamespace() bool {
+	return f.Operation == OperationDelete && f.withNamespace && deletesForOthers(f.User) && !resource.Deleting(f.Old) && ownsGated(f.Old)
 }
 
-// ownsGated says whether managed resources with a gate may follow from an
+// ownsGated reports whether managed resources with a gate may follow from an
 // object: it waits for us before it goes, or is a Claim of an XR that the
 // composition function reports on.
 func ownsGated(u *unstructured.Unstructured) bool {
@@ -44,31 +44,31 @@ func ownsGated(u *unstructured.Unstructured) bool {
 	return reported && resource.IsClaim(u)
 }
 
-// WithNamespace says whether a request carries out the deletion of the namespace
+// WithNamespace reports whether a request carries out the deletion of the namespace
 // that the object is in.
 func WithNamespace(req *Request) bool {
 	return req.Operation == OperationDelete && req.User.Name == namespaceController
 }
 
-// GoesUnrecorded says whether a deletion is not to be refused where it cannot be
+// GoesUnrecorded reports whether a deletion is not to be refused where it cannot be
 // written down: a namespace. Without what it would give nothing below it goes that
 // matters, and no cluster is to be locked up by us.
 func GoesUnrecorded(req *Request) bool { return req.Operation == OperationDelete && isNamespace(req) }
 
 // lackingInNamespace says what it takes for an object to go with its namespace,
 // or without it.
-func (d *decider) lackingInNamespace() string {
-	object := fmt.Sprintf("%s %q", d.groupKind().Kind, resource.Name(d.Old))
+func (x explainer) lackingInNamespace() string {
+	object := fmt.Sprintf("%s %q", x.groupKind().Kind, resource.Name(x.Old))
 
 	return fmt.Sprintf("Namespace %q is being deleted%s, but no grant to delete what %s stands for was recorded: "+
 		"%s stays until somebody who may delete it does so; a namespace takes it along where an AllowancePolicy about Namespace "+
 		"that names delete lets who deletes the namespace do so, and allows %s delete",
-		resource.Name(d.Parent), d.deletedBy(), object, object, d.groupKind().Kind)
+		resource.Name(x.Parent), x.deletedBy(), object, object, x.groupKind().Kind)
 }
 
 // deletedBy says who deleted the parent, as far as that is known.
-func (d *decider) deletedBy() string {
-	entries, _ := allowance.ParseTrace(d.Parent) // What does not parse names nobody.
+func (x explainer) deletedBy() string {
+	entries, _ := allowance.ParseTrace(x.Parent) // What does not parse names nobody.
 
 	for _, e := range entries {
 		if e.Field == v1alpha1.MutationDelete && e.Initiator != "" {
@@ -79,30 +79,30 @@ func (d *decider) deletedBy() string {
 	return ""
 }
 
-// isNamespace says whether the object is a Namespace.
+// isNamespace reports whether the object is a Namespace.
 func isNamespace(req *Request) bool { return req.groupKind() == schema.GroupKind{Kind: "Namespace"} }
 
 // noteNamespace has the decision's object say who deletes a namespace, though
 // nothing is granted by that: what stays in it is not to be put down to the
 // controller that does the work. False where it says so already.
-func (d *decider) noteNamespace() bool {
-	if _, denied := d.decision.Denied(); denied || !isNamespace(&d.Request) {
+func (s *stamper) noteNamespace() bool {
+	if s.refuses() || !isNamespace(&s.Request) {
 		return false
 	}
 
 	entry := v1alpha1.TraceEntry{
-		Field: v1alpha1.MutationDelete, Generation: resource.Generation(d.Old), Initiator: d.User.Name,
+		Field: v1alpha1.MutationDelete, Generation: resource.Generation(s.Old), Initiator: s.User.Name,
 		Trace: []v1alpha1.Hop{{
-			Kind: d.Old.GetKind(), Name: resource.Name(d.Old), Generation: resource.Generation(d.Old), Field: v1alpha1.MutationDelete,
+			Kind: s.Old.GetKind(), Name: resource.Name(s.Old), Generation: resource.Generation(s.Old), Field: v1alpha1.MutationDelete,
 		}},
 	}
 
-	have, _ := allowance.ParseTrace(d.New) // What does not parse is reported when it is written.
+	have, _ := allowance.ParseTrace(s.object) // What does not parse is reported when it is written.
 	if slices.ContainsFunc(have, func(e v1alpha1.TraceEntry) bool { return e.Field == entry.Field && e.Initiator == entry.Initiator }) {
 		return false
 	}
 
-	d.writeTrace([]v1alpha1.TraceEntry{entry})
+	s.writeTrace([]v1alpha1.TraceEntry{entry})
 
 	return true
 }

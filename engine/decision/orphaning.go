@@ -19,15 +19,15 @@ import (
 // management policies of a managed resource: with the resource, the external
 // object would not be deleted any more. That has to be asked for as a change of
 // the field would be, which itself is the gate's. False where there is none.
-func (d *decider) orphaning() (change.Change, bool) {
+func (f *facts) orphaning() (change.Change, bool) {
 	const asks = v1alpha1.AnnotationManagementPolicies
 
-	if d.Old == nil || d.New == nil || resource.Annotation(d.Old, asks) == resource.Annotation(d.New, asks) || !resource.IsManaged(d.New) {
+	if f.Old == nil || f.New == nil || resource.Annotation(f.Old, asks) == resource.Annotation(f.New, asks) || !resource.IsManaged(f.New) {
 		return change.Change{}, false
 	}
 
-	was, wasErr := allowance.ParseManagementPolicies(d.Old)
-	is, isErr := allowance.ParseManagementPolicies(d.New)
+	was, wasErr := allowance.ParseManagementPolicies(f.Old)
+	is, isErr := allowance.ParseManagementPolicies(f.New)
 
 	// Paused, a resource is neither deleted nor orphaned.
 	if wasErr != nil || isErr != nil || len(is) == 0 || !deletes(was) || deletes(is) {
@@ -41,13 +41,4 @@ func (d *decider) orphaning() (change.Change, bool) {
 
 func deletes(policies []string) bool {
 	return slices.Contains(gate.Acting(policies), gate.ActionDelete)
-}
-
-// keepOrphaning puts back what the Composition asked for before, where no longer
-// to ask for Delete is held.
-func (d *decider) keepOrphaning() {
-	c, ok := d.orphaning()
-	if ok && slices.ContainsFunc(d.back, c.Same) {
-		annotate(d.New, v1alpha1.AnnotationManagementPolicies, resource.Annotation(d.Old, v1alpha1.AnnotationManagementPolicies))
-	}
 }

@@ -63,12 +63,14 @@ func (d *Decision) passed() Outcome {
 
 // Lead is the finding that tells most of the decision: the first that is not
 // allowed, or else the first that is. False where nothing is found.
-func (d *Decision) Lead() (Finding, bool) {
-	if len(d.Findings) == 0 {
+func (d *Decision) Lead() (Finding, bool) { return lead(d.Findings) }
+
+func lead(findings []Finding) (Finding, bool) {
+	if len(findings) == 0 {
 		return Finding{}, false
 	}
 
 	weight := func(f Finding) int { return slices.Index([]Verdict{Unallowed, Allowed, Ungoverned}, f.Verdict) }
 
-	return slices.MinFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(weight(a), weight(b)) }), true
+	return slices.MinFunc(findings, func(a, b Finding) int { return cmp.Compare(weight(a), weight(b)) }), true
 }

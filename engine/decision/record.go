@@ -129,7 +129,7 @@ func (l Lack) source() Source {
 	return s
 }
 
-// ofWindow says whether it is an UpgradeAllowance that lacks it.
+// ofWindow reports whether it is an UpgradeAllowance that lacks it.
 func (l Lack) ofWindow() bool { return l.What == policy.LackEdited || l.What == policy.LackWindow }
 
 // Cause is why a field is refused.
@@ -213,21 +213,21 @@ func (d *Decision) cause(f Finding) Cause {
 }
 
 // sourceOf is what allowed a change.
-func (d *decider) sourceOf(f Finding) Source {
+func (j *judge) sourceOf(f Finding) Source {
 	out := Source{Kind: f.kind(), Name: f.Policy}
 
 	switch out.Kind {
 	case policy.KindUpgrade:
-		out.Generation = d.generationOfWindow(f.Policy)
+		out.Generation = j.generationOfWindow(f.Policy)
 	case policy.KindEnforcement:
 		name, _, _ := strings.Cut(f.Policy, "/")
-		for _, e := range d.governing {
+		for _, e := range j.governing {
 			if e.Name() == name {
 				out.Generation = e.Generation()
 			}
 		}
 	default:
-		out.Generation = d.generationOfPolicy(f.Policy)
+		out.Generation = j.generationOfPolicy(f.Policy)
 	}
 
 	return out
@@ -235,18 +235,18 @@ func (d *decider) sourceOf(f Finding) Source {
 
 // generationOfPolicy is that of a policy, or of the window of its name whose
 // allowance led to a change.
-func (d *decider) generationOfPolicy(name string) int64 {
-	if p := d.Policies.ByName(name); p != nil {
+func (j *judge) generationOfPolicy(name string) int64 {
+	if p := j.Policies.ByName(name); p != nil {
 		return p.Generation()
 	}
 
-	return d.generationOfWindow(name)
+	return j.generationOfWindow(name)
 }
 
-func (d *decider) generationOfWindow(name string) int64 {
-	for i := range d.Upgrades {
-		if d.Upgrades[i].GetName() == name {
-			return d.Upgrades[i].GetGeneration()
+func (j *judge) generationOfWindow(name string) int64 {
+	for i := range j.Upgrades {
+		if j.Upgrades[i].GetName() == name {
+			return j.Upgrades[i].GetGeneration()
 		}
 	}
 
@@ -255,16 +255,16 @@ func (d *decider) generationOfWindow(name string) int64 {
 
 // lackingGeneration is the generation of the policy, or window, that lacks
 // something.
-func (d *decider) lackingGeneration(l Lack) int64 {
+func (j *judge) lackingGeneration(l Lack) int64 {
 	if l.ofWindow() {
-		return d.generationOfWindow(l.Policy)
+		return j.generationOfWindow(l.Policy)
 	}
 
-	if p := d.Policies.ByName(l.Policy); p != nil {
+	if p := j.Policies.ByName(l.Policy); p != nil {
 		return p.Generation()
 	}
 
-	for _, b := range d.Policies.Broken() {
+	for _, b := range j.Policies.Broken() {
 		if b.Name == l.Policy {
 			return b.Generation
 		}
@@ -275,10 +275,10 @@ func (d *decider) lackingGeneration(l Lack) int64 {
 
 // attest notes the values that were captured on the way to a change, and from the
 // object itself.
-func (d *decider) attest(hops ...v1alpha1.Hop) {
+func (s *stamper) attest(hops ...v1alpha1.Hop) {
 	for i := range hops {
 		if len(hops[i].Attestations) > 0 {
-			d.decision.Attestations = policy.MergeAttestations(d.decision.Attestations, hops[i].Attestations)
+			s.attestations = policy.MergeAttestations(s.attestations, hops[i].Attestations)
 		}
 	}
 }
@@ -286,21 +286,21 @@ func (d *decider) attest(hops ...v1alpha1.Hop) {
 // attestLead notes what the policies about an unallowed change capture, or about
 // one that leaves no trace: who asks with a ticket is to be found by it, though it
 // was of no use.
-func (d *decider) attestLead() {
-	lead, ok := d.decision.Lead()
-	if !ok || lead.Verdict == Ungoverned || lead.Verdict == Allowed && d.decision.Attestations != nil {
+func (s *stamper) attestLead() {
+	lead, ok := lead(s.findings)
+	if !ok || lead.Verdict == Ungoverned || lead.Verdict == Allowed && s.attestations != nil {
 		return
 	}
 
 	if lead.Verdict == Allowed {
-		d.attest(lead.cause.trace...)
+		s.attest(lead.cause.trace...)
 	}
 
-	u := cmp.Or(d.asked, d.subject())
+	u := cmp.Or(s.asked, s.subject())
 
-	for _, p := range d.Policies.For(d.groupKind()) {
+	for _, p := range s.Policies.For(s.groupKind()) {
 		if len(p.Spec().Match.Capture) > 0 && p.Names(lead.Change) {
-			d.attest(v1alpha1.Hop{Attestations: p.Attestations(u.Object)})
+			s.attest(v1alpha1.Hop{Attestations: p.Attestations(u.Object)})
 		}
 	}
 }

@@ -82,9 +82,6 @@ type Request struct {
 	// Orphans is true when an object is to be deleted and what it owns is to
 	// stay.
 	Orphans bool
-	// Final is true when the objects are as they would be stored, after every
-	// mutating admission, our own included: nothing can be changed any more.
-	Final bool
 	// Settings of the installation.
 	Settings Settings
 	// Now is the time to judge windows by.
@@ -163,8 +160,8 @@ type Finding struct {
 	// alone is true of an allowed change that is for a managed resource alone, and
 	// not for what is behind its gate.
 	alone bool
-	// again is true of a change that the request makes again.
-	again bool
+	// repeated is true of a change that the request makes once more.
+	repeated bool
 }
 
 // Lack is one thing that keeps a change from being allowed.
@@ -245,8 +242,8 @@ type Decision struct {
 	// writer's value is not what is stored, by key; and spec.managementPolicies,
 	// where Crossplane's value is from before the gate was moved.
 	Overruled []string
-	// Conflict says why what would be stored is not what was decided, of a
-	// request that is Final: it is to be made again. Empty otherwise.
+	// Conflict says why what would be stored is not what is decided, see [Verify]: the
+	// request is to be made again. Empty otherwise.
 	Conflict string
 	// Warnings for the user who asks.
 	Warnings []string
@@ -261,7 +258,7 @@ type Decision struct {
 	governing []Source
 }
 
-// Allowed says whether every change was asked for or is not governed.
+// Allowed reports whether every change was asked for or is not governed.
 func (d *Decision) Allowed() bool {
 	for _, f := range d.Findings {
 		if f.Verdict == Unallowed {
@@ -272,7 +269,7 @@ func (d *Decision) Allowed() bool {
 	return true
 }
 
-// Denied says whether the request is to be refused, and why, for a person.
+// Denied reports whether the request is to be refused, and why, for a person.
 func (d *Decision) Denied() (string, bool) {
 	if why, ok := d.Impossible(); ok {
 		return why, true
@@ -288,7 +285,7 @@ func (d *Decision) Denied() (string, bool) {
 	}
 }
 
-// Impossible says whether the request is to be refused whatever else changes
+// Impossible reports whether the request is to be refused whatever else changes
 // the object before it is stored, and why, for a person.
 func (d *Decision) Impossible() (string, bool) {
 	switch {

@@ -16,84 +16,118 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// stamp writes into the new object why it is as it is and what may follow.
-func (d *decider) stamp() {
-	generation := d.predictGeneration()
-	entries := make([]v1alpha1.TraceEntry, 0, len(d.decision.Findings))
+// A stamper writes into the object that is left why it is as it is and what may
+// follow.
+type stamper struct {
+	*judged
 
-	var granted []v1alpha1.Allowance
+	// object to be stored: the new one, or the old one with what its deletion gives;
+	// nil on delete where that is nothing.
+	object *unstructured.Unstructured
+	// attestations of all that led to the changes.
+	attestations map[string]string
+	// refusal says why it cannot be stamped.
+	refusal error
+}
 
-	for _, f := range d.decision.Findings {
+// A stamp is what is written for allowed changes: what may follow, and why.
+type stamp struct {
+	allowances []v1alpha1.Allowance
+	entries    []v1alpha1.TraceEntry
+}
+
+// and returns what is written for these changes and for others.
+func (a stamp) and(b stamp) stamp {
+	return stamp{allowances: allowance.Merge(a.allowances, b.allowances), entries: append(a.entries, b.entries...)}
+}
+
+// stamp stamps the object that is left of a request.
+func (g *judged) stamp() *stamper {
+	s := &stamper{judged: g, object: g.New}
+
+	if g.Operation == OperationDelete {
+		s.object = s.grantDeletion()
+	} else {
+		s.stampObject()
+	}
+
+	s.attestLead()
+
+	return s
+}
+
+// stampObject stamps the new object.
+func (s *stamper) stampObject() {
+	changes := s.stampOfChanges()
+	if s.Operation == OperationCreate {
+		changes.entries = s.creation(changes.entries)
+	}
+
+	deletion, announced := s.stampOfAnnounced()
+	all := changes.and(deletion)
+
+	s.writeAllowances(all.allowances, !announced)
+	s.writeTrace(all.entries)
+	s.writeHeld()
+	s.writeAsked()
+	s.writeEdits()
+	s.startGate()
+
+	if name, ok := usedUpgrade(s.findings); ok {
+		annotate(s.object, v1alpha1.AnnotationLastUpgrade, name)
+	}
+}
+
+// stampOfChanges is what the allowed changes give.
+func (s *stamper) stampOfChanges() stamp {
+	generation := s.predictGeneration()
+	out := stamp{entries: make([]v1alpha1.TraceEntry, 0, len(s.findings))}
+
+	for _, f := range s.findings {
 		if f.Verdict != Allowed {
 			continue
 		}
 
 		if f.Rule == RuleLeftBehind {
-			if f.Change.Field = leavingField(f.Change); slices.ContainsFunc(entries, func(e v1alpha1.TraceEntry) bool {
+			if f.Change.Field = leavingField(f.Change); slices.ContainsFunc(out.entries, func(e v1alpha1.TraceEntry) bool {
 				return e.Field == f.Change.Field
 			}) {
 				continue
 			}
 		}
 
-		hop, allowances := d.inject(d.New, f, generation)
-		d.attest(f.cause.trace...)
-		d.attest(hop)
-		granted = allowance.Merge(granted, allowances)
-		granted = allowance.Merge(granted, external(d.New, f, hop))
-		entries = append(entries, v1alpha1.TraceEntry{
-			Field: f.Change.Field, Generation: generation,
-			Initiator: f.cause.initiator, Trace: allowance.ExtendTrace(f.cause.trace, hop),
-		})
+		out = out.and(s.stampOf(s.object, f, generation))
 	}
 
-	if d.Operation == OperationCreate {
-		entries = d.creation(entries)
-	}
-
-	deletion, ended := d.judgeAnnounced()
-	granted, entries = allowance.Merge(granted, deletion), append(entries, ended...)
-
-	d.writeAllowances(granted)
-	d.writeTrace(entries)
-	d.writeHeld()
-	d.writeAsked()
-	d.writeEdits()
-	d.startGate()
-
-	if name, ok := usedUpgrade(d.decision.Findings); ok {
-		annotate(d.New, v1alpha1.AnnotationLastUpgrade, name)
-	}
+	return out
 }
 
-// predictGeneration is the generation that the API server will give the new
-// object: a mutating webhook runs before it is bumped.
-func (d *decider) predictGeneration() int64 {
-	if d.Old == nil {
-		return 1
+// stampOf is what one allowed change of an object gives.
+func (s *stamper) stampOf(u *unstructured.Unstructured, f Finding, generation int64) stamp {
+	hop, allowances := s.inject(u, f, generation)
+
+	s.attest(f.cause.trace...)
+	s.attest(hop)
+
+	return stamp{
+		allowances: allowance.Merge(allowances, external(u, f, hop)),
+		entries: []v1alpha1.TraceEntry{{
+			Field: f.Change.Field, Generation: generation,
+			Initiator: f.cause.initiator, Trace: allowance.ExtendTrace(f.cause.trace, hop),
+		}},
 	}
-
-	generation := resource.Generation(d.Old)
-
-	for _, c := range d.changes {
-		if (!c.Metadata() || bumpsGeneration(d.Old)) && !d.held(c) { // Our own annotations are changes too.
-			return generation + 1
-		}
-	}
-
-	return max(generation, 1)
 }
 
 // inject returns the hop of an object for a change of it, with everything
 // captured, and the allowances that every matching policy adds because of it.
-func (d *decider) inject(u *unstructured.Unstructured, f Finding, generation int64) (v1alpha1.Hop, []v1alpha1.Allowance) {
-	if f.again {
-		d.before = d.stood
-		defer func() { d.before = nil }()
+func (s *stamper) inject(u *unstructured.Unstructured, f Finding, generation int64) (v1alpha1.Hop, []v1alpha1.Allowance) {
+	j := s.judge
+	if f.repeated {
+		j = j.ofRepeated()
 	}
 
 	hop := v1alpha1.Hop{
-		Kind: u.GetKind(), Name: resource.Name(u), Generation: generation, Request: d.request(generation), Field: f.Change.Field,
+		Kind: u.GetKind(), Name: resource.Name(u), Generation: generation, Request: s.request(generation), Field: f.Change.Field,
 	}
 
 	if f.cause.exception != "" {
@@ -104,10 +138,10 @@ func (d *decider) inject(u *unstructured.Unstructured, f Finding, generation int
 
 	var out []v1alpha1.Allowance
 
-	until := d.until(hop)
+	until := s.until(hop)
 
-	for _, p := range d.Policies.For(d.groupKind()) {
-		if !p.Names(f.Change) || !d.mayInject(p, f) || !d.evaluate(p).Met {
+	for _, p := range s.Policies.For(s.groupKind()) {
+		if !p.Names(f.Change) || !s.mayInject(p, f) || !j.evaluate(p).Met {
 			continue
 		}
 
@@ -130,13 +164,13 @@ func (d *decider) inject(u *unstructured.Unstructured, f Finding, generation int
 // its reason.
 const attestException = "exception"
 
-// mayInject says whether a policy adds its allowances for an allowed change: a
+// mayInject reports whether a policy adds its allowances for an allowed change: a
 // policy that lists who may start a chain adds them only for those, unless the
 // change was itself caused from above.
-func (d *decider) mayInject(p *policy.Policy, f Finding) bool {
+func (j *judge) mayInject(p *policy.Policy, f Finding) bool {
 	subjects := p.Spec().Subjects
 
-	return f.cause.propagated || !policy.HasInitiators(subjects) || policy.MayInitiate(subjects, d.User)
+	return f.cause.propagated || !policy.HasInitiators(subjects) || policy.MayInitiate(subjects, j.User)
 }
 
 // expand adds one allowance per mutation of a child, or one for all verbs of an
@@ -185,18 +219,18 @@ func external(u *unstructured.Unstructured, f Finding, hop v1alpha1.Hop) []v1alp
 // creation is the trace of a new object: one entry, with what any policy
 // captured from it. A root's is the user who made it, where no policy says who
 // may. One that nobody asked for has none.
-func (d *decider) creation(entries []v1alpha1.TraceEntry) []v1alpha1.TraceEntry {
-	made := d.decision.Findings[0]
+func (s *stamper) creation(entries []v1alpha1.TraceEntry) []v1alpha1.TraceEntry {
+	made := s.findings[0]
 	if made.Verdict == Unallowed {
 		return nil
 	}
 
 	entry := v1alpha1.TraceEntry{Field: v1alpha1.MutationCreate, Generation: 1, Initiator: made.cause.initiator}
 	if made.Verdict == Ungoverned {
-		entry.Initiator = d.User.Name
+		entry.Initiator = s.User.Name
 	}
 
-	hop := v1alpha1.Hop{Kind: d.New.GetKind(), Name: resource.Name(d.New), Generation: 1, Field: v1alpha1.MutationCreate}
+	hop := v1alpha1.Hop{Kind: s.object.GetKind(), Name: resource.Name(s.object), Generation: 1, Field: v1alpha1.MutationCreate}
 	for _, e := range entries {
 		hop.Attestations = policy.MergeAttestations(hop.Attestations, e.Trace[len(e.Trace)-1].Attestations)
 	}
@@ -207,19 +241,22 @@ func (d *decider) creation(entries []v1alpha1.TraceEntry) []v1alpha1.TraceEntry 
 }
 
 // writeAllowances adds granted allowances to those the object carries, and
-// takes away those that have served.
-func (d *decider) writeAllowances(granted []v1alpha1.Allowance) {
-	have, err := allowance.Parse(d.New)
+// takes away those that have served, and those of a deletion that is withdrawn.
+func (s *stamper) writeAllowances(granted []v1alpha1.Allowance, withdraw bool) {
+	have, err := allowance.Parse(s.object)
 	if err != nil {
-		d.problem(inObject(d.New, err))
+		s.problem(inObject(s.object, err))
 	}
 
 	pruned := have
-	if d.Old != nil && len(have) > 0 {
-		pruned = slices.DeleteFunc(d.revoke(allowance.Unconsumed(d.Old, have)), d.calledOff)
+	if s.Old != nil && len(have) > 0 {
+		pruned = s.revoke(allowance.Unconsumed(s.Old, have))
+		if withdraw && s.composing {
+			pruned = slices.DeleteFunc(pruned, ofAnnounced)
+		}
 	}
 
-	if gate.Free(d.New) {
+	if gate.Free(s.object) {
 		pruned, granted = gate.Unopened(pruned), gate.Unopened(granted)
 	}
 
@@ -229,17 +266,17 @@ func (d *decider) writeAllowances(granted []v1alpha1.Allowance) {
 
 	value := allowance.FormatList(allowance.Merge(pruned, granted))
 	if err := allowance.CheckSize(value); err != nil {
-		d.decision.Refusal = inObject(d.New, err)
+		s.refusal = inObject(s.object, err)
 	}
 
-	annotate(d.New, v1alpha1.AnnotationAllowances, value)
+	annotate(s.object, v1alpha1.AnnotationAllowances, value)
 }
 
 // revoke takes away allowances that an allowed change of a field gave, once an
 // unallowed change of the same field is stored over it: what the controllers
 // would carry on is no longer what was allowed.
-func (d *decider) revoke(have []v1alpha1.Allowance) []v1alpha1.Allowance {
-	if d.decision.Action == v1alpha1.ActionHold || d.gatekept() {
+func (s *stamper) revoke(have []v1alpha1.Allowance) []v1alpha1.Allowance {
+	if s.action == v1alpha1.ActionHold || s.guarded() {
 		return have // Nothing unallowed is stored, or it is put back.
 	}
 
@@ -250,21 +287,21 @@ func (d *decider) revoke(have []v1alpha1.Allowance) []v1alpha1.Allowance {
 
 		given := a.Trace[len(a.Trace)-1].Field
 
-		return slices.ContainsFunc(d.decision.Findings, func(f Finding) bool {
+		return slices.ContainsFunc(s.findings, func(f Finding) bool {
 			return f.Verdict == Unallowed && change.CoversText(given, f.Change.Path)
 		})
 	})
 }
 
-func (d *decider) writeTrace(entries []v1alpha1.TraceEntry) {
+func (s *stamper) writeTrace(entries []v1alpha1.TraceEntry) {
 	if len(entries) == 0 {
 		return
 	}
 
-	have, err := allowance.ParseTrace(d.New)
+	have, err := allowance.ParseTrace(s.object)
 	if err != nil {
-		d.problem(inObject(d.New, err))
+		s.problem(inObject(s.object, err))
 	}
 
-	annotate(d.New, v1alpha1.AnnotationTrace, allowance.FormatList(allowance.AddTrace(have, entries, d.usable()...)))
+	annotate(s.object, v1alpha1.AnnotationTrace, allowance.FormatList(allowance.AddTrace(have, entries, s.usable()...)))
 }

@@ -24,35 +24,35 @@ import (
 
 // since is when what is stored of the managed resource was first something else than
 // what was asked for.
-func (d *decider) since() *metav1.Time {
-	if d.record != nil {
-		return d.record.Since
+func (f *facts) since() *metav1.Time {
+	if f.record != nil {
+		return f.record.Since
 	}
 
-	if d.Now.IsZero() {
+	if f.Now.IsZero() {
 		return nil
 	}
 
-	return &metav1.Time{Time: d.Now.UTC()}
+	return &metav1.Time{Time: f.Now.UTC()}
 }
 
 // askedBy is the user who asks for a change that is held: of what Crossplane passes on
 // from a Claim who edited that, for it copies the spec field by field. Empty where
 // nobody knows.
-func (d *decider) askedBy(c change.Change) string {
-	if d.Action != "" {
+func (g *judged) askedBy(c change.Change) string {
+	if g.Action != "" {
 		return "" // A composition function asks for nobody.
 	}
 
-	user := d.User.Name
+	user := g.User.Name
 
-	if d.User.Name == d.Settings.Crossplane {
-		i := slices.IndexFunc(d.edited(), func(e v1alpha1.Edit) bool { return change.CoversText(e.Field, c.Path) })
-		if i < 0 || !resource.BoundToClaim(d.New) {
+	if g.byCrossplane() {
+		i := slices.IndexFunc(g.edited, func(e v1alpha1.Edit) bool { return change.CoversText(e.Field, c.Path) })
+		if i < 0 || !resource.BoundToClaim(g.New) {
 			return ""
 		}
 
-		user = d.edited()[i].User
+		user = g.edited[i].User
 	}
 
 	return change.Text(user, maxEditValue)
@@ -60,18 +60,18 @@ func (d *decider) askedBy(c change.Change) string {
 
 // lackingStored says who stored the value that a change is from, where that is not
 // what was asked for.
-func (d *decider) lackingStored(c change.Change) []Lack {
-	if d.Operation != OperationUpdate || !gate.Governed(d.Old) {
+func (x explainer) lackingStored(c change.Change) []Lack {
+	if x.Operation != OperationUpdate || !gate.Governed(x.Old) {
 		return nil
 	}
 
-	list, err := gate.InsideOf(d.Old)
+	list, err := gate.InsideOf(x.Old)
 	if err != nil {
 		return nil // It is reported where it is read to be put back.
 	}
 
 	i := slices.IndexFunc(list, func(in gate.Inside) bool { return within(in.Change.Path, c.Path) })
-	if i < 0 || list[i].User == d.User.Name {
+	if i < 0 || list[i].User == x.User.Name {
 		return nil
 	}
 
@@ -92,21 +92,23 @@ func StoredBy(user string, since time.Time) string {
 // opens: so the change has to be made anew, by who may. The request is the one that
 // would make it now.
 func LetOut(req Request, c change.Change) string {
-	d := &decider{Request: req}
-	if err := d.complete(); err != nil || d.ParentGone {
+	f, err := normalize(req)
+	if err != nil || f.ParentGone {
 		return "take it back"
 	}
 
-	kind, about := d.groupKind(), d.groupKind()
-	if d.Parent != nil {
-		about = d.Parent.GroupVersionKind().GroupKind()
+	x := explainer{newJudge(f)}
+
+	kind, about := x.groupKind(), x.groupKind()
+	if x.Parent != nil {
+		about = x.Parent.GroupVersionKind().GroupKind()
 	}
 
 	var lets, without []string
 
-	for _, p := range d.Policies.For(about) {
+	for _, p := range x.Policies.For(about) {
 		switch {
-		case d.Parent == nil && !p.Names(c), d.Parent != nil && !d.gives(p, &c):
+		case x.Parent == nil && !p.Names(c), x.Parent != nil && !x.gives(p, &c):
 		case slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
 			return a.Relation == v1alpha1.RelationExternal && letsOut(a.Mutations)
 		}):

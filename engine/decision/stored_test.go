@@ -71,8 +71,8 @@ func TestWhenSomethingWasStoredIsNoReasonToTryAgain(t *testing.T) {
 		t.Fatal("nothing is remembered")
 	}
 
-	req.New, req.Final, req.Now = stored, true, req.Now.Add(time.Second)
-	if d := decision.Decide(req); d.Conflict != "" {
+	req.New, req.Now = stored, req.Now.Add(time.Second)
+	if d := decision.Verify(req); d.Conflict != "" {
 		t.Errorf("a second later: %s", d.Conflict)
 	}
 
@@ -82,7 +82,7 @@ func TestWhenSomethingWasStoredIsNoReasonToTryAgain(t *testing.T) {
 	forged.SetAnnotations(annotations)
 
 	req.New = forged
-	if d := decision.Decide(req); !strings.Contains(d.Conflict, v1alpha1.AnnotationAsked) {
+	if d := decision.Verify(req); !strings.Contains(d.Conflict, v1alpha1.AnnotationAsked) {
 		t.Errorf("another record is no conflict: %q", d.Conflict)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 )
 
-// MustDecide says whether a request must not go on where it cannot be decided,
+// MustDecide reports whether a request must not go on where it cannot be decided,
 // because its parent cannot be read or something else fails: where what nobody
 // asked for would be denied or held, and is to be so while we are down as well.
 // Everything else goes on as it would without us. What it needs of the request
@@ -18,16 +18,18 @@ import (
 // that have it so. Whole is false where the objects are not the ones that
 // Enforcements select by, as of a request to scale.
 func MustDecide(req Request, whole bool) ([]string, bool) {
-	d := &decider{Request: req}
-	if d.complete() != nil || d.ourOwn() || exempt(d.User) {
+	f, err := normalize(req)
+	if err != nil || f.ourOwn() || deletesForOthers(f.User) {
 		return nil, false
 	}
 
+	f.readGate()
+
 	var out []string
 
-	for _, e := range d.Enforcements {
+	for _, e := range f.Enforcements {
 		if e.Spec().FailurePolicy != v1alpha1.FailurePolicyIgnore &&
-			enforcement.Strictness(e.Action()) >= enforcement.Strictness(v1alpha1.ActionHold) && d.mayGovern(e, whole) {
+			enforcement.Strictness(e.Action()) >= enforcement.Strictness(v1alpha1.ActionHold) && f.mayGovern(e, whole) {
 			out = append(out, e.Name())
 		}
 	}
@@ -35,18 +37,20 @@ func MustDecide(req Request, whole bool) ([]string, bool) {
 	slices.Sort(out)
 
 	// What is held without an Enforcement is not stored while we are down either.
-	return out, len(out) > 0 || d.action() == v1alpha1.ActionHold
+	g := &judged{judge: newJudge(f)}
+
+	return out, len(out) > 0 || g.actionOnUnallowed() == v1alpha1.ActionHold
 }
 
-// mayGovern says whether an Enforcement governs the object, or might.
-func (d *decider) mayGovern(e *enforcement.Enforcement, whole bool) bool {
-	in := d.input()
+// mayGovern reports whether an Enforcement governs the object, or might.
+func (f *facts) mayGovern(e *enforcement.Enforcement, whole bool) bool {
+	in := f.input()
 
 	if whole {
-		governs, _ := e.Governs(d.Resource, in) // What cannot be evaluated fails as it is to.
+		governs, _ := e.Governs(f.Resource, in) // What cannot be evaluated fails as it is to.
 
-		return governs || e.Unsure(d.Resource, in)
+		return governs || e.Unsure(f.Resource, in)
 	}
 
-	return e.Covers(d.Resource) && e.MaySelect(in)
+	return e.Covers(f.Resource) && e.MaySelect(in)
 }

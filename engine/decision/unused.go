@@ -10,39 +10,19 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
-
-// premature says whether the deletion of the parent gave an allowance, and the
-// parent is not being deleted: that was refused after it was recorded.
-func (d *decider) premature(a v1alpha1.Allowance) bool {
-	return allowance.ByDeletion(a) && !resource.Deleting(d.Parent)
-}
-
-// openForAnother says whether a person deletes a managed resource whose gate is
-// open because somebody else asked to delete it.
-func (d *decider) openForAnother() bool {
-	if d.Operation != OperationDelete || d.User.Machine() || !resource.IsManaged(d.Old) || resource.Deleting(d.Old) {
-		return false
-	}
-
-	rec, err := allowance.ParseGate(d.Old)
-
-	return err == nil && rec != nil && rec.State == v1alpha1.GateOpen && slices.Contains(rec.Actions, gate.ActionDelete) &&
-		slices.ContainsFunc(rec.Allowances, allowance.OfDeletion)
-}
 
 // dropUnused takes from the object what an earlier deletion gave that was not
 // made, and that this one does not give. A managed resource keeps it, for its
 // first deletion opens its gate and is refused. True where there was any.
-func (d *decider) dropUnused(granted []v1alpha1.Allowance) bool {
-	have, err := allowance.Parse(d.New)
-	if err != nil || resource.IsManaged(d.Old) {
+func (s *stamper) dropUnused(granted []v1alpha1.Allowance) bool {
+	have, err := allowance.Parse(s.object)
+	if err != nil || resource.IsManaged(s.Old) {
 		return false // What does not parse gives nothing either.
 	}
 
-	ends := d.ParentGone || d.Parent != nil && resource.Deleting(d.Parent)
+	ends := s.ParentGone || s.Parent != nil && resource.Deleting(s.Parent)
 
 	left := slices.DeleteFunc(slices.Clone(have), func(a v1alpha1.Allowance) bool {
 		return allowance.ByDeletion(a) && (!ends || !allowance.Inherited(a)) &&
@@ -52,8 +32,8 @@ func (d *decider) dropUnused(granted []v1alpha1.Allowance) bool {
 		return false
 	}
 
-	for key, value := range withoutDeletion(d.New, left) {
-		annotate(d.New, key, value)
+	for key, value := range withoutDeletion(s.object, left) {
+		annotate(s.object, key, value)
 	}
 
 	return true

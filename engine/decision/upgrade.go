@@ -17,13 +17,13 @@ import (
 // byUpgrade looks for an active UpgradeAllowance that covers the change. None
 // does below an object that somebody edited who might not: it would carry that
 // along.
-func (d *decider) byUpgrade(c change.Change) (Finding, bool) {
-	best := d.windowFor(c)
-	if best == nil || len(d.edited()) > 0 {
+func (j *judge) byUpgrade(c change.Change) (Finding, bool) {
+	best := j.windowFor(c)
+	if best == nil || len(j.edited) > 0 {
 		return Finding{}, false
 	}
 
-	return Finding{Rule: RuleUpgrade, Policy: best.GetName(), cause: cause{
+	return Finding{Policy: best.GetName(), cause: cause{
 		initiator: InitiatorOfWindow(best.GetName()),
 		external:  upgradeExternal(best),
 	}}, true
@@ -31,11 +31,11 @@ func (d *decider) byUpgrade(c change.Change) (Finding, bool) {
 
 // windowFor is the active UpgradeAllowance that covers a change, of several the
 // first by name; nil where none does.
-func (d *decider) windowFor(c change.Change) *v1alpha1.UpgradeAllowance {
+func (j *judge) windowFor(c change.Change) *v1alpha1.UpgradeAllowance {
 	var best *v1alpha1.UpgradeAllowance
 
-	for _, u := range d.openWindows() {
-		if upgradeCovers(u, d.groupKind().Group, d.groupKind().Kind, c) && (best == nil || u.GetName() < best.GetName()) {
+	for _, u := range j.openWindows() {
+		if upgradeCovers(u, j.groupKind().Group, j.groupKind().Kind, c) && (best == nil || u.GetName() < best.GetName()) {
 			best = u
 		}
 	}
@@ -45,29 +45,29 @@ func (d *decider) windowFor(c change.Change) *v1alpha1.UpgradeAllowance {
 
 // openWindows are those that are open for this user and object: found once, and
 // anew where what is held may have changed the object.
-func (d *decider) openWindows() []*v1alpha1.UpgradeAllowance {
-	if d.windows == nil {
-		d.windows = make([]*v1alpha1.UpgradeAllowance, 0, len(d.Upgrades))
+func (j *judge) openWindows() []*v1alpha1.UpgradeAllowance {
+	if j.windows == nil {
+		j.windows = make([]*v1alpha1.UpgradeAllowance, 0, len(j.Upgrades))
 
-		for i := range d.Upgrades {
-			if u := &d.Upgrades[i]; d.upgradeApplies(u) {
-				d.windows = append(d.windows, u)
+		for i := range j.Upgrades {
+			if u := &j.Upgrades[i]; j.upgradeApplies(u) {
+				j.windows = append(j.windows, u)
 			}
 		}
 	}
 
-	return d.windows
+	return j.windows
 }
 
 // InitiatorOfWindow is who starts what an UpgradeAllowance allows, as it is
 // written in traces.
 func InitiatorOfWindow(name string) string { return allowance.InitiatorOfWindow(name) }
 
-// upgradeApplies says whether a window is open for this user and object.
-func (d *decider) upgradeApplies(u *v1alpha1.UpgradeAllowance) bool {
-	obj := d.subject()
+// upgradeApplies reports whether a window is open for this user and object.
+func (j *judge) upgradeApplies(u *v1alpha1.UpgradeAllowance) bool {
+	obj := j.subject()
 
-	return u.Spec.ServiceAccount == d.User.Name && allowance.InForce(u, d.Now) && allowance.Selects(u, obj, d.Old) &&
+	return u.Spec.ServiceAccount == j.User.Name && allowance.InForce(u, j.Now) && allowance.Selects(u, obj, j.Old) &&
 		(!u.Spec.OncePerObject || resource.Annotation(obj, v1alpha1.AnnotationLastUpgrade) != u.GetName())
 }
 

@@ -37,12 +37,12 @@ func Upkeep(u *unstructured.Unstructured) map[string]string {
 	return out
 }
 
-// AnnotatedByStatus says whether annotations are to be written through the status
+// AnnotatedByStatus reports whether annotations are to be written through the status
 // subresource, where they are nobody's new wish: the API server counts a change
 // of annotations as a new generation otherwise.
 func AnnotatedByStatus(u *unstructured.Unstructured) bool { return bumpsGeneration(u) }
 
-// bumpsGeneration says whether the API server counts a change of annotations
+// bumpsGeneration reports whether the API server counts a change of annotations
 // as a new generation.
 //
 // Source: k8s.io/kubernetes pkg/registry/apps/deployment/strategy.go,

@@ -33,12 +33,11 @@ func TestAskedAgainTheAnswerIsTheSame(t *testing.T) {
 				t.Errorf("Asked again: overruled %v, forged %v", again.Overruled, again.Forged)
 			}
 
-			req.Final = true
-			final := decision.Decide(req)
+			final := decision.Verify(req)
 
 			why, denied := final.Denied()
 			if firstWhy, firstDenied := first.Denied(); why != firstWhy || denied != firstDenied {
-				t.Errorf("Final: denied %t %q, want %t %q", denied, why, firstDenied, firstWhy)
+				t.Errorf("Verified: denied %t %q, want %t %q", denied, why, firstDenied, firstWhy)
 			}
 		})
 	}
@@ -54,9 +53,8 @@ func TestWhatWasNotStampedIsAConflict(t *testing.T) {
 			continue
 		}
 
-		req.Final = true
-		if final := decision.Decide(req); final.Conflict == "" && !final.Allowed() {
-			t.Errorf("%s: Final: no conflict, though %d changes are held", name, len(final.Findings))
+		if final := decision.Verify(req); final.Conflict == "" && !final.Allowed() {
+			t.Errorf("%s: verified: no conflict, though %d changes are held", name, len(final.Findings))
 		} else if final.Conflict != "" {
 			conflicts++
 		}

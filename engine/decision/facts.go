@@ -1,0 +1,279 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/apply"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/wish"
+)
+
+// facts are what a request says, and what the annotations of its objects say, each
+// read once. Nothing that is decided changes them: of another version of the new
+// object there are other facts, see [facts.with].
+type facts struct {
+	// Request, of which the operation agrees with the objects and the parent with the
+	// reference to it. New is what may be stored of it, see [propose].
+	Request
+
+	// stored is true where the new object is as it would be stored, so that nothing of
+	// it can be put back.
+	stored bool
+
+	proposal
+	parentFacts
+	enforcementFacts
+	gateFacts
+	wishFacts
+	editFacts
+
+	// problems are inputs that cannot be used, of all that is decided by these facts.
+	problems *problems
+}
+
+// parentFacts are what the parent says.
+type parentFacts struct {
+	// withNamespace is true where the parent is the namespace, which takes along
+	// what is in it.
+	withNamespace bool
+	// allowances that it carries.
+	allowances []v1alpha1.Allowance
+	// edited are the edits that it carries. A record that cannot be read names some.
+	edited []v1alpha1.Edit
+}
+
+// enforcementFacts are what Enforcements say of the object.
+type enforcementFacts struct {
+	// governing are those that govern it, in the order they are given.
+	governing []*enforcement.Enforcement
+	// unsure is true where one may or may not.
+	unsure bool
+	// freed is true where one would no longer, once the request is stored.
+	freed bool
+}
+
+// gateFacts are what is known of the gate of a managed resource.
+type gateFacts struct {
+	// gated is true where the request is one that a gate stands before, whoever asks;
+	// serving where that gate lets a change out, or is about to.
+	gated, serving bool
+	// record is what was asked for in the place of what is stored, base the old object
+	// by that, and away what the new one makes of it. Unread is true where the record
+	// cannot be read.
+	record *v1alpha1.AskedRecord
+	base   *unstructured.Unstructured
+	away   []change.Change
+	unread bool
+}
+
+// wishFacts are what is known where Crossplane applies what a composition function
+// let through.
+type wishFacts struct {
+	// was and is are the records of wishes on the old and the new object.
+	was, is *wish.Record
+	// fields of the old object are those of who writes the records.
+	fields apply.Fields
+}
+
+// editFacts are what is known of the unallowed changes that an object stores.
+type editFacts struct {
+	// restored are those that the request takes back.
+	restored []v1alpha1.Edit
+	// repeated are those that its user makes once more, and unedited is the old object
+	// as it was before these; nil without any.
+	repeated []change.Change
+	unedited *unstructured.Unstructured
+}
+
+// problems collects inputs that cannot be used.
+type problems struct{ list []error }
+
+// problem notes one.
+func (f *facts) problem(err error) { f.problems.list = append(f.problems.list, err) }
+
+// errNoObject is the problem with a request that is about nothing.
+var errNoObject = errors.New("cannot decide: the request has neither an old nor a new object")
+
+// gather reads the facts of a request. Stored is true where its new object is as it
+// would be stored, so that nothing of it can be put back. The error is about a request
+// that makes no sense.
+func gather(req Request, stored bool) (*facts, error) {
+	f, err := normalize(req)
+	if err != nil {
+		return nil, err
+	}
+
+	f.stored = stored
+	f.proposal = f.propose()
+	f.New = f.object
+
+	f.readParent()
+	f.readEnforcements()
+	f.readGate()
+	f.readWishes()
+	f.readEdits()
+
+	return f, nil
+}
+
+// with returns the facts where another version of the new object is asked for.
+func (f *facts) with(object *unstructured.Unstructured) *facts {
+	out := *f
+	out.New = object
+
+	return &out
+}
+
+// normalize makes the operation of a request agree with the objects there are, and
+// the parent with the reference to it.
+func normalize(req Request) (*facts, error) {
+	f := &facts{Request: req, problems: &problems{}}
+
+	if f.Old != nil && f.Old.Object == nil {
+		f.Old = nil
+	}
+
+	if f.New != nil && f.New.Object == nil {
+		f.New = nil
+	}
+
+	switch {
+	case f.Old == nil && f.New == nil:
+		return nil, errNoObject
+	case f.Old == nil || f.Operation == OperationCreate && f.New != nil:
+		f.Operation, f.Old = OperationCreate, nil
+	case f.New == nil || f.Operation == OperationDelete:
+		f.Operation, f.New = OperationDelete, nil
+	default:
+		f.Operation = OperationUpdate
+	}
+
+	f.findParent()
+
+	return f, nil
+}
+
+// findParent makes the parent agree with the reference to it. A namespace that
+// is being deleted takes along what is in it: there it stands in for the parent
+// that a root does not have.
+func (f *facts) findParent() {
+	ref, ok := resource.ParentIn(f.Old, f.New)
+
+	switch {
+	case ok && (f.Parent == nil || !ref.Is(f.Parent)):
+		f.Parent, f.ParentGone = nil, true
+	case ok || f.Parent != nil || f.ParentGone:
+	case f.Operation == OperationDelete && f.Namespace != nil && resource.Deleting(f.Namespace):
+		f.Parent, f.withNamespace = f.Namespace, true
+	}
+}
+
+// readParent reads what the parent allows, and what was edited of it; what does not
+// parse is reported and allows nothing.
+func (f *facts) readParent() {
+	if f.Parent == nil {
+		return
+	}
+
+	var err error
+	if f.allowances, err = allowance.Parse(f.Parent); err != nil {
+		f.allowances = nil
+		f.problem(inObject(f.Parent, err))
+	}
+
+	if f.edited, err = allowance.ParseEdits(f.Parent); err != nil {
+		f.edited = []v1alpha1.Edit{{Field: "(unreadable)", User: "(unknown)"}}
+	}
+}
+
+// readGate reads what is known of the gate that stands before a managed resource,
+// and what was asked for of one with a gate.
+func (f *facts) readGate() {
+	f.base = f.Old
+	if f.Operation != OperationUpdate || !gate.Governed(f.Old) {
+		return
+	}
+
+	f.gated = !gate.Ungated(f.Old) && !f.provider() && !f.byManager()
+	f.serving = f.gated && gate.Serves(f.Old)
+
+	rec, err := gate.ParseAsked(f.Old)
+	if err == nil && rec != nil {
+		f.base, err = gate.AskedFor(f.Old, rec)
+	}
+
+	if f.Action == "" {
+		f.record = rec
+	}
+
+	if err != nil {
+		f.base, f.unread = f.Old, true
+		f.problem(inObject(f.Old, err))
+	}
+
+	if f.base != f.Old {
+		f.away = change.Between(f.base.Object, f.New.Object)
+	}
+}
+
+// guarded reports whether the request is a change of what a gate stands before,
+// by somebody else than those who act for it.
+func (f *facts) guarded() bool { return f.Action == "" && f.gated }
+
+// byCrossplane reports whether Crossplane itself asks, as far as it is known who that is.
+func (f *facts) byCrossplane() bool { return f.User.Name == f.Settings.Crossplane }
+
+// byManager reports whether our own manager asks.
+func (f *facts) byManager() bool { return f.User.Name == f.Settings.Manager }
+
+// between are the objects that the changes of the request are between.
+func (f *facts) between() []map[string]any {
+	var out []map[string]any
+
+	for _, u := range []*unstructured.Unstructured{f.Old, f.asked, f.New} {
+		if u != nil {
+			out = append(out, u.Object)
+		}
+	}
+
+	return out
+}
+
+// trace is the old object's; what does not parse names nothing, and is reported
+// when it is written.
+func (f *facts) trace() []v1alpha1.TraceEntry {
+	if f.Old == nil {
+		return nil
+	}
+
+	entries, _ := allowance.ParseTrace(f.Old)
+
+	return entries
+}
+
+// root reports whether the object has no parent. A namespace that goes is one only
+// to who carries that out: for anybody else nothing is different.
+func (f *facts) root() bool {
+	return (f.Parent == nil || f.withNamespace && !deletesForOthers(f.User)) && !f.ParentGone
+}
+
+// governor returns the Enforcement of a name that governs the object; nil for none.
+func (f *facts) governor(name string) *enforcement.Enforcement {
+	i := slices.IndexFunc(f.governing, func(e *enforcement.Enforcement) bool { return e.Name() == name })
+	if i < 0 {
+		return nil
+	}
+
+	return f.governing[i]
+}

@@ -1,0 +1,171 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// byAllowance looks for an unconsumed allowance of the parent that covers the
+// change and that the user may exercise. The trace is of the first by granting
+// hop; what rides along is of all of them.
+func (j *judge) byAllowance(c change.Change) (Finding, bool) {
+	var (
+		best     *v1alpha1.Allowance
+		external []v1alpha1.Allowance
+	)
+
+	for i := range j.allowances {
+		a := &j.allowances[i]
+		if !allowance.Covers(*a, j.groupKind(), c) || j.premature(*a) || j.consumed(*a, c) || !j.mayExercise(*a, c) {
+			continue
+		}
+
+		external = allowance.Merge(external, j.ridingAlong(*a))
+
+		if best == nil || compareRank(*a, *best) < 0 {
+			best = a
+		}
+	}
+
+	if best == nil {
+		return Finding{}, false
+	}
+
+	return Finding{Policy: best.Policy, cause: cause{
+		initiator: best.Initiator, trace: j.moved(best.Trace), external: external, propagated: true,
+	}}, true
+}
+
+// consumed reports whether an allowance of the parent has served, as far as this
+// change of this child is concerned.
+func (f *facts) consumed(a v1alpha1.Allowance, c change.Change) bool {
+	if f.ParentSettles {
+		return allowance.Settled(f.Parent, a)
+	}
+
+	// A deletion is asked about again once what it gives is recorded.
+	return allowance.Consumed(f.Parent, a) ||
+		!allowance.ByDeletion(a) && allowance.ByUse(f.Parent, a) && f.usedUp(a, c)
+}
+
+// compareRank orders candidates by {kind}/{name}/{field} of the granting hop,
+// then by policy.
+func compareRank(a, b v1alpha1.Allowance) int {
+	x, y := v1alpha1.Hop{}, v1alpha1.Hop{}
+	if n := len(a.Trace); n > 0 {
+		x = a.Trace[n-1]
+	}
+
+	if n := len(b.Trace); n > 0 {
+		y = b.Trace[n-1]
+	}
+
+	return cmp.Or(
+		strings.Compare(x.Kind, y.Kind), strings.Compare(x.Name, y.Name), strings.Compare(x.Field, y.Field),
+		strings.Compare(a.Policy, b.Policy), strings.Compare(a.Mutation, b.Mutation),
+	)
+}
+
+// mayExercise reports whether the user is among those whom the granting policy
+// lets make the mutation, as it is now. Of a policy that is not in force, or that
+// would no longer give the allowance, nobody is; where the allowance names none,
+// anybody. Who deletes for others may always.
+func (j *judge) mayExercise(a v1alpha1.Allowance, c change.Change) bool {
+	if a.Policy == "" || j.Operation == OperationDelete && deletesForOthers(j.User) {
+		return true
+	}
+
+	p := j.Policies.ByName(a.Policy)
+
+	return p != nil && j.stillGives(p, a, c) && policy.MayExercise(p.Spec().Subjects, j.User)
+}
+
+// stillGives reports whether a policy as it is now would give an allowance that it
+// gave, as far as a change is concerned.
+func (j *judge) stillGives(p *policy.Policy, a v1alpha1.Allowance, c change.Change) bool {
+	field := allowance.GrantingField(a)
+
+	return p.Allows(j.groupKind(), c) && (field == "" || p.About(j.Parent.GroupVersionKind().GroupKind(), field))
+}
+
+// ridingAlong returns the parent's External entries of the same policy and
+// generation, as far as the policy allows those actions now.
+func (j *judge) ridingAlong(a v1alpha1.Allowance) []v1alpha1.Allowance {
+	var out []v1alpha1.Allowance
+
+	for _, e := range j.allowances {
+		if allowance.External(e) && e.Policy == a.Policy && allowance.SameRequest(e, a) {
+			if p := j.Policies.ByName(e.Policy); p != nil {
+				if e.Mutations = p.External(e.Mutations); len(e.Mutations) == 0 {
+					continue
+				}
+			}
+
+			out = append(out, e)
+		}
+	}
+
+	return out
+}
+
+// premature reports whether the deletion of the parent gave an allowance, and the
+// parent is not being deleted: that was refused after it was recorded.
+func (f *facts) premature(a v1alpha1.Allowance) bool {
+	return allowance.ByDeletion(a) && !resource.Deleting(f.Parent)
+}
+
+// until is when what a change allows to create and to delete ends; nil where it
+// will be seen that it has served.
+func (f *facts) until(hop v1alpha1.Hop) *metav1.Time {
+	if f.Operation != OperationUpdate {
+		return nil
+	}
+
+	if _, settles := resource.SettledGeneration(f.Old); settles || hop.Request == 0 && resource.ObservedGeneration(f.Old) > 0 {
+		return nil
+	}
+
+	until := metav1.NewTime(f.Now.Add(v1alpha1.MaxUnobserved).UTC().Truncate(time.Second))
+
+	return &until
+}
+
+// usedUp reports whether an allowance of the parent of which nothing else tells when
+// it has served has done so, as far as this change of this child is concerned: a
+// child uses it once. What is created or deleted leaves nothing to tell by; there
+// it ends in time, and one that a creation gave with the phase that follows it.
+func (f *facts) usedUp(a v1alpha1.Allowance, c change.Change) bool {
+	switch {
+	case c.Field != v1alpha1.MutationCreate && c.Field != v1alpha1.MutationDelete:
+		return allowance.Used(f.trace(), a)
+	case a.Until == nil:
+		return resource.SeenReady(f.Parent)
+	default:
+		return !f.Now.Before(a.Until.Time)
+	}
+}
+
+// usable are the allowances of the parent of which the trace of a child tells
+// whether it has used them.
+func (f *facts) usable() []v1alpha1.Allowance {
+	if f.ParentSettles {
+		return nil
+	}
+
+	return slices.DeleteFunc(slices.Clone(f.allowances), func(a v1alpha1.Allowance) bool {
+		return allowance.External(a) || allowance.Consumed(f.Parent, a) || !allowance.ByUse(f.Parent, a)
+	})
+}
