@@ -15,8 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 )
 
 // Function is the gRPC service. It is safe for concurrent use.
@@ -28,8 +27,7 @@ type Function struct {
 	metrics *metrics
 	limit   time.Duration
 
-	cache    *policy.Cache
-	enforced *enforcement.Cache
+	compiled *inforce.Cache
 	told     *told
 }
 
@@ -55,7 +53,7 @@ func WithInitializingLimit(d time.Duration) Option {
 func New(log logging.Logger, opts ...Option) *Function {
 	f := &Function{
 		log: log, now: time.Now, limit: DefaultInitializingLimit,
-		metrics: newMetrics(), cache: policy.NewCache(), enforced: enforcement.NewCache(), told: newTold(),
+		metrics: newMetrics(), compiled: inforce.NewCache(), told: newTold(),
 	}
 	for _, o := range opts {
 		o(f)

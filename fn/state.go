@@ -21,7 +21,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
 )
 
 // errNoKind is the cause when a composed resource cannot be told.
@@ -103,23 +102,19 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 // readPolicies reads what Crossplane sent beside the resources.
 func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 	list, badPolicies := policies(given(req, keyPolicies))
-	set, bad := f.cache.Set(list)
-	allWindows, badWindows := upgrades(given(req, keyUpgrades))
-	windows, unusable := window.Valid(allWindows)
+	windows, badWindows := upgrades(given(req, keyUpgrades))
 	enforcing, badList := enforcements(given(req, keyEnforced))
-	enforced, badEnforced := f.enforced.List(enforcing)
-	s.problems = slices.Concat(badPolicies, bad, badWindows, unusable, badList, badEnforced)
+	set := f.compiled.Set(list, windows, enforcing)
+	s.problems = slices.Concat(badPolicies, badWindows, badList, set.Bad)
 
 	s.selectsNamespaces = s.xr.GetNamespace() != "" && selectNamespaces(list, enforcing)
 
+	settings := decision.Settings{Crossplane: s.input.ServiceAccount, WithoutLateInitialize: s.oldRuntimes}
+
 	s.base = composition.Request{
+		Basis: set.Basis(settings, f.now()), Resources: enforcement.ResourcesOf(enforcing), Mode: s.input.Mode,
 		XR: s.xr, Namespace: namespaceOf(req),
-		User:     policy.User{Name: s.input.ServiceAccount, Groups: policy.ServiceAccountGroups(s.input.ServiceAccount)},
-		Policies: set,
-		Upgrades: windows, Enforcements: enforced, Resources: enforcement.ResourcesOf(enforcing),
-		Settings: decision.Settings{Crossplane: s.input.ServiceAccount, WithoutLateInitialize: s.oldRuntimes},
-		Mode:     s.input.Mode,
-		Now:      f.now(),
+		User: policy.User{Name: s.input.ServiceAccount, Groups: policy.ServiceAccountGroups(s.input.ServiceAccount)},
 	}
 }
 

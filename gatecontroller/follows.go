@@ -35,10 +35,11 @@ type deletions struct {
 func (d *deletions) decide(ctx context.Context, child, parent *unstructured.Unstructured) (decision.Decision, error) {
 	req := decision.Request{
 		Operation: decision.OperationDelete, Old: child, Parent: parent,
-		User: policy.User{Name: garbageCollector}, Settings: d.opts.Settings, Now: d.opts.Now(),
+		User: policy.User{Name: garbageCollector},
 	}
 
-	if err := d.inForce(ctx, &req); err != nil {
+	var err error
+	if req.Basis, err = d.basis(ctx); err != nil {
 		return decision.Decision{}, err
 	}
 
@@ -63,20 +64,18 @@ func (d *deletions) decide(ctx context.Context, child, parent *unstructured.Unst
 	return decision.Decide(req), nil
 }
 
-// inForce has a request judged by what is in force. What does not compile is
-// reported on itself.
-func (d *deletions) inForce(ctx context.Context, req *decision.Request) error {
+// basis is what requests are decided by. What does not compile is reported on
+// itself.
+func (d *deletions) basis(ctx context.Context) (decision.Basis, error) {
 	policies := &v1alpha1.AllowancePolicyList{}
 	windows := &v1alpha1.UpgradeAllowanceList{}
 	enforcements := &v1alpha1.EnforcementList{}
 
 	for _, list := range []client.ObjectList{policies, windows, enforcements} {
 		if err := d.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("cannot list %T: %w", list, err)
+			return decision.Basis{}, fmt.Errorf("cannot list %T: %w", list, err)
 		}
 	}
 
-	d.compiled.Set(policies.Items, windows.Items, enforcements.Items).Into(req)
-
-	return nil
+	return d.compiled.Set(policies.Items, windows.Items, enforcements.Items).Basis(d.opts.Settings, d.opts.Now()), nil
 }

@@ -77,7 +77,7 @@ func (j *Judge) request(ctx context.Context, req admission.Request) (*decision.R
 		j.Log.V(1).Info("Ignored what does not compile", "problem", err.Error())
 	}
 
-	in.Into(out)
+	out.Basis = in.Basis(j.Settings, j.Now())
 
 	return out, err
 }
@@ -88,7 +88,6 @@ func (j *Judge) read(req admission.Request) (*decision.Request, error) {
 		Operation: decision.Operation(req.Operation),
 		User:      policy.User{Name: req.UserInfo.Username, Groups: req.UserInfo.Groups, UID: req.UserInfo.UID},
 		Resource:  schema.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource},
-		Settings:  j.Settings, Now: j.Now(),
 	}
 
 	var err error

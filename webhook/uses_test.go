@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/webhook"
@@ -36,8 +37,8 @@ func TestACreationCountsThoughTheObjectIsGoneBeforeItIsWatched(t *testing.T) {
 		"apiVersion": "example.org/v1", "kind": "Task", "metadata": map[string]any{"name": "made"}, "spec": map[string]any{"size": "small"},
 	}}
 	create := &decision.Request{
-		Operation: decision.OperationCreate, New: task, ParentGone: true, User: policy.User{Name: builder}, Policies: policy.NewSet(),
-		Upgrades: []v1alpha1.UpgradeAllowance{b.window}, Action: v1alpha1.ActionWarn, Now: b.now,
+		Operation: decision.OperationCreate, New: task, ParentGone: true, User: policy.User{Name: builder}, Basis: decision.Basis{Policies: policy.NewSet(), Upgrades: compiled(t, b.window), Now: b.now},
+		Action: v1alpha1.ActionWarn,
 	}
 	made := decision.Decide(*create)
 
@@ -45,7 +46,7 @@ func TestACreationCountsThoughTheObjectIsGoneBeforeItIsWatched(t *testing.T) {
 	stored.SetUID("2")
 	stored.SetCreationTimestamp(metav1.NewTime(b.now))
 
-	remove := &decision.Request{Operation: decision.OperationDelete, Old: stored, Policies: policy.NewSet(), Now: b.now}
+	remove := &decision.Request{Operation: decision.OperationDelete, Old: stored, Basis: decision.Basis{Policies: policy.NewSet(), Now: b.now}}
 	removed := decision.Decide(*remove)
 
 	b.uses.Note(t.Context(), create, &made)
@@ -92,8 +93,8 @@ func TestAVersionIsUpdatedOnce(t *testing.T) {
 			for _, obj := range []*unstructured.Unstructured{tc.first, task("5", "large", "square")} {
 				req := &decision.Request{
 					Operation: decision.OperationUpdate, Old: task("5", "small", "round"), New: obj, ParentGone: true,
-					User: policy.User{Name: builder}, Policies: policy.NewSet(), Upgrades: []v1alpha1.UpgradeAllowance{b.window},
-					Action: v1alpha1.ActionWarn, Now: b.now,
+					User: policy.User{Name: builder}, Basis: decision.Basis{Policies: policy.NewSet(), Upgrades: compiled(t, b.window), Now: b.now},
+					Action: v1alpha1.ActionWarn,
 				}
 				d := decision.Decide(*req)
 
@@ -161,4 +162,16 @@ func (b *building) finish() int64 {
 	}
 
 	return got.Status.Uses
+}
+
+// compiled compiles UpgradeAllowances.
+func compiled(tb testing.TB, list ...v1alpha1.UpgradeAllowance) []*allowance.Window {
+	tb.Helper()
+
+	out, err := allowance.Windows(list...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	return out
 }

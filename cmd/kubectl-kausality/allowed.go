@@ -105,7 +105,7 @@ func ask(ctx context.Context, from actionReader, out io.Writer, args []string, a
 	set, unread := policiesOf(ctx, from)
 
 	answer, err := decision.DecideAction(decision.ActionRequest{
-		Object: u, Action: action, Policies: set.Policies, Upgrades: set.Upgrades, Now: time.Now(),
+		Object: u, Action: action, Basis: set.Basis(decision.Settings{}, time.Now()),
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", object(u), err)

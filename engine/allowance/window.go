@@ -4,14 +4,18 @@
 package allowance
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // windowPrefix starts the initiator of what a window allows.
@@ -36,6 +40,113 @@ const FieldOutside = string(v1alpha1.RelationExternal)
 // itself.
 func OfWindowAlone(a v1alpha1.Allowance) bool { return OfWindow(a) && grantingField(a) == FieldOutside }
 
+// A Window is an UpgradeAllowance of which the selector and the paths are parsed.
+type Window struct {
+	// UpgradeAllowance that it is, with its status; not to be modified.
+	*v1alpha1.UpgradeAllowance
+
+	terms *WindowTerms
+}
+
+// WindowTerms are what of an UpgradeAllowance follows from its spec.
+type WindowTerms struct {
+	// selector is nil where the window selects nothing in particular.
+	selector labels.Selector
+	changes  []windowChanges
+	external []v1alpha1.Allowance
+}
+
+// windowChanges are the changes of a kind that a window allows.
+type windowChanges struct {
+	group, kind string
+	patterns    []change.Pattern
+}
+
+// TermsOf parses what an UpgradeAllowance says. The error is about a selector or a path
+// that does not parse.
+func TermsOf(u *v1alpha1.UpgradeAllowance) (*WindowTerms, error) {
+	out := &WindowTerms{}
+
+	if u.Spec.Selector != nil {
+		sel, err := metav1.LabelSelectorAsSelector(u.Spec.Selector)
+		if err != nil {
+			return nil, fmt.Errorf("spec.selector: %w", err)
+		}
+
+		out.selector = sel
+	}
+
+	for i, perm := range u.Spec.Allow {
+		if perm.Relation == v1alpha1.RelationExternal {
+			out.external = append(out.external, v1alpha1.Allowance{Relation: perm.Relation, Mutations: perm.Mutations, Policy: u.GetName()})
+
+			continue
+		}
+
+		c := windowChanges{group: perm.APIGroup, kind: perm.Kind}
+
+		for j, text := range perm.Mutations {
+			p, err := change.ParsePattern(text)
+			if err != nil {
+				return nil, fmt.Errorf("spec.allow[%d].mutations[%d]: %w", i, j, err)
+			}
+
+			c.patterns = append(c.patterns, p)
+		}
+
+		out.changes = append(out.changes, c)
+	}
+
+	return out, nil
+}
+
+// Of is the window of an UpgradeAllowance that has these terms.
+func (t *WindowTerms) Of(u *v1alpha1.UpgradeAllowance) *Window {
+	return &Window{UpgradeAllowance: u, terms: t}
+}
+
+// Windows parses UpgradeAllowances that are known to be valid. The error is about the
+// first that is not.
+func Windows(list ...v1alpha1.UpgradeAllowance) ([]*Window, error) {
+	out := make([]*Window, len(list))
+
+	for i := range list {
+		terms, err := TermsOf(&list[i])
+		if err != nil {
+			return nil, fmt.Errorf("cannot use UpgradeAllowance %q: %w", list[i].GetName(), err)
+		}
+
+		out[i] = terms.Of(&list[i])
+	}
+
+	return out, nil
+}
+
+// InForce reports whether it may be used at a moment.
+func (w *Window) InForce(now time.Time) bool { return InForce(w.UpgradeAllowance, now) }
+
+// Selects reports whether it is about an object, see [Selects].
+func (w *Window) Selects(versions ...*unstructured.Unstructured) bool {
+	return inNamespaces(w.UpgradeAllowance, versions[0]) && (w.terms.selector == nil || matches(w.terms.selector, versions))
+}
+
+// SelectsBy reports whether it selects objects by a label.
+func (w *Window) SelectsBy(label string) bool {
+	return w.terms.selector != nil && policy.LooksAt(w.terms.selector, label)
+}
+
+// Covers reports whether it allows a change of an object of a kind.
+func (w *Window) Covers(gk schema.GroupKind, c change.Change) bool {
+	return slices.ContainsFunc(w.terms.changes, func(a windowChanges) bool {
+		return a.kind == gk.Kind && (a.group == "" || a.group == gk.Group) &&
+			slices.ContainsFunc(a.patterns, func(p change.Pattern) bool { return p.CoversChange(c) })
+	})
+}
+
+// External are the actions of providers and of other systems that come with a change
+// which it allows; not to be modified.
+func (w *Window) External() []v1alpha1.Allowance { return w.terms.external }
+
 // InForce says whether a window may be used at a moment.
 func InForce(w *v1alpha1.UpgradeAllowance, now time.Time) bool {
 	return !w.Spec.Suspend && !now.Before(w.Spec.ValidFrom.Time) && now.Before(w.Spec.ValidUntil.Time) &&
@@ -51,17 +162,24 @@ func activated(w *v1alpha1.UpgradeAllowance) bool {
 // Selects says whether a window is about an object, as that is and, where it is
 // changed, as it was: no write brings itself under a window.
 func Selects(w *v1alpha1.UpgradeAllowance, versions ...*unstructured.Unstructured) bool {
-	if u := versions[0]; len(w.Spec.Namespaces) > 0 && !slices.Contains(w.Spec.Namespaces, u.GetNamespace()) {
-		return false
-	}
-
-	if w.Spec.Selector == nil {
-		return true
+	if !inNamespaces(w, versions[0]) || w.Spec.Selector == nil {
+		return inNamespaces(w, versions[0])
 	}
 
 	sel, err := metav1.LabelSelectorAsSelector(w.Spec.Selector)
 
-	return err == nil && !slices.ContainsFunc(versions, func(u *unstructured.Unstructured) bool {
+	return err == nil && matches(sel, versions)
+}
+
+// inNamespaces reports whether an object is in one of the namespaces that a window
+// names, if it does.
+func inNamespaces(w *v1alpha1.UpgradeAllowance, u *unstructured.Unstructured) bool {
+	return len(w.Spec.Namespaces) == 0 || slices.Contains(w.Spec.Namespaces, u.GetNamespace())
+}
+
+// matches reports whether a selector matches each version of an object that there is.
+func matches(sel labels.Selector, versions []*unstructured.Unstructured) bool {
+	return !slices.ContainsFunc(versions, func(u *unstructured.Unstructured) bool {
 		return u != nil && !sel.Matches(labels.Set(u.GetLabels()))
 	})
 }

@@ -51,9 +51,8 @@ func (r *Request) ask(op decision.Operation, old, obj *unstructured.Unstructured
 
 	return decision.Decide(decision.Request{
 		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR, ParentSettles: true, Namespace: r.Namespace,
-		Policies: r.Policies, Upgrades: r.Upgrades, Action: action,
-		Enforcements: r.Enforcements, Resource: r.Resources.Of(cmp.Or(old, obj).GroupVersionKind().GroupKind()),
-		Settings: r.Settings, Now: r.Now,
+		Basis: r.Basis, Action: action,
+		Resource: r.Resources.Of(cmp.Or(old, obj).GroupVersionKind().GroupKind()),
 	})
 }
 

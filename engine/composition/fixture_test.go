@@ -117,8 +117,7 @@ func request(t *testing.T, xr, observed, desired string) composition.Request {
 
 	return composition.Request{
 		XR: object(t, xr), Name: "rds", Observed: object(t, observed), Desired: object(t, desired),
-		User: policy.User{Name: crossplane}, Settings: decision.Settings{Crossplane: crossplane}, Mode: v1alpha1.ModeHold, Room: v1alpha1.MaxWishBytes,
-		Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		User: policy.User{Name: crossplane}, Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplane}, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}, Mode: v1alpha1.ModeHold, Room: v1alpha1.MaxWishBytes,
 	}
 }
 

@@ -31,7 +31,7 @@ func (r *Request) heldInside(wished *unstructured.Unstructured, findings []decis
 
 	asks := decision.Request{
 		Operation: decision.OperationUpdate, Old: r.Observed, New: r.Observed, User: r.User, Parent: r.XR,
-		Policies: r.Policies, Settings: r.Settings, Now: r.Now,
+		Basis: r.Basis,
 	}
 	moves := change.Between(r.Observed.Object, wished.Object)
 

@@ -5,7 +5,6 @@ package composition
 
 import (
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -19,6 +18,10 @@ import (
 
 // Request is about one composed resource of one XR.
 type Request struct {
+	// Basis that it is decided by. Of Enforcements the exceptions count; what they do
+	// about unallowed changes does not, for that is the Mode's.
+	decision.Basis
+
 	// XR that composes, as observed.
 	XR *unstructured.Unstructured
 	// Name of the composed resource in its Composition.
@@ -43,21 +46,10 @@ type Request struct {
 	Namespace *unstructured.Unstructured
 	// User under which Crossplane composes.
 	User policy.User
-	// Policies in force.
-	Policies *policy.Set
-	// Upgrades are the UpgradeAllowances there are.
-	Upgrades []v1alpha1.UpgradeAllowance
-	// Enforcements there are: their exceptions count, what they do about
-	// unallowed changes does not, for that is the Mode's.
-	Enforcements []*enforcement.Enforcement
 	// Resources are the names of resources that Enforcements tell of.
 	Resources enforcement.Resources
-	// Settings of the installation.
-	Settings decision.Settings
 	// Mode says what to do about unallowed changes.
 	Mode v1alpha1.Mode
-	// Now is the time to judge windows by.
-	Now time.Time
 }
 
 // Outcome is what may be applied.

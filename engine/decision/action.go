@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,7 +15,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -24,16 +22,13 @@ import (
 // object, as the object is stored: who is about to run terraform apply, or to sync,
 // asks before.
 type ActionRequest struct {
+	// Basis that it is decided by: of it no Enforcements and no settings.
+	Basis
+
 	// Object as it is stored.
 	Object *unstructured.Unstructured
 	// Action such as apply, sync, or a managed resource's Update.
 	Action string
-	// Policies in force, to say what is missing.
-	Policies *policy.Set
-	// Upgrades are the windows there are.
-	Upgrades []v1alpha1.UpgradeAllowance
-	// Now is when it is asked.
-	Now time.Time
 }
 
 // mostFields is how much is said of the fields that a policy names, in bytes.
@@ -156,8 +151,8 @@ func (r ActionRequest) stillGiven(a v1alpha1.Allowance) bool {
 		return len(p.External([]string{r.Action})) > 0
 	}
 
-	return slices.ContainsFunc(r.Upgrades, func(w v1alpha1.UpgradeAllowance) bool {
-		return w.GetName() == a.Policy && allowance.InForce(&w, r.Now)
+	return slices.ContainsFunc(r.Upgrades, func(w *allowance.Window) bool {
+		return w.GetName() == a.Policy && w.InForce(r.Now)
 	})
 }
 
@@ -211,17 +206,16 @@ func (r ActionRequest) about(a v1alpha1.Allowance, field string) bool {
 
 // gives reports whether a window is about the object and gives the action by itself,
 // in force or not.
-func (r ActionRequest) gives(w *v1alpha1.UpgradeAllowance) bool {
-	return slices.Contains(allowance.ActionsOfWindow(w), r.Action) && allowance.Selects(w, r.Object)
+func (r ActionRequest) gives(w *allowance.Window) bool {
+	return slices.Contains(allowance.ActionsOfWindow(w.UpgradeAllowance), r.Action) && w.Selects(r.Object)
 }
 
 // giver is the window that allows the action, the first by name; nil for none.
-func (r ActionRequest) giver() *v1alpha1.UpgradeAllowance {
-	var out *v1alpha1.UpgradeAllowance
+func (r ActionRequest) giver() *allowance.Window {
+	var out *allowance.Window
 
-	for i := range r.Upgrades {
-		w := &r.Upgrades[i]
-		if r.gives(w) && allowance.InForce(w, r.Now) && (out == nil || w.GetName() < out.GetName()) {
+	for _, w := range r.Upgrades {
+		if r.gives(w) && w.InForce(r.Now) && (out == nil || w.GetName() < out.GetName()) {
 			out = w
 		}
 	}
@@ -256,8 +250,7 @@ func (r ActionRequest) remedies() []string {
 		}
 	}
 
-	for i := range r.Upgrades {
-		w := &r.Upgrades[i]
+	for _, w := range r.Upgrades {
 		if !r.gives(w) {
 			continue
 		}

@@ -177,7 +177,7 @@ func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 
 			got, err := decision.DecideAction(decision.ActionRequest{
 				Object: object(t, strings.Replace(tc.object, "ANNOTATIONS", tc.annotations, 1)), Action: tc.action,
-				Policies: set(t, tc.policies), Upgrades: tc.windows, Now: now,
+				Basis: decision.Basis{Policies: set(t, tc.policies), Upgrades: compiled(t, tc.windows...), Now: now},
 			})
 			if err != nil {
 				t.Fatal(err)

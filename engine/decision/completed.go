@@ -126,8 +126,7 @@ func (j *judge) takesBack(c change.Change) bool {
 
 // editWarnings tell what is taken back, and what still lacks something.
 func (g *judged) editWarnings() []string {
-	var out []string
-
+	out := make([]string, 0, len(g.restored)+len(g.incomplete))
 	object := fmt.Sprintf("%s %q", g.groupKind().Kind, resource.Name(g.subject()))
 
 	for _, e := range g.restored {

@@ -73,7 +73,7 @@ func (s *stamper) stampOfAnnounced() (stamp, bool) {
 		return stamp{}, false
 	}
 
-	f := s.facts.asDeletion()
+	f := s.asDeletion()
 	g := newJudge(f).judgeAll()
 
 	if !g.allowed() {

@@ -43,7 +43,7 @@ func TestTheRecordOfEditsIsBounded(t *testing.T) {
 
 	ask := func(old, obj *unstructured.Unstructured) *unstructured.Unstructured {
 		return decision.Decide(decision.Request{
-			Operation: decision.OperationUpdate, Old: old, New: obj, Policies: set, Now: time.Unix(0, 0),
+			Operation: decision.OperationUpdate, Old: old, New: obj, Basis: decision.Basis{Policies: set, Now: time.Unix(0, 0)},
 			User: policy.User{Name: strings.Repeat("u", 1000), Groups: make([]string, 100)},
 		}).Object
 	}

@@ -38,8 +38,8 @@ func Example() {
 	}
 	req := decision.Request{
 		Operation: decision.OperationUpdate, Old: claim("small"), New: claim("large"),
-		User:     policy.User{Name: "hans@example.com", Groups: []string{"platform-team"}},
-		Policies: policy.NewSet(compiled), Now: time.Date(2026, time.March, 1, 9, 0, 0, 0, time.UTC),
+		User:  policy.User{Name: "hans@example.com", Groups: []string{"platform-team"}},
+		Basis: decision.Basis{Policies: policy.NewSet(compiled), Now: time.Date(2026, time.March, 1, 9, 0, 0, 0, time.UTC)},
 	}
 
 	d := decision.Decide(req)

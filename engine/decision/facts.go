@@ -5,7 +5,6 @@ package decision
 
 import (
 	"errors"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -26,11 +25,6 @@ type facts struct {
 	// Request, of which the operation agrees with the objects and the parent with the
 	// reference to it. New is what may be stored of it, see [propose].
 	Request
-
-	// stored is true where the new object is as it would be stored, so that nothing of
-	// it can be put back.
-	stored bool
-
 	proposal
 	parentFacts
 	enforcementFacts
@@ -38,6 +32,9 @@ type facts struct {
 	wishFacts
 	editFacts
 
+	// stored is true where the new object is as it would be stored, so that nothing of
+	// it can be put back.
+	stored bool
 	// problems are inputs that cannot be used, of all that is decided by these facts.
 	problems *problems
 }
@@ -266,14 +263,4 @@ func (f *facts) trace() []v1alpha1.TraceEntry {
 // to who carries that out: for anybody else nothing is different.
 func (f *facts) root() bool {
 	return (f.Parent == nil || f.withNamespace && !deletesForOthers(f.User)) && !f.ParentGone
-}
-
-// governor returns the Enforcement of a name that governs the object; nil for none.
-func (f *facts) governor(name string) *enforcement.Enforcement {
-	i := slices.IndexFunc(f.governing, func(e *enforcement.Enforcement) bool { return e.Name() == name })
-	if i < 0 {
-		return nil
-	}
-
-	return f.governing[i]
 }

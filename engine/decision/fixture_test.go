@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -110,7 +111,18 @@ func request(tb testing.TB, user policy.User, old, obj, parent string) decision.
 
 	return decision.Request{
 		Operation: op, Old: object(tb, old), New: object(tb, obj), Parent: object(tb, parent), User: user,
-		Settings: decision.Settings{Crossplane: crossplaneUser, Manager: managerUser},
-		Now:      time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser, Manager: managerUser}, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 	}
+}
+
+// compiled compiles UpgradeAllowances.
+func compiled(tb testing.TB, list ...v1alpha1.UpgradeAllowance) []*allowance.Window {
+	tb.Helper()
+
+	out, err := allowance.Windows(list...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	return out
 }

@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -43,7 +41,9 @@ const crossplaneLabels = "crossplane.io/"
 
 // frees reports whether a change of what an Enforcement governs may free it from that,
 // or bring it under a policy or a window that it was not under: in a write that has
-// the first effect any change may, and a label that a selector looks at always.
+// the first effect any change may, and a label that a selector looks at always. Of
+// windows only those for the user count: others may set it, to say what the window is
+// about.
 func (j *judge) frees(c change.Change) bool {
 	if j.freed && (!c.Metadata() || under(c, "metadata", "labels") || under(c, "metadata", "annotations")) {
 		return true
@@ -59,17 +59,7 @@ func (j *judge) frees(c change.Change) bool {
 	}
 
 	return slices.ContainsFunc(j.Policies.For(j.groupKind()), func(p *policy.Policy) bool { return p.SelectsBy(label) }) ||
-		slices.ContainsFunc(j.Upgrades, func(u v1alpha1.UpgradeAllowance) bool { return j.windowSelectsBy(&u, label) })
-}
-
-// windowSelectsBy reports whether a window for the user looks at a label. Others may
-// set it, to say what the window is about.
-func (f *facts) windowSelectsBy(u *v1alpha1.UpgradeAllowance, label string) bool {
-	if u.Spec.ServiceAccount != f.User.Name || u.Spec.Selector == nil {
-		return false
-	}
-
-	sel, err := metav1.LabelSelectorAsSelector(u.Spec.Selector)
-
-	return err == nil && policy.LooksAt(sel, label)
+		slices.ContainsFunc(j.Upgrades, func(u *allowance.Window) bool {
+			return u.Spec.ServiceAccount == j.User.Name && u.SelectsBy(label)
+		})
 }

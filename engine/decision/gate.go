@@ -90,7 +90,9 @@ func (p *proposer) restoreGate() {
 		return
 	}
 
-	was, is := resource.Strings(p.Old.Object, "spec", "managementPolicies"), resource.Strings(p.out.object.Object, "spec", "managementPolicies")
+	was := resource.Strings(p.Old.Object, "spec", "managementPolicies")
+
+	is := resource.Strings(p.out.object.Object, "spec", "managementPolicies")
 	if !gate.Same(was, is) && gate.Moved(was) && gate.Moved(is) {
 		setPolicies(p.out.object, was)
 		p.out.overruled = append(p.out.overruled, "spec.managementPolicies")

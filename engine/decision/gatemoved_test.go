@@ -59,7 +59,7 @@ func TestAGateThatWasMovedMeanwhileIsLeftAsItIs(t *testing.T) {
 			req := decision.Request{
 				Operation: decision.OperationUpdate, Old: gatedInstance(true, 1, tc.was...), New: gatedInstance(!tc.taken, 1, tc.is...),
 				User: policy.User{Name: crossplaneUser}, FieldManager: apply.ComposedManager + "0",
-				Settings: decision.Settings{Crossplane: crossplaneUser},
+				Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
 			}
 
 			if tc.user != "" {
@@ -102,7 +102,7 @@ func TestAGateThatWasMovedStaysOurs(t *testing.T) {
 	d := decision.Decide(decision.Request{
 		Operation: decision.OperationUpdate, Old: was, New: is,
 		User: policy.User{Name: crossplaneUser}, FieldManager: apply.ComposedManager + "0",
-		Settings: decision.Settings{Crossplane: crossplaneUser},
+		Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
 	})
 
 	if diff := cmp.Diff(owns, resource.List(d.Object.Object, "metadata", "managedFields")); diff != "" {
@@ -116,7 +116,7 @@ func TestAGateThatWasMovedKeepsNothingElseFromBeingStored(t *testing.T) {
 		Operation: decision.OperationUpdate,
 		Old:       gatedInstance(true, 1, "Observe", "LateInitialize"), New: gatedInstance(true, 2, "Observe", "LateInitialize", "Update"),
 		User: policy.User{Name: crossplaneUser}, FieldManager: apply.ComposedManager + "0",
-		Settings: decision.Settings{Crossplane: crossplaneUser},
+		Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
 	})
 
 	if got := resource.Int(d.Object.Object, "spec", "forProvider", "size"); got != 2 {

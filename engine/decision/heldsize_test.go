@@ -56,7 +56,7 @@ func TestTheRecordOfWhatIsHeldKeepsToItsBudget(t *testing.T) {
 	}}
 
 	d := decision.Decide(decision.Request{
-		Old: xr(was), New: xr(is), Parent: claim, Policies: policy.NewSet(compiled),
+		Old: xr(was), New: xr(is), Parent: claim, Basis: decision.Basis{Policies: policy.NewSet(compiled)},
 		User: policy.User{Name: "system:serviceaccount:crossplane-system:crossplane"},
 	})
 

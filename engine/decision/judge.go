@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
@@ -25,7 +25,7 @@ type judge struct {
 	before *unstructured.Unstructured
 
 	verdicts map[string]policy.Verdict
-	windows  []*v1alpha1.UpgradeAllowance // Nil until they are looked for.
+	windows  []*allowance.Window // Nil until they are looked for.
 	repeats  *judge
 }
 

@@ -110,10 +110,9 @@ func (x explainer) allows(spec *v1alpha1.AllowancePolicySpec, c change.Change, a
 func (x explainer) lackingWindow(c change.Change) []Lack {
 	var out []Lack
 
-	for i := range x.Upgrades {
-		u := &x.Upgrades[i]
-		if u.Spec.ServiceAccount != x.User.Name || !upgradeCovers(u, x.groupKind().Group, x.groupKind().Kind, c) ||
-			!allowance.Selects(u, x.subject(), x.Old) {
+	for _, u := range x.Upgrades {
+		if u.Spec.ServiceAccount != x.User.Name || !u.Covers(x.groupKind(), c) ||
+			!u.Selects(x.subject(), x.Old) {
 			continue
 		}
 
@@ -128,7 +127,7 @@ func (x explainer) lackingWindow(c change.Change) []Lack {
 
 // notInForce says why a window serves the object no more, or not yet; empty where it
 // does. One that has ended is told of for a day.
-func (x explainer) notInForce(u *v1alpha1.UpgradeAllowance) string {
+func (x explainer) notInForce(u *allowance.Window) string {
 	const told = 24 * time.Hour
 
 	switch from, until := u.Spec.ValidFrom.Time, u.Spec.ValidUntil.Time; {
@@ -140,7 +139,7 @@ func (x explainer) notInForce(u *v1alpha1.UpgradeAllowance) string {
 		return "ended at " + until.UTC().Format(time.RFC3339)
 	case u.Spec.Suspend:
 		return "is suspended (spec.suspend)"
-	case !allowance.InForce(u, x.Now):
+	case !u.InForce(x.Now):
 		return "is not active yet (spec.activateWhen)"
 	case u.Spec.OncePerObject && resource.Annotation(x.subject(), v1alpha1.AnnotationLastUpgrade) == u.GetName():
 		return "served this object already (spec.oncePerObject)"

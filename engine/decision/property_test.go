@@ -235,10 +235,9 @@ func drawn(t *rapid.T) ground {
 	g := ground{request: decision.Request{
 		Operation: pick(t, "operation", decision.OperationCreate, decision.OperationUpdate, decision.OperationUpdate, decision.OperationDelete),
 		User:      users().Draw(t, "user"),
-		Settings:  decision.Settings{Crossplane: crossplaneUser, Manager: managerUser},
+		Basis:     decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser, Manager: managerUser}, Now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)},
 		Resource:  schema.GroupResource{Group: "example.org", Resource: "children"},
 		Action:    pick[v1alpha1.ValidationAction](t, "action", "", "", v1alpha1.ActionDeny, v1alpha1.ActionHold, v1alpha1.ActionAudit),
-		Now:       time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC),
 	}}
 
 	for i := range rapid.IntRange(0, 3).Draw(t, "policies") {
@@ -266,11 +265,18 @@ func drawn(t *rapid.T) ground {
 	}
 
 	if rapid.Bool().Draw(t, "window") {
-		g.request.Upgrades = []v1alpha1.UpgradeAllowance{{Spec: v1alpha1.UpgradeAllowanceSpec{
+		w := v1alpha1.UpgradeAllowance{Spec: v1alpha1.UpgradeAllowanceSpec{
 			ServiceAccount: crossplaneUser,
 			ValidFrom:      metav1.NewTime(g.request.Now), ValidUntil: metav1.NewTime(g.request.Now.Add(time.Hour)),
 			Allow: permissions().Draw(t, "opens"),
-		}}}
+		}}
+
+		list, err := allowance.Windows(w)
+		if err != nil {
+			t.Fatalf("cannot compile a window: %v", err)
+		}
+
+		g.request.Upgrades = list
 	}
 
 	if rapid.Bool().Draw(t, "enforced") {

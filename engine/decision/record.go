@@ -244,9 +244,9 @@ func (j *judge) generationOfPolicy(name string) int64 {
 }
 
 func (j *judge) generationOfWindow(name string) int64 {
-	for i := range j.Upgrades {
-		if j.Upgrades[i].GetName() == name {
-			return j.Upgrades[i].GetGeneration()
+	for _, u := range j.Upgrades {
+		if u.GetName() == name {
+			return u.GetGeneration()
 		}
 	}
 

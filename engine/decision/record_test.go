@@ -138,7 +138,7 @@ func TestADecisionIsRecordedWithWhatItWasMadeBy(t *testing.T) {
 				w.Spec.ServiceAccount = crossplaneUser
 				w.Spec.ValidFrom, w.Spec.ValidUntil = metav1.NewTime(req.Now.Add(-time.Hour)), metav1.NewTime(req.Now.Add(time.Hour))
 				w.Spec.Allow = []v1alpha1.Permission{{Kind: "Shop", Mutations: []string{"spec.zone"}}}
-				req.Upgrades = []v1alpha1.UpgradeAllowance{w}
+				req.Upgrades = compiled(t, w)
 
 				return req
 			},

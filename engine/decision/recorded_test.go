@@ -83,7 +83,7 @@ func TestTheRecordIsOfWhatIsStored(t *testing.T) {
 			d := decision.Decide(decision.Request{
 				Operation: decision.OperationUpdate, Parent: parent, Action: tc.action, Old: old, New: obj,
 				User: policy.User{Name: crossplaneUser}, FieldManager: manager,
-				Settings: decision.Settings{Crossplane: crossplaneUser},
+				Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
 			})
 
 			if _, denied := d.Denied(); denied != tc.denied || len(d.Problems) > 0 {
@@ -131,7 +131,7 @@ func TestAnElementThatIsHeldKeepsItsRecord(t *testing.T) {
 
 	d := decision.Decide(decision.Request{
 		Operation: decision.OperationUpdate, Parent: parent, Action: v1alpha1.ActionHold, Old: old, New: obj,
-		User: policy.User{Name: crossplaneUser}, FieldManager: manager, Settings: decision.Settings{Crossplane: crossplaneUser},
+		User: policy.User{Name: crossplaneUser}, FieldManager: manager, Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
 	})
 
 	got := parsed(t, d.Object)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
@@ -42,8 +43,26 @@ type Settings struct {
 	WithoutLateInitialize gate.Kinds
 }
 
+// Basis is what requests are decided by, whoever puts them: a composition function, a
+// webhook, a controller or a command. See engine/inforce, which makes it.
+type Basis struct {
+	// Policies in force.
+	Policies *policy.Set
+	// Upgrades are the UpgradeAllowances there are, active or not.
+	Upgrades []*allowance.Window
+	// Enforcements in force.
+	Enforcements []*enforcement.Enforcement
+	// Settings of the installation.
+	Settings Settings
+	// Now is the time to judge windows by.
+	Now time.Time
+}
+
 // Request is one change of one object.
 type Request struct {
+	// Basis that it is decided by.
+	Basis
+
 	// Operation that is asked for.
 	Operation Operation
 	// Old is the object as it is; nil on create.
@@ -65,12 +84,6 @@ type Request struct {
 	ParentSettles bool
 	// Namespace of the object; nil for cluster-scoped ones.
 	Namespace *unstructured.Unstructured
-	// Policies in force.
-	Policies *policy.Set
-	// Upgrades are the UpgradeAllowances there are, active or not.
-	Upgrades []v1alpha1.UpgradeAllowance
-	// Enforcements in force.
-	Enforcements []*enforcement.Enforcement
 	// Resource of the object, for Enforcements name resources and not kinds.
 	Resource schema.GroupResource
 	// Action to take on unallowed changes. Empty means the strictest of what
@@ -82,10 +95,6 @@ type Request struct {
 	// Orphans is true when an object is to be deleted and what it owns is to
 	// stay.
 	Orphans bool
-	// Settings of the installation.
-	Settings Settings
-	// Now is the time to judge windows by.
-	Now time.Time
 }
 
 // subject is the object the request is about: the new one, or the old one on

@@ -4,7 +4,6 @@
 package decision
 
 import (
-	"slices"
 	"time"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -25,17 +24,17 @@ func (j *judge) byUpgrade(c change.Change) (Finding, bool) {
 
 	return Finding{Policy: best.GetName(), cause: cause{
 		initiator: InitiatorOfWindow(best.GetName()),
-		external:  upgradeExternal(best),
+		external:  best.External(),
 	}}, true
 }
 
 // windowFor is the active UpgradeAllowance that covers a change, of several the
 // first by name; nil where none does.
-func (j *judge) windowFor(c change.Change) *v1alpha1.UpgradeAllowance {
-	var best *v1alpha1.UpgradeAllowance
+func (j *judge) windowFor(c change.Change) *allowance.Window {
+	var best *allowance.Window
 
 	for _, u := range j.openWindows() {
-		if upgradeCovers(u, j.groupKind().Group, j.groupKind().Kind, c) && (best == nil || u.GetName() < best.GetName()) {
+		if u.Covers(j.groupKind(), c) && (best == nil || u.GetName() < best.GetName()) {
 			best = u
 		}
 	}
@@ -45,12 +44,12 @@ func (j *judge) windowFor(c change.Change) *v1alpha1.UpgradeAllowance {
 
 // openWindows are those that are open for this user and object: found once, and
 // anew where what is held may have changed the object.
-func (j *judge) openWindows() []*v1alpha1.UpgradeAllowance {
+func (j *judge) openWindows() []*allowance.Window {
 	if j.windows == nil {
-		j.windows = make([]*v1alpha1.UpgradeAllowance, 0, len(j.Upgrades))
+		j.windows = make([]*allowance.Window, 0, len(j.Upgrades))
 
-		for i := range j.Upgrades {
-			if u := &j.Upgrades[i]; j.upgradeApplies(u) {
+		for _, u := range j.Upgrades {
+			if j.upgradeApplies(u) {
 				j.windows = append(j.windows, u)
 			}
 		}
@@ -64,16 +63,16 @@ func (j *judge) openWindows() []*v1alpha1.UpgradeAllowance {
 func InitiatorOfWindow(name string) string { return allowance.InitiatorOfWindow(name) }
 
 // upgradeApplies reports whether a window is open for this user and object.
-func (j *judge) upgradeApplies(u *v1alpha1.UpgradeAllowance) bool {
+func (j *judge) upgradeApplies(u *allowance.Window) bool {
 	obj := j.subject()
 
-	return u.Spec.ServiceAccount == j.User.Name && allowance.InForce(u, j.Now) && allowance.Selects(u, obj, j.Old) &&
+	return u.Spec.ServiceAccount == j.User.Name && u.InForce(j.Now) && u.Selects(obj, j.Old) &&
 		(!u.Spec.OncePerObject || resource.Annotation(obj, v1alpha1.AnnotationLastUpgrade) != u.GetName())
 }
 
 // NextWindow returns when the next of some windows opens or closes, or an
 // exception ends, after a moment; false where none does.
-func NextWindow(upgrades []v1alpha1.UpgradeAllowance, enforcements []*enforcement.Enforcement, now time.Time) (time.Time, bool) {
+func NextWindow(upgrades []*allowance.Window, enforcements []*enforcement.Enforcement, now time.Time) (time.Time, bool) {
 	var next time.Time
 
 	consider := func(t time.Time) {
@@ -94,32 +93,6 @@ func NextWindow(upgrades []v1alpha1.UpgradeAllowance, enforcements []*enforcemen
 	}
 
 	return next, !next.IsZero()
-}
-
-func upgradeCovers(u *v1alpha1.UpgradeAllowance, group, kind string, c change.Change) bool {
-	for _, perm := range u.Spec.Allow {
-		if perm.Relation == v1alpha1.RelationExternal || perm.Kind != kind || (perm.APIGroup != "" && perm.APIGroup != group) {
-			continue
-		}
-
-		if slices.ContainsFunc(perm.Mutations, c.CoveredBy) {
-			return true
-		}
-	}
-
-	return false
-}
-
-func upgradeExternal(u *v1alpha1.UpgradeAllowance) []v1alpha1.Allowance {
-	var out []v1alpha1.Allowance
-
-	for _, perm := range u.Spec.Allow {
-		if perm.Relation == v1alpha1.RelationExternal {
-			out = append(out, v1alpha1.Allowance{Relation: perm.Relation, Mutations: perm.Mutations, Policy: u.GetName()})
-		}
-	}
-
-	return out
 }
 
 // usedUpgrade returns the UpgradeAllowance that allowed any of the changes.

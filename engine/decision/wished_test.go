@@ -70,7 +70,7 @@ func TestAWishOverAnEditIsAChange(t *testing.T) {
 				Operation: decision.OperationUpdate, Parent: xr, Action: v1alpha1.ActionHold,
 				Old: wishedDeployment(t, "web-1", tc.manager), New: wishedDeployment(t, "web-2", manager),
 				User: policy.User{Name: crossplaneUser}, FieldManager: manager,
-				Settings: decision.Settings{Crossplane: crossplaneUser},
+				Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
 			})
 
 			if len(d.Findings) != tc.want || len(d.Held) != tc.want {

@@ -7,24 +7,30 @@ package inforce
 
 import (
 	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/internal/memo"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/window"
 )
 
-// Cache compiles each policy and Enforcement once. It is safe for concurrent
+// Cache compiles each policy, window and Enforcement once. It is safe for concurrent
 // use, and bounded.
 type Cache struct {
 	policies     *policy.Cache
+	windows      *memo.Memo[*v1alpha1.UpgradeAllowance, *allowance.WindowTerms]
 	enforcements *enforcement.Cache
 }
 
 // NewCache makes an empty Cache.
 func NewCache() *Cache {
-	return &Cache{policies: policy.NewCache(), enforcements: enforcement.NewCache()}
+	return &Cache{policies: policy.NewCache(), windows: memo.New("UpgradeAllowance", terms), enforcements: enforcement.NewCache()}
 }
 
 // Set is what is in force; not to be modified.
@@ -32,7 +38,7 @@ type Set struct {
 	// Policies in force.
 	Policies *policy.Set
 	// Upgrades are the windows that can be used, open or not.
-	Upgrades []v1alpha1.UpgradeAllowance
+	Upgrades []*allowance.Window
 	// Enforcements in force.
 	Enforcements []*enforcement.Enforcement
 	// Bad are those that do not compile, and count as absent.
@@ -48,14 +54,45 @@ func (c *Cache) Set(
 	var badWindows, bad []error
 
 	out.Policies, out.Bad = c.policies.Set(policies)
-	out.Upgrades, badWindows = window.Valid(windows)
+	out.Upgrades, badWindows = c.open(windows)
 	out.Enforcements, bad = c.enforcements.List(enforcements)
 	out.Bad = slices.Concat(out.Bad, badWindows, bad)
 
 	return out
 }
 
-// Into has a request judged by what is in force.
-func (s *Set) Into(req *decision.Request) {
-	req.Policies, req.Upgrades, req.Enforcements = s.Policies, s.Upgrades, s.Enforcements
+// open compiles windows. Those that cannot be used count as absent, and are errors.
+func (c *Cache) open(list []v1alpha1.UpgradeAllowance) (out []*allowance.Window, bad []error) {
+	for i := range list {
+		t, err := c.windows.Get(&list[i], list[i].GetName(), list[i].Spec)
+		if err != nil {
+			bad = append(bad, err)
+
+			continue
+		}
+
+		out = append(out, t.Of(&list[i]))
+	}
+
+	return out, bad
+}
+
+// terms compiles a window.
+func terms(u *v1alpha1.UpgradeAllowance) (*allowance.WindowTerms, field.ErrorList) {
+	if errs := window.Validate(u); len(errs) > 0 {
+		return nil, errs
+	}
+
+	t, err := allowance.TermsOf(u)
+	if err != nil {
+		return nil, field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
+	}
+
+	return t, nil
+}
+
+// Basis is what requests are decided by at a moment, by the settings of an
+// installation.
+func (s *Set) Basis(settings decision.Settings, now time.Time) decision.Basis {
+	return decision.Basis{Policies: s.Policies, Upgrades: s.Upgrades, Enforcements: s.Enforcements, Settings: settings, Now: now}
 }

@@ -63,8 +63,8 @@ func UseOf(req *decision.Request, d *decision.Decision) (Use, bool) {
 
 		out.changes = append(out.changes, f.Change)
 
-		for i := range req.Upgrades {
-			if u := &req.Upgrades[i]; u.GetName() == f.Policy {
+		for _, u := range req.Upgrades {
+			if u.GetName() == f.Policy {
 				out.Windows = append(out.Windows, Key{Name: u.GetName(), UID: u.GetUID()})
 			}
 		}

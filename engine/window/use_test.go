@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/window"
@@ -23,12 +24,17 @@ const (
 
 func request(op decision.Operation, user string, old, obj *unstructured.Unstructured, windows ...*v1alpha1.UpgradeAllowance) *decision.Request {
 	req := &decision.Request{
-		Operation: op, Old: old, New: obj, ParentGone: true, User: policy.User{Name: user}, Policies: policy.NewSet(),
-		Action: v1alpha1.ActionWarn, Now: noon,
+		Operation: op, Old: old, New: obj, ParentGone: true, User: policy.User{Name: user}, Basis: decision.Basis{Policies: policy.NewSet(), Now: noon},
+		Action: v1alpha1.ActionWarn,
 	}
 
 	for _, w := range windows {
-		req.Upgrades = append(req.Upgrades, *w)
+		compiled, err := allowance.Windows(*w)
+		if err != nil {
+			panic(err) // They are written down here.
+		}
+
+		req.Upgrades = append(req.Upgrades, compiled...)
 	}
 
 	return req

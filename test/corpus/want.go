@@ -13,8 +13,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
-	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -91,32 +91,27 @@ type Plan struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// Decision makes the request for the engine. Policies and Enforcements that do
-// not compile are left out and returned as errors.
+// Decision makes the request for the engine. Policies, windows and
+// Enforcements that do not compile are left out and returned as errors.
 func (s *Scenario) Decision() (decision.Request, []error) {
-	set, bad := policy.NewCache().Set(s.Policies)
+	set := inforce.NewCache().Set(s.Policies, s.Upgrades, s.Enforcements)
 
 	req := decision.Request{
+		Basis:     set.Basis(decision.Settings{Crossplane: Crossplane, Manager: Manager}, moment(s.Request.Now)),
 		Operation: decision.Operation(s.Request.Operation),
 		Old:       s.Old, New: s.New, Parent: s.Parent, Namespace: s.Namespace,
 		User:       policy.User{Name: Crossplane, Groups: policy.ServiceAccountGroups(Crossplane)},
 		Orphans:    s.Request.Orphans,
 		ParentGone: s.Request.ParentGone, ParentSettles: s.Request.ParentSettles,
-		Policies: set, Upgrades: s.Upgrades,
 		Resource: schema.GroupResource{Group: s.group(), Resource: s.Request.Resource},
 		Action:   s.Request.Action,
-		Settings: decision.Settings{Crossplane: Crossplane, Manager: Manager},
-		Now:      moment(s.Request.Now),
 	}
 
 	if u := s.Request.User; u != nil {
 		req.User = policy.User{Name: u.Name, Groups: u.Groups}
 	}
 
-	enforced, broken := enforcement.NewCache().List(s.Enforcements)
-	req.Enforcements = enforced
-
-	return req, append(bad, broken...)
+	return req, set.Bad
 }
 
 func (s *Scenario) group() string {
