@@ -81,18 +81,16 @@ func ask(t *testing.T, s corpus.Scenario) {
 	review := reviewOf(t, req)
 	got := post(t, serve(t, &webhook.Mutator{Judge: judge}), review)
 
-	why, refused := want.Impossible()
-	if req.Operation == decision.OperationDelete {
-		why, refused = want.Denied()
-	}
+	answer := want.Answer()
+	refused := answer.Final || req.Operation == decision.OperationDelete && answer.Refuses()
 
-	checkAnswer(t, "mutate", got, why, refused)
+	checkAnswer(t, "mutate", got, answer.Reason, refused)
 
 	if refused {
 		return
 	}
 
-	if _, denied := want.Denied(); !denied {
+	if !answer.Refuses() {
 		if diff := cmp.Diff(webhook.Clip(want.Warnings), got.Warnings, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("mutate: warnings, -want, +got:\n%s", diff)
 		}
@@ -111,10 +109,9 @@ func ask(t *testing.T, s corpus.Scenario) {
 
 	// 2. To be enforced.
 	review.Object.Raw = stored
-	why, refused = want.Denied()
-	checkAnswer(t, "enforce", post(t, serve(t, &webhook.Enforcer{Judge: judge}), review), why, refused)
+	checkAnswer(t, "enforce", post(t, serve(t, &webhook.Enforcer{Judge: judge}), review), answer.Reason, answer.Refuses())
 
-	if s.Parent != nil && refused && c.reads == 0 {
+	if s.Parent != nil && answer.Refuses() && c.reads == 0 {
 		t.Error("refused without a look at the live parent")
 	}
 }

@@ -34,10 +34,10 @@ const recordTries = 5
 // delete answers a deletion. What it gives is written into the object before it
 // goes: admission cannot change what it deletes.
 func (j *Judge) delete(ctx context.Context, req admission.Request, ask *decision.Request, d decision.Decision) admission.Response {
-	if why, denied := d.Denied(); denied {
+	if answer := d.Answer(); answer.Refuses() {
 		j.tell(req, ask, &d)
 
-		return refused(why, ask, &d)
+		return refused(answer.Reason, ask, &d)
 	}
 
 	if req.DryRun == nil || !*req.DryRun {
@@ -115,7 +115,7 @@ func (j *Judge) given(ctx context.Context, ask *decision.Request, live *unstruct
 		return nil, err
 	}
 
-	if _, denied := d.Denied(); denied {
+	if d.Answer().Refuses() {
 		return nil, errOutdated // It was let pass by what the review says.
 	}
 

@@ -57,17 +57,17 @@ func (e *Enforcer) Handle(ctx context.Context, req admission.Request) (rsp admis
 	}
 
 	// 3. Answer. What passes the mutator has told of.
-	why, denied := d.Denied()
+	answer := d.Answer()
 
 	switch {
-	case d.Conflict != "":
+	case answer.Do == decision.Retry:
 		e.conflict(req, ask, &d)
 
 		return again(&d)
-	case denied:
+	case answer.Do == decision.Deny:
 		e.tell(req, ask, &d)
 
-		return refused(why, ask, &d)
+		return refused(answer.Reason, ask, &d)
 	case req.Operation == admissionv1.Delete:
 		return e.delete(ctx, req, ask, d).WithWarnings()
 	default:

@@ -66,8 +66,8 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admiss
 		return m.delete(ctx, req, ask, d)
 	}
 
-	if why, impossible := d.Impossible(); impossible {
-		return refused(why, ask, &d)
+	if answer := d.Answer(); answer.Final {
+		return refused(answer.Reason, ask, &d)
 	}
 
 	patches, err := patch(req.Object.Raw, ask.New, &d)
@@ -83,7 +83,7 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admiss
 
 // warnings are what the user is told, unless the refusal tells it.
 func (m *Mutator) warnings(d *decision.Decision) []string {
-	if _, denied := d.Denied(); denied {
+	if d.Answer().Refuses() {
 		return nil
 	}
 

@@ -102,8 +102,7 @@ func (j *Judge) tell(req admission.Request, ask *decision.Request, d *decision.D
 		first = causes[0].Field
 	}
 
-	why, _ := d.Denied()
-	why = strings.TrimPrefix(why, fmt.Sprintf("%s %q: ", subject(ask).GetKind(), resource.Name(subject(ask)))) // It is said before.
+	why := strings.TrimPrefix(d.Answer().Reason, fmt.Sprintf("%s %q: ", subject(ask).GetKind(), resource.Name(subject(ask)))) // It is said before.
 
 	j.event(req, ask, "KausalityDenied", first, fmt.Sprintf("refused to %s: %s", req.UserInfo.Username, why))
 }

@@ -106,10 +106,10 @@ func (e *Enforcer) scale(ctx context.Context, req admission.Request, ask *decisi
 		return e.failed(ctx, req, &s.Request, err)
 	}
 
-	if why, denied := d.Denied(); denied {
+	if answer := d.Answer(); answer.Refuses() {
 		e.tell(req, &s.Request, &d)
 
-		return refused(why, &s.Request, &d)
+		return refused(answer.Reason, &s.Request, &d)
 	}
 
 	return admission.Allowed("")

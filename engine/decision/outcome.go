@@ -10,6 +10,52 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
+// Do is what is to be done with a request.
+type Do string
+
+// What is to be done.
+const (
+	// Allow lets the request through as it is asked for, but for our own annotations.
+	Allow Do = "Allow"
+	// Hold lets it through without what is taken back.
+	Hold Do = "Hold"
+	// Deny refuses it.
+	Deny Do = "Deny"
+	// Retry has it made once more: what would be stored is not what is decided.
+	Retry Do = "Retry"
+)
+
+// An Answer is what is to be done with a request, and why.
+type Answer struct {
+	Do Do
+	// Reason of Deny and Retry, for a person; empty otherwise.
+	Reason string
+	// Final is true where the request is to be refused whatever else changes the object
+	// before it is stored.
+	Final bool
+}
+
+// Refuses reports whether the request is not let through now.
+func (a Answer) Refuses() bool { return a.Do == Deny || a.Do == Retry }
+
+// Answer returns what is to be done with the request.
+func (d *Decision) Answer() Answer {
+	switch {
+	case d.Conflict != "":
+		return Answer{Do: Retry, Reason: d.Conflict}
+	case d.Refusal != nil:
+		return Answer{Do: Deny, Reason: d.Refusal.Error(), Final: true}
+	case len(d.Forged) > 0:
+		return Answer{Do: Deny, Reason: forgedMessage(d.Forged), Final: true}
+	case d.Action == v1alpha1.ActionDeny && !d.Allowed():
+		return Answer{Do: Deny, Reason: d.title + unallowedMessage(d.Findings)}
+	case d.Action == v1alpha1.ActionHold && len(d.Held) > 0:
+		return Answer{Do: Hold}
+	default:
+		return Answer{Do: Allow}
+	}
+}
+
 // Outcome sums a decision up in one word.
 type Outcome string
 
@@ -33,13 +79,13 @@ const (
 
 // Outcome sums the decision up.
 func (d *Decision) Outcome() Outcome {
-	_, denied := d.Denied()
+	answer := d.Answer()
 
 	switch {
-	case denied:
+	case answer.Refuses():
 		return OutcomeDenied
 	case !d.Allowed():
-		return d.passed()
+		return d.passed(answer)
 	case len(d.Findings) == 0:
 		return OutcomeUnchanged
 	case !slices.ContainsFunc(d.Findings, func(f Finding) bool { return f.Verdict == Allowed }):
@@ -50,9 +96,9 @@ func (d *Decision) Outcome() Outcome {
 }
 
 // passed sums up a decision by which something unallowed is not refused.
-func (d *Decision) passed() Outcome {
+func (d *Decision) passed(answer Answer) Outcome {
 	switch {
-	case d.Action == v1alpha1.ActionHold && len(d.Held) > 0:
+	case answer.Do == Hold:
 		return OutcomeHeld
 	case d.Action == v1alpha1.ActionAudit:
 		return OutcomeAudited

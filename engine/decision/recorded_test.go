@@ -86,8 +86,8 @@ func TestTheRecordIsOfWhatIsStored(t *testing.T) {
 				Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
 			})
 
-			if _, denied := d.Denied(); denied != tc.denied || len(d.Problems) > 0 {
-				t.Fatalf("%s\ndenied: %t, problems: %v", tc.reason, denied, d.Problems)
+			if d.Answer().Refuses() != tc.denied || len(d.Problems) > 0 {
+				t.Fatalf("%s\ndenied: %t, problems: %v", tc.reason, d.Answer().Refuses(), d.Problems)
 			}
 
 			was, is, got := parsed(t, old), parsed(t, obj), parsed(t, d.Object)

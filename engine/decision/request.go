@@ -277,32 +277,3 @@ func (d *Decision) Allowed() bool {
 
 	return true
 }
-
-// Denied reports whether the request is to be refused, and why, for a person.
-func (d *Decision) Denied() (string, bool) {
-	if why, ok := d.Impossible(); ok {
-		return why, true
-	}
-
-	switch {
-	case d.Action == v1alpha1.ActionDeny && !d.Allowed():
-		return d.title + unallowedMessage(d.Findings), true
-	case d.Conflict != "":
-		return d.Conflict, true
-	default:
-		return "", false
-	}
-}
-
-// Impossible reports whether the request is to be refused whatever else changes
-// the object before it is stored, and why, for a person.
-func (d *Decision) Impossible() (string, bool) {
-	switch {
-	case d.Refusal != nil:
-		return d.Refusal.Error(), true
-	case len(d.Forged) > 0:
-		return forgedMessage(d.Forged), true
-	default:
-		return "", false
-	}
-}

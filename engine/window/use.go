@@ -46,7 +46,7 @@ type Key struct {
 // UseOf returns the use that a request makes of windows, if it is stored. False
 // where it makes none.
 func UseOf(req *decision.Request, d *decision.Decision) (Use, bool) {
-	if _, denied := d.Denied(); denied || req.Operation == decision.OperationDelete && resource.Deleting(req.Old) {
+	if d.Answer().Refuses() || req.Operation == decision.OperationDelete && resource.Deleting(req.Old) {
 		return Use{}, false
 	}
 

@@ -42,9 +42,8 @@ func TestATrimmedParentDecidesAsTheWhole(t *testing.T) {
 				t.Errorf("Decide with a cached parent, -whole, +cached:\n%s", diff)
 			}
 
-			why, denied := again.Denied()
-			if wantWhy, wantDenied := want.Denied(); why != wantWhy || denied != wantDenied {
-				t.Errorf("Decide with a cached parent: denied %t %q, want %t %q", denied, why, wantDenied, wantWhy)
+			if diff := cmp.Diff(want.Answer(), again.Answer()); diff != "" {
+				t.Errorf("Decide with a cached parent: the answer, -whole, +cached:\n%s", diff)
 			}
 		})
 	}

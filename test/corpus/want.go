@@ -162,7 +162,7 @@ func Describe(d decision.Decision) Want {
 		Action: d.Action, Enforcements: d.Enforcements, Forged: d.Forged, Held: d.Held, Warnings: d.Warnings,
 	}
 
-	w.Denied, _ = d.Denied()
+	w.Denied = d.Answer().Reason
 
 	for _, f := range d.Findings {
 		out := Finding{
