@@ -27,14 +27,14 @@ import (
 // Source: github.com/crossplane/crossplane-runtime/v2 v2.4.0, pkg/meta/meta.go.
 const AnnotationExternalName = "crossplane.io/external-name"
 
-// Governed says whether a managed resource is ours to gate: its Composition
+// Governed reports whether a managed resource is ours to gate: its Composition
 // runs the function, or we gated it before.
 func Governed(u *unstructured.Unstructured) bool {
 	return resource.IsManaged(u) && (resource.Annotation(u, v1alpha1.AnnotationManagementPolicies) != "" ||
 		resource.Annotation(u, v1alpha1.AnnotationGate) != "")
 }
 
-// Exposed says whether the provider of a managed resource may act on what is
+// Exposed reports whether the provider of a managed resource may act on what is
 // stored of it as soon as it sees it.
 func Exposed(u *unstructured.Unstructured) bool { return len(Acting(currentOf(u))) > 0 }
 
@@ -180,7 +180,7 @@ func specPatch(stored, asked *unstructured.Unstructured) (map[string]any, error)
 	return out, nil
 }
 
-// RecordsSecret says whether kausality.io/asked would have to hold a credential
+// RecordsSecret reports whether kausality.io/asked would have to hold a credential
 // to make the spec of one version of a managed resource out of that which is
 // stored.
 func RecordsSecret(stored, asked *unstructured.Unstructured) bool {
@@ -189,7 +189,7 @@ func RecordsSecret(stored, asked *unstructured.Unstructured) bool {
 	return err == nil && hidesIn(nil, patch, stored.Object, asked.Object)
 }
 
-// hidesIn says whether a merge patch holds a credential of the objects. It goes
+// hidesIn reports whether a merge patch holds a credential of the objects. It goes
 // down the patch with the path, for what a map is, such as a Secret, the patch
 // does not repeat.
 func hidesIn(path change.Path, patch map[string]any, objects ...map[string]any) bool {

@@ -15,35 +15,35 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// result says whether it shows that the change is there, by the status or by
+// result reports whether it shows that the change is there, by the status or by
 // the conditions of policies, and what is missing where it shows that it is not.
 // That a new resource is ready shows that it was made, not that a change since
 // has been.
-func (p *planner) result(t terms) (shown bool, missing lack) {
-	if c, ok := resource.ConditionOf(p.u, resource.ConditionReady); p.record.Initial && (!ok || !c.True()) {
+func (o observing) result(t terms) (shown bool, missing lack) {
+	if c, ok := resource.ConditionOf(o.u, resource.ConditionReady); o.record.Initial && (!ok || !c.True()) {
 		return false, lack{wait: WaitReady, text: "waiting for the resource to be ready for the first time"}
 	}
 
-	if missing := t.unmet(p.u.Object); !missing.nothing() {
+	if missing := t.unmet(o.u.Object); !missing.nothing() {
 		return false, missing
 	}
 
-	byWindow := slices.ContainsFunc(underWay(p.record), allowance.OfWindowAlone)
-	if differs := p.driftShown(); byWindow && differs != "" {
+	byWindow := slices.ContainsFunc(underWay(o.record), allowance.OfWindowAlone)
+	if differs := o.driftShown(); byWindow && differs != "" {
 		return false, lack{wait: WaitExternal, text: "waiting for the external system to show what the spec says of " + differs}
 	}
 
-	fields, judged := p.allowedFields(t)
+	fields, judged := o.allowedFields(t)
 	if judged {
 		return true, lack{} // There is nothing else to tell by.
 	}
 
-	shown, differs := p.compareExternal(fields)
+	shown, differs := o.compareExternal(fields)
 	if differs != "" {
 		return shown, lack{wait: WaitExternal, text: fmt.Sprintf("waiting for the external system to show the new value of %s", differs)}
 	}
 
-	made := p.record.Initial && !slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "spec.") })
+	made := o.record.Initial && !slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "spec.") })
 
 	return (shown || made) && !byWindow, lack{}
 }
@@ -51,8 +51,8 @@ func (p *planner) result(t terms) (shown bool, missing lack) {
 // compareExternal compares fields with status.atProvider: whether
 // it shows any of them, and the first that has another value. What the spec no
 // longer has cannot be compared: it counts as not shown.
-func (p *planner) compareExternal(fields []string) (shown bool, differs string) {
-	paved := fieldpath.Pave(p.u.Object)
+func (o observing) compareExternal(fields []string) (shown bool, differs string) {
+	paved := fieldpath.Pave(o.u.Object)
 
 	for _, field := range fields {
 		segments, err := fieldpath.Parse(field)
@@ -83,7 +83,7 @@ func (p *planner) compareExternal(fields []string) (shown bool, differs string) 
 	return shown, ""
 }
 
-// compare says whether an actual value shows anything of a wanted one, and
+// compare reports whether an actual value shows anything of a wanted one, and
 // whether all it shows is equal. Providers add to maps (tags, defaults) and
 // leave out what is secret.
 func compare(want, actual any) (shown, equal bool) {
@@ -119,13 +119,13 @@ func compare(want, actual any) (shown, equal bool) {
 // the recorded allowances name, and those that the resource's trace records for
 // their generations. What policies with a condition of their own allowed is left
 // out; true where that is all there is.
-func (p *planner) allowedFields(t terms) (fields []string, judged bool) {
+func (o observing) allowedFields(t terms) (fields []string, judged bool) {
 	var (
 		others      []string
 		generations []int64
 	)
 
-	for _, a := range underWay(p.record) {
+	for _, a := range underWay(o.record) {
 		if allowance.OfWindowAlone(a) {
 			continue
 		}
@@ -151,7 +151,7 @@ func (p *planner) allowedFields(t terms) (fields []string, judged bool) {
 		return nil, true
 	}
 
-	entries, err := allowance.ParseTrace(p.u)
+	entries, err := allowance.ParseTrace(o.u)
 	if err != nil {
 		return fields, false
 	}

@@ -69,14 +69,14 @@ func InsideOf(u *unstructured.Unstructured) ([]Inside, error) {
 	return out, nil
 }
 
-// leads says whether one of two paths leads to the other.
+// leads reports whether one of two paths leads to the other.
 func leads(a, b change.Path) bool {
 	n := min(len(a), len(b))
 
 	return slices.Equal(a[:n], b[:n])
 }
 
-// SameAsked says whether two values of kausality.io/asked say the same: when that was
+// SameAsked reports whether two values of kausality.io/asked say the same: when that was
 // found out is no part of it.
 func SameAsked(a, b string) bool {
 	one, first := withoutTime(a)

@@ -46,7 +46,7 @@ func ParseKinds(texts []string) (Kinds, error) {
 	return out, nil
 }
 
-// Has says whether a kind is among them.
+// Has reports whether a kind is among them.
 func (k Kinds) Has(gk schema.GroupKind) bool {
 	return slices.ContainsFunc(k, func(have schema.GroupKind) bool {
 		return (have.Kind == anything || have.Kind == gk.Kind) && (have.Group == anything || have.Group == gk.Group)

@@ -17,40 +17,40 @@ const missingGone = "waiting for the resource to be gone"
 
 // landed says what is still missing until the allowed change is in the
 // external system.
-func (p *planner) landed() lack {
-	if slices.Equal(Acting(p.record.Actions), []string{ActionDelete}) {
+func (o observing) landed() lack {
+	if slices.Equal(Acting(o.record.Actions), []string{ActionDelete}) {
 		return lack{wait: WaitGone, text: missingGone}
 	}
 
 	// (a) The provider has reconciled with the gate open. The allowance's own
 	// generation does not count: with the gate closed it is reported as synced
 	// too, and nothing was applied.
-	synced, missing := p.synced(p.record.Generation)
+	synced, missing := o.synced(o.record.Generation)
 	if missing != "" {
 		return lack{wait: WaitSynced, text: missing}
 	}
 
 	// (b) Nothing runs in the background or has failed there.
-	if missing := p.asyncOperation(); missing != "" {
+	if missing := o.asyncOperation(); missing != "" {
 		return lack{wait: WaitOperation, text: missing}
 	}
 
 	// (c) The external system shows the new values, or the policy's own
 	// condition holds; a new one is ready.
-	t := p.terms()
+	t := o.terms()
 
-	shown, missed := p.result(t)
+	shown, missed := o.result(t)
 	if !missed.nothing() {
 		return missed
 	}
 
-	if shown && p.saidSince(synced) && !p.overtaken() {
+	if shown && o.saidSince(synced) && !o.overtaken() {
 		return lack{}
 	}
 
 	// Where it shows none of them, or nothing can be told from what it shows, (a)
 	// and (b) must hold for a while.
-	if left := t.settle - p.now.Sub(p.steadySince()); left > 0 {
+	if left := t.settle - o.now.Sub(o.steadySince()); left > 0 {
 		return lack{wait: WaitSettle, text: "waiting for the change to settle", again: left}
 	}
 
@@ -65,8 +65,8 @@ func (p *planner) landed() lack {
 // upjet's callback at the end of an asynchronous operation, and a gate that
 // waited for it would stay open for ever. Such a condition may be from before
 // the opening: see saidSince.
-func (p *planner) synced(generation int64) (c resource.Condition, missing string) {
-	c, ok := resource.ConditionOf(p.u, resource.ConditionSynced)
+func (o observing) synced(generation int64) (c resource.Condition, missing string) {
+	c, ok := resource.ConditionOf(o.u, resource.ConditionSynced)
 
 	switch {
 	case !ok:
@@ -80,25 +80,25 @@ func (p *planner) synced(generation int64) (c resource.Condition, missing string
 	}
 }
 
-// saidSince says whether a Synced condition is surely from a look at the
+// saidSince reports whether a Synced condition is surely from a look at the
 // external system after the opening and after any operation in the background:
 // it has a generation, and is no older than the operation's end. One that is
 // not proves nothing before it has settled, whatever the status shows: upjet's
 // callback sets Synced when an operation ends, and the status is from before.
-func (p *planner) saidSince(synced resource.Condition) bool {
+func (o observing) saidSince(synced resource.Condition) bool {
 	said, _ := time.Parse(time.RFC3339, synced.LastTransitionTime)
 
 	return synced.ObservedGeneration != 0 &&
-		!p.latest(time.Time{}, resource.ConditionAsyncOperation, resource.ConditionLastAsyncOperation).After(said)
+		!o.latest(time.Time{}, resource.ConditionAsyncOperation, resource.ConditionLastAsyncOperation).After(said)
 }
 
-// overtaken says whether a provider may still be at a change in the background
+// overtaken reports whether a provider may still be at a change in the background
 // that another change has overtaken. It reports the later one as synced all the
 // same, and if that takes the first one back, the external system shows the
 // wanted values until the first one is made.
-func (p *planner) overtaken() bool {
-	_, works := resource.ConditionOf(p.u, resource.ConditionLastAsyncOperation)
-	_, announces := resource.ConditionOf(p.u, resource.ConditionAsyncOperation)
+func (o observing) overtaken() bool {
+	_, works := resource.ConditionOf(o.u, resource.ConditionLastAsyncOperation)
+	_, announces := resource.ConditionOf(o.u, resource.ConditionAsyncOperation)
 
 	if !works && !announces {
 		return false
@@ -106,7 +106,7 @@ func (p *planner) overtaken() bool {
 
 	generations := map[int64]bool{}
 
-	for _, a := range underWay(p.record) {
+	for _, a := range underWay(o.record) {
 		generations[a.Generation] = true
 	}
 
@@ -118,16 +118,16 @@ func (p *planner) overtaken() bool {
 // own move. A transition that lies in the future, for clocks differ, is waited
 // for: settling late keeps a gate open for longer, settling early loses a
 // change. One without a readable time counts as before the move.
-func (p *planner) steadySince() time.Time {
-	return p.latest(p.record.Since.Time,
+func (o observing) steadySince() time.Time {
+	return o.latest(o.record.Since.Time,
 		resource.ConditionSynced, resource.ConditionAsyncOperation, resource.ConditionLastAsyncOperation)
 }
 
 // latest returns the latest transition of some conditions, if that is after a
 // time.
-func (p *planner) latest(since time.Time, types ...string) time.Time {
+func (o observing) latest(since time.Time, types ...string) time.Time {
 	for _, typ := range types {
-		c, _ := resource.ConditionOf(p.u, typ)
+		c, _ := resource.ConditionOf(o.u, typ)
 
 		if t, err := time.Parse(time.RFC3339, c.LastTransitionTime); err == nil && t.After(since) {
 			since = t
@@ -138,12 +138,12 @@ func (p *planner) latest(since time.Time, types ...string) time.Time {
 }
 
 // asyncOperation says what an asynchronous provider is still at.
-func (p *planner) asyncOperation() string {
-	if c, ok := resource.ConditionOf(p.u, resource.ConditionAsyncOperation); ok && c.Reason == "Ongoing" {
+func (o observing) asyncOperation() string {
+	if c, ok := resource.ConditionOf(o.u, resource.ConditionAsyncOperation); ok && c.Reason == "Ongoing" {
 		return "waiting for the provider's asynchronous operation"
 	}
 
-	if c, ok := resource.ConditionOf(p.u, resource.ConditionLastAsyncOperation); ok && c.Status == "False" {
+	if c, ok := resource.ConditionOf(o.u, resource.ConditionLastAsyncOperation); ok && c.Status == "False" {
 		return fmt.Sprintf("waiting for the provider, whose last asynchronous operation failed: %s", c.Message)
 	}
 

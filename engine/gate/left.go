@@ -9,11 +9,11 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Left says whether a managed resource needs its guards although nothing names
+// Left reports whether a managed resource needs its guards although nothing names
 // or composes its kind any more: its gate is ours, and it is without the parent
 // it had, or on its way out with it. Without guards it could be deleted, and what
 // it stands for be lost. Parent is what its owner reference names, nil where that
-// is gone; runs says whether the function still runs for it.
+// is gone; runs reports whether the function still runs for it.
 func Left(u, parent *unstructured.Unstructured, runs bool) bool {
 	if !Governed(u) {
 		return false

@@ -24,7 +24,7 @@ import (
 // an XR may do while it is built up comes to Update once the provider has
 // recorded that it made the external object itself.
 
-// made says whether a resource's provider has recorded that it made the external
+// made reports whether a resource's provider has recorded that it made the external
 // object, for this resource and not for one that it was copied from.
 func made(u *unstructured.Unstructured) bool {
 	at, err := time.Parse(time.RFC3339, resource.Annotation(u, resource.AnnotationCreated))
@@ -37,65 +37,65 @@ func made(u *unstructured.Unstructured) bool {
 	return err != nil || !at.Before(born)
 }
 
-// implicit says whether an allowance is what an XR may do while it is built up:
+// implicit reports whether an allowance is what an XR may do while it is built up:
 // nobody allowed to change what was not made by that.
 func implicit(a v1alpha1.Allowance) bool {
 	return a.Policy == "" && slices.Equal(Acting(a.Mutations), []string{ActionCreate, ActionUpdate})
 }
 
-// unmade says whether an action of an allowance is not to be served, because
+// unmade reports whether an action of an allowance is not to be served, because
 // the provider has not made the external object.
-func (p *planner) unmade(a v1alpha1.Allowance, action string) bool {
-	if !implicit(a) || made(p.u) {
+func (s serving) unmade(a v1alpha1.Allowance, action string) bool {
+	if !implicit(a) || made(s.u) {
 		return false
 	}
 
-	return action == ActionUpdate || !p.fresh() && !p.creating()
+	return action == ActionUpdate || !s.fresh() && !s.creating()
 }
 
-// fresh says whether the resource is new, to be made, and was perhaps made paused.
-func (p *planner) fresh() bool {
-	return p.record == nil && (len(p.current) == 0 || slices.Contains(p.current, ActionCreate))
+// fresh reports whether the resource is new, to be made, and was perhaps made paused.
+func (c creation) fresh() bool {
+	return c.record == nil && (len(c.current) == 0 || slices.Contains(c.current, ActionCreate))
 }
 
-// creating says whether the gate is open for the resource's first creation.
-func (p *planner) creating() bool {
-	return p.record != nil && p.record.Initial && p.record.State == v1alpha1.GateOpen
+// creating reports whether the gate is open for the resource's first creation.
+func (c creation) creating() bool {
+	return c.record != nil && c.record.Initial && c.record.State == v1alpha1.GateOpen
 }
 
-// unknown says whether the external object of a resource may have existed before
+// unknown reports whether the external object of a resource may have existed before
 // it, which is not known yet.
-func (p *planner) unknown() bool {
-	acting := p.current
-	if p.record != nil {
-		acting = p.record.Actions
+func (c creation) unknown() bool {
+	acting := c.current
+	if c.record != nil {
+		acting = c.record.Actions
 	}
 
-	return (p.record == nil || p.creating()) && !slices.Contains(acting, ActionUpdate) && !made(p.u)
+	return (c.record == nil || c.creating()) && !slices.Contains(acting, ActionUpdate) && !made(c.u)
 }
 
-// existing says whether a record that is written now is of a resource whose
+// existing reports whether a record that is written now is of a resource whose
 // external object existed, and was not made since what the spec says.
-func (p *planner) existing() bool {
-	if p.record == nil { // Its provider may not create it, or is content without.
-		return p.unknown() && (!slices.Contains(p.current, ActionCreate) || p.ready())
+func (c creation) existing() bool {
+	if c.record == nil { // Its provider may not create it, or is content without.
+		return c.unknown() && (!slices.Contains(c.current, ActionCreate) || c.ready())
 	}
 
-	return p.record.Existed
+	return c.record.Existed
 }
 
-// existed says whether the external object of a resource whose gate is open for
+// existed reports whether the external object of a resource whose gate is open for
 // its first creation was there before: its provider may create it, did not, and
 // is content.
-func (p *planner) existed() bool {
-	if !p.creating() || made(p.u) || slices.Contains(p.record.Actions, ActionUpdate) || !slices.Contains(p.record.Actions, ActionCreate) {
+func (c creation) existed() bool {
+	if !c.creating() || made(c.u) || slices.Contains(c.record.Actions, ActionUpdate) || !slices.Contains(c.record.Actions, ActionCreate) {
 		return false
 	}
 
-	synced, missing := p.synced(p.record.Generation)
+	synced, missing := c.synced(c.record.Generation)
 
 	// Without a generation it may be from before the opening.
-	return missing == "" && (synced.ObservedGeneration != 0 || p.now.Sub(p.record.Since.Time) >= p.opts.Settle)
+	return missing == "" && (synced.ObservedGeneration != 0 || c.now.Sub(c.record.Since.Time) >= c.opts.Settle)
 }
 
 // whole is what an allowance is for that is for all that differs.
@@ -106,14 +106,14 @@ func whole(field string) bool {
 // withholdUpdate takes Update from what is pending of a resource whose external
 // object existed, unless it is for all in which that differs: one update makes
 // all of the spec.
-func (p *planner) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
-	if !p.existing() && !p.unknown() {
+func (s serving) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
+	if !s.existing() && !s.unknown() {
 		return pending
 	}
 
 	var asked []string
 
-	entries, _ := allowance.ParseTrace(p.u) // What does not parse names nothing.
+	entries, _ := allowance.ParseTrace(s.u) // What does not parse names nothing.
 
 	for _, a := range pending {
 		if !slices.Contains(a.Mutations, ActionUpdate) {
@@ -131,7 +131,7 @@ func (p *planner) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowa
 		}
 	}
 
-	if slices.ContainsFunc(asked, whole) || covers(asked, Differing(p.u)) {
+	if slices.ContainsFunc(asked, whole) || covers(asked, Differing(s.u)) {
 		return pending
 	}
 
@@ -147,14 +147,14 @@ func (p *planner) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowa
 	return out
 }
 
-// covers says whether fields are all that differs, or more.
+// covers reports whether fields are all that differs, or more.
 func covers(asked []string, differing []change.Change) bool {
 	return !slices.ContainsFunc(differing, func(c change.Change) bool {
 		return !slices.ContainsFunc(asked, func(field string) bool { return change.CoversText(field, c.Path) })
 	})
 }
 
-// Existing says whether a managed resource stands for an external object that
+// Existing reports whether a managed resource stands for an external object that
 // existed before it, and that was never made what its spec says.
 func Existing(u *unstructured.Unstructured) bool {
 	rec, err := parseRecord(u)

@@ -189,7 +189,7 @@ func (p *planner) close(why string) Plan {
 	rec.Consumed = consumed
 	rec.Allowances = slices.DeleteFunc(rec.Allowances, func(e v1alpha1.Allowance) bool { return e.Generation <= consumed })
 
-	next := &planner{u: p.u, opts: p.opts, now: p.now, desired: p.desired, current: p.current, record: rec, allowances: left}
+	next := (&view{u: p.u, opts: p.opts, now: p.now, desired: p.desired, current: p.current, record: rec, allowances: left}).planner()
 	if next.pending = next.unserved(); len(next.pending) > 0 {
 		return next.open()
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Orphans says whether a managed resource leaves its external resource behind
+// Orphans reports whether a managed resource leaves its external resource behind
 // when it is deleted, because that was asked for: by its deletion policy, by the
 // management policies of its Composition, or by the person who released it.
 func Orphans(u *unstructured.Unstructured) bool {

@@ -15,55 +15,55 @@ import (
 // it was taken up for: actions that are among the record's Actions are under
 // way (or given up on, where the state is Closed), others have served.
 
-func (p *planner) consumed() int64 {
-	if p.record == nil {
+func (v *view) consumed() int64 {
+	if v.record == nil {
 		return 0
 	}
 
-	return p.record.Consumed
+	return v.record.Consumed
 }
 
 // unserved returns the External allowances with an action that the Composition
 // asks for and that has not served yet, each with these actions only.
-func (p *planner) unserved() []v1alpha1.Allowance {
+func (s serving) unserved() []v1alpha1.Allowance {
 	var out []v1alpha1.Allowance
 
-	for _, a := range p.allowances {
+	for _, a := range s.allowances {
 		if !allowance.External(a) {
 			continue
 		}
 
-		if a.Mutations = p.remaining(a); len(a.Mutations) > 0 {
+		if a.Mutations = s.remaining(a); len(a.Mutations) > 0 {
 			out = append(out, a)
 		}
 	}
 
-	return p.withholdUpdate(out)
+	return s.withholdUpdate(out)
 }
 
 // remaining returns the actions of an allowance that have not served yet.
-func (p *planner) remaining(a v1alpha1.Allowance) []string {
-	if a.Generation <= p.consumed() {
+func (s serving) remaining(a v1alpha1.Allowance) []string {
+	if a.Generation <= s.consumed() {
 		return nil
 	}
 
-	return slices.DeleteFunc(p.asked(a), func(action string) bool {
-		return p.recorded(a, action) && !slices.Contains(p.record.Actions, action)
+	return slices.DeleteFunc(s.asked(a), func(action string) bool {
+		return s.recorded(a, action) && !slices.Contains(s.record.Actions, action)
 	})
 }
 
 // asked returns the actions of an allowance that the Composition asks for, and
 // that there is something to do for: of one that a deletion gave, that is Delete.
 // Its policy may allow more, for other fields.
-func (p *planner) asked(a v1alpha1.Allowance) []string {
+func (s serving) asked(a v1alpha1.Allowance) []string {
 	anew, deletes := remakes(a), allowance.ByDeletion(a)
 
 	return slices.DeleteFunc(Acting(a.Mutations), func(action string) bool {
-		return !slices.Contains(p.desired, action) || anew && action == ActionDelete || deletes && action != ActionDelete || p.unmade(a, action)
+		return !slices.Contains(s.desired, action) || anew && action == ActionDelete || deletes && action != ActionDelete || s.unmade(a, action)
 	})
 }
 
-// remakes says whether an allowance is to have the external resource made anew
+// remakes reports whether an allowance is to have the external resource made anew
 // because of a change. Providers delete nothing for that: what Delete would let
 // through is the deletion of the managed resource alone, which nobody asked for.
 func remakes(a v1alpha1.Allowance) bool {
@@ -73,12 +73,12 @@ func remakes(a v1alpha1.Allowance) bool {
 		!slices.Contains(actions, ActionUpdate)
 }
 
-// recorded says whether the record has an allowance with an action.
-func (p *planner) recorded(a v1alpha1.Allowance, action string) bool {
-	return p.record != nil && has(p.record.Allowances, a, action)
+// recorded reports whether the record has an allowance with an action.
+func (s serving) recorded(a v1alpha1.Allowance, action string) bool {
+	return s.record != nil && has(s.record.Allowances, a, action)
 }
 
-// has says whether a list has an allowance with an action.
+// has reports whether a list has an allowance with an action.
 func has(list []v1alpha1.Allowance, a v1alpha1.Allowance, action string) bool {
 	return slices.ContainsFunc(list, func(b v1alpha1.Allowance) bool {
 		return a.Policy == b.Policy && a.Generation == b.Generation && a.Initiator == b.Initiator &&
@@ -86,12 +86,12 @@ func has(list []v1alpha1.Allowance, a v1alpha1.Allowance, action string) bool {
 	})
 }
 
-// unrecorded says whether the gate is to serve an allowance that its record
+// unrecorded reports whether the gate is to serve an allowance that its record
 // does not know.
-func (p *planner) unrecorded(serves []string) bool {
-	return slices.ContainsFunc(p.pending, func(a v1alpha1.Allowance) bool {
+func (s serving) unrecorded(serves []string) bool {
+	return slices.ContainsFunc(s.pending, func(a v1alpha1.Allowance) bool {
 		return slices.ContainsFunc(a.Mutations, func(action string) bool {
-			return slices.Contains(serves, action) && !p.recorded(a, action)
+			return slices.Contains(serves, action) && !s.recorded(a, action)
 		})
 	})
 }
@@ -99,29 +99,29 @@ func (p *planner) unrecorded(serves []string) bool {
 // taking returns what the record has to remember of allowances while the gate
 // is open for some actions: those it takes up, and those it took up before
 // which have served or are under way still.
-func (p *planner) taking(serves []string) []v1alpha1.Allowance {
+func (s serving) taking(serves []string) []v1alpha1.Allowance {
 	var out []v1alpha1.Allowance
 
-	for _, a := range p.pending {
+	for _, a := range s.pending {
 		a.Mutations = slices.DeleteFunc(slices.Clone(a.Mutations), func(action string) bool { return !slices.Contains(serves, action) })
 		if len(a.Mutations) > 0 {
 			out = append(out, a)
 		}
 	}
 
-	if p.record == nil {
+	if s.record == nil {
 		return out
 	}
 
-	for _, e := range p.record.Allowances {
+	for _, e := range s.record.Allowances {
 		taken := out
 		e.Mutations = slices.DeleteFunc(Acting(e.Mutations), func(action string) bool {
-			dropped := slices.Contains(p.record.Actions, action) && !slices.Contains(serves, action)
+			dropped := slices.Contains(s.record.Actions, action) && !slices.Contains(serves, action)
 
 			return dropped || has(taken, e, action)
 		})
 
-		if e.Generation > p.consumed() && len(e.Mutations) > 0 {
+		if e.Generation > s.consumed() && len(e.Mutations) > 0 {
 			out = append(out, e)
 		}
 	}
@@ -131,27 +131,27 @@ func (p *planner) taking(serves []string) []v1alpha1.Allowance {
 
 // notLanded returns the actions of an allowance that remain when what the gate
 // is open for has landed.
-func (p *planner) notLanded(a v1alpha1.Allowance) []string {
-	return slices.DeleteFunc(p.remaining(a), func(action string) bool { return p.lands(a, action) })
+func (s serving) notLanded(a v1alpha1.Allowance) []string {
+	return slices.DeleteFunc(s.remaining(a), func(action string) bool { return s.lands(a, action) })
 }
 
 // landedOf returns the actions of a recorded allowance that have served when
 // what the gate is open for has landed.
-func (p *planner) landedOf(e v1alpha1.Allowance) []string {
+func (s serving) landedOf(e v1alpha1.Allowance) []string {
 	return slices.DeleteFunc(Acting(e.Mutations), func(action string) bool {
-		return slices.Contains(p.record.Actions, action) && !p.lands(e, action)
+		return slices.Contains(s.record.Actions, action) && !s.lands(e, action)
 	})
 }
 
-// lands says whether an action of an allowance has served when what the gate is
+// lands reports whether an action of an allowance has served when what the gate is
 // open for has landed. Delete has only where the same allowance has Create: the
 // external resource is made anew then. Delete alone serves until the resource
 // is gone.
-func (p *planner) lands(a v1alpha1.Allowance, action string) bool {
-	return slices.Contains(p.record.Actions, action) && (action != ActionDelete || slices.Contains(p.asked(a), ActionCreate))
+func (s serving) lands(a v1alpha1.Allowance, action string) bool {
+	return slices.Contains(s.record.Actions, action) && (action != ActionDelete || slices.Contains(s.asked(a), ActionCreate))
 }
 
-// foreign says whether all verbs of an External allowance are another system's,
+// foreign reports whether all verbs of an External allowance are another system's,
 // such as Terraform's apply, which no gate serves.
 func foreign(actions []string) bool { return len(foreignOf(actions)) == len(actions) }
 

@@ -108,8 +108,8 @@ func Desired(u *unstructured.Unstructured) ([]string, error) {
 	return normalize(list), nil
 }
 
-// planner holds what a plan needs more than once.
-type planner struct {
+// A view is what is known of a managed resource and its gate.
+type view struct {
 	u       *unstructured.Unstructured
 	opts    Options
 	now     time.Time
@@ -129,12 +129,29 @@ type planner struct {
 	pending []v1alpha1.Allowance
 }
 
+// What a view is asked about, each with what it needs to know of the one before.
+type (
+	// windowing is what windows give by themselves.
+	windowing struct{ *view }
+	// observing is what the provider shows of a change.
+	observing struct{ windowing }
+	// creation is whether the external object is made, and by whom.
+	creation struct{ observing }
+	// serving is which allowances the gate has served, serves, and is to serve.
+	serving struct{ creation }
+	// planner plans the next move.
+	planner struct{ serving }
+)
+
+// planner plans by the view.
+func (v *view) planner() *planner { return &planner{serving{creation{observing{windowing{v}}}}} }
+
 // PlanFor decides what to do with a managed resource's gate. The error is of
 // an annotation that does not parse: the plan then opens nothing, widens
 // nothing, and writes nothing over that annotation.
 func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, error) {
 	opts.LateInitialize = opts.LateInitialize && !opts.WithoutLateInitialize.Has(u.GroupVersionKind().GroupKind())
-	p := &planner{u: u, opts: opts, now: now, current: currentOf(u)}
+	p := (&view{u: u, opts: opts, now: now, current: currentOf(u)}).planner()
 
 	var policies, record, allowances, asked error
 

@@ -13,7 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// MayDelete says whether a managed resource can be deleted without orphaning
+// MayDelete reports whether a managed resource can be deleted without orphaning
 // its external resource by accident: its gate is open for Delete, or its
 // Composition asked to orphan.
 func MayDelete(u *unstructured.Unstructured) bool {
@@ -24,7 +24,7 @@ func MayDelete(u *unstructured.Unstructured) bool {
 	return Orphans(u)
 }
 
-// orphaned says whether a resource's deletion policy, as it was asked for, is to
+// orphaned reports whether a resource's deletion policy, as it was asked for, is to
 // leave its external resource behind, or whether a person released it so.
 func orphaned(u *unstructured.Unstructured) bool {
 	return deletionPolicy(u) == "Orphan" || resource.Annotation(u, v1alpha1.AnnotationRelease) == v1alpha1.ReleaseOrphan
@@ -49,7 +49,7 @@ func deletionPolicy(u *unstructured.Unstructured) string {
 	return resource.String(u.Object, "spec", "deletionPolicy")
 }
 
-// AwaitsDelete says whether a managed resource's gate is going to open for
+// AwaitsDelete reports whether a managed resource's gate is going to open for
 // Delete: that is allowed, and was not served.
 func AwaitsDelete(u *unstructured.Unstructured) bool {
 	rec, recordErr := parseRecord(u)
@@ -60,12 +60,12 @@ func AwaitsDelete(u *unstructured.Unstructured) bool {
 		return false
 	}
 
-	p := planner{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}
+	p := (&view{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}).planner()
 
 	return slices.Contains(actionsOf(p.unserved()), ActionDelete)
 }
 
-// Serves says whether a managed resource's gate lets a change out, or is about
+// Serves reports whether a managed resource's gate lets a change out, or is about
 // to. What is made is made as it is then.
 func Serves(u *unstructured.Unstructured) bool {
 	rec, err := parseRecord(u)
@@ -76,7 +76,7 @@ func Serves(u *unstructured.Unstructured) bool {
 		return Exposed(u)
 	}
 
-	p := planner{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}
+	p := (&view{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}).planner()
 	if p.creating() && slices.Contains(rec.Actions, ActionUpdate) {
 		return false
 	}
@@ -84,8 +84,9 @@ func Serves(u *unstructured.Unstructured) bool {
 	return len(Acting(p.current)) > 0 || len(p.unserved()) > 0
 }
 
-// Pending says whether a managed resource is on its way: its gate is open, an allowance that the gate can serve has not been used, or its
-// provider has not caught up.
+// Pending reports whether a managed resource is on its way: its gate is open, an
+// allowance that the gate can serve has not been used, or its provider has not
+// caught up.
 func Pending(u *unstructured.Unstructured) bool {
 	rec, err := parseRecord(u)
 
@@ -104,7 +105,7 @@ func Pending(u *unstructured.Unstructured) bool {
 	}
 
 	desired, err := within(u)
-	p := planner{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}
+	p := (&view{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}).planner()
 
 	if err != nil || len(p.unserved()) > 0 {
 		return true
@@ -113,7 +114,7 @@ func Pending(u *unstructured.Unstructured) bool {
 	return unsynced(u)
 }
 
-// unsynced says whether a provider has not seen a resource's generation yet.
+// unsynced reports whether a provider has not seen a resource's generation yet.
 func unsynced(u *unstructured.Unstructured) bool {
 	c, ok := resource.ConditionOf(u, resource.ConditionSynced)
 

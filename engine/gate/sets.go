@@ -47,14 +47,14 @@ func supported() [][]string {
 	}
 }
 
-// Supported says whether crossplane-runtime accepts a set.
+// Supported reports whether crossplane-runtime accepts a set.
 func Supported(set []string) bool {
 	set = normalize(set)
 
 	return slices.ContainsFunc(supported(), func(s []string) bool { return slices.Equal(s, set) })
 }
 
-// Moved says whether a set may be one that a gate was moved to: those are supported,
+// Moved reports whether a set may be one that a gate was moved to: those are supported,
 // and written out.
 func Moved(set []string) bool { return !slices.Contains(set, ActionAll) && Supported(set) }
 
@@ -75,7 +75,7 @@ func normalize(set []string) []string {
 	return out
 }
 
-// acting says whether an action changes the external system.
+// acting reports whether an action changes the external system.
 func acting(action string) bool {
 	return action == ActionCreate || action == ActionUpdate || action == ActionDelete
 }
@@ -85,7 +85,7 @@ func Acting(set []string) []string {
 	return slices.DeleteFunc(normalize(set), func(a string) bool { return !acting(a) })
 }
 
-// Same says whether two sets mean the same.
+// Same reports whether two sets mean the same.
 func Same(a, b []string) bool { return slices.Equal(normalize(a), normalize(b)) }
 
 // Closed returns the closed set within what the Composition asked for: observe,

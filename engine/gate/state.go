@@ -93,14 +93,14 @@ func (p *planner) takeOver() Plan {
 	return plan
 }
 
-// ready says whether the resource was ready at its present generation.
-func (p *planner) ready() bool {
-	r, ok := resource.ConditionOf(p.u, resource.ConditionReady)
+// ready reports whether the resource was ready at its present generation.
+func (o observing) ready() bool {
+	r, ok := resource.ConditionOf(o.u, resource.ConditionReady)
 	if !ok || !r.True() {
 		return false
 	}
 
-	_, missing := p.synced(resource.Generation(p.u))
+	_, missing := o.synced(resource.Generation(o.u))
 
 	return missing == ""
 }

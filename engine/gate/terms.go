@@ -44,18 +44,18 @@ func underWay(rec *v1alpha1.GateRecord) []v1alpha1.Allowance {
 // what the policies say whose allowances hold it open, and the options where
 // they say nothing. 0 is for ever.
 func MaxOpen(rec *v1alpha1.GateRecord, opts Options) time.Duration {
-	return (&planner{record: rec, opts: opts}).terms().maxOpen
+	return (&view{record: rec, opts: opts}).terms().maxOpen
 }
 
 // terms returns the terms of the gate as it is recorded. Each policy counts with
 // what it says and, where it does not, with the options.
-func (p *planner) terms() terms {
+func (v *view) terms() terms {
 	var (
 		names []string
 		out   terms
 	)
 
-	for _, a := range underWay(p.record) {
+	for _, a := range underWay(v.record) {
 		name := a.Policy
 		if allowance.OfWindow(a) {
 			name = "" // A window says nothing of gates, whatever policy has its name.
@@ -73,7 +73,7 @@ func (p *planner) terms() terms {
 	slices.Sort(names)
 
 	for i, name := range names {
-		one := p.termsOf(name)
+		one := v.termsOf(name)
 		if i == 0 {
 			out = one
 
@@ -93,13 +93,13 @@ func (p *planner) terms() terms {
 }
 
 // termsOf returns the terms of one policy; empty for none.
-func (p *planner) termsOf(name string) terms {
-	out := terms{settle: p.opts.Settle, maxOpen: p.opts.MaxOpen, closeOverdue: p.opts.CloseOverdue}
-	if name == "" || p.opts.PolicyGate == nil {
+func (v *view) termsOf(name string) terms {
+	out := terms{settle: v.opts.Settle, maxOpen: v.opts.MaxOpen, closeOverdue: v.opts.CloseOverdue}
+	if name == "" || v.opts.PolicyGate == nil {
 		return out
 	}
 
-	g := p.opts.PolicyGate(name)
+	g := v.opts.PolicyGate(name)
 	if g == nil {
 		return out
 	}
@@ -150,7 +150,7 @@ func (t terms) unmet(object map[string]any) lack {
 	return lack{}
 }
 
-// judged says whether a policy's own condition tells of what it allowed.
+// judged reports whether a policy's own condition tells of what it allowed.
 func (t terms) judged(name string) bool {
 	return slices.ContainsFunc(t.conditions, func(c condition) bool { return c.policy == name })
 }

@@ -34,7 +34,7 @@ const unsupportedMessage = "is set to a non-default value but the feature is not
 // Source: github.com/crossplane/crossplane/apis/v2 v2.4.0, core/v2/condition.go.
 const reasonPaused = "ReconcilePaused"
 
-// Ungated says whether a managed resource's gate was taken away, because its
+// Ungated reports whether a managed resource's gate was taken away, because its
 // provider does not support management policies.
 func Ungated(u *unstructured.Unstructured) bool {
 	rec, err := parseRecord(u)
@@ -42,7 +42,7 @@ func Ungated(u *unstructured.Unstructured) bool {
 	return err == nil && rec != nil && rec.State == v1alpha1.GateUngated
 }
 
-// Unsupported says whether a managed resource's provider says that it does not
+// Unsupported reports whether a managed resource's provider says that it does not
 // support management policies.
 func Unsupported(u *unstructured.Unstructured) bool {
 	c, ok := resource.ConditionOf(u, resource.ConditionSynced)
@@ -50,7 +50,7 @@ func Unsupported(u *unstructured.Unstructured) bool {
 	return ok && c.Status == "False" && strings.Contains(c.Message, unsupportedMessage)
 }
 
-// ungated says whether the resource has no gate, or is to have none any more. A
+// ungated reports whether the resource has no gate, or is to have none any more. A
 // provider that supported management policies once, and now says that it does
 // not, was started with a wrong flag: it leaves its resources alone until that
 // is mended, and to have it do what it likes with them is the last thing
@@ -63,7 +63,7 @@ func (p *planner) ungated() bool {
 	return p.record.State == v1alpha1.GateUngated
 }
 
-// audited says whether a managed resource's Composition runs the function in
+// audited reports whether a managed resource's Composition runs the function in
 // mode Audit, which only reports.
 func audited(u *unstructured.Unstructured) bool {
 	return resource.Annotation(u, v1alpha1.AnnotationMode) == string(v1alpha1.ModeAudit)
@@ -80,7 +80,7 @@ func gatedAgain(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) *v1alpha
 	return rec
 }
 
-// Free says whether a managed resource is composed in mode Audit, and has no gate.
+// Free reports whether a managed resource is composed in mode Audit, and has no gate.
 func Free(u *unstructured.Unstructured) bool {
 	return resource.IsManaged(u) && audited(u) && !Governed(u)
 }
@@ -126,20 +126,20 @@ func (p *planner) letBe() Plan {
 	return plan
 }
 
-// heeded says whether the provider surely knows of the closed set: it has said
+// heeded reports whether the provider surely knows of the closed set: it has said
 // anything of the generation that the closing made but that it does not support
 // the like. If not, it says when time alone will tell, of a provider that names
 // no generations.
-func (p *planner) heeded() (heeded bool, again time.Duration) {
-	c, ok := resource.ConditionOf(p.u, resource.ConditionSynced)
+func (o observing) heeded() (heeded bool, again time.Duration) {
+	c, ok := resource.ConditionOf(o.u, resource.ConditionSynced)
 
 	switch {
 	case ok && c.Reason == reasonPaused:
 		return false, 0 // It has not looked at the set.
 	case !ok || c.ObservedGeneration != 0:
-		return ok && c.ObservedGeneration >= p.record.Generation, 0
+		return ok && c.ObservedGeneration >= o.record.Generation, 0
 	default:
-		again = max(0, p.opts.Settle-p.now.Sub(p.record.Since.Time))
+		again = max(0, o.opts.Settle-o.now.Sub(o.record.Since.Time))
 
 		return again == 0, again
 	}

@@ -28,15 +28,15 @@ func GivesBy(w *v1alpha1.UpgradeAllowance) []string {
 	return slices.DeleteFunc(Acting(allowance.ActionsOfWindow(w)), func(a string) bool { return a == ActionDelete })
 }
 
-// gives says whether a window gives the resource something now.
-func (p *planner) gives(w *v1alpha1.UpgradeAllowance) bool {
-	return allowance.InForce(w, p.now) && allowance.Selects(w, p.u) && len(GivesBy(w)) > 0
+// gives reports whether a window gives the resource something now.
+func (x windowing) gives(w *v1alpha1.UpgradeAllowance) bool {
+	return allowance.InForce(w, x.now) && allowance.Selects(w, x.u) && len(GivesBy(w)) > 0
 }
 
 // giver is the window of a name, where that gives the resource something now.
-func (p *planner) giver(name string) *v1alpha1.UpgradeAllowance {
-	for i := range p.opts.Windows {
-		if w := &p.opts.Windows[i]; w.GetName() == name && p.gives(w) {
+func (x windowing) giver(name string) *v1alpha1.UpgradeAllowance {
+	for i := range x.opts.Windows {
+		if w := &x.opts.Windows[i]; w.GetName() == name && x.gives(w) {
 			return w
 		}
 	}
@@ -46,33 +46,33 @@ func (p *planner) giver(name string) *v1alpha1.UpgradeAllowance {
 
 // byWindows adds what windows give by themselves, and takes back what one gave
 // that gives nothing any more.
-func (p *planner) byWindows() {
-	if resource.Deleting(p.u) || p.record == nil {
+func (x windowing) byWindows() {
+	if resource.Deleting(x.u) || x.record == nil {
 		return
 	}
 
-	p.takeBack()
+	x.takeBack()
 
 	// What existed before its managed resource is not to be made anything else.
-	if p.record.State == v1alpha1.GateUngated || p.record.Initial || p.record.Existed {
+	if x.record.State == v1alpha1.GateUngated || x.record.Initial || x.record.Existed {
 		return
 	}
 
-	for i := range p.opts.Windows {
-		w := &p.opts.Windows[i]
-		if !p.gives(w) || opened(p.record.Windows, w) || slices.ContainsFunc(p.allowances, givenBy(w.GetName())) {
+	for i := range x.opts.Windows {
+		w := &x.opts.Windows[i]
+		if !x.gives(w) || opened(x.record.Windows, w) || slices.ContainsFunc(x.allowances, givenBy(w.GetName())) {
 			continue
 		}
 
-		generation := max(resource.Generation(p.u), p.consumed()+1)
-		p.allowances = append(slices.Clip(p.allowances), v1alpha1.Allowance{
+		generation := max(resource.Generation(x.u), x.consumed()+1)
+		x.allowances = append(slices.Clip(x.allowances), v1alpha1.Allowance{
 			Relation: v1alpha1.RelationExternal, Mutations: GivesBy(w), Generation: generation,
 			Initiator: allowance.InitiatorOfWindow(w.GetName()), Policy: w.GetName(),
 			Trace: []v1alpha1.Hop{{
-				Kind: p.u.GetKind(), Name: p.u.GetName(), Generation: generation, Field: allowance.FieldOutside,
+				Kind: x.u.GetKind(), Name: x.u.GetName(), Generation: generation, Field: allowance.FieldOutside,
 			}},
 		})
-		p.giving = append(p.giving, v1alpha1.GateWindow{Name: w.GetName(), UID: w.GetUID()})
+		x.giving = append(x.giving, v1alpha1.GateWindow{Name: w.GetName(), UID: w.GetUID()})
 	}
 }
 
@@ -86,61 +86,61 @@ func givenBy(name string) func(v1alpha1.Allowance) bool {
 
 // takeBack takes from the resource what windows gave that give nothing any more,
 // and from the gate the actions that were open for nothing else.
-func (p *planner) takeBack() {
-	over := func(a v1alpha1.Allowance) bool { return allowance.OfWindowAlone(a) && p.giver(a.Policy) == nil }
+func (x windowing) takeBack() {
+	over := func(a v1alpha1.Allowance) bool { return allowance.OfWindowAlone(a) && x.giver(a.Policy) == nil }
 
-	rec := *p.record
+	rec := *x.record
 	rec.Allowances = slices.DeleteFunc(slices.Clone(rec.Allowances), over)
 
 	var given []string
 
-	for _, a := range underWay(p.record) {
+	for _, a := range underWay(x.record) {
 		if over(a) {
 			given = append(given, Acting(a.Mutations)...)
 		}
 	}
 
-	for _, a := range p.allowances {
+	for _, a := range x.allowances {
 		if !over(a) {
 			continue
 		}
 
 		// It did not come to its end, so it may open the gate again.
-		p.over = append(p.over, "UpgradeAllowance "+a.Policy)
+		x.over = append(x.over, "UpgradeAllowance "+a.Policy)
 		rec.Windows = slices.DeleteFunc(slices.Clone(rec.Windows), func(o v1alpha1.GateWindow) bool { return o.Name == a.Policy })
 	}
 
-	if len(rec.Allowances) == len(p.record.Allowances) && len(p.over) == 0 {
+	if len(rec.Allowances) == len(x.record.Allowances) && len(x.over) == 0 {
 		return
 	}
 
-	p.allowances = slices.DeleteFunc(slices.Clone(p.allowances), over)
+	x.allowances = slices.DeleteFunc(slices.Clone(x.allowances), over)
 	others := actionsOf(underWay(&rec))
 	rec.Actions = slices.DeleteFunc(slices.Clone(rec.Actions), func(action string) bool {
 		return slices.Contains(given, action) && !slices.Contains(others, action)
 	})
-	p.record = &rec
+	x.record = &rec
 }
 
 // overText says why what windows gave is taken back.
-func (p *planner) overText() string {
-	return fmt.Sprintf("%s gives nothing any more", strings.Join(p.over, ", "))
+func (x windowing) overText() string {
+	return fmt.Sprintf("%s gives nothing any more", strings.Join(x.over, ", "))
 }
 
 // noteWindows has a record that is written name the windows whose allowances it
 // takes up, and leaves out of what is written allowances that it does not.
-func (p *planner) noteWindows(rec *v1alpha1.GateRecord) []v1alpha1.Allowance {
-	if p.record != nil {
-		rec.Windows = slices.DeleteFunc(slices.Clone(p.record.Windows), func(o v1alpha1.GateWindow) bool {
-			return !slices.ContainsFunc(p.opts.Windows, func(w v1alpha1.UpgradeAllowance) bool {
-				return w.GetUID() == o.UID && p.now.Before(w.Spec.ValidUntil.Time)
+func (x windowing) noteWindows(rec *v1alpha1.GateRecord) []v1alpha1.Allowance {
+	if x.record != nil {
+		rec.Windows = slices.DeleteFunc(slices.Clone(x.record.Windows), func(o v1alpha1.GateWindow) bool {
+			return !slices.ContainsFunc(x.opts.Windows, func(w v1alpha1.UpgradeAllowance) bool {
+				return w.GetUID() == o.UID && x.now.Before(w.Spec.ValidUntil.Time)
 			})
 		})
 	}
 
-	left := p.allowances
+	left := x.allowances
 
-	for _, w := range p.giving {
+	for _, w := range x.giving {
 		if slices.ContainsFunc(rec.Allowances, givenBy(w.Name)) {
 			rec.Windows = append(rec.Windows, w)
 		} else {
@@ -153,7 +153,7 @@ func (p *planner) noteWindows(rec *v1alpha1.GateRecord) []v1alpha1.Allowance {
 
 // windowEnds is how long it is until the first window ends that holds the gate
 // open; zero where none does.
-func (p *planner) windowEnds(by []v1alpha1.Allowance) time.Duration {
+func (x windowing) windowEnds(by []v1alpha1.Allowance) time.Duration {
 	var out time.Duration
 
 	for _, a := range by {
@@ -161,8 +161,8 @@ func (p *planner) windowEnds(by []v1alpha1.Allowance) time.Duration {
 			continue
 		}
 
-		if w := p.giver(a.Policy); w != nil {
-			if left := w.Spec.ValidUntil.Sub(p.now); out == 0 || left < out {
+		if w := x.giver(a.Policy); w != nil {
+			if left := w.Spec.ValidUntil.Sub(x.now); out == 0 || left < out {
 				out = left
 			}
 		}
@@ -172,20 +172,20 @@ func (p *planner) windowEnds(by []v1alpha1.Allowance) time.Duration {
 }
 
 // opensBy are the windows that a record is the first to name.
-func (p *planner) opensBy(rec *v1alpha1.GateRecord) []v1alpha1.GateWindow {
-	return slices.DeleteFunc(slices.Clone(p.giving), func(w v1alpha1.GateWindow) bool { return !slices.Contains(rec.Windows, w) })
+func (x windowing) opensBy(rec *v1alpha1.GateRecord) []v1alpha1.GateWindow {
+	return slices.DeleteFunc(slices.Clone(x.giving), func(w v1alpha1.GateWindow) bool { return !slices.Contains(rec.Windows, w) })
 }
 
 // driftShown is the first field in which the external system is shown to differ
 // from the spec; empty for none. Where a window holds the gate open by itself that
 // is waited for, and the gate settles then: what a provider wants besides is not
 // to be seen.
-func (p *planner) driftShown() string {
-	if shown, _ := compare(resource.Map(p.u.Object, "spec", "forProvider"), resource.Map(p.u.Object, "status", "atProvider")); !shown {
+func (x windowing) driftShown() string {
+	if shown, _ := compare(resource.Map(x.u.Object, "spec", "forProvider"), resource.Map(x.u.Object, "status", "atProvider")); !shown {
 		return ""
 	}
 
-	if differs := Differing(p.u); len(differs) > 0 {
+	if differs := Differing(x.u); len(differs) > 0 {
 		return differs[0].Field
 	}
 
