@@ -43,8 +43,8 @@ func externalName(c change.Change) bool {
 
 // putsBack reports whether a change makes of what nobody asked for what was. An element
 // that goes may have stood elsewhere in the list that was asked for.
-func (j *judge) putsBack(c change.Change) bool {
-	return j.base != j.Old && counts(c) && !slices.ContainsFunc(j.away, func(o change.Change) bool {
+func (x *exemptions) putsBack(c change.Change) bool {
+	return x.base != x.Old && counts(c) && !slices.ContainsFunc(x.away, func(o change.Change) bool {
 		return c.Same(o) || c.Gone && o.Gone && o.List() == c.List() && change.Equal(o.From, c.From)
 	})
 }

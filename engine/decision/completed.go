@@ -120,8 +120,8 @@ func (f *facts) touches(field string) bool {
 }
 
 // takesBack reports whether a change takes an edit back.
-func (j *judge) takesBack(c change.Change) bool {
-	return slices.ContainsFunc(j.restored, func(e v1alpha1.Edit) bool { return e.Field == c.Field })
+func (x *exemptions) takesBack(c change.Change) bool {
+	return slices.ContainsFunc(x.restored, func(e v1alpha1.Edit) bool { return e.Field == c.Field })
 }
 
 // editWarnings tell what is taken back, and what still lacks something.

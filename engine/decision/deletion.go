@@ -85,8 +85,8 @@ func (s *stamper) stampOfAnnounced() (stamp, bool) {
 
 // asDeletion are the facts of a request to delete the object instead.
 func (f *facts) asDeletion() *facts {
-	out := &facts{Request: f.Request, parentFacts: f.parentFacts, problems: &problems{}}
-	out.Operation, out.New = OperationDelete, nil
+	out := &facts{grants: f.grants}
+	out.Operation, out.New, out.problems = OperationDelete, nil, &problems{}
 	out.readEnforcements()
 
 	return out
@@ -105,14 +105,14 @@ func ofAnnounced(a v1alpha1.Allowance) bool {
 // deletionGrant is the managed resource's own allowance to delete what it
 // stands for, given because it is to be deleted: one that lets it be made anew for
 // a field opens no gate for Delete, and so takes the place of none.
-func (f *facts) deletionGrant() (v1alpha1.Allowance, bool) {
-	list, err := allowance.Parse(f.Old)
+func (g *grants) deletionGrant() (v1alpha1.Allowance, bool) {
+	list, err := allowance.Parse(g.Old)
 	if err != nil {
-		f.problem(inObject(f.Old, err))
+		g.problem(inObject(g.Old, err))
 	}
 
 	for _, a := range list {
-		if allowance.OfDeletion(a) && !allowance.Consumed(f.Old, a) && slices.Contains(gate.Acting(a.Mutations), gate.ActionDelete) {
+		if allowance.OfDeletion(a) && !allowance.Consumed(g.Old, a) && slices.Contains(gate.Acting(a.Mutations), gate.ActionDelete) {
 			return a, true
 		}
 	}

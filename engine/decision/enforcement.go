@@ -44,10 +44,10 @@ func (f *facts) readEnforcements() {
 // ourOwn reports whether the object is in the namespace Kausality itself runs in,
 // or in that of the cluster's own components, which no Enforcement covers: a
 // mistaken one must not lock it out.
-func (f *facts) ourOwn() bool {
-	rest, ok := strings.CutPrefix(f.Settings.Manager, policy.ServiceAccountPrefix)
+func (l *lineage) ourOwn() bool {
+	rest, ok := strings.CutPrefix(l.Settings.Manager, policy.ServiceAccountPrefix)
 	ours, _, _ := strings.Cut(rest, ":")
-	u := f.subject()
+	u := l.subject()
 
 	namespace := resource.String(u.Object, "metadata", "namespace")
 	if u.GetKind() == "Namespace" {

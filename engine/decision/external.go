@@ -28,15 +28,15 @@ func goesOut(c change.Change) bool {
 
 // stays reports whether an allowed change is for the managed resource alone, and
 // not for what is behind its gate.
-func (j *judge) stays(f Finding) bool {
-	return goesOut(f.Change) && j.gated && !j.buildsUp() &&
-		!updates(f.cause.external) && !j.injectsUpdate(f)
+func (t *gating) stays(f Finding) bool {
+	return goesOut(f.Change) && t.gated && !t.buildsUp() &&
+		!updates(f.cause.external) && !t.injectsUpdate(f)
 }
 
 // building adds what may be done to the external object of a managed resource
 // that its parent builds up, by whatever rule that is.
-func (j *judge) building(f Finding) Finding {
-	if j.Operation != OperationDelete && resource.IsManaged(j.subject()) && j.buildsUp() && !updates(f.cause.external) {
+func (t *gating) building(f Finding) Finding {
+	if t.Operation != OperationDelete && resource.IsManaged(t.subject()) && t.buildsUp() && !updates(f.cause.external) {
 		f.cause.external = allowance.Merge(f.cause.external, implicitExternal())
 	}
 
@@ -65,18 +65,18 @@ func letsOut(actions []string) bool {
 
 // injectsUpdate reports whether a policy about the object's own kind gives External
 // Update for an allowed change.
-func (j *judge) injectsUpdate(f Finding) bool {
-	return slices.ContainsFunc(j.Policies.For(j.groupKind()), func(p *policy.Policy) bool {
+func (t *gating) injectsUpdate(f Finding) bool {
+	return slices.ContainsFunc(t.Policies.For(t.groupKind()), func(p *policy.Policy) bool {
 		return p.Names(f.Change) && slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
 			return a.Relation == v1alpha1.RelationExternal && letsOut(a.Mutations)
-		}) && j.mayInject(p, f) && j.evaluate(p).Met
+		}) && t.mayInject(p, f) && t.evaluate(p).Met
 	})
 }
 
 // waits notes that a change is for the managed resource alone, and makes of it one
 // that is not allowed yet where it would leave with another one.
-func (j *judge) waits(f Finding) Finding {
-	if f.alone = j.stays(f); !f.alone || !j.serving {
+func (t *gating) waits(f Finding) Finding {
+	if f.alone = t.stays(f); !f.alone || !t.serving {
 		return f
 	}
 
@@ -93,5 +93,5 @@ func (j *judge) waits(f Finding) Finding {
 
 	l.Text = fmt.Sprintf("%s allows it without External Update, and the gate is open for another change: it waits until that has landed", by)
 
-	return j.lacking(f.Change, []Lack{l})
+	return t.lacking(f.Change, []Lack{l})
 }

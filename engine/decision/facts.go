@@ -22,11 +22,8 @@ import (
 // read once. Nothing that is decided changes them: of another version of the new
 // object there are other facts, see [facts.with].
 type facts struct {
-	// Request, of which the operation agrees with the objects and the parent with the
-	// reference to it. New is what may be stored of it, see [propose].
-	Request
+	grants
 	proposal
-	parentFacts
 	enforcementFacts
 	gateFacts
 	wishFacts
@@ -35,19 +32,31 @@ type facts struct {
 	// stored is true where the new object is as it would be stored, so that nothing of
 	// it can be put back.
 	stored bool
-	// problems are inputs that cannot be used, of all that is decided by these facts.
-	problems *problems
 }
 
-// parentFacts are what the parent says.
-type parentFacts struct {
+// A caller is who makes a request. Its operation agrees with the objects, and its
+// parent with the reference to it. New is what may be stored of it, see [facts.propose].
+type caller struct{ Request }
+
+// A lineage is what a request says of the object's parent, and of who makes what.
+type lineage struct {
+	caller
+
+	// problems are inputs that cannot be used, of all that is decided by these facts.
+	problems *problems
 	// withNamespace is true where the parent is the namespace, which takes along
 	// what is in it.
 	withNamespace bool
-	// allowances that it carries.
-	allowances []v1alpha1.Allowance
 	// edited are the edits that it carries. A record that cannot be read names some.
 	edited []v1alpha1.Edit
+}
+
+// grants are what parent and object carry of allowances.
+type grants struct {
+	lineage
+
+	// allowances that the parent carries.
+	allowances []v1alpha1.Allowance
 }
 
 // enforcementFacts are what Enforcements say of the object.
@@ -97,7 +106,7 @@ type editFacts struct {
 type problems struct{ list []error }
 
 // problem notes one.
-func (f *facts) problem(err error) { f.problems.list = append(f.problems.list, err) }
+func (l *lineage) problem(err error) { l.problems.list = append(l.problems.list, err) }
 
 // errNoObject is the problem with a request that is about nothing.
 var errNoObject = errors.New("cannot decide: the request has neither an old nor a new object")
@@ -135,7 +144,8 @@ func (f *facts) with(object *unstructured.Unstructured) *facts {
 // normalize makes the operation of a request agree with the objects there are, and
 // the parent with the reference to it.
 func normalize(req Request) (*facts, error) {
-	f := &facts{Request: req, problems: &problems{}}
+	f := &facts{}
+	f.Request, f.problems = req, &problems{}
 
 	if f.Old != nil && f.Old.Object == nil {
 		f.Old = nil
@@ -164,15 +174,15 @@ func normalize(req Request) (*facts, error) {
 // findParent makes the parent agree with the reference to it. A namespace that
 // is being deleted takes along what is in it: there it stands in for the parent
 // that a root does not have.
-func (f *facts) findParent() {
-	ref, ok := resource.ParentIn(f.Old, f.New)
+func (l *lineage) findParent() {
+	ref, ok := resource.ParentIn(l.Old, l.New)
 
 	switch {
-	case ok && (f.Parent == nil || !ref.Is(f.Parent)):
-		f.Parent, f.ParentGone = nil, true
-	case ok || f.Parent != nil || f.ParentGone:
-	case f.Operation == OperationDelete && f.Namespace != nil && resource.Deleting(f.Namespace):
-		f.Parent, f.withNamespace = f.Namespace, true
+	case ok && (l.Parent == nil || !ref.Is(l.Parent)):
+		l.Parent, l.ParentGone = nil, true
+	case ok || l.Parent != nil || l.ParentGone:
+	case l.Operation == OperationDelete && l.Namespace != nil && resource.Deleting(l.Namespace):
+		l.Parent, l.withNamespace = l.Namespace, true
 	}
 }
 
@@ -229,10 +239,10 @@ func (f *facts) readGate() {
 func (f *facts) guarded() bool { return f.Action == "" && f.gated }
 
 // byCrossplane reports whether Crossplane itself asks, as far as it is known who that is.
-func (f *facts) byCrossplane() bool { return f.User.Name == f.Settings.Crossplane }
+func (c *caller) byCrossplane() bool { return c.User.Name == c.Settings.Crossplane }
 
 // byManager reports whether our own manager asks.
-func (f *facts) byManager() bool { return f.User.Name == f.Settings.Manager }
+func (c *caller) byManager() bool { return c.User.Name == c.Settings.Manager }
 
 // between are the objects that the changes of the request are between.
 func (f *facts) between() []map[string]any {
@@ -249,18 +259,18 @@ func (f *facts) between() []map[string]any {
 
 // trace is the old object's; what does not parse names nothing, and is reported
 // when it is written.
-func (f *facts) trace() []v1alpha1.TraceEntry {
-	if f.Old == nil {
+func (g *grants) trace() []v1alpha1.TraceEntry {
+	if g.Old == nil {
 		return nil
 	}
 
-	entries, _ := allowance.ParseTrace(f.Old)
+	entries, _ := allowance.ParseTrace(g.Old)
 
 	return entries
 }
 
 // root reports whether the object has no parent. A namespace that goes is one only
 // to who carries that out: for anybody else nothing is different.
-func (f *facts) root() bool {
-	return (f.Parent == nil || f.withNamespace && !deletesForOthers(f.User)) && !f.ParentGone
+func (l *lineage) root() bool {
+	return (l.Parent == nil || l.withNamespace && !deletesForOthers(l.User)) && !l.ParentGone
 }

@@ -44,22 +44,22 @@ const crossplaneLabels = "crossplane.io/"
 // the first effect any change may, and a label that a selector looks at always. Of
 // windows only those for the user count: others may set it, to say what the window is
 // about.
-func (j *judge) frees(c change.Change) bool {
-	if j.freed && (!c.Metadata() || under(c, "metadata", "labels") || under(c, "metadata", "annotations")) {
+func (s *subjects) frees(c change.Change) bool {
+	if s.freed && (!c.Metadata() || under(c, "metadata", "labels") || under(c, "metadata", "annotations")) {
 		return true
 	}
 
-	if len(j.governing) == 0 || !under(c, "metadata", "labels") || len(c.Path) < 3 {
+	if len(s.governing) == 0 || !under(c, "metadata", "labels") || len(c.Path) < 3 {
 		return false
 	}
 
 	label := c.Path[2].Field
-	if j.byCrossplane() && strings.HasPrefix(label, crossplaneLabels) {
+	if s.byCrossplane() && strings.HasPrefix(label, crossplaneLabels) {
 		return false // It is how Crossplane finds what belongs together.
 	}
 
-	return slices.ContainsFunc(j.Policies.For(j.groupKind()), func(p *policy.Policy) bool { return p.SelectsBy(label) }) ||
-		slices.ContainsFunc(j.Upgrades, func(u *allowance.Window) bool {
-			return u.Spec.ServiceAccount == j.User.Name && u.SelectsBy(label)
+	return slices.ContainsFunc(s.Policies.For(s.groupKind()), func(p *policy.Policy) bool { return p.SelectsBy(label) }) ||
+		slices.ContainsFunc(s.Upgrades, func(u *allowance.Window) bool {
+			return u.Spec.ServiceAccount == s.User.Name && u.SelectsBy(label)
 		})
 }

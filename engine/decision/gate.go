@@ -108,19 +108,19 @@ func (p *proposer) restoreGate() {
 // gatedByPolicy reports whether a policy allows actions of the object's provider:
 // one about the object itself, or one about its parent that allows changes of
 // its kind.
-func (j *judge) gatedByPolicy() bool {
-	for _, p := range j.Policies.For(j.groupKind()) {
-		if allowsExternal(p) && p.Selects(j.input()) {
+func (t *gating) gatedByPolicy() bool {
+	for _, p := range t.Policies.For(t.groupKind()) {
+		if allowsExternal(p) && p.Selects(t.input()) {
 			return true
 		}
 	}
 
-	if j.Parent == nil {
+	if t.Parent == nil {
 		return false
 	}
 
-	return slices.ContainsFunc(j.Policies.For(j.Parent.GroupVersionKind().GroupKind()), func(p *policy.Policy) bool {
-		return allowsExternal(p) && j.namedBy(p)
+	return slices.ContainsFunc(t.Policies.For(t.Parent.GroupVersionKind().GroupKind()), func(p *policy.Policy) bool {
+		return allowsExternal(p) && t.namedBy(p)
 	})
 }
 
@@ -132,8 +132,8 @@ func allowsExternal(p *policy.Policy) bool {
 
 // namedBy reports whether a policy about the parent, whatever its labels, allows
 // changes of the object's kind.
-func (j *judge) namedBy(p *policy.Policy) bool {
-	gk := j.groupKind()
+func (t *gating) namedBy(p *policy.Policy) bool {
+	gk := t.groupKind()
 
 	return p.Spec().Match.ObjectSelector == nil && p.Spec().Match.NamespaceSelector == nil &&
 		slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
@@ -143,8 +143,8 @@ func (j *judge) namedBy(p *policy.Policy) bool {
 
 // gatedByEnforcement reports whether an Enforcement that does more than tell
 // governs the object.
-func (j *judge) gatedByEnforcement() bool {
-	return slices.ContainsFunc(j.governing, func(e *enforcement.Enforcement) bool {
+func (t *gating) gatedByEnforcement() bool {
+	return slices.ContainsFunc(t.governing, func(e *enforcement.Enforcement) bool {
 		return enforcement.Strictness(e.Action()) >= enforcement.Strictness(v1alpha1.ActionHold)
 	})
 }

@@ -18,18 +18,18 @@ import (
 )
 
 // exempt reports whether a change needs nobody's asking.
-func (j *judge) exempt(c change.Change) bool {
+func (x *exemptions) exempt(c change.Change) bool {
 	switch {
 	case c.Metadata():
-		return !j.gatedMetadata(c)
-	case under(c, "spec", "managementPolicies") && resource.IsManaged(cmp.Or(j.Old, j.New)):
+		return !x.gatedMetadata(c)
+	case under(c, "spec", "managementPolicies") && resource.IsManaged(cmp.Or(x.Old, x.New)):
 		return true // The gate's own field; the API server guards it.
-	case j.stored && j.allocated(c):
+	case x.stored && x.allocated(c):
 		return true
-	case j.bookkeeping() && machinery(c), filledIn(c) && !j.named(c):
+	case x.bookkeeping() && machinery(c), filledIn(c) && !x.named(c):
 		return true
 	default:
-		return j.lateInitialization(c)
+		return x.lateInitialization(c)
 	}
 }
 
@@ -52,31 +52,31 @@ func (f *facts) allocated(c change.Change) bool {
 
 // gatedMetadata reports whether a change of metadata counts: where a policy names
 // it, and where an object would free itself from its controller.
-func (j *judge) gatedMetadata(c change.Change) bool {
+func (x *exemptions) gatedMetadata(c change.Change) bool {
 	if len(c.Path) > 2 && c.Path[1].Field == "annotations" && strings.HasPrefix(c.Path[2].Field, v1alpha1.AnnotationPrefix) {
-		return c.Path[2].Field == v1alpha1.AnnotationRelease && j.mayRelease()
+		return c.Path[2].Field == v1alpha1.AnnotationRelease && x.mayRelease()
 	}
 
-	if externalName(c) && j.gated {
+	if externalName(c) && x.gated {
 		return true // The gate would open for another external object.
 	}
 
 	if under(c, "metadata", "ownerReferences") {
-		return j.Old != nil && j.controllerChanges()
+		return x.Old != nil && x.controllerChanges()
 	}
 
-	if under(c, "metadata", "finalizers") && j.byCrossplane() {
+	if under(c, "metadata", "finalizers") && x.byCrossplane() {
 		return false
 	}
 
-	return j.named(c) || j.frees(c)
+	return x.named(c) || x.frees(c)
 }
 
 // controllerChanges reports whether the object would get another controller
 // reference than the one it has.
-func (f *facts) controllerChanges() bool {
-	was, had := resource.ParentOf(f.Old)
-	is, has := resource.ParentOf(f.New)
+func (l *lineage) controllerChanges() bool {
+	was, had := resource.ParentOf(l.Old)
+	is, has := resource.ParentOf(l.New)
 
 	return had && (!has || !sameParent(was, is))
 }

@@ -17,63 +17,93 @@ import (
 // A judge judges the changes of a request, by its facts. What it evaluates for one
 // change it remembers for the others.
 type judge struct {
-	*facts
+	gating
 
 	// changes of the request, whether they need to be asked for or not; of an update.
 	changes []change.Change
-	// before is the old object as expressions are to see it; nil for the old object.
-	before *unstructured.Unstructured
-
-	verdicts map[string]policy.Verdict
-	windows  []*allowance.Window // Nil until they are looked for.
-	repeats  *judge
+	repeats *judge
 }
 
-func newJudge(f *facts) *judge { return &judge{facts: f} }
+// What a judge knows, each with what it needs of the one before.
+type (
+	// evaluator evaluates policies, each once.
+	evaluator struct {
+		*facts
+
+		// before is the old object as expressions are to see it; nil for the old object.
+		before   *unstructured.Unstructured
+		verdicts map[string]policy.Verdict
+	}
+	// windows are the UpgradeAllowances that are open for the user and the object.
+	windows struct {
+		evaluator
+
+		open []*allowance.Window // Nil until they are looked for.
+	}
+	// subjects are who may make a change, by policies about the object.
+	subjects struct{ windows }
+	// exemptions are the changes that need nobody's asking.
+	exemptions struct{ subjects }
+	// sources are what had a part in a finding.
+	sources struct{ exemptions }
+	// gating is what may leave through the gate with a change.
+	gating struct{ sources }
+)
+
+func newJudge(f *facts) *judge {
+	j := &judge{}
+	j.facts = f
+
+	return j
+}
 
 // of judges the changes of the request where another version of the new object is
 // asked for.
 func (j *judge) of(object *unstructured.Unstructured) *judge {
-	return &judge{facts: j.with(object), changes: j.changes}
+	out := newJudge(j.with(object))
+	out.changes = j.changes
+
+	return out
 }
 
 // ofRepeated judges changes that are made once more: before these the object was as
 // it was before they were stored.
 func (j *judge) ofRepeated() *judge {
 	if j.repeats == nil {
-		j.repeats = &judge{facts: j.facts, changes: j.changes, before: j.unedited}
+		j.repeats = newJudge(j.facts)
+		j.repeats.changes, j.repeats.before = j.changes, j.unedited
 	}
 
 	return j.repeats
 }
 
 // input is what expressions see.
-func (j *judge) input() policy.Input {
-	in := j.Request.input()
-	if j.before != nil {
-		in.OldObject = j.before.Object
+func (e *evaluator) input() policy.Input {
+	in := e.Request.input()
+	if e.before != nil {
+		in.OldObject = e.before.Object
 	}
 
 	return in
 }
 
 // evaluate checks a policy's selectors and expressions, once.
-func (j *judge) evaluate(p *policy.Policy) policy.Verdict {
-	v, ok := j.verdicts[p.Name()]
+func (e *evaluator) evaluate(p *policy.Policy) policy.Verdict {
+	v, ok := e.verdicts[p.Name()]
 	if ok {
 		return v
 	}
 
-	v = p.Evaluate(j.input())
+	v = p.Evaluate(e.input())
 
-	if j.verdicts == nil {
-		j.verdicts = map[string]policy.Verdict{}
+	if e.verdicts == nil {
+		e.verdicts = map[string]policy.Verdict{}
 	}
 
-	j.verdicts[p.Name()] = v
+	e.verdicts[p.Name()] = v
 
 	if v.Problem != nil {
-		j.problem(&policy.EvaluationError{
+		e.problem(&policy.EvaluationError{
 			Kind: policy.KindPolicy, Name: p.Name(), Err: fmt.Errorf("policy %q: %w", p.Name(), v.Problem),
 		})
 	}

@@ -39,26 +39,26 @@ func (j *judge) byRelease(c change.Change) (Finding, bool) {
 // mayRelease reports whether the writer may ask to leave the external object
 // behind: a person, of a managed resource that nobody composes any more. What
 // somebody composes again, or copies, is not released.
-func (f *facts) mayRelease() bool {
-	return f.Operation == OperationUpdate && !f.User.Machine() && f.User.Name != "" && f.Parent == nil && resource.IsManaged(f.Old)
+func (l *lineage) mayRelease() bool {
+	return l.Operation == OperationUpdate && !l.User.Machine() && l.User.Name != "" && l.Parent == nil && resource.IsManaged(l.Old)
 }
 
 // mayDrop reports whether an annotation of ours that the writer leaves out is to
 // go: a person takes a release back, and a function that is taken out of a
 // pipeline records no wishes any more.
-func (f *facts) mayDrop(key string) bool {
+func (l *lineage) mayDrop(key string) bool {
 	if key == v1alpha1.AnnotationWish {
-		return f.applies()
+		return l.applies()
 	}
 
-	return key == v1alpha1.AnnotationRelease && !f.User.Machine()
+	return key == v1alpha1.AnnotationRelease && !l.User.Machine()
 }
 
 // composesMore reports whether an XR is to refer to one more resource that it is
 // made of. Crossplane takes none that belongs to another. One that is paused from
 // the start shows only now that it is an XR.
-func (f *facts) composesMore(c change.Change) bool {
-	return c.Addition() && (resource.IsComposite(f.Old) || resource.IsComposite(f.New)) &&
+func (l *lineage) composesMore(c change.Change) bool {
+	return c.Addition() && (resource.IsComposite(l.Old) || resource.IsComposite(l.New)) &&
 		(under(c, "spec", "resourceRefs") || under(c, "spec", "crossplane", "resourceRefs"))
 }
 

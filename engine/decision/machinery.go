@@ -133,6 +133,6 @@ func (p *proposer) keep(field, why string, args ...any) {
 }
 
 // title is the object, for a person.
-func (f *facts) title() string {
-	return fmt.Sprintf("%s %q", f.groupKind().Kind, resource.Name(f.subject()))
+func (l *lineage) title() string {
+	return fmt.Sprintf("%s %q", l.groupKind().Kind, resource.Name(l.subject()))
 }

@@ -23,8 +23,8 @@ const namespaceController = "system:serviceaccount:kube-system:namespace-control
 // though nothing else keeps it: something gated follows from it, and it would
 // leave that behind. Who carries the deletion of the namespace out has asked for
 // nothing.
-func (f *facts) staysInNamespace() bool {
-	return f.Operation == OperationDelete && f.withNamespace && deletesForOthers(f.User) && !resource.Deleting(f.Old) && ownsGated(f.Old)
+func (l *lineage) staysInNamespace() bool {
+	return l.Operation == OperationDelete && l.withNamespace && deletesForOthers(l.User) && !resource.Deleting(l.Old) && ownsGated(l.Old)
 }
 
 // ownsGated reports whether managed resources with a gate may follow from an

@@ -18,14 +18,14 @@ import (
 // adopted reports whether the object was there before the composite resource or
 // claim that it is a part of, or becomes one now: that did not build it up, and
 // what it wants of it is a change like any other.
-func (f *facts) adopted() bool {
-	if f.Old == nil || !f.composes(f.Parent) {
+func (l *lineage) adopted() bool {
+	if l.Old == nil || !l.composes(l.Parent) {
 		return false
 	}
 
-	_, had := resource.ParentOf(f.Old)
+	_, had := resource.ParentOf(l.Old)
 
-	return !had || Older(f.Old, f.Parent)
+	return !had || Older(l.Old, l.Parent)
 }
 
 // Older reports whether an object was there before another one.
@@ -44,24 +44,24 @@ func born(u *unstructured.Unstructured) time.Time {
 
 // buildsUp reports whether the change is of what its parent builds up, be it allowed
 // by a policy or not.
-func (f *facts) buildsUp() bool {
-	return f.Parent != nil && !resource.Deleting(f.Parent) && !resource.SeenReady(f.Parent) && f.User.Machine() && !f.adopted()
+func (l *lineage) buildsUp() bool {
+	return l.Parent != nil && !resource.Deleting(l.Parent) && !resource.SeenReady(l.Parent) && l.User.Machine() && !l.adopted()
 }
 
 // ordinaryPart reports whether the object is what an XR composes, and no gate stands
 // before.
-func (f *facts) ordinaryPart() bool {
-	return f.Parent != nil && resource.IsComposite(f.Parent) && !resource.IsManaged(f.New)
+func (l *lineage) ordinaryPart() bool {
+	return l.Parent != nil && resource.IsComposite(l.Parent) && !resource.IsManaged(l.New)
 }
 
 // openForAnother reports whether a person deletes a managed resource whose gate is
 // open because somebody else asked to delete it.
-func (f *facts) openForAnother() bool {
-	if f.Operation != OperationDelete || f.User.Machine() || !resource.IsManaged(f.Old) || resource.Deleting(f.Old) {
+func (l *lineage) openForAnother() bool {
+	if l.Operation != OperationDelete || l.User.Machine() || !resource.IsManaged(l.Old) || resource.Deleting(l.Old) {
 		return false
 	}
 
-	rec, err := allowance.ParseGate(f.Old)
+	rec, err := allowance.ParseGate(l.Old)
 
 	return err == nil && rec != nil && rec.State == v1alpha1.GateOpen && slices.Contains(rec.Actions, gate.ActionDelete) &&
 		slices.ContainsFunc(rec.Allowances, allowance.OfDeletion)

@@ -51,14 +51,14 @@ func (j *judge) byAllowance(c change.Change) (Finding, bool) {
 
 // consumed reports whether an allowance of the parent has served, as far as this
 // change of this child is concerned.
-func (f *facts) consumed(a v1alpha1.Allowance, c change.Change) bool {
-	if f.ParentSettles {
-		return allowance.Settled(f.Parent, a)
+func (g *grants) consumed(a v1alpha1.Allowance, c change.Change) bool {
+	if g.ParentSettles {
+		return allowance.Settled(g.Parent, a)
 	}
 
 	// A deletion is asked about again once what it gives is recorded.
-	return allowance.Consumed(f.Parent, a) ||
-		!allowance.ByDeletion(a) && allowance.ByUse(f.Parent, a) && f.usedUp(a, c)
+	return allowance.Consumed(g.Parent, a) ||
+		!allowance.ByDeletion(a) && allowance.ByUse(g.Parent, a) && g.usedUp(a, c)
 }
 
 // compareRank orders candidates by {kind}/{name}/{field} of the granting hop,
@@ -83,32 +83,32 @@ func compareRank(a, b v1alpha1.Allowance) int {
 // lets make the mutation, as it is now. Of a policy that is not in force, or that
 // would no longer give the allowance, nobody is; where the allowance names none,
 // anybody. Who deletes for others may always.
-func (j *judge) mayExercise(a v1alpha1.Allowance, c change.Change) bool {
-	if a.Policy == "" || j.Operation == OperationDelete && deletesForOthers(j.User) {
+func (g *grants) mayExercise(a v1alpha1.Allowance, c change.Change) bool {
+	if a.Policy == "" || g.Operation == OperationDelete && deletesForOthers(g.User) {
 		return true
 	}
 
-	p := j.Policies.ByName(a.Policy)
+	p := g.Policies.ByName(a.Policy)
 
-	return p != nil && j.stillGives(p, a, c) && policy.MayExercise(p.Spec().Subjects, j.User)
+	return p != nil && g.stillGives(p, a, c) && policy.MayExercise(p.Spec().Subjects, g.User)
 }
 
 // stillGives reports whether a policy as it is now would give an allowance that it
 // gave, as far as a change is concerned.
-func (j *judge) stillGives(p *policy.Policy, a v1alpha1.Allowance, c change.Change) bool {
+func (g *grants) stillGives(p *policy.Policy, a v1alpha1.Allowance, c change.Change) bool {
 	field := allowance.GrantingField(a)
 
-	return p.Allows(j.groupKind(), c) && (field == "" || p.About(j.Parent.GroupVersionKind().GroupKind(), field))
+	return p.Allows(g.groupKind(), c) && (field == "" || p.About(g.Parent.GroupVersionKind().GroupKind(), field))
 }
 
 // ridingAlong returns the parent's External entries of the same policy and
 // generation, as far as the policy allows those actions now.
-func (j *judge) ridingAlong(a v1alpha1.Allowance) []v1alpha1.Allowance {
+func (g *grants) ridingAlong(a v1alpha1.Allowance) []v1alpha1.Allowance {
 	var out []v1alpha1.Allowance
 
-	for _, e := range j.allowances {
+	for _, e := range g.allowances {
 		if allowance.External(e) && e.Policy == a.Policy && allowance.SameRequest(e, a) {
-			if p := j.Policies.ByName(e.Policy); p != nil {
+			if p := g.Policies.ByName(e.Policy); p != nil {
 				if e.Mutations = p.External(e.Mutations); len(e.Mutations) == 0 {
 					continue
 				}
@@ -123,22 +123,22 @@ func (j *judge) ridingAlong(a v1alpha1.Allowance) []v1alpha1.Allowance {
 
 // premature reports whether the deletion of the parent gave an allowance, and the
 // parent is not being deleted: that was refused after it was recorded.
-func (f *facts) premature(a v1alpha1.Allowance) bool {
-	return allowance.ByDeletion(a) && !resource.Deleting(f.Parent)
+func (g *grants) premature(a v1alpha1.Allowance) bool {
+	return allowance.ByDeletion(a) && !resource.Deleting(g.Parent)
 }
 
 // until is when what a change allows to create and to delete ends; nil where it
 // will be seen that it has served.
-func (f *facts) until(hop v1alpha1.Hop) *metav1.Time {
-	if f.Operation != OperationUpdate {
+func (g *grants) until(hop v1alpha1.Hop) *metav1.Time {
+	if g.Operation != OperationUpdate {
 		return nil
 	}
 
-	if _, settles := resource.SettledGeneration(f.Old); settles || hop.Request == 0 && resource.ObservedGeneration(f.Old) > 0 {
+	if _, settles := resource.SettledGeneration(g.Old); settles || hop.Request == 0 && resource.ObservedGeneration(g.Old) > 0 {
 		return nil
 	}
 
-	until := metav1.NewTime(f.Now.Add(v1alpha1.MaxUnobserved).UTC().Truncate(time.Second))
+	until := metav1.NewTime(g.Now.Add(v1alpha1.MaxUnobserved).UTC().Truncate(time.Second))
 
 	return &until
 }
@@ -147,25 +147,25 @@ func (f *facts) until(hop v1alpha1.Hop) *metav1.Time {
 // it has served has done so, as far as this change of this child is concerned: a
 // child uses it once. What is created or deleted leaves nothing to tell by; there
 // it ends in time, and one that a creation gave with the phase that follows it.
-func (f *facts) usedUp(a v1alpha1.Allowance, c change.Change) bool {
+func (g *grants) usedUp(a v1alpha1.Allowance, c change.Change) bool {
 	switch {
 	case c.Field != v1alpha1.MutationCreate && c.Field != v1alpha1.MutationDelete:
-		return allowance.Used(f.trace(), a)
+		return allowance.Used(g.trace(), a)
 	case a.Until == nil:
-		return resource.SeenReady(f.Parent)
+		return resource.SeenReady(g.Parent)
 	default:
-		return !f.Now.Before(a.Until.Time)
+		return !g.Now.Before(a.Until.Time)
 	}
 }
 
 // usable are the allowances of the parent of which the trace of a child tells
 // whether it has used them.
-func (f *facts) usable() []v1alpha1.Allowance {
-	if f.ParentSettles {
+func (g *grants) usable() []v1alpha1.Allowance {
+	if g.ParentSettles {
 		return nil
 	}
 
-	return slices.DeleteFunc(slices.Clone(f.allowances), func(a v1alpha1.Allowance) bool {
-		return allowance.External(a) || allowance.Consumed(f.Parent, a) || !allowance.ByUse(f.Parent, a)
+	return slices.DeleteFunc(slices.Clone(g.allowances), func(a v1alpha1.Allowance) bool {
+		return allowance.External(a) || allowance.Consumed(g.Parent, a) || !allowance.ByUse(g.Parent, a)
 	})
 }

@@ -59,15 +59,15 @@ func withoutLast(trace []v1alpha1.Hop) []v1alpha1.Hop { return trace[:max(0, len
 // implicit is the cause of what follows from a parent's own creation or
 // deletion: that entry of its trace, or else the newest. What a deletion whose
 // parent left no trace is due to, the user who makes it must tell.
-func (f *facts) implicit(field string) cause {
-	out := cause{initiator: f.User.Name, propagated: true}
-	if f.Parent == nil {
+func (l *lineage) implicit(field string) cause {
+	out := cause{initiator: l.User.Name, propagated: true}
+	if l.Parent == nil {
 		return out
 	}
 
-	entries, err := allowance.ParseTrace(f.Parent)
+	entries, err := allowance.ParseTrace(l.Parent)
 	if err != nil {
-		f.problem(inObject(f.Parent, err))
+		l.problem(inObject(l.Parent, err))
 	}
 
 	i := slices.IndexFunc(entries, func(e v1alpha1.TraceEntry) bool { return e.Field == field })
@@ -76,21 +76,21 @@ func (f *facts) implicit(field string) cause {
 	}
 
 	if i >= 0 {
-		out.initiator, out.trace = entries[i].Initiator, f.moved(entries[i].Trace)
+		out.initiator, out.trace = entries[i].Initiator, l.moved(entries[i].Trace)
 
 		return out
 	}
 
-	out.trace = f.moved([]v1alpha1.Hop{{
-		Kind: f.Parent.GetKind(), Name: resource.Name(f.Parent),
-		Generation: resource.Generation(f.Parent), Field: field,
+	out.trace = l.moved([]v1alpha1.Hop{{
+		Kind: l.Parent.GetKind(), Name: resource.Name(l.Parent),
+		Generation: resource.Generation(l.Parent), Field: field,
 	}})
 
 	return out
 }
 
 // moved is a path of the parent as the object carries it.
-func (f *facts) moved(trace []v1alpha1.Hop) []v1alpha1.Hop {
-	return allowance.MoveTrace(trace, resource.String(f.Parent.Object, "metadata", "namespace"),
-		resource.String(f.subject().Object, "metadata", "namespace"))
+func (l *lineage) moved(trace []v1alpha1.Hop) []v1alpha1.Hop {
+	return allowance.MoveTrace(trace, resource.String(l.Parent.Object, "metadata", "namespace"),
+		resource.String(l.subject().Object, "metadata", "namespace"))
 }

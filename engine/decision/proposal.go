@@ -116,16 +116,16 @@ func ours(key string) bool { return strings.HasPrefix(key, v1alpha1.AnnotationPr
 // mayWrite reports whether the writer's value of an annotation counts: the
 // composition function tells, through Crossplane, what the Composition asked
 // for.
-func (f *facts) mayWrite(key string) bool {
+func (l *lineage) mayWrite(key string) bool {
 	switch key {
 	case v1alpha1.AnnotationManagementPolicies:
-		return f.byCrossplane() && resource.IsManaged(f.New)
+		return l.byCrossplane() && resource.IsManaged(l.New)
 	case v1alpha1.AnnotationWish:
-		return f.applies()
+		return l.applies()
 	case v1alpha1.AnnotationMode:
-		return f.applies() && resource.IsManaged(f.New)
+		return l.applies() && resource.IsManaged(l.New)
 	case v1alpha1.AnnotationRelease:
-		return f.mayRelease() && resource.Annotation(f.New, key) == v1alpha1.ReleaseOrphan
+		return l.mayRelease() && resource.Annotation(l.New, key) == v1alpha1.ReleaseOrphan
 	default:
 		return false
 	}

@@ -213,21 +213,21 @@ func (d *Decision) cause(f Finding) Cause {
 }
 
 // sourceOf is what allowed a change.
-func (j *judge) sourceOf(f Finding) Source {
+func (n *sources) sourceOf(f Finding) Source {
 	out := Source{Kind: f.kind(), Name: f.Policy}
 
 	switch out.Kind {
 	case policy.KindUpgrade:
-		out.Generation = j.generationOfWindow(f.Policy)
+		out.Generation = n.generationOfWindow(f.Policy)
 	case policy.KindEnforcement:
 		name, _, _ := strings.Cut(f.Policy, "/")
-		for _, e := range j.governing {
+		for _, e := range n.governing {
 			if e.Name() == name {
 				out.Generation = e.Generation()
 			}
 		}
 	default:
-		out.Generation = j.generationOfPolicy(f.Policy)
+		out.Generation = n.generationOfPolicy(f.Policy)
 	}
 
 	return out
@@ -235,16 +235,16 @@ func (j *judge) sourceOf(f Finding) Source {
 
 // generationOfPolicy is that of a policy, or of the window of its name whose
 // allowance led to a change.
-func (j *judge) generationOfPolicy(name string) int64 {
-	if p := j.Policies.ByName(name); p != nil {
+func (n *sources) generationOfPolicy(name string) int64 {
+	if p := n.Policies.ByName(name); p != nil {
 		return p.Generation()
 	}
 
-	return j.generationOfWindow(name)
+	return n.generationOfWindow(name)
 }
 
-func (j *judge) generationOfWindow(name string) int64 {
-	for _, u := range j.Upgrades {
+func (n *sources) generationOfWindow(name string) int64 {
+	for _, u := range n.Upgrades {
 		if u.GetName() == name {
 			return u.GetGeneration()
 		}
@@ -255,16 +255,16 @@ func (j *judge) generationOfWindow(name string) int64 {
 
 // lackingGeneration is the generation of the policy, or window, that lacks
 // something.
-func (j *judge) lackingGeneration(l Lack) int64 {
+func (n *sources) lackingGeneration(l Lack) int64 {
 	if l.ofWindow() {
-		return j.generationOfWindow(l.Policy)
+		return n.generationOfWindow(l.Policy)
 	}
 
-	if p := j.Policies.ByName(l.Policy); p != nil {
+	if p := n.Policies.ByName(l.Policy); p != nil {
 		return p.Generation()
 	}
 
-	for _, b := range j.Policies.Broken() {
+	for _, b := range n.Policies.Broken() {
 		if b.Name == l.Policy {
 			return b.Generation
 		}

@@ -90,10 +90,10 @@ func (j *judge) find(c change.Change) Finding {
 }
 
 // lacking is the finding on an unallowed change.
-func (j *judge) lacking(c change.Change, lacks []Lack) Finding {
+func (t *gating) lacking(c change.Change, lacks []Lack) Finding {
 	for i := range lacks {
-		lacks[i].Generation = j.lackingGeneration(lacks[i])
+		lacks[i].Generation = t.lackingGeneration(lacks[i])
 	}
 
-	return Finding{Change: c, Verdict: Unallowed, Lacks: lacks, between: j.between()}
+	return Finding{Change: c, Verdict: Unallowed, Lacks: lacks, between: t.between()}
 }

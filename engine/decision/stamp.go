@@ -167,10 +167,10 @@ const attestException = "exception"
 // mayInject reports whether a policy adds its allowances for an allowed change: a
 // policy that lists who may start a chain adds them only for those, unless the
 // change was itself caused from above.
-func (j *judge) mayInject(p *policy.Policy, f Finding) bool {
+func (s *subjects) mayInject(p *policy.Policy, f Finding) bool {
 	subjects := p.Spec().Subjects
 
-	return f.cause.propagated || !policy.HasInitiators(subjects) || policy.MayInitiate(subjects, j.User)
+	return f.cause.propagated || !policy.HasInitiators(subjects) || policy.MayInitiate(subjects, s.User)
 }
 
 // expand adds one allowance per mutation of a child, or one for all verbs of an

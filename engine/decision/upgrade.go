@@ -30,11 +30,11 @@ func (j *judge) byUpgrade(c change.Change) (Finding, bool) {
 
 // windowFor is the active UpgradeAllowance that covers a change, of several the
 // first by name; nil where none does.
-func (j *judge) windowFor(c change.Change) *allowance.Window {
+func (w *windows) windowFor(c change.Change) *allowance.Window {
 	var best *allowance.Window
 
-	for _, u := range j.openWindows() {
-		if u.Covers(j.groupKind(), c) && (best == nil || u.GetName() < best.GetName()) {
+	for _, u := range w.openWindows() {
+		if u.Covers(w.groupKind(), c) && (best == nil || u.GetName() < best.GetName()) {
 			best = u
 		}
 	}
@@ -44,18 +44,18 @@ func (j *judge) windowFor(c change.Change) *allowance.Window {
 
 // openWindows are those that are open for this user and object: found once, and
 // anew where what is held may have changed the object.
-func (j *judge) openWindows() []*allowance.Window {
-	if j.windows == nil {
-		j.windows = make([]*allowance.Window, 0, len(j.Upgrades))
+func (w *windows) openWindows() []*allowance.Window {
+	if w.open == nil {
+		w.open = make([]*allowance.Window, 0, len(w.Upgrades))
 
-		for _, u := range j.Upgrades {
-			if j.upgradeApplies(u) {
-				j.windows = append(j.windows, u)
+		for _, u := range w.Upgrades {
+			if w.upgradeApplies(u) {
+				w.open = append(w.open, u)
 			}
 		}
 	}
 
-	return j.windows
+	return w.open
 }
 
 // InitiatorOfWindow is who starts what an UpgradeAllowance allows, as it is
@@ -63,10 +63,10 @@ func (j *judge) openWindows() []*allowance.Window {
 func InitiatorOfWindow(name string) string { return allowance.InitiatorOfWindow(name) }
 
 // upgradeApplies reports whether a window is open for this user and object.
-func (j *judge) upgradeApplies(u *allowance.Window) bool {
-	obj := j.subject()
+func (w *windows) upgradeApplies(u *allowance.Window) bool {
+	obj := w.subject()
 
-	return u.Spec.ServiceAccount == j.User.Name && u.InForce(j.Now) && u.Selects(obj, j.Old) &&
+	return u.Spec.ServiceAccount == w.User.Name && u.InForce(w.Now) && u.Selects(obj, w.Old) &&
 		(!u.Spec.OncePerObject || resource.Annotation(obj, v1alpha1.AnnotationLastUpgrade) != u.GetName())
 }
 

@@ -18,56 +18,56 @@ import (
 // builds reports whether the user builds up what a new parent is made of: the parent's
 // own controller, and that of the child itself, which completes it. People do not,
 // and neither do controllers that have nothing to do with either.
-func (f *facts) builds() bool {
+func (l *lineage) builds() bool {
 	switch {
-	case !f.User.Machine():
+	case !l.User.Machine():
 		return false
-	case f.byManager():
+	case l.byManager():
 		return true
-	case f.composes(f.Parent):
-		return f.crossplane() || f.completes()
-	case resource.IsManaged(f.Parent):
-		return f.provider() || f.completes()
-	case controlled(f.Parent):
-		return kubernetes(f.User) || f.completes()
+	case l.composes(l.Parent):
+		return l.crossplane() || l.completes()
+	case resource.IsManaged(l.Parent):
+		return l.provider() || l.completes()
+	case controlled(l.Parent):
+		return kubernetes(l.User) || l.completes()
 	default:
 		return true // Nobody knows the controller of any other kind.
 	}
 }
 
 // composes reports whether Crossplane itself is an object's controller.
-func (f *facts) composes(u *unstructured.Unstructured) bool {
-	return u == f.Parent && f.ParentSettles || resource.IsComposite(u) || resource.IsClaim(u)
+func (l *lineage) composes(u *unstructured.Unstructured) bool {
+	return u == l.Parent && l.ParentSettles || resource.IsComposite(u) || resource.IsClaim(u)
 }
 
 // completes reports whether the user is the controller of the child itself.
-func (f *facts) completes() bool {
-	child := f.subject()
+func (l *lineage) completes() bool {
+	child := l.subject()
 
 	switch {
-	case f.composes(child):
-		return f.crossplane()
+	case l.composes(child):
+		return l.crossplane()
 	case resource.IsManaged(child):
-		return f.provider()
+		return l.provider()
 	default:
-		return controlled(child) && kubernetes(f.User)
+		return controlled(child) && kubernetes(l.User)
 	}
 }
 
 // carriesOut reports whether the user is a controller of Kubernetes, of Crossplane or
 // of ours: what it writes to a root carries out what others asked for.
-func (f *facts) carriesOut() bool {
-	return kubernetes(f.User) || f.provider() || f.byCrossplane() || f.byManager()
+func (c *caller) carriesOut() bool {
+	return kubernetes(c.User) || c.provider() || c.byCrossplane() || c.byManager()
 }
 
 // crossplane reports whether the user is Crossplane; where it is not known who that
 // is, any service account may be.
-func (f *facts) crossplane() bool {
-	if f.Settings.Crossplane == "" {
-		return f.User.ServiceAccount()
+func (c *caller) crossplane() bool {
+	if c.Settings.Crossplane == "" {
+		return c.User.ServiceAccount()
 	}
 
-	return f.byCrossplane()
+	return c.byCrossplane()
 }
 
 // controlled reports whether an object is of a kind whose controller is one of
@@ -93,14 +93,14 @@ func kubernetes(u policy.User) bool {
 
 // provider reports whether the user is one: a service account of Crossplane's
 // namespace, where it runs them all, that is not its own.
-func (f *facts) provider() bool {
-	if !f.User.ServiceAccount() || f.byCrossplane() || f.byManager() {
+func (c *caller) provider() bool {
+	if !c.User.ServiceAccount() || c.byCrossplane() || c.byManager() {
 		return false
 	}
 
-	i := strings.LastIndexByte(f.Settings.Crossplane, ':')
+	i := strings.LastIndexByte(c.Settings.Crossplane, ':')
 
-	return i < 0 || strings.HasPrefix(f.User.Name, f.Settings.Crossplane[:i+1])
+	return i < 0 || strings.HasPrefix(c.User.Name, c.Settings.Crossplane[:i+1])
 }
 
 // deletesForOthers reports whether a user does as Kubernetes tells it: the garbage
@@ -114,16 +114,16 @@ func deletesForOthers(u policy.User) bool {
 
 // applies reports whether Crossplane applies what a pipeline wishes. Its record of
 // that is true: nobody else may write it.
-func (f *facts) applies() bool {
-	return f.byCrossplane() && f.User.Name != "" && strings.HasPrefix(f.FieldManager, apply.ComposedManager)
+func (c *caller) applies() bool {
+	return c.byCrossplane() && c.User.Name != "" && strings.HasPrefix(c.FieldManager, apply.ComposedManager)
 }
 
 // bookkeeping reports whether Crossplane writes an object of its own kinds, in which it
 // keeps books of what belongs together. Other kinds may have fields of the same
 // names. What a Composition wishes of them is no bookkeeping: a composition function
 // is asked about nothing else.
-func (f *facts) bookkeeping() bool {
-	return f.byCrossplane() && f.Action == "" && crossplanes(cmp.Or(f.Old, f.New))
+func (l *lineage) bookkeeping() bool {
+	return l.byCrossplane() && l.Action == "" && crossplanes(cmp.Or(l.Old, l.New))
 }
 
 // crossplanes reports whether an object is an XR, a Claim or a managed resource. A new

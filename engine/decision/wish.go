@@ -34,6 +34,6 @@ func (f *facts) readWishes() {
 // the API server and other webhooks make of it: a composition function looked
 // at the same leaf, and let it through. What somebody else has set since then,
 // and Crossplane no longer manages, it did not see.
-func (j *judge) wished(c change.Change) bool {
-	return !c.Gone && j.was.Same(j.is, j.New.Object, c.Path) && j.fields.Manages(j.New.Object, c.Path)
+func (x *exemptions) wished(c change.Change) bool {
+	return !c.Gone && x.was.Same(x.is, x.New.Object, c.Path) && x.fields.Manages(x.New.Object, c.Path)
 }
