@@ -41,6 +41,7 @@ func pages() []page {
 		{"metrics.md", writeMetrics},
 		{"metrics.json", writeMetricsJSON},
 		{"alerts.md", func(_ context.Context, out *bytes.Buffer) error { return writeAlerts(out) }},
+		{"rules.md", func(_ context.Context, out *bytes.Buffer) error { return writeRules(out) }},
 		{"events.md", func(_ context.Context, out *bytes.Buffer) error { return writeEvents(out) }},
 	}
 }
