@@ -102,7 +102,8 @@ func (j *Judge) tell(req admission.Request, ask *decision.Request, d *decision.D
 		first = causes[0].Field
 	}
 
-	why := strings.TrimPrefix(d.Answer().Reason, fmt.Sprintf("%s %q: ", subject(ask).GetKind(), resource.Name(subject(ask)))) // It is said before.
+	object := fmt.Sprintf("%s %q: ", subject(ask).GetKind(), resource.Name(subject(ask)))
+	why := strings.TrimPrefix(d.Answer().Reason, object) // It is said before.
 
 	j.event(req, ask, "KausalityDenied", first, fmt.Sprintf("refused to %s: %s", req.UserInfo.Username, why))
 }
