@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -239,7 +239,7 @@ func valueAt(u *unstructured.Unstructured, field string) string {
 		return ""
 	}
 
-	v, _ := fieldpath.Pave(u.Object).GetValue(field) // What is not there is nothing.
+	v, _ := path.In(u.Object) // What is not there is nothing.
 
 	return change.Text(mask.Value(path, v, u.Object), maxShown)
 }

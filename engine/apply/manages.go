@@ -4,9 +4,8 @@
 package apply
 
 import (
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
-
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
 // Manages says whether the manager applies the field at a path of an object.

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/engine/apply"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
 const written = `
@@ -59,7 +59,7 @@ func TestTheLastWriterOfAFieldIsTheOneOfSeveralManagersWhoWroteLast(t *testing.T
 		"manager": "x", "fieldsV1": map[string]any{"k:{": map[string]any{}},
 	}}}
 
-	if w, ok := apply.WriterOf(u, fieldpath.Segments{fieldpath.Field("spec")}); ok {
+	if w, ok := apply.WriterOf(u, fieldpath.Path{fieldpath.Field("spec")}); ok {
 		t.Errorf("managedFields that cannot be read name %v", w)
 	}
 }

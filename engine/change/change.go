@@ -8,9 +8,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
-
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
 // metadata is the name of the field.
@@ -74,7 +73,7 @@ func (c Change) List() string {
 		return ""
 	}
 
-	return pathText(c.Path[:i])
+	return c.Path[:i].String()
 }
 
 // Element is the path of the innermost list element that the change is in; empty

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
 // listKeys says by which fields the elements of the list at a path are told

@@ -6,7 +6,7 @@ package change
 import (
 	"slices"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
 // merger walks two values at once and decides at every leaf that differs
@@ -89,7 +89,7 @@ func (m *merger) leaf(oldVal, newVal any) (v any, present, same bool) {
 	}
 
 	c := Change{Path: slices.Clone(m.path), Was: m.was(), From: oldVal, To: newVal, Gone: m.gone > 0, Joined: m.joined > 0}
-	c.Field = pathText(c.Path)
+	c.Field = c.Path.String()
 
 	if m.hold(c) {
 		m.held = true

@@ -7,7 +7,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
 // The elements of a list with keys are compared one by one, wherever they stand.
@@ -77,7 +77,7 @@ func (m *merger) reordered(o, n, elements []any, match *matching) (held bool) {
 		Path: slices.Clone(m.path), Was: m.was(), Gone: m.gone > 0, Joined: m.joined > 0,
 		From: keysOf(o, match.names), To: keysOf(n, match.names),
 	}
-	c.Field = pathText(c.Path)
+	c.Field = c.Path.String()
 
 	if !m.hold(c) {
 		return false
@@ -107,7 +107,7 @@ func (c Change) Pattern() string {
 		}
 	}
 
-	return pathText(out)
+	return out.String()
 }
 
 // keysOf are the keys of a list's elements, in order.

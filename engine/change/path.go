@@ -7,34 +7,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
 // Path is a concrete path to a field. The creation and deletion of a whole
 // object are the paths create and delete.
-type Path = fieldpath.Segments
-
-// pathText writes a path as its String method does, in one allocation.
-func pathText(path Path) string {
-	const segment = 12
-
-	out := make([]byte, 0, len(path)*segment)
-
-	for i, s := range path {
-		switch {
-		case s.Type == fieldpath.SegmentIndex:
-			out = append(strconv.AppendUint(append(out, '['), uint64(s.Index), 10), ']')
-		case s.Field == "*" || strings.Contains(s.Field, "."):
-			out = append(append(append(out, '['), s.Field...), ']')
-		case i == 0:
-			out = append(out, s.Field...)
-		default:
-			out = append(append(out, '.'), s.Field...)
-		}
-	}
-
-	return string(out)
-}
+type Path = fieldpath.Path
 
 // CoversText says whether a pattern, as text, covers a path: as
 // [Pattern.Covers] of the parsed text does, without parsing where the text is

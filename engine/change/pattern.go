@@ -9,9 +9,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
-
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
 // errEmptyPath is the cause when a path names nothing.

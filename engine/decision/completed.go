@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -55,7 +55,7 @@ func (f *facts) readEdits() {
 			continue
 		}
 
-		if c, ok := f.madeAgain(e, path); root && ok && setField(before, c.Field, c.From) == nil {
+		if c, ok := f.madeAgain(e, path); root && ok && setField(before, c.Path, c.From) {
 			f.repeated, f.unedited = append(f.repeated, c), before
 		}
 	}
@@ -73,7 +73,7 @@ func (f *facts) madeAgain(e v1alpha1.Edit, path change.Path) (change.Change, boo
 		return change.Change{}, false
 	}
 
-	to, _ := fieldpath.Pave(f.New.Object).GetValue(e.Field)
+	to, _ := fieldpath.Value(f.New.Object, e.Field)
 	from, ok := valueOf(e.From, to)
 
 	return change.Change{Path: path, Field: e.Field, From: from, To: to}, ok && !change.Equal(from, to)
@@ -102,21 +102,28 @@ func valueOf(text string, like any) (any, bool) {
 	return v, true
 }
 
-// setField gives a field a value; nil takes it away.
-func setField(u *unstructured.Unstructured, field string, v any) error {
-	if v == nil {
-		return fieldpath.Pave(u.Object).DeleteField(field) //nolint:wrapcheck // It counts as one that cannot be told.
+// setField gives a field a value; nil takes it away. False where it cannot.
+func setField(u *unstructured.Unstructured, path change.Path, v any) bool {
+	fields, ok := path.Fields()
+	if !ok {
+		return false
 	}
 
-	return fieldpath.Pave(u.Object).SetValue(field, v) //nolint:wrapcheck // As above.
+	if v == nil {
+		unstructured.RemoveNestedField(u.Object, fields...)
+
+		return true
+	}
+
+	return unstructured.SetNestedField(u.Object, v, fields...) == nil
 }
 
 // touches reports whether the request changes a field.
 func (f *facts) touches(field string) bool {
-	was, wasErr := fieldpath.Pave(f.Old.Object).GetValue(field)
-	is, isErr := fieldpath.Pave(f.New.Object).GetValue(field)
+	was, had := fieldpath.Value(f.Old.Object, field)
+	is, has := fieldpath.Value(f.New.Object, field)
 
-	return (wasErr == nil) != (isErr == nil) || !change.Equal(was, is)
+	return had != has || !change.Equal(was, is)
 }
 
 // takesBack reports whether a change takes an edit back.

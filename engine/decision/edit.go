@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -101,8 +101,8 @@ func (f *facts) asBefore(e v1alpha1.Edit) bool {
 		return false
 	}
 
-	have, err := fieldpath.Pave(f.New.Object).GetValue(e.Field)
-	if err != nil {
+	have, ok := fieldpath.Value(f.New.Object, e.Field)
+	if !ok {
 		return e.From == ""
 	}
 

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -190,7 +190,7 @@ func (h *holding) recordAnswered() {
 	was := h.held
 
 	for _, c := range given {
-		have, _ := fieldpath.Pave(h.New.Object).GetValue(c.Field)
+		have, _ := fieldpath.Value(h.New.Object, c.Field)
 		_, order := have.([]any)                          // From is the old order of its keys.
 		listed := order || strings.Contains(c.Field, "[") // What was asked for had another index.
 
@@ -216,7 +216,7 @@ func (f *facts) textAt(field string) string {
 		return ""
 	}
 
-	v, _ := fieldpath.Pave(f.New.Object).GetValue(field)
+	v, _ := path.In(f.New.Object)
 
 	return change.Text(mask.Value(path, v, f.between()...), maxHeldValue)
 }
@@ -250,10 +250,10 @@ func (h *holding) recordAsked() {
 // stillAsked reports whether Claim and XR differ in a field. Crossplane copies a
 // Claim's spec to the XR field by field.
 func (h *holding) stillAsked(field string) bool {
-	want, wantErr := fieldpath.Pave(h.Parent.Object).GetValue(field)
-	have, haveErr := fieldpath.Pave(h.New.Object).GetValue(field)
+	want, wanted := fieldpath.Value(h.Parent.Object, field)
+	have, had := fieldpath.Value(h.New.Object, field)
 
-	return (wantErr == nil) != (haveErr == nil) || !change.Equal(want, have)
+	return wanted != had || !change.Equal(want, have)
 }
 
 // restoreManagementPolicies puts back what the Composition asked for before, where no longer

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
-
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -52,23 +51,21 @@ func (o observing) result(t terms) (shown bool, missing lack) {
 // it shows any of them, and the first that has another value. What the spec no
 // longer has cannot be compared: it counts as not shown.
 func (o observing) compareExternal(fields []string) (shown bool, differs string) {
-	paved := fieldpath.Pave(o.u.Object)
-
 	for _, field := range fields {
 		segments, err := fieldpath.Parse(field)
 		if err != nil || len(segments) < 3 || segments[0].Field != "spec" || segments[1].Field != "forProvider" {
 			continue
 		}
 
-		want, err := paved.GetValue(field)
-		if err != nil {
+		want, ok := segments.In(o.u.Object)
+		if !ok {
 			continue
 		}
 
-		at := slices.Concat(fieldpath.Segments{fieldpath.Field("status"), fieldpath.Field("atProvider")}, segments[2:])
+		at := slices.Concat(fieldpath.Path{fieldpath.Field("status"), fieldpath.Field("atProvider")}, segments[2:])
 
-		actual, err := paved.GetValue(at.String())
-		if err != nil {
+		actual, ok := at.In(o.u.Object)
+		if !ok {
 			continue
 		}
 

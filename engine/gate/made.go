@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -167,7 +167,7 @@ func Existing(u *unstructured.Unstructured) bool {
 // says. All of spec.forProvider differs where nothing of it is shown.
 func Differing(u *unstructured.Unstructured) []change.Change {
 	want, have := resource.Map(u.Object, "spec", "forProvider"), resource.Map(u.Object, "status", "atProvider")
-	path := fieldpath.Segments{fieldpath.Field("spec"), fieldpath.Field("forProvider")}
+	path := fieldpath.Path{fieldpath.Field("spec"), fieldpath.Field("forProvider")}
 
 	if shown, _ := compare(want, have); !shown && len(want) > 0 {
 		return []change.Change{{Path: path, Field: path.String(), To: want}}
@@ -181,7 +181,7 @@ func Differing(u *unstructured.Unstructured) []change.Change {
 
 // differing compares what is wanted with what is shown, as far as it is: providers
 // add to maps, also to those in lists.
-func differing(path fieldpath.Segments, want, have any) []change.Change {
+func differing(path fieldpath.Path, want, have any) []change.Change {
 	var out []change.Change
 
 	wanted, isMap := want.(map[string]any)

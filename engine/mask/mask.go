@@ -6,7 +6,7 @@ package mask
 import (
 	"strconv"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
 // Text stands for a value that is not shown. It says nothing of the value, not
@@ -33,7 +33,7 @@ const (
 // objects are those that the path is of, such as the old and the new version:
 // what any of them hides is hidden. Without any nothing can be told, and all of
 // it is. The value is not modified; nil stays nil.
-func Value(path fieldpath.Segments, v any, objects ...map[string]any) any {
+func Value(path fieldpath.Path, v any, objects ...map[string]any) any {
 	how := shown
 	if len(objects) == 0 {
 		how = everything
@@ -47,7 +47,7 @@ func Value(path fieldpath.Segments, v any, objects ...map[string]any) any {
 }
 
 // Hides says whether anything in a value at a path of the objects is hidden.
-func Hides(path fieldpath.Segments, v any, objects ...map[string]any) bool {
+func Hides(path fieldpath.Path, v any, objects ...map[string]any) bool {
 	how := shown
 	for _, object := range objects {
 		how = max(how, along(path, object))
@@ -57,7 +57,7 @@ func Hides(path fieldpath.Segments, v any, objects ...map[string]any) bool {
 }
 
 // along walks down a path and says what the fields on it hide.
-func along(path fieldpath.Segments, object map[string]any) hidden {
+func along(path fieldpath.Path, object map[string]any) hidden {
 	how, at := shown, any(object)
 
 	for _, s := range path {

@@ -9,11 +9,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"k8s.io/apimachinery/pkg/labels"
 	apiservercel "k8s.io/apiserver/pkg/apis/cel"
 
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -205,21 +205,22 @@ func (p *Policy) Attestations(obj map[string]any) map[string]string {
 			continue
 		}
 
-		paved := fieldpath.Pave(obj)
-
-		paths, err := paved.ExpandWildcards(c.String())
-		if err != nil {
+		paths, ok := c.Segments().Expand(obj)
+		if !ok {
 			continue // The object is of another shape: nothing to capture.
 		}
 
 		for _, path := range paths {
-			segments, err := fieldpath.Parse(path)
+			text := path.String()
+
+			// A key may be one that no path can name.
+			named, err := fieldpath.Parse(text)
 			if err != nil {
 				continue
 			}
 
-			if v, err := paved.GetValue(path); err == nil {
-				keep(path, segments, v)
+			if v, ok := named.In(obj); ok {
+				keep(text, named, v)
 			}
 		}
 	}
@@ -227,7 +228,8 @@ func (p *Policy) Attestations(obj map[string]any) map[string]string {
 	return out
 }
 
-// valueAt returns what is at a path of an object, and whether it is there.
+// valueAt returns what is at a path of an object, and whether it is there. What stands
+// in brackets may also be a key of digits.
 func valueAt(obj map[string]any, path change.Path) (any, bool) {
 	var at any = obj
 

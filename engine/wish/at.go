@@ -4,9 +4,8 @@
 package wish
 
 import (
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
-
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
 // Same says whether two records have the same of the leaf at a path of an

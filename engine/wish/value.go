@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
 // counterparts finds for each wished element of a list the stored one, or -1: by

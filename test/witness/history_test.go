@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 )
 
@@ -164,8 +164,8 @@ func (h *history) add(u *unstructured.Unstructured) {
 
 // addValue reads what a version says of why a field has the value it has.
 func (h *history) addValue(s subject, u *unstructured.Unstructured, field string, trace []v1alpha1.TraceEntry) {
-	value, err := fieldpath.Pave(u.Object).GetValue(field)
-	if err != nil {
+	value, ok := fieldpath.Value(u.Object, field)
+	if !ok {
 		return
 	}
 
