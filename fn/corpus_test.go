@@ -79,7 +79,7 @@ func TestTheFunctionDecidesAsTheCorpusSays(t *testing.T) {
 	}
 }
 
-// composes says whether a scenario is one of a function: Crossplane writes a
+// composes reports whether a scenario is one of a function: Crossplane writes a
 // composed resource of an XR that is there, and nothing but what a Composition
 // can say.
 func composes(s corpus.Scenario) bool {
@@ -99,7 +99,7 @@ func composes(s corpus.Scenario) bool {
 	return true
 }
 
-// sameMetadata says whether only what is beside metadata changes: of the rest
+// sameMetadata reports whether only what is beside metadata changes: of the rest
 // Crossplane writes most itself.
 func sameMetadata(old, obj *unstructured.Unstructured) bool {
 	return cmp.Equal(old.Object["metadata"], obj.Object["metadata"])

@@ -18,13 +18,13 @@ func TestTheFunctionDoesNotRememberEveryXR(t *testing.T) {
 	at := heldField{resource: "Object db", field: "spec.size"}
 	held := heldSet{lines: map[heldField]heldLine{at: {HeldChange: v1alpha1.HeldChange{Field: "spec.size", To: "large"}}}}
 
-	for i := range mostTold + 1 {
+	for i := range maxTold + 1 {
 		if was := told.swap(strconv.Itoa(i), held); len(was.lines) > 0 {
 			t.Fatalf("XR %d is known", i)
 		}
 	}
 
-	if was := told.swap(strconv.Itoa(mostTold), held); len(was.lines) != 1 {
+	if was := told.swap(strconv.Itoa(maxTold), held); len(was.lines) != 1 {
 		t.Error("the newest is forgotten")
 	}
 
@@ -34,8 +34,8 @@ func TestTheFunctionDoesNotRememberEveryXR(t *testing.T) {
 
 	told.swap("0", heldSet{})
 
-	if n := told.xrs.Len(); n != mostTold-1 {
-		t.Errorf("%d XRs are remembered, want %d: of one that holds nothing there is nothing to remember", n, mostTold-1)
+	if n := told.xrs.Len(); n != maxTold-1 {
+		t.Errorf("%d XRs are remembered, want %d: of one that holds nothing there is nothing to remember", n, maxTold-1)
 	}
 }
 
@@ -44,13 +44,13 @@ func TestTheFunctionLogsSoManyChangesOfAnXR(t *testing.T) {
 	s := &state{names: []string{"a"}, outcomes: map[string]composition.Outcome{}}
 
 	var out composition.Outcome
-	for i := range mostToldOf + 5 {
+	for i := range maxToldOf + 5 {
 		out.Held = append(out.Held, composition.Held{Resource: "Object db", HeldChange: v1alpha1.HeldChange{Field: "spec.f" + strconv.Itoa(i)}})
 	}
 
 	s.outcomes["a"] = out
 
-	if got := s.heldSet(); len(got.lines) != mostToldOf || got.more != 5 {
-		t.Errorf("%d lines and %d more, want %d and 5", len(got.lines), got.more, mostToldOf)
+	if got := s.heldSet(); len(got.lines) != maxToldOf || got.more != 5 {
+		t.Errorf("%d lines and %d more, want %d and 5", len(got.lines), got.more, maxToldOf)
 	}
 }

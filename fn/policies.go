@@ -90,7 +90,7 @@ func namespaceOf(req *fnv1.RunFunctionRequest) *unstructured.Unstructured {
 	return nil
 }
 
-// selectNamespaces says whether any policy or Enforcement looks at the namespace
+// selectNamespaces reports whether any policy or Enforcement looks at the namespace
 // of an object.
 func selectNamespaces(policies []v1alpha1.AllowancePolicy, enforcements []v1alpha1.Enforcement) bool {
 	looks := func(expression string) bool { return strings.Contains(expression, "namespaceObject") }
@@ -111,7 +111,7 @@ func selectNamespaces(policies []v1alpha1.AllowancePolicy, enforcements []v1alph
 	return false
 }
 
-// unlabelled says whether Crossplane sent what it was asked for, and there is
+// unlabelled reports whether Crossplane sent what it was asked for, and there is
 // no policy with a label.
 func (s *state) unlabelled(req *fnv1.RunFunctionRequest) bool {
 	asked := false
@@ -158,7 +158,7 @@ func sent(req *fnv1.RunFunctionRequest) map[string]*fnv1.Resources {
 	return all
 }
 
-// answered says whether Crossplane sent any of what it is asked for, be it
+// answered reports whether Crossplane sent any of what it is asked for, be it
 // nothing.
 func answered(req *fnv1.RunFunctionRequest) bool {
 	for key := range sent(req) {

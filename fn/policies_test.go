@@ -57,7 +57,7 @@ func answer(t *testing.T, req *fnv1.RunFunctionRequest, cluster []*fnv1.Resource
 	return nil, 0
 }
 
-// matches says whether a selector is about a resource.
+// matches reports whether a selector is about a resource.
 func matches(r *fnv1.Resource, s *fnv1.ResourceSelector) bool {
 	u := &unstructured.Unstructured{Object: r.GetResource().AsMap()}
 

@@ -77,7 +77,7 @@ func (s *state) respondResource(was *fnv1.Resource, name string) (*fnv1.Resource
 		return r, nil
 	}
 
-	// No step before us says whether a resource is ready that none desires.
+	// No step before us reports whether a resource is ready that none desires.
 	if c, ok := resource.ConditionOf(s.observed[name], resource.ConditionReady); ok && c.True() {
 		r.Ready = fnv1.Ready_READY_TRUE
 	}
@@ -136,7 +136,7 @@ func (s *state) findings(rsp *fnv1.RunFunctionResponse, held []composition.Held)
 
 	return composition.Findings{
 		Ready: s.ready(rsp.GetDesired()), Composed: len(s.names),
-		Held: held, Pending: pending, Problems: s.mend(),
+		Held: held, Pending: pending, Problems: s.unfixed(),
 		Delegated: s.each(func(o composition.Outcome) []string { return o.Delegated }),
 		Status:    composition.Report(s.xr, s.wantedXR, len(pending) == 0),
 		Limit:     s.limit, Now: s.base.Now,
@@ -157,7 +157,7 @@ func (s *state) each(of func(composition.Outcome) []string) []string {
 	return out
 }
 
-// ready says whether the XR is ready, or will be once Crossplane has read this:
+// ready reports whether the XR is ready, or will be once Crossplane has read this:
 // it judges by what the pipeline says of the XR, or else of every resource.
 func (s *state) ready(desired *fnv1.State) bool {
 	if resource.Ready(s.xr) {
@@ -177,9 +177,9 @@ func (s *state) ready(desired *fnv1.State) bool {
 	return true
 }
 
-// mend are the problems that somebody has to mend, each once, in order:
+// fix are the problems that somebody has to fix, each once, in order:
 // Crossplane sends policies in any.
-func (s *state) mend() []string {
+func (s *state) unfixed() []string {
 	out := make([]string, len(s.problems))
 	for i, p := range s.problems {
 		out[i] = p.Error()
@@ -190,7 +190,7 @@ func (s *state) mend() []string {
 	return slices.Compact(out)
 }
 
-// composedBefore says whether the function has seen a composed resource before.
+// composedBefore reports whether the function has seen a composed resource before.
 func (s *state) composedBefore() bool {
 	for _, u := range s.observed {
 		if resource.Annotation(u, v1alpha1.AnnotationManagementPolicies) != "" {

@@ -60,7 +60,7 @@ func schemaKey(gvk schema.GroupVersionKind) string {
 	return keySchema + apiVersion + "/" + kind
 }
 
-// ungated says whether a kind's schema is there, and has no
+// ungated reports whether a kind's schema is there, and has no
 // spec.managementPolicies.
 func ungated(req *fnv1.RunFunctionRequest, gvk schema.GroupVersionKind) bool {
 	root := req.GetRequiredSchemas()[schemaKey(gvk)].GetOpenapiV3()

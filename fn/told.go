@@ -23,12 +23,12 @@ import (
 )
 
 const (
-	// mostTold is of how many XRs is remembered what is held of what they compose.
+	// maxTold is of how many XRs is remembered what is held of what they compose.
 	// Where more hold something, what was logged of the others is logged again.
-	mostTold = 4096
-	// mostToldOf is how many held changes of one XR are logged, by resource and
+	maxTold = 4096
+	// maxToldOf is how many held changes of one XR are logged, by resource and
 	// field; of the others only how many they are.
-	mostToldOf = 64
+	maxToldOf = 64
 )
 
 // told remembers what the log says is held: a pipeline runs again and again with
@@ -38,7 +38,7 @@ type told struct {
 	xrs *lru.Cache
 }
 
-func newTold() *told { return &told{xrs: lru.New(mostTold)} }
+func newTold() *told { return &told{xrs: lru.New(maxTold)} }
 
 // heldField is what is held: a field of a composed resource, or create or delete.
 type heldField struct{ resource, field string }
@@ -160,7 +160,7 @@ func (s *state) heldSet() heldSet {
 		outcome := s.outcomes[name]
 		for _, h := range outcome.Held {
 			at := heldField{resource: h.Resource, field: h.Field}
-			if _, known := out.lines[at]; !known && len(out.lines) == mostToldOf {
+			if _, known := out.lines[at]; !known && len(out.lines) == maxToldOf {
 				out.more++
 
 				continue

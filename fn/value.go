@@ -144,7 +144,7 @@ func sameMap(m map[string]any, was *structpb.Struct) bool {
 	return true
 }
 
-// sameValue says whether a value has a form already.
+// sameValue reports whether a value has a form already.
 func sameValue(v any, was *structpb.Value) bool {
 	switch t := v.(type) {
 	case map[string]any:

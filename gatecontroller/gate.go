@@ -102,7 +102,7 @@ func (g *gates) reconcile(ctx context.Context, u *unstructured.Unstructured) (re
 // tellMoved tells of a gate that was moved.
 func (g *gates) tellMoved(ctx context.Context, u *unstructured.Unstructured, plan *gate.Plan) {
 	typ, reason := corev1.EventTypeNormal, "KausalityGate"+string(plan.Record.State)
-	if plan.Move == gate.LetBe {
+	if plan.Move == gate.Ungate {
 		typ, reason = corev1.EventTypeWarning, reasonUngated
 	}
 

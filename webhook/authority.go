@@ -171,7 +171,7 @@ func template(name string, now time.Time, lifetime time.Duration) (*x509.Certifi
 	}, nil
 }
 
-// due says whether a certificate is to be replaced. It goes by the
+// due reports whether a certificate is to be replaced. It goes by the
 // certificate's own time, whatever lifetimes are set today.
 func due(crt *x509.Certificate, now time.Time) bool {
 	return now.After(crt.NotAfter.Add(-crt.NotAfter.Sub(crt.NotBefore) / leftover))

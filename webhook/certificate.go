@@ -220,7 +220,7 @@ func (c *Certificate) update(ctx context.Context, s *corev1.Secret, k *keyring) 
 	return nil
 }
 
-// put writes data into a secret, and says whether that changed it.
+// put writes data into a secret, and reports whether that changed it.
 func put(s *corev1.Secret, data map[string][]byte) bool {
 	old := maps.Clone(s.Data)
 

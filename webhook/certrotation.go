@@ -49,7 +49,7 @@ type rotation struct {
 	hosts []string
 	life  Lifetimes
 	now   time.Time
-	// published says whether clients have had the time to learn of a CA.
+	// published reports whether clients have had the time to learn of a CA.
 	published func(ca *x509.Certificate) bool
 }
 
@@ -100,7 +100,7 @@ func (r rotation) read(data map[string][]byte, served *serving) *keyring {
 	return k
 }
 
-// good says whether a replica can go on with what it serves.
+// good reports whether a replica can go on with what it serves.
 func (r rotation) good(served *serving) bool {
 	if served == nil {
 		return false
@@ -160,7 +160,7 @@ func (r rotation) issue(k *keyring) error {
 	return nil
 }
 
-// replaceable says whether the serving certificate is of a former CA, and
+// replaceable reports whether the serving certificate is of a former CA, and
 // clients know the present one, or ends soon, and a new one would last longer.
 func (r rotation) replaceable(k *keyring) bool {
 	if !k.serving.issuer.Equal(k.signer.crt) {

@@ -45,7 +45,7 @@ func (j *Judge) delete(ctx context.Context, req admission.Request, ask *decision
 		case err == nil:
 		case errors.Is(err, errOutdated):
 			return outdated(ask, err)
-		case decision.GoesUnrecorded(ask):
+		case decision.PassesUnrecorded(ask):
 			return j.unrecorded(req, ask, &d, err)
 		default:
 			return j.failed(ctx, req, ask, fmt.Errorf("cannot record who asked to delete %s %q: %w",

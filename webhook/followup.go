@@ -71,7 +71,7 @@ func (s *scaling) before(live *unstructured.Unstructured) *unstructured.Unstruct
 	return old
 }
 
-// stamp stamps the object if it is scaled by now, and says whether there is no
+// stamp stamps the object if it is scaled by now, and reports whether there is no
 // more to do.
 func (s *scaling) stamp(ctx context.Context, j *Judge) (bool, error) {
 	live := &unstructured.Unstructured{}

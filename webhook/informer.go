@@ -42,11 +42,11 @@ type aware struct {
 	contact *contact
 }
 
-// Stale says whether nothing was heard of the API server for so long that what
+// Stale reports whether nothing was heard of the API server for so long that what
 // is known must not be allowed by.
 func (a *aware) Stale() bool { return a.contact.stale() }
 
-// stale says whether an informer knows that it may be behind.
+// stale reports whether an informer knows that it may be behind.
 func stale(informer any) bool {
 	a, ok := informer.(interface{ Stale() bool })
 
@@ -94,7 +94,7 @@ func (c *contact) lost() {
 	c.watching = false
 }
 
-// IsWatchListSemanticsUnSupported says whether what is wrapped cannot list by a
+// IsWatchListSemanticsUnSupported reports whether what is wrapped cannot list by a
 // watch.
 func (c *contact) IsWatchListSemanticsUnSupported() bool {
 	return watchlist.DoesClientNotSupportWatchListSemantics(c.lw)

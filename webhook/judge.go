@@ -124,7 +124,7 @@ func fieldManager(req admission.Request) (string, error) {
 	return opts.FieldManager, err //nolint:wrapcheck // The caller says what.
 }
 
-// orphans says whether a deletion is to leave what the object owns.
+// orphans reports whether a deletion is to leave what the object owns.
 func orphans(req admission.Request) (bool, error) {
 	if req.Operation != admissionv1.Delete || len(req.Options.Raw) == 0 {
 		return false, nil

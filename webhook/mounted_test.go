@@ -207,7 +207,7 @@ func TestABrokenMountChangesNothingAndIsReportedOnce(t *testing.T) {
 				t.Errorf("%s\n-want, +got:\n%s\n%s", tc.reason, diff, failures)
 			}
 
-			// What is mended is read again, and can break again.
+			// What is fixed is read again, and can break again.
 			mount(t, dir, old)
 			m.reload()
 			mount(t, dir, tc.files)

@@ -68,7 +68,7 @@ func (g *governed) learn(ask *decision.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
-	if g.kinds == nil || len(g.kinds) >= mostNewer {
+	if g.kinds == nil || len(g.kinds) >= maxNewer {
 		g.kinds = map[schema.GroupKind]bool{}
 	}
 

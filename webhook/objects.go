@@ -54,8 +54,8 @@ type objectKey struct {
 	key types.NamespacedName
 }
 
-// mostNewer is the most objects that are remembered to be newer.
-const mostNewer = 4096
+// maxNewer is the most objects that are remembered to be newer.
+const maxNewer = 4096
 
 // NewObjects makes Objects of a cache and a client without one, and of what tells
 // which kinds these may read; nil for all.
@@ -122,7 +122,7 @@ func (o *Objects) cached(ctx context.Context, gvk schema.GroupVersionKind, key t
 	return o.newest(objectKey{gvk: gvk, key: key}, u), true
 }
 
-// watchable says whether a kind is watched already, or may be: an informer of what
+// watchable reports whether a kind is watched already, or may be: an informer of what
 // may not be listed would ask for it for ever.
 func (o *Objects) watchable(ctx context.Context, gk schema.GroupKind) bool {
 	o.mu.Lock()
@@ -202,7 +202,7 @@ func (o *Objects) read(ctx context.Context, gvk schema.GroupVersionKind, key typ
 	o.mu.Lock()
 	defer o.mu.Unlock()
 
-	if len(o.newer) >= mostNewer {
+	if len(o.newer) >= maxNewer {
 		clear(o.newer)
 		clear(o.versions)
 	}

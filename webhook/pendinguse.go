@@ -13,7 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/window"
 )
 
-// pendingUse is a use that is looked after.
+// pendingUse is a use that is managed.
 type pendingUse struct {
 	use window.Use
 	// done ends that.
@@ -80,7 +80,7 @@ func (u *Uses) note(ctx context.Context, req admission.Request, ask *decision.Re
 	})
 }
 
-// expect has a use looked after; false where it is already.
+// expect has a use managed; false where it is already.
 func (u *Uses) expect(key useKey, pending *pendingUse) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -64,7 +64,7 @@ func (j *Judge) log(req admission.Request, ask *decision.Request) logr.Logger {
 		"user", req.UserInfo.Username, "dryRun", req.DryRun != nil && *req.DryRun, "uid", req.UID)
 }
 
-// newlyHeld says whether what is held is not what was held before.
+// newlyHeld reports whether what is held is not what was held before.
 func newlyHeld(ask *decision.Request, d *decision.Decision) bool {
 	return ask.Old == nil || d.Object == nil ||
 		resource.Annotation(ask.Old, v1alpha1.AnnotationHeld) != resource.Annotation(d.Object, v1alpha1.AnnotationHeld)

@@ -44,8 +44,8 @@ const (
 	// lastUses is how long, at the end, uses are waited for that are still to be
 	// stored.
 	lastUses = 10 * time.Second
-	// mostWatches is how many of them are looked after at once; the others wait.
-	mostWatches = 100
+	// maxWatches is how many of them are managed at once; the others wait.
+	maxWatches = 100
 )
 
 // Uses counts what windows allow: at once as a metric, soon in a Lease, with what
@@ -94,7 +94,7 @@ func NewUses(c client.WithWatch, lease client.ObjectKey, log logr.Logger) *Uses 
 	ctx, cancel := context.WithCancel(context.Background())
 
 	return &Uses{
-		client: c, tally: tally{client: c, key: lease}, log: log, slots: make(chan struct{}, mostWatches), ctx: ctx, cancel: cancel,
+		client: c, tally: tally{client: c, key: lease}, log: log, slots: make(chan struct{}, maxWatches), ctx: ctx, cancel: cancel,
 		pending: map[useKey]*pendingUse{}, counts: map[window.Key]*count{},
 	}
 }

@@ -56,7 +56,7 @@ func (u *Uses) publish(ctx context.Context, key window.Key, sum int64) error {
 	return nil
 }
 
-// toWrite says whether the status of a window is to be written now: it is over, or
+// toWrite reports whether the status of a window is to be written now: it is over, or
 // it is time, and no other replica has written to it lately.
 func toWrite(u *v1alpha1.UpgradeAllowance, at, now time.Time) bool {
 	if over(u, now) {
@@ -68,7 +68,7 @@ func toWrite(u *v1alpha1.UpgradeAllowance, at, now time.Time) bool {
 	})
 }
 
-// over says whether a window's time is.
+// over reports whether a window's time is.
 func over(u *v1alpha1.UpgradeAllowance, now time.Time) bool {
 	return !now.Before(u.Spec.ValidUntil.Time)
 }

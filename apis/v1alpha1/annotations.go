@@ -88,7 +88,7 @@ const (
 	LabelServiceAccount = AnnotationPrefix + "service-account"
 )
 
-// LabelShard is on namespaces whose objects a manager of their own looks after,
+// LabelShard is on namespaces whose objects a manager of their own manages,
 // the one that was started with --shard and the label's value. People set it.
 const LabelShard = AnnotationPrefix + "shard"
 
@@ -294,7 +294,7 @@ type AskedRecord struct {
 	ExternalName *string `json:"externalName,omitempty"`
 }
 
-// GateState says whether a managed resource's provider may act.
+// GateState reports whether a managed resource's provider may act.
 type GateState string
 
 // Gate states.

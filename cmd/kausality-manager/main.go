@@ -125,7 +125,7 @@ func (c *cli) Run() error {
 		return err
 	}
 
-	// A shard has only what it looks after in memory.
+	// A shard has only what it manages in memory.
 	c.EnableWebhook = c.EnableWebhook && c.Shard == ""
 
 	go tuneMemory(ctx)

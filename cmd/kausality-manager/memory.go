@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// garbage is how much of it, in bytes, may always lie about, and mostGarbage and
+	// garbage is how much of it, in bytes, may always lie about, and maxGarbage and
 	// leastGarbage how much in percent of what is in use: a small heap is
 	// collected as seldom as by default, and a large one, which is mostly cache,
 	// more often. Until 10,000 managed resources were looked at the process took
 	// a quarter more CPU time with 50 than with 100 (BenchmarkGates).
-	garbage                   = 24 << 20
-	mostGarbage, leastGarbage = 100, 40
+	garbage                  = 24 << 20
+	maxGarbage, leastGarbage = 100, 40
 	// tuneEvery is how often the size of the heap is looked at.
 	tuneEvery = time.Second
 )
@@ -40,7 +40,7 @@ func tuneMemory(ctx context.Context) {
 	}
 
 	samples := []metrics.Sample{{Name: heapLive}, {Name: heapGoal}, {Name: heapObjects}}
-	percent := mostGarbage
+	percent := maxGarbage
 	last := heap{}
 
 	ticker := time.NewTicker(tuneEvery)
@@ -78,7 +78,7 @@ type heap struct {
 	live, goal, objects uint64
 }
 
-// collects says whether to collect garbage before there is so much that it has
+// collects reports whether to collect garbage before there is so much that it has
 // to be. That would be while something is allocated: in the middle of moving a
 // gate, which then takes twice as long. Now is a time like any other, and where
 // little was allocated since a moment ago, a calm one.
@@ -97,8 +97,8 @@ func (h heap) collects(before heap) bool {
 // that it does not change all the time.
 func gcPercent(live uint64) int {
 	if live == 0 {
-		return mostGarbage // Nothing was collected yet.
+		return maxGarbage // Nothing was collected yet.
 	}
 
-	return int(max(leastGarbage, min(mostGarbage, garbage*10/live*10)))
+	return int(max(leastGarbage, min(maxGarbage, garbage*10/live*10)))
 }

@@ -26,7 +26,7 @@ const heartbeat = "kausality-webhook"
 // usesLease is the lease in which replicas add up how often windows were used.
 const usesLease = "kausality-window-uses"
 
-// addWebhook adds the endpoints, and what says whether they are ready. It returns
+// addWebhook adds the endpoints, and what reports whether they are ready. It returns
 // the uses that they count, nil without endpoints.
 func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Certificates) (*webhook.Uses, error) {
 	inputs, err := webhook.NewInputs(ctx, mgr.GetCache())

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// mostCompletions is how many names are asked for: more help nobody.
-const mostCompletions = 500
+// maxCompletions is how many names are asked for: more help nobody.
+const maxCompletions = 500
 
 // completion completes one argument or flag.
 type completion = func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective)
@@ -126,7 +126,7 @@ func (c *cluster) names(ctx context.Context, kind, prefix string) []string {
 		at = c.client.Resource(m.Resource).Namespace(c.namespace)
 	}
 
-	list, err := at.List(ctx, metav1.ListOptions{Limit: mostCompletions})
+	list, err := at.List(ctx, metav1.ListOptions{Limit: maxCompletions})
 	if err != nil {
 		return nil
 	}

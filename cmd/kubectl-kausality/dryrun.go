@@ -28,7 +28,7 @@ const dryBare = "unchanged"
 // errDryRun is the cause when --dry-run is something else.
 var errDryRun = errors.New(`must be "none", "server", or "client"`)
 
-// dryRun says whether anything is to be changed, and who checks what would be.
+// dryRun reports whether anything is to be changed, and who checks what would be.
 type dryRun struct {
 	mode string
 	// old is how the flag was written before it had values; empty where it was not.
@@ -47,10 +47,10 @@ func (d *dryRun) flag(cmd *cobra.Command) {
 		[]string{dryNone, dryServer, dryClient}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// on says whether nothing is to be changed.
+// on reports whether nothing is to be changed.
 func (d *dryRun) on() bool { return d.mode == dryServer || d.mode == dryClient }
 
-// local says whether nothing is to be sent that would change anything.
+// local reports whether nothing is to be sent that would change anything.
 func (d *dryRun) local() bool { return d.mode == dryClient }
 
 // warn tells whoever wrote the flag as it was before how to write it now.

@@ -84,7 +84,7 @@ func (o *outputOptions) template() (*jsonpath.JSONPath, error) {
 	return t, nil
 }
 
-// structured says whether to print for programs.
+// structured reports whether to print for programs.
 func (o *outputOptions) structured() bool { return o.format != "" }
 
 // listing is a document about objects.

@@ -30,8 +30,8 @@ import (
 // be.
 var errOnlyRoles = errors.New("--crossplane, --for and --all-rights are about the roles that are printed: they need --roles")
 
-// mostQuestions is how many questions are asked at once.
-const mostQuestions = 20
+// maxQuestions is how many questions are asked at once.
+const maxQuestions = 20
 
 // rights finds out what the manager may not do that it has to.
 func (c *cluster) rights(ctx context.Context, s *doctor.State, opts doctorOptions) {
@@ -95,7 +95,7 @@ func (c *cluster) ask(ctx context.Context, m doctor.Manager, list []right.Right,
 		group errgroup.Group
 	)
 
-	group.SetLimit(mostQuestions)
+	group.SetLimit(maxQuestions)
 
 	seen := map[right.Right]bool{}
 

@@ -181,7 +181,7 @@ func (c *cluster) concerned(ctx context.Context, out io.Writer) ([]*unstructured
 	return all, nil
 }
 
-// skipped says whether nothing of Kausality's is on objects of a kind: its own,
+// skipped reports whether nothing of Kausality's is on objects of a kind: its own,
 // and some of which there are many.
 func skipped(gr schema.GroupResource) bool {
 	return slices.Contains([]string{v1alpha1.Group, "events.k8s.io", "coordination.k8s.io", "admissionregistration.k8s.io"}, gr.Group) ||
@@ -213,7 +213,7 @@ func (c *cluster) concernedOf(ctx context.Context, gvr schema.GroupVersionResour
 	}
 }
 
-// unused says whether no Composition runs the function any more.
+// unused reports whether no Composition runs the function any more.
 func (c *cluster) unused(ctx context.Context, functions []string) error {
 	gvr := schema.GroupVersionResource{Group: "apiextensions.crossplane.io", Version: "v1", Resource: "compositions"}
 
@@ -283,7 +283,7 @@ func beats(list *unstructured.UnstructuredList) map[string]string {
 	return out
 }
 
-// beating says whether a lease was renewed, or taken. Who ends gives one up, and
+// beating reports whether a lease was renewed, or taken. Who ends gives one up, and
 // that is no sign of life.
 func beating(before, now map[string]string) bool {
 	for name, renewed := range now {
@@ -295,7 +295,7 @@ func beating(before, now map[string]string) bool {
 	return false
 }
 
-// held says whether a lease is still that of somebody: who ends gives up the one
+// held reports whether a lease is still that of somebody: who ends gives up the one
 // of the leader. The webhook's has no holder.
 func held(lease *unstructured.Unstructured) bool {
 	_, found := resource.Value(lease.Object, "spec", "holderIdentity")

@@ -258,7 +258,7 @@ func (c *cluster) insist(ctx context.Context, write func(context.Context) error)
 	return err //nolint:wrapcheck // Names the object.
 }
 
-// asksNobody says whether an API server refused a request because of a webhook or
+// asksNobody reports whether an API server refused a request because of a webhook or
 // a guard of ours.
 func asksNobody(err error) bool {
 	if err == nil {

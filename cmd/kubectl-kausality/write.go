@@ -236,7 +236,7 @@ func readRecord(u *unstructured.Unstructured) (record, error) {
 	return record{Record: r, secret: u}, nil
 }
 
-// means says whether a person means a kind, as far as one can tell without the
+// means reports whether a person means a kind, as far as one can tell without the
 // API server: by the kind or a plural of it, with or without its group or the
 // start of that.
 func means(text string, gk schema.GroupKind) bool {

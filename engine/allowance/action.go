@@ -58,7 +58,7 @@ func ActionsOfWindow(w *v1alpha1.UpgradeAllowance) []string {
 	return slices.DeleteFunc(out, deletes)
 }
 
-// deletes says whether an action deletes what is outside, as the systems that are
+// deletes reports whether an action deletes what is outside, as the systems that are
 // known call it.
 func deletes(action string) bool {
 	return slices.ContainsFunc([]string{"delete", "destroy", "prune", "uninstall"}, func(name string) bool {

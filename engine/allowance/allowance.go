@@ -15,7 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Covers says whether an allowance of a parent is about a change of a child of
+// Covers reports whether an allowance of a parent is about a change of a child of
 // the given kind. External allowances are about no child.
 func Covers(a v1alpha1.Allowance, kind schema.GroupKind, c change.Change) bool {
 	if External(a) || a.Kind != kind.Kind || (a.APIGroup != "" && a.APIGroup != kind.Group) {
@@ -29,7 +29,7 @@ func Covers(a v1alpha1.Allowance, kind schema.GroupKind, c change.Change) bool {
 // where it does not say.
 func GrantingField(a v1alpha1.Allowance) string { return grantingField(a) }
 
-// External says whether an allowance is about the system behind a managed
+// External reports whether an allowance is about the system behind a managed
 // resource.
 func External(a v1alpha1.Allowance) bool { return a.Relation == v1alpha1.RelationExternal }
 
@@ -67,7 +67,7 @@ func Merge(have, add []v1alpha1.Allowance) []v1alpha1.Allowance {
 	return out
 }
 
-// sameTarget says whether two allowances are about the same. External actions
+// sameTarget reports whether two allowances are about the same. External actions
 // hang on the policy that grants them, for they ride along with that policy's
 // mutations. What a deletion gave outlasts every generation, and stands by itself.
 func sameTarget(a, b v1alpha1.Allowance) bool {
@@ -82,14 +82,14 @@ func sameTarget(a, b v1alpha1.Allowance) bool {
 	return a.APIGroup == b.APIGroup && a.Kind == b.Kind && a.Mutation == b.Mutation
 }
 
-// SameGrant says whether two allowances are about the same, and were given by
+// SameGrant reports whether two allowances are about the same, and were given by
 // the same policy for the same field to the same initiator, be it at another
 // generation.
 func SameGrant(a, b v1alpha1.Allowance) bool {
 	return sameTarget(a, b) && a.Policy == b.Policy && a.Initiator == b.Initiator && grantingField(a) == grantingField(b)
 }
 
-// Consumed says whether an allowance of an object has served.
+// Consumed reports whether an allowance of an object has served.
 //
 // A managed resource's External allowance has when its gate has closed behind
 // it. Any other has when the object's controller has seen the generation and
@@ -109,7 +109,7 @@ func Consumed(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 	return Observed(a, resource.ObservedGeneration(u)) && resource.Converged(u)
 }
 
-// Observed says whether a controller that has finished with a generation of the
+// Observed reports whether a controller that has finished with a generation of the
 // object is done with an allowance of it. One that a change within a generation
 // gave takes the next one.
 func Observed(a v1alpha1.Allowance, generation int64) bool {
@@ -123,13 +123,13 @@ func Observed(a v1alpha1.Allowance, generation int64) bool {
 	}
 }
 
-// OfDeletion says whether a managed resource carries an allowance because it is
+// OfDeletion reports whether a managed resource carries an allowance because it is
 // to be deleted.
 func OfDeletion(a v1alpha1.Allowance) bool {
 	return External(a) && grantingField(a) == v1alpha1.MutationDelete
 }
 
-// Used says whether a child's trace names an allowance of its parent: the child
+// Used reports whether a child's trace names an allowance of its parent: the child
 // has made use of it. A child that the request made which gave the allowance was
 // made as that has it.
 func Used(trace []v1alpha1.TraceEntry, a v1alpha1.Allowance) bool {

@@ -5,12 +5,12 @@ package allowance
 
 import "github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 
-// ByDeletion says whether the deletion of the object that carries it gave an
+// ByDeletion reports whether the deletion of the object that carries it gave an
 // allowance. It serves while the object is being deleted, and not before: what
 // was asked for may have been refused since.
 func ByDeletion(a v1alpha1.Allowance) bool { return grantingField(a) == v1alpha1.MutationDelete }
 
-// Inherited says whether an allowance that a deletion gave follows from that of a
+// Inherited reports whether an allowance that a deletion gave follows from that of a
 // parent.
 func Inherited(a v1alpha1.Allowance) bool {
 	n := len(a.Trace)

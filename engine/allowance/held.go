@@ -69,7 +69,7 @@ func leftOut(n int) v1alpha1.HeldChange {
 	return v1alpha1.HeldChange{Field: fmt.Sprintf("%s%d%s", moreStart, n, moreEnd), Reason: "too many to list"}
 }
 
-// MoreHeld says whether an entry stands for others that are left out, and how
+// MoreHeld reports whether an entry stands for others that are left out, and how
 // many.
 func MoreHeld(h v1alpha1.HeldChange) (n int, ok bool) {
 	text, ok := strings.CutPrefix(h.Field, moreStart)

@@ -71,7 +71,7 @@ func blockStyle(n *goyaml.Node) {
 	}
 }
 
-// quoted says whether a text keeps its quotes: a word that YAML 1.1 reads as
+// quoted reports whether a text keeps its quotes: a word that YAML 1.1 reads as
 // true, false (https://yaml.org/type/bool.html), merge or default, or one with
 // characters that only an escape can write.
 func quoted(text string) bool {

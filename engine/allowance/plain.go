@@ -11,7 +11,7 @@ import "strings"
 // leaves everything else to the YAML library, which takes some thirty times as
 // long. Both ways give the same; fuzz tests hold one against the other.
 
-// plain says whether a text is a YAML string as it stands, in the rules of
+// plain reports whether a text is a YAML string as it stands, in the rules of
 // YAML 1.1 as well as 1.2: it starts with a letter, so that it is no number, no
 // date and no indicator, it is none of the words for true, false and null, and
 // none of its characters mean anything to YAML where they stand.
@@ -33,7 +33,7 @@ func plain(s string) bool {
 // needs another style (https://yaml.org/spec/1.2.2/#742-flow-mappings).
 const maxPlain = 120
 
-// word says whether YAML reads a text as true, false or null.
+// word reports whether YAML reads a text as true, false or null.
 func word(s string) bool {
 	switch strings.ToLower(s) {
 	case "y", "yes", "on", "true", "n", "no", "off", "false", "null":

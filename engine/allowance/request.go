@@ -48,7 +48,7 @@ func LastRequest(u *unstructured.Unstructured, generation int64) int64 {
 	return last
 }
 
-// SameRequest says whether one change of an object gave two of its allowances.
+// SameRequest reports whether one change of an object gave two of its allowances.
 func SameRequest(a, b v1alpha1.Allowance) bool { return CompareAge(a, b) == 0 }
 
 // CompareAge orders allowances of one object by the request that gave them.
@@ -56,7 +56,7 @@ func CompareAge(a, b v1alpha1.Allowance) int {
 	return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(RequestOf(a), RequestOf(b)))
 }
 
-// Settled says whether the composition function that reports on an object says
+// Settled reports whether the composition function that reports on an object says
 // that it is done with an allowance of it.
 func Settled(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 	generation, _ := resource.SettledGeneration(u)
@@ -69,7 +69,7 @@ func Settled(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 	return n > 0 && generation == a.Generation && resource.SettledRequest(u) >= n
 }
 
-// ByUse says whether an allowance of an object is consumed by making use of it,
+// ByUse reports whether an allowance of an object is consumed by making use of it,
 // for nothing else tells when it has served: of a kind that reports no observed
 // generation, and one that was given within a generation.
 func ByUse(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {

@@ -67,7 +67,7 @@ func within(at []any, list []entry) []entry {
 	return list
 }
 
-// knows says whether a struct has a JSON field of that name; like
+// knows reports whether a struct has a JSON field of that name; like
 // encoding/json it does not mind case.
 func knows(t reflect.Type, name string) bool {
 	for f := range t.Fields() {

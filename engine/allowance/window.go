@@ -25,7 +25,7 @@ const windowPrefix = "UpgradeAllowance/"
 // written in traces.
 func InitiatorOfWindow(name string) string { return windowPrefix + name }
 
-// OfWindow says whether a managed resource carries an allowance because a window
+// OfWindow reports whether a managed resource carries an allowance because a window
 // allowed its change: then a window gave it, and no policy of that name. What a
 // policy gave because of a change under a window has a longer path.
 func OfWindow(a v1alpha1.Allowance) bool {
@@ -36,7 +36,7 @@ func OfWindow(a v1alpha1.Allowance) bool {
 // and not because a field of the resource changed.
 const FieldOutside = string(v1alpha1.RelationExternal)
 
-// OfWindowAlone says whether a window gave a managed resource an allowance by
+// OfWindowAlone reports whether a window gave a managed resource an allowance by
 // itself.
 func OfWindowAlone(a v1alpha1.Allowance) bool { return OfWindow(a) && grantingField(a) == FieldOutside }
 
@@ -147,19 +147,19 @@ func (w *Window) Covers(gk schema.GroupKind, c change.Change) bool {
 // which it allows; not to be modified.
 func (w *Window) External() []v1alpha1.Allowance { return w.terms.external }
 
-// InForce says whether a window may be used at a moment.
+// InForce reports whether a window may be used at a moment.
 func InForce(w *v1alpha1.UpgradeAllowance, now time.Time) bool {
 	return !w.Spec.Suspend && !now.Before(w.Spec.ValidFrom.Time) && now.Before(w.Spec.ValidUntil.Time) &&
 		(w.Spec.ActivateWhen == nil || activated(w))
 }
 
-// activated says whether the new logic was seen to run, for what the window
+// activated reports whether the new logic was seen to run, for what the window
 // asks for now: its status may be about what it asked for before.
 func activated(w *v1alpha1.UpgradeAllowance) bool {
 	return w.Status.Active && w.Status.ObservedGeneration == w.GetGeneration()
 }
 
-// Selects says whether a window is about an object, as that is and, where it is
+// Selects reports whether a window is about an object, as that is and, where it is
 // changed, as it was: no write brings itself under a window.
 func Selects(w *v1alpha1.UpgradeAllowance, versions ...*unstructured.Unstructured) bool {
 	if !inNamespaces(w, versions[0]) || w.Spec.Selector == nil {

@@ -37,19 +37,19 @@ type Change struct {
 	Joined bool
 }
 
-// CoveredBy says whether a pattern, as text, covers the change. A place in a list
+// CoveredBy reports whether a pattern, as text, covers the change. A place in a list
 // is that of an element which stands there before and after.
 func (c Change) CoveredBy(pattern string) bool {
 	return CoversText(pattern, c.Path) && (c.Was == nil || CoversText(pattern, c.Was))
 }
 
-// Removal says whether the field is gone from the new object.
+// Removal reports whether the field is gone from the new object.
 func (c Change) Removal() bool { return c.To == nil }
 
-// Addition says whether the field was not in the old object.
+// Addition reports whether the field was not in the old object.
 func (c Change) Addition() bool { return c.From == nil }
 
-// Same says whether two changes between the same versions are one. Their
+// Same reports whether two changes between the same versions are one. Their
 // fields alone do not tell: index 0 may be a new object's first element, or the
 // one that an old object had there.
 func (c Change) Same(o Change) bool { return Compare(c, o) == 0 }
@@ -60,7 +60,7 @@ func Compare(a, b Change) int {
 	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(gone(a), gone(b)))
 }
 
-// Metadata says whether the change is below metadata.
+// Metadata reports whether the change is below metadata.
 func (c Change) Metadata() bool {
 	return len(c.Path) > 0 && c.Path[0].Type == fieldpath.SegmentField && c.Path[0].Field == metadata
 }
@@ -166,7 +166,7 @@ func (m *merger) object(oldObj, newObj map[string]any) map[string]any {
 	return out.result()
 }
 
-// counts says whether what is below a top-level field is anybody's wish.
+// counts reports whether what is below a top-level field is anybody's wish.
 func counts(key string) bool { return key != "apiVersion" && key != "kind" && key != "status" }
 
 // metadata merges the parts of metadata that people and controllers decide on.

@@ -36,7 +36,7 @@ func (m *merger) match(o, n []any) *matching {
 	return out
 }
 
-// objects says whether all elements are maps.
+// objects reports whether all elements are maps.
 func objects(list []any) bool {
 	return !slices.ContainsFunc(list, func(e any) bool {
 		_, ok := e.(map[string]any)
@@ -83,7 +83,7 @@ func matchBy(o, n []any, names []string) (*matching, bool) {
 	return out, true
 }
 
-// aligned says whether two lists have the same keys at the same places.
+// aligned reports whether two lists have the same keys at the same places.
 func aligned(o, n []any, names []string) bool {
 	if len(o) != len(n) {
 		return false
@@ -137,7 +137,7 @@ func keyOf(e any, names []string) (string, bool) {
 	return string(raw), found && err == nil
 }
 
-// whole says whether what is merged of an element still has its keys.
+// whole reports whether what is merged of an element still has its keys.
 func (k *matching) whole(merged, element any) bool {
 	m, _ := merged.(map[string]any)
 	e, _ := element.(map[string]any)

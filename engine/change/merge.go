@@ -127,7 +127,7 @@ func (m *merger) maps(o, n map[string]any) (v any, present, same bool) {
 	return out.result(), true, !out.changed
 }
 
-// sameScalar says whether two values are surely equal, at a glance.
+// sameScalar reports whether two values are surely equal, at a glance.
 func sameScalar(a, b any) bool {
 	switch x := a.(type) {
 	case string:

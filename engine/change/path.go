@@ -14,7 +14,7 @@ import (
 // object are the paths create and delete.
 type Path = fieldpath.Path
 
-// CoversText says whether a pattern, as text, covers a path: as
+// CoversText reports whether a pattern, as text, covers a path: as
 // [Pattern.Covers] of the parsed text does, without parsing where the text is
 // an ordinary one. A text that is no pattern covers nothing.
 func CoversText(pattern string, path Path) bool {
@@ -80,7 +80,7 @@ func cutSegment(s string) (name, rest string, ok bool) {
 	}
 }
 
-// ordinary says whether a segment's text stands for itself.
+// ordinary reports whether a segment's text stands for itself.
 func ordinary(s string, bracketed bool) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -94,7 +94,7 @@ func ordinary(s string, bracketed bool) bool {
 	return s != ""
 }
 
-// leadingZero says whether a text is read as another number than it writes, or
+// leadingZero reports whether a text is read as another number than it writes, or
 // may be too large for one.
 func leadingZero(s string) bool {
 	const certain = 9 // Digits that surely fit.

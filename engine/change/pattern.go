@@ -44,20 +44,20 @@ func (p Pattern) String() string { return p.text }
 // Segments returns the parsed pattern.
 func (p Pattern) Segments() Path { return p.segments }
 
-// Pseudo says whether the pattern is create or delete.
+// Pseudo reports whether the pattern is create or delete.
 func (p Pattern) Pseudo() bool {
 	return p.text == v1alpha1.MutationCreate || p.text == v1alpha1.MutationDelete
 }
 
-// Wildcard says whether the pattern holds a wildcard.
+// Wildcard reports whether the pattern holds a wildcard.
 func (p Pattern) Wildcard() bool { return slices.ContainsFunc(p.segments, isWildcard) }
 
-// CoversChange says whether the pattern covers a change, as [Change.CoveredBy] does.
+// CoversChange reports whether the pattern covers a change, as [Change.CoveredBy] does.
 func (p Pattern) CoversChange(c Change) bool {
 	return p.Covers(c.Path) && (c.Was == nil || p.Covers(c.Was))
 }
 
-// Covers says whether a path is the pattern's or below it. Wildcards are about
+// Covers reports whether a path is the pattern's or below it. Wildcards are about
 // fields: create and delete only their own names cover.
 func (p Pattern) Covers(path Path) bool {
 	if pseudoPath(path) {
@@ -81,7 +81,7 @@ func (p Pattern) Covers(path Path) bool {
 	return true
 }
 
-// Overlaps says whether there may be a path that both patterns cover.
+// Overlaps reports whether there may be a path that both patterns cover.
 func (p Pattern) Overlaps(q Pattern) bool {
 	if p.Pseudo() || q.Pseudo() {
 		return p.text == q.text
@@ -97,7 +97,7 @@ func (p Pattern) Overlaps(q Pattern) bool {
 	return true
 }
 
-// pseudoPath says whether a path is create or delete.
+// pseudoPath reports whether a path is create or delete.
 func pseudoPath(path Path) bool {
 	return len(path) == 1 && path[0].Type == fieldpath.SegmentField &&
 		(path[0].Field == v1alpha1.MutationCreate || path[0].Field == v1alpha1.MutationDelete)

@@ -26,7 +26,7 @@ func carried() []string {
 	}
 }
 
-// gated says whether an observed resource has a gate: a managed resource of a
+// gated reports whether an observed resource has a gate: a managed resource of a
 // kind with spec.managementPolicies, which has a default wherever it is.
 func gated(observed *unstructured.Unstructured) bool {
 	_, ok := resource.Value(observed.Object, "spec", "managementPolicies")
@@ -56,7 +56,7 @@ func (r *Request) carry(desired *unstructured.Unstructured) {
 	observed, want := r.Observed, wanted(desired)
 
 	stampOn(desired, observed)
-	callOff(desired)
+	withdrawDeletion(desired)
 
 	if !gated(observed) || r.Mode == v1alpha1.ModeAudit && !gate.Governed(observed) {
 		return
@@ -78,9 +78,9 @@ func stampOn(desired, decided *unstructured.Unstructured) {
 	}
 }
 
-// callOff takes away the allowances to delete what is not to be deleted, or no
+// withdrawDeletion takes away the allowances to delete what is not to be deleted, or no
 // longer.
-func callOff(u *unstructured.Unstructured) {
+func withdrawDeletion(u *unstructured.Unstructured) {
 	list, err := allowance.Parse(u)
 	if err != nil || !slices.ContainsFunc(list, allowance.OfDeletion) {
 		return
@@ -96,7 +96,7 @@ func keep(observed *unstructured.Unstructured, fields apply.Fields) *unstructure
 	u.SetKind(observed.GetKind())
 	stampOn(u, observed)
 	annotate(u, v1alpha1.AnnotationWish, resource.Annotation(observed, v1alpha1.AnnotationWish))
-	callOff(u)
+	withdrawDeletion(u)
 
 	if have, ok := resource.Value(observed.Object, "spec", "managementPolicies"); ok && resource.IsManaged(observed) {
 		setField(u, have)

@@ -170,9 +170,9 @@ func (r *Request) heldOf(d decision.Decision) []Held {
 	return out
 }
 
-// allowsHeld says whether an allowance of the XR, not used up, is for a change
+// allowsHeld reports whether an allowance of the XR, not used up, is for a change
 // that is held all the same: the policy that gave it is not in force, or does
-// not let Crossplane exercise it. It must be there when that is mended.
+// not let Crossplane exercise it. It must be there when that is fixed.
 func (r *Request) allowsHeld(findings []decision.Finding) bool {
 	list, err := allowance.Parse(r.XR)
 	if err != nil {
@@ -291,7 +291,7 @@ func (r *Request) pending(d decision.Decision) string {
 	return ""
 }
 
-// caughtUp says whether the controller of a composed resource, such as another
+// caughtUp reports whether the controller of a composed resource, such as another
 // XR, has seen its generation; kinds that do not report that always have.
 func caughtUp(u *unstructured.Unstructured) bool {
 	if settled, ok := resource.SettledGeneration(u); ok {

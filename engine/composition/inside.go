@@ -41,7 +41,7 @@ func (r *Request) heldInside(wished *unstructured.Unstructured, findings []decis
 			continue
 		}
 
-		reason := "it " + decision.StoredBy(in.User, in.Since) + ", and the gate did not let it out: " + decision.LetOut(asks, in.Change)
+		reason := "it " + decision.StoredBy(in.User, in.Since) + ", and the gate did not let it out: " + decision.RemedyForStored(asks, in.Change)
 		out = append(out, Held{
 			Resource: describe(r.Observed), HeldChange: decision.HeldBetween(in.Change, reason, r.Observed.Object, wished.Object), Inside: true,
 		})
@@ -50,7 +50,7 @@ func (r *Request) heldInside(wished *unstructured.Unstructured, findings []decis
 	return out
 }
 
-// overlap says whether one of two paths leads to the other.
+// overlap reports whether one of two paths leads to the other.
 func overlap(a, b change.Path) bool {
 	n := min(len(a), len(b))
 

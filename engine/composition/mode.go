@@ -29,7 +29,7 @@ func (r *Request) tellMode(desired *unstructured.Unstructured) {
 	}
 }
 
-// switches says whether the observed managed resource does not say yet whether it
+// switches reports whether the observed managed resource does not say yet whether it
 // is to have a gate.
 func (r *Request) switches() bool {
 	audits := resource.Annotation(r.Observed, v1alpha1.AnnotationMode) == string(v1alpha1.ModeAudit)

@@ -45,7 +45,7 @@ func Others(xr *unstructured.Unstructured, observed, desired map[string]*unstruc
 	return out
 }
 
-// sameObject says whether desired state is of an observed object. All that a
+// sameObject reports whether desired state is of an observed object. All that a
 // namespaced XR composes is in its namespace.
 func sameObject(xr, observed, desired *unstructured.Unstructured) bool {
 	namespace := xr.GetNamespace()

@@ -22,7 +22,7 @@ import (
 const maxListed = 5
 
 // news is the part of a message that is worth an event when it changes: what is
-// held, left to others, and to be mended.
+// held, left to others, and to be fixed.
 var news = regexp.MustCompile(`; \d+ (held|did not settle|left to others|to mend): [\s\S]*$`)
 
 // Status is what an XR's Kausality condition says.
@@ -51,7 +51,7 @@ type Findings struct {
 	Pending []string
 	// Delegated are the fields that are left to others.
 	Delegated []string
-	// Problems that somebody has to mend.
+	// Problems that somebody has to fix.
 	Problems []string
 	// Status that the pipeline wishes of the XR.
 	Status Reporting
@@ -63,7 +63,7 @@ type Findings struct {
 }
 
 // Summarize says how an XR is doing: settled when nothing is pending, with
-// whatever is held, and the problems that somebody has to mend. One that is
+// whatever is held, and the problems that somebody has to fix. One that is
 // built up is not settled before it composes something and is ready, as it will
 // be after this run.
 func Summarize(xr *unstructured.Unstructured, f Findings) Status {
@@ -121,7 +121,7 @@ func Summarize(xr *unstructured.Unstructured, f Findings) Status {
 	return s
 }
 
-// overdue says whether an XR that is built up has been ready for longer than it
+// overdue reports whether an XR that is built up has been ready for longer than it
 // may take to settle.
 func overdue(xr *unstructured.Unstructured, f Findings) bool {
 	c, ok := resource.ConditionOf(xr, resource.ConditionReady)
@@ -141,7 +141,7 @@ func settledMessage(xr *unstructured.Unstructured) string {
 	return resource.SettledMessage(generation, allowance.LastRequest(xr, generation))
 }
 
-// SameNews says whether two messages tell of the same held changes and
+// SameNews reports whether two messages tell of the same held changes and
 // problems.
 func SameNews(a, b string) bool { return newsOf(a) == newsOf(b) }
 

@@ -27,7 +27,7 @@ var errTooLarge = errors.New("there is no room to record all that its Compositio
 	"fields that the API server stores in another form than they are wished in may be held; " +
 	"compose less with one resource or one composite resource")
 
-// secret says whether a resource is a Secret. What it is wished to be is not
+// secret reports whether a resource is a Secret. What it is wished to be is not
 // recorded, not even as hashes, for they could be guessed.
 func secret(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}

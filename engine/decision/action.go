@@ -31,8 +31,8 @@ type ActionRequest struct {
 	Action string
 }
 
-// mostFields is how much is said of the fields that a policy names, in bytes.
-const mostFields = 200
+// maxFields is how much is said of the fields that a policy names, in bytes.
+const maxFields = 200
 
 // ActionAnswer is the answer.
 type ActionAnswer struct {
@@ -246,7 +246,7 @@ func (r ActionRequest) remedies() []string {
 
 		if own || below {
 			out = append(out, fmt.Sprintf("AllowancePolicy %q allows it with a change of %s of %s that it allows: none is on record here",
-				p.Name(), change.Text(strings.Join(spec.Match.Fields, ", "), mostFields), spec.Match.Kind))
+				p.Name(), change.Text(strings.Join(spec.Match.Fields, ", "), maxFields), spec.Match.Kind))
 		}
 	}
 

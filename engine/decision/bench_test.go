@@ -154,8 +154,8 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// mostAllocations is what a decision without CEL may take.
-const mostAllocations = 150
+// maxAllocations is what a decision without CEL may take.
+const maxAllocations = 150
 
 func TestADecisionAllocatesLittleHoweverManyPoliciesThereAre(t *testing.T) {
 	for name, s := range scenes(t) {
@@ -168,8 +168,8 @@ func TestADecisionAllocatesLittleHoweverManyPoliciesThereAre(t *testing.T) {
 			}
 
 			few, many := allocations(2), allocations(1_000)
-			if few > mostAllocations || many > few {
-				t.Errorf("%v allocations under 2 policies, %v under 1,000, want at most %d and no more", few, many, mostAllocations)
+			if few > maxAllocations || many > few {
+				t.Errorf("%v allocations under 2 policies, %v under 1,000, want at most %d and no more", few, many, maxAllocations)
 			}
 		})
 	}

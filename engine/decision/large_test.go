@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// mostBytes is the most that etcd takes of one object by default.
-	mostBytes = 3 << 19
-	// mostLevels is deeper than people write.
-	mostLevels = 100
+	// maxBytes is the most that etcd takes of one object by default.
+	maxBytes = 3 << 19
+	// maxLevels is deeper than people write.
+	maxLevels = 100
 	// elements are in the list.
 	elements = 10_000
 )
@@ -31,7 +31,7 @@ func large(tb testing.TB, deep string, first int) *unstructured.Unstructured {
 
 	var nested any = deep
 
-	for range mostLevels {
+	for range maxLevels {
 		nested = map[string]any{"next": []any{nested}, "beside": "x"}
 	}
 
@@ -46,7 +46,7 @@ func large(tb testing.TB, deep string, first int) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Widget",
 		"metadata": map[string]any{"name": "large", "generation": int64(1)},
-		"spec":     map[string]any{"nested": nested, "list": list, "ballast": strings.Repeat("y", mostBytes-elements*112)},
+		"spec":     map[string]any{"nested": nested, "list": list, "ballast": strings.Repeat("y", maxBytes-elements*112)},
 	}}
 }
 
@@ -54,7 +54,7 @@ func TestALargeAndDeepObjectIsNoTrouble(t *testing.T) {
 	old, obj := large(t, "a", 0), large(t, "b", elements/2)
 
 	raw, err := json.Marshal(old.Object)
-	if err != nil || len(raw) < mostBytes {
+	if err != nil || len(raw) < maxBytes {
 		t.Fatalf("%d bytes, %v", len(raw), err)
 	}
 
@@ -65,7 +65,7 @@ func TestALargeAndDeepObjectIsNoTrouble(t *testing.T) {
 		t.Errorf("%d findings, want those of the removed elements and the deep one", len(d.Findings))
 	}
 
-	deepest := "spec.nested" + strings.Repeat(".next[0]", mostLevels)
+	deepest := "spec.nested" + strings.Repeat(".next[0]", maxLevels)
 	if f := d.Findings[removed].Change; f.Field != deepest || f.From != "a" || f.To != "b" {
 		t.Errorf("the last finding is %.80s...", f.Field)
 	}

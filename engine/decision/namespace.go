@@ -50,10 +50,10 @@ func WithNamespace(req *Request) bool {
 	return req.Operation == OperationDelete && req.User.Name == namespaceController
 }
 
-// GoesUnrecorded reports whether a deletion is not to be refused where it cannot be
+// PassesUnrecorded reports whether a deletion is not to be refused where it cannot be
 // written down: a namespace. Without what it would give nothing below it goes that
 // matters, and no cluster is to be locked up by us.
-func GoesUnrecorded(req *Request) bool { return req.Operation == OperationDelete && isNamespace(req) }
+func PassesUnrecorded(req *Request) bool { return req.Operation == OperationDelete && isNamespace(req) }
 
 // lackingInNamespace says what it takes for an object to go with its namespace,
 // or without it.

@@ -87,11 +87,11 @@ func StoredBy(user string, since time.Time) string {
 	return fmt.Sprintf("was stored by %s at %s", user, since.UTC().Format(time.RFC3339))
 }
 
-// LetOut says what it takes for a change of a managed resource that is stored to be
+// RemedyForStored says what it takes for a change of a managed resource that is stored to be
 // let out by its gate, for a person. What nobody asked for is put back before a gate
 // opens: so the change has to be made anew, by who may. The request is the one that
 // would make it now.
-func LetOut(req Request, c change.Change) string {
+func RemedyForStored(req Request, c change.Change) string {
 	f, err := normalize(req)
 	if err != nil || f.ParentGone {
 		return "take it back"

@@ -17,14 +17,14 @@ import (
 // that compile are about. Of the others nobody knows what they would leave out.
 func (e *Enforcement) Broken() []string { return e.broken }
 
-// Refuses says whether the Enforcement cannot be evaluated and therefore refuses
+// Refuses reports whether the Enforcement cannot be evaluated and therefore refuses
 // what it is about: its failure policy is Fail, and its action keeps changes
 // from passing. One that only warns or audits never refuses.
 func (e *Enforcement) Refuses() bool {
 	return len(e.broken) > 0 && e.fails() && Strictness(e.Action()) >= Strictness(v1alpha1.ActionHold)
 }
 
-// fails says whether what goes wrong counts for the Enforcement and not against
+// fails reports whether what goes wrong counts for the Enforcement and not against
 // it.
 func (e *Enforcement) fails() bool {
 	return e != nil && (len(e.broken) == 0 || e.spec.FailurePolicy != v1alpha1.FailurePolicyIgnore)

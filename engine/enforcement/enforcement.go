@@ -84,7 +84,7 @@ func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 	return e, errs
 }
 
-// Governs says whether the Enforcement is about an object of a resource, as it is
+// Governs reports whether the Enforcement is about an object of a resource, as it is
 // or as it is asked for. A
 // condition that cannot be evaluated counts as met where the failure policy is
 // Fail, and as not met where it is Ignore; the error is returned beside. It is
@@ -109,7 +109,7 @@ func (e *Enforcement) Governs(gr schema.GroupResource, in policy.Input) (bool, e
 	return was, cmp.Or(err, wasErr)
 }
 
-// meets says whether the conditions are met by the object of an input.
+// meets reports whether the conditions are met by the object of an input.
 func (e *Enforcement) meets(in policy.Input) (bool, error) {
 	budget := policy.NewBudget()
 
@@ -127,7 +127,7 @@ func (e *Enforcement) meets(in policy.Input) (bool, error) {
 	return true, nil
 }
 
-// Unsure says whether the Enforcement may or may not be about an object, for it
+// Unsure reports whether the Enforcement may or may not be about an object, for it
 // selects by labels of a namespace that are not known. What an Enforcement
 // excepts it excepts of what it surely governs, and what one may forbid no other
 // one excepts.
@@ -135,13 +135,13 @@ func (e *Enforcement) Unsure(gr schema.GroupResource, in policy.Input) bool {
 	return e.Covers(gr) && policy.NamespaceUnknown(in, e.namespaces) && policy.Selects(in, e.objects, labels.Everything())
 }
 
-// MaySelect says whether the Enforcement may be about an object of a namespace,
+// MaySelect reports whether the Enforcement may be about an object of a namespace,
 // whatever its labels and those of a namespace that is not known.
 func (e *Enforcement) MaySelect(in policy.Input) bool {
 	return policy.NamespaceUnknown(in, e.namespaces) || policy.Selects(in, labels.Everything(), e.namespaces)
 }
 
-// selects says whether the selectors are about an object as it is or as it is
+// selects reports whether the selectors are about an object as it is or as it is
 // asked for: a write that takes a label away does not free itself.
 func (e *Enforcement) selects(in policy.Input) bool {
 	if policy.Selects(in, e.objects, e.namespaces) {
@@ -153,7 +153,7 @@ func (e *Enforcement) selects(in policy.Input) bool {
 	return in.OldObject != nil && policy.Selects(was, e.objects, e.namespaces)
 }
 
-// Beyond says whether no Enforcement covers a resource: with these a cluster
+// Beyond reports whether no Enforcement covers a resource: with these a cluster
 // could be locked out for good, for without nodes nothing of ours can run
 // either, or they are no state that anybody asks for.
 func Beyond(gr schema.GroupResource) bool {
@@ -171,15 +171,15 @@ func Beyond(gr schema.GroupResource) bool {
 	}
 }
 
-// Covers says whether the Enforcement's rules are about a resource.
+// Covers reports whether the Enforcement's rules are about a resource.
 func (e *Enforcement) Covers(gr schema.GroupResource) bool { return Covers(&e.spec.Match, gr) }
 
-// Covers says whether a match of an Enforcement is about a resource.
+// Covers reports whether a match of an Enforcement is about a resource.
 func Covers(match *v1alpha1.EnforcementMatch, gr schema.GroupResource) bool {
 	return !Beyond(gr) && Matches(match.ResourceRules, gr) && !Matches(match.ExcludeResourceRules, gr)
 }
 
-// Matches says whether any of some rules is about a resource.
+// Matches reports whether any of some rules is about a resource.
 func Matches(rules []v1alpha1.ResourceRule, gr schema.GroupResource) bool {
 	has := func(list []string, v string) bool { return slices.Contains(list, "*") || slices.Contains(list, v) }
 
@@ -201,7 +201,7 @@ func Strictness(a v1alpha1.ValidationAction) int {
 	}, a)
 }
 
-// IgnoresUnnamed says whether the Enforcement lets changes of fields be that no
+// IgnoresUnnamed reports whether the Enforcement lets changes of fields be that no
 // policy names. A broken one ignores nothing.
 func (e *Enforcement) IgnoresUnnamed() bool {
 	return e.spec.UnnamedFields == v1alpha1.UnnamedFieldsIgnore && len(e.broken) == 0

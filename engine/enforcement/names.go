@@ -14,7 +14,7 @@ import (
 // anything matches every group, or every resource.
 const anything = "*"
 
-// Names says whether the Enforcement is about a resource by its name, or by that
+// Names reports whether the Enforcement is about a resource by its name, or by that
 // of its group, and not by a rule about whatever there is. All of the core group
 // is whatever there is, too.
 func (e *Enforcement) Names(gr schema.GroupResource) bool {

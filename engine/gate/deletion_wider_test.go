@@ -48,7 +48,7 @@ func TestADeletionWaitsForNoUpdateThatFails(t *testing.T) {
 		t.Fatalf("%s (%s), -want, +got:\n%s", plan.Move, plan.Why, diff)
 	}
 
-	// What was asked for before is not forgotten: the deletion may be called off.
+	// What was asked for before is not forgotten: the deletion may be withdrawn.
 	u := situation(t, map[string]string{"POLICIES": deleteSet, "SYNCED": "False", "ALLOWANCES": `kausality.io/allowances: "[` + changed + `]"`})
 
 	record, err := allowance.Format(plan.Record)

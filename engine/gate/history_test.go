@@ -226,7 +226,7 @@ func (w *world) control(t *rapid.T) gate.Plan {
 	return plan
 }
 
-// tells says whether the provider tells what it has done. One that does not say
+// tells reports whether the provider tells what it has done. One that does not say
 // which generation it saw, or works in the background and does not show the
 // field, can only be believed after a while.
 func (w *world) tells() bool { return w.numbered && (w.shows || !w.async) }

@@ -14,7 +14,7 @@ import (
 func (p *planner) plan() Plan {
 	switch {
 	case audited(p.u) || p.ungated():
-		return p.letBe()
+		return p.leaveUngated()
 	case len(p.desired) == 0:
 		return p.paused()
 	case resource.Deleting(p.u):
@@ -30,7 +30,7 @@ func (p *planner) plan() Plan {
 
 // unread plans while an annotation does not parse. A move writes the record
 // and the allowances, and leaving one out of the write takes it away. So where
-// one of these two does not parse, nothing moves until it is mended, or what it
+// one of these two does not parse, nothing moves until it is fixed, or what it
 // says would be lost. Where only the Composition's wish does not parse, a gate
 // that somebody opened behind our back is closed.
 func (p *planner) unread(writable bool) Plan {
@@ -107,7 +107,7 @@ func (o observing) ready() bool {
 
 func (p *planner) whileClosed() Plan {
 	if p.record.Initial {
-		return p.untilHeeded()
+		return p.untilAcknowledged()
 	}
 
 	rest := p.rest()
@@ -135,12 +135,12 @@ func (p *planner) whileClosed() Plan {
 	return plan
 }
 
-// untilHeeded keeps the gate closed until the provider is known to support that.
-func (p *planner) untilHeeded() Plan {
-	heeded, again := p.heeded()
+// untilAcknowledged keeps the gate closed until the provider is known to support that.
+func (p *planner) untilAcknowledged() Plan {
+	acknowledged, again := p.acknowledged()
 
 	switch {
-	case heeded:
+	case acknowledged:
 		rec := *p.record
 		rec.Initial, p.record = false, &rec
 
@@ -230,7 +230,7 @@ func (p *planner) whileOpen() Plan {
 }
 
 // stillAllowed are the actions the gate is open for, without Delete where the
-// deletion that gave it was called off: other actions land soon, this one waits.
+// deletion that gave it was withdrawn: other actions land soon, this one waits.
 func (p *planner) stillAllowed() []string {
 	if !slices.ContainsFunc(p.record.Allowances, allowance.OfDeletion) || slices.Contains(actionsOf(p.pending), ActionDelete) {
 		return p.record.Actions

@@ -15,10 +15,10 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// LetBe gives a resource what its Composition asked for, and takes its gate
+// Ungate gives a resource what its Composition asked for, and takes its gate
 // away: its provider does not support management policies, or its Composition
 // runs the function in mode Audit.
-const LetBe Move = "LetBe"
+const Ungate Move = "Ungate"
 
 // unsupportedMessage is what a provider says that was built without support for
 // management policies, or started with it switched off, of any set but *. It
@@ -53,7 +53,7 @@ func Unsupported(u *unstructured.Unstructured) bool {
 // ungated reports whether the resource has no gate, or is to have none any more. A
 // provider that supported management policies once, and now says that it does
 // not, was started with a wrong flag: it leaves its resources alone until that
-// is mended, and to have it do what it likes with them is the last thing
+// is fixed, and to have it do what it likes with them is the last thing
 // anybody wants.
 func (p *planner) ungated() bool {
 	if p.record == nil || p.record.Initial {
@@ -93,8 +93,8 @@ func Unopened(list []v1alpha1.Allowance) []v1alpha1.Allowance {
 	})
 }
 
-// letBe plans for a resource without a gate.
-func (p *planner) letBe() Plan {
+// leaveUngated plans for a resource without a gate.
+func (p *planner) leaveUngated() Plan {
 	why := "its provider does not support management policies: it is not gated, and its provider does all that its Composition asks for"
 	unsupported := p.record != nil && p.record.State == v1alpha1.GateUngated && !p.record.Audit
 	rec := v1alpha1.GateRecord{State: v1alpha1.GateUngated, Audit: audited(p.u) && !unsupported}
@@ -116,7 +116,7 @@ func (p *planner) letBe() Plan {
 		return p.stay(why)
 	}
 
-	plan := p.move(LetBe, asked, rec, why)
+	plan := p.move(Ungate, asked, rec, why)
 	plan.Allowances = left
 
 	if !given && Same(p.current, asked) {
@@ -126,11 +126,11 @@ func (p *planner) letBe() Plan {
 	return plan
 }
 
-// heeded reports whether the provider surely knows of the closed set: it has said
+// acknowledged reports whether the provider surely knows of the closed set: it has said
 // anything of the generation that the closing made but that it does not support
 // the like. If not, it says when time alone will tell, of a provider that names
 // no generations.
-func (o observing) heeded() (heeded bool, again time.Duration) {
+func (o observing) acknowledged() (acknowledged bool, again time.Duration) {
 	c, ok := resource.ConditionOf(o.u, resource.ConditionSynced)
 
 	switch {

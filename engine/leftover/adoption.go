@@ -39,11 +39,11 @@ var (
 		"and keep the composite resource from making it by the annotation crossplane.io/paused")
 )
 
-// Gone says whether the owner that a reference names is there no more.
+// Gone reports whether the owner that a reference names is there no more.
 type Gone func(ref map[string]any) bool
 
 // owners splits the owner references of an object into those whose owner is
-// there, and says whether its controller is, and how many are gone.
+// there, and reports whether its controller is, and how many are gone.
 func owners(u *unstructured.Unstructured, gone Gone) (left []any, owned bool, lost int) {
 	left = []any{}
 

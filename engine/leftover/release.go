@@ -57,7 +57,7 @@ func Orphan(u *unstructured.Unstructured, gone Gone) (map[string]any, error) {
 	}), nil
 }
 
-// releasable says whether a person may decide what becomes of a managed
+// releasable reports whether a person may decide what becomes of a managed
 // resource.
 func releasable(u *unstructured.Unstructured, owned bool) error {
 	switch {

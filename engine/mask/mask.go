@@ -46,7 +46,7 @@ func Value(path fieldpath.Path, v any, objects ...map[string]any) any {
 	return value(v, how)
 }
 
-// Hides says whether anything in a value at a path of the objects is hidden.
+// Hides reports whether anything in a value at a path of the objects is hidden.
 func Hides(path fieldpath.Path, v any, objects ...map[string]any) bool {
 	how := shown
 	for _, object := range objects {
@@ -103,10 +103,10 @@ func below(how hidden, in map[string]any, field string) hidden {
 	}
 }
 
-// isSecret says whether a map is a Secret, be it one inside another object.
+// isSecret reports whether a map is a Secret, be it one inside another object.
 func isSecret(m map[string]any) bool { return m["kind"] == "Secret" }
 
-// namedPair says whether a map is a pair of a name and a value, as an
+// namedPair reports whether a map is a pair of a name and a value, as an
 // environment variable is, and the name is that of a credential.
 func namedPair(m map[string]any) bool {
 	for _, key := range [...]string{"name", "key"} {
@@ -146,7 +146,7 @@ func value(v any, how hidden) any {
 	}
 }
 
-// hides says whether anything in a value is hidden.
+// hides reports whether anything in a value is hidden.
 func hides(v any, how hidden) bool {
 	switch t := v.(type) {
 	case nil:
@@ -172,7 +172,7 @@ func hides(v any, how hidden) bool {
 	}
 }
 
-// hidesPlain says whether a value without parts is hidden.
+// hidesPlain reports whether a value without parts is hidden.
 func hidesPlain(v any, how hidden) bool {
 	if how == everything {
 		return true

@@ -28,7 +28,7 @@ var credentials = []string{
 //nolint:gochecknoglobals // A constant.
 var separators = strings.NewReplacer("-", "", "_", "", ".", "", " ", "")
 
-// named says whether a name is that of a credential.
+// named reports whether a name is that of a credential.
 func named(name string) bool {
 	name = separators.Replace(strings.ToLower(name))
 
@@ -38,7 +38,7 @@ func named(name string) bool {
 // login is a URL that carries a password.
 var login = regexp.MustCompile(`://[^/\s:@]*:[^/\s@]+@`)
 
-// reveals says whether a text is a credential by itself, whatever its field is
+// reveals reports whether a text is a credential by itself, whatever its field is
 // called: a private key in PEM, or a URL with a password.
 func reveals(s string) bool {
 	return strings.Contains(s, "PRIVATE KEY-----") || strings.Contains(s, "://") && login.MatchString(s)

@@ -12,7 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 )
 
-// About says whether the policy is about changes of a field, as text, of a kind.
+// About reports whether the policy is about changes of a field, as text, of a kind.
 func (p *Policy) About(gk schema.GroupKind, field string) bool {
 	if m := p.spec.Match; m.Kind != gk.Kind || m.APIGroup != "" && m.APIGroup != gk.Group {
 		return false
@@ -26,7 +26,7 @@ func (p *Policy) About(gk schema.GroupKind, field string) bool {
 	return slices.ContainsFunc(p.fields, func(f change.Pattern) bool { return f.Covers(named.Segments()) })
 }
 
-// Allows says whether the policy allows a change of a child of a kind.
+// Allows reports whether the policy allows a change of a child of a kind.
 func (p *Policy) Allows(gk schema.GroupKind, c change.Change) bool {
 	return slices.ContainsFunc(p.spec.Allow, func(a v1alpha1.Permission) bool {
 		return a.Relation != v1alpha1.RelationExternal && a.Kind == gk.Kind && (a.APIGroup == "" || a.APIGroup == gk.Group) &&

@@ -162,7 +162,7 @@ var plainEnv = sync.OnceValues(func() (*cel.Env, error) {
 	return set.Env(environment.NewExpressions)
 })
 
-// Plain says whether the API server can evaluate an expression by itself, as a
+// Plain reports whether the API server can evaluate an expression by itself, as a
 // match condition of a webhook.
 func Plain(text string) bool {
 	env, err := plainEnv()

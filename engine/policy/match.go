@@ -18,7 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Names says whether the policy's fields cover a change.
+// Names reports whether the policy's fields cover a change.
 func (p *Policy) Names(c change.Change) bool {
 	return slices.ContainsFunc(p.fields, func(f change.Pattern) bool { return f.CoversChange(c) })
 }
@@ -99,11 +99,11 @@ func (p *Policy) Evaluate(in Input) Verdict {
 	return Verdict{Met: true}
 }
 
-// Selects says whether an object and its namespace meet the policy's selectors,
+// Selects reports whether an object and its namespace meet the policy's selectors,
 // whatever its expressions say.
 func (p *Policy) Selects(in Input) bool { return Selects(in, p.objects, p.namespaces) }
 
-// Selects says whether the object of an input and its namespace carry the
+// Selects reports whether the object of an input and its namespace carry the
 // labels that are selected. No namespace selector limits what is cluster-scoped.
 func Selects(in Input, objects, namespaces labels.Selector) bool {
 	obj := in.subject()
@@ -121,7 +121,7 @@ func Selects(in Input, objects, namespaces labels.Selector) bool {
 	return !namespaced || namespaces.Empty() || namespaces.Matches(labelsOf(in.NamespaceObject))
 }
 
-// NamespaceUnknown says whether a selector asks for labels of a namespace that
+// NamespaceUnknown reports whether a selector asks for labels of a namespace that
 // are not known: that they are missing would be a guess, and nothing is granted
 // by one.
 func NamespaceUnknown(in Input, namespaces labels.Selector) bool {

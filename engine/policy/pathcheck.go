@@ -157,7 +157,7 @@ func wrong(s *spec.Schema, path change.Path, n int) (at int, why string) {
 	}
 }
 
-// untold says whether a schema leaves open what a value looks like.
+// untold reports whether a schema leaves open what a value looks like.
 func untold(s *spec.Schema) bool {
 	return len(s.Type) != 1 || s.Format == "int-or-string" || isSet(s, "x-kubernetes-int-or-string") ||
 		isObject(s) && len(s.Properties) == 0 && s.AdditionalProperties == nil

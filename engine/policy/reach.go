@@ -14,11 +14,11 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 )
 
-// Forbids says whether the policy names fields that nobody may change: it allows
+// Forbids reports whether the policy names fields that nobody may change: it allows
 // nothing, and lets nobody initiate.
 func (p *Policy) Forbids() bool { return len(p.spec.Allow) == 0 && !HasInitiators(p.spec.Subjects) }
 
-// Governs says whether the policy is about who may change its fields of an
+// Governs reports whether the policy is about who may change its fields of an
 // object that nothing above it allows to be changed.
 func (p *Policy) Governs() bool { return HasInitiators(p.spec.Subjects) || p.Forbids() }
 
@@ -45,7 +45,7 @@ func (p *Policy) CheckReach(given []v1alpha1.Permission) []v1alpha1.TypeChecking
 		strings.Join(p.spec.Match.Fields, " or "), p.spec.Match.Kind)}}
 }
 
-// reachedBy says whether a permission is about any of the fields that the policy
+// reachedBy reports whether a permission is about any of the fields that the policy
 // names.
 func (p *Policy) reachedBy(perm v1alpha1.Permission) bool {
 	m := p.spec.Match

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// selectsBoth says whether the policy's objectSelector selects the object as it is
+// selectsBoth reports whether the policy's objectSelector selects the object as it is
 // and as it is asked for: a write that sets the label which a policy asks for is not
 // what that policy allows.
 func (p *Policy) selectsBoth(in Input) bool {
@@ -21,7 +21,7 @@ func (p *Policy) selectsBoth(in Input) bool {
 		(in.OldObject == nil || p.objects.Matches(labelsOf(in.OldObject)))
 }
 
-// MaySelect says whether the policy's selectors select the object as it is or as it
+// MaySelect reports whether the policy's selectors select the object as it is or as it
 // is asked for. A namespace that is not known may be one that is selected.
 func (p *Policy) MaySelect(in Input) bool {
 	selected := p.objects.Empty() || in.Object != nil && p.objects.Matches(labelsOf(in.Object)) ||
@@ -30,10 +30,10 @@ func (p *Policy) MaySelect(in Input) bool {
 	return selected && (NamespaceUnknown(in, p.namespaces) || Selects(in, labels.Everything(), p.namespaces))
 }
 
-// SelectsBy says whether the policy's objectSelector looks at a label.
+// SelectsBy reports whether the policy's objectSelector looks at a label.
 func (p *Policy) SelectsBy(label string) bool { return LooksAt(p.objects, label) }
 
-// LooksAt says whether a selector looks at a label.
+// LooksAt reports whether a selector looks at a label.
 func LooksAt(sel labels.Selector, label string) bool {
 	requirements, _ := sel.Requirements()
 

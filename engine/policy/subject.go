@@ -24,18 +24,18 @@ type User struct {
 // ServiceAccountPrefix starts the user name of every service account.
 const ServiceAccountPrefix = "system:serviceaccount:"
 
-// ServiceAccount says whether the user is a service account.
+// ServiceAccount reports whether the user is a service account.
 func (u User) ServiceAccount() bool { return strings.HasPrefix(u.Name, ServiceAccountPrefix) }
 
 // admin is the user that some distributions, such as k3s, RKE2 and OpenShift, give
 // to whoever administers the cluster.
 const admin = "system:admin"
 
-// Machine says whether the user is a service account or a component of
+// Machine reports whether the user is a service account or a component of
 // Kubernetes, as opposed to a person.
 func (u User) Machine() bool { return strings.HasPrefix(u.Name, "system:") && u.Name != admin }
 
-// Is says whether the user is the subject.
+// Is reports whether the user is the subject.
 func (u User) Is(s v1alpha1.Subject) bool {
 	switch s.Kind {
 	case v1alpha1.SubjectUser:
@@ -49,17 +49,17 @@ func (u User) Is(s v1alpha1.Subject) bool {
 	}
 }
 
-// MayInitiate says whether the user may start a chain with these subjects.
+// MayInitiate reports whether the user may start a chain with these subjects.
 func MayInitiate(subjects []v1alpha1.Subject, u User) bool {
 	return slices.ContainsFunc(subjects, func(s v1alpha1.Subject) bool { return s.MayInitiate && u.Is(s) })
 }
 
-// HasInitiators says whether anybody may start a chain with these subjects.
+// HasInitiators reports whether anybody may start a chain with these subjects.
 func HasInitiators(subjects []v1alpha1.Subject) bool {
 	return slices.ContainsFunc(subjects, func(s v1alpha1.Subject) bool { return s.MayInitiate })
 }
 
-// MayExercise says whether the user may make a mutation that a policy with
+// MayExercise reports whether the user may make a mutation that a policy with
 // these subjects allowed: where it lists subjects that may not initiate, only
 // those, and otherwise anybody.
 func MayExercise(subjects []v1alpha1.Subject, u User) bool {

@@ -146,7 +146,7 @@ func typeErrors(env *cel.Env, text string) string {
 	return strings.Join(out, "; ")
 }
 
-// mistaken says whether an error is none when the expression is evaluated: an
+// mistaken reports whether an error is none when the expression is evaluated: an
 // object is a map then, and object.spec['x'], 'x' in object.spec, size() and
 // exists() are right. A field of a list of objects is wrong even then.
 func mistaken(message string) bool {
@@ -266,7 +266,7 @@ func (t *jsonTypes) objectType(path string, s *spec.Schema) *cel.Type {
 
 func isObject(s *spec.Schema) bool { return len(s.Type) == 1 && s.Type.Contains("object") }
 
-// isOpen says whether an object may have fields its schema does not name.
+// isOpen reports whether an object may have fields its schema does not name.
 func isOpen(s *spec.Schema) bool {
 	more := s.AdditionalProperties
 

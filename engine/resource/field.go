@@ -128,7 +128,7 @@ func Annotation(u *unstructured.Unstructured, key string) string {
 	return String(u.Object, "metadata", "annotations", key)
 }
 
-// Deleting says whether the object has a deletion timestamp.
+// Deleting reports whether the object has a deletion timestamp.
 func Deleting(u *unstructured.Unstructured) bool {
 	return String(u.Object, "metadata", "deletionTimestamp") != ""
 }

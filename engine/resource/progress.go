@@ -38,7 +38,7 @@ type Condition struct {
 	LastTransitionTime string
 }
 
-// True says whether the condition's status is True.
+// True reports whether the condition's status is True.
 func (c Condition) True() bool { return c.Status == "True" }
 
 // ConditionOf returns a condition by type, and whether it is there.
@@ -78,7 +78,7 @@ func ObservedGeneration(u *unstructured.Unstructured) int64 {
 	return seen
 }
 
-// SeenReady says whether the object is or was ready: marked initialized, or
+// SeenReady reports whether the object is or was ready: marked initialized, or
 // with a Ready or Available condition that is True. Kinds without such a
 // condition are taken as ready once their controller has observed them. Where a
 // function composes, it says until when an XR is built up: that may be ready for
@@ -111,7 +111,7 @@ func SeenReady(u *unstructured.Unstructured) bool {
 	return ObservedGeneration(u) > 0
 }
 
-// Converged says whether the object's controller has finished: what kstatus
+// Converged reports whether the object's controller has finished: what kstatus
 // calls Current, and for Crossplane's kinds Synced too. Observed is not
 // finished: the Deployment controller reports a generation as observed at the
 // first of a rollout's many steps.
@@ -132,7 +132,7 @@ var initializingMessage = regexp.MustCompile(`^generation \d+: initializing\b`)
 // ourMessage is how the function's condition starts.
 var ourMessage = regexp.MustCompile(`^generation \d+: `)
 
-// Ready says whether the object's Ready condition is True.
+// Ready reports whether the object's Ready condition is True.
 func Ready(u *unstructured.Unstructured) bool {
 	c, ok := ConditionOf(u, ConditionReady)
 

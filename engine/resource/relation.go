@@ -30,7 +30,7 @@ func (r Reference) GroupKind() schema.GroupKind {
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
 }
 
-// Is says whether an object is the one referred to: of the same UID, where both
+// Is reports whether an object is the one referred to: of the same UID, where both
 // have one, or else of the same kind and name.
 func (r Reference) Is(u *unstructured.Unstructured) bool {
 	if uid := String(u.Object, "metadata", "uid"); r.UID != "" && uid != "" {
@@ -112,14 +112,14 @@ func Composed(xr *unstructured.Unstructured) []Reference {
 	return out
 }
 
-// IsManaged says whether the object is a managed resource: of a kind with
+// IsManaged reports whether the object is a managed resource: of a kind with
 // spec.forProvider and spec.managementPolicies. An object that leaves the
 // policies to their default is one too.
 func IsManaged(u *unstructured.Unstructured) bool {
 	return Map(u.Object, "spec", "forProvider") != nil
 }
 
-// IsClaim says whether the object is a Claim: it is namespaced, and refers to one
+// IsClaim reports whether the object is a Claim: it is namespaced, and refers to one
 // XR, which is of the group of the same definition. A namespaced XR, and any other
 // kind, may have a spec.resourceRef of its own.
 func IsClaim(u *unstructured.Unstructured) bool {
@@ -130,13 +130,13 @@ func IsClaim(u *unstructured.Unstructured) bool {
 		Map(u.Object, "spec", "claimRef") == nil && Map(u.Object, "spec", "crossplane") == nil
 }
 
-// IsComposite says whether the object is an XR: bound to a Claim, referring to
+// IsComposite reports whether the object is an XR: bound to a Claim, referring to
 // composed resources, or with Crossplane's own section in its spec.
 func IsComposite(u *unstructured.Unstructured) bool {
 	return BoundToClaim(u) || List(u.Object, "spec", "resourceRefs") != nil || Map(u.Object, "spec", "crossplane") != nil
 }
 
-// BoundToClaim says whether the object is an XR that a Claim stands for.
+// BoundToClaim reports whether the object is an XR that a Claim stands for.
 func BoundToClaim(u *unstructured.Unstructured) bool {
 	_, ok := ClaimOf(u)
 
@@ -149,7 +149,7 @@ func BoundToClaim(u *unstructured.Unstructured) bool {
 // internal/controller/apiextensions/composite/reconciler.go.
 const finalizerComposing = "composite.apiextensions.crossplane.io"
 
-// Composing says whether Crossplane may be composing for an XR, from what it saw
+// Composing reports whether Crossplane may be composing for an XR, from what it saw
 // a while ago. Once the XR is being deleted, that is until Crossplane has taken
 // its finalizer away: it works at an XR once at a time, so whatever it was at
 // has ended then.

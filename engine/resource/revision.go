@@ -19,7 +19,7 @@ func RevisionKind() schema.GroupKind {
 	return schema.GroupKind{Group: "apiextensions.crossplane.io", Kind: "CompositionRevision"}
 }
 
-// RunsFunction says whether a step of a CompositionRevision is our function's:
+// RunsFunction reports whether a step of a CompositionRevision is our function's:
 // one that runs a function of one of some names, or that has an input of our
 // group.
 func RunsFunction(revision *unstructured.Unstructured, names []string) bool {
@@ -60,7 +60,7 @@ func trimRevision(spec map[string]any) {
 	}
 }
 
-// RunsFor says whether the function runs for an XR; revisions are the names of
+// RunsFor reports whether the function runs for an XR; revisions are the names of
 // CompositionRevisions, with whether they run it. Where the revision that the XR
 // is composed by is not among them, the condition tells that the function set on
 // it.

@@ -97,7 +97,7 @@ func trimCustom(u *unstructured.Unstructured) {
 	keep(Map(u.Object, "status"), "conditions", "observedGeneration")
 }
 
-// BuiltIn says whether a group is of Kubernetes' own.
+// BuiltIn reports whether a group is of Kubernetes' own.
 func BuiltIn(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
@@ -141,7 +141,7 @@ func compact(key string, v any) any {
 	}
 }
 
-// common says whether the texts below a key, or in a list, tend to be the same
+// common reports whether the texts below a key, or in a list, tend to be the same
 // in many objects.
 func common(key string) bool {
 	switch key {

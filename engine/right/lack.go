@@ -50,7 +50,7 @@ func Lacks(needs []Need, may func(Right) bool) []Lack {
 	return out
 }
 
-// Has says whether something is missing of a resource.
+// Has reports whether something is missing of a resource.
 func Has(list []Lack, gr schema.GroupResource) bool {
 	return slices.ContainsFunc(list, func(l Lack) bool { return l.GroupResource == gr })
 }
@@ -96,8 +96,8 @@ func (l Lack) String() string {
 	return and(subs)
 }
 
-// mostSaid is how many resources a message names.
-const mostSaid = 5
+// maxSaid is how many resources a message names.
+const maxSaid = 5
 
 // Message says what is missing, and what helps; empty where nothing is.
 func Message(list []Lack) string {
@@ -105,8 +105,8 @@ func Message(list []Lack) string {
 		return ""
 	}
 
-	said := make([]string, 0, mostSaid)
-	for _, l := range list[:min(len(list), mostSaid)] {
+	said := make([]string, 0, maxSaid)
+	for _, l := range list[:min(len(list), maxSaid)] {
 		said = append(said, l.String())
 	}
 

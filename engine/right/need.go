@@ -95,7 +95,7 @@ func (n Need) Rights() []Right {
 	return out
 }
 
-// byStatus says whether objects of a resource are annotated by their status; see
+// byStatus reports whether objects of a resource are annotated by their status; see
 // decision.AnnotatedByStatus.
 func byStatus(gr schema.GroupResource) bool {
 	return gr == schema.GroupResource{Group: groupApps, Resource: "deployments"}
@@ -178,7 +178,7 @@ func ofKinds(names []schema.GroupKind, served []Kind) []Need {
 	return ordered(out)
 }
 
-// standing says whether the manager has what it needs in a group at any time.
+// standing reports whether the manager has what it needs in a group at any time.
 func standing(group string) bool { return group == v1alpha1.Group }
 
 // Join has each resource once, with all that it is needed for, ordered by group.

@@ -8,7 +8,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
-// Same says whether two records have the same of the leaf at a path of an
+// Same reports whether two records have the same of the leaf at a path of an
 // object, or of the one that the path is in. Nil records have nothing.
 func (r *Record) Same(o *Record, object map[string]any, at change.Path) bool {
 	if r == nil || o == nil {

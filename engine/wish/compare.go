@@ -31,7 +31,7 @@ type Input struct {
 	// Baseline is true where what differs from what is stored has been wished all
 	// along, as nobody recorded wishes before: but for what a provider acts upon.
 	Baseline bool
-	// Delegated says whether somebody else was allowed to set a field of the
+	// Delegated reports whether somebody else was allowed to set a field of the
 	// stored object; nil for none.
 	Delegated func(change.Path) bool
 }
@@ -112,7 +112,7 @@ func under(paths []path, segments ...string) []path {
 	return out
 }
 
-// whole says whether what is wished here is applied as a whole: a map that is
+// whole reports whether what is wished here is applied as a whole: a map that is
 // atomic, or a list whose elements have no keys.
 func (p place) whole(wish any) bool {
 	if _, list := wish.([]any); list {
@@ -122,7 +122,7 @@ func (p place) whole(wish any) bool {
 	return p.atomic
 }
 
-// owns says whether the manager has the stored value of a leaf: of a list whose
+// owns reports whether the manager has the stored value of a leaf: of a list whose
 // elements are their own keys, each.
 func (p place) owns(wish any) bool {
 	list, ok := wish.([]any)
@@ -133,7 +133,7 @@ func (p place) owns(wish any) bool {
 	return !slices.ContainsFunc(list, func(e any) bool { return !p.fields.Has(apply.Value(e)) })
 }
 
-// ordered says whether a list whose elements are their own keys has those that
+// ordered reports whether a list whose elements are their own keys has those that
 // are wished in the order in which they are; of all else it is true.
 func (p place) ordered(wish, stored any) bool {
 	w, list := wish.([]any)
@@ -184,7 +184,7 @@ func (c *Comparison) each(compare func(key string)) {
 	}
 }
 
-// skipped says whether what is wished of a field is not compared: what only
+// skipped reports whether what is wished of a field is not compared: what only
 // Kausality writes, the gate's field, and metadata but labels and annotations.
 func (c *Comparison) skipped(key string) bool {
 	switch {
@@ -255,7 +255,7 @@ func (c *Comparison) fields(wish, stored map[string]any, p place) map[string]any
 	return out
 }
 
-// recorded says whether anything in a stored value was wished.
+// recorded reports whether anything in a stored value was wished.
 func (c *Comparison) recorded(v any, at path) bool {
 	if _, ok := c.in.Record.get(at); ok {
 		return true
@@ -330,7 +330,7 @@ const (
 	defaultOfKey = "TCP"
 )
 
-// knows says whether a field of an element was wished.
+// knows reports whether a field of an element was wished.
 func (c *Comparison) knows(key string, in place) bool {
 	return slices.ContainsFunc(append(under(in.also, key), in.at.under(key)), func(at path) bool {
 		_, ok := c.in.Record.get(at)
@@ -382,12 +382,12 @@ func (c *Comparison) leaf(wish, stored any, p place) (any, bool) {
 	return stored, stored != nil
 }
 
-// delegated says whether somebody else may set a leaf.
+// delegated reports whether somebody else may set a leaf.
 func (c *Comparison) delegated(p place) bool {
 	return p.scaled || c.in.Delegated != nil && c.in.Delegated(c.at)
 }
 
-// external says whether a provider acts upon a field.
+// external reports whether a provider acts upon a field.
 func (c *Comparison) external() bool {
 	return len(c.at) > 1 && c.at[0].Field == "spec" && (c.at[1].Field == "forProvider" || c.at[1].Field == "initProvider")
 }

@@ -28,7 +28,7 @@ func meant() []string {
 	}
 }
 
-// isNew says whether what is empty, not stored, and not recorded was not wished
+// isNew reports whether what is empty, not stored, and not recorded was not wished
 // before, and says more than none does. A record has all that was wished. Without
 // one, what was applied is the manager's, unless it is a map or a list without
 // anything.
@@ -52,7 +52,7 @@ func (c *Comparison) isNew(wish any, own bool) bool {
 	}
 }
 
-// stores says whether the API server stores what is empty at the place that is
+// stores reports whether the API server stores what is empty at the place that is
 // compared: in kinds of its own where it is meant, and a list that has elements,
 // and in others as it is.
 func (c *Comparison) stores(wish any) bool {
@@ -69,5 +69,5 @@ func (c *Comparison) stores(wish any) bool {
 	return last.Type == fieldpath.SegmentField && slices.Contains(meant(), last.Field)
 }
 
-// builtIn says whether the object is of a kind of Kubernetes' own.
+// builtIn reports whether the object is of a kind of Kubernetes' own.
 func (c *Comparison) builtIn() bool { return resource.BuiltIn(c.in.Stored.GroupVersionKind().Group) }

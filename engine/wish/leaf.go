@@ -57,7 +57,7 @@ func hashOf(v any) uint64 {
 	return fnv64(offset64, raw)
 }
 
-// leaf says whether a wished value is one leaf: what is no map, and no list of
+// leaf reports whether a wished value is one leaf: what is no map, and no list of
 // maps, or empty.
 func leaf(v any) bool {
 	switch t := v.(type) {
@@ -70,7 +70,7 @@ func leaf(v any) bool {
 	}
 }
 
-// ofMaps says whether a list has elements, and all are maps.
+// ofMaps reports whether a list has elements, and all are maps.
 func ofMaps(list []any) bool {
 	for _, e := range list {
 		if _, ok := e.(map[string]any); !ok {

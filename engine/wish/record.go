@@ -136,7 +136,7 @@ func (r *Record) keep(at path, from *Record) {
 	}
 }
 
-// whole says whether the record has all that was wished: what it does not have is
+// whole reports whether the record has all that was wished: what it does not have is
 // new.
 func (r *Record) whole() bool { return r != nil && len(r.leaves) < maxLeaves }
 

@@ -65,7 +65,7 @@ func indexText(wished, stored int) string {
 	return strconv.Itoa(wished)
 }
 
-// sameValue says whether a leaf has the value that is stored. What is empty is
+// sameValue reports whether a leaf has the value that is stored. What is empty is
 // as good as absent, unless somebody took it away, or it was not wished before. A
 // list whose elements are their own keys may have more.
 func (c *Comparison) sameValue(wish, stored any, p place, away bool) bool {
@@ -82,7 +82,7 @@ func (c *Comparison) sameValue(wish, stored any, p place, away bool) bool {
 	return c.quantity() && sameQuantity(wish, stored)
 }
 
-// drops says whether the manager has elements of a stored list that are no longer
+// drops reports whether the manager has elements of a stored list that are no longer
 // wished.
 func (p place) drops(wish, stored []any) bool {
 	wished := change.Find(wish)
@@ -92,7 +92,7 @@ func (p place) drops(wish, stored []any) bool {
 	})
 }
 
-// free says whether the field that is compared is an entry of a map whose keys are
+// free reports whether the field that is compared is an entry of a map whose keys are
 // anybody's choice: there an empty value is not as good as none.
 func (c *Comparison) free() bool {
 	if len(c.at) < 2 || c.at[len(c.at)-1].Type != fieldpath.SegmentField {
@@ -109,7 +109,7 @@ func (c *Comparison) free() bool {
 	}
 }
 
-// empty says whether a value is as good as none.
+// empty reports whether a value is as good as none.
 func empty(v any) bool {
 	switch t := v.(type) {
 	case nil:
@@ -131,7 +131,7 @@ func empty(v any) bool {
 	}
 }
 
-// subsequence says whether a list has all elements of another one, in their
+// subsequence reports whether a list has all elements of another one, in their
 // order.
 func subsequence(part, list []any) bool {
 	for _, e := range list {
@@ -172,7 +172,7 @@ func unstorable() []string {
 	}
 }
 
-// unstored says whether the zero value of the field that is compared is never
+// unstored reports whether the zero value of the field that is compared is never
 // stored.
 func (c *Comparison) unstored() bool {
 	const variable = 3 // Of a path, env[0].value.
@@ -186,7 +186,7 @@ func (c *Comparison) unstored() bool {
 		last.Field == "value" && len(c.at) > variable && c.at[len(c.at)-variable].Field == "env"
 }
 
-// quantity says whether the field that is compared is a quantity of a built-in
+// quantity reports whether the field that is compared is a quantity of a built-in
 // kind.
 func (c *Comparison) quantity() bool {
 	if !c.builtIn() {
@@ -208,7 +208,7 @@ func (c *Comparison) quantity() bool {
 	return above.Type == fieldpath.SegmentField && slices.Contains(names, above.Field)
 }
 
-// sameQuantity says whether two values are one quantity, written otherwise.
+// sameQuantity reports whether two values are one quantity, written otherwise.
 func sameQuantity(a, b any) bool {
 	x, errX := resource.ParseQuantity(fmt.Sprint(a))
 	y, errY := resource.ParseQuantity(fmt.Sprint(b))

@@ -30,8 +30,8 @@ const (
 	// deniedFor is how long it counts that something is not: somebody may be about
 	// to allow it.
 	deniedFor = 2 * time.Second
-	// mostAnswers is how many answers are remembered.
-	mostAnswers = 1 << 14
+	// maxAnswers is how many answers are remembered.
+	maxAnswers = 1 << 14
 )
 
 // Access tells what we may do.
@@ -83,7 +83,7 @@ func Attributes(r right.Right) *authorizationv1.ResourceAttributes {
 	return &authorizationv1.ResourceAttributes{Verb: r.Verb, Group: r.Group, Resource: resource, Subresource: sub}
 }
 
-// May says whether we may do something in all namespaces. Where the API server
+// May reports whether we may do something in all namespaces. Where the API server
 // does not answer, we may: what we then may not is refused to us, and said so. So
 // it is with an Access that is nil.
 func (a *Access) May(ctx context.Context, r right.Right) bool {
@@ -161,7 +161,7 @@ func (a *Access) forget() {
 	}
 }
 
-// Reads says whether we may get, list and watch a resource.
+// Reads reports whether we may get, list and watch a resource.
 func (a *Access) Reads(ctx context.Context, gr schema.GroupResource) bool {
 	return len(a.Lacks(ctx, []right.Need{right.Read(gr)})) == 0
 }
@@ -191,7 +191,7 @@ func (a *Access) answer(ctx context.Context, r right.Right, denied time.Duration
 	a.mu.Lock()
 	defer a.mu.Unlock()
 
-	if len(a.answers) >= mostAnswers {
+	if len(a.answers) >= maxAnswers {
 		clear(a.answers)
 	}
 

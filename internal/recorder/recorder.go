@@ -25,8 +25,8 @@ const (
 	// eventsPerSecond and eventBurst are how many events are written at most.
 	eventsPerSecond = 20
 	eventBurst      = 30
-	// mostEvents is how many may wait.
-	mostEvents = 4096
+	// maxEvents is how many may wait.
+	maxEvents = 4096
 	// maxNote is how many bytes the API server takes in an event's note.
 	//
 	// Source: k8s.io/kubernetes pkg/apis/core/validation/events.go.
@@ -58,7 +58,7 @@ type told struct {
 func New(reg prometheus.Registerer, inner events.EventRecorder, scheme *runtime.Scheme) (*Recorder, error) {
 	r := &Recorder{
 		EventRecorder: inner, scheme: scheme, delay: eventDelay,
-		limit: flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventBurst), queue: make(chan told, mostEvents),
+		limit: flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventBurst), queue: make(chan told, maxEvents),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "kausality_events_dropped_total", Help: "Events that were not recorded, because too many were waiting.",
 		}),

@@ -110,7 +110,7 @@ func TestEventsThatAreTooManyAreCounted(t *testing.T) {
 	inner, r, reg := newRecorded(t)
 	u := &corev1.ObjectReference{Kind: "Instance", Name: "db"}
 
-	for range mostEvents + 3 {
+	for range maxEvents + 3 {
 		r.Eventf(u, nil, "Normal", "R", "A", "n")
 	}
 
@@ -120,7 +120,7 @@ func TestEventsThatAreTooManyAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for range mostEvents + 2 {
+	for range maxEvents + 2 {
 		other.Eventf(u, nil, "Normal", "R", "A", "n")
 	}
 
@@ -141,8 +141,8 @@ func TestEventsThatAreTooManyAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if len(inner.got) != mostEvents {
-		t.Errorf("%d events are recorded, want %d", len(inner.got), mostEvents)
+	if len(inner.got) != maxEvents {
+		t.Errorf("%d events are recorded, want %d", len(inner.got), maxEvents)
 	}
 }
 

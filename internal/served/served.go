@@ -130,7 +130,7 @@ func answer(u *unstructured.Unstructured, err error) (*unstructured.Unstructured
 	}
 }
 
-// Unserved says whether an error is about a version of a kind, or a kind, that
+// Unserved reports whether an error is about a version of a kind, or a kind, that
 // the API server does not serve, and so says nothing of any object.
 func Unserved(err error) bool {
 	return meta.IsNoMatchError(err) ||

@@ -63,7 +63,7 @@ func TestAnObjectIsGoneOnlyWhereThatIsProven(t *testing.T) {
 			crds: []unstructured.Unstructured{definition("v1")}, version: "v1",
 		},
 		"NobodyDefines": {reason: "Without a CRD there can be none.", want: served.ErrGone},
-		"Undefined":     {reason: "Nobody can say whether there is a CRD.", crdErr: errBoom, want: errBoom},
+		"Undefined":     {reason: "Nobody can report whether there is a CRD.", crdErr: errBoom, want: errBoom},
 	}
 
 	for name, tc := range cases {
