@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 // Package examples_test plays what the READMEs of examples/ show on a stack of
 // its own, has the API server refuse what is invalid, and tries every recipe of
 // the cookbook.

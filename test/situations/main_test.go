@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 // Package situations_test plays what people meet, one situation after the other, and
 // shows that it reads as docs/situations.md says:
 //
