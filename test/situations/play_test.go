@@ -109,16 +109,34 @@ func bucketKind() schema.GroupVersionKind {
 
 // condition is what the condition of a bucket says; its error is that there is none.
 func (p *player) condition(ctx context.Context, name string) (string, error) {
+	text, _, err := p.conditionAndGeneration(ctx, name)
+
+	return text, err
+}
+
+// conditionAndGeneration is also what the generation of the bucket is.
+func (p *player) conditionAndGeneration(ctx context.Context, name string) (text string, generation int64, err error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(bucketKind())
 
 	if err := p.Get(ctx, client.ObjectKey{Namespace: shop, Name: name}, u); err != nil {
-		return "", err //nolint:wrapcheck // Names the object.
+		return "", 0, err //nolint:wrapcheck // Names the object.
 	}
 
 	c, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
 
-	return fmt.Sprintf("%s, %s: %s", c.Status, c.Reason, c.Message), nil
+	return fmt.Sprintf("%s, %s: %s", c.Status, c.Reason, c.Message), u.GetGeneration(), nil
+}
+
+// arrived checks that Crossplane has composed the last change of a bucket: the condition
+// is of its generation, and nothing is on its way.
+func (p *player) arrived(ctx context.Context, name string) error {
+	said, generation, err := p.conditionAndGeneration(ctx, name)
+	if err == nil && (!strings.Contains(said, fmt.Sprintf(": generation %d: ", generation)) || strings.Contains(said, "in progress")) {
+		err = fmt.Errorf("the condition of generation %d says %q: %w", generation, said, errOther)
+	}
+
+	return err
 }
 
 // made makes a bucket, with a Composition of its own, and waits until it has settled.
@@ -396,14 +414,7 @@ func (p *player) mends(s *situation) {
 		p.inForce()
 
 		if !strings.Contains(c.text, "kind: ") && s.outside != "" {
-			p.eventually("a condition for "+c.text, func(ctx context.Context) error {
-				said, err := p.condition(ctx, s.name)
-				if err == nil && strings.Contains(said, "in progress") {
-					err = fmt.Errorf("the condition says %q: %w", said, errOther)
-				}
-
-				return err
-			})
+			p.eventually("a condition for "+c.text, func(ctx context.Context) error { return p.arrived(ctx, s.name) })
 		}
 	}
 
