@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 func TestAnAutoscalerScalesWhatIsComposed(t *testing.T) {
@@ -101,7 +102,7 @@ func (a app) replicas(want int64) check {
 		seen, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 
 		if got != want || seen != u.GetGeneration() {
-			return fmt.Errorf("there are %d replicas, generation %d of %d, want %d: %w", got, seen, u.GetGeneration(), want, errOther)
+			return fmt.Errorf("there are %d replicas, generation %d of %d, want %d: %w", got, seen, u.GetGeneration(), want, world.ErrOther)
 		}
 
 		return nil

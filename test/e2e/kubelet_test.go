@@ -18,6 +18,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // kubelet does for the Pods of a namespace what a scheduler and a kubelet do as
@@ -103,7 +105,7 @@ func (k *kubelet) allReady(ctx context.Context) error {
 
 	for _, pod := range list.Items {
 		if !ready(&pod) {
-			return fmt.Errorf("the node's Pod %q is not ready: %w", pod.Name, errOther)
+			return fmt.Errorf("the node's Pod %q is not ready: %w", pod.Name, world.ErrOther)
 		}
 	}
 

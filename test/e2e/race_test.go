@@ -9,8 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -18,9 +16,6 @@ import (
 	"testing"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,6 +28,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 const (
@@ -93,18 +89,18 @@ func TestTheGateKeepsUpWithStaleObservations(t *testing.T) {
 	// 3. What was there to see.
 	seen.judge(t, c)
 
-	breaker := c.metrics(t, running.CrossplaneMetricsURL())
-	if n := breaker.sum("circuit_breaker_opens_total"); n > 0 {
+	breaker := metrics(t, running.CrossplaneMetricsURL())
+	if n := breaker.Sum("circuit_breaker_opens_total"); n > 0 {
 		t.Errorf("Crossplane's circuit breaker tripped %v times", n)
 	}
 
 	counted, fewest := seen.drained()
-	if counted < breaker.sum("circuit_breaker_events_total")/2 {
-		t.Errorf("Crossplane counted %v events, and we %v: rounds do not wait for its circuit breaker", breaker.sum("circuit_breaker_events_total"), counted)
+	if counted < breaker.Sum("circuit_breaker_events_total")/2 {
+		t.Errorf("Crossplane counted %v events, and we %v: rounds do not wait for its circuit breaker", breaker.Sum("circuit_breaker_events_total"), counted)
 	}
 
 	// Were nothing stale, nothing would have been shown.
-	stale := c.metrics(t, running.ManagerMetricsURL()).sum("kausality_webhook_overruled_total", "kind=Object")
+	stale := metrics(t, running.ManagerMetricsURL()).Sum("kausality_webhook_overruled_total", "kind=Object")
 	if stale == 0 {
 		t.Error("Crossplane never tried to write what it had observed before a gate moved")
 	}
@@ -115,8 +111,8 @@ func TestTheGateKeepsUpWithStaleObservations(t *testing.T) {
 
 	t.Logf("%d rounds: the slowest took %s; Crossplane counted %.0f events (we %.0f), %.1f for each round and creation, "+
 		"its circuit breaker had %.0f tokens at least, and %.0f values that it wrote were stale",
-		racers*rounds, time.Duration(slowest.Load()).Round(time.Second/10), breaker.sum("circuit_breaker_events_total"), counted,
-		breaker.sum("circuit_breaker_events_total")/(racers*(rounds+1)), fewest, stale)
+		racers*rounds, time.Duration(slowest.Load()).Round(time.Second/10), breaker.Sum("circuit_breaker_events_total"), counted,
+		breaker.Sum("circuit_breaker_events_total")/(racers*(rounds+1)), fewest, stale)
 }
 
 // The circuit breaker of Crossplane, as its flags in options have it.
@@ -355,56 +351,16 @@ func (s *spectator) judge(t *testing.T, c cluster) {
 	}
 }
 
-// samples are metrics by name.
-type samples map[string]*dto.MetricFamily
-
-func (s samples) sum(name string, labels ...string) float64 {
-	var total float64
-
-	for _, m := range s[name].GetMetric() {
-		have := make([]string, 0, len(m.GetLabel()))
-		for _, l := range m.GetLabel() {
-			have = append(have, l.GetName()+"="+l.GetValue())
-		}
-
-		if !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(have, l) }) {
-			total += m.GetCounter().GetValue()
-		}
-	}
-
-	return total
-}
-
-func parse(t *testing.T, r io.Reader) samples {
+// metrics reads what a process counts.
+func metrics(t *testing.T, url string) world.Metrics {
 	t.Helper()
 
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-
-	out, err := parser.TextToMetricFamilies(r)
+	out, err := world.Scrape(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	return out
-}
-
-// metrics reads what a process counts.
-func (c cluster) metrics(t *testing.T, url string) samples {
-	t.Helper()
-
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	rsp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	defer func() { _ = rsp.Body.Close() }()
-
-	return parse(t, rsp.Body)
 }
 
 // refused counts the writes that the gate's guard refused.
@@ -418,11 +374,16 @@ func (c cluster) refused(t *testing.T) float64 {
 
 	stream, err := k.RESTClient().Get().AbsPath("/metrics").Stream(t.Context())
 	if err != nil {
-		t.Fatal(errors.Join(err, errOther))
+		t.Fatal(errors.Join(err, world.ErrOther))
 	}
 
 	defer func() { _ = stream.Close() }()
 
-	return parse(t, stream).sum("apiserver_validating_admission_policy_check_total",
+	out, err := world.ParseMetrics(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return out.Sum("apiserver_validating_admission_policy_check_total",
 		"policy=kausality-gate-writer", "enforcement_action=deny")
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // Fields of a Deployment that people change.
@@ -98,7 +99,7 @@ func (d deployment) enforced(ctx context.Context) error {
 		if err := scenario.Eventually(ctx, "Enforcement "+name+" in force", func(ctx context.Context) error {
 			u, err := d.get(ctx, v1alpha1.GroupVersion().WithKind("Enforcement"), name)
 			if err == nil && !resource.Ready(u) {
-				err = errOther
+				err = world.ErrOther
 			}
 
 			return err
@@ -226,5 +227,5 @@ func (d deployment) unavailable(ctx context.Context) error {
 		}
 	}
 
-	return fmt.Errorf("the conditions are %+v: %w", u.Status.Conditions, errOther)
+	return fmt.Errorf("the conditions are %+v: %w", u.Status.Conditions, world.ErrOther)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestEveryRecipeOfTheCookbookApplies has the API server look at each YAML
@@ -31,7 +32,7 @@ func TestEveryRecipeOfTheCookbookApplies(t *testing.T) {
 	}
 
 	for _, block := range blocks {
-		objects := decode(t, block[1])
+		objects := world.Parse(t, []byte(block[1]))
 		if len(objects) == 0 {
 			t.Errorf("nothing is in\n%s", block[1])
 		}

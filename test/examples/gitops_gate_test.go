@@ -17,6 +17,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // standalone is a managed resource that is in Git itself.
@@ -57,7 +58,7 @@ func toolsLeaveGates(t *testing.T) {
 
 	admin := as(t, "somebody")
 
-	policy := decode(t, standalonePolicy)[0]
+	policy := world.Parse(t, []byte(standalonePolicy))[0]
 	if err := admin.Create(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func toolsLeaveGates(t *testing.T) {
 			return err
 		}
 
-		return errOther
+		return world.ErrOther
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -83,13 +84,13 @@ func toolsLeaveGates(t *testing.T) {
 		tool.run(t, tool.apply, file)
 
 		if err := scenario.Eventually(t.Context(), "a closed gate", func(ctx context.Context) error {
-			u := decode(t, standalone)[0]
+			u := world.Parse(t, []byte(standalone))[0]
 			if err := admin.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
 				return err
 			}
 
 			if set := resource.Strings(u.Object, "spec", "managementPolicies"); !slices.Equal(set, []string{"Observe", "LateInitialize"}) {
-				return fmt.Errorf("the gate is %q: %w", set, errOther)
+				return fmt.Errorf("the gate is %q: %w", set, world.ErrOther)
 			}
 
 			return nil

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // Who the tools are.
@@ -177,7 +178,7 @@ func arrives(t *testing.T, retention, commit string) {
 
 		if got[0] != retention || got[1] != resource.SettledMessage(topic.GetGeneration(), 0) || got[2] != "[]\n" && got[2] != "[]" ||
 			!strings.Contains(got[3], "metadata.annotations[commit]: "+commit) {
-			return fmt.Errorf("it is %q: %w", got, errOther)
+			return fmt.Errorf("it is %q: %w", got, world.ErrOther)
 		}
 
 		return nil

@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // kubelet does for the Pods of a namespace what a scheduler and a kubelet do, as
@@ -77,17 +77,7 @@ func newKubelet(t *testing.T, namespace string) {
 func as(t *testing.T, user string, groups ...string) client.Client {
 	t.Helper()
 
-	config := running.Config()
-	config.QPS = -1
-	config.WarningHandler = rest.NoWarnings{}
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:masters", "system:authenticated")}
-
-	c, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return c
+	return world.Impersonate(t, running, user, append(groups, "system:masters")...)
 }
 
 // sync does the next thing that each Pod needs.

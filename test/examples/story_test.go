@@ -18,6 +18,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/test/patience"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // root is where the commands are typed, dir where the examples are.
@@ -25,8 +26,6 @@ const (
 	root = "../.."
 	dir  = root + "/examples"
 )
-
-var errOther = errors.New("not as expected")
 
 func TestEachExampleIsAsItsREADMEShows(t *testing.T) {
 	t.Parallel()
@@ -113,15 +112,15 @@ func (c command) play(ctx context.Context) error {
 // what is to be.
 func (c command) check(out string, err error) error {
 	if failed := err != nil; failed != c.fails() {
-		return fmt.Errorf("it says\n%s(%w)", out, errors.Join(err, errOther))
+		return fmt.Errorf("it says\n%s(%w)", out, errors.Join(err, world.ErrOther))
 	}
 
 	if want := c.missing(out); want != "" {
-		return fmt.Errorf("it does not say %q, but\n%s(%w)", want, out, errOther)
+		return fmt.Errorf("it does not say %q, but\n%s(%w)", want, out, world.ErrOther)
 	}
 
 	if said := c.untold(out); said != "" && !c.fails() {
-		return fmt.Errorf("the README does not show that it says %q (%w)", said, errOther)
+		return fmt.Errorf("the README does not show that it says %q (%w)", said, world.ErrOther)
 	}
 
 	return nil

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // run is one run of a pipeline.
@@ -95,7 +97,7 @@ func calm(runs map[string][]time.Time, ttl, since time.Duration) error {
 	now := time.Now()
 
 	if c := counted(runs, ttl, now.Add(-since), now); c.early > 0 {
-		return fmt.Errorf("in the last %s there were %s: %w", since, c, errOther)
+		return fmt.Errorf("in the last %s there were %s: %w", since, c, world.ErrOther)
 	}
 
 	return nil

@@ -27,10 +27,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
-
-// errOther is the cause when something is not as expected.
-var errOther = errors.New("not as expected")
 
 // shop is where the buckets and their external objects are.
 const shop = "shop"
@@ -53,12 +51,7 @@ type player struct {
 func newPlayer(t *testing.T) *player {
 	t.Helper()
 
-	c, err := client.New(running.Config(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	p := &player{Client: c, t: t}
+	p := &player{Client: world.Connect(t, running.Config()), t: t}
 	p.must(command{"", "kubectl create namespace " + shop})
 	p.must(command{"", "kubectl apply -f testdata/buckets.yaml"})
 
@@ -133,7 +126,7 @@ func (p *player) conditionAndGeneration(ctx context.Context, name string) (text 
 func (p *player) arrived(ctx context.Context, name string) error {
 	said, generation, err := p.conditionAndGeneration(ctx, name)
 	if err == nil && (!strings.Contains(said, fmt.Sprintf(": generation %d: ", generation)) || strings.Contains(said, "in progress")) {
-		err = fmt.Errorf("the condition of generation %d says %q: %w", generation, said, errOther)
+		err = fmt.Errorf("the condition of generation %d says %q: %w", generation, said, world.ErrOther)
 	}
 
 	return err
@@ -154,7 +147,7 @@ func (p *player) made(name string) {
 	p.must(apply("\n" + replace(string(raw), "{name: NAME}", "{name: "+name+"}")))
 	p.eventually("a bucket", func(ctx context.Context) error {
 		if out, ok := p.runIn(ctx, apply(bucket)); !ok {
-			return fmt.Errorf("%s: %w", out, errOther)
+			return fmt.Errorf("%s: %w", out, world.ErrOther)
 		}
 
 		return nil
@@ -162,7 +155,7 @@ func (p *player) made(name string) {
 	p.rests("a settled bucket", func(ctx context.Context) error {
 		said, err := p.condition(ctx, name)
 		if err == nil && (!strings.HasPrefix(said, "True, Allowed: ") || !strings.Contains(said, ": settled")) {
-			err = fmt.Errorf("the condition says %q: %w", said, errOther)
+			err = fmt.Errorf("the condition says %q: %w", said, world.ErrOther)
 		}
 
 		return errors.Join(err, p.outside(ctx, name, "size=small"))
@@ -177,7 +170,7 @@ func (p *player) outside(ctx context.Context, name, want string) error {
 	}
 
 	if key, value, _ := strings.Cut(want, "="); m.Data[key] != value {
-		return fmt.Errorf("outside is %v, want %s: %w", m.Data, want, errOther)
+		return fmt.Errorf("outside is %v, want %s: %w", m.Data, want, world.ErrOther)
 	}
 
 	return nil
@@ -201,7 +194,7 @@ func (p *player) inForce() {
 
 				c, ok := resource.ConditionOf(u, "Ready")
 				if !ok || c.ObservedGeneration < u.GetGeneration() || c.Status == "Unknown" {
-					return fmt.Errorf("%s %q: condition %+v: %w", kind, u.GetName(), c, errOther)
+					return fmt.Errorf("%s %q: condition %+v: %w", kind, u.GetName(), c, world.ErrOther)
 				}
 			}
 		}
@@ -241,7 +234,7 @@ func (p *player) alone(ctx context.Context, name string) error {
 	}
 
 	if len(list.Items) != 1 || len(list.Items[0].GetOwnerReferences()) > 0 {
-		return fmt.Errorf("%d managed resources, of %v: %w", len(list.Items), list.Items, errOther)
+		return fmt.Errorf("%d managed resources, of %v: %w", len(list.Items), list.Items, world.ErrOther)
 	}
 
 	return nil
@@ -343,7 +336,7 @@ func (p *player) ungoverned(ctx context.Context) error {
 	}
 
 	if text := u.GetAnnotations()[v1alpha1.AnnotationTrace]; text != "" {
-		return fmt.Errorf("its creation is recorded: %s: %w", text, errOther)
+		return fmt.Errorf("its creation is recorded: %s: %w", text, world.ErrOther)
 	}
 
 	return nil
@@ -360,7 +353,7 @@ func (p *player) told(s *situation, since time.Time) (events string) {
 		}
 
 		if !strings.Contains(events, s.until) {
-			return fmt.Errorf("the events are %q: %w", events, errOther)
+			return fmt.Errorf("the events are %q: %w", events, world.ErrOther)
 		}
 
 		return nil
@@ -385,7 +378,7 @@ func (p *player) read(s *situation, r *reading, since time.Time) {
 		}
 
 		if !strings.Contains(r.condition, s.until) && !strings.Contains(r.events, s.until) {
-			return fmt.Errorf("the condition says %q, the events %q: %w", r.condition, r.events, errOther)
+			return fmt.Errorf("the condition says %q, the events %q: %w", r.condition, r.events, world.ErrOther)
 		}
 
 		return nil

@@ -1,8 +1,6 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build stack
-
 package witness_test
 
 import (
@@ -15,14 +13,24 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/world"
+)
+
+// Kinds of managed resources.
+const (
+	kindDatabase = "Database"
+	kindRole     = "Role"
+	kindGrant    = "Grant"
+	kindView     = "View"
 )
 
 // A history is what every version of the managed resources said of why they are as
@@ -63,54 +71,16 @@ func follow(ctx context.Context, c client.WithWatch) *history {
 	h := newHistory()
 
 	for _, kind := range []string{kindDatabase, kindRole, kindGrant, kindView} {
-		go func() {
-			for ctx.Err() == nil {
-				h.watch(ctx, c, kind)
-				time.Sleep(50 * time.Millisecond)
+		world.Watch(ctx, c, managedKind(kind), func(u *unstructured.Unstructured, event watch.EventType) {
+			h.add(u)
+
+			if event == watch.Deleted {
+				h.gone(subject{u.GetKind(), u.GetName()})
 			}
-		}()
+		})
 	}
 
 	return h
-}
-
-// watch follows one watch until it breaks.
-func (h *history) watch(ctx context.Context, c client.WithWatch, kind string) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(managedKind(kind + "List"))
-
-	if err := c.List(ctx, list); err != nil {
-		return
-	}
-
-	for i := range list.Items {
-		h.add(&list.Items[i])
-	}
-
-	w, err := c.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
-	if err != nil {
-		return
-	}
-
-	defer w.Stop()
-
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case e, ok := <-w.ResultChan():
-			u, isObject := e.Object.(*unstructured.Unstructured)
-			if !ok || !isObject || u.GetKind() != kind {
-				return
-			}
-
-			h.add(u)
-
-			if e.Type == watch.Deleted {
-				h.gone(subject{u.GetKind(), u.GetName()})
-			}
-		}
-	}
 }
 
 // gone notes that a managed resource is, with its gate.
@@ -263,4 +233,12 @@ func (h *history) durations() string {
 	}
 
 	return out.String()
+}
+
+func managedKind(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "sql.postgresql.m.example.org", Version: "v1beta1", Kind: kind}
+}
+
+func policies(u *unstructured.Unstructured) []string {
+	return resource.Strings(u.Object, "spec", "managementPolicies")
 }
