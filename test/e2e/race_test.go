@@ -32,8 +32,8 @@ import (
 )
 
 const (
-	racers = 40
-	rounds = 5
+	racers = 50
+	rounds = 4
 	// lap is how long a round takes at least: people are no faster, and
 	// Crossplane's circuit breaker counts on that.
 	lap = 45 * time.Second
