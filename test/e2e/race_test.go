@@ -276,7 +276,7 @@ func (s *spectator) object(u *unstructured.Unstructured, event watch.EventType) 
 		return // As it was made: the initial set.
 	}
 
-	if s.state[u.GetName()] == v1alpha1.GateClosed && rec.State == v1alpha1.GateOpen {
+	if s.state[u.GetName()] == v1alpha1.GateClosed && rec.State == v1alpha1.GateOpen && !byCreation(rec) {
 		s.opened[u.GetName()]++
 	}
 
@@ -291,11 +291,32 @@ func (s *spectator) object(u *unstructured.Unstructured, event watch.EventType) 
 		return
 	case rec.State == v1alpha1.GateOpen && rec.Initial:
 		return
-	case rec.State == v1alpha1.GateOpen && slices.Equal(open, []string{gate.ActionUpdate}) && len(rec.Allowances) > 0:
+	case rec.State == v1alpha1.GateOpen && slices.Equal(open, rec.Actions) && granted(rec, open):
 		return
 	}
 
 	s.wrong = append(s.wrong, fmt.Sprintf("%s at generation %d has managementPolicies %v under the gate %+v", u.GetName(), u.GetGeneration(), set, rec))
+}
+
+// byCreation reports whether a gate's record has allowances only of the creation of the
+// composite resource, which go on until it was ready.
+func byCreation(rec *v1alpha1.GateRecord) bool {
+	return !slices.ContainsFunc(rec.Allowances, func(a v1alpha1.Allowance) bool {
+		return len(a.Trace) == 0 || a.Trace[0].Field != v1alpha1.MutationCreate
+	})
+}
+
+// granted reports whether allowances of a gate's record give all of some actions.
+func granted(rec *v1alpha1.GateRecord, actions []string) bool {
+	for _, action := range actions {
+		if !slices.ContainsFunc(rec.Allowances, func(a v1alpha1.Allowance) bool {
+			return a.Relation == v1alpha1.RelationExternal && slices.Contains(a.Mutations, action)
+		}) {
+			return false
+		}
+	}
+
+	return true
 }
 
 // external looks at a version of an external object.
