@@ -53,7 +53,7 @@ type deployment struct {
 
 	namespace, name string
 
-	node *kubelet
+	node *world.Kubelet
 }
 
 // newDeployment makes a namespace that the policies of rollout.yaml are about.
@@ -70,7 +70,7 @@ func newDeployment(t *testing.T, namespace, name string) deployment {
 
 	t.Cleanup(func() { _ = d.Delete(context.WithoutCancel(t.Context()), ns) })
 
-	d.node = newKubelet(t, d.cluster, namespace)
+	d.node = world.NewKubelet(t, running, namespace)
 
 	return d
 }
@@ -103,7 +103,7 @@ func (d deployment) dump(ctx context.Context) string {
 	out, err := d.kubectl(ctx, admin, "get", "deployments,replicasets,pods", "--output=wide")
 	more, err2 := d.kubectl(ctx, admin, "describe", "deployments,replicasets")
 
-	if err := errors.Join(err, err2, d.node.err()); err != nil {
+	if err := errors.Join(err, err2, d.node.Err()); err != nil {
 		more += err.Error()
 	}
 

@@ -97,8 +97,8 @@ func (d deployment) endLast(ctx context.Context) error {
 		return err
 	}
 
-	d.node.leave(true)
-	defer d.node.leave(false)
+	d.node.Stop()
+	defer d.node.Start()
 
 	if _, err := d.kubectl(ctx, hans, "delete", "deployment", d.name, "--cascade=foreground", "--wait=false"); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (d deployment) endLast(ctx context.Context) error {
 
 	err = errors.Join(err, d.endDueTo(ctx, hansName))
 
-	d.node.leave(false)
+	d.node.Start()
 
 	return errors.Join(err, scenario.Eventually(ctx, "the end of all", d.ended))
 }
@@ -191,7 +191,7 @@ func (d deployment) interrupt(ctx context.Context) error {
 		return err
 	}
 
-	d.node.allow(2)
+	d.node.Allow(2)
 
 	if err := scenario.Eventually(ctx, "half of it", d.progressed("v2", 2)); err != nil {
 		return err //nolint:wrapcheck // Says it all.
@@ -202,7 +202,7 @@ func (d deployment) interrupt(ctx context.Context) error {
 	}
 
 	// 1. What is refused with nobody there to ask is tried again.
-	d.node.allow(many)
+	d.node.Allow(world.AllPods)
 
 	was, err := d.sizes(ctx)
 	stopped := errors.Join(err, still(ctx, d.unmoved(was)))

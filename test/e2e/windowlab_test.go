@@ -39,7 +39,7 @@ func TestAWindowIsInForceOnlyWhileItsPodsRunTheImage(t *testing.T) {
 	t.Parallel()
 
 	l := newLab(t, "lab-window-pods", "deny")
-	node := newKubelet(t, l.cluster, l.namespace)
+	node := world.NewKubelet(t, running, l.namespace)
 	as, task := controller(t, worker), l.made(t, "task")
 
 	w := newUpgrade(t.Context(), t, l.cluster, "pods-v2", l.windowOfTasks(
@@ -58,9 +58,9 @@ func TestAWindowIsInForceOnlyWhileItsPodsRunTheImage(t *testing.T) {
 	start := func(ctx context.Context, obj client.Object) error { return l.Create(ctx, obj) }
 	end := func(ctx context.Context, obj client.Object) error { return l.Delete(ctx, obj) }
 	ready := func(ctx context.Context) error {
-		node.allow(1)
+		node.Allow(1)
 
-		return scenario.Eventually(ctx, "a ready pod", node.allReady)
+		return scenario.Eventually(ctx, "a ready pod", node.AllReady)
 	}
 	nothing := func(context.Context) error { return nil }
 
@@ -91,7 +91,7 @@ func TestAWindowIsInForceOnlyWhileItsPodsRunTheImage(t *testing.T) {
 		}
 
 		if err := scenario.Eventually(t.Context(), "then", all(w.is(step.active, step.reason), l.passes(as, task, step.active))); err != nil {
-			t.Fatalf("%s: %v (node: %v)", step.title, err, node.err())
+			t.Fatalf("%s: %v (node: %v)", step.title, err, node.Err())
 		}
 	}
 

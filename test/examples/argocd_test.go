@@ -28,7 +28,7 @@ func takeApplications(t *testing.T) {
 	t.Helper()
 	applications.Lock()
 
-	c := as(t, "somebody")
+	c := somebody(t)
 
 	t.Cleanup(func() {
 		defer applications.Unlock()

@@ -24,7 +24,7 @@ func TestEveryRecipeOfTheCookbookApplies(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	c := as(t, "somebody")
+	c := somebody(t)
 	blocks := regexp.MustCompile("(?s)\n```yaml\n(.*?\n)```\n").FindAllStringSubmatch(string(raw), -1)
 
 	if len(blocks) < 10 {

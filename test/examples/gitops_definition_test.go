@@ -27,7 +27,7 @@ import (
 func TestTheManifestsOfTheToolsAreValid(t *testing.T) {
 	t.Parallel()
 
-	c := as(t, "somebody")
+	c := somebody(t)
 
 	for name, tc := range map[string]struct {
 		file string

@@ -56,7 +56,7 @@ func toolsLeaveGates(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	admin := as(t, "somebody")
+	admin := somebody(t)
 
 	policy := world.Parse(t, []byte(standalonePolicy))[0]
 	if err := admin.Create(t.Context(), policy); err != nil {

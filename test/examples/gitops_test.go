@@ -153,7 +153,7 @@ func edited(t *testing.T, file string, edit func(*unstructured.Unstructured)) st
 func arrives(t *testing.T, retention, commit string) {
 	t.Helper()
 
-	c := as(t, "somebody")
+	c := somebody(t)
 
 	err := scenario.Eventually(t.Context(), "retention "+retention, func(ctx context.Context) error {
 		topic, object, external := &unstructured.Unstructured{}, &unstructured.Unstructured{}, &unstructured.Unstructured{}

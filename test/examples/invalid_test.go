@@ -54,7 +54,7 @@ func TestWhatIsInvalidIsRefusedForTheReasonItStates(t *testing.T) {
 		t.Errorf("%d documents, want at least 10", len(files))
 	}
 
-	c := as(t, "somebody")
+	c := somebody(t)
 
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {

@@ -12,7 +12,10 @@ import (
 	"os"
 	"testing"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // running is the stack all tests of the package share.
@@ -20,4 +23,11 @@ var running *stack.Stack
 
 func TestMain(m *testing.M) {
 	os.Exit(stack.Main(m, stack.Options{PostgreSQL: true, Governed: stack.Suite(), ManagerFlags: []string{"--settle=2s"}}, &running))
+}
+
+// somebody is a client of who may do everything, as far as roles go.
+func somebody(t *testing.T) client.Client {
+	t.Helper()
+
+	return world.Impersonate(t, running, "somebody", "system:masters")
 }

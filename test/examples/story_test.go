@@ -31,7 +31,7 @@ func TestEachExampleIsAsItsREADMEShows(t *testing.T) {
 	t.Parallel()
 
 	// The Pods of this one are to be run by somebody.
-	newKubelet(t, "my-app")
+	world.NewKubelet(t, running, "my-app").Allow(world.AllPods)
 
 	entries, err := os.ReadDir(dir)
 	if err != nil {
