@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS ?= -s -w -X main.version=$(VERSION)
 
 # Extra arguments to go test, e.g. make test TESTFLAGS='-run TestGate -v'. Tests wait up to five minutes for what must
-# happen; on a machine that is slower still, KAUSALITY_PATIENCE=15m lets them wait for longer.
+# happen; on a machine that is slower still, KAUSALITY_PATIENCE=15m lets them wait for longer. CONTRIBUTING.md has more.
 TESTFLAGS ?=
 # How often each benchmark runs; benchstat wants at least 6 to give a confidence interval.
 COUNT ?= 6

@@ -21,7 +21,7 @@ overlap=${OVERLAP:-3}
 eval "flags=(${TESTFLAGS:-})" # As the shell reads them: they may be quoted.
 
 # The packages that take longest, which start first, so that no core is idle at the end. The others are found.
-slowest=(e2e fault quiet install situations random witness)
+slowest=(e2e fault situations quiet witness random install)
 
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
