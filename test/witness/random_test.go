@@ -112,7 +112,7 @@ func TestEachStatementOfTheProviderWasAskedFor(t *testing.T) { //nolint:parallel
 	matched := 0
 
 	for i, y := range plays {
-		j := &judge{name: y.name, seen: seen, asked: y.asked, killed: disorder.killed}
+		j := &judge{name: y.name, seen: seen.history, asked: y.asked, killed: disorder.killed}
 
 		if wrong := j.judge(executed); len(wrong) > 0 {
 			t.Errorf("%s=%d: not asked for:\n%s\n%s\nall of it:\n%s", world.EnvSeed, y.seed, strings.Join(wrong, "\n"), strings.Join(y.diary, "\n"),
