@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS ?= -s -w -X main.version=$(VERSION)
 
 # Extra arguments to go test, e.g. make test TESTFLAGS='-run TestGate -v'. Tests wait up to five minutes for what must
-# happen; on a machine that is slower still, KAUSALITY_PATIENCE=15m lets them wait for longer.
+# happen; on a machine that is slower still, KAUSALITY_PATIENCE=15m lets them wait for longer. CONTRIBUTING.md has more.
 TESTFLAGS ?=
 # How often each benchmark runs; benchstat wants at least 6 to give a confidence interval.
 COUNT ?= 6
@@ -62,22 +62,25 @@ build: ## Build the programs into bin/.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(BINARIES:%=./cmd/%)
 	ln -sf kubectl-kausality bin/kubectl_complete-kausality # What kubectl asks to complete its plugin's arguments.
 
-# Without the cache of results, which does not see that a program changed that a test runs; several at
-# once, for most end-to-end tests wait.
+# Each ends with a table of what took how long.
+TEST = hack/test.sh
+export GO TESTFLAGS
+
 .PHONY: test
 test: stack gitops postgresql ## Run all tests: unit, API server and end to end.
-	$(GO) test ./... -count=1 -parallel 6 -timeout 2h $(TESTFLAGS)
-	$(GO) test -C hack/package ./... $(TESTFLAGS)
-	$(MAKE) --no-print-directory test-monitoring
-	$(MAKE) --no-print-directory test-race
+	$(TEST) unit stack race
 
-# By itself, and a second time where it fails: on a starved machine Crossplane's circuit breaker trips
-# without anybody's doing.
-RACE = KAUSALITY_RACE=1 $(GO) test ./test/e2e -run TestTheGateKeepsUpWithStaleObservations -v -count=1 -timeout 2h
+.PHONY: test-unit
+test-unit: ## Run the tests that need no stack.
+	$(TEST) unit
+
+.PHONY: test-stack
+test-stack: stack gitops postgresql ## Run the tests that need the stack.
+	$(TEST) stack race
 
 .PHONY: test-race
 test-race: stack ## Race gates against stale observations: 200 rounds, some five minutes.
-	$(RACE) || { echo 'The race failed. Once more, for the machine may have been busy.' >&2; $(RACE); }
+	$(TEST) race
 
 # What `make test` has a sample of. Which plays there are, and how to add one: see hack/soak.sh.
 .PHONY: soak
@@ -88,16 +91,6 @@ soak: stack postgresql ## Play the long random runs: SEED=n goes on with an earl
 .PHONY: test-monitoring
 test-monitoring: ## Check alert rules and dashboard with Prometheus' engine and Grafana's model.
 	$(GO) -C package/monitoring/check test -count=1 ./...
-
-.PHONY: test-unit
-test-unit: ## Run the tests that need no stack.
-	$(GO) test $$($(GO) list ./... | grep -v /test/) $(TESTFLAGS)
-	$(GO) test -C hack/package ./... $(TESTFLAGS)
-
-.PHONY: test-stack
-test-stack: stack gitops postgresql ## Run the tests that need the stack.
-	$(GO) test ./test/... -count=1 -parallel 6 -timeout 2h $(TESTFLAGS)
-	$(MAKE) --no-print-directory test-race
 
 # A step of its own because go test would swallow the progress of a build that takes minutes.
 .PHONY: stack
@@ -134,7 +127,7 @@ lint: ## Run the linters and check formatting and go.mod.
 .PHONY: chart
 chart: ## Check the Helm chart: lint it, render it, have the API server's schemas judge it.
 	tool=$$(hack/tools.sh tools/helm) && "$$tool/helm" lint --strict package/chart
-	$(GO) test ./test/chart -count=1 -skip TestTheChartIsInstalled $(TESTFLAGS)
+	$(GO) test -tags stack ./test/chart -count=1 -skip TestTheChartIsInstalled $(TESTFLAGS)
 
 .PHONY: fix
 fix: ## Format, and fix what the linters can fix by themselves.

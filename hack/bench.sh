@@ -46,7 +46,7 @@ mkdir -p bench
 measure() {
 	local dir=$1
 	shift
-	(cd "$dir" && go test -run '^$' -bench "$bench" -benchmem -benchtime "$benchtime" \
+	(cd "$dir" && go test -tags stack -run '^$' -bench "$bench" -benchmem -benchtime "$benchtime" \
 		-count "$count" -timeout 60m -p 1 "$@") | tee -a bench/latest.txt
 }
 

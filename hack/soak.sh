@@ -82,7 +82,7 @@ summary() {
 		for play in "${plays[@]}"; do
 			read -r n package pattern environment <<<"$play"
 			[[ $n == "$name" ]] || continue
-			printf '  turn %s failed (%s): KAUSALITY_SEED=%s %s %s test %s -run '\''%s'\'' -count=1 -parallel 6 -timeout 4h -v\n' \
+			printf '  turn %s failed (%s): KAUSALITY_SEED=%s %s %s test -tags stack %s -run '\''%s'\'' -count=1 -parallel 6 -timeout 4h -v\n' \
 				"$turn" "$dir/$turn.log" "$drawn" "$environment" "$go" "$package" "$pattern"
 		done
 	done <"$turns"
@@ -119,7 +119,7 @@ while ((SECONDS < end)); do
 		loop & loops+=($!)
 	fi
 	# shellcheck disable=SC2086 # The environment is several words.
-	env KAUSALITY_SEED="$drawn" $environment "$go" test "$package" -run "$pattern" -count=1 -parallel 6 -timeout 4h -v >"$dir/$turn.log" 2>&1 || outcome=failed
+	env KAUSALITY_SEED="$drawn" $environment "$go" test -tags stack "$package" -run "$pattern" -count=1 -parallel 6 -timeout 4h -v >"$dir/$turn.log" 2>&1 || outcome=failed
 	((${#loops[@]} == 0)) || kill "${loops[@]}"
 	echo "$turn $name $drawn $outcome $((SECONDS - start))" | tee -a "$turns"
 done

@@ -45,7 +45,9 @@ import (
 
 var version = "dev"
 
-// cli is the command line.
+// cli is the command line, read by kong from these tags: cobra, which kubectl-kausality
+// has for its commands and completion, would need a statement for each flag, and code
+// for those that the environment sets.
 type cli struct {
 	Debug      bool             `help:"Emit debug logs in addition to info logs." short:"d"`
 	Version    kong.VersionFlag `help:"Print the version and exit."`

@@ -32,7 +32,8 @@ func sources(name string) []string {
 
 // pack makes a package of an image: it adds a layer with all the package's
 // manifests, linted by Crossplane's rules, that is annotated for Crossplane to
-// find.
+// find. crossplane xpkg build does the same, one architecture at a time and from a
+// tarball of the image: it would have to be built, and given all of that.
 func (b *build) pack(ctx context.Context, name string, base v1.Image) (v1.Image, error) {
 	text, err := b.manifests(name)
 	if err != nil {

@@ -17,7 +17,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// writeCRDs writes all fields of our kinds, and of the function's input.
+// writeCRDs writes all fields of our kinds, and of the function's input. crd-ref-docs
+// reads the Go types instead: a table for each type without the paths of its fields
+// and the messages of CEL rules, of annotations' types and lists as well.
 func writeCRDs(out *bytes.Buffer) error {
 	fmt.Fprint(out, "\n# Kinds\n\nCustom resources of Kausality, and the input of its composition function.\n")
 

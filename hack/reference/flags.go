@@ -19,7 +19,8 @@ type program struct {
 	helps [][]string
 }
 
-// writeFlags writes what the programs say of their flags.
+// writeFlags writes what the programs say of their flags. cobra/doc knows only the
+// commands of kubectl-kausality, and writes a file for each.
 func writeFlags(ctx context.Context, out *bytes.Buffer) error {
 	dir, err := os.MkdirTemp("", "kausality-reference-*")
 	if err != nil {

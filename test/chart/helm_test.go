@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,6 +49,18 @@ func helm(t *testing.T, args ...string) ([]byte, error) {
 
 	path, err := tool(t.Context(), "helm")
 	if err != nil {
+		t.Fatal(err)
+	}
+
+	// go test takes results from its cache unless what the test itself has looked at changed: so it looks at what
+	// Helm reads.
+	if err := filepath.WalkDir(chart, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 // Package chart_test renders the Helm chart, has it judged by the schemas of an
 // API server, and installs, upgrades and removes what it renders. There is
 // nothing else beside the API server; the tests are the provider.

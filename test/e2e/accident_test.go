@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -25,6 +27,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // kausality runs kubectl kausality as a user and returns what it prints.
@@ -62,7 +65,7 @@ func (a *accident) before(ctx context.Context, xr, managed *unstructured.Unstruc
 func (a *accident) untouched(ctx context.Context) error {
 	u, err := a.configMap(ctx, a.outside.GetName())
 	if err == nil && (u.GetUID() != a.outside.GetUID() || u.GetResourceVersion() != a.outside.GetResourceVersion()) {
-		err = fmt.Errorf("ConfigMap %q was written: %v, before %v: %w", u.GetName(), u.Object, a.outside.Object, errOther)
+		err = fmt.Errorf("ConfigMap %q was written: %v, before %v: %w", u.GetName(), u.Object, a.outside.Object, world.ErrOther)
 	}
 
 	return err
@@ -84,7 +87,7 @@ func (c cluster) askedAbout(resources string) check {
 			}
 		}
 
-		return fmt.Errorf("the webhook is not asked about %s: %w", resources, errOther)
+		return fmt.Errorf("the webhook is not asked about %s: %w", resources, world.ErrOther)
 	}
 }
 
@@ -93,7 +96,7 @@ func (c cluster) missing(u *unstructured.Unstructured) check {
 	return func(ctx context.Context) error {
 		err := c.Get(ctx, client.ObjectKeyFromObject(u), u.DeepCopy())
 		if err == nil {
-			err = fmt.Errorf("%s %q is still there: %w", u.GetKind(), u.GetName(), errOther)
+			err = fmt.Errorf("%s %q is still there: %w", u.GetKind(), u.GetName(), world.ErrOther)
 		}
 
 		return client.IgnoreNotFound(err)
@@ -107,7 +110,7 @@ func (c cluster) replaced(u *unstructured.Unstructured) check {
 
 		err := c.Get(ctx, client.ObjectKeyFromObject(u), live)
 		if err == nil && (live.GetUID() == u.GetUID() || resource.Deleting(live)) {
-			err = fmt.Errorf("%s %q is still there: %w", u.GetKind(), u.GetName(), errOther)
+			err = fmt.Errorf("%s %q is still there: %w", u.GetKind(), u.GetName(), world.ErrOther)
 		}
 
 		return client.IgnoreNotFound(err)
@@ -120,7 +123,7 @@ func (a *accident) stays(ctx context.Context) error {
 
 	err := a.Get(ctx, client.ObjectKeyFromObject(u), u)
 	if err == nil && (u.GetUID() != a.managed.GetUID() || resource.Deleting(u)) {
-		err = fmt.Errorf("%s %q is another, or is being deleted: %w", u.GetKind(), u.GetName(), errOther)
+		err = fmt.Errorf("%s %q is another, or is being deleted: %w", u.GetKind(), u.GetName(), world.ErrOther)
 	}
 
 	return err //nolint:wrapcheck // Names the object.
@@ -139,7 +142,7 @@ func (a *accident) adopted(xr *unstructured.Unstructured) check {
 
 		if len(refs) != 1 || refs[0].Name != u.GetName() || !parent.Is(live) || !resource.Ready(live) {
 			return fmt.Errorf("%s %q is made of %v, ready %t, and %q belongs to %v: %w",
-				live.GetKind(), live.GetName(), refs, resource.Ready(live), u.GetName(), parent, errOther)
+				live.GetKind(), live.GetName(), refs, resource.Ready(live), u.GetName(), parent, world.ErrOther)
 		}
 
 		return nil
@@ -151,7 +154,7 @@ func counted(left, kind string) check {
 	return func(ctx context.Context) error {
 		text, err := scraped(ctx)
 		if want := fmt.Sprintf(`kind=%q,left=%q}`, kind, left); err == nil && !strings.Contains(text, want) {
-			err = fmt.Errorf("no metric %s: %w", want, errOther)
+			err = fmt.Errorf("no metric %s: %w", want, world.ErrOther)
 		}
 
 		return err
@@ -173,7 +176,7 @@ func TestWithoutPoliciesNothingWaitsForKausality(t *testing.T) { //nolint:parall
 
 			for _, u := range []*unstructured.Unstructured{xr, managed} {
 				if slices.Contains(u.GetFinalizers(), v1alpha1.Finalizer) != want {
-					return fmt.Errorf("%s %q has finalizers %v: %w", u.GetKind(), u.GetName(), u.GetFinalizers(), errOther)
+					return fmt.Errorf("%s %q has finalizers %v: %w", u.GetKind(), u.GetName(), u.GetFinalizers(), world.ErrOther)
 				}
 			}
 
@@ -197,7 +200,7 @@ func TestWithoutPoliciesNothingWaitsForKausality(t *testing.T) { //nolint:parall
 			if err := scenario.Eventually(ctx, "another revision", func(ctx context.Context) error {
 				xr, err := c.xr(ctx)
 				if err == nil && resource.RevisionOf(xr) == resource.RevisionOf(a.xr) {
-					err = errOther
+					err = world.ErrOther
 				}
 
 				return err
@@ -237,7 +240,7 @@ func TestWithoutPoliciesNothingWaitsForKausality(t *testing.T) { //nolint:parall
 			return scenario.Eventually(ctx, "the end of it", func(ctx context.Context) error {
 				for _, u := range []*unstructured.Unstructured{a.xr.DeepCopy(), a.managed.DeepCopy()} {
 					if err := c.Get(ctx, client.ObjectKeyFromObject(u), u); !apierrors.IsNotFound(err) {
-						return fmt.Errorf("%s %q is there (%w): %w", u.GetKind(), u.GetName(), err, errOther)
+						return fmt.Errorf("%s %q is there (%w): %w", u.GetKind(), u.GetName(), err, world.ErrOther)
 					}
 				}
 
@@ -305,7 +308,7 @@ func TestAClaimDeletedByAccidentIsTakenBack(t *testing.T) { //nolint:tparallel /
 
 				err := c.Get(ctx, client.ObjectKeyFromObject(u), u)
 				if err == nil && (len(u.GetOwnerReferences()) > 0 || !strings.Contains(resource.Annotation(u, "kausality.io/trace"), "anna@example.com")) {
-					err = fmt.Errorf("owners %v, annotations %v: %w", u.GetOwnerReferences(), u.GetAnnotations(), errOther)
+					err = fmt.Errorf("owners %v, annotations %v: %w", u.GetOwnerReferences(), u.GetAnnotations(), world.ErrOther)
 				}
 
 				return err //nolint:wrapcheck // Names the object.
@@ -425,7 +428,7 @@ func (a *accident) hasData(ctx context.Context) error {
 	}
 
 	if len(names) != 2 || !names["Object/"+a.managed.GetName()] { // The other is a note.
-		return fmt.Errorf("%s %q is made of %v: %w", xr.GetKind(), xr.GetName(), names, errOther)
+		return fmt.Errorf("%s %q is made of %v: %w", xr.GetKind(), xr.GetName(), names, world.ErrOther)
 	}
 
 	return nil

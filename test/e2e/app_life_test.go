@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -17,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // ready checks that all of an App is ready, whoever composes it.
@@ -27,7 +30,7 @@ func (a app) ready(ctx context.Context) error {
 	}
 
 	if !resource.Ready(xr) {
-		return fmt.Errorf("App %q is not ready: %w", a.name, errOther)
+		return fmt.Errorf("App %q is not ready: %w", a.name, world.ErrOther)
 	}
 
 	return nil
@@ -56,7 +59,7 @@ func (a app) told(reason string, words ...string) check {
 
 		for _, w := range words {
 			if !strings.Contains(strings.Join(notes, "\n"), w) {
-				return fmt.Errorf("the events %s say %q, not %q: %w", reason, notes, w, errOther)
+				return fmt.Errorf("the events %s say %q, not %q: %w", reason, notes, w, world.ErrOther)
 			}
 		}
 
@@ -168,7 +171,7 @@ func (a app) same(asked map[string]any, uids map[string]string, outside string) 
 		}
 
 		if !maps.Equal(is, uids) {
-			return fmt.Errorf("%v were made anew, there were %v: %w", is, uids, errOther)
+			return fmt.Errorf("%v were made anew, there were %v: %w", is, uids, world.ErrOther)
 		}
 
 		was := maps.Clone(asked)
@@ -189,7 +192,7 @@ func (a app) same(asked map[string]any, uids map[string]string, outside string) 
 
 		out, err := a.configMap(ctx, a.name+"-object")
 		if err == nil && out.GetResourceVersion() != outside {
-			err = fmt.Errorf("the external object was written: %w", errOther)
+			err = fmt.Errorf("the external object was written: %w", world.ErrOther)
 		}
 
 		if err != nil {
@@ -323,11 +326,11 @@ func TestARolloutOfWhatIsComposedIsUndone(t *testing.T) {
 		}
 
 		if got := firstImage(u); got != "web-1" {
-			return fmt.Errorf("its image is %q: %w", got, errOther)
+			return fmt.Errorf("its image is %q: %w", got, world.ErrOther)
 		}
 
 		if u.GetAnnotations()[v1alpha1.AnnotationTrace] != was {
-			return fmt.Errorf("its trace is another one: %w", errOther)
+			return fmt.Errorf("its trace is another one: %w", world.ErrOther)
 		}
 
 		return nil

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 func TestAnAutoscalerScalesWhatIsComposed(t *testing.T) {
@@ -99,7 +102,7 @@ func (a app) replicas(want int64) check {
 		seen, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 
 		if got != want || seen != u.GetGeneration() {
-			return fmt.Errorf("there are %d replicas, generation %d of %d, want %d: %w", got, seen, u.GetGeneration(), want, errOther)
+			return fmt.Errorf("there are %d replicas, generation %d of %d, want %d: %w", got, seen, u.GetGeneration(), want, world.ErrOther)
 		}
 
 		return nil

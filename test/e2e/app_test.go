@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -19,6 +21,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 func appOf(composition, name, image string) string {
@@ -88,7 +91,7 @@ func (a app) unchanged(was map[string]any) check {
 		}
 
 		if diff := cmp.Diff(was, is); diff != "" {
-			return fmt.Errorf("%w, -was, +is:\n%s", errOther, diff)
+			return fmt.Errorf("%w, -was, +is:\n%s", world.ErrOther, diff)
 		}
 
 		return nil
@@ -117,7 +120,7 @@ func (a app) unwritten(ctx context.Context) (check, error) {
 			}
 
 			if u.GetResourceVersion() != was {
-				return fmt.Errorf("%s was written: %w", part, errOther)
+				return fmt.Errorf("%s was written: %w", part, world.ErrOther)
 			}
 		}
 
@@ -158,7 +161,7 @@ func (a app) runs(image string) check {
 
 		for part, has := range got {
 			if has != image {
-				return fmt.Errorf("image of the %s is %q, want %q (%w)", part, has, image, errors.Join(err, errOther))
+				return fmt.Errorf("image of the %s is %q, want %q (%w)", part, has, image, errors.Join(err, world.ErrOther))
 			}
 		}
 
@@ -173,7 +176,7 @@ func (a app) nudge(ctx context.Context, what string) error {
 		return err
 	}
 
-	return a.Patch(ctx, xr, merge(`{"metadata": {"annotations": {"nudge": "`+what+`"}}}`))
+	return a.Patch(ctx, xr, world.Merge(`{"metadata": {"annotations": {"nudge": "`+what+`"}}}`))
 }
 
 // quiet checks that the App stays as it is while Crossplane looks at it.
@@ -207,7 +210,7 @@ func (a app) generation(want int64) check {
 	return func(ctx context.Context) error {
 		u, err := a.live(ctx, "deployment")
 		if err == nil && u.GetGeneration() != want {
-			err = fmt.Errorf("the Deployment's generation is %d, want %d: %w", u.GetGeneration(), want, errOther)
+			err = fmt.Errorf("the Deployment's generation is %d, want %d: %w", u.GetGeneration(), want, world.ErrOther)
 		}
 
 		return err
@@ -219,7 +222,7 @@ func edits() map[string]client.Patch {
 	return map[string]client.Patch{
 		"deployment": client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/ports/0/containerPort", "value": 81}]`)),
 		"service":    client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/spec/ports/0/targetPort", "value": 8081}]`)),
-		"secret":     merge(`{"stringData": {"version": "by hand"}}`),
+		"secret":     world.Merge(`{"stringData": {"version": "by hand"}}`),
 	}
 }
 
@@ -283,7 +286,7 @@ func (a app) edit(part string, was *unstructured.Unstructured, patch client.Patc
 
 		edited = u
 
-		return fmt.Errorf("the %s was edited just now: %w", part, errOther)
+		return fmt.Errorf("the %s was edited just now: %w", part, world.ErrOther)
 	}
 }
 

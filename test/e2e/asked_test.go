@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -21,6 +23,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // edit changes something of a part's data by hand.
@@ -30,7 +33,7 @@ func (c cluster) edit(ctx context.Context, as client.Client, name, key, value st
 		return err
 	}
 
-	patch := merge(fmt.Sprintf(`{"spec": {"forProvider": {"manifest": {"data": {%q: %q}}}}}`, key, value))
+	patch := world.Merge(fmt.Sprintf(`{"spec": {"forProvider": {"manifest": {"data": {%q: %q}}}}}`, key, value))
 
 	return as.Patch(ctx, u, patch) //nolint:wrapcheck // Names the object.
 }
@@ -46,12 +49,12 @@ func (c cluster) stored(extra string) check {
 
 		data := resource.Map(u.Object, "spec", "forProvider", "manifest", "data")
 		if got, more := resource.String(data, "version"), resource.String(data, "extra"); got != "v1" || more != extra {
-			return fmt.Errorf("the version is %q and the extra %q, want v1 and %q: %w", got, more, extra, errOther)
+			return fmt.Errorf("the version is %q and the extra %q, want v1 and %q: %w", got, more, extra, world.ErrOther)
 		}
 
 		rec, err := gate.ParseAsked(u)
 		if err != nil || (rec == nil) != (extra == "") {
-			return fmt.Errorf("annotation %s is %+v (%w)", v1alpha1.AnnotationAsked, rec, errors.Join(err, errOther))
+			return fmt.Errorf("annotation %s is %+v (%w)", v1alpha1.AnnotationAsked, rec, errors.Join(err, world.ErrOther))
 		}
 
 		return nil
@@ -121,7 +124,7 @@ func TestWhatNobodyAskedForDoesNotRideAlong(t *testing.T) { //nolint:tparallel /
 			}
 
 			if said := as.take(); !mentions(said, "spec.forProvider.manifest.data.version is stored, but is put back before the gate opens") {
-				return fmt.Errorf("warnings %q: %w", said, errOther)
+				return fmt.Errorf("warnings %q: %w", said, world.ErrOther)
 			}
 
 			return rests(ctx, "what was there", all(c.stored(""), c.shows("version", "v1", "data"), c.settled))
@@ -173,7 +176,7 @@ func (c cluster) pause(ctx context.Context, name, value string) error {
 // setPaused has whoever reconciles an object leave it alone, or not, where the value
 // is null.
 func (c cluster) setPaused(ctx context.Context, u *unstructured.Unstructured, value string) error {
-	return c.Patch(ctx, u, merge(`{"metadata": {"annotations": {"crossplane.io/paused": `+value+`}}}`)) //nolint:wrapcheck // Names the object.
+	return c.Patch(ctx, u, world.Merge(`{"metadata": {"annotations": {"crossplane.io/paused": `+value+`}}}`)) //nolint:wrapcheck // Names the object.
 }
 
 // editWhileOpen edits a part whose gate is open for a change that its provider
@@ -192,7 +195,7 @@ func (c cluster) editWhileOpen(ctx context.Context, t *testing.T) error {
 	if err := scenario.Eventually(ctx, "an open gate", func(ctx context.Context) error {
 		u, err := c.part(ctx, objectKind(), "data")
 		if err == nil && !gate.Exposed(u) {
-			err = errOther
+			err = world.ErrOther
 		}
 
 		return err
@@ -206,7 +209,7 @@ func (c cluster) editWhileOpen(ctx context.Context, t *testing.T) error {
 	}
 
 	if said := as.take(); !mentions(said, "spec.forProvider.manifest.data.version stays v1 (asked: hacked)") {
-		return fmt.Errorf("warnings %q: %w", said, errOther)
+		return fmt.Errorf("warnings %q: %w", said, world.ErrOther)
 	}
 
 	return c.stored("")(ctx)
@@ -232,7 +235,7 @@ func (c cluster) putBack(name string) check {
 			}
 		}
 
-		return fmt.Errorf("no event on %q tells: %w", u.GetName(), errOther)
+		return fmt.Errorf("no event on %q tells: %w", u.GetName(), world.ErrOther)
 	}
 }
 
@@ -262,7 +265,7 @@ func TestWhileTheManagerIsAwayNoManagedResourceIsEdited(t *testing.T) { //nolint
 	t.Cleanup(func() { _ = c.Delete(context.WithoutCancel(ctx), u) })
 
 	edit := func(field string) error {
-		return controller(t, "anna@example.com").Patch(ctx, u.DeepCopy(), merge(`{"spec": {"forProvider": {"manifest": {"`+field+`": {"a": "b"}}}}}`))
+		return controller(t, "anna@example.com").Patch(ctx, u.DeepCopy(), world.Merge(`{"spec": {"forProvider": {"manifest": {"`+field+`": {"a": "b"}}}}}`))
 	}
 
 	if err := scenario.Eventually(ctx, "the webhook", func(ctx context.Context) error {
@@ -276,7 +279,7 @@ func TestWhileTheManagerIsAwayNoManagedResourceIsEdited(t *testing.T) { //nolint
 		}
 
 		if resource.Annotation(live, v1alpha1.AnnotationAsked) == "" {
-			return errOther
+			return world.ErrOther
 		}
 
 		return nil
@@ -286,9 +289,9 @@ func TestWhileTheManagerIsAwayNoManagedResourceIsEdited(t *testing.T) { //nolint
 
 	// The API server takes a second to heed a new guard.
 	if err := scenario.Eventually(ctx, "the guard", func(ctx context.Context) error {
-		err := c.Patch(ctx, u.DeepCopy(), merge(`{"spec": {"managementPolicies": ["*"]}}`), client.DryRunAll)
+		err := c.Patch(ctx, u.DeepCopy(), world.Merge(`{"spec": {"managementPolicies": ["*"]}}`), client.DryRunAll)
 		if !apierrors.IsInvalid(err) {
-			return errors.Join(errOther, err)
+			return errors.Join(world.ErrOther, err)
 		}
 
 		return nil
@@ -315,7 +318,7 @@ func TestWhileTheManagerIsAwayNoManagedResourceIsEdited(t *testing.T) { //nolint
 		`{"metadata": {"annotations": {"kausality.io/asked": null}}}`:                                                                 false,
 		`{"spec": {"forProvider": {"manifest": {"immutable": true}}}}`:                                                                false,
 	} {
-		if err := provider.Patch(ctx, u.DeepCopy(), merge(text)); (err == nil) != passes {
+		if err := provider.Patch(ctx, u.DeepCopy(), world.Merge(text)); (err == nil) != passes {
 			t.Errorf("by its provider, %s: %v", text, err)
 		}
 	}
@@ -328,7 +331,7 @@ func TestWhileTheManagerIsAwayNoManagedResourceIsEdited(t *testing.T) { //nolint
 
 	if err := scenario.Eventually(ctx, "a refusal by the API server itself", func(context.Context) error {
 		if err := edit("binaryData"); !apierrors.IsInvalid(err) || !mentions(err.Error(), "Kausality has to look at a change of spec.forProvider") {
-			return errors.Join(errOther, err)
+			return errors.Join(world.ErrOther, err)
 		}
 
 		return nil
@@ -336,7 +339,7 @@ func TestWhileTheManagerIsAwayNoManagedResourceIsEdited(t *testing.T) { //nolint
 		t.Error(err)
 	}
 
-	if err := c.Patch(ctx, u.DeepCopy(), merge(`{"metadata": {"labels": {"a": "b"}}}`)); err != nil {
+	if err := c.Patch(ctx, u.DeepCopy(), world.Merge(`{"metadata": {"labels": {"a": "b"}}}`)); err != nil {
 		t.Errorf("what the provider does not act upon: %v", err)
 	}
 

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -13,6 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // auditing is a Composition that runs the function in mode Audit.
@@ -32,13 +35,13 @@ func (c cluster) dataIs(policies string, gate ...string) check {
 
 		got := strings.Join(resource.Strings(u.Object, "spec", "managementPolicies"), " ")
 		if got != policies {
-			return fmt.Errorf("managementPolicies are %q, want %q: %w", got, policies, errOther)
+			return fmt.Errorf("managementPolicies are %q, want %q: %w", got, policies, world.ErrOther)
 		}
 
 		record := resource.Annotation(u, v1alpha1.AnnotationGate)
 		for _, want := range gate {
 			if want == "" && record != "" || !strings.Contains(record, want) {
-				return fmt.Errorf("the gate's record is %q, want %q: %w", record, want, errOther)
+				return fmt.Errorf("the gate's record is %q, want %q: %w", record, want, world.ErrOther)
 			}
 		}
 
@@ -72,7 +75,7 @@ func TestModeAuditOnlyReports(t *testing.T) { //nolint:tparallel // Steps build 
 				}
 
 				if got := resource.String(out.Object, "data", "version"); got != version {
-					return fmt.Errorf("%s is in version %q outside, want %q: %w", part, got, version, errOther)
+					return fmt.Errorf("%s is in version %q outside, want %q: %w", part, got, version, world.ErrOther)
 				}
 			}
 
@@ -82,7 +85,7 @@ func TestModeAuditOnlyReports(t *testing.T) { //nolint:tparallel // Steps build 
 	gone := func(part string) check {
 		return func(ctx context.Context) error {
 			if err := c.outside(part)(ctx); err == nil {
-				return fmt.Errorf("%s is still there outside: %w", part, errOther)
+				return fmt.Errorf("%s is still there outside: %w", part, world.ErrOther)
 			}
 
 			return nil
@@ -152,8 +155,8 @@ func TestModeAuditOnlyReports(t *testing.T) { //nolint:tparallel // Steps build 
 				return err
 			}
 
-			if err := c.Patch(ctx, u, merge(`{"metadata": {"annotations": {"`+v1alpha1.AnnotationMode+`": "Audit"}}}`)); err == nil {
-				return fmt.Errorf("a person wrote the mode: %w", errOther)
+			if err := c.Patch(ctx, u, world.Merge(`{"metadata": {"annotations": {"`+v1alpha1.AnnotationMode+`": "Audit"}}}`)); err == nil {
+				return fmt.Errorf("a person wrote the mode: %w", world.ErrOther)
 			}
 
 			return errors.Join(still(ctx, closed), rests(ctx, "a settled store", all(closed, c.settled)))

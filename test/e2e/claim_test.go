@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -18,6 +20,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // claimed is a Claim of the example, with what follows from it.
@@ -50,7 +53,7 @@ func (c claimed) below(ctx context.Context) (xr, managed *unstructured.Unstructu
 		return xr, managed, c.Get(ctx, client.ObjectKey{Name: ref.Name}, managed) //nolint:wrapcheck // Names the object.
 	}
 
-	return xr, nil, fmt.Errorf("XR %q is made of nothing: %w", xr.GetName(), errOther)
+	return xr, nil, fmt.Errorf("XR %q is made of nothing: %w", xr.GetName(), world.ErrOther)
 }
 
 // ready checks that all is quiet: the XR ready and kept, the gate closed.
@@ -62,7 +65,7 @@ func (c claimed) ready(ctx context.Context) error {
 
 	rec, err := allowance.ParseGate(managed)
 	if err != nil || rec == nil || rec.State != "Closed" || !resource.Ready(xr) || len(xr.GetFinalizers()) < 2 {
-		return fmt.Errorf("gate %+v, ready %t, finalizers %v (%w): %w", rec, resource.Ready(xr), xr.GetFinalizers(), err, errOther)
+		return fmt.Errorf("gate %+v, ready %t, finalizers %v (%w): %w", rec, resource.Ready(xr), xr.GetFinalizers(), err, world.ErrOther)
 	}
 
 	return nil
@@ -122,7 +125,7 @@ func TestAClaimGoesWithItsDatabase(t *testing.T) {
 				return func(ctx context.Context) error {
 					err := c.Get(ctx, client.ObjectKeyFromObject(u), u.DeepCopy())
 					if err == nil {
-						err = fmt.Errorf("%s %q is still there: %w", u.GetKind(), u.GetName(), errOther)
+						err = fmt.Errorf("%s %q is still there: %w", u.GetKind(), u.GetName(), world.ErrOther)
 					}
 
 					return client.IgnoreNotFound(err)

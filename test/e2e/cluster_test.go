@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -27,6 +29,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // Who applies things.
@@ -42,8 +45,6 @@ const namespace = "default"
 // annotationPart names a composed resource in its Composition.
 const annotationPart = "crossplane.io/composition-resource-name"
 
-var errOther = errors.New("not as expected")
-
 // cluster is the stack, as tests about one composite resource see it.
 type cluster struct {
 	client.Client
@@ -57,17 +58,8 @@ type cluster struct {
 func newCluster(t *testing.T, kind, name string) cluster {
 	t.Helper()
 
-	config := running.Config()
-	config.QPS = -1
-	config.WarningHandler = rest.NoWarnings{}
-
-	u, err := client.New(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-
 	return cluster{
-		Client: u, name: name, namespace: namespace,
+		Client: world.Connect(t, running.Config()), name: name, namespace: namespace,
 		kind: schema.GroupVersionKind{Group: "shop.example.org", Version: "v1", Kind: kind},
 	}
 }
@@ -173,7 +165,7 @@ func (c cluster) apply(ctx context.Context, user, text string) error {
 		if err := scenario.Eventually(ctx, "policy "+obj.GetName()+" in force", func(ctx context.Context) error {
 			p, err := c.get(ctx, obj.GroupVersionKind(), obj.GetName())
 			if err == nil && !resource.Ready(p) {
-				err = errOther
+				err = world.ErrOther
 			}
 
 			return err
@@ -270,12 +262,12 @@ func (c cluster) shows(key, value string, names ...string) check {
 		for _, name := range names {
 			u, ok := live[name]
 			if !ok {
-				return fmt.Errorf("%q is not there: %w", name, errOther)
+				return fmt.Errorf("%q is not there: %w", name, world.ErrOther)
 			}
 
 			rec, err := allowance.ParseGate(u)
 			if err != nil || rec == nil || rec.State != v1alpha1.GateClosed {
-				return fmt.Errorf("the gate of %q is %+v (%w)", name, rec, errors.Join(err, errOther))
+				return fmt.Errorf("the gate of %q is %+v (%w)", name, rec, errors.Join(err, world.ErrOther))
 			}
 
 			out, err := c.configMap(ctx, c.name+"-"+name)
@@ -284,7 +276,7 @@ func (c cluster) shows(key, value string, names ...string) check {
 			}
 
 			if got := resource.String(out.Object, "data", key); got != value {
-				return fmt.Errorf("%s of %q is %q outside, want %q: %w", key, name, got, value, errOther)
+				return fmt.Errorf("%s of %q is %q outside, want %q: %w", key, name, got, value, world.ErrOther)
 			}
 		}
 
@@ -304,7 +296,7 @@ func (c cluster) says(words ...string) check {
 
 		for _, w := range words {
 			if !strings.Contains(got.Message, w) {
-				return fmt.Errorf("the condition says %q, not %q: %w", got.Message, w, errOther)
+				return fmt.Errorf("the condition says %q, not %q: %w", got.Message, w, world.ErrOther)
 			}
 		}
 
@@ -322,7 +314,7 @@ func (c cluster) settled(ctx context.Context) error {
 
 	got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
 	if !strings.HasPrefix(got.Message, resource.SettledMessage(resource.Generation(u), 0)) || strings.Contains(got.Message, " held: ") {
-		return fmt.Errorf("at generation %d the condition says %q: %w", resource.Generation(u), got.Message, errOther)
+		return fmt.Errorf("at generation %d the condition says %q: %w", resource.Generation(u), got.Message, world.ErrOther)
 	}
 
 	return nil
@@ -336,7 +328,7 @@ func (c cluster) spent(ctx context.Context) error {
 	}
 
 	if list, err := allowance.Parse(u); err != nil || len(list) > 0 {
-		return fmt.Errorf("%s %q carries %d allowances (%w)", c.kind.Kind, c.name, len(list), errors.Join(err, errOther))
+		return fmt.Errorf("%s %q carries %d allowances (%w)", c.kind.Kind, c.name, len(list), errors.Join(err, world.ErrOther))
 	}
 
 	return nil
@@ -351,11 +343,11 @@ func (c cluster) gone(name string) check {
 		}
 
 		if _, ok := live[name]; ok {
-			return fmt.Errorf("%q is still there: %w", name, errOther)
+			return fmt.Errorf("%q is still there: %w", name, world.ErrOther)
 		}
 
 		if _, err := c.configMap(ctx, c.name+"-"+name); client.IgnoreNotFound(err) != nil || err == nil {
-			return fmt.Errorf("the external object of %q is still there (%w)", name, errors.Join(err, errOther))
+			return fmt.Errorf("the external object of %q is still there (%w)", name, errors.Join(err, world.ErrOther))
 		}
 
 		return nil

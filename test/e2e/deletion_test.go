@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -22,6 +24,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // remove deletes an object as a user.
@@ -38,7 +41,7 @@ func (c cluster) remove(ctx context.Context, user string, u *unstructured.Unstru
 func (c cluster) ended(ctx context.Context) error {
 	u, err := c.xr(ctx)
 	if err == nil {
-		return fmt.Errorf("%s %q is still there, with finalizers %v: %w", c.kind.Kind, c.name, u.GetFinalizers(), errOther)
+		return fmt.Errorf("%s %q is still there, with finalizers %v: %w", c.kind.Kind, c.name, u.GetFinalizers(), world.ErrOther)
 	}
 
 	return client.IgnoreNotFound(err)
@@ -82,7 +85,7 @@ func (c cluster) told(u *unstructured.Unstructured, reason string) check {
 			}
 		}
 
-		return fmt.Errorf("no event %s on %s %q: %w", reason, u.GetKind(), u.GetName(), errOther)
+		return fmt.Errorf("no event %s on %s %q: %w", reason, u.GetKind(), u.GetName(), world.ErrOther)
 	}
 }
 
@@ -111,7 +114,7 @@ func (c cluster) store(composition string) scenario.Step {
 func (c cluster) kept(ctx context.Context) error {
 	u, err := c.xr(ctx)
 	if err == nil && !strings.Contains(strings.Join(u.GetFinalizers(), " "), v1alpha1.Finalizer) {
-		err = fmt.Errorf("the finalizers are %v: %w", u.GetFinalizers(), errOther)
+		err = fmt.Errorf("the finalizers are %v: %w", u.GetFinalizers(), world.ErrOther)
 	}
 
 	return err
@@ -230,7 +233,7 @@ func TestWhoOrphansKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // 
 				}
 
 				if _, owned := resource.ParentOf(u); owned || resource.Deleting(u) {
-					return fmt.Errorf("it is owned or being deleted: %w", errOther)
+					return fmt.Errorf("it is owned or being deleted: %w", world.ErrOther)
 				}
 
 				return nil
@@ -258,7 +261,7 @@ func (c cluster) paused(ctx context.Context) error {
 	}
 
 	if synced, _ := resource.ConditionOf(xr, "Synced"); synced.Reason != "ReconcilePaused" {
-		return fmt.Errorf("Synced is %q: %w", synced.Reason, errOther)
+		return fmt.Errorf("Synced is %q: %w", synced.Reason, world.ErrOther)
 	}
 
 	return nil
@@ -338,7 +341,7 @@ func TestANamespaceGoesWithWhatItHolds(t *testing.T) { //nolint:tparallel // Ste
 			return scenario.Eventually(ctx, "the end of the namespace", all(c.gone("data"), c.ended, func(ctx context.Context) error {
 				err := c.Get(ctx, client.ObjectKeyFromObject(ns), ns.DeepCopy())
 				if err == nil {
-					err = errOther
+					err = world.ErrOther
 				}
 
 				return client.IgnoreNotFound(err)

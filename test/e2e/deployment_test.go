@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -21,12 +23,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // Users that the real controllers are.
@@ -51,7 +53,7 @@ type deployment struct {
 
 	namespace, name string
 
-	node *kubelet
+	node *world.Kubelet
 }
 
 // newDeployment makes a namespace that the policies of rollout.yaml are about.
@@ -68,7 +70,7 @@ func newDeployment(t *testing.T, namespace, name string) deployment {
 
 	t.Cleanup(func() { _ = d.Delete(context.WithoutCancel(t.Context()), ns) })
 
-	d.node = newKubelet(t, d.cluster, namespace)
+	d.node = world.NewKubelet(t, running, namespace)
 
 	return d
 }
@@ -101,7 +103,7 @@ func (d deployment) dump(ctx context.Context) string {
 	out, err := d.kubectl(ctx, admin, "get", "deployments,replicasets,pods", "--output=wide")
 	more, err2 := d.kubectl(ctx, admin, "describe", "deployments,replicasets")
 
-	if err := errors.Join(err, err2, d.node.err()); err != nil {
+	if err := errors.Join(err, err2, d.node.Err()); err != nil {
 		more += err.Error()
 	}
 
@@ -132,21 +134,11 @@ func (d deployment) kubectl(ctx context.Context, user string, args ...string) (s
 func impersonate(t *testing.T, user string, groups ...string) client.Client {
 	t.Helper()
 
-	config := running.Config()
-	config.QPS = -1
-	config.WarningHandler = rest.NoWarnings{}
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:authenticated")}
-
 	if strings.HasPrefix(user, "system:serviceaccount:") {
-		config.Impersonate.Groups = append(config.Impersonate.Groups, "system:serviceaccounts", "system:serviceaccounts:kube-system")
+		groups = append(groups, "system:serviceaccounts", "system:serviceaccounts:kube-system")
 	}
 
-	c, err := client.New(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return c
+	return world.Impersonate(t, running, user, groups...)
 }
 
 // manifest of the Deployment.
@@ -204,7 +196,7 @@ func (d deployment) newest(ctx context.Context) (*appsv1.ReplicaSet, error) {
 	}
 
 	if len(list) == 0 {
-		return nil, fmt.Errorf("Deployment %q has no ReplicaSet: %w", d.name, errOther)
+		return nil, fmt.Errorf("Deployment %q has no ReplicaSet: %w", d.name, world.ErrOther)
 	}
 
 	return &list[len(list)-1], nil
@@ -231,7 +223,7 @@ func traceOf(obj client.Object, field string) (v1alpha1.TraceEntry, error) {
 
 	i := slices.IndexFunc(entries, func(e v1alpha1.TraceEntry) bool { return field == "" || e.Field == field })
 	if i < 0 {
-		return v1alpha1.TraceEntry{}, fmt.Errorf("%q has no trace of %q: %w", obj.GetName(), field, errOther)
+		return v1alpha1.TraceEntry{}, fmt.Errorf("%q has no trace of %q: %w", obj.GetName(), field, world.ErrOther)
 	}
 
 	return entries[i], nil

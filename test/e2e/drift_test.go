@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -14,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // outsideWindow lets the provider do to a kiosk what differs outside.
@@ -30,7 +33,7 @@ func (c cluster) drift(ctx context.Context) error {
 		return err
 	}
 
-	return c.Patch(ctx, out, merge(`{"data": {"size": "drifted"}}`))
+	return c.Patch(ctx, out, world.Merge(`{"data": {"size": "drifted"}}`))
 }
 
 // openedBy checks that a window is on record as one that opened the gate, and that
@@ -55,7 +58,7 @@ func (c cluster) openedBy(want ...string) check {
 		}
 
 		if fmt.Sprint(got) != fmt.Sprint(want) || len(list) > 0 {
-			return fmt.Errorf("opened by %q, with allowances %+v, want by %q: %w", got, list, want, errOther)
+			return fmt.Errorf("opened by %q, with allowances %+v, want by %q: %w", got, list, want, world.ErrOther)
 		}
 
 		return nil
@@ -94,7 +97,7 @@ func TestAWindowForTheOutsideLetsARepairOfDriftThroughOnce(t *testing.T) { //nol
 			return rests(ctx, "drift", all(c.outsideIs("drifted"), shut))
 		}},
 		{Title: "It goes on, and the provider puts the outside right; then the gate is closed", Run: func(ctx context.Context) error {
-			if err := once.Patch(ctx, once.object(), merge(`{"spec": {"suspend": false}}`)); err != nil {
+			if err := once.Patch(ctx, once.object(), world.Merge(`{"spec": {"suspend": false}}`)); err != nil {
 				return err
 			}
 
@@ -129,7 +132,7 @@ func (c cluster) overWhileOpen(ctx context.Context, t *testing.T) error {
 	}
 
 	// No provider changes what is immutable.
-	if err := c.Patch(ctx, out, merge(`{"data": {"size": "drifted"}, "immutable": true}`)); err != nil {
+	if err := c.Patch(ctx, out, world.Merge(`{"data": {"size": "drifted"}, "immutable": true}`)); err != nil {
 		return err
 	}
 

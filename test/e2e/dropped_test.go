@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -17,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // condition checks status and reason of the Kausality condition, and what it says.
@@ -29,7 +32,7 @@ func (c cluster) condition(status corev1.ConditionStatus, reason string, words .
 
 		got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
 		if got.Status != string(status) || got.Reason != reason {
-			return fmt.Errorf("the condition is %+v, want %s, %s: %w", got, status, reason, errOther)
+			return fmt.Errorf("the condition is %+v, want %s, %s: %w", got, status, reason, world.ErrOther)
 		}
 
 		return c.says(words...)(ctx)
@@ -52,7 +55,7 @@ func (c cluster) traced(words ...string) check {
 		}
 
 		if flat := strings.Join(strings.Fields(text), " "); !mentions(flat, words...) {
-			return fmt.Errorf("trace says %q, not %q: %w", text, words, errOther)
+			return fmt.Errorf("trace says %q, not %q: %w", text, words, world.ErrOther)
 		}
 
 		raw, err := kausality(ctx, hans, "trace", name, "-n", u.GetNamespace(), "-o", "json")
@@ -76,7 +79,7 @@ func (c cluster) traced(words ...string) check {
 
 		if s := doc.Stored; len(s) != 1 || s[0].Field != "spec.forProvider.manifest.data.version" || s[0].Value != "v2" || s[0].Allowed != "v1" ||
 			s[0].User != "system:serviceaccount:crossplane-system:crossplane" || s[0].Since == "" || !s[0].Inside {
-			return fmt.Errorf("trace -o json says %+v: %w", s, errOther)
+			return fmt.Errorf("trace -o json says %+v: %w", s, world.ErrOther)
 		}
 
 		return nil
@@ -96,7 +99,7 @@ func (c cluster) versioned(version string, recorded bool) check {
 
 		rec, err := gate.ParseAsked(u)
 		if err != nil || got != version || (rec != nil) != recorded {
-			return fmt.Errorf("the version is %q, want %q; annotation %s is %+v (%w)", got, version, v1alpha1.AnnotationAsked, rec, errors.Join(err, errOther))
+			return fmt.Errorf("the version is %q, want %q; annotation %s is %+v (%w)", got, version, v1alpha1.AnnotationAsked, rec, errors.Join(err, world.ErrOther))
 		}
 
 		return nil
@@ -153,7 +156,7 @@ func TestACompositionThatDropsTheFunctionIsTold(t *testing.T) { //nolint:tparall
 
 			return rests(ctx, "a settled store", all(c.shows("version", "v1", "data"), c.versioned("v1", false), c.says(": settled", "1 held: ConfigMap "), func(ctx context.Context) error {
 				if c.says(" outside: ")(ctx) == nil {
-					return fmt.Errorf("something is not outside: %w", errOther)
+					return fmt.Errorf("something is not outside: %w", world.ErrOther)
 				}
 
 				return nil

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -12,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // edited checks who edited the composite resource without being allowed to.
@@ -28,12 +31,12 @@ func (c cluster) edited(users ...string) check {
 		}
 
 		if len(edits) != len(users) {
-			return fmt.Errorf("%q has edits %+v, want of %q: %w", c.name, edits, users, errOther)
+			return fmt.Errorf("%q has edits %+v, want of %q: %w", c.name, edits, users, world.ErrOther)
 		}
 
 		for i, e := range edits {
 			if e.User != users[i] || e.Field != "spec.size" || e.From != "small" {
-				return fmt.Errorf("%q has edit %+v, want of %q: %w", c.name, e, users[i], errOther)
+				return fmt.Errorf("%q has edit %+v, want of %q: %w", c.name, e, users[i], world.ErrOther)
 			}
 		}
 

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -21,6 +23,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 func TestAnUnaskedChangeMeetsWhatItsEnforcementSays(t *testing.T) {
@@ -51,7 +54,7 @@ func TestAnUnaskedChangeMeetsWhatItsEnforcementSays(t *testing.T) {
 			task := l.made(t, "task")
 			as := controller(t, worker)
 
-			err := as.Patch(t.Context(), task.DeepCopy(), merge(`{"spec": {"size": "huge", "color": null}}`))
+			err := as.Patch(t.Context(), task.DeepCopy(), world.Merge(`{"spec": {"size": "huge", "color": null}}`))
 			if tc.refused != apierrors.IsForbidden(err) || !tc.refused && err != nil {
 				t.Fatalf("%s\nUnasked: %v", tc.reason, err)
 			}
@@ -94,7 +97,7 @@ func TestAnAskedForChangePassesWhateverItsEnforcementSays(t *testing.T) {
 
 			l.ask(t, "large")
 
-			if err := as.Patch(t.Context(), task.DeepCopy(), merge(`{"spec": {"size": "large"}}`)); err != nil {
+			if err := as.Patch(t.Context(), task.DeepCopy(), world.Merge(`{"spec": {"size": "large"}}`)); err != nil {
 				t.Fatal(err)
 			}
 
@@ -129,17 +132,17 @@ func TestAnExceptionLetsItsSubjectsUntilItEnds(t *testing.T) {
 	l := newLab(t, "lab-exception", "deny")
 	task := l.made(t, "task")
 
-	if err := controller(t, migration).Patch(t.Context(), task.DeepCopy(), merge(`{"spec": {"size": "huge"}}`)); err != nil {
+	if err := controller(t, migration).Patch(t.Context(), task.DeepCopy(), world.Merge(`{"spec": {"size": "huge"}}`)); err != nil {
 		t.Errorf("excepted: %v", err)
 	}
 
 	audited(t, l, task, "Allowed", map[string]string{"rule": "Exception", "policy": "lab-deny/migration"})
 
-	if err := controller(t, migration).Patch(t.Context(), task.DeepCopy(), merge(`{"spec": {"color": "blue"}}`)); !apierrors.IsForbidden(err) {
+	if err := controller(t, migration).Patch(t.Context(), task.DeepCopy(), world.Merge(`{"spec": {"color": "blue"}}`)); !apierrors.IsForbidden(err) {
 		t.Errorf("another field: %v", err)
 	}
 
-	if err := controller(t, late).Patch(t.Context(), task.DeepCopy(), merge(`{"spec": {"size": "tiny"}}`)); !apierrors.IsForbidden(err) {
+	if err := controller(t, late).Patch(t.Context(), task.DeepCopy(), world.Merge(`{"spec": {"size": "tiny"}}`)); !apierrors.IsForbidden(err) {
 		t.Errorf("after its end: %v", err)
 	}
 }
@@ -152,7 +155,7 @@ func TestWhatIsHeldIsRecordedAndThePartThatIsAllowedPasses(t *testing.T) {
 
 	l.ask(t, "large")
 
-	if err := controller(t, worker).Patch(t.Context(), task.DeepCopy(), merge(`{"spec": {"size": "large", "color": "blue"}}`)); err != nil {
+	if err := controller(t, worker).Patch(t.Context(), task.DeepCopy(), world.Merge(`{"spec": {"size": "large", "color": "blue"}}`)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -183,12 +186,12 @@ func audited(t *testing.T, l lab, u *unstructured.Unstructured, decision string,
 		}
 
 		if got["decision"] != decision {
-			return fmt.Errorf("decision %q, want %q, of %v: %w", got["decision"], decision, got, errOther)
+			return fmt.Errorf("decision %q, want %q, of %v: %w", got["decision"], decision, got, world.ErrOther)
 		}
 
 		for key, want := range more {
 			if !strings.Contains(got[key], want) {
-				return fmt.Errorf("%s %q, want %q: %w", key, got[key], want, errOther)
+				return fmt.Errorf("%s %q, want %q: %w", key, got[key], want, world.ErrOther)
 			}
 		}
 

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -20,6 +22,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // kioskPolicy lets hans change the size of one kiosk, and says how gates are
@@ -83,7 +86,7 @@ func (c cluster) opened(gate string) scenario.Step {
 func (c cluster) data(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := c.parts(ctx, objectKind())
 	if err == nil && live["data"] == nil {
-		err = fmt.Errorf("there is no data: %w", errOther)
+		err = fmt.Errorf("there is no data: %w", world.ErrOther)
 	}
 
 	return live["data"], err
@@ -99,7 +102,7 @@ func (c cluster) gateIs(want v1alpha1.GateState) check {
 
 		rec, err := allowance.ParseGate(u)
 		if err != nil || rec == nil || rec.State != want {
-			return fmt.Errorf("the gate is %+v: %w", rec, errors.Join(err, errOther))
+			return fmt.Errorf("the gate is %+v: %w", rec, errors.Join(err, world.ErrOther))
 		}
 
 		return nil
@@ -115,7 +118,7 @@ func (c cluster) outsideIs(size string) check {
 		}
 
 		if got, _, _ := unstructured.NestedString(out.Object, "data", "size"); got != size {
-			return fmt.Errorf("the size outside is %q: %w", got, errOther)
+			return fmt.Errorf("the size outside is %q: %w", got, world.ErrOther)
 		}
 
 		return nil
@@ -138,12 +141,12 @@ func (c cluster) heard(reason string, words ...string) check {
 
 		said := slices.DeleteFunc(slices.Clone(list), func(e eventsv1.Event) bool { return !mentions(e.Note, words...) })
 		if len(said) != 1 {
-			return fmt.Errorf("%d events %s say %q, want one: %v: %w", len(said), reason, words, notes(list), errOther)
+			return fmt.Errorf("%d events %s say %q, want one: %v: %w", len(said), reason, words, notes(list), world.ErrOther)
 		}
 
 		for _, e := range list {
 			if e.Series != nil {
-				return fmt.Errorf("event %s was repeated %d times: %w", reason, e.Series.Count, errOther)
+				return fmt.Errorf("event %s was repeated %d times: %w", reason, e.Series.Count, world.ErrOther)
 			}
 		}
 
@@ -228,7 +231,7 @@ func TestAPolicySaysWhenItsGatesClose(t *testing.T) { //nolint:tparallel // Step
 				return err
 			}
 
-			if err := c.Patch(ctx, u, merge(`{"metadata": {"annotations": {"done": "yes"}}}`)); err != nil {
+			if err := c.Patch(ctx, u, world.Merge(`{"metadata": {"annotations": {"done": "yes"}}}`)); err != nil {
 				return err //nolint:wrapcheck // Says it all.
 			}
 
@@ -255,14 +258,14 @@ func TestAPolicySaysWhenItsGatesClose(t *testing.T) { //nolint:tparallel // Step
 				return err
 			}
 
-			err = u.Patch(ctx, p, merge(`{"spec": {"gate": {"closeWhen": "oldObject == object"}}}`))
+			err = u.Patch(ctx, p, world.Merge(`{"spec": {"gate": {"closeWhen": "oldObject == object"}}}`))
 			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.gate.closeWhen") {
-				return fmt.Errorf("it was not refused: %w", errors.Join(err, errOther))
+				return fmt.Errorf("it was not refused: %w", errors.Join(err, world.ErrOther))
 			}
 
 			for _, bad := range []string{`{"settle": "a while"}`, `{"settle": "25h"}`, `{"maxOpen": "1ms"}`, `{"whenOverdue": "Shout"}`} {
-				if err := u.Patch(ctx, p, merge(`{"spec": {"gate": `+bad+`}}`)); !apierrors.IsInvalid(err) {
-					return fmt.Errorf("%s was not refused: %w", bad, errors.Join(err, errOther))
+				if err := u.Patch(ctx, p, world.Merge(`{"spec": {"gate": `+bad+`}}`)); !apierrors.IsInvalid(err) {
+					return fmt.Errorf("%s was not refused: %w", bad, errors.Join(err, world.ErrOther))
 				}
 			}
 
@@ -284,7 +287,7 @@ func TestAPolicyHasGatesClosedThatAreOpenForTooLong(t *testing.T) { //nolint:tpa
 				return err
 			}
 
-			if err := c.Patch(ctx, out, merge(`{"immutable": true}`)); err != nil {
+			if err := c.Patch(ctx, out, world.Merge(`{"immutable": true}`)); err != nil {
 				return err //nolint:wrapcheck // Says it all.
 			}
 

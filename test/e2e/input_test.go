@@ -1,13 +1,12 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,22 +14,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
-
-func newClient(t *testing.T) client.Client {
-	t.Helper()
-
-	c, err := client.New(running.Config(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return c
-}
 
 // create makes an object and removes it when the test ends.
 func create(ctx context.Context, t *testing.T, c client.Client, u *unstructured.Unstructured) error {
@@ -50,7 +38,7 @@ func create(ctx context.Context, t *testing.T, c client.Client, u *unstructured.
 }
 
 func TestInputThatCannotBeUsedIsRefusedWithTheFieldsPath(t *testing.T) {
-	c := newClient(t)
+	c := world.Connect(t, running.Config())
 
 	cases := map[string]struct {
 		reason string
@@ -164,7 +152,7 @@ spec:
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := create(t.Context(), t, c, objects(t, []byte(tc.object))[0])
+			err := create(t.Context(), t, c, world.Parse(t, []byte(tc.object))[0])
 			if !apierrors.IsInvalid(err) {
 				t.Fatalf("%s\nCreate: got %v, want reason Invalid", tc.reason, err)
 			}
@@ -179,14 +167,14 @@ spec:
 }
 
 func TestEveryDocumentOfTheReferenceApplies(t *testing.T) {
-	c := newClient(t)
+	c := world.Connect(t, running.Config())
 
 	raw, err := os.ReadFile("testdata/reference.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	all := objects(t, raw)
+	all := world.Parse(t, raw)
 	if len(all) != 5 {
 		t.Fatalf("the reference has %d documents, want 5", len(all))
 	}
@@ -201,32 +189,8 @@ func TestEveryDocumentOfTheReferenceApplies(t *testing.T) {
 	}
 }
 
-// objects decodes a stream of YAML documents.
-func objects(t *testing.T, raw []byte) []*unstructured.Unstructured {
-	t.Helper()
-
-	var out []*unstructured.Unstructured
-
-	dec := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), len(raw))
-
-	for {
-		u := &unstructured.Unstructured{}
-
-		err := dec.Decode(&u.Object)
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		out = append(out, u)
-	}
-}
-
 func TestTheExamplesAboutOurKindsApply(t *testing.T) {
-	c := newClient(t)
+	c := world.Connect(t, running.Config())
 
 	files, err := filepath.Glob("../../examples/*/*.yaml")
 	if err != nil {
@@ -245,7 +209,7 @@ func TestTheExamplesAboutOurKindsApply(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		for _, u := range objects(t, raw) {
+		for _, u := range world.Parse(t, raw) {
 			if u.GroupVersionKind().Group != v1alpha1.Group {
 				continue // Its kind is made by another document.
 			}

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestAHandDecidesNothingAboutTheOutside edits what becomes of an external object
@@ -49,8 +52,8 @@ func TestAHandDecidesNothingAboutTheOutside(t *testing.T) { //nolint:tparallel /
 				`{"metadata": {"annotations": {"crossplane.io/external-name": "of-somebody-else"}}}`,
 				`{"metadata": {"annotations": {"crossplane.io/external-name": null}}}`,
 			} {
-				if err := v.Patch(ctx, u.DeepCopy(), merge(edit)); !apierrors.IsInvalid(err) {
-					return fmt.Errorf("%s is not refused (%v): %w", edit, err, errOther) //nolint:errorlint // There may be none.
+				if err := v.Patch(ctx, u.DeepCopy(), world.Merge(edit)); !apierrors.IsInvalid(err) {
+					return fmt.Errorf("%s is not refused (%v): %w", edit, err, world.ErrOther) //nolint:errorlint // There may be none.
 				}
 			}
 

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -22,6 +24,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // The tests of this file do not run beside others, which use the kind that they
@@ -40,12 +43,12 @@ func (a *accident) recorded(ctx context.Context) error {
 	}
 
 	if len(list.Items) != 1 {
-		return fmt.Errorf("%d records of %s %q: %w", len(list.Items), u.GetKind(), u.GetName(), errOther)
+		return fmt.Errorf("%d records of %s %q: %w", len(list.Items), u.GetKind(), u.GetName(), world.ErrOther)
 	}
 
 	r, err := leftover.ReadRecord(list.Items[0].Data)
 	if err != nil || r.Owner.UID != string(a.xr.GetUID()) || leftover.ExternalName(r.Object) != leftover.ExternalName(u) {
-		return fmt.Errorf("the record is %+v (%w): %w", r, err, errOther)
+		return fmt.Errorf("the record is %+v (%w): %w", r, err, world.ErrOther)
 	}
 
 	return all(a.told(u, "KausalityLeftBehind"), counted("external", u.GetKind()))(ctx)
@@ -63,7 +66,7 @@ func (a *accident) stand(composition string) scenario.Step {
 		waits := func(ctx context.Context) error {
 			parts, err := c.parts(ctx, objectKind())
 			if err == nil && !slices.Contains(parts["data"].GetFinalizers(), v1alpha1.Finalizer) {
-				err = fmt.Errorf("finalizers %v: %w", parts["data"].GetFinalizers(), errOther)
+				err = fmt.Errorf("finalizers %v: %w", parts["data"].GetFinalizers(), world.ErrOther)
 			}
 
 			return err
@@ -94,7 +97,7 @@ func (a *accident) takenBack(composition string) []scenario.Step {
 			}
 
 			if !strings.Contains(out, "is created again") {
-				return fmt.Errorf("it printed %q: %w", out, errOther)
+				return fmt.Errorf("it printed %q: %w", out, world.ErrOther)
 			}
 
 			if err := scenario.Eventually(ctx, "a settled store", all(a.hasData, a.shows("size", "small", "data"), a.settled, a.untouched)); err != nil {
@@ -150,7 +153,7 @@ func (c cluster) define(ctx context.Context, crd *unstructured.Unstructured) err
 
 		established, _ := resource.ConditionOf(u, "Established")
 		if !established.True() || resource.Deleting(u) {
-			return fmt.Errorf("CRD %q is not in force: %w", u.GetName(), errOther)
+			return fmt.Errorf("CRD %q is not in force: %w", u.GetName(), world.ErrOther)
 		}
 
 		return nil
@@ -216,7 +219,7 @@ func TestAProviderRemovedByAccidentCostsNothingOutside(t *testing.T) { //nolint:
 		{Title: "Released without the provider, the managed resource goes, and the kind with it", Run: func(ctx context.Context) error {
 			if _, err := kausality(ctx, hans, "release", "object.kubernetes.m.crossplane.io", a.managed.GetName(), "-n", namespace,
 				"--orphan"); err == nil || !strings.Contains(err.Error(), "--without-provider") {
-				return fmt.Errorf("it does not say how to go on without the provider: %w", errors.Join(err, errOther))
+				return fmt.Errorf("it does not say how to go on without the provider: %w", errors.Join(err, world.ErrOther))
 			}
 
 			// Whatever there is of the kind, also of other tests, waits for the provider.

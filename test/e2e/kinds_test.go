@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -20,6 +22,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 const vaultReady = `{"type": "Ready", "status": "True", "reason": "Available", "lastTransitionTime": "2026-01-01T00:00:00Z"}`
@@ -35,7 +38,7 @@ func watches(gvk schema.GroupVersionKind, want bool) check {
 	return func(ctx context.Context) error {
 		text, err := scraped(ctx)
 		if err == nil && strings.Contains(text, line) != want {
-			err = fmt.Errorf("%s: want %t: %w", line, want, errOther)
+			err = fmt.Errorf("%s: want %t: %w", line, want, world.ErrOther)
 		}
 
 		return err
@@ -50,7 +53,7 @@ func (c cluster) part(ctx context.Context, gvk schema.GroupVersionKind, name str
 	}
 
 	if live[name] == nil {
-		return nil, fmt.Errorf("%q is not there: %w", name, errOther)
+		return nil, fmt.Errorf("%q is not there: %w", name, world.ErrOther)
 	}
 
 	return live[name], nil
@@ -71,11 +74,11 @@ func (c cluster) vault(state v1alpha1.GateState, set ...string) check {
 func gateOf(u *unstructured.Unstructured, state v1alpha1.GateState, set ...string) error {
 	rec, err := allowance.ParseGate(u)
 	if err != nil || rec == nil || rec.State != state {
-		return fmt.Errorf("the gate of %q is %+v (%w)", u.GetName(), rec, errors.Join(err, errOther))
+		return fmt.Errorf("the gate of %q is %+v (%w)", u.GetName(), rec, errors.Join(err, world.ErrOther))
 	}
 
 	if got := resource.Strings(u.Object, "spec", "managementPolicies"); strings.Join(got, ",") != strings.Join(set, ",") {
-		return fmt.Errorf("the policies of %q are %v, want %v: %w", u.GetName(), got, set, errOther)
+		return fmt.Errorf("the policies of %q are %v, want %v: %w", u.GetName(), got, set, world.ErrOther)
 	}
 
 	return nil
@@ -88,7 +91,7 @@ func (c cluster) reports(ctx context.Context, conditions ...string) error {
 		return err
 	}
 
-	return c.Status().Patch(ctx, u, merge(`{"status": {"conditions": [`+strings.Join(conditions, ",")+`]}}`)) //nolint:wrapcheck // Says it all.
+	return c.Status().Patch(ctx, u, world.Merge(`{"status": {"conditions": [`+strings.Join(conditions, ",")+`]}}`)) //nolint:wrapcheck // Says it all.
 }
 
 // makes notes on a vault that its provider has made its external object.
@@ -98,7 +101,7 @@ func (c cluster) makes(ctx context.Context) error {
 		return err
 	}
 
-	return c.Patch(ctx, u, merge( //nolint:wrapcheck // Says it all.
+	return c.Patch(ctx, u, world.Merge( //nolint:wrapcheck // Says it all.
 		`{"metadata": {"annotations": {"crossplane.io/external-create-succeeded": "`+time.Now().UTC().Format(time.RFC3339)+`"}}}`))
 }
 
@@ -113,7 +116,7 @@ func (c cluster) opens(ctx context.Context) error {
 		return err
 	}
 
-	return c.Patch(ctx, u, merge(`{"spec": {"managementPolicies": ["*"]}}`), client.DryRunAll) //nolint:wrapcheck // Says it all.
+	return c.Patch(ctx, u, world.Merge(`{"spec": {"managementPolicies": ["*"]}}`), client.DryRunAll) //nolint:wrapcheck // Says it all.
 }
 
 // undeletable checks that an administrator cannot delete the vault.
@@ -124,7 +127,7 @@ func (c cluster) undeletable(ctx context.Context) error {
 	}
 
 	if err := c.Delete(ctx, u, client.DryRunAll); !apierrors.IsForbidden(err) || !mentions(err.Error(), "gate is not open for Delete") {
-		return fmt.Errorf("deleting by hand: %w", errors.Join(err, errOther))
+		return fmt.Errorf("deleting by hand: %w", errors.Join(err, world.ErrOther))
 	}
 
 	return nil
@@ -188,7 +191,7 @@ func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) { //nol
 		}},
 		{Title: "Nobody opens or deletes it by hand", Run: func(ctx context.Context) error {
 			if err := c.opens(ctx); !apierrors.IsInvalid(err) || !mentions(err.Error(), "only Kausality moves the gate") {
-				return fmt.Errorf("opening by hand: %w", errors.Join(err, errOther))
+				return fmt.Errorf("opening by hand: %w", errors.Join(err, world.ErrOther))
 			}
 
 			u, err := c.part(ctx, vaultKind(), "vault")
@@ -196,9 +199,9 @@ func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) { //nol
 				return err
 			}
 
-			forged := merge(`{"metadata": {"annotations": {"kausality.io/allowances": "- {relation: External, mutations: [Update], generation: 9}"}}}`)
+			forged := world.Merge(`{"metadata": {"annotations": {"kausality.io/allowances": "- {relation: External, mutations: [Update], generation: 9}"}}}`)
 			if err := c.Patch(ctx, u, forged); !apierrors.IsForbidden(err) || !mentions(err.Error(), "only Kausality writes the annotation") {
-				return fmt.Errorf("forging an allowance: %w", errors.Join(err, errOther))
+				return fmt.Errorf("forging an allowance: %w", errors.Join(err, world.ErrOther))
 			}
 
 			return c.undeletable(ctx)
@@ -215,7 +218,7 @@ func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) { //nol
 
 			if err := scenario.Eventually(ctx, "the end of the bank", func(ctx context.Context) error {
 				if _, err := c.xr(ctx); !apierrors.IsNotFound(err) {
-					return errors.Join(err, errOther)
+					return errors.Join(err, world.ErrOther)
 				}
 
 				return nil
@@ -265,11 +268,11 @@ spec:
 
 	if err := scenario.Eventually(ctx, "the end of the vault", func(ctx context.Context) error {
 		u, err := c.part(ctx, vaultKind(), "vault")
-		if errors.Is(err, errOther) {
+		if errors.Is(err, world.ErrOther) {
 			return nil
 		}
 
-		return errors.Join(err, client.IgnoreNotFound(as.Delete(ctx, u)), errOther)
+		return errors.Join(err, client.IgnoreNotFound(as.Delete(ctx, u)), world.ErrOther)
 	}); err != nil {
 		return err //nolint:wrapcheck // Says it all.
 	}

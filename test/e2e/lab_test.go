@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -15,12 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // Service accounts of the lab's controllers.
@@ -68,7 +70,7 @@ func newLab(t *testing.T, namespace, label string) lab {
 	}
 
 	// Its controller has seen it.
-	if err := l.Status().Patch(ctx, l.plan, merge(`{"status": {"observedGeneration": 1}}`)); err != nil {
+	if err := l.Status().Patch(ctx, l.plan, world.Merge(`{"status": {"observedGeneration": 1}}`)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -90,7 +92,7 @@ func (l lab) inForce(ctx context.Context) error {
 
 	for i := range list.Items {
 		if strings.HasPrefix(list.Items[i].GetName(), "lab-") && !resource.Ready(&list.Items[i]) {
-			return fmt.Errorf("Enforcement %q is not ready: %w", list.Items[i].GetName(), errOther)
+			return fmt.Errorf("Enforcement %q is not ready: %w", list.Items[i].GetName(), world.ErrOther)
 		}
 	}
 
@@ -137,13 +139,11 @@ func (l lab) ask(t *testing.T, size string) {
 		t.Fatal(err)
 	}
 
-	patch := merge(`{"metadata": {"annotations": {"ticket": "LAB-23"}}, "spec": {"size": "` + size + `"}}`)
+	patch := world.Merge(`{"metadata": {"annotations": {"ticket": "LAB-23"}}, "spec": {"size": "` + size + `"}}`)
 	if err := as.Patch(t.Context(), l.plan.DeepCopy(), patch); err != nil {
 		t.Fatal(err)
 	}
 }
-
-func merge(text string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(text)) }
 
 // warned is a client of a user that remembers what it is warned of.
 type warned struct {

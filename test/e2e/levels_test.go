@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -12,6 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 func sized(kind, name, size string) string {
@@ -43,13 +46,13 @@ func (c cluster) path(part, field, want string) check {
 			}
 
 			if got := e.Initiator + ": " + strings.Join(hops, " "); got != want {
-				return fmt.Errorf("%s of %q came to be by %q, want %q: %w", field, part, got, want, errOther)
+				return fmt.Errorf("%s of %q came to be by %q, want %q: %w", field, part, got, want, world.ErrOther)
 			}
 
 			return nil
 		}
 
-		return fmt.Errorf("no trace of %s of %q: %w", field, part, errOther)
+		return fmt.Errorf("no trace of %s of %q: %w", field, part, world.ErrOther)
 	}
 }
 

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -18,6 +20,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 func TestUpdateAndDeleteAreServedOneAfterTheOther(t *testing.T) { //nolint:tparallel // Steps build on each other.
@@ -89,7 +92,7 @@ func TestAnExternalObjectIsMadeAnewUnderDeleteAndCreateAlone(t *testing.T) { //n
 			}
 
 			// Nobody may ask for another tier but hans.
-			if err := v.Patch(ctx, v.object(), merge(`{"spec": {"tier": "unasked"}}`)); err != nil {
+			if err := v.Patch(ctx, v.object(), world.Merge(`{"spec": {"tier": "unasked"}}`)); err != nil {
 				return err
 			}
 
@@ -98,7 +101,7 @@ func TestAnExternalObjectIsMadeAnewUnderDeleteAndCreateAlone(t *testing.T) { //n
 				return err
 			}
 
-			if err := as.Patch(ctx, v.object(), merge(`{"spec": {"engine": "new"}}`)); err != nil {
+			if err := as.Patch(ctx, v.object(), world.Merge(`{"spec": {"engine": "new"}}`)); err != nil {
 				return err
 			}
 
@@ -115,7 +118,7 @@ func TestAnExternalObjectIsMadeAnewUnderDeleteAndCreateAlone(t *testing.T) { //n
 				return err
 			}
 
-			if err := as.Patch(ctx, v.object(), merge(`{"spec": {"engine": "newer"}}`)); err != nil {
+			if err := as.Patch(ctx, v.object(), world.Merge(`{"spec": {"engine": "newer"}}`)); err != nil {
 				return err
 			}
 
@@ -174,7 +177,7 @@ func (v vault) age(ctx context.Context) error {
 func (v vault) lacks(ctx context.Context) error {
 	_, err := v.configMap(ctx, v.name+"-data")
 	if err == nil {
-		err = fmt.Errorf("the external object of %q is there: %w", v.name, errOther)
+		err = fmt.Errorf("the external object of %q is there: %w", v.name, world.ErrOther)
 	}
 
 	return client.IgnoreNotFound(err)
@@ -223,7 +226,7 @@ func (v vault) goesAlone(ctx context.Context) error {
 	if err := scenario.Eventually(ctx, "the end of the vault", all(v.ended, func(ctx context.Context) error {
 		parts, err := v.parts(ctx, objectKind())
 		if err == nil && len(parts) > 0 {
-			err = fmt.Errorf("its managed resource is still there: %w", errOther)
+			err = fmt.Errorf("its managed resource is still there: %w", world.ErrOther)
 		}
 
 		return err
@@ -325,7 +328,7 @@ func (v vault) paused(ctx context.Context) error {
 	}
 
 	if set, ok := resource.Value(u.Object, "spec", "managementPolicies"); !ok || len(policies(u)) > 0 {
-		return fmt.Errorf("managementPolicies are %v: %w", set, errOther)
+		return fmt.Errorf("managementPolicies are %v: %w", set, world.ErrOther)
 	}
 
 	return v.synced("ReconcilePaused")(ctx)
@@ -341,7 +344,7 @@ func (v vault) tracedTo(initiator string) check {
 
 		e, err := traceOf(u, "spec.forProvider.manifest.data.size")
 		if err == nil && e.Initiator != initiator {
-			err = fmt.Errorf("%+v: %w", e, errOther)
+			err = fmt.Errorf("%+v: %w", e, world.ErrOther)
 		}
 
 		return err
@@ -402,7 +405,7 @@ func TestWhileCrossplanesAnnotationPausesAnObjectItsChangeWaits(t *testing.T) {
 		"composite": {
 			reason: "Crossplane does not look, so nothing is asked of the managed resource.",
 			pause: func(ctx context.Context, v vault, value string) error {
-				return v.Patch(ctx, v.object(), merge(`{"metadata": {"annotations": {"crossplane.io/paused": `+value+`}}}`))
+				return v.Patch(ctx, v.object(), world.Merge(`{"metadata": {"annotations": {"crossplane.io/paused": `+value+`}}}`))
 			},
 			waits: func(v vault) check {
 				return all(v.wants("size", "small"), v.gated(v1alpha1.GateClosed, split(setClosed)...), v.carriesOn)
@@ -449,7 +452,7 @@ func TestWhileCrossplanesAnnotationPausesAnObjectItsChangeWaits(t *testing.T) {
 // carriesOn checks that the vault keeps its allowances.
 func (v vault) carriesOn(ctx context.Context) error {
 	if v.spent(ctx) == nil {
-		return fmt.Errorf("vault %q carries no allowance: %w", v.name, errOther)
+		return fmt.Errorf("vault %q carries no allowance: %w", v.name, world.ErrOther)
 	}
 
 	return nil

@@ -1,9 +1,12 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,8 +22,7 @@ var running *stack.Stack
 func racing() bool { return os.Getenv("KAUSALITY_RACE") != "" }
 
 // options are those of the stack; for the race with the circuit breaker that
-// Crossplane has by default, which on a starved machine trips without anybody's
-// doing.
+// Crossplane has by default.
 func options() stack.Options {
 	o := stack.Options{
 		Governed:     stack.Suite(),
@@ -36,7 +38,9 @@ func options() stack.Options {
 	}
 
 	if racing() {
-		o.CrossplaneFlags = []string{"--circuit-breaker-burst=100", "--circuit-breaker-refill-rate=1"}
+		o.CrossplaneFlags = []string{
+			fmt.Sprint("--circuit-breaker-burst=", breakerBurst), fmt.Sprint("--circuit-breaker-refill-rate=", breakerRefill),
+		}
 		o.Functions = map[string]string{"function-slow": "./test/e2e/slow"}
 	}
 

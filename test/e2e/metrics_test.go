@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -13,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // scraped reads the manager's metrics.
@@ -41,7 +44,7 @@ func TestMetricsTellOfDecisionsAndOfTheCache(t *testing.T) {
 	l.ask(t, "large")
 
 	for _, patch := range []string{`{"spec": {"size": "large"}}`, `{"spec": {"color": "blue"}}`} {
-		if err := controller(t, worker).Patch(t.Context(), task.DeepCopy(), merge(patch)); err != nil {
+		if err := controller(t, worker).Patch(t.Context(), task.DeepCopy(), world.Merge(patch)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,7 +61,7 @@ func TestMetricsTellOfDecisionsAndOfTheCache(t *testing.T) {
 		if err := scenario.Eventually(t.Context(), want, func(ctx context.Context) error {
 			text, err := scraped(ctx)
 			if err == nil && !regexp.MustCompile(want).MatchString(text) {
-				err = errOther
+				err = world.ErrOther
 			}
 
 			return err
@@ -76,12 +79,12 @@ func TestMetricsTellOfDecisionsAndOfTheCache(t *testing.T) {
 
 		m := regexp.MustCompile(`(?m)^kausality_webhook_cache_age_seconds (\S+)$`).FindStringSubmatch(text)
 		if m == nil {
-			return errOther
+			return world.ErrOther
 		}
 
 		age, err := strconv.ParseFloat(m[1], 64)
 		if err == nil && (age < 0 || age > 20) {
-			err = fmt.Errorf("the cache is %v s old: %w", age, errOther)
+			err = fmt.Errorf("the cache is %v s old: %w", age, world.ErrOther)
 		}
 
 		return err //nolint:wrapcheck // Says it all.

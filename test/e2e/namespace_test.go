@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -17,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // tenant is a namespace with one store, of the namespace's name.
@@ -81,7 +84,7 @@ func (n *tenant) waits(words ...string) check {
 
 		text := fmt.Sprint(u.Object["status"], u.GetAnnotations())
 		if !resource.Deleting(u) || !mentions(text, words...) {
-			return fmt.Errorf("deleting is %t, and it says %s, not %q: %w", resource.Deleting(u), text, words, errOther)
+			return fmt.Errorf("deleting is %t, and it says %s, not %q: %w", resource.Deleting(u), text, words, world.ErrOther)
 		}
 
 		return nil
@@ -93,7 +96,7 @@ func (n *tenant) waits(words ...string) check {
 func (n *tenant) untouched(ctx context.Context) error {
 	xr, err := n.xr(ctx)
 	if err == nil && resource.Deleting(xr) {
-		err = fmt.Errorf("the store is being deleted: %w", errOther)
+		err = fmt.Errorf("the store is being deleted: %w", world.ErrOther)
 	}
 
 	return errors.Join(err, n.shows("size", "small", "data")(ctx))
@@ -103,7 +106,7 @@ func (n *tenant) untouched(ctx context.Context) error {
 func (n *tenant) over(ctx context.Context) error {
 	err := n.Get(ctx, client.ObjectKeyFromObject(n.namespaced), n.namespaced.DeepCopy())
 	if err == nil {
-		err = errOther
+		err = world.ErrOther
 	}
 
 	return client.IgnoreNotFound(err)
@@ -113,7 +116,7 @@ func (n *tenant) over(ctx context.Context) error {
 func (n *tenant) lost(ctx context.Context) error {
 	_, err := n.configMap(ctx, n.name+"-data")
 	if err == nil {
-		err = fmt.Errorf("the external object is still there: %w", errOther)
+		err = fmt.Errorf("the external object is still there: %w", world.ErrOther)
 	}
 
 	return client.IgnoreNotFound(err)

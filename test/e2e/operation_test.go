@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -19,6 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestEveryWayToChangeAnObjectIsRefusedWhereNobodyAsked goes through the verbs
@@ -92,19 +95,19 @@ func TestEveryWayToChangeAnObjectIsRefusedWhereNobodyAsked(t *testing.T) {
 		"DropOwner": {
 			reason: "A task does not free itself from its plan.",
 			do: func(ctx context.Context, task *unstructured.Unstructured) error {
-				return as.Patch(ctx, task, merge(`{"metadata": {"ownerReferences": null}}`))
+				return as.Patch(ctx, task, world.Merge(`{"metadata": {"ownerReferences": null}}`))
 			},
 		},
 		"Status": {
 			reason: "Status is the controller's own business.", passes: true,
 			do: func(ctx context.Context, task *unstructured.Unstructured) error {
-				return as.Status().Patch(ctx, task, merge(`{"status": {"size": "huge"}}`))
+				return as.Status().Patch(ctx, task, world.Merge(`{"status": {"size": "huge"}}`))
 			},
 		},
 		"Label": {
 			reason: "Labels count where a policy names them.", passes: true,
 			do: func(ctx context.Context, task *unstructured.Unstructured) error {
-				return as.Patch(ctx, task, merge(`{"metadata": {"labels": {"a": "b"}}}`))
+				return as.Patch(ctx, task, world.Merge(`{"metadata": {"labels": {"a": "b"}}}`))
 			},
 		},
 		"Nothing": {
@@ -142,7 +145,7 @@ func TestADryRunHasNoEffect(t *testing.T) {
 	}
 
 	plan := l.plan.DeepCopy()
-	if err := as.Patch(t.Context(), plan, merge(`{"spec": {"size": "large"}}`), client.DryRunAll); err != nil {
+	if err := as.Patch(t.Context(), plan, world.Merge(`{"spec": {"size": "large"}}`), client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
 
@@ -235,12 +238,12 @@ func TestScalingIsAChangeOfTheReplicasAndItsStampFollows(t *testing.T) {
 		}
 
 		if n := resource.Int(live.Object, "spec", "ships", "count"); n != 3 {
-			return fmt.Errorf("%d ships: %w", n, errOther)
+			return fmt.Errorf("%d ships: %w", n, world.ErrOther)
 		}
 
 		e, err := traceOf(live, "spec.ships.count")
 		if err == nil && (e.Initiator != hansName || e.Generation != live.GetGeneration()) {
-			err = fmt.Errorf("trace %+v at generation %d: %w", e, live.GetGeneration(), errOther)
+			err = fmt.Errorf("trace %+v at generation %d: %w", e, live.GetGeneration(), world.ErrOther)
 		}
 
 		return err
@@ -318,7 +321,7 @@ func TestAnObjectThatTheAPIServerFillsInIsNoConflict(t *testing.T) {
 
 	if err := scenario.Eventually(t.Context(), "enforcement", func(ctx context.Context) error {
 		if err := controller(t, worker).Create(ctx, svc.DeepCopy(), client.DryRunAll); !apierrors.IsForbidden(err) {
-			return errOther
+			return world.ErrOther
 		}
 
 		return nil
@@ -336,7 +339,7 @@ func TestAnObjectThatTheAPIServerFillsInIsNoConflict(t *testing.T) {
 	}
 
 	// 2. So are its ports on the nodes.
-	if err := as.Patch(t.Context(), svc, merge(`{"spec": {"type": "NodePort"}}`)); err != nil {
+	if err := as.Patch(t.Context(), svc, world.Merge(`{"spec": {"type": "NodePort"}}`)); err != nil {
 		t.Fatal(err)
 	}
 

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -14,6 +16,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestADeletionPolicyThatOrphansKeepsTheExternalObject allows to delete what is
@@ -66,7 +69,7 @@ func TestADeletionPolicyThatOrphansKeepsTheExternalObject(t *testing.T) { //noli
 			return scenario.Eventually(ctx, "the end of the cellar", all(v.ended, func(ctx context.Context) error {
 				err := v.Get(ctx, client.ObjectKeyFromObject(data), data.DeepCopy())
 				if err == nil {
-					err = errOther
+					err = world.ErrOther
 				}
 
 				return client.IgnoreNotFound(err)

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -27,6 +29,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/patience"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestWhileTheManagerIsAwayOnlyWhatIsGovernedWaits does not run beside others,
@@ -40,13 +43,13 @@ func TestWhileTheManagerIsAwayOnlyWhatIsGovernedWaits(t *testing.T) { //nolint:p
 	ctx := t.Context()
 
 	change := func(name string) error {
-		return as.Patch(ctx, tasks[name].DeepCopy(), merge(`{"spec": {"size": "huge"}}`))
+		return as.Patch(ctx, tasks[name].DeepCopy(), world.Merge(`{"spec": {"size": "huge"}}`))
 	}
 
 	for _, name := range []string{"closed", "open"} {
 		if err := scenario.Eventually(ctx, "enforcement", func(context.Context) error {
 			if err := change(name); !apierrors.IsForbidden(err) {
-				return fmt.Errorf("%s: %w", name, errors.Join(err, errOther))
+				return fmt.Errorf("%s: %w", name, errors.Join(err, world.ErrOther))
 			}
 
 			return nil
@@ -120,12 +123,12 @@ func TestAnotherWebhookThatChangesObjectsAfterOursIsReckonedWith(t *testing.T) {
 	// 1. It changes what is allowed to something else that is allowed: the trace
 	// is of what is stored.
 	if err := scenario.Eventually(t.Context(), "the other webhook", func(ctx context.Context) error {
-		if err := as.Patch(ctx, task.DeepCopy(), merge(`{"metadata": {"labels": {"other": "allowed"}}, "spec": {"size": "large"}}`)); err != nil {
+		if err := as.Patch(ctx, task.DeepCopy(), world.Merge(`{"metadata": {"labels": {"other": "allowed"}}, "spec": {"size": "large"}}`)); err != nil {
 			return err
 		}
 
 		if got := l.size(t, task); got != "large-and-more" { //nolint:contextcheck // It is read under the test's.
-			return fmt.Errorf("the size is %q: %w", got, errOther)
+			return fmt.Errorf("the size is %q: %w", got, world.ErrOther)
 		}
 
 		return nil
@@ -143,7 +146,7 @@ func TestAnotherWebhookThatChangesObjectsAfterOursIsReckonedWith(t *testing.T) {
 	}
 
 	// 2. It adds what nobody asked for: refused by what would be stored.
-	err := as.Patch(t.Context(), task.DeepCopy(), merge(`{"metadata": {"labels": {"other": "unasked"}}, "spec": {"size": "larger"}}`))
+	err := as.Patch(t.Context(), task.DeepCopy(), world.Merge(`{"metadata": {"labels": {"other": "unasked"}}, "spec": {"size": "larger"}}`))
 	if !apierrors.IsForbidden(err) || !mentions(err.Error(), "spec.color") {
 		t.Errorf("unasked: %v", err)
 	}
@@ -246,7 +249,7 @@ func TestCertificatesAreRotatedWithoutARefusedRequest(t *testing.T) {
 
 		bundles[string(cfg.Webhooks[0].ClientConfig.CABundle)] = true
 
-		if err := as.Patch(t.Context(), task.DeepCopy(), merge(fmt.Sprintf(`{"spec": {"size": "%d"}}`, requests))); err != nil {
+		if err := as.Patch(t.Context(), task.DeepCopy(), world.Merge(fmt.Sprintf(`{"spec": {"size": "%d"}}`, requests))); err != nil {
 			t.Fatalf("after %d requests and %d bundles: %v", requests, len(bundles), err)
 		}
 

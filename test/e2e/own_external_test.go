@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -14,6 +16,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // shedColor lets anna change the color, outside, too.
@@ -56,7 +59,7 @@ func (c cluster) storesSize(want string) check {
 		}
 
 		if got := resource.String(u.Object, "spec", "forProvider", "manifest", "data", "size"); got != want {
-			return fmt.Errorf("the size is %q, want %q: %w", got, want, errOther)
+			return fmt.Errorf("the size is %q, want %q: %w", got, want, world.ErrOther)
 		}
 
 		return nil

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestAnAllowedChangeWarnsOfNothing changes some XRs several times, as who may.
@@ -79,7 +82,7 @@ func (c cluster) warned(ctx context.Context, prefix string) error {
 
 	for _, e := range events.Items {
 		if e.Type == corev1.EventTypeWarning && strings.HasPrefix(e.InvolvedObject.Name, prefix) {
-			return fmt.Errorf("%s %s, %d times: %s %s: %w", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Count, e.Reason, e.Message, errOther)
+			return fmt.Errorf("%s %s, %d times: %s %s: %w", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Count, e.Reason, e.Message, world.ErrOther)
 		}
 	}
 

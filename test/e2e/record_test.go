@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -20,6 +22,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestARefusalIsOnRecordWithWhatItWasDecidedBy through the API server: clients get
@@ -30,7 +33,7 @@ func TestARefusalIsOnRecordWithWhatItWasDecidedBy(t *testing.T) {
 	l := newLab(t, "lab-record", "deny")
 	task := l.made(t, "task")
 
-	err := controller(t, worker).Patch(t.Context(), task.DeepCopy(), merge(`{"spec": {"size": "huge", "color": "blue"}}`))
+	err := controller(t, worker).Patch(t.Context(), task.DeepCopy(), world.Merge(`{"spec": {"size": "huge", "color": "blue"}}`))
 
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -69,7 +72,7 @@ func TestARefusalIsOnRecordWithWhatItWasDecidedBy(t *testing.T) {
 		}
 
 		if len(notes) != 1 || !mentions(notes[0], "spec.color", "spec.size") {
-			return fmt.Errorf("events say %s: %w", strings.Join(notes, "\n"), errOther)
+			return fmt.Errorf("events say %s: %w", strings.Join(notes, "\n"), world.ErrOther)
 		}
 
 		return nil
@@ -87,7 +90,7 @@ func TestWhatIsAllowedIsOnRecordWithItsTicket(t *testing.T) {
 
 	l.ask(t, "large")
 
-	if err := controller(t, worker).Patch(t.Context(), task.DeepCopy(), merge(`{"spec": {"size": "large"}}`)); err != nil {
+	if err := controller(t, worker).Patch(t.Context(), task.DeepCopy(), world.Merge(`{"spec": {"size": "large"}}`)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -143,7 +146,7 @@ func TestWhatDoesNotFitOrIsNotReadyIsTold(t *testing.T) {
 		list, _, _ := unstructured.NestedSlice(u.Object, "status", "typeChecking")
 		if ready, _ := resource.ConditionOf(u, "Ready"); len(list) != 1 || !mentions(fmt.Sprint(list), warning) ||
 			!mentions(ready.Message, "the Enforcement is in force, but spec.matchConditions[0].expression: "+warning) {
-			return fmt.Errorf("typeChecking %v, Ready %q: %w", list, ready.Message, errOther)
+			return fmt.Errorf("typeChecking %v, Ready %q: %w", list, ready.Message, world.ErrOther)
 		}
 
 		return nil
@@ -156,7 +159,7 @@ func TestWhatDoesNotFitOrIsNotReadyIsTold(t *testing.T) {
 	if err := scenario.Eventually(t.Context(), "a metric of the policy", func(ctx context.Context) error {
 		text, err := scraped(ctx)
 		if err == nil && !want.MatchString(text) {
-			err = errOther
+			err = world.ErrOther
 		}
 
 		return err

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -19,6 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // refusal is somebody else's, of deleting one store.
@@ -47,7 +50,7 @@ func (c cluster) refuses(want bool) check {
 
 		err = c.Delete(ctx, xr, client.DryRunAll)
 		if refused := apierrors.IsInvalid(err) || apierrors.IsForbidden(err); refused != want {
-			return fmt.Errorf("refused is %t (%w)", refused, errors.Join(err, errOther))
+			return fmt.Errorf("refused is %t (%w)", refused, errors.Join(err, world.ErrOther))
 		}
 
 		return nil
@@ -80,7 +83,7 @@ func (c cluster) strip(ctx context.Context, user string) error {
 		}
 
 		if got := len(resource.Composed(xr)); got != refs || !slices.Contains(xr.GetFinalizers(), v1alpha1.Finalizer) {
-			return fmt.Errorf("%d of %d references, finalizers %v: %w", got, refs, xr.GetFinalizers(), errOther)
+			return fmt.Errorf("%d of %d references, finalizers %v: %w", got, refs, xr.GetFinalizers(), world.ErrOther)
 		}
 
 		return nil
@@ -114,7 +117,7 @@ func TestADeletionThatIsRefusedGrantsNothingToAnybodyElse(t *testing.T) { //noli
 			}
 
 			if err := c.remove(ctx, hans, xr, metav1.DeletePropagationBackground); err == nil {
-				return fmt.Errorf("it was deleted: %w", errOther)
+				return fmt.Errorf("it was deleted: %w", world.ErrOther)
 			}
 
 			if xr, err = c.xr(ctx); err != nil {
@@ -122,7 +125,7 @@ func TestADeletionThatIsRefusedGrantsNothingToAnybodyElse(t *testing.T) { //noli
 			}
 
 			if list, err := allowance.Parse(xr); err != nil || !slices.ContainsFunc(list, allowance.ByDeletion) {
-				return fmt.Errorf("it carries %+v, no grant (%w)", list, errors.Join(err, errOther))
+				return fmt.Errorf("it carries %+v, no grant (%w)", list, errors.Join(err, world.ErrOther))
 			}
 
 			return nil

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -15,6 +17,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // rolledOut checks that all Pods there are to be are ready, of a version of the
@@ -28,7 +32,7 @@ func (d deployment) rolledOut(version string, replicas int) check {
 
 		want := int32(replicas)
 		if s := u.Status; s.ObservedGeneration != u.Generation || s.Replicas != want || s.UpdatedReplicas != want || s.AvailableReplicas != want {
-			return fmt.Errorf("of %d replicas at generation %d the status says %+v: %w", want, u.Generation, s, errOther)
+			return fmt.Errorf("of %d replicas at generation %d the status says %+v: %w", want, u.Generation, s, world.ErrOther)
 		}
 
 		pods, err := d.pods(ctx)
@@ -38,12 +42,12 @@ func (d deployment) rolledOut(version string, replicas int) check {
 
 		for _, p := range pods {
 			if p.DeletionTimestamp != nil || p.Spec.Containers[0].Image != image(version) {
-				return fmt.Errorf("Pod %q runs %s, deleted at %v: %w", p.Name, p.Spec.Containers[0].Image, p.DeletionTimestamp, errOther)
+				return fmt.Errorf("Pod %q runs %s, deleted at %v: %w", p.Name, p.Spec.Containers[0].Image, p.DeletionTimestamp, world.ErrOther)
 			}
 		}
 
 		if len(pods) != replicas {
-			return fmt.Errorf("there are %d Pods, want %d: %w", len(pods), replicas, errOther)
+			return fmt.Errorf("there are %d Pods, want %d: %w", len(pods), replicas, world.ErrOther)
 		}
 
 		return nil
@@ -59,7 +63,7 @@ func (d deployment) progressed(version string, pods int) check {
 		}
 
 		if got := rs.Spec.Template.Spec.Containers[0].Image; got != image(version) || int(rs.Status.ReadyReplicas) != pods {
-			return fmt.Errorf("%d Pods of %s are ready, want %d of %s: %w", rs.Status.ReadyReplicas, got, pods, version, errOther)
+			return fmt.Errorf("%d Pods of %s are ready, want %d of %s: %w", rs.Status.ReadyReplicas, got, pods, version, world.ErrOther)
 		}
 
 		return nil
@@ -70,7 +74,7 @@ func (d deployment) progressed(version string, pods int) check {
 func (d deployment) observed(ctx context.Context) error {
 	u, err := d.live(ctx)
 	if err == nil && u.Status.ObservedGeneration != u.Generation {
-		err = fmt.Errorf("generation %d is observed of %d: %w", u.Status.ObservedGeneration, u.Generation, errOther)
+		err = fmt.Errorf("generation %d is observed of %d: %w", u.Status.ObservedGeneration, u.Generation, world.ErrOther)
 	}
 
 	return err
@@ -93,7 +97,7 @@ func (d deployment) unmoved(was map[string]int32) check {
 	return func(ctx context.Context) error {
 		is, err := d.sizes(ctx)
 		if err == nil && !maps.Equal(is, was) {
-			err = fmt.Errorf("the ReplicaSets are %v, were %v: %w", is, was, errOther)
+			err = fmt.Errorf("the ReplicaSets are %v, were %v: %w", is, was, world.ErrOther)
 		}
 
 		return err
@@ -111,7 +115,7 @@ func (d deployment) dueTo(rs *appsv1.ReplicaSet, field, who, cause string) error
 
 	if e.Initiator != who || len(e.Trace) != 2 || e.Trace[0].Kind != "Deployment" || e.Trace[0].Name != d.name || e.Trace[0].Field != cause ||
 		e.Trace[1].Kind != "ReplicaSet" || e.Trace[1].Name != rs.Name {
-		return fmt.Errorf("the trace of ReplicaSet %q says %+v, not that %s changed %s: %w", rs.Name, e, who, cause, errOther)
+		return fmt.Errorf("the trace of ReplicaSet %q says %+v, not that %s changed %s: %w", rs.Name, e, who, cause, world.ErrOther)
 	}
 
 	return nil
@@ -131,7 +135,7 @@ func (d deployment) podsDueTo(ctx context.Context, rs *appsv1.ReplicaSet, who, c
 		}
 
 		if e.Initiator != who || len(e.Trace) != 3 || e.Trace[0].Field != cause || e.Trace[1].Name != rs.Name || e.Trace[2].Kind != "Pod" {
-			return fmt.Errorf("the trace of Pod %q says %+v, not that %s changed %s: %w", p.Name, e, who, cause, errOther)
+			return fmt.Errorf("the trace of Pod %q says %+v, not that %s changed %s: %w", p.Name, e, who, cause, world.ErrOther)
 		}
 	}
 
@@ -149,7 +153,7 @@ func (d deployment) refuses(controller client.Client, patch string, words ...str
 
 		err = controller.Patch(ctx, rs, client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
 		if err == nil {
-			return fmt.Errorf("ReplicaSet %q takes %s: %w", rs.Name, patch, errOther)
+			return fmt.Errorf("ReplicaSet %q takes %s: %w", rs.Name, patch, world.ErrOther)
 		}
 
 		if !apierrors.IsForbidden(err) {
@@ -166,7 +170,7 @@ func says(text string, words ...string) error {
 
 	for _, w := range words {
 		if !strings.Contains(text, w) {
-			errs = append(errs, fmt.Errorf("%q is not said: %w", w, errOther))
+			errs = append(errs, fmt.Errorf("%q is not said: %w", w, world.ErrOther))
 		}
 	}
 
@@ -180,7 +184,7 @@ func says(text string, words ...string) error {
 // ended checks that nothing is left of the Deployment.
 func (d deployment) ended(ctx context.Context) error {
 	if _, err := d.live(ctx); err == nil || !apierrors.IsNotFound(err) {
-		return fmt.Errorf("Deployment %q is there: %w", d.name, errors.Join(err, errOther))
+		return fmt.Errorf("Deployment %q is there: %w", d.name, errors.Join(err, world.ErrOther))
 	}
 
 	sets, err := d.replicaSets(ctx)
@@ -190,7 +194,7 @@ func (d deployment) ended(ctx context.Context) error {
 
 	pods, err := d.pods(ctx)
 	if err == nil && len(sets)+len(pods) > 0 {
-		err = fmt.Errorf("%d ReplicaSets and %d Pods of %q are left: %w", len(sets), len(pods), d.name, errOther)
+		err = fmt.Errorf("%d ReplicaSets and %d Pods of %q are left: %w", len(sets), len(pods), d.name, world.ErrOther)
 	}
 
 	return err

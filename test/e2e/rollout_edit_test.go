@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -17,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // scale has the Deployment scaled by hans, and by an autoscaler, which updates
@@ -69,7 +72,7 @@ func (d deployment) hasPodDueTo(ctx context.Context, who string) error {
 	}
 
 	if n != 1 {
-		return fmt.Errorf("%d Pods are due to %s: %w", n, who, errOther)
+		return fmt.Errorf("%d Pods are due to %s: %w", n, who, world.ErrOther)
 	}
 
 	return nil
@@ -118,7 +121,7 @@ func (d deployment) stored(is func(*appsv1.Deployment) bool) check {
 	return func(ctx context.Context) error {
 		u, err := d.live(ctx)
 		if err == nil && !is(u) {
-			err = fmt.Errorf("the Deployment's spec is %+v: %w", u.Spec, errOther)
+			err = fmt.Errorf("the Deployment's spec is %+v: %w", u.Spec, world.ErrOther)
 		}
 
 		return err
@@ -174,7 +177,7 @@ func (d deployment) stuck(ctx context.Context) error {
 		}
 	}
 
-	return fmt.Errorf("it says nothing: %+v: %w", u.Status.Conditions, errOther)
+	return fmt.Errorf("it says nothing: %+v: %w", u.Status.Conditions, world.ErrOther)
 }
 
 // rollBack goes back to the revision before last. What was refused in between may
@@ -190,7 +193,7 @@ func (d deployment) rollBack(ctx context.Context) error {
 		return rs.Spec.Template.Spec.Containers[0].Image == image("v2")
 	})
 	if i < 0 {
-		return fmt.Errorf("no ReplicaSet has image v2: %w", errOther)
+		return fmt.Errorf("no ReplicaSet has image v2: %w", world.ErrOther)
 	}
 
 	// 1. What kubectl writes has the annotations of the old ReplicaSet too.
@@ -211,7 +214,7 @@ func (d deployment) rollBack(ctx context.Context) error {
 
 	known := slices.ContainsFunc(before, func(rs appsv1.ReplicaSet) bool { return rs.UID == now.UID })
 	if !known || strings.Contains(out, "Warning") {
-		return fmt.Errorf("ReplicaSet %q was there before: %t; kubectl says %q: %w", now.Name, known, out, errOther)
+		return fmt.Errorf("ReplicaSet %q was there before: %t; kubectl says %q: %w", now.Name, known, out, world.ErrOther)
 	}
 
 	// 3. Why, down to the Pods.
@@ -228,7 +231,7 @@ func (d deployment) forget(ctx context.Context) error {
 	return scenario.Eventually(ctx, "two old revisions", all(d.rolledOut("v4", 4), func(ctx context.Context) error {
 		list, err := d.replicaSets(ctx)
 		if err == nil && len(list) != 3 {
-			err = fmt.Errorf("there are %d ReplicaSets: %w", len(list), errOther)
+			err = fmt.Errorf("there are %d ReplicaSets: %w", len(list), world.ErrOther)
 		}
 
 		return err

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // heal has hans delete a Pod; another comes in its place.
@@ -48,7 +51,7 @@ func (d deployment) heal(ctx context.Context) error {
 		}
 
 		if e.Initiator != replicaSetController {
-			return fmt.Errorf("the trace of Pod %q says %+v: %w", p.Name, e, errOther)
+			return fmt.Errorf("the trace of Pod %q says %+v: %w", p.Name, e, world.ErrOther)
 		}
 	}
 
@@ -67,7 +70,7 @@ func (d deployment) keepFromOthers(ctx context.Context) error {
 	for _, what := range []string{"deployment/" + d.name, "pod/" + pods[0].Name} {
 		out, err := d.kubectl(ctx, anna, "delete", what, "--dry-run=server")
 		if err == nil {
-			err = fmt.Errorf("anna may delete %s: %w", what, errOther)
+			err = fmt.Errorf("anna may delete %s: %w", what, world.ErrOther)
 		} else {
 			err = says(out, "Forbidden", "nobody asked for this change: delete", "anna@example.com")
 		}
@@ -94,8 +97,8 @@ func (d deployment) endLast(ctx context.Context) error {
 		return err
 	}
 
-	d.node.leave(true)
-	defer d.node.leave(false)
+	d.node.Stop()
+	defer d.node.Start()
 
 	if _, err := d.kubectl(ctx, hans, "delete", "deployment", d.name, "--cascade=foreground", "--wait=false"); err != nil {
 		return err
@@ -104,7 +107,7 @@ func (d deployment) endLast(ctx context.Context) error {
 	err := scenario.Eventually(ctx, "Pods that end", func(ctx context.Context) error {
 		pods, err := d.pods(ctx)
 		if err == nil && (len(pods) != 2 || pods[0].DeletionTimestamp == nil || pods[1].DeletionTimestamp == nil) {
-			err = fmt.Errorf("there are %d Pods: %w", len(pods), errOther)
+			err = fmt.Errorf("there are %d Pods: %w", len(pods), world.ErrOther)
 		}
 
 		return err
@@ -112,7 +115,7 @@ func (d deployment) endLast(ctx context.Context) error {
 
 	err = errors.Join(err, d.endDueTo(ctx, hansName))
 
-	d.node.leave(false)
+	d.node.Start()
 
 	return errors.Join(err, scenario.Eventually(ctx, "the end of all", d.ended))
 }
@@ -126,7 +129,7 @@ func (d deployment) endDueTo(ctx context.Context, who string) error {
 
 	e, err := traceOf(u, "delete")
 	if err == nil && (e.Initiator != who || u.DeletionTimestamp == nil) {
-		err = fmt.Errorf("deleted at %v, the trace says %+v: %w", u.DeletionTimestamp, e, errOther)
+		err = fmt.Errorf("deleted at %v, the trace says %+v: %w", u.DeletionTimestamp, e, world.ErrOther)
 	}
 
 	return err
@@ -149,7 +152,7 @@ func (d deployment) orphan(ctx context.Context) error {
 		}
 
 		if ref := metav1.GetControllerOf(rs); ref != nil || rs.DeletionTimestamp != nil || rs.Status.ReadyReplicas != 2 {
-			return fmt.Errorf("the ReplicaSet has parent %v and %d ready Pods: %w", ref, rs.Status.ReadyReplicas, errOther)
+			return fmt.Errorf("the ReplicaSet has parent %v and %d ready Pods: %w", ref, rs.Status.ReadyReplicas, world.ErrOther)
 		}
 
 		return nil
@@ -176,7 +179,7 @@ func (d deployment) endNamespace(ctx context.Context) error {
 			return nil
 		}
 
-		return fmt.Errorf("it is there: %+v: %w", ns.Status.Conditions, errors.Join(err, errOther))
+		return fmt.Errorf("it is there: %+v: %w", ns.Status.Conditions, errors.Join(err, world.ErrOther))
 	})
 }
 
@@ -188,7 +191,7 @@ func (d deployment) interrupt(ctx context.Context) error {
 		return err
 	}
 
-	d.node.allow(2)
+	d.node.Allow(2)
 
 	if err := scenario.Eventually(ctx, "half of it", d.progressed("v2", 2)); err != nil {
 		return err //nolint:wrapcheck // Says it all.
@@ -199,7 +202,7 @@ func (d deployment) interrupt(ctx context.Context) error {
 	}
 
 	// 1. What is refused with nobody there to ask is tried again.
-	d.node.allow(many)
+	d.node.Allow(world.AllPods)
 
 	was, err := d.sizes(ctx)
 	stopped := errors.Join(err, still(ctx, d.unmoved(was)))

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -16,6 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // Fields of a Deployment that people change.
@@ -96,7 +99,7 @@ func (d deployment) enforced(ctx context.Context) error {
 		if err := scenario.Eventually(ctx, "Enforcement "+name+" in force", func(ctx context.Context) error {
 			u, err := d.get(ctx, v1alpha1.GroupVersion().WithKind("Enforcement"), name)
 			if err == nil && !resource.Ready(u) {
-				err = errOther
+				err = world.ErrOther
 			}
 
 			return err
@@ -113,7 +116,7 @@ func (d deployment) buildUp(ctx context.Context, replicas int) error {
 		return err
 	}
 
-	d.node.allow(replicas)
+	d.node.Allow(replicas)
 
 	if err := scenario.Eventually(ctx, "a Deployment", d.rolledOut("v1", replicas)); err != nil {
 		return err //nolint:wrapcheck // Says it all.
@@ -132,7 +135,7 @@ func (d deployment) rollOut(ctx context.Context) error {
 		return err
 	}
 
-	d.node.allow(4)
+	d.node.Allow(4)
 
 	if err := scenario.Eventually(ctx, "almost half of it", d.progressed("v2", 4)); err != nil {
 		return err //nolint:wrapcheck // Says it all.
@@ -151,7 +154,7 @@ func (d deployment) rollOut(ctx context.Context) error {
 		return err
 	}
 
-	d.node.allow(many)
+	d.node.Allow(world.AllPods)
 
 	if err := still(ctx, d.unmoved(was)); err != nil {
 		return err
@@ -189,14 +192,14 @@ func (d deployment) rolledOutBy(ctx context.Context, who, field string) error {
 // the rollout going on, nor the Deployment being built up.
 func (d deployment) stumble(controller client.Client) check {
 	return func(ctx context.Context) error {
-		d.node.hold()
+		d.node.Hold()
 
 		pods, err := d.pods(ctx)
 		if err != nil {
 			return err
 		}
 
-		if err := d.node.report(ctx, &pods[0], corev1.ConditionFalse); err != nil {
+		if err := d.node.Report(ctx, &pods[0], corev1.ConditionFalse); err != nil {
 			return err
 		}
 
@@ -206,7 +209,7 @@ func (d deployment) stumble(controller client.Client) check {
 
 		refused := d.refuses(controller, `{"spec":{"replicas":9}}`, "spec.replicas", `Deployment "web"`)(ctx)
 
-		d.node.allow(many)
+		d.node.Allow(world.AllPods)
 
 		return errors.Join(refused, scenario.Eventually(ctx, "a ready Pod", d.rolledOut("v2", 10)))
 	}
@@ -224,5 +227,5 @@ func (d deployment) unavailable(ctx context.Context) error {
 		}
 	}
 
-	return fmt.Errorf("the conditions are %+v: %w", u.Status.Conditions, errOther)
+	return fmt.Errorf("the conditions are %+v: %w", u.Status.Conditions, world.ErrOther)
 }

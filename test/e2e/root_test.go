@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -11,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 const rootPolicy = `
@@ -59,7 +62,7 @@ func (c cluster) closedRoot(name, size, color string) check {
 		}
 
 		if gotSize, gotColor := resource.String(out.Object, "data", "size"), resource.String(out.Object, "data", "color"); gotSize != size || gotColor != color {
-			return fmt.Errorf("it is %s and %s outside, want %s and %s: %w", gotSize, gotColor, size, color, errOther)
+			return fmt.Errorf("it is %s and %s outside, want %s and %s: %w", gotSize, gotColor, size, color, world.ErrOther)
 		}
 
 		return nil
@@ -92,7 +95,7 @@ func TestAManagedResourceThatAPersonMakesIsGated(t *testing.T) { //nolint:tparal
 
 			u, err := c.get(ctx, objectKind(), name)
 			if err != nil || resource.String(u.Object, "spec", "forProvider", "manifest", "data", "color") != "blue" {
-				return fmt.Errorf("the edit is not stored (%w): %w", err, errOther)
+				return fmt.Errorf("the edit is not stored (%w): %w", err, world.ErrOther)
 			}
 
 			if err := still(ctx, c.closedRoot(name, "small", "red")); err != nil {
@@ -118,12 +121,12 @@ func TestAManagedResourceThatAPersonMakesIsGated(t *testing.T) { //nolint:tparal
 			return scenario.Eventually(ctx, "an ungoverned root", func(ctx context.Context) error {
 				u, err := c.get(ctx, objectKind(), other)
 				if err != nil || !resource.Ready(u) {
-					return fmt.Errorf("it is not ready (%w): %w", err, errOther)
+					return fmt.Errorf("it is not ready (%w): %w", err, world.ErrOther)
 				}
 
 				if got := resource.Strings(u.Object, "spec", "managementPolicies"); len(got) != 1 || got[0] != "*" ||
 					resource.Annotation(u, v1alpha1.AnnotationGate) != "" {
-					return fmt.Errorf("it is gated: %v: %w", got, errOther)
+					return fmt.Errorf("it is gated: %v: %w", got, world.ErrOther)
 				}
 
 				return nil

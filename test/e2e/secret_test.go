@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -19,6 +21,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // plantedSecret is a Secret with a credential that [corpus.Leaks] knows.
@@ -57,7 +60,7 @@ func TestACredentialIsToldNowhere(t *testing.T) { //nolint:tparallel // Steps bu
 			return err
 		}
 
-		return a.Patch(ctx, u, merge(`{"stringData": {"password": "planted-`+password+`"}}`), client.FieldOwner("kubectl-edit"))
+		return a.Patch(ctx, u, world.Merge(`{"stringData": {"password": "planted-`+password+`"}}`), client.FieldOwner("kubectl-edit"))
 	}
 
 	a.play(t, []scenario.Step{
@@ -107,7 +110,7 @@ func TestACredentialIsToldNowhere(t *testing.T) { //nolint:tparallel // Steps bu
 // errLeak is what was said, where anything was.
 func errLeak(err error) error {
 	if err == nil {
-		return errOther
+		return world.ErrOther
 	}
 
 	return err
@@ -125,7 +128,7 @@ func (a app) enforced(ctx context.Context, action string) error {
 			return err
 		}
 
-		err = a.Patch(ctx, u, merge(`{"data": {"probe": "cGxhbnRlZC1wcm9iZQ=="}}`), client.DryRunAll)
+		err = a.Patch(ctx, u, world.Merge(`{"data": {"probe": "cGxhbnRlZC1wcm9iZQ=="}}`), client.DryRunAll)
 		if denied := err != nil; denied != (action == "Deny") {
 			return fmt.Errorf("a change of the Secret was denied: %t: %w", denied, errLeak(err))
 		}
@@ -144,7 +147,7 @@ func (a app) silent(ctx context.Context) error {
 	}
 
 	if raw, err := secret.MarshalJSON(); err != nil || !corpus.Leaks(string(raw)) {
-		return fmt.Errorf("the Secret has no credential (%w): %w", err, errOther)
+		return fmt.Errorf("the Secret has no credential (%w): %w", err, world.ErrOther)
 	}
 
 	said := map[string]string{}
@@ -177,7 +180,7 @@ func (a app) silent(ctx context.Context) error {
 		}
 
 		if len(raw) == 0 {
-			return fmt.Errorf("%s is empty: %w", name, errOther)
+			return fmt.Errorf("%s is empty: %w", name, world.ErrOther)
 		}
 
 		said[name] = string(raw)
@@ -186,7 +189,7 @@ func (a app) silent(ctx context.Context) error {
 	for where, text := range said {
 		for line := range strings.Lines(text) {
 			if corpus.Leaks(line) {
-				return fmt.Errorf("%s tells a credential: %s: %w", where, line, errOther)
+				return fmt.Errorf("%s tells a credential: %s: %w", where, line, world.ErrOther)
 			}
 		}
 	}

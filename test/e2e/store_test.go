@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -14,6 +16,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // storeComposition composes managed resources, each with a label that tells
@@ -112,7 +115,7 @@ func (c cluster) note(key, value string) check {
 		}
 
 		if got := resource.String(u.Object, "data", key); got != value {
-			return fmt.Errorf("%s of the note is %q, want %q: %w", key, got, value, errOther)
+			return fmt.Errorf("%s of the note is %q, want %q: %w", key, got, value, world.ErrOther)
 		}
 
 		return nil

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -14,6 +16,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // widget checks a field of what the toy composes.
@@ -26,11 +29,11 @@ func (c cluster) widget(field, want string) check {
 
 		u, ok := live["widget"]
 		if !ok {
-			return fmt.Errorf("there is no widget: %w", errOther)
+			return fmt.Errorf("there is no widget: %w", world.ErrOther)
 		}
 
 		if got := resource.String(u.Object, "spec", "forProvider", field); got != want {
-			return fmt.Errorf("%s of the widget is %q, want %q: %w", field, got, want, errOther)
+			return fmt.Errorf("%s of the widget is %q, want %q: %w", field, got, want, world.ErrOther)
 		}
 
 		return nil

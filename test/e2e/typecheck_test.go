@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -18,6 +20,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/test/patience"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // serveDatabases has the API server serve the example's kinds. They stay, as
@@ -30,7 +33,7 @@ func serveDatabases(t *testing.T, c client.Client) {
 		t.Fatal(err)
 	}
 
-	for _, u := range objects(t, raw) {
+	for _, u := range world.Parse(t, raw) {
 		if err := c.Create(t.Context(), u); err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
@@ -38,7 +41,7 @@ func serveDatabases(t *testing.T, c client.Client) {
 }
 
 func TestAnExpressionThatDoesNotFitItsKindIsReported(t *testing.T) {
-	c := newClient(t)
+	c := world.Connect(t, running.Config())
 	serveDatabases(t, c)
 
 	cases := []struct {
@@ -117,7 +120,7 @@ spec:
 
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			u := objects(t, []byte(tc.object))[0]
+			u := world.Parse(t, []byte(tc.object))[0]
 			if err := create(t.Context(), t, c, u); err != nil {
 				t.Fatal(err)
 			}

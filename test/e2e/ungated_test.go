@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -19,6 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 func nopKind() schema.GroupVersionKind {
@@ -35,11 +38,11 @@ func (c cluster) nothing(field, want string) check {
 		}
 
 		if list, err := allowance.Parse(u); err != nil || len(list) > 0 {
-			return fmt.Errorf("%d allowances are left (%w)", len(list), errors.Join(err, errOther))
+			return fmt.Errorf("%d allowances are left (%w)", len(list), errors.Join(err, world.ErrOther))
 		}
 
 		if got := resource.String(u.Object, "spec", "forProvider", "fields", field); got != want {
-			return fmt.Errorf("%s is %q, want %q: %w", field, got, want, errOther)
+			return fmt.Errorf("%s is %q, want %q: %w", field, got, want, world.ErrOther)
 		}
 
 		return gateOf(u, v1alpha1.GateUngated, "*")
@@ -65,12 +68,12 @@ func (c cluster) reported(ctx context.Context) error {
 	}
 
 	if !found {
-		return fmt.Errorf("no event on %q: %w", u.GetName(), errOther)
+		return fmt.Errorf("no event on %q: %w", u.GetName(), world.ErrOther)
 	}
 
 	text, err := scraped(ctx)
 	if err != nil || !strings.Contains(text, `kausality_ungated_resources{group="nop.crossplane.io",kind="NopResource"} 1`) {
-		return fmt.Errorf("metrics: %w", errors.Join(err, errOther))
+		return fmt.Errorf("metrics: %w", errors.Join(err, world.ErrOther))
 	}
 
 	p, err := c.get(ctx, schema.GroupVersionKind{Group: "kausality.io", Version: "v1alpha1", Kind: "AllowancePolicy"}, "yard-size")
@@ -80,7 +83,7 @@ func (c cluster) reported(ctx context.Context) error {
 
 	got, _ := resource.ConditionOf(p, v1alpha1.ConditionGated)
 	if want := "the provider of NopResource.nop.crossplane.io does not support management policies"; !strings.Contains(got.Message, want) {
-		return fmt.Errorf("the policy says %q, not %q: %w", got.Message, want, errOther)
+		return fmt.Errorf("the policy says %q, not %q: %w", got.Message, want, world.ErrOther)
 	}
 
 	return nil
@@ -138,7 +141,7 @@ func TestAProviderWithoutManagementPoliciesIsLetBeAndReported(t *testing.T) { //
 
 			return scenario.Eventually(ctx, "the end of it", func(ctx context.Context) error {
 				if live, err := c.parts(ctx, nopKind()); err != nil || len(live) > 0 {
-					return fmt.Errorf("%d are left (%w)", len(live), errors.Join(err, errOther))
+					return fmt.Errorf("%d are left (%w)", len(live), errors.Join(err, world.ErrOther))
 				}
 
 				return nil

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -15,6 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestAParentThatNobodyWritesToAnyMoreIsKeptUp has a parent come to rest while
@@ -33,7 +36,7 @@ func TestAParentThatNobodyWritesToAnyMoreIsKeptUp(t *testing.T) { //nolint:paral
 
 			list, err := allowance.Parse(live)
 			if got := resource.Annotation(live, v1alpha1.AnnotationInitialized); err != nil || got != "true" || allows != (len(list) > 0) {
-				return fmt.Errorf("initialized %q, %d allowances (%w)", got, len(list), errors.Join(err, errOther))
+				return fmt.Errorf("initialized %q, %d allowances (%w)", got, len(list), errors.Join(err, world.ErrOther))
 			}
 
 			return nil
@@ -56,7 +59,7 @@ func TestAParentThatNobodyWritesToAnyMoreIsKeptUp(t *testing.T) { //nolint:paral
 	}
 
 	// Its controller finishes, and that is the last that is heard of it.
-	if err := l.Status().Patch(ctx, l.plan.DeepCopy(), merge(`{"status": {"observedGeneration": 2}}`)); err != nil {
+	if err := l.Status().Patch(ctx, l.plan.DeepCopy(), world.Merge(`{"status": {"observedGeneration": 2}}`)); err != nil {
 		t.Fatal(err)
 	}
 

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -21,6 +23,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // vault is a composite resource with one managed resource.
@@ -102,7 +105,7 @@ func (v vault) data(ctx context.Context) (*unstructured.Unstructured, error) {
 
 	u, ok := parts["data"]
 	if !ok {
-		return nil, fmt.Errorf("vault %q has no managed resource: %w", v.name, errOther)
+		return nil, fmt.Errorf("vault %q has no managed resource: %w", v.name, world.ErrOther)
 	}
 
 	return u, nil
@@ -117,7 +120,7 @@ func (v vault) wants(field, value string) check {
 		}
 
 		if got := resource.String(u.Object, "spec", "forProvider", "manifest", "data", field); got != value {
-			return fmt.Errorf("the managed resource wants %s %q, not %q: %w", field, got, value, errOther)
+			return fmt.Errorf("the managed resource wants %s %q, not %q: %w", field, got, value, world.ErrOther)
 		}
 
 		return nil
@@ -133,7 +136,7 @@ func (v vault) has(field, value string) check {
 		}
 
 		if got := resource.String(u.Object, "data", field); got != value {
-			return fmt.Errorf("%s is %q outside, not %q: %w", field, got, value, errOther)
+			return fmt.Errorf("%s is %q outside, not %q: %w", field, got, value, world.ErrOther)
 		}
 
 		return nil
@@ -150,11 +153,11 @@ func (v vault) gated(state v1alpha1.GateState, set ...string) check {
 
 		rec, err := allowance.ParseGate(u)
 		if err != nil || rec == nil || rec.State != state {
-			return fmt.Errorf("the gate is %+v, not %s: %w", rec, state, errors.Join(err, errOther))
+			return fmt.Errorf("the gate is %+v, not %s: %w", rec, state, errors.Join(err, world.ErrOther))
 		}
 
 		if got := policies(u); !slices.Equal(got, set) {
-			return fmt.Errorf("managementPolicies are %v, not %v: %w", got, set, errOther)
+			return fmt.Errorf("managementPolicies are %v, not %v: %w", got, set, world.ErrOther)
 		}
 
 		return nil
@@ -175,7 +178,7 @@ func (v vault) synced(words ...string) check {
 
 		c, _ := resource.ConditionOf(u, resource.ConditionSynced)
 		if !mentions(c.Status+" "+c.Reason+" "+c.Message, words...) {
-			return fmt.Errorf("the provider says %+v, not %q: %w", c, words, errOther)
+			return fmt.Errorf("the provider says %+v, not %q: %w", c, words, world.ErrOther)
 		}
 
 		return nil
@@ -189,7 +192,7 @@ func (v vault) patchData(ctx context.Context, annotation, value string) error {
 		return err
 	}
 
-	return v.Patch(ctx, u, merge(fmt.Sprintf(`{"metadata": {"annotations": {%q: %s}}}`, annotation, value)))
+	return v.Patch(ctx, u, world.Merge(fmt.Sprintf(`{"metadata": {"annotations": {%q: %s}}}`, annotation, value)))
 }
 
 // sets are the policies that the managed resource has one after the other.
@@ -251,7 +254,7 @@ func (s *sets) were(want ...string) error {
 	defer s.mu.Unlock()
 
 	if len(s.wrong) > 0 || !slices.Equal(s.seen, want) {
-		return fmt.Errorf("managementPolicies were %q, not %q; not supported: %q: %w", s.seen, want, s.wrong, errOther)
+		return fmt.Errorf("managementPolicies were %q, not %q; not supported: %q: %w", s.seen, want, s.wrong, world.ErrOther)
 	}
 
 	return nil

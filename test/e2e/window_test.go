@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -21,6 +23,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // upgrade is an UpgradeAllowance, as tests see it.
@@ -79,7 +82,7 @@ func (u upgrade) is(active bool, reason string) check {
 		}
 
 		if got.Status.Active != active || got.Status.Reason != reason || got.Status.ObservedGeneration != got.Generation {
-			return fmt.Errorf("window %q at generation %d: %+v, want %t for %s: %w", u.name, got.Generation, got.Status, active, reason, errOther)
+			return fmt.Errorf("window %q at generation %d: %+v, want %t for %s: %w", u.name, got.Generation, got.Status, active, reason, world.ErrOther)
 		}
 
 		return nil
@@ -95,7 +98,7 @@ func (u upgrade) used(uses int64) check {
 		}
 
 		if want := fmt.Sprintf("kausality_webhook_window_uses_total{window=%q} %d\n", u.name, uses); !strings.Contains(text, want) {
-			return fmt.Errorf("window %q: want %s: %w", u.name, want, errOther)
+			return fmt.Errorf("window %q: want %s: %w", u.name, want, world.ErrOther)
 		}
 
 		return nil
@@ -112,7 +115,7 @@ func (u upgrade) stored(uses int64) check {
 		}
 
 		if got.Status.Uses != uses {
-			return fmt.Errorf("window %q has %d uses, want %d: %w", u.name, got.Status.Uses, uses, errOther)
+			return fmt.Errorf("window %q has %d uses, want %d: %w", u.name, got.Status.Uses, uses, world.ErrOther)
 		}
 
 		return nil
@@ -155,7 +158,7 @@ func (u upgrade) events(want ...string) check {
 		}
 
 		if !slices.Equal(got, want) {
-			return fmt.Errorf("window %q has events %q, want %q: %w", u.name, got, want, errOther)
+			return fmt.Errorf("window %q has events %q, want %q: %w", u.name, got, want, world.ErrOther)
 		}
 
 		return nil
@@ -166,7 +169,7 @@ func (u upgrade) events(want ...string) check {
 func (u upgrade) end(ctx context.Context) error {
 	until := time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339)
 
-	return u.Patch(ctx, u.object(), merge(`{"spec": {"validUntil": "`+until+`"}}`))
+	return u.Patch(ctx, u.object(), world.Merge(`{"spec": {"validUntil": "`+until+`"}}`))
 }
 
 // goldComposition is one whose cache and data carry a label.
@@ -283,9 +286,9 @@ func TestACompositionUpdateUnderAWindowTouchesWhatItSelects(t *testing.T) { //no
 // by a dry run.
 func (l lab) passes(as client.Client, task *unstructured.Unstructured, want bool) check {
 	return func(ctx context.Context) error {
-		err := as.Patch(ctx, task.DeepCopy(), merge(`{"spec": {"size": "probed"}}`), client.DryRunAll)
+		err := as.Patch(ctx, task.DeepCopy(), world.Merge(`{"spec": {"size": "probed"}}`), client.DryRunAll)
 		if want == apierrors.IsForbidden(err) || !apierrors.IsForbidden(err) && err != nil {
-			return fmt.Errorf("passes: want %t, got %w", want, errors.Join(err, errOther))
+			return fmt.Errorf("passes: want %t, got %w", want, errors.Join(err, world.ErrOther))
 		}
 
 		return nil
@@ -303,7 +306,7 @@ func (l lab) windowOfTasks(more string) string {
 // size changes a task's, for good.
 func resize(as client.Client, task *unstructured.Unstructured, size string) check {
 	return func(ctx context.Context) error {
-		return as.Patch(ctx, task.DeepCopy(), merge(`{"spec": {"size": "`+size+`", "color": "`+size+`"}}`))
+		return as.Patch(ctx, task.DeepCopy(), world.Merge(`{"spec": {"size": "`+size+`", "color": "`+size+`"}}`))
 	}
 }
 
@@ -321,7 +324,7 @@ func (l lab) allowedBy(task *unstructured.Unstructured, window string) check {
 		}
 
 		if last := resource.Annotation(live, v1alpha1.AnnotationLastUpgrade); last != window || e.Initiator != "UpgradeAllowance/"+window {
-			return fmt.Errorf("last upgrade %q, initiator %q: %w", last, e.Initiator, errOther)
+			return fmt.Errorf("last upgrade %q, initiator %q: %w", last, e.Initiator, world.ErrOther)
 		}
 
 		return nil

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package e2e_test
 
 import (
@@ -29,6 +31,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/window"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
 
@@ -36,7 +39,7 @@ func TestAWindowIsInForceOnlyWhileItsPodsRunTheImage(t *testing.T) {
 	t.Parallel()
 
 	l := newLab(t, "lab-window-pods", "deny")
-	node := newKubelet(t, l.cluster, l.namespace)
+	node := world.NewKubelet(t, running, l.namespace)
 	as, task := controller(t, worker), l.made(t, "task")
 
 	w := newUpgrade(t.Context(), t, l.cluster, "pods-v2", l.windowOfTasks(
@@ -55,9 +58,9 @@ func TestAWindowIsInForceOnlyWhileItsPodsRunTheImage(t *testing.T) {
 	start := func(ctx context.Context, obj client.Object) error { return l.Create(ctx, obj) }
 	end := func(ctx context.Context, obj client.Object) error { return l.Delete(ctx, obj) }
 	ready := func(ctx context.Context) error {
-		node.allow(1)
+		node.Allow(1)
 
-		return scenario.Eventually(ctx, "a ready pod", node.allReady)
+		return scenario.Eventually(ctx, "a ready pod", node.AllReady)
 	}
 	nothing := func(context.Context) error { return nil }
 
@@ -88,7 +91,7 @@ func TestAWindowIsInForceOnlyWhileItsPodsRunTheImage(t *testing.T) {
 		}
 
 		if err := scenario.Eventually(t.Context(), "then", all(w.is(step.active, step.reason), l.passes(as, task, step.active))); err != nil {
-			t.Fatalf("%s: %v (node: %v)", step.title, err, node.err())
+			t.Fatalf("%s: %v (node: %v)", step.title, err, node.Err())
 		}
 	}
 
@@ -128,7 +131,7 @@ func TestAWindowIsInForceOnlyOnceItsControllerIsThatFar(t *testing.T) {
 		{"Before there is one", func(context.Context) error { return nil }, false, v1alpha1.ReasonControllerNotFound},
 		{"It is made", func(ctx context.Context) error { return l.Create(ctx, engine.DeepCopy()) }, false, v1alpha1.ReasonControllerBehind},
 		{"It gets another template", func(ctx context.Context) error {
-			return l.Patch(ctx, engine.DeepCopy(), merge(`{"spec": {"template": {"metadata": {"labels": {"version": "v2"}}}}}`))
+			return l.Patch(ctx, engine.DeepCopy(), world.Merge(`{"spec": {"template": {"metadata": {"labels": {"version": "v2"}}}}}`))
 		}, true, v1alpha1.ReasonActive},
 		{"A change passes", resize(as, task, "large"), true, v1alpha1.ReasonActive},
 		{"It is traced, and counted", func(ctx context.Context) error {
@@ -141,7 +144,7 @@ func TestAWindowIsInForceOnlyOnceItsControllerIsThatFar(t *testing.T) {
 				return err
 			}
 
-			return w.Patch(ctx, w.object(), merge(`{"spec": {"activateWhen": {"controllerRef": {"minGeneration": 1}}}}`))
+			return w.Patch(ctx, w.object(), world.Merge(`{"spec": {"activateWhen": {"controllerRef": {"minGeneration": 1}}}}`))
 		}, true, v1alpha1.ReasonActive},
 	} {
 		if err := scenario.Eventually(t.Context(), step.title, step.do); err != nil {
@@ -196,7 +199,7 @@ func TestAWindowCountsEachStoredChangeOnce(t *testing.T) {
 					continue
 				}
 
-				_ = l.Status().Patch(busy, task.DeepCopy(), merge(fmt.Sprintf(`{"status": {"writer%d": %d}}`, n, i))) // Often too late.
+				_ = l.Status().Patch(busy, task.DeepCopy(), world.Merge(fmt.Sprintf(`{"status": {"writer%d": %d}}`, n, i))) // Often too late.
 			}
 		})
 	}
@@ -212,11 +215,11 @@ func TestAWindowCountsEachStoredChangeOnce(t *testing.T) {
 
 		want++
 
-		if err := as.Patch(ctx, task.DeepCopy(), merge(`{"spec": {"size": "dry"}}`), client.DryRunAll); err != nil {
+		if err := as.Patch(ctx, task.DeepCopy(), world.Merge(`{"spec": {"size": "dry"}}`), client.DryRunAll); err != nil {
 			t.Error(err)
 		}
 
-		if err := as.Patch(ctx, task.DeepCopy(), merge(`{"spec": {"shape": "round"}, "metadata": {"labels": {"a": "b"}}}`)); !apierrors.IsForbidden(err) {
+		if err := as.Patch(ctx, task.DeepCopy(), world.Merge(`{"spec": {"shape": "round"}, "metadata": {"labels": {"a": "b"}}}`)); !apierrors.IsForbidden(err) {
 			t.Errorf("another field: %v", err)
 		}
 
@@ -378,7 +381,7 @@ func TestAWindowTellsWhatKeepsItFromBeingReady(t *testing.T) {
 
 		c, _ := resource.ConditionOf(live, v1alpha1.ConditionReady)
 		if c.True() || c.Reason != v1alpha1.ReasonKindUnknown || !mentions(c.Message, "Unheard") {
-			return fmt.Errorf("%+v: %w", c, errOther)
+			return fmt.Errorf("%+v: %w", c, world.ErrOther)
 		}
 
 		return nil

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package examples_test
 
 import (
@@ -14,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // applications is whose turn it is to have a CRD of Argo CD's Applications: the tool's
@@ -25,7 +28,7 @@ func takeApplications(t *testing.T) {
 	t.Helper()
 	applications.Lock()
 
-	c := as(t, "somebody")
+	c := somebody(t)
 
 	t.Cleanup(func() {
 		defer applications.Unlock()
@@ -42,7 +45,7 @@ func takeApplications(t *testing.T) {
 
 		if err := scenario.Eventually(ctx, "a CRD that is gone", func(ctx context.Context) error {
 			if err := c.Get(ctx, client.ObjectKeyFromObject(crd), crd); !apierrors.IsNotFound(err) {
-				return errors.Join(err, errOther)
+				return errors.Join(err, world.ErrOther)
 			}
 
 			return nil

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package examples_test
 
 import (
@@ -9,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestEveryRecipeOfTheCookbookApplies has the API server look at each YAML
@@ -21,7 +24,7 @@ func TestEveryRecipeOfTheCookbookApplies(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	c := as(t, "somebody")
+	c := somebody(t)
 	blocks := regexp.MustCompile("(?s)\n```yaml\n(.*?\n)```\n").FindAllStringSubmatch(string(raw), -1)
 
 	if len(blocks) < 10 {
@@ -29,7 +32,7 @@ func TestEveryRecipeOfTheCookbookApplies(t *testing.T) {
 	}
 
 	for _, block := range blocks {
-		objects := decode(t, block[1])
+		objects := world.Parse(t, []byte(block[1]))
 		if len(objects) == 0 {
 			t.Errorf("nothing is in\n%s", block[1])
 		}

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package examples_test
 
 import (
@@ -18,13 +20,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestTheManifestsOfTheToolsAreValid has the tools' own definitions judge them.
 func TestTheManifestsOfTheToolsAreValid(t *testing.T) {
 	t.Parallel()
 
-	c := as(t, "somebody")
+	c := somebody(t)
 
 	for name, tc := range map[string]struct {
 		file string
@@ -94,7 +97,7 @@ func decodeFile(t *testing.T, file string) []*unstructured.Unstructured {
 		t.Fatal(err)
 	}
 
-	return decode(t, string(raw))
+	return world.Parse(t, raw)
 }
 
 // argoCDDefinitions is where the module of Argo CD has them.
@@ -128,7 +131,7 @@ func module(ctx context.Context, tool, path, version string) (string, error) {
 		Dir string `json:"Dir"`
 	}
 	if err := json.Unmarshal([]byte(out), &got); err != nil || got.Dir == "" {
-		return "", fmt.Errorf("cannot find module %q in %q: %w", path, out, errors.Join(err, errOther))
+		return "", fmt.Errorf("cannot find module %q in %q: %w", path, out, errors.Join(err, world.ErrOther))
 	}
 
 	return got.Dir, nil

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package examples_test
 
 import (
@@ -15,6 +17,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // standalone is a managed resource that is in Git itself.
@@ -53,9 +56,9 @@ func toolsLeaveGates(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	admin := as(t, "somebody")
+	admin := somebody(t)
 
-	policy := decode(t, standalonePolicy)[0]
+	policy := world.Parse(t, []byte(standalonePolicy))[0]
 	if err := admin.Create(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +68,7 @@ func toolsLeaveGates(t *testing.T) {
 			return err
 		}
 
-		return errOther
+		return world.ErrOther
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -81,13 +84,13 @@ func toolsLeaveGates(t *testing.T) {
 		tool.run(t, tool.apply, file)
 
 		if err := scenario.Eventually(t.Context(), "a closed gate", func(ctx context.Context) error {
-			u := decode(t, standalone)[0]
+			u := world.Parse(t, []byte(standalone))[0]
 			if err := admin.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
 				return err
 			}
 
 			if set := resource.Strings(u.Object, "spec", "managementPolicies"); !slices.Equal(set, []string{"Observe", "LateInitialize"}) {
-				return fmt.Errorf("the gate is %q: %w", set, errOther)
+				return fmt.Errorf("the gate is %q: %w", set, world.ErrOther)
 			}
 
 			return nil

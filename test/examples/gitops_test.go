@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package examples_test
 
 import (
@@ -18,6 +20,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // Who the tools are.
@@ -150,7 +153,7 @@ func edited(t *testing.T, file string, edit func(*unstructured.Unstructured)) st
 func arrives(t *testing.T, retention, commit string) {
 	t.Helper()
 
-	c := as(t, "somebody")
+	c := somebody(t)
 
 	err := scenario.Eventually(t.Context(), "retention "+retention, func(ctx context.Context) error {
 		topic, object, external := &unstructured.Unstructured{}, &unstructured.Unstructured{}, &unstructured.Unstructured{}
@@ -175,7 +178,7 @@ func arrives(t *testing.T, retention, commit string) {
 
 		if got[0] != retention || got[1] != resource.SettledMessage(topic.GetGeneration(), 0) || got[2] != "[]\n" && got[2] != "[]" ||
 			!strings.Contains(got[3], "metadata.annotations[commit]: "+commit) {
-			return fmt.Errorf("it is %q: %w", got, errOther)
+			return fmt.Errorf("it is %q: %w", got, world.ErrOther)
 		}
 
 		return nil

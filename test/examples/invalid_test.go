@@ -1,13 +1,14 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package examples_test
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,34 +16,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // invalid is the folder of what must be refused.
 const invalid = "invalid"
-
-// decode reads YAML documents.
-func decode(t *testing.T, text string) []*unstructured.Unstructured {
-	t.Helper()
-
-	var out []*unstructured.Unstructured
-
-	for dec := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
-		u := &unstructured.Unstructured{}
-
-		switch err := dec.Decode(&u.Object); {
-		case errors.Is(err, io.EOF):
-			return out
-		case err != nil:
-			t.Fatalf("%v in\n%s", err, text)
-		case len(u.Object) > 0:
-			out = append(out, u)
-		}
-	}
-}
 
 // dryRun asks the API server about an object without storing it. The webhook
 // that looks at our kinds may still be on its way.
@@ -73,7 +54,7 @@ func TestWhatIsInvalidIsRefusedForTheReasonItStates(t *testing.T) {
 		t.Errorf("%d documents, want at least 10", len(files))
 	}
 
-	c := as(t, "somebody")
+	c := somebody(t)
 
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
@@ -89,7 +70,7 @@ func TestWhatIsInvalidIsRefusedForTheReasonItStates(t *testing.T) {
 				t.Fatal("the file does not say why it is refused")
 			}
 
-			for _, u := range decode(t, string(raw)) {
+			for _, u := range world.Parse(t, raw) {
 				err := dryRun(t.Context(), c, u)
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%s %q\nis refused: %v\nand not for: %s", u.GetKind(), u.GetName(), err, want)

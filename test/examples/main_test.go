@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 // Package examples_test plays what the READMEs of examples/ show on a stack of
 // its own, has the API server refuse what is invalid, and tries every recipe of
 // the cookbook.
@@ -10,7 +12,10 @@ import (
 	"os"
 	"testing"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // running is the stack all tests of the package share.
@@ -18,4 +23,11 @@ var running *stack.Stack
 
 func TestMain(m *testing.M) {
 	os.Exit(stack.Main(m, stack.Options{PostgreSQL: true, Governed: stack.Suite(), ManagerFlags: []string{"--settle=2s"}}, &running))
+}
+
+// somebody is a client of who may do everything, as far as roles go.
+func somebody(t *testing.T) client.Client {
+	t.Helper()
+
+	return world.Impersonate(t, running, "somebody", "system:masters")
 }

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package examples_test
 
 import (
@@ -16,6 +18,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/test/patience"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // root is where the commands are typed, dir where the examples are.
@@ -24,13 +27,11 @@ const (
 	dir  = root + "/examples"
 )
 
-var errOther = errors.New("not as expected")
-
 func TestEachExampleIsAsItsREADMEShows(t *testing.T) {
 	t.Parallel()
 
 	// The Pods of this one are to be run by somebody.
-	newKubelet(t, "my-app")
+	world.NewKubelet(t, running, "my-app").Allow(world.AllPods)
 
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -111,15 +112,15 @@ func (c command) play(ctx context.Context) error {
 // what is to be.
 func (c command) check(out string, err error) error {
 	if failed := err != nil; failed != c.fails() {
-		return fmt.Errorf("it says\n%s(%w)", out, errors.Join(err, errOther))
+		return fmt.Errorf("it says\n%s(%w)", out, errors.Join(err, world.ErrOther))
 	}
 
 	if want := c.missing(out); want != "" {
-		return fmt.Errorf("it does not say %q, but\n%s(%w)", want, out, errOther)
+		return fmt.Errorf("it does not say %q, but\n%s(%w)", want, out, world.ErrOther)
 	}
 
 	if said := c.untold(out); said != "" && !c.fails() {
-		return fmt.Errorf("the README does not show that it says %q (%w)", said, errOther)
+		return fmt.Errorf("the README does not show that it says %q (%w)", said, world.ErrOther)
 	}
 
 	return nil

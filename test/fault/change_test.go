@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package fault_test
 
 import (
@@ -19,6 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // change is one cycle: hans asks for another size, which is allowed, and for
@@ -146,8 +149,8 @@ func (d *database) cycle(t *testing.T, c change, process string, at int) error {
 
 	// 1. Ask.
 	if err := errors.Join(
-		d.Patch(ctx, d.object(claim), merge(fmt.Sprintf(`{"spec": {"backup": "unasked-%d"}}`, c.number))),
-		d.hans.Patch(ctx, d.object(claim), merge(fmt.Sprintf(
+		d.Patch(ctx, d.object(claim), world.Merge(fmt.Sprintf(`{"spec": {"backup": "unasked-%d"}}`, c.number))),
+		d.hans.Patch(ctx, d.object(claim), world.Merge(fmt.Sprintf(
 			`{"metadata": {"annotations": {"jira": %q}}, "spec": {"size": %q, "engine": "unasked-%d"}}`, c.ticket(), c.size, c.number))),
 	); err != nil {
 		return err
@@ -185,7 +188,7 @@ func (d *database) arrived(ctx context.Context, c change) error {
 	}
 
 	if got := resource.String(u.Object, "data", "size"); got != c.size {
-		return fmt.Errorf("the external object's size is %q, want %q: %w", got, c.size, errOther)
+		return fmt.Errorf("the external object's size is %q, want %q: %w", got, c.size, world.ErrOther)
 	}
 
 	if u, err = d.get(ctx, xr); err != nil {
@@ -195,7 +198,7 @@ func (d *database) arrived(ctx context.Context, c change) error {
 	if !settled(u) {
 		got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
 
-		return fmt.Errorf("XR at generation %d: %s: %w", u.GetGeneration(), got.Message, errOther)
+		return fmt.Errorf("XR at generation %d: %s: %w", u.GetGeneration(), got.Message, world.ErrOther)
 	}
 
 	for _, kind := range []string{managed, xr, claim} {
@@ -233,10 +236,10 @@ func (d *database) traced(ctx context.Context, c change, kind string) error {
 			return nil
 		}
 
-		return fmt.Errorf("%s: %s is traced to %+v, not to %s: %w", kind, field, e, c.ticket(), errOther)
+		return fmt.Errorf("%s: %s is traced to %+v, not to %s: %w", kind, field, e, c.ticket(), world.ErrOther)
 	}
 
-	return fmt.Errorf("%s: %s has no trace: %w", kind, field, errOther)
+	return fmt.Errorf("%s: %s has no trace: %w", kind, field, world.ErrOther)
 }
 
 // history checks what the parts were like during a cycle.
@@ -269,11 +272,11 @@ func (d *database) history(ctx context.Context, c change, since int64) error {
 		}
 
 		if got, want := slices.Compact(sizes), []string{c.was, c.size}; !slices.Equal(got, want) {
-			errs = append(errs, fmt.Errorf("%s had the sizes %v, want %v: %w", kind, got, want, errOther))
+			errs = append(errs, fmt.Errorf("%s had the sizes %v, want %v: %w", kind, got, want, world.ErrOther))
 		}
 
 		if n := openings(list); kind == managed && n != 1 {
-			errs = append(errs, fmt.Errorf("the gate opened %d times: %w", n, errOther))
+			errs = append(errs, fmt.Errorf("the gate opened %d times: %w", n, world.ErrOther))
 		}
 	}
 
@@ -283,11 +286,11 @@ func (d *database) history(ctx context.Context, c change, since int64) error {
 // unasked checks that there is no backup, nor another engine than one.
 func unasked(fields map[string]any, engine string) error {
 	if backup, ok := fields["backup"]; ok {
-		return fmt.Errorf("there was a backup %v: %w", backup, errOther)
+		return fmt.Errorf("there was a backup %v: %w", backup, world.ErrOther)
 	}
 
 	if got := fields["engine"]; engine != "" && got != engine {
-		return fmt.Errorf("there was an engine %v: %w", got, errOther)
+		return fmt.Errorf("there was an engine %v: %w", got, world.ErrOther)
 	}
 
 	return nil
@@ -298,7 +301,7 @@ func unasked(fields map[string]any, engine string) error {
 func (d *database) narrow(u *unstructured.Unstructured) error {
 	rec, err := allowance.ParseGate(u)
 	if err != nil || rec == nil {
-		return fmt.Errorf("the gate has no record: %w", errors.Join(err, errOther))
+		return fmt.Errorf("the gate has no record: %w", errors.Join(err, world.ErrOther))
 	}
 
 	open := gate.Acting(resource.Strings(u.Object, "spec", "managementPolicies"))
@@ -311,7 +314,7 @@ func (d *database) narrow(u *unstructured.Unstructured) error {
 		return nil
 	}
 
-	return fmt.Errorf("at generation %d the gate was open for %v, with the record %+v: %w", u.GetGeneration(), open, rec, errOther)
+	return fmt.Errorf("at generation %d the gate was open for %v, with the record %+v: %w", u.GetGeneration(), open, rec, world.ErrOther)
 }
 
 // openings counts how often a gate opened.

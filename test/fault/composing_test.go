@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package fault_test
 
 import (
@@ -21,6 +23,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestADeletionIsNotCalledOffByWhatWasComposedBefore deletes an XR while
@@ -53,7 +56,7 @@ func TestADeletionIsNotCalledOffByWhatWasComposedBefore(t *testing.T) {
 	}
 
 	// 4. What it was about to write, as it had seen it, and its return.
-	err := crossplane.Patch(ctx, object.DeepCopy(), merge(fmt.Sprintf(`{"metadata": {"annotations": {%q: %q}}}`,
+	err := crossplane.Patch(ctx, object.DeepCopy(), world.Merge(fmt.Sprintf(`{"metadata": {"annotations": {%q: %q}}}`,
 		v1alpha1.AnnotationAllowances, resource.Annotation(object, v1alpha1.AnnotationAllowances))))
 	if err := errors.Join(err, p.Restart(ctx)); err != nil {
 		t.Fatal(err)
@@ -64,7 +67,7 @@ func TestADeletionIsNotCalledOffByWhatWasComposedBefore(t *testing.T) {
 		if err := scenario.Eventually(ctx, "the end of "+u.GetKind(), func(ctx context.Context) error {
 			err := hans.Get(ctx, client.ObjectKeyFromObject(u), u.DeepCopy())
 			if err == nil {
-				err = errOther
+				err = world.ErrOther
 			}
 
 			return client.IgnoreNotFound(err)
@@ -132,7 +135,7 @@ func atRest(ctx context.Context, c client.Client, u *unstructured.Unstructured) 
 
 	refs := resource.Composed(live)
 	if len(refs) == 0 || !settled(live) || len(live.GetFinalizers()) < 2 {
-		return nil, fmt.Errorf("refs %v, finalizers %v, settled %t: %w", refs, live.GetFinalizers(), settled(live), errOther)
+		return nil, fmt.Errorf("refs %v, finalizers %v, settled %t: %w", refs, live.GetFinalizers(), settled(live), world.ErrOther)
 	}
 
 	object := &unstructured.Unstructured{}
@@ -158,12 +161,5 @@ func as(t *testing.T, user string) client.Client {
 		}
 	}
 
-	config.WarningHandler = rest.NoWarnings{}
-
-	c, err := client.New(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return c
+	return world.Connect(t, config)
 }

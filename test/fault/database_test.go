@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package fault_test
 
 import (
@@ -15,9 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -25,6 +25,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // The parts of a database of the example, by kind.
@@ -152,7 +153,7 @@ func inForce(ctx context.Context, c client.Client, policy *unstructured.Unstruct
 	}
 
 	if !resource.Ready(live) {
-		return fmt.Errorf("policy %q is not in force: %w", policy.GetName(), errOther)
+		return fmt.Errorf("policy %q is not in force: %w", policy.GetName(), world.ErrOther)
 	}
 
 	return nil
@@ -162,16 +163,7 @@ func inForce(ctx context.Context, c client.Client, policy *unstructured.Unstruct
 func newDatabase(t *testing.T, name string) *database {
 	t.Helper()
 
-	config := running.Config()
-	config.QPS = -1
-	config.WarningHandler = rest.NoWarnings{}
-
-	c, err := client.New(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return &database{Client: c, hans: as(t, "hans"), name: name}
+	return &database{Client: world.Connect(t, running.Config()), hans: as(t, "hans"), name: name}
 }
 
 // make makes a small database, and waits until it is quiet.
@@ -199,7 +191,7 @@ func (d *database) make(ctx context.Context) error {
 func age(ctx context.Context, c client.Client, u *unstructured.Unstructured) error {
 	ago := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
 
-	return c.Patch(ctx, u, merge(fmt.Sprintf(
+	return c.Patch(ctx, u, world.Merge(fmt.Sprintf(
 		`{"metadata": {"annotations": {"crossplane.io/external-create-pending": %[1]q, "crossplane.io/external-create-succeeded": %[1]q}}}`, ago)))
 }
 
@@ -223,7 +215,7 @@ func (d *database) quiet(ctx context.Context) error {
 
 	if got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality); !strings.HasPrefix(got.Message, resource.SettledMessage(u.GetGeneration(), 0)) || strings.Contains(got.Message, " held: ") ||
 		len(u.GetFinalizers()) < 2 {
-		return fmt.Errorf("finalizers %v, condition %+v: %w", u.GetFinalizers(), got, errOther)
+		return fmt.Errorf("finalizers %v, condition %+v: %w", u.GetFinalizers(), got, world.ErrOther)
 	}
 
 	return d.closed(ctx)
@@ -238,7 +230,7 @@ func (d *database) closed(ctx context.Context) error {
 		}
 
 		if list, err := allowance.Parse(u); err != nil || len(list) > 0 {
-			return fmt.Errorf("%s %q carries %+v (%w): %w", kind, u.GetName(), list, err, errOther)
+			return fmt.Errorf("%s %q carries %+v (%w): %w", kind, u.GetName(), list, err, world.ErrOther)
 		}
 
 		if kind != managed {
@@ -246,14 +238,12 @@ func (d *database) closed(ctx context.Context) error {
 		}
 
 		if rec, err := allowance.ParseGate(u); err != nil || rec == nil || rec.State != v1alpha1.GateClosed {
-			return fmt.Errorf("the gate is %+v (%w): %w", rec, err, errOther)
+			return fmt.Errorf("the gate is %+v (%w): %w", rec, err, world.ErrOther)
 		}
 	}
 
 	return nil
 }
-
-func merge(text string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(text)) }
 
 // dump shows all there is of a database.
 func (d *database) dump(ctx context.Context) string {

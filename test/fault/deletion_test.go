@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package fault_test
 
 import (
@@ -20,6 +22,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // deletionSteps are those of a Claim's deletion, in order.
@@ -173,7 +176,7 @@ func (d *database) gone(ctx context.Context, left *remains) error {
 		if v != nil {
 			left.last = kind
 
-			return fmt.Errorf("%s %q is still there: %w", kind, p.name, errOther)
+			return fmt.Errorf("%s %q is still there: %w", kind, p.name, world.ErrOther)
 		}
 	}
 
@@ -196,7 +199,7 @@ func (d *database) ended(ctx context.Context, since int64) error {
 
 		rec, err := allowance.ParseGate(u)
 		if err != nil || rec == nil {
-			return fmt.Errorf("the gate has no record: %w", errors.Join(err, errOther))
+			return fmt.Errorf("the gate has no record: %w", errors.Join(err, world.ErrOther))
 		}
 
 		switch {
@@ -204,12 +207,12 @@ func (d *database) ended(ctx context.Context, since int64) error {
 		case slices.Equal(open, []string{gate.ActionDelete}) && slices.Equal(rec.Actions, open) &&
 			len(rec.Allowances) > 0 && rec.Allowances[0].Initiator == hansUser:
 		default:
-			errs = append(errs, fmt.Errorf("at generation %d the gate was open for %v, with the record %+v: %w", u.GetGeneration(), open, rec, errOther))
+			errs = append(errs, fmt.Errorf("at generation %d the gate was open for %v, with the record %+v: %w", u.GetGeneration(), open, rec, world.ErrOther))
 		}
 	}
 
 	if n := openings(list); n != 1 {
-		errs = append(errs, fmt.Errorf("the gate opened %d times: %w", n, errOther))
+		errs = append(errs, fmt.Errorf("the gate opened %d times: %w", n, world.ErrOther))
 	}
 
 	return errors.Join(errs...)

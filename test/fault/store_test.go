@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package fault_test
 
 import (
@@ -18,9 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
-)
 
-var errOther = errors.New("not as expected")
+	"github.com/kausality-io/kausality-crossplane/test/world"
+)
 
 // stored is a version of an object, as etcd has it.
 type stored struct {
@@ -47,7 +49,7 @@ func versions(ctx context.Context, key string, since int64) ([]*unstructured.Uns
 		}
 
 		if v == nil {
-			return nil, fmt.Errorf("%s is not stored at revision %d: %w", key, revision, errOther)
+			return nil, fmt.Errorf("%s is not stored at revision %d: %w", key, revision, world.ErrOther)
 		}
 
 		u, err := decode(v.Value)
@@ -119,7 +121,7 @@ func look(ctx context.Context, key string, revision int64) (*stored, int64, erro
 
 	switch {
 	case rsp.StatusCode != http.StatusOK:
-		return nil, 0, fmt.Errorf("etcd says of %s: %s: %w", key, answer.Message, errOther)
+		return nil, 0, fmt.Errorf("etcd says of %s: %s: %w", key, answer.Message, world.ErrOther)
 	case len(answer.KVs) == 0:
 		return nil, answer.Header.Revision, nil
 	default:

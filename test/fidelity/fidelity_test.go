@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package fidelity_test
 
 import (
@@ -8,19 +10,19 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
-// What the environment says about the randomised test: the seed of its first
-// object, the others' follow; how many there are; and what names of files in
-// testdata/kinds they must contain.
+// What the environment says about the randomised test: how many objects there are,
+// and what names of files in testdata/kinds must contain; world.EnvSeed is the seed
+// of the first one, the others' follow.
 const (
-	envSeed    = "KAUSALITY_SEED"
 	envObjects = "KAUSALITY_OBJECTS"
 	envKind    = "KAUSALITY_KIND"
 )
@@ -46,8 +48,8 @@ const (
 // KAUSALITY_SEED=n plays the object of seed n and those that follow it, of which
 // there are KAUSALITY_OBJECTS.
 func TestAWishIsAChangeOnlyIfItIsANewWish(t *testing.T) {
-	seed, count := environment(t, envSeed, sample), environment(t, envObjects, objects)
-	t.Logf("%s=%d %s=%d", envSeed, seed, envObjects, count)
+	seed, count := world.Number(t, world.EnvSeed, sample), world.Number(t, envObjects, objects)
+	t.Logf("%s=%d %s=%d", world.EnvSeed, seed, envObjects, count)
 
 	c := newCluster(t)
 	all := slices.DeleteFunc(slices.Sorted(maps.Keys(c.templates)), func(k string) bool { return !strings.Contains(k, os.Getenv(envKind)) })
@@ -74,22 +76,6 @@ func TestAWishIsAChangeOnlyIfItIsANewWish(t *testing.T) {
 	for _, what := range slices.Sorted(maps.Keys(total.counts)) {
 		t.Logf("%6d %s", total.counts[what], what)
 	}
-}
-
-func environment(t *testing.T, name string, def uint64) uint64 {
-	t.Helper()
-
-	text := os.Getenv(name)
-	if text == "" {
-		return def
-	}
-
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("cannot read %s: %v", name, err)
-	}
-
-	return n
 }
 
 // tally counts what was played.

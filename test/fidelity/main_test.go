@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 // Package fidelity_test asks the function about objects that a real API server
 // stored in its own way: with defaults, without empty values, with list keys
 // filled in, rewritten by a webhook. What was asked for before is no change,

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package fidelity_test
 
 import (
@@ -20,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 const (
@@ -77,7 +81,7 @@ type fault struct {
 }
 
 func (f fault) String() string {
-	return fmt.Sprintf("%s=%d %s=1 %s: %s\n%s", envSeed, f.seed, envObjects, f.object, f.what, f.detail)
+	return fmt.Sprintf("%s=%d %s=1 %s: %s\n%s", world.EnvSeed, f.seed, envObjects, f.object, f.what, f.detail)
 }
 
 func (p *play) fault(what, format string, args ...any) error {

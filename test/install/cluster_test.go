@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package install_test
 
 import (
@@ -19,10 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
-	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
-
-var errOther = errors.New("not as expected")
 
 // cluster is the control plane, as its administrator sees it.
 type cluster struct {
@@ -39,23 +39,7 @@ func connect(t *testing.T, config *rest.Config, err error) *cluster {
 		t.Fatal(err)
 	}
 
-	config.QPS = -1
-	config.WarningHandler = rest.NoWarnings{}
-
-	c, err := client.New(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return &cluster{Client: c, programs: map[string]string{}}
-}
-
-func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
-	t.Helper()
-
-	if err := scenario.Eventually(t.Context(), what, check); err != nil {
-		t.Fatal(err)
-	}
+	return &cluster{Client: world.Connect(t, config), programs: map[string]string{}}
 }
 
 // apply applies manifests, once their kinds are there, as kubectl does with
@@ -75,7 +59,7 @@ func (c *cluster) apply(t *testing.T, raw []byte) {
 			continue
 		}
 
-		eventually(t, "applying "+obj.GetName(), func(ctx context.Context) error {
+		world.Eventually(t, "applying "+obj.GetName(), func(ctx context.Context) error {
 			return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj.DeepCopy()), client.FieldOwner("test"), client.ForceOwnership)
 		})
 	}
@@ -103,13 +87,13 @@ func prototype(group, version, kind string) *unstructured.Unstructured {
 func (c *cluster) condition(t *testing.T, u *unstructured.Unstructured, kind string) {
 	t.Helper()
 
-	eventually(t, fmt.Sprintf("%s of %s %s", kind, u.GetKind(), u.GetName()), func(ctx context.Context) error {
+	world.Eventually(t, fmt.Sprintf("%s of %s %s", kind, u.GetKind(), u.GetName()), func(ctx context.Context) error {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			return err
 		}
 
 		if got, ok := resource.ConditionOf(u, kind); !ok || got.Status != "True" {
-			return fmt.Errorf("conditions: %v: %w", resource.Map(u.Object, "status")["conditions"], errOther)
+			return fmt.Errorf("conditions: %v: %w", resource.Map(u.Object, "status")["conditions"], world.ErrOther)
 		}
 
 		return nil

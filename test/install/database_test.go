@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package install_test
 
 import (
@@ -20,6 +22,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // example is what is governed while packages come and go.
@@ -60,14 +63,14 @@ func newDatabase(t *testing.T, c *cluster, rights func(t *testing.T)) *database 
 	}
 
 	// The API server learns of webhook configurations with a delay.
-	eventually(t, "the webhook to be asked about Claims", func(ctx context.Context) error {
+	world.Eventually(t, "the webhook to be asked about Claims", func(ctx context.Context) error {
 		u := claim.DeepCopy()
 		if err := db.hans.Create(ctx, u, client.DryRunAll); err != nil {
 			return err
 		}
 
 		if resource.Annotation(u, v1alpha1.AnnotationTrace) == "" {
-			return errOther
+			return world.ErrOther
 		}
 
 		return nil
@@ -93,7 +96,7 @@ func (db *database) read(ctx context.Context) error {
 
 	refs := resource.List(db.xr.Object, "spec", "resourceRefs")
 	if len(refs) == 0 {
-		return fmt.Errorf("the XR refers to nothing: %v: %w", resource.Map(db.xr.Object, "status")["conditions"], errOther)
+		return fmt.Errorf("the XR refers to nothing: %v: %w", resource.Map(db.xr.Object, "status")["conditions"], world.ErrOther)
 	}
 
 	ref, _ := refs[0].(map[string]any)
@@ -107,8 +110,8 @@ func (db *database) resize(t *testing.T, size string) {
 	t.Helper()
 
 	// The API server may still have to learn where the webhook is.
-	eventually(t, "a resize to "+size, func(ctx context.Context) error {
-		return db.hans.Patch(ctx, db.claim.DeepCopy(), merge(`{"spec": {"size": "`+size+`"}}`))
+	world.Eventually(t, "a resize to "+size, func(ctx context.Context) error {
+		return db.hans.Patch(ctx, db.claim.DeepCopy(), world.Merge(`{"spec": {"size": "`+size+`"}}`))
 	})
 }
 
@@ -134,19 +137,19 @@ func (db *database) gate() v1alpha1.GateState {
 func (db *database) settles(t *testing.T, size string) {
 	t.Helper()
 
-	eventually(t, "size "+size+" outside, and a closed gate", func(ctx context.Context) error {
+	world.Eventually(t, "size "+size+" outside, and a closed gate", func(ctx context.Context) error {
 		if err := db.read(ctx); err != nil {
 			return err
 		}
 
 		for _, u := range []*unstructured.Unstructured{db.claim, db.xr, db.managed} {
 			if got := strings.TrimSpace(resource.Annotation(u, v1alpha1.AnnotationAllowances)); got != "[]" {
-				return fmt.Errorf("%s has allowances %q: %w", u.GetKind(), got, errOther)
+				return fmt.Errorf("%s has allowances %q: %w", u.GetKind(), got, world.ErrOther)
 			}
 		}
 
 		if got, err := db.outside(ctx); err != nil || got != size || db.gate() != v1alpha1.GateClosed {
-			return fmt.Errorf("%q outside, gate %s: %w (%v)", got, db.gate(), errOther, err) //nolint:errorlint // Maybe none.
+			return fmt.Errorf("%q outside, gate %s: %w (%v)", got, db.gate(), world.ErrOther, err) //nolint:errorlint // Maybe none.
 		}
 
 		return nil
@@ -159,7 +162,7 @@ func (db *database) settles(t *testing.T, size string) {
 func (db *database) opens(t *testing.T) {
 	t.Helper()
 
-	eventually(t, "an open gate", db.open)
+	world.Eventually(t, "an open gate", db.open)
 }
 
 func (db *database) open(ctx context.Context) error {
@@ -169,12 +172,12 @@ func (db *database) open(ctx context.Context) error {
 
 	for _, u := range []*unstructured.Unstructured{db.xr, db.managed} {
 		if got := resource.Annotation(u, v1alpha1.AnnotationAllowances); !strings.Contains(got, "hans@example.com") {
-			return fmt.Errorf("%s has allowances %q: %w", u.GetKind(), got, errOther)
+			return fmt.Errorf("%s has allowances %q: %w", u.GetKind(), got, world.ErrOther)
 		}
 	}
 
 	if db.gate() != v1alpha1.GateOpen {
-		return fmt.Errorf("the gate is %s: %w", db.gate(), errOther)
+		return fmt.Errorf("the gate is %s: %w", db.gate(), world.ErrOther)
 	}
 
 	return nil
@@ -216,7 +219,7 @@ func (db *database) unrefused(t *testing.T) {
 func (db *database) guarded(t *testing.T) {
 	t.Helper()
 
-	err := db.hans.Patch(t.Context(), db.managed.DeepCopy(), merge(`{"spec": {"managementPolicies": ["*"]}}`), client.DryRunAll)
+	err := db.hans.Patch(t.Context(), db.managed.DeepCopy(), world.Merge(`{"spec": {"managementPolicies": ["*"]}}`), client.DryRunAll)
 	if err == nil {
 		t.Error("hans opened the gate by hand")
 	}

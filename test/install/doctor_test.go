@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package install_test
 
 import (
@@ -14,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // finding is one of the doctor's.
@@ -29,7 +32,7 @@ type finding struct {
 func checkDoctor(t *testing.T, plugin, version string) {
 	t.Helper()
 
-	eventually(t, "a good diagnosis", func(ctx context.Context) error {
+	world.Eventually(t, "a good diagnosis", func(ctx context.Context) error {
 		said, err := exec.CommandContext(ctx, plugin, "doctor", "--output=json", "--kubeconfig", filepath.Join(running.Dir(), "kubeconfig")).Output()
 
 		var found struct {
@@ -53,7 +56,7 @@ func checkDoctor(t *testing.T, plugin, version string) {
 			want.Severity = "ok"
 
 			if !slices.Contains(found.Findings, want) {
-				return fmt.Errorf("no %+v in %+v: %w", want, found.Findings, errOther)
+				return fmt.Errorf("no %+v in %+v: %w", want, found.Findings, world.ErrOther)
 			}
 		}
 

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package install_test
 
 import (
@@ -20,6 +22,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // What Crossplane calls what a Configuration depends on, and install.yaml as well.
@@ -124,14 +127,14 @@ func (c *cluster) installed(t *testing.T, kind, name, version string) *unstructu
 
 	revision := pkg(kind+"Revision", "")
 
-	eventually(t, kind+" "+name+" at "+version, func(ctx context.Context) error {
+	world.Eventually(t, kind+" "+name+" at "+version, func(ctx context.Context) error {
 		p := pkg(kind, name)
 		if err := c.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
 			return err
 		}
 
 		if c, _ := resource.ConditionOf(p, "Installed"); c.ObservedGeneration != p.GetGeneration() {
-			return fmt.Errorf("generation %d is not looked at yet: %w", p.GetGeneration(), errOther)
+			return fmt.Errorf("generation %d is not looked at yet: %w", p.GetGeneration(), world.ErrOther)
 		}
 
 		current := resource.String(p.Object, "status", "currentRevision")
@@ -141,7 +144,7 @@ func (c *cluster) installed(t *testing.T, kind, name, version string) *unstructu
 
 		spec := resource.Map(revision.Object, "spec")
 		if image, _ := spec["image"].(string); spec["desiredState"] != "Active" || !strings.HasSuffix(image, ":"+version) {
-			return fmt.Errorf("revision %s is %v of %s: %w", current, spec["desiredState"], image, errOther)
+			return fmt.Errorf("revision %s is %v of %s: %w", current, spec["desiredState"], image, world.ErrOther)
 		}
 
 		return nil
@@ -162,7 +165,7 @@ func (c *cluster) established(t *testing.T, revision *unstructured.Unstructured)
 
 	next := time.Now().Add(every)
 
-	eventually(t, "what "+revision.GetName()+" brings", func(ctx context.Context) error {
+	world.Eventually(t, "what "+revision.GetName()+" brings", func(ctx context.Context) error {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(revision), revision); err != nil {
 			return err
 		}
@@ -181,7 +184,7 @@ func (c *cluster) established(t *testing.T, revision *unstructured.Unstructured)
 			}
 		}
 
-		return fmt.Errorf("%v: %w", resource.Map(revision.Object, "status")["conditions"], errOther)
+		return fmt.Errorf("%v: %w", resource.Map(revision.Object, "status")["conditions"], world.ErrOther)
 	})
 }
 
@@ -196,7 +199,7 @@ func (c *cluster) touch(ctx context.Context, like *unstructured.Unstructured, la
 	}
 
 	for i := range list.Items {
-		patch := merge(`{"metadata": {"annotations": {"example.org/touched": "` + time.Now().String() + `"}}}`)
+		patch := world.Merge(`{"metadata": {"annotations": {"example.org/touched": "` + time.Now().String() + `"}}}`)
 		if err := c.Patch(ctx, &list.Items[i], patch); err != nil {
 			return err
 		}
@@ -227,7 +230,7 @@ func (c *cluster) deployment(t *testing.T, revision *unstructured.Unstructured) 
 
 	d := &appsv1.Deployment{}
 
-	eventually(t, "a Deployment", func(ctx context.Context) error {
+	world.Eventually(t, "a Deployment", func(ctx context.Context) error {
 		return c.Get(ctx, client.ObjectKey{Namespace: stack.CrossplaneNamespace, Name: revision.GetName()}, d)
 	})
 
@@ -318,7 +321,7 @@ func (c *cluster) checkRights(t *testing.T, provider *unstructured.Unstructured)
 
 	role := &rbacv1.ClusterRole{}
 
-	eventually(t, "a ClusterRole", func(ctx context.Context) error {
+	world.Eventually(t, "a ClusterRole", func(ctx context.Context) error {
 		return c.Get(ctx, client.ObjectKey{Name: "crossplane:provider:" + provider.GetName() + ":system"}, role)
 	})
 
@@ -335,7 +338,7 @@ func (c *cluster) checkRights(t *testing.T, provider *unstructured.Unstructured)
 
 	binding := &rbacv1.ClusterRoleBinding{}
 
-	eventually(t, "a ClusterRoleBinding", func(ctx context.Context) error {
+	world.Eventually(t, "a ClusterRoleBinding", func(ctx context.Context) error {
 		return c.Get(ctx, client.ObjectKey{Name: role.Name}, binding)
 	})
 

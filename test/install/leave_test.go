@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package install_test
 
 import (
@@ -21,6 +23,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // leaves removes Kausality for good, as the README says.
@@ -45,11 +48,11 @@ func (l *life) leaves(t *testing.T, p packages) {
 		t.Fatalf("%v: %s", err, said)
 	}
 
-	eventually(t, "the end of our kinds", func(ctx context.Context) error {
+	world.Eventually(t, "the end of our kinds", func(ctx context.Context) error {
 		for _, name := range definitions() {
 			crd := prototype("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 			if err := l.c.Get(ctx, client.ObjectKey{Name: name}, crd); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("%s: %w (%v)", name, errOther, err) //nolint:errorlint // Maybe none.
+				return fmt.Errorf("%s: %w (%v)", name, world.ErrOther, err) //nolint:errorlint // Maybe none.
 			}
 		}
 
@@ -87,18 +90,18 @@ func (l *life) open(t *testing.T) {
 
 	l.db.resize(t, "small")
 
-	eventually(t, "an ungoverned change", func(ctx context.Context) error {
+	world.Eventually(t, "an ungoverned change", func(ctx context.Context) error {
 		if err := l.db.read(ctx); err != nil {
 			return err
 		}
 
 		policies := resource.Strings(l.db.managed.Object, "spec", "managementPolicies")
 		if got, err := l.db.outside(ctx); err != nil || got != "small" || !slices.Equal(policies, []string{"*"}) {
-			return fmt.Errorf("%q outside, managementPolicies %q: %w (%v)", got, policies, errOther, err) //nolint:errorlint // Maybe none.
+			return fmt.Errorf("%q outside, managementPolicies %q: %w (%v)", got, policies, world.ErrOther, err) //nolint:errorlint // Maybe none.
 		}
 
 		if slices.Contains(l.db.managed.GetFinalizers(), v1alpha1.Finalizer) {
-			return fmt.Errorf("finalizers %q: %w", l.db.managed.GetFinalizers(), errOther)
+			return fmt.Errorf("finalizers %q: %w", l.db.managed.GetFinalizers(), world.ErrOther)
 		}
 
 		return nil
@@ -135,10 +138,10 @@ func (l *life) kausality(t *testing.T, into any, args ...string) {
 func (c *cluster) gone(t *testing.T, u *unstructured.Unstructured) {
 	t.Helper()
 
-	eventually(t, "the end of "+u.GetName(), func(ctx context.Context) error {
+	world.Eventually(t, "the end of "+u.GetName(), func(ctx context.Context) error {
 		live := prototype(u.GroupVersionKind().Group, u.GroupVersionKind().Version, u.GetKind())
 		if err := c.Get(ctx, client.ObjectKeyFromObject(u), live); !apierrors.IsNotFound(err) && (u.GetUID() == "" || live.GetUID() == u.GetUID()) {
-			return fmt.Errorf("it is there: %w (%v)", errOther, err) //nolint:errorlint // Maybe none.
+			return fmt.Errorf("it is there: %w (%v)", world.ErrOther, err) //nolint:errorlint // Maybe none.
 		}
 
 		return nil

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package install_test
 
 import (
@@ -13,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // packages are those of one version, as they run.
@@ -140,7 +143,7 @@ func (l *life) survives(t *testing.T, p packages, r *release) packages {
 	l.net.stop(t, p.provider.GetName())
 
 	// 3. Only our CRDs do not, of which the garbage collector has taken off who is gone.
-	eventually(t, "CRDs that outlive their Provider", func(ctx context.Context) error {
+	world.Eventually(t, "CRDs that outlive their Provider", func(ctx context.Context) error {
 		for _, name := range definitions() {
 			crd := prototype("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 			if err := l.c.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
@@ -149,7 +152,7 @@ func (l *life) survives(t *testing.T, p packages, r *release) packages {
 
 			refs := crd.GetOwnerReferences()
 			if len(refs) != 1 || refs[0].Kind != "Namespace" || crd.GetDeletionTimestamp() != nil {
-				return fmt.Errorf("%s: owned by %v, deleted at %v: %w", name, refs, crd.GetDeletionTimestamp(), errOther)
+				return fmt.Errorf("%s: owned by %v, deleted at %v: %w", name, refs, crd.GetDeletionTimestamp(), world.ErrOther)
 			}
 		}
 

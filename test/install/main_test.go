@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 // Package install_test installs our packages by Crossplane's own package manager,
 // from a registry, and runs what its Deployments say.
 package install_test

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package install_test
 
 import (
@@ -18,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // network reaches pods by their Services, as a cluster's does: by the names of
@@ -100,7 +103,7 @@ func (n *network) dial(ctx context.Context, c *cluster, name string) (net.Conn, 
 
 	p := n.selected(service)
 	if p == nil {
-		return nil, fmt.Errorf("no pod of Service %q runs: %w", name, errOther)
+		return nil, fmt.Errorf("no pod of Service %q runs: %w", name, world.ErrOther)
 	}
 
 	return (&net.Dialer{}).DialContext(ctx, "tcp", p.address)
@@ -112,7 +115,7 @@ func (n *network) serveIP(t *testing.T, c *cluster, name string) {
 
 	service := &corev1.Service{}
 
-	eventually(t, "Service "+name, func(ctx context.Context) error {
+	world.Eventually(t, "Service "+name, func(ctx context.Context) error {
 		return c.Get(ctx, client.ObjectKey{Namespace: stack.CrossplaneNamespace, Name: name}, service)
 	})
 

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package install_test
 
 import (
@@ -17,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // node runs the pods of packages, as a kubelet does. A process runs until it is
@@ -141,7 +144,7 @@ func kubeconfig(t *testing.T, account string) string {
 func (c *cluster) ready(t *testing.T, d *appsv1.Deployment) {
 	t.Helper()
 
-	eventually(t, "the availability of "+d.Name, func(ctx context.Context) error {
+	world.Eventually(t, "the availability of "+d.Name, func(ctx context.Context) error {
 		list := &corev1.PodList{}
 		if err := c.List(ctx, list, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
 			return err
@@ -158,7 +161,7 @@ func (c *cluster) ready(t *testing.T, d *appsv1.Deployment) {
 		}
 
 		if d.Status.AvailableReplicas != *d.Spec.Replicas {
-			return fmt.Errorf("%d pods are available: %w", d.Status.AvailableReplicas, errOther)
+			return fmt.Errorf("%d pods are available: %w", d.Status.AvailableReplicas, world.ErrOther)
 		}
 
 		return nil

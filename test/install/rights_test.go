@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package install_test
 
 import (
@@ -15,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // rights has the doctor print the roles that the manager lacks for what is governed,
@@ -24,7 +27,7 @@ func (l *life) rights(t *testing.T) {
 
 	var roles []byte
 
-	eventually(t, "roles that are missing", func(ctx context.Context) error {
+	world.Eventually(t, "roles that are missing", func(ctx context.Context) error {
 		var err error
 
 		roles, err = exec.CommandContext(ctx, l.plugin, "doctor", "--roles", "--kubeconfig", filepath.Join(running.Dir(), "kubeconfig")).Output()
@@ -33,7 +36,7 @@ func (l *life) rights(t *testing.T) {
 		}
 
 		if !strings.Contains(string(roles), "kausality-governed:") {
-			return fmt.Errorf("%s: %w", roles, errOther)
+			return fmt.Errorf("%s: %w", roles, world.ErrOther)
 		}
 
 		return nil
@@ -113,13 +116,13 @@ func (l *life) lacksRights(t *testing.T, r *release) {
 		_ = cmd.Wait()
 	}()
 
-	eventually(t, "a manager that says what it lacks", func(context.Context) error {
+	world.Eventually(t, "a manager that says what it lacks", func(context.Context) error {
 		said := string(read(t, log))
 		for _, want := range []string{
 			fmt.Sprintf(`cannot run as service account \"crossplane-system/%s\": it may not `, account), "kubectl apply --server-side --force-conflicts -f install.yaml, with the install.yaml of version " + r.version,
 		} {
 			if !strings.Contains(said, want) {
-				return fmt.Errorf("no %s in %s: %w", want, said, errOther)
+				return fmt.Errorf("no %s in %s: %w", want, said, world.ErrOther)
 			}
 		}
 

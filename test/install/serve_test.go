@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package install_test
 
 import (
@@ -21,12 +23,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // free returns an address that nothing listens at.
@@ -126,13 +128,13 @@ func (c *cluster) checkConfigurations(t *testing.T) {
 
 	list := &admissionregistrationv1.ValidatingWebhookConfigurationList{}
 
-	eventually(t, "a webhook configuration", func(ctx context.Context) error {
+	world.Eventually(t, "a webhook configuration", func(ctx context.Context) error {
 		if err := c.List(ctx, list); err != nil {
 			return err
 		}
 
 		if len(list.Items) == 0 {
-			return errOther
+			return world.ErrOther
 		}
 
 		return nil
@@ -159,9 +161,9 @@ func (c *cluster) checkValidation(t *testing.T) {
 		"allow": []any{map[string]any{"kind": "Probe", "mutations": []any{"spec"}}},
 	}
 
-	eventually(t, "a bad policy to be refused", func(ctx context.Context) error {
+	world.Eventually(t, "a bad policy to be refused", func(ctx context.Context) error {
 		if err := c.Create(ctx, bad.DeepCopy(), client.DryRunAll); !apierrors.IsInvalid(err) {
-			return fmt.Errorf("%v: %w", err, errOther) //nolint:errorlint // Maybe none.
+			return fmt.Errorf("%v: %w", err, world.ErrOther) //nolint:errorlint // Maybe none.
 		}
 
 		return nil
@@ -183,7 +185,7 @@ func (c *cluster) checkGate(t *testing.T) {
 	var region *unstructured.Unstructured
 
 	// The API server learns of webhook configurations with a delay.
-	eventually(t, "an allowance of hans", func(ctx context.Context) error {
+	world.Eventually(t, "an allowance of hans", func(ctx context.Context) error {
 		region = prototype("sql.example.org", "v1", "Region")
 		region.SetGenerateName("region-")
 		region.Object["spec"] = map[string]any{"forProvider": map[string]any{"size": "small"}}
@@ -192,32 +194,30 @@ func (c *cluster) checkGate(t *testing.T) {
 			return err
 		}
 
-		if err := hans.Patch(ctx, region, merge(`{"spec": {"forProvider": {"size": "large"}}}`)); err != nil {
+		if err := hans.Patch(ctx, region, world.Merge(`{"spec": {"forProvider": {"size": "large"}}}`)); err != nil {
 			return err
 		}
 
 		if got := region.GetAnnotations()[v1alpha1.AnnotationAllowances]; !strings.Contains(got, "hans@example.com") {
-			return fmt.Errorf("annotations %v: %w", region.GetAnnotations(), errOther)
+			return fmt.Errorf("annotations %v: %w", region.GetAnnotations(), world.ErrOther)
 		}
 
 		return nil
 	})
 
 	refused := func(ctx context.Context, opts ...client.PatchOption) error {
-		err := hans.Patch(ctx, region.DeepCopy(), merge(`{"spec": {"managementPolicies": ["*"]}}`), opts...)
+		err := hans.Patch(ctx, region.DeepCopy(), world.Merge(`{"spec": {"managementPolicies": ["*"]}}`), opts...)
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only Kausality moves the gate") {
-			return fmt.Errorf("a hand edit of the gate: %v: %w", err, errOther) //nolint:errorlint // It may be none.
+			return fmt.Errorf("a hand edit of the gate: %v: %w", err, world.ErrOther) //nolint:errorlint // It may be none.
 		}
 
 		return nil
 	}
 
 	// So it does of the guard, which from then on holds.
-	eventually(t, "a gate that hans cannot open by hand", func(ctx context.Context) error { return refused(ctx, client.DryRunAll) })
+	world.Eventually(t, "a gate that hans cannot open by hand", func(ctx context.Context) error { return refused(ctx, client.DryRunAll) })
 
 	if err := refused(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
-
-func merge(patch string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(patch)) }

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 // Package older_test plays on the oldest Crossplane that Kausality is for, with a
 // provider on a crossplane-runtime of before 1.20.
 package older_test

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package older_test
 
 import (
@@ -18,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -52,13 +53,7 @@ var defined sync.Once
 func define(t *testing.T) client.WithWatch {
 	t.Helper()
 
-	config := running.Config()
-	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
-
-	admin, err := client.NewWithWatch(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	admin := world.Connect(t, running.Config())
 
 	defined.Do(func() {
 		text, err := os.ReadFile("testdata/volumes.yaml")

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package plugin_test
 
 import (
@@ -17,6 +19,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // shortLived are certificates that end in seconds.
@@ -50,7 +53,7 @@ func kill(ctx context.Context, t *testing.T, c client.Client) {
 		}
 
 		if bytes.Equal(mutating.Webhooks[0].ClientConfig.CABundle, before) || bytes.Equal(validating.Webhooks[0].ClientConfig.CABundle, before) {
-			return errOther
+			return world.ErrOther
 		}
 
 		return nil

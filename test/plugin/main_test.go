@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package plugin_test
 
 import (
@@ -19,6 +21,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 var running *stack.Stack
@@ -62,7 +65,7 @@ type result struct {
 
 func (r result) err() error {
 	if r.code != 0 {
-		return fmt.Errorf("exit code %d, %s%s: %w", r.code, r.stdout, r.stderr, errOther)
+		return fmt.Errorf("exit code %d, %s%s: %w", r.code, r.stdout, r.stderr, world.ErrOther)
 	}
 
 	return nil
@@ -105,9 +108,6 @@ func plugins(t *testing.T) string {
 	return dir
 }
 
-// errOther is the cause when something is not as expected.
-var errOther = errors.New("not as expected")
-
 // finding is one of the doctor's.
 type finding struct {
 	Check    string `json:"check"`
@@ -129,7 +129,7 @@ func doctor(ctx context.Context, t *testing.T, flags ...string) (int, []finding,
 	}{}
 
 	if err := json.Unmarshal([]byte(r.stdout), &doc); err != nil || doc.Kind != "Diagnosis" {
-		return r.code, nil, fmt.Errorf("doctor: %+v: %w", r, errors.Join(err, errOther))
+		return r.code, nil, fmt.Errorf("doctor: %+v: %w", r, errors.Join(err, world.ErrOther))
 	}
 
 	return r.code, doc.Findings, nil
@@ -172,7 +172,7 @@ func diagnosedWhile(ctx context.Context, t *testing.T, do func(context.Context) 
 		}
 
 		if code != wantCode || !slices.Equal(slices.Compact(got), want) {
-			return fmt.Errorf("exit code %d, findings %+v: %w", code, bad, errOther)
+			return fmt.Errorf("exit code %d, findings %+v: %w", code, bad, world.ErrOther)
 		}
 
 		return nil
@@ -208,7 +208,7 @@ func found(ctx context.Context, t *testing.T, severity, check, what string) find
 			return f.Severity == severity && f.Check == check && strings.HasPrefix(f.What, what)
 		})
 		if i < 0 {
-			return fmt.Errorf("findings %+v: %w", all, errOther)
+			return fmt.Errorf("findings %+v: %w", all, world.ErrOther)
 		}
 
 		out = all[i]

@@ -1,12 +1,13 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package plugin_test
 
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -14,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
+
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // described is a metric as the reference has it.
@@ -96,23 +97,10 @@ func labels(family *dto.MetricFamily) []string {
 }
 
 // scraped reads what a program exports.
-func scraped(ctx context.Context, t *testing.T, url string) map[string]*dto.MetricFamily {
+func scraped(ctx context.Context, t *testing.T, url string) world.Metrics {
 	t.Helper()
 
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	rsp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = rsp.Body.Close() }()
-
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-
-	out, err := parser.TextToMetricFamilies(rsp.Body)
+	out, err := world.Scrape(ctx, url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 // Package quiet_test counts how often Crossplane runs the pipelines of composite
 // resources that nobody touches, while there is much to do for others.
 package quiet_test

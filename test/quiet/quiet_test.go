@@ -1,14 +1,14 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package quiet_test
 
 import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -19,12 +19,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
-// What the environment says: the seed of who is changed when, and how many
-// composite resources there are that nobody touches.
-const (
-	envSeed = "KAUSALITY_SEED"
-	envXRs  = "KAUSALITY_XRS"
-)
+// envXRs names the environment variable that says how many composite resources there
+// are that nobody touches; world.EnvSeed decides who is changed when.
+const envXRs = "KAUSALITY_XRS"
 
 const (
 	// xrs is how many there are by default.
@@ -55,11 +52,11 @@ const processOther = "kausality-manager-2"
 //
 // KAUSALITY_XRS=n has n of them, KAUSALITY_SEED=n others changed in the same order.
 func TestCompositeResourcesThatNobodyTouchesAreLeftAlone(t *testing.T) {
-	seed, n := number(t, envSeed, rand.Uint64()>>32), number(t, envXRs, xrs)
+	seed, n := world.Number(t, world.EnvSeed, rand.Uint64()>>32), world.Number(t, envXRs, xrs)
 	ttl := min(max(time.Duration(n)*time.Second/perSecond, ttlLeast), ttlMost).Round(time.Second)
 	length := min(periods*ttl, longest)
 
-	t.Logf("%s=%d %s=%d; pipelines run every %s, and are counted for %s", envSeed, seed, envXRs, n, ttl, length)
+	t.Logf("%s=%d %s=%d; pipelines run every %s, and are counted for %s", world.EnvSeed, seed, envXRs, n, ttl, length)
 
 	// 1. All settle.
 	m := newMarket(t, ttl)
@@ -190,7 +187,7 @@ func (m market) control(t *testing.T, n int) {
 		}
 
 		if c := counted(runs(t), m.ttl, from, time.Now()); c.early < n/2 {
-			return fmt.Errorf("after %d writes, of %d stalls there were %s: %w", writes, n, c, errOther)
+			return fmt.Errorf("after %d writes, of %d stalls there were %s: %w", writes, n, c, world.ErrOther)
 		}
 
 		return nil
@@ -216,7 +213,7 @@ func (m market) close(t *testing.T, least int64) {
 
 		got, _ := resource.Value(u.Object, "status", "uses")
 		if uses, ok := got.(int64); !ok || uses < least {
-			return fmt.Errorf("the window says that it was used %v times, want %d: %w", got, least, errOther)
+			return fmt.Errorf("the window says that it was used %v times, want %d: %w", got, least, world.ErrOther)
 		}
 
 		return nil
@@ -232,21 +229,4 @@ func wait(t *testing.T, length time.Duration) {
 		t.Fatal(t.Context().Err())
 	case <-time.After(length):
 	}
-}
-
-// number is one that the environment may give.
-func number(t *testing.T, env string, def uint64) uint64 {
-	t.Helper()
-
-	text := os.Getenv(env)
-	if text == "" {
-		return def
-	}
-
-	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil {
-		t.Fatalf("%s: %v", env, err)
-	}
-
-	return n
 }

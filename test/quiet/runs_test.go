@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package quiet_test
 
 import (
@@ -11,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // run is one run of a pipeline.
@@ -93,7 +97,7 @@ func calm(runs map[string][]time.Time, ttl, since time.Duration) error {
 	now := time.Now()
 
 	if c := counted(runs, ttl, now.Add(-since), now); c.early > 0 {
-		return fmt.Errorf("in the last %s there were %s: %w", since, c, errOther)
+		return fmt.Errorf("in the last %s there were %s: %w", since, c, world.ErrOther)
 	}
 
 	return nil

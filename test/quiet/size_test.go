@@ -1,60 +1,39 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package quiet_test
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // breakers checks that no circuit breaker of Crossplane's has opened.
 func (m market) breakers(t *testing.T) {
 	t.Helper()
 
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, running.CrossplaneMetricsURL(), http.NoBody)
+	families, err := world.Scrape(t.Context(), running.CrossplaneMetricsURL())
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	rsp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events, opens := families.Sum("circuit_breaker_events_total"), families.Sum("circuit_breaker_opens_total")
+	t.Logf("Crossplane's circuit breakers saw %.0f events, and opened %.0f times", events, opens)
 
-	defer func() { _ = rsp.Body.Close() }()
-
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-
-	families, err := parser.TextToMetricFamilies(rsp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	sum := func(name string) (out float64) {
-		for _, metric := range families[name].GetMetric() {
-			out += metric.GetCounter().GetValue()
-		}
-
-		return out
-	}
-
-	t.Logf("Crossplane's circuit breakers saw %.0f events, and opened %.0f times", sum("circuit_breaker_events_total"), sum("circuit_breaker_opens_total"))
-
-	if sum("circuit_breaker_events_total") == 0 || sum("circuit_breaker_opens_total") > 0 {
-		t.Errorf("Crossplane's circuit breakers saw %v events, and opened %v times", sum("circuit_breaker_events_total"), sum("circuit_breaker_opens_total"))
+	if events == 0 || opens > 0 {
+		t.Errorf("Crossplane's circuit breakers saw %v events, and opened %v times", events, opens)
 	}
 
 	for _, u := range m.all(t, stallKind()) {

@@ -1,11 +1,12 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package quiet_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,8 +31,6 @@ const (
 	// shared is the name of the Composition of most.
 	shared = "stalls"
 )
-
-var errOther = errors.New("not as expected")
 
 // market is where the stalls are, which are composite resources.
 type market struct {
@@ -182,7 +181,7 @@ func (m market) says(name string, ok func(u *unstructured.Unstructured, message 
 
 		got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
 		if !ok(u, got.Message) {
-			return fmt.Errorf("at generation %d %s says %q: %w", u.GetGeneration(), name, got.Message, errOther)
+			return fmt.Errorf("at generation %d %s says %q: %w", u.GetGeneration(), name, got.Message, world.ErrOther)
 		}
 
 		return nil
@@ -198,7 +197,7 @@ func (m market) shows(name, key, value string) func(context.Context) error {
 		}
 
 		if got := resource.String(u.Object, "data", key); got != value {
-			return fmt.Errorf("%s of %s is %q outside, want %q: %w", key, name, got, value, errOther)
+			return fmt.Errorf("%s of %s is %q outside, want %q: %w", key, name, got, value, world.ErrOther)
 		}
 
 		return nil

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package random_test
 
 import (
@@ -15,6 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/provider/external"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // TestAnUpdateThatFailsAfterItWasReportedSyncedIsAppliedUnderTheSameAllowance
@@ -25,15 +28,15 @@ func TestAnUpdateThatFailsAfterItWasReportedSyncedIsAppliedUnderTheSameAllowance
 	seen := follow(ctx, s.admin)
 
 	// 1. A server whose first background operation has succeeded.
-	must(t, s.make(ctx, []any{"Asynchronous"}, parameters{"size": int64(1)}))
-	must(t, eventually(ctx, "a server", s.settled(parameters{"size": int64(1)})))
+	world.Must(t, s.make(ctx, []any{"Asynchronous"}, parameters{"size": int64(1)}))
+	world.Must(t, eventually(ctx, "a server", s.settled(parameters{"size": int64(1)})))
 
 	// 2. A change that the external system fails to make, after a while.
 	outside.Trouble(s.name, external.Trouble{Fail: 2, Slow: 500 * time.Millisecond})
-	must(t, s.change(ctx, parameters{"size": int64(2)}))
+	world.Must(t, s.change(ctx, parameters{"size": int64(2)}))
 
 	u, err := s.live(ctx)
-	must(t, err)
+	world.Must(t, err)
 
 	asked, err := allowance.Parse(u)
 	if err != nil || len(asked) != 1 {
@@ -41,7 +44,7 @@ func TestAnUpdateThatFailsAfterItWasReportedSyncedIsAppliedUnderTheSameAllowance
 	}
 
 	// 3. It is applied, and then the gate closes.
-	must(t, eventually(ctx, "the change", s.settled(parameters{"size": int64(2)})))
+	world.Must(t, eventually(ctx, "the change", s.settled(parameters{"size": int64(2)})))
 
 	versions := seen.versions(s.name)
 	if !showsInOrder(versions,
@@ -79,21 +82,21 @@ func TestAChangeThatIsLostWithItsProviderIsMadeAgain(t *testing.T) {
 	s := server{cast: newCast(t), namespace: deny, name: "lost"}
 	ctx := t.Context()
 
-	must(t, s.make(ctx, []any{"Asynchronous"}, parameters{"size": int64(1)}))
-	must(t, eventually(ctx, "a server", s.settled(parameters{"size": int64(1)})))
+	world.Must(t, s.make(ctx, []any{"Asynchronous"}, parameters{"size": int64(1)}))
+	world.Must(t, eventually(ctx, "a server", s.settled(parameters{"size": int64(1)})))
 
 	outside.Trouble(s.name, external.Trouble{Slow: 30 * time.Second})
-	must(t, s.change(ctx, parameters{"size": int64(2)}))
-	must(t, eventually(ctx, "a report of success", func(ctx context.Context) error {
+	world.Must(t, s.change(ctx, parameters{"size": int64(2)}))
+	world.Must(t, eventually(ctx, "a report of success", func(ctx context.Context) error {
 		if u, err := s.live(ctx); err != nil || !open(u) || !syncedSinceOpening(u) || len(outside.Changes(s.name)) < 2 {
-			return errors.Join(errOther, err)
+			return errors.Join(world.ErrOther, err)
 		}
 
 		return nil
 	}))
 
 	provider := running.Process(processProvider)
-	must(t, provider.Kill())
+	world.Must(t, provider.Kill())
 	outside.Trouble(s.name, external.Trouble{})
 
 	// Nothing in the resource tells that the change is lost, but what it shows.
@@ -103,8 +106,8 @@ func TestAChangeThatIsLostWithItsProviderIsMadeAgain(t *testing.T) {
 		}
 	}
 
-	must(t, provider.Restart(ctx))
-	must(t, eventually(ctx, "the change", s.settled(parameters{"size": int64(2)})))
+	world.Must(t, provider.Restart(ctx))
+	world.Must(t, eventually(ctx, "the change", s.settled(parameters{"size": int64(2)})))
 }
 
 // TestWhatChangesByItselfIsLeftAlone has an external object drift.
@@ -112,25 +115,25 @@ func TestWhatChangesByItselfIsLeftAlone(t *testing.T) {
 	s := server{cast: newCast(t), namespace: deny, name: "drifts"}
 	ctx := t.Context()
 
-	must(t, s.make(ctx, nil, parameters{"size": int64(1)}))
-	must(t, eventually(ctx, "a server", s.settled(parameters{"size": int64(1)})))
+	world.Must(t, s.make(ctx, nil, parameters{"size": int64(1)}))
+	world.Must(t, eventually(ctx, "a server", s.settled(parameters{"size": int64(1)})))
 
 	changes := len(outside.Changes(s.name))
 	outside.Drift(s.name, parameters{"size": int64(7)})
 
 	// 1. The provider sees it, more than once, and does nothing.
-	must(t, eventually(ctx, "what is there", func(ctx context.Context) error {
+	world.Must(t, eventually(ctx, "what is there", func(ctx context.Context) error {
 		if u, err := s.live(ctx); err != nil || shown(u) != 7 {
-			return errors.Join(errOther, err)
+			return errors.Join(world.ErrOther, err)
 		}
 
 		return nil
 	}))
 
 	looks := len(outside.Calls(s.name))
-	must(t, eventually(ctx, "more looks", func(context.Context) error {
+	world.Must(t, eventually(ctx, "more looks", func(context.Context) error {
 		if len(outside.Calls(s.name)) < looks+2 {
-			return errOther
+			return world.ErrOther
 		}
 
 		return nil
@@ -141,16 +144,8 @@ func TestWhatChangesByItselfIsLeftAlone(t *testing.T) {
 	}
 
 	// 2. The next change that somebody asks for puts all of it right.
-	must(t, s.change(ctx, parameters{"color": "red"}))
-	must(t, eventually(ctx, "the change", s.settled(parameters{"size": int64(1), "color": "red"})))
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-
-	if err != nil {
-		t.Fatal(err)
-	}
+	world.Must(t, s.change(ctx, parameters{"color": "red"}))
+	world.Must(t, eventually(ctx, "the change", s.settled(parameters{"size": int64(1), "color": "red"})))
 }
 
 func open(u *unstructured.Unstructured) bool {

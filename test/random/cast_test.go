@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package random_test
 
 import (
@@ -16,7 +18,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +25,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // Who may do what: Crossplane makes servers, hans changes and deletes them, anna
@@ -40,8 +42,6 @@ const (
 	stored = "stored"
 )
 
-var errOther = errors.New("not as expected")
-
 func serverKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "machines.example.org", Version: "v1", Kind: "Server"}
 }
@@ -56,53 +56,19 @@ type cast struct {
 func newCast(t *testing.T) cast {
 	t.Helper()
 
-	c := cast{}
-
-	admin, err := client.NewWithWatch(unlimited(running.Config()), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	c.admin = admin
+	c := cast{admin: world.Connect(t, running.Config()), hans: world.ConnectAs(t, running, "hans"), anna: world.ConnectAs(t, running, "anna")}
 
 	config := running.Config()
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: crossplaneName, Groups: []string{"system:masters", "system:serviceaccounts", "system:authenticated"},
 	}
 
-	c.crossplane = newClient(t, config)
-
-	for name, of := range map[string]*client.Client{"hans": &c.hans, "anna": &c.anna} {
-		config, err := running.ConfigFor(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		*of = newClient(t, config)
-	}
+	c.crossplane = world.Connect(t, config)
 
 	setStage.Do(func() { errStage = c.setStage(t.Context()) })
 
 	if errStage != nil {
 		t.Fatal(errStage)
-	}
-
-	return c
-}
-
-func unlimited(config *rest.Config) *rest.Config {
-	config.QPS = -1
-	config.WarningHandler = rest.NoWarnings{}
-
-	return config
-}
-
-func newClient(t *testing.T, config *rest.Config) client.Client {
-	t.Helper()
-
-	c, err := client.New(unlimited(config), client.Options{})
-	if err != nil {
-		t.Fatal(err)
 	}
 
 	return c
@@ -148,7 +114,7 @@ func (c cast) setStage(ctx context.Context) error {
 			}
 
 			if u.GroupVersionKind().Group == v1alpha1.GroupVersion().Group && !resource.Ready(live) {
-				return fmt.Errorf("%s %q is not ready: %w", u.GetKind(), u.GetName(), errOther)
+				return fmt.Errorf("%s %q is not ready: %w", u.GetKind(), u.GetName(), world.ErrOther)
 			}
 		}
 
@@ -171,7 +137,7 @@ func (c cast) inForce(ctx context.Context) error {
 		}
 
 		if resource.Annotation(u, v1alpha1.AnnotationAllowances) == "" {
-			return fmt.Errorf("nothing is stamped in %q: %w", ns, errOther)
+			return fmt.Errorf("nothing is stamped in %q: %w", ns, world.ErrOther)
 		}
 
 		unstructured.RemoveNestedField(u.Object, "spec", "managementPolicies")
@@ -179,7 +145,7 @@ func (c cast) inForce(ctx context.Context) error {
 		u.SetUID("")
 
 		if err := c.crossplane.Create(ctx, u, client.DryRunAll); !apierrors.IsInvalid(err) {
-			return fmt.Errorf("nothing is guarded in %q: %w", ns, errors.Join(err, errOther))
+			return fmt.Errorf("nothing is guarded in %q: %w", ns, errors.Join(err, world.ErrOther))
 		}
 	}
 
@@ -215,5 +181,3 @@ const image = "golden"
 func runtimeCopy(p parameters) parameters {
 	return (&unstructured.Unstructured{Object: p}).DeepCopy().Object
 }
-
-func merge(text string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(text)) }

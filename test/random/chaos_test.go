@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package random_test
 
 import (

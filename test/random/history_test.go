@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package random_test
 
 import (
@@ -8,16 +10,16 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // A history is every version of servers that the API server told of, as far as
@@ -38,50 +40,9 @@ type past struct {
 // follow writes down what happens to servers until the context ends.
 func follow(ctx context.Context, c client.WithWatch) *history {
 	h := &history{servers: map[string]*past{}}
-
-	go func() {
-		for ctx.Err() == nil {
-			h.watch(ctx, c)
-			time.Sleep(50 * time.Millisecond) // The API server may be away.
-		}
-	}()
+	world.Watch(ctx, c, serverKind(), func(u *unstructured.Unstructured, _ watch.EventType) { h.add(u) })
 
 	return h
-}
-
-// watch follows one watch until it breaks.
-func (h *history) watch(ctx context.Context, c client.WithWatch) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(serverKind().GroupVersion().WithKind("ServerList"))
-
-	if err := c.List(ctx, list); err != nil {
-		return
-	}
-
-	for i := range list.Items {
-		h.add(&list.Items[i])
-	}
-
-	w, err := c.Watch(ctx, list, &client.ListOptions{Raw: sinceVersion(list.GetResourceVersion())})
-	if err != nil {
-		return
-	}
-
-	defer w.Stop()
-
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case e, ok := <-w.ResultChan():
-			u, isServer := e.Object.(*unstructured.Unstructured)
-			if !ok || !isServer || u.GetKind() != serverKind().Kind {
-				return
-			}
-
-			h.add(u)
-		}
-	}
 }
 
 // add writes down a version.
@@ -192,5 +153,3 @@ func (h *history) forget(name string) {
 
 	delete(h.servers, name)
 }
-
-func sinceVersion(v string) *metav1.ListOptions { return &metav1.ListOptions{ResourceVersion: v} }

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package random_test
 
 import (
@@ -18,6 +20,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/provider/external"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // intrude has anna change something that she may not.
@@ -33,7 +36,7 @@ func (p *play) intrude(ctx context.Context) error {
 	}
 
 	u := p.reference()
-	err = p.anna.Patch(ctx, u, merge(string(raw)))
+	err = p.anna.Patch(ctx, u, world.Merge(string(raw)))
 	p.notef("anna asks for %v: %v", change, err)
 
 	if p.enforced == stored {
@@ -47,7 +50,7 @@ func (p *play) intrude(ctx context.Context) error {
 	}
 
 	if have := resource.Map(u.Object, "spec", "forProvider"); !same(p.want, have) {
-		return fmt.Errorf("anna got %v: %w", have, errOther)
+		return fmt.Errorf("anna got %v: %w", have, world.ErrOther)
 	}
 
 	return nil
@@ -59,7 +62,7 @@ func (p *play) pryOpen(ctx context.Context) error {
 	text := []string{`["*"]`, `["Observe", "LateInitialize", "Update"]`, `null`, `[]`}[p.rng.IntN(4)]
 
 	u := p.reference()
-	err := who.Patch(ctx, u, merge(`{"spec": {"managementPolicies": `+text+`}}`))
+	err := who.Patch(ctx, u, world.Merge(`{"spec": {"managementPolicies": `+text+`}}`))
 	p.notef("managementPolicies %s: %v", text, err)
 
 	if err != nil {
@@ -74,7 +77,7 @@ func (p *play) pryOpen(ctx context.Context) error {
 
 	is := resource.Strings(u.Object, "spec", "managementPolicies")
 	if rec != nil && (len(is) == 0 || !gate.Same(gate.Acting(is), gate.Acting(rec.Actions))) {
-		return fmt.Errorf("somebody moved the gate to %v, which is %v: %w", is, *rec, errOther)
+		return fmt.Errorf("somebody moved the gate to %v, which is %v: %w", is, *rec, world.ErrOther)
 	}
 
 	return nil
@@ -104,7 +107,7 @@ func (p *play) forge(ctx context.Context) error {
 	}
 
 	u := p.reference()
-	err = who.Patch(ctx, u, merge(string(raw)))
+	err = who.Patch(ctx, u, world.Merge(string(raw)))
 	p.notef("a forgery: %v", err)
 
 	if err != nil {
@@ -114,7 +117,7 @@ func (p *play) forge(ctx context.Context) error {
 	list, _ := allowance.Parse(u)
 	for _, a := range list {
 		if a.Initiator == forger {
-			return fmt.Errorf("a forgery was taken: %w", errOther)
+			return fmt.Errorf("a forgery was taken: %w", world.ErrOther)
 		}
 	}
 
@@ -129,7 +132,7 @@ func (p *play) annotate(ctx context.Context) error {
 
 	for i := range 2 + p.rng.IntN(4) {
 		text := fmt.Sprintf(`{"metadata": {"annotations": {"anna": "%d"}, "labels": {"anna": "%d"}}}`, i, i)
-		_ = p.anna.Patch(ctx, p.reference(), merge(text)) // Perhaps she cannot, now.
+		_ = p.anna.Patch(ctx, p.reference(), world.Merge(text)) // Perhaps she cannot, now.
 	}
 
 	return nil
@@ -141,7 +144,7 @@ func (p *play) tryToDelete(ctx context.Context) error {
 	p.notef("anna deletes it: %v", err)
 
 	if err == nil {
-		return fmt.Errorf("anna deleted it: %w", errOther)
+		return fmt.Errorf("anna deleted it: %w", world.ErrOther)
 	}
 
 	return nil
@@ -153,7 +156,7 @@ func (p *play) pause(ctx context.Context) error {
 		p.notef("paused: %s", value)
 
 		return eventually(ctx, "pausing", func(ctx context.Context) error {
-			return p.hans.Patch(ctx, p.reference(), merge(`{"metadata": {"annotations": {"crossplane.io/paused": `+value+`}}}`))
+			return p.hans.Patch(ctx, p.reference(), world.Merge(`{"metadata": {"annotations": {"crossplane.io/paused": `+value+`}}}`))
 		})
 	}
 
@@ -180,7 +183,7 @@ func (p *play) end(ctx context.Context) error {
 	err := eventually(ctx, "the end", func(ctx context.Context) error {
 		err := p.hans.Delete(ctx, p.reference())
 		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("it is still there: %w", errors.Join(err, errOther))
+			return fmt.Errorf("it is still there: %w", errors.Join(err, world.ErrOther))
 		}
 
 		return nil
@@ -190,7 +193,7 @@ func (p *play) end(ctx context.Context) error {
 	}
 
 	if state, ok := outside.State(p.name); ok {
-		return fmt.Errorf("it left %v behind: %w", state, errOther)
+		return fmt.Errorf("it left %v behind: %w", state, world.ErrOther)
 	}
 
 	return nil

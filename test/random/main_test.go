@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 // Package random_test drives gates with a provider for tests, by hand and at
 // random, and compares what reaches the external system with what was allowed.
 package random_test

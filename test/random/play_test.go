@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package random_test
 
 import (
@@ -15,6 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/test/provider/external"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // A play is one server and what becomes of it, all of which its seed decides but
@@ -282,7 +285,7 @@ func (p *play) judge() error {
 	}
 
 	if len(wrong) > 0 {
-		return fmt.Errorf("%w: %s", errOther, strings.Join(wrong, "\n"))
+		return fmt.Errorf("%w: %s", world.ErrOther, strings.Join(wrong, "\n"))
 	}
 
 	return nil

@@ -1,27 +1,26 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package random_test
 
 import (
 	"context"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
-// What the environment says about the randomised test: the seed of its first
-// play, the others' follow; and how many there are.
-const (
-	envSeed = "KAUSALITY_SEED"
-	envRuns = "KAUSALITY_RUNS"
-)
+// envRuns names the environment variable that says how many plays there are;
+// world.EnvSeed is the seed of the first one, the others' follow.
+const envRuns = "KAUSALITY_RUNS"
 
 const (
 	// runs is how many plays there are by default, and atOnce how many of them at
@@ -47,8 +46,8 @@ func flavours() []string { return []string{deny, hold, stored} }
 // KAUSALITY_SEED=n plays the server of seed n and those that follow it, of which
 // there are KAUSALITY_RUNS.
 func TestAtRandomNothingHappensOutsideThatNobodyAskedForAndNothingIsLost(t *testing.T) {
-	seed, count := number(t, envSeed, rand.Uint64()>>32), number(t, envRuns, runs)
-	t.Logf("%s=%d %s=%d", envSeed, seed, envRuns, count)
+	seed, count := world.Number(t, world.EnvSeed, rand.Uint64()>>32), world.Number(t, envRuns, runs)
+	t.Logf("%s=%d %s=%d", world.EnvSeed, seed, envRuns, count)
 
 	c := newCast(t)
 	seen := follow(t.Context(), c.admin)
@@ -75,23 +74,6 @@ func TestAtRandomNothingHappensOutsideThatNobodyAskedForAndNothingIsLost(t *test
 	if t.Failed() {
 		t.Log(strings.Join(disorder.diary, "\n"))
 	}
-}
-
-// number is one that the environment may give.
-func number(t *testing.T, env string, def uint64) uint64 {
-	t.Helper()
-
-	text := os.Getenv(env)
-	if text == "" {
-		return def
-	}
-
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", env, err)
-	}
-
-	return n
 }
 
 // tally counts what happened.

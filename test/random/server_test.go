@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package random_test
 
 import (
@@ -21,6 +23,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/test/patience"
 	"github.com/kausality-io/kausality-crossplane/test/provider/external"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // pace is how often a test looks for what it expects, while processes come and
@@ -91,7 +94,7 @@ func (s server) change(ctx context.Context, p parameters) error {
 	}
 
 	return eventually(ctx, "hans's change", func(ctx context.Context) error {
-		return s.hans.Patch(ctx, s.reference(), merge(string(raw)))
+		return s.hans.Patch(ctx, s.reference(), world.Merge(string(raw)))
 	})
 }
 
@@ -108,12 +111,12 @@ func (s server) closed(ctx context.Context) error {
 	}
 
 	if rec == nil || rec.State != v1alpha1.GateClosed {
-		return fmt.Errorf("the gate is %+v: %w", rec, errOther)
+		return fmt.Errorf("the gate is %+v: %w", rec, world.ErrOther)
 	}
 
 	list, err := allowance.Parse(u)
 	if err != nil || len(list) > 0 {
-		return fmt.Errorf("%d allowances are left: %w", len(list), errors.Join(err, errOther))
+		return fmt.Errorf("%d allowances are left: %w", len(list), errors.Join(err, world.ErrOther))
 	}
 
 	return nil
@@ -123,11 +126,11 @@ func (s server) closed(ctx context.Context) error {
 func (s server) shows(want parameters) error {
 	state, ok := outside.State(s.name)
 	if !ok {
-		return fmt.Errorf("there is no external object: %w", errOther)
+		return fmt.Errorf("there is no external object: %w", world.ErrOther)
 	}
 
 	if !same(want, state) {
-		return fmt.Errorf("the external object is %v, want %v: %w", state, want, errOther)
+		return fmt.Errorf("the external object is %v, want %v: %w", state, want, world.ErrOther)
 	}
 
 	return nil

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 // Package removal_test takes Kausality out of a whole stack, on which Crossplane,
 // the garbage collector and a provider go on.
 package removal_test

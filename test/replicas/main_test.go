@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 // Package replicas_test runs several managers: replicas of which one leads, and
 // shards. There is nothing else beside the API server; the tests are the
 // provider.

@@ -1,12 +1,13 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package replicas_test
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,8 +17,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/test/stack"
@@ -30,14 +29,7 @@ type metrics map[string]float64
 
 // scrape reads what a manager counts.
 func scrape(ctx context.Context, m *stack.Manager) (metrics, error) {
-	code, body, err := get(ctx, m.MetricsURL)
-	if err != nil || code != http.StatusOK {
-		return nil, errors.Join(err, world.ErrOther)
-	}
-
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-
-	families, err := parser.TextToMetricFamilies(strings.NewReader(body))
+	families, err := world.Scrape(ctx, m.MetricsURL)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // Says it all.
 	}

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 // Package rights_test runs a manager that has its standing rights and no others,
 // and gives it those that are missing as its messages say.
 package rights_test

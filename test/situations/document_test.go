@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package situations_test
 
 import (
@@ -48,7 +50,7 @@ func TestSituationsReadAsDocumented(t *testing.T) { //nolint:paralleltest // Say
 			}
 
 			if diff := cmp.Diff(lines(documented(string(have), s.title)), lines(section)); diff != "" {
-				t.Errorf("docs/situations.md says otherwise, -docs, +read (go test ./test/situations -update writes it anew):\n%s", diff)
+				t.Errorf("docs/situations.md says otherwise, -docs, +read (go test -tags stack ./test/situations -update writes it anew):\n%s", diff)
 			}
 		})
 	}
@@ -76,7 +78,7 @@ func head() string {
 
 	out.WriteString(`# Situations
 
-What people meet, what they read then, and what helps. ` + "`go test ./test/situations`" + ` plays each of these on a real control
+What people meet, what they read then, and what helps. ` + "`go test -tags stack ./test/situations`" + ` plays each of these on a real control
 plane, compares what it reads with this page, and shows that the remedy is one. Bucket ` + "`NAME`" + ` is a composite resource
 that had settled; anna is of the group app-team, hans of the platform-team.
 

@@ -1,10 +1,12 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 // Package situations_test plays what people meet, one situation after the other, and
 // shows that it reads as docs/situations.md says:
 //
-//	go test ./test/situations -update
+//	go test -tags stack ./test/situations -update
 //
 // writes that page anew out of what was read: look at what changed.
 package situations_test

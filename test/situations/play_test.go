@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package situations_test
 
 import (
@@ -25,10 +27,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
-
-// errOther is the cause when something is not as expected.
-var errOther = errors.New("not as expected")
 
 // shop is where the buckets and their external objects are.
 const shop = "shop"
@@ -51,12 +51,7 @@ type player struct {
 func newPlayer(t *testing.T) *player {
 	t.Helper()
 
-	c, err := client.New(running.Config(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	p := &player{Client: c, t: t}
+	p := &player{Client: world.Connect(t, running.Config()), t: t}
 	p.must(command{"", "kubectl create namespace " + shop})
 	p.must(command{"", "kubectl apply -f testdata/buckets.yaml"})
 
@@ -107,16 +102,34 @@ func bucketKind() schema.GroupVersionKind {
 
 // condition is what the condition of a bucket says; its error is that there is none.
 func (p *player) condition(ctx context.Context, name string) (string, error) {
+	text, _, err := p.conditionAndGeneration(ctx, name)
+
+	return text, err
+}
+
+// conditionAndGeneration is also what the generation of the bucket is.
+func (p *player) conditionAndGeneration(ctx context.Context, name string) (text string, generation int64, err error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(bucketKind())
 
 	if err := p.Get(ctx, client.ObjectKey{Namespace: shop, Name: name}, u); err != nil {
-		return "", err //nolint:wrapcheck // Names the object.
+		return "", 0, err //nolint:wrapcheck // Names the object.
 	}
 
 	c, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
 
-	return fmt.Sprintf("%s, %s: %s", c.Status, c.Reason, c.Message), nil
+	return fmt.Sprintf("%s, %s: %s", c.Status, c.Reason, c.Message), u.GetGeneration(), nil
+}
+
+// arrived checks that Crossplane has composed the last change of a bucket: the condition
+// is of its generation, and nothing is on its way.
+func (p *player) arrived(ctx context.Context, name string) error {
+	said, generation, err := p.conditionAndGeneration(ctx, name)
+	if err == nil && (!strings.Contains(said, fmt.Sprintf(": generation %d: ", generation)) || strings.Contains(said, "in progress")) {
+		err = fmt.Errorf("the condition of generation %d says %q: %w", generation, said, world.ErrOther)
+	}
+
+	return err
 }
 
 // made makes a bucket, with a Composition of its own, and waits until it has settled.
@@ -134,7 +147,7 @@ func (p *player) made(name string) {
 	p.must(apply("\n" + replace(string(raw), "{name: NAME}", "{name: "+name+"}")))
 	p.eventually("a bucket", func(ctx context.Context) error {
 		if out, ok := p.runIn(ctx, apply(bucket)); !ok {
-			return fmt.Errorf("%s: %w", out, errOther)
+			return fmt.Errorf("%s: %w", out, world.ErrOther)
 		}
 
 		return nil
@@ -142,7 +155,7 @@ func (p *player) made(name string) {
 	p.rests("a settled bucket", func(ctx context.Context) error {
 		said, err := p.condition(ctx, name)
 		if err == nil && (!strings.HasPrefix(said, "True, Allowed: ") || !strings.Contains(said, ": settled")) {
-			err = fmt.Errorf("the condition says %q: %w", said, errOther)
+			err = fmt.Errorf("the condition says %q: %w", said, world.ErrOther)
 		}
 
 		return errors.Join(err, p.outside(ctx, name, "size=small"))
@@ -157,7 +170,7 @@ func (p *player) outside(ctx context.Context, name, want string) error {
 	}
 
 	if key, value, _ := strings.Cut(want, "="); m.Data[key] != value {
-		return fmt.Errorf("outside is %v, want %s: %w", m.Data, want, errOther)
+		return fmt.Errorf("outside is %v, want %s: %w", m.Data, want, world.ErrOther)
 	}
 
 	return nil
@@ -181,7 +194,7 @@ func (p *player) inForce() {
 
 				c, ok := resource.ConditionOf(u, "Ready")
 				if !ok || c.ObservedGeneration < u.GetGeneration() || c.Status == "Unknown" {
-					return fmt.Errorf("%s %q: condition %+v: %w", kind, u.GetName(), c, errOther)
+					return fmt.Errorf("%s %q: condition %+v: %w", kind, u.GetName(), c, world.ErrOther)
 				}
 			}
 		}
@@ -221,7 +234,7 @@ func (p *player) alone(ctx context.Context, name string) error {
 	}
 
 	if len(list.Items) != 1 || len(list.Items[0].GetOwnerReferences()) > 0 {
-		return fmt.Errorf("%d managed resources, of %v: %w", len(list.Items), list.Items, errOther)
+		return fmt.Errorf("%d managed resources, of %v: %w", len(list.Items), list.Items, world.ErrOther)
 	}
 
 	return nil
@@ -323,7 +336,7 @@ func (p *player) ungoverned(ctx context.Context) error {
 	}
 
 	if text := u.GetAnnotations()[v1alpha1.AnnotationTrace]; text != "" {
-		return fmt.Errorf("its creation is recorded: %s: %w", text, errOther)
+		return fmt.Errorf("its creation is recorded: %s: %w", text, world.ErrOther)
 	}
 
 	return nil
@@ -340,7 +353,7 @@ func (p *player) told(s *situation, since time.Time) (events string) {
 		}
 
 		if !strings.Contains(events, s.until) {
-			return fmt.Errorf("the events are %q: %w", events, errOther)
+			return fmt.Errorf("the events are %q: %w", events, world.ErrOther)
 		}
 
 		return nil
@@ -365,7 +378,7 @@ func (p *player) read(s *situation, r *reading, since time.Time) {
 		}
 
 		if !strings.Contains(r.condition, s.until) && !strings.Contains(r.events, s.until) {
-			return fmt.Errorf("the condition says %q, the events %q: %w", r.condition, r.events, errOther)
+			return fmt.Errorf("the condition says %q, the events %q: %w", r.condition, r.events, world.ErrOther)
 		}
 
 		return nil
@@ -394,14 +407,7 @@ func (p *player) mends(s *situation) {
 		p.inForce()
 
 		if !strings.Contains(c.text, "kind: ") && s.outside != "" {
-			p.eventually("a condition for "+c.text, func(ctx context.Context) error {
-				said, err := p.condition(ctx, s.name)
-				if err == nil && strings.Contains(said, "in progress") {
-					err = fmt.Errorf("the condition says %q: %w", said, errOther)
-				}
-
-				return err
-			})
+			p.eventually("a condition for "+c.text, func(ctx context.Context) error { return p.arrived(ctx, s.name) })
 		}
 	}
 

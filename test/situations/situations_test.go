@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package situations_test
 
 // situation is something that people meet, and how they get out of it. Bucket NAME in

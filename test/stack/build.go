@@ -59,7 +59,11 @@ func build(ctx context.Context, out io.Writer, want []tool) (Tools, error) {
 	if err != nil {
 		return nil, err
 	}
-	built := Tools{}
+	built, err := kubebuilder(ctx, out, all)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(p pending) bool { return built[p.name] != "" })
 	var missing []pending
 	for _, p := range all {
 		built[p.name] = c.entry(p.name, p.key)

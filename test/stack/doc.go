@@ -16,7 +16,8 @@
 // Package stack runs a whole Crossplane control plane as local processes: etcd, the Kubernetes API
 // server and controller manager, Crossplane, composition functions, provider-kubernetes, and this
 // project's own function and manager. It needs no container engine and no registry: every tool is
-// built from its Go module (see modules/), once, into a cache outside the tree.
+// built from its Go module (see modules/), once, into a cache outside the tree, or taken from where
+// KUBEBUILDER_ASSETS points to.
 //
 // Everything listens on 127.0.0.1 and on ports the kernel hands out, so stacks run side by side.
 //

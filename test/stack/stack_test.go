@@ -13,6 +13,8 @@
 // See the License for the specific language governing permissions and
 // limitations under the License.
 
+//go:build stack
+
 package stack
 
 import (
@@ -51,9 +53,6 @@ func testStack(t *testing.T, o Options) *Stack {
 }
 
 func TestAClaimBecomesAnExternalObjectAndReady(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a stack")
-	}
 	s := testStack(t, Options{Until: Crossplane})
 	b, err := os.ReadFile("testdata/composition.yaml")
 	if err != nil {
@@ -99,9 +98,6 @@ func awaitReady(t *testing.T, s *Stack, u *unstructured.Unstructured) {
 }
 
 func TestAProcessThatDoesNotGetReadyIsShownByItsLog(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts an API server")
-	}
 	_, err := Start(t.Context(), Options{Until: APIServer, LogDir: t.TempDir(), APIServerFlags: []string{"--no-such-flag"}})
 	if err == nil {
 		t.Fatal("want an error")
@@ -114,9 +110,6 @@ func TestAProcessThatDoesNotGetReadyIsShownByItsLog(t *testing.T) {
 }
 
 func TestAPartThatWasKilledComesBackWithItsData(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts an API server")
-	}
 	s := testStack(t, Options{Until: APIServer})
 	if err := s.Process(etcd).Kill(); err != nil {
 		t.Fatal(err)
@@ -135,9 +128,6 @@ func TestAPartThatWasKilledComesBackWithItsData(t *testing.T) {
 }
 
 func TestAStackThatIsCancelledLeavesNothingRunning(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts an API server")
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s, err := Start(ctx, Options{Until: APIServer, LogDir: t.TempDir()})

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package witness_test
 
 import (
@@ -35,13 +37,13 @@ func TestAClaimOfAClusterScopedDatabase(t *testing.T) {
 	claim := x.object(kind)
 	claim.Object["spec"] = map[string]any{"connections": int64(5), "compositeDeletePolicy": "Background"}
 
-	must(t, x.hans.Create(ctx, claim))
-	must(t, scenario.Eventually(ctx, "a database", all(x.claims("Closed"),
+	world.Must(t, x.hans.Create(ctx, claim))
+	world.Must(t, scenario.Eventually(ctx, "a database", all(x.claims("Closed"),
 		x.executes(0, `CREATE DATABASE "claimed" TEMPLATE "template0" CONNECTION LIMIT 5`))))
 
 	// 1. Another external name is another database: nobody may.
 	live, err := x.claimedDatabase(ctx)
-	must(t, err)
+	world.Must(t, err)
 
 	if err := x.hans.Patch(ctx, live.DeepCopy(), world.Merge(`{"metadata": {"annotations": {"crossplane.io/external-name": "template1"}}}`)); err == nil {
 		t.Error("a managed resource stands for another database")
@@ -53,12 +55,12 @@ func TestAClaimOfAClusterScopedDatabase(t *testing.T) {
 	}
 
 	// 3. A change, down two levels.
-	must(t, x.hans.Patch(ctx, x.object(kind), world.Merge(`{"metadata": {"annotations": {"ticket": "T-1"}}, "spec": {"connections": 6}}`)))
-	must(t, scenario.Eventually(ctx, "a change", all(x.claims("Closed"), x.outside("connections", "6"), x.executes(1, `ALTER DATABASE "claimed" CONNECTION LIMIT 6`))))
+	world.Must(t, x.hans.Patch(ctx, x.object(kind), world.Merge(`{"metadata": {"annotations": {"ticket": "T-1"}}, "spec": {"connections": 6}}`)))
+	world.Must(t, scenario.Eventually(ctx, "a change", all(x.claims("Closed"), x.outside("connections", "6"), x.executes(1, `ALTER DATABASE "claimed" CONNECTION LIMIT 6`))))
 
 	// 4. The deletion, with the ticket that is still there.
-	must(t, x.hans.Delete(ctx, x.object(kind)))
-	must(t, scenario.Eventually(ctx, "a deletion", all(x.outside("connections", ""),
+	world.Must(t, x.hans.Delete(ctx, x.object(kind)))
+	world.Must(t, scenario.Eventually(ctx, "a deletion", all(x.outside("connections", ""),
 		x.executes(1, `ALTER DATABASE "claimed" CONNECTION LIMIT 6`, `DROP DATABASE "claimed" WITH (FORCE)`), func(ctx context.Context) error {
 			if u, err := x.claimedDatabase(ctx); err == nil {
 				return fmt.Errorf("%s is there: %w", u.GetName(), world.ErrOther)

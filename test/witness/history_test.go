@@ -4,34 +4,26 @@
 package witness_test
 
 import (
-	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
-	"time"
+)
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/watch"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+// Kinds of managed resources.
+const (
+	kindDatabase = "Database"
+	kindRole     = "Role"
+	kindGrant    = "Grant"
+	kindView     = "View"
 )
 
 // A history is what every version of the managed resources said of why they are as
-// they are, and how long their gates stood open.
+// they are.
 type history struct {
 	mu      sync.Mutex
 	traces  map[subject]map[cause]bool
 	values  map[subject]map[deed]map[cause]bool
 	windows map[subject]map[string]bool
-	opened  map[subject]opening
-	open    map[string][]time.Duration
 }
 
 // A subject is a managed resource.
@@ -43,145 +35,9 @@ type cause struct {
 	generation               int64
 }
 
-// An opening is one of a gate.
-type opening struct {
-	actions string
-	at      time.Time
-}
-
 func newHistory() *history {
 	return &history{
 		traces: map[subject]map[cause]bool{}, values: map[subject]map[deed]map[cause]bool{}, windows: map[subject]map[string]bool{},
-		opened: map[subject]opening{}, open: map[string][]time.Duration{},
-	}
-}
-
-// follow reads the managed resources of tenants until the context ends.
-func follow(ctx context.Context, c client.WithWatch) *history {
-	h := newHistory()
-
-	for _, kind := range []string{kindDatabase, kindRole, kindGrant, kindView} {
-		go func() {
-			for ctx.Err() == nil {
-				h.watch(ctx, c, kind)
-				time.Sleep(50 * time.Millisecond)
-			}
-		}()
-	}
-
-	return h
-}
-
-// watch follows one watch until it breaks.
-func (h *history) watch(ctx context.Context, c client.WithWatch, kind string) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(managedKind(kind + "List"))
-
-	if err := c.List(ctx, list); err != nil {
-		return
-	}
-
-	for i := range list.Items {
-		h.add(&list.Items[i])
-	}
-
-	w, err := c.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
-	if err != nil {
-		return
-	}
-
-	defer w.Stop()
-
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case e, ok := <-w.ResultChan():
-			u, isObject := e.Object.(*unstructured.Unstructured)
-			if !ok || !isObject || u.GetKind() != kind {
-				return
-			}
-
-			h.add(u)
-
-			if e.Type == watch.Deleted {
-				h.gone(subject{u.GetKind(), u.GetName()})
-			}
-		}
-	}
-}
-
-// gone notes that a managed resource is, with its gate.
-func (h *history) gone(s subject) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-
-	if was := h.opened[s]; was.actions != "" {
-		h.open[s.kind+" "+was.actions] = append(h.open[s.kind+" "+was.actions], time.Since(was.at))
-	}
-
-	delete(h.opened, s)
-}
-
-// add reads a version.
-func (h *history) add(u *unstructured.Unstructured) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-
-	s := subject{u.GetKind(), u.GetName()}
-	if h.traces[s] == nil {
-		h.traces[s], h.values[s], h.windows[s] = map[cause]bool{}, map[deed]map[cause]bool{}, map[string]bool{}
-	}
-
-	trace, _ := allowance.ParseTrace(u)
-	for _, e := range trace {
-		h.traces[s][causeOf(e.Field, e.Initiator, e.Generation, e.Trace)] = true
-	}
-
-	for field := range strings.FieldsSeq("connectionLimit comment query") {
-		h.addValue(s, u, "spec.forProvider."+field, trace)
-	}
-
-	list, _ := allowance.Parse(u)
-
-	rec, _ := allowance.ParseGate(u)
-	if rec != nil {
-		list = append(list, rec.Allowances...)
-
-		for _, w := range rec.Windows {
-			h.windows[s][w.Name] = true
-		}
-	}
-
-	for _, a := range list {
-		if n := len(a.Trace); n > 0 {
-			h.traces[s][causeOf(a.Trace[n-1].Field, a.Initiator, a.Trace[n-1].Generation, a.Trace)] = true
-		}
-	}
-
-	h.measure(s, rec, policies(u))
-}
-
-// addValue reads what a version says of why a field has the value it has.
-func (h *history) addValue(s subject, u *unstructured.Unstructured, field string, trace []v1alpha1.TraceEntry) {
-	value, ok := fieldpath.Value(u.Object, field)
-	if !ok {
-		return
-	}
-
-	for _, e := range trace {
-		if e.Field != field {
-			continue
-		}
-
-		d := deed{s.kind, field, fmt.Sprint(value)}
-		if h.values[s][d] == nil {
-			h.values[s][d] = map[cause]bool{}
-		}
-
-		h.values[s][d][causeOf(e.Field, e.Initiator, e.Generation, e.Trace)] = true
-
-		return // It is the newest.
 	}
 }
 
@@ -191,34 +47,6 @@ func (h *history) ofValue(s subject, d deed) []cause {
 	defer h.mu.Unlock()
 
 	return slices.Collect(maps.Keys(h.values[s][d]))
-}
-
-// measure notes how long a gate stood open.
-func (h *history) measure(s subject, rec *v1alpha1.GateRecord, set []string) {
-	acting := strings.Join(gate.Acting(set), "+")
-	was, open := h.opened[s]
-
-	switch {
-	case rec == nil || acting == was.actions:
-	case open && was.actions != "":
-		h.open[s.kind+" "+was.actions] = append(h.open[s.kind+" "+was.actions], time.Since(was.at))
-
-		fallthrough
-	default:
-		h.opened[s] = opening{acting, time.Now()}
-	}
-}
-
-func causeOf(field, initiator string, generation int64, trace []v1alpha1.Hop) cause {
-	c := cause{field: field, initiator: initiator, generation: generation}
-
-	for _, hop := range trace {
-		if t := hop.Attestations["metadata.annotations[ticket]"]; t != "" {
-			c.ticket = t
-		}
-	}
-
-	return c
 }
 
 // of are the causes of a field of a managed resource, with a ticket; any where that
@@ -244,21 +72,4 @@ func (h *history) openedBy(s subject, window string) bool {
 	defer h.mu.Unlock()
 
 	return h.windows[s][window]
-}
-
-// durations says how long gates stood open, by kind and actions.
-func (h *history) durations() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-
-	var out strings.Builder
-
-	for _, what := range slices.Sorted(maps.Keys(h.open)) {
-		all := slices.Sorted(slices.Values(h.open[what]))
-		round := func(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
-
-		fmt.Fprintf(&out, "  %-24s %4d times open, median %s, longest %s\n", what, len(all), round(all[len(all)/2]), round(all[len(all)-1]))
-	}
-
-	return out.String()
 }

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package witness_test
 
 import (
@@ -24,7 +26,7 @@ func TestATenantIsDeletedWithAGrantAlone(t *testing.T) {
 	ctx := t.Context()
 
 	x.made(t, map[string]any{"connections": int64(5)})
-	must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
+	world.Must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
 
 	made := x.mark(t)
 
@@ -35,12 +37,12 @@ func TestATenantIsDeletedWithAGrantAlone(t *testing.T) {
 		}
 	}
 
-	must(t, x.rests(ctx, all(x.executes(made), x.closed(kindDatabase, kindRole, kindGrant, kindView))))
+	world.Must(t, x.rests(ctx, all(x.executes(made), x.closed(kindDatabase, kindRole, kindGrant, kindView))))
 
 	// 2. With one, all of it goes. What is dropped with the database it is in needs no statement of its own.
-	must(t, x.destroys(ctx, tenantKind()))
-	must(t, x.hans.Delete(ctx, x.object(tenantKind())))
-	must(t, scenario.Eventually(ctx, "the end", all(x.gone(tenantKind()), x.gone(managedKind(kindDatabase)), x.gone(managedKind(kindRole)),
+	world.Must(t, x.destroys(ctx, tenantKind()))
+	world.Must(t, x.hans.Delete(ctx, x.object(tenantKind())))
+	world.Must(t, scenario.Eventually(ctx, "the end", all(x.gone(tenantKind()), x.gone(managedKind(kindDatabase)), x.gone(managedKind(kindRole)),
 		x.gone(managedKind(kindGrant)), x.gone(managedKind(kindView)), x.outside("connections", ""), x.executed(made,
 			`DROP DATABASE "ends" WITH (FORCE)`, `DROP ROLE "ends"`))))
 }
@@ -71,13 +73,13 @@ func TestADeletedNamespaceTakesNoDatabaseAlong(t *testing.T) {
 	ctx := t.Context()
 
 	x.made(t, map[string]any{"connections": int64(5)})
-	must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
+	world.Must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
 
 	made := x.mark(t)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: x.namespace}}
 
-	must(t, client.IgnoreNotFound(x.anna.Delete(ctx, ns)))
-	must(t, x.rests(ctx, all(x.executes(made), x.outside("connections", "5"))))
+	world.Must(t, client.IgnoreNotFound(x.anna.Delete(ctx, ns)))
+	world.Must(t, x.rests(ctx, all(x.executes(made), x.outside("connections", "5"))))
 }
 
 // TestDriftIsRepairedInAWindow has somebody change what is outside.
@@ -88,19 +90,19 @@ func TestDriftIsRepairedInAWindow(t *testing.T) {
 	ctx := t.Context()
 
 	x.made(t, map[string]any{"connections": int64(5)})
-	must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
+	world.Must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
 
 	made := x.mark(t)
 
-	must(t, x.execute(ctx, `ALTER DATABASE "drifts" CONNECTION LIMIT 77`))
-	must(t, x.rests(ctx, all(x.executes(made), x.outside("connections", "77"), x.closed(kindDatabase))))
-	must(t, x.window(ctx, t, "drifts-repair"))
-	must(t, scenario.Eventually(ctx, "a repair", all(x.outside("connections", "5"), x.closed(kindDatabase, kindRole, kindGrant, kindView),
+	world.Must(t, x.execute(ctx, `ALTER DATABASE "drifts" CONNECTION LIMIT 77`))
+	world.Must(t, x.rests(ctx, all(x.executes(made), x.outside("connections", "77"), x.closed(kindDatabase))))
+	world.Must(t, x.window(ctx, t, "drifts-repair"))
+	world.Must(t, scenario.Eventually(ctx, "a repair", all(x.outside("connections", "5"), x.closed(kindDatabase, kindRole, kindGrant, kindView),
 		x.executes(made, `ALTER DATABASE "drifts" CONNECTION LIMIT 5`))))
 
 	// Once: what drifts after that stays.
-	must(t, x.execute(ctx, `ALTER DATABASE "drifts" CONNECTION LIMIT 78`))
-	must(t, x.rests(ctx, all(x.executes(made, `ALTER DATABASE "drifts" CONNECTION LIMIT 5`), x.outside("connections", "78"))))
+	world.Must(t, x.execute(ctx, `ALTER DATABASE "drifts" CONNECTION LIMIT 78`))
+	world.Must(t, x.rests(ctx, all(x.executes(made, `ALTER DATABASE "drifts" CONNECTION LIMIT 5`), x.outside("connections", "78"))))
 }
 
 // TestWhatIsGivenForTheBeginningOnlyIsNotPutBack changes outside what initProvider
@@ -120,20 +122,20 @@ func TestWhatIsGivenForTheBeginningOnlyIsNotPutBack(t *testing.T) {
 		"initProvider":       map[string]any{"connectionLimit": int64(7)},
 	}
 
-	must(t, x.allow(ctx, `
+	world.Must(t, x.allow(ctx, `
 metadata: {name: roles-login}
 spec:
   match: {apiGroup: sql.postgresql.m.example.org, kind: Role, fields: [spec.forProvider.login], namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: begins}}}
   subjects: [{kind: Group, name: platform-team, mayInitiate: true}]
   allow: [{relation: External, mutations: [Update]}]
 `))
-	must(t, x.hans.Create(ctx, role))
-	must(t, scenario.Eventually(ctx, "a role", all(x.closed(kindRole), x.executes(0, `CREATE ROLE "begins" LOGIN NOCREATEDB CONNECTION LIMIT 7`))))
-	must(t, x.execute(ctx, `ALTER ROLE "begins" CONNECTION LIMIT 70`))
-	must(t, x.hans.Patch(ctx, x.object(managedKind(kindRole)), world.Merge(`{"spec": {"forProvider": {"login": false}}}`)))
-	must(t, scenario.Eventually(ctx, "the change", all(x.closed(kindRole),
+	world.Must(t, x.hans.Create(ctx, role))
+	world.Must(t, scenario.Eventually(ctx, "a role", all(x.closed(kindRole), x.executes(0, `CREATE ROLE "begins" LOGIN NOCREATEDB CONNECTION LIMIT 7`))))
+	world.Must(t, x.execute(ctx, `ALTER ROLE "begins" CONNECTION LIMIT 70`))
+	world.Must(t, x.hans.Patch(ctx, x.object(managedKind(kindRole)), world.Merge(`{"spec": {"forProvider": {"login": false}}}`)))
+	world.Must(t, scenario.Eventually(ctx, "the change", all(x.closed(kindRole),
 		x.executes(0, `CREATE ROLE "begins" LOGIN NOCREATEDB CONNECTION LIMIT 7`, `ALTER ROLE "begins" NOLOGIN`))))
-	must(t, x.rests(ctx, x.closed(kindRole)))
+	world.Must(t, x.rests(ctx, x.closed(kindRole)))
 }
 
 // TestAPasswordIsChangedOutside changes what no status shows: the reference to a
@@ -145,7 +147,7 @@ func TestAPasswordIsChangedOutside(t *testing.T) {
 	ctx := t.Context()
 
 	for _, version := range []string{"one", "two"} {
-		must(t, x.admin.Create(ctx, &corev1.Secret{
+		world.Must(t, x.admin.Create(ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: version}, StringData: map[string]string{"password": "secret-" + version},
 		}))
 	}
@@ -156,22 +158,22 @@ func TestAPasswordIsChangedOutside(t *testing.T) {
 		"forProvider":       map[string]any{"login": true, "passwordSecretRef": map[string]any{"name": "one", "key": "password"}},
 	}
 
-	must(t, x.allow(ctx, `
+	world.Must(t, x.allow(ctx, `
 metadata: {name: roles-password}
 spec:
   match: {apiGroup: sql.postgresql.m.example.org, kind: Role, fields: [spec.forProvider.passwordSecretRef], namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: password}}}
   subjects: [{kind: Group, name: platform-team, mayInitiate: true}]
   allow: [{relation: External, mutations: [Update]}]
 `))
-	must(t, x.hans.Create(ctx, role))
-	must(t, scenario.Eventually(ctx, "a role", all(x.closed(kindRole), x.executes(0, `CREATE ROLE "password" LOGIN NOCREATEDB PASSWORD 'secret-one'`))))
+	world.Must(t, x.hans.Create(ctx, role))
+	world.Must(t, scenario.Eventually(ctx, "a role", all(x.closed(kindRole), x.executes(0, `CREATE ROLE "password" LOGIN NOCREATEDB PASSWORD 'secret-one'`))))
 
 	// Another Secret by somebody else stays inside.
-	must(t, x.anna.Patch(ctx, x.object(managedKind(kindRole)), world.Merge(`{"spec": {"forProvider": {"passwordSecretRef": {"name": "two"}}}}`)))
-	must(t, x.rests(ctx, x.closed(kindRole)))
-	must(t, x.executes(1)(ctx))
+	world.Must(t, x.anna.Patch(ctx, x.object(managedKind(kindRole)), world.Merge(`{"spec": {"forProvider": {"passwordSecretRef": {"name": "two"}}}}`)))
+	world.Must(t, x.rests(ctx, x.closed(kindRole)))
+	world.Must(t, x.executes(1)(ctx))
 
-	must(t, x.hans.Patch(ctx, x.object(managedKind(kindRole)), world.Merge(`{"spec": {"forProvider": {"passwordSecretRef": {"name": "one"}}}}`)))
-	must(t, x.hans.Patch(ctx, x.object(managedKind(kindRole)), world.Merge(`{"spec": {"forProvider": {"passwordSecretRef": {"name": "two"}}}}`)))
-	must(t, scenario.Eventually(ctx, "the change", all(x.closed(kindRole), x.executes(1, `ALTER ROLE "password" PASSWORD 'secret-two'`))))
+	world.Must(t, x.hans.Patch(ctx, x.object(managedKind(kindRole)), world.Merge(`{"spec": {"forProvider": {"passwordSecretRef": {"name": "one"}}}}`)))
+	world.Must(t, x.hans.Patch(ctx, x.object(managedKind(kindRole)), world.Merge(`{"spec": {"forProvider": {"passwordSecretRef": {"name": "two"}}}}`)))
+	world.Must(t, scenario.Eventually(ctx, "the change", all(x.closed(kindRole), x.executes(1, `ALTER ROLE "password" PASSWORD 'secret-two'`))))
 }

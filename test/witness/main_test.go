@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 // Package witness_test plays tenants of a PostgreSQL server, whose provider is
 // made with upjet, and compares what the server says it has executed with who
 // asked for what.

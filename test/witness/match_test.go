@@ -14,6 +14,28 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
+// hansName is who may ask for changes.
+const hansName = "hans@example.com"
+
+// A statement is one that the server has executed, or several in one string.
+type statement struct {
+	at       time.Time
+	user     string
+	database string
+	text     string
+	// failed is why it was not executed.
+	failed string
+}
+
+func (s statement) String() string {
+	text := fmt.Sprintf("%s %s@%s: %s", s.at.Format("15:04:05.000"), s.user, s.database, s.text)
+	if s.failed != "" {
+		text += " -- failed: " + s.failed
+	}
+
+	return text
+}
+
 // A deed is what a statement does: to which kind of resource, and to which of its
 // fields, and with which value; "create" and "delete" are fields, too.
 type deed struct{ kind, field, value string }

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package witness_test
 
 import (
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // Queries of materialized views.
@@ -33,29 +36,29 @@ func TestATenantIsMadeAndChangedAsItWasAskedFor(t *testing.T) {
 	// 1. All of it is made, what refers to another one after that, and late-initialized by the provider, which resolves
 	// references too.
 	x.made(t, map[string]any{"connections": 5})
-	must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
-	must(t, x.executesAnyOrder(0,
+	world.Must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
+	world.Must(t, x.executesAnyOrder(0,
 		`CREATE ROLE "changes" LOGIN NOCREATEDB CONNECTION LIMIT 7`,
 		`CREATE DATABASE "changes" TEMPLATE "template0" CONNECTION LIMIT 5`,
 		`GRANT CONNECT ON DATABASE "changes" TO "changes"`,
 		`CREATE MATERIALIZED VIEW "changes" AS select 1 as one`,
 	)(ctx))
 
-	must(t, x.has(kindDatabase, "provider", "spec", "forProvider", "owner")(ctx))
-	must(t, x.has(kindDatabase, "UTF8", "spec", "forProvider", "encoding")(ctx))
-	must(t, x.has(kindGrant, "changes", "spec", "forProvider", "role")(ctx))
+	world.Must(t, x.has(kindDatabase, "provider", "spec", "forProvider", "owner")(ctx))
+	world.Must(t, x.has(kindDatabase, "UTF8", "spec", "forProvider", "encoding")(ctx))
+	world.Must(t, x.has(kindGrant, "changes", "spec", "forProvider", "role")(ctx))
 
 	made := x.mark(t)
 
 	// 2. What hans asks for with a ticket is executed, one statement each.
-	must(t, x.change(ctx, x.hans, "T-1", map[string]any{
+	world.Must(t, x.change(ctx, x.hans, "T-1", map[string]any{
 		"connections": int64(6), "logins": int64(3), "privileges": []any{"CONNECT", "TEMPORARY"}, "query": slow,
 	}))
-	must(t, scenario.Eventually(ctx, "the changes", all(
+	world.Must(t, scenario.Eventually(ctx, "the changes", all(
 		x.closed(kindDatabase, kindRole, kindGrant, kindView), x.says("settled"), x.outside("connections", "6"),
 		x.ticket(kindDatabase, "spec.forProvider.connectionLimit", "T-1"), x.ticket(kindView, "spec.forProvider.query", "T-1"))))
 
-	must(t, x.executesAnyOrder(made,
+	world.Must(t, x.executesAnyOrder(made,
 		`ALTER DATABASE "changes" CONNECTION LIMIT 6`,
 		`ALTER ROLE "changes" CONNECTION LIMIT 3`,
 		`GRANT TEMPORARY ON DATABASE "changes" TO "changes"`,
@@ -65,11 +68,11 @@ func TestATenantIsMadeAndChangedAsItWasAskedFor(t *testing.T) {
 	// 3. What anna asks for, or he without a ticket for what takes one, is not.
 	changed := x.mark(t)
 
-	must(t, x.change(ctx, x.anna, "", map[string]any{"connections": int64(99)}))
-	must(t, scenario.Eventually(ctx, "a held change", x.says("1 held: Database changes: spec.forProvider.connectionLimit stays 6 (asked: 99)")))
-	must(t, x.change(ctx, x.hans, "T-2", map[string]any{"query": "select 2 as two"}))
-	must(t, scenario.Eventually(ctx, "an allowed one", all(x.closed(kindView), x.executes(changed, remade("changes", "select 2 as two")))))
-	must(t, x.rests(ctx, all(x.outside("connections", "6"), x.executes(changed, remade("changes", "select 2 as two")))))
+	world.Must(t, x.change(ctx, x.anna, "", map[string]any{"connections": int64(99)}))
+	world.Must(t, scenario.Eventually(ctx, "a held change", x.says("1 held: Database changes: spec.forProvider.connectionLimit stays 6 (asked: 99)")))
+	world.Must(t, x.change(ctx, x.hans, "T-2", map[string]any{"query": "select 2 as two"}))
+	world.Must(t, scenario.Eventually(ctx, "an allowed one", all(x.closed(kindView), x.executes(changed, remade("changes", "select 2 as two")))))
+	world.Must(t, x.rests(ctx, all(x.outside("connections", "6"), x.executes(changed, remade("changes", "select 2 as two")))))
 }
 
 // executesAnyOrder is as executes, for statements of several resources.
@@ -105,28 +108,28 @@ func TestAChangeThatTheDatabaseRefusesLateStaysAllowedUntilItIsMade(t *testing.T
 	ctx := t.Context()
 
 	x.made(t, map[string]any{"connections": int64(5)})
-	must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
+	world.Must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
 
 	made := x.mark(t)
 
 	// 1. An owner that is not there: the gate stays open.
-	must(t, x.change(ctx, x.hans, "T-1", map[string]any{"owner": "refused-owner"}))
-	must(t, scenario.Eventually(ctx, "a refused change", all(x.open(kindDatabase, "Update"),
+	world.Must(t, x.change(ctx, x.hans, "T-1", map[string]any{"owner": "refused-owner"}))
+	world.Must(t, scenario.Eventually(ctx, "a refused change", all(x.open(kindDatabase, "Update"),
 		x.executes(made, `failed: ALTER DATABASE "refused" OWNER TO "refused-owner"`), x.says("in progress: Database refused is being changed"))))
-	must(t, x.rests(ctx, all(x.open(kindDatabase, "Update"), x.says("in progress: Database refused is being changed"))))
+	world.Must(t, x.rests(ctx, all(x.open(kindDatabase, "Update"), x.says("in progress: Database refused is being changed"))))
 
 	// 2. Once it is there, the change is made under the same allowance.
-	must(t, x.execute(ctx, `CREATE ROLE "refused-owner"`))
-	must(t, scenario.Eventually(ctx, "the change", all(x.closed(kindDatabase), x.outside("owner", "refused-owner"), x.says("settled"),
+	world.Must(t, x.execute(ctx, `CREATE ROLE "refused-owner"`))
+	world.Must(t, scenario.Eventually(ctx, "the change", all(x.closed(kindDatabase), x.outside("owner", "refused-owner"), x.says("settled"),
 		x.executes(made, `failed: ALTER DATABASE "refused" OWNER TO "refused-owner"`, `ALTER DATABASE "refused" OWNER TO "refused-owner"`))))
 
 	// 3. One that fails after it was reported as synced, and never does otherwise: what is asked for next takes its place.
 	changed := x.mark(t)
 
-	must(t, x.change(ctx, x.hans, "T-2", map[string]any{"query": late}))
-	must(t, scenario.Eventually(ctx, "a late failure", all(x.open(kindView, "Update"), x.executes(changed, "failed: "+remade("refused", late)))))
-	must(t, x.change(ctx, x.hans, "T-3", map[string]any{"query": "select 3 as three"}))
-	must(t, scenario.Eventually(ctx, "the next change", all(x.closed(kindView), x.ticket(kindView, "spec.forProvider.query", "T-3"),
+	world.Must(t, x.change(ctx, x.hans, "T-2", map[string]any{"query": late}))
+	world.Must(t, scenario.Eventually(ctx, "a late failure", all(x.open(kindView, "Update"), x.executes(changed, "failed: "+remade("refused", late)))))
+	world.Must(t, x.change(ctx, x.hans, "T-3", map[string]any{"query": "select 3 as three"}))
+	world.Must(t, scenario.Eventually(ctx, "the next change", all(x.closed(kindView), x.ticket(kindView, "spec.forProvider.query", "T-3"),
 		x.executes(changed, "failed: "+remade("refused", late), remade("refused", "select 3 as three")))))
 }
 
@@ -136,18 +139,18 @@ func TestAChangeIsNotLostWithTheProvider(t *testing.T) { //nolint:paralleltest /
 	ctx := t.Context()
 
 	x.made(t, map[string]any{"connections": int64(5)})
-	must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
+	world.Must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
 
 	made := x.mark(t)
 
-	must(t, x.change(ctx, x.hans, "T-1", map[string]any{"query": slow}))
-	must(t, scenario.Eventually(ctx, "the statement", x.active(`"killed" AS `+slow)))
-	must(t, running.Process(processProvider).Kill())
-	must(t, x.change(ctx, x.hans, "T-2", map[string]any{"connections": int64(8)}))
-	must(t, running.Process(processProvider).Restart(ctx))
+	world.Must(t, x.change(ctx, x.hans, "T-1", map[string]any{"query": slow}))
+	world.Must(t, scenario.Eventually(ctx, "the statement", x.active(`"killed" AS `+slow)))
+	world.Must(t, running.Process(processProvider).Kill())
+	world.Must(t, x.change(ctx, x.hans, "T-2", map[string]any{"connections": int64(8)}))
+	world.Must(t, running.Process(processProvider).Restart(ctx))
 
 	// The database has gone on; the provider, which cannot know, makes it once more under the same allowance.
-	must(t, scenario.Eventually(ctx, "the changes", all(x.closed(kindDatabase, kindView), x.outside("connections", "8"), x.says("settled"),
+	world.Must(t, scenario.Eventually(ctx, "the changes", all(x.closed(kindDatabase, kindView), x.outside("connections", "8"), x.says("settled"),
 		x.executesAnyOrder(made, remade("killed", slow), remade("killed", slow), `ALTER DATABASE "killed" CONNECTION LIMIT 8`),
 		x.ticket(kindView, "spec.forProvider.query", "T-1"), x.ticket(kindDatabase, "spec.forProvider.connectionLimit", "T-2"))))
 }
@@ -162,35 +165,35 @@ func TestADatabaseIsMadeAnewUnderADestructiveAllowanceAlone(t *testing.T) {
 	ctx := t.Context()
 
 	x.made(t, map[string]any{"connections": int64(5), "encoding": "UTF8"})
-	must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
+	world.Must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
 
 	made := x.mark(t)
 
 	// 1. A ticket is not enough.
-	must(t, x.change(ctx, x.hans, "T-1", map[string]any{"encoding": "LATIN1"}))
-	must(t, scenario.Eventually(ctx, "a held change", x.says("1 held: Database anew: spec.forProvider.encoding stays UTF8 (asked: LATIN1)")))
+	world.Must(t, x.change(ctx, x.hans, "T-1", map[string]any{"encoding": "LATIN1"}))
+	world.Must(t, scenario.Eventually(ctx, "a held change", x.says("1 held: Database anew: spec.forProvider.encoding stays UTF8 (asked: LATIN1)")))
 
 	if err := x.hans.Delete(ctx, x.object(managedKind(kindDatabase))); err == nil {
 		t.Error("the managed resource is deleted though nobody said that it may be destroyed")
 	}
 
 	// 2. With the word of who asks for it the gate opens for Create, and what is there stays.
-	must(t, x.change(ctx, x.hans, "T-2", map[string]any{"encoding": "UTF8"}))
-	must(t, x.destroys(ctx, tenantKind()))
-	must(t, x.change(ctx, x.hans, "T-2", map[string]any{"encoding": "LATIN1"}))
-	must(t, scenario.Eventually(ctx, "an open gate", x.open(kindDatabase, "Create")))
-	must(t, x.rests(ctx, all(x.outside("encoding", "UTF8"), x.executes(made), x.open(kindDatabase, "Create"))))
+	world.Must(t, x.change(ctx, x.hans, "T-2", map[string]any{"encoding": "UTF8"}))
+	world.Must(t, x.destroys(ctx, tenantKind()))
+	world.Must(t, x.change(ctx, x.hans, "T-2", map[string]any{"encoding": "LATIN1"}))
+	world.Must(t, scenario.Eventually(ctx, "an open gate", x.open(kindDatabase, "Create")))
+	world.Must(t, x.rests(ctx, all(x.outside("encoding", "UTF8"), x.executes(made), x.open(kindDatabase, "Create"))))
 
 	// 3. Deleted by who may, it is made anew.
-	must(t, x.destroys(ctx, managedKind(kindDatabase)))
+	world.Must(t, x.destroys(ctx, managedKind(kindDatabase)))
 
 	old, err := x.get(ctx, managedKind(kindDatabase))
-	must(t, err)
+	world.Must(t, err)
 
-	must(t, scenario.Eventually(ctx, "the deletion", func(ctx context.Context) error {
+	world.Must(t, scenario.Eventually(ctx, "the deletion", func(ctx context.Context) error {
 		return x.hans.Delete(ctx, x.object(managedKind(kindDatabase)), uid(old))
 	}))
-	must(t, scenario.Eventually(ctx, "another database", all(x.outside("encoding", "LATIN1"), x.closed(kindDatabase), x.says("settled"),
+	world.Must(t, scenario.Eventually(ctx, "another database", all(x.outside("encoding", "LATIN1"), x.closed(kindDatabase), x.says("settled"),
 		x.executes(made, `DROP DATABASE "anew" WITH (FORCE)`,
 			`CREATE DATABASE "anew" TEMPLATE "template0" ENCODING 'LATIN1' CONNECTION LIMIT 5`))))
 }
@@ -205,7 +208,7 @@ func TestAnUpdateThatWouldDestroyIsRefusedByTheProvider(t *testing.T) {
 	ctx := t.Context()
 
 	x.made(t, map[string]any{"connections": int64(5), "encoding": "UTF8"})
-	must(t, x.allow(ctx, `
+	world.Must(t, x.allow(ctx, `
 metadata: {name: tenants-mistaken}
 spec:
   match: {apiGroup: tenants.example.org, kind: Tenant, fields: [spec.encoding], namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: mistaken}}}
@@ -217,10 +220,10 @@ spec:
 
 	made := x.mark(t)
 
-	must(t, x.change(ctx, x.anna, "", map[string]any{"encoding": "LATIN1"}))
-	must(t, scenario.Eventually(ctx, "an open gate, and a refusal", all(x.open(kindDatabase, "Update"),
+	world.Must(t, x.change(ctx, x.anna, "", map[string]any{"encoding": "LATIN1"}))
+	world.Must(t, scenario.Eventually(ctx, "an open gate, and a refusal", all(x.open(kindDatabase, "Update"),
 		x.synced(kindDatabase, "cannot change the value of the argument"))))
-	must(t, x.rests(ctx, all(x.open(kindDatabase, "Update"), x.executes(made), x.outside("encoding", "UTF8"))))
-	must(t, x.change(ctx, x.anna, "", map[string]any{"encoding": "UTF8"}))
-	must(t, scenario.Eventually(ctx, "a closed gate", all(x.closed(kindDatabase), x.executes(made), x.says("settled"))))
+	world.Must(t, x.rests(ctx, all(x.open(kindDatabase, "Update"), x.executes(made), x.outside("encoding", "UTF8"))))
+	world.Must(t, x.change(ctx, x.anna, "", map[string]any{"encoding": "UTF8"}))
+	world.Must(t, scenario.Eventually(ctx, "a closed gate", all(x.closed(kindDatabase), x.executes(made), x.says("settled"))))
 }

@@ -1,13 +1,14 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package witness_test
 
 import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,15 +27,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
-// hansName is who may ask for changes.
-const hansName = "hans@example.com"
-
-// What the environment says: the seed of the first play, the others' follow; and how
-// many there are.
-const (
-	envSeed = "KAUSALITY_SEED"
-	envRuns = "KAUSALITY_RUNS"
-)
+// envRuns names the environment variable that says how many plays there are;
+// world.EnvSeed is the seed of the first one, the others' follow.
+const envRuns = "KAUSALITY_RUNS"
 
 const (
 	// runs is how many plays there are by default, and atOnce how many of them at
@@ -56,12 +51,12 @@ const (
 // KAUSALITY_SEED=n plays the tenant of seed n and those that follow it, of which
 // there are KAUSALITY_RUNS.
 func TestEachStatementOfTheProviderWasAskedFor(t *testing.T) { //nolint:paralleltest // It kills processes.
-	seed, count := number(t, envSeed, rand.Uint64()>>32), number(t, envRuns, runs)
-	t.Logf("%s=%d %s=%d", envSeed, seed, envRuns, count)
+	seed, count := world.Number(t, world.EnvSeed, rand.Uint64()>>32), world.Number(t, envRuns, runs)
+	t.Logf("%s=%d %s=%d", world.EnvSeed, seed, envRuns, count)
 
 	p := newPeople(t)
 	before, err := statements()
-	must(t, err)
+	world.Must(t, err)
 
 	seen := follow(t.Context(), p.admin)
 	disorder := &chaos{rng: rand.New(rand.NewPCG(seed, 1))}
@@ -87,7 +82,7 @@ func TestEachStatementOfTheProviderWasAskedFor(t *testing.T) { //nolint:parallel
 
 			err := y.run(t.Context())
 			if err != nil {
-				t.Errorf("%s=%d: %v\n%s\n%s", envSeed, y.seed, err, strings.Join(y.diary, "\n"), y.dump(t.Context()))
+				t.Errorf("%s=%d: %v\n%s\n%s", world.EnvSeed, y.seed, err, strings.Join(y.diary, "\n"), y.dump(t.Context()))
 			}
 
 			mu.Lock()
@@ -102,11 +97,11 @@ func TestEachStatementOfTheProviderWasAskedFor(t *testing.T) { //nolint:parallel
 	_ = group.Wait()
 
 	calm()
-	must(t, <-ended)
+	world.Must(t, <-ended)
 
 	// 3. The witness.
 	executed, err := statements()
-	must(t, err)
+	world.Must(t, err)
 
 	for _, s := range executed[len(before):] {
 		if s.user == stack.PostgreSQLProvider && !slices.ContainsFunc(plays, func(y *play) bool { return strings.Contains(s.text, `"`+y.name+`"`) }) {
@@ -117,10 +112,10 @@ func TestEachStatementOfTheProviderWasAskedFor(t *testing.T) { //nolint:parallel
 	matched := 0
 
 	for i, y := range plays {
-		j := &judge{name: y.name, seen: seen, asked: y.asked, killed: disorder.killed}
+		j := &judge{name: y.name, seen: seen.history, asked: y.asked, killed: disorder.killed}
 
 		if wrong := j.judge(executed); len(wrong) > 0 {
-			t.Errorf("%s=%d: not asked for:\n%s\n%s\nall of it:\n%s", envSeed, y.seed, strings.Join(wrong, "\n"), strings.Join(y.diary, "\n"),
+			t.Errorf("%s=%d: not asked for:\n%s\n%s\nall of it:\n%s", world.EnvSeed, y.seed, strings.Join(wrong, "\n"), strings.Join(y.diary, "\n"),
 				strings.Join(j.matched, "\n"))
 		}
 
@@ -136,23 +131,6 @@ func TestEachStatementOfTheProviderWasAskedFor(t *testing.T) { //nolint:parallel
 	}
 
 	t.Logf("%d plays, %d statements matched; the provider was killed %d times\n%s", len(plays), matched, len(disorder.killed), seen.durations())
-}
-
-// number is one that the environment may give.
-func number(t *testing.T, env string, def uint64) uint64 {
-	t.Helper()
-
-	text := os.Getenv(env)
-	if text == "" {
-		return def
-	}
-
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", env, err)
-	}
-
-	return n
 }
 
 // chaos kills processes and starts them again.

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package witness_test
 
 import (
@@ -15,25 +17,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
-
-// A statement is one that the server has executed, or several in one string.
-type statement struct {
-	at       time.Time
-	user     string
-	database string
-	text     string
-	// failed is why it was not executed.
-	failed string
-}
-
-func (s statement) String() string {
-	text := fmt.Sprintf("%s %s@%s: %s", s.at.Format("15:04:05.000"), s.user, s.database, s.text)
-	if s.failed != "" {
-		text += " -- failed: " + s.failed
-	}
-
-	return text
-}
 
 // logTime is how the server writes a time.
 const logTime = "2006-01-02 15:04:05.000 MST"

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build stack
+
 package witness_test
 
 import (
@@ -21,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -32,14 +33,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 	"github.com/kausality-io/kausality-crossplane/test/world"
-)
-
-// Kinds of managed resources.
-const (
-	kindDatabase = "Database"
-	kindRole     = "Role"
-	kindGrant    = "Grant"
-	kindView     = "View"
 )
 
 const tenantGroup = "tenants.example.org"
@@ -55,16 +48,8 @@ type people struct {
 func newPeople(t *testing.T) people {
 	t.Helper()
 
-	config := running.Config()
-	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
-
-	admin, err := client.NewWithWatch(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-
 	p := people{
-		admin: admin, server: connect(t, "postgres"),
+		admin: world.Connect(t, running.Config()), server: connect(t, "postgres"),
 		hans: world.ConnectAs(t, running, "hans"), anna: world.ConnectAs(t, running, "anna"),
 	}
 
@@ -182,10 +167,6 @@ func tenantKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: tenantGroup, Version: "v1", Kind: "Tenant"}
 }
 
-func managedKind(kind string) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "sql.postgresql.m.example.org", Version: "v1beta1", Kind: kind}
-}
-
 func (x tenant) object(gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(gvk)
@@ -208,8 +189,8 @@ func (x tenant) made(t *testing.T, spec map[string]any) {
 	u := x.object(tenantKind())
 	u.Object["spec"] = spec
 
-	must(t, x.hans.Create(t.Context(), u))
-	must(t, scenario.Eventually(t.Context(), "a tenant", all(x.says("settled"), x.closed(kindDatabase))))
+	world.Must(t, x.hans.Create(t.Context(), u))
+	world.Must(t, scenario.Eventually(t.Context(), "a tenant", all(x.says("settled"), x.closed(kindDatabase))))
 }
 
 // change has somebody change the spec of the tenant, with a ticket unless that is
@@ -294,10 +275,6 @@ func (x tenant) closed(kinds ...string) check {
 	}
 }
 
-func policies(u *unstructured.Unstructured) []string {
-	return resource.Strings(u.Object, "spec", "managementPolicies")
-}
-
 // open checks that the gate of a managed resource is open for some actions.
 func (x tenant) open(kind string, actions ...string) check {
 	return func(ctx context.Context) error {
@@ -368,7 +345,7 @@ func (x tenant) mark(t *testing.T) int {
 	t.Helper()
 
 	executed, err := ofProvider(x.name)
-	must(t, err)
+	world.Must(t, err)
 
 	return len(executed)
 }
@@ -450,12 +427,4 @@ func (x tenant) dump(ctx context.Context) string {
 	}
 
 	return out.String()
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-
-	if err != nil {
-		t.Fatal(err)
-	}
 }

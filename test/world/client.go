@@ -17,13 +17,13 @@ import (
 
 // Connect makes a client that is as fast as it can, and tells nobody of warnings.
 // It changes the config.
-func Connect(t *testing.T, config *rest.Config) client.Client {
+func Connect(t *testing.T, config *rest.Config) client.WithWatch {
 	t.Helper()
 
 	config.QPS = -1
 	config.WarningHandler = rest.NoWarnings{}
 
-	c, err := client.New(config, client.Options{})
+	c, err := client.NewWithWatch(config, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +39,16 @@ func ConnectAs(t *testing.T, s *stack.Stack, person string) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
+
+	return Connect(t, config)
+}
+
+// Impersonate makes a client of somebody, by name and groups.
+func Impersonate(t *testing.T, s *stack.Stack, user string, groups ...string) client.Client {
+	t.Helper()
+
+	config := s.Config()
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:authenticated")}
 
 	return Connect(t, config)
 }

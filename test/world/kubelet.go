@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package e2e_test
+package world
 
 import (
 	"context"
@@ -16,13 +16,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
-// kubelet does for the Pods of a namespace what a scheduler and a kubelet do as
+// A Kubelet does for the Pods of a namespace what a scheduler and a kubelet do as
 // far as the API server sees it, under their names: it binds them to its node,
 // says that they are ready, and ends those that are deleted. A Pod without a
 // node would be gone as soon as it is deleted, as hardly any is in real life.
-type kubelet struct {
+type Kubelet struct {
 	namespace, node string
 
 	// scheduler and agent are their clients.
@@ -40,24 +42,27 @@ type kubelet struct {
 // kubeletPeriod is how often it looks for something to do.
 const kubeletPeriod = 50 * time.Millisecond
 
-// newKubelet starts one that lives as long as the test.
-func newKubelet(t *testing.T, c cluster, namespace string) *kubelet {
+// NewKubelet starts one that lives as long as the test; the namespace may be made
+// later. No Pod gets ready before it is allowed to.
+func NewKubelet(t *testing.T, s *stack.Stack, namespace string) *Kubelet {
 	t.Helper()
 
-	k := &kubelet{namespace: namespace, node: namespace}
-	k.scheduler = impersonate(t, "system:kube-scheduler")
-	k.agent = impersonate(t, "system:node:"+k.node, "system:nodes")
+	k := &Kubelet{namespace: namespace, node: namespace}
+	k.scheduler = Impersonate(t, s, "system:kube-scheduler")
+	k.agent = Impersonate(t, s, "system:node:"+k.node, "system:nodes")
+	c := Connect(t, s.Config())
 
 	// Without a node there the Pods would be collected as orphans. A node that
 	// was never ready takes none with it when it is not heard of.
-	for _, obj := range []client.Object{
+	objects := []client.Object{
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.node}},
-		&rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kubelet"},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "kubelet-" + k.node},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node"},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:nodes"}},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "system:node:" + k.node}},
 		},
-	} {
+	}
+	for _, obj := range objects {
 		if err := c.Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
@@ -73,66 +78,73 @@ func newKubelet(t *testing.T, c cluster, namespace string) *kubelet {
 		cancel()
 		wg.Wait()
 
-		if err := c.Delete(context.WithoutCancel(ctx), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.node}}); err != nil {
-			t.Error(err)
+		for _, obj := range objects {
+			if err := c.Delete(context.WithoutCancel(ctx), obj); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 
 	return k
 }
 
-// many is more Pods than there ever are.
-const many = 1000
+// AllPods is more Pods than there ever are.
+const AllPods = 1000
 
-// allow has so many more Pods get ready.
-func (k *kubelet) allow(pods int) {
+// Allow has so many more Pods get ready.
+func (k *Kubelet) Allow(pods int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 
 	k.budget += pods
 }
 
-// allReady checks that all the Pods there are got ready.
-func (k *kubelet) allReady(ctx context.Context) error {
+// AllReady checks that all the Pods there are got ready.
+func (k *Kubelet) AllReady(ctx context.Context) error {
 	list := &corev1.PodList{}
 	if err := k.agent.List(ctx, list, client.InNamespace(k.namespace)); err != nil {
 		return err //nolint:wrapcheck // Says it all.
 	}
 
 	for _, pod := range list.Items {
-		if !ready(&pod) {
-			return fmt.Errorf("the node's Pod %q is not ready: %w", pod.Name, errOther)
+		if !podReady(&pod) {
+			return fmt.Errorf("the node's Pod %q is not ready: %w", pod.Name, ErrOther)
 		}
 	}
 
 	return nil
 }
 
-// hold has none get ready any more.
-func (k *kubelet) hold() {
+// Hold has none get ready any more.
+func (k *Kubelet) Hold() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 
 	k.budget = 0
 }
 
-// leave has it do nothing, or go on again.
-func (k *kubelet) leave(absent bool) {
+// Stop has it do nothing, until it is started again.
+func (k *Kubelet) Stop() { k.setAbsent(true) }
+
+// Start has it go on.
+func (k *Kubelet) Start() { k.setAbsent(false) }
+
+func (k *Kubelet) setAbsent(absent bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 
 	k.absent = absent
 }
 
-func (k *kubelet) away() bool {
+func (k *Kubelet) away() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 
 	return k.absent
 }
 
-// take says whether one more may get ready, and counts it.
-func (k *kubelet) take() bool {
+// take reports whether one more may get ready, and counts it.
+func (k *Kubelet) take() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 
@@ -145,15 +157,15 @@ func (k *kubelet) take() bool {
 	return true
 }
 
-// err is what went wrong when it last looked.
-func (k *kubelet) err() error {
+// Err is what went wrong when it last looked.
+func (k *Kubelet) Err() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 
 	return k.last
 }
 
-func (k *kubelet) run(ctx context.Context) {
+func (k *Kubelet) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := k.sync(ctx)
 
@@ -169,7 +181,7 @@ func (k *kubelet) run(ctx context.Context) {
 }
 
 // sync does what there is to do, for the oldest Pods first.
-func (k *kubelet) sync(ctx context.Context) error {
+func (k *Kubelet) sync(ctx context.Context) error {
 	if k.away() {
 		return nil
 	}
@@ -192,7 +204,7 @@ func (k *kubelet) sync(ctx context.Context) error {
 }
 
 // care does the next thing that one Pod needs.
-func (k *kubelet) care(ctx context.Context, pod *corev1.Pod) error {
+func (k *Kubelet) care(ctx context.Context, pod *corev1.Pod) error {
 	switch {
 	case pod.Spec.NodeName == "":
 		return k.scheduler.SubResource("binding").Create(ctx, pod, &corev1.Binding{ //nolint:wrapcheck // Says it all.
@@ -201,10 +213,10 @@ func (k *kubelet) care(ctx context.Context, pod *corev1.Pod) error {
 		})
 	case pod.DeletionTimestamp != nil:
 		return k.agent.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID}) //nolint:wrapcheck // Says it all.
-	case !ready(pod) && k.take():
-		err := k.report(ctx, pod, corev1.ConditionTrue)
+	case !podReady(pod) && k.take():
+		err := k.Report(ctx, pod, corev1.ConditionTrue)
 		if err != nil {
-			k.allow(1)
+			k.Allow(1)
 		}
 
 		return err
@@ -213,8 +225,8 @@ func (k *kubelet) care(ctx context.Context, pod *corev1.Pod) error {
 	}
 }
 
-// report says whether a Pod is ready.
-func (k *kubelet) report(ctx context.Context, pod *corev1.Pod, status corev1.ConditionStatus) error {
+// Report writes whether a Pod is ready.
+func (k *Kubelet) Report(ctx context.Context, pod *corev1.Pod, status corev1.ConditionStatus) error {
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.Conditions = nil
 
@@ -227,8 +239,8 @@ func (k *kubelet) report(ctx context.Context, pod *corev1.Pod, status corev1.Con
 	return k.agent.Status().Update(ctx, pod) //nolint:wrapcheck // Says it all.
 }
 
-// ready says whether a Pod is.
-func ready(pod *corev1.Pod) bool {
+// podReady reports whether a Pod is ready.
+func podReady(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
