@@ -4,6 +4,7 @@
 package webhook_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
 
@@ -208,6 +210,51 @@ func TestParentsAreReadLiveOnlyWhereTheCacheDoesNotAllow(t *testing.T) {
 
 			if !tc.allowed && !strings.Contains(rsp.Result.Message, tc.message) {
 				t.Errorf("%s\n%q does not say %q", tc.reason, rsp.Result.Message, tc.message)
+			}
+		})
+	}
+}
+
+// TestAControllerThatMayInitiateIsTracedToWhoAsked has the controller heal sets by itself,
+// under a policy: what hans asked for above is not put down to it because the informer
+// is behind.
+func TestAControllerThatMayInitiateIsTracedToWhoAsked(t *testing.T) {
+	spent := strings.Replace(deployment, "kausality.io/allowances", "other", 1)
+	older := strings.Replace(spent, `resourceVersion: "20"`, `resourceVersion: "19"`, 1)
+
+	for name, tc := range map[string]struct {
+		reason string
+		live   string
+		want   string
+	}{
+		"Asked":  {"The live parent allows it.", deployment, "hans"},
+		"Healed": {"Nobody asked for it above.", spent, controller},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := denying(t)
+			c.informed = []*unstructured.Unstructured{
+				manifest(t, older), manifest(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"),
+			}
+			c.live = []*unstructured.Unstructured{manifest(t, tc.live)}
+
+			healing := v1alpha1.AllowancePolicy{}
+			if err := yaml.Unmarshal([]byte(`{metadata: {name: healing}, spec: {match: {kind: ReplicaSet, fields: [spec.replicas]}, `+
+				`subjects: [{kind: User, name: "`+controller+`", mayInitiate: true}], allow: [{kind: Pod, mutations: [create]}]}}`), &healing); err != nil {
+				t.Fatal(err)
+			}
+
+			c.policies = append(c.policies, healing)
+			req := scaled(t, replicaSet)
+			rsp := post(t, serve(t, &webhook.Mutator{Judge: c.judge(t, time.Date(2026, time.January, 6, 12, 0, 0, 0, time.UTC))}), req)
+
+			obj := &unstructured.Unstructured{}
+			if err := json.Unmarshal(patched(t, req.Object.Raw, rsp.Patch), &obj.Object); err != nil {
+				t.Fatal(err)
+			}
+
+			trace, err := allowance.ParseTrace(obj)
+			if err != nil || len(trace) != 1 || trace[0].Initiator != tc.want {
+				t.Errorf("%s\nthe trace is %+v (%v), want one entry of %s", tc.reason, trace, err, tc.want)
 			}
 		})
 	}

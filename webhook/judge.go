@@ -152,7 +152,8 @@ func (j *Judge) verify(ctx context.Context, ask *decision.Request) (decision.Dec
 }
 
 // by decides by what the informers know, and once more by what is so now where they
-// may be behind: nothing is refused on stale data.
+// may be behind: nothing is refused on stale data, and no child's change is put down to
+// the controller that makes it while somebody asked for it above.
 func (j *Judge) by(ctx context.Context, ask *decision.Request, decide func(decision.Request) decision.Decision) (decision.Decision, error) {
 	namespace := resource.String(subject(ask).Object, "metadata", "namespace")
 
@@ -176,7 +177,7 @@ func (j *Judge) by(ctx context.Context, ask *decision.Request, decide func(decis
 	gvk, key := keyOf(ref)
 
 	if ask.Parent, ok = j.Objects.parent(ctx, in.kinds, gvk, key); ok && ref.Is(ask.Parent) {
-		if d := decide(*ask); d.Allowed() && d.Conflict == "" && !decision.Behind(ask) {
+		if d := decide(*ask); d.Allowed() && d.Conflict == "" && !decision.Behind(ask) && !d.Initiated() {
 			return d, nil
 		}
 	}

@@ -107,6 +107,12 @@ func (d *Decision) passed(answer Answer) Outcome {
 	}
 }
 
+// Initiated reports whether a change is allowed because its user may initiate it, and
+// not because of what somebody asked for above.
+func (d *Decision) Initiated() bool {
+	return slices.ContainsFunc(d.Findings, func(f Finding) bool { return f.Rule == RuleInitiate })
+}
+
 // Lead is the finding that tells most of the decision: the first that is not
 // allowed, or else the first that is. False where nothing is found.
 func (d *Decision) Lead() (Finding, bool) { return lead(d.Findings) }
