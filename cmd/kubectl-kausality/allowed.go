@@ -17,8 +17,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
-	"github.com/kausality-io/kausality-crossplane/engine/doctor"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
+	"github.com/kausality-io/kausality-crossplane/internal/doctor"
 )
 
 // Reasons why an action is not taken.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kausality-io/kausality-crossplane/engine/doctor"
+	"github.com/kausality-io/kausality-crossplane/internal/doctor"
 )
 
 // answers has one object, and lists.

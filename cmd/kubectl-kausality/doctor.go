@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kausality-io/kausality-crossplane/engine/doctor"
+	"github.com/kausality-io/kausality-crossplane/internal/doctor"
 )
 
 // doctorOptions say what to look at.

@@ -19,9 +19,9 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/pager"
 
-	"github.com/kausality-io/kausality-crossplane/engine/doctor"
 	"github.com/kausality-io/kausality-crossplane/engine/leftover"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/doctor"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 

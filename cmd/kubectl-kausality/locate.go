@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kausality-io/kausality-crossplane/engine/doctor"
+	"github.com/kausality-io/kausality-crossplane/internal/doctor"
 )
 
 // locate finds the manager.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/doctor"
+	"github.com/kausality-io/kausality-crossplane/internal/doctor"
 )
 
 // probing is the name of what is made up to ask webhooks.

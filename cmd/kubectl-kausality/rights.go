@@ -21,9 +21,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kausality-io/kausality-crossplane/engine/doctor"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
+	"github.com/kausality-io/kausality-crossplane/internal/doctor"
 )
 
 // errOnlyRoles is the cause where a flag says which roles to print, and none are to

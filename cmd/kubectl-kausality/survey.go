@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/removal"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/removal"
 )
 
 const (

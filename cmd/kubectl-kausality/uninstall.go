@@ -20,7 +20,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/removal"
+	"github.com/kausality-io/kausality-crossplane/internal/removal"
 )
 
 // Reasons why Kausality is not removed.

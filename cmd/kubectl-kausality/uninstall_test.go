@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kausality-io/kausality-crossplane/engine/removal"
+	"github.com/kausality-io/kausality-crossplane/internal/removal"
 )
 
 const governed = `

@@ -23,7 +23,7 @@ func writeOutput(out *bytes.Buffer) error {
 		{"cmd/kubectl-kausality/tracedocument.go", []string{"traceDocument", "heldEntry", "storedEntry", "storedBy"}},
 		{"cmd/kubectl-kausality/allowed.go", []string{"answerDocument"}},
 		{"cmd/kubectl-kausality/doctor.go", []string{"diagnosis"}},
-		{"engine/doctor/doctor.go", []string{"Finding"}},
+		{"internal/doctor/doctor.go", []string{"Finding"}},
 		{"cmd/kubectl-kausality/version.go", []string{"versionDocument", "installed"}},
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), source.file, nil, parser.ParseComments)

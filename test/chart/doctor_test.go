@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kausality-io/kausality-crossplane/engine/doctor"
+	"github.com/kausality-io/kausality-crossplane/internal/doctor"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/engine/leftover"
-	"github.com/kausality-io/kausality-crossplane/engine/removal"
+	"github.com/kausality-io/kausality-crossplane/internal/removal"
 )
 
 // object is a managed resource of version 7 with a closed gate, unless a merge of

@@ -1,7 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package removal says what becomes of objects when Kausality is removed.
+// Package removal says what becomes of objects when Kausality is removed. It
+// is as pure as the engine; only kubectl kausality uses it.
 package removal
 
 import (

@@ -6,7 +6,7 @@ package removal_test
 import (
 	"testing"
 
-	"github.com/kausality-io/kausality-crossplane/engine/removal"
+	"github.com/kausality-io/kausality-crossplane/internal/removal"
 )
 
 func TestOwnCertificate(t *testing.T) {
