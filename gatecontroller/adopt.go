@@ -17,6 +17,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
+	"github.com/kausality-io/kausality-crossplane/internal/access"
 )
 
 const (
@@ -37,6 +38,10 @@ const (
 // adoption finds what waits for us since before we were started, or was put into
 // the cluster since, whether or not anything names its kind.
 type adoption struct {
+	live    client.Reader
+	watches *watches
+	// access tells whether objects of a kind may be listed and patched.
+	access *access.Access
 	// looked is when each kind was looked through last.
 	looked map[schema.GroupVersionKind]time.Time
 }
@@ -45,13 +50,13 @@ type adoption struct {
 // that nothing names are then let go. A kind that cannot be listed is tried
 // again, and keeps no other from being looked through. False where kinds are
 // left.
-func (c *configuration) adopt(ctx context.Context, served []servedKind) (bool, error) {
-	now, left := c.watches.now(), adoptAtOnce
+func (a *adoption) adopt(ctx context.Context, served []servedKind) (bool, error) {
+	now, left := a.watches.now(), adoptAtOnce
 	looked := make(map[schema.GroupVersionKind]time.Time, len(served))
 	complete := true
 
 	for _, k := range served {
-		if last, ok := c.adopted.looked[k.gvk]; ok && now.Sub(last) < adoptEvery {
+		if last, ok := a.looked[k.gvk]; ok && now.Sub(last) < adoptEvery {
 			looked[k.gvk] = last
 
 			continue
@@ -66,7 +71,7 @@ func (c *configuration) adopt(ctx context.Context, served []servedKind) (bool, e
 		looked[k.gvk] = now
 
 		// What may not be patched could not be let go either.
-		if !c.mayAdopt(ctx, k) {
+		if !a.mayAdopt(ctx, k) {
 			looked[k.gvk] = now.Add(adoptDenied - adoptEvery)
 
 			continue
@@ -74,7 +79,7 @@ func (c *configuration) adopt(ctx context.Context, served []servedKind) (bool, e
 
 		left--
 
-		waits, err := waiting(ctx, c.resolver.live, k.gvk)
+		waits, err := waiting(ctx, a.live, k.gvk)
 		if err != nil && !hopeless(err) {
 			log.FromContext(ctx).Info("Cannot tell yet what waits for us", "kind", k.gvk.String(), "problem", err.Error())
 
@@ -90,21 +95,21 @@ func (c *configuration) adopt(ctx context.Context, served []servedKind) (bool, e
 		}
 
 		if waits {
-			if err := c.takeOver(ctx, k); err != nil {
+			if err := a.takeOver(ctx, k); err != nil {
 				return false, err
 			}
 		}
 	}
 
-	c.adopted.looked = looked
+	a.looked = looked
 
 	return complete, nil
 }
 
 // mayAdopt says whether we may find and let go of objects of a kind.
-func (c *configuration) mayAdopt(ctx context.Context, k servedKind) bool {
+func (a *adoption) mayAdopt(ctx context.Context, k servedKind) bool {
 	for _, verb := range []string{"patch", "list"} {
-		if !c.opts.Access.May(ctx, right.Right{Verb: verb, Group: k.gvk.Group, Resource: k.resource}) {
+		if !a.access.May(ctx, right.Right{Verb: verb, Group: k.gvk.Group, Resource: k.resource}) {
 			return false
 		}
 	}
@@ -115,12 +120,12 @@ func (c *configuration) mayAdopt(ctx context.Context, k servedKind) bool {
 // takeOver has a kind looked at of which objects wait for us: those that own
 // something as long as they do, others until it is known whether anything names
 // them.
-func (c *configuration) takeOver(ctx context.Context, k servedKind) error {
+func (a *adoption) takeOver(ctx context.Context, k servedKind) error {
 	if k.owns {
-		return c.watches.also(ctx, k.gvk)
+		return a.watches.also(ctx, k.gvk)
 	}
 
-	return c.watches.run(ctx, []servedKind{{gvk: k.gvk}})
+	return a.watches.run(ctx, []servedKind{{gvk: k.gvk}})
 }
 
 // hopeless says whether an error stays until somebody does something about it:

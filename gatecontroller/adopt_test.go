@@ -44,12 +44,12 @@ func (l *lister) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 
 // adopting is a configuration that looks kinds through at a time, and cannot
 // watch any: it has ended.
-func adopting(l *lister, now *time.Time) *configuration {
+func adopting(l *lister, now *time.Time) *adoption {
 	w := newWatches(nil, func() time.Time { return *now })
 	w.ended = true
 	l.calls = map[string]int{}
 
-	return &configuration{watches: w, resolver: &resolver{live: l}}
+	return &adoption{watches: w, live: l}
 }
 
 func builtInAndCustom() []servedKind {
@@ -58,8 +58,6 @@ func builtInAndCustom() []servedKind {
 		{gvk: schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Yard"}, resource: "yards", definition: "d", owns: true},
 	}
 }
-
-var errUnavailable = errors.New("the server is currently unable to handle the request")
 
 func TestAKindThatCannotBeListedIsLookedThroughAgain(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -31,12 +31,12 @@ func (f forbidding) Get(ctx context.Context, key client.ObjectKey, obj client.Ob
 }
 
 func TestWhatHasNoGateNeedNotBeReadToLetItsXRGo(t *testing.T) {
-	xr := parsed(t, `
+	xr := parse(t, `
 apiVersion: example.org/v1
 kind: Store
 metadata: {name: s, namespace: a, uid: u}
 spec: {crossplane: {resourceRefs: [{apiVersion: v1, kind: ConfigMap, name: c}, {apiVersion: example.org/v1, kind: Bucket, name: b}]}}`)
-	bucket := parsed(t, "{apiVersion: example.org/v1, kind: Bucket, metadata: {name: b, namespace: a}}")
+	bucket := parse(t, "{apiVersion: example.org/v1, kind: Bucket, metadata: {name: b, namespace: a}}")
 
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, gvk := range []schema.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}, {Group: "example.org", Version: "v1", Kind: "Bucket"}} {
@@ -59,7 +59,7 @@ spec: {crossplane: {resourceRefs: [{apiVersion: v1, kind: ConfigMap, name: c}, {
 		"XR":      {reason: "An XR may own what has one.", unreadable: "ConfigMap", known: following{complete: true, kinds: both, xrs: both}, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &owners{client: c, live: forbidding{Reader: c, kind: tc.unreadable}, composed: &composed{known: tc.known}}
+			o := &owners{writer: writer{client: c}, live: forbidding{Reader: c, kind: tc.unreadable}, ungoverned: (&composed{known: tc.known}).ungoverned}
 
 			children, err := o.children(t.Context(), xr)
 			if (err != nil) != tc.fails {

@@ -74,7 +74,7 @@ func TestTheConditionsOfAnEnforcementAreChecked(t *testing.T) {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 
-			c := &configuration{rights: newRights(nil)}
+			c := &statuses{rights: newRights(nil)}
 			if got := c.inForce(&tc.enforcement, served); got.Message != tc.message {
 				t.Errorf("%s\nmessage %q, want %q", tc.reason, got.Message, tc.message)
 			}

@@ -26,11 +26,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
 
 const (
-	// conflictDelay lets the cache catch up with a write by somebody else.
-	conflictDelay = 50 * time.Millisecond
 	// resolveSoon and resolveEvery are how soon kinds are looked up again that
 	// were not served, or without a schema: at first the former, which doubles
 	// each time up to the latter. The API server lists a new kind a moment
@@ -48,8 +47,12 @@ type configuration struct {
 	reader   client.Reader
 	resolver *resolver
 	watches  *watches
-	schemas  *schemas
+	statuses *statuses
 	opts     Options
+	// applier applies webhook configurations and guards, definitions the owners of
+	// our CRDs.
+	applier     *applier
+	definitions *definitions
 	// open are the gates that are.
 	open func() map[schema.GroupKind][]types.NamespacedName
 	// exceptions tell how long those of Enforcements last.
@@ -75,7 +78,7 @@ type configuration struct {
 	rights *rights
 
 	// adopted tells which kinds were looked through for what waits for us.
-	adopted adoption
+	adopted *adoption
 	// settings are what policies said of gates.
 	settings string
 	// asked are the kinds that the webhook is asked about.
@@ -84,13 +87,6 @@ type configuration struct {
 	// was to be until they are looked up again.
 	missing []kindName
 	wait    time.Duration
-}
-
-// wanted is what is asked for.
-type wanted struct {
-	policies     []v1alpha1.AllowancePolicy
-	windows      []v1alpha1.UpgradeAllowance
-	enforcements []v1alpha1.Enforcement
 }
 
 func (c *configuration) read(ctx context.Context) (wanted, error) {
@@ -141,12 +137,12 @@ func (c *configuration) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 	complete, unsaid := c.publish(ctx, want, listed, kinds, unknown)
 
 	// 5. Let go. Last: what cannot be must not keep what is asked for from being done.
-	found, unfound := c.adopt(ctx, served)
+	found, unfound := c.adopted.adopt(ctx, served)
 	kept := c.watches.keep(ctx, watched, served)
 
 	c.ungated.keep(watched)
 
-	if err := errors.Join(unsaid, unfound, kept, c.ownDefinitions(ctx)); err != nil {
+	if err := errors.Join(unsaid, unfound, kept, c.keepDefinitions(ctx)); err != nil {
 		return reconcile.Result{}, err
 	}
 
@@ -229,7 +225,7 @@ func (c *configuration) govern(ctx context.Context, want wanted, served, kinds [
 	}
 
 	asked := awaited(subjects(want, join(kinds, gated), enforced), c.asked, names(want.policies, want.windows))
-	if err := c.applyWebhooks(ctx, asked, enforced); err != nil {
+	if err := c.applier.applyWebhooks(ctx, asked, enforced); err != nil {
 		return nil, err
 	}
 
@@ -245,24 +241,12 @@ func (c *configuration) guard(ctx context.Context, gated []servedKind) error {
 		return nil
 	}
 
-	if err := c.applyDefinitionGuards(ctx); err != nil || !c.opts.Gates {
-		return err
+	list := definitionGuards()
+	if c.opts.Gates {
+		list = append(list, c.applier.hooks.guards(gated, c.usages)...)
 	}
 
-	return c.applyGuards(ctx, gated)
-}
-
-// join adds to some kinds those of others that are not among them.
-func join(kinds, others []servedKind) []servedKind {
-	out := slices.Clone(kinds)
-
-	for _, k := range others {
-		if !slices.ContainsFunc(out, func(o servedKind) bool { return o.gvk == k.gvk && o.resource == k.resource }) {
-			out = append(out, k)
-		}
-	}
-
-	return out
+	return c.applier.applyGuards(ctx, list)
 }
 
 // parentKinds are the kinds of which something may follow, and those that have
@@ -368,4 +352,34 @@ func crdPredicate() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion()
 	}}
+}
+
+// publish tells of what there is: labels, statuses, exceptions. False where kinds
+// are to be looked at again soon, for type checking.
+func (c *configuration) publish(
+	ctx context.Context, want wanted, served, kinds []servedKind, missing []kindName,
+) (complete bool, err error) {
+	if !c.opts.Shard.main() {
+		return true, nil
+	}
+
+	errs := []error{c.statuses.label(ctx, want.policies, want.windows)}
+	complete = c.statuses.schemas.refresh(ctx, want.policies, kinds, allEnforcedKinds(want.enforcements, served)...)
+	errs = append(errs, c.statuses.reportAll(ctx, want, served, kinds, missing))
+
+	c.exceptions.set(want.enforcements, c.opts.Now())
+	c.windows.inForce(ctx, want.windows, missing, func(u *v1alpha1.UpgradeAllowance) string {
+		return c.rights.of(right.OfWindow(u, rightKinds(served)))
+	})
+
+	return complete, errors.Join(append(errs, c.unattended.look(ctx))...)
+}
+
+// keepDefinitions has our CRDs outlive the package that brought them.
+func (c *configuration) keepDefinitions(ctx context.Context) error {
+	if !c.opts.Shard.main() {
+		return nil
+	}
+
+	return c.definitions.ownDefinitions(ctx)
 }

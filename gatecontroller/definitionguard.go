@@ -4,7 +4,6 @@
 package gatecontroller
 
 import (
-	"context"
 	"fmt"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -14,18 +13,18 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// applyDefinitionGuards keeps the guards of our own CRDs in place: who deletes
-// one deletes all objects of the kind without being asked about any, and with
-// them what is governed.
-func (c *configuration) applyDefinitionGuards(ctx context.Context) error {
-	for _, d := range v1alpha1.Definitions() {
-		guard, params := definitionGuard(d)
-		if err := c.applyGuard(ctx, guard, params); err != nil {
-			return err
-		}
+// definitionGuards builds the guards of our own CRDs: who deletes one deletes all
+// objects of the kind without being asked about any, and with them what is
+// governed.
+func definitionGuards() []guardPair {
+	list := v1alpha1.Definitions()
+	out := make([]guardPair, len(list))
+
+	for i, d := range list {
+		out[i] = bound(definitionGuard(d))
 	}
 
-	return nil
+	return out
 }
 
 // definitionGuard refuses to delete the CRD of one of our kinds while there are

@@ -17,27 +17,32 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
+// definitions has our CRDs outlive the package that brought them.
+type definitions struct {
+	client client.Client
+	// reader is the cache, live the API server.
+	reader, live client.Reader
+	// namespace we run in.
+	namespace string
+}
+
 // ownDefinitions has our CRDs outlive the package that brought them. Crossplane
 // makes the Provider and its revision their owners. When both are gone the garbage
 // collector deletes what they owned, with all policies; and where a guard refuses
 // that, a Provider that is installed again cannot take over what a revision
 // controls that is gone. Where our namespace is an owner as well, the garbage
 // collector takes those that are gone off instead.
-func (c *configuration) ownDefinitions(ctx context.Context) error {
-	if !c.opts.Shard.main() {
-		return nil
-	}
-
-	for _, d := range v1alpha1.Definitions() {
+func (d *definitions) ownDefinitions(ctx context.Context) error {
+	for _, one := range v1alpha1.Definitions() {
 		crd := &metav1.PartialObjectMetadata{}
 		crd.SetGroupVersionKind(extv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 
-		name := d.Name()
-		if err := c.reader.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
+		name := one.Name()
+		if err := d.reader.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
 			return fmt.Errorf("cannot get CustomResourceDefinition %q: %w", name, err)
 		}
 
-		err := c.ownDefinition(ctx, crd)
+		err := d.ownDefinition(ctx, crd)
 		if apierrors.IsForbidden(err) {
 			// Some clusters let only who may delete something say who owns it.
 			log.FromContext(ctx).Info("A CRD of ours goes with its package, for we may not keep it", "name", name, "error", err.Error())
@@ -53,7 +58,7 @@ func (c *configuration) ownDefinitions(ctx context.Context) error {
 	return nil
 }
 
-func (c *configuration) ownDefinition(ctx context.Context, crd *metav1.PartialObjectMetadata) error {
+func (d *definitions) ownDefinition(ctx context.Context, crd *metav1.PartialObjectMetadata) error {
 	refs := crd.GetOwnerReferences()
 	ns := namespaceKind()
 
@@ -62,7 +67,7 @@ func (c *configuration) ownDefinition(ctx context.Context, crd *metav1.PartialOb
 		return nil // So already, or of no package.
 	}
 
-	if err := c.resolver.live.Get(ctx, client.ObjectKey{Name: c.opts.Namespace}, ns); err != nil {
+	if err := d.live.Get(ctx, client.ObjectKey{Name: d.namespace}, ns); err != nil {
 		return err //nolint:wrapcheck // Wrapped by the caller.
 	}
 
@@ -71,5 +76,5 @@ func (c *configuration) ownDefinition(ctx context.Context, crd *metav1.PartialOb
 		APIVersion: ns.APIVersion, Kind: ns.Kind, Name: ns.GetName(), UID: ns.GetUID(),
 	}))
 
-	return c.client.Patch(ctx, out, client.MergeFromWithOptions(crd, client.MergeFromWithOptimisticLock{})) //nolint:wrapcheck // By the caller.
+	return d.client.Patch(ctx, out, client.MergeFromWithOptions(crd, client.MergeFromWithOptimisticLock{})) //nolint:wrapcheck // By the caller.
 }

@@ -6,6 +6,7 @@ package gatecontroller
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
 )
 
@@ -17,7 +18,7 @@ func DescribeMetrics(reg prometheus.Registerer) error {
 		func() error { _, err := newExceptions(reg, nil); return err },
 		func() error { _, err := unattendedGauge(reg); return err },
 		func() error { _, err := newLedger(reg); return err },
-		func() error { _, err := newEnds(reg, nil, Options{}); return err },
+		func() error { _, err := newEnds(reg, nil, nil, nil, "", gate.Options{}, nil); return err },
 		func() error { return reg.Register(newWatches(nil, nil)) },
 		func() error { return reg.Register(newUngated(nil)) },
 		func() error { return reg.Register(newUnlisted(nil)) },

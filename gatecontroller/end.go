@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -40,9 +42,15 @@ const (
 // what is deleted past admission, with its CRD or its provider, is deleted
 // without the external object, and nothing else would tell.
 type ends struct {
-	*owners
+	writer
 
-	opts  Options
+	live   client.Reader
+	events events.EventRecorder
+	// namespace we run in.
+	namespace string
+	// gate holds what gates are moved by, and now is the clock.
+	gate  gate.Options
+	now   func() time.Time
 	total *prometheus.CounterVec
 
 	mu sync.Mutex
@@ -51,8 +59,10 @@ type ends struct {
 	staying map[types.UID]types.UID
 }
 
-func newEnds(reg prometheus.Registerer, o *owners, opts Options) (*ends, error) {
-	e := &ends{owners: o, opts: opts, total: prometheus.NewCounterVec(prometheus.CounterOpts{
+func newEnds(
+	reg prometheus.Registerer, c client.Client, live client.Reader, told events.EventRecorder, namespace string, opts gate.Options, now func() time.Time,
+) (*ends, error) {
+	e := &ends{writer: writer{client: c}, live: live, events: told, namespace: namespace, gate: opts, now: now, total: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kausality_left_behind_total",
 		Help: "Managed resources whose owner, and external objects whose managed resource, went without them, for nobody asked for that. " +
 			"One that is let go of again after a failure counts again.",
@@ -74,7 +84,7 @@ func (e *ends) keep(ctx context.Context, u *unstructured.Unstructured) error {
 	}
 
 	// What was just written is another version: it is kept when we see that.
-	if plan, _ := gate.PlanFor(u, e.opts.Gate, e.opts.Now()); plan.Move != gate.Stay {
+	if plan, _ := gate.PlanFor(u, e.gate, e.now()); plan.Move != gate.Stay {
 		return nil
 	}
 
@@ -114,7 +124,7 @@ func (e *ends) letGo(ctx context.Context, u *unstructured.Unstructured, gated bo
 // lasts, in events, in the log and in a metric. What cannot be stored for good
 // must not keep a CRD from going: the log has all it takes.
 func (e *ends) record(ctx context.Context, u *unstructured.Unstructured) error {
-	r := leftover.NewRecord(u, e.opts.Now())
+	r := leftover.NewRecord(u, e.now())
 
 	data, err := r.Data()
 	if err != nil {
@@ -124,7 +134,7 @@ func (e *ends) record(ctx context.Context, u *unstructured.Unstructured) error {
 	secret := &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: e.opts.Namespace, Name: r.Name(), Labels: map[string]string{leftover.Label: r.Key()},
+			Namespace: e.namespace, Name: r.Name(), Labels: map[string]string{leftover.Label: r.Key()},
 		},
 		Type: leftover.SecretType, Data: data,
 	}
@@ -206,7 +216,7 @@ func (e *ends) alone(ctx context.Context, u *unstructured.Unstructured, ref reso
 	}
 
 	// The cache may be behind.
-	parent, err := e.find(ctx, ref)
+	parent, err := find(ctx, e.live, e.client.RESTMapper(), ref)
 	if err == nil && string(parent.GetUID()) == ref.UID {
 		return nil
 	}

@@ -14,30 +14,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// gauges returns the values of a metric, by exception.
-func gauges(tb testing.TB, reg prometheus.Gatherer, name string) map[string]float64 {
-	tb.Helper()
-
-	families, err := reg.Gather()
-	if err != nil {
-		tb.Fatal(err)
-	}
-
-	out := map[string]float64{}
-
-	for _, f := range families {
-		if f.GetName() != name {
-			continue
-		}
-
-		for _, m := range f.GetMetric() {
-			out[m.GetLabel()[1].GetValue()] = m.GetGauge().GetValue()
-		}
-	}
-
-	return out
-}
-
 func TestTheEndOfAnExceptionIsTold(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	recorder := events.NewFakeRecorder(10)

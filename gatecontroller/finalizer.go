@@ -5,18 +5,15 @@ package gatecontroller
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -34,8 +31,9 @@ const actionLetGo = "LetGo"
 // owners keep parents of gated resources until what their deletion gives is
 // written into what they own: once they are gone nothing else tells.
 type owners struct {
-	client client.Client
-	live   client.Reader
+	writer
+
+	live client.Reader
 	// objects reads what may be in another shard, of which enough is left.
 	objects whole
 	events  events.EventRecorder
@@ -45,8 +43,8 @@ type owners struct {
 	watches *watches
 	// access tells whether a kind of parents may be read.
 	access *access.Access
-	// composed tells which kinds there is nothing to pass on to.
-	composed *composed
+	// ungoverned reports whether there is nothing to pass on to objects of a kind.
+	ungoverned func(gk schema.GroupKind) bool
 	// ends tell of what stays.
 	ends *ends
 	// failed counts expressions that fail; nil for nobody.
@@ -113,26 +111,8 @@ func (o *owners) keep(ctx context.Context, u *unstructured.Unstructured) error {
 	return o.watches.also(ctx, gvk) // In case it was let go of meanwhile.
 }
 
-// errGone is of what is referred to and not there.
-var errGone = served.ErrGone
-
-// find reads what is referred to, in whatever version of its kind is served.
-func find(ctx context.Context, live client.Reader, mapper meta.RESTMapper, ref resource.Reference) (*unstructured.Unstructured, error) {
-	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
-
-	return served.Reading(live, mapper, key).Find(ctx, ref.GroupVersionKind()) //nolint:wrapcheck // The caller says what.
-}
-
 func (o *owners) find(ctx context.Context, ref resource.Reference) (*unstructured.Unstructured, error) {
 	return find(ctx, o.live, o.client.RESTMapper(), ref)
-}
-
-// isGone says whether an object is not there, or nothing serves its kind.
-func isGone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
-
-// kept says whether an object waits for us before it goes.
-func kept(u *unstructured.Unstructured) bool {
-	return slices.Contains(u.GetFinalizers(), v1alpha1.Finalizer)
 }
 
 // letGo writes what the deletion of a parent gives into what it owns, and lets
@@ -161,11 +141,6 @@ func (o *owners) letGo(ctx context.Context, u *unstructured.Unstructured) error 
 	}
 
 	return o.release(ctx, parent)
-}
-
-// release takes our finalizer away.
-func (o *owners) release(ctx context.Context, u *unstructured.Unstructured) error {
-	return o.finalizers(ctx, u, slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == v1alpha1.Finalizer }))
 }
 
 // bequeath writes what the deletion of a parent gives into each gated resource
@@ -223,7 +198,7 @@ func (o *owners) children(ctx context.Context, parent *unstructured.Unstructured
 		}
 
 		// Nobody gives us rights on what is not governed.
-		if apierrors.IsForbidden(err) && o.composed.ungoverned(ref.GroupKind()) {
+		if apierrors.IsForbidden(err) && o.ungoverned(ref.GroupKind()) {
 			continue
 		}
 
@@ -299,27 +274,6 @@ func (o *owners) bequeathTo(ctx context.Context, parent, child *unstructured.Uns
 	log.FromContext(ctx).WithValues(judged(&d)...).Info("Passed on what a deletion gives",
 		"child", child.GroupVersionKind().GroupKind().String(), "childNamespace", child.GetNamespace(), "childName", child.GetName(),
 		"rule", f.Rule, "initiator", f.Initiator())
-
-	return nil
-}
-
-func (o *owners) finalizers(ctx context.Context, u *unstructured.Unstructured, list []string) error {
-	return o.patch(ctx, u, map[string]any{"finalizers": list})
-}
-
-// patch changes metadata of the version of an object that was read.
-func (o *owners) patch(ctx context.Context, u *unstructured.Unstructured, metadata map[string]any) error {
-	metadata[keyVersion] = u.GetResourceVersion()
-
-	raw, err := json.Marshal(map[string]any{keyMetadata: metadata})
-	if err != nil {
-		return fmt.Errorf("cannot encode metadata of %s %q: %w", u.GetKind(), u.GetName(), err)
-	}
-
-	err = o.client.Patch(ctx, u.DeepCopy(), client.RawPatch(types.MergePatchType, raw), client.FieldOwner(ParentManager))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot patch %s %q: %w", u.GetKind(), u.GetName(), err)
-	}
 
 	return nil
 }

@@ -6,6 +6,7 @@ package gatecontroller
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,7 +28,9 @@ type deletions struct {
 	live     client.Reader
 	mapper   meta.RESTMapper
 	compiled *inforce.Cache
-	opts     Options
+	// settings name who is who, and now is the clock.
+	settings decision.Settings
+	now      func() time.Time
 }
 
 // decide judges the deletion of a child whose parent is being deleted, as the
@@ -35,7 +38,7 @@ type deletions struct {
 func (d *deletions) decide(ctx context.Context, child, parent *unstructured.Unstructured) (decision.Decision, error) {
 	req := decision.Request{
 		Operation: decision.OperationDelete, Old: child, Parent: parent,
-		User: policy.User{Name: garbageCollector}, Settings: d.opts.Settings, Now: d.opts.Now(),
+		User: policy.User{Name: garbageCollector}, Settings: d.settings, Now: d.now(),
 	}
 
 	if err := d.inForce(ctx, &req); err != nil {

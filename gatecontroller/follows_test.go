@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -30,17 +29,6 @@ const (
 		ownerReferences: [{apiVersion: example.org/v1, kind: XDatabase, name: x, uid: x, controller: true}]},
 		spec: {managementPolicies: [Observe, LateInitialize], forProvider: {size: 1}}}`
 )
-
-func parsed(t *testing.T, text string) *unstructured.Unstructured {
-	t.Helper()
-
-	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		t.Fatal(err)
-	}
-
-	return u
-}
 
 // TestWhatFollowsFromADeletionIsJudgedByTheNamespace has a policy about the
 // child that selects by namespace: it adds what it says to the trace only where
@@ -69,16 +57,16 @@ func TestWhatFollowsFromADeletionIsJudgedByTheNamespace(t *testing.T) {
 		}
 
 		c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(policies...).
-			WithObjects(parsed(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: "+labels+"}}")).Build()
+			WithObjects(parse(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: "+labels+"}}")).Build()
 
 		mapper := meta.NewDefaultRESTMapper(nil)
 		mapper.Add(schema.FromAPIVersionAndKind("rds.example.org/v1", "Instance"), meta.RESTScopeNamespace)
 
 		d := &deletions{
-			reader: c, live: c, mapper: mapper, compiled: inforce.NewCache(), opts: Options{Now: func() time.Time { return time.Unix(0, 0) }},
+			reader: c, live: c, mapper: mapper, compiled: inforce.NewCache(), now: func() time.Time { return time.Unix(0, 0) },
 		}
 
-		got, err := d.decide(t.Context(), parsed(t, endingMR), parsed(t, endingXR))
+		got, err := d.decide(t.Context(), parse(t, endingMR), parse(t, endingXR))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,10 +36,10 @@ const (
 // beside the gate. A provider may write it, and anybody whose change Kausality
 // allowed, which its trace then says. Crossplane may where Kausality has at least
 // noted what was asked for instead.
-func (c *configuration) keptAsAsked() []admissionregistrationv1.Validation {
+func (h hooks) keptAsAsked() []admissionregistrationv1.Validation {
 	crossplane := fmt.Sprintf("request.userInfo.username == %q && (%s)",
-		c.opts.Settings.Crossplane, fmt.Sprintf(noted, v1alpha1.AnnotationAsked))
-	unless := fmt.Sprintf("request.operation != 'UPDATE' || (%s) || %s || (%s) || (%s)", c.byProvider(),
+		h.crossplane, fmt.Sprintf(noted, v1alpha1.AnnotationAsked))
+	unless := fmt.Sprintf("request.operation != 'UPDATE' || (%s) || %s || (%s) || (%s)", h.byProvider(),
 		fmt.Sprintf(ungatedBefore, v1alpha1.AnnotationGate, v1alpha1.GateUngated),
 		fmt.Sprintf(noted, v1alpha1.AnnotationTrace), crossplane)
 

@@ -9,7 +9,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -19,7 +18,7 @@ const (
 )
 
 func TestTheGuardsKeepWhatDecidesAboutTheOutside(t *testing.T) {
-	c := &configuration{opts: Options{Settings: decision.Settings{Crossplane: inCrossplane + "crossplane", Manager: ourManager}}}
+	c := hooks{crossplane: inCrossplane + "crossplane", manager: ourManager}
 	writer, deleter := c.writerGuard(nil), deleteGuard(nil)
 
 	const (

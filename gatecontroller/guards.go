@@ -4,21 +4,41 @@
 package gatecontroller
 
 import (
-	"context"
 	"fmt"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// applyGuards keeps the ValidatingAdmissionPolicies about managed resources in
-// place. They run inside the API server, so that no outage of ours lets anything
-// through.
-func (c *configuration) applyGuards(ctx context.Context, kinds []servedKind) error {
+// guardPair is a ValidatingAdmissionPolicy and its binding. They run inside the API
+// server, so that no outage of ours lets anything through.
+type guardPair struct {
+	policy  *admissionregistrationv1.ValidatingAdmissionPolicy
+	binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding
+}
+
+// empty reports whether the guard has no kinds, and is to be deleted.
+func (p guardPair) empty() bool { return len(p.policy.Spec.MatchConstraints.ResourceRules) == 0 }
+
+// bound binds a guard to its parameters, if it takes any.
+func bound(guard *admissionregistrationv1.ValidatingAdmissionPolicy, params *admissionregistrationv1.ParamRef) guardPair {
+	return guardPair{policy: guard, binding: &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		TypeMeta:   typeMeta("ValidatingAdmissionPolicyBinding"),
+		ObjectMeta: metav1.ObjectMeta{Name: guard.GetName()},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        guard.GetName(),
+			ParamRef:          params,
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}}
+}
+
+// guards builds the guards of the managed resources among some kinds, and of what
+// tells which provider's configuration they use.
+func (h hooks) guards(kinds, usages []servedKind) []guardPair {
 	writes, deletes := rules{}, rules{}
 
 	for _, k := range kinds {
@@ -30,15 +50,11 @@ func (c *configuration) applyGuards(ctx context.Context, kinds []servedKind) err
 		deletes.add(k.gvk.Group, k.resource, opDelete)
 	}
 
-	for _, guard := range []*admissionregistrationv1.ValidatingAdmissionPolicy{
-		c.writerGuard(namedRules(writes)), deleteGuard(namedRules(deletes)), usageGuard(c.usages, namedRules(deletes)),
-	} {
-		if err := c.applyGuard(ctx, guard, nil); err != nil {
-			return err
-		}
+	return []guardPair{
+		bound(h.writerGuard(namedRules(writes)), nil),
+		bound(deleteGuard(namedRules(deletes)), nil),
+		bound(usageGuard(usages, namedRules(deletes)), nil),
 	}
-
-	return nil
 }
 
 func namedRules(r rules) []admissionregistrationv1.NamedRuleWithOperations {
@@ -50,37 +66,6 @@ func namedRules(r rules) []admissionregistrationv1.NamedRuleWithOperations {
 	}
 
 	return out
-}
-
-// applyGuard applies a policy and its binding to parameters, if it takes any;
-// one without kinds is taken away.
-func (c *configuration) applyGuard(
-	ctx context.Context, guard *admissionregistrationv1.ValidatingAdmissionPolicy, params *admissionregistrationv1.ParamRef,
-) error {
-	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		TypeMeta:   typeMeta("ValidatingAdmissionPolicyBinding"),
-		ObjectMeta: metav1.ObjectMeta{Name: guard.GetName()},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName:        guard.GetName(),
-			ParamRef:          params,
-			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		},
-	}
-
-	for _, obj := range []client.Object{guard, binding} {
-		var err error
-		if len(guard.Spec.MatchConstraints.ResourceRules) > 0 {
-			err = c.apply(ctx, obj)
-		} else {
-			err = client.IgnoreNotFound(c.client.Delete(ctx, obj))
-		}
-
-		if err != nil {
-			return fmt.Errorf("cannot keep guard %q: %w", guard.GetName(), err)
-		}
-	}
-
-	return nil
 }
 
 // Expressions of the guards. A managed resource is governed when its
@@ -122,7 +107,7 @@ func markedExpression(variable string) string {
 // has noted that: otherwise it could not be told later what was asked for. Its
 // reason is Invalid, on which Crossplane goes on with the other resources and
 // tries again.
-func (c *configuration) writerGuard(
+func (h hooks) writerGuard(
 	rules []admissionregistrationv1.NamedRuleWithOperations,
 ) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	const (
@@ -137,7 +122,7 @@ func (c *configuration) writerGuard(
 
 	return guard(v1alpha1.NameWriterGuard, rules,
 		[]admissionregistrationv1.MatchCondition{
-			{Name: "not-manager", Expression: fmt.Sprintf("request.userInfo.username != %q", c.opts.Settings.Manager)},
+			{Name: "not-manager", Expression: fmt.Sprintf("request.userInfo.username != %q", h.manager)},
 			{
 				Name: "governed",
 				Expression: fmt.Sprintf("(%s) || (oldObject != null && %s)",
@@ -152,11 +137,11 @@ func (c *configuration) writerGuard(
 				Message: "only Kausality writes the annotation " + v1alpha1.AnnotationGate,
 			},
 			{
-				Expression: fmt.Sprintf(lookedAt, c.byProvider(), v1alpha1.AnnotationTrace, v1alpha1.AnnotationAsked,
+				Expression: fmt.Sprintf(lookedAt, h.byProvider(), v1alpha1.AnnotationTrace, v1alpha1.AnnotationAsked,
 					v1alpha1.AnnotationGate, v1alpha1.GateUngated),
 				Reason: invalid, Message: howToEdit,
 			},
-		}, c.keptAsAsked()...))
+		}, h.keptAsAsked()...))
 }
 
 // deleteGuard refuses to delete a managed resource whose provider would then

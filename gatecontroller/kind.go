@@ -20,53 +20,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 )
 
-// kindName is a kind as policies name it: with a group, or in any group.
-type kindName struct {
-	group, kind string
-}
-
-func (k kindName) String() string {
-	if k.group == "" {
-		return k.kind
-	}
-
-	return k.kind + "." + k.group
-}
-
-func (k kindName) matches(gvk schema.GroupVersionKind) bool {
-	return k.kind == gvk.Kind && (k.group == "" || k.group == gvk.Group)
-}
-
-// servedKind is a kind the API server serves.
-type servedKind struct {
-	gvk      schema.GroupVersionKind
-	resource string
-	// managed is true of managed resources, once described, crossplane of Claims
-	// and XRs.
-	managed, crossplane bool
-	// ungateable is true of kinds that a provider is behind and that have no
-	// management policies.
-	ungateable bool
-	// scales is true of kinds that can be scaled, owns of those whose objects may
-	// wait for us.
-	scales, owns bool
-	// configures is true of kinds that have to do with a provider's configuration.
-	configures bool
-	// definition tells one version of the kind's CRD from another; empty where it
-	// has none.
-	definition string
-	// unlisted is true of kinds that are served as far as anybody can tell, but
-	// that discovery does not list.
-	unlisted bool
-}
-
-// gated says whether changes of the kind must not be missed.
-func (k servedKind) gated() bool { return k.managed || k.crossplane }
-
-func (k servedKind) groupResource() schema.GroupResource {
-	return schema.GroupResource{Group: k.gvk.Group, Resource: k.resource}
-}
-
 // resolver finds the kinds that policies and Enforcements mean.
 type resolver struct {
 	discovery discovery.DiscoveryInterface
@@ -277,20 +230,4 @@ func shapeOf(object map[string]extv1.JSONSchemaProps) shape {
 	_, provider := spec["forProvider"]
 
 	return shape{managed: policies && provider, ungateable: provider && !policies, usage: isUsage(object)}
-}
-
-// named picks the kinds that any of some names means, and the names that mean
-// none.
-func named(served []servedKind, names []kindName) (kinds []servedKind, missing []kindName) {
-	for _, k := range served {
-		if slices.ContainsFunc(names, func(n kindName) bool { return n.matches(k.gvk) }) {
-			kinds = append(kinds, k)
-		}
-	}
-
-	missing = slices.DeleteFunc(slices.Clone(names), func(n kindName) bool {
-		return slices.ContainsFunc(kinds, func(k servedKind) bool { return n.matches(k.gvk) })
-	})
-
-	return kinds, missing
 }

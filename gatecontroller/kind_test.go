@@ -8,15 +8,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
 // crd is one of a kind Bucket.
@@ -110,7 +107,7 @@ func TestAKindIsScaledInWhateverVersion(t *testing.T) {
 				t.Fatalf("served: %+v, %v", got, err)
 			}
 
-			hooks := (&configuration{opts: Options{Webhook: &Webhook{Trust: trust("ca")}}}).mutating([]subject{{servedKind: got[0]}})
+			hooks := hooks{}.mutating([]subject{{servedKind: got[0]}})
 
 			var rules []string
 			for _, w := range hooks {
@@ -123,22 +120,5 @@ func TestAKindIsScaledInWhateverVersion(t *testing.T) {
 				t.Errorf("the webhook is asked about %v", rules)
 			}
 		})
-	}
-}
-
-func TestNoTwoEnforcementsHaveAWebhookOfOneName(t *testing.T) {
-	const spec = `, spec: {match: {resourceRules: [{apiGroups: [apps], resources: [deployments]}]}, validationActions: [Deny]}}`
-
-	list := documents[v1alpha1.Enforcement](t, `{metadata: {name: foo}`+spec, `{metadata: {name: scale.foo}`+spec, `{metadata: {name: foo.scale}`+spec,
-		`{metadata: {name: foo.scale-enforcement.kausality.io}`+spec)
-	c := &configuration{opts: Options{Webhook: &Webhook{Trust: trust("ca")}}}
-	seen := map[string]int{}
-
-	for _, w := range c.enforcing(covered(list, servedKinds())) {
-		seen[w.Name]++
-	}
-
-	if len(seen) != 2*len(list) {
-		t.Errorf("names: %s", cmp.Diff(nil, seen))
 	}
 }

@@ -18,21 +18,21 @@ import (
 
 // label keeps the labels on policies and windows by which functions ask for
 // those that matter to them.
-func (c *configuration) label(ctx context.Context, policies []v1alpha1.AllowancePolicy, windows []v1alpha1.UpgradeAllowance) error {
+func (s *statuses) label(ctx context.Context, policies []v1alpha1.AllowancePolicy, windows []v1alpha1.UpgradeAllowance) error {
 	errs := make([]error, 0, len(policies)+len(windows))
 
 	for i := range policies {
-		errs = append(errs, c.labelOne(ctx, &policies[i], policy.LabelsOfKind(policies[i].Spec.Match.Kind)))
+		errs = append(errs, s.labelOne(ctx, &policies[i], policy.LabelsOfKind(policies[i].Spec.Match.Kind)))
 	}
 
 	for i := range windows {
-		errs = append(errs, c.labelOne(ctx, &windows[i], policy.LabelsOfServiceAccount(windows[i].Spec.ServiceAccount)))
+		errs = append(errs, s.labelOne(ctx, &windows[i], policy.LabelsOfServiceAccount(windows[i].Spec.ServiceAccount)))
 	}
 
 	return errors.Join(errs...)
 }
 
-func (c *configuration) labelOne(ctx context.Context, obj client.Object, labels map[string]string) error {
+func (s *statuses) labelOne(ctx context.Context, obj client.Object, labels map[string]string) error {
 	have := obj.GetLabels()
 	missing := map[string]string{}
 
@@ -51,7 +51,7 @@ func (c *configuration) labelOne(ctx context.Context, obj client.Object, labels 
 		return fmt.Errorf("cannot encode labels of %q: %w", obj.GetName(), err)
 	}
 
-	err = c.client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(ParentManager))
+	err = s.client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(ParentManager))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot label %T %q: %w", obj, obj.GetName(), err)
 	}

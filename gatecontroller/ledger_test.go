@@ -4,10 +4,7 @@
 package gatecontroller
 
 import (
-	"errors"
-	"fmt"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,40 +17,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 )
-
-var errBroken = errors.New("no such key: x")
-
-// counted are all metrics that are not 0, as NAME{VALUES} VALUE.
-func counted(t *testing.T, reg *prometheus.Registry) []string {
-	t.Helper()
-
-	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	var out []string
-
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			var values []string
-			for _, l := range m.GetLabel() {
-				values = append(values, l.GetValue())
-			}
-
-			v := fmt.Sprint(m.GetCounter().GetValue() + m.GetGauge().GetValue())
-			if h := m.GetHistogram(); h != nil {
-				v = fmt.Sprintf("%d, %vs", h.GetSampleCount(), h.GetSampleSum())
-			}
-
-			if v != "0" {
-				out = append(out, strings.TrimPrefix(f.GetName(), "kausality_")+"{"+strings.Join(values, ",")+"} "+v)
-			}
-		}
-	}
-
-	return out
-}
 
 func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 	var (

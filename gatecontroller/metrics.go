@@ -24,9 +24,3 @@ func (w *watches) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, 1, gvk.Group, gvk.Version, gvk.Kind)
 	}
 }
-
-// Labels of metrics about kinds.
-const (
-	labelGroup = "group"
-	labelKind  = "kind"
-)

@@ -18,9 +18,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 )
 
-// ParentManager is the field manager of our other writes to objects.
-const ParentManager = "kausality-manager"
-
 // parents keeps the annotations of parents up to date that no request of
 // anybody else's would.
 type parents struct {

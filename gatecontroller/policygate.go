@@ -5,7 +5,6 @@ package gatecontroller
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,22 +37,4 @@ func (p *policyGates) of(ctx context.Context) func(name string) *policy.Gate {
 			return p.compiled.Gate(obj)
 		}
 	}
-}
-
-// fingerprint tells apart what policies say of gates.
-func fingerprint(policies []v1alpha1.AllowancePolicy) (string, error) {
-	settings := map[string]*v1alpha1.GateSettings{}
-
-	for i := range policies {
-		if g := policies[i].Spec.Gate; g != nil {
-			settings[policies[i].GetName()] = g
-		}
-	}
-
-	raw, err := json.Marshal(settings)
-	if err != nil {
-		return "", fmt.Errorf("cannot encode gate settings: %w", err)
-	}
-
-	return string(raw), nil
 }

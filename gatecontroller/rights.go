@@ -93,20 +93,6 @@ func needs(want wanted, served, watched []servedKind) []right.Need {
 	return right.Join(append(lists, beside)...)
 }
 
-// rightKinds are kinds as rights are found by.
-func rightKinds(served []servedKind) []right.Kind {
-	out := make([]right.Kind, len(served))
-	for i, k := range served {
-		out[i] = k.asRight()
-	}
-
-	return out
-}
-
-func (k servedKind) asRight() right.Kind {
-	return right.Kind{Group: k.gvk.Group, Kind: k.gvk.Kind, Resource: k.resource, Crossplane: k.gated(), Conditions: k.crossplane}
-}
-
 // missing says whether anything is.
 func (r *rights) missing() bool {
 	r.mu.Lock()

@@ -25,33 +25,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
 )
 
-// Webhook says how the API server reaches the webhook.
-type Webhook struct {
-	// URL of the webhook's server, without a path; empty to use Service.
-	URL string
-	// Service in our namespace, and its port.
-	Service string
-	Port    int32
-	// MutatePath, EnforcePath and ValidatePath are the server's paths.
-	MutatePath, EnforcePath, ValidatePath string
-	// Trust is what the server is verified with.
-	Trust Trust
-	// InjectCAFrom is a Certificate of cert-manager, as NAMESPACE/NAME, whose CA
-	// is trusted instead; empty for none.
-	InjectCAFrom string
-	// Keeper is the manager that configures it.
-	Keeper v1alpha1.ManagerRecord
-}
-
-// Trust is what a server is verified with.
-type Trust interface {
-	// Bundle returns CA certificates, as PEM; none to trust those that the API
-	// server trusts anyway.
-	Bundle() []byte
-	// Changed receives something when the bundle has changed.
-	Changed() <-chan struct{}
-}
-
 // Options of the controllers.
 type Options struct {
 	// Namespace we run in.
@@ -99,7 +72,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return err
 	}
 
-	alone, err := newUnattended(metrics.Registry, mgr, told, opts)
+	alone, err := newUnattended(metrics.Registry, opts.Shard, mgr.GetAPIReader(), told, opts.Namespace, opts.Now)
 	if err != nil {
 		return err
 	}
@@ -114,10 +87,16 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 
 	c := &configuration{
 		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts, open: g.ledger.gates,
-		resolver: &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]shape{}},
-		schemas:  &schemas{discovery: disco}, exceptions: until, unattended: alone, composed: follows, ungated: g.ungated,
-		windows: newWindows(mgr, opts), unlisted: newUnlisted(opts.Now), rights: newRights(opts.Access),
+		resolver:   &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]shape{}},
+		exceptions: until, unattended: alone, composed: follows, ungated: g.ungated,
+		windows: newWindows(mgr, opts.Now), unlisted: newUnlisted(opts.Now), rights: newRights(opts.Access),
+		adopted:     &adoption{live: mgr.GetAPIReader(), watches: w, access: opts.Access},
+		definitions: &definitions{client: mgr.GetClient(), reader: mgr.GetCache(), live: mgr.GetAPIReader(), namespace: opts.Namespace},
+		applier: &applier{client: mgr.GetClient(), webhook: opts.Webhook, hooks: hooks{
+			namespace: opts.Namespace, manager: opts.Settings.Manager, crossplane: opts.Settings.Crossplane,
+		}},
 	}
+	c.statuses = &statuses{client: mgr.GetClient(), schemas: &schemas{discovery: disco}, rights: c.rights, ungated: g.ungated}
 
 	if err := register(c.unlisted, c.rights, &notReady{reader: mgr.GetCache()}); err != nil {
 		return err
@@ -154,10 +133,11 @@ func newObjects(mgr ctrl.Manager, opts Options, told events.EventRecorder, follo
 	failed := newExpressions()
 	objects := whole{cached: mgr.GetCache(), live: mgr.GetAPIReader()}
 	o := &owners{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), objects: objects, events: told, watches: w, access: opts.Access, failed: failed,
-		composed: follows,
+		writer: writer{client: mgr.GetClient()}, live: mgr.GetAPIReader(), objects: objects, events: told, watches: w, access: opts.Access, failed: failed,
+		ungoverned: follows.ungoverned,
 		deletions: &deletions{
-			reader: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), compiled: inforce.NewCache(), opts: opts,
+			reader: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), compiled: inforce.NewCache(),
+			settings: opts.Settings, now: opts.Now,
 		},
 	}
 	g := &gates{
@@ -170,7 +150,7 @@ func newObjects(mgr ctrl.Manager, opts Options, told events.EventRecorder, follo
 		return nil, err
 	}
 
-	e, err := newEnds(metrics.Registry, o, opts)
+	e, err := newEnds(metrics.Registry, mgr.GetClient(), mgr.GetAPIReader(), told, opts.Namespace, opts.Gate, opts.Now)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,12 +18,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
@@ -224,45 +219,6 @@ func (s *Shard) follow(ctx context.Context, c cache.Cache) error {
 	s.namespaces.Store(&store)
 
 	return nil
-}
-
-// mover has the objects of a namespace looked at again that moves into the shard
-// or out of it.
-type mover struct {
-	shard   *Shard
-	watches *watches
-}
-
-// Reconcile looks at one namespace.
-func (m *mover) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	return reconcile.Result{}, m.watches.againIn(ctx, req.Name)
-}
-
-// controller runs the mover.
-func (m *mover) controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
-	skip := true
-
-	ctl, err := controller.NewUnmanaged("shard", controller.Options{Reconciler: m, SkipNameValidation: &skip, Logger: log})
-	if err != nil {
-		return nil, fmt.Errorf("cannot make the shard controller: %w", err)
-	}
-
-	src := source.Kind(c, client.Object(namespaceKind()), &handler.EnqueueRequestForObject{}, m.moved())
-	if err := ctl.Watch(src); err != nil {
-		return nil, fmt.Errorf("cannot watch namespaces: %w", err)
-	}
-
-	return ctl, nil
-}
-
-// moved passes namespaces whose shard changes, or comes to be known.
-func (m *mover) moved() predicate.Predicate {
-	labelled := relabelled()
-	labelled.CreateFunc = func(e event.CreateEvent) bool {
-		return m.shard.asked(e.Object.GetName()) || shardOfNamespace(e.Object) != ""
-	}
-
-	return labelled
 }
 
 // relabelled passes namespaces whose shard changes.

@@ -20,41 +20,31 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
 
-// publish tells of what there is: labels, statuses, exceptions. False where kinds
-// are to be looked at again soon, for type checking.
-func (c *configuration) publish(
-	ctx context.Context, want wanted, served, kinds []servedKind, missing []kindName,
-) (complete bool, err error) {
-	if !c.opts.Shard.main() {
-		return true, nil
-	}
-
-	errs := []error{c.label(ctx, want.policies, want.windows)}
-	complete = c.schemas.refresh(ctx, want.policies, kinds, allEnforcedKinds(want.enforcements, served)...)
-	errs = append(errs, c.reportAll(ctx, want, served, kinds, missing))
-
-	c.exceptions.set(want.enforcements, c.opts.Now())
-	c.windows.inForce(ctx, want.windows, missing, func(u *v1alpha1.UpgradeAllowance) string {
-		return c.rights.of(right.OfWindow(u, rightKinds(served)))
-	})
-
-	return complete, errors.Join(append(errs, c.unattended.look(ctx))...)
+// statuses writes the status of policies and Enforcements, and the labels that
+// functions ask for them by.
+type statuses struct {
+	client  client.Client
+	schemas *schemas
+	// rights are those that are missing.
+	rights *rights
+	// ungated are the resources whose providers support no gates.
+	ungated *ungated
 }
 
 // reportAll writes the conditions of policies and Enforcements. One whose status
 // cannot be written keeps no other from being told of.
-func (c *configuration) reportAll(ctx context.Context, want wanted, served, kinds []servedKind, missing []kindName) error {
+func (s *statuses) reportAll(ctx context.Context, want wanted, served, kinds []servedKind, missing []kindName) error {
 	errs := make([]error, 0, len(want.policies)+len(want.enforcements))
 
 	given := grants(want)
 
 	for i := range want.policies {
 		p := &want.policies[i]
-		errs = append(errs, c.report(ctx, p, kinds, missing, given.besides(p)))
+		errs = append(errs, s.report(ctx, p, kinds, missing, given.besides(p)))
 	}
 
 	for i := range want.enforcements {
-		errs = append(errs, c.reportEnforcement(ctx, &want.enforcements[i], served))
+		errs = append(errs, s.reportEnforcement(ctx, &want.enforcements[i], served))
 	}
 
 	return errors.Join(errs...)
@@ -62,22 +52,22 @@ func (c *configuration) reportAll(ctx context.Context, want wanted, served, kind
 
 // report writes a policy's Ready condition and what checking it finds, by the
 // permissions that others give.
-func (c *configuration) report(
+func (s *statuses) report(
 	ctx context.Context, p *v1alpha1.AllowancePolicy, kinds []servedKind, missing []kindName, given []v1alpha1.Permission,
 ) error {
 	was := p.DeepCopy()
 	p.Status.ObservedGeneration = p.GetGeneration()
-	p.Status.TypeChecking = c.schemas.check(p, kinds, given)
-	cond := c.readiness(p, kinds, missing)
+	p.Status.TypeChecking = s.schemas.check(p, kinds, given)
+	cond := s.readiness(p, kinds, missing)
 	cond.ObservedGeneration = p.GetGeneration()
 	meta.SetStatusCondition(&p.Status.Conditions, cond)
-	c.reportUngated(p, kinds)
+	s.reportUngated(p, kinds)
 
 	if equality.Semantic.DeepEqual(was.Status, p.Status) {
 		return nil
 	}
 
-	err := client.IgnoreNotFound(c.client.Status().Patch(ctx, p, client.MergeFrom(was)))
+	err := client.IgnoreNotFound(s.client.Status().Patch(ctx, p, client.MergeFrom(was)))
 	if err != nil {
 		return fmt.Errorf("cannot write the status of AllowancePolicy %q: %w", p.GetName(), err)
 	}
@@ -86,7 +76,7 @@ func (c *configuration) report(
 }
 
 // readiness says whether a policy is in force, and what checking it found first.
-func (c *configuration) readiness(p *v1alpha1.AllowancePolicy, kinds []servedKind, missing []kindName) metav1.Condition {
+func (s *statuses) readiness(p *v1alpha1.AllowancePolicy, kinds []servedKind, missing []kindName) metav1.Condition {
 	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 
 	if _, errs := policy.Compile(p); len(errs) > 0 {
@@ -101,7 +91,7 @@ func (c *configuration) readiness(p *v1alpha1.AllowancePolicy, kinds []servedKin
 		return cond
 	}
 
-	if reason, message, ok := c.rights.because(right.OfPolicy(p, rightKinds(kinds)), "what it allows may be held or refused"); ok {
+	if reason, message, ok := s.rights.because(right.OfPolicy(p, rightKinds(kinds)), "what it allows may be held or refused"); ok {
 		cond.Reason, cond.Message = reason, message
 
 		return cond

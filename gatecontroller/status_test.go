@@ -24,7 +24,7 @@ const enforcementSpec = `, spec: {match: {resourceRules: [{apiGroups: [apps], re
 
 // reporting is a configuration over a cluster that has some objects, and what is
 // wanted of these and of others that are gone.
-func reporting(t *testing.T, calls interceptor.Funcs, gone ...string) (*configuration, wanted, client.Client) {
+func reporting(t *testing.T, calls interceptor.Funcs, gone ...string) (*statuses, wanted, client.Client) {
 	t.Helper()
 
 	scheme := runtime.NewScheme()
@@ -60,7 +60,7 @@ func reporting(t *testing.T, calls interceptor.Funcs, gone ...string) (*configur
 
 	c := b.Build()
 
-	return &configuration{client: c, schemas: &schemas{}, ungated: newUngated(newPrompt())}, want, c
+	return &statuses{client: c, schemas: &schemas{}, ungated: newUngated(newPrompt())}, want, c
 }
 
 // readyNames are the policies and Enforcements of which a Ready condition is stored.
@@ -100,8 +100,6 @@ func TestOneThatIsDeletedMeanwhileKeepsNoOtherFromBeingReported(t *testing.T) {
 		t.Errorf("reported: %q, want the ones that are there, q and b", got)
 	}
 }
-
-var errRefused = errors.New("the status is refused")
 
 func TestOneWhoseStatusIsRefusedKeepsNoOtherFromBeingReported(t *testing.T) {
 	c, want, cluster := reporting(t, interceptor.Funcs{

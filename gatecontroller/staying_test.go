@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 )
 
 // related are what events are about, and what they relate to.
@@ -34,7 +35,7 @@ func (r *related) Eventf(regarding, other runtime.Object, _, _, _, _ string, _ .
 func TestItIsToldOnceOfEachThatStays(t *testing.T) {
 	told := &related{}
 
-	e, err := newEnds(prometheus.NewRegistry(), &owners{events: told}, Options{})
+	e, err := newEnds(prometheus.NewRegistry(), nil, nil, told, "", gate.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -45,10 +44,12 @@ type unattended struct {
 	told map[string]bool
 }
 
-func newUnattended(reg prometheus.Registerer, mgr ctrl.Manager, told events.EventRecorder, opts Options) (*unattended, error) {
+func newUnattended(
+	reg prometheus.Registerer, shard *Shard, live client.Reader, told events.EventRecorder, namespace string, now func() time.Time,
+) (*unattended, error) {
 	x := &unattended{
-		shard: opts.Shard, live: mgr.GetAPIReader(), namespace: opts.Namespace,
-		events: told, now: opts.Now, told: map[string]bool{},
+		shard: shard, live: live, namespace: namespace,
+		events: told, now: now, told: map[string]bool{},
 	}
 
 	var err error

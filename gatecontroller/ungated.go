@@ -4,18 +4,12 @@
 package gatecontroller
 
 import (
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
 // reasonUngated is the reason of events about providers that support no gate.
@@ -128,42 +122,4 @@ func (x *ungated) Collect(out chan<- prometheus.Metric) {
 	for gk, found := range x.found {
 		out <- prometheus.MustNewConstMetric(x.desc, prometheus.GaugeValue, float64(len(found)), gk.Group, gk.Kind)
 	}
-}
-
-// reportUngated says on a policy which of the kinds it names are not gated, and
-// nothing where all are.
-func (c *configuration) reportUngated(p *v1alpha1.AllowancePolicy, kinds []servedKind) {
-	names := policyKinds(p.Spec)
-	said := ""
-
-	if was := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionGated); was != nil {
-		said = was.Message
-	}
-
-	var found []string
-
-	for _, k := range kinds {
-		name := kindName{group: k.gvk.Group, kind: k.gvk.Kind}.String()
-		unsupported := "the provider of " + name + " does not support management policies"
-
-		switch {
-		case !slices.ContainsFunc(names, func(n kindName) bool { return n.matches(k.gvk) }):
-		case k.ungateable:
-			found = append(found, name+" has no spec.managementPolicies")
-		case c.ungated.count(k.gvk.GroupKind()) > 0,
-			strings.Contains(said, unsupported) && c.ungated.untold(k.gvk.GroupKind()):
-			found = append(found, unsupported)
-		}
-	}
-
-	if len(found) == 0 {
-		meta.RemoveStatusCondition(&p.Status.Conditions, v1alpha1.ConditionGated)
-
-		return
-	}
-
-	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionGated, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonUnsupported,
-		ObservedGeneration: p.GetGeneration(), Message: "what the provider does is not gated: " + strings.Join(found, "; "),
-	})
 }

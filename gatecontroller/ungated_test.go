@@ -23,25 +23,25 @@ func TestAPolicySaysWhatItSaidUntilItsKindsAreLookedAt(t *testing.T) {
 
 	cases := map[string]struct {
 		reason string
-		since  func(c *configuration)
+		since  func(c *statuses)
 		want   bool
 	}{
-		"Restarted": {reason: "Nothing has been looked at yet.", since: func(*configuration) {}, want: true},
-		"Still":     {reason: "It is as it was.", since: func(c *configuration) { c.ungated.set(kinds[0].gvk, a, true) }, want: true},
-		"Gated":     {reason: "It has a gate now.", since: func(c *configuration) { c.ungated.set(kinds[0].gvk, a, false) }},
-		"Gone":      {reason: "There are none to look at.", since: func(*configuration) { time.Sleep(untoldFor) }},
+		"Restarted": {reason: "Nothing has been looked at yet.", since: func(*statuses) {}, want: true},
+		"Still":     {reason: "It is as it was.", since: func(c *statuses) { c.ungated.set(kinds[0].gvk, a, true) }, want: true},
+		"Gated":     {reason: "It has a gate now.", since: func(c *statuses) { c.ungated.set(kinds[0].gvk, a, false) }},
+		"Gone":      {reason: "There are none to look at.", since: func(*statuses) { time.Sleep(untoldFor) }},
 	}
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				list := documents[v1alpha1.AllowancePolicy](t, `{metadata: {generation: 3}, spec: {match: {kind: Yard}, allow: [{kind: Nop, apiGroup: n.example.org}]}}`)
-				before := &configuration{ungated: newUngated(newPrompt())}
+				before := &statuses{ungated: newUngated(newPrompt())}
 				before.ungated.set(kinds[0].gvk, a, true)
 				before.reportUngated(&list[0], kinds)
 
 				said := list[0].DeepCopy()
-				c := &configuration{ungated: newUngated(newPrompt())}
+				c := &statuses{ungated: newUngated(newPrompt())}
 				c.reportUngated(&list[0], kinds)
 
 				if diff := cmp.Diff(said.Status, list[0].Status); diff != "" || len(said.Status.Conditions) != 1 {

@@ -338,19 +338,5 @@ func (w *watches) stop() {
 	w.controllers.Wait()
 }
 
-// Fields of every object that patches of ours write.
-const (
-	keyMetadata    = "metadata"
-	keyAnnotations = "annotations"
-	keyVersion     = "resourceVersion"
-)
-
 // concurrency is how many objects of one kind are worked on at once.
 const concurrency = 10
-
-func prototype(gvk schema.GroupVersionKind) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(gvk)
-
-	return u
-}

@@ -4,17 +4,13 @@
 package gatecontroller
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -28,6 +24,35 @@ const (
 	openTimeoutSeconds = 4
 )
 
+// server is how the API server reaches the webhook.
+type server struct {
+	// URL of the webhook's server, without a path; empty to use Service.
+	URL string
+	// Service in our namespace, and its port.
+	Service string
+	Port    int32
+	// MutatePath, EnforcePath and ValidatePath are the server's paths.
+	MutatePath, EnforcePath, ValidatePath string
+	// CABundle is what the server is verified with, as PEM; none to trust what the
+	// API server trusts anyway.
+	CABundle []byte
+	// InjectCAFrom is a Certificate of cert-manager, as NAMESPACE/NAME, whose CA
+	// is trusted instead; empty for none.
+	InjectCAFrom string
+	// Keeper is the manager that applies the configurations.
+	Keeper v1alpha1.ManagerRecord
+}
+
+// hooks are what webhook configurations and guards are built by.
+type hooks struct {
+	// namespace we run in.
+	namespace string
+	// manager and crossplane are the names of their users.
+	manager, crossplane string
+	// server of the webhook.
+	server server
+}
+
 // subject is a kind that somebody is asked about.
 type subject struct {
 	servedKind
@@ -36,48 +61,42 @@ type subject struct {
 	deletes bool
 }
 
-// applyWebhooks keeps the webhook configurations: what policies and Enforcements
-// are about to be stamped, what Enforcements are about to be refused, and our
-// own kinds to be checked.
-func (c *configuration) applyWebhooks(ctx context.Context, subjects []subject, enforced []enforced) error {
-	if c.opts.Webhook == nil {
-		return nil
-	}
-
-	meta, err := c.configurationMeta()
+// configurations builds the webhook configurations: what policies and Enforcements
+// are about to be stamped, what Enforcements are about to be refused, and our own
+// kinds to be checked.
+func (h hooks) configurations(
+	subjects []subject, enforced []enforced,
+) (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+	meta, err := h.configurationMeta()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{
 		TypeMeta:   typeMeta("MutatingWebhookConfiguration"),
 		ObjectMeta: meta,
-		Webhooks:   c.mutating(subjects),
+		Webhooks:   h.mutating(subjects),
 	}
 
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		TypeMeta:   typeMeta("ValidatingWebhookConfiguration"),
-		ObjectMeta: meta,
-		Webhooks:   append([]admissionregistrationv1.ValidatingWebhook{c.validating()}, c.enforcing(enforced)...),
+		ObjectMeta: *meta.DeepCopy(),
+		Webhooks:   append([]admissionregistrationv1.ValidatingWebhook{h.validating()}, h.enforcing(enforced)...),
 	}
 
-	if err := c.apply(ctx, mutating); err != nil {
-		return err
-	}
-
-	return c.apply(ctx, validating)
+	return mutating, validating, nil
 }
 
 // configurationMeta names a webhook configuration and who keeps it, and asks
 // cert-manager to see to its CA where it shall.
-func (c *configuration) configurationMeta() (metav1.ObjectMeta, error) {
-	keeper, err := yaml.Marshal(c.opts.Webhook.Keeper) //nolint:gosec // It has the name of a secret.
+func (h hooks) configurationMeta() (metav1.ObjectMeta, error) {
+	keeper, err := yaml.Marshal(h.server.Keeper) //nolint:gosec // It has the name of a secret.
 	if err != nil {
 		return metav1.ObjectMeta{}, fmt.Errorf("cannot encode annotation %s: %w", v1alpha1.AnnotationManager, err)
 	}
 
 	annotations := map[string]string{v1alpha1.AnnotationManager: string(keeper)}
-	if from := c.opts.Webhook.InjectCAFrom; from != "" {
+	if from := h.server.InjectCAFrom; from != "" {
 		annotations["cert-manager.io/inject-ca-from"] = from
 	}
 
@@ -88,7 +107,7 @@ func (c *configuration) configurationMeta() (metav1.ObjectMeta, error) {
 // missed, and one for the others. The latter go on while the webhook is down:
 // where an Enforcement says otherwise, what was not stamped is refused by the
 // webhook of that.
-func (c *configuration) mutating(subjects []subject) []admissionregistrationv1.MutatingWebhook {
+func (h hooks) mutating(subjects []subject) []admissionregistrationv1.MutatingWebhook {
 	closed, open := rules{}, rules{}
 
 	for _, s := range subjects {
@@ -128,21 +147,21 @@ func (c *configuration) mutating(subjects []subject) []admissionregistrationv1.M
 
 		out = append(out, admissionregistrationv1.MutatingWebhook{
 			Name:                    w.name,
-			ClientConfig:            c.clientConfig(c.opts.Webhook.MutatePath),
+			ClientConfig:            h.clientConfig(h.server.MutatePath),
 			Rules:                   w.rules.list(),
 			FailurePolicy:           new(w.policy),
 			MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
-			NamespaceSelector:       c.notOurNamespace(nil),
+			NamespaceSelector:       h.notOurNamespace(nil),
 			ObjectSelector:          &metav1.LabelSelector{},
 			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun),
 			TimeoutSeconds:          new(w.timeout),
 			AdmissionReviewVersions: []string{"v1"},
 			ReinvocationPolicy:      ptr.To(admissionregistrationv1.IfNeededReinvocationPolicy),
 			MatchConditions: []admissionregistrationv1.MatchCondition{
-				c.notBy("not-exempt", c.opts.Settings.Manager, garbageCollector),
+				h.notBy("not-exempt", h.manager, garbageCollector),
 				{Name: "not-of-a-namespace", Expression: fmt.Sprintf(
 					"request.operation == 'DELETE' || request.userInfo.username != %q", namespaceController)},
-				c.notNoted(),
+				h.notNoted(),
 			},
 		})
 	}
@@ -151,7 +170,7 @@ func (c *configuration) mutating(subjects []subject) []admissionregistrationv1.M
 }
 
 // enforcing makes one webhook for each Enforcement, of exactly what that says.
-func (c *configuration) enforcing(list []enforced) []admissionregistrationv1.ValidatingWebhook {
+func (h hooks) enforcing(list []enforced) []admissionregistrationv1.ValidatingWebhook {
 	var out []admissionregistrationv1.ValidatingWebhook
 
 	for _, e := range list {
@@ -166,12 +185,12 @@ func (c *configuration) enforcing(list []enforced) []admissionregistrationv1.Val
 		}
 
 		if len(objects) > 0 {
-			out = append(out, c.enforce(e, "", objects))
+			out = append(out, h.enforce(e, "", objects))
 		}
 
 		// A request to scale carries no labels, and of the object little else.
 		if len(scales) > 0 {
-			w := c.enforce(e, "scale-", scales)
+			w := h.enforce(e, "scale-", scales)
 			w.ObjectSelector = &metav1.LabelSelector{}
 			w.MatchConditions = w.MatchConditions[:1]
 			out = append(out, w)
@@ -181,7 +200,7 @@ func (c *configuration) enforcing(list []enforced) []admissionregistrationv1.Val
 	return out
 }
 
-func (c *configuration) enforce(e enforced, kind string, r rules) admissionregistrationv1.ValidatingWebhook {
+func (h hooks) enforce(e enforced, kind string, r rules) admissionregistrationv1.ValidatingWebhook {
 	objects, namespaces := e.Selectors()
 	if objects == nil {
 		objects = &metav1.LabelSelector{}
@@ -194,26 +213,26 @@ func (c *configuration) enforce(e enforced, kind string, r rules) admissionregis
 
 	return admissionregistrationv1.ValidatingWebhook{
 		Name:                    e.webhookName(kind),
-		ClientConfig:            c.clientConfig(c.opts.Webhook.EnforcePath),
+		ClientConfig:            h.clientConfig(h.server.EnforcePath),
 		Rules:                   r.list(),
 		FailurePolicy:           new(failure),
 		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
-		NamespaceSelector:       c.notOurNamespace(namespaces, metav1.NamespaceSystem),
+		NamespaceSelector:       h.notOurNamespace(namespaces, metav1.NamespaceSystem),
 		ObjectSelector:          objects,
 		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun),
 		TimeoutSeconds:          ptr.To[int32](timeoutSeconds),
 		AdmissionReviewVersions: []string{"v1"},
-		MatchConditions:         append(c.exempt(), e.conditions()...),
+		MatchConditions:         append(h.exempt(), e.conditions()...),
 	}
 }
 
 // validating is about our own kinds. It fails open: a policy that slips
 // through while the webhook is down is reported in its status, and nobody is
 // locked out of mending one.
-func (c *configuration) validating() admissionregistrationv1.ValidatingWebhook {
+func (h hooks) validating() admissionregistrationv1.ValidatingWebhook {
 	return admissionregistrationv1.ValidatingWebhook{
 		Name:         "policies." + v1alpha1.Group,
-		ClientConfig: c.clientConfig(c.opts.Webhook.ValidatePath),
+		ClientConfig: h.clientConfig(h.server.ValidatePath),
 		Rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
 			Rule: admissionregistrationv1.Rule{
@@ -231,19 +250,19 @@ func (c *configuration) validating() admissionregistrationv1.ValidatingWebhook {
 	}
 }
 
-func (c *configuration) clientConfig(path string) admissionregistrationv1.WebhookClientConfig {
-	w := c.opts.Webhook
+func (h hooks) clientConfig(path string) admissionregistrationv1.WebhookClientConfig {
+	w := h.server
 	out := admissionregistrationv1.WebhookClientConfig{}
 
 	if w.InjectCAFrom == "" {
-		out.CABundle = w.Trust.Bundle()
+		out.CABundle = w.CABundle
 	}
 
 	if w.URL != "" {
 		out.URL = new(w.URL + path)
 	} else {
 		out.Service = &admissionregistrationv1.ServiceReference{
-			Namespace: c.opts.Namespace, Name: w.Service, Path: new(path), Port: new(w.Port),
+			Namespace: h.namespace, Name: w.Service, Path: new(path), Port: new(w.Port),
 		}
 	}
 
@@ -252,14 +271,14 @@ func (c *configuration) clientConfig(path string) admissionregistrationv1.Webhoo
 
 // notOurNamespace leaves our own namespace alone, so that we can always start,
 // and others.
-func (c *configuration) notOurNamespace(also *metav1.LabelSelector, others ...string) *metav1.LabelSelector {
+func (h hooks) notOurNamespace(also *metav1.LabelSelector, others ...string) *metav1.LabelSelector {
 	out := &metav1.LabelSelector{}
 	if also != nil {
 		out = also.DeepCopy()
 	}
 
 	out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{
-		Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: append([]string{c.opts.Namespace}, others...),
+		Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: append([]string{h.namespace}, others...),
 	})
 
 	return out
@@ -273,16 +292,16 @@ const (
 
 // exempt leaves out our own writes, those of controllers that only clean up,
 // and our own CRDs, without which nothing of ours can be mended.
-func (c *configuration) exempt() []admissionregistrationv1.MatchCondition {
+func (h hooks) exempt() []admissionregistrationv1.MatchCondition {
 	return []admissionregistrationv1.MatchCondition{
-		c.notBy("not-exempt", c.opts.Settings.Manager, garbageCollector, namespaceController),
+		h.notBy("not-exempt", h.manager, garbageCollector, namespaceController),
 		{Name: "not-our-crds", Expression: fmt.Sprintf(
 			"request.resource.group != 'apiextensions.k8s.io' || !request.name.endsWith('.%s')", v1alpha1.Group)},
-		c.notNoted(),
+		h.notNoted(),
 	}
 }
 
-func (*configuration) notBy(name string, users ...string) admissionregistrationv1.MatchCondition {
+func (hooks) notBy(name string, users ...string) admissionregistrationv1.MatchCondition {
 	quoted := make([]string, len(users))
 	for i, u := range users {
 		quoted[i] = strconv.Quote(u)
@@ -296,7 +315,7 @@ func (*configuration) notBy(name string, users ...string) admissionregistrationv
 // notNoted leaves out what a provider notes on its own managed resources, such
 // as that it is about to create something, and has created it: if the latter
 // cannot be stored, the provider does not go on until a person has looked.
-func (c *configuration) notNoted() admissionregistrationv1.MatchCondition {
+func (h hooks) notNoted() admissionregistrationv1.MatchCondition {
 	const (
 		same = "object.?spec.?forProvider.hasValue() && object.spec == oldObject.spec"
 		kept = "%[1]s.metadata.?annotations.orValue({}).all(k, !k.startsWith(%[3]q) || " +
@@ -305,7 +324,7 @@ func (c *configuration) notNoted() admissionregistrationv1.MatchCondition {
 
 	return admissionregistrationv1.MatchCondition{
 		Name: "not-noted-by-provider",
-		Expression: fmt.Sprintf("request.operation != 'UPDATE' || !(%s) || !(%s) || !(%s) || !(%s)", c.byProvider(), same,
+		Expression: fmt.Sprintf("request.operation != 'UPDATE' || !(%s) || !(%s) || !(%s) || !(%s)", h.byProvider(), same,
 			fmt.Sprintf(kept, "object", "oldObject", v1alpha1.AnnotationPrefix),
 			fmt.Sprintf(kept, "oldObject", "object", v1alpha1.AnnotationPrefix)),
 	}
@@ -313,8 +332,8 @@ func (c *configuration) notNoted() admissionregistrationv1.MatchCondition {
 
 // byProvider is an expression that is true of requests of a provider: a service
 // account of Crossplane's namespace that is not Crossplane's own.
-func (c *configuration) byProvider() string {
-	crossplane, prefix := c.opts.Settings.Crossplane, policy.ServiceAccountPrefix
+func (h hooks) byProvider() string {
+	crossplane, prefix := h.crossplane, policy.ServiceAccountPrefix
 	if strings.HasPrefix(crossplane, prefix) {
 		prefix = crossplane[:strings.LastIndexByte(crossplane, ':')+1]
 	}
@@ -324,23 +343,4 @@ func (c *configuration) byProvider() string {
 
 func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind}
-}
-
-// apply makes an object as given, by server-side apply.
-func (c *configuration) apply(ctx context.Context, obj client.Object) error {
-	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-	if err != nil {
-		return fmt.Errorf("cannot encode %s: %w", obj.GetName(), err)
-	}
-
-	u := &unstructured.Unstructured{Object: raw}
-	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
-	unstructured.RemoveNestedField(u.Object, "status")
-
-	err = c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, client.FieldOwner(ParentManager))
-	if err != nil {
-		return fmt.Errorf("cannot apply %s %q: %w", u.GetKind(), u.GetName(), err)
-	}
-
-	return nil
 }

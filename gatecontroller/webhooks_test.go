@@ -4,76 +4,14 @@
 package gatecontroller
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
-)
-
-// trust is a fixed CA.
-type trust string
-
-func (t trust) Bundle() []byte         { return []byte(t) }
-func (trust) Changed() <-chan struct{} { return nil }
-
-// servedKinds are those of a small cluster.
-func servedKinds() []servedKind {
-	gvk := func(group, kind string) schema.GroupVersionKind {
-		return schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}
-	}
-
-	return []servedKind{
-		{gvk: gvk("", "ConfigMap"), resource: "configmaps"},
-		{gvk: gvk("", "Pod"), resource: "pods"},
-		{gvk: gvk("apps", "Deployment"), resource: "deployments", scales: true},
-		{gvk: gvk("apps", "ReplicaSet"), resource: "replicasets", scales: true},
-		{gvk: gvk("example.org", "XDatabase"), resource: "xdatabases", crossplane: true},
-		{gvk: gvk("rds.aws.upbound.io", "Instance"), resource: "instances", managed: true},
-	}
-}
-
-func documents[T any](tb testing.TB, texts ...string) []T {
-	tb.Helper()
-
-	out := make([]T, len(texts))
-
-	for i, text := range texts {
-		if err := yaml.UnmarshalStrict([]byte(text), &out[i]); err != nil {
-			tb.Fatal(err)
-		}
-	}
-
-	return out
-}
-
-// asked writes rules as "group/resources OPERATIONS".
-func asked(list []admissionregistrationv1.RuleWithOperations) []string {
-	out := make([]string, len(list))
-
-	for i, r := range list {
-		ops := make([]string, len(r.Operations))
-		for j, op := range r.Operations {
-			ops[j] = string(op)
-		}
-
-		out[i] = fmt.Sprintf("%s/%s %s", r.APIGroups[0], strings.Join(r.Resources, ","), strings.Join(ops, ","))
-	}
-
-	return out
-}
-
-const (
-	rolloutPolicy = `{metadata: {name: p}, spec: {match: {kind: Deployment, fields: [spec.template]}, allow: [{kind: ReplicaSet, mutations: [create, spec.replicas]}]}}`
-	deletePolicy  = `{metadata: {name: q}, spec: {match: {kind: ReplicaSet, fields: [delete]}, allow: [{kind: Pod, mutations: [spec]}]}}`
-	claimPolicy   = `{metadata: {name: r}, spec: {match: {kind: XDatabase, fields: [spec.size]}, allow: [{kind: Instance, mutations: [spec.forProvider]}]}}`
 )
 
 func TestTheWebhooksAreAskedAboutWhatPoliciesAndEnforcementsName(t *testing.T) {
@@ -125,7 +63,7 @@ func TestTheWebhooksAreAskedAboutWhatPoliciesAndEnforcementsName(t *testing.T) {
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := &configuration{opts: Options{Namespace: "kausality-system", Webhook: &Webhook{URL: "https://127.0.0.1", Trust: trust("ca")}}}
+			c := hooks{namespace: "kausality-system", server: server{URL: "https://127.0.0.1", CABundle: []byte("ca")}}
 			want := wanted{policies: documents[v1alpha1.AllowancePolicy](t, tc.policies...), enforcements: documents[v1alpha1.Enforcement](t, tc.enforcements...)}
 
 			kinds, _ := named(servedKinds(), names(want.policies, nil))
@@ -175,13 +113,13 @@ func TestTheWebhookOfAnEnforcementIsWhatItSays(t *testing.T) {
 		`{metadata: {name: `+long+`}, spec: {match: {resourceRules: [{apiGroups: [""], resources: [pods]}]},
 			matchConditions: [{name: plain, expression: "object.spec.x == 1"}], validationActions: [Deny]}}`)
 
-	c := &configuration{opts: Options{
-		Namespace: "kausality-system", Settings: decision.Settings{Manager: "system:serviceaccount:kausality-system:manager"},
-		Webhook: &Webhook{
-			Service: "kausality-webhook", EnforcePath: "/enforce", Trust: trust("ca"), InjectCAFrom: "kausality-system/cert",
+	c := hooks{
+		namespace: "kausality-system", manager: "system:serviceaccount:kausality-system:manager",
+		server: server{
+			Service: "kausality-webhook", EnforcePath: "/enforce", CABundle: []byte("ca"), InjectCAFrom: "kausality-system/cert",
 			Keeper: v1alpha1.ManagerRecord{Version: "v1", Namespace: "kausality-system", Heartbeat: "kausality-webhook"},
 		},
-	}}
+	}
 	got := c.enforcing(covered(list, servedKinds()))
 
 	ours := metav1.LabelSelectorRequirement{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"kausality-system", "kube-system"}}

@@ -48,9 +48,9 @@ type windows struct {
 }
 
 // newWindows makes the windows' reconciler.
-func newWindows(mgr ctrl.Manager, opts Options) *windows {
+func newWindows(mgr ctrl.Manager, now func() time.Time) *windows {
 	w := &windows{
-		client: mgr.GetClient(), reader: mgr.GetCache(), now: opts.Now,
+		client: mgr.GetClient(), reader: mgr.GetCache(), now: now,
 		wake: make(chan event.TypedGenericEvent[string]),
 	}
 	w.targets = &targets{
