@@ -33,10 +33,8 @@ func TestGuardsFromBeforeTellWhatToGoOnGuarding(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	deletes := rules{}
-	deletes.add("old.example.org", "vaults", opDelete)
-
-	guard := deleteGuard(namedRules(deletes))
+	vaults := servedKind{gvk: schema.GroupVersionKind{Group: "old.example.org", Kind: "Vault"}, resource: "vaults", managed: true}
+	guard := hooks{}.guards([]servedKind{vaults}, nil)[1].policy
 	c := &configuration{resolver: &resolver{live: fake.NewClientBuilder().WithScheme(scheme).WithObjects(guard).Build()}}
 
 	got, err := c.guardedBefore(t.Context())

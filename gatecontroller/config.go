@@ -48,7 +48,12 @@ type configuration struct {
 	resolver *resolver
 	watches  *watches
 	statuses *statuses
-	opts     Options
+	// shard of the manager; only that without a name configures anything.
+	shard *Shard
+	// gated is true where gates and their guards are switched on.
+	gated bool
+	// now is the clock.
+	now func() time.Time
 	// applier applies webhook configurations and guards, definitions the owners of
 	// our CRDs.
 	applier     *applier
@@ -220,7 +225,7 @@ func (c *configuration) govern(ctx context.Context, want wanted, served, kinds [
 		}
 	}
 
-	if err := c.reopen(want.policies); err != nil || !c.opts.Shard.main() {
+	if err := c.reopen(want.policies); err != nil || !c.shard.main() {
 		return watched, err
 	}
 
@@ -237,12 +242,12 @@ func (c *configuration) govern(ctx context.Context, want wanted, served, kinds [
 // guard keeps the guards: those of our own CRDs wherever this manager keeps
 // configurations, and those of managed resources where it moves their gates, too.
 func (c *configuration) guard(ctx context.Context, gated []servedKind) error {
-	if !c.opts.Shard.main() {
+	if !c.shard.main() {
 		return nil
 	}
 
 	list := definitionGuards()
-	if c.opts.Gates {
+	if c.gated {
 		list = append(list, c.applier.hooks.guards(gated, c.usages)...)
 	}
 
@@ -321,7 +326,7 @@ func (c *configuration) controller(cch cache.Cache, log logr.Logger) (controller
 		return nil, fmt.Errorf("cannot watch namespaces: %w", err)
 	}
 
-	if c.opts.Webhook != nil {
+	if c.applier.webhook != nil {
 		if err := ctl.Watch(source.Func(c.onNewCA)); err != nil {
 			return nil, fmt.Errorf("cannot watch certificates: %w", err)
 		}
@@ -337,7 +342,7 @@ func (c *configuration) onNewCA(ctx context.Context, queue workqueue.TypedRateLi
 			select {
 			case <-ctx.Done():
 				return
-			case <-c.opts.Webhook.Trust.Changed():
+			case <-c.applier.webhook.Trust.Changed():
 				queue.Add(reconcile.Request{})
 			}
 		}
@@ -359,7 +364,7 @@ func crdPredicate() predicate.Predicate {
 func (c *configuration) publish(
 	ctx context.Context, want wanted, served, kinds []servedKind, missing []kindName,
 ) (complete bool, err error) {
-	if !c.opts.Shard.main() {
+	if !c.shard.main() {
 		return true, nil
 	}
 
@@ -367,7 +372,7 @@ func (c *configuration) publish(
 	complete = c.statuses.schemas.refresh(ctx, want.policies, kinds, allEnforcedKinds(want.enforcements, served)...)
 	errs = append(errs, c.statuses.reportAll(ctx, want, served, kinds, missing))
 
-	c.exceptions.set(want.enforcements, c.opts.Now())
+	c.exceptions.set(want.enforcements, c.now())
 	c.windows.inForce(ctx, want.windows, missing, func(u *v1alpha1.UpgradeAllowance) string {
 		return c.rights.of(right.OfWindow(u, rightKinds(served)))
 	})
@@ -377,7 +382,7 @@ func (c *configuration) publish(
 
 // keepDefinitions has our CRDs outlive the package that brought them.
 func (c *configuration) keepDefinitions(ctx context.Context) error {
-	if !c.opts.Shard.main() {
+	if !c.shard.main() {
 		return nil
 	}
 

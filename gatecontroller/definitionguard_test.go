@@ -43,7 +43,7 @@ func TestOurDefinitionsAreGuardedWhereverConfigurationsAreKept(t *testing.T) {
 
 			live := fake.NewClientBuilder().WithScheme(scheme).Build()
 			usage := servedKind{gvk: schema.GroupVersionKind{Group: "aws.upbound.io", Version: "v1beta1", Kind: "ProviderConfigUsage"}, resource: "providerconfigusages"}
-			c := &configuration{applier: &applier{client: live}, opts: Options{Gates: tc.gates, Shard: shard}, usages: []servedKind{usage}}
+			c := &configuration{applier: &applier{client: live}, gated: tc.gates, shard: shard, usages: []servedKind{usage}}
 
 			if err := c.guard(t.Context(), servedKinds()); err != nil {
 				t.Fatal(err)

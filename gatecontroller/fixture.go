@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"gopkg.in/yaml.v2"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
@@ -160,3 +160,10 @@ const (
 	deletePolicy  = `{metadata: {name: q}, spec: {match: {kind: ReplicaSet, fields: [delete]}, allow: [{kind: Pod, mutations: [spec]}]}}`
 	claimPolicy   = `{metadata: {name: r}, spec: {match: {kind: XDatabase, fields: [spec.size]}, allow: [{kind: Instance, mutations: [spec.forProvider]}]}}`
 )
+
+func builtInAndCustom() []servedKind {
+	return []servedKind{
+		{gvk: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, resource: "configmaps", owns: true},
+		{gvk: schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Yard"}, resource: "yards", definition: "d", owns: true},
+	}
+}

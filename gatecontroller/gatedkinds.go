@@ -24,7 +24,7 @@ import (
 // what XRs compose by the function, and what a gate must not be taken away from
 // yet. It returns these, and with them all kinds that are to be watched.
 func (c *configuration) follow(ctx context.Context, served, named []servedKind) (gated, watched []servedKind, err error) {
-	if !c.opts.Gates {
+	if !c.gated {
 		c.followed = true
 		c.composed.remember(following{}, named, named)
 

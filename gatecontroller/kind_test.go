@@ -107,10 +107,13 @@ func TestAKindIsScaledInWhateverVersion(t *testing.T) {
 				t.Fatalf("served: %+v, %v", got, err)
 			}
 
-			hooks := hooks{}.mutating([]subject{{servedKind: got[0]}})
+			hooks, _, err := hooks{}.configurations([]subject{{servedKind: got[0]}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
 
 			var rules []string
-			for _, w := range hooks {
+			for _, w := range hooks.Webhooks {
 				for _, rule := range w.Rules {
 					rules = append(rules, rule.Resources...)
 				}

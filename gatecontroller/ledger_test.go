@@ -108,7 +108,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 			do: func(l *ledger) []news {
 				out := make([]news, 0, 4)
 
-				for _, err := range []error{errBroken, errBroken, nil, errNoStore} {
+				for _, err := range []error{errBroken, errBroken, nil, errRefused} {
 					p := plan(gate.Stay, v1alpha1.GateOpen, gate.WaitCondition, false)
 					p.Broken = err
 					out = append(out, l.stays(gk, key, p))

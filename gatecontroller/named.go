@@ -5,6 +5,7 @@ package gatecontroller
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
@@ -46,4 +47,17 @@ func permissionKinds(allow []v1alpha1.Permission) []kindName {
 	}
 
 	return out
+}
+
+// among names those of some kinds that are missing, each once; empty for none.
+func among(kinds, missing []kindName) string {
+	var unknown []string
+
+	for _, k := range kinds {
+		if slices.Contains(missing, k) && !slices.Contains(unknown, k.String()) {
+			unknown = append(unknown, k.String())
+		}
+	}
+
+	return strings.Join(unknown, ", ")
 }

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // readyIf is the condition of an object.
@@ -58,47 +57,5 @@ func TestWhatCannotBeListedIsNotCounted(t *testing.T) {
 	n := &notReady{reader: fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build()}
 	if got := n.count(t.Context()); len(got) != 0 {
 		t.Errorf("counted %v", got)
-	}
-}
-
-func TestExpressionsOfGatesThatFailAreCounted(t *testing.T) {
-	reg := prometheus.NewRegistry()
-
-	e := newExpressions()
-	if err := reg.Register(e.failed); err != nil {
-		t.Fatal(err)
-	}
-
-	e.count(nil, errDown, &policy.EvaluationError{Kind: policy.KindPolicy, Name: "p", Err: errDown})
-	e.count(&policy.EvaluationError{Kind: policy.KindPolicy, Name: "p", Err: errDown})
-	(*expressions)(nil).count(&policy.EvaluationError{Kind: policy.KindPolicy, Name: "p", Err: errDown})
-
-	if diff := cmp.Diff([]string{"gate_expression_errors_total{AllowancePolicy,p} 2"}, counted(t, reg)); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
-	}
-}
-
-// TestASourceHasTheGenerationThatIsInForce and none where it is gone.
-func TestASourceHasTheGenerationThatIsInForce(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-
-	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
-		&v1alpha1.AllowancePolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 3}},
-		&v1alpha1.UpgradeAllowance{ObjectMeta: metav1.ObjectMeta{Name: "w", Generation: 5}},
-	).Build()
-	hop := []v1alpha1.Hop{{Kind: "Instance", Name: "db"}}
-
-	got := sources(t.Context(), reader, []v1alpha1.Allowance{
-		{Policy: "p", Initiator: "hans", Relation: v1alpha1.RelationExternal, Trace: hop},
-		{Policy: "p", Initiator: "anna", Relation: v1alpha1.RelationExternal, Trace: hop},
-		{Policy: "w", Initiator: "UpgradeAllowance/w", Relation: v1alpha1.RelationExternal, Trace: hop},
-		{Policy: "gone", Initiator: "hans", Relation: v1alpha1.RelationExternal, Trace: hop},
-		{Initiator: "hans"},
-	})
-	if diff := cmp.Diff([]string{"p@3", "w@5", "gone"}, got); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
 	}
 }

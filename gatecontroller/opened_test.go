@@ -6,6 +6,8 @@ package gatecontroller
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
@@ -26,11 +28,16 @@ func TestGatesHearOfAWindowThatTurnsAndNotOfItsUses(t *testing.T) {
 	}
 
 	for name, tc := range cases {
-		now := ofProvider()
+		now := givingWindow()
 		tc.change(now)
 
-		if got := turned(ofProvider(), now); got != tc.want {
+		if got := turned(givingWindow(), now); got != tc.want {
 			t.Errorf("%s: %s turned: %t, want %t", name, tc.reason, got, tc.want)
 		}
 	}
+}
+
+// givingWindow opens gates by itself.
+func givingWindow() *v1alpha1.UpgradeAllowance {
+	return &v1alpha1.UpgradeAllowance{ObjectMeta: metav1.ObjectMeta{Name: "provider-v2", Generation: 1}}
 }

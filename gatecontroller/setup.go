@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
+	kubediscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -53,7 +53,7 @@ type Options struct {
 
 // Setup adds the controllers to a manager.
 func Setup(mgr ctrl.Manager, opts Options) error {
-	disco, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
+	disco, err := kubediscovery.NewDiscoveryClientForConfig(mgr.GetConfig())
 	if err != nil {
 		return fmt.Errorf("cannot make a discovery client: %w", err)
 	}
@@ -86,7 +86,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	}
 
 	c := &configuration{
-		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts, open: g.ledger.gates,
+		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, shard: opts.Shard, gated: opts.Gates, now: opts.Now, open: g.ledger.gates,
 		resolver:   &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]shape{}},
 		exceptions: until, unattended: alone, composed: follows, ungated: g.ungated,
 		windows: newWindows(mgr, opts.Now), unlisted: newUnlisted(opts.Now), rights: newRights(opts.Access),

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -115,17 +113,4 @@ func but(warnings []v1alpha1.TypeCheckingWarning) string {
 	}
 
 	return out
-}
-
-// among names those of some kinds that are missing, each once; empty for none.
-func among(kinds, missing []kindName) string {
-	var unknown []string
-
-	for _, k := range kinds {
-		if slices.Contains(missing, k) && !slices.Contains(unknown, k.String()) {
-			unknown = append(unknown, k.String())
-		}
-	}
-
-	return strings.Join(unknown, ", ")
 }

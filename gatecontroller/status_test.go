@@ -130,13 +130,13 @@ func TestAnEnforcementTellsOfResourcesThatAreNotNamedAsTheirKindsSuggest(t *test
 		ExcludeResourceRules: []v1alpha1.ResourceRule{{APIGroups: []string{"net.example.org"}, Resources: []string{"gateways", "policies"}}},
 	}
 
-	kind := func(group, kind, resource string) servedKind {
-		return servedKind{gvk: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, resource: resource}
+	of := func(group, name, resource string) servedKind {
+		return servedKind{gvk: schema.GroupVersionKind{Group: group, Version: "v1", Kind: name}, resource: resource}
 	}
 
 	served := []servedKind{
-		kind("net.example.org", "Gateway", "gateways"), kind("net.example.org", "Key", "keys"), kind("net.example.org", "Policy", "policies"),
-		kind("other.example.org", "Gateway", "gateways"),
+		of("net.example.org", "Gateway", "gateways"), of("net.example.org", "Key", "keys"), of("net.example.org", "Policy", "policies"),
+		of("other.example.org", "Gateway", "gateways"),
 	}
 
 	if err := c.reportAll(t.Context(), want, served, served, nil); err != nil {

@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -76,17 +78,15 @@ func TestWhatTellsOfAProviderConfigsUseIsFoundWhereverItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	gated := rules{}
-	gated.add("s3.aws.m.upbound.io", "buckets", opDelete)
+	bucket := servedKind{gvk: schema.GroupVersionKind{Group: "s3.aws.m.upbound.io", Kind: "Bucket"}, resource: "buckets", managed: true}
+	got := hooks{}.guards([]servedKind{bucket}, usages)[2].policy.Spec
 
-	got := usageGuard(usages, namedRules(gated)).Spec
-
-	list := rules{}
+	var list []admissionregistrationv1.RuleWithOperations
 	for _, rule := range got.MatchConstraints.ResourceRules {
-		list.add(rule.APIGroups[0], rule.Resources[0], rule.Operations...)
+		list = append(list, rule.RuleWithOperations)
 	}
 
-	if diff := cmp.Diff([]string{"aws.m.upbound.io/providerconfigusages DELETE"}, asked(list.list())); diff != "" {
+	if diff := cmp.Diff([]string{"aws.m.upbound.io/providerconfigusages DELETE"}, asked(list)); diff != "" {
 		t.Errorf("guarded, -want, +got:\n%s", diff)
 	}
 
@@ -95,7 +95,7 @@ func TestWhatTellsOfAProviderConfigsUseIsFoundWhereverItIs(t *testing.T) {
 		t.Errorf("of what it is guarded, -want, +got:\n%s", diff)
 	}
 
-	if none := usageGuard(usages, nil).Spec.MatchConstraints.ResourceRules; len(none) > 0 {
+	if none := (hooks{}).guards(nil, usages)[2].policy.Spec.MatchConstraints.ResourceRules; len(none) > 0 {
 		t.Errorf("where nothing is gated it guards %v", none)
 	}
 }

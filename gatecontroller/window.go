@@ -30,6 +30,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/window"
 )
 
+// evaluateEvery is how often a window is evaluated though nothing happened.
+const evaluateEvery = time.Minute
+
 // windows keep the status of UpgradeAllowances, and tell when one starts, is
 // used first, and ends.
 type windows struct {
@@ -122,7 +125,7 @@ func (w *windows) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	case state.Again.IsZero():
 		return reconcile.Result{}, nil
 	default:
-		return reconcile.Result{RequeueAfter: min(resyncEvery, max(state.Again.Sub(now), time.Millisecond))}, nil
+		return reconcile.Result{RequeueAfter: min(evaluateEvery, max(state.Again.Sub(now), time.Millisecond))}, nil
 	}
 }
 
