@@ -6,6 +6,15 @@ package gatecontroller
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/deletion"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
 )
 
@@ -14,16 +23,16 @@ import (
 func DescribeMetrics(reg prometheus.Registerer) error {
 	for _, add := range []func() error{
 		func() error { _, err := recorder.New(reg, nil, nil); return err },
-		func() error { _, err := newExceptions(reg, nil); return err },
-		func() error { _, err := unattendedGauge(reg); return err },
-		func() error { _, err := newLedger(reg); return err },
-		func() error { _, err := newEnds(reg, nil, Options{}); return err },
-		func() error { return reg.Register(newWatches(nil, nil)) },
-		func() error { return reg.Register(newUngated(nil)) },
-		func() error { return reg.Register(newUnlisted(nil)) },
-		func() error { return reg.Register(newRights(nil)) },
-		func() error { return reg.Register(newExpressions().failed) },
-		func() error { return reg.Register(&notReady{}) },
+		func() error { _, err := status.NewExceptions(reg, nil); return err },
+		func() error { _, err := shard.UnattendedGauge(reg); return err },
+		func() error { _, err := gates.NewLedger(reg); return err },
+		func() error { _, err := deletion.NewLeftovers(reg, nil, nil, nil, "", gate.Options{}, nil); return err },
+		func() error { return reg.Register(watch.NewWatches(nil, nil)) },
+		func() error { return reg.Register(gates.NewUngated(nil)) },
+		func() error { return reg.Register(discovery.NewUnlisted(nil)) },
+		func() error { return reg.Register(rights.NewRights(nil)) },
+		func() error { return reg.Register(audit.NewExpressions().Failed) },
+		func() error { return reg.Register(&status.NotReady{}) },
 	} {
 		if err := add(); err != nil {
 			return err

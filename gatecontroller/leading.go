@@ -13,13 +13,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/configuration"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 )
 
 // leading is what only one of several replicas does.
 type leading struct {
-	shard       *Shard
+	shard       *shard.Shard
 	cache       cache.Cache
-	watches     *watches
+	watches     *watch.Watches
 	controllers []controller.Controller
 }
 
@@ -28,18 +32,18 @@ var (
 	_ manager.LeaderElectionRunnable = (*leading)(nil)
 )
 
-func newLeading(mgr ctrl.Manager, shard *Shard, c *configuration) (*leading, error) {
-	ctl, err := c.controller(mgr.GetCache(), mgr.GetLogger())
+func newLeading(mgr ctrl.Manager, shard *shard.Shard, c *configuration.Reconciler) (*leading, error) {
+	ctl, err := c.Controller(mgr.GetCache(), mgr.GetLogger())
 	if err != nil {
 		return nil, err
 	}
 
-	moves, err := (&mover{shard: shard, watches: c.watches}).controller(mgr.GetCache(), mgr.GetLogger())
+	moves, err := (&watch.Mover{Shard: shard, Watches: c.Watches}).Controller(mgr.GetCache(), mgr.GetLogger())
 	if err != nil {
 		return nil, err
 	}
 
-	return &leading{shard: shard, cache: mgr.GetCache(), watches: c.watches, controllers: []controller.Controller{ctl, moves}}, nil
+	return &leading{shard: shard, cache: mgr.GetCache(), watches: c.Watches, controllers: []controller.Controller{ctl, moves}}, nil
 }
 
 // NeedLeaderElection is true.
@@ -48,11 +52,11 @@ func (*leading) NeedLeaderElection() bool { return true }
 // Start runs all controllers until the context ends, and returns when none of
 // them writes any more: the lease is given up after that.
 func (l *leading) Start(ctx context.Context) error {
-	defer l.watches.stop()
-	defer context.AfterFunc(ctx, l.watches.cancel)()
+	defer l.watches.Stop()
+	defer context.AfterFunc(ctx, l.watches.Cancel)()
 
 	// 1. Nothing is taken for an object of this shard that is none.
-	if err := l.shard.follow(ctx, l.cache); err != nil {
+	if err := l.shard.WatchNamespaces(ctx, l.cache); err != nil {
 		return err
 	}
 

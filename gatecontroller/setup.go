@@ -9,48 +9,36 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
+	kubediscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/admission"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/configuration"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/deletion"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/governed"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/windows"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
 )
-
-// Webhook says how the API server reaches the webhook.
-type Webhook struct {
-	// URL of the webhook's server, without a path; empty to use Service.
-	URL string
-	// Service in our namespace, and its port.
-	Service string
-	Port    int32
-	// MutatePath, EnforcePath and ValidatePath are the server's paths.
-	MutatePath, EnforcePath, ValidatePath string
-	// Trust is what the server is verified with.
-	Trust Trust
-	// InjectCAFrom is a Certificate of cert-manager, as NAMESPACE/NAME, whose CA
-	// is trusted instead; empty for none.
-	InjectCAFrom string
-	// Keeper is the manager that configures it.
-	Keeper v1alpha1.ManagerRecord
-}
-
-// Trust is what a server is verified with.
-type Trust interface {
-	// Bundle returns CA certificates, as PEM; none to trust those that the API
-	// server trusts anyway.
-	Bundle() []byte
-	// Changed receives something when the bundle has changed.
-	Changed() <-chan struct{}
-}
 
 // Options of the controllers.
 type Options struct {
@@ -65,10 +53,10 @@ type Options struct {
 	// Functions are the names that the composition function is installed under.
 	Functions []string
 	// Webhook to configure; nil for none.
-	Webhook *Webhook
+	Webhook *webhooks.Webhook
 	// Shard is what is looked after. Only that without a name configures
 	// anything.
-	Shard *Shard
+	Shard *shard.Shard
 	// Access tells what we may do; nil where we may do all.
 	Access *access.Access
 	// Now is the clock.
@@ -80,7 +68,7 @@ type Options struct {
 
 // Setup adds the controllers to a manager.
 func Setup(mgr ctrl.Manager, opts Options) error {
-	disco, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
+	disco, err := kubediscovery.NewDiscoveryClientForConfig(mgr.GetConfig())
 	if err != nil {
 		return fmt.Errorf("cannot make a discovery client: %w", err)
 	}
@@ -94,32 +82,38 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return fmt.Errorf("cannot add the recorder of events: %w", err)
 	}
 
-	until, err := newExceptions(metrics.Registry, told)
+	until, err := status.NewExceptions(metrics.Registry, told)
 	if err != nil {
 		return err
 	}
 
-	alone, err := newUnattended(metrics.Registry, mgr, told, opts)
+	alone, err := shard.NewUnattended(metrics.Registry, opts.Shard, mgr.GetAPIReader(), told, opts.Namespace, opts.Now)
 	if err != nil {
 		return err
 	}
 
-	w := newWatches(mgr.GetCache(), opts.Now)
-	follows := &composed{functions: opts.Functions, watches: w, prompt: newPrompt()}
+	w := watch.NewWatches(mgr.GetCache(), opts.Now)
+	follows := &composed.Kinds{Functions: opts.Functions, Watches: w, Prompt: watch.NewPrompt()}
 
 	g, err := newObjects(mgr, opts, told, follows)
 	if err != nil {
 		return err
 	}
 
-	c := &configuration{
-		client: mgr.GetClient(), reader: mgr.GetCache(), watches: w, opts: opts, open: g.ledger.gates,
-		resolver: &resolver{discovery: disco, crds: mgr.GetCache(), live: mgr.GetAPIReader(), described: map[string]shape{}},
-		schemas:  &schemas{discovery: disco}, exceptions: until, unattended: alone, composed: follows, ungated: g.ungated,
-		windows: newWindows(mgr, opts), unlisted: newUnlisted(opts.Now), rights: newRights(opts.Access),
+	c := &configuration.Reconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetCache(), Watches: w, Shard: opts.Shard, Gated: opts.Gates, Now: opts.Now, OpenGates: g.Ledger.OpenGates,
+		Resolver:   &discovery.Resolver{Discovery: disco, Crds: mgr.GetCache(), Live: mgr.GetAPIReader(), Described: map[string]discovery.Shape{}},
+		Exceptions: until, Unattended: alone, Composed: follows, Ungated: g.Ungated,
+		Windows: windows.New(mgr, opts.Now), Unlisted: discovery.NewUnlisted(opts.Now), Rights: rights.NewRights(opts.Access),
+		Adoption:    &deletion.Adoption{Live: mgr.GetAPIReader(), Watches: w, Access: opts.Access},
+		Definitions: &configuration.Definitions{Client: mgr.GetClient(), Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Namespace: opts.Namespace},
+		Applier: &webhooks.Applier{Client: mgr.GetClient(), Webhook: opts.Webhook, Hooks: admission.Options{
+			Namespace: opts.Namespace, Manager: opts.Settings.Manager, Crossplane: opts.Settings.Crossplane,
+		}},
 	}
+	c.Statuses = &status.Reporter{Client: mgr.GetClient(), Schemas: &status.Schemas{Discovery: disco}, Rights: c.Rights, Ungated: g.Ungated}
 
-	if err := register(c.unlisted, c.rights, &notReady{reader: mgr.GetCache()}); err != nil {
+	if err := register(c.Unlisted, c.Rights, &status.NotReady{Reader: mgr.GetCache()}); err != nil {
 		return err
 	}
 
@@ -128,8 +122,8 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return err
 	}
 
-	if opts.Shard.main() {
-		if err := c.windows.add(mgr); err != nil {
+	if opts.Shard.Main() {
+		if err := c.Windows.SetupWithManager(mgr); err != nil {
 			return err
 		}
 	}
@@ -143,49 +137,50 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 
 // newObjects makes what looks after objects, one kind at a time as these are
 // watched. It returns what moves their gates.
-func newObjects(mgr ctrl.Manager, opts Options, told events.EventRecorder, follows *composed) (*gates, error) {
-	compiled, w := policy.NewCache(), follows.watches
+func newObjects(mgr ctrl.Manager, opts Options, told events.EventRecorder, follows *composed.Kinds) (*gates.Reconciler, error) {
+	compiled, w := policy.NewCache(), follows.Watches
 
-	book, err := newLedger(metrics.Registry)
+	book, err := gates.NewLedger(metrics.Registry)
 	if err != nil {
 		return nil, err
 	}
 
-	failed := newExpressions()
-	objects := whole{cached: mgr.GetCache(), live: mgr.GetAPIReader()}
-	o := &owners{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), objects: objects, events: told, watches: w, access: opts.Access, failed: failed,
-		composed: follows,
-		deletions: &deletions{
-			reader: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), compiled: inforce.NewCache(), opts: opts,
+	failed := audit.NewExpressions()
+	objects := shard.Reader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader()}
+	o := &deletion.Owners{
+		Writer: object.Writer{Client: mgr.GetClient()}, Live: mgr.GetAPIReader(), Objects: objects, Events: told, Watches: w, Access: opts.Access, Failed: failed,
+		Ungoverned: follows.Ungoverned,
+		Deletions: &deletion.Deletions{
+			Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Compiled: inforce.NewCache(),
+			Settings: opts.Settings, Now: opts.Now,
 		},
 	}
-	g := &gates{
-		client: mgr.GetClient(), events: told, ungated: newUngated(follows.prompt), opts: opts.Gate, now: opts.Now,
-		policies: &policyGates{reader: mgr.GetCache(), compiled: compiled}, ledger: book,
-		openers: openers{reader: mgr.GetCache()}, used: opts.Used, failed: failed,
+	g := &gates.Reconciler{
+		Client: mgr.GetClient(), Events: told, Ungated: gates.NewUngated(follows.Prompt), Opts: opts.Gate, Now: opts.Now,
+		Policies: &gates.PolicyGates{Reader: mgr.GetCache(), Compiled: compiled}, Ledger: book,
+		Openers: gates.Openers{Reader: mgr.GetCache()}, Used: opts.Used, Failed: failed,
 	}
 
-	if err := register(w, g.ungated, failed.failed); err != nil {
+	if err := register(w, g.Ungated, failed.Failed); err != nil {
 		return nil, err
 	}
 
-	e, err := newEnds(metrics.Registry, o, opts)
+	e, err := deletion.NewLeftovers(metrics.Registry, mgr.GetClient(), mgr.GetAPIReader(), told, opts.Namespace, opts.Gate, opts.Now)
 	if err != nil {
 		return nil, err
 	}
 
-	keeps := &parents{client: mgr.GetClient(), unused: newUnused(opts.Now)}
-	o.ends = e
-	w.release, w.dropped = o.releaseAll, book.forget
-	w.object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
+	keeps := &governed.Parents{Client: mgr.GetClient(), Unused: governed.NewUnused(opts.Now)}
+	o.Leftovers = e
+	w.Release, w.Dropped = o.ReleaseAll, book.Forget
+	w.Object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
 		if gvk.GroupKind() == resource.RevisionKind() {
-			return &revisions{composed: follows, gvk: gvk, reader: mgr.GetCache()}
+			return &composed.Revisions{Kinds: follows, Gvk: gvk, Reader: mgr.GetCache()}
 		}
 
-		return &objectReconciler{
-			gvk: gvk, reader: objects, shard: opts.Shard, gates: g, parents: keeps,
-			owners: o, ends: e, composed: follows, gated: opts.Gates,
+		return &governed.Reconciler{
+			Gvk: gvk, Reader: objects, Shard: opts.Shard, Gates: g, Parents: keeps,
+			Owners: o, Leftovers: e, Composed: follows, Gated: opts.Gates,
 		}
 	}
 

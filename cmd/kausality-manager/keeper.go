@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 )
 
 // keeper is what the manager says of itself on the webhook configurations.
@@ -22,7 +22,7 @@ func (c *cli) keeper() v1alpha1.ManagerRecord {
 	}
 
 	if c.LeaderElect {
-		out.Leader = gatecontroller.LeaseName("")
+		out.Leader = shard.LeaseName("")
 	}
 
 	return out

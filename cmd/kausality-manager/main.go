@@ -38,6 +38,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/window"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
 	"github.com/kausality-io/kausality-crossplane/internal/build"
 	"github.com/kausality-io/kausality-crossplane/webhook"
@@ -92,7 +94,7 @@ type cli struct {
 	HealthProbeBindAddress string `default:":8081" help:"Address of /healthz and /readyz."`
 
 	access  *access.Access
-	shard   *gatecontroller.Shard
+	shard   *shard.Shard
 	clients *webhook.Clients
 	// uses counts what windows allow; nil without the webhook.
 	uses *webhook.Uses
@@ -123,7 +125,7 @@ func (c *cli) Run() error {
 	ctx := ctrl.SetupSignalHandler()
 
 	var err error
-	if c.shard, err = gatecontroller.NewShard(c.Shard); err != nil {
+	if c.shard, err = shard.New(c.Shard); err != nil {
 		return err
 	}
 
@@ -213,7 +215,7 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 		Metrics:                 metricsserver.Options{BindAddress: c.MetricsBindAddress},
 		HealthProbeBindAddress:  c.HealthProbeBindAddress,
 		LeaderElection:          c.LeaderElect || c.Shard != "", // A shard's lease also says that somebody is there.
-		LeaderElectionID:        gatecontroller.LeaseName(c.Shard),
+		LeaderElectionID:        shard.LeaseName(c.Shard),
 		LeaderElectionNamespace: c.Namespace,
 		LeaderElectionLabels:    map[string]string{v1alpha1.LabelOwn: "true"},
 		LeaseDuration:           &c.LeaderLeaseDuration,
@@ -299,7 +301,7 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 	}
 
 	if cert != nil {
-		opts.Webhook = &gatecontroller.Webhook{
+		opts.Webhook = &webhooks.Webhook{
 			URL: c.WebhookURL, Service: c.WebhookService, Port: c.WebhookServicePort, Trust: cert, InjectCAFrom: c.WebhookCAFrom,
 			MutatePath: webhook.MutatePath, EnforcePath: webhook.EnforcePath, ValidatePath: webhook.ValidatePath,
 			Keeper: c.keeper(),

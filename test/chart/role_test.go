@@ -38,18 +38,18 @@ func (r right) String() string {
 // elsewhere are rights that nothing in this package needs, and what does.
 func elsewhere() map[string]string {
 	const (
-		applied = "to make something by server-side apply takes create besides patch, which is what the log says (gatecontroller/webhooks.go)"
-		empty   = "guards go where no managed resource is governed any more (gatecontroller/guards.go)"
+		applied = "to make something by server-side apply takes create besides patch, which is what the log says (gatecontroller/webhooks)"
+		empty   = "guards go where no managed resource is governed any more (engine/admission/guards.go)"
 		group   = ".admissionregistration.k8s.io "
 	)
 
 	const (
-		params   = "guards of our CRDs have our kinds as parameters, which takes get of who makes them (gatecontroller/definitionguard.go)"
+		params   = "guards of our CRDs have our kinds as parameters, which takes get of who makes them (engine/admission/definitionguard.go)"
 		lists    = "the API server of this test streams lists, which takes watch alone; others do not"
-		packages = "CRDs that a package brought are kept (gatecontroller/definitionowner.go)"
-		xrs      = "there is no Crossplane here (gatecontroller/composed.go)"
+		packages = "CRDs that a package brought are kept (gatecontroller/configuration/definitionowner.go)"
+		xrs      = "there is no Crossplane here (gatecontroller/composed)"
 		own      = "the certificate is somebody else's here (webhook/certificate.go)"
-		windows  = "there is no window here, nor an Enforcement (gatecontroller/status.go, webhook/usestatus.go)"
+		windows  = "there is no window here, nor an Enforcement (gatecontroller/status, webhook/usestatus.go)"
 	)
 
 	return map[string]string{
@@ -83,7 +83,7 @@ func elsewhere() map[string]string {
 		"ClusterRole validatingadmissionpolicies" + group + "delete by name":       empty,
 		"ClusterRole validatingadmissionpolicybindings" + group + "delete by name": empty,
 
-		"Role secrets. create":         "the Secret of the manager's own certificate (webhook/certificate.go), and records of what is left behind (gatecontroller/end.go)",
+		"Role secrets. create":         "the Secret of the manager's own certificate (webhook/certificate.go), and records of what is left behind (gatecontroller/deletion/end.go)",
 		"Role secrets. get by name":    own,
 		"Role secrets. update by name": own,
 	}

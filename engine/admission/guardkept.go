@@ -1,0 +1,60 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+)
+
+// Expressions about what decides about the external object beside the gate, of a
+// managed resource that is governed.
+const (
+	noted = "object.metadata.?annotations[?%[1]q].orValue('') != oldObject.metadata.?annotations[?%[1]q].orValue('')"
+
+	ungatedBefore = "oldObject.metadata.?annotations[?%q].orValue('').contains('state: %s')"
+
+	// Unset is the same as the default.
+	sameDeletionPolicy = "object.spec.?deletionPolicy.orValue('Delete') == oldObject.spec.?deletionPolicy.orValue('Delete')"
+
+	sameExternalName = "object.metadata.?annotations[?%[1]q].orValue('') == oldObject.metadata.?annotations[?%[1]q].orValue('')"
+
+	// A record of what was asked for is written by us alone, in block style.
+	orphansAsAsked = "(oldObject.metadata.?annotations[?%[1]q].orValue('').matches('(^|\\n)  deletionPolicy:') ? " +
+		"oldObject.metadata.annotations[%[1]q].matches('(^|\\n)  deletionPolicy: Orphan(\\n|$)') : " +
+		"oldObject.spec.?deletionPolicy.orValue('') == 'Orphan')"
+)
+
+// unchangedUnlessAllowed has the API server keep what decides about the external object
+// beside the gate. A provider may write it, and anybody whose change Kausality
+// allowed, which its trace then says. Crossplane may where Kausality has at least
+// noted what was asked for instead.
+func (h Options) unchangedUnlessAllowed() []admissionregistrationv1.Validation {
+	crossplane := fmt.Sprintf("request.userInfo.username == %q && (%s)",
+		h.Crossplane, fmt.Sprintf(noted, v1alpha1.AnnotationAsked))
+	unless := fmt.Sprintf("request.operation != 'UPDATE' || (%s) || %s || (%s) || (%s)", h.byProvider(),
+		fmt.Sprintf(ungatedBefore, v1alpha1.AnnotationGate, v1alpha1.GateUngated),
+		fmt.Sprintf(noted, v1alpha1.AnnotationTrace), crossplane)
+
+	invalid := ptr.To(metav1.StatusReasonInvalid)
+
+	return []admissionregistrationv1.Validation{{
+		Expression: unless + " || " + sameDeletionPolicy,
+		Reason:     invalid,
+		Message: "the gate keeps spec.deletionPolicy, which decides what becomes of the external object: " +
+			"to have it changed, ask for it where an AllowancePolicy allows it; " +
+			"to let go of what an owner that is gone left behind, run: kubectl kausality release --orphan",
+	}, {
+		Expression: unless + " || " + fmt.Sprintf(sameExternalName, gate.AnnotationExternalName),
+		Reason:     invalid,
+		Message: "the gate keeps the annotation " + gate.AnnotationExternalName + ", which says what external object this is: " +
+			"to have it changed, ask for it where an AllowancePolicy allows metadata.annotations[" + gate.AnnotationExternalName + "]",
+	}}
+}

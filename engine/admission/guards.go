@@ -1,0 +1,184 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
+)
+
+// Guard is a ValidatingAdmissionPolicy and its binding. They run inside the API
+// server, so that no outage of ours lets anything through.
+type Guard struct {
+	Policy  *admissionregistrationv1.ValidatingAdmissionPolicy
+	Binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding
+}
+
+// Empty reports whether the guard has no kinds, and is to be deleted.
+func (p Guard) Empty() bool { return len(p.Policy.Spec.MatchConstraints.ResourceRules) == 0 }
+
+// bound binds a guard to its parameters, if it takes any.
+func bound(guard *admissionregistrationv1.ValidatingAdmissionPolicy, params *admissionregistrationv1.ParamRef) Guard {
+	return Guard{Policy: guard, Binding: &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		TypeMeta:   typeMeta("ValidatingAdmissionPolicyBinding"),
+		ObjectMeta: metav1.ObjectMeta{Name: guard.GetName()},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        guard.GetName(),
+			ParamRef:          params,
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}}
+}
+
+// Guards builds the guards of the managed resources among some kinds, and of what
+// tells which provider's configuration they use.
+func (h Options) Guards(kinds, usages []kind.Served) []Guard {
+	writes, deletes := rules{}, rules{}
+
+	for _, k := range kinds {
+		if !k.Managed {
+			continue
+		}
+
+		writes.add(k.GVK.Group, k.Resource, opCreate, opUpdate)
+		deletes.add(k.GVK.Group, k.Resource, opDelete)
+	}
+
+	return []Guard{
+		bound(h.writerGuard(namedRules(writes)), nil),
+		bound(deleteGuard(namedRules(deletes)), nil),
+		bound(usageGuard(usages, namedRules(deletes)), nil),
+	}
+}
+
+func namedRules(r rules) []admissionregistrationv1.NamedRuleWithOperations {
+	list := r.list()
+	out := make([]admissionregistrationv1.NamedRuleWithOperations, len(list))
+
+	for i := range list {
+		out[i].RuleWithOperations = list[i]
+	}
+
+	return out
+}
+
+// Expressions of the guards. A managed resource is governed when its
+// Composition runs the function or its gate has a record.
+const (
+	marked = "has(%[1]s.metadata.annotations) && (%[2]q in %[1]s.metadata.annotations || %[3]q in %[1]s.metadata.annotations)"
+
+	unchangedPolicies = "request.operation != 'UPDATE' || (has(object.spec.managementPolicies) == has(oldObject.spec.managementPolicies) && " +
+		"(!has(object.spec.managementPolicies) || object.spec.managementPolicies == oldObject.spec.managementPolicies))"
+
+	startsBounded = "request.operation != 'CREATE' || " +
+		"(has(object.spec.managementPolicies) && !object.spec.managementPolicies.exists(a, a == '*'))"
+
+	unchangedRecord = "request.operation != 'UPDATE' || !has(oldObject.metadata.annotations) || !(%[1]q in oldObject.metadata.annotations) || " +
+		"(has(object.metadata.annotations) && %[1]q in object.metadata.annotations && " +
+		"object.metadata.annotations[%[1]q] == oldObject.metadata.annotations[%[1]q])"
+
+	// Who looked at a change of what the provider acts upon noted it, unless there
+	// is no gate to keep it back.
+	traced = "request.operation != 'UPDATE' || (%[1]s) || " +
+		"oldObject.metadata.?annotations[?%[4]q].orValue('').contains('state: %[5]s') || " +
+		"(object.spec.?forProvider == oldObject.spec.?forProvider && object.spec.?initProvider == oldObject.spec.?initProvider) || " +
+		"object.metadata.?annotations[?%[2]q].orValue('') != oldObject.metadata.?annotations[?%[2]q].orValue('') || " +
+		"object.metadata.?annotations[?%[3]q].orValue('') != oldObject.metadata.?annotations[?%[3]q].orValue('')"
+
+	gateOpenForDelete = "has(oldObject.spec.managementPolicies) && oldObject.spec.managementPolicies.exists(a, a == 'Delete' || a == '*')"
+
+	meantToOrphan = "(has(oldObject.metadata.annotations) && %[1]q in oldObject.metadata.annotations && " +
+		"!oldObject.metadata.annotations[%[1]q].matches('Delete|[*]')) || " +
+		"(has(oldObject.metadata.annotations) && %[2]q in oldObject.metadata.annotations && oldObject.metadata.annotations[%[2]q] == %[3]q)"
+)
+
+func markedExpression(variable string) string {
+	return fmt.Sprintf(marked, variable, v1alpha1.AnnotationGate, v1alpha1.AnnotationManagementPolicies)
+}
+
+// writerGuard lets only the manager change spec.managementPolicies and the
+// gate's record, and nobody but a provider what it acts upon, unless Kausality
+// has noted that: otherwise it could not be told later what was asked for. Its
+// reason is Invalid, on which Crossplane goes on with the other resources and
+// tries again.
+func (h Options) writerGuard(
+	rules []admissionregistrationv1.NamedRuleWithOperations,
+) *admissionregistrationv1.ValidatingAdmissionPolicy {
+	const (
+		howTo = "only Kausality moves the gate (spec.managementPolicies): to have a change applied, " +
+			"ask for it where an AllowancePolicy allows it; to see who asked for what, run: kubectl kausality trace"
+		howToCreate = "a governed managed resource must be created with spec.managementPolicies, and not with *"
+		howToEdit   = "Kausality has to look at a change of spec.forProvider or spec.initProvider before it is stored, " +
+			"and could not: try again once the Deployment kausality-manager is ready"
+	)
+
+	invalid := ptr.To(metav1.StatusReasonInvalid)
+
+	return guard(v1alpha1.NameWriterGuard, rules,
+		[]admissionregistrationv1.MatchCondition{
+			{Name: "not-manager", Expression: fmt.Sprintf("request.userInfo.username != %q", h.Manager)},
+			{
+				Name: "governed",
+				Expression: fmt.Sprintf("(%s) || (oldObject != null && %s)",
+					markedExpression("object"), markedExpression("oldObject")),
+			},
+		},
+		append([]admissionregistrationv1.Validation{
+			{Expression: unchangedPolicies, Reason: invalid, Message: howTo},
+			{Expression: startsBounded, Reason: invalid, Message: howToCreate},
+			{
+				Expression: fmt.Sprintf(unchangedRecord, v1alpha1.AnnotationGate), Reason: invalid,
+				Message: "only Kausality writes the annotation " + v1alpha1.AnnotationGate,
+			},
+			{
+				Expression: fmt.Sprintf(traced, h.byProvider(), v1alpha1.AnnotationTrace, v1alpha1.AnnotationAsked,
+					v1alpha1.AnnotationGate, v1alpha1.GateUngated),
+				Reason: invalid, Message: howToEdit,
+			},
+		}, h.unchangedUnlessAllowed()...))
+}
+
+// deleteGuard refuses to delete a managed resource whose provider would then
+// silently orphan the external one.
+func deleteGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admissionregistrationv1.ValidatingAdmissionPolicy {
+	return guard(v1alpha1.NameDeleteGuard, rules,
+		[]admissionregistrationv1.MatchCondition{{Name: "governed", Expression: markedExpression("oldObject")}},
+		[]admissionregistrationv1.Validation{{
+			Expression: "(" + gateOpenForDelete + ") || " + fmt.Sprintf(orphansAsAsked+" || ", v1alpha1.AnnotationAsked) + fmt.Sprintf(meantToOrphan,
+				v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationRelease, v1alpha1.ReleaseOrphan),
+			Reason: ptr.To(metav1.StatusReasonForbidden),
+			Message: "gate is not open for Delete: the external resource would be orphaned; allow External Delete in an AllowancePolicy, " +
+				"or take Delete out of the managementPolicies its Composition asks for; " +
+				"to keep what stays of an owner that is gone, run: kubectl kausality adopt, or release",
+		}})
+}
+
+func guard(
+	name string,
+	rules []admissionregistrationv1.NamedRuleWithOperations,
+	conditions []admissionregistrationv1.MatchCondition,
+	validations []admissionregistrationv1.Validation,
+) *admissionregistrationv1.ValidatingAdmissionPolicy {
+	return &admissionregistrationv1.ValidatingAdmissionPolicy{
+		TypeMeta:   typeMeta("ValidatingAdmissionPolicy"),
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: ptr.To(admissionregistrationv1.Fail),
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				ResourceRules:     rules,
+				MatchPolicy:       ptr.To(admissionregistrationv1.Equivalent),
+				NamespaceSelector: &metav1.LabelSelector{},
+				ObjectSelector:    &metav1.LabelSelector{},
+			},
+			MatchConditions: conditions,
+			Validations:     validations,
+		},
+	}
+}

@@ -1,0 +1,82 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"slices"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
+)
+
+// Subjects are the kinds that the webhook stamps: those that policies and
+// Enforcements are about.
+func Subjects(want Config, kinds []kind.Served, enforced []Enforced) []Subject {
+	deleted := deleting(want)
+
+	out := make([]Subject, 0, len(kinds))
+	for _, k := range kinds {
+		out = append(out, Subject{Served: k, deletes: slices.ContainsFunc(deleted, func(n kind.Name) bool { return n.Matches(k.GVK) })})
+	}
+
+	for _, e := range enforced {
+		for _, k := range e.Kinds {
+			i := slices.IndexFunc(out, func(s Subject) bool { return s.GVK == k.GVK && s.Resource == k.Resource })
+			if i < 0 {
+				out = append(out, Subject{Served: k, deletes: true})
+			} else {
+				out[i].deletes = true
+			}
+		}
+	}
+
+	return out
+}
+
+// Awaited adds to some kinds those that the webhook was asked about before, and
+// that policies still name: where the CRD of one comes back, what is done to its
+// first objects must not be missed.
+func Awaited(subjects, before []Subject, names []kind.Name) []Subject {
+	for _, s := range before {
+		served := slices.ContainsFunc(subjects, func(o Subject) bool {
+			return o.GVK.GroupKind() == s.GVK.GroupKind() && o.Resource == s.Resource
+		})
+		if !served && slices.ContainsFunc(names, func(n kind.Name) bool { return n.Matches(s.GVK) }) {
+			subjects = append(subjects, s)
+		}
+	}
+
+	return subjects
+}
+
+// deleting are the kinds whose deletion policies and windows are about.
+func deleting(want Config) []kind.Name {
+	var out []kind.Name
+
+	for _, p := range want.Policies {
+		if slices.Contains(p.Spec.Match.Fields, v1alpha1.MutationDelete) {
+			out = append(out, kind.Name{Group: p.Spec.Match.APIGroup, Kind: p.Spec.Match.Kind})
+		}
+
+		out = append(out, deletingIn(p.Spec.Allow)...)
+	}
+
+	for _, w := range want.Windows {
+		out = append(out, deletingIn(w.Spec.Allow)...)
+	}
+
+	return out
+}
+
+func deletingIn(allow []v1alpha1.Permission) []kind.Name {
+	var out []kind.Name
+
+	for _, p := range allow {
+		if p.Relation != v1alpha1.RelationExternal && slices.Contains(p.Mutations, v1alpha1.MutationDelete) {
+			out = append(out, kind.Name{Group: p.APIGroup, Kind: p.Kind})
+		}
+	}
+
+	return out
+}

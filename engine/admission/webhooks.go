@@ -1,0 +1,347 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// Seconds that the API server waits for the webhook: where it may go on without
+// an answer it does so soon.
+const (
+	timeoutSeconds     = 10
+	openTimeoutSeconds = 4
+)
+
+// Server is how the API server reaches the webhook.
+type Server struct {
+	// URL of the webhook's server, without a path; empty to use Service.
+	URL string
+	// Service in our namespace, and its port.
+	Service string
+	Port    int32
+	// MutatePath, EnforcePath and ValidatePath are the server's paths.
+	MutatePath, EnforcePath, ValidatePath string
+	// CABundle is what the server is verified with, as PEM; none to trust what the
+	// API server trusts anyway.
+	CABundle []byte
+	// InjectCAFrom is a Certificate of cert-manager, as NAMESPACE/NAME, whose CA
+	// is trusted instead; empty for none.
+	InjectCAFrom string
+	// Keeper is the manager that applies the configurations.
+	Keeper v1alpha1.ManagerRecord
+}
+
+// Options are what webhook configurations and guards are built by.
+type Options struct {
+	// Namespace we run in.
+	Namespace string
+	// Manager and crossplane are the names of their users.
+	Manager, Crossplane string
+	// Server of the webhook.
+	Server Server
+}
+
+// Subject is a kind that somebody is asked about.
+type Subject struct {
+	kind.Served
+
+	// deletes is true where deleting it matters.
+	deletes bool
+}
+
+// Configurations builds the webhook configurations: what policies and Enforcements
+// are about to be stamped, what Enforcements are about to be refused, and our own
+// kinds to be checked.
+func (h Options) Configurations(
+	subjects []Subject, enforced []Enforced,
+) (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+	meta, err := h.configurationMeta()
+	if err != nil {
+		return nil, nil, err
+	}
+
+	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{
+		TypeMeta:   typeMeta("MutatingWebhookConfiguration"),
+		ObjectMeta: meta,
+		Webhooks:   h.mutating(subjects),
+	}
+
+	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{
+		TypeMeta:   typeMeta("ValidatingWebhookConfiguration"),
+		ObjectMeta: *meta.DeepCopy(),
+		Webhooks:   append([]admissionregistrationv1.ValidatingWebhook{h.validating()}, h.enforcing(enforced)...),
+	}
+
+	return mutating, validating, nil
+}
+
+// configurationMeta names a webhook configuration and who keeps it, and asks
+// cert-manager to see to its CA where it shall.
+func (h Options) configurationMeta() (metav1.ObjectMeta, error) {
+	keeper, err := yaml.Marshal(h.Server.Keeper) //nolint:gosec // It has the name of a secret.
+	if err != nil {
+		return metav1.ObjectMeta{}, fmt.Errorf("cannot encode annotation %s: %w", v1alpha1.AnnotationManager, err)
+	}
+
+	annotations := map[string]string{v1alpha1.AnnotationManager: string(keeper)}
+	if from := h.Server.InjectCAFrom; from != "" {
+		annotations["cert-manager.io/inject-ca-from"] = from
+	}
+
+	return metav1.ObjectMeta{Name: v1alpha1.NameWebhooks, Annotations: annotations}, nil
+}
+
+// mutating makes one webhook for Crossplane's kinds, whose stamps must not be
+// missed, and one for the others. The latter go on while the webhook is down:
+// where an Enforcement says otherwise, what was not stamped is refused by the
+// webhook of that.
+func (h Options) mutating(subjects []Subject) []admissionregistrationv1.MutatingWebhook {
+	closed, open := rules{}, rules{}
+
+	for _, s := range subjects {
+		into := open
+		if s.Gated() {
+			into = closed
+		}
+
+		ops := []admissionregistrationv1.OperationType{opCreate, opUpdate}
+		if s.deletes || s.Gated() {
+			ops = append(ops, opDelete)
+		}
+
+		into.add(s.GVK.Group, s.Resource, ops...)
+
+		if s.Scales {
+			into.add(s.GVK.Group, s.Resource+"/scale", opUpdate)
+		}
+	}
+
+	open.addNamespaces(subjects)
+
+	var out []admissionregistrationv1.MutatingWebhook
+
+	for _, w := range []struct {
+		name    string
+		policy  admissionregistrationv1.FailurePolicyType
+		timeout int32
+		rules   rules
+	}{
+		{"governed." + v1alpha1.Group, admissionregistrationv1.Fail, timeoutSeconds, closed},
+		{"watched." + v1alpha1.Group, admissionregistrationv1.Ignore, openTimeoutSeconds, open},
+	} {
+		if len(w.rules) == 0 {
+			continue
+		}
+
+		out = append(out, admissionregistrationv1.MutatingWebhook{
+			Name:                    w.name,
+			ClientConfig:            h.clientConfig(h.Server.MutatePath),
+			Rules:                   w.rules.list(),
+			FailurePolicy:           new(w.policy),
+			MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
+			NamespaceSelector:       h.notOurNamespace(nil),
+			ObjectSelector:          &metav1.LabelSelector{},
+			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun),
+			TimeoutSeconds:          new(w.timeout),
+			AdmissionReviewVersions: []string{"v1"},
+			ReinvocationPolicy:      ptr.To(admissionregistrationv1.IfNeededReinvocationPolicy),
+			MatchConditions: []admissionregistrationv1.MatchCondition{
+				h.notBy("not-exempt", h.Manager, GarbageCollector),
+				{Name: "not-of-a-namespace", Expression: fmt.Sprintf(
+					"request.operation == 'DELETE' || request.userInfo.username != %q", namespaceController)},
+				h.notNoted(),
+			},
+		})
+	}
+
+	return out
+}
+
+// enforcing makes one webhook for each Enforcement, of exactly what that says.
+func (h Options) enforcing(list []Enforced) []admissionregistrationv1.ValidatingWebhook {
+	var out []admissionregistrationv1.ValidatingWebhook
+
+	for _, e := range list {
+		objects, scales := rules{}, rules{}
+
+		for _, k := range e.Kinds {
+			objects.add(k.GVK.Group, k.Resource, opCreate, opUpdate, opDelete)
+
+			if k.Scales {
+				scales.add(k.GVK.Group, k.Resource+"/scale", opUpdate)
+			}
+		}
+
+		if len(objects) > 0 {
+			out = append(out, h.enforce(e, "", objects))
+		}
+
+		// A request to scale carries no labels, and of the object little else.
+		if len(scales) > 0 {
+			w := h.enforce(e, "scale-", scales)
+			w.ObjectSelector = &metav1.LabelSelector{}
+			w.MatchConditions = w.MatchConditions[:1]
+			out = append(out, w)
+		}
+	}
+
+	return out
+}
+
+func (h Options) enforce(e Enforced, kind string, r rules) admissionregistrationv1.ValidatingWebhook {
+	objects, namespaces := e.Selectors()
+	if objects == nil {
+		objects = &metav1.LabelSelector{}
+	}
+
+	failure := admissionregistrationv1.Fail
+	if e.Spec().FailurePolicy == v1alpha1.FailurePolicyIgnore {
+		failure = admissionregistrationv1.Ignore
+	}
+
+	return admissionregistrationv1.ValidatingWebhook{
+		Name:                    e.webhookName(kind),
+		ClientConfig:            h.clientConfig(h.Server.EnforcePath),
+		Rules:                   r.list(),
+		FailurePolicy:           new(failure),
+		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
+		NamespaceSelector:       h.notOurNamespace(namespaces, metav1.NamespaceSystem),
+		ObjectSelector:          objects,
+		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun),
+		TimeoutSeconds:          ptr.To[int32](timeoutSeconds),
+		AdmissionReviewVersions: []string{"v1"},
+		MatchConditions:         append(h.exempt(), e.conditions()...),
+	}
+}
+
+// validating is about our own kinds. It fails open: a policy that slips
+// through while the webhook is down is reported in its status, and nobody is
+// locked out of mending one.
+func (h Options) validating() admissionregistrationv1.ValidatingWebhook {
+	return admissionregistrationv1.ValidatingWebhook{
+		Name:         "policies." + v1alpha1.Group,
+		ClientConfig: h.clientConfig(h.Server.ValidatePath),
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+			Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{v1alpha1.Group}, APIVersions: []string{v1alpha1.Version},
+				Resources: []string{"allowancepolicies", "upgradeallowances", "enforcements"}, Scope: ptr.To(admissionregistrationv1.AllScopes),
+			},
+		}},
+		FailurePolicy:           ptr.To(admissionregistrationv1.Ignore),
+		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
+		NamespaceSelector:       &metav1.LabelSelector{},
+		ObjectSelector:          &metav1.LabelSelector{},
+		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+		TimeoutSeconds:          ptr.To[int32](timeoutSeconds),
+		AdmissionReviewVersions: []string{"v1"},
+	}
+}
+
+func (h Options) clientConfig(path string) admissionregistrationv1.WebhookClientConfig {
+	w := h.Server
+	out := admissionregistrationv1.WebhookClientConfig{}
+
+	if w.InjectCAFrom == "" {
+		out.CABundle = w.CABundle
+	}
+
+	if w.URL != "" {
+		out.URL = new(w.URL + path)
+	} else {
+		out.Service = &admissionregistrationv1.ServiceReference{
+			Namespace: h.Namespace, Name: w.Service, Path: new(path), Port: new(w.Port),
+		}
+	}
+
+	return out
+}
+
+// notOurNamespace leaves our own namespace alone, so that we can always start,
+// and others.
+func (h Options) notOurNamespace(also *metav1.LabelSelector, others ...string) *metav1.LabelSelector {
+	out := &metav1.LabelSelector{}
+	if also != nil {
+		out = also.DeepCopy()
+	}
+
+	out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{
+		Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: append([]string{h.Namespace}, others...),
+	})
+
+	return out
+}
+
+// Controllers that only carry out deletions which others asked for.
+const (
+	GarbageCollector    = "system:serviceaccount:kube-system:generic-garbage-collector"
+	namespaceController = "system:serviceaccount:kube-system:namespace-controller"
+)
+
+// exempt leaves out our own writes, those of controllers that only clean up,
+// and our own CRDs, without which nothing of ours can be mended.
+func (h Options) exempt() []admissionregistrationv1.MatchCondition {
+	return []admissionregistrationv1.MatchCondition{
+		h.notBy("not-exempt", h.Manager, GarbageCollector, namespaceController),
+		{Name: "not-our-crds", Expression: fmt.Sprintf(
+			"request.resource.group != 'apiextensions.k8s.io' || !request.name.endsWith('.%s')", v1alpha1.Group)},
+		h.notNoted(),
+	}
+}
+
+func (Options) notBy(name string, users ...string) admissionregistrationv1.MatchCondition {
+	quoted := make([]string, len(users))
+	for i, u := range users {
+		quoted[i] = strconv.Quote(u)
+	}
+
+	return admissionregistrationv1.MatchCondition{
+		Name: name, Expression: fmt.Sprintf("!(request.userInfo.username in [%s])", strings.Join(quoted, ", ")),
+	}
+}
+
+// notNoted leaves out what a provider notes on its own managed resources, such
+// as that it is about to create something, and has created it: if the latter
+// cannot be stored, the provider does not go on until a person has looked.
+func (h Options) notNoted() admissionregistrationv1.MatchCondition {
+	const (
+		same = "object.?spec.?forProvider.hasValue() && object.spec == oldObject.spec"
+		kept = "%[1]s.metadata.?annotations.orValue({}).all(k, !k.startsWith(%[3]q) || " +
+			"%[2]s.metadata.?annotations[?k].orValue('') == %[1]s.metadata.annotations[k])"
+	)
+
+	return admissionregistrationv1.MatchCondition{
+		Name: "not-noted-by-provider",
+		Expression: fmt.Sprintf("request.operation != 'UPDATE' || !(%s) || !(%s) || !(%s) || !(%s)", h.byProvider(), same,
+			fmt.Sprintf(kept, "object", "oldObject", v1alpha1.AnnotationPrefix),
+			fmt.Sprintf(kept, "oldObject", "object", v1alpha1.AnnotationPrefix)),
+	}
+}
+
+// byProvider is an expression that is true of requests of a provider: a service
+// account of Crossplane's namespace that is not Crossplane's own.
+func (h Options) byProvider() string {
+	crossplane, prefix := h.Crossplane, policy.ServiceAccountPrefix
+	if strings.HasPrefix(crossplane, prefix) {
+		prefix = crossplane[:strings.LastIndexByte(crossplane, ':')+1]
+	}
+
+	return fmt.Sprintf("request.userInfo.username.startsWith(%q) && request.userInfo.username != %q", prefix, crossplane)
+}
+
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind}
+}

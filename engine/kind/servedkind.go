@@ -1,0 +1,102 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kausality-io/kausality-crossplane/engine/right"
+)
+
+// Name is a kind as policies name it: with a group, or in any group.
+type Name struct {
+	Group, Kind string
+}
+
+func (k Name) String() string {
+	if k.Group == "" {
+		return k.Kind
+	}
+
+	return k.Kind + "." + k.Group
+}
+
+func (k Name) Matches(gvk schema.GroupVersionKind) bool {
+	return k.Kind == gvk.Kind && (k.Group == "" || k.Group == gvk.Group)
+}
+
+// Served is a kind the API server serves.
+type Served struct {
+	GVK      schema.GroupVersionKind
+	Resource string
+	// Managed is true of managed resources, once described, crossplane of Claims
+	// and XRs.
+	Managed, Crossplane bool
+	// Ungateable is true of kinds that a provider is behind and that have no
+	// management policies.
+	Ungateable bool
+	// Scales is true of kinds that can be scaled, owns of those whose objects may
+	// wait for us.
+	Scales, Owns bool
+	// Configures is true of kinds that have to do with a provider's configuration.
+	Configures bool
+	// Definition tells one version of the kind's CRD from another; empty where it
+	// has none.
+	Definition string
+	// Unlisted is true of kinds that are served as far as anybody can tell, but
+	// that discovery does not list.
+	Unlisted bool
+}
+
+// Gated says whether changes of the kind must not be missed.
+func (k Served) Gated() bool { return k.Managed || k.Crossplane }
+
+func (k Served) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Group: k.GVK.Group, Resource: k.Resource}
+}
+
+// Named picks the kinds that any of some names means, and the names that mean
+// none.
+func Named(served []Served, names []Name) (kinds []Served, missing []Name) {
+	for _, k := range served {
+		if slices.ContainsFunc(names, func(n Name) bool { return n.Matches(k.GVK) }) {
+			kinds = append(kinds, k)
+		}
+	}
+
+	missing = slices.DeleteFunc(slices.Clone(names), func(n Name) bool {
+		return slices.ContainsFunc(kinds, func(k Served) bool { return n.Matches(k.GVK) })
+	})
+
+	return kinds, missing
+}
+
+// Union adds to some kinds those of others that are not among them.
+func Union(kinds, others []Served) []Served {
+	out := slices.Clone(kinds)
+
+	for _, k := range others {
+		if !slices.ContainsFunc(out, func(o Served) bool { return o.GVK == k.GVK && o.Resource == k.Resource }) {
+			out = append(out, k)
+		}
+	}
+
+	return out
+}
+
+// ForRights are kinds as rights are found by.
+func ForRights(served []Served) []right.Kind {
+	out := make([]right.Kind, len(served))
+	for i, k := range served {
+		out[i] = k.AsRight()
+	}
+
+	return out
+}
+
+func (k Served) AsRight() right.Kind {
+	return right.Kind{Group: k.GVK.Group, Kind: k.GVK.Kind, Resource: k.Resource, Crossplane: k.Gated(), Conditions: k.Crossplane}
+}

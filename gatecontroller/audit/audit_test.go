@@ -1,0 +1,60 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+)
+
+func TestExpressionsOfGatesThatFailAreCounted(t *testing.T) {
+	reg := prometheus.NewRegistry()
+
+	e := NewExpressions()
+	if err := reg.Register(e.Failed); err != nil {
+		t.Fatal(err)
+	}
+
+	e.Count(nil, fixture.ErrBroken, &policy.EvaluationError{Kind: policy.KindPolicy, Name: "p", Err: fixture.ErrBroken})
+	e.Count(&policy.EvaluationError{Kind: policy.KindPolicy, Name: "p", Err: fixture.ErrBroken})
+	(*Expressions)(nil).Count(&policy.EvaluationError{Kind: policy.KindPolicy, Name: "p", Err: fixture.ErrBroken})
+
+	if diff := cmp.Diff([]string{"gate_expression_errors_total{AllowancePolicy,p} 2"}, fixture.Counted(t, reg)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// TestASourceHasTheGenerationThatIsInForce and none where it is gone.
+func TestASourceHasTheGenerationThatIsInForce(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+
+	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		&v1alpha1.AllowancePolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 3}},
+		&v1alpha1.UpgradeAllowance{ObjectMeta: metav1.ObjectMeta{Name: "w", Generation: 5}},
+	).Build()
+	hop := []v1alpha1.Hop{{Kind: "Instance", Name: "db"}}
+
+	got := sources(t.Context(), reader, []v1alpha1.Allowance{
+		{Policy: "p", Initiator: "hans", Relation: v1alpha1.RelationExternal, Trace: hop},
+		{Policy: "p", Initiator: "anna", Relation: v1alpha1.RelationExternal, Trace: hop},
+		{Policy: "w", Initiator: "UpgradeAllowance/w", Relation: v1alpha1.RelationExternal, Trace: hop},
+		{Policy: "gone", Initiator: "hans", Relation: v1alpha1.RelationExternal, Trace: hop},
+		{Initiator: "hans"},
+	})
+	if diff := cmp.Diff([]string{"p@3", "w@5", "gone"}, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,71 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package configuration
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
+	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+)
+
+func TestOurDefinitionsAreGuardedWhereverConfigurationsAreKept(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+
+	definitions := []string{"kausality-crd-allowancepolicies", "kausality-crd-enforcements", "kausality-crd-upgradeallowances"}
+	all := slices.Concat(definitions, []string{v1alpha1.NameDeleteGuard, v1alpha1.NameWriterGuard, v1alpha1.NameUsageGuard})
+
+	for name, tc := range map[string]struct {
+		reason string
+		shard  string
+		gates  bool
+		want   []string
+	}{
+		"Gates":   {reason: "Gates have guards, too.", gates: true, want: all},
+		"NoGates": {reason: "Policies and Enforcements matter without gates.", want: definitions},
+		"Shard":   {reason: "Another manager keeps configurations.", shard: "large", gates: true, want: []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shard, err := shard.New(tc.shard)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			live := fake.NewClientBuilder().WithScheme(scheme).Build()
+			usage := kind.Served{GVK: schema.GroupVersionKind{Group: "aws.upbound.io", Version: "v1beta1", Kind: "ProviderConfigUsage"}, Resource: "providerconfigusages"}
+			c := &Reconciler{Applier: &webhooks.Applier{Client: live}, Gated: tc.gates, Shard: shard, usages: []kind.Served{usage}}
+
+			if err := c.guard(t.Context(), fixture.ServedKinds()); err != nil {
+				t.Fatal(err)
+			}
+
+			list := &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{}
+			if err := live.List(t.Context(), list); err != nil {
+				t.Fatal(err)
+			}
+
+			got := make([]string, 0, len(tc.want))
+			for i := range list.Items {
+				got = append(got, list.Items[i].GetName())
+			}
+
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nBindings, -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,246 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deletion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
+)
+
+// Reasons of events about what is left.
+const (
+	// reasonStays is of a managed resource whose owner went without it.
+	reasonStays = "KausalityStays"
+	// reasonLeftBehind is of an external object whose managed resource goes
+	// without it.
+	reasonLeftBehind = "KausalityLeftBehind"
+)
+
+// Leftovers keep gated resources until it is written down what they leave behind:
+// what is deleted past admission, with its CRD or its provider, is deleted
+// without the external object, and nothing else would tell.
+type Leftovers struct {
+	object.Writer
+
+	live   client.Reader
+	events events.EventRecorder
+	// namespace we run in.
+	namespace string
+	// gate holds what gates are moved by, and now is the clock.
+	gate  gate.Options
+	now   func() time.Time
+	total *prometheus.CounterVec
+
+	mu sync.Mutex
+	// orphaned are the managed resources of which it was told that they stay, by UID,
+	// with that of the parent that went.
+	orphaned map[types.UID]types.UID
+}
+
+func NewLeftovers(
+	reg prometheus.Registerer, c client.Client, live client.Reader, told events.EventRecorder, namespace string, opts gate.Options, now func() time.Time,
+) (*Leftovers, error) {
+	e := &Leftovers{Writer: object.Writer{Client: c}, live: live, events: told, namespace: namespace, gate: opts, now: now, total: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kausality_left_behind_total",
+		Help: "Managed resources whose owner, and external objects whose managed resource, went without them, for nobody asked for that. " +
+			"One that is let go of again after a failure counts again.",
+	}, []string{"left", object.LabelGroup, object.LabelKind})}
+
+	if err := reg.Register(e.total); err != nil {
+		return nil, fmt.Errorf("cannot register metrics: %w", err)
+	}
+
+	return e, nil
+}
+
+// +kubebuilder:rbac:groups="",namespace=kausality-system,resources=secrets,verbs=create
+
+// EnsureFinalizer has a gated resource wait for us before it goes.
+func (e *Leftovers) EnsureFinalizer(ctx context.Context, u *unstructured.Unstructured) error {
+	if object.HasFinalizer(u) || resource.Deleting(u) {
+		return nil // Nothing to do, or too late.
+	}
+
+	// What was just written is another version: it is kept when we see that.
+	if plan, _ := gate.PlanFor(u, e.gate, e.now()); plan.Move != gate.Stay {
+		return nil
+	}
+
+	return e.SetFinalizers(ctx, u, append(slices.Clone(u.GetFinalizers()), v1alpha1.Finalizer))
+}
+
+// Release writes down what a gated resource leaves behind, and lets it go. True
+// where it has to wait for its gate.
+func (e *Leftovers) Release(ctx context.Context, u *unstructured.Unstructured, gated bool) (bool, error) {
+	live := object.New(u.GroupVersionKind())
+	if err := e.live.Get(ctx, client.ObjectKeyFromObject(u), live); err != nil {
+		return false, client.IgnoreNotFound(err) //nolint:wrapcheck // Names the object.
+	}
+
+	if !object.HasFinalizer(live) || !resource.Deleting(live) {
+		return false, nil
+	}
+
+	switch leftover.EndingOf(live) {
+	case leftover.Awaited:
+		if gated {
+			return true, nil
+		}
+	case leftover.Asked:
+		return false, e.RemoveFinalizer(ctx, live)
+	case leftover.LeftBehind:
+	}
+
+	if err := e.record(ctx, live); err != nil {
+		return false, err
+	}
+
+	return false, e.RemoveFinalizer(ctx, live)
+}
+
+// record writes down what is left behind: in a Secret of our namespace, which
+// lasts, in events, in the log and in a metric. What cannot be stored for good
+// must not keep a CRD from going: the log has all it takes.
+func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) error {
+	r := leftover.NewRecord(u, e.now())
+
+	data, err := r.Data()
+	if err != nil {
+		return err //nolint:wrapcheck // Names the object.
+	}
+
+	secret := &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: e.namespace, Name: r.Name(), Labels: map[string]string{leftover.Label: r.Key()},
+		},
+		Type: leftover.SecretType, Data: data,
+	}
+
+	where := "Secret " + secret.GetNamespace() + "/" + secret.GetName()
+
+	switch err := client.IgnoreAlreadyExists(e.Client.Create(ctx, secret)); {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsInvalid(err), apierrors.IsRequestEntityTooLargeError(err):
+		log.FromContext(ctx).Error(err, "Cannot keep a record of an external object")
+
+		where = "the log of kausality-manager alone"
+	case err != nil:
+		return fmt.Errorf("cannot write down what %s %q leaves behind: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	text := fmt.Sprintf("%s %s is deleted, and nobody asked to delete what it stands for: external object %q (provider config %q) stays; "+
+		"all about it is in %s; to take it back, run: kubectl kausality adopt; to be done with it: kubectl kausality release",
+		u.GetKind(), resource.Name(u), leftover.ExternalName(u), leftover.ProviderConfig(u), where)
+
+	for _, about := range []client.Object{u, secret} {
+		e.events.Eventf(about, nil, corev1.EventTypeWarning, reasonLeftBehind, actionLetGo, "%s", text)
+	}
+
+	e.log(ctx, "Left an external object behind", "external", u, r.Owner, "record", where)
+
+	return nil
+}
+
+// reportOrphaned tells of a managed resource whose owner goes without it.
+func (e *Leftovers) reportOrphaned(ctx context.Context, parent, child *unstructured.Unstructured, d *decision.Decision) {
+	if !e.isNew(parent, child) {
+		return // The cache has not seen yet that the parent may go.
+	}
+
+	f, _ := d.Lead()
+	missing := f.Missing()
+	text := fmt.Sprintf("%s %s is deleted, but what %s %s stands for stays (%s): %s",
+		parent.GetKind(), parent.GetName(), child.GetKind(), child.GetName(), remedy, missing)
+
+	// An event that relates to nothing is taken for the one about another child.
+	e.events.Eventf(parent, child, corev1.EventTypeWarning, reasonStays, actionLetGo, "%s", text)
+	e.events.Eventf(child, parent, corev1.EventTypeWarning, reasonStays, actionLetGo, "%s", text)
+
+	ref, _ := resource.ParentOf(child)
+	e.log(ctx, "Let a parent go without its child", "managed", child, ref,
+		append(audit.Judged(d), "missing", missing)...)
+}
+
+// maxOrphaned is how many managed resources are remembered of which it was told that
+// they stay.
+const maxOrphaned = 4096
+
+// isNew says whether it was not told before that a managed resource stays where this
+// parent of it goes, and remembers it.
+func (e *Leftovers) isNew(parent, child *unstructured.Unstructured) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	if e.orphaned[child.GetUID()] == parent.GetUID() {
+		return false
+	}
+
+	if e.orphaned == nil || len(e.orphaned) >= maxOrphaned {
+		e.orphaned = map[types.UID]types.UID{}
+	}
+
+	e.orphaned[child.GetUID()] = parent.GetUID()
+
+	return true
+}
+
+// remedy says what to do about a managed resource that is left.
+const remedy = "to have another composite resource take it over, run: kubectl kausality adopt; to let go of it: kubectl kausality release"
+
+// reportOwnerGone tells of a managed resource whose owner is gone, however that came.
+func (e *Leftovers) reportOwnerGone(ctx context.Context, u *unstructured.Unstructured, ref resource.Reference) error {
+	if !resource.IsManaged(u) || gate.MayDelete(u) || gate.AwaitsDelete(u) {
+		return nil // It is about to go as well.
+	}
+
+	// The cache may be behind.
+	parent, err := object.Find(ctx, e.live, e.Client.RESTMapper(), ref)
+	if err == nil && string(parent.GetUID()) == ref.UID {
+		return nil
+	}
+
+	if err != nil && !errors.Is(err, served.ErrGone) {
+		return fmt.Errorf("cannot get the parent of %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	e.events.Eventf(u, nil, corev1.EventTypeWarning, reasonStays, actionLetGo,
+		"its owner %s %s is gone; the external object stays; %s", ref.Kind, ref.Name, remedy)
+
+	return nil
+}
+
+// log logs and counts what is left, with all it takes to find it again.
+func (e *Leftovers) log(ctx context.Context, what, left string, u *unstructured.Unstructured, owner resource.Reference, more ...any) {
+	gk := u.GroupVersionKind().GroupKind()
+	e.total.WithLabelValues(left, gk.Group, gk.Kind).Inc()
+
+	log.FromContext(ctx).Info(what, append([]any{
+		"leftKind", gk.String(), "leftNamespace", u.GetNamespace(), "leftName", resource.Name(u), "leftUID", string(u.GetUID()),
+		"externalName", leftover.ExternalName(u), "providerConfig", leftover.ProviderConfig(u), "identity", leftover.Identity(u),
+		"ownerKind", owner.GroupKind().String(), "ownerNamespace", owner.Namespace, "ownerName", owner.Name, "ownerUID", owner.UID,
+	}, more...)...)
+}

@@ -1,0 +1,315 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deletion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
+	"github.com/kausality-io/kausality-crossplane/internal/access"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
+)
+
+// actionLetGo is what events about deletions say we did.
+const actionLetGo = "LetGo"
+
+// Owners keep parents of gated resources until what their deletion gives is
+// written into what they own: once they are gone nothing else tells.
+type Owners struct {
+	object.Writer
+
+	Live client.Reader
+	// Objects reads what may be in another shard, of which enough is left.
+	Objects shard.Reader
+	Events  events.EventRecorder
+	// Deletions are judged by what there is to decide by.
+	Deletions *Deletions
+	// Watches has kinds be looked at by these controllers.
+	Watches *watch.Watches
+	// Access tells whether a kind of parents may be read.
+	Access *access.Access
+	// Ungoverned reports whether there is nothing to pass on to objects of a kind.
+	Ungoverned func(gk schema.GroupKind) bool
+	// Leftovers tell of what stays.
+	Leftovers *Leftovers
+	// Failed counts expressions that fail; nil for nobody.
+	Failed *audit.Expressions
+	// unreferenced are the resources of which their XR was told that it forgot them, by
+	// UID.
+	unreferenced sync.Map
+}
+
+// EnsureFinalizer sees to it that the parent of an object is not gone before the object
+// knows what that means for it.
+func (o *Owners) EnsureFinalizer(ctx context.Context, u *unstructured.Unstructured) error {
+	ref, ok := resource.ParentOf(u)
+	if !ok || ref.UID == "" || resource.Deleting(u) {
+		return nil // A Claim waits for its XR by itself.
+	}
+
+	gvk := ref.GroupVersionKind()
+	parent := object.New(gvk)
+
+	// A cache of what may not be listed would keep us waiting for ever.
+	if err := o.Access.Readable(ctx, o.Client.RESTMapper(), gvk.GroupKind()); err != nil {
+		return fmt.Errorf("cannot get the parent of %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	// From the cache: looked at each time that the object changes.
+	err := o.Objects.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent, false)
+	if served.Unserved(err) {
+		if parent, err = o.find(ctx, ref); err == nil {
+			gvk = parent.GroupVersionKind()
+		}
+	}
+
+	if apierrors.IsNotFound(err) || errors.Is(err, served.ErrGone) {
+		return o.Leftovers.reportOwnerGone(ctx, u, ref)
+	}
+
+	if err != nil {
+		return fmt.Errorf("cannot get the parent of %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	if !ref.Is(parent) || resource.Deleting(parent) && !object.HasFinalizer(parent) {
+		return nil
+	}
+
+	if err := o.warnUnreferenced(ctx, u, parent); err != nil {
+		return err
+	}
+
+	// First: nothing may be kept that nobody lets go, nor what was kept before
+	// we were started.
+	if err := o.Watches.RunOwner(ctx, gvk); err != nil {
+		return err
+	}
+
+	if resource.Deleting(parent) || object.HasFinalizer(parent) {
+		return nil
+	}
+
+	if err := o.SetFinalizers(ctx, parent, append(slices.Clone(parent.GetFinalizers()), v1alpha1.Finalizer)); err != nil {
+		return err
+	}
+
+	return o.Watches.RunOwner(ctx, gvk) // In case it was let go of meanwhile.
+}
+
+func (o *Owners) find(ctx context.Context, ref resource.Reference) (*unstructured.Unstructured, error) {
+	return object.Find(ctx, o.Live, o.Client.RESTMapper(), ref)
+}
+
+// Release writes what the deletion of a parent gives into what it owns, and lets
+// it go.
+func (o *Owners) Release(ctx context.Context, u *unstructured.Unstructured) error {
+	parent := object.New(u.GroupVersionKind())
+	if err := o.Live.Get(ctx, client.ObjectKeyFromObject(u), parent); err != nil {
+		return client.IgnoreNotFound(err) //nolint:wrapcheck // Names the object.
+	}
+
+	if !object.HasFinalizer(parent) || !resource.Deleting(parent) {
+		return nil
+	}
+
+	// What Crossplane is composing still says that everything is to stay. It
+	// comes back here when that has ended.
+	if resource.Composing(parent) {
+		return nil
+	}
+
+	// Who orphans what it owns gives it nothing.
+	if !slices.Contains(parent.GetFinalizers(), metav1.FinalizerOrphanDependents) {
+		if err := o.passOn(ctx, parent); err != nil {
+			return err
+		}
+	}
+
+	return o.RemoveFinalizer(ctx, parent)
+}
+
+// passOn writes what the deletion of a parent gives into each gated resource
+// that it owns, and each object that owns such. Where it gives nothing, the
+// external resource stays, and that is said.
+func (o *Owners) passOn(ctx context.Context, parent *unstructured.Unstructured) error {
+	children, err := o.children(ctx, parent)
+	if err != nil {
+		return err
+	}
+
+	for _, child := range children {
+		if !inherits(child, parent) {
+			continue
+		}
+
+		if err := o.passOnTo(ctx, parent, child); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// inherits says whether an object is to know what the deletion of a parent gives.
+func inherits(child, parent *unstructured.Unstructured) bool {
+	return owned(child, parent) && (gate.Governed(child) || object.HasFinalizer(child)) && !gate.Ungated(child)
+}
+
+func owned(child, parent *unstructured.Unstructured) bool {
+	owner, ok := resource.ParentOf(child)
+
+	return ok && owner.Is(parent)
+}
+
+// children reads what a parent may own: what an XR says it is made of, and
+// otherwise what is watched. All of it live, for policies may look at more of an
+// object than what is cached.
+func (o *Owners) children(ctx context.Context, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	refs := resource.Composed(parent)
+
+	if !resource.IsComposite(parent) {
+		var err error
+		if refs, err = o.watched(ctx, parent); err != nil {
+			return nil, err
+		}
+	}
+
+	out := make([]*unstructured.Unstructured, 0, len(refs))
+
+	for _, ref := range refs {
+		child, err := o.find(ctx, ref)
+		if errors.Is(err, served.ErrGone) {
+			continue
+		}
+
+		// Nobody gives us rights on what is not governed.
+		if apierrors.IsForbidden(err) && o.Ungoverned(ref.GroupKind()) {
+			continue
+		}
+
+		if err != nil {
+			return nil, fmt.Errorf("cannot get what %s %q owns: %w", parent.GetKind(), parent.GetName(), err)
+		}
+
+		out = append(out, child)
+	}
+
+	return out, nil
+}
+
+// watched refers to what a parent owns among all that is watched.
+func (o *Owners) watched(ctx context.Context, parent *unstructured.Unstructured) ([]resource.Reference, error) {
+	var out []resource.Reference
+
+	for _, gvk := range o.Watches.Kinds() {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gvk)
+
+		if err := o.Client.List(ctx, list, client.InNamespace(parent.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("cannot list what %s %q may own: %w", parent.GetKind(), parent.GetName(), err)
+		}
+
+		for i := range list.Items {
+			if u := &list.Items[i]; shard.Stripped(u) && owned(u, parent) || inherits(u, parent) {
+				out = append(out, resource.Reference{
+					APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
+				})
+			}
+		}
+	}
+
+	return out, nil
+}
+
+func (o *Owners) passOnTo(ctx context.Context, parent, child *unstructured.Unstructured) error {
+	d, err := o.Deletions.decide(ctx, child, parent)
+	if err != nil {
+		return err
+	}
+
+	o.Failed.Count(d.Problems...)
+
+	if !d.Allowed() {
+		o.Leftovers.reportOrphaned(ctx, parent, child, &d)
+
+		return nil
+	}
+
+	if d.Object == nil {
+		return nil
+	}
+
+	annotations := map[string]any{}
+
+	for _, key := range []string{v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace} {
+		if v := resource.Annotation(d.Object, key); v != resource.Annotation(child, key) {
+			annotations[key] = v
+		}
+	}
+
+	if len(annotations) == 0 {
+		return nil
+	}
+
+	if err := o.PatchMetadata(ctx, child, map[string]any{object.KeyAnnotations: annotations}); err != nil {
+		return err
+	}
+
+	f, _ := d.Lead()
+	log.FromContext(ctx).WithValues(audit.Judged(&d)...).Info("Passed on what a deletion gives",
+		"child", child.GroupVersionKind().GroupKind().String(), "childNamespace", child.GetNamespace(), "childName", child.GetName(),
+		"rule", f.Rule, "initiator", f.Initiator())
+
+	return nil
+}
+
+// ReleaseAll lets all objects of a kind go that wait for us.
+func (o *Owners) ReleaseAll(ctx context.Context, gvk schema.GroupVersionKind) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk)
+
+	err := o.Live.List(ctx, list)
+	if object.IsGone(err) {
+		return nil // The kind is no longer served.
+	}
+
+	// Who took the right away has to give it back; nobody else must wait for that.
+	if apierrors.IsForbidden(err) {
+		log.FromContext(ctx).Error(err, "Cannot let go of what waits for us, for we may not look", "kind", gvk.String())
+
+		return nil
+	}
+
+	if err != nil {
+		return fmt.Errorf("cannot list %s: %w", gvk, err)
+	}
+
+	for i := range list.Items {
+		if u := &list.Items[i]; object.HasFinalizer(u) {
+			if err := o.RemoveFinalizer(ctx, u); err != nil {
+				return err
+			}
+		}
+	}
+
+	return nil
+}

@@ -1,0 +1,86 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deletion
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/admission"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/inforce"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+)
+
+// Deletions judges deletions that follow from others, by all that the webhook
+// judges them by.
+type Deletions struct {
+	Reader client.Reader
+	// Live reads what is not watched in full.
+	Live     client.Reader
+	Mapper   meta.RESTMapper
+	Compiled *inforce.Cache
+	// Settings name who is who, and now is the clock.
+	Settings decision.Settings
+	Now      func() time.Time
+}
+
+// decide judges the deletion of a child whose parent is being deleted, as the
+// garbage collector's.
+func (d *Deletions) decide(ctx context.Context, child, parent *unstructured.Unstructured) (decision.Decision, error) {
+	req := decision.Request{
+		Operation: decision.OperationDelete, Old: child, Parent: parent,
+		User: policy.User{Name: admission.GarbageCollector},
+	}
+
+	var err error
+	if req.Basis, err = d.basis(ctx); err != nil {
+		return decision.Decision{}, err
+	}
+
+	m, err := d.Mapper.RESTMapping(child.GroupVersionKind().GroupKind(), child.GroupVersionKind().Version)
+	if err != nil {
+		return decision.Decision{}, fmt.Errorf("cannot find the resource of kind %q: %w", child.GetKind(), err)
+	}
+
+	req.Resource = m.Resource.GroupResource()
+
+	if name := child.GetNamespace(); name != "" {
+		namespace := object.New(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+
+		switch err := d.Live.Get(ctx, client.ObjectKey{Name: name}, namespace); {
+		case err == nil:
+			req.Namespace = namespace
+		case !apierrors.IsNotFound(err):
+			return decision.Decision{}, fmt.Errorf("cannot get the namespace of %s %q: %w", child.GetKind(), child.GetName(), err)
+		}
+	}
+
+	return decision.Decide(req), nil
+}
+
+// basis is what requests are decided by. What does not compile is reported on
+// itself.
+func (d *Deletions) basis(ctx context.Context) (decision.Basis, error) {
+	policies := &v1alpha1.AllowancePolicyList{}
+	windows := &v1alpha1.UpgradeAllowanceList{}
+	enforcements := &v1alpha1.EnforcementList{}
+
+	for _, list := range []client.ObjectList{policies, windows, enforcements} {
+		if err := d.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return decision.Basis{}, fmt.Errorf("cannot list %T: %w", list, err)
+		}
+	}
+
+	return d.Compiled.Set(policies.Items, windows.Items, enforcements.Items).Basis(d.Settings, d.Now()), nil
+}

@@ -1,0 +1,59 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deletion
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+)
+
+// reasonForgotten is of an XR that does not refer to what it is made of any more.
+const reasonForgotten = "KausalityForgotten"
+
+// warnUnreferenced tells, once, of a managed resource that belongs to an XR which does not
+// refer to it: Crossplane does not find it, and wants to make it anew.
+func (o *Owners) warnUnreferenced(ctx context.Context, u, xr *unstructured.Unstructured) error {
+	if resource.Deleting(xr) || !resource.IsComposite(xr) || resource.Refers(xr, u) {
+		o.unreferenced.Delete(u.GetUID())
+
+		return nil
+	}
+
+	if _, known := o.unreferenced.Load(u.GetUID()); known {
+		return nil
+	}
+
+	live := object.New(xr.GroupVersionKind())
+	if err := o.Live.Get(ctx, client.ObjectKeyFromObject(xr), live); err != nil {
+		return client.IgnoreNotFound(err) //nolint:wrapcheck // Names the object.
+	}
+
+	// Crossplane writes the reference before it makes what that refers to.
+	if live.GetUID() != xr.GetUID() || resource.Deleting(live) || resource.Refers(live, u) {
+		return nil
+	}
+
+	o.unreferenced.Store(u.GetUID(), true)
+
+	text := fmt.Sprintf("%s %s is made of %s %s, and does not refer to it any more: do not allow it to be created again; "+
+		"to have it referred to, run: kubectl kausality adopt %s", xr.GetKind(), resource.Name(xr), u.GetKind(), resource.Name(u),
+		resource.Argument(u))
+
+	for _, about := range []*unstructured.Unstructured{live, u} {
+		o.Events.Eventf(about, nil, corev1.EventTypeWarning, reasonForgotten, "Remind", "%s", text)
+	}
+
+	log.FromContext(ctx).Info("A composite resource does not refer to what it is made of",
+		"owner", resource.Name(xr), "ownerKind", xr.GetKind())
+
+	return nil
+}

@@ -1,0 +1,212 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gates
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+)
+
+// actionGate is what events about gates say we did.
+const actionGate = "MoveGate"
+
+// Reconciler moves the gates of managed resources.
+type Reconciler struct {
+	Client  client.Client
+	Events  events.EventRecorder
+	Ungated *Ungated
+	Opts    gate.Options
+	Now     func() time.Time
+	// Policies say how gates are moved that they open.
+	Policies *PolicyGates
+	// Openers are the windows that open gates by themselves, and used is told of
+	// each that did; nil for nobody.
+	Openers Openers
+	Used    func(v1alpha1.GateWindow)
+	Ledger  *ledger
+	// Failed counts expressions that fail; nil for nobody.
+	Failed *audit.Expressions
+
+	written object.Expectations
+}
+
+// Reconcile makes the one move that a managed resource's gate needs now.
+func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
+	if wait := g.written.Behind(u, g.Now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+
+	gk, key := u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u)
+	opts := g.Opts
+	opts.PolicyGate = g.Policies.of(ctx)
+
+	var err error
+	if opts.Windows, err = g.Openers.list(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+
+	plan, err := gate.PlanFor(u, opts, g.Now())
+	g.warnUnparsed(u, err)
+	g.Failed.Count(plan.Broken)
+
+	ungated := g.Ungated.Set(u.GroupVersionKind(), key, plan.Ungated)
+
+	if plan.Move == gate.Stay {
+		if ungated && gate.Unsupported(u) {
+			g.Events.Eventf(u, nil, corev1.EventTypeWarning, reasonUngated, actionGate,
+				"The provider does not support management policies any more, and does nothing until it does: was it started without?")
+		}
+
+		g.warn(ctx, u, &plan, g.Ledger.stays(gk, key, &plan))
+
+		return reconcile.Result{RequeueAfter: plan.Again}, nil
+	}
+
+	if plan.Move == gate.PutBack {
+		return reconcile.Result{}, g.putBack(ctx, u, plan)
+	}
+
+	if err := g.move(ctx, u, plan); err != nil {
+		return reconcile.Result{}, err
+	}
+
+	before, _ := allowance.ParseGate(u) // It was parsed for the plan.
+	g.warn(ctx, u, &plan, g.Ledger.moved(gk, key, before, &plan, g.Now()))
+	g.reportMove(ctx, u, &plan)
+
+	for _, w := range plan.Opens {
+		if g.Used != nil {
+			g.Used(w)
+		}
+	}
+
+	return reconcile.Result{}, nil
+}
+
+// reportMove tells of a gate that was moved.
+func (g *Reconciler) reportMove(ctx context.Context, u *unstructured.Unstructured, plan *gate.Plan) {
+	typ, reason := corev1.EventTypeNormal, "KausalityGate"+string(plan.Record.State)
+	if plan.Move == gate.Ungate {
+		typ, reason = corev1.EventTypeWarning, reasonUngated
+	}
+
+	g.Events.Eventf(u, nil, typ, reason, actionGate, "managementPolicies %v: %s", plan.Policies, because(plan))
+	log.FromContext(ctx).WithValues(audit.Given(ctx, g.Policies.Reader, plan.By)...).Info("Moved a gate", "move", plan.Move,
+		"policies", plan.Policies, "generation", plan.Record.Generation, "why", plan.Why, "askedFor", gate.Causes(plan.By))
+}
+
+// putBack makes of the spec what was asked for.
+func (g *Reconciler) putBack(ctx context.Context, u *unstructured.Unstructured, plan gate.Plan) error {
+	annotations := map[string]any{v1alpha1.AnnotationAsked: nil}
+
+	if name := plan.ExternalName; name != nil {
+		if annotations[gate.AnnotationExternalName] = *name; *name == "" {
+			annotations[gate.AnnotationExternalName] = nil
+		}
+	}
+
+	raw, err := json.Marshal(map[string]any{
+		object.KeyMetadata: map[string]any{object.KeyVersion: u.GetResourceVersion(), object.KeyAnnotations: annotations},
+		"spec":             plan.Spec,
+	})
+	if err != nil {
+		return fmt.Errorf("cannot encode what is put back of %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	patch := client.RawPatch(types.MergePatchType, raw)
+	if err := g.Client.Patch(ctx, u.DeepCopy(), patch, client.FieldOwner(object.FieldManager)); err != nil {
+		return fmt.Errorf("cannot put back what nobody asked for of %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	g.Events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityPutBack", actionGate, "Put back before the gate opens: %s", plan.Why)
+	log.FromContext(ctx).Info("Put back what nobody asked for", "why", plan.Why)
+
+	return nil
+}
+
+// warn warns of what is new about a gate, once.
+func (g *Reconciler) warn(ctx context.Context, u *unstructured.Unstructured, plan *gate.Plan, n news) {
+	if n.overdue {
+		text := "the gate has been open for too long: " + because(plan)
+		g.Events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityGateOverdue", actionGate, "%s", text)
+		log.FromContext(ctx).WithValues(audit.Given(ctx, g.Policies.Reader, plan.By)...).Info("A gate is overdue",
+			"why", plan.Why, "askedFor", gate.Causes(plan.By))
+	}
+
+	if n.broken {
+		text := fmt.Sprintf("%s; the gate stays open until it can", plan.Broken)
+		g.Events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityCloseWhen", actionGate, "%s", text)
+		log.FromContext(ctx).Info("Cannot tell whether a change has landed", "problem", plan.Broken.Error())
+	}
+}
+
+// warnUnparsed warns of an annotation that does not parse, once.
+func (g *Reconciler) warnUnparsed(u *unstructured.Unstructured, err error) {
+	problem := ""
+	if err != nil {
+		problem = err.Error()
+	}
+
+	if g.Ledger.unparsed(u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u), problem) {
+		g.Events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityAnnotation", actionGate,
+			"%s; it allows nothing until it is mended", problem)
+	}
+}
+
+// move writes policies, record and allowances in one patch, which applies only
+// to the version of the resource that the plan was made for.
+func (g *Reconciler) move(ctx context.Context, u *unstructured.Unstructured, plan gate.Plan) error {
+	rec, err := allowance.Format(&plan.Record)
+	if err != nil {
+		return fmt.Errorf("cannot write the gate of %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	annotations := map[string]any{v1alpha1.AnnotationGate: rec}
+	if resource.Annotation(u, v1alpha1.AnnotationAllowances) != "" || len(plan.Allowances) > 0 {
+		annotations[v1alpha1.AnnotationAllowances] = allowance.FormatList(plan.Allowances)
+	}
+
+	policies := make([]any, len(plan.Policies))
+	for i, p := range plan.Policies {
+		policies[i] = p
+	}
+
+	meta := map[string]any{"name": u.GetName(), object.KeyVersion: u.GetResourceVersion(), object.KeyAnnotations: annotations}
+	if ns := u.GetNamespace(); ns != "" {
+		meta["namespace"] = ns
+	}
+
+	patch := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion":       u.GetAPIVersion(),
+		"kind":             u.GetKind(),
+		object.KeyMetadata: meta,
+		"spec":             map[string]any{"managementPolicies": policies},
+	}}
+
+	err = g.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(patch), client.ForceOwnership, client.FieldOwner(gate.Manager))
+	if err != nil {
+		return fmt.Errorf("cannot move the gate of %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	g.written.Expect(u.GetUID(), patch.GetResourceVersion(), g.Now()) // The answer is read into the patch.
+
+	return nil
+}

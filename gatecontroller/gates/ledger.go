@@ -1,0 +1,319 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gates
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+)
+
+// Kinds of moves that are counted.
+const (
+	moveTakeOver = "TakeOver"
+	moveOpen     = "Open"
+	moveWiden    = "Widen"
+	moveClose    = "Close"
+	moveTimeout  = "CloseOverdue"
+	moveReclose  = "Reclose"
+	moveGone     = "Gone"
+)
+
+// ledger knows which gates are open and since when, what was told of them, and
+// counts what happens to them. What it knows is from the gates' own records, so
+// that it is right after a restart once every object was looked at.
+type ledger struct {
+	open, overdue *prometheus.Desc
+	seconds       *prometheus.HistogramVec
+	moves         *prometheus.CounterVec
+	waits         *prometheus.CounterVec
+	timeouts      *prometheus.CounterVec
+
+	mu sync.Mutex
+	// kinds has the gates of each kind that are open.
+	kinds map[schema.GroupKind]map[types.NamespacedName]*opening
+	// broken has what was told of annotations that do not parse.
+	broken map[schema.GroupKind]map[types.NamespacedName]string
+}
+
+// opening is one gate while it is open.
+type opening struct {
+	since   time.Time
+	wait    gate.Wait
+	overdue bool
+	broken  string
+}
+
+// openBuckets are from what an allowed change takes at least to what is a case
+// for somebody.
+func openBuckets() []float64 {
+	return []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 2 * 3600, 6 * 3600, 24 * 3600}
+}
+
+func NewLedger(reg prometheus.Registerer) (*ledger, error) {
+	kind := []string{object.LabelGroup, object.LabelKind}
+	l := &ledger{
+		kinds:  map[schema.GroupKind]map[types.NamespacedName]*opening{},
+		broken: map[schema.GroupKind]map[types.NamespacedName]string{},
+		open:   prometheus.NewDesc("kausality_gates_open", "Gates that are open now.", kind, nil),
+		overdue: prometheus.NewDesc("kausality_gates_overdue",
+			"Gates that are open now and have been for longer than their policy, or --max-open, says.", kind, nil),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "kausality_gate_open_seconds",
+			Help:    "How long gates were open, of those that are closed again or whose resource is gone.",
+			Buckets: openBuckets(),
+		}, kind),
+		moves: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_gate_moves_total",
+			Help: "Moves of gates: Open, Close, TakeOver of what was found without a record, Widen of one that was open, " +
+				"CloseOverdue, Reclose after a hand edit, Gone with its resource.",
+		}, append(slices.Clone(kind), "move")),
+		waits: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_gate_waits_total",
+			Help: "How often an open gate began to wait for something: Synced, AsyncOperation, Ready, External, CloseWhen, Settle, Gone.",
+		}, append(slices.Clone(kind), "reason")),
+		timeouts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_gate_timeouts_total",
+			Help: "Gates that became overdue.",
+		}, kind),
+	}
+
+	for _, c := range []prometheus.Collector{l, l.seconds, l.moves, l.waits, l.timeouts} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("cannot register metrics: %w", err)
+		}
+	}
+
+	return l, nil
+}
+
+// Describe tells of the gauges.
+func (l *ledger) Describe(out chan<- *prometheus.Desc) {
+	out <- l.open
+
+	out <- l.overdue
+}
+
+// Collect counts the gates that are open.
+func (l *ledger) Collect(out chan<- prometheus.Metric) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	for gk, gates := range l.kinds {
+		late := 0
+
+		for _, o := range gates {
+			if o.overdue {
+				late++
+			}
+		}
+
+		out <- prometheus.MustNewConstMetric(l.open, prometheus.GaugeValue, float64(len(gates)), gk.Group, gk.Kind)
+
+		out <- prometheus.MustNewConstMetric(l.overdue, prometheus.GaugeValue, float64(late), gk.Group, gk.Kind)
+	}
+}
+
+// news is what has not been told of a gate before.
+type news struct {
+	overdue, broken bool
+}
+
+// stays notes a gate that is left as it is.
+func (l *ledger) stays(gk schema.GroupKind, key types.NamespacedName, plan *gate.Plan) news {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	if plan.Record.State != v1alpha1.GateOpen {
+		delete(l.of(gk), key)
+
+		return news{}
+	}
+
+	return l.waiting(gk, l.opened(gk, key, plan.Record.Since.Time), plan)
+}
+
+// waiting notes what an open gate waits for.
+func (l *ledger) waiting(gk schema.GroupKind, o *opening, plan *gate.Plan) news {
+	if plan.Wait != "" && plan.Wait != o.wait {
+		l.waits.WithLabelValues(gk.Group, gk.Kind, string(plan.Wait)).Inc()
+	}
+
+	o.wait = plan.Wait
+	out := news{overdue: plan.Overdue && !o.overdue}
+
+	if out.overdue {
+		l.timeouts.WithLabelValues(gk.Group, gk.Kind).Inc()
+	}
+
+	o.overdue = plan.Overdue
+
+	broken := ""
+	if plan.Broken != nil {
+		broken = plan.Broken.Error()
+	}
+
+	out.broken = broken != "" && broken != o.broken
+	o.broken = broken
+
+	return out
+}
+
+// moved notes a move that was made. Before is what the gate's record was, nil
+// for none.
+func (l *ledger) moved(gk schema.GroupKind, key types.NamespacedName, before *v1alpha1.GateRecord, plan *gate.Plan, now time.Time) news {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	was := before != nil && before.State == v1alpha1.GateOpen
+	l.moves.WithLabelValues(gk.Group, gk.Kind, nameOf(before, plan)).Inc()
+
+	switch {
+	case plan.Record.State == v1alpha1.GateOpen && was:
+		o := l.opened(gk, key, before.Since.Time)
+		o.wait, o.overdue = "", false // Its time begins anew.
+	case plan.Record.State == v1alpha1.GateOpen:
+		l.of(gk)[key] = &opening{since: now}
+	case was:
+		o := l.opened(gk, key, before.Since.Time)
+		out := l.waiting(gk, o, plan)
+		l.ended(gk, key, now)
+
+		return out
+	default:
+		delete(l.of(gk), key)
+	}
+
+	return news{}
+}
+
+// nameOf says what a move is counted as.
+func nameOf(before *v1alpha1.GateRecord, plan *gate.Plan) string {
+	opens := plan.Record.State == v1alpha1.GateOpen
+
+	switch {
+	case before == nil:
+		return moveTakeOver
+	case before.State == v1alpha1.GateOpen && opens:
+		return moveWiden
+	case before.State == v1alpha1.GateOpen && plan.Overdue:
+		return moveTimeout
+	case before.State == v1alpha1.GateOpen:
+		return moveClose
+	case opens:
+		return moveOpen
+	default:
+		return moveReclose
+	}
+}
+
+// Gone notes that an object is not there any more; an open gate ends with it.
+func (l *ledger) Gone(gk schema.GroupKind, key types.NamespacedName, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	delete(l.broken[gk], key)
+
+	if _, ok := l.kinds[gk][key]; ok {
+		l.moves.WithLabelValues(gk.Group, gk.Kind, moveGone).Inc()
+		l.ended(gk, key, now)
+	}
+}
+
+// Drop forgets an object that somebody else looks after.
+func (l *ledger) Drop(gk schema.GroupKind, key types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	delete(l.broken[gk], key)
+	delete(l.kinds[gk], key)
+}
+
+// Forget takes a kind that nobody looks at out of all that is counted.
+func (l *ledger) Forget(gk schema.GroupKind) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	delete(l.kinds, gk)
+	delete(l.broken, gk)
+
+	labels := prometheus.Labels{"group": gk.Group, "kind": gk.Kind}
+
+	l.seconds.DeletePartialMatch(labels)
+
+	for _, c := range []*prometheus.CounterVec{l.moves, l.waits, l.timeouts} {
+		c.DeletePartialMatch(labels)
+	}
+}
+
+// unparsed notes what is wrong with an object's annotations, empty for nothing. It
+// returns whether that is new.
+func (l *ledger) unparsed(gk schema.GroupKind, key types.NamespacedName, problem string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	if problem == "" {
+		delete(l.broken[gk], key)
+
+		return false
+	}
+
+	if l.broken[gk] == nil {
+		l.broken[gk] = map[types.NamespacedName]string{}
+	}
+
+	told := l.broken[gk][key] == problem
+	l.broken[gk][key] = problem
+
+	return !told
+}
+
+// OpenGates are those that are open, by kind.
+func (l *ledger) OpenGates() map[schema.GroupKind][]types.NamespacedName {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	out := make(map[schema.GroupKind][]types.NamespacedName, len(l.kinds))
+	for gk, gates := range l.kinds {
+		out[gk] = slices.Collect(maps.Keys(gates))
+	}
+
+	return out
+}
+
+func (l *ledger) of(gk schema.GroupKind) map[types.NamespacedName]*opening {
+	if l.kinds[gk] == nil {
+		l.kinds[gk] = map[types.NamespacedName]*opening{}
+	}
+
+	return l.kinds[gk]
+}
+
+// opened returns what is known of an open gate; where nothing is, since the time
+// that its record says, to the second.
+func (l *ledger) opened(gk schema.GroupKind, key types.NamespacedName, since time.Time) *opening {
+	o, ok := l.of(gk)[key]
+	if !ok {
+		o = &opening{since: since}
+		l.of(gk)[key] = o
+	}
+
+	return o
+}
+
+// ended counts how long a gate was open.
+func (l *ledger) ended(gk schema.GroupKind, key types.NamespacedName, now time.Time) {
+	l.seconds.WithLabelValues(gk.Group, gk.Kind).Observe(max(0, now.Sub(l.kinds[gk][key].since).Seconds()))
+	delete(l.kinds[gk], key)
+}

@@ -1,0 +1,128 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package governed
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/deletion"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
+)
+
+// Reconciler reads one object and hands it to gates and parents.
+type Reconciler struct {
+	Gvk       schema.GroupVersionKind
+	Reader    shard.Reader
+	Shard     *shard.Shard
+	Gates     *gates.Reconciler
+	Parents   *Parents
+	Owners    *deletion.Owners
+	Leftovers *deletion.Leftovers
+	// Composed says which kinds and XRs are our business.
+	Composed *composed.Kinds
+	Gated    bool
+}
+
+// Reconcile moves the object's gate where it has one, and keeps up its
+// annotations as a parent.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	gk := r.Gvk.GroupKind()
+	mine := r.Shard.Has(req.Namespace)
+
+	u := object.New(r.Gvk)
+
+	err := r.Reader.Get(ctx, req.NamespacedName, u, mine)
+
+	switch {
+	case !mine:
+		r.Gates.Ledger.Drop(gk, req.NamespacedName)
+	case apierrors.IsNotFound(err):
+		r.Gates.Ledger.Gone(gk, req.NamespacedName, r.Gates.Now())
+		r.Gates.Ungated.Set(r.Gvk, req.NamespacedName, false)
+		r.Composed.Forget(r.Gvk)
+	}
+
+	if err != nil || !mine && shard.Foreign(u) {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+
+	r.Composed.Observe(u)
+
+	res, err := r.reconcileObject(ctx, u)
+
+	switch {
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: object.ConflictDelay}, nil
+	case apierrors.IsNotFound(err):
+		return reconcile.Result{}, nil
+	default:
+		return res, err
+	}
+}
+
+// reconcileObject does what there is to do about an object.
+func (r *Reconciler) reconcileObject(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
+	if object.HasFinalizer(u) && resource.Deleting(u) {
+		return r.end(ctx, u)
+	}
+
+	if r.Gated && (gate.Governed(u) || object.HasFinalizer(u)) {
+		if err := r.Owners.EnsureFinalizer(ctx, u); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+
+	if !gate.Governed(u) {
+		err := r.Composed.ReportNotRun(ctx, r.Parents.Client, u)
+		if err != nil && !apierrors.IsForbidden(err) {
+			return reconcile.Result{}, err
+		}
+
+		if err != nil { // All else goes on.
+			log.FromContext(ctx).Error(err, "A right is missing for what is governed")
+		}
+
+		if !r.Composed.Governs(u) && !r.Owners.Watches.IsOwner(r.Gvk) {
+			return reconcile.Result{}, nil
+		}
+
+		return r.Parents.reconcile(ctx, u)
+	}
+
+	if !r.Gated {
+		return reconcile.Result{}, nil
+	}
+
+	res, err := r.Gates.Reconcile(ctx, u)
+	if err == nil {
+		err = r.Leftovers.EnsureFinalizer(ctx, u)
+	}
+
+	return res, err
+}
+
+// end does what there is to do before an object that waits for us may go.
+func (r *Reconciler) end(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
+	if !resource.IsManaged(u) {
+		return reconcile.Result{}, r.Owners.Release(ctx, u)
+	}
+
+	if waits, err := r.Leftovers.Release(ctx, u, r.Gated); err != nil || !waits {
+		return reconcile.Result{}, err
+	}
+
+	return r.Gates.Reconcile(ctx, u)
+}

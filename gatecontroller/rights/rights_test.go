@@ -1,0 +1,40 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/kausality-io/kausality-crossplane/engine/admission"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
+	"github.com/kausality-io/kausality-crossplane/internal/access"
+	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+)
+
+func TestAKindThatMayNotBeReadIsNotWatchedAndOthersAre(t *testing.T) {
+	have := &fixture.Roles{Of: map[string]bool{"configmaps": true}, Now: time.Unix(0, 0)}
+	r := NewRights(have.Access())
+
+	if got := r.Readable(t.Context(), fixture.BuiltInAndCustom()); len(got) != 1 || got[0].Resource != "configmaps" {
+		t.Errorf("watched: %v, want configmaps", got)
+	}
+
+	// What is needed of what is watched is missed as well, though no policy names it;
+	// CompositionRevisions are only read.
+	revision := kind.Served{GVK: resource.RevisionKind().WithVersion("v1"), Resource: "compositionrevisions"}
+	read := access.Asking(func(_ context.Context, asked right.Right) (bool, error) {
+		return asked.Resource == "compositionrevisions" && asked.Verb != "patch", nil
+	}, func() time.Time { return have.Now })
+
+	r = NewRights(read)
+	r.Refresh(t.Context(), admission.Config{}, nil, append(fixture.BuiltInAndCustom(), revision))
+
+	if len(r.lacks) != 2 || right.Has(r.lacks, revision.GroupResource()) {
+		t.Errorf("lacks: %v", r.lacks)
+	}
+}

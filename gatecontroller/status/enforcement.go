@@ -1,0 +1,127 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
+)
+
+// reportEnforcement writes an Enforcement's Ready condition.
+func (s *Reporter) reportEnforcement(ctx context.Context, e *v1alpha1.Enforcement, served []kind.Served) error {
+	was := e.DeepCopy()
+	e.Status.TypeChecking = s.Schemas.checkEnforcement(e, served)
+	cond := s.inForce(e, served)
+	cond.ObservedGeneration = e.GetGeneration()
+	e.Status.ObservedGeneration = e.GetGeneration()
+	e.Status.Resources = misnamed(e, served)
+	meta.SetStatusCondition(&e.Status.Conditions, cond)
+
+	if equality.Semantic.DeepEqual(was.Status, e.Status) {
+		return nil
+	}
+
+	err := client.IgnoreNotFound(s.Client.Status().Patch(ctx, e, client.MergeFrom(was)))
+	if err != nil {
+		return fmt.Errorf("cannot write the status of Enforcement %q: %w", e.GetName(), err)
+	}
+
+	return nil
+}
+
+// misnamed are the kinds that an Enforcement is about by a name that they do not
+// suggest, as many as a status holds.
+func misnamed(in *v1alpha1.Enforcement, served []kind.Served) []v1alpha1.NamedResource {
+	e, errs := enforcement.Compile(in)
+	if len(errs) > 0 {
+		return nil // It excepts nobody.
+	}
+
+	const most = 256
+
+	var out []v1alpha1.NamedResource
+
+	for _, k := range served {
+		if len(out) < most && e.Misnamed(k.GVK.GroupKind(), k.Resource) {
+			out = append(out, v1alpha1.NamedResource{Group: k.GVK.Group, Kind: k.GVK.Kind, Resource: k.Resource})
+		}
+	}
+
+	return out
+}
+
+// inForce says whether an Enforcement is.
+func (s *Reporter) inForce(in *v1alpha1.Enforcement, served []kind.Served) metav1.Condition {
+	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
+
+	if e, errs := enforcement.Compile(in); len(errs) > 0 {
+		cond.Reason, cond.Message = v1alpha1.ReasonInvalid, errs.ToAggregate().Error()
+
+		if e.Refuses() {
+			cond.Message += "; until that is mended every change that it is about is refused, for its failurePolicy is Fail"
+		}
+
+		return cond
+	}
+
+	if unknown := unserved(in.Spec.Match.ResourceRules, served); len(unknown) > 0 {
+		cond.Reason = v1alpha1.ReasonKindUnknown
+		cond.Message = "the API server serves nothing that could be governed as " + strings.Join(unknown, ", ")
+
+		return cond
+	}
+
+	needs := right.OfEnforcement(in, kind.ForRights(served))
+	if reason, message, ok := s.Rights.Condition(needs, "what cannot be looked at is answered as its failurePolicy says"); ok {
+		cond.Reason, cond.Message = reason, message
+
+		return cond
+	}
+
+	cond.Status, cond.Reason = metav1.ConditionTrue, v1alpha1.ReasonInForce
+	cond.Message = "the Enforcement is in force" + firstWarning(in.Status.TypeChecking)
+
+	return cond
+}
+
+// unserved are the resources of rules, as RESOURCE.GROUP, that nothing serves.
+func unserved(list []v1alpha1.ResourceRule, served []kind.Served) []string {
+	var out []string
+
+	for _, rule := range list {
+		for _, group := range rule.APIGroups {
+			for _, res := range rule.Resources {
+				only := []v1alpha1.ResourceRule{{APIGroups: []string{group}, Resources: []string{res}}}
+				if !anyOf(only, served) {
+					out = append(out, schema.GroupResource{Group: group, Resource: res}.String())
+				}
+			}
+		}
+	}
+
+	return out
+}
+
+// anyOf says whether rules are about any of some kinds.
+func anyOf(list []v1alpha1.ResourceRule, served []kind.Served) bool {
+	for _, k := range served {
+		if enforcement.Matches(list, k.GroupResource()) {
+			return true
+		}
+	}
+
+	return false
+}

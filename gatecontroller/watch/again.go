@@ -1,0 +1,88 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// enqueueSource is where a controller is asked from to look at objects that nothing
+// happened to.
+func (w *Watches) enqueueSource(gvk schema.GroupVersionKind) source.Source {
+	return source.Func(func(_ context.Context, q queue) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+
+		if _, ok := w.running[gvk]; ok {
+			w.queues[gvk] = q
+		}
+
+		return nil
+	})
+}
+
+// Enqueue has objects looked at though nothing happened to them.
+func (w *Watches) Enqueue(gates map[schema.GroupKind][]types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	for gvk, q := range w.queues {
+		for _, key := range gates[gvk.GroupKind()] {
+			q.Add(reconcile.Request{NamespacedName: key})
+		}
+	}
+}
+
+// EnqueueAll has all objects looked at that are known by now; of others it is heard.
+func (w *Watches) EnqueueAll(ctx context.Context) error {
+	keys := map[schema.GroupKind][]types.NamespacedName{}
+
+	for _, gvk := range w.Kinds() {
+		items, _, err := w.List(ctx, gvk)
+		if err != nil {
+			return err
+		}
+
+		for i := range items {
+			keys[gvk.GroupKind()] = append(keys[gvk.GroupKind()], client.ObjectKeyFromObject(&items[i]))
+		}
+	}
+
+	w.Enqueue(keys)
+
+	return nil
+}
+
+// enqueueNamespace has all objects of a namespace looked at.
+func (w *Watches) enqueueNamespace(ctx context.Context, namespace string) error {
+	keys := map[schema.GroupKind][]types.NamespacedName{}
+
+	for _, gvk := range w.Kinds() {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gvk)
+
+		if err := w.cache.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("cannot list %s in namespace %q: %w", gvk, namespace, err)
+		}
+
+		for i := range list.Items {
+			keys[gvk.GroupKind()] = append(keys[gvk.GroupKind()], client.ObjectKeyFromObject(&list.Items[i]))
+		}
+	}
+
+	w.Enqueue(keys)
+
+	return nil
+}

@@ -1,0 +1,60 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
+)
+
+// Mover has the objects of a namespace looked at again that moves into the shard
+// or out of it.
+type Mover struct {
+	Shard   *shard.Shard
+	Watches *Watches
+}
+
+// Reconcile looks at one namespace.
+func (m *Mover) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	return reconcile.Result{}, m.Watches.enqueueNamespace(ctx, req.Name)
+}
+
+// Controller runs the mover.
+func (m *Mover) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
+	skip := true
+
+	ctl, err := controller.NewUnmanaged("shard", controller.Options{Reconciler: m, SkipNameValidation: &skip, Logger: log})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the shard controller: %w", err)
+	}
+
+	src := source.Kind(c, client.Object(shard.Namespace()), &handler.EnqueueRequestForObject{}, m.moved())
+	if err := ctl.Watch(src); err != nil {
+		return nil, fmt.Errorf("cannot watch namespaces: %w", err)
+	}
+
+	return ctl, nil
+}
+
+// moved passes namespaces whose shard changes, or comes to be known.
+func (m *Mover) moved() predicate.Predicate {
+	labelled := shard.LabelChanged()
+	labelled.CreateFunc = func(e event.CreateEvent) bool {
+		return m.Shard.Asked(e.Object.GetName()) || shard.ShardOfNamespace(e.Object) != ""
+	}
+
+	return labelled
+}

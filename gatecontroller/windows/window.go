@@ -1,0 +1,280 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package windows
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+)
+
+// evaluateEvery is how often a window is evaluated though nothing happened.
+const evaluateEvery = time.Minute
+
+// Reconciler keep the status of UpgradeAllowances, and tell when one starts, is
+// used first, and ends.
+type Reconciler struct {
+	client  client.Client
+	reader  client.Reader
+	targets *targets
+	now     func() time.Time
+	// wake asks for windows to be looked at.
+	wake chan event.TypedGenericEvent[string]
+	// written are the statuses that the cache may not show yet.
+	written object.Expectations
+
+	mu sync.Mutex
+	// ready is what the configuration says of windows.
+	ready map[types.UID]metav1.Condition
+}
+
+// New makes the windows' reconciler.
+func New(mgr ctrl.Manager, now func() time.Time) *Reconciler {
+	w := &Reconciler{
+		client: mgr.GetClient(), reader: mgr.GetCache(), now: now,
+		wake: make(chan event.TypedGenericEvent[string]),
+	}
+	w.targets = &targets{
+		config: mgr.GetConfig(), http: mgr.GetHTTPClient(), scheme: mgr.GetScheme(), mapper: mgr.GetRESTMapper(),
+		changed: w.enqueue, running: map[target]*targetWatch{},
+	}
+
+	return w
+}
+
+// SetupWithManager has them looked at by the one manager that leads.
+func (w *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	ctl, err := w.controller(mgr.GetCache(), mgr.GetLogger())
+	if err != nil {
+		return err
+	}
+
+	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		defer w.targets.stop()
+
+		return ctl.Start(ctx)
+	}))
+	if err != nil {
+		return fmt.Errorf("cannot add the controller of windows: %w", err)
+	}
+
+	return nil
+}
+
+// Reconcile looks at one window.
+func (w *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	// 1. Read it.
+	u := &v1alpha1.UpgradeAllowance{}
+	if err := w.reader.Get(ctx, req.NamespacedName, u); err != nil {
+		if apierrors.IsNotFound(err) {
+			w.targets.release(ctx, req.Name)
+		}
+
+		return reconcile.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // Names the object.
+	}
+
+	now := w.now()
+	if wait := w.written.Behind(u, now); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil // That we see it comes before.
+	}
+
+	// 2. Look at what it waits for.
+	seen, settled, err := w.observe(ctx, u, now)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+
+	if !settled {
+		return reconcile.Result{RequeueAfter: syncSoon}, nil
+	}
+
+	// 3. Say what comes of it.
+	state := window.Evaluate(u, seen, now)
+
+	err = w.report(ctx, u, state, now)
+
+	switch {
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: object.ConflictDelay}, nil
+	case client.IgnoreNotFound(err) != nil:
+		return reconcile.Result{}, err
+	case state.Reason == v1alpha1.ReasonNotObserved:
+		return reconcile.Result{RequeueAfter: syncSoon}, nil
+	case state.Again.IsZero():
+		return reconcile.Result{}, nil
+	default:
+		return reconcile.Result{RequeueAfter: min(evaluateEvery, max(state.Again.Sub(now), time.Millisecond))}, nil
+	}
+}
+
+// observe looks at what a window's activateWhen names, while that matters. False
+// where it is too soon to tell.
+func (w *Reconciler) observe(ctx context.Context, u *v1alpha1.UpgradeAllowance, now time.Time) (window.Observation, bool, error) {
+	if !window.Waits(u, now) || len(window.Validate(u)) > 0 {
+		w.targets.release(ctx, u.GetName())
+
+		return window.Observation{}, true, nil
+	}
+
+	return w.targets.observe(ctx, u.GetName(), targetOf(u.Spec.ActivateWhen), now)
+}
+
+// report writes the status, after it has told of what is new in it: whoever is
+// stopped in between tells the same again, which the API server then knows.
+func (w *Reconciler) report(ctx context.Context, u *v1alpha1.UpgradeAllowance, state window.State, now time.Time) error {
+	next := window.Next(u, state, w.readiness(u), now)
+	if equality.Semantic.DeepEqual(u.Status, next.Status) {
+		return nil
+	}
+
+	for _, n := range next.News {
+		if err := w.recordEvent(ctx, u, n, now); err != nil {
+			return err
+		}
+	}
+
+	is := u.DeepCopy()
+	is.Status = next.Status
+
+	patch := client.MergeFromWithOptions(u, client.MergeFromWithOptimisticLock{})
+	if err := w.client.Status().Patch(ctx, is, patch, client.FieldOwner(object.FieldManager)); err != nil {
+		return fmt.Errorf("cannot write the status of UpgradeAllowance %q: %w", u.GetName(), err)
+	}
+
+	w.written.Expect(is.GetUID(), is.GetResourceVersion(), now)
+
+	return nil
+}
+
+// readiness is the Ready condition of a window; the one it has where the
+// configuration has not said anything yet.
+func (w *Reconciler) readiness(u *v1alpha1.UpgradeAllowance) *metav1.Condition {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if c, ok := w.ready[u.GetUID()]; ok {
+		return &c
+	}
+
+	return meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionReady)
+}
+
+// SetReadiness takes what the configuration says of all windows there are, once
+// webhooks and guards are as they say: which kinds are missing, and in words which
+// rights are.
+func (w *Reconciler) SetReadiness(
+	ctx context.Context, list []v1alpha1.UpgradeAllowance, missing []kind.Name, lacks func(*v1alpha1.UpgradeAllowance) string,
+) {
+	ready := make(map[types.UID]metav1.Condition, len(list))
+
+	var changed []string
+
+	w.mu.Lock()
+
+	for i := range list {
+		u := &list[i]
+		cond := windowReadiness(u, missing, lacks(u))
+		ready[u.GetUID()] = cond
+
+		if was, ok := w.ready[u.GetUID()]; !ok || was != cond {
+			changed = append(changed, u.GetName())
+		}
+	}
+
+	w.ready = ready
+	w.mu.Unlock()
+
+	w.enqueue(ctx, changed)
+}
+
+// enqueue has windows looked at.
+func (w *Reconciler) enqueue(ctx context.Context, names []string) {
+	for _, name := range names {
+		select {
+		case w.wake <- event.TypedGenericEvent[string]{Object: name}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// windowReadiness says whether a window's kinds are watched. What we may not do
+// with them is said in words.
+func windowReadiness(u *v1alpha1.UpgradeAllowance, missing []kind.Name, lacks string) metav1.Condition {
+	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: u.GetGeneration()}
+
+	if errs := window.Validate(u); len(errs) > 0 {
+		cond.Reason, cond.Message = v1alpha1.ReasonInvalid, errs.ToAggregate().Error()
+
+		return cond
+	}
+
+	if unknown := kind.Among(kind.OfPermissions(u.Spec.Allow), missing); unknown != "" {
+		cond.Reason, cond.Message = v1alpha1.ReasonKindUnknown, "the API server serves no kind "+unknown
+
+		return cond
+	}
+
+	if lacks != "" {
+		cond.Reason, cond.Message = v1alpha1.ReasonRightsMissing, "what it lets through may be held or refused: "+lacks
+
+		return cond
+	}
+
+	cond.Status, cond.Reason, cond.Message = metav1.ConditionTrue, v1alpha1.ReasonInForce,
+		"the API server asks Kausality about the kinds of the window; condition Active says whether that is in force"
+
+	if warnings := window.Warnings(u); len(warnings) > 0 {
+		cond.Message = strings.Join(warnings, "; ")
+	}
+
+	return cond
+}
+
+// controller makes the controller of the windows.
+func (w *Reconciler) controller(cch cache.Cache, log logr.Logger) (controller.Controller, error) {
+	skip := true
+
+	ctl, err := controller.NewUnmanaged("window", controller.Options{Reconciler: w, SkipNameValidation: &skip, Logger: log})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the controller of windows: %w", err)
+	}
+
+	if err := ctl.Watch(source.Kind(cch, client.Object(&v1alpha1.UpgradeAllowance{}), &handler.EnqueueRequestForObject{})); err != nil {
+		return nil, fmt.Errorf("cannot watch UpgradeAllowances: %w", err)
+	}
+
+	named := handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, name string) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
+	})
+
+	if err := ctl.Watch(source.TypedChannel(w.wake, named)); err != nil {
+		return nil, fmt.Errorf("cannot watch what windows wait for: %w", err)
+	}
+
+	return ctl, nil
+}

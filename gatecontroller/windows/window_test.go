@@ -1,0 +1,83 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package windows
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// TestAWindowIsNotToldOfTwiceWhileTheCacheIsBehind has a cache that shows a
+// status of before our last write, as happens for a moment.
+func TestAWindowIsNotToldOfTwiceWhileTheCacheIsBehind(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, eventsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	u := &v1alpha1.UpgradeAllowance{
+		ObjectMeta: metav1.ObjectMeta{Name: "w", UID: "w"},
+		Spec: v1alpha1.UpgradeAllowanceSpec{
+			ServiceAccount: "system:serviceaccount:a:b",
+			ValidFrom:      metav1.NewTime(start.Add(time.Second)), ValidUntil: metav1.NewTime(start.Add(2 * time.Hour)),
+			Allow: []v1alpha1.Permission{{Kind: "Task", Mutations: []string{"spec"}}},
+		},
+	}
+	meta.SetStatusCondition(&u.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionStarted, Status: metav1.ConditionTrue, Reason: "Started"})
+	meta.SetStatusCondition(&u.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionActive, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNoPods})
+
+	live := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(u).WithObjects(u).Build()
+	key := client.ObjectKeyFromObject(u)
+
+	stale := &v1alpha1.UpgradeAllowance{}
+	if err := live.Get(t.Context(), key, stale); err != nil {
+		t.Fatal(err)
+	}
+
+	behind := fake.NewClientBuilder().WithScheme(scheme).WithObjects(stale).Build()
+	w := &Reconciler{client: live, reader: behind, targets: &targets{}}
+
+	for _, look := range []struct {
+		reader client.Reader
+		at     time.Duration
+	}{
+		{behind, 0},
+		{behind, time.Second},
+		{live, 2 * time.Second},
+	} {
+		w.reader, w.now = look.reader, func() time.Time { return start.Add(look.at) }
+
+		if _, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	list := &eventsv1.EventList{}
+	if err := live.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+
+	got := make([]string, 0, len(list.Items))
+	for _, e := range list.Items {
+		got = append(got, e.Reason)
+	}
+
+	if diff := cmp.Diff([]string{"KausalityWindowResumed"}, got); diff != "" {
+		t.Errorf("events: -want, +got:\n%s", diff)
+	}
+}
