@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/fn"
 )
@@ -50,7 +50,7 @@ func composed(t *testing.T, text, fields string) map[string]any {
 	xr := &unstructured.Unstructured{Object: fromYAML(t, freshXApp)}
 
 	return fromYAML(t, strings.NewReplacer(
-		"META", ofApp, "MANAGER", apply.ManagerOf(xr), "FIELDS", fields).Replace(strings.Replace(text, "META", ofApp, 1)))
+		"META", ofApp, "MANAGER", managedfields.ManagerOf(xr), "FIELDS", fields).Replace(strings.Replace(text, "META", ofApp, 1)))
 }
 
 const (

@@ -10,12 +10,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
 
 // pendingUse is a use that is managed.
 type pendingUse struct {
-	use window.Use
+	use upgradeallowance.Use
 	// done ends that.
 	done context.CancelFunc
 }
@@ -47,7 +47,7 @@ func (u *Uses) note(ctx context.Context, req admission.Request, ask *decision.Re
 
 	u.seen(ask.Old)
 
-	use, ok := window.UseOf(ask, d)
+	use, ok := upgradeallowance.UseOf(ask, d)
 	if !ok {
 		return
 	}
@@ -134,7 +134,7 @@ func (u *Uses) seen(old *unstructured.Unstructured) {
 	pending := u.pending[key]
 	u.mu.Unlock()
 
-	if pending != nil && pending.use.Judge(old, false) == window.Stored {
+	if pending != nil && pending.use.Judge(old, false) == upgradeallowance.Stored {
 		u.settle(key, pending, true)
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
 
 // Whatever is written to a window has Crossplane compose every XR anew that
@@ -40,7 +40,7 @@ func TestAWindowIsWrittenToWhenItIsOverAndSeldomBefore(t *testing.T) {
 		uses, stop := b.start()
 		use := func(n int) {
 			for range n {
-				uses.Count(window.Use{Windows: []window.Key{{Name: "w", UID: "1"}}})
+				uses.Count(upgradeallowance.Use{Windows: []upgradeallowance.Key{{Name: "w", UID: "1"}}})
 				time.Sleep(time.Second)
 			}
 		}

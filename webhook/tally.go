@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
 
 // tally is where replicas add up how often windows were used, and what stays when
@@ -160,7 +160,7 @@ func (u *Uses) recall(ctx context.Context) bool {
 
 	for i := range list.Items {
 		if w := &list.Items[i]; kept[w.GetUID()] > w.Status.Uses {
-			u.counted(window.Key{Name: w.GetName(), UID: w.GetUID()})
+			u.counted(upgradeallowance.Key{Name: w.GetName(), UID: w.GetUID()})
 		}
 	}
 

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
 
 // Timing of the counts of windows' uses.
@@ -71,7 +71,7 @@ type Uses struct {
 	// pending are the uses that are not known to be stored.
 	pending map[useKey]*pendingUse
 	// counts are of those that are.
-	counts map[window.Key]*count
+	counts map[upgradeallowance.Key]*count
 }
 
 // count is of one window.
@@ -95,7 +95,7 @@ func NewUses(c client.WithWatch, lease client.ObjectKey, log logr.Logger) *Uses 
 
 	return &Uses{
 		client: c, tally: tally{client: c, key: lease}, log: log, slots: make(chan struct{}, maxWatches), ctx: ctx, cancel: cancel,
-		pending: map[useKey]*pendingUse{}, counts: map[window.Key]*count{},
+		pending: map[useKey]*pendingUse{}, counts: map[upgradeallowance.Key]*count{},
 	}
 }
 
@@ -159,7 +159,7 @@ func (u *Uses) waitForLast() {
 }
 
 // Count counts a use of each of its windows.
-func (u *Uses) Count(use window.Use) {
+func (u *Uses) Count(use upgradeallowance.Use) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 
@@ -167,7 +167,7 @@ func (u *Uses) Count(use window.Use) {
 }
 
 // count does so under the lock.
-func (u *Uses) count(use window.Use) {
+func (u *Uses) count(use upgradeallowance.Use) {
 	for _, w := range use.Windows {
 		u.counted(w).uses++
 		u.Metrics.used(w.Name)
@@ -175,7 +175,7 @@ func (u *Uses) count(use window.Use) {
 }
 
 // counted is the count of a window, under the lock.
-func (u *Uses) counted(key window.Key) *count {
+func (u *Uses) counted(key upgradeallowance.Key) *count {
 	if u.counts[key] == nil {
 		now := time.Now()
 		u.counts[key] = &count{late: now.Add(keepEvery), due: now.Add(writeEvery)}
@@ -186,11 +186,11 @@ func (u *Uses) counted(key window.Key) *count {
 
 // used are the windows that there may be something to write of, in order: those
 // whose time has come, or all.
-func (u *Uses) used(all bool) []window.Key {
+func (u *Uses) used(all bool) []upgradeallowance.Key {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 
-	var out []window.Key
+	var out []upgradeallowance.Key
 
 	for key, c := range u.counts {
 		if all || !time.Now().Before(c.next) {
@@ -198,7 +198,7 @@ func (u *Uses) used(all bool) []window.Key {
 		}
 	}
 
-	slices.SortFunc(out, func(a, b window.Key) int {
+	slices.SortFunc(out, func(a, b upgradeallowance.Key) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(string(a.UID), string(b.UID)))
 	})
 
@@ -224,7 +224,7 @@ func (u *Uses) flush(ctx context.Context, all bool) int {
 
 // write writes the count of a window. Of one that is gone there is nothing to
 // write.
-func (u *Uses) write(ctx context.Context, key window.Key, all bool) error {
+func (u *Uses) write(ctx context.Context, key upgradeallowance.Key, all bool) error {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 
@@ -280,7 +280,7 @@ func (u *Uses) write(ctx context.Context, key window.Key, all bool) error {
 }
 
 // wrote notes what is told of a window, and kept, and when to look at it again.
-func (u *Uses) wrote(key window.Key, was count, kept bool, w *v1alpha1.UpgradeAllowance) {
+func (u *Uses) wrote(key upgradeallowance.Key, was count, kept bool, w *v1alpha1.UpgradeAllowance) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 
@@ -311,7 +311,7 @@ func (u *Uses) tell(ctx context.Context, w *v1alpha1.UpgradeAllowance) bool {
 		return true
 	}
 
-	err := client.IgnoreAlreadyExists(u.client.Create(ctx, window.Event(w, window.Used(w), time.Now())))
+	err := client.IgnoreAlreadyExists(u.client.Create(ctx, upgradeallowance.Event(w, upgradeallowance.Used(w), time.Now())))
 	if err != nil {
 		u.log.Error(err, "Cannot record yet that a window is used", "window", w.GetName())
 	}

@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
 
 // published notes that the status of a window says what there is to say.
-func (u *Uses) published(key window.Key, w *v1alpha1.UpgradeAllowance) {
+func (u *Uses) published(key upgradeallowance.Key, w *v1alpha1.UpgradeAllowance) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 
@@ -31,7 +31,7 @@ func (u *Uses) published(key window.Key, w *v1alpha1.UpgradeAllowance) {
 }
 
 // publish has the status of a window say how often it was used.
-func (u *Uses) publish(ctx context.Context, key window.Key, sum int64) error {
+func (u *Uses) publish(ctx context.Context, key upgradeallowance.Key, sum int64) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		was := &v1alpha1.UpgradeAllowance{}
 		if err := u.client.Get(ctx, client.ObjectKey{Name: key.Name}, was); err != nil {
@@ -39,7 +39,7 @@ func (u *Uses) publish(ctx context.Context, key window.Key, sum int64) error {
 		}
 
 		is := was.DeepCopy()
-		window.Count(is, sum, time.Now())
+		upgradeallowance.Count(is, sum, time.Now())
 
 		if was.GetUID() != key.UID || equality.Semantic.DeepEqual(was.Status, is.Status) {
 			return nil

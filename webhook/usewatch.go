@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
 
 // watchAgain is how long a watch that ended is not begun again.
@@ -23,7 +23,7 @@ const watchAgain = 200 * time.Millisecond
 
 // follow watches the object of a request until it is known whether that is
 // stored, or the context ends. The answer to the request does not wait for that.
-func (u *Uses) follow(ctx context.Context, ask *decision.Request, use window.Use) bool {
+func (u *Uses) follow(ctx context.Context, ask *decision.Request, use upgradeallowance.Use) bool {
 	select {
 	case u.slots <- struct{}{}:
 		defer func() { <-u.slots }()
@@ -44,8 +44,8 @@ func (u *Uses) follow(ctx context.Context, ask *decision.Request, use window.Use
 				"namespace", subject(ask).GetNamespace(), "name", subject(ask).GetName(), "problem", err.Error())
 		}
 
-		if answer != window.NotYet {
-			return answer == window.Stored
+		if answer != upgradeallowance.NotYet {
+			return answer == upgradeallowance.Stored
 		}
 
 		select {
@@ -59,7 +59,7 @@ func (u *Uses) follow(ctx context.Context, ask *decision.Request, use window.Use
 
 // look watches an object from the version on that the request is about. Where
 // the API server has forgotten what came next, it judges by what is there now.
-func (u *Uses) look(ctx context.Context, ask *decision.Request, use window.Use) (window.Answer, error) {
+func (u *Uses) look(ctx context.Context, ask *decision.Request, use upgradeallowance.Use) (upgradeallowance.Answer, error) {
 	list := &unstructured.UnstructuredList{}
 	gvk := subject(ask).GroupVersionKind()
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
@@ -83,20 +83,20 @@ func (u *Uses) look(ctx context.Context, ask *decision.Request, use window.Use) 
 			return u.lookNow(ctx, ask, use, apierrors.FromObject(e.Object))
 		case e.Type == watch.Bookmark:
 		default:
-			if answer := use.Judge(next, e.Type == watch.Deleted); answer != window.NotYet {
+			if answer := use.Judge(next, e.Type == watch.Deleted); answer != upgradeallowance.NotYet {
 				return answer, nil
 			}
 		}
 	}
 
-	return window.NotYet, nil
+	return upgradeallowance.NotYet, nil
 }
 
 // lookNow judges by what is there now, after a watch that failed because it is
 // too late for it; any other failure is returned.
-func (u *Uses) lookNow(ctx context.Context, ask *decision.Request, use window.Use, failure error) (window.Answer, error) {
+func (u *Uses) lookNow(ctx context.Context, ask *decision.Request, use upgradeallowance.Use, failure error) (upgradeallowance.Answer, error) {
 	if !apierrors.IsResourceExpired(failure) && !apierrors.IsGone(failure) {
-		return window.NotYet, fmt.Errorf("cannot watch it: %w", failure)
+		return upgradeallowance.NotYet, fmt.Errorf("cannot watch it: %w", failure)
 	}
 
 	live := &unstructured.Unstructured{}
@@ -106,13 +106,13 @@ func (u *Uses) lookNow(ctx context.Context, ask *decision.Request, use window.Us
 
 	switch {
 	case apierrors.IsNotFound(err) && ask.Operation == decision.OperationDelete:
-		return window.Stored, nil
+		return upgradeallowance.Stored, nil
 	case apierrors.IsNotFound(err):
-		return window.Lost, nil
+		return upgradeallowance.Lost, nil
 	case err != nil:
-		return window.NotYet, fmt.Errorf("cannot get it: %w", err)
+		return upgradeallowance.NotYet, fmt.Errorf("cannot get it: %w", err)
 	case ask.Old != nil && live.GetResourceVersion() == ask.Old.GetResourceVersion():
-		return window.NotYet, nil
+		return upgradeallowance.NotYet, nil
 	default:
 		return use.Judge(live, false), nil
 	}

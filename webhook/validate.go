@@ -18,7 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
 
 // ValidatePath is where our own kinds are sent.
@@ -62,7 +62,7 @@ func validate(req admission.Request) (errs field.ErrorList, warnings []string, e
 			return nil, nil, fmt.Errorf("cannot read UpgradeAllowance %q: %w", req.Name, err)
 		}
 
-		return window.Validate(u), window.Warnings(u), nil
+		return upgradeallowance.Validate(u), upgradeallowance.Warnings(u), nil
 	case "Enforcement":
 		e := &v1alpha1.Enforcement{}
 		if err := json.Unmarshal(req.Object.Raw, e); err != nil {
@@ -77,8 +77,8 @@ func validate(req admission.Request) (errs field.ErrorList, warnings []string, e
 
 func validateEnforcement(e *v1alpha1.Enforcement) field.ErrorList {
 	spec := field.NewPath("spec")
-	errs := window.ValidateSelector(e.Spec.Match.ObjectSelector, spec.Child("match", "objectSelector"))
-	errs = append(errs, window.ValidateSelector(e.Spec.Match.NamespaceSelector, spec.Child("match", "namespaceSelector"))...)
+	errs := upgradeallowance.ValidateSelector(e.Spec.Match.ObjectSelector, spec.Child("match", "objectSelector"))
+	errs = append(errs, upgradeallowance.ValidateSelector(e.Spec.Match.NamespaceSelector, spec.Child("match", "namespaceSelector"))...)
 
 	for i, c := range e.Spec.MatchConditions {
 		if _, err := policy.CompileExpression(c.Expression); err != nil {

@@ -36,7 +36,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
@@ -295,7 +295,7 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 		Now:       time.Now,
 		Used: func(w v1alpha1.GateWindow) {
 			if c.uses != nil {
-				c.uses.Count(window.Use{Windows: []window.Key{{Name: w.Name, UID: w.UID}}})
+				c.uses.Count(upgradeallowance.Use{Windows: []upgradeallowance.Key{{Name: w.Name, UID: w.UID}}})
 			}
 		},
 	}

@@ -15,12 +15,12 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -255,7 +255,7 @@ func storedOf(u *unstructured.Unstructured, field string) *storedBy {
 		return nil
 	}
 
-	w, ok := apply.WriterOf(u, path)
+	w, ok := managedfields.WriterOf(u, path)
 	if !ok || strings.HasPrefix(w.Manager, passedOn) {
 		return nil
 	}

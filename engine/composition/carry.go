@@ -12,8 +12,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -90,8 +90,8 @@ func withdrawDeletion(u *unstructured.Unstructured) {
 }
 
 // keep makes desired state that changes nothing.
-func keep(observed *unstructured.Unstructured, fields apply.Fields) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: apply.Extract(observed.Object, fields)}
+func keep(observed *unstructured.Unstructured, fields managedfields.Fields) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: managedfields.Extract(observed.Object, fields)}
 	u.SetAPIVersion(observed.GetAPIVersion())
 	u.SetKind(observed.GetKind())
 	stampOn(u, observed)
@@ -106,7 +106,7 @@ func keep(observed *unstructured.Unstructured, fields apply.Fields) *unstructure
 }
 
 // hold is the resource as it is, as of now.
-func (r *Request) hold(fields apply.Fields) *unstructured.Unstructured {
+func (r *Request) hold(fields managedfields.Fields) *unstructured.Unstructured {
 	u := keep(r.Observed, fields)
 	r.asSeen(u)
 
@@ -116,7 +116,7 @@ func (r *Request) hold(fields apply.Fields) *unstructured.Unstructured {
 // whole is the resource as it is, as of now, with what others than Crossplane wrote,
 // but for what the API server and Kausality write.
 func (r *Request) whole() *unstructured.Unstructured {
-	u := r.hold(apply.NoFields())
+	u := r.hold(managedfields.None())
 
 	for key, value := range r.Observed.Object {
 		if key != "metadata" && key != "status" {
@@ -141,7 +141,7 @@ func (r *Request) whole() *unstructured.Unstructured {
 // it since then is not to be undone. What Crossplane writes to before it applies
 // it has another version by then: it would be in conflict with itself.
 func (r *Request) asSeen(u *unstructured.Unstructured) {
-	if apply.Upgraded(r.Observed) {
+	if managedfields.Upgraded(r.Observed) {
 		u.SetResourceVersion(r.Observed.GetResourceVersion())
 	}
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
@@ -88,7 +88,7 @@ func (r *Request) create() Outcome {
 
 // update applies what is allowed and keeps the rest as observed.
 func (r *Request) update() Outcome {
-	fields, err := apply.FieldsOf(r.Observed, apply.ManagerOf(r.XR))
+	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
 	if err != nil {
 		return r.unreadable(err)
 	}
@@ -107,7 +107,7 @@ func (r *Request) update() Outcome {
 		Baseline: r.Baseline && !secret(r.Observed) && !decision.Older(r.Observed, r.XR), Delegated: r.delegated(),
 	})
 
-	merged := &unstructured.Unstructured{Object: apply.Merge(r.Observed.Object, asked.Object, fields)}
+	merged := &unstructured.Unstructured{Object: managedfields.Merge(r.Observed.Object, asked.Object, fields)}
 	addRendered(merged, r.Observed)
 
 	d := r.ask(decision.OperationUpdate, r.Observed, merged)
@@ -131,7 +131,7 @@ func (r *Request) update() Outcome {
 }
 
 // answer makes what is applied out of what was decided on an update.
-func (r *Request) answer(out *Outcome, asked *wish.Comparison, d decision.Decision, fields apply.Fields) {
+func (r *Request) answer(out *Outcome, asked *wish.Comparison, d decision.Decision, fields managedfields.Fields) {
 	result := d.Object.Object
 	if d.Action != v1alpha1.ActionHold {
 		result = asked.Object // Nothing is held.
@@ -192,7 +192,7 @@ func (r *Request) allowsHeld(findings []decision.Finding) bool {
 // allowance to delete its external resource stamped on it, and dropped once
 // its gate is open for that; deleted earlier it would orphan it.
 func (r *Request) remove() Outcome {
-	fields, err := apply.FieldsOf(r.Observed, apply.ManagerOf(r.XR))
+	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
 	if err != nil {
 		return r.unreadable(err)
 	}
@@ -222,7 +222,7 @@ func (r *Request) remove() Outcome {
 
 // kept is a resource that stays as it is.
 func (r *Request) kept() Outcome {
-	fields, err := apply.FieldsOf(r.Observed, apply.ManagerOf(r.XR))
+	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
 	if err != nil {
 		return r.unreadable(err)
 	}

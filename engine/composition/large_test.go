@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -78,7 +78,7 @@ func TestALongListTakesNoLongerThanItIs(t *testing.T) {
 				req.Observed = &unstructured.Unstructured{Object: map[string]any{
 					"apiVersion": "v1", "kind": "Rack", "spec": map[string]any{"list": live},
 					"metadata": map[string]any{"name": "r", "managedFields": []any{map[string]any{
-						"manager": apply.ManagerOf(req.XR), "operation": "Apply", "apiVersion": "v1",
+						"manager": managedfields.ManagerOf(req.XR), "operation": "Apply", "apiVersion": "v1",
 						"fieldsV1": map[string]any{"f:spec": map[string]any{"f:list": fields}},
 					}}},
 				}}

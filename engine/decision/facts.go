@@ -10,10 +10,10 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
@@ -89,7 +89,7 @@ type wishFacts struct {
 	// was and is are the records of wishes on the old and the new object.
 	was, is *wish.Record
 	// fields of the old object are those of who writes the records.
-	fields apply.Fields
+	fields managedfields.Fields
 }
 
 // editFacts are what is known of the unallowed changes that an object stores.

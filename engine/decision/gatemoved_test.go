@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -58,7 +58,7 @@ func TestAGateThatWasMovedMeanwhileIsLeftAsItIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			req := decision.Request{
 				Operation: decision.OperationUpdate, Old: gatedInstance(true, 1, tc.was...), New: gatedInstance(!tc.taken, 1, tc.is...),
-				User: policy.User{Name: crossplaneUser}, FieldManager: apply.ComposedManager + "0",
+				User: policy.User{Name: crossplaneUser}, FieldManager: managedfields.ComposedManager + "0",
 				Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
 			}
 
@@ -101,7 +101,7 @@ func TestAGateThatWasMovedStaysOurs(t *testing.T) {
 
 	d := decision.Decide(decision.Request{
 		Operation: decision.OperationUpdate, Old: was, New: is,
-		User: policy.User{Name: crossplaneUser}, FieldManager: apply.ComposedManager + "0",
+		User: policy.User{Name: crossplaneUser}, FieldManager: managedfields.ComposedManager + "0",
 		Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
 	})
 
@@ -115,7 +115,7 @@ func TestAGateThatWasMovedKeepsNothingElseFromBeingStored(t *testing.T) {
 	d := decision.Decide(decision.Request{
 		Operation: decision.OperationUpdate,
 		Old:       gatedInstance(true, 1, "Observe", "LateInitialize"), New: gatedInstance(true, 2, "Observe", "LateInitialize", "Update"),
-		User: policy.User{Name: crossplaneUser}, FieldManager: apply.ComposedManager + "0",
+		User: policy.User{Name: crossplaneUser}, FieldManager: managedfields.ComposedManager + "0",
 		Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
 	})
 

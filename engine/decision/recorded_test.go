@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
@@ -77,7 +77,7 @@ func TestTheRecordIsOfWhatIsStored(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := xr(tc.allowances)
-			manager := apply.ManagerOf(parent)
+			manager := managedfields.ManagerOf(parent)
 			old, obj := recordedDeployment(t, "web-1", 1, manager), recordedDeployment(t, "web-2", 2, manager)
 
 			d := decision.Decide(decision.Request{
@@ -116,7 +116,7 @@ func TestAnElementThatIsHeldKeepsItsRecord(t *testing.T) {
 		"apiVersion": "example.org/v1", "kind": "XApp",
 		"metadata": map[string]any{"name": "app", "uid": "xr-uid", "annotations": map[string]any{v1alpha1.AnnotationInitialized: "true"}},
 	}}
-	manager := apply.ManagerOf(parent)
+	manager := managedfields.ManagerOf(parent)
 	old, obj := recordedDeployment(t, "web-1", 1, manager), recordedDeployment(t, "web-1", 1, manager)
 
 	pod := resource.Map(old.Object, "spec", "template", "spec")

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -115,7 +115,7 @@ func deletesForOthers(u policy.User) bool {
 // applies reports whether Crossplane applies what a pipeline wishes. Its record of
 // that is true: nobody else may write it.
 func (c *caller) applies() bool {
-	return c.byCrossplane() && c.User.Name != "" && strings.HasPrefix(c.FieldManager, apply.ComposedManager)
+	return c.byCrossplane() && c.User.Name != "" && strings.HasPrefix(c.FieldManager, managedfields.ComposedManager)
 }
 
 // bookkeeping reports whether Crossplane writes an object of its own kinds, in which it

@@ -4,8 +4,8 @@
 package decision
 
 import (
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
@@ -25,7 +25,7 @@ func (f *facts) readWishes() {
 		f.problem(inObject(f.New, err))
 	}
 
-	if f.fields, err = apply.FieldsOf(f.Old, f.FieldManager); err != nil {
+	if f.fields, err = managedfields.Of(f.Old, f.FieldManager); err != nil {
 		f.problem(err)
 	}
 }

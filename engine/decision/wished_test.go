@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
@@ -56,7 +56,7 @@ func TestAWishOverAnEditIsAChange(t *testing.T) {
 		"apiVersion": "example.org/v1", "kind": "XApp",
 		"metadata": map[string]any{"name": "app", "uid": "xr-uid", "annotations": map[string]any{v1alpha1.AnnotationInitialized: "true"}},
 	}}
-	manager := apply.ManagerOf(xr)
+	manager := managedfields.ManagerOf(xr)
 
 	for name, tc := range map[string]struct {
 		manager string

@@ -17,7 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/internal/memo"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
 
 // Cache compiles each policy, window and Enforcement once. It is safe for concurrent
@@ -79,7 +79,7 @@ func (c *Cache) open(list []v1alpha1.UpgradeAllowance) (out []*allowance.Window,
 
 // terms compiles a window.
 func terms(u *v1alpha1.UpgradeAllowance) (*allowance.WindowTerms, field.ErrorList) {
-	if errs := window.Validate(u); len(errs) > 0 {
+	if errs := upgradeallowance.Validate(u); len(errs) > 0 {
 		return nil, errs
 	}
 

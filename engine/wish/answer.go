@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 )
 
 // answer is the making of what is applied.
@@ -68,7 +68,7 @@ func (a *answer) keep(into map[string]any, key string, result any, in place) {
 		return
 	}
 
-	if part, ok := apply.ExtractValue(result, apply.Field(key), in.fields); ok {
+	if part, ok := managedfields.ExtractValue(result, managedfields.Field(key), in.fields); ok {
 		into[key] = a.wished(part, in.at.under(key))
 
 		for _, at := range append(under(in.also, key), in.at.under(key)) {
@@ -205,7 +205,7 @@ func (a *answer) mine(v versions, p place) (any, bool) {
 	wish, _ := v.wish.([]any)
 	wished := change.Find(wish)
 	list = slices.DeleteFunc(slices.Clone(list), func(e any) bool {
-		return !p.fields.Has(apply.Value(e)) && wished(e) < 0
+		return !p.fields.Has(managedfields.Value(e)) && wished(e) < 0
 	})
 
 	return list, len(list) > 0
@@ -263,7 +263,7 @@ func (a *answer) list(v versions, p place) (any, bool) {
 		same = wish
 	}
 
-	was, is, names := apply.Match(wish, stored, keys, p.fields), apply.Match(same, result, keys, p.fields), segments(wish)
+	was, is, names := managedfields.Match(wish, stored, keys, p.fields), managedfields.Match(same, result, keys, p.fields), segments(wish)
 	taken := make(map[int]bool, len(stored))
 
 	var out []part
@@ -325,7 +325,7 @@ func (a *answer) element(v versions, p place, keys []string) (any, bool) {
 		return nil, false
 	}
 
-	return apply.WithKeys(m, v.stored, slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return wish[k] == nil })), true
+	return managedfields.WithKeys(m, v.stored, slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return wish[k] == nil })), true
 }
 
 // keptElements are those that are no longer wished and stay, as far as the
@@ -333,16 +333,16 @@ func (a *answer) element(v versions, p place, keys []string) (any, bool) {
 func (a *answer) keptElements(stored, result []any, taken map[int]bool, p place, keys []string) []part {
 	var out []part
 
-	stays, names := apply.Match(stored, result, keys, p.fields), segments(stored)
+	stays, names := managedfields.Match(stored, result, keys, p.fields), segments(stored)
 
 	for j, e := range stored {
 		if taken[j] || stays[j] < 0 || p.fields.Whole {
 			continue
 		}
 
-		if kept, ok := apply.ExtractValue(result[stays[j]], apply.Element(e, keys), p.fields); ok {
+		if kept, ok := managedfields.ExtractValue(result[stays[j]], managedfields.Element(e, keys), p.fields); ok {
 			kept = a.wished(kept, p.at.under(names[j]))
-			out = append(out, part{value: apply.WithKeys(kept, e, keys), place: stays[j]})
+			out = append(out, part{value: managedfields.WithKeys(kept, e, keys), place: stays[j]})
 			a.recordKept(kept, p.at.under(names[j]))
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -25,7 +25,7 @@ type Input struct {
 	Stored *unstructured.Unstructured
 	// Fields of the stored object by who manages them, of the manager that
 	// applies the wish.
-	Fields apply.Fields
+	Fields managedfields.Fields
 	// Record of the last wish that was let through; nil without.
 	Record *Record
 	// Baseline is true where what differs from what is stored has been wished all
@@ -64,7 +64,7 @@ type place struct {
 	// atomic is true for a map that is replaced as a whole.
 	atomic bool
 	// fields below.
-	fields apply.Fields
+	fields managedfields.Fields
 	at     path
 	// also are the paths that it may have been recorded under: an element of a
 	// list goes by another name once the list is another one.
@@ -73,7 +73,7 @@ type place struct {
 
 // in returns the place of a field of a map, with what is stored there.
 func (p place) in(key string, stored any) place {
-	pe := apply.Field(key)
+	pe := managedfields.Field(key)
 	out := place{
 		own: p.fields.Has(pe), member: p.fields.Own.Members.Has(pe), scaled: p.fields.Scaled.Members.Has(pe), atomic: p.fields.Atomic(pe),
 		fields: p.fields.Below(pe), at: p.at.under(key), also: under(p.also, key),
@@ -89,7 +89,7 @@ func (p place) in(key string, stored any) place {
 // or none; stored is nil where there is none yet, and others are more names of
 // it.
 func (p place) element(stored any, keys []string, segment string, others ...string) place {
-	pe := apply.Element(stored, keys)
+	pe := managedfields.Element(stored, keys)
 	also := append(under(p.also, append(others, segment)...), under([]path{p.at}, others...)...)
 
 	return place{own: p.fields.Has(pe), vacant: p.vacant, fields: p.fields.Below(pe), at: p.at.under(segment), also: also}
@@ -130,7 +130,7 @@ func (p place) owns(wish any) bool {
 		return p.own
 	}
 
-	return !slices.ContainsFunc(list, func(e any) bool { return !p.fields.Has(apply.Value(e)) })
+	return !slices.ContainsFunc(list, func(e any) bool { return !p.fields.Has(managedfields.Value(e)) })
 }
 
 // ordered reports whether a list whose elements are their own keys has those that
@@ -343,7 +343,7 @@ func (c *Comparison) knows(key string, in place) bool {
 // that the API server added to it, each behind the one that it is behind: they
 // stay as what it adds to a map does.
 func (c *Comparison) withAdded(same, stored []any, places []int, p place) []any {
-	return apply.Interleave(stored, same, places, func(j int) bool {
+	return managedfields.Interleave(stored, same, places, func(j int) bool {
 		m, _ := stored[j].(map[string]any)
 		names := aliases(m, j)
 

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
@@ -97,7 +97,7 @@ func TestWhatOthersOwnStaysTheirs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			obj := normalized(t, associative)
 
-			owned, err := apply.FieldsOf(&unstructured.Unstructured{Object: obj}, manager)
+			owned, err := managedfields.Of(&unstructured.Unstructured{Object: obj}, manager)
 			if err != nil {
 				t.Fatal(err)
 			}

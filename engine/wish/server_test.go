@@ -11,14 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/managedfields"
+	k8smanagedfields "k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/managedfields/managedfieldstest"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
@@ -27,7 +27,7 @@ import (
 // field managers, without zero values, and with the defaults that matter here.
 type server struct {
 	t      *testing.T
-	fields *managedfields.FieldManager
+	fields *k8smanagedfields.FieldManager
 	live   *unstructured.Unstructured
 	// tolerations that admission adds to those of pods that do not have them.
 	tolerations []corev1.Toleration
@@ -158,7 +158,7 @@ func (s *server) composeWith(in wish.Input, text string, hold func(change.Change
 	out := round{applied: obj}
 
 	if s.live.Object["spec"] != nil {
-		fields, err := apply.FieldsOf(s.live, manager)
+		fields, err := managedfields.Of(s.live, manager)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func (s *server) composeWith(in wish.Input, text string, hold func(change.Change
 
 		in.Wish, in.Stored, in.Fields = &unstructured.Unstructured{Object: obj}, s.live, fields
 		c := wish.Compare(in)
-		merged := apply.Merge(s.live.Object, c.Object, fields)
+		merged := managedfields.Merge(s.live.Object, c.Object, fields)
 
 		for _, ch := range change.Between(s.live.Object, merged) {
 			if ch.Path[0].Field != "metadata" {

@@ -10,16 +10,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 )
 
 // counterparts finds for each wished element of a list the stored one, or -1: by
 // the keys that the list is merged by, where there are any.
 func (p place) counterparts(wish, stored []any) []int {
 	if keys := p.fields.Keys(); len(keys) > 0 {
-		return apply.Match(wish, stored, keys, p.fields)
+		return managedfields.Match(wish, stored, keys, p.fields)
 	}
 
 	return counterparts(wish, stored)
@@ -88,7 +88,7 @@ func (p place) drops(wish, stored []any) bool {
 	wished := change.Find(wish)
 
 	return slices.ContainsFunc(stored, func(e any) bool {
-		return p.fields.Own.Members.Has(apply.Value(e)) && wished(e) < 0
+		return p.fields.Own.Members.Has(managedfields.Value(e)) && wished(e) < 0
 	})
 }
 

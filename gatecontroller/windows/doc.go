@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package windows reconciles one UpgradeAllowance at a time: it watches what its
-// activateWhen names, evaluates it by engine/window, and writes its status and
+// activateWhen names, evaluates it by engine/upgradeallowance, and writes its status and
 // events.
 package windows

@@ -28,7 +28,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
@@ -113,7 +113,7 @@ func (w *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 
 	// 3. Say what comes of it.
-	state := window.Evaluate(u, seen, now)
+	state := upgradeallowance.Evaluate(u, seen, now)
 
 	err = w.report(ctx, u, state, now)
 
@@ -133,11 +133,11 @@ func (w *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // observe looks at what a window's activateWhen names, while that matters. False
 // where it is too soon to tell.
-func (w *Reconciler) observe(ctx context.Context, u *v1alpha1.UpgradeAllowance, now time.Time) (window.Observation, bool, error) {
-	if !window.Waits(u, now) || len(window.Validate(u)) > 0 {
+func (w *Reconciler) observe(ctx context.Context, u *v1alpha1.UpgradeAllowance, now time.Time) (upgradeallowance.Observation, bool, error) {
+	if !upgradeallowance.Waits(u, now) || len(upgradeallowance.Validate(u)) > 0 {
 		w.targets.release(ctx, u.GetName())
 
-		return window.Observation{}, true, nil
+		return upgradeallowance.Observation{}, true, nil
 	}
 
 	return w.targets.observe(ctx, u.GetName(), targetOf(u.Spec.ActivateWhen), now)
@@ -145,8 +145,8 @@ func (w *Reconciler) observe(ctx context.Context, u *v1alpha1.UpgradeAllowance, 
 
 // report writes the status, after it has told of what is new in it: whoever is
 // stopped in between tells the same again, which the API server then knows.
-func (w *Reconciler) report(ctx context.Context, u *v1alpha1.UpgradeAllowance, state window.State, now time.Time) error {
-	next := window.Next(u, state, w.readiness(u), now)
+func (w *Reconciler) report(ctx context.Context, u *v1alpha1.UpgradeAllowance, state upgradeallowance.State, now time.Time) error {
+	next := upgradeallowance.Next(u, state, w.readiness(u), now)
 	if equality.Semantic.DeepEqual(u.Status, next.Status) {
 		return nil
 	}
@@ -227,7 +227,7 @@ func (w *Reconciler) enqueue(ctx context.Context, names []string) {
 func windowReadiness(u *v1alpha1.UpgradeAllowance, missing []kind.Name, lacks string) metav1.Condition {
 	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: u.GetGeneration()}
 
-	if errs := window.Validate(u); len(errs) > 0 {
+	if errs := upgradeallowance.Validate(u); len(errs) > 0 {
 		cond.Reason, cond.Message = v1alpha1.ReasonInvalid, errs.ToAggregate().Error()
 
 		return cond
@@ -248,7 +248,7 @@ func windowReadiness(u *v1alpha1.UpgradeAllowance, missing []kind.Name, lacks st
 	cond.Status, cond.Reason, cond.Message = metav1.ConditionTrue, v1alpha1.ReasonInForce,
 		"the API server asks Kausality about the kinds of the window; condition Active says whether that is in force"
 
-	if warnings := window.Warnings(u); len(warnings) > 0 {
+	if warnings := upgradeallowance.Warnings(u); len(warnings) > 0 {
 		cond.Message = strings.Join(warnings, "; ")
 	}
 

@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
@@ -82,24 +82,24 @@ type targetWatch struct {
 
 // observe returns what a window depends on, and watches it from now on and
 // nothing else for that window. False where it is too soon to tell.
-func (t *targets) observe(ctx context.Context, name string, on target, now time.Time) (window.Observation, bool, error) {
+func (t *targets) observe(ctx context.Context, name string, on target, now time.Time) (upgradeallowance.Observation, bool, error) {
 	w, err := t.watch(ctx, name, on, now)
 	if err != nil {
-		return window.Observation{}, false, err
+		return upgradeallowance.Observation{}, false, err
 	}
 
 	if !w.synced() {
-		return window.Observation{}, now.Sub(w.since) > syncPatience, nil
+		return upgradeallowance.Observation{}, now.Sub(w.since) > syncPatience, nil
 	}
 
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(on.gvk.GroupVersion().WithKind(on.gvk.Kind + "List"))
 
 	if err := w.cache.List(ctx, list, client.InNamespace(on.namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return window.Observation{}, false, fmt.Errorf("cannot list %s: %w", on.gvk.Kind, err)
+		return upgradeallowance.Observation{}, false, fmt.Errorf("cannot list %s: %w", on.gvk.Kind, err)
 	}
 
-	out := window.Observation{Known: true, Objects: make([]*unstructured.Unstructured, len(list.Items))}
+	out := upgradeallowance.Observation{Known: true, Objects: make([]*unstructured.Unstructured, len(list.Items))}
 	for i := range list.Items {
 		out.Objects[i] = &list.Items[i]
 	}
@@ -256,7 +256,7 @@ func (t *targets) dependents(on target) []string {
 // trimTarget keeps of what is watched what matters.
 func trimTarget(obj any) (any, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		return window.Trim(u), nil
+		return upgradeallowance.Trim(u), nil
 	}
 
 	return obj, nil

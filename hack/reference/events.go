@@ -89,7 +89,7 @@ func writeEvents(out *bytes.Buffer) error {
 func reasons() ([]string, error) {
 	var out []string
 
-	for _, dir := range []string{"gatecontroller", "gatecontroller/*", "webhook", "fn", "engine/window"} {
+	for _, dir := range []string{"gatecontroller", "gatecontroller/*", "webhook", "fn", "engine/upgradeallowance"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			return nil, fmt.Errorf("cannot list %q: %w", dir, err)

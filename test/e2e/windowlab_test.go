@@ -28,7 +28,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -296,7 +296,7 @@ func TestReplicasCountTheUsesOfAWindowTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	key := window.Key{Name: live.Name, UID: live.UID}
+	key := upgradeallowance.Key{Name: live.Name, UID: live.UID}
 	ctx, stop := context.WithCancel(t.Context())
 
 	var replicas sync.WaitGroup
@@ -327,10 +327,10 @@ func TestReplicasCountTheUsesOfAWindowTogether(t *testing.T) {
 		counters = append(counters, uses)
 
 		// Another window of that name was there before.
-		uses.Count(window.Use{Windows: []window.Key{key, {Name: key.Name, UID: "another"}, {Name: "gone", UID: "gone"}}})
+		uses.Count(upgradeallowance.Use{Windows: []upgradeallowance.Key{key, {Name: key.Name, UID: "another"}, {Name: "gone", UID: "gone"}}})
 
 		for range 24 {
-			uses.Count(window.Use{Windows: []window.Key{key}})
+			uses.Count(upgradeallowance.Use{Windows: []upgradeallowance.Key{key}})
 		}
 	}
 
@@ -340,7 +340,7 @@ func TestReplicasCountTheUsesOfAWindowTogether(t *testing.T) {
 	}
 
 	for _, uses := range counters {
-		uses.Count(window.Use{Windows: []window.Key{key}})
+		uses.Count(upgradeallowance.Use{Windows: []upgradeallowance.Key{key}})
 	}
 
 	stop()

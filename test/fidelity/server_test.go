@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 )
 
 // refused says why the API server refuses as invalid what it refuses without the
@@ -30,7 +30,7 @@ func (p *play) refused(ctx context.Context, wish map[string]any, rsp *fnv1.RunFu
 		return ""
 	}
 
-	if fields, err := apply.FieldsOf(stored, p.c.manager()); err == nil && forsaken(stored.Object, fields) {
+	if fields, err := managedfields.Of(stored, p.c.manager()); err == nil && forsaken(stored.Object, fields) {
 		return "lists that the API server empties, for nobody manages what is left in them"
 	}
 
@@ -56,16 +56,16 @@ func (p *play) refused(ctx context.Context, wish map[string]any, rsp *fnv1.RunFu
 // other elements than those that are left: zero values of theirs, which are not
 // stored, are still in managedFields. With the last of these the API server drops
 // all elements that have no manager, such as what a webhook put in.
-func forsaken(m map[string]any, fields apply.Fields) bool {
+func forsaken(m map[string]any, fields managedfields.Fields) bool {
 	for key, v := range m {
-		below := fields.Below(apply.Field(key))
+		below := fields.Below(managedfields.Field(key))
 		if below.Own.Empty() {
 			continue
 		}
 
 		list, keys := asList(v), below.Keys()
 		has := func(e any) bool {
-			pe := apply.Element(e, keys)
+			pe := managedfields.Element(e, keys)
 
 			return below.Has(pe) || !below.Below(pe).Own.Empty()
 		}

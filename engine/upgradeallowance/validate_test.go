@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package window_test
+package upgradeallowance_test
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
 
 func TestAWindowThatDoesNothingIsWarnedOf(t *testing.T) {
@@ -34,7 +34,7 @@ func TestAWindowThatDoesNothingIsWarnedOf(t *testing.T) {
 		"DeletionsOnly": {outside(all, "Delete", "destroy"), "spec.allow"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := strings.Join(window.Warnings(tc.window), "; ")
+			got := strings.Join(upgradeallowance.Warnings(tc.window), "; ")
 			if at, _, _ := strings.Cut(got, ":"); at != tc.want {
 				t.Errorf("Warnings: %q, want one about %q", got, tc.want)
 			}

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package apply
+package managedfields
 
 import (
 	"time"
@@ -23,7 +23,7 @@ type Writer struct {
 // WriterOf is who manages the field at a path of a live object; of several, who wrote
 // last. False where managedFields do not tell.
 func WriterOf(u *unstructured.Unstructured, path change.Path) (Writer, bool) {
-	all, err := FieldsOf(u, "")
+	all, err := Of(u, "")
 	if err != nil {
 		return Writer{}, false
 	}
@@ -35,7 +35,7 @@ func WriterOf(u *unstructured.Unstructured, path change.Path) (Writer, bool) {
 
 	for _, e := range resource.List(u.Object, "metadata", "managedFields") {
 		m, _ := e.(map[string]any)
-		own := NoFields()
+		own := None()
 
 		if addFields(own.Own, resource.Map(m, "fieldsV1")) != nil {
 			continue

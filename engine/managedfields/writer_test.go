@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package apply_test
+package managedfields_test
 
 import (
 	"testing"
@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 )
 
 const written = `
@@ -37,7 +37,7 @@ func TestTheLastWriterOfAFieldIsTheOneOfSeveralManagersWhoWroteLast(t *testing.T
 
 	at := func(day int) time.Time { return time.Date(2026, 1, day, 10, 0, 0, 0, time.UTC) }
 
-	for field, want := range map[string]apply.Writer{
+	for field, want := range map[string]managedfields.Writer{
 		"spec.size":       {Manager: "ui", Time: at(2)},
 		"spec.region":     {Manager: "kubectl", Time: at(1)},
 		"spec.parts[1].x": {Manager: "ui", Time: at(2)},
@@ -49,7 +49,7 @@ func TestTheLastWriterOfAFieldIsTheOneOfSeveralManagersWhoWroteLast(t *testing.T
 			t.Fatal(err)
 		}
 
-		got, ok := apply.WriterOf(u, path)
+		got, ok := managedfields.WriterOf(u, path)
 		if diff := cmp.Diff(want, got); diff != "" || ok != (want.Manager != "") {
 			t.Errorf("WriterOf %s: %t, -want, +got:\n%s", field, ok, diff)
 		}
@@ -59,7 +59,7 @@ func TestTheLastWriterOfAFieldIsTheOneOfSeveralManagersWhoWroteLast(t *testing.T
 		"manager": "x", "fieldsV1": map[string]any{"k:{": map[string]any{}},
 	}}}
 
-	if w, ok := apply.WriterOf(u, fieldpath.Path{fieldpath.Field("spec")}); ok {
+	if w, ok := managedfields.WriterOf(u, fieldpath.Path{fieldpath.Field("spec")}); ok {
 		t.Errorf("managedFields that cannot be read name %v", w)
 	}
 }

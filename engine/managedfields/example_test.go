@@ -1,14 +1,14 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package apply_test
+package managedfields_test
 
 import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 )
 
 func Example() {
@@ -20,7 +20,7 @@ func Example() {
 		"spec": map[string]any{"size": "small", "engine": "postgres", "zone": "defaulted"},
 	}}
 
-	owned, err := apply.FieldsOf(live, apply.ComposedManager+"0123")
+	owned, err := managedfields.Of(live, managedfields.ComposedManager+"0123")
 	if err != nil {
 		fmt.Println(err)
 
@@ -29,7 +29,7 @@ func Example() {
 
 	// What is no longer desired goes, if Crossplane owns it; what others set stays.
 	desired := map[string]any{"spec": map[string]any{"size": "large"}}
-	fmt.Println(apply.Merge(live.Object, desired, owned)["spec"])
+	fmt.Println(managedfields.Merge(live.Object, desired, owned)["spec"])
 
 	// Output:
 	// map[size:large zone:defaulted]

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package window_test
+package upgradeallowance_test
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
 
 // Versions of an object; a kind without a generation has none.
@@ -54,80 +54,80 @@ func TestAUseIsStoredWhenItsObjectIsNextAsItWasAllowed(t *testing.T) {
 		old, obj string
 		next     string
 		gone     bool
-		want     window.Answer
+		want     upgradeallowance.Answer
 	}{
 		"Stored": {
 			reason: "The next version is what was asked for.",
-			op:     decision.OperationUpdate, old: small, obj: large, next: large, want: window.Stored,
+			op:     decision.OperationUpdate, old: small, obj: large, next: large, want: upgradeallowance.Stored,
 		},
 		"ChangedAfterUs": {
 			reason: "Another write under the window came first, or another webhook made something else of it: then ours is asked again.",
 			op:     decision.OperationUpdate, old: small, obj: large,
 			next: traced(`{apiVersion: v1, kind: RDSInstance, metadata: {name: a, uid: "1", generation: 4}, spec: {size: larger, other: x}}`,
-				entry("UpgradeAllowance/w", "4")), want: window.Lost,
+				entry("UpgradeAllowance/w", "4")), want: upgradeallowance.Lost,
 		},
 		"StatusWritten": {
 			reason: "Another write came first, so this one was not stored on the version it was decided for.",
 			op:     decision.OperationUpdate, old: small, obj: large,
-			next: head + `generation: 3}, spec: {size: small, other: x}, status: {a: b}}`, want: window.Lost,
+			next: head + `generation: 3}, spec: {size: small, other: x}, status: {a: b}}`, want: upgradeallowance.Lost,
 		},
 		"StatusWrittenUnderAnOlderTrace": {
 			reason: "That the window was used before does not count again.",
 			op:     decision.OperationUpdate, old: traced(small, entry("UpgradeAllowance/w", "3")), obj: large,
-			next: traced(small, entry("UpgradeAllowance/w", "3")), want: window.Lost,
+			next: traced(small, entry("UpgradeAllowance/w", "3")), want: upgradeallowance.Lost,
 		},
 		"AnotherChange": {
 			reason: "Nor does what somebody else changed.",
 			op:     decision.OperationUpdate, old: small, obj: large,
-			next: traced(head+`generation: 4}, spec: {size: tiny, other: x}}`, entry("hans", "4")), want: window.Lost,
+			next: traced(head+`generation: 4}, spec: {size: tiny, other: x}}`, entry("hans", "4")), want: upgradeallowance.Lost,
 		},
 		"NoGeneration": {
 			reason: "A kind without generations has the same trace each time.",
 			op:     decision.OperationUpdate,
 			old:    traced(head+`}, spec: {size: small}}`, entry("UpgradeAllowance/w", "1")), obj: head + `}, spec: {size: large}}`,
-			next: traced(head+`}, spec: {size: large}}`, entry("UpgradeAllowance/w", "1")), want: window.Stored,
+			next: traced(head+`}, spec: {size: large}}`, entry("UpgradeAllowance/w", "1")), want: upgradeallowance.Stored,
 		},
 		"MadeAnew": {
 			reason: "Another object of the name is another object.",
 			op:     decision.OperationUpdate, old: small, obj: large,
-			next: `{apiVersion: v1, kind: RDSInstance, metadata: {name: a, uid: "2"}, spec: {size: large}}`, want: window.Lost,
+			next: `{apiVersion: v1, kind: RDSInstance, metadata: {name: a, uid: "2"}, spec: {size: large}}`, want: upgradeallowance.Lost,
 		},
 		"LastFinalizer": {
 			reason: "What is stored may be the last that there is of the object.",
-			op:     decision.OperationUpdate, old: small, obj: large, next: large, gone: true, want: window.Stored,
+			op:     decision.OperationUpdate, old: small, obj: large, next: large, gone: true, want: upgradeallowance.Stored,
 		},
 		"Deleted": {
 			reason: "It is gone.",
-			op:     decision.OperationDelete, old: small, next: small, gone: true, want: window.Stored,
+			op:     decision.OperationDelete, old: small, next: small, gone: true, want: upgradeallowance.Stored,
 		},
 		"Deleting": {
 			reason: "It waits for finalizers.",
 			op:     decision.OperationDelete, old: small,
-			next: head + `deletionTimestamp: "2024-01-06T16:00:00Z"}}`, want: window.Stored,
+			next: head + `deletionTimestamp: "2024-01-06T16:00:00Z"}}`, want: upgradeallowance.Stored,
 		},
 		"RecordedFirst": {
 			reason: "Who asked is written before the deletion.",
-			op:     decision.OperationDelete, old: small, next: large, want: window.NotYet,
+			op:     decision.OperationDelete, old: small, next: large, want: upgradeallowance.NotYet,
 		},
 		"AnotherOneDeleted": {
 			reason: "Another object of the name may go as well.",
-			op:     decision.OperationDelete, old: small, next: `{apiVersion: v1, kind: RDSInstance, metadata: {name: a, uid: "2"}}`, gone: true, want: window.Lost,
+			op:     decision.OperationDelete, old: small, next: `{apiVersion: v1, kind: RDSInstance, metadata: {name: a, uid: "2"}}`, gone: true, want: upgradeallowance.Lost,
 		},
 		"Created": {
 			reason: "It is there, by a window.",
 			op:     decision.OperationCreate, obj: small,
 			next: traced(head+`generation: 1, creationTimestamp: "2024-01-06T16:00:00Z"}}`, `[{field: create, generation: 1, initiator: UpgradeAllowance/w, trace: [{kind: RDSInstance, name: a, generation: 1, field: create}]}]`),
-			want: window.Stored,
+			want: upgradeallowance.Stored,
 		},
 		"CreatedBefore": {
 			reason: "One that a window made before is not made again.",
 			op:     decision.OperationCreate, obj: small,
 			next: traced(head+`generation: 1, creationTimestamp: "2024-01-06T15:59:50Z"}}`, `[{field: create, generation: 1, initiator: UpgradeAllowance/w, trace: [{kind: RDSInstance, name: a, generation: 1, field: create}]}]`),
-			want: window.Lost,
+			want: upgradeallowance.Lost,
 		},
 		"CreatedByAnother": {
 			reason: "Somebody else was faster.",
-			op:     decision.OperationCreate, obj: small, next: head + `generation: 1, creationTimestamp: "2024-01-06T16:00:00Z"}}`, want: window.Lost,
+			op:     decision.OperationCreate, obj: small, next: head + `generation: 1, creationTimestamp: "2024-01-06T16:00:00Z"}}`, want: upgradeallowance.Lost,
 		},
 	}
 
@@ -148,8 +148,8 @@ func TestAUseIsStoredWhenItsObjectIsNextAsItWasAllowed(t *testing.T) {
 			req := request(tc.op, "system:serviceaccount:a:b", old, obj, w)
 			d := decision.Decide(*req)
 
-			use, ok := window.UseOf(req, &d)
-			if !ok || len(use.Windows) != 1 || use.Windows[0] != (window.Key{Name: "w", UID: "1"}) {
+			use, ok := upgradeallowance.UseOf(req, &d)
+			if !ok || len(use.Windows) != 1 || use.Windows[0] != (upgradeallowance.Key{Name: "w", UID: "1"}) {
 				t.Fatalf("%s\nUseOf: %+v, %t of %+v", tc.reason, use, ok, d.Findings)
 			}
 
@@ -191,7 +191,7 @@ func TestWhatNoWindowAllowsIsNoUse(t *testing.T) {
 			req.Action = tc.action
 			d := decision.Decide(*req)
 
-			if use, ok := window.UseOf(req, &d); ok {
+			if use, ok := upgradeallowance.UseOf(req, &d); ok {
 				t.Errorf("%s\nUseOf: %+v", tc.reason, use.Windows)
 			}
 		})
@@ -207,7 +207,7 @@ func TestAChangeUnderTwoWindowsIsAUseOfBoth(t *testing.T) {
 		parse(t, head+`generation: 4}, spec: {size: large, other: y, more: z}}`), sizes, others)
 	d := decision.Decide(*req)
 
-	use, _ := window.UseOf(req, &d)
+	use, _ := upgradeallowance.UseOf(req, &d)
 	if len(use.Windows) != 2 || use.Windows[0].Name != "others" || use.Windows[1].Name != "sizes" {
 		t.Errorf("UseOf: %+v", use.Windows)
 	}

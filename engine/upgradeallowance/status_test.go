@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package window_test
+package upgradeallowance_test
 
 import (
 	"encoding/json"
@@ -15,13 +15,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
 
 // moment is one at which a window is looked at.
 type moment struct {
 	after time.Duration
-	state window.State
+	state upgradeallowance.State
 	uses  int64
 	// until is a new end of the window.
 	until time.Duration
@@ -30,12 +30,12 @@ type moment struct {
 }
 
 func TestEachTurnOfAWindowIsToldOfOnce(t *testing.T) {
-	active := window.State{Active: true, Reason: v1alpha1.ReasonActive, Message: "m"}
-	early := window.State{Reason: v1alpha1.ReasonNotStarted}
-	over := window.State{Reason: v1alpha1.ReasonEnded}
-	none := window.State{Reason: v1alpha1.ReasonNoPods}
-	other := window.State{Reason: v1alpha1.ReasonPodRunsAnotherImage, Message: "pod a"}
-	another := window.State{Reason: v1alpha1.ReasonPodRunsAnotherImage, Message: "pod b"}
+	active := upgradeallowance.State{Active: true, Reason: v1alpha1.ReasonActive, Message: "m"}
+	early := upgradeallowance.State{Reason: v1alpha1.ReasonNotStarted}
+	over := upgradeallowance.State{Reason: v1alpha1.ReasonEnded}
+	none := upgradeallowance.State{Reason: v1alpha1.ReasonNoPods}
+	other := upgradeallowance.State{Reason: v1alpha1.ReasonPodRunsAnotherImage, Message: "pod a"}
+	another := upgradeallowance.State{Reason: v1alpha1.ReasonPodRunsAnotherImage, Message: "pod b"}
 
 	cases := map[string]struct {
 		reason  string
@@ -46,26 +46,26 @@ func TestEachTurnOfAWindowIsToldOfOnce(t *testing.T) {
 			moments: []moment{
 				{state: early},
 				{state: early},
-				{state: active, tells: []string{window.EventStarted}},
+				{state: active, tells: []string{upgradeallowance.EventStarted}},
 				{state: active},
-				{state: active, uses: 1, tells: []string{window.EventUsed}},
+				{state: active, uses: 1, tells: []string{upgradeallowance.EventUsed}},
 				{state: active, uses: 7},
-				{state: over, uses: 8, tells: []string{window.EventEnded}},
+				{state: over, uses: 8, tells: []string{upgradeallowance.EventEnded}},
 				{state: over, uses: 9},
 			},
 		},
 		"UsedAtOnce": {
 			reason: "What was used until it was over is told before that.",
 			moments: []moment{
-				{state: active, tells: []string{window.EventStarted}}, {state: over, uses: 1, tells: []string{window.EventUsed, window.EventEnded}},
+				{state: active, tells: []string{upgradeallowance.EventStarted}}, {state: over, uses: 1, tells: []string{upgradeallowance.EventUsed, upgradeallowance.EventEnded}},
 			},
 		},
 		"Late": {
 			reason: "Uses may be counted when it is over.",
 			moments: []moment{
-				{state: active, tells: []string{window.EventStarted}},
-				{state: over, tells: []string{window.EventEnded}},
-				{state: over, uses: 1, tells: []string{window.EventUsed}},
+				{state: active, tells: []string{upgradeallowance.EventStarted}},
+				{state: over, tells: []string{upgradeallowance.EventEnded}},
+				{state: over, uses: 1, tells: []string{upgradeallowance.EventUsed}},
 			},
 		},
 		"Waiting": {
@@ -73,30 +73,30 @@ func TestEachTurnOfAWindowIsToldOfOnce(t *testing.T) {
 			moments: []moment{
 				{state: none},
 				{state: other},
-				{state: active, tells: []string{window.EventStarted}},
-				{state: other, tells: []string{window.EventPaused}},
+				{state: active, tells: []string{upgradeallowance.EventStarted}},
+				{state: other, tells: []string{upgradeallowance.EventPaused}},
 				{state: another},
-				{state: active, tells: []string{window.EventResumed}},
-				{state: over, tells: []string{window.EventEnded}},
+				{state: active, tells: []string{upgradeallowance.EventResumed}},
+				{state: over, tells: []string{upgradeallowance.EventEnded}},
 			},
 		},
 		"Never": {
 			reason:  "One that was never in force ends too.",
-			moments: []moment{{state: none}, {state: over, tells: []string{window.EventEnded}}, {state: over}},
+			moments: []moment{{state: none}, {state: over, tells: []string{upgradeallowance.EventEnded}}, {state: over}},
 		},
 		"Prolonged": {
 			reason: "One that goes on after its end ends once more.",
 			moments: []moment{
-				{state: active, tells: []string{window.EventStarted}},
-				{state: over, tells: []string{window.EventEnded}},
-				{state: active, until: time.Hour, tells: []string{window.EventResumed}},
-				{state: over, tells: []string{window.EventEnded}},
+				{state: active, tells: []string{upgradeallowance.EventStarted}},
+				{state: over, tells: []string{upgradeallowance.EventEnded}},
+				{state: active, until: time.Hour, tells: []string{upgradeallowance.EventResumed}},
+				{state: over, tells: []string{upgradeallowance.EventEnded}},
 			},
 		},
 		"Unseen": {
 			reason: "What happened while nobody looked is told when somebody does.",
 			moments: []moment{
-				{state: active, tells: []string{window.EventStarted}}, {after: time.Hour, state: over, uses: 3, tells: []string{window.EventUsed, window.EventEnded}},
+				{state: active, tells: []string{upgradeallowance.EventStarted}}, {after: time.Hour, state: over, uses: 3, tells: []string{upgradeallowance.EventUsed, upgradeallowance.EventEnded}},
 			},
 		},
 	}
@@ -111,7 +111,7 @@ func TestEachTurnOfAWindowIsToldOfOnce(t *testing.T) {
 				u.Status.Uses = m.uses
 				u.Spec.ValidUntil.Time = u.Spec.ValidUntil.Add(m.until)
 
-				next := window.Next(u, m.state, nil, now)
+				next := upgradeallowance.Next(u, m.state, nil, now)
 
 				got := make([]string, 0, len(next.News))
 
@@ -129,7 +129,7 @@ func TestEachTurnOfAWindowIsToldOfOnce(t *testing.T) {
 					t.Errorf("%s\nmoment %d: news: -want, +got:\n%s", tc.reason, i, diff)
 				}
 
-				if again := window.Next(u, m.state, nil, now.Add(time.Second)); !cmp.Equal(again.News, next.News) {
+				if again := upgradeallowance.Next(u, m.state, nil, now.Add(time.Second)); !cmp.Equal(again.News, next.News) {
 					t.Errorf("%s\nmoment %d: told otherwise by who comes again: %+v, %+v", tc.reason, i, next.News, again.News)
 				}
 
@@ -144,34 +144,34 @@ func TestEachTurnOfAWindowIsToldOfOnce(t *testing.T) {
 }
 
 func TestThatAWindowIsSuspendedIsNoWarning(t *testing.T) {
-	was := window.Next(of(nil), window.Evaluate(of(nil), window.Observation{}, noon), nil, noon).Status
-	pause := func(u *v1alpha1.UpgradeAllowance, seen window.Observation) window.News {
+	was := upgradeallowance.Next(of(nil), upgradeallowance.Evaluate(of(nil), upgradeallowance.Observation{}, noon), nil, noon).Status
+	pause := func(u *v1alpha1.UpgradeAllowance, seen upgradeallowance.Observation) upgradeallowance.News {
 		u.Status = was
 
-		next := window.Next(u, window.Evaluate(u, seen, noon), nil, noon)
-		if len(next.News) != 1 || next.News[0].Reason != window.EventPaused {
+		next := upgradeallowance.Next(u, upgradeallowance.Evaluate(u, seen, noon), nil, noon)
+		if len(next.News) != 1 || next.News[0].Reason != upgradeallowance.EventPaused {
 			t.Fatalf("news: %+v", next.News)
 		}
 
 		return next.News[0]
 	}
 
-	if n := pause(suspended(of(nil)), window.Observation{}); n.Warning || n.Note != "Suspended: "+messageSuspended {
+	if n := pause(suspended(of(nil)), upgradeallowance.Observation{}); n.Warning || n.Note != "Suspended: "+messageSuspended {
 		t.Errorf("suspended: %+v", n)
 	}
 
-	if n := pause(byPods("x:v2"), window.Observation{Known: true}); !n.Warning {
+	if n := pause(byPods("x:v2"), upgradeallowance.Observation{Known: true}); !n.Warning {
 		t.Errorf("without pods: %+v", n)
 	}
 }
 
 func TestTheStatusOfAWindowDoesNotFlap(t *testing.T) {
 	u := of(nil)
-	state := window.State{Active: true, Reason: v1alpha1.ReasonActive, Message: "m"}
+	state := upgradeallowance.State{Active: true, Reason: v1alpha1.ReasonActive, Message: "m"}
 	ready := &metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonInForce, ObservedGeneration: 3}
 
 	u.Status.Uses = 1
-	u.Status = window.Next(u, state, ready, noon).Status
+	u.Status = upgradeallowance.Next(u, state, ready, noon).Status
 
 	got := make([]string, 0, len(u.Status.Conditions))
 	for _, c := range u.Status.Conditions {
@@ -183,7 +183,7 @@ func TestTheStatusOfAWindowDoesNotFlap(t *testing.T) {
 		t.Errorf("conditions: -want, +got:\n%s", diff)
 	}
 
-	again := window.Next(u, state, meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionReady), noon.Add(time.Hour))
+	again := upgradeallowance.Next(u, state, meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionReady), noon.Add(time.Hour))
 	if diff := cmp.Diff(u.Status, again.Status); diff != "" || len(again.News) > 0 {
 		t.Errorf("an hour later: -want, +got:\n%s%v", diff, again.News)
 	}
@@ -191,7 +191,7 @@ func TestTheStatusOfAWindowDoesNotFlap(t *testing.T) {
 
 // A column of kubectl get is empty where a field is left out.
 func TestTheStatusSaysThatAWindowIsNotActive(t *testing.T) {
-	raw, err := json.Marshal(window.Next(of(nil), window.State{Reason: v1alpha1.ReasonEnded}, nil, noon).Status)
+	raw, err := json.Marshal(upgradeallowance.Next(of(nil), upgradeallowance.State{Reason: v1alpha1.ReasonEnded}, nil, noon).Status)
 	if err != nil {
 		t.Fatal(err)
 	}

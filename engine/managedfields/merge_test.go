@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package apply_test
+package managedfields_test
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kausality-io/kausality-crossplane/engine/apply"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -82,12 +82,12 @@ func TestApplyingIsForeseen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			obj := decode(t, live)
 
-			owned, err := apply.FieldsOf(&unstructured.Unstructured{Object: obj}, manager)
+			owned, err := managedfields.Of(&unstructured.Unstructured{Object: obj}, manager)
 			if err != nil {
 				t.Fatal(err)
 			}
 
-			got := apply.Merge(obj, decode(t, tc.desired), owned)
+			got := managedfields.Merge(obj, decode(t, tc.desired), owned)
 			if diff := cmp.Diff(spec(decode(t, tc.want)), spec(got)); diff != "" {
 				t.Errorf("%s\nMerge, -want, +got:\n%s", tc.reason, diff)
 			}
@@ -98,12 +98,12 @@ func TestApplyingIsForeseen(t *testing.T) {
 func TestExtractingAndApplyingChangesNothing(t *testing.T) {
 	obj := decode(t, live)
 
-	owned, err := apply.FieldsOf(&unstructured.Unstructured{Object: obj}, manager)
+	owned, err := managedfields.Of(&unstructured.Unstructured{Object: obj}, manager)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	got := apply.Merge(obj, apply.Extract(obj, owned), owned)
+	got := managedfields.Merge(obj, managedfields.Extract(obj, owned), owned)
 	if diff := cmp.Diff(spec(obj), spec(got)); diff != "" {
 		t.Errorf("-live, +applied:\n%s", diff)
 	}
@@ -159,12 +159,12 @@ func TestElementsThatAreOwnedOneByOneGoOneByOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			obj := normalized(t, associative)
 
-			owned, err := apply.FieldsOf(&unstructured.Unstructured{Object: obj}, manager)
+			owned, err := managedfields.Of(&unstructured.Unstructured{Object: obj}, manager)
 			if err != nil {
 				t.Fatal(err)
 			}
 
-			got := apply.Merge(obj, normalized(t, tc.desired), owned)
+			got := managedfields.Merge(obj, normalized(t, tc.desired), owned)
 			if diff := cmp.Diff(any(normalized(t, tc.want)), spec(got)); diff != "" {
 				t.Errorf("%s\nMerge, -want, +got:\n%s", tc.reason, diff)
 			}
@@ -186,7 +186,7 @@ func normalized(t *testing.T, text string) map[string]any {
 func TestManagedFieldsThatCannotBeReadAreAnError(t *testing.T) {
 	obj := decode(t, "{kind: Thing, metadata: {name: a, managedFields: [{manager: apiextensions.crossplane.io/composed/abc, operation: Apply, fieldsV1: {'k:{': {}}}]}}")
 
-	_, err := apply.FieldsOf(&unstructured.Unstructured{Object: obj}, manager)
+	_, err := managedfields.Of(&unstructured.Unstructured{Object: obj}, manager)
 	if err == nil || !strings.Contains(err.Error(), `cannot read managedFields of Thing "a"`) {
 		t.Errorf("Owned: %v", err)
 	}
@@ -195,17 +195,17 @@ func TestManagedFieldsThatCannotBeReadAreAnError(t *testing.T) {
 func TestAnElementThatIsOwnedAsAWholeIsExtractedAsAWhole(t *testing.T) {
 	obj := normalized(t, associative)
 
-	owned, err := apply.FieldsOf(&unstructured.Unstructured{Object: obj}, manager)
+	owned, err := managedfields.Of(&unstructured.Unstructured{Object: obj}, manager)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	extract := apply.Extract(obj, owned)
+	extract := managedfields.Extract(obj, owned)
 	if diff := cmp.Diff([]any{map[string]any{"uid": "u1", "name": "xr"}}, resource.List(extract, "metadata", "ownerReferences")); diff != "" {
 		t.Errorf("an element that is owned as a whole, -want, +got:\n%s", diff)
 	}
 
-	if diff := cmp.Diff(spec(obj), spec(apply.Merge(obj, extract, owned))); diff != "" {
+	if diff := cmp.Diff(spec(obj), spec(managedfields.Merge(obj, extract, owned))); diff != "" {
 		t.Errorf("applying what is owned, -live, +applied:\n%s", diff)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package apply
+package managedfields
 
 import (
 	"crypto/sha256"
@@ -44,14 +44,14 @@ type Fields struct {
 	Whole bool
 }
 
-// NoFields are those of an object of which nothing is known.
-func NoFields() Fields {
+// None are those of an object of which nothing is known.
+func None() Fields {
 	return Fields{Own: fieldpath.NewSet(), All: fieldpath.NewSet(), Scaled: fieldpath.NewSet()}
 }
 
-// FieldsOf reads the managedFields of a live object for one manager.
-func FieldsOf(u *unstructured.Unstructured, manager string) (Fields, error) {
-	f := NoFields()
+// Of reads the managedFields of a live object for one manager.
+func Of(u *unstructured.Unstructured, manager string) (Fields, error) {
+	f := None()
 
 	for _, e := range resource.List(u.Object, "metadata", "managedFields") {
 		m, ok := e.(map[string]any)
@@ -60,7 +60,7 @@ func FieldsOf(u *unstructured.Unstructured, manager string) (Fields, error) {
 		}
 
 		if err := f.add(m, manager, u.GetAPIVersion()); err != nil {
-			return NoFields(), fmt.Errorf("cannot read managedFields of %s %q: %w", u.GetKind(), u.GetName(), err)
+			return None(), fmt.Errorf("cannot read managedFields of %s %q: %w", u.GetKind(), u.GetName(), err)
 		}
 	}
 

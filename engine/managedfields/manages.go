@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package apply
+package managedfields
 
 import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
@@ -43,7 +43,7 @@ func (f Fields) Manages(object map[string]any, at change.Path) bool {
 				pe := Element(v, keys)
 				own, f = f.Has(pe), f.Below(pe)
 			case f.Values():
-				own, f = f.Has(Value(v)), NoFields()
+				own, f = f.Has(Value(v)), None()
 			default:
 				return own
 			}

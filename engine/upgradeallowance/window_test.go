@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package window_test
+package upgradeallowance_test
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/window"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
 
 var (
@@ -91,57 +91,57 @@ func TestAWindowIsInForceWhenItsTimeHasComeAndItsNewLogicRuns(t *testing.T) {
 		now     time.Time
 		unknown bool
 		objects []string
-		want    window.State
+		want    upgradeallowance.State
 	}{
 		"Before": {
 			reason: "Before its time it is not.",
 			window: of(nil), now: from.Add(-time.Nanosecond),
-			want: window.State{Reason: "NotStarted", Message: "the window begins at 2024-01-06T15:00:00Z", Again: from},
+			want: upgradeallowance.State{Reason: "NotStarted", Message: "the window begins at 2024-01-06T15:00:00Z", Again: from},
 		},
 		"First": {
 			reason: "It begins at validFrom.",
 			window: of(nil), now: from,
-			want: window.State{Active: true, Reason: "Active", Message: "the window is in force", Again: until},
+			want: upgradeallowance.State{Active: true, Reason: "Active", Message: "the window is in force", Again: until},
 		},
 		"Last": {
 			reason: "And is in force to the last moment.",
 			window: of(nil), now: until.Add(-time.Nanosecond),
-			want: window.State{Active: true, Reason: "Active", Message: "the window is in force", Again: until},
+			want: upgradeallowance.State{Active: true, Reason: "Active", Message: "the window is in force", Again: until},
 		},
 		"End": {
 			reason: "At validUntil it is over.",
 			window: of(nil), now: until,
-			want: window.State{Reason: "Ended", Message: "the window ended at 2024-01-06T18:00:00Z"},
+			want: upgradeallowance.State{Reason: "Ended", Message: "the window ended at 2024-01-06T18:00:00Z"},
 		},
 		"BeforeWithPods": {
 			reason: "Pods that run the image do not begin it early.",
 			window: byPods("x:v2"), now: from.Add(-time.Hour), objects: []string{newReady},
-			want: window.State{Reason: "NotStarted", Message: "the window begins at 2024-01-06T15:00:00Z", Again: from},
+			want: upgradeallowance.State{Reason: "NotStarted", Message: "the window begins at 2024-01-06T15:00:00Z", Again: from},
 		},
 		"EndWithPods": {
 			reason: "Nor do they make it last.",
 			window: byPods("x:v2"), now: until, objects: []string{newReady},
-			want: window.State{Reason: "Ended", Message: "the window ended at 2024-01-06T18:00:00Z"},
+			want: upgradeallowance.State{Reason: "Ended", Message: "the window ended at 2024-01-06T18:00:00Z"},
 		},
 		"Suspended": {
 			reason: "While somebody suspends it, it is not, though its time has come.",
 			window: suspended(of(nil)), now: noon,
-			want: window.State{Reason: "Suspended", Message: messageSuspended, Again: until},
+			want: upgradeallowance.State{Reason: "Suspended", Message: messageSuspended, Again: until},
 		},
 		"SuspendedBefore": {
 			reason: "Nor will it be when its time comes: that is what there is to say.",
 			window: suspended(of(nil)), now: from.Add(-time.Hour),
-			want: window.State{Reason: "Suspended", Message: messageSuspended, Again: until},
+			want: upgradeallowance.State{Reason: "Suspended", Message: messageSuspended, Again: until},
 		},
 		"SuspendedWithPods": {
 			reason: "Pods that run the image do not resume it.",
 			window: suspended(byPods("x:v2")), now: noon, objects: []string{newReady},
-			want: window.State{Reason: "Suspended", Message: messageSuspended, Again: until},
+			want: upgradeallowance.State{Reason: "Suspended", Message: messageSuspended, Again: until},
 		},
 		"SuspendedEnd": {
 			reason: "Its time ends it all the same.",
 			window: suspended(of(nil)), now: until,
-			want: window.State{Reason: "Ended", Message: "the window ended at 2024-01-06T18:00:00Z"},
+			want: upgradeallowance.State{Reason: "Ended", Message: "the window ended at 2024-01-06T18:00:00Z"},
 		},
 		"Invalid": {
 			reason: "What cannot be used is not in force.",
@@ -151,131 +151,131 @@ func TestAWindowIsInForceWhenItsTimeHasComeAndItsNewLogicRuns(t *testing.T) {
 
 				return u
 			}(), now: noon,
-			want: window.State{Reason: "Invalid", Message: "spec.allow[0].mutations[0]"},
+			want: upgradeallowance.State{Reason: "Invalid", Message: "spec.allow[0].mutations[0]"},
 		},
 		"Unknown": {
 			reason: "Where nobody can look, it is not in force, and says what to mend.",
 			window: byPods("x:v2"), now: noon, unknown: true,
-			want: window.State{
+			want: upgradeallowance.State{
 				Reason: "NotObserved", Message: "cannot read the pods in namespace sys: check that the manager may list and watch it", Again: until,
 			},
 		},
 		"NoPods": {
 			reason: "Somebody must run the new logic.",
 			window: byPods("x:v2"), now: noon,
-			want: window.State{Reason: "NoPods", Message: `no pod runs that podSelector selects in namespace "sys"`, Again: until},
+			want: upgradeallowance.State{Reason: "NoPods", Message: `no pod runs that podSelector selects in namespace "sys"`, Again: until},
 		},
 		"Pods": {
 			reason: "All pods run the image and are ready.",
 			window: byPods("x:v2"), now: noon, objects: []string{newReady},
-			want: window.State{Active: true, Reason: "Active", Message: podsAreNew, Again: until},
+			want: upgradeallowance.State{Active: true, Reason: "Active", Message: podsAreNew, Again: until},
 		},
 		"InitContainer": {
 			reason: "The image may be that of an init container, such as a sidecar.",
 			window: byPods("x:v2"), now: noon, objects: []string{newSidecar, newReady},
-			want: window.State{Active: true, Reason: "Active", Message: podsAreNew, Again: until},
+			want: upgradeallowance.State{Active: true, Reason: "Active", Message: podsAreNew, Again: until},
 		},
 		"OneNotReady": {
 			reason: "One that is not ready is enough to wait; the first by name is named.",
 			window: byPods("x:v2"), now: noon, objects: []string{newUnready, newReady, newPending},
-			want: window.State{Reason: "PodNotReady", Message: "pod sys/pending is not ready", Again: until},
+			want: upgradeallowance.State{Reason: "PodNotReady", Message: "pod sys/pending is not ready", Again: until},
 		},
 		"OneOfAnotherImage": {
 			reason: "One of another image ends it, ready or not.",
 			window: byPods("x:v2"), now: noon, objects: []string{newUnready, oldReady},
-			want: window.State{Reason: "PodRunsAnotherImage", Message: "pod sys/old does not run x:v2", Again: until},
+			want: upgradeallowance.State{Reason: "PodRunsAnotherImage", Message: "pod sys/old does not run x:v2", Again: until},
 		},
 		"OldOneLeaving": {
 			reason: "The old logic runs until its pod is gone.",
 			window: byPods("x:v2"), now: noon, objects: []string{newReady, oldLeaving},
-			want: window.State{Reason: "PodRunsAnotherImage", Message: "pod sys/old does not run x:v2", Again: until},
+			want: upgradeallowance.State{Reason: "PodRunsAnotherImage", Message: "pod sys/old does not run x:v2", Again: until},
 		},
 		"NewOneLeaving": {
 			reason: "A pod that is scaled down is not ready any more, and takes nothing along.",
 			window: byPods("x:v2"), now: noon, objects: []string{newReady, newLeaving},
-			want: window.State{Active: true, Reason: "Active", Message: podsAreNew, Again: until},
+			want: upgradeallowance.State{Active: true, Reason: "Active", Message: podsAreNew, Again: until},
 		},
 		"OnlyLeaving": {
 			reason: "But it is none that runs the new logic from now on.",
 			window: byPods("x:v2"), now: noon, objects: []string{newLeaving},
-			want: window.State{Reason: "NoPods", Message: `no pod runs that podSelector selects in namespace "sys"`, Again: until},
+			want: upgradeallowance.State{Reason: "NoPods", Message: `no pod runs that podSelector selects in namespace "sys"`, Again: until},
 		},
 		"EndedPods": {
 			reason: "Evicted and completed pods run nothing.",
 			window: byPods("x:v2"), now: noon, objects: []string{newReady, oldFailed, oldDone},
-			want: window.State{Active: true, Reason: "Active", Message: podsAreNew, Again: until},
+			want: upgradeallowance.State{Active: true, Reason: "Active", Message: podsAreNew, Again: until},
 		},
 		"OnlyEndedPods": {
 			reason: "Nor do they when they are all there is.",
 			window: byPods("x:v1"), now: noon, objects: []string{oldFailed, oldDone},
-			want: window.State{Reason: "NoPods", Message: `no pod runs that podSelector selects in namespace "sys"`, Again: until},
+			want: upgradeallowance.State{Reason: "NoPods", Message: `no pod runs that podSelector selects in namespace "sys"`, Again: until},
 		},
 		"NotByAnotherName": {
 			reason: "References are compared as they are written: not with what the node makes of them.",
 			window: byPods("docker.io/x:v2"), now: noon, objects: []string{newReady},
-			want: window.State{Reason: "PodRunsAnotherImage", Message: "pod sys/new does not run docker.io/x:v2", Again: until},
+			want: upgradeallowance.State{Reason: "PodRunsAnotherImage", Message: "pod sys/new does not run docker.io/x:v2", Again: until},
 		},
 		"Digest": {
 			reason: "A digest may be known to the node only.",
 			window: byPods("docker.io/x@sha256:22"), now: noon, objects: []string{newReady},
-			want: window.State{Active: true, Reason: "Active", Message: "all pods run docker.io/x@sha256:22", Again: until},
+			want: upgradeallowance.State{Active: true, Reason: "Active", Message: "all pods run docker.io/x@sha256:22", Again: until},
 		},
 		"OtherDigest": {
 			reason: "Another digest is another image.",
 			window: byPods("docker.io/x@sha256:23"), now: noon, objects: []string{newReady},
-			want: window.State{Reason: "PodRunsAnotherImage", Message: "pod sys/new does not run docker.io/x@sha256:23", Again: until},
+			want: upgradeallowance.State{Reason: "PodRunsAnotherImage", Message: "pod sys/new does not run docker.io/x@sha256:23", Again: until},
 		},
 		"NoController": {
 			reason: "A workload that is not there has observed nothing.",
 			window: byController(), now: noon,
-			want: window.State{Reason: "ControllerNotFound", Message: "Deployment sys/engine does not exist", Again: until},
+			want: upgradeallowance.State{Reason: "ControllerNotFound", Message: "Deployment sys/engine does not exist", Again: until},
 		},
 		"ControllerUnknown": {
 			reason: "Nor one that cannot be read.",
 			window: byController(), now: noon, unknown: true,
-			want: window.State{
+			want: upgradeallowance.State{
 				Reason: "NotObserved", Message: "cannot read Deployment sys/engine: check that the manager may list and watch it", Again: until,
 			},
 		},
 		"ControllerLeaving": {
 			reason: "One that is being deleted will run nothing.",
 			window: byController(), now: noon, objects: []string{isDeleting},
-			want: window.State{Reason: "ControllerNotFound", Message: "Deployment sys/engine is being deleted", Again: until},
+			want: upgradeallowance.State{Reason: "ControllerNotFound", Message: "Deployment sys/engine is being deleted", Again: until},
 		},
 		"ControllerNew": {
 			reason: "What nobody has looked at yet is at no generation.",
 			window: byController(), now: noon, objects: []string{neverLooked},
-			want: window.State{Reason: "ControllerBehind", Message: "Deployment sys/engine has observed generation 0 of 15", Again: until},
+			want: upgradeallowance.State{Reason: "ControllerBehind", Message: "Deployment sys/engine has observed generation 0 of 15", Again: until},
 		},
 		"ControllerBehind": {
 			reason: "The generation that counts is the observed one.",
 			window: byController(), now: noon, objects: []string{controller + "14}}"},
-			want: window.State{Reason: "ControllerBehind", Message: "Deployment sys/engine has observed generation 14 of 15", Again: until},
+			want: upgradeallowance.State{Reason: "ControllerBehind", Message: "Deployment sys/engine has observed generation 14 of 15", Again: until},
 		},
 		"Controller": {
 			reason: "At minGeneration it is in force.",
 			window: byController(), now: noon, objects: []string{controller + "15}}"},
-			want: window.State{Active: true, Reason: "Active", Message: "Deployment sys/engine has observed generation 15", Again: until},
+			want: upgradeallowance.State{Active: true, Reason: "Active", Message: "Deployment sys/engine has observed generation 15", Again: until},
 		},
 		"ControllerAhead": {
 			reason: "And after it.",
 			window: byController(), now: noon, objects: []string{controller + "16}}"},
-			want: window.State{Active: true, Reason: "Active", Message: "Deployment sys/engine has observed generation 16", Again: until},
+			want: upgradeallowance.State{Active: true, Reason: "Active", Message: "Deployment sys/engine has observed generation 16", Again: until},
 		},
 	}
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			seen := window.Observation{Known: !tc.unknown}
-			trimmed := window.Observation{Known: !tc.unknown}
+			seen := upgradeallowance.Observation{Known: !tc.unknown}
+			trimmed := upgradeallowance.Observation{Known: !tc.unknown}
 
 			for _, o := range tc.objects {
 				u := parse(t, o)
 				seen.Objects = append(seen.Objects, u)
-				trimmed.Objects = append(trimmed.Objects, window.Trim(u))
+				trimmed.Objects = append(trimmed.Objects, upgradeallowance.Trim(u))
 			}
 
-			got := window.Evaluate(tc.window, seen, tc.now)
+			got := upgradeallowance.Evaluate(tc.window, seen, tc.now)
 			if tc.want.Reason == v1alpha1.ReasonInvalid && strings.Contains(got.Message, tc.want.Message) {
 				got.Message = tc.want.Message
 			}
@@ -284,7 +284,7 @@ func TestAWindowIsInForceWhenItsTimeHasComeAndItsNewLogicRuns(t *testing.T) {
 				t.Errorf("%s\nEvaluate: -want, +got:\n%s", tc.reason, diff)
 			}
 
-			if a, b := window.Evaluate(tc.window, seen, tc.now), window.Evaluate(tc.window, trimmed, tc.now); a != b {
+			if a, b := upgradeallowance.Evaluate(tc.window, seen, tc.now), upgradeallowance.Evaluate(tc.window, trimmed, tc.now); a != b {
 				t.Errorf("%s\nEvaluate of what is trimmed: %+v, want %+v", tc.reason, b, a)
 			}
 		})
@@ -305,7 +305,7 @@ func TestAWindowWaitsForPodsOnlyWhileTheyMatter(t *testing.T) {
 		"Suspended": {suspended(byPods("x")), noon, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := window.Waits(tc.window, tc.now); got != tc.want {
+			if got := upgradeallowance.Waits(tc.window, tc.now); got != tc.want {
 				t.Errorf("Waits: %t, want %t", got, tc.want)
 			}
 		})
@@ -313,7 +313,7 @@ func TestAWindowWaitsForPodsOnlyWhileTheyMatter(t *testing.T) {
 }
 
 func TestTrimLeavesLittle(t *testing.T) {
-	got := window.Trim(parse(t, newReady)).Object
+	got := upgradeallowance.Trim(parse(t, newReady)).Object
 	want := map[string]any{
 		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "new", "namespace": "sys", "uid": "1"},
 		"spec": map[string]any{"containers": []any{map[string]any{"image": "p"}, map[string]any{"image": "x:v2"}}},
@@ -370,7 +370,7 @@ func TestWindowsThatCannotBeUsedAreLeftOutAndSayWhy(t *testing.T) {
 			bad := byPods("x")
 			tc.change(bad)
 
-			good, errs := window.Valid([]v1alpha1.UpgradeAllowance{*byPods("x"), *bad, *byController()})
+			good, errs := upgradeallowance.Valid([]v1alpha1.UpgradeAllowance{*byPods("x"), *bad, *byController()})
 			if len(good) != 2 || len(errs) != 1 || !strings.Contains(errs[0].Error(), tc.want) ||
 				!strings.Contains(errs[0].Error(), `UpgradeAllowance "w"`) {
 				t.Errorf("%s\nValid: %d windows, %v", tc.reason, len(good), errs)

@@ -1,7 +1,0 @@
-// Copyright The Kausality Authors.
-// SPDX-License-Identifier: Apache-2.0
-
-// Package window judges UpgradeAllowances themselves: whether one can be used,
-// whether it is in force, and which stored changes it has allowed. Whether one
-// allows a change is a matter of package decision.
-package window
