@@ -18,6 +18,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // connect connects to a database as the superuser.
@@ -64,9 +65,23 @@ func TestTheLogTellsOfEachStatementThatChangesSomethingOnce(t *testing.T) {
 	}
 
 	// A client that is gone before its statement has ended: it is executed all the same.
-	client := exec.CommandContext(ctx, "timeout", "-s", "KILL", "1", "psql", running.PostgreSQL().URL(stack.PostgreSQLAdmin, "postgres"),
-		"-c", `CREATE MATERIALIZED VIEW "log-role" AS SELECT pg_sleep(3)::text AS slept`)
-	if err := client.Run(); err == nil {
+	const slept = `CREATE MATERIALIZED VIEW "log-role" AS SELECT pg_sleep(6)::text AS slept`
+
+	client := exec.CommandContext(ctx, "psql", running.PostgreSQL().URL(stack.PostgreSQLAdmin, "postgres"), "-c", slept)
+	world.Must(t, client.Start())
+	world.Eventually(t, "a statement that is executed", func(ctx context.Context) error {
+		n := 0
+
+		err := db.QueryRowContext(ctx, `SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = $1`, slept).Scan(&n)
+		if err == nil && n != 1 {
+			err = world.ErrOther
+		}
+
+		return err
+	})
+	world.Must(t, client.Process.Kill())
+
+	if err := client.Wait(); err == nil {
 		t.Fatal("the client was not killed")
 	}
 
@@ -77,7 +92,7 @@ func TestTheLogTellsOfEachStatementThatChangesSomethingOnce(t *testing.T) {
 		`DROP MATERIALIZED VIEW "log-role"`,
 		`failed: ALTER ROLE "log-role" IN DATABASE "log-none" SET work_mem = 1`,
 		`GRANT CONNECT ON DATABASE "log-db" TO "log-role"`,
-		`CREATE MATERIALIZED VIEW "log-role" AS SELECT pg_sleep(3)::text AS slept`,
+		slept,
 	}
 
 	if err := scenario.Eventually(ctx, "the log", func(context.Context) error {
