@@ -101,12 +101,17 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	}
 
 	c := &configuration.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetCache(), Watches: w, Shard: opts.Shard, Gated: opts.Gates, Now: opts.Now, OpenGates: g.Ledger.OpenGates,
-		Resolver:   &discovery.Resolver{Discovery: disco, Crds: mgr.GetCache(), Live: mgr.GetAPIReader(), Described: map[string]discovery.Shape{}},
+		Client: mgr.GetClient(), Reader: mgr.GetCache(), Watches: w, Shard: opts.Shard, Gated: opts.Gates, Now: opts.Now,
+		OpenGates: g.Ledger.OpenGates,
+		Resolver: &discovery.Resolver{
+			Discovery: disco, Crds: mgr.GetCache(), Live: mgr.GetAPIReader(), Described: map[string]discovery.Shape{},
+		},
 		Exceptions: until, Unattended: alone, Composed: follows, Ungated: g.Ungated,
 		Windows: windows.New(mgr, opts.Now), Unlisted: discovery.NewUnlisted(opts.Now), Rights: rights.NewRights(opts.Access),
-		Adoption:    &deletion.Adoption{Live: mgr.GetAPIReader(), Watches: w, Access: opts.Access},
-		Definitions: &configuration.Definitions{Client: mgr.GetClient(), Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Namespace: opts.Namespace},
+		Adoption: &deletion.Adoption{Live: mgr.GetAPIReader(), Watches: w, Access: opts.Access},
+		Definitions: &configuration.Definitions{
+			Client: mgr.GetClient(), Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Namespace: opts.Namespace,
+		},
 		Applier: &webhooks.Applier{Client: mgr.GetClient(), Webhook: opts.Webhook, Hooks: admission.Options{
 			Namespace: opts.Namespace, Manager: opts.Settings.Manager, Crossplane: opts.Settings.Crossplane,
 		}},
@@ -148,7 +153,8 @@ func newObjects(mgr ctrl.Manager, opts Options, told events.EventRecorder, follo
 	failed := audit.NewExpressions()
 	objects := shard.Reader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader()}
 	o := &deletion.Owners{
-		Writer: object.Writer{Client: mgr.GetClient()}, Live: mgr.GetAPIReader(), Objects: objects, Events: told, Watches: w, Access: opts.Access, Failed: failed,
+		Writer: object.Writer{Client: mgr.GetClient()}, Live: mgr.GetAPIReader(), Objects: objects,
+		Events: told, Watches: w, Access: opts.Access, Failed: failed,
 		Ungoverned: follows.Ungoverned,
 		Deletions: &deletion.Deletions{
 			Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Compiled: inforce.NewCache(),

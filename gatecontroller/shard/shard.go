@@ -230,6 +230,7 @@ func LabelChanged() predicate.Funcs {
 	}
 }
 
+// ShardOfNamespace returns the shard that a namespace is labelled with.
 func ShardOfNamespace(ns client.Object) string { return ns.GetLabels()[v1alpha1.LabelShard] }
 
 // Foreign says what to do about an object of another shard: one that waits for
