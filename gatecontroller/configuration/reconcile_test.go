@@ -36,7 +36,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/windows"
-	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // cluster is a Reconciler of a cluster with one policy about ConfigMaps.

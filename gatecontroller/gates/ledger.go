@@ -61,6 +61,7 @@ func openBuckets() []float64 {
 	return []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 2 * 3600, 6 * 3600, 24 * 3600}
 }
 
+// NewLedger makes a Ledger, and registers its metrics.
 func NewLedger(reg prometheus.Registerer) (*Ledger, error) {
 	kind := []string{object.LabelGroup, object.LabelKind}
 	l := &Ledger{

@@ -30,6 +30,7 @@ type Unused struct {
 	since map[types.UID]time.Time
 }
 
+// NewUnused makes Unused by a clock.
 func NewUnused(now func() time.Time) *Unused {
 	return &Unused{now: now, since: map[types.UID]time.Time{}}
 }
