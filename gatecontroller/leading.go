@@ -32,18 +32,18 @@ var (
 	_ manager.LeaderElectionRunnable = (*leading)(nil)
 )
 
-func newLeading(mgr ctrl.Manager, shard *shard.Shard, c *configuration.Reconciler) (*leading, error) {
+func newLeading(mgr ctrl.Manager, part *shard.Shard, c *configuration.Reconciler) (*leading, error) {
 	ctl, err := c.Controller(mgr.GetCache(), mgr.GetLogger())
 	if err != nil {
 		return nil, err
 	}
 
-	moves, err := (&watch.Mover{Shard: shard, Watches: c.Watches}).Controller(mgr.GetCache(), mgr.GetLogger())
+	moves, err := (&watch.Mover{Shard: part, Watches: c.Watches}).Controller(mgr.GetCache(), mgr.GetLogger())
 	if err != nil {
 		return nil, err
 	}
 
-	return &leading{shard: shard, cache: mgr.GetCache(), watches: c.Watches, controllers: []controller.Controller{ctl, moves}}, nil
+	return &leading{shard: part, cache: mgr.GetCache(), watches: c.Watches, controllers: []controller.Controller{ctl, moves}}, nil
 }
 
 // NeedLeaderElection is true.

@@ -100,18 +100,8 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return err
 	}
 
-	c := &configuration.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetCache(), Watches: w, Shard: opts.Shard, Gated: opts.Gates, Now: opts.Now, OpenGates: g.Ledger.OpenGates,
-		Resolver:   &discovery.Resolver{Discovery: disco, Crds: mgr.GetCache(), Live: mgr.GetAPIReader(), Described: map[string]discovery.Shape{}},
-		Exceptions: until, Unattended: alone, Composed: follows, Ungated: g.Ungated,
-		Windows: windows.New(mgr, opts.Now), Unlisted: discovery.NewUnlisted(opts.Now), Rights: rights.NewRights(opts.Access),
-		Adoption:    &deletion.Adoption{Live: mgr.GetAPIReader(), Watches: w, Access: opts.Access},
-		Definitions: &configuration.Definitions{Client: mgr.GetClient(), Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Namespace: opts.Namespace},
-		Applier: &webhooks.Applier{Client: mgr.GetClient(), Webhook: opts.Webhook, Hooks: admission.Options{
-			Namespace: opts.Namespace, Manager: opts.Settings.Manager, Crossplane: opts.Settings.Crossplane,
-		}},
-	}
-	c.Statuses = &status.Reporter{Client: mgr.GetClient(), Schemas: &status.Schemas{Discovery: disco}, Rights: c.Rights, Ungated: g.Ungated}
+	c := newConfiguration(mgr, opts, disco, follows, g)
+	c.Exceptions, c.Unattended = until, alone
 
 	if err := register(c.Unlisted, c.Rights, &status.NotReady{Reader: mgr.GetCache()}); err != nil {
 		return err
@@ -135,6 +125,31 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	return nil
 }
 
+// newConfiguration makes the reconciler of what follows from all policies together.
+func newConfiguration(
+	mgr ctrl.Manager, opts Options, disco kubediscovery.DiscoveryInterface, follows *composed.Kinds, g *gates.Reconciler,
+) *configuration.Reconciler {
+	c := &configuration.Reconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetCache(), Watches: follows.Watches, Shard: opts.Shard, Gated: opts.Gates, Now: opts.Now,
+		OpenGates: g.Ledger.OpenGates,
+		Resolver: &discovery.Resolver{
+			Discovery: disco, Crds: mgr.GetCache(), Live: mgr.GetAPIReader(), Described: map[string]discovery.Shape{},
+		},
+		Composed: follows, Ungated: g.Ungated,
+		Windows: windows.New(mgr, opts.Now), Unlisted: discovery.NewUnlisted(opts.Now), Rights: rights.NewRights(opts.Access),
+		Adoption: &deletion.Adoption{Live: mgr.GetAPIReader(), Watches: follows.Watches, Access: opts.Access},
+		Definitions: &configuration.Definitions{
+			Client: mgr.GetClient(), Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Namespace: opts.Namespace,
+		},
+		Applier: &webhooks.Applier{Client: mgr.GetClient(), Webhook: opts.Webhook, Hooks: admission.Options{
+			Namespace: opts.Namespace, Manager: opts.Settings.Manager, Crossplane: opts.Settings.Crossplane,
+		}},
+	}
+	c.Statuses = &status.Reporter{Client: mgr.GetClient(), Schemas: &status.Schemas{Discovery: disco}, Rights: c.Rights, Ungated: g.Ungated}
+
+	return c
+}
+
 // newObjects makes what looks after objects, one kind at a time as these are
 // watched. It returns what moves their gates.
 func newObjects(mgr ctrl.Manager, opts Options, told events.EventRecorder, follows *composed.Kinds) (*gates.Reconciler, error) {
@@ -148,7 +163,8 @@ func newObjects(mgr ctrl.Manager, opts Options, told events.EventRecorder, follo
 	failed := audit.NewExpressions()
 	objects := shard.Reader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader()}
 	o := &deletion.Owners{
-		Writer: object.Writer{Client: mgr.GetClient()}, Live: mgr.GetAPIReader(), Objects: objects, Events: told, Watches: w, Access: opts.Access, Failed: failed,
+		Writer: object.Writer{Client: mgr.GetClient()}, Live: mgr.GetAPIReader(), Objects: objects,
+		Events: told, Watches: w, Access: opts.Access, Failed: failed,
 		Ungoverned: follows.Ungoverned,
 		Deletions: &deletion.Deletions{
 			Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Compiled: inforce.NewCache(),

@@ -76,14 +76,14 @@ func (e Enforced) conditions() []admissionregistrationv1.MatchCondition {
 const maxConditions = 60
 
 // webhookName is the name of the Enforcement's webhook of a kind, a domain name.
-func (e Enforced) webhookName(kind string) string {
+func (e Enforced) webhookName(prefix string) string {
 	name := e.Name()
 	if len(name) > maxName {
 		sum := sha256.Sum256([]byte(name))
 		name = hex.EncodeToString(sum[:16])
 	}
 
-	return name + "." + kind + "enforcement." + v1alpha1.Group // No Enforcement's name ends so.
+	return name + "." + prefix + "enforcement." + v1alpha1.Group // No Enforcement's name ends so.
 }
 
 // maxName is how long a name may be beside what comes before and after it in

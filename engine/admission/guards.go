@@ -80,7 +80,8 @@ const (
 	startsBounded = "request.operation != 'CREATE' || " +
 		"(has(object.spec.managementPolicies) && !object.spec.managementPolicies.exists(a, a == '*'))"
 
-	unchangedRecord = "request.operation != 'UPDATE' || !has(oldObject.metadata.annotations) || !(%[1]q in oldObject.metadata.annotations) || " +
+	unchangedRecord = "request.operation != 'UPDATE' || !has(oldObject.metadata.annotations) || " +
+		"!(%[1]q in oldObject.metadata.annotations) || " +
 		"(has(object.metadata.annotations) && %[1]q in object.metadata.annotations && " +
 		"object.metadata.annotations[%[1]q] == oldObject.metadata.annotations[%[1]q])"
 

@@ -201,7 +201,7 @@ func (h Options) enforcing(list []Enforced) []admissionregistrationv1.Validating
 	return out
 }
 
-func (h Options) enforce(e Enforced, kind string, r rules) admissionregistrationv1.ValidatingWebhook {
+func (h Options) enforce(e Enforced, prefix string, r rules) admissionregistrationv1.ValidatingWebhook {
 	objects, namespaces := e.Selectors()
 	if objects == nil {
 		objects = &metav1.LabelSelector{}
@@ -213,7 +213,7 @@ func (h Options) enforce(e Enforced, kind string, r rules) admissionregistration
 	}
 
 	return admissionregistrationv1.ValidatingWebhook{
-		Name:                    e.webhookName(kind),
+		Name:                    e.webhookName(prefix),
 		ClientConfig:            h.clientConfig(h.Server.EnforcePath),
 		Rules:                   r.list(),
 		FailurePolicy:           new(failure),
@@ -342,6 +342,6 @@ func (h Options) byProvider() string {
 	return fmt.Sprintf("request.userInfo.username.startsWith(%q) && request.userInfo.username != %q", prefix, crossplane)
 }
 
-func typeMeta(kind string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind}
+func typeMeta(name string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: name}
 }

@@ -33,10 +33,12 @@ func Names(policies []v1alpha1.AllowancePolicy, windows []v1alpha1.UpgradeAllowa
 	return slices.Compact(out)
 }
 
+// OfPolicy returns the kinds that a policy names.
 func OfPolicy(spec v1alpha1.AllowancePolicySpec) []Name {
 	return append(OfPermissions(spec.Allow), Name{Group: spec.Match.APIGroup, Kind: spec.Match.Kind})
 }
 
+// OfPermissions returns the kinds that permissions name.
 func OfPermissions(allow []v1alpha1.Permission) []Name {
 	out := make([]Name, 0, len(allow))
 

@@ -24,6 +24,7 @@ func (k Name) String() string {
 	return k.Kind + "." + k.Group
 }
 
+// Matches reports whether the name means a kind.
 func (k Name) Matches(gvk schema.GroupVersionKind) bool {
 	return k.Kind == gvk.Kind && (k.Group == "" || k.Group == gvk.Group)
 }
@@ -54,6 +55,7 @@ type Served struct {
 // Gated says whether changes of the kind must not be missed.
 func (k Served) Gated() bool { return k.Managed || k.Crossplane }
 
+// GroupResource returns the resource of the kind.
 func (k Served) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: k.GVK.Group, Resource: k.Resource}
 }
@@ -97,6 +99,7 @@ func ForRights(served []Served) []right.Kind {
 	return out
 }
 
+// AsRight returns the kind as rights are found by.
 func (k Served) AsRight() right.Kind {
 	return right.Kind{Group: k.GVK.Group, Kind: k.GVK.Kind, Resource: k.Resource, Crossplane: k.Gated(), Conditions: k.Crossplane}
 }

@@ -14,6 +14,7 @@ import (
 // nothing.
 type Expressions struct{ Failed *prometheus.CounterVec }
 
+// NewExpressions makes the counter.
 func NewExpressions() *Expressions {
 	return &Expressions{Failed: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kausality_gate_expression_errors_total",

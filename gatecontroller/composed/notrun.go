@@ -103,7 +103,8 @@ func (c *Kinds) ReportNotRun(ctx context.Context, w client.Client, u *unstructur
 		return fmt.Errorf("cannot encode conditions of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	if err := w.Status().Patch(ctx, u.DeepCopy(), client.RawPatch(types.MergePatchType, raw), client.FieldOwner(object.FieldManager)); err != nil {
+	patch := client.RawPatch(types.MergePatchType, raw)
+	if err := w.Status().Patch(ctx, u.DeepCopy(), patch, client.FieldOwner(object.FieldManager)); err != nil {
 		return fmt.Errorf("cannot say that the function does not run for %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
-	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // TestAnXRTellsThatTheFunctionDoesNotRun has a function run under a name that we do

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
-	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // TestARevisionThatChangesWhatRunsPrompts has CompositionRevisions come and go. An XR

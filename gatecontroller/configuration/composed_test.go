@@ -15,7 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
-	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 func TestWithoutGatesOnlyWhatIsNamedIsFollowed(t *testing.T) {

@@ -108,19 +108,21 @@ type Reconciler struct {
 
 func (c *Reconciler) read(ctx context.Context) (admission.Config, error) {
 	policies := &v1alpha1.AllowancePolicyList{}
-	windows := &v1alpha1.UpgradeAllowanceList{}
+	allowances := &v1alpha1.UpgradeAllowanceList{}
 	enforcements := &v1alpha1.EnforcementList{}
 
-	for _, list := range []client.ObjectList{policies, windows, enforcements} {
+	for _, list := range []client.ObjectList{policies, allowances, enforcements} {
 		if err := c.Reader.List(ctx, list); err != nil {
 			return admission.Config{}, fmt.Errorf("cannot list %T: %w", list, err)
 		}
 	}
 
-	return admission.Config{Policies: policies.Items, Windows: windows.Items, Enforcements: enforcements.Items}, nil
+	return admission.Config{Policies: policies.Items, Windows: allowances.Items, Enforcements: enforcements.Items}, nil
 }
 
-// Reconcile does all of it at once; the request says nothing.
+// Reconcile reconciles what follows from all policies, windows and Enforcements;
+// the request is empty. What does not depend on a step that failed is done all the
+// same, and all errors are returned.
 func (c *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	// 1. Read what is asked for.
 	want, err := c.read(ctx)
@@ -128,42 +130,63 @@ func (c *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	}
 
-	// 2. Find the kinds.
+	// 2. What depends on no kind.
+	errs := []error{c.reconcileUnrelated(ctx, want)}
+
+	// 3. Find the kinds.
 	served, err := c.Resolver.Served(ctx)
 	if err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, errors.Join(append(errs, err)...)
 	}
 
 	behind := c.Unlisted.Set(ctx, served)
-	kinds, missing := kind.Named(served, kind.Names(want.Policies, want.Windows))
+
+	// 4. Guard, watch and stamp them, and report that.
+	watched, complete, err := c.reconcileKinds(ctx, want, served)
+	errs = append(errs, err)
+
+	// 5. Release objects. Last: what cannot be must not keep what is asked for from being done.
+	found, err := c.Adoption.Adopt(ctx, served)
+	errs = append(errs, err)
+
+	if watched != nil {
+		errs = append(errs, c.Watches.Prune(ctx, *watched, served))
+		c.Ungated.Keep(*watched)
+	}
+
+	if err := errors.Join(errs...); err != nil {
+		return reconcile.Result{}, err
+	}
+
+	_, missing := kind.Named(served, kind.Names(want.Policies, want.Windows))
+
+	return reconcile.Result{RequeueAfter: c.requeueAfter(missing, complete && found && c.followed && !behind && !c.Rights.Missing())}, nil
+}
+
+// reconcileKinds has the kinds that are governed guarded, watched and stamped, and
+// then reports that what asked for it is in force. It returns the kinds that are
+// watched, nil where they are not known, and false where schemas are missing.
+func (c *Reconciler) reconcileKinds(
+	ctx context.Context, want admission.Config, served []kind.Served,
+) (watched *[]kind.Served, complete bool, err error) {
+	names := kind.Names(want.Policies, want.Windows)
+	kinds, _ := kind.Named(served, names)
 	enforced := admission.Covered(want.Enforcements, served)
 
 	if err := c.describe(ctx, kinds, enforced); err != nil {
-		return reconcile.Result{}, err
+		return nil, false, err
 	}
 
-	// 3. Guard and watch them before the webhook stamps them.
-	watched, err := c.govern(ctx, want, served, kinds, enforced)
+	governed, err := c.govern(ctx, want, served, kinds, enforced)
 	if err != nil {
-		return reconcile.Result{}, err
+		return nil, false, err
 	}
 
-	// 4. Let functions find the policies, and say so.
 	listed := c.Unlisted.Without(served)
-	_, unknown := kind.Named(listed, kind.Names(want.Policies, want.Windows))
-	complete, unsaid := c.publish(ctx, want, listed, kinds, unknown)
+	_, unknown := kind.Named(listed, names)
+	complete, err = c.publish(ctx, want, listed, kinds, unknown)
 
-	// 5. Let go. Last: what cannot be must not keep what is asked for from being done.
-	found, unfound := c.Adoption.Adopt(ctx, served)
-	kept := c.Watches.Prune(ctx, watched, served)
-
-	c.Ungated.Keep(watched)
-
-	if err := errors.Join(unsaid, unfound, kept, c.addOwners(ctx)); err != nil {
-		return reconcile.Result{}, err
-	}
-
-	return reconcile.Result{RequeueAfter: c.requeueAfter(missing, complete && found && c.followed && !behind && !c.Rights.Missing())}, nil
+	return &governed, complete, err
 }
 
 // enqueueOpenGates has open gates looked at again when a policy says something else of
@@ -200,7 +223,9 @@ func (c *Reconciler) describe(ctx context.Context, kinds []kind.Served, enforced
 
 // govern keeps guards, watches and webhooks. It returns the kinds that are to be
 // watched.
-func (c *Reconciler) govern(ctx context.Context, want admission.Config, served, kinds []kind.Served, enforced []admission.Enforced) ([]kind.Served, error) {
+func (c *Reconciler) govern(
+	ctx context.Context, want admission.Config, served, kinds []kind.Served, enforced []admission.Enforced,
+) ([]kind.Served, error) {
 	named := parentKinds(want, kinds)
 
 	for _, e := range enforced {
@@ -220,24 +245,19 @@ func (c *Reconciler) govern(ctx context.Context, want admission.Config, served, 
 		return nil, err
 	}
 
-	if err := c.guard(ctx, gated); err != nil {
-		return nil, err
-	}
-
+	errs := []error{c.guard(ctx, gated)}
 	came := c.Rights.Refresh(ctx, want, served, kind.Union(watched, c.Composed.Parents(served)))
-
-	if err := c.Watches.Run(ctx, c.Rights.Readable(ctx, watched)); err != nil {
-		return nil, err
-	}
+	errs = append(errs, c.Watches.Run(ctx, c.Rights.Readable(ctx, watched)))
 
 	// What failed for want of a right would be tried again later and later.
 	if came {
-		if err := c.Watches.EnqueueAll(ctx); err != nil {
-			return nil, err
-		}
+		errs = append(errs, c.Watches.EnqueueAll(ctx))
 	}
 
-	if err := c.enqueueOpenGates(want.Policies); err != nil || !c.Shard.Main() {
+	errs = append(errs, c.enqueueOpenGates(want.Policies))
+
+	// What is neither guarded nor watched is not to be stamped.
+	if err := errors.Join(errs...); err != nil || !c.Shard.Main() {
 		return watched, err
 	}
 
@@ -303,7 +323,7 @@ func (c *Reconciler) requeueAfter(missing []kind.Name, complete bool) time.Durat
 	return c.wait
 }
 
-// setup runs the configuration reconciler, on every change that matters.
+// Controller makes the controller of the configuration, which runs, on every change that matters.
 func (c *Reconciler) Controller(cch cache.Cache, log logr.Logger) (controller.Controller, error) {
 	skip := true
 
@@ -371,7 +391,7 @@ func crdPredicate() predicate.Predicate {
 	}}
 }
 
-// publish tells of what there is: labels, statuses, exceptions. False where kinds
+// publish reports which policies, windows and Enforcements are in force. False where kinds
 // are to be looked at again soon, for type checking.
 func (c *Reconciler) publish(
 	ctx context.Context, want admission.Config, served, kinds []kind.Served, missing []kind.Name,
@@ -380,23 +400,25 @@ func (c *Reconciler) publish(
 		return true, nil
 	}
 
-	errs := []error{c.Statuses.Label(ctx, want.Policies, want.Windows)}
 	complete = c.Statuses.Schemas.Refresh(ctx, want.Policies, kinds, status.AllEnforcedKinds(want.Enforcements, served)...)
-	errs = append(errs, c.Statuses.ReportAll(ctx, want, served, kinds, missing))
+	err = c.Statuses.ReportAll(ctx, want, served, kinds, missing)
 
-	c.Exceptions.Set(want.Enforcements, c.Now())
 	c.Windows.SetReadiness(ctx, want.Windows, missing, func(u *v1alpha1.UpgradeAllowance) string {
 		return c.Rights.Message(right.OfWindow(u, kind.ForRights(served)))
 	})
 
-	return complete, errors.Join(append(errs, c.Unattended.Check(ctx))...)
+	return complete, err
 }
 
-// addOwners has our CRDs outlive the package that brought them.
-func (c *Reconciler) addOwners(ctx context.Context) error {
+// reconcileUnrelated reconciles what depends on no kind: the labels by which functions
+// find policies, the owners of our CRDs, exceptions that end and shards that no
+// manager runs for. An error of one stops no other.
+func (c *Reconciler) reconcileUnrelated(ctx context.Context, want admission.Config) error {
 	if !c.Shard.Main() {
 		return nil
 	}
 
-	return c.Definitions.addOwners(ctx)
+	c.Exceptions.Set(want.Enforcements, c.Now())
+
+	return errors.Join(c.Statuses.Label(ctx, want.Policies, want.Windows), c.Definitions.addOwners(ctx), c.Unattended.Check(ctx))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
-	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 func TestOurDefinitionsAreGuardedWhereverConfigurationsAreKept(t *testing.T) {
@@ -40,14 +40,14 @@ func TestOurDefinitionsAreGuardedWhereverConfigurationsAreKept(t *testing.T) {
 		"Shard":   {reason: "Another manager keeps configurations.", shard: "large", gates: true, want: []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shard, err := shard.New(tc.shard)
+			part, err := shard.New(tc.shard)
 			if err != nil {
 				t.Fatal(err)
 			}
 
 			live := fake.NewClientBuilder().WithScheme(scheme).Build()
 			usage := kind.Served{GVK: schema.GroupVersionKind{Group: "aws.upbound.io", Version: "v1beta1", Kind: "ProviderConfigUsage"}, Resource: "providerconfigusages"}
-			c := &Reconciler{Applier: &webhooks.Applier{Client: live}, Gated: tc.gates, Shard: shard, usages: []kind.Served{usage}}
+			c := &Reconciler{Applier: &webhooks.Applier{Client: live}, Gated: tc.gates, Shard: part, usages: []kind.Served{usage}}
 
 			if err := c.guard(t.Context(), fixture.ServedKinds()); err != nil {
 				t.Fatal(err)

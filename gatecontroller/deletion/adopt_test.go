@@ -21,7 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
-	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // lister lists kinds: with an error, or with an object that waits for us, or
@@ -35,14 +35,14 @@ type lister struct {
 }
 
 func (l *lister) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	kind := list.GetObjectKind().GroupVersionKind().Kind
-	l.calls[kind]++
+	name := list.GetObjectKind().GroupVersionKind().Kind
+	l.calls[name]++
 
-	if m, ok := list.(*metav1.PartialObjectMetadataList); ok && l.waiting[kind] {
+	if m, ok := list.(*metav1.PartialObjectMetadataList); ok && l.waiting[name] {
 		m.Items = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{v1alpha1.Finalizer}}}}
 	}
 
-	return l.errs[kind]
+	return l.errs[name]
 }
 
 // adopting is a configuration that looks kinds through at a time, and cannot

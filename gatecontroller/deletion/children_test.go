@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // forbidding is an API server that lets nobody read one kind.

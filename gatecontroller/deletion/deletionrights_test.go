@@ -22,7 +22,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
-	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 func TestNothingIsLookedThroughThatCouldNotBeLetGo(t *testing.T) {

@@ -61,14 +61,17 @@ type Leftovers struct {
 	orphaned map[types.UID]types.UID
 }
 
+// NewLeftovers makes Leftovers, and registers their metric.
 func NewLeftovers(
-	reg prometheus.Registerer, c client.Client, live client.Reader, told events.EventRecorder, namespace string, opts gate.Options, now func() time.Time,
+	reg prometheus.Registerer, c client.Client, live client.Reader, told events.EventRecorder,
+	namespace string, opts gate.Options, now func() time.Time,
 ) (*Leftovers, error) {
-	e := &Leftovers{Writer: object.Writer{Client: c}, live: live, events: told, namespace: namespace, gate: opts, now: now, total: prometheus.NewCounterVec(prometheus.CounterOpts{
+	e := &Leftovers{Writer: object.Writer{Client: c}, live: live, events: told, namespace: namespace, gate: opts, now: now}
+	e.total = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kausality_left_behind_total",
 		Help: "Managed resources whose owner, and external objects whose managed resource, went without them, for nobody asked for that. " +
 			"One that is let go of again after a failure counts again.",
-	}, []string{"left", object.LabelGroup, object.LabelKind})}
+	}, []string{"left", object.LabelGroup, object.LabelKind})
 
 	if err := reg.Register(e.total); err != nil {
 		return nil, fmt.Errorf("cannot register metrics: %w", err)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
-	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // related are what events are about, and what they relate to.

@@ -135,6 +135,7 @@ type Unlisted struct {
 	reported map[schema.GroupKind]bool
 }
 
+// NewUnlisted makes Unlisted by a clock.
 func NewUnlisted(now func() time.Time) *Unlisted {
 	return &Unlisted{
 		now: now, since: map[schema.GroupKind]time.Time{}, reported: map[schema.GroupKind]bool{},

@@ -21,7 +21,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/admission"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // define makes a CRD of a kind whose objects have some fields beside metadata.
@@ -85,7 +85,7 @@ func TestWhatTellsOfAProviderConfigsUseIsFoundWhereverItIs(t *testing.T) {
 	bucket := kind.Served{GVK: schema.GroupVersionKind{Group: "s3.aws.m.upbound.io", Kind: "Bucket"}, Resource: "buckets", Managed: true}
 	got := admission.Options{}.Guards([]kind.Served{bucket}, usages)[2].Policy.Spec
 
-	var list []admissionregistrationv1.RuleWithOperations
+	list := make([]admissionregistrationv1.RuleWithOperations, 0, 1)
 	for _, rule := range got.MatchConstraints.ResourceRules {
 		list = append(list, rule.RuleWithOperations)
 	}

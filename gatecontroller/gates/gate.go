@@ -41,7 +41,7 @@ type Reconciler struct {
 	// each that did; nil for nobody.
 	Openers Openers
 	Used    func(v1alpha1.GateWindow)
-	Ledger  *ledger
+	Ledger  *Ledger
 	// Failed counts expressions that fail; nil for nobody.
 	Failed *audit.Expressions
 

@@ -30,10 +30,10 @@ const (
 	moveGone     = "Gone"
 )
 
-// ledger knows which gates are open and since when, what was told of them, and
+// Ledger knows which gates are open and since when, what was told of them, and
 // counts what happens to them. What it knows is from the gates' own records, so
 // that it is right after a restart once every object was looked at.
-type ledger struct {
+type Ledger struct {
 	open, overdue *prometheus.Desc
 	seconds       *prometheus.HistogramVec
 	moves         *prometheus.CounterVec
@@ -61,9 +61,10 @@ func openBuckets() []float64 {
 	return []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 2 * 3600, 6 * 3600, 24 * 3600}
 }
 
-func NewLedger(reg prometheus.Registerer) (*ledger, error) {
+// NewLedger makes a Ledger, and registers its metrics.
+func NewLedger(reg prometheus.Registerer) (*Ledger, error) {
 	kind := []string{object.LabelGroup, object.LabelKind}
-	l := &ledger{
+	l := &Ledger{
 		kinds:  map[schema.GroupKind]map[types.NamespacedName]*opening{},
 		broken: map[schema.GroupKind]map[types.NamespacedName]string{},
 		open:   prometheus.NewDesc("kausality_gates_open", "Gates that are open now.", kind, nil),
@@ -99,14 +100,14 @@ func NewLedger(reg prometheus.Registerer) (*ledger, error) {
 }
 
 // Describe tells of the gauges.
-func (l *ledger) Describe(out chan<- *prometheus.Desc) {
+func (l *Ledger) Describe(out chan<- *prometheus.Desc) {
 	out <- l.open
 
 	out <- l.overdue
 }
 
 // Collect counts the gates that are open.
-func (l *ledger) Collect(out chan<- prometheus.Metric) {
+func (l *Ledger) Collect(out chan<- prometheus.Metric) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
@@ -131,7 +132,7 @@ type news struct {
 }
 
 // stays notes a gate that is left as it is.
-func (l *ledger) stays(gk schema.GroupKind, key types.NamespacedName, plan *gate.Plan) news {
+func (l *Ledger) stays(gk schema.GroupKind, key types.NamespacedName, plan *gate.Plan) news {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
@@ -145,7 +146,7 @@ func (l *ledger) stays(gk schema.GroupKind, key types.NamespacedName, plan *gate
 }
 
 // waiting notes what an open gate waits for.
-func (l *ledger) waiting(gk schema.GroupKind, o *opening, plan *gate.Plan) news {
+func (l *Ledger) waiting(gk schema.GroupKind, o *opening, plan *gate.Plan) news {
 	if plan.Wait != "" && plan.Wait != o.wait {
 		l.waits.WithLabelValues(gk.Group, gk.Kind, string(plan.Wait)).Inc()
 	}
@@ -172,7 +173,7 @@ func (l *ledger) waiting(gk schema.GroupKind, o *opening, plan *gate.Plan) news 
 
 // moved notes a move that was made. Before is what the gate's record was, nil
 // for none.
-func (l *ledger) moved(gk schema.GroupKind, key types.NamespacedName, before *v1alpha1.GateRecord, plan *gate.Plan, now time.Time) news {
+func (l *Ledger) moved(gk schema.GroupKind, key types.NamespacedName, before *v1alpha1.GateRecord, plan *gate.Plan, now time.Time) news {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
@@ -219,7 +220,7 @@ func nameOf(before *v1alpha1.GateRecord, plan *gate.Plan) string {
 }
 
 // Gone notes that an object is not there any more; an open gate ends with it.
-func (l *ledger) Gone(gk schema.GroupKind, key types.NamespacedName, now time.Time) {
+func (l *Ledger) Gone(gk schema.GroupKind, key types.NamespacedName, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
@@ -232,7 +233,7 @@ func (l *ledger) Gone(gk schema.GroupKind, key types.NamespacedName, now time.Ti
 }
 
 // Drop forgets an object that somebody else looks after.
-func (l *ledger) Drop(gk schema.GroupKind, key types.NamespacedName) {
+func (l *Ledger) Drop(gk schema.GroupKind, key types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
@@ -241,7 +242,7 @@ func (l *ledger) Drop(gk schema.GroupKind, key types.NamespacedName) {
 }
 
 // Forget takes a kind that nobody looks at out of all that is counted.
-func (l *ledger) Forget(gk schema.GroupKind) {
+func (l *Ledger) Forget(gk schema.GroupKind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
@@ -259,7 +260,7 @@ func (l *ledger) Forget(gk schema.GroupKind) {
 
 // unparsed notes what is wrong with an object's annotations, empty for nothing. It
 // returns whether that is new.
-func (l *ledger) unparsed(gk schema.GroupKind, key types.NamespacedName, problem string) bool {
+func (l *Ledger) unparsed(gk schema.GroupKind, key types.NamespacedName, problem string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
@@ -280,7 +281,7 @@ func (l *ledger) unparsed(gk schema.GroupKind, key types.NamespacedName, problem
 }
 
 // OpenGates are those that are open, by kind.
-func (l *ledger) OpenGates() map[schema.GroupKind][]types.NamespacedName {
+func (l *Ledger) OpenGates() map[schema.GroupKind][]types.NamespacedName {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
@@ -292,7 +293,7 @@ func (l *ledger) OpenGates() map[schema.GroupKind][]types.NamespacedName {
 	return out
 }
 
-func (l *ledger) of(gk schema.GroupKind) map[types.NamespacedName]*opening {
+func (l *Ledger) of(gk schema.GroupKind) map[types.NamespacedName]*opening {
 	if l.kinds[gk] == nil {
 		l.kinds[gk] = map[types.NamespacedName]*opening{}
 	}
@@ -302,7 +303,7 @@ func (l *ledger) of(gk schema.GroupKind) map[types.NamespacedName]*opening {
 
 // opened returns what is known of an open gate; where nothing is, since the time
 // that its record says, to the second.
-func (l *ledger) opened(gk schema.GroupKind, key types.NamespacedName, since time.Time) *opening {
+func (l *Ledger) opened(gk schema.GroupKind, key types.NamespacedName, since time.Time) *opening {
 	o, ok := l.of(gk)[key]
 	if !ok {
 		o = &opening{since: since}
@@ -313,7 +314,7 @@ func (l *ledger) opened(gk schema.GroupKind, key types.NamespacedName, since tim
 }
 
 // ended counts how long a gate was open.
-func (l *ledger) ended(gk schema.GroupKind, key types.NamespacedName, now time.Time) {
+func (l *Ledger) ended(gk schema.GroupKind, key types.NamespacedName, now time.Time) {
 	l.seconds.WithLabelValues(gk.Group, gk.Kind).Observe(max(0, now.Sub(l.kinds[gk][key].since).Seconds()))
 	delete(l.kinds[gk], key)
 }

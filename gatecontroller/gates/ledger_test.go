@@ -16,7 +16,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
@@ -35,13 +35,13 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 
 	cases := map[string]struct {
 		reason string
-		do     func(l *ledger) []news
+		do     func(l *Ledger) []news
 		want   []string
 		news   []news
 	}{
 		"Cycle": {
 			reason: "An opening is timed to less than a second by who made it; what it waits for counts when it begins.",
-			do: func(l *ledger) []news {
+			do: func(l *Ledger) []news {
 				l.moved(gk, key, record(v1alpha1.GateClosed), plan(gate.OpenUp, v1alpha1.GateOpen, "", false), start.Add(100*time.Millisecond))
 
 				for range 3 {
@@ -60,7 +60,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		},
 		"Restart": {
 			reason: "After a restart the record says since when.",
-			do: func(l *ledger) []news {
+			do: func(l *Ledger) []news {
 				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitSettle, false))
 				l.moved(gk, key, record(v1alpha1.GateOpen), plan(gate.CloseUp, v1alpha1.GateClosed, "", false), start.Add(time.Hour))
 
@@ -70,7 +70,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		},
 		"Open": {
 			reason: "Open gates count once, however often they are looked at or widened.",
-			do: func(l *ledger) []news {
+			do: func(l *Ledger) []news {
 				l.moved(gk, key, nil, plan(gate.TakeOver, v1alpha1.GateOpen, "", false), start)
 				l.moved(gk, key, record(v1alpha1.GateOpen), plan(gate.OpenUp, v1alpha1.GateOpen, "", false), start)
 				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitReady, false))
@@ -83,7 +83,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		},
 		"Overdue": {
 			reason: "What is overdue is told of once.",
-			do: func(l *ledger) []news {
+			do: func(l *Ledger) []news {
 				out := make([]news, 0, 3)
 				for range 3 {
 					out = append(out, l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitSynced, true)))
@@ -96,7 +96,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		},
 		"CloseOverdue": {
 			reason: "Where it is closed at once it is told of all the same.",
-			do: func(l *ledger) []news {
+			do: func(l *Ledger) []news {
 				return []news{l.moved(gk, key, record(v1alpha1.GateOpen), plan(gate.CloseUp, v1alpha1.GateClosed, gate.WaitSynced, true), start.Add(time.Minute))}
 			},
 			want: []string{
@@ -106,7 +106,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		},
 		"Broken": {
 			reason: "A condition that cannot be evaluated is told of once, and again when it fails for another reason.",
-			do: func(l *ledger) []news {
+			do: func(l *Ledger) []news {
 				out := make([]news, 0, 4)
 
 				for _, err := range []error{fixture.ErrBroken, fixture.ErrBroken, nil, fixture.ErrRefused} {
@@ -122,7 +122,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		},
 		"Reclose": {
 			reason: "A hand edit that is put back is no closing.",
-			do: func(l *ledger) []news {
+			do: func(l *Ledger) []news {
 				l.moved(gk, key, record(v1alpha1.GateClosed), plan(gate.CloseUp, v1alpha1.GateClosed, "", false), start)
 
 				return nil
@@ -131,7 +131,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		},
 		"Gone": {
 			reason: "A gate that was open for the deletion ends with the resource; a resource without one says nothing.",
-			do: func(l *ledger) []news {
+			do: func(l *Ledger) []news {
 				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitGone, false))
 				l.Gone(gk, key, start.Add(time.Second))
 				l.Gone(gk, key, start.Add(time.Second))
@@ -142,7 +142,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		},
 		"Elsewhere": {
 			reason: "What another shard looks after is not counted, and did not end.",
-			do: func(l *ledger) []news {
+			do: func(l *Ledger) []news {
 				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, "", false))
 				l.Drop(gk, key)
 
@@ -151,7 +151,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		},
 		"NobodyLooks": {
 			reason: "Of a kind that nobody looks at any more nothing is left.",
-			do: func(l *ledger) []news {
+			do: func(l *Ledger) []news {
 				for i := range 3 {
 					k := types.NamespacedName{Name: strconv.Itoa(i)}
 					l.moved(gk, k, record(v1alpha1.GateClosed), plan(gate.OpenUp, v1alpha1.GateOpen, "", false), start)

@@ -37,6 +37,7 @@ type Ungated struct {
 	asked  map[schema.GroupKind]time.Time
 }
 
+// NewUngated makes the set, which prompts where the first and the last of a kind come and go.
 func NewUngated(p *watch.Prompt) *Ungated {
 	return &Ungated{
 		Prompt: p,

@@ -24,7 +24,7 @@ import (
 type Parents struct {
 	Client client.Client
 	// Unused are grants to delete of which nobody makes use.
-	Unused *unused
+	Unused *Unused
 }
 
 func (p *Parents) reconcile(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {

@@ -21,22 +21,23 @@ import (
 // Source: k8s.io/kubernetes pkg/apis/admissionregistration/validation.
 const unusedAfter = time.Minute
 
-// unused remembers since when objects carry what their deletion gives, and are
+// Unused remembers since when objects carry what their deletion gives, and are
 // not deleted.
-type unused struct {
+type Unused struct {
 	now func() time.Time
 
 	mu    sync.Mutex
 	since map[types.UID]time.Time
 }
 
-func NewUnused(now func() time.Time) *unused {
-	return &unused{now: now, since: map[types.UID]time.Time{}}
+// NewUnused makes Unused by a clock.
+func NewUnused(now func() time.Time) *Unused {
+	return &Unused{now: now, since: map[types.UID]time.Time{}}
 }
 
 // check returns the annotations to write where a deletion was asked for and did
 // not happen, or when to look again.
-func (n *unused) check(u *unstructured.Unstructured) (map[string]any, time.Duration) {
+func (n *Unused) check(u *unstructured.Unstructured) (map[string]any, time.Duration) {
 	over := decision.Unused(u)
 
 	n.mu.Lock()

@@ -37,6 +37,7 @@ func HasFinalizer(u *unstructured.Unstructured) bool {
 // ErrGone is of what is referred to and not there.
 var ErrGone = served.ErrGone
 
+// New returns an empty object of a kind.
 func New(gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(gvk)

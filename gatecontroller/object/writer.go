@@ -24,6 +24,7 @@ func (w Writer) RemoveFinalizer(ctx context.Context, u *unstructured.Unstructure
 	return w.SetFinalizers(ctx, u, slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == v1alpha1.Finalizer }))
 }
 
+// SetFinalizers writes the finalizers of the version of an object that was read.
 func (w Writer) SetFinalizers(ctx context.Context, u *unstructured.Unstructured, list []string) error {
 	return w.PatchMetadata(ctx, u, map[string]any{"finalizers": list})
 }

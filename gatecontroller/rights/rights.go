@@ -31,6 +31,7 @@ type Rights struct {
 	lacks []right.Lack
 }
 
+// NewRights makes Rights by what the API server answers.
 func NewRights(a *access.Access) *Rights {
 	return &Rights{access: a, desc: prometheus.NewDesc("kausality_missing_rights",
 		"Resources that are governed and of which the manager may not do all that it has to, each 1: see kubectl kausality doctor.",

@@ -13,7 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
-	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 func TestAKindThatMayNotBeReadIsNotWatchedAndOthersAre(t *testing.T) {

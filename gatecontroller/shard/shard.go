@@ -69,7 +69,7 @@ func (s *Shard) Has(namespace string) bool {
 		ns = get(*known, namespace)
 	}
 
-	return ns != nil && ShardOfNamespace(ns) == s.name
+	return ns != nil && OfNamespace(ns) == s.name
 }
 
 // others are the namespaces of all other shards that have a name, by that.
@@ -87,7 +87,7 @@ func (s *Shard) others() map[string][]client.Object {
 			continue
 		}
 
-		if name := ShardOfNamespace(ns); name != "" && name != s.name {
+		if name := OfNamespace(ns); name != "" && name != s.name {
 			out[name] = append(out[name], ns)
 		}
 	}
@@ -224,13 +224,14 @@ func (s *Shard) WatchNamespaces(ctx context.Context, c cache.Cache) error {
 // LabelChanged passes namespaces whose shard changes.
 func LabelChanged() predicate.Funcs {
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return ShardOfNamespace(e.Object) != "" },
+		CreateFunc: func(e event.CreateEvent) bool { return OfNamespace(e.Object) != "" },
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool { return ShardOfNamespace(e.ObjectOld) != ShardOfNamespace(e.ObjectNew) },
+		UpdateFunc: func(e event.UpdateEvent) bool { return OfNamespace(e.ObjectOld) != OfNamespace(e.ObjectNew) },
 	}
 }
 
-func ShardOfNamespace(ns client.Object) string { return ns.GetLabels()[v1alpha1.LabelShard] }
+// OfNamespace returns the shard that a namespace is labelled with.
+func OfNamespace(ns client.Object) string { return ns.GetLabels()[v1alpha1.LabelShard] }
 
 // Foreign says what to do about an object of another shard: one that waits for
 // us and is in no namespace is let go by whoever looks at it, for a shard may

@@ -44,6 +44,7 @@ type Unattended struct {
 	warned map[string]bool
 }
 
+// NewUnattended makes Unattended, and registers its metric.
 func NewUnattended(
 	reg prometheus.Registerer, shard *Shard, live client.Reader, told events.EventRecorder, namespace string, now func() time.Time,
 ) (*Unattended, error) {
@@ -59,6 +60,7 @@ func NewUnattended(
 	return x, err
 }
 
+// UnattendedGauge makes the metric, and registers it.
 func UnattendedGauge(reg prometheus.Registerer) (*prometheus.GaugeVec, error) {
 	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "kausality_shard_unattended",

@@ -28,6 +28,7 @@ type Exceptions struct {
 	warned map[string]time.Time
 }
 
+// NewExceptions makes Exceptions, and registers their metrics.
 func NewExceptions(reg prometheus.Registerer, recorder events.EventRecorder) (*Exceptions, error) {
 	labels := []string{"enforcement", "exception"}
 	x := &Exceptions{

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 func TestTheEndOfAnExceptionIsTold(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
-	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 const enforcementSpec = `, spec: {match: {resourceRules: [{apiGroups: [apps], resources: [deployments]}]}, validationActions: [Deny]}}`

@@ -79,9 +79,9 @@ func (d fakeDocument) Schema(string) ([]byte, error) {
 	}, "spec": {"type": "object", "properties": {%q: {"type": "string"}}}}}}`, gv.Group, gv.Version, d.field), nil
 }
 
-func typedPolicy(group, kind string, expressions ...string) v1alpha1.AllowancePolicy {
+func typedPolicy(group, name string, expressions ...string) v1alpha1.AllowancePolicy {
 	return v1alpha1.AllowancePolicy{Spec: v1alpha1.AllowancePolicySpec{
-		Match: v1alpha1.Match{APIGroup: group, Kind: kind, Fields: []string{"spec.size"}, CEL: expressions},
+		Match: v1alpha1.Match{APIGroup: group, Kind: name, Fields: []string{"spec.size"}, CEL: expressions},
 	}}
 }
 

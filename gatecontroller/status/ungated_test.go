@@ -16,7 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
-	"github.com/kausality-io/kausality-crossplane/internal/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // Whatever is written to a policy has Crossplane compose every XR anew that

@@ -53,7 +53,7 @@ func (m *Mover) Controller(c cache.Cache, log logr.Logger) (controller.Controlle
 func (m *Mover) moved() predicate.Predicate {
 	labelled := shard.LabelChanged()
 	labelled.CreateFunc = func(e event.CreateEvent) bool {
-		return m.Shard.Asked(e.Object.GetName()) || shard.ShardOfNamespace(e.Object) != ""
+		return m.Shard.Asked(e.Object.GetName()) || shard.OfNamespace(e.Object) != ""
 	}
 
 	return labelled

@@ -20,12 +20,15 @@ type Prompt struct {
 	Now, then chan struct{}
 }
 
+// NewPrompt makes a Prompt.
 func NewPrompt() *Prompt {
 	return &Prompt{Now: make(chan struct{}, 1), then: make(chan struct{}, 1)}
 }
 
+// Soon asks for the configuration to be reconciled now.
 func (p *Prompt) Soon() { ask(p.Now) }
 
+// Later asks for the configuration to be reconciled in a moment.
 func (p *Prompt) Later() { ask(p.then) }
 
 func ask(c chan<- struct{}) {

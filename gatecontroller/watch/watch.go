@@ -54,6 +54,7 @@ type Watches struct {
 	Now    func() time.Time
 }
 
+// NewWatches makes Watches of a cache.
 func NewWatches(c cache.Cache, now func() time.Time) *Watches {
 	return &Watches{
 		cache: c, running: map[schema.GroupVersionKind]context.CancelFunc{}, queues: map[schema.GroupVersionKind]queue{},
@@ -66,17 +67,17 @@ func (w *Watches) Run(ctx context.Context, kinds []kind.Served) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
+	var errs []error
+
 	for _, k := range kinds {
 		if _, ok := w.running[k.GVK]; ok {
 			continue
 		}
 
-		if err := w.start(ctx, k.GVK); err != nil {
-			return err
-		}
+		errs = append(errs, w.start(ctx, k.GVK))
 	}
 
-	return nil
+	return errors.Join(errs...)
 }
 
 // Prune has no other kinds looked at than the given ones. What cannot be let go
@@ -181,7 +182,8 @@ func (w *Watches) disown(ctx context.Context, served []kind.Served) error {
 				return err
 			}
 
-			if !ok || w.Now().Sub(last) < ownerIdle || slices.ContainsFunc(items, func(u unstructured.Unstructured) bool { return object.HasFinalizer(&u) }) {
+			waits := slices.ContainsFunc(items, func(u unstructured.Unstructured) bool { return object.HasFinalizer(&u) })
+			if !ok || w.Now().Sub(last) < ownerIdle || waits {
 				continue
 			}
 		}
