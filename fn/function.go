@@ -34,11 +34,6 @@ type Function struct {
 // Option configures a Function.
 type Option func(*Function)
 
-// WithClock sets the clock by which windows are judged.
-func WithClock(now func() time.Time) Option {
-	return func(f *Function) { f.now = now }
-}
-
 // DefaultInitializingLimit is how long an XR may be ready before it counts as
 // settled.
 const DefaultInitializingLimit = 10 * time.Minute

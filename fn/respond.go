@@ -114,11 +114,11 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 	}
 
 	for _, p := range f.Problems {
-		response.Warning(rsp, errors.New(p)).TargetComposite().WithReason("KausalityInput") //nolint:err113 // Of ours, as text.
+		response.Warning(rsp, errors.New(p)).TargetComposite().WithReason("KausalityInput")
 	}
 
 	if status.Overdue {
-		response.Warning(rsp, errors.New(status.Message)).TargetComposite().WithReason("KausalityNotSettled") //nolint:err113 // As above.
+		response.Warning(rsp, errors.New(status.Message)).TargetComposite().WithReason("KausalityNotSettled")
 	}
 
 	for _, d := range f.Delegated {

@@ -85,7 +85,7 @@ func (j *Judge) recordDeletion(ctx context.Context, ask *decision.Request, d dec
 		live.SetGroupVersionKind(ask.Old.GroupVersionKind())
 
 		if err := j.Live.Get(ctx, client.ObjectKeyFromObject(ask.Old), live); err != nil {
-			return client.IgnoreNotFound(err) //nolint:wrapcheck // The caller says what.
+			return client.IgnoreNotFound(err)
 		}
 
 		if live.GetUID() != ask.Old.GetUID() {
@@ -98,7 +98,7 @@ func (j *Judge) recordDeletion(ctx context.Context, ask *decision.Request, d dec
 		}
 
 		if err := j.annotate(ctx, live, changed); !apierrors.IsConflict(err) {
-			return client.IgnoreNotFound(err) //nolint:wrapcheck // The caller says what.
+			return client.IgnoreNotFound(err)
 		}
 	}
 
@@ -144,10 +144,10 @@ func (j *Judge) annotate(ctx context.Context, u *unstructured.Unstructured, anno
 	patch := client.RawPatch(types.MergePatchType, raw)
 
 	if decision.AnnotatedByStatus(u) {
-		return j.Writer.Status().Patch(ctx, target, patch, client.FieldOwner(FieldManager)) //nolint:wrapcheck // The caller says what.
+		return j.Writer.Status().Patch(ctx, target, patch, client.FieldOwner(FieldManager))
 	}
 
-	return j.Writer.Patch(ctx, target, patch, client.FieldOwner(FieldManager)) //nolint:wrapcheck // The caller says what.
+	return j.Writer.Patch(ctx, target, patch, client.FieldOwner(FieldManager))
 }
 
 // stamps are our annotations that are to be written to get from one object to

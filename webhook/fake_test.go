@@ -106,7 +106,7 @@ func (c *cluster) Patch(_ context.Context, _ client.Object, p client.Patch, _ ..
 	raw, err := p.Data(nil)
 	c.patches = append(c.patches, string(raw))
 
-	return err //nolint:wrapcheck // Nothing to add.
+	return err
 }
 
 // Status is written like the rest.
@@ -135,7 +135,7 @@ func (c *cluster) GetInformer(_ context.Context, obj client.Object, _ ...cache.I
 	for _, o := range c.informed {
 		if o.GroupVersionKind() == obj.GetObjectKind().GroupVersionKind() {
 			if err := out.GetStore().Add(o); err != nil {
-				return nil, err //nolint:wrapcheck // Nothing to add.
+				return nil, err
 			}
 		}
 	}

@@ -85,7 +85,7 @@ func (*Heartbeat) NeedLeaderElection() bool { return false }
 func (h *Heartbeat) age(ctx context.Context) (time.Duration, error) {
 	lease := &coordinationv1.Lease{}
 	if err := h.client.Get(ctx, h.key, lease); err != nil {
-		return 0, err //nolint:wrapcheck // Names the object.
+		return 0, err
 	}
 
 	if lease.Spec.RenewTime == nil {

@@ -117,7 +117,7 @@ func (c *contact) ListWithContext(ctx context.Context, opts metav1.ListOptions) 
 		c.note(false)
 	}
 
-	return list, err //nolint:wrapcheck // As what is wrapped does.
+	return list, err
 }
 
 // WatchWithContext implements toolscache.WatcherWithContext.
@@ -126,7 +126,7 @@ func (c *contact) WatchWithContext(ctx context.Context, opts metav1.ListOptions)
 	if err != nil {
 		c.lost()
 
-		return nil, err //nolint:wrapcheck // As what is wrapped does.
+		return nil, err
 	}
 
 	c.note(true)

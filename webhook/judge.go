@@ -121,7 +121,7 @@ func fieldManager(req admission.Request) (string, error) {
 	}{}
 	err := utiljson.Unmarshal(req.Options.Raw, &opts)
 
-	return opts.FieldManager, err //nolint:wrapcheck // The caller says what.
+	return opts.FieldManager, err
 }
 
 // orphans reports whether a deletion is to leave what the object owns.
@@ -132,7 +132,7 @@ func orphans(req admission.Request) (bool, error) {
 
 	opts := metav1.DeleteOptions{}
 	if err := utiljson.Unmarshal(req.Options.Raw, &opts); err != nil {
-		return false, err //nolint:wrapcheck // The caller says what.
+		return false, err
 	}
 
 	how, old := opts.PropagationPolicy, opts.OrphanDependents //nolint:staticcheck // Old clients say it so.
@@ -209,7 +209,7 @@ func decode(raw []byte) (*unstructured.Unstructured, error) {
 
 	var object map[string]any
 	if err := utiljson.Unmarshal(raw, &object); err != nil {
-		return nil, err //nolint:wrapcheck // The caller says what.
+		return nil, err
 	}
 
 	if object == nil {

@@ -85,7 +85,7 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 		expiry, m.decisions, m.overruled, m.conflicts, m.liveReads, m.failures, m.uses, m.expressions, m.seconds,
 	} {
 		if err := reg.Register(c); err != nil {
-			return nil, err //nolint:wrapcheck // Names the metric.
+			return nil, err
 		}
 	}
 

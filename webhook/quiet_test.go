@@ -140,14 +140,14 @@ func newBook(t *testing.T, w *v1alpha1.UpgradeAllowance) *book {
 					b.reads.Add(1)
 				}
 
-				return c.Get(ctx, key, obj, opts...) //nolint:wrapcheck // As the client does.
+				return c.Get(ctx, key, obj, opts...)
 			},
 			SubResourcePatch: func(
 				ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
 			) error {
 				b.writes.Add(1)
 
-				return c.SubResource(sub).Patch(ctx, obj, patch, opts...) //nolint:wrapcheck // As the client does.
+				return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 			},
 		}).Build()
 

@@ -83,7 +83,7 @@ func (t tally) change(ctx context.Context, how func(all map[types.UID]int64)) er
 
 		err := t.client.Get(ctx, t.key, lease)
 		if client.IgnoreNotFound(err) != nil {
-			return err //nolint:wrapcheck // Names the object.
+			return err
 		}
 
 		all := read(lease)
@@ -96,7 +96,7 @@ func (t tally) change(ctx context.Context, how func(all map[types.UID]int64)) er
 
 		text, err2 := json.Marshal(all)
 		if err2 != nil {
-			return err2 //nolint:wrapcheck // Of numbers.
+			return err2
 		}
 
 		if apierrors.IsNotFound(err) {
@@ -106,10 +106,10 @@ func (t tally) change(ctx context.Context, how func(all map[types.UID]int64)) er
 		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, v1alpha1.AnnotationUses, string(text))
 
 		if apierrors.IsNotFound(err) {
-			return t.client.Create(ctx, lease, client.FieldOwner(FieldManager)) //nolint:wrapcheck // Names the object.
+			return t.client.Create(ctx, lease, client.FieldOwner(FieldManager))
 		}
 
-		return t.client.Update(ctx, lease, client.FieldOwner(FieldManager)) //nolint:wrapcheck // Names the object.
+		return t.client.Update(ctx, lease, client.FieldOwner(FieldManager))
 	})
 	if err != nil {
 		return fmt.Errorf("cannot keep the uses of windows in Lease %q: %w", t.key, err)

@@ -35,7 +35,7 @@ func (u *Uses) publish(ctx context.Context, key upgradeallowance.Key, sum int64)
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		was := &v1alpha1.UpgradeAllowance{}
 		if err := u.client.Get(ctx, client.ObjectKey{Name: key.Name}, was); err != nil {
-			return err //nolint:wrapcheck // Names the object.
+			return err
 		}
 
 		is := was.DeepCopy()
@@ -47,7 +47,7 @@ func (u *Uses) publish(ctx context.Context, key upgradeallowance.Key, sum int64)
 
 		patch := client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{})
 
-		return u.client.Status().Patch(ctx, is, patch, client.FieldOwner(FieldManager)) //nolint:wrapcheck // Names the object.
+		return u.client.Status().Patch(ctx, is, patch, client.FieldOwner(FieldManager))
 	})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot write the status of UpgradeAllowance %q: %w", key.Name, err)

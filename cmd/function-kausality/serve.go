@@ -101,7 +101,7 @@ func (s *server) serve(ctx context.Context, calls, metrics net.Listener) error {
 		return nil
 	})
 
-	return g.Wait() //nolint:wrapcheck // Ours.
+	return g.Wait()
 }
 
 // stop takes no more calls, and ends those under way: by itself, or by force

@@ -187,7 +187,7 @@ func (c *cli) serve(ctx context.Context, mgr ctrl.Manager, cert webhook.Certific
 	// By now the webhook does not serve any more.
 	uses.Finish(context.WithoutCancel(ctx))
 
-	return err //nolint:wrapcheck // The caller says of what.
+	return err
 }
 
 func (c *cli) restConfig() (*rest.Config, error) {

@@ -64,7 +64,7 @@ func adoptCommand() *cobra.Command {
 			"  kubectl kausality adopt object.kubernetes.crossplane.io/my-database-x7k2p --by xdatabase/my-database --resume\n" +
 			"  # Only look whether that could be.\n" +
 			"  kubectl kausality adopt object.kubernetes.crossplane.io/my-database-x7k2p --by xdatabase/my-database --dry-run=server",
-		Args:              usageArgs(cobra.RangeArgs(1, 2)), //nolint:mnd // KIND/NAME, or KIND and NAME.
+		Args:              usageArgs(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: completeObject(&opts.clusterOptions),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := newCluster(opts.clusterOptions)
@@ -116,7 +116,7 @@ func adopt(ctx context.Context, c *cluster, out io.Writer, args []string, opts a
 	}
 
 	if _, _, err := leftover.Adopt(u, by, opts.part, gone); err != nil {
-		return err //nolint:wrapcheck // Names the object.
+		return err
 	}
 
 	// 3. Make it, where it is gone itself.
@@ -342,7 +342,7 @@ func (c *cluster) quiet(ctx context.Context, xr *unstructured.Unstructured) erro
 
 // hand makes a managed resource a part of an XR, and the XR refer to it.
 func (c *cluster) hand(ctx context.Context, u *unstructured.Unstructured, by leftover.Adopter, part string) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { //nolint:wrapcheck // Names the object.
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		live, err := c.read(ctx, u.GroupVersionKind(), u.GetNamespace(), u.GetName())
 		if err != nil {
 			return err
@@ -359,7 +359,7 @@ func (c *cluster) hand(ctx context.Context, u *unstructured.Unstructured, by lef
 
 		managed, composite, err := leftover.Adopt(live, by, part, gone)
 		if err != nil {
-			return err //nolint:wrapcheck // Names the object.
+			return err
 		}
 
 		// First: an XR that refers to what is not its own drops it.

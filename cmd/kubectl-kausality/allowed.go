@@ -51,7 +51,7 @@ func allowedCommand() *cobra.Command {
 			"  kubectl kausality allowed workspace/network --action apply && terraform apply\n" +
 			"  # In a hook of Argo CD.\n" +
 			"  kubectl kausality allowed application.argoproj.io/shop -n argocd --action sync",
-		Args:              usageArgs(cobra.RangeArgs(1, 2)), //nolint:mnd // KIND/NAME, or KIND and NAME.
+		Args:              usageArgs(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: completeObject(&opts),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if action == "" {

@@ -172,7 +172,7 @@ func (c *cluster) mapping(text string) (*meta.RESTMapping, error) {
 			return nil, err
 		}
 
-		return c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version) //nolint:wrapcheck // Names the kind.
+		return c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	}
 
 	gvk, gk := schema.ParseKindArg(text)
@@ -211,7 +211,7 @@ func (c *cluster) ambiguous(text string, r schema.GroupVersionResource, first sc
 		}
 	}
 
-	if len(names) < 2 { //nolint:mnd // Of one there is nothing to choose.
+	if len(names) < 2 {
 		return nil
 	}
 

@@ -39,7 +39,7 @@ func diffCommand() *cobra.Command {
 			"  # What kubectl does then.\n" +
 			"  kubectl kausality diff /tmp/LIVE-1 /tmp/MERGED-1",
 		Args: func(cmd *cobra.Command, args []string) error {
-			return failedDiff(usageArgs(cobra.ExactArgs(2))(cmd, args)) //nolint:mnd // LIVE and MERGED.
+			return failedDiff(usageArgs(cobra.ExactArgs(2))(cmd, args))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return failedDiff(diff(cmd, args[0], args[1])) },
 	}
@@ -127,7 +127,7 @@ func withoutOurs(raw []byte) ([]byte, error) {
 
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(raw, &u.Object); err != nil {
-		return nil, err //nolint:wrapcheck // The caller says of what.
+		return nil, err
 	}
 
 	annotations := u.GetAnnotations()
@@ -139,5 +139,5 @@ func withoutOurs(raw []byte) ([]byte, error) {
 		u.SetAnnotations(annotations)
 	}
 
-	return yaml.Marshal(u.Object) //nolint:wrapcheck // The caller says of what.
+	return yaml.Marshal(u.Object)
 }

@@ -40,7 +40,7 @@ func TestADiffIsOfWhatSomebodyChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			args := append(make([]string, 0, 4), "kubectl-kausality", "diff") //nolint:mnd // And two directories.
+			args := append(make([]string, 0, 4), "kubectl-kausality", "diff")
 
 			for side, text := range map[string]string{"LIVE-1": tc.live, "MERGED-1": tc.merged} {
 				dir := filepath.Join(t.TempDir(), side)

@@ -381,7 +381,7 @@ func TestWhatSomebodyElseChangedFirstIsReadAgain(t *testing.T) {
 					return true, nil, err
 				}
 
-				return true, nil, apierrors.NewConflict(schema.GroupResource{Group: "rds.example.org", Resource: "instances"}, "db-1", errors.New("it was changed")) //nolint:err113 // As the API server says it.
+				return true, nil, apierrors.NewConflict(schema.GroupResource{Group: "rds.example.org", Resource: "instances"}, "db-1", errors.New("it was changed"))
 			})
 
 			if err := run(t.Context(), c, []string{"instances.rds.example.org/db-1"}); err != nil {

@@ -128,19 +128,19 @@ func (o *outputOptions) take(document any) ([]byte, error) {
 
 	raw, err := json.Marshal(document)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // The caller says what.
+		return nil, err
 	}
 
 	var decoded any
 	if err := utiljson.Unmarshal(raw, &decoded); err != nil {
-		return nil, err //nolint:wrapcheck // The caller says what.
+		return nil, err
 	}
 
 	var out bytes.Buffer
 
 	err = t.Execute(&out, decoded)
 
-	return out.Bytes(), err //nolint:wrapcheck // The caller says what.
+	return out.Bytes(), err
 }
 
 // names are the objects of a document, a line each, as kubectl names them.

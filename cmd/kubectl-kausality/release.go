@@ -52,7 +52,7 @@ func releaseCommand() *cobra.Command {
 			"The external object is never changed.\n\n" + exitHelp,
 		Example: "  kubectl kausality release object.kubernetes.crossplane.io/my-database-x7k2p\n" +
 			"  kubectl kausality release object.kubernetes.crossplane.io/my-database-x7k2p --orphan",
-		Args:              usageArgs(cobra.RangeArgs(1, 2)), //nolint:mnd // KIND/NAME, or KIND and NAME.
+		Args:              usageArgs(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: completeObject(&opts.clusterOptions),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := newCluster(opts.clusterOptions)
@@ -141,7 +141,7 @@ func (c *cluster) replan(
 		return err
 	})
 
-	return patched, err //nolint:wrapcheck // Names the object.
+	return patched, err
 }
 
 // orphan removes a managed resource, and waits until it is gone.

@@ -118,7 +118,7 @@ func (c *cluster) ask(ctx context.Context, m doctor.Manager, list []right.Right,
 		})
 	}
 
-	return group.Wait() //nolint:wrapcheck // Says what may not be done.
+	return group.Wait()
 }
 
 // served are the kinds that the API server serves, as far as it tells.
@@ -172,12 +172,12 @@ func (c *cluster) may(ctx context.Context, m doctor.Manager, r right.Right) (boo
 	got, err := c.client.Resource(authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews")).
 		Create(ctx, &unstructured.Unstructured{Object: raw}, metav1.CreateOptions{})
 	if err != nil {
-		return false, err //nolint:wrapcheck // Says what may not be done.
+		return false, err
 	}
 
 	allowed, _, err := unstructured.NestedBool(got.Object, "status", "allowed")
 
-	return allowed, err //nolint:wrapcheck // Of a field that the API server always has.
+	return allowed, err
 }
 
 // errUnknownRights is the cause where the API server does not say what the manager

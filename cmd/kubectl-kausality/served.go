@@ -26,7 +26,7 @@ func (c *cluster) find(ctx context.Context, ref resource.Reference) (*unstructur
 		Definitions: c.definitions,
 	}
 
-	return look.Find(ctx, ref.GroupVersionKind()) //nolint:wrapcheck // The caller says what.
+	return look.Find(ctx, ref.GroupVersionKind())
 }
 
 // definitions reads the CRDs of a group.

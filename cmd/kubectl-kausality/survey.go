@@ -265,7 +265,7 @@ func (c *cluster) stopped(ctx context.Context) error {
 		return nil
 	}
 
-	return err //nolint:wrapcheck // Says it all.
+	return err
 }
 
 // beats are when the leases of managers that somebody holds were last renewed, in

@@ -39,7 +39,7 @@ func traceCommand() *cobra.Command {
 		Example: "  kubectl kausality trace databaseclaim/my-database\n" +
 			"  kubectl kausality trace object.kubernetes.crossplane.io my-database-x7k2p\n" +
 			"  kubectl kausality trace databaseclaim/my-database -n team-a -o json | jq -r '.changes[0].initiator'",
-		Args:              usageArgs(cobra.RangeArgs(1, 2)), //nolint:mnd // KIND/NAME, or KIND and NAME.
+		Args:              usageArgs(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: completeObject(&opts),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := newCluster(opts)

@@ -175,7 +175,7 @@ func (c *cluster) planRemoval(ctx context.Context, u *unstructured.Unstructured,
 
 	opts.Gone = gone
 
-	return removal.PlanFor(u, opts) //nolint:wrapcheck // Names the object.
+	return removal.PlanFor(u, opts)
 }
 
 // leave lets go of objects, as they are now.
@@ -255,7 +255,7 @@ func (c *cluster) insist(ctx context.Context, write func(context.Context) error)
 		err = last
 	}
 
-	return err //nolint:wrapcheck // Names the object.
+	return err
 }
 
 // asksNobody reports whether an API server refused a request because of a webhook or

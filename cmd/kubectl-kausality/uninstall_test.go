@@ -28,7 +28,7 @@ spec: {managementPolicies: [Observe], forProvider: {size: 1}}`
 func TestWhatAnAPIServerRefusesThoughNobodyIsToBeAskedIsTriedAgain(t *testing.T) {
 	t.Parallel()
 
-	errOther := errors.New("no") //nolint:err113 // It is nobody's.
+	errOther := errors.New("no")
 	instances := schema.GroupResource{Group: "rds.example.org", Resource: "instances"}
 
 	for name, tc := range map[string]struct {
@@ -107,7 +107,7 @@ func TestAKindIsRemovedOnceItsGuardIsSeenToBeGone(t *testing.T) {
 				tries++
 
 				return tries < 3, nil, apierrors.NewForbidden(instances, "db-2",
-					errors.New("ValidatingAdmissionPolicy 'kausality-crd-allowancepolicies' denied request")) //nolint:err113 // As the API server says it.
+					errors.New("ValidatingAdmissionPolicy 'kausality-crd-allowancepolicies' denied request"))
 			})
 
 			var out bytes.Buffer

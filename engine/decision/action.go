@@ -63,7 +63,7 @@ func DecideAction(req ActionRequest) (ActionAnswer, error) {
 	// 3. What was allowed with a change, unless another one has come since.
 	list, err := allowance.Parse(u)
 	if err != nil {
-		return ActionAnswer{}, err //nolint:wrapcheck // Names the annotation.
+		return ActionAnswer{}, err
 	}
 
 	by := slices.DeleteFunc(allowance.Unconsumed(u, list), func(a v1alpha1.Allowance) bool {
@@ -101,7 +101,7 @@ func unasked(u *unstructured.Unstructured) ([]string, error) {
 
 	edits, err := allowance.ParseEdits(u)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // Names the annotation.
+		return nil, err
 	}
 
 	for _, e := range edits {
@@ -110,7 +110,7 @@ func unasked(u *unstructured.Unstructured) ([]string, error) {
 
 	asked, err := gate.ParseAsked(u)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // Names the annotation.
+		return nil, err
 	}
 
 	if asked != nil {
@@ -127,7 +127,7 @@ func throughGate(u *unstructured.Unstructured, action string) (ActionAnswer, err
 
 	switch {
 	case err != nil:
-		return ActionAnswer{}, err //nolint:wrapcheck // Names the annotation.
+		return ActionAnswer{}, err
 	case !resource.IsManaged(u):
 		return ActionAnswer{Missing: []string{fmt.Sprintf(
 			"%s is an action of Crossplane's providers, which gates let through: ask about a managed resource", action)}}, nil
@@ -162,7 +162,7 @@ func (r ActionRequest) stillGiven(a v1alpha1.Allowance) bool {
 func (r ActionRequest) changedSince(list []v1alpha1.Allowance) ([]string, error) {
 	entries, err := allowance.ParseTrace(r.Object)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // Names the annotation.
+		return nil, err
 	}
 
 	// An entry as the allowance that would have been given with it.

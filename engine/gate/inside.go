@@ -92,11 +92,11 @@ func withoutTime(text string) (string, error) {
 
 	rec := v1alpha1.AskedRecord{}
 	if err := yaml.Unmarshal([]byte(text), &rec); err != nil {
-		return "", err //nolint:wrapcheck // It only tells that there is nothing to compare.
+		return "", err
 	}
 
 	rec.Since = nil
 	raw, err := yaml.Marshal(rec)
 
-	return string(raw), err //nolint:wrapcheck // The same.
+	return string(raw), err
 }

@@ -27,11 +27,6 @@ const (
 	WaitGone Wait = "Gone"
 )
 
-// Waits returns all of them.
-func Waits() []Wait {
-	return []Wait{WaitSynced, WaitOperation, WaitReady, WaitExternal, WaitCondition, WaitSettle, WaitGone}
-}
-
 // lack is what is missing until a change has landed; of the zero value nothing
 // is.
 type lack struct {

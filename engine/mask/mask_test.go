@@ -106,7 +106,7 @@ func TestAValueIsHiddenWhereEitherVersionHidesIt(t *testing.T) {
 
 func TestAnErrorQuotesNoCredential(t *testing.T) {
 	secret := object(t, `{kind: Secret, data: {url: cG9zdA==}}`)
-	quoting, plain := errors.New(`cannot parse "post"`), errors.New("no such key: port") //nolint:err113 // Of the test.
+	quoting, plain := errors.New(`cannot parse "post"`), errors.New("no such key: port")
 
 	if got := mask.Error(quoting, secret).Error(); strings.Contains(got, "post") {
 		t.Errorf("it reads %q", got)

@@ -69,7 +69,7 @@ func (d *Definitions) addOwner(ctx context.Context, crd *metav1.PartialObjectMet
 	}
 
 	if err := d.Live.Get(ctx, client.ObjectKey{Name: d.Namespace}, ns); err != nil {
-		return err //nolint:wrapcheck // Wrapped by the caller.
+		return err
 	}
 
 	out := crd.DeepCopy()
@@ -77,5 +77,5 @@ func (d *Definitions) addOwner(ctx context.Context, crd *metav1.PartialObjectMet
 		APIVersion: ns.APIVersion, Kind: ns.Kind, Name: ns.GetName(), UID: ns.GetUID(),
 	}))
 
-	return d.Client.Patch(ctx, out, client.MergeFromWithOptions(crd, client.MergeFromWithOptimisticLock{})) //nolint:wrapcheck // By the caller.
+	return d.Client.Patch(ctx, out, client.MergeFromWithOptions(crd, client.MergeFromWithOptimisticLock{}))
 }

@@ -30,7 +30,7 @@ func (f forbidding) Get(ctx context.Context, key client.ObjectKey, obj client.Ob
 		return apierrors.NewForbidden(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, key.Name, fixture.ErrBroken)
 	}
 
-	return f.Reader.Get(ctx, key, obj, opts...) //nolint:wrapcheck // It is the fake's.
+	return f.Reader.Get(ctx, key, obj, opts...)
 }
 
 func TestWhatHasNoGateNeedNotBeReadToLetItsXRGo(t *testing.T) {

@@ -101,7 +101,7 @@ func (e *Leftovers) EnsureFinalizer(ctx context.Context, u *unstructured.Unstruc
 func (e *Leftovers) Release(ctx context.Context, u *unstructured.Unstructured, gated bool) (bool, error) {
 	live := object.New(u.GroupVersionKind())
 	if err := e.live.Get(ctx, client.ObjectKeyFromObject(u), live); err != nil {
-		return false, client.IgnoreNotFound(err) //nolint:wrapcheck // Names the object.
+		return false, client.IgnoreNotFound(err)
 	}
 
 	if !object.HasFinalizer(live) || !resource.Deleting(live) {
@@ -133,7 +133,7 @@ func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) er
 
 	data, err := r.Data()
 	if err != nil {
-		return err //nolint:wrapcheck // Names the object.
+		return err
 	}
 
 	secret := &corev1.Secret{

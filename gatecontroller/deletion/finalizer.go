@@ -124,7 +124,7 @@ func (o *Owners) find(ctx context.Context, ref resource.Reference) (*unstructure
 func (o *Owners) Release(ctx context.Context, u *unstructured.Unstructured) error {
 	parent := object.New(u.GroupVersionKind())
 	if err := o.Live.Get(ctx, client.ObjectKeyFromObject(u), parent); err != nil {
-		return client.IgnoreNotFound(err) //nolint:wrapcheck // Names the object.
+		return client.IgnoreNotFound(err)
 	}
 
 	if !object.HasFinalizer(parent) || !resource.Deleting(parent) {

@@ -34,7 +34,7 @@ func (o *Owners) warnUnreferenced(ctx context.Context, u, xr *unstructured.Unstr
 
 	live := object.New(xr.GroupVersionKind())
 	if err := o.Live.Get(ctx, client.ObjectKeyFromObject(xr), live); err != nil {
-		return client.IgnoreNotFound(err) //nolint:wrapcheck // Names the object.
+		return client.IgnoreNotFound(err)
 	}
 
 	// Crossplane writes the reference before it makes what that refers to.

@@ -42,7 +42,7 @@ func (f failing) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIRe
 		err = &discovery.ErrGroupDiscoveryFailed{Groups: f.groups}
 	}
 
-	return groups, lists, err //nolint:wrapcheck // As the client does.
+	return groups, lists, err
 }
 
 func resolving(t *testing.T, crds ...*extv1.CustomResourceDefinition) *Resolver {

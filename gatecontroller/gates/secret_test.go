@@ -96,7 +96,7 @@ func heard(t *testing.T, u *unstructured.Unstructured, now time.Time) []string {
 			raw, err := json.Marshal(obj)
 			said = append(said, string(raw))
 
-			return err //nolint:wrapcheck // Nothing to add.
+			return err
 		},
 		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
 			return nil

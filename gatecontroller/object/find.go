@@ -23,7 +23,7 @@ import (
 func Find(ctx context.Context, live client.Reader, mapper meta.RESTMapper, ref resource.Reference) (*unstructured.Unstructured, error) {
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 
-	return served.Reading(live, mapper, key).Find(ctx, ref.GroupVersionKind()) //nolint:wrapcheck // The caller says what.
+	return served.Reading(live, mapper, key).Find(ctx, ref.GroupVersionKind())
 }
 
 // IsGone says whether an object is not there, or nothing serves its kind.

@@ -173,7 +173,7 @@ type Reader struct {
 // Get reads an object: all of it, or what the cache has.
 func (w Reader) Get(ctx context.Context, key client.ObjectKey, u *unstructured.Unstructured, all bool) error {
 	if err := w.Cache.Get(ctx, key, u); err != nil || !all {
-		return err //nolint:wrapcheck // Names the object.
+		return err
 	}
 
 	return w.complete(ctx, u)
@@ -189,7 +189,7 @@ func (w Reader) complete(ctx context.Context, u *unstructured.Unstructured) erro
 	u.Object = nil
 	u.SetGroupVersionKind(gvk)
 
-	return w.Live.Get(ctx, key, u) //nolint:wrapcheck // Names the object.
+	return w.Live.Get(ctx, key, u)
 }
 
 // Namespace is what of a namespace is watched.

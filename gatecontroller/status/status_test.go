@@ -113,7 +113,7 @@ func TestOneWhoseStatusIsRefusedKeepsNoOtherFromBeingReported(t *testing.T) {
 				return fixture.ErrRefused
 			}
 
-			return c.SubResource(sub).Patch(ctx, obj, patch, opts...) //nolint:wrapcheck // As the client does.
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 		},
 	})
 

@@ -94,7 +94,7 @@ func (w *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			w.targets.release(ctx, req.Name)
 		}
 
-		return reconcile.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // Names the object.
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 
 	now := w.now()

@@ -230,7 +230,7 @@ func (t *targets) follow(ctx context.Context, informer cache.Informer, on target
 		DeleteFunc: func(any) { tell() },
 	})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // The caller says what.
+		return nil, err
 	}
 
 	return registration.HasSynced, nil

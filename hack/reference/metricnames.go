@@ -69,7 +69,7 @@ func metricNames(dir string) ([]string, error) {
 
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 		if err != nil {
-			return err //nolint:wrapcheck // Names the file.
+			return err
 		}
 
 		ast.Inspect(file, func(n ast.Node) bool {

@@ -113,7 +113,7 @@ func Asks(s *State) []Ask {
 func (h hook) tells() int {
 	switch {
 	case h.failsClosed():
-		return 2 //nolint:mnd // More than the other.
+		return 2
 	case h.source == Mutating:
 		return 1
 	default:

@@ -80,7 +80,7 @@ func TestEachRightThatIsMissingIsFound(t *testing.T) {
 		t.Errorf("Diagnose: %+v", found)
 	}
 
-	s.RightsProblem = errors.New("subjectaccessreviews is forbidden") //nolint:err113 // As the API server says it.
+	s.RightsProblem = errors.New("subjectaccessreviews is forbidden")
 
 	for _, f := range Diagnose(s) {
 		if f.Check == "rights" && (f.Severity != Warning || !strings.Contains(f.What, s.RightsProblem.Error())) {

@@ -184,7 +184,7 @@ func (p *Plan) leave(u *unstructured.Unstructured, opts Options, spec, metadata 
 func (p *Plan) putBack(u *unstructured.Unstructured, spec map[string]any) error {
 	rec, err := gate.ParseAsked(u)
 	if err != nil || rec == nil {
-		return err //nolint:wrapcheck // Names the annotation.
+		return err
 	}
 
 	maps.Copy(spec, rec.Spec)

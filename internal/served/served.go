@@ -46,7 +46,7 @@ func Reading(r client.Reader, mapper meta.RESTMapper, key client.ObjectKey) Look
 			u := &unstructured.Unstructured{}
 			u.SetGroupVersionKind(gvk)
 
-			return u, r.Get(ctx, key, u) //nolint:wrapcheck // Find says what.
+			return u, r.Get(ctx, key, u)
 		},
 		Definitions: func(ctx context.Context, group string) ([]unstructured.Unstructured, error) {
 			return definitions(ctx, r, group)

@@ -39,7 +39,7 @@ const (
 
 // TestTheChartIsInstalledUpgradedRolledBackAndRemoved plays steps that build on
 // each other, with gates open and allowances in flight.
-func TestTheChartIsInstalledUpgradedRolledBackAndRemoved(t *testing.T) { //nolint:paralleltest // There is one Kausality in a cluster.
+func TestTheChartIsInstalledUpgradedRolledBackAndRemoved(t *testing.T) {
 	err := running.BuildPrograms(t.Context())
 	for _, version := range []string{older, newer} {
 		err = errors.Join(err, running.BuildManager(t.Context(), version))

@@ -44,7 +44,7 @@ func TestTheAPIServersSchemasAcceptWhatTheChartMakes(t *testing.T) {
 
 		out, err := cmd.CombinedOutput()
 
-		return string(out), err //nolint:wrapcheck // The output says it all.
+		return string(out), err
 	}
 
 	for name, tc := range sets() {
@@ -253,6 +253,6 @@ func served(c client.Client, kind string) func(context.Context) error {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(kind + "List"))
 
-		return c.List(ctx, list) //nolint:wrapcheck // Names the kind.
+		return c.List(ctx, list)
 	}
 }

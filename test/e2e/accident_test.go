@@ -76,7 +76,7 @@ func (c cluster) askedAbout(resources string) check {
 	return func(ctx context.Context) error {
 		list := &admissionregistrationv1.MutatingWebhookConfiguration{}
 		if err := c.Get(ctx, client.ObjectKey{Name: "kausality"}, list); err != nil {
-			return err //nolint:wrapcheck // Names the object.
+			return err
 		}
 
 		for _, w := range list.Webhooks {
@@ -126,7 +126,7 @@ func (a *accident) stays(ctx context.Context) error {
 		err = fmt.Errorf("%s %q is another, or is being deleted: %w", u.GetKind(), u.GetName(), world.ErrOther)
 	}
 
-	return err //nolint:wrapcheck // Names the object.
+	return err
 }
 
 // adopted checks that an XR is made of the managed resource alone.
@@ -134,7 +134,7 @@ func (a *accident) adopted(xr *unstructured.Unstructured) check {
 	return func(ctx context.Context) error {
 		live, u := xr.DeepCopy(), a.managed.DeepCopy()
 		if err := errors.Join(a.Get(ctx, client.ObjectKeyFromObject(xr), live), a.Get(ctx, client.ObjectKeyFromObject(u), u)); err != nil {
-			return err //nolint:wrapcheck // Names the objects.
+			return err
 		}
 
 		refs := resource.Composed(live)
@@ -163,7 +163,7 @@ func counted(left, kind string) check {
 
 // TestWithoutPoliciesNothingWaitsForKausality comes first, and by itself: nothing
 // else may have a gate.
-func TestWithoutPoliciesNothingWaitsForKausality(t *testing.T) { //nolint:paralleltest // Says why.
+func TestWithoutPoliciesNothingWaitsForKausality(t *testing.T) {
 	c := newCluster(t, "Store", "ungoverned")
 	a := &accident{cluster: c}
 
@@ -171,7 +171,7 @@ func TestWithoutPoliciesNothingWaitsForKausality(t *testing.T) { //nolint:parall
 		return func(ctx context.Context) error {
 			xr, managed := a.xr.DeepCopy(), a.managed.DeepCopy()
 			if err := errors.Join(c.Get(ctx, client.ObjectKeyFromObject(xr), xr), c.Get(ctx, client.ObjectKeyFromObject(managed), managed)); err != nil {
-				return err //nolint:wrapcheck // Names the objects.
+				return err
 			}
 
 			for _, u := range []*unstructured.Unstructured{xr, managed} {
@@ -194,7 +194,7 @@ func TestWithoutPoliciesNothingWaitsForKausality(t *testing.T) { //nolint:parall
 
 			last := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "remove", "path": "/spec/pipeline/2"}]`))
 			if err := c.Patch(ctx, composition, last); err != nil {
-				return err //nolint:wrapcheck // Names the object.
+				return err
 			}
 
 			if err := scenario.Eventually(ctx, "another revision", func(ctx context.Context) error {
@@ -205,11 +205,11 @@ func TestWithoutPoliciesNothingWaitsForKausality(t *testing.T) { //nolint:parall
 
 				return err
 			}); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := c.DeleteAllOf(ctx, all); err != nil {
-				return err //nolint:wrapcheck // Names the kind.
+				return err
 			}
 
 			return scenario.Eventually(ctx, "no finalizer", waits(false))
@@ -226,15 +226,15 @@ func TestWithoutPoliciesNothingWaitsForKausality(t *testing.T) { //nolint:parall
 			all.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("AllowancePolicy"))
 
 			if err := c.DeleteAllOf(ctx, all); err != nil {
-				return err //nolint:wrapcheck // Names the kind.
+				return err
 			}
 
 			if err := scenario.Eventually(ctx, "no finalizer", waits(false)); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := c.Delete(ctx, a.xr.DeepCopy()); err != nil {
-				return err //nolint:wrapcheck // Names the object.
+				return err
 			}
 
 			return scenario.Eventually(ctx, "the end of it", func(ctx context.Context) error {
@@ -275,7 +275,7 @@ func TestAClaimDeletedByAccidentIsTakenBack(t *testing.T) { //nolint:tparallel /
 			}
 
 			if err := scenario.Eventually(ctx, "a database", c.ready); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			xr, managed, err := c.below(ctx)
@@ -311,7 +311,7 @@ func TestAClaimDeletedByAccidentIsTakenBack(t *testing.T) { //nolint:tparallel /
 					err = fmt.Errorf("owners %v, annotations %v: %w", u.GetOwnerReferences(), u.GetAnnotations(), world.ErrOther)
 				}
 
-				return err //nolint:wrapcheck // Names the object.
+				return err
 			}))
 		}},
 		{Title: "Another XR adopts it, and Crossplane goes on with it", Run: func(ctx context.Context) error {
@@ -327,7 +327,7 @@ func TestAClaimDeletedByAccidentIsTakenBack(t *testing.T) { //nolint:tparallel /
 			}
 
 			if err := scenario.Eventually(ctx, "an XR of what was left", a.adopted(xr)); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return still(ctx, all(a.stays, a.untouched, a.adopted(xr)))
@@ -357,7 +357,7 @@ func TestADefinitionDeletedByAccidentCostsNothingOutside(t *testing.T) { //nolin
 	made := func(ctx context.Context) error {
 		text, err := os.ReadFile(filepath.Join("testdata", "stores.yaml"))
 		if err != nil {
-			return err //nolint:wrapcheck // Names the file.
+			return err
 		}
 
 		return errors.Join(c.apply(ctx, admin, booth.Replace(string(text))), c.apply(ctx, admin, booth.Replace(storeComposition(name, "v1", "data"))))
@@ -370,7 +370,7 @@ func TestADefinitionDeletedByAccidentCostsNothingOutside(t *testing.T) { //nolin
 			}
 
 			if err := scenario.Eventually(ctx, "a small booth", all(c.shows("size", "small", "data"), c.settled, c.kept)); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			xr, xrErr := c.xr(ctx)
@@ -380,7 +380,7 @@ func TestADefinitionDeletedByAccidentCostsNothingOutside(t *testing.T) { //nolin
 		}},
 		{Title: "Its definition is deleted: all that stands for something stays", Run: func(ctx context.Context) error {
 			if err := c.Get(ctx, client.ObjectKeyFromObject(deleted), deleted); err != nil {
-				return err //nolint:wrapcheck // Names the object.
+				return err
 			}
 
 			if err := c.remove(ctx, hans, deleted.DeepCopy(), metav1.DeletePropagationBackground); err != nil {

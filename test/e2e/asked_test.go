@@ -35,7 +35,7 @@ func (c cluster) edit(ctx context.Context, as client.Client, name, key, value st
 
 	patch := world.Merge(fmt.Sprintf(`{"spec": {"forProvider": {"manifest": {"data": {%q: %q}}}}}`, key, value))
 
-	return as.Patch(ctx, u, patch) //nolint:wrapcheck // Names the object.
+	return as.Patch(ctx, u, patch)
 }
 
 // stored checks that the part's spec has the first version, and what extra it has, and
@@ -176,7 +176,7 @@ func (c cluster) pause(ctx context.Context, name, value string) error {
 // setPaused has whoever reconciles an object leave it alone, or not, where the value
 // is null.
 func (c cluster) setPaused(ctx context.Context, u *unstructured.Unstructured, value string) error {
-	return c.Patch(ctx, u, world.Merge(`{"metadata": {"annotations": {"crossplane.io/paused": `+value+`}}}`)) //nolint:wrapcheck // Names the object.
+	return c.Patch(ctx, u, world.Merge(`{"metadata": {"annotations": {"crossplane.io/paused": `+value+`}}}`))
 }
 
 // editWhileOpen edits a part whose gate is open for a change that its provider
@@ -200,7 +200,7 @@ func (c cluster) editWhileOpen(ctx context.Context, t *testing.T) error {
 
 		return err
 	}); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	as := controller(t, "anna@example.com")
@@ -225,7 +225,7 @@ func (c cluster) putBack(name string) check {
 
 		list := &corev1.EventList{}
 		if err := c.List(ctx, list, client.InNamespace(c.namespace)); err != nil {
-			return err //nolint:wrapcheck // Names the kind.
+			return err
 		}
 
 		for _, e := range list.Items {
@@ -241,7 +241,7 @@ func (c cluster) putBack(name string) check {
 
 // TestWhileTheManagerIsAwayNoManagedResourceIsEdited does not run beside others,
 // for which the manager would be away too.
-func TestWhileTheManagerIsAwayNoManagedResourceIsEdited(t *testing.T) { //nolint:paralleltest // Says why.
+func TestWhileTheManagerIsAwayNoManagedResourceIsEdited(t *testing.T) {
 	c := newCluster(t, "Store", "unattended")
 	ctx := t.Context()
 
@@ -275,7 +275,7 @@ func TestWhileTheManagerIsAwayNoManagedResourceIsEdited(t *testing.T) { //nolint
 
 		live := u.DeepCopy()
 		if err := c.Get(ctx, client.ObjectKeyFromObject(u), live); err != nil {
-			return err //nolint:wrapcheck // Names the object.
+			return err
 		}
 
 		if resource.Annotation(live, v1alpha1.AnnotationAsked) == "" {

@@ -43,14 +43,14 @@ func (c claimed) below(ctx context.Context) (xr, managed *unstructured.Unstructu
 	xr.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.org", Version: "v1alpha1", Kind: "XDatabase"})
 
 	if err := c.Get(ctx, client.ObjectKey{Name: resource.String(claim.Object, "spec", "resourceRef", "name")}, xr); err != nil {
-		return nil, nil, err //nolint:wrapcheck // Names the object.
+		return nil, nil, err
 	}
 
 	for _, ref := range resource.Composed(xr) {
 		managed = &unstructured.Unstructured{}
 		managed.SetGroupVersionKind(ref.GroupVersionKind())
 
-		return xr, managed, c.Get(ctx, client.ObjectKey{Name: ref.Name}, managed) //nolint:wrapcheck // Names the object.
+		return xr, managed, c.Get(ctx, client.ObjectKey{Name: ref.Name}, managed)
 	}
 
 	return xr, nil, fmt.Errorf("XR %q is made of nothing: %w", xr.GetName(), world.ErrOther)

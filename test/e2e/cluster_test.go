@@ -129,7 +129,7 @@ func (c cluster) as(user string) (client.Client, error) {
 
 	config.WarningHandler = rest.NoWarnings{}
 
-	return client.New(config, client.Options{}) //nolint:wrapcheck // Says it all.
+	return client.New(config, client.Options{})
 }
 
 // apply applies YAML documents as a user.
@@ -155,7 +155,7 @@ func (c cluster) apply(ctx context.Context, user, text string) error {
 		if err := scenario.Eventually(ctx, "applying "+obj.GetKind()+" "+obj.GetName(), func(ctx context.Context) error {
 			return u.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("test-"+user), client.ForceOwnership)
 		}); err != nil {
-			return err //nolint:wrapcheck // Says it all.
+			return err
 		}
 
 		if obj.GetKind() != "AllowancePolicy" {
@@ -170,7 +170,7 @@ func (c cluster) apply(ctx context.Context, user, text string) error {
 
 			return err
 		}); err != nil {
-			return err //nolint:wrapcheck // Says it all.
+			return err
 		}
 	}
 }
@@ -178,7 +178,7 @@ func (c cluster) apply(ctx context.Context, user, text string) error {
 func (c cluster) applyFile(ctx context.Context, name string) error {
 	text, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
-		return err //nolint:wrapcheck // Names the file.
+		return err
 	}
 
 	return c.apply(ctx, admin, string(text))
@@ -193,14 +193,14 @@ func (c cluster) get(ctx context.Context, gvk schema.GroupVersionKind, name stri
 		key.Namespace = ""
 	}
 
-	return u, c.Get(ctx, key, u) //nolint:wrapcheck // Names the object.
+	return u, c.Get(ctx, key, u)
 }
 
 func (c cluster) xr(ctx context.Context) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(c.kind)
 
-	return u, c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: c.name}, u) //nolint:wrapcheck // Names the object.
+	return u, c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: c.name}, u)
 }
 
 // configMap reads an external object.
@@ -219,7 +219,7 @@ func (c cluster) parts(ctx context.Context, gvk schema.GroupVersionKind) (map[st
 	list.SetGroupVersionKind(gvk)
 
 	if err := c.List(ctx, list, client.InNamespace(c.namespace)); err != nil {
-		return nil, err //nolint:wrapcheck // Names the kind.
+		return nil, err
 	}
 
 	out := map[string]*unstructured.Unstructured{}
@@ -368,5 +368,5 @@ func still(ctx context.Context, ok check) error {
 // rests waits until a check holds for two seconds: a condition may say once more
 // what a late pass of Crossplane has read before.
 func rests(ctx context.Context, what string, ok check) error {
-	return scenario.Eventually(ctx, what+", for a while", func(ctx context.Context) error { return still(ctx, ok) }) //nolint:wrapcheck // Says it all.
+	return scenario.Eventually(ctx, what+", for a while", func(ctx context.Context) error { return still(ctx, ok) })
 }

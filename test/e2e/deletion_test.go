@@ -34,7 +34,7 @@ func (c cluster) remove(ctx context.Context, user string, u *unstructured.Unstru
 		return err
 	}
 
-	return as.Delete(ctx, u, client.PropagationPolicy(how)) //nolint:wrapcheck // Names the object.
+	return as.Delete(ctx, u, client.PropagationPolicy(how))
 }
 
 // ended checks that the composite resource is gone.
@@ -66,17 +66,17 @@ func (c cluster) told(u *unstructured.Unstructured, reason string) check {
 	return func(ctx context.Context) error {
 		scheme := runtime.NewScheme()
 		if err := eventsv1.AddToScheme(scheme); err != nil {
-			return err //nolint:wrapcheck // Cannot happen.
+			return err
 		}
 
 		reader, err := client.New(running.Config(), client.Options{Scheme: scheme})
 		if err != nil {
-			return err //nolint:wrapcheck // Says it all.
+			return err
 		}
 
 		list := &eventsv1.EventList{}
 		if err := reader.List(ctx, list, client.InNamespace(u.GetNamespace())); err != nil {
-			return err //nolint:wrapcheck // Says it all.
+			return err
 		}
 
 		for _, e := range list.Items {
@@ -177,7 +177,7 @@ func TestADeletionThatNobodyMayAskForLeavesTheExternalObject(t *testing.T) { //n
 			}
 
 			if err := scenario.Eventually(ctx, "the end of the store alone", all(c.ended, c.told(left, "KausalityStays"))); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return still(ctx, all(c.outside("data"), func(ctx context.Context) error { return c.Get(ctx, client.ObjectKeyFromObject(left), left) }))
@@ -219,7 +219,7 @@ func TestWhoOrphansKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // 
 			}
 
 			if err := scenario.Eventually(ctx, "a paused store", c.paused); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := c.remove(ctx, hans, xr, metav1.DeletePropagationOrphan); err != nil {
@@ -229,7 +229,7 @@ func TestWhoOrphansKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // 
 			free := func(ctx context.Context) error {
 				u := parts["data"].DeepCopy()
 				if err := c.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
-					return err //nolint:wrapcheck // Names the object.
+					return err
 				}
 
 				if _, owned := resource.ParentOf(u); owned || resource.Deleting(u) {
@@ -240,7 +240,7 @@ func TestWhoOrphansKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // 
 			}
 
 			if err := scenario.Eventually(ctx, "a managed resource without an owner", free); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := c.setPaused(ctx, xr, "null"); err != nil {
@@ -352,7 +352,7 @@ func TestANamespaceGoesWithWhatItHolds(t *testing.T) { //nolint:tparallel // Ste
 
 // TestWhatIsKeptIsLetGoAfterARestart does not run beside others, for which the
 // manager would be away too. No policy names the kind that is kept.
-func TestWhatIsKeptIsLetGoAfterARestart(t *testing.T) { //nolint:paralleltest // Says why.
+func TestWhatIsKeptIsLetGoAfterARestart(t *testing.T) {
 	c := newCluster(t, "Kiosk", "kept")
 	kiosk := strings.NewReplacer("Store", "Kiosk", "stores", "kiosks")
 
@@ -360,7 +360,7 @@ func TestWhatIsKeptIsLetGoAfterARestart(t *testing.T) { //nolint:paralleltest //
 		{Title: "A kiosk is made, and kept", Run: func(ctx context.Context) error {
 			text, err := os.ReadFile(filepath.Join("testdata", "stores.yaml"))
 			if err != nil {
-				return err //nolint:wrapcheck // Names the file.
+				return err
 			}
 
 			xrd, _, _ := strings.Cut(string(text), "---")
@@ -387,7 +387,7 @@ func TestWhatIsKeptIsLetGoAfterARestart(t *testing.T) { //nolint:paralleltest //
 			if err := scenario.Eventually(ctx, "its deletion", func(ctx context.Context) error {
 				return client.IgnoreNotFound(c.remove(ctx, hans, xr, metav1.DeletePropagationBackground))
 			}); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return scenario.Eventually(ctx, "the end of the kiosk", c.ended)

@@ -168,14 +168,14 @@ func image(version string) string { return "registry.example.org/app:" + version
 func (d deployment) live(ctx context.Context) (*appsv1.Deployment, error) {
 	obj := &appsv1.Deployment{}
 
-	return obj, d.Get(ctx, client.ObjectKey{Namespace: d.namespace, Name: d.name}, obj) //nolint:wrapcheck // Names the object.
+	return obj, d.Get(ctx, client.ObjectKey{Namespace: d.namespace, Name: d.name}, obj)
 }
 
 // replicaSets reads its ReplicaSets, the oldest revision first.
 func (d deployment) replicaSets(ctx context.Context) ([]appsv1.ReplicaSet, error) {
 	list := &appsv1.ReplicaSetList{}
 	if err := d.List(ctx, list, client.InNamespace(d.namespace), client.MatchingLabels{"app": d.name}); err != nil {
-		return nil, err //nolint:wrapcheck // Names the kind.
+		return nil, err
 	}
 
 	slices.SortFunc(list.Items, func(a, b appsv1.ReplicaSet) int {
@@ -207,7 +207,7 @@ func (d deployment) pods(ctx context.Context) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
 	err := d.List(ctx, list, client.InNamespace(d.namespace), client.MatchingLabels{"app": d.name})
 
-	return list.Items, err //nolint:wrapcheck // Names the kind.
+	return list.Items, err
 }
 
 // traceOf returns the entry of an object's trace about a field; the newest for

@@ -207,7 +207,7 @@ func audited(t *testing.T, l lab, u *unstructured.Unstructured, decision string,
 func auditOf(namespace, name string) (map[string]string, error) {
 	file, err := os.Open(filepath.Join(running.LogDir(), "kube-apiserver.log"))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // Names the file.
+		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // It was read.
 

@@ -166,17 +166,17 @@ func notes(list []eventsv1.Event) []string {
 func eventsOf(ctx context.Context, u *unstructured.Unstructured, reason string) ([]eventsv1.Event, error) {
 	scheme := runtime.NewScheme()
 	if err := eventsv1.AddToScheme(scheme); err != nil {
-		return nil, err //nolint:wrapcheck // Cannot happen.
+		return nil, err
 	}
 
 	reader, err := client.New(running.Config(), client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // Says it all.
+		return nil, err
 	}
 
 	list := &eventsv1.EventList{}
 	if err := reader.List(ctx, list, client.InNamespace(u.GetNamespace())); err != nil {
-		return nil, err //nolint:wrapcheck // Says it all.
+		return nil, err
 	}
 
 	var out []eventsv1.Event
@@ -208,7 +208,7 @@ func TestAPolicySaysWhenItsGatesClose(t *testing.T) { //nolint:tparallel // Step
 			}
 
 			if err := scenario.Eventually(ctx, "a change outside", all(c.outsideIs("large"), c.heard("KausalityGateOpen", "allowed by "+asked))); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return still(ctx, c.gateIs(v1alpha1.GateOpen))
@@ -220,7 +220,7 @@ func TestAPolicySaysWhenItsGatesClose(t *testing.T) { //nolint:tparallel // Step
 
 			told := c.heard("KausalityCloseWhen", `cannot use closeWhen of policy "kiosk-patient"`, "no such key: nothing")
 			if err := scenario.Eventually(ctx, "an event", told); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return still(ctx, all(c.gateIs(v1alpha1.GateOpen), told))
@@ -232,7 +232,7 @@ func TestAPolicySaysWhenItsGatesClose(t *testing.T) { //nolint:tparallel // Step
 			}
 
 			if err := c.Patch(ctx, u, world.Merge(`{"metadata": {"annotations": {"done": "yes"}}}`)); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := still(ctx, c.gateIs(v1alpha1.GateOpen)); err != nil {
@@ -288,7 +288,7 @@ func TestAPolicyHasGatesClosedThatAreOpenForTooLong(t *testing.T) { //nolint:tpa
 			}
 
 			if err := c.Patch(ctx, out, world.Merge(`{"immutable": true}`)); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := errors.Join(c.apply(ctx, admin, kioskPolicy(c.name, `{maxOpen: 2s, whenOverdue: Warn}`)), c.kiosk(ctx, "large")); err != nil {
@@ -297,7 +297,7 @@ func TestAPolicyHasGatesClosedThatAreOpenForTooLong(t *testing.T) { //nolint:tpa
 
 			told := c.heard("KausalityGateOverdue", "asked for by hans@example.com (policy kiosk-impatient, metadata.annotations[ticket]=SHOP-large)")
 			if err := scenario.Eventually(ctx, "an event", told); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return still(ctx, all(c.gateIs(v1alpha1.GateOpen), told))
@@ -316,7 +316,7 @@ func TestAPolicyHasGatesClosedThatAreOpenForTooLong(t *testing.T) { //nolint:tpa
 			}
 
 			if err := c.Delete(ctx, out); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return scenario.Eventually(ctx, "a change outside", all(c.shows("size", "large", "data"), c.spent))

@@ -74,7 +74,7 @@ func TestWhatExistedBeforeIsNotMadeAnythingElse(t *testing.T) { //nolint:tparall
 
 	c.play(t, []scenario.Step{
 		{Title: "Somebody made a store long ago", Run: func(ctx context.Context) error {
-			return c.Create(ctx, &corev1.ConfigMap{ //nolint:wrapcheck // Names the object.
+			return c.Create(ctx, &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "found-data"},
 				Data:       map[string]string{"size": "huge", "version": "v0"},
 			})
@@ -95,7 +95,7 @@ func TestWhatExistedBeforeIsNotMadeAnythingElse(t *testing.T) { //nolint:tparall
 			if err := scenario.Eventually(ctx, "a held difference", c.says("settled", "2 held: ",
 				"spec.forProvider.manifest.data.size stays huge (asked: small): the external object existed before Object",
 				"spec.forProvider.manifest.data.version stays v0 (asked: v1)")); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return still(ctx, all(c.shows("size", "huge", "data"), c.shows("version", "v0", "data")))
@@ -107,7 +107,7 @@ func TestWhatExistedBeforeIsNotMadeAnythingElse(t *testing.T) { //nolint:tparall
 
 			if err := scenario.Eventually(ctx, "a held difference",
 				c.says("settled", "spec.forProvider.manifest.data.size stays huge (asked: large)")); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return still(ctx, all(c.shows("size", "huge", "data"), c.shows("version", "v0", "data")))

@@ -39,7 +39,7 @@ func (a *accident) recorded(ctx context.Context) error {
 	if err := a.List(ctx, list, client.InNamespace(stack.KausalityNamespace), client.MatchingLabels{
 		leftover.Label: leftover.Key(u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName()),
 	}); err != nil {
-		return err //nolint:wrapcheck // Names the kind.
+		return err
 	}
 
 	if len(list.Items) != 1 {
@@ -73,7 +73,7 @@ func (a *accident) stand(composition string) scenario.Step {
 		}
 
 		if err := scenario.Eventually(ctx, "a small store", all(c.shows("size", "small", "data"), c.settled, c.kept, waits)); err != nil {
-			return err //nolint:wrapcheck // Says it all.
+			return err
 		}
 
 		xr, xrErr := c.xr(ctx)
@@ -101,7 +101,7 @@ func (a *accident) takenBack(composition string) []scenario.Step {
 			}
 
 			if err := scenario.Eventually(ctx, "a settled store", all(a.hasData, a.shows("size", "small", "data"), a.settled, a.untouched)); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return errors.Join(still(ctx, all(a.hasData, a.untouched)), rests(ctx, "a settled store", all(a.hasData, a.settled, a.untouched)))
@@ -141,14 +141,14 @@ func (c cluster) define(ctx context.Context, crd *unstructured.Unstructured) err
 	next.SetGroupVersionKind(crd.GroupVersionKind())
 	next.SetName(crd.GetName())
 
-	return scenario.Eventually(ctx, "a definition of "+crd.GetName(), func(ctx context.Context) error { //nolint:wrapcheck // Says it all.
+	return scenario.Eventually(ctx, "a definition of "+crd.GetName(), func(ctx context.Context) error {
 		u := next.DeepCopy()
 		if err := client.IgnoreAlreadyExists(c.Create(ctx, u)); err != nil {
 			return err
 		}
 
 		if err := c.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
-			return err //nolint:wrapcheck // Names the object.
+			return err
 		}
 
 		established, _ := resource.ConditionOf(u, "Established")
@@ -160,7 +160,7 @@ func (c cluster) define(ctx context.Context, crd *unstructured.Unstructured) err
 	})
 }
 
-func TestAKindDeletedByAccidentWhileKausalityIsDownIsWrittenDown(t *testing.T) { //nolint:paralleltest // Says why above.
+func TestAKindDeletedByAccidentWhileKausalityIsDownIsWrittenDown(t *testing.T) {
 	c := newCluster(t, "Store", "outlasting")
 	a := &accident{cluster: c}
 	crd := c.definition(t, "objects.kubernetes.m.crossplane.io")
@@ -179,7 +179,7 @@ func TestAKindDeletedByAccidentWhileKausalityIsDownIsWrittenDown(t *testing.T) {
 		}},
 		{Title: "It goes once the manager is back, which writes down what stays", Run: func(ctx context.Context) error {
 			if err := manager.Restart(ctx); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return scenario.Eventually(ctx, "the end of the kind", all(a.recorded, a.missing(crd), a.untouched))
@@ -190,7 +190,7 @@ func TestAKindDeletedByAccidentWhileKausalityIsDownIsWrittenDown(t *testing.T) {
 	c.play(t, slices.Concat(steps, a.takenBack("outlasting")))
 }
 
-func TestAProviderRemovedByAccidentCostsNothingOutside(t *testing.T) { //nolint:paralleltest // Says why above.
+func TestAProviderRemovedByAccidentCostsNothingOutside(t *testing.T) {
 	c := newCluster(t, "Store", "unprovided")
 	a := &accident{cluster: c}
 	crd := c.definition(t, "objects.kubernetes.m.crossplane.io")
@@ -227,7 +227,7 @@ func TestAProviderRemovedByAccidentCostsNothingOutside(t *testing.T) { //nolint:
 			list.SetGroupVersionKind(objectKind())
 
 			if err := c.List(ctx, list); err != nil {
-				return err //nolint:wrapcheck // Names the kind.
+				return err
 			}
 
 			for _, u := range list.Items {
@@ -265,7 +265,7 @@ func (c cluster) installed(ctx context.Context, crd *unstructured.Unstructured) 
 
 	pkg := object("Provider", "provider-kubernetes", map[string]any{"package": image, "packagePullPolicy": "Never"})
 	if err := c.Create(ctx, pkg); err != nil {
-		return nil, err //nolint:wrapcheck // Names the object.
+		return nil, err
 	}
 
 	revision := object("ProviderRevision", "provider-kubernetes-1", map[string]any{
@@ -275,7 +275,7 @@ func (c cluster) installed(ctx context.Context, crd *unstructured.Unstructured) 
 	revision.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(pkg, pkg.GroupVersionKind())})
 
 	if err := c.Create(ctx, revision); err != nil {
-		return nil, err //nolint:wrapcheck // Names the object.
+		return nil, err
 	}
 
 	beside := *metav1.NewControllerRef(pkg, pkg.GroupVersionKind())
@@ -284,5 +284,5 @@ func (c cluster) installed(ctx context.Context, crd *unstructured.Unstructured) 
 	owned := crd.DeepCopy()
 	owned.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(revision, revision.GroupVersionKind()), beside})
 
-	return pkg, c.Patch(ctx, owned, client.MergeFrom(crd)) //nolint:wrapcheck // Names the object.
+	return pkg, c.Patch(ctx, owned, client.MergeFrom(crd))
 }

@@ -91,7 +91,7 @@ func (c cluster) reports(ctx context.Context, conditions ...string) error {
 		return err
 	}
 
-	return c.Status().Patch(ctx, u, world.Merge(`{"status": {"conditions": [`+strings.Join(conditions, ",")+`]}}`)) //nolint:wrapcheck // Says it all.
+	return c.Status().Patch(ctx, u, world.Merge(`{"status": {"conditions": [`+strings.Join(conditions, ",")+`]}}`))
 }
 
 // makes notes on a vault that its provider has made its external object.
@@ -101,7 +101,7 @@ func (c cluster) makes(ctx context.Context) error {
 		return err
 	}
 
-	return c.Patch(ctx, u, world.Merge( //nolint:wrapcheck // Says it all.
+	return c.Patch(ctx, u, world.Merge(
 		`{"metadata": {"annotations": {"crossplane.io/external-create-succeeded": "`+time.Now().UTC().Format(time.RFC3339)+`"}}}`))
 }
 
@@ -116,7 +116,7 @@ func (c cluster) opens(ctx context.Context) error {
 		return err
 	}
 
-	return c.Patch(ctx, u, world.Merge(`{"spec": {"managementPolicies": ["*"]}}`), client.DryRunAll) //nolint:wrapcheck // Says it all.
+	return c.Patch(ctx, u, world.Merge(`{"spec": {"managementPolicies": ["*"]}}`), client.DryRunAll)
 }
 
 // undeletable checks that an administrator cannot delete the vault.
@@ -135,7 +135,7 @@ func (c cluster) undeletable(ctx context.Context) error {
 
 // TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt does not run beside
 // others, for the manager is restarted.
-func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) { //nolint:paralleltest // Says why.
+func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) {
 	c := newCluster(t, "Bank", "north")
 	vaults := client.Object(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "vaults.old.example.org"},
@@ -152,7 +152,7 @@ func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) { //nol
 			}
 
 			if err := scenario.Eventually(ctx, "a watch of banks", watches(c.kind, true)); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := c.applyFile(ctx, "vaults.yaml"); err != nil {
@@ -164,11 +164,11 @@ func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) { //nol
 		}},
 		{Title: "Its watch ends with its definition, and comes back with it", Run: func(ctx context.Context) error {
 			if err := c.Delete(ctx, vaults); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := scenario.Eventually(ctx, "no watch of vaults", watches(vaultKind(), false)); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := c.applyFile(ctx, "vaults.yaml"); err != nil {
@@ -213,7 +213,7 @@ func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) { //nol
 			}
 
 			if err := c.Delete(ctx, xr); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := scenario.Eventually(ctx, "the end of the bank", func(ctx context.Context) error {
@@ -223,7 +223,7 @@ func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) { //nol
 
 				return nil
 			}); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := still(ctx, all(c.vault(v1alpha1.GateClosed, "Observe"), watches(vaultKind(), true))); err != nil {
@@ -231,7 +231,7 @@ func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) { //nol
 			}
 
 			if err := running.Process("kausality-manager").Restart(ctx); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := still(ctx, all(c.vault(v1alpha1.GateClosed, "Observe"), c.undeletable)); err != nil {
@@ -274,7 +274,7 @@ spec:
 
 		return errors.Join(err, client.IgnoreNotFound(as.Delete(ctx, u)), world.ErrOther)
 	}); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	for gvk, name := range map[schema.GroupVersionKind]string{
@@ -287,9 +287,9 @@ spec:
 		u.SetName(name)
 
 		if err := c.Delete(ctx, u); err != nil {
-			return err //nolint:wrapcheck // Names the object.
+			return err
 		}
 	}
 
-	return scenario.Eventually(ctx, "the end of the watches", all(watches(vaultKind(), false), watches(c.kind, false))) //nolint:wrapcheck // Says it all.
+	return scenario.Eventually(ctx, "the end of the watches", all(watches(vaultKind(), false), watches(c.kind, false)))
 }

@@ -87,7 +87,7 @@ func (l lab) inForce(ctx context.Context) error {
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "kausality.io", Version: "v1alpha1", Kind: "EnforcementList"})
 
 	if err := l.List(ctx, list); err != nil {
-		return err //nolint:wrapcheck // Names the kind.
+		return err
 	}
 
 	for i := range list.Items {

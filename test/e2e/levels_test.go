@@ -32,7 +32,7 @@ func (c cluster) path(part, field, want string) check {
 
 		entries, err := allowance.ParseTrace(live[part])
 		if err != nil {
-			return err //nolint:wrapcheck // Names the annotation.
+			return err
 		}
 
 		for _, e := range entries {
@@ -96,7 +96,7 @@ func TestAChangePassesTwoLevelsOfCompositeResources(t *testing.T) { //nolint:tpa
 
 			if err := scenario.Eventually(ctx, "a held change",
 				c.says("1 held: Store south-store: spec.size stays large (asked: huge): ")); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			large := below.shows("size", "large", "data")

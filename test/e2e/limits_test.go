@@ -42,7 +42,7 @@ func TestUpdateAndDeleteAreServedOneAfterTheOther(t *testing.T) { //nolint:tpara
 
 			if err := scenario.Eventually(ctx, "a vault of tier two that may be deleted",
 				all(v.has("tier", "two"), v.gated(v1alpha1.GateOpen, split(setDelete)...), v.synced("True"))); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := still(ctx, v.has("tier", "two")); err != nil {
@@ -107,7 +107,7 @@ func TestAnExternalObjectIsMadeAnewUnderDeleteAndCreateAlone(t *testing.T) { //n
 
 			if err := scenario.Eventually(ctx, "a vault made anew", all(v.has("engine", "new"), v.has("tier", "one"), v.has("size", "small"),
 				v.gated(v1alpha1.GateClosed, split(setClosed)...), v.says("settled; 1 held: "), v.spent)); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return seen.were(setClosed, setRemake, setClosed)
@@ -123,7 +123,7 @@ func TestAnExternalObjectIsMadeAnewUnderDeleteAndCreateAlone(t *testing.T) { //n
 			}
 
 			if err := scenario.Eventually(ctx, "an open gate", v.gated(v1alpha1.GateOpen, split(setRemake)...)); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := still(ctx, all(v.has("engine", "new"), v.gated(v1alpha1.GateOpen, split(setRemake)...))); err != nil {
@@ -202,7 +202,7 @@ func TestAGateIsNeverWiderThanItsCompositionAsksFor(t *testing.T) { //nolint:tpa
 
 			if err := scenario.Eventually(ctx, "a vault of tier two",
 				all(v.has("tier", "two"), v.gated(v1alpha1.GateClosed, setObserve), v.settled, v.spent)); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return seen.were(setObserve, setNarrow, setObserve)
@@ -231,7 +231,7 @@ func (v vault) goesAlone(ctx context.Context) error {
 
 		return err
 	})); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	return still(ctx, v.outside("data"))
@@ -271,7 +271,7 @@ func TestWhatIsMeantToBeObservedIsLeftAlone(t *testing.T) { //nolint:tparallel /
 
 			if err := scenario.Eventually(ctx, "a large vault", all(v.wants("size", "large"), v.wants("tier", "two"),
 				v.synced("True"), v.settled, v.spent)); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := still(ctx, all(v.has("size", "theirs"), v.has("tier", "theirs"))); err != nil {
@@ -304,7 +304,7 @@ func TestAPausedResourceGoesOnWhereItWasPaused(t *testing.T) { //nolint:tparalle
 			}
 
 			if err := scenario.Eventually(ctx, "a change that waits", v.wants("size", "large")); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return still(ctx, all(v.has("size", "small"), v.paused))
@@ -367,7 +367,7 @@ func TestAResourceThatIsMadePausedIsMadeWhenItNoLongerIs(t *testing.T) { //nolin
 			}
 
 			if err := scenario.Eventually(ctx, "a paused vault", v.paused); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return still(ctx, all(v.paused, v.lacks))
@@ -431,7 +431,7 @@ func TestWhileCrossplanesAnnotationPausesAnObjectItsChangeWaits(t *testing.T) {
 					}
 
 					if err := scenario.Eventually(ctx, tc.reason, tc.waits(v)); err != nil {
-						return err //nolint:wrapcheck // Says it all.
+						return err
 					}
 
 					return still(ctx, all(tc.waits(v), v.has("size", "small")))

@@ -22,18 +22,18 @@ import (
 func scraped(ctx context.Context) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, running.ManagerMetricsURL(), http.NoBody)
 	if err != nil {
-		return "", err //nolint:wrapcheck // Says it all.
+		return "", err
 	}
 
 	rsp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return "", err //nolint:wrapcheck // Says it all.
+		return "", err
 	}
 	defer rsp.Body.Close() //nolint:errcheck // It was read.
 
 	raw, err := io.ReadAll(rsp.Body)
 
-	return string(raw), err //nolint:wrapcheck // Says it all.
+	return string(raw), err
 }
 
 func TestMetricsTellOfDecisionsAndOfTheCache(t *testing.T) {
@@ -87,7 +87,7 @@ func TestMetricsTellOfDecisionsAndOfTheCache(t *testing.T) {
 			err = fmt.Errorf("the cache is %v s old: %w", age, world.ErrOther)
 		}
 
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}); err != nil {
 		t.Error(err)
 	}

@@ -59,7 +59,7 @@ func (n *tenant) made() scenario.Step {
 		}
 
 		if err := scenario.Eventually(ctx, "a small store that is kept", all(n.settled, n.kept, n.outside("data"))); err != nil {
-			return err //nolint:wrapcheck // Says it all.
+			return err
 		}
 
 		live, err := n.parts(ctx, objectKind())
@@ -79,7 +79,7 @@ func (n *tenant) waits(words ...string) check {
 	return func(ctx context.Context) error {
 		u := n.namespaced.DeepCopy()
 		if err := n.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
-			return err //nolint:wrapcheck // Names the object.
+			return err
 		}
 
 		text := fmt.Sprint(u.Object["status"], u.GetAnnotations())
@@ -136,7 +136,7 @@ func TestANamespaceThatNobodyMayDeleteWaits(t *testing.T) { //nolint:tparallel /
 			}
 
 			if err := scenario.Eventually(ctx, "what keeps the namespace", n.waits(reason, "by anna@example.com", v1alpha1.AnnotationTrace)); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return still(ctx, n.untouched)
@@ -177,7 +177,7 @@ func TestANamespaceIsLeftWithoutWhatItStandsFor(t *testing.T) { //nolint:tparall
 			}
 
 			if err := scenario.Eventually(ctx, "the end of the store alone", all(n.ended, n.waits("gate is not open for Delete"))); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return still(ctx, all(n.outside("data"), n.waits()))
@@ -189,7 +189,7 @@ func TestANamespaceIsLeftWithoutWhatItStandsFor(t *testing.T) { //nolint:tparall
 			}
 
 			if err := scenario.Eventually(ctx, "the end of the namespace", n.over); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return n.outside("data")(ctx)

@@ -234,7 +234,7 @@ func TestScalingIsAChangeOfTheReplicasAndItsStampFollows(t *testing.T) {
 	if err := scenario.Eventually(t.Context(), "the stamp", func(ctx context.Context) error {
 		live := fleet.DeepCopy()
 		if err := l.Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
-			return err //nolint:wrapcheck // Names the object.
+			return err
 		}
 
 		if n := resource.Int(live.Object, "spec", "ships", "count"); n != 3 {

@@ -34,7 +34,7 @@ import (
 
 // TestWhileTheManagerIsAwayOnlyWhatIsGovernedWaits does not run beside others,
 // for which the manager would be away too.
-func TestWhileTheManagerIsAwayOnlyWhatIsGovernedWaits(t *testing.T) { //nolint:paralleltest // Says why.
+func TestWhileTheManagerIsAwayOnlyWhatIsGovernedWaits(t *testing.T) {
 	closed, open, free := newLab(t, "lab-away-closed", "deny"), newLab(t, "lab-away-open", "open"), newLab(t, "lab-away-free", "none")
 	tasks := map[string]*unstructured.Unstructured{
 		"closed": closed.made(t, "task"), "open": open.made(t, "task"), "free": free.made(t, "task"),

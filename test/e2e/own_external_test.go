@@ -43,7 +43,7 @@ func (c cluster) sheds(ctx context.Context) (*strings.Replacer, error) {
 
 	text, err := os.ReadFile(filepath.Join("testdata", "stores.yaml"))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // Names the file.
+		return nil, err
 	}
 
 	return shed, errors.Join(c.apply(ctx, admin, shed.Replace(string(text))), c.apply(ctx, admin, shedColor),
@@ -101,7 +101,7 @@ func TestEachChangeLeavesUnderItsOwnExternal(t *testing.T) { //nolint:tparallel 
 
 			if err := scenario.Eventually(ctx, "a size that is stored", all(c.storesSize("large"),
 				c.says("settled", "spec.forProvider.manifest.data.size is large, and stays small outside"))); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := shape(ctx, c, anna, "large", "blue"); err != nil {

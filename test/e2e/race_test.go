@@ -162,7 +162,7 @@ func (c cluster) race(ctx context.Context, round int) error {
 		}
 	}
 
-	return scenario.Eventually(ctx, size, all(c.shows("size", size, "car"), c.spent, c.says(": settled"))) //nolint:wrapcheck // Says it all.
+	return scenario.Eventually(ctx, size, all(c.shows("size", size, "car"), c.spent, c.says(": settled")))
 }
 
 // spectator notes what is never to happen.

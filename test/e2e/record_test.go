@@ -60,7 +60,7 @@ func TestARefusalIsOnRecordWithWhatItWasDecidedBy(t *testing.T) {
 	if err := scenario.Eventually(t.Context(), "one event about both fields", func(ctx context.Context) error {
 		list := &eventsv1.EventList{}
 		if err := l.List(ctx, list, client.InNamespace(l.namespace)); err != nil {
-			return err //nolint:wrapcheck // Names the kind.
+			return err
 		}
 
 		var notes []string
@@ -140,7 +140,7 @@ func TestWhatDoesNotFitOrIsNotReadyIsTold(t *testing.T) {
 		u.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("Enforcement"))
 
 		if err := c.Get(ctx, client.ObjectKey{Name: "notes"}, u); err != nil {
-			return err //nolint:wrapcheck // Names the Enforcement.
+			return err
 		}
 
 		list, _, _ := unstructured.NestedSlice(u.Object, "status", "typeChecking")

@@ -75,11 +75,11 @@ func (c cluster) strip(ctx context.Context, user string) error {
 		xr.SetFinalizers(slices.DeleteFunc(xr.GetFinalizers(), func(f string) bool { return f == v1alpha1.Finalizer }))
 
 		if err := unstructured.SetNestedSlice(xr.Object, []any{}, "spec", "crossplane", "resourceRefs"); err != nil {
-			return err //nolint:wrapcheck // Says it all.
+			return err
 		}
 
 		if err := as.Update(ctx, xr); err != nil {
-			return err //nolint:wrapcheck // Names the object.
+			return err
 		}
 
 		if got := len(resource.Composed(xr)); got != refs || !slices.Contains(xr.GetFinalizers(), v1alpha1.Finalizer) {
@@ -108,7 +108,7 @@ func TestADeletionThatIsRefusedGrantsNothingToAnybodyElse(t *testing.T) { //noli
 			}
 
 			if err := scenario.Eventually(ctx, "the refusal in force", c.refuses(true)); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			xr, err := c.xr(ctx)
@@ -154,7 +154,7 @@ func TestADeletionThatIsRefusedGrantsNothingToAnybodyElse(t *testing.T) { //noli
 			}
 
 			if err := scenario.Eventually(ctx, "the end of the store alone", all(c.ended, c.told(left, "KausalityStays"))); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return still(ctx, all(c.outside("data"), func(ctx context.Context) error { return c.Get(ctx, client.ObjectKeyFromObject(left), left) }))

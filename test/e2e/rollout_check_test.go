@@ -125,7 +125,7 @@ func (d deployment) dueTo(rs *appsv1.ReplicaSet, field, who, cause string) error
 func (d deployment) podsDueTo(ctx context.Context, rs *appsv1.ReplicaSet, who, cause string) error {
 	pods := &corev1.PodList{}
 	if err := d.List(ctx, pods, client.InNamespace(d.namespace), client.MatchingLabels(rs.Spec.Selector.MatchLabels)); err != nil {
-		return err //nolint:wrapcheck // Names the kind.
+		return err
 	}
 
 	for _, p := range pods.Items {

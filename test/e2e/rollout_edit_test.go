@@ -42,14 +42,14 @@ func (d deployment) scale(autoscaler client.Client) check {
 
 			s := &autoscalingv1.Scale{}
 			if err := autoscaler.SubResource("scale").Get(ctx, u, s); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			s.Spec.Replicas = 5
 
-			return autoscaler.SubResource("scale").Update(ctx, u, client.WithSubResourceBody(s)) //nolint:wrapcheck // Conflicts are looked for.
+			return autoscaler.SubResource("scale").Update(ctx, u, client.WithSubResourceBody(s))
 		}); err != nil {
-			return err //nolint:wrapcheck // Says it all.
+			return err
 		}
 
 		return errors.Join(d.scaled(ctx, "v2", 5, podAutoscaler), d.hasPodDueTo(ctx, podAutoscaler))
@@ -81,7 +81,7 @@ func (d deployment) hasPodDueTo(ctx context.Context, who string) error {
 // scaled waits until there are so many Pods, because somebody scaled.
 func (d deployment) scaled(ctx context.Context, version string, replicas int, who string) error {
 	if err := scenario.Eventually(ctx, fmt.Sprintf("%d replicas", replicas), d.rolledOut(version, replicas)); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	rs, err := d.newest(ctx)
@@ -203,7 +203,7 @@ func (d deployment) rollBack(ctx context.Context) error {
 	}
 
 	if err := scenario.Eventually(ctx, "the image before", d.rolledOut("v2", 4)); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	// 2. Nothing was made anew.

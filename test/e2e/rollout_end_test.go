@@ -32,7 +32,7 @@ func (d deployment) heal(ctx context.Context) error {
 	}
 
 	if err := scenario.Eventually(ctx, "another Pod", d.rolledOut("v4", len(before))); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	after, err := d.pods(ctx)
@@ -87,7 +87,7 @@ func (d deployment) end(ctx context.Context) error {
 		return err
 	}
 
-	return scenario.Eventually(ctx, "the end of all", d.ended) //nolint:wrapcheck // Says it all.
+	return scenario.Eventually(ctx, "the end of all", d.ended)
 }
 
 // endLast makes a small Deployment, and has hans delete it so that it is the
@@ -159,7 +159,7 @@ func (d deployment) orphan(ctx context.Context) error {
 	}
 
 	if err := scenario.Eventually(ctx, "an orphan", free); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	return still(ctx, free)
@@ -170,10 +170,10 @@ func (d deployment) orphan(ctx context.Context) error {
 func (d deployment) endNamespace(ctx context.Context) error {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.namespace}}
 	if err := d.Delete(ctx, ns); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
-	return scenario.Eventually(ctx, "the end of the namespace", func(ctx context.Context) error { //nolint:wrapcheck // Says it all.
+	return scenario.Eventually(ctx, "the end of the namespace", func(ctx context.Context) error {
 		err := d.Get(ctx, client.ObjectKeyFromObject(ns), ns)
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -194,11 +194,11 @@ func (d deployment) interrupt(ctx context.Context) error {
 	d.node.Allow(2)
 
 	if err := scenario.Eventually(ctx, "half of it", d.progressed("v2", 2)); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	if err := manager.Kill(); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	// 1. What is refused with nobody there to ask is tried again.
@@ -209,11 +209,11 @@ func (d deployment) interrupt(ctx context.Context) error {
 
 	// 2. It goes on from where it was.
 	if err := manager.Restart(ctx); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	if err := scenario.Eventually(ctx, "all of it", d.rolledOut("v2", 4)); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	return errors.Join(stopped, d.rolledOutBy(ctx, hansName, fieldImage))

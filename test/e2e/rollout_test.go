@@ -59,7 +59,7 @@ func TestARolloutGoesToItsEndAndNothingElseHappens(t *testing.T) { //nolint:tpar
 
 // TestARolloutOutlivesTheManager does not run beside others, for which the
 // manager would be away too.
-func TestARolloutOutlivesTheManager(t *testing.T) { //nolint:paralleltest // Says why.
+func TestARolloutOutlivesTheManager(t *testing.T) {
 	d := newDeployment(t, "rollout-restart", "web")
 
 	d.play(t, []scenario.Step{
@@ -78,13 +78,13 @@ func (d deployment) govern(probe client.Client) check {
 			return err
 		}
 
-		return scenario.Eventually(ctx, "a stamp", func(ctx context.Context) error { //nolint:wrapcheck // Says it all.
+		return scenario.Eventually(ctx, "a stamp", func(ctx context.Context) error {
 			pod := &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: "probe"},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: image("v1")}}},
 			}
 			if err := probe.Create(ctx, pod, client.DryRunAll); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			_, err := traceOf(pod, "create")
@@ -104,7 +104,7 @@ func (d deployment) enforced(ctx context.Context) error {
 
 			return err
 		}); err != nil {
-			return err //nolint:wrapcheck // Says it all.
+			return err
 		}
 	}
 
@@ -119,7 +119,7 @@ func (d deployment) buildUp(ctx context.Context, replicas int) error {
 	d.node.Allow(replicas)
 
 	if err := scenario.Eventually(ctx, "a Deployment", d.rolledOut("v1", replicas)); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	rs, err := d.newest(ctx)
@@ -138,7 +138,7 @@ func (d deployment) rollOut(ctx context.Context) error {
 	d.node.Allow(4)
 
 	if err := scenario.Eventually(ctx, "almost half of it", d.progressed("v2", 4)); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	if _, err := d.kubectl(ctx, hans, "rollout", "pause", "deployment/web"); err != nil {
@@ -146,7 +146,7 @@ func (d deployment) rollOut(ctx context.Context) error {
 	}
 
 	if err := scenario.Eventually(ctx, "the pause", d.observed); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	was, err := d.sizes(ctx)
@@ -165,7 +165,7 @@ func (d deployment) rollOut(ctx context.Context) error {
 	}
 
 	if err := scenario.Eventually(ctx, "all of it", d.rolledOut("v2", 10)); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	return d.rolledOutBy(ctx, hansName, fieldImage)
@@ -204,7 +204,7 @@ func (d deployment) stumble(controller client.Client) check {
 		}
 
 		if err := scenario.Eventually(ctx, "a Deployment that is not available", d.unavailable); err != nil {
-			return err //nolint:wrapcheck // Says it all.
+			return err
 		}
 
 		refused := d.refuses(controller, `{"spec":{"replicas":9}}`, "spec.replicas", `Deployment "web"`)(ctx)

@@ -176,7 +176,7 @@ func (a app) silent(ctx context.Context) error {
 	for _, name := range []string{"function-kausality.log", "kausality-manager.log", "kube-apiserver.log"} {
 		raw, err := os.ReadFile(filepath.Join(running.LogDir(), name))
 		if err != nil {
-			return err //nolint:wrapcheck // Names the file.
+			return err
 		}
 
 		if len(raw) == 0 {
@@ -202,7 +202,7 @@ func (a app) silent(ctx context.Context) error {
 func (a app) objects(ctx context.Context, into map[string]string) error {
 	found, err := discovery.NewDiscoveryClientForConfigOrDie(running.Config()).ServerPreferredResources()
 	if err != nil {
-		return err //nolint:wrapcheck // Names the group.
+		return err
 	}
 
 	for _, group := range found {
@@ -224,13 +224,13 @@ func (a app) list(ctx context.Context, gvk schema.GroupVersionKind, into map[str
 	list.SetGroupVersionKind(gvk)
 
 	if err := a.List(ctx, list); err != nil {
-		return client.IgnoreNotFound(err) //nolint:wrapcheck // A kind that another test took away.
+		return client.IgnoreNotFound(err)
 	}
 
 	for _, u := range list.Items {
 		raw, err := u.MarshalJSON()
 		if err != nil {
-			return err //nolint:wrapcheck // Names the kind.
+			return err
 		}
 
 		into[fmt.Sprintf("%s %s/%s", gvk.Kind, u.GetNamespace(), u.GetName())] = string(raw)

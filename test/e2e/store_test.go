@@ -160,7 +160,7 @@ func TestANamespacedCompositeResourceOfSeveral(t *testing.T) { //nolint:tparalle
 
 			if err := scenario.Eventually(ctx, "four held changes", c.says("settled; 4 held: ",
 				"spec.forProvider.manifest.data.version stays v1 (asked: v2)", "data.version stays v1 (asked: v2)")); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return still(ctx, all(c.shows("version", "v1", cache, data, queue), c.note("version", "v1")))
@@ -179,7 +179,7 @@ func TestANamespacedCompositeResourceOfSeveral(t *testing.T) { //nolint:tparalle
 			}
 
 			if err := scenario.Eventually(ctx, "a held deletion", c.says("1 held: Object corner-", "is not deleted: ")); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			if err := c.apply(ctx, hans, storeOf("corners", "corner", "tiny")); err != nil {

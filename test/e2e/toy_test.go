@@ -67,7 +67,7 @@ func TestAKindWithoutManagementPoliciesIsHeldWithoutAGate(t *testing.T) { //noli
 		{Title: "Another Composition is held", Run: func(ctx context.Context) error {
 			text, err := os.ReadFile("testdata/toys.yaml")
 			if err != nil {
-				return err //nolint:wrapcheck // Names the file.
+				return err
 			}
 
 			if err := c.apply(ctx, admin, strings.Replace(string(text), "{version: v1}", "{version: v2}", 1)); err != nil {
@@ -75,7 +75,7 @@ func TestAKindWithoutManagementPoliciesIsHeldWithoutAGate(t *testing.T) { //noli
 			}
 
 			if err := scenario.Eventually(ctx, "a held change", c.says("settled; 1 held: Widget bear-")); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return still(ctx, c.widget("version", "v1"))

@@ -59,7 +59,7 @@ func (c cluster) reported(ctx context.Context) error {
 
 	list := &eventsv1.EventList{}
 	if err := c.List(ctx, list, client.InNamespace(c.namespace)); err != nil {
-		return err //nolint:wrapcheck // Names the kind.
+		return err
 	}
 
 	found := false
@@ -116,7 +116,7 @@ func TestAProviderWithoutManagementPoliciesIsLetBeAndReported(t *testing.T) { //
 		{Title: "One that nobody asked for is held", Run: func(ctx context.Context) error {
 			text, err := os.ReadFile("testdata/yards.yaml")
 			if err != nil {
-				return err //nolint:wrapcheck // Names the file.
+				return err
 			}
 
 			if err := c.apply(ctx, admin, strings.Replace(string(text), "{version: v1}", "{version: v2}", 1)); err != nil {
@@ -124,7 +124,7 @@ func TestAProviderWithoutManagementPoliciesIsLetBeAndReported(t *testing.T) { //
 			}
 
 			if err := scenario.Eventually(ctx, "a held change", c.says("settled; 1 held: NopResource back-")); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return still(ctx, c.nothing("version", "v1"))
@@ -136,7 +136,7 @@ func TestAProviderWithoutManagementPoliciesIsLetBeAndReported(t *testing.T) { //
 			}
 
 			if err := c.Delete(ctx, xr); err != nil {
-				return err //nolint:wrapcheck // Says it all.
+				return err
 			}
 
 			return scenario.Eventually(ctx, "the end of it", func(ctx context.Context) error {

@@ -23,7 +23,7 @@ import (
 // TestAParentThatNobodyWritesToAnyMoreIsKeptUp has a parent come to rest while
 // the manager is away, which it does not learn of by a request. It does not run
 // beside other tests, for which the manager would be away too.
-func TestAParentThatNobodyWritesToAnyMoreIsKeptUp(t *testing.T) { //nolint:paralleltest // Says why.
+func TestAParentThatNobodyWritesToAnyMoreIsKeptUp(t *testing.T) {
 	l := newLab(t, "lab-at-rest", "none")
 	ctx := t.Context()
 
@@ -31,7 +31,7 @@ func TestAParentThatNobodyWritesToAnyMoreIsKeptUp(t *testing.T) { //nolint:paral
 		return func(ctx context.Context) error {
 			live := l.plan.DeepCopy()
 			if err := l.Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
-				return err //nolint:wrapcheck // Names the object.
+				return err
 			}
 
 			list, err := allowance.Parse(live)

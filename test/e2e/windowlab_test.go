@@ -392,7 +392,7 @@ func TestAWindowTellsWhatKeepsItFromBeingReady(t *testing.T) {
 
 // TestAWindowIsToldOfOnceThoughTheManagerIsKilled does not run beside others,
 // for which the manager would be away too.
-func TestAWindowIsToldOfOnceThoughTheManagerIsKilled(t *testing.T) { //nolint:paralleltest // Says why.
+func TestAWindowIsToldOfOnceThoughTheManagerIsKilled(t *testing.T) {
 	l := newLab(t, "lab-window-restart", "deny")
 	as, task := controller(t, worker), l.made(t, "task")
 	w := newUpgrade(t.Context(), t, l.cluster, "restart", l.windowOfTasks(""))

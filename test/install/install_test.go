@@ -49,7 +49,7 @@ func (l *life) done(t *testing.T, what string) {
 
 // TestPackagesAreInstalledUpgradedRolledBackAndRemoved plays steps that build on
 // each other.
-func TestPackagesAreInstalledUpgradedRolledBackAndRemoved(t *testing.T) { //nolint:paralleltest // Says why.
+func TestPackagesAreInstalledUpgradedRolledBackAndRemoved(t *testing.T) {
 	l := &life{c: connect(t, running.Config(), nil), net: services, start: time.Now()}
 	l.net.serveNames(t, l.c)
 

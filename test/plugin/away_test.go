@@ -48,7 +48,7 @@ func kill(ctx context.Context, t *testing.T, c client.Client) {
 	if err := scenario.Eventually(ctx, "another CA", func(ctx context.Context) error {
 		for _, obj := range []client.Object{mutating, validating} {
 			if err := c.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-				return err //nolint:wrapcheck // Names the object.
+				return err
 			}
 		}
 

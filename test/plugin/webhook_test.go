@@ -36,7 +36,7 @@ func trusting(ctx context.Context, c client.Client, ca []byte, names ...string) 
 
 	for _, obj := range []client.Object{mutating, validating} {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return err //nolint:wrapcheck // Names the object.
+			return err
 		}
 	}
 
@@ -56,7 +56,7 @@ func trusting(ctx context.Context, c client.Client, ca []byte, names ...string) 
 
 	for _, obj := range []client.Object{mutating, validating} {
 		if err := c.Update(ctx, obj); err != nil {
-			return err //nolint:wrapcheck // Names the object.
+			return err
 		}
 	}
 

@@ -143,8 +143,8 @@ func (l load) once(ctx context.Context, stall string, n int) error {
 	ctx = context.WithoutCancel(ctx)
 
 	if err := scenario.Eventually(ctx, "a change of "+stall, func(ctx context.Context) error { return l.do(ctx, stall, n) }); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
-	return scenario.Eventually(ctx, "what comes of a change of "+stall, func(ctx context.Context) error { return l.seen(ctx, stall, n) }) //nolint:wrapcheck // Says it all.
+	return scenario.Eventually(ctx, "what comes of a change of "+stall, func(ctx context.Context) error { return l.seen(ctx, stall, n) })
 }

@@ -182,7 +182,7 @@ func (m market) control(t *testing.T, n int) {
 			last = time.Now()
 
 			if err := m.admin.Patch(ctx, u, world.Merge(fmt.Sprintf(`{"metadata": {"annotations": {"note": "nothing %d"}}}`, writes))); err != nil {
-				return err //nolint:wrapcheck // Names the object.
+				return err
 			}
 		}
 
@@ -208,7 +208,7 @@ func (m market) close(t *testing.T, least int64) {
 
 	world.Eventually(t, "the count of uses", func(ctx context.Context) error {
 		if err := m.admin.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
-			return err //nolint:wrapcheck // Names the object.
+			return err
 		}
 
 		got, _ := resource.Value(u.Object, "status", "uses")

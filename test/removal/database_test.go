@@ -61,7 +61,7 @@ func (d database) gated(ctx context.Context, size string) error {
 
 // resize has hans change the size, without a ticket.
 func (d database) resize(ctx context.Context, size string) error {
-	return d.hans.Patch(ctx, d.claim.DeepCopy(), //nolint:wrapcheck // Says it all.
+	return d.hans.Patch(ctx, d.claim.DeepCopy(),
 		world.Merge(`{"metadata": {"annotations": {"jira": null}}, "spec": {"size": "`+size+`"}}`))
 }
 
@@ -69,7 +69,7 @@ func (d database) resize(ctx context.Context, size string) error {
 func (d database) xr(ctx context.Context) (*unstructured.Unstructured, error) {
 	live := d.claim.DeepCopy()
 	if err := d.Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
-		return nil, err //nolint:wrapcheck // Names the object.
+		return nil, err
 	}
 
 	xr := world.Prototype(schema.GroupVersionKind{Group: "example.org", Version: "v1alpha1", Kind: "XDatabase"})
@@ -87,7 +87,7 @@ func (d database) managed(ctx context.Context) (*unstructured.Unstructured, erro
 	for _, ref := range resource.Composed(xr) {
 		u := world.Prototype(ref.GroupVersionKind())
 
-		return u, d.Get(ctx, client.ObjectKey{Name: ref.Name}, u) //nolint:wrapcheck // Names the object.
+		return u, d.Get(ctx, client.ObjectKey{Name: ref.Name}, u)
 	}
 
 	return nil, fmt.Errorf("XR %q is made of nothing: %w", xr.GetName(), world.ErrOther)

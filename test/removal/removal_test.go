@@ -25,7 +25,7 @@ import (
 )
 
 // TestCrossplaneGoesOnWithoutKausality plays steps that build on each other.
-func TestCrossplaneGoesOnWithoutKausality(t *testing.T) { //nolint:paralleltest // It is of all of the cluster.
+func TestCrossplaneGoesOnWithoutKausality(t *testing.T) {
 	c := newCluster(t)
 	c.applyExample(t, "xrd.yaml", "composition.yaml", "policies.yaml")
 
@@ -144,7 +144,7 @@ func (c *cluster) halt(t *testing.T, d database, leave string) error {
 	}
 
 	if err := running.Manager().Stop(); err != nil {
-		return err //nolint:wrapcheck // Names the process.
+		return err
 	}
 
 	if out, err = world.Uninstall(t.Context(), running, leave); err != nil {
@@ -189,12 +189,12 @@ func (c *cluster) clean(t *testing.T) {
 func (c *cluster) unkept(ctx context.Context) error {
 	disco, err := discovery.NewDiscoveryClientForConfig(running.Config())
 	if err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	lists, err := disco.ServerPreferredResources()
 	if err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	for _, l := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists) {
@@ -206,7 +206,7 @@ func (c *cluster) unkept(ctx context.Context) error {
 			if err := c.List(ctx, list); apierrors.IsNotFound(err) {
 				continue
 			} else if err != nil {
-				return err //nolint:wrapcheck // Names the kind.
+				return err
 			}
 
 			for i := range list.Items {

@@ -27,7 +27,7 @@ import (
 
 // TestReplicasRotateCertificatesTogether makes requests, and looks at what each
 // replica serves, until CA and certificate have been replaced.
-func TestReplicasRotateCertificatesTogether(t *testing.T) { //nolint:paralleltest // Another test kills the manager.
+func TestReplicasRotateCertificatesTogether(t *testing.T) {
 	w := world.New(t, running)
 	w.Namespace(t, "rotation", nil)
 
@@ -90,7 +90,7 @@ func served(ctx context.Context, m *stack.Manager, cfg *admissionregistrationv1.
 
 	conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}).DialContext(ctx, "tcp", m.WebhookAddress)
 	if err != nil {
-		return "", err //nolint:wrapcheck // Says it all.
+		return "", err
 	}
 
 	defer func() { _ = conn.Close() }()

@@ -33,7 +33,7 @@ const openSeconds = "kausality_gate_open_seconds{group=sql.example.org,kind=Data
 
 // TestAnotherReplicaTakesOver kills the leader while gates are open. It does not
 // run beside others, for which there would be no leader too.
-func TestAnotherReplicaTakesOver(t *testing.T) { //nolint:paralleltest // Says why.
+func TestAnotherReplicaTakesOver(t *testing.T) {
 	w := world.New(t, running)
 	w.Namespace(t, "taken-over", nil)
 

@@ -31,7 +31,7 @@ type metrics map[string]float64
 func scrape(ctx context.Context, m *stack.Manager) (metrics, error) {
 	families, err := world.Scrape(ctx, m.MetricsURL)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // Says it all.
+		return nil, err
 	}
 
 	out := metrics{}
@@ -71,19 +71,19 @@ func (m metrics) like(prefix string) []string {
 func get(ctx context.Context, url string) (int, string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return 0, "", err //nolint:wrapcheck // Says it all.
+		return 0, "", err
 	}
 
 	rsp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0, "", err //nolint:wrapcheck // Says it all.
+		return 0, "", err
 	}
 
 	defer func() { _ = rsp.Body.Close() }()
 
 	raw, err := io.ReadAll(rsp.Body)
 
-	return rsp.StatusCode, string(raw), err //nolint:wrapcheck // Says it all.
+	return rsp.StatusCode, string(raw), err
 }
 
 // leads says whether a manager leads those of a lease.

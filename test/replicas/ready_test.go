@@ -25,7 +25,7 @@ import (
 
 // TestAManagerIsReadyOnceItKnowsThePolicies starts one that may not read them at
 // first.
-func TestAManagerIsReadyOnceItKnowsThePolicies(t *testing.T) { //nolint:paralleltest // Another test kills the manager.
+func TestAManagerIsReadyOnceItKnowsThePolicies(t *testing.T) {
 	const lesser = "lesser"
 
 	// 1. Somebody who may do in our namespace what a manager may, and no more.

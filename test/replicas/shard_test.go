@@ -26,7 +26,7 @@ import (
 
 // TestNamespacesAreSharedOutByLabel has one manager look after the namespaces of
 // a shard and the other after all else, and moves namespaces between them.
-func TestNamespacesAreSharedOutByLabel(t *testing.T) { //nolint:paralleltest // Another test kills the manager.
+func TestNamespacesAreSharedOutByLabel(t *testing.T) {
 	w := world.New(t, running)
 	rest := running.Manager()
 
@@ -105,7 +105,7 @@ func TestNamespacesAreSharedOutByLabel(t *testing.T) { //nolint:paralleltest // 
 // TestAParentInNoNamespaceIsKeptByTheShardOfItsChildren has a cluster-scoped
 // object, of a kind that the manager of such objects has no reason to look at,
 // own a database in a shard.
-func TestAParentInNoNamespaceIsKeptByTheShardOfItsChildren(t *testing.T) { //nolint:paralleltest // Another test kills the manager.
+func TestAParentInNoNamespaceIsKeptByTheShardOfItsChildren(t *testing.T) {
 	w := world.New(t, running)
 
 	shard, err := running.StartManager(t.Context(), "kausality-manager-c", "--shard=c")

@@ -128,7 +128,7 @@ func read(t *testing.T, file string) string {
 
 // TestAManagerWithTheRolesThatDoctorPrintsWorksFromClaimToExternalObject and says
 // before what it lacks.
-func TestAManagerWithTheRolesThatDoctorPrintsWorksFromClaimToExternalObject(t *testing.T) { //nolint:paralleltest // Steps build on each other.
+func TestAManagerWithTheRolesThatDoctorPrintsWorksFromClaimToExternalObject(t *testing.T) {
 	c := world.Connect(t, running.Config())
 	policies := map[string][]string{
 		"database-claim-to-xr": {"get, list, patch and watch databaseclaims.example.org", "get, list, patch and watch xdatabases.example.org"},
@@ -262,7 +262,7 @@ spec:
 
 // TestAKindWithoutRightsStopsNoOther neither in what is kept up for policies, nor in
 // what people may write.
-func TestAKindWithoutRightsStopsNoOther(t *testing.T) { //nolint:paralleltest // Gives rights.
+func TestAKindWithoutRightsStopsNoOther(t *testing.T) {
 	c := world.Connect(t, running.Config())
 
 	// 1. Two policies, one of which takes rights that are there at any time.

@@ -22,7 +22,7 @@ var page = filepath.Join("..", "..", "docs", "situations.md")
 
 // TestSituationsReadAsDocumented plays all of them, one after the other: policies are
 // the whole cluster's.
-func TestSituationsReadAsDocumented(t *testing.T) { //nolint:paralleltest // Says why.
+func TestSituationsReadAsDocumented(t *testing.T) {
 	update := flag.Lookup("update").Value.String() == "true"
 	p := newPlayer(t)
 
@@ -38,7 +38,7 @@ func TestSituationsReadAsDocumented(t *testing.T) { //nolint:paralleltest // Say
 	played := 0
 
 	for _, s := range all() {
-		t.Run(s.name, func(t *testing.T) { //nolint:paralleltest // As above.
+		t.Run(s.name, func(t *testing.T) {
 			p.t = t
 			section := s.document(p.play(&s))
 			out.WriteString(section)

@@ -113,7 +113,7 @@ func (p *player) conditionAndGeneration(ctx context.Context, name string) (text 
 	u.SetGroupVersionKind(bucketKind())
 
 	if err := p.Get(ctx, client.ObjectKey{Namespace: shop, Name: name}, u); err != nil {
-		return "", 0, err //nolint:wrapcheck // Names the object.
+		return "", 0, err
 	}
 
 	c, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
@@ -166,7 +166,7 @@ func (p *player) made(name string) {
 func (p *player) outside(ctx context.Context, name, want string) error {
 	m := &corev1.ConfigMap{}
 	if err := p.Get(ctx, client.ObjectKey{Namespace: shop, Name: name}, m); err != nil {
-		return err //nolint:wrapcheck // Names the object.
+		return err
 	}
 
 	if key, value, _ := strings.Cut(want, "="); m.Data[key] != value {
@@ -186,7 +186,7 @@ func (p *player) inForce() {
 			list.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(kind + "List"))
 
 			if err := p.List(ctx, list); err != nil {
-				return err //nolint:wrapcheck // Names the kind.
+				return err
 			}
 
 			for i := range list.Items {
@@ -207,7 +207,7 @@ func (p *player) inForce() {
 func (p *player) events(ctx context.Context, name string, since time.Time) (string, error) {
 	list := &eventsv1.EventList{}
 	if err := p.List(ctx, list, client.InNamespace(shop)); err != nil {
-		return "", err //nolint:wrapcheck // Names the kind.
+		return "", err
 	}
 
 	var out []string
@@ -230,7 +230,7 @@ func (p *player) alone(ctx context.Context, name string) error {
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "kubernetes.m.crossplane.io", Version: "v1alpha1", Kind: "ObjectList"})
 
 	if err := p.List(ctx, list, client.InNamespace(shop), client.MatchingLabels{"crossplane.io/composite": name}); err != nil {
-		return err //nolint:wrapcheck // Names the kind.
+		return err
 	}
 
 	if len(list.Items) != 1 || len(list.Items[0].GetOwnerReferences()) > 0 {
@@ -328,11 +328,11 @@ func (p *player) ungoverned(ctx context.Context) error {
 	u.SetName("nobody-s")
 
 	if err := unstructured.SetNestedField(u.Object, "small", "spec", "size"); err != nil {
-		return err //nolint:wrapcheck // It names the field.
+		return err
 	}
 
 	if err := p.Create(ctx, u, client.DryRunAll); err != nil {
-		return err //nolint:wrapcheck // Names the object.
+		return err
 	}
 
 	if text := u.GetAnnotations()[v1alpha1.AnnotationTrace]; text != "" {

@@ -136,7 +136,7 @@ func TestAChangeThatTheDatabaseRefusesLateStaysAllowedUntilItIsMade(t *testing.T
 }
 
 // TestAChangeIsNotLostWithTheProvider kills it while the database is at a change.
-func TestAChangeIsNotLostWithTheProvider(t *testing.T) { //nolint:paralleltest // Others would wait for the provider.
+func TestAChangeIsNotLostWithTheProvider(t *testing.T) {
 	x := newTenant(t, "killed")
 	ctx := t.Context()
 

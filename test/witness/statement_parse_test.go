@@ -116,7 +116,7 @@ func TestTheLogTellsOfEachStatementThatChangesSomethingOnce(t *testing.T) {
 		}
 
 		if diff := cmp.Diff(want, got); diff != "" {
-			return fmt.Errorf("-want, +got:\n%s", diff) //nolint:err113 // For whoever reads the test.
+			return fmt.Errorf("-want, +got:\n%s", diff)
 		}
 
 		return nil

@@ -103,7 +103,7 @@ func (k *Kubelet) Allow(pods int) {
 func (k *Kubelet) AllReady(ctx context.Context) error {
 	list := &corev1.PodList{}
 	if err := k.agent.List(ctx, list, client.InNamespace(k.namespace)); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	for _, pod := range list.Items {
@@ -188,7 +188,7 @@ func (k *Kubelet) sync(ctx context.Context) error {
 
 	list := &corev1.PodList{}
 	if err := k.agent.List(ctx, list, client.InNamespace(k.namespace)); err != nil {
-		return err //nolint:wrapcheck // Says it all.
+		return err
 	}
 
 	slices.SortStableFunc(list.Items, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
@@ -207,12 +207,12 @@ func (k *Kubelet) sync(ctx context.Context) error {
 func (k *Kubelet) care(ctx context.Context, pod *corev1.Pod) error {
 	switch {
 	case pod.Spec.NodeName == "":
-		return k.scheduler.SubResource("binding").Create(ctx, pod, &corev1.Binding{ //nolint:wrapcheck // Says it all.
+		return k.scheduler.SubResource("binding").Create(ctx, pod, &corev1.Binding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 			Target:     corev1.ObjectReference{Kind: "Node", Name: k.node},
 		})
 	case pod.DeletionTimestamp != nil:
-		return k.agent.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID}) //nolint:wrapcheck // Says it all.
+		return k.agent.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
 	case !podReady(pod) && k.take():
 		err := k.Report(ctx, pod, corev1.ConditionTrue)
 		if err != nil {
@@ -236,7 +236,7 @@ func (k *Kubelet) Report(ctx context.Context, pod *corev1.Pod, status corev1.Con
 		})
 	}
 
-	return k.agent.Status().Update(ctx, pod) //nolint:wrapcheck // Says it all.
+	return k.agent.Status().Update(ctx, pod)
 }
 
 // podReady reports whether a Pod is ready.
