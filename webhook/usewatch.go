@@ -94,7 +94,9 @@ func (u *Uses) look(ctx context.Context, ask *decision.Request, use upgradeallow
 
 // lookNow judges by what is there now, after a watch that failed because it is
 // too late for it; any other failure is returned.
-func (u *Uses) lookNow(ctx context.Context, ask *decision.Request, use upgradeallowance.Use, failure error) (upgradeallowance.Answer, error) {
+func (u *Uses) lookNow(
+	ctx context.Context, ask *decision.Request, use upgradeallowance.Use, failure error,
+) (upgradeallowance.Answer, error) {
 	if !apierrors.IsResourceExpired(failure) && !apierrors.IsGone(failure) {
 		return upgradeallowance.NotYet, fmt.Errorf("cannot watch it: %w", failure)
 	}

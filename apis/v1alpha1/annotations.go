@@ -88,7 +88,7 @@ const (
 	LabelServiceAccount = AnnotationPrefix + "service-account"
 )
 
-// LabelShard is on namespaces whose objects a manager of their own manages,
+// LabelShard is on namespaces whose objects have a manager of their own,
 // the one that was started with --shard and the label's value. People set it.
 const LabelShard = AnnotationPrefix + "shard"
 

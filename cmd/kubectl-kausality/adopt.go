@@ -153,12 +153,9 @@ func adopt(ctx context.Context, c *cluster, out io.Writer, args []string, opts a
 			u.GetKind(), u.GetName(), by.XR.GetKind(), by.XR.GetName())
 	}
 
-	if err := say(out, "%s %s is a part of %s %s now\n", u.GetKind(), u.GetName(), by.XR.GetKind(), by.XR.GetName()); err != nil {
-		return err
-	}
-
-	return say(out, "it and its external object stay as they are: what %s wants of it otherwise is held, "+
-		"and the condition Kausality of %[1]s shows that\n", by.XR.GetName())
+	return say(out, "%s %s is a part of %s %s now\n"+
+		"it and its external object stay as they are: what %[4]s wants of it otherwise is held, "+
+		"and the condition Kausality of %[4]s shows that\n", u.GetKind(), u.GetName(), by.XR.GetKind(), by.XR.GetName())
 }
 
 // left finds a managed resource, and what was written down about it or one
