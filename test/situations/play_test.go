@@ -289,14 +289,16 @@ func (p *player) play(s *situation) reading {
 		p.inForce()
 	}
 
+	since := time.Now().Add(-time.Second).Truncate(time.Second)
+
 	for _, c := range s.before {
 		p.must(c)
+		// It is told of by itself: what comes next must not take the place of that.
+		p.eventually("what leads to "+s.name, func(ctx context.Context) error { return p.arrived(ctx, s.name) })
 	}
 
 	// 2. It happens.
 	var r reading
-
-	since := time.Now().Add(-time.Second).Truncate(time.Second)
 
 	said, ok := p.run(s.does)
 	if r.said = said; ok == s.fails {
