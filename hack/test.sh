@@ -9,7 +9,7 @@
 #
 #   GO=go         the go command
 #   TESTFLAGS=    more arguments to go test
-#   OVERLAP=3     how many packages of the step stack run at once, each with a stack of its own
+#   OVERLAP=2     how many packages of the step stack run at once, each with a stack of its own
 #
 # Nothing comes from go test's cache of results, which does not see that a program changed that a test runs.
 set -euo pipefail
@@ -17,7 +17,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 go=${GO:-go}
-overlap=${OVERLAP:-3}
+overlap=${OVERLAP:-2}
 eval "flags=(${TESTFLAGS:-})" # As the shell reads them: they may be quoted.
 
 # The packages that take longest, which start first, so that no core is idle at the end. The others are found.

@@ -110,7 +110,7 @@ func TestAChangeThatTheDatabaseRefusesLateStaysAllowedUntilItIsMade(t *testing.T
 	ctx := t.Context()
 
 	x.made(t, map[string]any{"connections": int64(5)})
-	world.Must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
+	world.Must(t, scenario.Eventually(ctx, "closed gates", all(x.closed(kindDatabase, kindRole, kindGrant, kindView), x.says("settled"))))
 
 	made := x.mark(t)
 
