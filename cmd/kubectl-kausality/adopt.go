@@ -73,7 +73,7 @@ func adoptCommand() *cobra.Command {
 			}
 
 			return opts.result(cmd.OutOrStdout(), c, func(out io.Writer) error {
-				return adopt(cmd.Context(), c, out, args, opts)
+				return adopt(cmd.Context(), adoption{c}, out, args, opts)
 			})
 		},
 	}
@@ -91,8 +91,11 @@ func adoptCommand() *cobra.Command {
 	return cmd
 }
 
+// adoption is how a managed resource becomes a part of a composite resource.
+type adoption struct{ *cluster }
+
 // adopt gives one managed resource to a composite resource.
-func adopt(ctx context.Context, c *cluster, out io.Writer, args []string, opts adoptOptions) error {
+func adopt(ctx context.Context, c adoption, out io.Writer, args []string, opts adoptOptions) error {
 	kind, name, err := split(args)
 	if err != nil {
 		return err
@@ -160,7 +163,7 @@ func adopt(ctx context.Context, c *cluster, out io.Writer, args []string, opts a
 
 // left finds a managed resource, and what was written down about it or one
 // before it.
-func (c *cluster) left(ctx context.Context, kind, name string) (*unstructured.Unstructured, []record, error) {
+func (c adoption) left(ctx context.Context, kind, name string) (*unstructured.Unstructured, []record, error) {
 	u, err := c.Get(ctx, kind, name)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, nil, err
@@ -183,7 +186,7 @@ func (c *cluster) left(ctx context.Context, kind, name string) (*unstructured.Un
 }
 
 // adopter finds the XR that is to adopt a managed resource.
-func (c *cluster) adopter(ctx context.Context, u *unstructured.Unstructured, records []record, by string) (leftover.Adopter, error) {
+func (c adoption) adopter(ctx context.Context, u *unstructured.Unstructured, records []record, by string) (leftover.Adopter, error) {
 	xr, err := c.named(ctx, u, records, by)
 	if err != nil {
 		return leftover.Adopter{}, err
@@ -235,7 +238,7 @@ func (c *cluster) adopter(ctx context.Context, u *unstructured.Unstructured, rec
 }
 
 // named reads who is to adopt, or else the former owner.
-func (c *cluster) named(
+func (c adoption) named(
 	ctx context.Context, u *unstructured.Unstructured, records []record, by string,
 ) (*unstructured.Unstructured, error) {
 	if by != "" {
@@ -265,7 +268,7 @@ func (c *cluster) named(
 }
 
 // bound reads the XR that a claim is bound to.
-func (c *cluster) bound(ctx context.Context, claim *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (c adoption) bound(ctx context.Context, claim *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	ref := resource.Map(claim.Object, "spec", "resourceRef")
 	if resource.String(ref, "name") == "" {
 		return nil, fmt.Errorf("cannot adopt by %s %q: %w", claim.GetKind(), claim.GetName(), errUnbound)
@@ -278,7 +281,7 @@ func (c *cluster) bound(ctx context.Context, claim *unstructured.Unstructured) (
 
 // paused does something while Crossplane leaves an XR alone: a pass that is under
 // way would take back what it has not seen.
-func (c *cluster) paused(ctx context.Context, by leftover.Adopter, resume bool, do func(context.Context) error) error {
+func (c adoption) paused(ctx context.Context, by leftover.Adopter, resume bool, do func(context.Context) error) error {
 	was := resource.Annotation(by.XR, annotationPaused) == "true"
 
 	if c.dry.on() {
@@ -304,14 +307,14 @@ func (c *cluster) paused(ctx context.Context, by leftover.Adopter, resume bool, 
 	return err
 }
 
-func (c *cluster) pause(ctx context.Context, xr *unstructured.Unstructured, value any) error {
+func (c adoption) pause(ctx context.Context, xr *unstructured.Unstructured, value any) error {
 	_, err := c.patch(ctx, xr, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotationPaused: value}}})
 
 	return err
 }
 
 // quiet waits until Crossplane says that it leaves an XR alone.
-func (c *cluster) quiet(ctx context.Context, xr *unstructured.Unstructured) error {
+func (c adoption) quiet(ctx context.Context, xr *unstructured.Unstructured) error {
 	err := wait.PollUntilContextTimeout(ctx, waitPaused/300, waitPaused, true, func(ctx context.Context) (bool, error) {
 		live, err := c.read(ctx, xr.GroupVersionKind(), xr.GetNamespace(), xr.GetName())
 		if err != nil && ctx.Err() != nil {
@@ -338,7 +341,7 @@ func (c *cluster) quiet(ctx context.Context, xr *unstructured.Unstructured) erro
 }
 
 // hand makes a managed resource a part of an XR, and the XR refer to it.
-func (c *cluster) hand(ctx context.Context, u *unstructured.Unstructured, by leftover.Adopter, part string) error {
+func (c adoption) hand(ctx context.Context, u *unstructured.Unstructured, by leftover.Adopter, part string) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		live, err := c.read(ctx, u.GroupVersionKind(), u.GetNamespace(), u.GetName())
 		if err != nil {

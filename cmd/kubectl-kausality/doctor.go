@@ -108,7 +108,7 @@ type diagnosis struct {
 // diagnose looks at a cluster and prints what it finds. The error is errFinding
 // if something is wrong.
 func diagnose(ctx context.Context, c *cluster, out io.Writer, opts doctorOptions) error {
-	state, err := c.state(ctx, opts)
+	state, err := examination{c}.state(ctx, opts)
 	if err != nil {
 		return err
 	}

@@ -33,9 +33,12 @@ const (
 	defaultMaxOpen = time.Hour
 )
 
+// examination reads what the doctor looks at.
+type examination struct{ *cluster }
+
 // state reads what the doctor looks at. What may not be read is noted in it; the
 // error is that of a cluster that does not answer.
-func (c *cluster) state(ctx context.Context, opts doctorOptions) (*doctor.State, error) {
+func (c examination) state(ctx context.Context, opts doctorOptions) (*doctor.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, patienceRead)
 	defer cancel()
 
@@ -133,7 +136,7 @@ func (c *cluster) list(ctx context.Context, src doctor.Source, namespace string)
 
 // secrets reads the webhook's certificate and the records of what was left
 // behind.
-func (c *cluster) secrets(ctx context.Context, certificate string) doctor.List {
+func (c examination) secrets(ctx context.Context, certificate string) doctor.List {
 	at := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(c.home)
 
 	records, err := at.List(ctx, metav1.ListOptions{LabelSelector: leftover.Label})
@@ -164,7 +167,7 @@ func (c *cluster) secrets(ctx context.Context, certificate string) doctor.List {
 
 // owner notes whether the owner of a managed resource is gone. One that may not
 // be read counts as there.
-func (c *cluster) owner(ctx context.Context, gone map[string]bool, u *unstructured.Unstructured) {
+func (c examination) owner(ctx context.Context, gone map[string]bool, u *unstructured.Unstructured) {
 	ref, ok := resource.ParentOf(u)
 	if _, known := gone[ref.UID]; !ok || known {
 		return

@@ -74,7 +74,7 @@ func TestADryRunReadsLikeOne(t *testing.T) {
 
 			c.dry = opts.dry
 
-			return adopt(t.Context(), c, out, object, opts)
+			return adopt(t.Context(), adoption{c}, out, object, opts)
 		}
 	}
 	releasing := func(opts releaseOptions) func(*testing.T, *cluster, io.Writer) error {
@@ -255,7 +255,7 @@ webhooks: [{name: governed.kausality.io, rules: [{apiGroups: [shop.example.org],
 
 			var out bytes.Buffer
 
-			err := c.unlisted(t.Context(), &out, tc.failed)
+			err := uninstallation{c}.unlisted(t.Context(), &out, tc.failed)
 			if !errors.Is(err, tc.err) || out.String() != tc.want {
 				t.Errorf("%v, %q, want %v, %q", err, out.String(), tc.err, tc.want)
 			}

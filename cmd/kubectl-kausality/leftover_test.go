@@ -241,7 +241,7 @@ func TestAdopt(t *testing.T) {
 			c, client := given(t, tc.objects, tc.record)
 			c.dry = tc.opts.dry
 
-			err := adopt(t.Context(), c, &bytes.Buffer{}, []string{"instances.rds.example.org/db-1"}, tc.opts)
+			err := adopt(t.Context(), adoption{c}, &bytes.Buffer{}, []string{"instances.rds.example.org/db-1"}, tc.opts)
 			if !errors.Is(err, tc.err) {
 				t.Fatalf("%s\ngot %v, want %v", tc.reason, err, tc.err)
 			}
@@ -357,7 +357,7 @@ func TestWhatSomebodyElseChangedFirstIsReadAgain(t *testing.T) {
 			return release(ctx, c, io.Discard, args, releaseOptions{orphan: true})
 		},
 		"Adopt": func(ctx context.Context, c *cluster, args []string) error {
-			return adopt(ctx, c, io.Discard, args, adoptOptions{by: "database/new"})
+			return adopt(ctx, adoption{c}, io.Discard, args, adoptOptions{by: "database/new"})
 		},
 	}
 

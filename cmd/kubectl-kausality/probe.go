@@ -24,7 +24,7 @@ import (
 const probing = "kausality-doctor"
 
 // probe asks a webhook, by a dry run.
-func (c *cluster) probe(ctx context.Context, a doctor.Ask) doctor.Probe {
+func (c examination) probe(ctx context.Context, a doctor.Ask) doctor.Probe {
 	if a.Own {
 		return c.probePolicy(ctx, a)
 	}
@@ -43,7 +43,7 @@ func (c *cluster) probe(ctx context.Context, a doctor.Ask) doctor.Probe {
 
 // probePolicy asks the API server to create a policy that only the webhook
 // refuses.
-func (c *cluster) probePolicy(ctx context.Context, a doctor.Ask) doctor.Probe {
+func (c examination) probePolicy(ctx context.Context, a doctor.Ask) doctor.Probe {
 	src := doctor.AllowancePolicies
 	policy := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": src.Group + "/" + src.Version,
@@ -75,7 +75,7 @@ func (c *cluster) probePolicy(ctx context.Context, a doctor.Ask) doctor.Probe {
 // probeChange asks the API server to change nothing on an object; or, where that
 // goes on without the webhook, to write what only Kausality may, which the webhook
 // does not let through.
-func (c *cluster) probeChange(ctx context.Context, a doctor.Ask, u *unstructured.Unstructured) doctor.Probe {
+func (c examination) probeChange(ctx context.Context, a doctor.Ask, u *unstructured.Unstructured) doctor.Probe {
 	out := doctor.Probe{Ask: a, Object: object(u)}
 
 	patch := "{}"
@@ -106,7 +106,7 @@ func (c *cluster) probeChange(ctx context.Context, a doctor.Ask, u *unstructured
 }
 
 // subject finds an object that a webhook is asked about; nil for none.
-func (c *cluster) subject(ctx context.Context, a doctor.Ask) (*unstructured.Unstructured, error) {
+func (c examination) subject(ctx context.Context, a doctor.Ask) (*unstructured.Unstructured, error) {
 	var problems []error
 
 	for _, src := range a.Sources {

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+
 	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +24,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/internal/doctor"
 )
@@ -34,7 +36,7 @@ var errOnlyRoles = errors.New("--crossplane, --for and --all-rights are about th
 const maxQuestions = 20
 
 // rights finds out what the manager may not do that it has to.
-func (c *cluster) rights(ctx context.Context, s *doctor.State, opts doctorOptions) {
+func (c examination) rights(ctx context.Context, s *doctor.State, opts doctorOptions) {
 	needs := doctor.Needs(s, opts.platform)
 
 	for _, name := range opts.owners {
@@ -61,7 +63,7 @@ func (c *cluster) rights(ctx context.Context, s *doctor.State, opts doctorOption
 
 // answers says which of the rights that some needs take the manager has. It asks for
 // the wide ones first, which may answer for all others.
-func (c *cluster) answers(ctx context.Context, m doctor.Manager, needs []right.Need) (map[right.Right]bool, error) {
+func (c examination) answers(ctx context.Context, m doctor.Manager, needs []right.Need) (map[right.Right]bool, error) {
 	var one, wide []right.Right
 
 	for _, n := range needs {
@@ -89,7 +91,7 @@ func (c *cluster) answers(ctx context.Context, m doctor.Manager, needs []right.N
 }
 
 // ask adds what the manager may do of some rights.
-func (c *cluster) ask(ctx context.Context, m doctor.Manager, list []right.Right, may map[right.Right]bool) error {
+func (c examination) ask(ctx context.Context, m doctor.Manager, list []right.Right, may map[right.Right]bool) error {
 	var (
 		mu    sync.Mutex
 		group errgroup.Group
@@ -122,7 +124,7 @@ func (c *cluster) ask(ctx context.Context, m doctor.Manager, list []right.Right,
 }
 
 // served are the kinds that the API server serves, as far as it tells.
-func (c *cluster) served() []right.Kind {
+func (c examination) served() []right.Kind {
 	lists, _ := c.discovery.ServerPreferredResources() // What one group fails to list is no reason to leave out the others.
 
 	var out []right.Kind
@@ -151,13 +153,13 @@ func (c *cluster) served() []right.Kind {
 }
 
 // may asks whether the manager may do something in all namespaces.
-func (c *cluster) may(ctx context.Context, m doctor.Manager, r right.Right) (bool, error) {
+func (c examination) may(ctx context.Context, m doctor.Manager, r right.Right) (bool, error) {
 	resource, sub := r.Split()
 	review := &authorizationv1.SubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SubjectAccessReview"},
 		Spec: authorizationv1.SubjectAccessReviewSpec{
-			User:   policy.ServiceAccountPrefix + m.Namespace + ":" + m.ServiceAccount,
-			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + m.Namespace, "system:authenticated"},
+			User:   serviceaccount.MakeUsername(m.Namespace, m.ServiceAccount),
+			Groups: append(serviceaccount.MakeGroupNames(m.Namespace), user.AllAuthenticated),
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
 				Verb: r.Verb, Group: r.Group, Resource: resource, Subresource: sub,
 			},
@@ -187,7 +189,7 @@ var errUnknownRights = errors.New("whoever asks has to be allowed to create subj
 // prescribe prints the roles that give the manager what it lacks, for kubectl
 // apply; and to the other writer what there is to say about them.
 func prescribe(ctx context.Context, c *cluster, out, say io.Writer, opts doctorOptions) error {
-	s, err := c.state(ctx, opts)
+	s, err := examination{c}.state(ctx, opts)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func TestAManagerRunsAsLongAsItRenewsItsLeasesWhateverTheClock(t *testing.T) {
 				}()
 
 				start := time.Now()
-				err := (&cluster{client: client, home: "kausality-system"}).stopped(t.Context())
+				err := uninstallation{&cluster{client: client, home: "kausality-system"}}.stopped(t.Context())
 
 				if took := time.Since(start); !errors.Is(err, tc.want) || took != tc.takes {
 					t.Errorf("%s\nstopped: %v after %s, want %v after %s", tc.reason, err, took, tc.want, tc.takes)

@@ -78,7 +78,7 @@ func registration(kind string) schema.GroupVersionKind {
 }
 
 // removeAll removes objects; those that are gone already do not matter.
-func (c *cluster) removeAll(ctx context.Context, out io.Writer, list []named) error {
+func (c uninstallation) removeAll(ctx context.Context, out io.Writer, list []named) error {
 	verb := "is gone"
 	if c.dry.on() {
 		verb = "would go"
@@ -112,7 +112,7 @@ func (c *cluster) removeAll(ctx context.Context, out io.Writer, list []named) er
 
 // own are the Leases, and the Secret with certificates, that managers made for
 // themselves.
-func (c *cluster) own(ctx context.Context) ([]named, error) {
+func (c uninstallation) own(ctx context.Context) ([]named, error) {
 	var out []named
 
 	for _, r := range []struct {
@@ -140,7 +140,7 @@ func (c *cluster) own(ctx context.Context) ([]named, error) {
 
 // concerned reads all objects of the cluster that have something of Kausality's
 // on them.
-func (c *cluster) concerned(ctx context.Context, out io.Writer) ([]*unstructured.Unstructured, error) {
+func (c uninstallation) concerned(ctx context.Context, out io.Writer) ([]*unstructured.Unstructured, error) {
 	// In the version that its group prefers, as the manager does: another one may
 	// lack fields, and who writes it takes these away.
 	lists, err := c.discovery.ServerPreferredResources()
@@ -188,7 +188,7 @@ func skipped(gr schema.GroupResource) bool {
 		gr.Group == "" && slices.Contains([]string{"events", "secrets", "endpoints", "nodes"}, gr.Resource)
 }
 
-func (c *cluster) concernedOf(ctx context.Context, gvr schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
+func (c uninstallation) concernedOf(ctx context.Context, gvr schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 
 	for opts := (metav1.ListOptions{Limit: page}); ; {
@@ -214,7 +214,7 @@ func (c *cluster) concernedOf(ctx context.Context, gvr schema.GroupVersionResour
 }
 
 // unused reports whether no Composition runs the function any more.
-func (c *cluster) unused(ctx context.Context, functions []string) error {
+func (c uninstallation) unused(ctx context.Context, functions []string) error {
 	gvr := schema.GroupVersionResource{Group: "apiextensions.crossplane.io", Version: "v1", Resource: "compositions"}
 
 	list, err := c.client.Resource(gvr).List(ctx, metav1.ListOptions{})
@@ -241,7 +241,7 @@ func (c *cluster) unused(ctx context.Context, functions []string) error {
 // stopped watches for as long as a manager that runs may be quiet, and sees
 // whether one gives a sign of life. By when its last one was nobody could tell: the
 // clock that says so is the manager's, and may be another than ours.
-func (c *cluster) stopped(ctx context.Context) error {
+func (c uninstallation) stopped(ctx context.Context) error {
 	gvr := schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
 	var before map[string]string

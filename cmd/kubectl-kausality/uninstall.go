@@ -65,7 +65,7 @@ func uninstallCommand() *cobra.Command {
 				return err
 			}
 
-			return opts.result(cmd.OutOrStdout(), c, func(out io.Writer) error { return uninstall(cmd.Context(), c, out, opts) })
+			return opts.result(cmd.OutOrStdout(), c, func(out io.Writer) error { return uninstall(cmd.Context(), uninstallation{c}, out, opts) })
 		},
 	}
 
@@ -90,8 +90,11 @@ type leaving struct {
 	plan   removal.Plan
 }
 
+// uninstallation is what takes Kausality out of a cluster.
+type uninstallation struct{ *cluster }
+
 // uninstall removes Kausality.
-func uninstall(ctx context.Context, c *cluster, out io.Writer, opts uninstallOptions) error {
+func uninstall(ctx context.Context, c uninstallation, out io.Writer, opts uninstallOptions) error {
 	late, err := gate.ParseKinds(opts.withoutLate)
 	if err != nil {
 		return fmt.Errorf("--gate-without-late-initialize: %w", err)
@@ -141,7 +144,7 @@ func uninstall(ctx context.Context, c *cluster, out io.Writer, opts uninstallOpt
 }
 
 // plans says what becomes of objects, and what of them is in the way.
-func (c *cluster) plans(ctx context.Context, out io.Writer, objects []*unstructured.Unstructured, opts removal.Options) ([]leaving, error) {
+func (c uninstallation) plans(ctx context.Context, out io.Writer, objects []*unstructured.Unstructured, opts removal.Options) ([]leaving, error) {
 	var (
 		list     []leaving
 		problems []error
@@ -167,7 +170,7 @@ func (c *cluster) plans(ctx context.Context, out io.Writer, objects []*unstructu
 	return list, errors.Join(problems...)
 }
 
-func (c *cluster) planRemoval(ctx context.Context, u *unstructured.Unstructured, opts removal.Options) (removal.Plan, error) {
+func (c uninstallation) planRemoval(ctx context.Context, u *unstructured.Unstructured, opts removal.Options) (removal.Plan, error) {
 	gone, err := c.gone(ctx, u)
 	if err != nil {
 		return removal.Plan{}, err
@@ -179,7 +182,7 @@ func (c *cluster) planRemoval(ctx context.Context, u *unstructured.Unstructured,
 }
 
 // leave lets go of objects, as they are now.
-func (c *cluster) leave(ctx context.Context, out io.Writer, list []leaving, opts removal.Options) error {
+func (c uninstallation) leave(ctx context.Context, out io.Writer, list []leaving, opts removal.Options) error {
 	if c.dry.on() {
 		for _, l := range list {
 			c.note(l.object)
@@ -216,7 +219,7 @@ func (c *cluster) leave(ctx context.Context, out io.Writer, list []leaving, opts
 const forgetful = 30 * time.Second
 
 // leaveOne lets go of one object.
-func (c *cluster) leaveOne(ctx context.Context, u *unstructured.Unstructured, opts removal.Options) (removal.Plan, error) {
+func (c uninstallation) leaveOne(ctx context.Context, u *unstructured.Unstructured, opts removal.Options) (removal.Plan, error) {
 	var plan removal.Plan
 
 	err := c.insist(ctx, func(ctx context.Context) error {
@@ -240,7 +243,7 @@ func (c *cluster) leaveOne(ctx context.Context, u *unstructured.Unstructured, op
 
 // insist writes, again where somebody else was faster, or where an API server
 // still asks who is gone. In a dry run nobody is gone.
-func (c *cluster) insist(ctx context.Context, write func(context.Context) error) error {
+func (c uninstallation) insist(ctx context.Context, write func(context.Context) error) error {
 	var last error
 
 	err := wait.PollUntilContextTimeout(ctx, forgetful/100, forgetful, true, func(ctx context.Context) (bool, error) {

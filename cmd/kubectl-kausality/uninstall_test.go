@@ -69,7 +69,7 @@ func TestWhatAnAPIServerRefusesThoughNobodyIsToBeAskedIsTriedAgain(t *testing.T)
 
 			var out bytes.Buffer
 
-			err := c.leave(t.Context(), &out, []leaving{{object: earlier}}, removal.Options{Leave: removal.LeaveOpen})
+			err := uninstallation{c}.leave(t.Context(), &out, []leaving{{object: earlier}}, removal.Options{Leave: removal.LeaveOpen})
 			if (err == nil) != (tc.tries == 3) || tries != tc.tries {
 				t.Fatalf("%s\n%d tries: %v", tc.reason, tries, err)
 			}
@@ -112,7 +112,7 @@ func TestAKindIsRemovedOnceItsGuardIsSeenToBeGone(t *testing.T) {
 
 			var out bytes.Buffer
 
-			err := c.removeAll(t.Context(), &out, []named{{gvk: parse(t, governed).GroupVersionKind(), name: "db-2"}})
+			err := uninstallation{c}.removeAll(t.Context(), &out, []named{{gvk: parse(t, governed).GroupVersionKind(), name: "db-2"}})
 			if err != nil || tries != tc.tries || !strings.Contains(out.String(), "Instance db-2") {
 				t.Errorf("%s\nremoveAll: %v after %d tries, want it done after %d: %s", tc.reason, err, tries, tc.tries, out.String())
 			}

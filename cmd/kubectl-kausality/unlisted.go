@@ -28,7 +28,7 @@ var errGoverned = errors.New("Kausality governs kinds of it, and could not let g
 // unlisted looks at what discovery could not list. A group that Kausality governs is
 // in the way, for its objects may be gated; another one is only told of: an
 // APIService whose backend is down is nothing to wait for.
-func (c *cluster) unlisted(ctx context.Context, out io.Writer, failed error) error {
+func (c uninstallation) unlisted(ctx context.Context, out io.Writer, failed error) error {
 	var partial *discovery.ErrGroupDiscoveryFailed
 
 	switch {
@@ -74,7 +74,7 @@ func compareVersions(a, b schema.GroupVersion) int {
 }
 
 // governed are the groups that the API server asks about, or guards.
-func (c *cluster) governed(ctx context.Context) ([]string, error) {
+func (c uninstallation) governed(ctx context.Context) ([]string, error) {
 	var groups []string
 
 	for _, n := range slices.Concat(askers(), keepers()) {
