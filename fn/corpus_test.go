@@ -26,6 +26,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/fn"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // annotationWish is where the function notes what was wished.
@@ -265,7 +266,7 @@ func checkDesired(t *testing.T, req decision.Request, want decision.Decision, go
 	}
 
 	if req.Old != nil && req.New != nil {
-		if diff := cmp.Diff(resource.Normalize(withoutPolicies(decided)), resource.Normalize(withoutPolicies(u))); diff != "" {
+		if diff := cmp.Diff(fixture.Decoded(withoutPolicies(decided)), fixture.Decoded(withoutPolicies(u))); diff != "" {
 			t.Errorf("spec, -decided, +desired:\n%s", diff)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // A root that anna edited, what it composes, and what each of them says.
@@ -79,7 +80,7 @@ func parsed(t *testing.T, text string, pairs ...string) *unstructured.Unstructur
 		t.Fatal(err)
 	}
 
-	u.Object, _ = resource.Normalize(u.Object).(map[string]any)
+	u.Object, _ = fixture.Decoded(u.Object).(map[string]any)
 
 	return u
 }

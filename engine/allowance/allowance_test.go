@@ -15,7 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // object decodes YAML the way the API server decodes JSON.
@@ -27,7 +27,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 		t.Fatal(err)
 	}
 
-	u.Object, _ = resource.Normalize(u.Object).(map[string]any)
+	u.Object, _ = fixture.Decoded(u.Object).(map[string]any)
 
 	return u
 }

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kausality-io/kausality-crossplane/engine/change"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // values are JSON values of few different keys and scalars, so that two of
@@ -130,8 +130,8 @@ func FuzzBetween(f *testing.F) {
 			return
 		}
 
-		oldObj, _ = resource.Normalize(oldObj).(map[string]any)
-		newObj, _ = resource.Normalize(newObj).(map[string]any)
+		oldObj, _ = fixture.Decoded(oldObj).(map[string]any)
+		newObj, _ = fixture.Decoded(newObj).(map[string]any)
 
 		checkChanges(t, oldObj, newObj)
 	})

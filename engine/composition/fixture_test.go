@@ -15,7 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 const crossplane = "system:serviceaccount:crossplane-system:crossplane"
@@ -85,7 +85,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 		t.Fatal(err)
 	}
 
-	u.Object, _ = resource.Normalize(u.Object).(map[string]any)
+	u.Object, _ = fixture.Decoded(u.Object).(map[string]any)
 
 	return u
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 const (
@@ -46,7 +46,7 @@ func object(tb testing.TB, text string) *unstructured.Unstructured {
 		tb.Fatal(err)
 	}
 
-	u.Object, _ = resource.Normalize(u.Object).(map[string]any)
+	u.Object, _ = fixture.Decoded(u.Object).(map[string]any)
 
 	return u
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 func TestAGateIsNeverWiderThanAllowedAndAskedFor(t *testing.T) {
@@ -143,7 +143,7 @@ func situation(t *testing.T, values map[string]string) *unstructured.Unstructure
 		t.Fatal(err)
 	}
 
-	u.Object, _ = resource.Normalize(u.Object).(map[string]any)
+	u.Object, _ = fixture.Decoded(u.Object).(map[string]any)
 	if strings.Contains(values["GATE"], "Open, actions") {
 		_ = unstructured.SetNestedField(u.Object, int64(9), "metadata", "generation")
 	}

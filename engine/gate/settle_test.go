@@ -15,7 +15,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // opening is when the fixtures' gate opened.
@@ -40,7 +40,7 @@ func conditions(t *testing.T, u *unstructured.Unstructured, text string) *unstru
 		t.Fatal(err)
 	}
 
-	list, _ = resource.Normalize(list).([]any)
+	list, _ = fixture.Decoded(list).([]any)
 	if err := unstructured.SetNestedSlice(u.Object, list, "status", "conditions"); err != nil {
 		t.Fatal(err)
 	}

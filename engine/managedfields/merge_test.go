@@ -13,6 +13,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 const manager = "apiextensions.crossplane.io/composed/abc"
@@ -175,7 +176,7 @@ func TestElementsThatAreOwnedOneByOneGoOneByOne(t *testing.T) {
 func normalized(t *testing.T, text string) map[string]any {
 	t.Helper()
 
-	m, ok := resource.Normalize(decode(t, text)).(map[string]any)
+	m, ok := fixture.Decoded(decode(t, text)).(map[string]any)
 	if !ok {
 		t.Fatal("not a map")
 	}

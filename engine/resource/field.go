@@ -4,8 +4,6 @@
 package resource
 
 import (
-	"math"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -131,35 +129,4 @@ func Annotation(u *unstructured.Unstructured, key string) string {
 // Deleting reports whether the object has a deletion timestamp.
 func Deleting(u *unstructured.Unstructured) bool {
 	return String(u.Object, "metadata", "deletionTimestamp") != ""
-}
-
-// Normalize returns a copy of decoded JSON in which whole numbers are int64,
-// as the API server's decoder makes them. A composition function's request
-// holds float64 only.
-func Normalize(v any) any {
-	switch t := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(t))
-		for k, e := range t {
-			out[k] = Normalize(e)
-		}
-
-		return out
-	case []any:
-		out := make([]any, len(t))
-		for i, e := range t {
-			out[i] = Normalize(e)
-		}
-
-		return out
-	case float64:
-		// What is out of range converts differently on different machines.
-		if t >= math.MinInt64 && t < math.MaxInt64 && t == math.Trunc(t) {
-			return int64(t)
-		}
-
-		return t
-	default:
-		return v
-	}
 }

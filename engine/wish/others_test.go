@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 const manager = "apiextensions.crossplane.io/composed/abc"
@@ -61,7 +61,7 @@ func decode(t *testing.T, text string) map[string]any {
 func normalized(t *testing.T, text string) map[string]any {
 	t.Helper()
 
-	m, ok := resource.Normalize(decode(t, text)).(map[string]any)
+	m, ok := fixture.Decoded(decode(t, text)).(map[string]any)
 	if !ok {
 		t.Fatal("not a map")
 	}

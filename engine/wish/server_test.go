@@ -21,6 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // server stores a Deployment as the API server does: with its own code for
@@ -55,7 +56,7 @@ func (s *server) store(obj runtime.Object) {
 	u, _ := obj.(*unstructured.Unstructured)
 
 	if s.custom != nil {
-		u.Object, _ = resource.Normalize(u.Object).(map[string]any)
+		u.Object, _ = fixture.Decoded(u.Object).(map[string]any)
 		s.custom(u.Object)
 		s.live = u
 

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // parted is a Deployment with choices: one of several strategies, sources of a
@@ -84,7 +84,7 @@ func decoded(t *testing.T, text string) map[string]any {
 		t.Fatal(err)
 	}
 
-	return asMap(resource.Normalize(out))
+	return asMap(fixture.Decoded(out))
 }
 
 // TestWhatIsHeldInPartIsValid allows a part of a change only: what is then left
