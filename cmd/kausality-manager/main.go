@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+
 	"github.com/alecthomas/kong"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -35,7 +37,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
@@ -280,7 +281,7 @@ func (c *cli) settings() decision.Settings {
 }
 
 func (c *cli) managerUser() string {
-	return policy.ServiceAccountPrefix + c.Namespace + ":" + c.ServiceAccount
+	return serviceaccount.MakeUsername(c.Namespace, c.ServiceAccount)
 }
 
 func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error {

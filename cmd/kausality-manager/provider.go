@@ -8,14 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
+
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // envProvider is set by Crossplane where the manager is installed as a Provider:
@@ -66,8 +65,8 @@ func (c *cli) adapt(ctx context.Context, cfg *rest.Config, scheme *runtime.Schem
 
 // accountOf takes the service account from a user name.
 func (c *cli) accountOf(user string) error {
-	account, ok := strings.CutPrefix(user, policy.ServiceAccountPrefix+c.Namespace+":")
-	if !ok {
+	namespace, account, err := serviceaccount.SplitUsername(user)
+	if err != nil || namespace != c.Namespace {
 		return fmt.Errorf("cannot run as %q in namespace %q: %w", user, c.Namespace, errNotServiceAccount)
 	}
 

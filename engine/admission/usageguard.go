@@ -14,6 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // usageGuard has the namespace controller leave to the garbage collector what
@@ -40,7 +41,7 @@ func usageGuard(
 
 	return guard(v1alpha1.NameUsageGuard, namedRules(list),
 		[]admissionregistrationv1.MatchCondition{
-			{Name: "namespace-controller", Expression: fmt.Sprintf("request.userInfo.username == %q", namespaceController)},
+			{Name: "namespace-controller", Expression: fmt.Sprintf("request.userInfo.username == %q", policy.NamespaceController)},
 			{Name: "owned", Expression: "has(oldObject.metadata.ownerReferences) && size(oldObject.metadata.ownerReferences) > 0"},
 			{Name: "gated", Expression: fmt.Sprintf("oldObject.?resourceRef.?apiVersion.orValue('').split('/')[0] in [%s]",
 				strings.Join(groups, ", "))},

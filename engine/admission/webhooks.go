@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -159,9 +161,9 @@ func (h Options) mutating(subjects []Subject) []admissionregistrationv1.Mutating
 			AdmissionReviewVersions: []string{"v1"},
 			ReinvocationPolicy:      ptr.To(admissionregistrationv1.IfNeededReinvocationPolicy),
 			MatchConditions: []admissionregistrationv1.MatchCondition{
-				h.notBy("not-exempt", h.Manager, GarbageCollector),
+				h.notBy("not-exempt", h.Manager, policy.GarbageCollector),
 				{Name: "not-of-a-namespace", Expression: fmt.Sprintf(
-					"request.operation == 'DELETE' || request.userInfo.username != %q", namespaceController)},
+					"request.operation == 'DELETE' || request.userInfo.username != %q", policy.NamespaceController)},
 				h.notNoted(),
 			},
 		})
@@ -285,17 +287,11 @@ func (h Options) notOurNamespace(also *metav1.LabelSelector, others ...string) *
 	return out
 }
 
-// Controllers that only carry out deletions which others asked for.
-const (
-	GarbageCollector    = "system:serviceaccount:kube-system:generic-garbage-collector"
-	namespaceController = "system:serviceaccount:kube-system:namespace-controller"
-)
-
 // exempt leaves out our own writes, those of controllers that only clean up,
 // and our own CRDs, without which nothing of ours can be mended.
 func (h Options) exempt() []admissionregistrationv1.MatchCondition {
 	return []admissionregistrationv1.MatchCondition{
-		h.notBy("not-exempt", h.Manager, GarbageCollector, namespaceController),
+		h.notBy("not-exempt", h.Manager, policy.GarbageCollector, policy.NamespaceController),
 		{Name: "not-our-crds", Expression: fmt.Sprintf(
 			"request.resource.group != 'apiextensions.k8s.io' || !request.name.endsWith('.%s')", v1alpha1.Group)},
 		h.notNoted(),
@@ -334,9 +330,9 @@ func (h Options) notNoted() admissionregistrationv1.MatchCondition {
 // byProvider is an expression that is true of requests of a provider: a service
 // account of Crossplane's namespace that is not Crossplane's own.
 func (h Options) byProvider() string {
-	crossplane, prefix := h.Crossplane, policy.ServiceAccountPrefix
-	if strings.HasPrefix(crossplane, prefix) {
-		prefix = crossplane[:strings.LastIndexByte(crossplane, ':')+1]
+	crossplane, prefix := h.Crossplane, serviceaccount.ServiceAccountUsernamePrefix
+	if namespace, _, err := serviceaccount.SplitUsername(crossplane); err == nil {
+		prefix = serviceaccount.MakeUsername(namespace, "")
 	}
 
 	return fmt.Sprintf("request.userInfo.username.startsWith(%q) && request.userInfo.username != %q", prefix, crossplane)

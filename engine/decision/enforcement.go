@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -45,8 +47,7 @@ func (f *facts) readEnforcements() {
 // or in that of the cluster's own components, which no Enforcement covers: a
 // mistaken one must not lock it out.
 func (l *lineage) ourOwn() bool {
-	rest, ok := strings.CutPrefix(l.Settings.Manager, policy.ServiceAccountPrefix)
-	ours, _, _ := strings.Cut(rest, ":")
+	ours, _, err := serviceaccount.SplitUsername(l.Settings.Manager)
 	u := l.subject()
 
 	namespace := resource.String(u.Object, "metadata", "namespace")
@@ -54,7 +55,7 @@ func (l *lineage) ourOwn() bool {
 		namespace = u.GetName()
 	}
 
-	return ok && namespace == ours || namespace == metav1.NamespaceSystem
+	return err == nil && namespace == ours || namespace == metav1.NamespaceSystem
 }
 
 // sourceOfEnforcement names an Enforcement that had a part in a decision.

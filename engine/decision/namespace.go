@@ -13,11 +13,9 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
-
-// namespaceController carries out the deletion of namespaces.
-const namespaceController = "system:serviceaccount:kube-system:namespace-controller"
 
 // staysInNamespace reports whether the object is not to go with its namespace
 // though nothing else keeps it: something gated follows from it, and it would
@@ -47,7 +45,7 @@ func ownsGated(u *unstructured.Unstructured) bool {
 // WithNamespace reports whether a request carries out the deletion of the namespace
 // that the object is in.
 func WithNamespace(req *Request) bool {
-	return req.Operation == OperationDelete && req.User.Name == namespaceController
+	return req.Operation == OperationDelete && req.User.Name == policy.NamespaceController
 }
 
 // PassesUnrecorded reports whether a deletion is not to be refused where it cannot be

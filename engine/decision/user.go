@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
@@ -86,7 +89,7 @@ func kubernetes(u policy.User) bool {
 		return true
 	}
 
-	name, ok := strings.CutPrefix(u.Name, policy.ServiceAccountPrefix+"kube-system:")
+	name, ok := strings.CutPrefix(u.Name, serviceaccount.MakeUsername(metav1.NamespaceSystem, ""))
 
 	return ok && (strings.HasSuffix(name, "-controller") || name == "horizontal-pod-autoscaler" || name == "persistent-volume-binder")
 }
@@ -105,11 +108,8 @@ func (c *caller) provider() bool {
 
 // deletesForOthers reports whether a user does as Kubernetes tells it: the garbage
 // collector and the namespace controller carry out deletions that others asked for.
-//
-// Source: k8s.io/kubernetes pkg/controlplane/controller and
-// cmd/kube-controller-manager/names, under --use-service-account-credentials.
 func deletesForOthers(u policy.User) bool {
-	return u.Name == "system:serviceaccount:kube-system:generic-garbage-collector" || u.Name == namespaceController
+	return u.Name == policy.GarbageCollector || u.Name == policy.NamespaceController
 }
 
 // applies reports whether Crossplane applies what a pipeline wishes. Its record of

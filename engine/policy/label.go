@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -22,7 +24,7 @@ func LabelsOfKind(kind string) map[string]string {
 // LabelsOfServiceAccount select the UpgradeAllowances for a service account,
 // given by its user name.
 func LabelsOfServiceAccount(user string) map[string]string {
-	name := strings.ReplaceAll(strings.TrimPrefix(user, ServiceAccountPrefix), ":", ".")
+	name := strings.ReplaceAll(strings.TrimPrefix(user, serviceaccount.ServiceAccountUsernamePrefix), ":", ".")
 
 	return map[string]string{v1alpha1.LabelServiceAccount: labelValue(name)}
 }

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
@@ -21,11 +24,19 @@ type User struct {
 	UID string
 }
 
-// ServiceAccountPrefix starts the user name of every service account.
-const ServiceAccountPrefix = "system:serviceaccount:"
+// Controllers of Kubernetes that carry out deletions which others asked for.
+//
+// Source: k8s.io/kubernetes pkg/controlplane/controller and
+// cmd/kube-controller-manager/names, under --use-service-account-credentials.
+const (
+	GarbageCollector    = "system:serviceaccount:kube-system:generic-garbage-collector"
+	NamespaceController = "system:serviceaccount:kube-system:namespace-controller"
+)
 
 // ServiceAccount reports whether the user is a service account.
-func (u User) ServiceAccount() bool { return strings.HasPrefix(u.Name, ServiceAccountPrefix) }
+func (u User) ServiceAccount() bool {
+	return strings.HasPrefix(u.Name, serviceaccount.ServiceAccountUsernamePrefix)
+}
 
 // admin is the user that some distributions, such as k3s, RKE2 and OpenShift, give
 // to whoever administers the cluster.
@@ -43,7 +54,7 @@ func (u User) Is(s v1alpha1.Subject) bool {
 	case v1alpha1.SubjectGroup:
 		return slices.Contains(u.Groups, s.Name)
 	case v1alpha1.SubjectServiceAccount:
-		return u.Name == ServiceAccountPrefix+s.Namespace+":"+s.Name
+		return serviceaccount.MatchesUsername(s.Namespace, s.Name, u.Name)
 	default:
 		return false
 	}
@@ -107,10 +118,10 @@ func Describe(subjects []v1alpha1.Subject, keep func(v1alpha1.Subject) bool) str
 // ServiceAccountGroups returns the groups that the API server puts a service
 // account into, by its user name; nil for other users.
 func ServiceAccountGroups(name string) []string {
-	namespace, _, ok := strings.Cut(strings.TrimPrefix(name, ServiceAccountPrefix), ":")
-	if !ok || !strings.HasPrefix(name, ServiceAccountPrefix) {
+	namespace, _, err := serviceaccount.SplitUsername(name)
+	if err != nil {
 		return nil
 	}
 
-	return []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}
+	return append(serviceaccount.MakeGroupNames(namespace), user.AllAuthenticated)
 }

@@ -4,7 +4,6 @@
 package upgradeallowance
 
 import (
-	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,25 +69,4 @@ func validateActivation(when *v1alpha1.ActivateWhen, at *field.Path) field.Error
 // ValidateSelector checks a label selector.
 func ValidateSelector(sel *metav1.LabelSelector, at *field.Path) field.ErrorList {
 	return metav1validation.ValidateLabelSelector(sel, metav1validation.LabelSelectorValidationOptions{}, at)
-}
-
-// Valid returns the windows that can be used; the others count as absent, and
-// are errors.
-func Valid(list []v1alpha1.UpgradeAllowance) ([]v1alpha1.UpgradeAllowance, []error) {
-	var (
-		out []v1alpha1.UpgradeAllowance
-		bad []error
-	)
-
-	for i := range list {
-		if errs := Validate(&list[i]); len(errs) > 0 {
-			bad = append(bad, fmt.Errorf("cannot use UpgradeAllowance %q: %w", list[i].GetName(), errs.ToAggregate()))
-
-			continue
-		}
-
-		out = append(out, list[i])
-	}
-
-	return out, bad
 }

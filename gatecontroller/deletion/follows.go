@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/admission"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -40,7 +39,7 @@ type Deletions struct {
 func (d *Deletions) decide(ctx context.Context, child, parent *unstructured.Unstructured) (decision.Decision, error) {
 	req := decision.Request{
 		Operation: decision.OperationDelete, Old: child, Parent: parent,
-		User: policy.User{Name: admission.GarbageCollector},
+		User: policy.User{Name: policy.GarbageCollector},
 	}
 
 	var err error
