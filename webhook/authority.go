@@ -15,6 +15,8 @@ import (
 	"math/big"
 	"net"
 	"time"
+
+	"k8s.io/client-go/util/keyutil"
 )
 
 const (
@@ -61,9 +63,9 @@ func newAuthority(now time.Time, lifetime time.Duration) (*authority, error) {
 		return nil, fmt.Errorf("cannot parse a CA certificate: %w", err)
 	}
 
-	key, err := encodeKey(signer)
+	key, err := keyutil.MarshalPrivateKeyToPEM(signer)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot encode a CA key: %w", err)
 	}
 
 	return &authority{crt: crt, key: key, signer: signer}, nil
@@ -150,8 +152,8 @@ func (a *authority) issue(hosts []string, now time.Time, lifetime time.Duration)
 		return nil, nil, fmt.Errorf("cannot make a serving certificate: %w", err)
 	}
 
-	if key, err = encodeKey(signer); err != nil {
-		return nil, nil, err
+	if key, err = keyutil.MarshalPrivateKeyToPEM(signer); err != nil {
+		return nil, nil, fmt.Errorf("cannot encode a serving key: %w", err)
 	}
 
 	return encodeCertificates(der), key, nil
@@ -184,13 +186,4 @@ func encodeCertificates(ders ...[]byte) []byte {
 	}
 
 	return out.Bytes()
-}
-
-func encodeKey(k *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(k)
-	if err != nil {
-		return nil, fmt.Errorf("cannot encode a key: %w", err)
-	}
-
-	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }
