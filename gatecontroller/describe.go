@@ -23,7 +23,7 @@ import (
 func DescribeMetrics(reg prometheus.Registerer) error {
 	for _, add := range []func() error{
 		func() error { _, err := recorder.New(reg, nil, nil); return err },
-		func() error { _, err := status.NewExceptions(reg, nil); return err },
+		func() error { _, err := status.NewExceptions(reg, nil, nil, nil); return err },
 		func() error { _, err := shard.UnattendedGauge(reg); return err },
 		func() error { _, err := gates.NewLedger(reg); return err },
 		func() error { _, err := deletion.NewLeftovers(reg, nil, nil, nil, "", gate.Options{}, nil); return err },

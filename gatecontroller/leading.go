@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -24,7 +25,7 @@ type leading struct {
 	shard       *shard.Shard
 	cache       cache.Cache
 	watches     *watch.Watches
-	controllers []controller.Controller
+	controllers []runner
 }
 
 var (
@@ -32,18 +33,40 @@ var (
 	_ manager.LeaderElectionRunnable = (*leading)(nil)
 )
 
-func newLeading(mgr ctrl.Manager, part *shard.Shard, c *configuration.Reconciler) (*leading, error) {
-	ctl, err := c.Controller(mgr.GetCache(), mgr.GetLogger())
+// runner is a controller, whatever its requests are.
+type runner interface {
+	Start(ctx context.Context) error
+}
+
+// maker makes a controller.
+type maker interface {
+	Controller(c cache.Cache, log logr.Logger) (controller.Controller, error)
+}
+
+// newLeading makes the controllers; those of others only the shard without a name has.
+func newLeading(mgr ctrl.Manager, part *shard.Shard, c *configuration.Reconciler, others ...maker) (*leading, error) {
+	one, err := c.Controller(mgr.GetCache(), mgr.GetLogger())
 	if err != nil {
 		return nil, err
 	}
 
-	moves, err := (&watch.Mover{Shard: part, Watches: c.Watches}).Controller(mgr.GetCache(), mgr.GetLogger())
-	if err != nil {
-		return nil, err
+	out := &leading{shard: part, cache: mgr.GetCache(), watches: c.Watches, controllers: []runner{one}}
+	makers := []maker{&watch.Mover{Shard: part, Watches: c.Watches}}
+
+	if part.Main() {
+		makers = append(makers, others...)
 	}
 
-	return &leading{shard: part, cache: mgr.GetCache(), watches: c.Watches, controllers: []controller.Controller{ctl, moves}}, nil
+	for _, m := range makers {
+		ctl, err := m.Controller(mgr.GetCache(), mgr.GetLogger())
+		if err != nil {
+			return nil, err
+		}
+
+		out.controllers = append(out.controllers, ctl)
+	}
+
+	return out, nil
 }
 
 // NeedLeaderElection is true.

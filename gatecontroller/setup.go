@@ -25,10 +25,12 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/configuration"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/definition"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/deletion"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/governed"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/label"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
@@ -82,12 +84,12 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return fmt.Errorf("cannot add the recorder of events: %w", err)
 	}
 
-	until, err := status.NewExceptions(metrics.Registry, told)
+	exceptions, err := status.NewExceptions(metrics.Registry, mgr.GetCache(), told, opts.Now)
 	if err != nil {
 		return err
 	}
 
-	alone, err := shard.NewUnattended(metrics.Registry, opts.Shard, mgr.GetAPIReader(), told, opts.Namespace, opts.Now)
+	unattended, err := shard.NewUnattended(metrics.Registry, opts.Shard, mgr.GetAPIReader(), told, opts.Namespace, opts.Now)
 	if err != nil {
 		return err
 	}
@@ -101,13 +103,14 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	}
 
 	c := newConfiguration(mgr, opts, disco, follows, g)
-	c.Exceptions, c.Unattended = until, alone
 
 	if err := register(c.Unlisted, c.Rights, &status.NotReady{Reader: mgr.GetCache()}); err != nil {
 		return err
 	}
 
-	one, err := newLeading(mgr, opts.Shard, c)
+	leads, err := newLeading(mgr, opts.Shard, c, exceptions, unattended,
+		label.Policies(mgr.GetClient(), mgr.GetCache()), label.Windows(mgr.GetClient(), mgr.GetCache()),
+		&definition.Reconciler{Client: mgr.GetClient(), Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Namespace: opts.Namespace})
 	if err != nil {
 		return err
 	}
@@ -118,7 +121,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		}
 	}
 
-	if err := mgr.Add(one); err != nil {
+	if err := mgr.Add(leads); err != nil {
 		return fmt.Errorf("cannot add the controllers: %w", err)
 	}
 
@@ -129,8 +132,8 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 func newConfiguration(
 	mgr ctrl.Manager, opts Options, disco kubediscovery.DiscoveryInterface, follows *composed.Kinds, g *gates.Reconciler,
 ) *configuration.Reconciler {
-	c := &configuration.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetCache(), Watches: follows.Watches, Shard: opts.Shard, Gated: opts.Gates, Now: opts.Now,
+	c := (&configuration.Reconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetCache(), Watches: follows.Watches, Shard: opts.Shard, Gated: opts.Gates,
 		OpenGates: g.Ledger.OpenGates,
 		Resolver: &discovery.Resolver{
 			Discovery: disco, Crds: mgr.GetCache(), Live: mgr.GetAPIReader(), Described: map[string]discovery.Shape{},
@@ -138,13 +141,10 @@ func newConfiguration(
 		Composed: follows, Ungated: g.Ungated,
 		Windows: windows.New(mgr, opts.Now), Unlisted: discovery.NewUnlisted(opts.Now), Rights: rights.NewRights(opts.Access),
 		Adoption: &deletion.Adoption{Live: mgr.GetAPIReader(), Watches: follows.Watches, Access: opts.Access},
-		Definitions: &configuration.Definitions{
-			Client: mgr.GetClient(), Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Namespace: opts.Namespace,
-		},
 		Applier: &webhooks.Applier{Client: mgr.GetClient(), Webhook: opts.Webhook, Hooks: admission.Options{
 			Namespace: opts.Namespace, Manager: opts.Settings.Manager, Crossplane: opts.Settings.Crossplane,
 		}},
-	}
+	}).Init()
 	c.Statuses = &status.Reporter{Client: mgr.GetClient(), Schemas: &status.Schemas{Discovery: disco}, Rights: c.Rights, Ungated: g.Ungated}
 
 	return c

@@ -24,8 +24,8 @@ func TestWithoutGatesOnlyWhatIsNamedIsFollowed(t *testing.T) {
 	named := []kind.Served{{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}}}
 
 	gated, watched, err := c.findGated(t.Context(), append([]kind.Served{{GVK: xr.GroupVersionKind()}}, named...), named)
-	if err != nil || len(gated) != 1 || len(watched) != 1 || !c.followed {
-		t.Errorf("follow: %v, %v, %v, followed %v", gated, watched, err, c.followed)
+	if err != nil || len(gated) != 1 || len(watched) != 1 || !c.composedKnown {
+		t.Errorf("follow: %v, %v, %v, followed %v", gated, watched, err, c.composedKnown)
 	}
 
 	if !c.Composed.Governs(fixture.Parse(t, "{apiVersion: apps/v1, kind: Deployment}")) || c.Composed.Governs(fixture.Parse(t, "{apiVersion: v1, kind: Secret}")) {

@@ -6,40 +6,33 @@ package configuration
 import (
 	"testing"
 	"time"
-
-	"github.com/kausality-io/kausality-crossplane/engine/kind"
 )
 
-func TestKindsThatNothingServesAreLookedUpSoonAndThenLessOften(t *testing.T) {
-	c := &Reconciler{}
-	missing := []kind.Name{{Kind: "Database"}}
+func TestWhatIsNotCompleteIsLookedAtSoonAndThenLessOften(t *testing.T) {
+	d := &delay{}
 
 	for i, step := range []struct {
-		missing  []kind.Name
-		complete bool
-		want     time.Duration
+		complete, same bool
+		want           time.Duration
 	}{
-		{nil, true, time.Minute},
-		{missing, true, 250 * time.Millisecond},
-		{missing, true, 500 * time.Millisecond},
-		{missing, true, time.Second},
-		{append(missing, kind.Name{Kind: "Network"}), true, 250 * time.Millisecond},
-		{missing, true, 250 * time.Millisecond},
-		{nil, false, 250 * time.Millisecond},
-		{nil, false, 500 * time.Millisecond},
-		{nil, true, time.Minute},
-		{nil, false, 250 * time.Millisecond},
+		{true, true, 0},
+		{false, false, 250 * time.Millisecond},
+		{false, true, 500 * time.Millisecond},
+		{false, true, time.Second},
+		{false, false, 250 * time.Millisecond},
+		{true, false, 0},
+		{false, true, 250 * time.Millisecond},
 	} {
-		if got := c.requeueAfter(step.missing, step.complete); got != step.want {
+		if got := d.next(step.complete, step.same); got != step.want {
 			t.Errorf("step %d: look again after %s, want %s", i, got, step.want)
 		}
 	}
 
 	for range 20 {
-		c.requeueAfter(missing, true)
+		d.next(false, true)
 	}
 
-	if got := c.requeueAfter(missing, true); got != 10*time.Second {
-		t.Errorf("after a while: %s", got)
+	if got := d.next(false, true); got != retryMax {
+		t.Errorf("after a while: %s, want %s", got, retryMax)
 	}
 }

@@ -47,9 +47,12 @@ func TestOurDefinitionsAreGuardedWhereverConfigurationsAreKept(t *testing.T) {
 
 			live := fake.NewClientBuilder().WithScheme(scheme).Build()
 			usage := kind.Served{GVK: schema.GroupVersionKind{Group: "aws.upbound.io", Version: "v1beta1", Kind: "ProviderConfigUsage"}, Resource: "providerconfigusages"}
-			c := &Reconciler{Applier: &webhooks.Applier{Client: live}, Gated: tc.gates, Shard: part, usages: []kind.Served{usage}}
+			c := &Reconciler{Applier: &webhooks.Applier{Client: live}}
+			p := planFor(observed{
+				main: part.Main(), gates: tc.gates, gated: fixture.ServedKinds(), usages: []kind.Served{usage},
+			}, c.Applier.Hooks)
 
-			if err := c.guard(t.Context(), fixture.ServedKinds()); err != nil {
+			if _, err := c.applyGuards(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
 

@@ -3,6 +3,7 @@
 
 // Package configuration reconciles what follows from all policies, windows and
 // Enforcements together: which kinds are watched and gated, and by which guards and
-// webhook configurations. It reads them and discovery, and has the other packages
-// write what follows.
+// webhook configurations. What that is, is planned from what was read, by planFor;
+// each part of the plan is then a request of its own, which fails and is retried by
+// itself.
 package configuration

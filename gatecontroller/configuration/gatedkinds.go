@@ -28,7 +28,7 @@ import (
 // yet. It returns these, and with them all kinds that are to be watched.
 func (c *Reconciler) findGated(ctx context.Context, served, named []kind.Served) (gated, watched []kind.Served, err error) {
 	if !c.Gated {
-		c.followed = true
+		c.composedKnown = true
 		c.Composed.Set(composed.Findings{}, named, named)
 
 		return named, named, nil
@@ -74,7 +74,7 @@ func (c *Reconciler) findGated(ctx context.Context, served, named []kind.Served)
 		return nil, nil, err
 	}
 
-	c.followed = found.Complete
+	c.composedKnown = found.Complete
 
 	watched = slices.Clone(gated)
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/leftover"
@@ -93,7 +91,7 @@ func (e *Leftovers) EnsureFinalizer(ctx context.Context, u *unstructured.Unstruc
 		return nil
 	}
 
-	return e.SetFinalizers(ctx, u, append(slices.Clone(u.GetFinalizers()), v1alpha1.Finalizer))
+	return e.AddFinalizer(ctx, u)
 }
 
 // Release writes down what a gated resource leaves behind, and lets it go. True

@@ -108,7 +108,7 @@ func (o *Owners) EnsureFinalizer(ctx context.Context, u *unstructured.Unstructur
 		return nil
 	}
 
-	if err := o.SetFinalizers(ctx, parent, append(slices.Clone(parent.GetFinalizers()), v1alpha1.Finalizer)); err != nil {
+	if err := o.AddFinalizer(ctx, parent); err != nil {
 		return err
 	}
 
@@ -258,7 +258,7 @@ func (o *Owners) passOnTo(ctx context.Context, parent, child *unstructured.Unstr
 		return nil
 	}
 
-	annotations := map[string]any{}
+	annotations := map[string]string{}
 
 	for _, key := range []string{v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace} {
 		if v := resource.Annotation(d.Object, key); v != resource.Annotation(child, key) {
@@ -270,7 +270,7 @@ func (o *Owners) passOnTo(ctx context.Context, parent, child *unstructured.Unstr
 		return nil
 	}
 
-	if err := o.PatchMetadata(ctx, child, map[string]any{object.KeyAnnotations: annotations}); err != nil {
+	if err := o.Annotate(ctx, child, annotations); err != nil {
 		return err
 	}
 

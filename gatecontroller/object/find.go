@@ -5,7 +5,6 @@ package object
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -31,7 +31,7 @@ func IsGone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatch
 
 // HasFinalizer says whether an object waits for us before it goes.
 func HasFinalizer(u *unstructured.Unstructured) bool {
-	return slices.Contains(u.GetFinalizers(), v1alpha1.Finalizer)
+	return controllerutil.ContainsFinalizer(u, v1alpha1.Finalizer)
 }
 
 // ErrGone is of what is referred to and not there.

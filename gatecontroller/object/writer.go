@@ -5,13 +5,12 @@ package object
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
@@ -19,26 +18,42 @@ import (
 // Writer writes the metadata of objects.
 type Writer struct{ Client client.Client }
 
+// MergeFrom makes a patch of what differs from the version of an object that was read;
+// where somebody has changed the object since, it is a conflict.
+func MergeFrom(read client.Object) client.Patch {
+	return client.MergeFromWithOptions(read, client.MergeFromWithOptimisticLock{})
+}
+
+// AddFinalizer has an object wait for us before it goes.
+func (w Writer) AddFinalizer(ctx context.Context, u *unstructured.Unstructured) error {
+	return w.Patch(ctx, u, func(out *unstructured.Unstructured) { controllerutil.AddFinalizer(out, v1alpha1.Finalizer) })
+}
+
 // RemoveFinalizer takes our finalizer away.
 func (w Writer) RemoveFinalizer(ctx context.Context, u *unstructured.Unstructured) error {
-	return w.SetFinalizers(ctx, u, slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == v1alpha1.Finalizer }))
+	return w.Patch(ctx, u, func(out *unstructured.Unstructured) { controllerutil.RemoveFinalizer(out, v1alpha1.Finalizer) })
 }
 
-// SetFinalizers writes the finalizers of the version of an object that was read.
-func (w Writer) SetFinalizers(ctx context.Context, u *unstructured.Unstructured, list []string) error {
-	return w.PatchMetadata(ctx, u, map[string]any{"finalizers": list})
+// Annotate writes annotations.
+func (w Writer) Annotate(ctx context.Context, u *unstructured.Unstructured, annotations map[string]string) error {
+	return w.Patch(ctx, u, func(out *unstructured.Unstructured) {
+		all := out.GetAnnotations()
+		if all == nil {
+			all = map[string]string{}
+		}
+
+		maps.Copy(all, annotations)
+		out.SetAnnotations(all)
+	})
 }
 
-// PatchMetadata changes metadata of the version of an object that was read.
-func (w Writer) PatchMetadata(ctx context.Context, u *unstructured.Unstructured, metadata map[string]any) error {
-	metadata[KeyVersion] = u.GetResourceVersion()
+// Patch changes the version of an object that was read, which is not modified. One that
+// is gone needs no change.
+func (w Writer) Patch(ctx context.Context, u *unstructured.Unstructured, change func(*unstructured.Unstructured)) error {
+	out := u.DeepCopy()
+	change(out)
 
-	raw, err := json.Marshal(map[string]any{KeyMetadata: metadata})
-	if err != nil {
-		return fmt.Errorf("cannot encode metadata of %s %q: %w", u.GetKind(), u.GetName(), err)
-	}
-
-	err = w.Client.Patch(ctx, u.DeepCopy(), client.RawPatch(types.MergePatchType, raw), client.FieldOwner(FieldManager))
+	err := w.Client.Patch(ctx, out, MergeFrom(u), client.FieldOwner(FieldManager))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot patch %s %q: %w", u.GetKind(), u.GetName(), err)
 	}

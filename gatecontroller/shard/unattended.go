@@ -6,19 +6,25 @@ package shard
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 )
 
 // LeaseName is the name of the lease that the leader of a shard's managers holds.
@@ -40,8 +46,8 @@ type Unattended struct {
 	now       func() time.Time
 	gauge     *prometheus.GaugeVec
 
-	// warned are the namespaces that it was told of.
-	warned map[string]bool
+	// warned are the namespaces of each shard that it was told of.
+	warned map[string]map[string]bool
 }
 
 // NewUnattended makes Unattended, and registers its metric.
@@ -50,7 +56,7 @@ func NewUnattended(
 ) (*Unattended, error) {
 	x := &Unattended{
 		shard: shard, live: live, namespace: namespace,
-		events: told, now: now, warned: map[string]bool{},
+		events: told, now: now, warned: map[string]map[string]bool{},
 	}
 
 	var err error
@@ -74,38 +80,51 @@ func UnattendedGauge(reg prometheus.Registerer) (*prometheus.GaugeVec, error) {
 	return gauge, nil
 }
 
-// Check finds them.
-func (x *Unattended) Check(ctx context.Context) error {
-	shards := x.shard.others()
-	told := map[string]bool{}
+// attendEvery is how often it is looked whether a manager of a shard runs.
+const attendEvery = time.Minute
 
-	x.gauge.Reset()
+// Controller makes the controller of shards that nobody looks after: each by its name.
+func (x *Unattended) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
+	shards := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, ns client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: OfNamespace(ns)}}}
+	})
 
-	for _, name := range slices.Sorted(maps.Keys(shards)) {
-		attended, err := x.attended(ctx, name)
-		if err != nil {
-			return err
-		}
+	return unmanaged.New("shards", x, log, source.Kind(c, client.Object(Namespace()), shards, predicate.Predicate(LabelChanged())))
+}
 
-		if attended {
-			x.gauge.WithLabelValues(name).Set(0)
+// Reconcile looks whether a manager runs for one shard, as long as a namespace is in it.
+func (x *Unattended) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	namespaces := x.shard.others()[req.Name]
+	if len(namespaces) == 0 {
+		x.gauge.DeleteLabelValues(req.Name)
+		delete(x.warned, req.Name)
 
-			continue
-		}
+		return reconcile.Result{}, nil
+	}
 
-		x.gauge.WithLabelValues(name).Set(1)
+	attended, err := x.attended(ctx, req.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 
-		for _, ns := range shards[name] {
-			told[ns.GetName()] = true
-			if !x.warned[ns.GetName()] {
-				x.warn(ctx, ns, name)
+	x.gauge.WithLabelValues(req.Name).Set(0)
+
+	warned := map[string]bool{}
+
+	if !attended {
+		x.gauge.WithLabelValues(req.Name).Set(1)
+
+		for _, ns := range namespaces {
+			warned[ns.GetName()] = true
+			if !x.warned[req.Name][ns.GetName()] {
+				x.warn(ctx, ns, req.Name)
 			}
 		}
 	}
 
-	x.warned = told
+	x.warned[req.Name] = warned
 
-	return nil
+	return reconcile.Result{RequeueAfter: attendEvery}, nil
 }
 
 func (x *Unattended) warn(ctx context.Context, ns client.Object, name string) {

@@ -9,7 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
@@ -19,25 +23,45 @@ func TestTheEndOfAnExceptionIsTold(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	recorder := events.NewFakeRecorder(10)
 
-	x, err := NewExceptions(reg, recorder)
-	if err != nil {
-		t.Fatal(err)
-	}
-
 	list := fixture.Documents[v1alpha1.Enforcement](t, `{metadata: {name: e}, spec: {match: {resourceRules: []}, validationActions: [Deny], exceptions: [
 		{name: long, subjects: [], mutations: [spec], until: "2026-06-01T00:00:00Z", reason: A-1},
 		{name: soon, subjects: [], mutations: [spec], until: "2026-01-02T00:00:00Z", reason: A-2},
 		{name: over, subjects: [], mutations: [spec], until: "2026-01-01T00:00:00Z", reason: A-3}]}}`)
 	now := time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
 
-	x.Set(list, now)
-	x.Set(list, now.Add(time.Minute)) // Nobody is told twice.
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&list[0]).Build()
+
+	x, err := NewExceptions(reg, c, recorder, func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	look := func(want time.Duration) {
+		t.Helper()
+
+		got, err := x.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "e"}})
+		if err != nil || got.RequeueAfter != want {
+			t.Fatalf("Reconcile: again after %s, want %s; %v", got.RequeueAfter, want, err)
+		}
+	}
+
+	// When the next one ends.
+	look(12 * time.Hour)
+
+	now = now.Add(time.Minute) // Nobody is told twice.
+
+	look(12*time.Hour - time.Minute)
 
 	if diff := cmp.Diff(map[string]float64{"long": 0, "soon": 1, "over": 2}, fixture.Gauges(t, reg, "kausality_enforcement_exception_ending")); diff != "" {
 		t.Errorf("ending, -want, +got:\n%s", diff)
 	}
 
-	if got := fixture.Gauges(t, reg, "kausality_enforcement_exception_until_timestamp_seconds")["soon"]; int64(got) != now.Add(12*time.Hour).Unix() {
+	if got := fixture.Gauges(t, reg, "kausality_enforcement_exception_until_timestamp_seconds")["soon"]; int64(got) != now.Add(12*time.Hour-time.Minute).Unix() {
 		t.Errorf("until %v", got)
 	}
 
@@ -49,7 +73,15 @@ func TestTheEndOfAnExceptionIsTold(t *testing.T) {
 		t.Errorf("event %q, want %q", got, want)
 	}
 
-	x.Set(nil, now)
+	now = now.Add(12 * time.Hour) // It has ended; of the other one is told a day before.
+
+	look(time.Date(2026, time.May, 31, 0, 0, 1, 0, time.UTC).Sub(now))
+
+	if err := c.Delete(t.Context(), &list[0]); err != nil {
+		t.Fatal(err)
+	}
+
+	look(0)
 
 	if got := fixture.Gauges(t, reg, "kausality_enforcement_exception_ending"); len(got) > 0 {
 		t.Errorf("of no Enforcements: %v", got)

@@ -5,7 +5,6 @@ package watch
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 )
 
 // Mover has the objects of a namespace looked at again that moves into the shard
@@ -34,19 +34,7 @@ func (m *Mover) Reconcile(ctx context.Context, req reconcile.Request) (reconcile
 
 // Controller runs the mover.
 func (m *Mover) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
-	skip := true
-
-	ctl, err := controller.NewUnmanaged("shard", controller.Options{Reconciler: m, SkipNameValidation: &skip, Logger: log})
-	if err != nil {
-		return nil, fmt.Errorf("cannot make the shard controller: %w", err)
-	}
-
-	src := source.Kind(c, client.Object(shard.Namespace()), &handler.EnqueueRequestForObject{}, m.moved())
-	if err := ctl.Watch(src); err != nil {
-		return nil, fmt.Errorf("cannot watch namespaces: %w", err)
-	}
-
-	return ctl, nil
+	return unmanaged.New("shard", m, log, source.Kind(c, client.Object(shard.Namespace()), &handler.EnqueueRequestForObject{}, m.moved()))
 }
 
 // moved passes namespaces whose shard changes, or comes to be known.

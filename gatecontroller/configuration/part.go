@@ -1,0 +1,110 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package configuration
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
+)
+
+// applyGuards applies the guards: those of our own CRDs wherever this manager keeps
+// configurations, and those of managed resources where it moves their gates, too.
+func (c *Reconciler) applyGuards(ctx context.Context, p *plan) (reconcile.Result, error) {
+	return reconcile.Result{}, c.Applier.ApplyGuards(ctx, p.guards)
+}
+
+// watch watches what is governed, as far as it may be read.
+func (c *Reconciler) watch(ctx context.Context, p *plan) (reconcile.Result, error) {
+	if err := c.Watches.Run(ctx, c.Rights.Readable(ctx, p.watched)); err != nil {
+		return reconcile.Result{}, err
+	}
+
+	// What failed for want of a right would be tried again later and later.
+	if c.rightsCame {
+		if err := c.Watches.EnqueueAll(ctx); err != nil {
+			return reconcile.Result{}, err
+		}
+
+		c.rightsCame = false
+	}
+
+	return reconcile.Result{}, c.enqueueOpenGates(p.want.Policies)
+}
+
+// enqueueOpenGates has open gates looked at again when a policy says something else of
+// gates.
+func (c *Reconciler) enqueueOpenGates(policies []v1alpha1.AllowancePolicy) error {
+	now, err := fingerprint(policies)
+	if err != nil {
+		return err
+	}
+
+	if now != c.settings {
+		c.Watches.Enqueue(c.OpenGates())
+	}
+
+	c.settings = now
+
+	return nil
+}
+
+// applyWebhooks applies the webhook configurations.
+func (c *Reconciler) applyWebhooks(ctx context.Context, p *plan) (reconcile.Result, error) {
+	if !p.main {
+		return reconcile.Result{}, nil
+	}
+
+	if err := c.Applier.ApplyWebhooks(ctx, p.subjects, p.enforced); err != nil {
+		return reconcile.Result{}, err
+	}
+
+	c.stamped = p.subjects
+
+	return reconcile.Result{}, nil
+}
+
+// report reports which policies, windows and Enforcements are in force. Where a schema
+// is missing to check them against, it is tried again soon.
+func (c *Reconciler) report(ctx context.Context, p *plan) (reconcile.Result, error) {
+	if !p.main {
+		return reconcile.Result{}, nil
+	}
+
+	enforced := status.AllEnforcedKinds(p.want.Enforcements, p.listed)
+	complete := c.Statuses.Schemas.Refresh(ctx, p.want.Policies, p.named, enforced...)
+	err := c.Statuses.ReportAll(ctx, p.want, p.listed, p.named, p.unknown)
+
+	c.Windows.SetReadiness(ctx, p.want.Windows, p.unknown, func(u *v1alpha1.UpgradeAllowance) string {
+		return c.Rights.Message(right.OfWindow(u, kind.ForRights(p.listed)))
+	})
+
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+
+	return reconcile.Result{RequeueAfter: c.delays[Status].next(complete, true)}, nil
+}
+
+// adopt finds what waits for us though nothing names its kind.
+func (c *Reconciler) adopt(ctx context.Context, p *plan) (reconcile.Result, error) {
+	complete, err := c.Adoption.Adopt(ctx, p.served)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+
+	return reconcile.Result{RequeueAfter: c.delays[Adoption].next(complete, true)}, nil
+}
+
+// prune releases what is no longer governed.
+func (c *Reconciler) prune(ctx context.Context, p *plan) (reconcile.Result, error) {
+	c.Ungated.Keep(p.watched)
+
+	return reconcile.Result{}, c.Watches.Prune(ctx, p.watched, p.served)
+}

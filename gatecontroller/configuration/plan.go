@@ -1,0 +1,96 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package configuration
+
+import (
+	"slices"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/admission"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
+)
+
+// observed is what is read before it is planned what follows.
+type observed struct {
+	// want is what is asked for.
+	want admission.Config
+	// served are all kinds that the API server serves, listed those that discovery
+	// lists now.
+	served, listed []kind.Served
+	// named are the kinds that policies and windows name, and enforced those that
+	// Enforcements cover; of these it is known which are managed resources.
+	named    []kind.Served
+	enforced []admission.Enforced
+	// gated are the kinds that are to be gated and guarded, watched those that are
+	// to be watched.
+	gated, watched []kind.Served
+	// usages are the kinds that tell which resource uses which configuration.
+	usages []kind.Served
+	// stamped are the kinds that the webhook is asked about.
+	stamped []admission.Subject
+	// main is true where this manager keeps configurations, gates where gates are
+	// switched on.
+	main, gates bool
+}
+
+// plan is what follows from what was observed; never modified.
+type plan struct {
+	observed
+
+	// guards to apply.
+	guards []admission.Guard
+	// subjects are what the webhook is to be asked about.
+	subjects []admission.Subject
+	// missing are the kinds that nothing serves, unknown those that discovery does
+	// not list.
+	missing, unknown []kind.Name
+}
+
+// planFor plans what follows. It reads nothing.
+func planFor(o observed, hooks admission.Options) *plan {
+	p := &plan{observed: o}
+	names := kind.Names(o.want.Policies, o.want.Windows)
+
+	_, p.missing = kind.Named(o.served, names)
+	_, p.unknown = kind.Named(o.listed, names)
+
+	if !o.main {
+		return p
+	}
+
+	p.guards = admission.DefinitionGuards()
+	if o.gates {
+		p.guards = append(p.guards, hooks.Guards(o.gated, o.usages)...)
+	}
+
+	p.subjects = admission.Awaited(admission.Subjects(o.want, kind.Union(o.named, o.gated), o.enforced), o.stamped, names)
+
+	return p
+}
+
+// parentKinds are the kinds of which something may follow, and those that have
+// gates. The others are not watched.
+func parentKinds(want admission.Config, named []kind.Served, enforced []admission.Enforced) []kind.Served {
+	var out []kind.Served
+
+	for _, k := range named {
+		parent := slices.ContainsFunc(want.Policies, func(p v1alpha1.AllowancePolicy) bool {
+			return kind.Name{Group: p.Spec.Match.APIGroup, Kind: p.Spec.Match.Kind}.Matches(k.GVK)
+		})
+
+		if parent || k.Gated() {
+			out = append(out, k)
+		}
+	}
+
+	for _, e := range enforced {
+		for _, k := range e.Kinds {
+			if k.Gated() && !slices.Contains(out, k) {
+				out = append(out, k)
+			}
+		}
+	}
+
+	return out
+}

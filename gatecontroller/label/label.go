@@ -1,0 +1,102 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package label keeps the labels on policies and windows by which functions ask for
+// those that matter to them. They depend on nothing but the object.
+package label
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
+)
+
+// Reconciler labels the objects of one kind.
+type Reconciler struct {
+	client client.Client
+	reader client.Reader
+	kind   string
+	// empty makes an object of the kind, labels returns those that one is to have.
+	empty  func() client.Object
+	labels func(client.Object) map[string]string
+}
+
+// Policies makes the Reconciler of AllowancePolicies. It reads from the cache.
+func Policies(c client.Client, cached client.Reader) *Reconciler {
+	return &Reconciler{
+		client: c, reader: cached, kind: policy.KindPolicy, empty: func() client.Object { return &v1alpha1.AllowancePolicy{} },
+		labels: func(obj client.Object) map[string]string {
+			p, _ := obj.(*v1alpha1.AllowancePolicy)
+
+			return policy.LabelsOfKind(p.Spec.Match.Kind)
+		},
+	}
+}
+
+// Windows makes the Reconciler of UpgradeAllowances. It reads from the cache.
+func Windows(c client.Client, cached client.Reader) *Reconciler {
+	return &Reconciler{
+		client: c, reader: cached, kind: policy.KindUpgrade, empty: func() client.Object { return &v1alpha1.UpgradeAllowance{} },
+		labels: func(obj client.Object) map[string]string {
+			u, _ := obj.(*v1alpha1.UpgradeAllowance)
+
+			return policy.LabelsOfServiceAccount(u.Spec.ServiceAccount)
+		},
+	}
+}
+
+// Controller makes the controller of the labels.
+func (r *Reconciler) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
+	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{})
+
+	return unmanaged.New("labels of "+strings.ToLower(r.kind), r, log,
+		source.Kind(c, r.empty(), &handler.EnqueueRequestForObject{}, changed))
+}
+
+// Reconcile labels one object.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	obj := r.empty()
+	if err := r.reader.Get(ctx, req.NamespacedName, obj); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+
+	have, want := obj.GetLabels(), r.labels(obj)
+
+	out, _ := obj.DeepCopyObject().(client.Object)
+	labels := map[string]string{}
+	maps.Copy(labels, have)
+	maps.Copy(labels, want)
+
+	if maps.Equal(have, labels) {
+		return reconcile.Result{}, nil
+	}
+
+	out.SetLabels(labels)
+
+	err := r.client.Patch(ctx, out, object.MergeFrom(obj), client.FieldOwner(object.FieldManager))
+
+	switch {
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: object.ConflictDelay}, nil
+	case client.IgnoreNotFound(err) != nil:
+		return reconcile.Result{}, fmt.Errorf("cannot label %s %q: %w", r.kind, req.Name, err)
+	}
+
+	return reconcile.Result{}, nil
+}
