@@ -14,14 +14,13 @@ import (
 	"strconv"
 	"time"
 
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-
 	"github.com/alecthomas/kong"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"

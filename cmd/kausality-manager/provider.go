@@ -9,10 +9,9 @@ import (
 	"fmt"
 	"os"
 
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )

@@ -8,10 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"

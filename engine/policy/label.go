@@ -8,9 +8,8 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
