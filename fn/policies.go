@@ -96,7 +96,7 @@ func selectNamespaces(policies []v1alpha1.AllowancePolicy, enforcements []v1alph
 	looks := func(expression string) bool { return strings.Contains(expression, "namespaceObject") }
 
 	for _, p := range policies {
-		if p.Spec.Match.NamespaceSelector != nil || slices.ContainsFunc(p.Spec.Match.CEL, looks) {
+		if p.Spec.Match.NamespaceSelector != nil || slices.ContainsFunc(policy.Expressions(&p.Spec.Match), looks) {
 			return true
 		}
 	}

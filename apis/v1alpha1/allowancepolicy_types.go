@@ -56,14 +56,31 @@ type Match struct {
 	// +kubebuilder:validation:items:MaxLength=1024
 	Fields []string `json:"fields"`
 
-	// CEL expressions that must all be true. Variables: object, oldObject,
-	// request, namespaceObject.
+	// Variables that expressions below may use as variables.NAME, and each
+	// variable those before it. One is evaluated when it is first used, and once for
+	// a change.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Variables []Variable `json:"variables,omitempty"`
+
+	// CEL expressions that must all be true. They see object, oldObject, request,
+	// namespaceObject and variables.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=10240
 	CEL []string `json:"cel,omitempty"`
+
+	// MatchConditions must all be true, as those of cel, and say in words what is
+	// missing where they are not.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	MatchConditions []PolicyCondition `json:"matchConditions,omitempty"`
 
 	// Capture lists fields whose values are stored in the trace.
 	// +optional
@@ -81,6 +98,38 @@ type Match struct {
 	// ObjectSelector selects objects by label.
 	// +optional
 	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty"`
+}
+
+// Variable is a named CEL expression of any type.
+type Variable struct {
+	// Name of the variable, a CEL identifier.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern="^[a-zA-Z_][a-zA-Z0-9_]*$"
+	Name string `json:"name"`
+	// Expression that gives its value. It sees what those of cel see, of the
+	// variables those before it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=10240
+	Expression string `json:"expression"`
+}
+
+// PolicyCondition is a named CEL expression that must be true, and what is said
+// where it is not.
+type PolicyCondition struct {
+	MatchCondition `json:",inline"`
+
+	// Message for who is refused. If not given, it is the expression.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// MessageExpression gives the message, as text of one line; it sees what the
+	// expression sees. Where it fails, gives nothing, or the object holds a
+	// credential, Message is used.
+	// +optional
+	// +kubebuilder:validation:MaxLength=10240
+	MessageExpression string `json:"messageExpression,omitempty"`
 }
 
 // SubjectKind is a kind of subject, as in RBAC.

@@ -4,6 +4,7 @@
 package decision
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -259,8 +260,8 @@ func trigger(p *policy.Policy) string {
 		out = "when " + initiators(spec.Subjects) + " " + strings.Join(ways(spec.Match.Fields, "changes ", "creates it", "deletes it"), " or ")
 	}
 
-	if len(spec.Match.CEL) > 0 {
-		out += ", where CEL " + strings.Join(quoted(spec.Match.CEL), " and ") + " holds"
+	if conditions := conditionsOf(&spec.Match); len(conditions) > 0 {
+		out += ", where " + strings.Join(conditions, " and ") + " holds"
 	}
 
 	return out
@@ -288,10 +289,23 @@ func ways(fields []string, changed, creation, deletion string) []string {
 	return out
 }
 
-func quoted(texts []string) []string {
-	out := make([]string, len(texts))
-	for i, t := range texts {
-		out[i] = strconv.Quote(t)
+// conditionsOf are all that must be true of a change, as text: expressions, and
+// conditions by their names and messages.
+func conditionsOf(match *v1alpha1.Match) []string {
+	out := make([]string, 0, len(match.CEL)+len(match.MatchConditions))
+
+	for i, text := range match.CEL {
+		text = strconv.Quote(text)
+		if i == 0 {
+			text = "CEL " + text
+		}
+
+		out = append(out, text)
+	}
+
+	for _, c := range match.MatchConditions {
+		about := cmp.Or(c.Message, "CEL "+strconv.Quote(c.Expression))
+		out = append(out, fmt.Sprintf("condition %q (%s)", c.Name, about))
 	}
 
 	return out

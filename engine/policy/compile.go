@@ -14,15 +14,16 @@ import (
 
 // Policy is a compiled AllowancePolicy.
 type Policy struct {
-	name        string
-	generation  int64
-	spec        v1alpha1.AllowancePolicySpec
-	fields      []change.Pattern
-	capture     []change.Pattern
-	expressions []*Expression
-	objects     labels.Selector
-	namespaces  labels.Selector
-	gate        *Gate
+	name       string
+	generation int64
+	spec       v1alpha1.AllowancePolicySpec
+	fields     []change.Pattern
+	capture    []change.Pattern
+	scope      *scope
+	conditions []*condition
+	objects    labels.Selector
+	namespaces labels.Selector
+	gate       *Gate
 }
 
 // Name of the policy.
@@ -65,16 +66,8 @@ func Compile(in *v1alpha1.AllowancePolicy) (*Policy, field.ErrorList) {
 		}
 	}
 
-	for i, text := range in.Spec.Match.CEL {
-		e, err := CompileExpression(text)
-		if err != nil {
-			errs = append(errs, field.Invalid(match.Child("cel").Index(i), text, err.Error()))
-
-			continue
-		}
-
-		p.expressions = append(p.expressions, e)
-	}
+	p.scope = compileScope(in.Spec.Match.Variables, match.Child("variables"), &errs)
+	p.conditions = p.scope.conditions(&in.Spec.Match, match, &errs)
 
 	checkPermissions(in.Spec.Allow, field.NewPath("spec", "allow"), &errs)
 

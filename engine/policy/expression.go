@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	apiservercel "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/cel/lazy"
 
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 )
@@ -122,25 +123,44 @@ func CompileExpression(text string) (*Expression, error) {
 
 // compileIn compiles an expression in an environment.
 func compileIn(env *cel.Env, text string) (*Expression, error) {
-	tree, iss := env.Compile(text)
-	if iss != nil && iss.Err() != nil {
-		return nil, fmt.Errorf("cannot compile CEL: %w", iss.Err())
+	tree, program, err := compile(env, text)
+	if err != nil {
+		return nil, err
 	}
 
 	if t := tree.OutputType(); !t.IsExactType(types.BoolType) && !t.IsExactType(types.DynType) {
 		return nil, fmt.Errorf("cannot compile CEL: %w but %s", errNotBool, t)
 	}
 
-	prg, err := env.Program(tree,
+	return &Expression{text: text, program: program}, nil
+}
+
+// compile compiles an expression of any type, with Kubernetes' limits.
+func compile(env *cel.Env, text string) (*cel.Ast, cel.Program, error) {
+	tree, iss := env.Compile(text)
+	if iss != nil && iss.Err() != nil {
+		return nil, nil, fmt.Errorf("cannot compile CEL: %w", iss.Err())
+	}
+
+	program, err := env.Program(tree,
 		cel.CostLimit(apiservercel.PerCallLimit),
 		cel.CostTracking(nil),
 		cel.InterruptCheckFrequency(apiservercel.CheckFrequency),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("cannot compile CEL: %w", err)
+		return nil, nil, fmt.Errorf("cannot compile CEL: %w", err)
 	}
 
-	return &Expression{text: text, program: prg}, nil
+	return tree, program, nil
+}
+
+// costOf is what an evaluation cost, in CEL's units.
+func costOf(details *cel.EvalDetails) uint64 {
+	if details == nil || details.ActualCost() == nil {
+		return 0
+	}
+
+	return *details.ActualCost()
 }
 
 // plainEnv returns the environment of conditions that the API server can check
@@ -198,11 +218,19 @@ func (in Input) subject() map[string]any {
 	return in.OldObject
 }
 
-// activation resolves an expression's variables.
-type activation struct{ in *Input }
+// activation resolves the names in an expression.
+type activation struct {
+	in *Input
+	// variables of a policy; nil where there are none.
+	variables *lazy.MapValue
+}
 
-// ResolveName returns a variable; null where there is nothing.
-func (a activation) ResolveName(name string) (any, bool) {
+// ResolveName returns what a name stands for; null where there is nothing.
+func (a *activation) ResolveName(name string) (any, bool) {
+	if name == varVariables && a.variables != nil {
+		return a.variables, true
+	}
+
 	var v map[string]any
 
 	switch name {
@@ -228,19 +256,21 @@ func (a activation) ResolveName(name string) (any, bool) {
 }
 
 // Parent is none.
-func (activation) Parent() interpreter.Activation { return nil }
+func (*activation) Parent() interpreter.Activation { return nil }
 
 // Eval evaluates the expression. An error means that it was not evaluated to
 // an end, be it for a missing field or its cost; it is then neither true nor
 // false. The cost is in CEL's units, as Kubernetes counts them.
 func (e *Expression) Eval(in Input) (result bool, cost uint64, err error) {
-	val, details, err := e.program.Eval(activation{in: &in})
-	if details != nil && details.ActualCost() != nil {
-		cost = *details.ActualCost()
-	}
+	return e.eval(&activation{in: &in})
+}
+
+func (e *Expression) eval(a *activation) (result bool, cost uint64, err error) {
+	val, details, err := e.program.Eval(a)
+	cost = costOf(details)
 
 	if err != nil {
-		return false, cost, fmt.Errorf("cannot evaluate CEL %q: %w", e.text, mask.Error(err, in.Object, in.OldObject))
+		return false, cost, fmt.Errorf("cannot evaluate CEL %q: %w", e.text, mask.Error(err, a.in.Object, a.in.OldObject))
 	}
 
 	b, ok := val.Value().(bool)

@@ -83,16 +83,21 @@ func (p *Policy) Evaluate(in Input) Verdict {
 		return Verdict{Lack: LackSelector, Missing: fmt.Sprintf("the namespace does not match namespaceSelector %q", p.namespaces)}
 	}
 
-	budget := NewBudget()
+	if len(p.conditions) == 0 {
+		return Verdict{Met: true}
+	}
 
-	for _, e := range p.expressions {
-		ok, err := budget.Eval(e, in)
+	budget := NewBudget()
+	given := p.scope.activate(&in, budget)
+
+	for _, c := range p.conditions {
+		ok, err := budget.eval(c.expression, given)
 		if err != nil {
-			return Verdict{Lack: LackCEL, Missing: fmt.Sprintf("CEL %q could not be evaluated: %s", e, reason(err)), Problem: err}
+			return Verdict{Lack: LackCEL, Missing: c.failed(err), Problem: err}
 		}
 
 		if !ok {
-			return Verdict{Lack: LackCEL, Missing: fmt.Sprintf("CEL %q is false", e)}
+			return Verdict{Lack: LackCEL, Missing: c.missing(given, budget)}
 		}
 	}
 
@@ -142,19 +147,31 @@ func NewBudget() *Budget { return &Budget{left: apiservercel.RuntimeCELCostBudge
 
 // Eval evaluates an expression. The error is of one that fails, or for which
 // nothing is left.
-func (b *Budget) Eval(e *Expression, in Input) (bool, error) {
-	ok, cost, err := e.Eval(in)
-	if err == nil && cost > b.left {
-		err = fmt.Errorf("cannot evaluate CEL %q: the policy's expressions cost more than %d in all", e, apiservercel.RuntimeCELCostBudget)
+func (b *Budget) Eval(e *Expression, in Input) (bool, error) { return b.eval(e, &activation{in: &in}) }
+
+func (b *Budget) eval(e *Expression, a *activation) (bool, error) {
+	ok, cost, err := e.eval(a)
+	if err == nil {
+		if err = b.spend(cost); err != nil {
+			err = fmt.Errorf("cannot evaluate CEL %q: %w", e, err)
+		}
 	}
 
-	if err != nil {
-		return false, err
+	return ok && err == nil, err
+}
+
+// errCost is the cause when nothing of a budget is left.
+var errCost = fmt.Errorf("the policy's expressions cost more than %d in all", apiservercel.RuntimeCELCostBudget)
+
+// spend takes what an evaluation cost.
+func (b *Budget) spend(cost uint64) error {
+	if cost > b.left {
+		return errCost
 	}
 
 	b.left -= cost
 
-	return ok, nil
+	return nil
 }
 
 // reason is what an error says beyond which expression it is about, which who

@@ -27,9 +27,65 @@ const maxTypeErrors = 5
 // no difference to how the policy is evaluated. Without a schema, or with one
 // that says nothing about the fields of an object, it finds nothing.
 func (p *Policy) TypeCheck(schema *spec.Schema) []v1alpha1.TypeCheckingWarning {
-	at := field.NewPath("spec", "match", "cel")
+	match := &p.spec.Match
+	if schema == nil || !isObject(schema) || len(p.conditions) == 0 {
+		return nil
+	}
 
-	return CheckExpressions(schema, p.expressions, func(i int) *field.Path { return at.Index(i) })
+	env, err := schemaEnv(typedEnv, schema)
+	if err != nil {
+		return nil
+	}
+
+	s, err := newScope(env, match.Variables)
+	if err != nil {
+		return nil
+	}
+
+	out := s.checkVariables(match.Variables)
+
+	check := func(text string, wrong func(*cel.Env, string) string, at *field.Path) {
+		if warning := wrong(s.env, text); warning != "" {
+			out = append(out, v1alpha1.TypeCheckingWarning{Field: at.String(), Warning: warning})
+		}
+	}
+
+	at := field.NewPath("spec", "match")
+
+	for i, text := range match.CEL {
+		check(text, typeErrors, at.Child("cel").Index(i))
+	}
+
+	for i, c := range match.MatchConditions {
+		at := at.Child("matchConditions").Index(i)
+		check(c.Expression, typeErrors, at.Child("expression"))
+
+		if c.MessageExpression != "" {
+			check(c.MessageExpression, textErrors, at.Child("messageExpression"))
+		}
+	}
+
+	return out
+}
+
+// checkVariables checks variables, each with the types of those before it.
+func (s *scope) checkVariables(list []v1alpha1.Variable) []v1alpha1.TypeCheckingWarning {
+	var out []v1alpha1.TypeCheckingWarning
+
+	for i, v := range list {
+		tree, text := compileErrors(s.env, v.Expression)
+		if text != "" {
+			at := field.NewPath("spec", "match", "variables").Index(i).Child("expression")
+			out = append(out, v1alpha1.TypeCheckingWarning{Field: at.String(), Warning: text})
+		}
+
+		s.types.fields[v.Name] = cel.DynType
+		if tree != nil {
+			s.types.fields[v.Name] = tree.OutputType()
+		}
+	}
+
+	return out
 }
 
 // CheckExpressions checks expressions about changes of objects against the schema
@@ -112,12 +168,33 @@ func schemaEnv(in func() (*cel.Env, error), schema *spec.Schema) (*cel.Env, erro
 	return env, nil
 }
 
-// typeErrors says what is wrong with an expression, each error with its line
-// and column; empty when nothing is.
+// typeErrors says what is wrong with an expression that is true or false; empty
+// when nothing is.
 func typeErrors(env *cel.Env, text string) string {
+	tree, wrong := compileErrors(env, text)
+	if tree != nil {
+		return resultError(tree.OutputType(), cel.BoolType, errNotBool)
+	}
+
+	return wrong
+}
+
+// textErrors says what is wrong with an expression that gives text.
+func textErrors(env *cel.Env, text string) string {
+	tree, wrong := compileErrors(env, text)
+	if tree != nil {
+		return resultError(tree.OutputType(), cel.StringType, errNotText)
+	}
+
+	return wrong
+}
+
+// compileErrors says what is wrong with an expression of any type, each error
+// with its line and column; the tree is nil when it does not compile.
+func compileErrors(env *cel.Env, text string) (*cel.Ast, string) {
 	tree, iss := env.Compile(text)
 	if iss.Err() == nil {
-		return resultError(tree.OutputType())
+		return tree, ""
 	}
 
 	errs := slices.Clone(iss.Errors())
@@ -143,7 +220,7 @@ func typeErrors(env *cel.Env, text string) string {
 		out = append(out[:maxTypeErrors], fmt.Sprintf("and %d more", more))
 	}
 
-	return strings.Join(out, "; ")
+	return nil, strings.Join(out, "; ")
 }
 
 // mistaken reports whether an error is none when the expression is evaluated: an
@@ -155,12 +232,12 @@ func mistaken(message string) bool {
 
 // resultError says what is wrong with the type of an expression's result;
 // empty when nothing is.
-func resultError(t *cel.Type) string {
-	if t.IsExactType(cel.BoolType) || t.IsExactType(cel.DynType) {
+func resultError(t, want *cel.Type, not error) string {
+	if t.IsExactType(want) || t.IsExactType(cel.DynType) {
 		return ""
 	}
 
-	return fmt.Sprintf("1:1: %s but %s", errNotBool, t)
+	return fmt.Sprintf("1:1: %s but %s", not, t)
 }
 
 // jsonTypes gives CEL the types that decoded JSON of a schema has, which is

@@ -1,0 +1,161 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/mask"
+)
+
+// maxMessage is the most bytes of a message that an expression gives.
+const maxMessage = 1024
+
+// errNotText is the cause when a messageExpression gives something else than text.
+var errNotText = errors.New("it does not give text")
+
+// condition is a compiled [v1alpha1.PolicyCondition], or one of cel, which has no
+// name.
+type condition struct {
+	expression *Expression
+	name       string
+	message    string
+	text       cel.Program // Of messageExpression; nil without one.
+}
+
+// missing says what is missing where the condition is false.
+func (c *condition) missing(a *activation, b *Budget) string {
+	if c.name == "" {
+		return fmt.Sprintf("CEL %q is false", c.expression)
+	}
+
+	if text := c.said(a, b); text != "" {
+		return fmt.Sprintf("condition %q: %s", c.name, text)
+	}
+
+	return fmt.Sprintf("condition %q: CEL %q is false", c.name, c.expression)
+}
+
+// said is the message of the condition. What the objects hold may be in what an
+// expression gives: where that is a credential, the message is the one that is
+// written in the policy.
+func (c *condition) said(a *activation, b *Budget) string {
+	if c.text == nil || mask.Hides(nil, a.in.Object, a.in.Object) || mask.Hides(nil, a.in.OldObject, a.in.OldObject) {
+		return c.message
+	}
+
+	val, details, err := c.text.Eval(a)
+	if err != nil || b.spend(costOf(details)) != nil {
+		return c.message
+	}
+
+	text, _ := val.Value().(string)
+	if text = strings.TrimSpace(text); text == "" || len(text) > maxMessage || strings.ContainsAny(text, "\r\n") {
+		return c.message
+	}
+
+	return text
+}
+
+// failed says that the condition could not be evaluated, and why.
+func (c *condition) failed(err error) string {
+	if c.name == "" {
+		return fmt.Sprintf("CEL %q could not be evaluated: %s", c.expression, reason(err))
+	}
+
+	return fmt.Sprintf("condition %q: CEL %q could not be evaluated: %s", c.name, c.expression, reason(err))
+}
+
+// conditions compiles all that must be true of a change: expressions of cel, then
+// those with names.
+func (s *scope) conditions(match *v1alpha1.Match, at *field.Path, errs *field.ErrorList) []*condition {
+	if s.env == nil {
+		return nil
+	}
+
+	out := make([]*condition, 0, len(match.CEL)+len(match.MatchConditions))
+
+	for i, text := range match.CEL {
+		e, err := compileIn(s.env, text)
+		if err != nil {
+			*errs = append(*errs, field.Invalid(at.Child("cel").Index(i), text, err.Error()))
+
+			continue
+		}
+
+		out = append(out, &condition{expression: e})
+	}
+
+	names := map[string]bool{}
+
+	for i, m := range match.MatchConditions {
+		at := at.Child("matchConditions").Index(i)
+
+		if names[m.Name] {
+			*errs = append(*errs, field.Duplicate(at.Child("name"), m.Name))
+		}
+
+		names[m.Name] = true
+
+		c := &condition{name: m.Name, message: m.Message}
+
+		var err error
+		if c.expression, err = compileIn(s.env, m.Expression); err != nil {
+			*errs = append(*errs, field.Invalid(at.Child("expression"), m.Expression, err.Error()))
+		}
+
+		if m.MessageExpression != "" {
+			if c.text, err = compileText(s.env, m.MessageExpression); err != nil {
+				*errs = append(*errs, field.Invalid(at.Child("messageExpression"), m.MessageExpression, err.Error()))
+			}
+		}
+
+		out = append(out, c)
+	}
+
+	return out
+}
+
+// compileText compiles an expression that gives text.
+func compileText(env *cel.Env, text string) (cel.Program, error) {
+	tree, program, err := compile(env, text)
+	if err != nil {
+		return nil, err
+	}
+
+	if t := tree.OutputType(); !t.IsExactType(types.StringType) && !t.IsExactType(types.DynType) {
+		return nil, fmt.Errorf("cannot compile CEL: %w but %s", errNotText, t)
+	}
+
+	return program, nil
+}
+
+// Expressions returns all CEL expressions of what a policy matches, as they are
+// written.
+func Expressions(match *v1alpha1.Match) []string {
+	out := make([]string, 0, len(match.Variables)+len(match.CEL)+2*len(match.MatchConditions))
+
+	for _, v := range match.Variables {
+		out = append(out, v.Expression)
+	}
+
+	out = append(out, match.CEL...)
+
+	for _, c := range match.MatchConditions {
+		out = append(out, c.Expression)
+
+		if c.MessageExpression != "" {
+			out = append(out, c.MessageExpression)
+		}
+	}
+
+	return out
+}

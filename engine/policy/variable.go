@@ -1,0 +1,197 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/lazy"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// varVariables holds the variables of a policy.
+const varVariables = "variables"
+
+// errVariableName is the cause when expressions cannot name a variable.
+var errVariableName = errors.New("a name is a letter or _, then letters, digits and _, is no word of CEL's own, and has no two _ in a row")
+
+// variable is a compiled [v1alpha1.Variable].
+type variable struct {
+	name    string
+	program cel.Program
+}
+
+// eval evaluates the variable for one who uses it. What it costs the budget bears.
+func (v *variable) eval(a *activation, b *Budget) ref.Val {
+	val, details, err := v.program.Eval(a)
+	if err == nil {
+		err = b.spend(costOf(details))
+	}
+
+	if err != nil {
+		return types.NewErr("variables.%s: %s", v.name, err)
+	}
+
+	return val
+}
+
+// scope is what the expressions of one policy are compiled in.
+type scope struct {
+	env *cel.Env
+	// variables and their types, in their order.
+	variables []*variable
+	types     *variableTypes
+}
+
+// newScope makes a scope without variables yet on an environment.
+func newScope(env *cel.Env, variables []v1alpha1.Variable) (*scope, error) {
+	if len(variables) == 0 {
+		return &scope{env: env}, nil
+	}
+
+	known := &variableTypes{Provider: env.CELTypeProvider(), fields: map[string]*cel.Type{}}
+
+	env, err := env.Extend(cel.Variable(varVariables, structType(varVariables)), cel.CustomTypeProvider(known))
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the CEL environment of variables: %w", err)
+	}
+
+	return &scope{env: env, types: known}, nil
+}
+
+// compileScope compiles variables, each of which sees those before it.
+func compileScope(list []v1alpha1.Variable, at *field.Path, errs *field.ErrorList) *scope {
+	env, err := compileEnv()
+	if err != nil {
+		*errs = append(*errs, field.InternalError(at, err))
+
+		return &scope{}
+	}
+
+	s, err := newScope(env, list)
+	if err != nil {
+		*errs = append(*errs, field.InternalError(at, err))
+
+		return &scope{env: env}
+	}
+
+	for i, v := range list {
+		at := at.Index(i)
+
+		if !s.canName(v.Name) {
+			*errs = append(*errs, field.Invalid(at.Child("name"), v.Name, errVariableName.Error()))
+
+			continue
+		}
+
+		if _, ok := s.types.fields[v.Name]; ok {
+			*errs = append(*errs, field.Duplicate(at.Child("name"), v.Name))
+
+			continue
+		}
+
+		tree, program, err := compile(s.env, v.Expression)
+		if err != nil {
+			*errs = append(*errs, field.Invalid(at.Child("expression"), v.Expression, err.Error()))
+			s.types.fields[v.Name] = cel.DynType // What uses it is not wrong, too.
+
+			continue
+		}
+
+		s.types.fields[v.Name] = tree.OutputType()
+		s.variables = append(s.variables, &variable{name: v.Name, program: program})
+	}
+
+	return s
+}
+
+// canName reports whether expressions can select a variable of a name.
+func (s *scope) canName(name string) bool {
+	// Kubernetes' lazy map takes names for escaped ones.
+	if plain, ok := apiservercel.Unescape(name); !ok || plain != name {
+		return false
+	}
+
+	_, iss := s.env.Parse(varVariables + "." + name)
+
+	return iss.Err() == nil && identifier(name)
+}
+
+// identifier reports whether a text is one of CEL.
+func identifier(text string) bool {
+	for i, r := range text {
+		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+
+	return text != ""
+}
+
+// activate resolves the names that expressions use for one input, with variables
+// that are evaluated when they are first used.
+func (s *scope) activate(in *Input, b *Budget) *activation {
+	a := &activation{in: in}
+	if len(s.variables) == 0 {
+		return a
+	}
+
+	values := lazy.NewMapValue(structType(varVariables))
+	for _, v := range s.variables {
+		values.Append(v.name, func(*lazy.MapValue) ref.Val { return v.eval(a, b) })
+	}
+
+	a.variables = values
+
+	return a
+}
+
+// variableTypes are the types of variables, beside those of a provider.
+type variableTypes struct {
+	types.Provider
+
+	fields map[string]*cel.Type
+}
+
+// FindStructType returns the type of a name.
+func (t *variableTypes) FindStructType(name string) (*types.Type, bool) {
+	if name != structName(varVariables) {
+		return t.Provider.FindStructType(name)
+	}
+
+	return types.NewTypeTypeWithParam(structType(varVariables)), true
+}
+
+// FindStructFieldNames returns the fields of a type, sorted.
+func (t *variableTypes) FindStructFieldNames(name string) ([]string, bool) {
+	if name != structName(varVariables) {
+		return t.Provider.FindStructFieldNames(name)
+	}
+
+	return slices.Sorted(maps.Keys(t.fields)), true
+}
+
+// FindStructFieldType returns the type of a field.
+func (t *variableTypes) FindStructFieldType(name, fieldName string) (*types.FieldType, bool) {
+	if name != structName(varVariables) {
+		return t.Provider.FindStructFieldType(name, fieldName)
+	}
+
+	typ, ok := t.fields[fieldName]
+	if !ok {
+		return nil, false
+	}
+
+	return &types.FieldType{Type: typ}, true
+}
