@@ -18,7 +18,7 @@ import (
 )
 
 // errUnallowed is the cause when mode Fatal meets an unallowed change.
-var errUnallowed = errors.New("nobody asked for a change, and the step's mode is Fatal")
+var errUnallowed = errors.New("a change is not allowed, and the step's mode is Fatal")
 
 // errNoConditions is the cause when Crossplane does not keep what it is told.
 var errNoConditions = errors.New("this Crossplane does not store the conditions of functions: nothing says what is held, " +

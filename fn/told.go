@@ -87,7 +87,7 @@ func (t *told) tell(log logging.Logger, s *state) {
 
 		message := "Held a change"
 		if line.passed {
-			message = "Let a change pass that nobody asked for"
+			message = "Let a change pass that is not allowed"
 		}
 
 		log.Info(message, "resource", at.resource, "field", at.field, "stays", line.From, "asked", line.To, "missing", line.Reason,

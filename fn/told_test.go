@@ -146,7 +146,7 @@ func TestAnAuditTellsWhatPassesOnce(t *testing.T) {
 		heard = append(heard, l.lines)
 	}
 
-	if len(heard[0]) != 1 || !strings.Contains(heard[0][0], "Let a change pass that nobody asked for") || len(heard[1]) != 0 {
+	if len(heard[0]) != 1 || !strings.Contains(heard[0][0], "Let a change pass that is not allowed") || len(heard[1]) != 0 {
 		t.Errorf("logged %q", heard)
 	}
 }

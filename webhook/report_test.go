@@ -267,9 +267,9 @@ func TestAnotherFieldIsAnotherEvent(t *testing.T) {
 		}
 	})
 	want := []string{
-		`Store spec.size KausalityDenied: Store s: refused to anna: nobody asked for this change: ` +
+		`Store spec.size KausalityDenied: Store s: refused to anna: change not allowed: ` +
 			`spec.size: policy "size": user "anna" may not initiate it (User hans may)`,
-		`Store spec.zone KausalityDenied: Store s: refused to anna: nobody asked for this change: ` +
+		`Store spec.zone KausalityDenied: Store s: refused to anna: change not allowed: ` +
 			`spec.zone: policy "zone": user "anna" may not initiate it (User hans may)`,
 	}
 

@@ -25,7 +25,7 @@ import (
 var (
 	errDelete = errors.New("to delete what it stands for takes somebody who may: have an AllowancePolicy about its kind name delete " +
 		"and allow {relation: External, mutations: [Delete]}, and delete it with kubectl; the first attempt is refused, and opens the gate")
-	errNoProvider = errors.New("it waits for its provider to let go of it: if that is gone, run it again with --without-provider")
+	errNoProvider = errors.New("it waits for its provider to release it: if that is gone, run it again with --without-provider")
 	errOnlyRecord = errors.New("the managed resource is gone; only a record of its external object is left: take it back with " +
 		"kubectl kausality adopt, or throw the record away with --orphan")
 	errProvider = errors.New("--without-provider goes with --orphan")
@@ -46,7 +46,7 @@ func releaseCommand() *cobra.Command {
 
 	cmd := &cobra.Command{
 		Use:   "release KIND/NAME",
-		Short: "Let go of what its owner left behind",
+		Short: "Release an orphaned managed resource",
 		Long: "Have a managed resource whose owner is gone stand by itself: nothing tries to delete it any more, and its gate stays closed. " +
 			"With --orphan the managed resource goes, and the external object stays; of one that is gone already, the record goes. " +
 			"The external object is never changed.\n\n" + exitHelp,

@@ -48,7 +48,7 @@ func uninstallCommand() *cobra.Command {
 		Short: "Take Kausality out of a cluster",
 		Long: "Remove what Kausality keeps in a cluster once its manager is stopped: webhook configurations, guards, finalizers, and " +
 			"annotations where asked to. Managed resources are left open, with the managementPolicies that their Composition asks for, and " +
-			"with what nobody asked for put back; or closed, so that their providers only observe. What has lost its owner is left closed, " +
+			"with changes that are not allowed put back; or closed, so that their providers only observe. What has lost its owner is left closed, " +
 			"and stands by itself. External objects are not changed. The manager's own Leases and certificates go last.\n\n" +
 			"Nothing is changed where anything is in the way. It can be run again, also to open what was left closed on request.\n\n" + exitHelp,
 		Example: "  kubectl kausality uninstall --leave=open --dry-run=server\n" +
@@ -188,7 +188,7 @@ func (c uninstallation) leave(ctx context.Context, out io.Writer, list []leaving
 			c.note(l.object)
 		}
 
-		return say(out, "%d objects would be let go of; nothing was changed\n", len(list))
+		return say(out, "%d objects would be released; nothing was changed\n", len(list))
 	}
 
 	counts := map[removal.Outcome]int{}
@@ -210,7 +210,7 @@ func (c uninstallation) leave(ctx context.Context, out io.Writer, list []leaving
 		}
 	}
 
-	return say(out, "let go of %d objects: %d left open, %d closed, %d closed and by themselves, %d going, %d cleared\n", len(list),
+	return say(out, "released %d objects: %d left open, %d closed, %d closed and by themselves, %d going, %d cleared\n", len(list),
 		counts[removal.Opened], counts[removal.Closed], counts[removal.Alone], counts[removal.Deleting], counts[removal.Cleared])
 }
 
@@ -280,7 +280,7 @@ func tell(out io.Writer, u *unstructured.Unstructured, plan removal.Plan, verb s
 	}
 
 	if plan.PutsBack {
-		more += ", without what nobody asked for"
+		more += ", without what is not allowed"
 	}
 
 	if plan.Returns {

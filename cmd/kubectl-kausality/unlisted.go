@@ -22,8 +22,8 @@ import (
 
 // errGoverned is the cause when a group that cannot be listed may have objects with
 // gates.
-var errGoverned = errors.New("Kausality governs kinds of it, and could not let go of these: " + //nolint:staticcheck // A name.
-	"mend its APIService, or delete that if nothing serves it any more")
+var errGoverned = errors.New("Kausality governs kinds of it, and could not release these: " + //nolint:staticcheck // A name.
+	"repair its APIService, or delete that if nothing serves it any more")
 
 // unlisted looks at what discovery could not list. A group that Kausality governs is
 // in the way, for its objects may be gated; another one is only told of: an

@@ -95,7 +95,7 @@ func TestTheGuardsKeepWhatDecidesAboutTheOutside(t *testing.T) {
 	}
 }
 
-// passes says whether a guard lets a request pass, as the API server decides it.
+// passes reports whether a guard lets a request pass, as the API server decides it.
 func passes(
 	t *testing.T, guard *admissionregistrationv1.ValidatingAdmissionPolicy, operation, user string, old, obj map[string]any,
 ) bool {

@@ -287,7 +287,7 @@ func (h Options) notOurNamespace(also *metav1.LabelSelector, others ...string) *
 }
 
 // exempt leaves out our own writes, those of controllers that only clean up,
-// and our own CRDs, without which nothing of ours can be mended.
+// and our own CRDs, without which nothing of ours can be repaired.
 func (h Options) exempt() []admissionregistrationv1.MatchCondition {
 	return []admissionregistrationv1.MatchCondition{
 		h.notBy("not-exempt", h.Manager, policy.GarbageCollector, policy.NamespaceController),

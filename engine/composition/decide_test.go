@@ -153,7 +153,7 @@ func TestAResourceIsRemovedInTwoSteps(t *testing.T) {
 	// The Composition wants it again: what was granted is taken back.
 	granted := edit(t, open, "kausality.io/management-policies:", "kausality.io/allowances: |\n      - {relation: External, mutations: [Delete], generation: 7, initiator: hans, trace: [{kind: RDSInstance, name: db-rds, generation: 7, field: delete}]}\n    kausality.io/management-policies:")
 	if out := composition.Decide(request(t, xr, granted, desiredRDS)); resource.Annotation(out.Desired, v1alpha1.AnnotationAllowances) != "[]\n" {
-		t.Errorf("called off: %v", out.Desired.GetAnnotations())
+		t.Errorf("cancelled: %v", out.Desired.GetAnnotations())
 	}
 
 	// What was to be orphaned goes at once, and so does what is no managed resource.

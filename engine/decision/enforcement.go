@@ -75,7 +75,7 @@ func (j *judge) byBroken(c change.Change) (Finding, bool) {
 	for _, e := range j.governing {
 		if e.Refuses() {
 			f.Lacks = append(f.Lacks, Lack{What: policy.LackEnforcement, Text: fmt.Sprintf(
-				"Enforcement %q does not compile at %s, and its failurePolicy is Fail: mend it, set its failurePolicy to Ignore, or delete it",
+				"Enforcement %q does not compile at %s, and its failurePolicy is Fail: correct it, set its failurePolicy to Ignore, or delete it",
 				e.Name(), strings.Join(e.Broken(), ", "))})
 		}
 	}
@@ -101,7 +101,7 @@ func refusedAs(findings []Finding) string {
 		}
 	}
 
-	return "nobody asked for this change: "
+	return "change not allowed: "
 }
 
 // byException looks for an exception of each Enforcement that governs the

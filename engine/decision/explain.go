@@ -347,7 +347,7 @@ func (g *judged) effect(f Finding) string {
 	case g.root():
 		return fmt.Sprintf("the change of %s is stored, but nothing may follow from it", c.Field)
 	default:
-		return fmt.Sprintf("nobody asked for the change of %s", c.Field)
+		return fmt.Sprintf("the change of %s is not allowed", c.Field)
 	}
 }
 

@@ -134,7 +134,7 @@ func FormatAsked(rec v1alpha1.AskedRecord, stored, asked *unstructured.Unstructu
 	}
 
 	if len(text) > v1alpha1.MaxAskedBytes {
-		return "", fmt.Errorf("cannot store what nobody asked for: "+
+		return "", fmt.Errorf("cannot store what is not allowed: "+
 			"annotation %q would remember %d bytes of what was asked for, and %d is the most",
 			v1alpha1.AnnotationAsked, len(text), v1alpha1.MaxAskedBytes)
 	}

@@ -228,7 +228,7 @@ func TestADeletionThatIsCalledOffClosesTheGate(t *testing.T) {
 		t.Fatalf("PlanFor: %+v", plan)
 	}
 
-	if plan.Record.State != v1alpha1.GateClosed || len(plan.Record.Actions) > 0 || !strings.Contains(plan.Why, "called off") {
+	if plan.Record.State != v1alpha1.GateClosed || len(plan.Record.Actions) > 0 || !strings.Contains(plan.Why, "cancelled") {
 		t.Errorf("PlanFor: %+v", plan)
 	}
 }

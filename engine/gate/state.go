@@ -40,7 +40,7 @@ func (p *planner) unread(writable bool) Plan {
 		return p.shut("put back")
 	}
 
-	return p.stay("waiting for a broken annotation to be mended")
+	return p.stay("waiting for a broken annotation to be corrected")
 }
 
 // paused pauses a resource whose Composition asked for nothing at all, not even
@@ -84,7 +84,7 @@ func (p *planner) firstSight() Plan {
 }
 
 // takeOver closes the gate of a resource that is there already. While all its
-// provider ever saw was the default set, nothing tells whether it supports any
+// provider ever saw was the default set, nothing reports whether it supports any
 // other.
 func (p *planner) takeOver() Plan {
 	plan := p.shut("taken over")
@@ -152,7 +152,7 @@ func (p *planner) untilAcknowledged() Plan {
 	case !Same(p.current, Closed(p.desired, p.opts.LateInitialize)):
 		return p.shut("put back")
 	default:
-		plan := p.stay("waiting for the provider to heed the closed gate")
+		plan := p.stay("waiting for the provider to observe the closed gate")
 		plan.Again = again
 
 		return plan
@@ -206,7 +206,7 @@ func (p *planner) whileOpen() Plan {
 	}
 
 	if len(actions)+len(p.pending) == 0 {
-		return p.shut("its deletion was called off")
+		return p.shut("its deletion was cancelled")
 	}
 
 	set, serves := p.opening(actions)

@@ -52,7 +52,7 @@ type Served struct {
 	Unlisted bool
 }
 
-// Gated says whether changes of the kind must not be missed.
+// Gated reports whether changes of the kind must not be missed.
 func (k Served) Gated() bool { return k.Managed || k.Crossplane }
 
 // GroupResource returns the resource of the kind.

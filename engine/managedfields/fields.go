@@ -93,10 +93,10 @@ func (f Fields) add(entry map[string]any, manager, apiVersion string) error {
 	return nil
 }
 
-// Applied says whether the manager applies any field.
+// Applied reports whether the manager applies any field.
 func (f Fields) Applied() bool { return !f.Own.Empty() }
 
-// Has says whether the manager applies what is below an element, or a value
+// Has reports whether the manager applies what is below an element, or a value
 // there.
 func (f Fields) Has(pe fieldpath.PathElement) bool { return f.Whole || f.Own.Members.Has(pe) }
 
@@ -110,7 +110,7 @@ func (f Fields) Below(pe fieldpath.PathElement) Fields {
 	}
 }
 
-// Atomic says whether the map or list at an element is replaced as a whole by
+// Atomic reports whether the map or list at an element is replaced as a whole by
 // who applies it: somebody has it, and nobody a part of it.
 func (f Fields) Atomic(pe fieldpath.PathElement) bool {
 	return f.All.Members.Has(pe) && descend(f.All, pe).Empty()
@@ -137,7 +137,7 @@ func (f Fields) Keys() []string {
 	return keys
 }
 
-// Values says whether a list's elements are their own keys.
+// Values reports whether a list's elements are their own keys.
 func (f Fields) Values() bool {
 	found := false
 
@@ -146,7 +146,7 @@ func (f Fields) Values() bool {
 	return found
 }
 
-// none says whether the manager has nothing here.
+// none reports whether the manager has nothing here.
 func (f Fields) none() bool { return f.Own.Empty() }
 
 func descend(set *fieldpath.Set, pe fieldpath.PathElement) *fieldpath.Set {

@@ -158,7 +158,7 @@ func (m *matching) rest(same func(desired, live any) bool) {
 	}
 }
 
-// gives says whether the manager itself gave a live element a key that a desired
+// gives reports whether the manager itself gave a live element a key that a desired
 // one leaves out.
 func (f Fields) gives(desired, live any, keys []string) bool {
 	d, _ := desired.(map[string]any)
@@ -173,7 +173,7 @@ func hasAll(e any, keys []string) bool {
 	return !slices.ContainsFunc(keys, func(k string) bool { return m[k] == nil })
 }
 
-// sameKeys says whether a desired element has the keys of a live one; those it
+// sameKeys reports whether a desired element has the keys of a live one; those it
 // leaves out may be any.
 func sameKeys(desired, live any, keys []string) bool {
 	d, _ := desired.(map[string]any)

@@ -8,7 +8,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
-// Manages says whether the manager applies the field at a path of an object.
+// Manages reports whether the manager applies the field at a path of an object.
 func (f Fields) Manages(object map[string]any, at change.Path) bool {
 	var v any = object
 

@@ -11,7 +11,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Upgraded says whether Crossplane applies a live object without writing to it
+// Upgraded reports whether Crossplane applies a live object without writing to it
 // before: where it never applied the object it first takes away all managers of
 // fields, and later on the one that the API server put in their place.
 //

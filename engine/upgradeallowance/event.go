@@ -20,13 +20,13 @@ import (
 const (
 	// action is what events about windows say we did.
 	action = "KeepWindow"
-	// mostNote is the most bytes of an event's note.
+	// maxNote is the most bytes of an event's note.
 	//
 	// Source: k8s.io/kubernetes pkg/apis/core/validation/events.go.
-	mostNote = 1000
-	// mostName is how long a name may be beside what comes after it in one of 253
+	maxNote = 1000
+	// maxName is how long a name may be beside what comes after it in one of 253
 	// characters.
-	mostName = 200
+	maxName = 200
 )
 
 // Event is the event that tells news of a window. The same news has an event of
@@ -35,7 +35,7 @@ func Event(u *v1alpha1.UpgradeAllowance, n News, now time.Time) *eventsv1.Event 
 	sum := sha256.Sum256([]byte(string(u.GetUID()) + "/" + n.Key))
 
 	name := u.GetName()
-	name = name[:min(len(name), mostName)] + "." + hex.EncodeToString(sum[:8])
+	name = name[:min(len(name), maxName)] + "." + hex.EncodeToString(sum[:8])
 
 	typ := corev1.EventTypeNormal
 	if n.Warning {
@@ -49,7 +49,7 @@ func Event(u *v1alpha1.UpgradeAllowance, n News, now time.Time) *eventsv1.Event 
 			APIVersion: v1alpha1.GroupVersion().String(), Kind: "UpgradeAllowance", Name: u.GetName(), UID: u.GetUID(),
 			ResourceVersion: u.GetResourceVersion(),
 		},
-		Type: typ, Reason: n.Reason, Action: action, Note: change.Text(n.Note, mostNote),
+		Type: typ, Reason: n.Reason, Action: action, Note: change.Text(n.Note, maxNote),
 		ReportingController: "kausality", ReportingInstance: "kausality-manager",
 	}
 }

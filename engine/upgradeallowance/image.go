@@ -12,7 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// runs says whether any container of a pod has an image. References are
+// runs reports whether any container of a pod has an image. References are
 // compared as they are written; a tag tells what was asked for, not what it was
 // when it was pulled. One with a digest is also found where only the node knows
 // it.

@@ -35,14 +35,14 @@ type State struct {
 	Again time.Time
 }
 
-// Waits says whether it takes an [Observation] to tell whether a window is in
+// Waits reports whether it takes an [Observation] to tell whether a window is in
 // force: not before it begins, when it is over, or while it is
 // suspended.
 func Waits(u *v1alpha1.UpgradeAllowance, now time.Time) bool {
 	return u.Spec.ActivateWhen != nil && !u.Spec.Suspend && !now.Before(u.Spec.ValidFrom.Time) && now.Before(u.Spec.ValidUntil.Time)
 }
 
-// Evaluate says whether a window is in force. What is seen matters only where
+// Evaluate reports whether a window is in force. What is seen matters only where
 // the window [Waits] for it.
 func Evaluate(u *v1alpha1.UpgradeAllowance, seen Observation, now time.Time) State {
 	from, until := u.Spec.ValidFrom.Time, u.Spec.ValidUntil.Time
@@ -68,7 +68,7 @@ func Evaluate(u *v1alpha1.UpgradeAllowance, seen Observation, now time.Time) Sta
 
 func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// activation says whether the new logic runs.
+// activation reports whether the new logic runs.
 func activation(when *v1alpha1.ActivateWhen, seen Observation) State {
 	switch {
 	case when == nil:

@@ -93,7 +93,7 @@ func (u *Use) Digest() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Answer says whether a use is stored.
+// Answer reports whether a use is stored.
 type Answer int
 
 // Answers.
@@ -106,7 +106,7 @@ const (
 	Lost
 )
 
-// Judge says whether a use is stored, by what the object is next after what it
+// Judge reports whether a use is stored, by what the object is next after what it
 // was when the request was decided. On create that is the first object of its
 // name. Gone is true where the object is as it was when it went.
 func (u *Use) Judge(next *unstructured.Unstructured, gone bool) Answer {
@@ -153,7 +153,7 @@ func (u *Use) updated(next *unstructured.Unstructured) Answer {
 	return Lost
 }
 
-// traced says whether an object was made under one of the windows. What only
+// traced reports whether an object was made under one of the windows. What only
 // follows from a change under a window has a longer path.
 func (u *Use) traced(next *unstructured.Unstructured) bool {
 	entries, err := allowance.ParseTrace(next)
@@ -167,7 +167,7 @@ func (u *Use) traced(next *unstructured.Unstructured) bool {
 	})
 }
 
-// changed says whether an object differs from the old one in all that the
+// changed reports whether an object differs from the old one in all that the
 // windows allowed. Where generations do not count, as those of ConfigMaps, a
 // trace looks the same every time; and a request to scale is traced later.
 func (u *Use) changed(next *unstructured.Unstructured) bool {

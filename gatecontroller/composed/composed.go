@@ -154,7 +154,7 @@ func groupKinds(kinds []kind.Served) map[schema.GroupKind]bool {
 	return out
 }
 
-// Ungoverned says whether a kind is known to be composed, and to have no gates nor
+// Ungoverned reports whether a kind is known to be composed, and to have no gates nor
 // to own what has: nothing is to be passed on to its objects.
 func (c *Kinds) Ungoverned(gk schema.GroupKind) bool {
 	c.mu.Lock()
@@ -217,7 +217,7 @@ func (c *Kinds) Forget(gvk schema.GroupVersionKind) {
 	}
 }
 
-// Governs says whether an object without a gate is our business: of a kind that
+// Governs reports whether an object without a gate is our business: of a kind that
 // was named, or an XR that runs the function.
 func (c *Kinds) Governs(u *unstructured.Unstructured) bool {
 	c.mu.Lock()

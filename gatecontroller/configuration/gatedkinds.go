@@ -87,7 +87,7 @@ func (c *Reconciler) findGated(ctx context.Context, served, named []kind.Served)
 	return gated, watched, nil
 }
 
-// gates says whether a kind that nobody names is gated.
+// gates reports whether a kind that nobody names is gated.
 func (c *Reconciler) gates(ctx context.Context, k kind.Served, found *composed.Findings) (bool, error) {
 	refers, was := found.Kinds[k.GVK.GroupKind()], c.guarded[k.GroupResource()]
 	if !refers && !was {
@@ -106,7 +106,7 @@ func (c *Reconciler) gates(ctx context.Context, k kind.Served, found *composed.F
 	return c.lingers(ctx, k, found)
 }
 
-// lingers says whether a kind that nothing names or composes any more has to
+// lingers reports whether a kind that nothing names or composes any more has to
 // keep its guards: for what was left behind when its owner went, or is on its
 // way out. Without them it could be deleted, and what it stands for be lost.
 func (c *Reconciler) lingers(ctx context.Context, k kind.Served, found *composed.Findings) (bool, error) {
@@ -131,7 +131,7 @@ func (c *Reconciler) lingers(ctx context.Context, k kind.Served, found *composed
 	return false, nil
 }
 
-// left says whether an object needs its guards all the same.
+// left reports whether an object needs its guards all the same.
 func (c *Reconciler) left(ctx context.Context, u *unstructured.Unstructured, found *composed.Findings) (bool, error) {
 	ref, ok := resource.ParentOf(u)
 	if !ok || !gate.Governed(u) {

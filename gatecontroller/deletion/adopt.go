@@ -43,7 +43,7 @@ const (
 type Adoption struct {
 	Live    client.Reader
 	Watches *watch.Watches
-	// Access tells whether objects of a kind may be listed and patched.
+	// Access reports whether objects of a kind may be listed and patched.
 	Access *access.Access
 	// looked is when each kind was looked through last.
 	looked map[schema.GroupVersionKind]time.Time
@@ -109,7 +109,7 @@ func (a *Adoption) Adopt(ctx context.Context, served []kind.Served) (bool, error
 	return complete, nil
 }
 
-// mayAdopt says whether we may find and let go of objects of a kind.
+// mayAdopt reports whether we may find and let go of objects of a kind.
 func (a *Adoption) mayAdopt(ctx context.Context, k kind.Served) bool {
 	for _, verb := range []string{"patch", "list"} {
 		if !a.Access.May(ctx, right.Right{Verb: verb, Group: k.GVK.Group, Resource: k.Resource}) {
@@ -131,13 +131,13 @@ func (a *Adoption) watch(ctx context.Context, k kind.Served) error {
 	return a.Watches.Run(ctx, []kind.Served{{GVK: k.GVK}})
 }
 
-// permanent says whether an error stays until somebody does something about it:
+// permanent reports whether an error stays until somebody does something about it:
 // what may not be listed, or cannot, could not be let go either.
 func permanent(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || object.IsGone(err)
 }
 
-// waiting says whether an object of a kind waits for us.
+// waiting reports whether an object of a kind waits for us.
 func waiting(ctx context.Context, live client.Reader, gvk schema.GroupVersionKind) (bool, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(gvk)

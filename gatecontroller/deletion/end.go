@@ -32,10 +32,10 @@ import (
 // Reasons of events about what is left.
 const (
 	// reasonStays is of a managed resource whose owner went without it.
-	reasonStays = "KausalityStays"
+	reasonStays = "KausalityManagedResourceOrphaned"
 	// reasonLeftBehind is of an external object whose managed resource goes
 	// without it.
-	reasonLeftBehind = "KausalityLeftBehind"
+	reasonLeftBehind = "KausalityExternalResourceOrphaned"
 )
 
 // Leftovers keep gated resources until it is written down what they leave behind:
@@ -68,7 +68,7 @@ func NewLeftovers(
 	e.total = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kausality_left_behind_total",
 		Help: "Managed resources whose owner, and external objects whose managed resource, went without them, for nobody asked for that. " +
-			"One that is let go of again after a failure counts again.",
+			"One that is released again after a failure counts again.",
 	}, []string{"left", object.LabelGroup, object.LabelKind})
 
 	if err := reg.Register(e.total); err != nil {
@@ -190,7 +190,7 @@ func (e *Leftovers) reportOrphaned(ctx context.Context, parent, child *unstructu
 // they stay.
 const maxOrphaned = 4096
 
-// isNew says whether it was not told before that a managed resource stays where this
+// isNew reports whether it was not told before that a managed resource stays where this
 // parent of it goes, and remembers it.
 func (e *Leftovers) isNew(parent, child *unstructured.Unstructured) bool {
 	e.mu.Lock()
@@ -210,7 +210,7 @@ func (e *Leftovers) isNew(parent, child *unstructured.Unstructured) bool {
 }
 
 // remedy says what to do about a managed resource that is left.
-const remedy = "to have another composite resource take it over, run: kubectl kausality adopt; to let go of it: kubectl kausality release"
+const remedy = "to have another composite resource take it over, run: kubectl kausality adopt; to release it: kubectl kausality release"
 
 // reportOwnerGone tells of a managed resource whose owner is gone, however that came.
 func (e *Leftovers) reportOwnerGone(ctx context.Context, u *unstructured.Unstructured, ref resource.Reference) error {

@@ -45,7 +45,7 @@ type Owners struct {
 	Deletions *Deletions
 	// Watches has kinds be looked at by these controllers.
 	Watches *watch.Watches
-	// Access tells whether a kind of parents may be read.
+	// Access reports whether a kind of parents may be read.
 	Access *access.Access
 	// Ungoverned reports whether there is nothing to pass on to objects of a kind.
 	Ungoverned func(gk schema.GroupKind) bool
@@ -169,7 +169,7 @@ func (o *Owners) passOn(ctx context.Context, parent *unstructured.Unstructured) 
 	return nil
 }
 
-// inherits says whether an object is to know what the deletion of a parent gives.
+// inherits reports whether an object is to know what the deletion of a parent gives.
 func inherits(child, parent *unstructured.Unstructured) bool {
 	return owned(child, parent) && (gate.Governed(child) || object.HasFinalizer(child)) && !gate.Ungated(child)
 }
@@ -294,7 +294,7 @@ func (o *Owners) ReleaseAll(ctx context.Context, gvk schema.GroupVersionKind) er
 
 	// Who took the right away has to give it back; nobody else must wait for that.
 	if apierrors.IsForbidden(err) {
-		log.FromContext(ctx).Error(err, "Cannot let go of what waits for us, for we may not look", "kind", gvk.String())
+		log.FromContext(ctx).Error(err, "Cannot release what waits for the manager, which may not list it", "kind", gvk.String())
 
 		return nil
 	}

@@ -42,7 +42,7 @@ func (r *Resolver) Usages(ctx context.Context, served []kind.Served) ([]kind.Ser
 	return out, nil
 }
 
-// isUsage says whether objects of a version of a kind refer to a provider's
+// isUsage reports whether objects of a version of a kind refer to a provider's
 // configuration and to the resource that uses it.
 //
 // Source: github.com/crossplane/crossplane-runtime/v2 apis/common,

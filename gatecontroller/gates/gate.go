@@ -133,11 +133,11 @@ func (g *Reconciler) putBack(ctx context.Context, u *unstructured.Unstructured, 
 
 	patch := client.RawPatch(types.MergePatchType, raw)
 	if err := g.Client.Patch(ctx, u.DeepCopy(), patch, client.FieldOwner(object.FieldManager)); err != nil {
-		return fmt.Errorf("cannot put back what nobody asked for of %s %q: %w", u.GetKind(), u.GetName(), err)
+		return fmt.Errorf("cannot put back what is not allowed of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
 	g.Events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityPutBack", actionGate, "Put back before the gate opens: %s", plan.Why)
-	log.FromContext(ctx).Info("Put back what nobody asked for", "why", plan.Why)
+	log.FromContext(ctx).Info("Put back what is not allowed", "why", plan.Why)
 
 	return nil
 }
@@ -167,7 +167,7 @@ func (g *Reconciler) warnUnparsed(u *unstructured.Unstructured, err error) {
 
 	if g.Ledger.unparsed(u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u), problem) {
 		g.Events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityAnnotation", actionGate,
-			"%s; it allows nothing until it is mended", problem)
+			"%s; it allows nothing until it is corrected", problem)
 	}
 }
 

@@ -104,7 +104,7 @@ func (x *Ungated) Count(gk schema.GroupKind) int {
 	return len(x.found[gk])
 }
 
-// Untold says whether nothing is known of a kind yet, but may soon be.
+// Untold reports whether nothing is known of a kind yet, but may soon be.
 func (x *Ungated) Untold(gk schema.GroupKind) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -26,10 +26,10 @@ func Find(ctx context.Context, live client.Reader, mapper meta.RESTMapper, ref r
 	return served.Reading(live, mapper, key).Find(ctx, ref.GroupVersionKind())
 }
 
-// IsGone says whether an object is not there, or nothing serves its kind.
+// IsGone reports whether an object is not there, or nothing serves its kind.
 func IsGone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
-// HasFinalizer says whether an object waits for us before it goes.
+// HasFinalizer reports whether an object waits for us before it goes.
 func HasFinalizer(u *unstructured.Unstructured) bool {
 	return controllerutil.ContainsFinalizer(u, v1alpha1.Finalizer)
 }

@@ -97,7 +97,7 @@ func needs(want admission.Config, served, watched []kind.Served) []right.Need {
 	return right.Join(append(lists, beside)...)
 }
 
-// Missing says whether anything is.
+// Missing reports whether anything is.
 func (r *Rights) Missing() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -50,10 +50,10 @@ func New(name string) (*Shard, error) {
 	return &Shard{name: name, unknown: map[string]bool{}}, nil
 }
 
-// Main says whether this is the shard that also does what is done once.
+// Main reports whether this is the shard that also does what is done once.
 func (s *Shard) Main() bool { return s.name == "" }
 
-// Has says whether objects of a namespace are in the shard; of none for
+// Has reports whether objects of a namespace are in the shard; of none for
 // cluster-scoped ones. Those of a namespace that is not known yet are in no
 // shard, until it is.
 func (s *Shard) Has(namespace string) bool {
@@ -119,7 +119,7 @@ func (s *Shard) ask(namespace string) {
 	s.unknown[namespace] = true
 }
 
-// Asked says whether a namespace was asked for before it was known.
+// Asked reports whether a namespace was asked for before it was known.
 func (s *Shard) Asked(namespace string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +157,7 @@ func (s *Shard) Strip(u *unstructured.Unstructured) {
 	u.Object = left.Object
 }
 
-// Stripped says whether an object was stripped when it came into the cache.
+// Stripped reports whether an object was stripped when it came into the cache.
 func Stripped(u *unstructured.Unstructured) bool {
 	_, ok := u.Object[keyStripped]
 

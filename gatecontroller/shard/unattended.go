@@ -134,7 +134,7 @@ func (x *Unattended) warn(ctx context.Context, ns client.Object, name string) {
 	log.FromContext(ctx).Info("Nobody looks after a namespace", "namespace", ns.GetName(), "shard", name)
 }
 
-// attended says whether a manager of the shard holds its lease.
+// attended reports whether a manager of the shard holds its lease.
 func (x *Unattended) attended(ctx context.Context, name string) (bool, error) {
 	lease := &coordinationv1.Lease{}
 

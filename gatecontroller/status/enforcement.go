@@ -50,12 +50,12 @@ func misnamed(in *v1alpha1.Enforcement, served []kind.Served) []v1alpha1.NamedRe
 		return nil // It excepts nobody.
 	}
 
-	const most = 256
+	const maxResources = 256
 
 	var out []v1alpha1.NamedResource
 
 	for _, k := range served {
-		if len(out) < most && e.Misnamed(k.GVK.GroupKind(), k.Resource) {
+		if len(out) < maxResources && e.Misnamed(k.GVK.GroupKind(), k.Resource) {
 			out = append(out, v1alpha1.NamedResource{Group: k.GVK.Group, Kind: k.GVK.Kind, Resource: k.Resource})
 		}
 	}
@@ -63,7 +63,7 @@ func misnamed(in *v1alpha1.Enforcement, served []kind.Served) []v1alpha1.NamedRe
 	return out
 }
 
-// inForce says whether an Enforcement is.
+// inForce reports whether an Enforcement is.
 func (s *Reporter) inForce(in *v1alpha1.Enforcement, served []kind.Served) metav1.Condition {
 	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 
@@ -71,7 +71,7 @@ func (s *Reporter) inForce(in *v1alpha1.Enforcement, served []kind.Served) metav
 		cond.Reason, cond.Message = v1alpha1.ReasonInvalid, errs.ToAggregate().Error()
 
 		if e.Refuses() {
-			cond.Message += "; until that is mended every change that it is about is refused, for its failurePolicy is Fail"
+			cond.Message += "; until that is corrected every change that it is about is refused, for its failurePolicy is Fail"
 		}
 
 		return cond
@@ -115,7 +115,7 @@ func unserved(list []v1alpha1.ResourceRule, served []kind.Served) []string {
 	return out
 }
 
-// anyOf says whether rules are about any of some kinds.
+// anyOf reports whether rules are about any of some kinds.
 func anyOf(list []v1alpha1.ResourceRule, served []kind.Served) bool {
 	for _, k := range served {
 		if enforcement.Matches(list, k.GroupResource()) {

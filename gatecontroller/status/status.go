@@ -77,7 +77,7 @@ func (s *Reporter) report(
 	return nil
 }
 
-// readiness says whether a policy is in force, and what checking it found first.
+// readiness reports whether a policy is in force, and what checking it found first.
 func (s *Reporter) readiness(p *v1alpha1.AllowancePolicy, kinds []kind.Served, missing []kind.Name) metav1.Condition {
 	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 

@@ -45,7 +45,7 @@ func (w *Watches) windowSource(gvk schema.GroupVersionKind) source.Source {
 	})
 }
 
-// changed says whether a window asks for something else, or is in force or not any
+// changed reports whether a window asks for something else, or is in force or not any
 // more. That it is used is no news.
 func changed(from, to client.Object) bool {
 	before, ok := from.(*v1alpha1.UpgradeAllowance)

@@ -234,14 +234,14 @@ func (w *Watches) List(ctx context.Context, gvk schema.GroupVersionKind) ([]unst
 	return list.Items, true, nil
 }
 
-// owner says whether a kind is looked at because of what its objects own.
+// owner reports whether a kind is looked at because of what its objects own.
 func (w *Watches) owner(gvk schema.GroupVersionKind) bool {
 	_, ok := w.owners[gvk]
 
 	return ok
 }
 
-// IsOwner says whether a kind is looked at because of what its objects own.
+// IsOwner reports whether a kind is looked at because of what its objects own.
 func (w *Watches) IsOwner(gvk schema.GroupVersionKind) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

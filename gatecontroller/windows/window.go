@@ -222,7 +222,7 @@ func (w *Reconciler) enqueue(ctx context.Context, names []string) {
 	}
 }
 
-// windowReadiness says whether a window's kinds are watched. What we may not do
+// windowReadiness reports whether a window's kinds are watched. What we may not do
 // with them is said in words.
 func windowReadiness(u *v1alpha1.UpgradeAllowance, missing []kind.Name, lacks string) metav1.Condition {
 	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: u.GetGeneration()}
@@ -246,7 +246,7 @@ func windowReadiness(u *v1alpha1.UpgradeAllowance, missing []kind.Name, lacks st
 	}
 
 	cond.Status, cond.Reason, cond.Message = metav1.ConditionTrue, v1alpha1.ReasonInForce,
-		"the API server asks Kausality about the kinds of the window; condition Active says whether that is in force"
+		"the API server asks Kausality about the kinds of the window; condition Active reports whether that is in force"
 
 	if warnings := upgradeallowance.Warnings(u); len(warnings) > 0 {
 		cond.Message = strings.Join(warnings, "; ")

@@ -48,7 +48,7 @@ func compositions(s *State) []Finding {
 	return out
 }
 
-// aboutComposite says whether a policy is about the kind that a Composition is
+// aboutComposite reports whether a policy is about the kind that a Composition is
 // for.
 func aboutComposite(s *State, composition *unstructured.Unstructured) bool {
 	ref := resource.Map(composition.Object, "spec", "compositeTypeRef")

@@ -58,7 +58,7 @@ func gates(s *State) []Finding {
 	return out
 }
 
-// overdue says whether a gate is open for longer than what opened it allows.
+// overdue reports whether a gate is open for longer than what opened it allows.
 func overdue(now time.Time, rec *v1alpha1.GateRecord, opts gate.Options) bool {
 	most := gate.MaxOpen(rec, opts)
 

@@ -60,7 +60,7 @@ func (h hook) server() string {
 	return fmt.Sprintf("%s.%s.svc", resource.String(service, "name"), resource.String(service, "namespace"))
 }
 
-// failsClosed says whether requests fail while it does not answer.
+// failsClosed reports whether requests fail while it does not answer.
 func (h hook) failsClosed() bool { return resource.String(h.object, "failurePolicy") != "Ignore" }
 
 // An Ask is a webhook that is to be asked whether it answers.
@@ -152,7 +152,7 @@ func (h hook) ask() Ask {
 	return out
 }
 
-// Suits says whether a webhook that is asked is asked about an object.
+// Suits reports whether a webhook that is asked is asked about an object.
 func (a Ask) Suits(u *unstructured.Unstructured) bool {
 	if slices.Contains(a.Except, u.GetNamespace()) || resource.Deleting(u) {
 		return false

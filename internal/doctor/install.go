@@ -138,7 +138,7 @@ func guards(s *State) []Finding {
 	return out
 }
 
-// covers says whether a guard is about a kind.
+// covers reports whether a guard is about a kind.
 func covers(guard *unstructured.Unstructured, k kind) bool {
 	return slices.ContainsFunc(maps(guard.Object, "spec", "matchConstraints", "resourceRules"), func(rule map[string]any) bool {
 		groups, resources := resource.Strings(rule, "apiGroups"), resource.Strings(rule, "resources")

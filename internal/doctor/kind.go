@@ -37,7 +37,7 @@ func kindOf(crd *unstructured.Unstructured) kind {
 	return out
 }
 
-// has says whether a served version of a CRD has a field of spec.
+// has reports whether a served version of a CRD has a field of spec.
 func has(crd *unstructured.Unstructured, field string) bool {
 	return slices.ContainsFunc(maps(crd.Object, "spec", "versions"), func(v map[string]any) bool {
 		served, _ := v["served"].(bool)
@@ -57,7 +57,7 @@ func named(policy *unstructured.Unstructured, k kind) bool {
 	return is(resource.Map(policy.Object, "spec", "match")) || slices.ContainsFunc(maps(policy.Object, "spec", "allow"), is)
 }
 
-// counts says whether a policy does. One that lacks rights does, too: its objects are
+// counts reports whether a policy does. One that lacks rights does, too: its objects are
 // guarded, and what is open is so.
 func counts(p *unstructured.Unstructured) bool {
 	ready, _ := resource.ConditionOf(p, v1alpha1.ConditionReady)

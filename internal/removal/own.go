@@ -20,7 +20,7 @@ const labelManagedBy = "app.kubernetes.io/managed-by"
 // OwnSelector selects what managers make for themselves.
 const OwnSelector = v1alpha1.LabelOwn + "=true"
 
-// OwnCertificate says whether a Secret of [OwnSelector] holds the certificates
+// OwnCertificate reports whether a Secret of [OwnSelector] holds the certificates
 // that the manager made for itself, and nobody has taken it over since:
 // cert-manager, another tool, or a person who applies it.
 func OwnCertificate(secret *unstructured.Unstructured) bool {

@@ -83,7 +83,7 @@ type Plan struct {
 	Patch map[string]any
 }
 
-// Concerns says whether there is something of Kausality's on an object.
+// Concerns reports whether there is something of Kausality's on an object.
 func Concerns(u *unstructured.Unstructured) bool { return kept(u) || len(annotations(u)) > 0 }
 
 // PlanFor says what becomes of an object. The error is of one that is to be
@@ -91,7 +91,7 @@ func Concerns(u *unstructured.Unstructured) bool { return kept(u) || len(annotat
 func PlanFor(u *unstructured.Unstructured, opts Options) (Plan, error) {
 	plan, err := planFor(u, opts)
 	if err != nil {
-		return Plan{}, fmt.Errorf("cannot let go of %s %q: %w", u.GetKind(), resource.Name(u), err)
+		return Plan{}, fmt.Errorf("cannot release %s %q: %w", u.GetKind(), resource.Name(u), err)
 	}
 
 	return plan, nil
@@ -240,7 +240,7 @@ func Remember(live, earlier *unstructured.Unstructured) *unstructured.Unstructur
 	return out
 }
 
-// alone says whether an earlier removal left a managed resource by itself, and
+// alone reports whether an earlier removal left a managed resource by itself, and
 // nobody has taken it since.
 func alone(u *unstructured.Unstructured) bool {
 	return resource.Annotation(u, v1alpha1.AnnotationRelease) == v1alpha1.ReleaseAlone && len(u.GetOwnerReferences()) == 0
@@ -277,7 +277,7 @@ func owners(u *unstructured.Unstructured, gone leftover.Gone) (left []any, lost 
 	return left, lost
 }
 
-// kept says whether an object waits for Kausality before it goes.
+// kept reports whether an object waits for Kausality before it goes.
 func kept(u *unstructured.Unstructured) bool {
 	return slices.Contains(u.GetFinalizers(), v1alpha1.Finalizer)
 }

@@ -21,7 +21,7 @@ import (
 // managerName is the name of our process in the stack.
 const managerName = "kausality-manager"
 
-// procfs says whether the system tells about processes as Linux does. Others are not asked for CPU time
+// procfs reports whether the system tells about processes as Linux does. Others are not asked for CPU time
 // and memory.
 const procfs = runtime.GOOS == "linux"
 

@@ -57,7 +57,7 @@ func (l *life) leaves(t *testing.T) {
 	before := l.live(t, u)
 
 	if out, err := uninstall(t.Context(), "--leave=open", "--dry-run=server"); err != nil ||
-		!strings.Contains(out, "Database.sql.example.org shop/db-1 would be open, managementPolicies [*], without what nobody asked for") ||
+		!strings.Contains(out, "Database.sql.example.org shop/db-1 would be open, managementPolicies [*], without what is not allowed") ||
 		l.live(t, u).GetResourceVersion() != before.GetResourceVersion() {
 		t.Errorf("dry run: %v: %s", err, out)
 	}

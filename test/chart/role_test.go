@@ -133,7 +133,7 @@ func (l *life) rights(t *testing.T) {
 	t.Logf("%d requests needed %d of %d rights", requests, len(used), len(given))
 }
 
-// covers says whether a request needs a right.
+// covers reports whether a request needs a right.
 func (r right) covers(e *auditv1.Event) bool {
 	resource := e.ObjectRef.Resource
 	if e.ObjectRef.Subresource != "" {

@@ -216,7 +216,7 @@ func applyCRDs(t *testing.T) {
 	}
 }
 
-// published says whether the API server publishes the schema of a kind.
+// published reports whether the API server publishes the schema of a kind.
 func published(gvk schema.GroupVersionKind) func(context.Context) error {
 	return func(context.Context) error {
 		disco, err := discovery.NewDiscoveryClientForConfig(running.Config())
@@ -247,7 +247,7 @@ func published(gvk schema.GroupVersionKind) func(context.Context) error {
 	}
 }
 
-// served says whether the API server serves a kind of ours.
+// served reports whether the API server serves a kind of ours.
 func served(c client.Client, kind string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		list := &unstructured.UnstructuredList{}

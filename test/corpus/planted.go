@@ -30,7 +30,7 @@ func Planting() ([]Scenario, error) {
 	return out, nil
 }
 
-// Leaks says whether a text holds one of the credentials of such a scenario, as
+// Leaks reports whether a text holds one of the credentials of such a scenario, as
 // it is or as a Secret encodes it.
 func Leaks(text string) bool {
 	return strings.Contains(text, "planted-") || strings.Contains(text, "cGxhbnRlZC")

@@ -83,7 +83,7 @@ func run(ctx context.Context, recordings []string) (err error) {
 	return record(told, recordings)
 }
 
-// terminal says whether colours are wanted.
+// terminal reports whether colours are wanted.
 func terminal() bool {
 	info, err := os.Stdout.Stat()
 

@@ -23,7 +23,7 @@ const (
 
 var errExtension = errors.New("it must end in .svg or .cast")
 
-// recordable says whether there is a recording of the file's kind, before anything
+// recordable reports whether there is a recording of the file's kind, before anything
 // has begun.
 func recordable(file string) error {
 	if ext := filepath.Ext(file); ext != picture && ext != cast {

@@ -296,7 +296,7 @@ func TestAClaimDeletedByAccidentIsTakenBack(t *testing.T) { //nolint:tparallel /
 			}
 
 			return scenario.Eventually(ctx, "the end of Claim and XR alone", all(c.missing(claim), c.missing(a.xr), a.stays, a.untouched,
-				c.told(a.managed, "KausalityStays"), counted("managed", "Object")))
+				c.told(a.managed, "KausalityManagedResourceOrphaned"), counted("managed", "Object")))
 		}},
 		{Title: "Released, it stands by itself", Run: func(ctx context.Context) error {
 			if _, err := kausality(ctx, anna, "release", "object.kubernetes.crossplane.io", a.managed.GetName()); err != nil {
@@ -388,7 +388,7 @@ func TestADefinitionDeletedByAccidentCostsNothingOutside(t *testing.T) { //nolin
 			}
 
 			return scenario.Eventually(ctx, "the end of the definition alone",
-				all(c.replaced(deleted), c.missing(a.xr), a.stays, a.untouched, c.told(a.managed, "KausalityStays"), c.askedAbout("booths")))
+				all(c.replaced(deleted), c.missing(a.xr), a.stays, a.untouched, c.told(a.managed, "KausalityManagedResourceOrphaned"), c.askedAbout("booths")))
 		}},
 		{Title: "A new booth adopts it", Run: func(ctx context.Context) error {
 			again := strings.Replace(booth.Replace(storeOf(name, name, "small")), "{name: "+name+"}",

@@ -287,7 +287,7 @@ func TestWhileTheManagerIsAwayNoManagedResourceIsEdited(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The API server takes a second to heed a new guard.
+	// The API server takes a second to observe a new guard.
 	if err := scenario.Eventually(ctx, "the guard", func(ctx context.Context) error {
 		err := c.Patch(ctx, u.DeepCopy(), world.Merge(`{"spec": {"managementPolicies": ["*"]}}`), client.DryRunAll)
 		if !apierrors.IsInvalid(err) {

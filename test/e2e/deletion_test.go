@@ -176,7 +176,7 @@ func TestADeletionThatNobodyMayAskForLeavesTheExternalObject(t *testing.T) { //n
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "the end of the store alone", all(c.ended, c.told(left, "KausalityStays"))); err != nil {
+			if err := scenario.Eventually(ctx, "the end of the store alone", all(c.ended, c.told(left, "KausalityManagedResourceOrphaned"))); err != nil {
 				return err
 			}
 

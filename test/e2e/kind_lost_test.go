@@ -51,7 +51,7 @@ func (a *accident) recorded(ctx context.Context) error {
 		return fmt.Errorf("the record is %+v (%w): %w", r, err, world.ErrOther)
 	}
 
-	return all(a.told(u, "KausalityLeftBehind"), counted("external", u.GetKind()))(ctx)
+	return all(a.told(u, "KausalityExternalResourceOrphaned"), counted("external", u.GetKind()))(ctx)
 }
 
 // stand is a step that makes a composite resource of one managed resource.

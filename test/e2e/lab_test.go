@@ -81,7 +81,7 @@ func newLab(t *testing.T, namespace, label string) lab {
 	return l
 }
 
-// inForce says whether the API server asks the webhook about the namespace.
+// inForce reports whether the API server asks the webhook about the namespace.
 func (l lab) inForce(ctx context.Context) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "kausality.io", Version: "v1alpha1", Kind: "EnforcementList"})
@@ -206,7 +206,7 @@ func (l lab) size(t *testing.T, u *unstructured.Unstructured) string {
 	return resource.String(live.Object, "spec", "size")
 }
 
-// mentions says whether a text has all of some words in it.
+// mentions reports whether a text has all of some words in it.
 func mentions(text string, words ...string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }

@@ -17,7 +17,7 @@ import (
 // running is the stack all tests of the package share.
 var running *stack.Stack
 
-// racing says whether this process is to run the one test that needs the machine
+// racing reports whether this process is to run the one test that needs the machine
 // for itself, as make test-race does.
 func racing() bool { return os.Getenv("KAUSALITY_RACE") != "" }
 

@@ -153,7 +153,7 @@ func TestADeletionThatIsRefusedGrantsNothingToAnybodyElse(t *testing.T) { //noli
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "the end of the store alone", all(c.ended, c.told(left, "KausalityStays"))); err != nil {
+			if err := scenario.Eventually(ctx, "the end of the store alone", all(c.ended, c.told(left, "KausalityManagedResourceOrphaned"))); err != nil {
 				return err
 			}
 

@@ -173,7 +173,7 @@ func (d deployment) stuck(ctx context.Context) error {
 
 	for _, c := range u.Status.Conditions {
 		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
-			return says(c.Message, "nobody asked for this change", `policy "rollout-template"`)
+			return says(c.Message, "change not allowed", `policy "rollout-template"`)
 		}
 	}
 

@@ -72,7 +72,7 @@ func (d deployment) keepFromOthers(ctx context.Context) error {
 		if err == nil {
 			err = fmt.Errorf("anna may delete %s: %w", what, world.ErrOther)
 		} else {
-			err = says(out, "Forbidden", "nobody asked for this change: delete", "anna@example.com")
+			err = says(out, "Forbidden", "change not allowed: delete", "anna@example.com")
 		}
 
 		errs = append(errs, err)

@@ -27,7 +27,7 @@ type command struct {
 	shown []string
 }
 
-// reads says whether it can be repeated until it shows what it should. A diff
+// reads reports whether it can be repeated until it shows what it should. A diff
 // reads an object twice, and shows what somebody wrote in between.
 func (c command) reads() bool {
 	return regexp.MustCompile(`^(kubectl (-n \S+ )?(get|diff|kausality trace)|\.local/psql .*SELECT) `).MatchString(c.text)
@@ -39,7 +39,7 @@ func (c command) patient() string {
 	return regexp.MustCompile(`--timeout=\S+`).ReplaceAllString(c.text, "--timeout="+patience.Limit.String())
 }
 
-// fails says whether it is meant to.
+// fails reports whether it is meant to.
 func (c command) fails() bool {
 	return len(c.shown) > 0 && strings.HasPrefix(c.shown[len(c.shown)-1], "Error from server")
 }

@@ -77,14 +77,14 @@ func ofKind(kind string) func(v1alpha1.Allowance) bool {
 	return func(a v1alpha1.Allowance) bool { return a.Kind == kind }
 }
 
-// carries says whether an object carries an allowance.
+// carries reports whether an object carries an allowance.
 func carries(u *unstructured.Unstructured, which func(v1alpha1.Allowance) bool) bool {
 	list, err := allowance.Parse(u)
 
 	return err == nil && slices.ContainsFunc(list, which)
 }
 
-// settled says whether the function reports that all that is allowed of an XR
+// settled reports whether the function reports that all that is allowed of an XR
 // has arrived.
 func settled(u *unstructured.Unstructured) bool {
 	c, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)

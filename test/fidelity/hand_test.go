@@ -54,7 +54,7 @@ func byHand(rng *rand.Rand, sch node, wish, stored map[string]any, named bool) [
 	return out
 }
 
-// moved says whether a location is in another element of what is stored than of
+// moved reports whether a location is in another element of what is stored than of
 // the wish.
 func moved(wish, stored map[string]any, at location) bool {
 	for i := range at {
@@ -69,7 +69,7 @@ func moved(wish, stored map[string]any, at location) bool {
 	return false
 }
 
-// emptied says whether an edit takes away an empty list, or a null: nobody can
+// emptied reports whether an edit takes away an empty list, or a null: nobody can
 // tell, for field managers do not have lists, but their elements, and a null says
 // that there is nothing.
 func emptied(wish map[string]any, e edit) bool {
@@ -119,7 +119,7 @@ func encoded(wish map[string]any) map[string]any {
 	return out
 }
 
-// isKey says whether a location is a key of a list's element: with another one
+// isKey reports whether a location is a key of a list's element: with another one
 // it is another element.
 func isKey(sch node, at location) bool {
 	last := len(at) - 1
@@ -146,7 +146,7 @@ func walk(sch node, at location) node {
 	return sch
 }
 
-// names says whether a wish names what is stored at a location: the field, the
+// names reports whether a wish names what is stored at a location: the field, the
 // element of a list by its keys, or the whole that it is a part of.
 func names(sch node, wish, stored any, at location) bool {
 	for i, e := range at {
@@ -205,7 +205,7 @@ func same(keys []string, list []any, element any) (any, bool) {
 	return nil, false
 }
 
-// applies says whether an apply can make an edit: not one that removes, nor
+// applies reports whether an apply can make an edit: not one that removes, nor
 // another value in a set.
 func (e edit) applies() bool {
 	_, element := e.at[len(e.at)-1].(int)

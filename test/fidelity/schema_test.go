@@ -196,7 +196,7 @@ func (n node) keys() []string {
 	return out
 }
 
-// whole says whether a map or list is applied as a whole or not at all.
+// whole reports whether a map or list is applied as a whole or not at all.
 func (n node) whole(v any) bool {
 	m := n.merged()
 

@@ -52,7 +52,7 @@ func (p *play) refused(ctx context.Context, wish map[string]any, rsp *fnv1.RunFu
 	return "empty maps that the API server does not add to what is immutable"
 }
 
-// forsaken says whether a part of an object has a list of which a manager had
+// forsaken reports whether a part of an object has a list of which a manager had
 // other elements than those that are left: zero values of theirs, which are not
 // stored, are still in managedFields. With the last of these the API server drops
 // all elements that have no manager, such as what a webhook put in.
@@ -92,7 +92,7 @@ func dropEmpty(m map[string]any) {
 	})
 }
 
-// different says whether what is gated of two objects differs.
+// different reports whether what is gated of two objects differs.
 func different(a, b *unstructured.Unstructured) bool { return difference(a, b) != "" }
 
 func difference(a, b *unstructured.Unstructured) string {
@@ -144,7 +144,7 @@ func applied(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// dropHollow drops what is empty in a value, and says whether nothing is left.
+// dropHollow drops what is empty in a value, and reports whether nothing is left.
 func dropHollow(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

@@ -20,7 +20,7 @@ type operation struct {
 	err     error
 }
 
-// start says whether a change may start: only one at a time does.
+// start reports whether a change may start: only one at a time does.
 func (o *operation) start(verb external.Verb) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -42,7 +42,7 @@ func (o *operation) end(err error) {
 	o.running, o.err = false, err
 }
 
-// under says whether a change is under way, and which, and how the last ended.
+// under reports whether a change is under way, and which, and how the last ended.
 func (o *operation) under() (verb external.Verb, running bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -76,7 +76,7 @@ type Parameters struct {
 	Tags  map[string]string `json:"tags,omitempty"`
 }
 
-// has says whether the provider has a trait towards a resource.
+// has reports whether the provider has a trait towards a resource.
 func (s *Server) has(t Trait) bool { return slices.Contains(s.Spec.Traits, t) }
 
 // SetConditions sets conditions as the resource's runtime would.

@@ -87,7 +87,7 @@ func counted(runs map[string][]time.Time, ttl time.Duration, from, to time.Time)
 	return out
 }
 
-// early says whether a run came so soon after the one before that it was not the
+// early reports whether a run came so soon after the one before that it was not the
 // time that was up: Crossplane takes up to a tenth off, and begins to count when a
 // run is over. However busy the machine is, no run that is due counts as early.
 func early(after, ttl time.Duration) bool { return after < ttl*9/10 }

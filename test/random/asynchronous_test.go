@@ -154,7 +154,7 @@ func open(u *unstructured.Unstructured) bool {
 	return err == nil && rec != nil && rec.State == v1alpha1.GateOpen && !rec.Initial
 }
 
-// syncedSinceOpening says whether the provider reports to have applied what the
+// syncedSinceOpening reports whether the provider reports to have applied what the
 // gate is open for, or anything: as upjet's, an asynchronous one says so for no
 // generation in particular.
 func syncedSinceOpening(u *unstructured.Unstructured) bool {
@@ -175,7 +175,7 @@ func shown(u *unstructured.Unstructured) int64 {
 	return resource.Int(u.Object, "status", "atProvider", "size")
 }
 
-// showsInOrder says whether among versions are some that are like this, in this
+// showsInOrder reports whether among versions are some that are like this, in this
 // order.
 func showsInOrder(versions []*unstructured.Unstructured, like ...func(*unstructured.Unstructured) bool) bool {
 	for _, u := range versions {

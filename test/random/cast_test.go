@@ -127,7 +127,7 @@ func (c cast) setStage(ctx context.Context) error {
 	return scenario.Eventually(ctx, "enforcement", c.inForce)
 }
 
-// inForce says whether the API server asks the webhook and the guards: it learns
+// inForce reports whether the API server asks the webhook and the guards: it learns
 // of them with a delay.
 func (c cast) inForce(ctx context.Context) error {
 	for _, ns := range []string{deny, hold, stored} {

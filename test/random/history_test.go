@@ -92,7 +92,7 @@ func (p *past) judge(u *unstructured.Unstructured) string {
 	return ""
 }
 
-// granted says whether a gate's record has an allowance for an action that has
+// granted reports whether a gate's record has an allowance for an action that has
 // not served, and that one of those gave who may.
 func granted(rec *v1alpha1.GateRecord, action string, consumed int64) bool {
 	if rec.State != v1alpha1.GateOpen || !slices.Contains(rec.Actions, action) {
@@ -104,7 +104,7 @@ func granted(rec *v1alpha1.GateRecord, action string, consumed int64) bool {
 	})
 }
 
-// grants says whether an allowance is for an action, and genuine.
+// grants reports whether an allowance is for an action, and genuine.
 func grants(a v1alpha1.Allowance, action string) bool {
 	if !allowance.External(a) || !slices.Contains(a.Mutations, action) {
 		return false

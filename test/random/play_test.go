@@ -311,7 +311,7 @@ func (p *play) objection(c external.Call) string {
 	return ""
 }
 
-// granted says whether the managed resource had an allowance for a call when the
+// granted reports whether the managed resource had an allowance for a call when the
 // provider made it: one its gate was open for, or that it was made with.
 func (p *play) granted(c external.Call) bool {
 	rec := recordOf(c)

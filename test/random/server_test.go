@@ -147,7 +147,7 @@ func (s server) settled(want parameters) func(context.Context) error {
 	}
 }
 
-// same says whether a payload or an external object is what was asked for, with
+// same reports whether a payload or an external object is what was asked for, with
 // what was filled in besides.
 func same(want, have parameters) bool {
 	have = maps.Clone(have)

@@ -86,7 +86,7 @@ func get(ctx context.Context, url string) (int, string, error) {
 	return rsp.StatusCode, string(raw), err
 }
 
-// leads says whether a manager leads those of a lease.
+// leads reports whether a manager leads those of a lease.
 func leads(m *stack.Manager, lease string, want float64) func(context.Context) error {
 	return func(ctx context.Context) error {
 		got, err := scrape(ctx, m)

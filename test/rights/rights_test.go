@@ -68,7 +68,7 @@ func doctor(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), problem.String(), cmd.ProcessState.ExitCode()
 }
 
-// ready says whether the condition Ready of a policy has a status, a reason, and
+// ready reports whether the condition Ready of a policy has a status, a reason, and
 // words in its message.
 func ready(c client.Client, name, status, reason string, words ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
@@ -92,7 +92,7 @@ func ready(c client.Client, name, status, reason string, words ...string) func(c
 	}
 }
 
-// may says whether the manager may do something in all namespaces.
+// may reports whether the manager may do something in all namespaces.
 func may(t *testing.T, r right.Right) bool {
 	t.Helper()
 

@@ -70,7 +70,7 @@ func (s *Scenario) closed(ctx context.Context) error {
 	return pruned(u)
 }
 
-// ownsPolicies says whether kausality-gate owns spec.managementPolicies.
+// ownsPolicies reports whether kausality-gate owns spec.managementPolicies.
 func ownsPolicies(u *unstructured.Unstructured) bool {
 	for _, e := range u.GetManagedFields() {
 		if e.Manager == "kausality-gate" && e.FieldsV1 != nil && strings.Contains(string(e.FieldsV1.Raw), "f:managementPolicies") {

@@ -229,7 +229,7 @@ func all() []situation {
 		},
 		{
 			name: "delete", title: "Nobody allowed the deletion of what is composed",
-			policies: bySize, does: command{anna, "kubectl delete bucket delete -n shop"}, until: "KausalityStays",
+			policies: bySize, does: command{anna, "kubectl delete bucket delete -n shop"}, until: "KausalityManagedResourceOrphaned",
 			remedy: "To keep the external object without the bucket, release the managed resource. To have the bucket back, create it paused, and adopt.",
 			mend: []command{
 				{anna, "kubectl kausality release $(kubectl get objects.kubernetes.m.crossplane.io -n shop -l crossplane.io/composite=delete -o name) -n shop"},

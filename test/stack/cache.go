@@ -59,7 +59,7 @@ func (c cache) entry(name, key string) string {
 	return filepath.Join(c.dir, name, key)
 }
 
-// has says whether that entry is there.
+// has reports whether that entry is there.
 func (c cache) has(name, key string) bool {
 	_, err := os.Stat(c.entry(name, key))
 	return err == nil

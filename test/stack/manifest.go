@@ -73,7 +73,7 @@ func readManifests(dir string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// isYAML says whether a file is a manifest; kustomize's own files are not.
+// isYAML reports whether a file is a manifest; kustomize's own files are not.
 func isYAML(path string) bool {
 	ext := filepath.Ext(path)
 	return (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(filepath.Base(path), "kustomization.")

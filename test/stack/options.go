@@ -123,7 +123,7 @@ type Provider struct {
 	CRDs string
 }
 
-// has says whether a part is to be started.
+// has reports whether a part is to be started.
 func (o Options) has(part Part) bool {
 	return o.Until >= part && (!o.ManagerOnly || part == APIServer || part == Kausality)
 }
@@ -144,7 +144,7 @@ func (o Options) crossplane() string {
 	return crossplane
 }
 
-// complete fills in defaults, and says whether the directory is a temporary one.
+// complete fills in defaults, and reports whether the directory is a temporary one.
 func (o Options) complete() (Options, bool, error) {
 	temporary := o.Dir == ""
 	if temporary {

@@ -83,7 +83,7 @@ func (st state) write(dir string) error {
 	return nil
 }
 
-// alive says whether it still runs: this very process, not another one with its number.
+// alive reports whether it still runs: this very process, not another one with its number.
 func (p runningProcess) alive() bool {
 	return p.PID > 0 && p.Identity != "" && identity(p.PID) == p.Identity
 }

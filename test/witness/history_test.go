@@ -66,7 +66,7 @@ func (h *history) of(s subject, field, ticket string) []cause {
 	return out
 }
 
-// openedBy says whether a window has opened the gate of a managed resource.
+// openedBy reports whether a window has opened the gate of a managed resource.
 func (h *history) openedBy(s subject, window string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -199,7 +199,7 @@ func (j *judge) traced(s statement, d deed, ticket string, again time.Time, was 
 	return fmt.Sprintf("%s of generation %d, ticket %q, asked for by %s", c.field, c.generation, c.ticket, c.initiator), nil
 }
 
-// overtakes says whether one ticket is of the same field as another, and from after
+// overtakes reports whether one ticket is of the same field as another, and from after
 // that: an allowance of a newer generation takes the place of an older one, also
 // where Crossplane was at the older change still.
 func (j *judge) overtakes(d deed, ticket, later string, before time.Time) bool {

@@ -56,7 +56,7 @@ func statements() ([]statement, error) {
 	}
 }
 
-// parse reads a line of the log, and says whether it is about a change.
+// parse reads a line of the log, and reports whether it is about a change.
 func parse(line []byte) (s statement, ok bool, err error) {
 	entry := struct {
 		Timestamp string `json:"timestamp"`

@@ -214,7 +214,7 @@ func (x tenant) destroys(ctx context.Context, gvk schema.GroupVersionKind) error
 	return x.hans.Patch(ctx, x.object(gvk), world.Merge(`{"metadata": {"annotations": {"destroys": "yes"}}}`))
 }
 
-// A check says whether all is as it is to be.
+// A check reports whether all is as it is to be.
 type check = func(ctx context.Context) error
 
 func all(checks ...check) check {

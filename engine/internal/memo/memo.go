@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// most is the most objects of which a Memo keeps the compiled form.
-const most = 16384
+// maxEntries is the most objects of which a Memo keeps the compiled form.
+const maxEntries = 16384
 
 // Memo compiles each object once, by its content, and remembers those that do
 // not compile too. It is safe for concurrent use and bounded.
@@ -52,7 +52,7 @@ func (m *Memo[In, Out]) Get(in In, name string, spec any) (Out, error) {
 
 	got, ok := m.seen[key]
 	if !ok {
-		if len(m.seen) >= most {
+		if len(m.seen) >= maxEntries {
 			clear(m.seen)
 		}
 

@@ -107,7 +107,7 @@ func known(t *testing.T, query string, series map[string][]string) []string {
 	return names
 }
 
-// keeps says whether a query names a label.
+// keeps reports whether a query names a label.
 func keeps(query, label string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(label) + `\b`).MatchString(query)
 }

@@ -108,7 +108,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		"KausalityEventsDropped":   {"kausality_events_dropped_total 0+1x60", "kausality_events_dropped_total 7x60"},
 		"KausalityGateOverdue":     {"kausality_gates_overdue" + gauge + "2x60", "kausality_gates_overdue" + gauge + "0x60"},
 		"KausalityResourceUngated": {"kausality_ungated_resources" + gauge + "2x60", "kausality_ungated_resources" + gauge + "0x60"},
-		"KausalityLeftBehind": {
+		"KausalityOrphaned": {
 			`kausality_left_behind_total{left="external", group="g", kind="k"} 0+1x60`,
 			`kausality_left_behind_total{left="external", group="g", kind="k"} 1x60`,
 		},
@@ -149,7 +149,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 	}
 }
 
-// fires says whether a rule does in the course of an hour.
+// fires reports whether a rule does in the course of an hour.
 func fires(t *testing.T, rule rulefmt.Rule, series string) bool {
 	t.Helper()
 

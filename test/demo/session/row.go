@@ -51,7 +51,7 @@ type row struct {
 
 func (r row) blank() bool { return len(r.spans) == 0 }
 
-// command says whether it is a part of a command.
+// command reports whether it is a part of a command.
 func (r row) command() bool {
 	return !r.blank() && r.spans[len(r.spans)-1].style == styleCommand
 }

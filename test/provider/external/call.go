@@ -50,7 +50,7 @@ type Managed struct {
 
 // An Answer is what the system says.
 type Answer struct {
-	// Exists says whether the object is there.
+	// Exists reports whether the object is there.
 	Exists bool `json:"exists"`
 	// State is the object.
 	State map[string]any `json:"state,omitempty"`
@@ -66,7 +66,7 @@ type Call struct {
 	At time.Time
 	// Took is how long it took; zero while it is under way.
 	Took time.Duration
-	// Applied says whether it changed the object.
+	// Applied reports whether it changed the object.
 	Applied bool
 	// Error is what the caller was told.
 	Error string

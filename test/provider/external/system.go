@@ -172,7 +172,7 @@ var (
 	errGone    = errors.New("the caller went away")
 )
 
-// carryOut says whether the object was changed.
+// carryOut reports whether the object was changed.
 func (s *System) carryOut(ctx context.Context, o *object, req Request) (applied bool, err error) {
 	if req.Verb == Observe {
 		return false, nil
@@ -207,7 +207,7 @@ func (s *System) carryOut(ctx context.Context, o *object, req Request) (applied 
 	return true, nil
 }
 
-// wait says whether the caller waited along.
+// wait reports whether the caller waited along.
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
