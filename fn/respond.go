@@ -99,14 +99,14 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 
 	was, told := resource.ConditionOf(s.xr, v1alpha1.ConditionKausality)
 	if !told && s.composedBefore() && !s.conditions {
-		response.Warning(rsp, errNoConditions).TargetComposite().WithReason("KausalityInput")
+		response.Warning(rsp, errNoConditions).TargetComposite().WithReason(string(v1alpha1.EventReasonInput))
 	}
 
 	s.overdue = status.Overdue
 
 	if lines := s.each(func(o composition.Outcome) []string { return o.Baseline }); len(lines) > 0 {
 		response.Normal(rsp, "These fields differ from what is stored and count as asked for, for nothing was recorded before: "+
-			strings.Join(lines, ", ")).TargetComposite().WithReason("KausalityBaseline")
+			strings.Join(lines, ", ")).TargetComposite().WithReason(string(v1alpha1.EventReasonBaseline))
 	}
 
 	if composition.SameNews(was.Message, status.Message) {
@@ -114,19 +114,19 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 	}
 
 	for _, p := range f.Problems {
-		response.Warning(rsp, errors.New(p)).TargetComposite().WithReason("KausalityInput")
+		response.Warning(rsp, errors.New(p)).TargetComposite().WithReason(string(v1alpha1.EventReasonInput))
 	}
 
 	if status.Overdue {
-		response.Warning(rsp, errors.New(status.Message)).TargetComposite().WithReason("KausalityNotSettled")
+		response.Warning(rsp, errors.New(status.Message)).TargetComposite().WithReason(string(v1alpha1.EventReasonNotSettled))
 	}
 
 	for _, d := range f.Delegated {
-		response.Normal(rsp, d).TargetComposite().WithReason("KausalityLeft")
+		response.Normal(rsp, d).TargetComposite().WithReason(string(v1alpha1.EventReasonLeft))
 	}
 
 	for _, h := range held {
-		response.Warning(rsp, errors.New(h.String())).TargetCompositeAndClaim().WithReason("KausalityHeld")
+		response.Warning(rsp, errors.New(h.String())).TargetCompositeAndClaim().WithReason(string(v1alpha1.EventReasonHeld))
 	}
 }
 

@@ -91,7 +91,7 @@ func (j *Judge) held(req admission.Request, ask *decision.Request, d *decision.D
 	}
 
 	if len(parts) > 0 {
-		j.event(req, ask, "KausalityHeld", first, fit(parts, maxEventRunes-maxEventName))
+		j.event(req, ask, string(v1alpha1.EventReasonHeld), first, fit(parts, maxEventRunes-maxEventName))
 	}
 }
 
@@ -105,7 +105,7 @@ func (j *Judge) tell(req admission.Request, ask *decision.Request, d *decision.D
 	object := fmt.Sprintf("%s %q: ", subject(ask).GetKind(), resource.Name(subject(ask)))
 	why := strings.TrimPrefix(d.Answer().Reason, object) // It is said before.
 
-	j.event(req, ask, "KausalityDenied", first, fmt.Sprintf("refused to %s: %s", req.UserInfo.Username, why))
+	j.event(req, ask, string(v1alpha1.EventReasonDenied), first, fmt.Sprintf("refused to %s: %s", req.UserInfo.Username, why))
 }
 
 // conflict counts and logs that a request must be made again.

@@ -144,7 +144,9 @@ func uninstall(ctx context.Context, c uninstallation, out io.Writer, opts uninst
 }
 
 // plans says what becomes of objects, and what of them is in the way.
-func (c uninstallation) plans(ctx context.Context, out io.Writer, objects []*unstructured.Unstructured, opts removal.Options) ([]leaving, error) {
+func (c uninstallation) plans(
+	ctx context.Context, out io.Writer, objects []*unstructured.Unstructured, opts removal.Options,
+) ([]leaving, error) {
 	var (
 		list     []leaving
 		problems []error

@@ -49,14 +49,16 @@ func Event(u *v1alpha1.UpgradeAllowance, n News, now time.Time) *eventsv1.Event 
 			APIVersion: v1alpha1.GroupVersion().String(), Kind: "UpgradeAllowance", Name: u.GetName(), UID: u.GetUID(),
 			ResourceVersion: u.GetResourceVersion(),
 		},
-		Type: typ, Reason: n.Reason, Action: action, Note: change.Text(n.Note, maxNote),
+		Type: typ, Reason: string(n.Reason), Action: action, Note: change.Text(n.Note, maxNote),
 		ReportingController: "kausality", ReportingInstance: "kausality-manager",
 	}
 }
 
 // Used is the news that a window is used for the first time.
 func Used(u *v1alpha1.UpgradeAllowance) News {
-	return News{Key: EventUsed, Reason: EventUsed, Note: "the window is used for the first time, by " + u.Spec.ServiceAccount}
+	reason := v1alpha1.EventReasonWindowUsed
+
+	return News{Key: string(reason), Reason: reason, Note: "the window is used for the first time, by " + u.Spec.ServiceAccount}
 }
 
 // Count has the status of a window say how often it was used in all, and with the

@@ -13,27 +13,14 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// Reasons of the events on a window.
-const (
-	// EventStarted tells that it is in force for the first time.
-	EventStarted = "KausalityWindowStarted"
-	// EventUsed tells that it has allowed a mutation for the first time.
-	EventUsed = "KausalityWindowUsed"
-	// EventEnded tells that its time is over.
-	EventEnded = "KausalityWindowEnded"
-	// EventPaused tells that activateWhen is no longer met, or that it is suspended.
-	EventPaused = "KausalityWindowPaused"
-	// EventResumed tells that it is in force again.
-	EventResumed = "KausalityWindowResumed"
-)
-
 // News is what there is to tell of a window.
 type News struct {
 	// Key tells it from all other news of the window: the same news has the
 	// same key whenever it is found out from the same status.
 	Key string
 	// Reason of the event, and its Note.
-	Reason, Note string
+	Reason v1alpha1.EventReason
+	Note   string
 	// Warning is true where somebody should look.
 	Warning bool
 }
@@ -122,22 +109,22 @@ func (s *Step) tell(u *v1alpha1.UpgradeAllowance, was *metav1.Condition, state S
 
 	switch {
 	case state.Active && !started:
-		s.news(EventStarted, "", false, state.Message+", until "+rfc3339(u.Spec.ValidUntil.Time))
+		s.news(v1alpha1.EventReasonWindowStarted, "", false, state.Message+", until "+rfc3339(u.Spec.ValidUntil.Time))
 	case state.Active && !active:
-		s.news(EventResumed, since, false, state.Message)
+		s.news(v1alpha1.EventReasonWindowResumed, since, false, state.Message)
 	case state.Reason == v1alpha1.ReasonEnded && !ended:
 		note := state.Message
 		if !started {
 			note += "; it was never in force"
 		}
 
-		s.news(EventEnded, "/"+rfc3339(u.Spec.ValidUntil.Time), !started, note)
+		s.news(v1alpha1.EventReasonWindowEnded, "/"+rfc3339(u.Spec.ValidUntil.Time), !started, note)
 	case !state.Active && active:
 		// That somebody suspended it is what they wanted.
-		s.news(EventPaused, since, state.Reason != v1alpha1.ReasonSuspended, state.Reason+": "+state.Message)
+		s.news(v1alpha1.EventReasonWindowPaused, since, state.Reason != v1alpha1.ReasonSuspended, state.Reason+": "+state.Message)
 	}
 }
 
-func (s *Step) news(reason, moment string, warning bool, note string) {
-	s.News = append(s.News, News{Key: reason + moment, Reason: reason, Note: note, Warning: warning})
+func (s *Step) news(reason v1alpha1.EventReason, moment string, warning bool, note string) {
+	s.News = append(s.News, News{Key: string(reason) + moment, Reason: reason, Note: note, Warning: warning})
 }

@@ -26,7 +26,7 @@ type moment struct {
 	// until is a new end of the window.
 	until time.Duration
 	// tells are the reasons of the events, in order.
-	tells []string
+	tells []v1alpha1.EventReason
 }
 
 func TestEachTurnOfAWindowIsToldOfOnce(t *testing.T) {
@@ -46,26 +46,26 @@ func TestEachTurnOfAWindowIsToldOfOnce(t *testing.T) {
 			moments: []moment{
 				{state: early},
 				{state: early},
-				{state: active, tells: []string{upgradeallowance.EventStarted}},
+				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
 				{state: active},
-				{state: active, uses: 1, tells: []string{upgradeallowance.EventUsed}},
+				{state: active, uses: 1, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowUsed}},
 				{state: active, uses: 7},
-				{state: over, uses: 8, tells: []string{upgradeallowance.EventEnded}},
+				{state: over, uses: 8, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
 				{state: over, uses: 9},
 			},
 		},
 		"UsedAtOnce": {
 			reason: "What was used until it was over is told before that.",
 			moments: []moment{
-				{state: active, tells: []string{upgradeallowance.EventStarted}}, {state: over, uses: 1, tells: []string{upgradeallowance.EventUsed, upgradeallowance.EventEnded}},
+				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}}, {state: over, uses: 1, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowUsed, v1alpha1.EventReasonWindowEnded}},
 			},
 		},
 		"Late": {
 			reason: "Uses may be counted when it is over.",
 			moments: []moment{
-				{state: active, tells: []string{upgradeallowance.EventStarted}},
-				{state: over, tells: []string{upgradeallowance.EventEnded}},
-				{state: over, uses: 1, tells: []string{upgradeallowance.EventUsed}},
+				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
+				{state: over, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
+				{state: over, uses: 1, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowUsed}},
 			},
 		},
 		"Waiting": {
@@ -73,30 +73,30 @@ func TestEachTurnOfAWindowIsToldOfOnce(t *testing.T) {
 			moments: []moment{
 				{state: none},
 				{state: other},
-				{state: active, tells: []string{upgradeallowance.EventStarted}},
-				{state: other, tells: []string{upgradeallowance.EventPaused}},
+				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
+				{state: other, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowPaused}},
 				{state: another},
-				{state: active, tells: []string{upgradeallowance.EventResumed}},
-				{state: over, tells: []string{upgradeallowance.EventEnded}},
+				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowResumed}},
+				{state: over, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
 			},
 		},
 		"Never": {
 			reason:  "One that was never in force ends too.",
-			moments: []moment{{state: none}, {state: over, tells: []string{upgradeallowance.EventEnded}}, {state: over}},
+			moments: []moment{{state: none}, {state: over, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}}, {state: over}},
 		},
 		"Prolonged": {
 			reason: "One that goes on after its end ends once more.",
 			moments: []moment{
-				{state: active, tells: []string{upgradeallowance.EventStarted}},
-				{state: over, tells: []string{upgradeallowance.EventEnded}},
-				{state: active, until: time.Hour, tells: []string{upgradeallowance.EventResumed}},
-				{state: over, tells: []string{upgradeallowance.EventEnded}},
+				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
+				{state: over, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
+				{state: active, until: time.Hour, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowResumed}},
+				{state: over, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
 			},
 		},
 		"Unseen": {
 			reason: "What happened while nobody looked is told when somebody does.",
 			moments: []moment{
-				{state: active, tells: []string{upgradeallowance.EventStarted}}, {after: time.Hour, state: over, uses: 3, tells: []string{upgradeallowance.EventUsed, upgradeallowance.EventEnded}},
+				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}}, {after: time.Hour, state: over, uses: 3, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowUsed, v1alpha1.EventReasonWindowEnded}},
 			},
 		},
 	}
@@ -113,7 +113,7 @@ func TestEachTurnOfAWindowIsToldOfOnce(t *testing.T) {
 
 				next := upgradeallowance.Next(u, m.state, nil, now)
 
-				got := make([]string, 0, len(next.News))
+				got := make([]v1alpha1.EventReason, 0, len(next.News))
 
 				for _, n := range next.News {
 					got = append(got, n.Reason)
@@ -149,7 +149,7 @@ func TestThatAWindowIsSuspendedIsNoWarning(t *testing.T) {
 		u.Status = was
 
 		next := upgradeallowance.Next(u, upgradeallowance.Evaluate(u, seen, noon), nil, noon)
-		if len(next.News) != 1 || next.News[0].Reason != upgradeallowance.EventPaused {
+		if len(next.News) != 1 || next.News[0].Reason != v1alpha1.EventReasonWindowPaused {
 			t.Fatalf("news: %+v", next.News)
 		}
 

@@ -199,7 +199,9 @@ func (c *Reconciler) sources(cch cache.Cache) []source.TypedSource[Request] {
 	out := []source.TypedSource[Request]{
 		source.TypedKind(cch, client.Object(crds), kindsOf[client.Object](), crdPredicate()),
 		source.TypedKind(cch, client.Object(shard.Namespace()), kindsOf[client.Object](), shard.LabelChanged()),
-		source.TypedChannel(c.requests, handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, r Request) []Request { return []Request{r} })),
+		source.TypedChannel(c.requests, handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, r Request) []Request {
+			return []Request{r}
+		})),
 	}
 
 	for _, obj := range []client.Object{&v1alpha1.AllowancePolicy{}, &v1alpha1.UpgradeAllowance{}, &v1alpha1.Enforcement{}} {

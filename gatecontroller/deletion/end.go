@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/leftover"
@@ -27,15 +28,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
-)
-
-// Reasons of events about what is left.
-const (
-	// reasonStays is of a managed resource whose owner went without it.
-	reasonStays = "KausalityManagedResourceOrphaned"
-	// reasonLeftBehind is of an external object whose managed resource goes
-	// without it.
-	reasonLeftBehind = "KausalityExternalResourceOrphaned"
 )
 
 // Leftovers keep gated resources until it is written down what they leave behind:
@@ -158,7 +150,7 @@ func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) er
 		u.GetKind(), resource.Name(u), leftover.ExternalName(u), leftover.ProviderConfig(u), where)
 
 	for _, about := range []client.Object{u, secret} {
-		e.events.Eventf(about, nil, corev1.EventTypeWarning, reasonLeftBehind, actionLetGo, "%s", text)
+		e.events.Eventf(about, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonExternalResourceOrphaned), actionLetGo, "%s", text)
 	}
 
 	e.log(ctx, "Left an external object behind", "external", u, r.Owner, "record", where)
@@ -178,8 +170,8 @@ func (e *Leftovers) reportOrphaned(ctx context.Context, parent, child *unstructu
 		parent.GetKind(), parent.GetName(), child.GetKind(), child.GetName(), remedy, missing)
 
 	// An event that relates to nothing is taken for the one about another child.
-	e.events.Eventf(parent, child, corev1.EventTypeWarning, reasonStays, actionLetGo, "%s", text)
-	e.events.Eventf(child, parent, corev1.EventTypeWarning, reasonStays, actionLetGo, "%s", text)
+	e.events.Eventf(parent, child, corev1.EventTypeWarning, string(v1alpha1.EventReasonManagedResourceOrphaned), actionLetGo, "%s", text)
+	e.events.Eventf(child, parent, corev1.EventTypeWarning, string(v1alpha1.EventReasonManagedResourceOrphaned), actionLetGo, "%s", text)
 
 	ref, _ := resource.ParentOf(child)
 	e.log(ctx, "Let a parent go without its child", "managed", child, ref,
@@ -228,7 +220,7 @@ func (e *Leftovers) reportOwnerGone(ctx context.Context, u *unstructured.Unstruc
 		return fmt.Errorf("cannot get the parent of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	e.events.Eventf(u, nil, corev1.EventTypeWarning, reasonStays, actionLetGo,
+	e.events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonManagedResourceOrphaned), actionLetGo,
 		"its owner %s %s is gone; the external object stays; %s", ref.Kind, ref.Name, remedy)
 
 	return nil

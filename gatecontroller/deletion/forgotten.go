@@ -12,12 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
-
-// reasonForgotten is of an XR that does not refer to what it is made of any more.
-const reasonForgotten = "KausalityForgotten"
 
 // warnUnreferenced tells, once, of a managed resource that belongs to an XR which does not
 // refer to it: Crossplane does not find it, and wants to make it anew.
@@ -49,7 +47,7 @@ func (o *Owners) warnUnreferenced(ctx context.Context, u, xr *unstructured.Unstr
 		resource.Argument(u))
 
 	for _, about := range []*unstructured.Unstructured{live, u} {
-		o.Events.Eventf(about, nil, corev1.EventTypeWarning, reasonForgotten, "Remind", "%s", text)
+		o.Events.Eventf(about, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonForgotten), "Remind", "%s", text)
 	}
 
 	log.FromContext(ctx).Info("A composite resource does not refer to what it is made of",

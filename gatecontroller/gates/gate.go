@@ -71,7 +71,7 @@ func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured
 
 	if plan.Move == gate.Stay {
 		if ungated && gate.Unsupported(u) {
-			g.Events.Eventf(u, nil, corev1.EventTypeWarning, reasonUngated, actionGate,
+			g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonUngated), actionGate,
 				"The provider does not support management policies any more, and does nothing until it does: was it started without?")
 		}
 
@@ -103,9 +103,13 @@ func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured
 
 // reportMove tells of a gate that was moved.
 func (g *Reconciler) reportMove(ctx context.Context, u *unstructured.Unstructured, plan *gate.Plan) {
-	typ, reason := corev1.EventTypeNormal, "KausalityGate"+string(plan.Record.State)
-	if plan.Move == gate.Ungate {
-		typ, reason = corev1.EventTypeWarning, reasonUngated
+	typ, reason := corev1.EventTypeNormal, string(v1alpha1.EventReasonGateClosed)
+
+	switch {
+	case plan.Move == gate.Ungate:
+		typ, reason = corev1.EventTypeWarning, string(v1alpha1.EventReasonUngated)
+	case plan.Record.State == v1alpha1.GateOpen:
+		reason = string(v1alpha1.EventReasonGateOpen)
 	}
 
 	g.Events.Eventf(u, nil, typ, reason, actionGate, "managementPolicies %v: %s", plan.Policies, because(plan))
@@ -136,7 +140,8 @@ func (g *Reconciler) putBack(ctx context.Context, u *unstructured.Unstructured, 
 		return fmt.Errorf("cannot put back what is not allowed of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	g.Events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityPutBack", actionGate, "Put back before the gate opens: %s", plan.Why)
+	g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonPutBack), actionGate,
+		"Put back before the gate opens: %s", plan.Why)
 	log.FromContext(ctx).Info("Put back what is not allowed", "why", plan.Why)
 
 	return nil
@@ -146,14 +151,14 @@ func (g *Reconciler) putBack(ctx context.Context, u *unstructured.Unstructured, 
 func (g *Reconciler) warn(ctx context.Context, u *unstructured.Unstructured, plan *gate.Plan, n news) {
 	if n.overdue {
 		text := "the gate has been open for too long: " + because(plan)
-		g.Events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityGateOverdue", actionGate, "%s", text)
+		g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonGateOverdue), actionGate, "%s", text)
 		log.FromContext(ctx).WithValues(audit.Given(ctx, g.Policies.Reader, plan.By)...).Info("A gate is overdue",
 			"why", plan.Why, "askedFor", gate.Causes(plan.By))
 	}
 
 	if n.broken {
 		text := fmt.Sprintf("%s; the gate stays open until it can", plan.Broken)
-		g.Events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityCloseWhen", actionGate, "%s", text)
+		g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonCloseWhen), actionGate, "%s", text)
 		log.FromContext(ctx).Info("Cannot tell whether a change has landed", "problem", plan.Broken.Error())
 	}
 }
@@ -166,7 +171,7 @@ func (g *Reconciler) warnUnparsed(u *unstructured.Unstructured, err error) {
 	}
 
 	if g.Ledger.unparsed(u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u), problem) {
-		g.Events.Eventf(u, nil, corev1.EventTypeWarning, "KausalityAnnotation", actionGate,
+		g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonAnnotation), actionGate,
 			"%s; it allows nothing until it is corrected", problem)
 	}
 }

@@ -16,9 +16,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 )
 
-// reasonUngated is the reason of events about providers that support no gate.
-const reasonUngated = "KausalityUngated"
-
 // untoldFor is how long what policies say of kinds of which nothing has been looked
 // at stays as it was before we began.
 const untoldFor = 5 * time.Minute

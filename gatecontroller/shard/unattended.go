@@ -84,12 +84,12 @@ func UnattendedGauge(reg prometheus.Registerer) (*prometheus.GaugeVec, error) {
 const attendEvery = time.Minute
 
 // Controller makes the controller of shards that nobody looks after: each by its name.
-func (x *Unattended) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
+func (x *Unattended) Controller(c cache.Cache, l logr.Logger) (controller.Controller, error) {
 	shards := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, ns client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: OfNamespace(ns)}}}
 	})
 
-	return unmanaged.New("shards", x, log, source.Kind(c, client.Object(Namespace()), shards, predicate.Predicate(LabelChanged())))
+	return unmanaged.New("shards", x, l, source.Kind(c, client.Object(Namespace()), shards, predicate.Predicate(LabelChanged())))
 }
 
 // Reconcile looks whether a manager runs for one shard, as long as a namespace is in it.
@@ -130,7 +130,7 @@ func (x *Unattended) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (x *Unattended) warn(ctx context.Context, ns client.Object, name string) {
 	text := fmt.Sprintf("no manager runs with --shard=%s, as the label %s of this namespace says: its gates stay as they are",
 		name, v1alpha1.LabelShard)
-	x.events.Eventf(ns, nil, corev1.EventTypeWarning, "KausalityShardUnattended", "Shard", "%s", text)
+	x.events.Eventf(ns, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonShardUnattended), "Shard", "%s", text)
 	log.FromContext(ctx).Info("Nobody looks after a namespace", "namespace", ns.GetName(), "shard", name)
 }
 

@@ -46,7 +46,9 @@ type Exceptions struct {
 const labelEnforcement = "enforcement"
 
 // NewExceptions makes Exceptions, and registers their metrics.
-func NewExceptions(reg prometheus.Registerer, cached client.Reader, recorder events.EventRecorder, now func() time.Time) (*Exceptions, error) {
+func NewExceptions(
+	reg prometheus.Registerer, cached client.Reader, recorder events.EventRecorder, now func() time.Time,
+) (*Exceptions, error) {
 	labels := []string{labelEnforcement, "exception"}
 	x := &Exceptions{
 		reader: cached, events: recorder, now: now, warned: map[string]map[string]time.Time{},
@@ -99,7 +101,7 @@ func stateOf(e *v1alpha1.Exception, now time.Time) (state int, next time.Duratio
 // about to end, or has ended.
 func (x *Exceptions) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	e := &v1alpha1.Enforcement{}
-	if err := x.reader.Get(ctx, req.NamespacedName, e); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(x.reader.Get(ctx, req.NamespacedName, e)); err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot get Enforcement %q: %w", req.Name, err)
 	}
 
@@ -127,7 +129,7 @@ func (x *Exceptions) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 		warned[one.Name] = one.Until.Time
 		if !x.warned[req.Name][one.Name].Equal(one.Until.Time) {
-			x.events.Eventf(e, nil, corev1.EventTypeWarning, "KausalityExceptionEnds", "Except",
+			x.events.Eventf(e, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonExceptionEnds), "Except",
 				"the exception %q (%s) ends at %s", one.Name, one.Reason, one.Until.UTC().Format(time.RFC3339))
 		}
 	}
