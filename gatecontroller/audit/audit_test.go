@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -56,5 +57,30 @@ func TestASourceHasTheGenerationThatIsInForce(t *testing.T) {
 	})
 	if diff := cmp.Diff([]string{"p@3", "w@5", "gone"}, got); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+func TestTheLogSaysWhoStartedAChainAndByWhichPolicies(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+
+	reader := fake.NewClientBuilder().WithScheme(scheme).Build()
+	hop := []v1alpha1.Hop{{Kind: "Claim", Name: "db", Attestations: map[string]string{"metadata.annotations[jira]": "INFRA-7"}}}
+
+	got := Given(t.Context(), reader, []v1alpha1.Allowance{{Policy: "p", Initiator: "hans", Relation: v1alpha1.RelationExternal, Trace: hop}})
+	want := []any{
+		"initiators", []string{"hans"}, "grantedBy", []string{"p"},
+		"attestations", map[string]string{"metadata.annotations[jira]": "INFRA-7"},
+	}
+
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Given, -want, +got:\n%s", diff)
+	}
+
+	judged := Judged(&decision.Decision{Attestations: map[string]string{"a": "b"}})
+	if diff := cmp.Diff([]any{"decidedBy", []string{}, "enforcements", []string{}, "attestations", map[string]string{"a": "b"}}, judged); diff != "" {
+		t.Errorf("Judged, -want, +got:\n%s", diff)
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -26,32 +25,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
-
-// objects are a cache whose informers know some objects.
-type objects struct {
-	*informertest.FakeInformers
-
-	list []unstructured.Unstructured
-}
-
-// List lists objects of a kind.
-func (o *objects) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	in := client.ListOptions{}
-	in.ApplyOptions(opts)
-
-	out, ok := list.(*unstructured.UnstructuredList)
-	if !ok {
-		return fixture.ErrRefused
-	}
-
-	for _, u := range o.list {
-		if u.GetKind() == out.GetKind() && (in.Namespace == "" || in.Namespace == u.GetNamespace()) {
-			out.Items = append(out.Items, u)
-		}
-	}
-
-	return nil
-}
 
 // fakeWatches are Watches of a cache with objects, which tell what they do.
 type fakeWatches struct {
@@ -71,7 +44,7 @@ func watches(t *testing.T, list ...unstructured.Unstructured) *fakeWatches {
 	}
 
 	f := &fakeWatches{now: time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)}
-	f.Watches = NewWatches(&objects{FakeInformers: &informertest.FakeInformers{Scheme: scheme}, list: list}, func() time.Time { return f.now })
+	f.Watches = NewWatches(&fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: scheme}, Objects: list}, func() time.Time { return f.now })
 	f.Object = func(schema.GroupVersionKind) reconcile.Reconciler {
 		return reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
 	}
