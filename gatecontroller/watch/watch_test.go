@@ -4,6 +4,8 @@
 package watch
 
 import (
+	"github.com/go-logr/logr"
+
 	"context"
 	"errors"
 	"slices"
@@ -267,7 +269,12 @@ func TestNamespacesThatMoveAreLookedAt(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	moved := (&Mover{Shard: part}).moved()
+	m := &Mover{Shard: part}
+	if _, err := m.Controller(&informertest.FakeInformers{Scheme: runtime.NewScheme()}, logr.Discard()); err != nil {
+		t.Fatal(err)
+	}
+
+	moved := m.moved()
 	plain, large := shard.Namespace(), shard.Namespace()
 	large.SetLabels(map[string]string{v1alpha1.LabelShard: "large"})
 
