@@ -1,0 +1,288 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deletion
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
+)
+
+// bucket is a managed resource with more metadata and spec, as YAML.
+func bucket(metadata, spec string) string {
+	return "{apiVersion: mr.example.org/v1, kind: Bucket, metadata: {name: b, uid: b" + metadata + "}, spec: {forProvider: {}, " + spec + "}}"
+}
+
+// leaving makes Leftovers of a cluster with some objects.
+func leaving(t *testing.T, create error, objects ...client.Object) (*Leftovers, client.Client, *events.FakeRecorder, *prometheus.Registry) {
+	t.Helper()
+
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			if create != nil {
+				return create
+			}
+
+			return c.Create(ctx, obj, opts...)
+		},
+	}).Build()
+	reg, recorder := prometheus.NewRegistry(), events.NewFakeRecorder(10)
+	now := func() time.Time { return time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC) }
+
+	e, err := NewLeftovers(reg, c, c, recorder, "kausality-system", gate.Options{LateInitialize: true}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return e, c, recorder, reg
+}
+
+func TestWhatAManagedResourceLeavesBehindIsOnRecordBeforeItGoes(t *testing.T) {
+	const (
+		going = ", deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [finalizer.managedresource.crossplane.io, " + v1alpha1.Finalizer + "]"
+		grant = ", annotations: {kausality.io/allowances: '[{relation: External, mutations: [Delete], generation: 3, initiator: hans}]'}"
+	)
+
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "x", nil)
+
+	cases := map[string]struct {
+		reason string
+		object string
+		gated  bool
+		create error
+		// waits, recorded and released are what becomes of it.
+		waits, recorded, released bool
+		told                      string
+		err                       error
+	}{
+		"Asked":      {reason: "The provider deletes what it stands for: nothing is left.", object: bucket(going, "managementPolicies: ['*']"), gated: true, released: true},
+		"Awaited":    {reason: "Its gate is going to open.", object: bucket(going+grant, "managementPolicies: [Observe]"), gated: true, waits: true},
+		"NoGates":    {reason: "Where nobody opens gates it is left.", object: bucket(going+grant, "managementPolicies: [Observe]"), recorded: true, released: true, told: "Secret kausality-system/"},
+		"LeftBehind": {reason: "Nobody asked for it.", object: bucket(going, "managementPolicies: [Observe]"), gated: true, recorded: true, released: true, told: "Secret kausality-system/"},
+		"NoSecret":   {reason: "What cannot be stored for good keeps no CRD from going.", object: bucket(going, "managementPolicies: [Observe]"), gated: true, create: forbidden, released: true, told: "the log of kausality-manager alone"},
+		"Refused":    {reason: "Anything else is tried again before it goes.", object: bucket(going, "managementPolicies: [Observe]"), gated: true, create: fixture.ErrRefused, err: fixture.ErrRefused},
+		"Stays":      {reason: "What is not being deleted stays.", object: bucket(", finalizers: ["+v1alpha1.Finalizer+"]", "managementPolicies: [Observe]"), gated: true},
+		"Gone":       {reason: "What is gone leaves nothing."},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			u := fixture.Parse(t, bucket("", "managementPolicies: [Observe]"))
+
+			var objects []client.Object
+			if tc.object != "" {
+				u = fixture.Parse(t, tc.object)
+				objects = append(objects, u)
+			}
+
+			e, c, recorder, reg := leaving(t, tc.create, objects...)
+
+			waits, err := e.Release(t.Context(), u, tc.gated)
+			if waits != tc.waits || !errors.Is(err, tc.err) {
+				t.Errorf("%s\nwaits %v, %v", tc.reason, waits, err)
+			}
+
+			secrets := &corev1.SecretList{}
+			if err := c.List(t.Context(), secrets, client.InNamespace("kausality-system")); err != nil {
+				t.Fatal(err)
+			}
+
+			if (len(secrets.Items) == 1) != tc.recorded {
+				t.Errorf("%s\n%d records", tc.reason, len(secrets.Items))
+			}
+
+			live := object.New(u.GroupVersionKind())
+			err = c.Get(t.Context(), client.ObjectKeyFromObject(u), live)
+
+			if tc.object != "" && (err != nil || object.HasFinalizer(live) == tc.released) {
+				t.Errorf("%s\nfinalizers %v, %v", tc.reason, live.GetFinalizers(), err)
+			}
+
+			if counted := len(fixture.Counted(t, reg)) > 0; counted != (tc.told != "") || (len(recorder.Events) == 2) != counted {
+				t.Errorf("%s\ncounted %v, %d events", tc.reason, counted, len(recorder.Events))
+			}
+
+			if tc.told != "" {
+				if text := <-recorder.Events; !strings.Contains(text, tc.told) || !strings.Contains(text, string(v1alpha1.EventReasonExternalResourceOrphaned)) {
+					t.Errorf("%s\ntold %q", tc.reason, text)
+				}
+			}
+		})
+	}
+}
+
+func TestAGatedResourceWaitsForUsBeforeItGoes(t *testing.T) {
+	cases := map[string]struct {
+		reason, object string
+		want           []string
+	}{
+		"Closed":  {"It is at rest.", bucket(", annotations: {kausality.io/gate: '{state: Closed}'}", "managementPolicies: [Observe, LateInitialize]"), []string{v1alpha1.Finalizer}},
+		"Waits":   {"It waits already.", bucket(", finalizers: ["+v1alpha1.Finalizer+"]", "managementPolicies: [Observe]"), []string{v1alpha1.Finalizer}},
+		"Going":   {"It is too late.", bucket(", deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [other]", "managementPolicies: [Observe]"), []string{"other"}},
+		"Planned": {"What is about to be written is another version.", bucket(", annotations: {kausality.io/gate: '{state: Closed}'}", "managementPolicies: ['*']"), nil},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			u := fixture.Parse(t, tc.object)
+			e, c, _, _ := leaving(t, nil, u)
+
+			live := object.New(u.GroupVersionKind())
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(u), live); err != nil {
+				t.Fatal(err)
+			}
+
+			if err := e.EnsureFinalizer(t.Context(), live); err != nil {
+				t.Fatal(err)
+			}
+
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(u), live); err != nil {
+				t.Fatal(err)
+			}
+
+			if diff := cmp.Diff(tc.want, live.GetFinalizers()); diff != "" {
+				t.Errorf("%s\nfinalizers, -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestThatAnOwnerIsGoneIsToldOfWhatStays(t *testing.T) {
+	const owned = ", ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: s, controller: true}]"
+
+	store := "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: s, uid: %s}}"
+	cases := map[string]struct {
+		reason, object, owner string
+		told                  bool
+	}{
+		"Gone":    {"It has lost its owner.", bucket(owned, "managementPolicies: [Observe]"), "", true},
+		"Another": {"The owner is another one of its name.", bucket(owned, "managementPolicies: [Observe]"), strings.Replace(store, "%s", "t", 1), true},
+		"Behind":  {"The cache was behind.", bucket(owned, "managementPolicies: [Observe]"), strings.Replace(store, "%s", "s", 1), false},
+		"Going":   {"It goes as well.", bucket(owned, "managementPolicies: ['*']"), "", false},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var objects []client.Object
+			if tc.owner != "" {
+				objects = append(objects, fixture.Parse(t, tc.owner))
+			}
+
+			e, _, recorder, _ := leaving(t, nil, objects...)
+			u := fixture.Parse(t, tc.object)
+			ref := parentOf(t, u)
+
+			if err := e.reportOwnerGone(t.Context(), u, ref); err != nil {
+				t.Fatal(err)
+			}
+
+			if told := len(recorder.Events) == 1; told != tc.told {
+				t.Errorf("%s\ntold %v", tc.reason, told)
+			}
+		})
+	}
+}
+
+func TestTheOwnerOfAGatedResourceGoesOnceThatKnowsWhatItMeans(t *testing.T) {
+	const (
+		going = "deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [other, " + v1alpha1.Finalizer + "]"
+		owned = ", namespace: a, annotations: {kausality.io/gate: '{state: Closed}'}, " +
+			"ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: s, controller: true}]"
+		refs    = "spec: {crossplane: {resourceRefs: [{apiVersion: mr.example.org/v1, kind: Bucket, name: b}]}}"
+		granted = ", annotations: {kausality.io/allowances: '[{apiGroup: mr.example.org, kind: Bucket, mutation: delete, generation: 2, initiator: hans, policy: p, " +
+			"trace: [{kind: Store, name: s, generation: 2, field: delete}]}]'}"
+	)
+
+	xr := func(metadata string) string {
+		return "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: s, namespace: a, uid: s, generation: 2, " + metadata + "}, " + refs + "}"
+	}
+	cases := map[string]struct {
+		reason, parent string
+		released       bool
+		// grant and stays are what its child is told.
+		grant, stays bool
+	}{
+		"Granted": {"Its deletion was granted: the child gets what that gives.", xr(going + granted), true, true, false},
+		"Nothing": {"It gives nothing: the child stays, and that is told.", xr(going), true, false, true},
+		"Orphans": {"Who orphans what it owns gives it nothing.", xr(strings.Replace(going, "other", "orphan", 1)), true, false, false},
+		"Stays":   {"What is not being deleted stays.", xr("finalizers: [" + v1alpha1.Finalizer + "]"), false, false, false},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			parent, child := fixture.Parse(t, tc.parent), fixture.Parse(t, bucket(owned, "managementPolicies: [Observe, LateInitialize]"))
+			o, c, recorder := owning(t, parent, child)
+
+			if err := o.Release(t.Context(), parent); err != nil {
+				t.Fatal(err)
+			}
+
+			live := object.New(parent.GroupVersionKind())
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(parent), live); err != nil || object.HasFinalizer(live) == tc.released {
+				t.Errorf("%s\nfinalizers %v, %v", tc.reason, live.GetFinalizers(), err)
+			}
+
+			told := object.New(child.GroupVersionKind())
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(child), told); err != nil {
+				t.Fatal(err)
+			}
+
+			if got := strings.Contains(told.GetAnnotations()[v1alpha1.AnnotationAllowances]+told.GetAnnotations()[v1alpha1.AnnotationTrace], "hans"); got != tc.grant {
+				t.Errorf("%s\nannotations %v", tc.reason, told.GetAnnotations())
+			}
+
+			if got := len(recorder.Events) == 2; got != tc.stays {
+				t.Errorf("%s\n%d events", tc.reason, len(recorder.Events))
+			}
+		})
+	}
+}
+
+func TestAllThatWaitsForUsIsReleasedWithItsKind(t *testing.T) {
+	waits := fixture.Parse(t, "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: a, namespace: a, finalizers: [other, "+v1alpha1.Finalizer+"]}}")
+	other := fixture.Parse(t, "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: b, namespace: a, finalizers: [other]}}")
+	o, c, _ := owning(t, waits, other)
+
+	if err := o.ReleaseAll(t.Context(), waits.GroupVersionKind()); err != nil {
+		t.Fatal(err)
+	}
+
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(waits.GroupVersionKind())
+
+	if err := c.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, u := range list.Items {
+		if !slices.Equal(u.GetFinalizers(), []string{"other"}) {
+			t.Errorf("%s has finalizers %v", u.GetName(), u.GetFinalizers())
+		}
+	}
+}

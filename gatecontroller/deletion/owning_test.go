@@ -1,0 +1,132 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deletion
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/inforce"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
+)
+
+func parentOf(t *testing.T, u *unstructured.Unstructured) resource.Reference {
+	t.Helper()
+
+	ref, ok := resource.ParentOf(u)
+	if !ok {
+		t.Fatal("it has no parent")
+	}
+
+	return ref
+}
+
+// owning makes Owners of a cluster with some objects and a policy: the deletion of a
+// Store allows that of its Buckets, in the system outside, too.
+func owning(t *testing.T, objects ...client.Object) (*Owners, client.Client, *events.FakeRecorder) {
+	t.Helper()
+
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{{Group: "mr.example.org", Version: "v1"}, {Group: "shop.example.org", Version: "v1"}})
+	mapper.Add(schema.GroupVersionKind{Group: "mr.example.org", Version: "v1", Kind: "Bucket"}, meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Group: "shop.example.org", Version: "v1", Kind: "Store"}, meta.RESTScopeNamespace)
+
+	p := fixture.Documents[v1alpha1.AllowancePolicy](t,
+		`{metadata: {name: p}, spec: {match: {kind: Store, fields: [delete]}, allow: [{kind: Bucket, mutations: [delete]}]}}`,
+		`{metadata: {name: q}, spec: {match: {kind: Bucket, fields: [delete]}, allow: [{relation: External, mutations: [Delete]}]}}`)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+
+	c := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(append(objects, &p[0], &p[1], ns)...).Build()
+	recorder, now := events.NewFakeRecorder(10), func() time.Time { return time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC) }
+
+	left, err := NewLeftovers(prometheus.NewRegistry(), c, c, recorder, "kausality-system", gate.Options{LateInitialize: true}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	w := watch.NewWatches(&fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: scheme}}, now)
+	w.Object = func(schema.GroupVersionKind) reconcile.Reconciler {
+		return reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
+	}
+
+	t.Cleanup(w.Stop)
+
+	return &Owners{
+		Writer: object.Writer{Client: c}, Live: c, Objects: shard.Reader{Cache: c, Live: c}, Events: recorder, Watches: w, Leftovers: left,
+		Ungoverned: func(schema.GroupKind) bool { return false },
+		Deletions:  &Deletions{Reader: c, Live: c, Mapper: mapper, Compiled: inforce.NewCache(), Settings: decision.Settings{}, Now: now},
+	}, c, recorder
+}
+
+func TestTheOwnerOfAGatedResourceWaitsForUs(t *testing.T) {
+	const owned = ", namespace: a, annotations: {kausality.io/gate: '{state: Closed}'}, " +
+		"ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: s, controller: true}]"
+
+	store := func(metadata string) string {
+		return "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: s, namespace: a, " + metadata + "}, " +
+			"spec: {crossplane: {resourceRefs: [{apiVersion: mr.example.org/v1, kind: Bucket, name: b}]}}}"
+	}
+
+	cases := map[string]struct {
+		reason, parent string
+		waits, watched bool
+	}{
+		"There":   {"It is to wait, and its kind is watched before.", store("uid: s"), true, true},
+		"Waits":   {"It waits already; its kind is watched.", store("uid: s, finalizers: [" + v1alpha1.Finalizer + "]"), true, true},
+		"Another": {"It is another one of that name.", store("uid: t"), false, false},
+		"Going":   {"It is too late to have it wait.", store("uid: s, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [other]"), false, false},
+		"Gone":    {"It is gone.", "", false, false},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			child := fixture.Parse(t, bucket(owned, "managementPolicies: [Observe]"))
+
+			objects := []client.Object{child}
+			if tc.parent != "" {
+				objects = append(objects, fixture.Parse(t, tc.parent))
+			}
+
+			o, c, _ := owning(t, objects...)
+			if err := o.EnsureFinalizer(t.Context(), child); err != nil {
+				t.Fatal(err)
+			}
+
+			live := object.New(schema.GroupVersionKind{Group: "shop.example.org", Version: "v1", Kind: "Store"})
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "s"}, live); client.IgnoreNotFound(err) != nil {
+				t.Fatal(err)
+			}
+
+			if object.HasFinalizer(live) != tc.waits || (len(o.Watches.Kinds()) == 1) != tc.watched {
+				t.Errorf("%s\nfinalizers %v, watched %v", tc.reason, live.GetFinalizers(), o.Watches.Kinds())
+			}
+		})
+	}
+}
