@@ -127,7 +127,7 @@ func TestAnEnforcementThatDoesNotCompileIsNamed(t *testing.T) {
 	rsp := run(t, req)
 	checkEngine(t, "It excepts nobody.", rsp, "postgres")
 
-	if got := rsp.GetConditions()[0].GetMessage(); !strings.Contains(got, `1 to mend: cannot use Enforcement "strict": spec.exceptions[0].mutations[0]`) {
+	if got := rsp.GetConditions()[0].GetMessage(); !strings.Contains(got, `1 to correct: cannot use Enforcement "strict": spec.exceptions[0].mutations[0]`) {
 		t.Errorf("condition %q", got)
 	}
 }

@@ -226,7 +226,7 @@ func TestProblemsAreToldOnceAndInOrder(t *testing.T) {
 	first := ask(steadyXR, "b", "a")
 	message := first.GetConditions()[0].GetMessage()
 
-	if !strings.HasPrefix(message, `generation 12: settled; 2 to mend: cannot use AllowancePolicy "a"`) || len(first.GetResults()) != 2 {
+	if !strings.HasPrefix(message, `generation 12: settled; 2 to correct: cannot use AllowancePolicy "a"`) || len(first.GetResults()) != 2 {
 		t.Errorf("condition %q, results %v", message, first.GetResults())
 	}
 

@@ -50,7 +50,7 @@ const (
 	// provider has no management policies, or the function is in Audit.
 	EventReasonUngated EventReason = "KausalityUngated"
 	// EventReasonManagedResourceOrphaned is a Warning event on: managed resource, XR. It
-	// stays, for nobody asked to delete it, and its owner is gone.
+	// stays, for deleting it is not allowed, and its owner is gone.
 	EventReasonManagedResourceOrphaned EventReason = "KausalityManagedResourceOrphaned"
 	// EventReasonExternalResourceOrphaned is a Warning event on: the managed resource,
 	// its record. It is gone, its external object stays, on record.
@@ -61,8 +61,8 @@ const (
 	// EventReasonExceptionEnds is a Warning event on: Enforcement. An exception ends
 	// within a day, or has ended.
 	EventReasonExceptionEnds EventReason = "KausalityExceptionEnds"
-	// EventReasonShardUnattended is a Warning event on: Namespace. No manager looks
-	// after the shard its label names.
+	// EventReasonShardUnattended is a Warning event on: Namespace. No manager runs for
+	// the shard its label names.
 	EventReasonShardUnattended EventReason = "KausalityShardUnattended"
 	// EventReasonWindowStarted is a Normal event on: UpgradeAllowance. It became active
 	// for the first time.

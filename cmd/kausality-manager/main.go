@@ -88,7 +88,7 @@ type cli struct {
 	LeaderLeaseDuration time.Duration `default:"15s" help:"How long the others wait for a leader that does not renew its lease."`
 	LeaderRenewDeadline time.Duration `default:"10s" help:"How long a leader tries to renew its lease before it gives up and ends."`
 	LeaderRetryPeriod   time.Duration `default:"2s" help:"How often the lease is tried."`
-	Shard               string        `help:"Look after the objects in namespaces with this value of the label kausality.io/shard, and nothing else: no webhook, no configuration. Goes with --leader-elect. Without it, after all that have no such label."`
+	Shard               string        `help:"Reconcile the objects in namespaces with this value of the label kausality.io/shard, and nothing else: no webhook, no configuration. Goes with --leader-elect. Without it, after all that have no such label."`
 
 	MetricsBindAddress     string `default:":8080" help:"Address of Prometheus metrics; 0 for none."`
 	HealthProbeBindAddress string `default:":8081" help:"Address of /healthz and /readyz."`

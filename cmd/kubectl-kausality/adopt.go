@@ -55,7 +55,7 @@ func adoptCommand() *cobra.Command {
 
 	cmd := &cobra.Command{
 		Use:   "adopt KIND/NAME [--by KIND/NAME]",
-		Short: "Give what was left behind to a composite resource",
+		Short: "Give an orphaned managed resource to a composite resource",
 		Long: "Make a managed resource whose owner is gone a part of another composite resource, so that Crossplane goes on with it instead " +
 			"of composing a second one. A managed resource that is gone itself, of which a record was kept, is created again first, " +
 			"so that it only observes the external object. That is never changed by it.\n\n" +

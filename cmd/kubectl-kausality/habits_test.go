@@ -111,19 +111,19 @@ func TestADryRunReadsLikeOne(t *testing.T) {
 		},
 		"Orphan": {
 			objects: []string{left}, run: releasing(releaseOptions{clusterOptions: dry, orphan: true}),
-			want: "Instance db-1 would go, and nobody would be asked to delete external object \"prod-db\"; nothing was changed\n",
+			want: "Instance db-1 would go, and no provider would be asked to delete external object \"prod-db\"; nothing was changed\n",
 		},
 		"OrphanForGood": {
 			objects: []string{left}, run: releasing(releaseOptions{orphan: true}),
-			want: "Instance db-1 is gone; nobody was asked to delete external object \"prod-db\", and whether it is there was not looked at\n",
+			want: "Instance db-1 is gone; no provider was asked to delete external object \"prod-db\", and whether it exists was not checked\n",
 		},
 		"OrphanRecord": {
 			record: left, run: releasing(releaseOptions{clusterOptions: dry, orphan: true}),
-			want: "the record of Instance db-1 would go; nobody is asked to delete external object \"prod-db\"; nothing was changed\n",
+			want: "the record of Instance db-1 would go; no provider is asked to delete external object \"prod-db\"; nothing was changed\n",
 		},
 		"OrphanRecordForGood": {
 			record: left, run: releasing(releaseOptions{orphan: true}),
-			want: "the record of Instance db-1 is gone; nobody is asked to delete external object \"prod-db\", and whether it is there was not looked at\n",
+			want: "the record of Instance db-1 is gone; no provider is asked to delete external object \"prod-db\", and whether it exists was not checked\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

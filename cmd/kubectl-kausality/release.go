@@ -154,7 +154,7 @@ func orphan(ctx context.Context, c *cluster, out io.Writer, u *unstructured.Unst
 	}
 
 	if c.dry.on() {
-		return say(out, "%s %s would go, and nobody would be asked to delete external object %q; nothing was changed\n",
+		return say(out, "%s %s would go, and no provider would be asked to delete external object %q; nothing was changed\n",
 			u.GetKind(), u.GetName(), external)
 	}
 
@@ -196,7 +196,7 @@ func orphan(ctx context.Context, c *cluster, out io.Writer, u *unstructured.Unst
 		return fmt.Errorf("cannot see the end of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	return say(out, "%s %s is gone; nobody was asked to delete external object %q, and whether it is there was not looked at\n",
+	return say(out, "%s %s is gone; no provider was asked to delete external object %q, and whether it exists was not checked\n",
 		u.GetKind(), u.GetName(), external)
 }
 
@@ -220,12 +220,12 @@ func forget(ctx context.Context, c *cluster, out io.Writer, kind, name string, o
 			return err
 		}
 
-		is, was := "is gone", ", and whether it is there was not looked at"
+		is, was := "is gone", ", and whether it exists was not checked"
 		if c.dry.on() {
 			is, was = "would go", "; nothing was changed"
 		}
 
-		if err := say(out, "the record of %s %s %s; nobody is asked to delete external object %q%s\n",
+		if err := say(out, "the record of %s %s %s; no provider is asked to delete external object %q%s\n",
 			r.Object.GetKind(), r.Object.GetName(), is, leftover.ExternalName(r.Object), was); err != nil {
 			return err
 		}

@@ -196,7 +196,7 @@ func (c *cluster) records(ctx context.Context, kind, name string) ([]record, err
 
 	list, err := c.client.Resource(secrets).Namespace(c.home).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
-		return nil, fmt.Errorf("cannot list records of what was left behind in namespace %q: %w", c.home, err)
+		return nil, fmt.Errorf("cannot list records of orphaned external objects in namespace %q: %w", c.home, err)
 	}
 
 	var out []record

@@ -50,7 +50,7 @@ func (h Options) unchangedUnlessAllowed() []admissionregistrationv1.Validation {
 		Reason:     invalid,
 		Message: "the gate keeps spec.deletionPolicy, which decides what becomes of the external object: " +
 			"to have it changed, ask for it where an AllowancePolicy allows it; " +
-			"to release what an owner that is gone left behind, run: kubectl kausality release --orphan",
+			"to release an orphaned managed resource, run: kubectl kausality release --orphan",
 	}, {
 		Expression: unless + " || " + fmt.Sprintf(sameExternalName, gate.AnnotationExternalName),
 		Reason:     invalid,

@@ -15,9 +15,9 @@ import (
 // and nowhere else: who wants to know what is held of one resource reads it there.
 var (
 	// heldPart is where a message begins to say what is held, and heldEnd what may
-	// follow on that.
+	// follow on that: earlier versions wrote "to mend", and their messages may be stored.
 	heldPart = regexp.MustCompile(`; (\d+) held: `)
-	heldEnd  = regexp.MustCompile(`; \d+ (?:left to others|to mend): `)
+	heldEnd  = regexp.MustCompile(`; \d+ (?:left to others|to (?:correct|mend)): `)
 	// heldStart is where a held change begins: its resource, and what becomes of it.
 	heldStart = regexp.MustCompile(`(?:^|; )[A-Z]\w* (?:of composed resource )?[^\s:;"]*` +
 		`(?:: \S+ (?:stays|is) |: \(audit\) |: \d+ more changes, | is (?:not |\(audit\) )(?:created|deleted): )`)

@@ -71,7 +71,7 @@ func TestAnXRSaysHowItIsDoing(t *testing.T) {
 		"Settled":  {nil, nil, nil, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: settled"}},
 		"Progress": {nil, []string{"a", "b"}, nil, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: in progress: a; b"}},
 		"Held":     {held(1), nil, nil, composition.Status{Reason: "Held", Message: "generation 3: settled; 1 held: A a: f stays 1 (asked: (unset)): why"}},
-		"Problem":  {nil, nil, []string{"p", "q"}, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: settled; 2 to mend: p; q"}},
+		"Problem":  {nil, nil, []string{"p", "q"}, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: settled; 2 to correct: p; q"}},
 		"Many":     {held(7), nil, nil, composition.Status{Reason: "Held", Message: "generation 3: settled; 7 held: " + strings.Repeat("A a: f stays 1 (asked: (unset)): why; ", 5) + "and 2 more"}},
 	}
 
@@ -98,7 +98,7 @@ func TestAnXRSaysHowItIsDoing(t *testing.T) {
 	for other, same := range map[string]bool{
 		"generation 4: in progress: x; 1 held: a":           true,
 		"generation 3: settled; 1 held: b":                  false,
-		"generation 3: settled; 1 held: a; 1 to mend: p\nq": false,
+		"generation 3: settled; 1 held: a; 1 to correct: p\nq": false,
 		"generation 3: settled; 1 to mend: a":               false,
 		"generation 3: settled":                             false,
 	} {

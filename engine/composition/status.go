@@ -23,7 +23,7 @@ const maxListed = 5
 
 // news is the part of a message that is worth an event when it changes: what is
 // held, left to others, and to be fixed.
-var news = regexp.MustCompile(`; \d+ (held|did not settle|left to others|to mend): [\s\S]*$`)
+var news = regexp.MustCompile(`; \d+ (held|did not settle|left to others|to (?:correct|mend)): [\s\S]*$`)
 
 // Status is what an XR's Kausality condition says.
 type Status struct {
@@ -113,7 +113,7 @@ func Summarize(xr *unstructured.Unstructured, f Findings) Status {
 	}
 
 	if len(f.Problems) > 0 {
-		s.Message += fmt.Sprintf("; %d to mend: %s", len(f.Problems), list(f.Problems))
+		s.Message += fmt.Sprintf("; %d to correct: %s", len(f.Problems), list(f.Problems))
 	}
 
 	s.Message += f.Status.mark

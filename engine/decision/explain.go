@@ -338,8 +338,10 @@ func (g *judged) effect(f Finding) string {
 		return Describe(HeldChange(f))
 	case c.Field == v1alpha1.MutationDelete && g.root() && (resource.IsClaim(g.Old) || resource.IsComposite(g.Old)):
 		return g.leavesBehind()
-	case c.Field == v1alpha1.MutationCreate || c.Field == v1alpha1.MutationDelete:
-		return fmt.Sprintf("nobody asked to %s it", c.Field)
+	case c.Field == v1alpha1.MutationCreate:
+		return "creating it is not allowed"
+	case c.Field == v1alpha1.MutationDelete:
+		return "deleting it is not allowed"
 	case g.guarded() && kept(c) && !g.byCrossplane():
 		return fmt.Sprintf("the gate keeps %s, and the API server refuses the change", c.Field)
 	case g.guarded() && counts(c):

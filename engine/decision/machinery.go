@@ -66,8 +66,8 @@ func (p *proposer) restoreReferences(field string) {
 	}
 
 	p.put(path, slices.Concat(was, slices.DeleteFunc(slices.Clone(is), func(e any) bool { return !missing(was)(e) })))
-	p.keep(field, "Crossplane finds by it what %s is made of, and would make it anew; what is to go, delete, "+
-		"and what was left behind, release: kubectl kausality release", p.title())
+	p.keep(field, "Crossplane finds by it what %s is made of, and would make it anew; delete what is to go, "+
+		"and release what is orphaned with kubectl kausality release", p.title())
 }
 
 // restoreBinding keeps the reference between a Claim and its XR, while both are

@@ -46,7 +46,7 @@ func rules() [7]rule {
 			(*judge).byException,
 		},
 		{
-			RuleLeftBehind, "A person releases what a parent that is gone left behind, or gives it another parent, " +
+			RuleLeftBehind, "A person releases an orphaned managed resource, or gives it another parent, " +
 				"or has an XR refer to it.", (*judge).byRelease,
 		},
 	}

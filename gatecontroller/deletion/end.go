@@ -59,7 +59,7 @@ func NewLeftovers(
 	e := &Leftovers{Writer: object.Writer{Client: c}, live: live, events: told, namespace: namespace, gate: opts, now: now}
 	e.total = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kausality_left_behind_total",
-		Help: "Managed resources whose owner, and external objects whose managed resource, went without them, for nobody asked for that. " +
+		Help: "Managed resources whose owner, and external objects whose managed resource, were deleted where deleting them was not allowed. " +
 			"One that is released again after a failure counts again.",
 	}, []string{"left", object.LabelGroup, object.LabelKind})
 
@@ -142,18 +142,18 @@ func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) er
 
 		where = "the log of kausality-manager alone"
 	case err != nil:
-		return fmt.Errorf("cannot write down what %s %q leaves behind: %w", u.GetKind(), u.GetName(), err)
+		return fmt.Errorf("cannot record the external object of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	text := fmt.Sprintf("%s %s is deleted, and nobody asked to delete what it stands for: external object %q (provider config %q) stays; "+
-		"all about it is in %s; to take it back, run: kubectl kausality adopt; to be done with it: kubectl kausality release",
+	text := fmt.Sprintf("%s %s is deleted, but deleting its external object was not allowed: external object %q (provider config %q) stays; "+
+		"it is recorded in %s; to take it back, run: kubectl kausality adopt; to discard the record: kubectl kausality release",
 		u.GetKind(), resource.Name(u), leftover.ExternalName(u), leftover.ProviderConfig(u), where)
 
 	for _, about := range []client.Object{u, secret} {
 		e.events.Eventf(about, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonExternalResourceOrphaned), actionLetGo, "%s", text)
 	}
 
-	e.log(ctx, "Left an external object behind", "external", u, r.Owner, "record", where)
+	e.log(ctx, "Orphaned an external object", "external", u, r.Owner, "record", where)
 
 	return nil
 }

@@ -70,7 +70,7 @@ func NewUnattended(
 func UnattendedGauge(reg prometheus.Registerer) (*prometheus.GaugeVec, error) {
 	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "kausality_shard_unattended",
-		Help: "1 for a shard that namespaces are labelled with and no manager looks after, 0 for others.",
+		Help: "1 for a shard that namespaces are labelled with and no manager runs for, 0 for others.",
 	}, []string{"shard"})
 
 	if err := reg.Register(gauge); err != nil {
@@ -83,7 +83,7 @@ func UnattendedGauge(reg prometheus.Registerer) (*prometheus.GaugeVec, error) {
 // attendEvery is how often it is looked whether a manager of a shard runs.
 const attendEvery = time.Minute
 
-// Controller makes the controller of shards that nobody looks after: each by its name.
+// Controller makes the controller of shards that no manager runs for: each by its name.
 func (x *Unattended) Controller(c cache.Cache, l logr.Logger) (controller.Controller, error) {
 	shards := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, ns client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: OfNamespace(ns)}}}
@@ -131,7 +131,7 @@ func (x *Unattended) warn(ctx context.Context, ns client.Object, name string) {
 	text := fmt.Sprintf("no manager runs with --shard=%s, as the label %s of this namespace says: its gates stay as they are",
 		name, v1alpha1.LabelShard)
 	x.events.Eventf(ns, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonShardUnattended), "Shard", "%s", text)
-	log.FromContext(ctx).Info("Nobody looks after a namespace", "namespace", ns.GetName(), "shard", name)
+	log.FromContext(ctx).Info("No manager runs for the shard of a namespace", "namespace", ns.GetName(), "shard", name)
 }
 
 // attended reports whether a manager of the shard holds its lease.

@@ -116,8 +116,8 @@ func checks() []check {
 		{"windows", "All UpgradeAllowances are in order.", []Source{UpgradeAllowances}, windows},
 		{"gates", "No gate is overdue.", []Source{CRDs, AllowancePolicies}, gates},
 		{"outside", "What is stored of managed resources was let out.", []Source{CRDs, AllowancePolicies}, outside},
-		{"left-behind", "Nothing is left behind.", []Source{CRDs, AllowancePolicies}, left},
-		{"left-behind", "Nothing is written down as left behind.", []Source{Secrets}, recorded},
+		{"left-behind", "No managed resource is orphaned.", []Source{CRDs, AllowancePolicies}, left},
+		{"left-behind", "No external object is recorded as orphaned.", []Source{Secrets}, recorded},
 	}
 }
 

@@ -150,6 +150,6 @@ func back(ctx context.Context, t *testing.T, lost string) {
 
 	diagnosed(ctx, t)
 	succeeds(ctx, t, "", "kausality", "adopt", "objects.kubernetes.crossplane.io/"+lost)
-	found(ctx, t, "ok", "left-behind", "Nothing is written down as left behind.")
+	found(ctx, t, "ok", "left-behind", "No external object is recorded as orphaned.")
 	diagnosed(ctx, t)
 }
