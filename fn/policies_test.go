@@ -234,8 +234,8 @@ func TestProblemsAreToldOnceAndInOrder(t *testing.T) {
 		t.Errorf("the same again: condition %q, results %v", again.GetConditions()[0].GetMessage(), again.GetResults())
 	}
 
-	if mended := ask(told(message)); mended.GetConditions()[0].GetMessage() != "generation 12: settled" {
-		t.Errorf("mended: %v", mended.GetConditions())
+	if corrected := ask(told(message)); corrected.GetConditions()[0].GetMessage() != "generation 12: settled" {
+		t.Errorf("corrected: %v", corrected.GetConditions())
 	}
 }
 

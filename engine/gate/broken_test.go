@@ -43,7 +43,7 @@ func TestWhileAnAnnotationDoesNotParseNothingOpensAndNothingIsLost(t *testing.T)
 		set        []string
 	}{
 		"Record":          {"Without the record nobody knows what has served.", map[string]string{"GATE": closed, "ALLOWANCES": update}, v1alpha1.AnnotationGate, "- a", gate.Stay, []string{"Observe", "LateInitialize"}},
-		"RecordOpen":      {"A move would write over it, so an open gate stays until it is mended.", map[string]string{"GATE": isOpen, "POLICIES": updateSet, "ALLOWANCES": update}, v1alpha1.AnnotationGate, "- a", gate.Stay, []string{"Observe", "LateInitialize", "Update"}},
+		"RecordOpen":      {"A move would write over it, so an open gate stays until it is corrected.", map[string]string{"GATE": isOpen, "POLICIES": updateSet, "ALLOWANCES": update}, v1alpha1.AnnotationGate, "- a", gate.Stay, []string{"Observe", "LateInitialize", "Update"}},
 		"State":           {"A state of a later version is not readable either.", map[string]string{"GATE": closed, "ALLOWANCES": update}, v1alpha1.AnnotationGate, "{state: Ajar, generation: 1}", gate.Stay, []string{"Observe", "LateInitialize"}},
 		"Null":            {"Nor is none.", map[string]string{"GATE": closed, "ALLOWANCES": update}, v1alpha1.AnnotationGate, "null", gate.Stay, []string{"Observe", "LateInitialize"}},
 		"Allowances":      {"Allowances that do not parse open nothing.", map[string]string{"GATE": closed}, v1alpha1.AnnotationAllowances, "{", gate.Stay, []string{"Observe", "LateInitialize"}},

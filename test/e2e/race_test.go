@@ -327,7 +327,7 @@ func (s *spectator) external(u *unstructured.Unstructured, _ watch.EventType) {
 	}
 
 	if note := resource.String(u.Object, "data", "note"); note != "" {
-		s.wrong = append(s.wrong, fmt.Sprintf("nobody asked for note %q of %s", note, name))
+		s.wrong = append(s.wrong, fmt.Sprintf("note %q of %s was not asked for", note, name))
 	}
 
 	size := resource.String(u.Object, "data", "size")

@@ -152,7 +152,7 @@ func (j *judge) match(s statement, d deed) (string, error) {
 	case ok && drifted.IsZero():
 		return j.traced(s, d, a.ticket, again, was)
 	case drifted.IsZero():
-		return "", fmt.Errorf("nobody asked for %q: %w", d.value, world.ErrOther)
+		return "", fmt.Errorf("%q was not asked for: %w", d.value, world.ErrOther)
 	default:
 		return j.repair(s, d, drifted)
 	}
@@ -227,7 +227,7 @@ const slowest = 10 * time.Second
 // what was asked for of the same resource since, each of which does so once. The
 // newest may not have opened the gate yet.
 func (j *judge) repair(s statement, d deed, drifted time.Time) (string, error) {
-	wrong := fmt.Errorf("it was put right though nobody asked for anything since %s: %w", drifted, world.ErrOther)
+	wrong := fmt.Errorf("it was put right though nothing was asked for since %s: %w", drifted, world.ErrOther)
 
 	for _, by := range slices.Backward(j.asked) {
 		if !by.at.After(drifted) || !by.at.Before(s.at) || (by.kind != d.kind && by.window == "") {
