@@ -96,11 +96,12 @@ func TestAnXRSaysHowItIsDoing(t *testing.T) {
 	}
 
 	for other, same := range map[string]bool{
-		"generation 4: in progress: x; 1 held: a":           true,
-		"generation 3: settled; 1 held: b":                  false,
+		"generation 4: in progress: x; 1 held: a":              true,
+		"generation 3: settled; 1 held: b":                     false,
 		"generation 3: settled; 1 held: a; 1 to correct: p\nq": false,
-		"generation 3: settled; 1 to mend: a":               false,
-		"generation 3: settled":                             false,
+		"generation 3: settled; 1 to correct: a":               false,
+		"generation 3: settled; 1 to mend: a":                  false,
+		"generation 3: settled":                                false,
 	} {
 		if got := composition.SameNews("generation 3: settled; 1 held: a", other); got != same {
 			t.Errorf("SameNews as %q: %v", other, got)
