@@ -31,7 +31,7 @@ type versions struct {
 // is held as it is stored, where the manager has it, and is left out otherwise:
 // nothing is to become the manager's that is not.
 func (c *Comparison) Answer(result map[string]any) (map[string]any, *Record) {
-	a := &answer{Comparison: c, record: newRecord()}
+	a := &answer{Comparison: c, record: newRecord(c.in.Record.size())}
 	a.record.baseline = c.Baseline
 	out := maps.Clone(c.in.Wish.Object)
 	top := place{fields: c.in.Fields, at: root}
