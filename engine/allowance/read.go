@@ -236,4 +236,3 @@ func (r *reader) attestations() map[string]string {
 
 	return out
 }
-
