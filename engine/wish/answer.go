@@ -11,6 +11,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // answer is the making of what is applied.
@@ -226,7 +227,7 @@ func (a *answer) fields(v versions, p place) (any, bool) {
 		return a.zero(p)
 	}
 
-	for _, key := range slices.Sorted(maps.Keys(wish)) {
+	for _, key := range resource.Keys(wish) {
 		if a.skipped(key) {
 			out[key] = wish[key]
 		} else {

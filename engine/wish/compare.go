@@ -177,7 +177,7 @@ func Compare(in Input) *Comparison {
 // each calls a function with each field of the wish that is compared: not with
 // what names the object, nor with its metadata but labels and annotations.
 func (c *Comparison) each(compare func(key string)) {
-	for _, key := range slices.Sorted(maps.Keys(c.in.Wish.Object)) {
+	for _, key := range resource.Keys(c.in.Wish.Object) {
 		if key != "apiVersion" && key != "kind" && key != "status" {
 			compare(key)
 		}
@@ -232,7 +232,7 @@ func (c *Comparison) value(wish, stored any, p place) (any, bool) {
 func (c *Comparison) fields(wish, stored map[string]any, p place) map[string]any {
 	out := make(map[string]any, len(wish))
 
-	for _, key := range slices.Sorted(maps.Keys(wish)) {
+	for _, key := range resource.Keys(wish) {
 		if c.skipped(key) {
 			out[key] = wish[key]
 		} else {
