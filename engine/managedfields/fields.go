@@ -97,12 +97,38 @@ func (f Fields) Has(pe fieldpath.PathElement) bool { return f.Whole || f.Own.Mem
 
 // Below are the fields below an element.
 func (f Fields) Below(pe fieldpath.PathElement) Fields {
-	own, all := f.descend(f.Own, pe), f.descend(f.All, pe)
+	all := f.descend(f.All, pe)
 
 	return Fields{
-		Own: own, All: all, Scaled: f.descend(f.Scaled, pe),
-		Whole:   f.Whole || f.Own.Members.Has(pe) && all.Empty(),
-		nothing: f.nothing,
+		Own: f.descend(f.Own, pe), All: all, Scaled: f.descend(f.Scaled, pe),
+		Whole: f.Whole || all.Empty() && f.Own.Members.Has(pe), nothing: f.nothing,
+	}
+}
+
+// Entry is what is known of the field or element at one place.
+type Entry struct {
+	// Own is true where the manager applies what is below it, or a value there, and
+	// Member where its set of fields has the place itself.
+	Own, Member bool
+	// Scaled is true where it was last set through the subresource scale.
+	Scaled bool
+	// Atomic is true where it is replaced as a whole, see [Fields.Atomic].
+	Atomic bool
+	// Below are the fields below it.
+	Below Fields
+}
+
+// At is what is known of an element: what Has, Below and Atomic say of it, with each set
+// searched once.
+func (f Fields) At(pe fieldpath.PathElement) Entry {
+	member, own, all := f.Own.Members.Has(pe), f.descend(f.Own, pe), f.descend(f.All, pe)
+
+	return Entry{
+		Own: f.Whole || member, Member: member, Scaled: f.Scaled.Members.Has(pe),
+		Atomic: all.Empty() && f.All.Members.Has(pe),
+		Below: Fields{
+			Own: own, All: all, Scaled: f.descend(f.Scaled, pe), Whole: f.Whole || member && all.Empty(), nothing: f.nothing,
+		},
 	}
 }
 

@@ -73,10 +73,10 @@ type place struct {
 
 // in returns the place of a field of a map, with what is stored there.
 func (p place) in(key string, stored any) place {
-	pe := managedfields.Field(key)
+	e := p.fields.At(managedfields.Field(key))
 	out := place{
-		own: p.fields.Has(pe), member: p.fields.Own.Members.Has(pe), scaled: p.fields.Scaled.Members.Has(pe), atomic: p.fields.Atomic(pe),
-		fields: p.fields.Below(pe), at: p.at.under(key), also: under(p.also, key),
+		own: e.Own, member: e.Member, scaled: e.Scaled, atomic: e.Atomic,
+		fields: e.Below, at: p.at.under(key), also: under(p.also, key),
 	}
 
 	m, ok := stored.(map[string]any)
@@ -89,10 +89,10 @@ func (p place) in(key string, stored any) place {
 // or none; stored is nil where there is none yet, and others are more names of
 // it.
 func (p place) element(stored any, keys []string, segment string, others ...string) place {
-	pe := managedfields.Element(stored, keys)
+	e := p.fields.At(managedfields.Element(stored, keys))
 	also := append(under(p.also, append(others, segment)...), under([]path{p.at}, others...)...)
 
-	return place{own: p.fields.Has(pe), vacant: p.vacant, fields: p.fields.Below(pe), at: p.at.under(segment), also: also}
+	return place{own: e.Own, vacant: p.vacant, fields: e.Below, at: p.at.under(segment), also: also}
 }
 
 // under are the paths of segments below others.
