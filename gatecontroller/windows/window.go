@@ -60,7 +60,7 @@ func New(mgr ctrl.Manager, now func() time.Time) *Reconciler {
 	}
 	w.targets = &targets{
 		config: mgr.GetConfig(), http: mgr.GetHTTPClient(), scheme: mgr.GetScheme(), mapper: mgr.GetRESTMapper(),
-		changed: w.enqueue, running: map[target]*targetWatch{},
+		newCache: cache.New, changed: w.enqueue, running: map[target]*targetWatch{},
 	}
 
 	return w
