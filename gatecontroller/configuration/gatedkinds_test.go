@@ -40,7 +40,7 @@ func gated(t *testing.T, texts ...string) (*Reconciler, []kind.Served) {
 		{GVK: revision, Resource: "compositionrevisions"}, {GVK: xr, Resource: "xstores"}, {GVK: bucket, Resource: "buckets", Definition: "buckets"},
 	}
 
-	var objects []unstructured.Unstructured
+	objects := make([]unstructured.Unstructured, 0, len(texts))
 	for _, text := range texts {
 		objects = append(objects, *fixture.Parse(t, text))
 	}

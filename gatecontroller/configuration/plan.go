@@ -34,7 +34,8 @@ type observed struct {
 	main, gates bool
 }
 
-// plan is what follows from what was observed; never modified.
+// plan is what follows from what was observed. Only the statuses in it change, as they are
+// written.
 type plan struct {
 	observed
 

@@ -308,6 +308,35 @@ func TestAKindThatIsNoLongerGovernedIsReleasedOnceTheWebhookIsNotAsked(t *testin
 	}
 }
 
+func TestAStatusThatIsRefusedOnceIsWrittenWithTheNextTry(t *testing.T) {
+	tries := 0
+	r, c := cluster(t, interceptor.Funcs{
+		SubResourcePatch: func(
+			ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption,
+		) error {
+			if tries++; tries == 1 {
+				return fixture.ErrRefused
+			}
+
+			return c.SubResource(sub).Patch(ctx, obj, p, opts...)
+		},
+	})
+
+	for _, req := range []Request{Kinds, Guards, Watches, Webhooks} {
+		walk(t, r, req)
+	}
+
+	if _, err := r.Reconcile(t.Context(), Status); !errors.Is(err, fixture.ErrRefused) {
+		t.Fatalf("error %v", err)
+	}
+
+	walk(t, r, Status)
+
+	if !ready(t, c) {
+		t.Error("the policy is not reported in force")
+	}
+}
+
 func TestWhatCannotBeReadIsRetriedAndPlansNothing(t *testing.T) {
 	r, _ := cluster(t, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 		return fixture.ErrRefused

@@ -34,19 +34,34 @@ type Reporter struct {
 }
 
 // ReportAll writes the conditions of policies and Enforcements. One whose status
-// cannot be written keeps no other from being told of.
+// cannot be written keeps no other from being told of. What is written is given back
+// in what is wanted, so that it is not written again; what is refused is not, so that
+// the next try writes it.
 func (s *Reporter) ReportAll(ctx context.Context, want admission.Config, served, kinds []kind.Served, missing []kind.Name) error {
 	errs := make([]error, 0, len(want.Policies)+len(want.Enforcements))
 
 	given := grants(want)
 
 	for i := range want.Policies {
-		p := &want.Policies[i]
-		errs = append(errs, s.report(ctx, p, kinds, missing, given.besides(p)))
+		p := want.Policies[i].DeepCopy()
+
+		err := s.report(ctx, p, kinds, missing, given.besides(&want.Policies[i]))
+		if err == nil {
+			want.Policies[i].Status = p.Status
+		}
+
+		errs = append(errs, err)
 	}
 
 	for i := range want.Enforcements {
-		errs = append(errs, s.reportEnforcement(ctx, &want.Enforcements[i], served))
+		e := want.Enforcements[i].DeepCopy()
+
+		err := s.reportEnforcement(ctx, e, served)
+		if err == nil {
+			want.Enforcements[i].Status = e.Status
+		}
+
+		errs = append(errs, err)
 	}
 
 	return errors.Join(errs...)

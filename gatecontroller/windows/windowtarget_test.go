@@ -10,16 +10,15 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -53,7 +52,7 @@ func looking(t *testing.T, funcs interceptor.Funcs, pods []string, texts ...stri
 		b = b.WithObjects(&u)
 	}
 
-	var objects []unstructured.Unstructured
+	objects := make([]unstructured.Unstructured, 0, len(pods))
 	for _, text := range pods {
 		objects = append(objects, *fixture.Parse(t, text))
 	}
@@ -280,6 +279,6 @@ func conflict() error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "upgradeallowances"}, "w", nil)
 }
 
-func gvkOf(kind string) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Version: "v1", Kind: kind}
+func gvkOf(name string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Version: "v1", Kind: name}
 }
