@@ -34,8 +34,7 @@ type observed struct {
 	main, gates bool
 }
 
-// plan is what follows from what was observed. Only the statuses in it change, as they are
-// written.
+// plan is what follows from what was observed; never modified.
 type plan struct {
 	observed
 
