@@ -10,6 +10,8 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/crossplane/function-sdk-go/logging"
@@ -20,6 +22,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/fn"
 )
 
@@ -37,6 +42,7 @@ metadata:
         mutation: spec.forProvider.engineVersion
         generation: 12
         initiator: hans@example.com
+        policy: databases
         trace:
         - kind: XDatabase
           name: my-database-xyz
@@ -47,6 +53,7 @@ metadata:
         - Update
         generation: 12
         initiator: hans@example.com
+        policy: databases
         trace:
         - kind: XDatabase
           name: my-database-xyz
@@ -55,6 +62,19 @@ metadata:
 spec: {version: "17.1"}
 status:
   conditions: [{type: Ready, status: "True", observedGeneration: 11}]
+`
+
+// aboutDatabases is the policy that allowed it.
+const aboutDatabases = `
+apiVersion: kausality.io/v1alpha1
+kind: AllowancePolicy
+metadata: {name: databases}
+spec:
+  match: {kind: XDatabase, fields: [spec.version]}
+  subjects: [{kind: ServiceAccount, name: crossplane, namespace: crossplane-system}]
+  allow:
+  - {kind: Instance, mutations: [spec.forProvider.engineVersion]}
+  - {relation: External, mutations: [Update]}
 `
 
 // echo is a function that changes nothing: the floor.
@@ -112,10 +132,13 @@ func composite(tb testing.TB, n int, change bool) *fnv1.RunFunctionRequest {
 			Resources: map[string]*fnv1.Resource{},
 		},
 		Desired: &fnv1.State{Resources: map[string]*fnv1.Resource{}},
+		RequiredResources: map[string]*fnv1.Resources{
+			"kausality.io/allowancepolicies": {Items: []*fnv1.Resource{toResource(tb, fromYAML(tb, aboutDatabases))}},
+		},
 	}
 	live := fromYAML(tb, string(raw))
-	composed := fromYAML(tb, string(raw))
-	wanted := map[string]any{"apiVersion": composed["apiVersion"], "kind": composed["kind"], "spec": composed["spec"]}
+	wanted := wishOf(fromYAML(tb, string(raw)))
+	applied(live, wanted)
 
 	for i := range n {
 		name := fmt.Sprintf("resource-%d", i)
@@ -128,19 +151,69 @@ func composite(tb testing.TB, n int, change bool) *fnv1.RunFunctionRequest {
 	if change {
 		fields := req.GetDesired().GetResources()["resource-0"].GetResource().GetFields()["spec"].GetStructValue().GetFields()
 		fields["forProvider"].GetStructValue().Fields["engineVersion"] = toResource(tb, map[string]any{"v": "17.1"}).GetResource().GetFields()["v"]
+
+		// Up to now the generation before was said to be settled.
+		xr := req.GetObserved().GetComposite().GetResource().AsMap()
+		status := resource.Map(xr, "status")
+
+		for _, c := range resource.List(status, "conditions") {
+			if m, _ := c.(map[string]any); m["type"] == v1alpha1.ConditionKausality {
+				m["message"] = strings.Replace(resource.String(m, "message"), "generation 12", "generation 11", 1)
+			}
+		}
+
+		req.Observed.Composite = toResource(tb, xr)
+
+		if last := called(tb, req); last.GetConditions()[0].GetReason() == v1alpha1.ReasonHeld {
+			tb.Fatalf("the change is held: %v", last)
+		}
 	}
 
 	return req
 }
 
-// recall has what is observed carry what the function noted when it was composed.
+// wishOf is what a Composition wishes of an object: its spec, but for what the gate and the
+// provider set.
+func wishOf(object map[string]any) map[string]any {
+	spec := resource.Map(object, "spec")
+	delete(spec, "managementPolicies")
+	delete(spec, "initProvider")
+
+	for _, late := range []string{"availabilityZone", "backupWindow", "maintenanceWindow"} {
+		delete(resource.Map(spec, "forProvider"), late)
+	}
+
+	return map[string]any{"apiVersion": object["apiVersion"], "kind": object["kind"], "spec": spec}
+}
+
+// applied has a live object say that Crossplane has applied a wish.
+func applied(live, wish map[string]any) {
+	xr := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1alpha1", "kind": "XDatabase"}}
+	xr.SetName("my-database-xyz")
+
+	entry, _ := resource.List(live, "metadata", "managedFields")[0].(map[string]any)
+	entry["manager"] = managedfields.ManagerOf(xr)
+	resource.Map(entry, "fieldsV1")["f:spec"] = fieldsOf(wish["spec"])
+}
+
+// fieldsOf are the fields of a value, as the API server writes them.
+func fieldsOf(v any) map[string]any {
+	out := map[string]any{}
+
+	m, _ := v.(map[string]any)
+	for key, e := range m {
+		out["f:"+key] = fieldsOf(e)
+	}
+
+	return out
+}
+
+// recall has what is observed carry what the function noted when it was composed, and said
+// of the XR.
 func recall(tb testing.TB, req *fnv1.RunFunctionRequest) {
 	tb.Helper()
 
-	rsp, err := fn.New(logging.NewNopLogger()).RunFunction(tb.Context(), req)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	rsp := called(tb, req)
 
 	for name, r := range rsp.GetDesired().GetResources() {
 		noted := &unstructured.Unstructured{Object: r.GetResource().AsMap()}
@@ -155,6 +228,33 @@ func recall(tb testing.TB, req *fnv1.RunFunctionRequest) {
 		observed.SetAnnotations(annotations)
 		req.GetObserved().GetResources()[name] = toResource(tb, observed.Object)
 	}
+
+	// Once all is as it is to be, that is said of the XR, and once more is nothing new.
+	for range 2 {
+		said := called(tb, req).GetConditions()[0]
+		xr := req.GetObserved().GetComposite().GetResource().AsMap()
+		status := resource.Map(xr, "status")
+		status["conditions"] = append(slices.DeleteFunc(resource.List(status, "conditions"), func(c any) bool {
+			return resource.String(c.(map[string]any), "type") == said.GetType() //nolint:forcetypeassert // Made here.
+		}), map[string]any{"type": said.GetType(), "status": "True", "reason": said.GetReason(), "message": said.GetMessage()})
+		req.Observed.Composite = toResource(tb, xr)
+	}
+
+	if last := called(tb, req); len(last.GetResults()) > 0 || last.GetConditions()[0].GetStatus() != fnv1.Status_STATUS_CONDITION_TRUE {
+		tb.Fatalf("it is not settled: %v", last)
+	}
+}
+
+// called is what the function answers.
+func called(tb testing.TB, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+	tb.Helper()
+
+	rsp, err := fn.New(logging.NewNopLogger()).RunFunction(tb.Context(), req)
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	return rsp
 }
 
 func fromYAML(tb testing.TB, text string) map[string]any {

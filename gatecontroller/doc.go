@@ -1,10 +1,10 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gatecontroller holds the reconcilers: the gates of managed
-// resources, the allowances of parents, the status of upgrade windows, and the
-// webhook configurations and guards that follow from the policies in force. What
-// they do with an object the engine decides.
+// Package gatecontroller sets the controllers up, one in each package below: of the gates
+// of managed resources and the allowances of parents, of the status of each policy,
+// window and Enforcement, and of the webhook configurations and guards that follow from
+// all of these together. What they do with an object the engine decides.
 package gatecontroller
 
 // What is standing: our own kinds, what it takes to find kinds, and what we keep, by

@@ -109,6 +109,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	}
 
 	leads, err := newLeading(mgr, opts.Shard, c, exceptions, unattended,
+		status.Policies{Reporter: c.Statuses}, status.Enforcements{Reporter: c.Statuses},
 		label.Policies(mgr.GetClient(), mgr.GetCache()), label.Windows(mgr.GetClient(), mgr.GetCache()),
 		&definition.Reconciler{Client: mgr.GetClient(), Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Namespace: opts.Namespace})
 	if err != nil {
@@ -145,7 +146,9 @@ func newConfiguration(
 			Namespace: opts.Namespace, Manager: opts.Settings.Manager, Crossplane: opts.Settings.Crossplane,
 		}},
 	}).Init()
-	c.Statuses = &status.Reporter{Client: mgr.GetClient(), Schemas: &status.Schemas{Discovery: disco}, Rights: c.Rights, Ungated: g.Ungated}
+	c.Statuses = (&status.Reporter{
+		Client: mgr.GetClient(), Reader: mgr.GetCache(), Schemas: &status.Schemas{Discovery: disco}, Rights: c.Rights, Ungated: g.Ungated,
+	}).Init()
 
 	return c
 }

@@ -146,14 +146,16 @@ func BenchmarkHandle(b *testing.B) {
 	}}
 	judge := c.judge(b, time.Now())
 	judge.Objects, judge.Log = webhook.NewObjects(c, c, c.mapper(), nil), zap.New(zap.WriteTo(io.Discard))
-	allow := admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { return admission.Allowed("") })
+	allow := &admission.Webhook{Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
+		return admission.Allowed("")
+	})}
 
 	for name, child := range map[string]bool{"Child": true, "Root": false} {
 		// What is to be enforced is what came of the object.
 		review := reviewOf(b, benchmarkRequest(child))
 		stamped := admissionv1.AdmissionReview{}
 
-		err := json.Unmarshal(answer(b, &admission.Webhook{Handler: &webhook.Mutator{Judge: judge}}, encodeReview(b, review)), &stamped)
+		err := json.Unmarshal(answer(b, webhook.NewEndpoint(&webhook.Mutator{Judge: judge}), encodeReview(b, review)), &stamped)
 		if err != nil || len(stamped.Response.Patch) == 0 {
 			b.Fatalf("nothing is stamped: %+v, %v", stamped.Response, err)
 		}
@@ -163,11 +165,11 @@ func BenchmarkHandle(b *testing.B) {
 
 		for _, e := range []struct {
 			endpoint string
-			handler  admission.Handler
+			handler  http.Handler
 			review   *admissionv1.AdmissionRequest
 		}{
-			{"mutate", &webhook.Mutator{Judge: judge}, review},
-			{"enforce", &webhook.Enforcer{Judge: judge}, enforced},
+			{"mutate", webhook.NewEndpoint(&webhook.Mutator{Judge: judge}), review},
+			{"enforce", webhook.NewEndpoint(&webhook.Enforcer{Judge: judge}), enforced},
 		} {
 			body := encodeReview(b, e.review)
 			b.Run(fmt.Sprintf("object=%s/endpoint=%s/by=kausality", name, e.endpoint), func(b *testing.B) { benchmarkHandler(b, e.handler, body) })
@@ -180,11 +182,9 @@ func BenchmarkHandle(b *testing.B) {
 	}
 }
 
-func benchmarkHandler(b *testing.B, h admission.Handler, body []byte) {
+func benchmarkHandler(b *testing.B, w http.Handler, body []byte) {
 	b.Helper()
 	b.ReportAllocs()
-
-	w := &admission.Webhook{Handler: h}
 
 	for b.Loop() {
 		answer(b, w, body)
@@ -192,7 +192,7 @@ func benchmarkHandler(b *testing.B, h admission.Handler, body []byte) {
 }
 
 // answer has an endpoint answer, which is to allow.
-func answer(tb testing.TB, w *admission.Webhook, body []byte) []byte {
+func answer(tb testing.TB, w http.Handler, body []byte) []byte {
 	tb.Helper()
 
 	req := httptest.NewRequestWithContext(tb.Context(), http.MethodPost, "/", bytes.NewReader(body))

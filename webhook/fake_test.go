@@ -192,12 +192,7 @@ func (c *cluster) judge(tb testing.TB, now time.Time) *webhook.Judge {
 func serve(tb testing.TB, handler admission.Handler) string {
 	tb.Helper()
 
-	h, err := admission.StandaloneWebhook(&admission.Webhook{Handler: handler}, admission.StandaloneOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-
-	server := httptest.NewServer(h)
+	server := httptest.NewServer(webhook.NewEndpoint(handler))
 	tb.Cleanup(server.Close)
 
 	return server.URL

@@ -13,6 +13,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/tools/events"
@@ -91,11 +92,11 @@ func (j *Judge) read(req admission.Request) (*decision.Request, error) {
 	}
 
 	var err error
-	if out.Old, err = decode(req.OldObject.Raw); err != nil {
+	if out.Old, err = decode(req.OldObject); err != nil {
 		return nil, fmt.Errorf("cannot read the old object: %w", err)
 	}
 
-	if out.New, err = decode(req.Object.Raw); err != nil {
+	if out.New, err = decode(req.Object); err != nil {
 		return nil, fmt.Errorf("cannot read the object: %w", err)
 	}
 
@@ -201,8 +202,13 @@ func subject(ask *decision.Request) *unstructured.Unstructured {
 	return ask.Old
 }
 
-// decode reads an object; nil for none.
-func decode(raw []byte) (*unstructured.Unstructured, error) {
+// decode reads an object, unless an [Endpoint] did; nil for none.
+func decode(in runtime.RawExtension) (*unstructured.Unstructured, error) {
+	if u, ok := in.Object.(*unstructured.Unstructured); ok {
+		return u, nil
+	}
+
+	raw := in.Raw
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil //nolint:nilnil // No object is no error.
 	}

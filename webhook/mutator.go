@@ -70,7 +70,7 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admiss
 		return refused(answer.Reason, ask, &d)
 	}
 
-	patches, err := patch(req.Object.Raw, ask.New, &d)
+	patches, err := patch(ask.New, &d)
 	if err != nil {
 		return m.failed(ctx, req, ask, err)
 	}

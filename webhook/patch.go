@@ -18,9 +18,14 @@ import (
 // patch is the JSON patch from what was asked for to what is decided. Mostly
 // only annotations differ, and of a new managed resource its management
 // policies, and comparing whole objects costs more than deciding about them.
-func patch(raw []byte, asked *unstructured.Unstructured, d *decision.Decision) ([]jsonpatch.Operation, error) {
+func patch(asked *unstructured.Unstructured, d *decision.Decision) ([]jsonpatch.Operation, error) {
 	if len(d.Held)+len(d.Kept) == 0 {
 		return append(annotationPatch(asked, d.Object), gatePatch(asked, d.Object)...), nil
+	}
+
+	raw, err := json.Marshal(asked)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode %s %q: %w", asked.GetKind(), resource.Name(asked), err)
 	}
 
 	decided, err := json.Marshal(d.Object)

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -72,12 +73,12 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 	}
 
 	server := mgr.GetWebhookServer()
-	for path, handler := range map[string]admission.Handler{
-		webhook.ValidatePath: webhook.Validator{},
-		webhook.MutatePath:   &webhook.Mutator{Judge: judge, Scaler: scaler},
-		webhook.EnforcePath:  &webhook.Enforcer{Judge: judge, Scaler: scaler},
+	for path, endpoint := range map[string]http.Handler{
+		webhook.ValidatePath: &admission.Webhook{Handler: webhook.Validator{}},
+		webhook.MutatePath:   webhook.NewEndpoint(&webhook.Mutator{Judge: judge, Scaler: scaler}),
+		webhook.EnforcePath:  webhook.NewEndpoint(&webhook.Enforcer{Judge: judge, Scaler: scaler}),
 	} {
-		server.Register(path, c.only(&admission.Webhook{Handler: handler}))
+		server.Register(path, c.only(endpoint))
 	}
 
 	for name, ok := range map[string]healthz.Checker{"webhook": server.StartedChecker(), "certificate": webhook.Valid(cert, time.Now)} {

@@ -4,85 +4,82 @@
 package allowance
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/internal/plain"
 )
 
 // reader reads the plain shape of annotations, line by line. It fails for good
 // at the first thing that is not plain, or not in its order. What it returns
 // shares the annotation's memory.
-type reader struct {
-	rest   string
-	failed bool
-}
+type reader struct{ plain.Reader }
 
 // readPlain reads a list of allowances or trace entries, or a gate's record, into
 // out; false where
 // it is not of the plain shape.
 func readPlain(text string, out any) bool {
-	r := reader{rest: text}
+	r := reader{plain.Reader{Rest: text}}
 
 	switch list := out.(type) {
 	case *[]string:
-		for r.more() {
-			if r.skip("- '*'\n") {
+		for r.More() {
+			if r.Skip("- '*'\n") {
 				*list = append(*list, "*")
 			} else {
-				*list = append(*list, r.text("- "))
+				*list = append(*list, r.Text("- "))
 			}
 		}
 	case *[]v1alpha1.Allowance:
 		*list = make([]v1alpha1.Allowance, 0, elements(text))
-		for r.more() {
+		for r.More() {
 			*list = append(*list, r.allowance())
 		}
 	case *[]v1alpha1.TraceEntry:
 		*list = make([]v1alpha1.TraceEntry, 0, elements(text))
-		for r.more() {
+		for r.More() {
 			*list = append(*list, r.entry())
 		}
 	case *v1alpha1.GateRecord:
 		*list = r.gate()
-		r.failed = r.failed || r.rest != ""
+		r.Failed = r.Failed || r.Rest != ""
 	default:
 		return false
 	}
 
-	return !r.failed && strings.HasSuffix(text, "\n")
+	return !r.Failed && strings.HasSuffix(text, "\n")
 }
 
 // gate reads a gate's record, whose allowances are indented as any list is.
 func (r *reader) gate() v1alpha1.GateRecord {
-	rec := v1alpha1.GateRecord{State: v1alpha1.GateState(r.text("state: "))}
+	rec := v1alpha1.GateRecord{State: v1alpha1.GateState(r.Text("state: "))}
 
-	if r.skip("actions:\n") {
-		for r.peek("- ") {
-			rec.Actions = append(rec.Actions, r.text("- "))
+	if r.Skip("actions:\n") {
+		for r.Peek("- ") {
+			rec.Actions = append(rec.Actions, r.Text("- "))
 		}
 
-		r.failed = r.failed || len(rec.Actions) == 0
+		r.Failed = r.Failed || len(rec.Actions) == 0
 	}
 
-	rec.Generation = r.number("generation: ")
+	rec.Generation = r.Number("generation: ")
 	rec.Since = r.time("since: ")
 
-	if r.peek("consumed: ") {
-		rec.Consumed = r.number("consumed: ")
+	if r.Peek("consumed: ") {
+		rec.Consumed = r.Number("consumed: ")
 	}
 
-	rec.Initial = r.skip("initial: true\n")
+	rec.Initial = r.Skip("initial: true\n")
 
-	if r.skip("allowances:\n") {
-		for r.more() {
+	if r.Skip("allowances:\n") {
+		for r.More() {
 			rec.Allowances = append(rec.Allowances, r.allowance())
 		}
 
-		r.failed = r.failed || len(rec.Allowances) == 0
+		r.Failed = r.Failed || len(rec.Allowances) == 0
 	}
 
 	return rec
@@ -92,15 +89,15 @@ func (r *reader) gate() v1alpha1.GateRecord {
 func (r *reader) time(key string) metav1.Time {
 	const quoted = len(`"2006-01-02T15:04:05Z"`)
 
-	if !r.skip(key) || len(r.rest) <= quoted || r.rest[0] != '"' || r.rest[quoted-1] != '"' || r.rest[quoted] != '\n' {
-		r.failed = true
+	if !r.Skip(key) || len(r.Rest) <= quoted || r.Rest[0] != '"' || r.Rest[quoted-1] != '"' || r.Rest[quoted] != '\n' {
+		r.Failed = true
 
 		return metav1.Time{}
 	}
 
-	t, err := time.Parse("2006-01-02T15:04:05Z", r.rest[1:quoted-1])
-	r.failed = r.failed || err != nil
-	r.rest = r.rest[quoted+1:]
+	t, err := time.Parse("2006-01-02T15:04:05Z", r.Rest[1:quoted-1])
+	r.Failed = r.Failed || err != nil
+	r.Rest = r.Rest[quoted+1:]
 
 	return metav1.NewTime(t.Local()) //nolint:gosmopolitan // As metav1.Time reads it.
 }
@@ -112,8 +109,6 @@ func elements(text string) int {
 	return min(1+strings.Count(text, "\n- "), 1+len(text)/shortest)
 }
 
-func (r *reader) more() bool { return !r.failed && r.rest != "" }
-
 func (r *reader) allowance() v1alpha1.Allowance {
 	var a v1alpha1.Allowance
 
@@ -124,20 +119,20 @@ func (r *reader) allowance() v1alpha1.Allowance {
 	a.Relation = v1alpha1.Relation(r.element("relation: ", &first))
 	a.Mutation = r.element("mutation: ", &first)
 
-	if !first && r.skip("  mutations:\n") {
-		for r.peek("  - ") {
-			a.Mutations = append(a.Mutations, r.text("  - "))
+	if !first && r.Skip("  mutations:\n") {
+		for r.Peek("  - ") {
+			a.Mutations = append(a.Mutations, r.Text("  - "))
 		}
 
-		r.failed = r.failed || len(a.Mutations) == 0
+		r.Failed = r.Failed || len(a.Mutations) == 0
 	}
 
-	r.failed = r.failed || first // It has a kind or a relation.
-	a.Generation = r.number("  generation: ")
-	a.Initiator = r.text("  initiator: ")
-	a.Policy = r.optional("  policy: ")
+	r.Failed = r.Failed || first // It has a kind or a relation.
+	a.Generation = r.Number("  generation: ")
+	a.Initiator = r.Text("  initiator: ")
+	a.Policy = r.Optional("  policy: ")
 
-	if r.peek("  until: ") {
+	if r.Peek("  until: ") {
 		until := r.time("  until: ")
 		a.Until = &until
 	}
@@ -154,27 +149,27 @@ func (r *reader) element(key string, first *bool) string {
 		prefix = "- "
 	}
 
-	if !r.peek(prefix) || !strings.HasPrefix(r.rest[len(prefix):], key) {
+	if !r.Peek(prefix) || !strings.HasPrefix(r.Rest[len(prefix):], key) {
 		return ""
 	}
 
-	r.rest = r.rest[len(prefix)+len(key):]
+	r.Rest = r.Rest[len(prefix)+len(key):]
 	*first = false
 
-	return r.value()
+	return r.Value()
 }
 
 func (r *reader) entry() v1alpha1.TraceEntry {
 	return v1alpha1.TraceEntry{
-		Field:      r.text("- field: "),
-		Generation: r.number("  generation: "),
-		Initiator:  r.text("  initiator: "),
+		Field:      r.Text("- field: "),
+		Generation: r.Number("  generation: "),
+		Initiator:  r.Text("  initiator: "),
 		Trace:      r.trace(),
 	}
 }
 
 func (r *reader) trace() []v1alpha1.Hop {
-	if !r.skip("  trace:\n") {
+	if !r.Skip("  trace:\n") {
 		return nil
 	}
 
@@ -182,19 +177,19 @@ func (r *reader) trace() []v1alpha1.Hop {
 
 	hops := make([]v1alpha1.Hop, 0, usual)
 
-	for r.peek("  - ") {
+	for r.Peek("  - ") {
 		hops = append(hops, v1alpha1.Hop{
-			Kind:         r.text("  - kind: "),
+			Kind:         r.Text("  - kind: "),
 			Namespace:    r.namespace(),
-			Name:         r.text("    name: "),
-			Generation:   r.number("    generation: "),
-			Request:      r.count("    request: "),
-			Field:        r.text("    field: "),
+			Name:         r.Text("    name: "),
+			Generation:   r.Number("    generation: "),
+			Request:      r.Count("    request: "),
+			Field:        r.Text("    field: "),
 			Attestations: r.attestations(),
 		})
 	}
 
-	r.failed = r.failed || len(hops) == 0
+	r.Failed = r.Failed || len(hops) == 0
 
 	return hops
 }
@@ -203,19 +198,19 @@ func (r *reader) trace() []v1alpha1.Hop {
 func (r *reader) namespace() *string {
 	var s string
 
-	if !r.skip(noNamespace) {
-		if !r.skip("    namespace: ") {
+	if !r.Skip(noNamespace) {
+		if !r.Skip("    namespace: ") {
 			return nil
 		}
 
-		s = r.value()
+		s = r.Value()
 	}
 
 	return &s
 }
 
 func (r *reader) attestations() map[string]string {
-	if !r.skip("    attestations:\n") {
+	if !r.Skip("    attestations:\n") {
 		return nil
 	}
 
@@ -223,95 +218,21 @@ func (r *reader) attestations() map[string]string {
 
 	out := map[string]string{}
 
-	for r.peek(indent) {
-		line, _, _ := strings.Cut(r.rest[len(indent):], "\n")
+	for r.Peek(indent) {
+		line, _, _ := strings.Cut(r.Rest[len(indent):], "\n")
 
 		key, _, ok := strings.Cut(line, ": ")
-		if _, twice := out[key]; !ok || twice || !plain(key) {
-			r.failed = true
+		if _, twice := out[key]; !ok || twice || !plain.Is(key) {
+			r.Failed = true
 
 			break
 		}
 
-		r.rest = r.rest[len(indent)+len(key)+len(": "):]
-		out[key] = r.value()
+		r.Rest = r.Rest[len(indent)+len(key)+len(": "):]
+		out[key] = r.Value()
 	}
 
-	r.failed = r.failed || len(out) == 0
+	r.Failed = r.Failed || len(out) == 0
 
 	return out
-}
-
-func (r *reader) peek(prefix string) bool { return !r.failed && strings.HasPrefix(r.rest, prefix) }
-
-func (r *reader) skip(prefix string) bool {
-	if !r.peek(prefix) {
-		return false
-	}
-
-	r.rest = r.rest[len(prefix):]
-
-	return true
-}
-
-// text reads a line that has to be there.
-func (r *reader) text(key string) string {
-	if !r.skip(key) {
-		r.failed = true
-
-		return ""
-	}
-
-	return r.value()
-}
-
-func (r *reader) optional(key string) string {
-	if !r.skip(key) {
-		return ""
-	}
-
-	return r.value()
-}
-
-// value reads the rest of a line.
-func (r *reader) value() string {
-	s, rest, ok := strings.Cut(r.rest, "\n")
-	if !ok || !plain(s) {
-		r.failed = true
-	}
-
-	r.rest = rest
-
-	return s
-}
-
-// count reads a line with a decimal number, which is absent where it is 0.
-func (r *reader) count(key string) int64 {
-	if !r.peek(key) {
-		return 0
-	}
-
-	n := r.number(key)
-	r.failed = r.failed || n == 0
-
-	return n
-}
-
-// number reads a line with a decimal number as Go writes it.
-func (r *reader) number(key string) int64 {
-	if !r.skip(key) {
-		r.failed = true
-
-		return 0
-	}
-
-	s, rest, ok := strings.Cut(r.rest, "\n")
-	r.rest = rest
-
-	n, err := strconv.ParseInt(s, 10, 64)
-	if !ok || err != nil || strconv.FormatInt(n, 10) != s { // 007 is octal in YAML.
-		r.failed = true
-	}
-
-	return n
 }

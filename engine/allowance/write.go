@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/internal/plain"
 )
 
 // writer writes the plain shape of annotations. It fails for good at the first
@@ -153,7 +154,7 @@ func (w *writer) attestations(m map[string]string) {
 	w.out = append(w.out, "    attestations:\n"...)
 
 	for _, k := range keys {
-		w.failed = w.failed || !plain(k)
+		w.failed = w.failed || !plain.Is(k)
 		w.out = append(w.out, "      "...)
 		w.out = append(w.out, k...)
 		w.text(": ", m[k])
@@ -168,7 +169,7 @@ func (w *writer) optional(key, s string) {
 }
 
 func (w *writer) text(key, s string) {
-	w.failed = w.failed || !plain(s)
+	w.failed = w.failed || !plain.Is(s)
 	w.out = append(append(append(w.out, key...), s...), '\n')
 }
 

@@ -7,8 +7,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -42,11 +40,14 @@ type Fields struct {
 	// Whole is true in what one manager applies as a whole: a list or map whose
 	// parts no manager can have by themselves.
 	Whole bool
+
+	// nothing is where nobody has anything: most places are such.
+	nothing *fieldpath.Set
 }
 
 // None are those of an object of which nothing is known.
 func None() Fields {
-	return Fields{Own: fieldpath.NewSet(), All: fieldpath.NewSet(), Scaled: fieldpath.NewSet()}
+	return Fields{Own: fieldpath.NewSet(), All: fieldpath.NewSet(), Scaled: fieldpath.NewSet(), nothing: fieldpath.NewSet()}
 }
 
 // Of reads the managedFields of a live object for one manager.
@@ -73,24 +74,18 @@ func (f Fields) add(entry map[string]any, manager, apiVersion string) error {
 		return nil
 	}
 
-	into := []*fieldpath.Set{f.All}
+	sets := []*fieldpath.Set{f.All}
 
 	switch subresource := resource.String(entry, "subresource"); {
 	case subresource == "scale":
-		into = append(into, f.Scaled)
+		sets = append(sets, f.Scaled)
 	case subresource != "":
 		return nil
 	case resource.String(entry, "operation") == "Apply" && resource.String(entry, "manager") == manager:
-		into = append(into, f.Own)
+		sets = append(sets, f.Own)
 	}
 
-	for _, set := range into {
-		if err := addFields(set, resource.Map(entry, "fieldsV1")); err != nil {
-			return err
-		}
-	}
-
-	return nil
+	return addFields(resource.Map(entry, "fieldsV1"), sets...)
 }
 
 // Applied reports whether the manager applies any field.
@@ -102,18 +97,47 @@ func (f Fields) Has(pe fieldpath.PathElement) bool { return f.Whole || f.Own.Mem
 
 // Below are the fields below an element.
 func (f Fields) Below(pe fieldpath.PathElement) Fields {
-	own, all := descend(f.Own, pe), descend(f.All, pe)
+	all := f.descend(f.All, pe)
 
 	return Fields{
-		Own: own, All: all, Scaled: descend(f.Scaled, pe),
-		Whole: f.Whole || f.Own.Members.Has(pe) && all.Empty(),
+		Own: f.descend(f.Own, pe), All: all, Scaled: f.descend(f.Scaled, pe),
+		Whole: f.Whole || all.Empty() && f.Own.Members.Has(pe), nothing: f.nothing,
+	}
+}
+
+// Entry is what is known of the field or element at one place.
+type Entry struct {
+	// Own is true where the manager applies what is below it, or a value there, and
+	// Member where its set of fields has the place itself.
+	Own, Member bool
+	// Scaled is true where it was last set through the subresource scale.
+	Scaled bool
+	// Atomic is true where it is replaced as a whole, see [Fields.Atomic].
+	Atomic bool
+	// Below are the fields below it.
+	Below Fields
+}
+
+// At is what is known of an element: what Has, Below and Atomic say of it, with each set
+// searched once.
+func (f Fields) At(pe fieldpath.PathElement) Entry {
+	member, own, all := f.Own.Members.Has(pe), f.descend(f.Own, pe), f.descend(f.All, pe)
+
+	return Entry{
+		Own: f.Whole || member, Member: member, Scaled: f.Scaled.Members.Has(pe),
+		Atomic: all.Empty() && f.All.Members.Has(pe),
+		Below: Fields{
+			Own: own, All: all, Scaled: f.descend(f.Scaled, pe), Whole: f.Whole || member && all.Empty(), nothing: f.nothing,
+		},
 	}
 }
 
 // Atomic reports whether the map or list at an element is replaced as a whole by
 // who applies it: somebody has it, and nobody a part of it.
 func (f Fields) Atomic(pe fieldpath.PathElement) bool {
-	return f.All.Members.Has(pe) && descend(f.All, pe).Empty()
+	parts, ok := f.All.Children.Get(pe)
+
+	return (!ok || parts.Empty()) && f.All.Members.Has(pe)
 }
 
 // Keys are the names of the key fields by which the elements of a list are told
@@ -149,20 +173,28 @@ func (f Fields) Values() bool {
 // none reports whether the manager has nothing here.
 func (f Fields) none() bool { return f.Own.Empty() }
 
-func descend(set *fieldpath.Set, pe fieldpath.PathElement) *fieldpath.Set {
+func (f Fields) descend(set *fieldpath.Set, pe fieldpath.PathElement) *fieldpath.Set {
+	if set.Empty() {
+		return set
+	}
+
 	if s, ok := set.Children.Get(pe); ok {
 		return s
+	}
+
+	if f.nothing != nil {
+		return f.nothing
 	}
 
 	return fieldpath.NewSet()
 }
 
-// addFields adds decoded fieldsV1 to a set. An entry with nothing or a dot in it
+// addFields adds decoded fieldsV1 to sets. An entry with nothing or a dot in it
 // stands for itself, and for what is below it otherwise; see
 // https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#FieldsV1.
-func addFields(set *fieldpath.Set, fields map[string]any) error {
+func addFields(fields map[string]any, sets ...*fieldpath.Set) error {
 	// In order, or each of many would have to be put between the others.
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
+	for _, name := range resource.Keys(fields) {
 		if name == "." {
 			continue
 		}
@@ -180,14 +212,21 @@ func addFields(set *fieldpath.Set, fields map[string]any) error {
 
 		under, _ := v.(map[string]any)
 		if _, self := under["."]; self || len(under) == 0 {
-			set.Members.Insert(pe)
+			for _, set := range sets {
+				set.Members.Insert(pe)
+			}
 		}
 
 		if len(under) == 0 {
 			continue
 		}
 
-		if err := addFields(set.Children.Descend(pe), under); err != nil {
+		below := make([]*fieldpath.Set, len(sets))
+		for i, set := range sets {
+			below[i] = set.Children.Descend(pe)
+		}
+
+		if err := addFields(under, below...); err != nil {
 			return err
 		}
 	}

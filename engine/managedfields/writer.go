@@ -37,7 +37,7 @@ func WriterOf(u *unstructured.Unstructured, path change.Path) (Writer, bool) {
 		m, _ := e.(map[string]any)
 		own := None()
 
-		if addFields(own.Own, resource.Map(m, "fieldsV1")) != nil {
+		if addFields(resource.Map(m, "fieldsV1"), own.Own) != nil {
 			continue
 		}
 

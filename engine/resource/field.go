@@ -4,6 +4,8 @@
 package resource
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -23,6 +25,22 @@ func Value(obj map[string]any, path ...string) (any, bool) {
 	}
 
 	return at, true
+}
+
+// Keys returns the keys of an object, sorted.
+func Keys(obj map[string]any) []string {
+	if len(obj) == 0 {
+		return nil
+	}
+
+	out := make([]string, 0, len(obj))
+	for key := range obj {
+		out = append(out, key)
+	}
+
+	slices.Sort(out)
+
+	return out
 }
 
 // Map returns the map below a path of map keys, nil if there is none.

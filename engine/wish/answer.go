@@ -11,6 +11,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // answer is the making of what is applied.
@@ -31,7 +32,7 @@ type versions struct {
 // is held as it is stored, where the manager has it, and is left out otherwise:
 // nothing is to become the manager's that is not.
 func (c *Comparison) Answer(result map[string]any) (map[string]any, *Record) {
-	a := &answer{Comparison: c, record: newRecord()}
+	a := &answer{Comparison: c, record: newRecord(c.in.Record.size())}
 	a.record.baseline = c.Baseline
 	out := maps.Clone(c.in.Wish.Object)
 	top := place{fields: c.in.Fields, at: root}
@@ -226,7 +227,7 @@ func (a *answer) fields(v versions, p place) (any, bool) {
 		return a.zero(p)
 	}
 
-	for _, key := range slices.Sorted(maps.Keys(wish)) {
+	for _, key := range resource.Keys(wish) {
 		if a.skipped(key) {
 			out[key] = wish[key]
 		} else {

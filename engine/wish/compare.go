@@ -73,10 +73,10 @@ type place struct {
 
 // in returns the place of a field of a map, with what is stored there.
 func (p place) in(key string, stored any) place {
-	pe := managedfields.Field(key)
+	e := p.fields.At(managedfields.Field(key))
 	out := place{
-		own: p.fields.Has(pe), member: p.fields.Own.Members.Has(pe), scaled: p.fields.Scaled.Members.Has(pe), atomic: p.fields.Atomic(pe),
-		fields: p.fields.Below(pe), at: p.at.under(key), also: under(p.also, key),
+		own: e.Own, member: e.Member, scaled: e.Scaled, atomic: e.Atomic,
+		fields: e.Below, at: p.at.under(key), also: under(p.also, key),
 	}
 
 	m, ok := stored.(map[string]any)
@@ -89,10 +89,10 @@ func (p place) in(key string, stored any) place {
 // or none; stored is nil where there is none yet, and others are more names of
 // it.
 func (p place) element(stored any, keys []string, segment string, others ...string) place {
-	pe := managedfields.Element(stored, keys)
+	e := p.fields.At(managedfields.Element(stored, keys))
 	also := append(under(p.also, append(others, segment)...), under([]path{p.at}, others...)...)
 
-	return place{own: p.fields.Has(pe), vacant: p.vacant, fields: p.fields.Below(pe), at: p.at.under(segment), also: also}
+	return place{own: e.Own, vacant: p.vacant, fields: e.Below, at: p.at.under(segment), also: also}
 }
 
 // under are the paths of segments below others.
@@ -177,7 +177,7 @@ func Compare(in Input) *Comparison {
 // each calls a function with each field of the wish that is compared: not with
 // what names the object, nor with its metadata but labels and annotations.
 func (c *Comparison) each(compare func(key string)) {
-	for _, key := range slices.Sorted(maps.Keys(c.in.Wish.Object)) {
+	for _, key := range resource.Keys(c.in.Wish.Object) {
 		if key != "apiVersion" && key != "kind" && key != "status" {
 			compare(key)
 		}
@@ -232,7 +232,7 @@ func (c *Comparison) value(wish, stored any, p place) (any, bool) {
 func (c *Comparison) fields(wish, stored map[string]any, p place) map[string]any {
 	out := make(map[string]any, len(wish))
 
-	for _, key := range slices.Sorted(maps.Keys(wish)) {
+	for _, key := range resource.Keys(wish) {
 		if c.skipped(key) {
 			out[key] = wish[key]
 		} else {

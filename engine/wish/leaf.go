@@ -49,12 +49,55 @@ func Hash(v any) uint64 { return hashOf(v) }
 
 // hashOf is the hash of a leaf: a scalar, a list of scalars, or what is empty.
 func hashOf(v any) uint64 {
+	if sum, ok := hashOfScalar(v); ok {
+		return sum
+	}
+
+	return hashByJSON(v)
+}
+
+func hashByJSON(v any) uint64 {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		raw = fmt.Append(nil, v) // Not of JSON, and of no API server.
 	}
 
 	return fnv64(offset64, raw)
+}
+
+// hashOfScalar is the same hash of most scalars, without their JSON in between; false
+// where JSON writes a value in another way than it is.
+func hashOfScalar(v any) (uint64, bool) {
+	switch t := v.(type) {
+	case string:
+		if !verbatim(t) {
+			return 0, false
+		}
+
+		return fnv64(fnv64(fnv64(offset64, `"`), t), `"`), true
+	case int64:
+		const decimal, digits = 10, 20
+
+		var text [digits]byte
+
+		return fnv64(offset64, strconv.AppendInt(text[:0], t, decimal)), true
+	case bool:
+		return fnv64(offset64, strconv.FormatBool(t)), true
+	default:
+		return 0, false
+	}
+}
+
+// verbatim reports whether JSON writes all characters of a text as they are.
+func verbatim(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < ' ', c > '~', c == '"', c == '\\', c == '<', c == '>', c == '&':
+			return false
+		}
+	}
+
+	return true
 }
 
 // leaf reports whether a wished value is one leaf: what is no map, and no list of
@@ -92,6 +135,10 @@ func identifiers() []string {
 // segments name the elements of a list of maps: by the first identifier that
 // tells them apart, or else by their places.
 func segments(list []any) []string {
+	if len(list) == 0 {
+		return nil
+	}
+
 	for _, id := range identifiers() {
 		if out, ok := segmentsBy(list, id); ok {
 			return out
@@ -116,14 +163,27 @@ func aliases(element map[string]any, place int) []string {
 
 	for _, id := range identifiers() {
 		if v, ok := element[id]; ok && v != nil && leaf(v) {
-			out = append(out, fmt.Sprintf("[%s=%v]", id, v))
+			out = append(out, segmentOf(id, v))
 		}
 	}
 
 	return out
 }
 
+// segmentOf names an element by one of its fields.
+func segmentOf(id string, v any) string {
+	if s, ok := v.(string); ok {
+		return "[" + id + "=" + s + "]"
+	}
+
+	return fmt.Sprintf("[%s=%v]", id, v)
+}
+
 func segmentsBy(list []any, id string) ([]string, bool) {
+	if first, _ := list[0].(map[string]any); first[id] == nil {
+		return nil, false
+	}
+
 	out, seen := make([]string, len(list)), make(map[string]bool, len(list))
 
 	for i, e := range list {
@@ -134,7 +194,7 @@ func segmentsBy(list []any, id string) ([]string, bool) {
 			return nil, false
 		}
 
-		out[i] = fmt.Sprintf("[%s=%v]", id, v)
+		out[i] = segmentOf(id, v)
 		if seen[out[i]] {
 			return nil, false
 		}

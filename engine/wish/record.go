@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -47,17 +46,6 @@ type Record struct {
 	baseline []string
 }
 
-// written is the record's form in an annotation.
-type written struct {
-	Version    int    `json:"version"`
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Leaves     string `json:"leaves"`
-	// Baseline are fields that count as wished all along, until that is told: those that
-	// there is room for.
-	Baseline []string `json:"baseline,omitempty"`
-}
-
 // Parse reads the record on an object; nil where there is none, or where it is
 // of another kind.
 func Parse(u *unstructured.Unstructured) (*Record, error) {
@@ -67,7 +55,7 @@ func Parse(u *unstructured.Unstructured) (*Record, error) {
 	}
 
 	var w written
-	if err := yaml.Unmarshal([]byte(text), &w); err != nil {
+	if err := w.read(text); err != nil {
 		return nil, fmt.Errorf("cannot read the annotation %s: %w", v1alpha1.AnnotationWish, err)
 	}
 
@@ -88,7 +76,7 @@ func Parse(u *unstructured.Unstructured) (*Record, error) {
 		return nil, fmt.Errorf("cannot read the annotation %s: %w", v1alpha1.AnnotationWish, err)
 	}
 
-	r := newRecord()
+	r := newRecord(len(raw) / leafSize)
 	r.baseline = w.Baseline
 
 	for ; len(raw) > 0; raw = raw[leafSize:] {
@@ -101,7 +89,16 @@ func Parse(u *unstructured.Unstructured) (*Record, error) {
 	return r, nil
 }
 
-func newRecord() *Record { return &Record{leaves: map[path]uint64{}} }
+func newRecord(leaves int) *Record { return &Record{leaves: make(map[path]uint64, leaves)} }
+
+// size is how many leaves are recorded. A nil record has none.
+func (r *Record) size() int {
+	if r == nil {
+		return 0
+	}
+
+	return len(r.leaves)
+}
 
 // put records a leaf. Of two leaves with one path's hash the record is of both.
 func (r *Record) put(at path, value uint64) {
@@ -151,7 +148,10 @@ func (r *Record) Format(apiVersion, kind string) (string, error) {
 	raw := make([]byte, 0, len(kept)*leafSize)
 
 	for _, at := range kept {
-		raw = append(raw, binary.BigEndian.AppendUint64(nil, uint64(at))[8-pathSize:]...)
+		var p [8]byte
+
+		binary.BigEndian.PutUint64(p[:], uint64(at))
+		raw = append(raw, p[8-pathSize:]...)
 		raw = binary.BigEndian.AppendUint64(raw, r.leaves[at])
 	}
 
@@ -160,17 +160,17 @@ func (r *Record) Format(apiVersion, kind string) (string, error) {
 		Baseline: r.baseline[:min(len(r.baseline), maxBaseline)],
 	}
 
-	out, err := yaml.Marshal(w)
+	out, err := w.format()
 	if err == nil && len(out) > v1alpha1.MaxWishBytes {
 		w.Baseline = nil
-		out, err = yaml.Marshal(w)
+		out, err = w.format()
 	}
 
 	if err != nil {
 		return "", fmt.Errorf("cannot write the annotation %s: %w", v1alpha1.AnnotationWish, err)
 	}
 
-	return string(out), nil
+	return out, nil
 }
 
 func unstructuredOf(object map[string]any) *unstructured.Unstructured {

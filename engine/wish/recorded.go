@@ -154,7 +154,7 @@ func walk(wish any, at path, each func(v any, at path)) {
 // of a new object.
 func RecordOf(wish map[string]any) *Record {
 	c := &Comparison{in: Input{Wish: unstructuredOf(wish), Stored: unstructuredOf(wish)}}
-	a := &answer{Comparison: c, record: newRecord()}
+	a := &answer{Comparison: c, record: newRecord(0)}
 
 	a.each(func(key string) { a.recordSkipping(key, wish[key], root.under(key)) })
 

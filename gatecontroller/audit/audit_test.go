@@ -71,8 +71,12 @@ func TestTheLogSaysWhoStartedAChainAndByWhichPolicies(t *testing.T) {
 
 	got := Given(t.Context(), reader, []v1alpha1.Allowance{{Policy: "p", Initiator: "hans", Relation: v1alpha1.RelationExternal, Trace: hop}})
 	want := []any{
-		"initiators", []string{"hans"}, "grantedBy", []string{"p"},
-		"attestations", map[string]string{"metadata.annotations[jira]": "INFRA-7"},
+		"initiators",
+		[]string{"hans"},
+		"grantedBy",
+		[]string{"p"},
+		"attestations",
+		map[string]string{"metadata.annotations[jira]": "INFRA-7"},
 	}
 
 	if diff := cmp.Diff(want, got); diff != "" {

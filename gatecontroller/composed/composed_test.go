@@ -48,7 +48,7 @@ func TestKindsThatXRsComposeByTheFunctionAreFound(t *testing.T) {
 	bucket := schema.GroupVersionKind{Group: "aws.example.org", Version: "v1", Kind: "Bucket"}
 	all := served(revision, shop("XStore"), shop("XMall"), shop("Store"), bucket)
 
-	var objects []unstructured.Unstructured
+	objects := make([]unstructured.Unstructured, 0, 3)
 	for _, text := range []string{runsRevision, plainRevision, store} {
 		objects = append(objects, *fixture.Parse(t, text))
 	}

@@ -40,12 +40,12 @@ func gated(t *testing.T, texts ...string) (*Reconciler, []kind.Served) {
 		{GVK: revision, Resource: "compositionrevisions"}, {GVK: xr, Resource: "xstores"}, {GVK: bucket, Resource: "buckets", Definition: "buckets"},
 	}
 
-	var objects []unstructured.Unstructured
+	objects := make([]unstructured.Unstructured, 0, len(texts))
 	for _, text := range texts {
 		objects = append(objects, *fixture.Parse(t, text))
 	}
 
-	w := watch.NewWatches(&fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: r.Client.Scheme()}, Objects: objects}, r.Watches.Now)
+	w := watch.NewWatches(&fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: newScheme(t)}, Objects: objects}, r.Watches.Now)
 	w.Object = func(schema.GroupVersionKind) reconcile.Reconciler {
 		return reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
 	}
@@ -169,7 +169,7 @@ func TestTheConfigurationFollowsFromAllThatItIsPlannedFrom(t *testing.T) {
 	r, _ := cluster(t, interceptor.Funcs{})
 	r.Composed.Prompt = watch.NewPrompt()
 
-	informers := &informertest.FakeInformers{Scheme: r.Client.Scheme()}
+	informers := &informertest.FakeInformers{Scheme: newScheme(t)}
 
 	ctl, err := r.Controller(informers, logr.Discard())
 	if err != nil || ctl == nil {

@@ -70,24 +70,19 @@ func (c *Reconciler) applyWebhooks(ctx context.Context, p *plan) (reconcile.Resu
 	return reconcile.Result{}, nil
 }
 
-// report reports which policies, windows and Enforcements are in force. Where a schema
-// is missing to check them against, it is tried again soon.
+// report has the status of policies, windows and Enforcements tell that they are in
+// force, each by a controller of its kind. Where a schema is missing to check them
+// against, it is tried again soon.
 func (c *Reconciler) report(ctx context.Context, p *plan) (reconcile.Result, error) {
 	if !p.main {
 		return reconcile.Result{}, nil
 	}
 
-	enforced := status.AllEnforcedKinds(p.want.Enforcements, p.listed)
-	complete := c.Statuses.Schemas.Refresh(ctx, p.want.Policies, p.named, enforced...)
-	err := c.Statuses.ReportAll(ctx, p.want, p.listed, p.named, p.unknown)
+	complete := c.Statuses.Set(ctx, status.Applied{Want: p.want, Listed: p.listed, Named: p.named, Unknown: p.unknown})
 
 	c.Windows.SetReadiness(ctx, p.want.Windows, p.unknown, func(u *v1alpha1.UpgradeAllowance) string {
 		return c.Rights.Message(right.OfWindow(u, kind.ForRights(p.listed)))
 	})
-
-	if err != nil {
-		return reconcile.Result{}, err
-	}
 
 	return reconcile.Result{RequeueAfter: c.delays[Status].next(complete, true)}, nil
 }

@@ -45,8 +45,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
-// cluster is a Reconciler of a cluster with one policy about ConfigMaps.
-func cluster(t *testing.T, funcs interceptor.Funcs) (*Reconciler, client.Client) {
+// newScheme makes a scheme. The fake client adds to its own, so a cache has another.
+func newScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 
 	scheme := runtime.NewScheme()
@@ -55,9 +55,16 @@ func cluster(t *testing.T, funcs interceptor.Funcs) (*Reconciler, client.Client)
 		t.Fatal(err)
 	}
 
+	return scheme
+}
+
+// cluster is a Reconciler of a cluster with one policy about ConfigMaps.
+func cluster(t *testing.T, funcs interceptor.Funcs) (*Reconciler, client.Client) {
+	t.Helper()
+
 	p := fixture.Documents[v1alpha1.AllowancePolicy](t,
 		`{metadata: {name: p}, spec: {match: {kind: ConfigMap, fields: [data]}, allow: [{kind: ConfigMap, mutations: [data]}]}}`)[0]
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&p).WithStatusSubresource(&p).WithInterceptorFuncs(funcs).Build()
+	c := fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(&p).WithStatusSubresource(&p).WithInterceptorFuncs(funcs).Build()
 	lists := []*metav1.APIResourceList{{GroupVersion: "v1", APIResources: []metav1.APIResource{
 		{Name: "configmaps", Kind: "ConfigMap", Verbs: metav1.Verbs{"get", "update"}},
 	}}}
@@ -70,7 +77,7 @@ func cluster(t *testing.T, funcs interceptor.Funcs) (*Reconciler, client.Client)
 	now := time.Now
 
 	disco := &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{Resources: lists}}
-	w := watch.NewWatches(&informertest.FakeInformers{Scheme: scheme}, now)
+	w := watch.NewWatches(&fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: newScheme(t)}}, now)
 	w.Object = func(schema.GroupVersionKind) reconcile.Reconciler { return reconcile.Func(nil) }
 	w.Release = func(context.Context, schema.GroupVersionKind) error { return nil }
 	w.Dropped = func(schema.GroupKind) {}
@@ -88,7 +95,9 @@ func cluster(t *testing.T, funcs interceptor.Funcs) (*Reconciler, client.Client)
 		Applier:   &webhooks.Applier{Client: c, Webhook: &webhooks.Webhook{URL: "https://127.0.0.1:9443", Trust: trusted{}}},
 		Rights:    rights.NewRights(nil), Ungated: gates.NewUngated(watch.NewPrompt()), Unlisted: discovery.NewUnlisted(now),
 	}).Init()
-	r.Statuses = &status.Reporter{Client: c, Schemas: &status.Schemas{Discovery: withoutSchemas{disco}}, Rights: r.Rights, Ungated: r.Ungated}
+	r.Statuses = (&status.Reporter{
+		Client: c, Reader: c, Schemas: &status.Schemas{Discovery: withoutSchemas{disco}}, Rights: r.Rights, Ungated: r.Ungated,
+	}).Init()
 
 	return r, c
 }
@@ -153,8 +162,14 @@ func refusing(kinds ...string) interceptor.Funcs {
 	}
 }
 
-func ready(t *testing.T, c client.Client) bool {
+// ready reports whether the policy is reported in force once its status is reconciled.
+func ready(t *testing.T, r *Reconciler, c client.Client) bool {
 	t.Helper()
+
+	req := reconcile.Request{NamespacedName: client.ObjectKey{Name: "p"}}
+	if _, err := (status.Policies{Reporter: r.Statuses}).Reconcile(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
 
 	p := &v1alpha1.AllowancePolicy{}
 	if err := c.Get(t.Context(), client.ObjectKey{Name: "p"}, p); err != nil {
@@ -204,7 +219,7 @@ func TestThePartsOfAPlanFollowOneAnother(t *testing.T) {
 		}
 	}
 
-	if !ready(t, c) {
+	if !ready(t, r, c) {
 		t.Error("the policy is not reported in force")
 	}
 
@@ -258,7 +273,7 @@ func TestAnErrorOfOnePartStopsNoOtherThatDoesNotComeAfterIt(t *testing.T) {
 				}
 			}
 
-			if ready(t, c) {
+			if ready(t, r, c) {
 				t.Errorf("%s\nthe policy is reported in force", tc.reason)
 			}
 		})
@@ -333,7 +348,7 @@ func TestAnotherShardAppliesNothing(t *testing.T) {
 		walk(t, r, req)
 	}
 
-	if ready(t, c) || len(r.Watches.Kinds()) != 1 {
-		t.Errorf("ready: %v, watched: %v", ready(t, c), r.Watches.Kinds())
+	if ready(t, r, c) || len(r.Watches.Kinds()) != 1 {
+		t.Errorf("ready: %v, watched: %v", ready(t, r, c), r.Watches.Kinds())
 	}
 }

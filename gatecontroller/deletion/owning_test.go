@@ -120,7 +120,7 @@ func TestTheOwnerOfAGatedResourceWaitsForUs(t *testing.T) {
 			}
 
 			live := object.New(schema.GroupVersionKind{Group: "shop.example.org", Version: "v1", Kind: "Store"})
-			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "s"}, live); client.IgnoreNotFound(err) != nil {
+			if err := client.IgnoreNotFound(c.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "s"}, live)); err != nil {
 				t.Fatal(err)
 			}
 

@@ -32,7 +32,8 @@ const (
 
 // Ledger knows which gates are open and since when, what was told of them, and
 // counts what happens to them. What it knows is from the gates' own records, so
-// that it is right after a restart once every object was looked at.
+// that it is right after a restart once every object was looked at. It is about
+// gates alone, which no library knows.
 type Ledger struct {
 	open, overdue *prometheus.Desc
 	seconds       *prometheus.HistogramVec

@@ -5,41 +5,63 @@ package status
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
 
-// reportEnforcement writes an Enforcement's Ready condition.
-func (s *Reporter) reportEnforcement(ctx context.Context, e *v1alpha1.Enforcement, served []kind.Served) error {
-	was := e.DeepCopy()
-	e.Status.TypeChecking = s.Schemas.checkEnforcement(e, served)
-	cond := s.inForce(e, served)
+// Enforcements reconciles the status of Enforcements.
+type Enforcements struct{ *Reporter }
+
+// Controller makes the controller of the status of Enforcements.
+func (r Enforcements) Controller(_ cache.Cache, log logr.Logger) (controller.Controller, error) {
+	return newController("enforcement", r, r.enforcements, log)
+}
+
+// Reconcile reports whether one Enforcement is in force, and what checking it finds. Of
+// a generation that the configuration has not applied yet nothing is reported: it asks
+// for that itself.
+func (r Enforcements) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	// 1. Read it.
+	e := &v1alpha1.Enforcement{}
+	if err := r.Reader.Get(ctx, req.NamespacedName, e); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+
+	by := r.applied.Load()
+	if !by.includes(e) {
+		return reconcile.Result{}, nil
+	}
+
+	// 2. Find what is to be reported.
+	out := e.DeepCopy()
+	out.Status.TypeChecking = r.Schemas.checkEnforcement(e, by.Listed)
+	cond := r.inForce(out, by.Listed)
 	cond.ObservedGeneration = e.GetGeneration()
-	e.Status.ObservedGeneration = e.GetGeneration()
-	e.Status.Resources = misnamed(e, served)
-	meta.SetStatusCondition(&e.Status.Conditions, cond)
+	out.Status.ObservedGeneration = e.GetGeneration()
+	out.Status.Resources = misnamed(e, by.Listed)
+	meta.SetStatusCondition(&out.Status.Conditions, cond)
 
-	if equality.Semantic.DeepEqual(was.Status, e.Status) {
-		return nil
+	if equality.Semantic.DeepEqual(e.Status, out.Status) {
+		return reconcile.Result{}, nil
 	}
 
-	err := client.IgnoreNotFound(s.Client.Status().Patch(ctx, e, client.MergeFrom(was)))
-	if err != nil {
-		return fmt.Errorf("cannot write the status of Enforcement %q: %w", e.GetName(), err)
-	}
-
-	return nil
+	// 3. Report it.
+	return r.write(ctx, policy.KindEnforcement, out, e)
 }
 
 // misnamed are the kinds that an Enforcement is about by a name that they do not

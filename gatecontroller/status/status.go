@@ -5,116 +5,150 @@ package status
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/admission"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 )
 
-// Reporter writes the status of policies and Enforcements, and the labels that
-// functions ask for them by.
+// Applied is what the webhook is asked about and what is guarded and watched by now.
+type Applied struct {
+	// Want is what was asked for.
+	Want admission.Config
+	// Listed are the kinds that discovery lists, Named those that policies and windows
+	// name, Unknown the names of which it lists no kind.
+	Listed, Named []kind.Served
+	Unknown       []kind.Name
+}
+
+// applied is what the configuration set last, with what follows from it; never
+// modified.
+type applied struct {
+	Applied
+
+	grants granted
+	// generations are those of the policies and Enforcements.
+	generations map[types.UID]int64
+}
+
+// includes reports whether it follows from the present generation of an object.
+func (a *applied) includes(obj client.Object) bool {
+	if a == nil {
+		return false
+	}
+
+	generation, ok := a.generations[obj.GetUID()]
+
+	return ok && generation == obj.GetGeneration()
+}
+
+// Reporter writes the status of policies and Enforcements, each by its name, as the
+// configuration has last set it.
 type Reporter struct {
-	Client  client.Client
+	Client client.Client
+	// Reader is the cache.
+	Reader  client.Reader
 	Schemas *Schemas
 	// Rights are those that are missing.
 	Rights *rights.Rights
 	// Ungated are the resources whose providers support no gates.
 	Ungated *gates.Ungated
+
+	applied                atomic.Pointer[applied]
+	policies, enforcements chan nameEvent
 }
 
-// ReportAll writes the conditions of policies and Enforcements. One whose status
-// cannot be written keeps no other from being told of.
-func (s *Reporter) ReportAll(ctx context.Context, want admission.Config, served, kinds []kind.Served, missing []kind.Name) error {
-	errs := make([]error, 0, len(want.Policies)+len(want.Enforcements))
+// nameEvent has the objects of some names reconciled.
+type nameEvent = event.TypedGenericEvent[[]string]
 
-	given := grants(want)
+// Init makes what a Reporter has for itself, and returns it.
+func (s *Reporter) Init() *Reporter {
+	const maxEvents = 64 // More than the configuration is ahead of a controller that starts.
 
-	for i := range want.Policies {
-		p := &want.Policies[i]
-		errs = append(errs, s.report(ctx, p, kinds, missing, given.besides(p)))
-	}
+	s.policies, s.enforcements = make(chan nameEvent, maxEvents), make(chan nameEvent, maxEvents)
 
-	for i := range want.Enforcements {
-		errs = append(errs, s.reportEnforcement(ctx, &want.Enforcements[i], served))
-	}
-
-	return errors.Join(errs...)
+	return s
 }
 
-// report writes a policy's Ready condition and what checking it finds, by the
-// permissions that others give.
-func (s *Reporter) report(
-	ctx context.Context, p *v1alpha1.AllowancePolicy, kinds []kind.Served, missing []kind.Name, given []v1alpha1.Permission,
-) error {
-	was := p.DeepCopy()
-	p.Status.ObservedGeneration = p.GetGeneration()
-	p.Status.TypeChecking = s.Schemas.check(p, kinds, given)
-	cond := s.readiness(p, kinds, missing)
-	cond.ObservedGeneration = p.GetGeneration()
-	meta.SetStatusCondition(&p.Status.Conditions, cond)
-	s.reportUngated(p, kinds)
+// Set takes what is applied by now, and has all policies and Enforcements reconciled.
+// It returns false where a schema to check them against is missing.
+func (s *Reporter) Set(ctx context.Context, in Applied) (complete bool) {
+	complete = s.Schemas.Refresh(ctx, in.Want.Policies, in.Named, AllEnforcedKinds(in.Want.Enforcements, in.Listed)...)
 
-	if equality.Semantic.DeepEqual(was.Status, p.Status) {
-		return nil
+	next := &applied{Applied: in, grants: grants(in.Want), generations: map[types.UID]int64{}}
+	policies := make([]string, 0, len(in.Want.Policies))
+	enforcements := make([]string, 0, len(in.Want.Enforcements))
+
+	for i := range in.Want.Policies {
+		p := &in.Want.Policies[i]
+		next.generations[p.GetUID()] = p.GetGeneration()
+		policies = append(policies, p.GetName())
 	}
 
-	err := client.IgnoreNotFound(s.Client.Status().Patch(ctx, p, client.MergeFrom(was)))
-	if err != nil {
-		return fmt.Errorf("cannot write the status of AllowancePolicy %q: %w", p.GetName(), err)
+	for i := range in.Want.Enforcements {
+		e := &in.Want.Enforcements[i]
+		next.generations[e.GetUID()] = e.GetGeneration()
+		enforcements = append(enforcements, e.GetName())
 	}
 
-	return nil
+	s.applied.Store(next)
+	enqueue(ctx, s.policies, policies)
+	enqueue(ctx, s.enforcements, enforcements)
+
+	return complete
 }
 
-// readiness reports whether a policy is in force, and what checking it found first.
-func (s *Reporter) readiness(p *v1alpha1.AllowancePolicy, kinds []kind.Served, missing []kind.Name) metav1.Condition {
-	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
-
-	if _, errs := policy.Compile(p); len(errs) > 0 {
-		cond.Reason, cond.Message = v1alpha1.ReasonInvalid, errs.ToAggregate().Error()
-
-		return cond
+// enqueue has objects reconciled. At the end nobody takes any.
+func enqueue(ctx context.Context, to chan<- nameEvent, names []string) {
+	if len(names) == 0 {
+		return
 	}
 
-	if unknown := kind.Among(kind.OfPolicy(p.Spec), missing); unknown != "" {
-		cond.Reason, cond.Message = v1alpha1.ReasonKindUnknown, "the API server serves no kind "+unknown
-
-		return cond
+	select {
+	case to <- nameEvent{Object: names}:
+	case <-ctx.Done():
 	}
-
-	if reason, message, ok := s.Rights.Condition(right.OfPolicy(p, kind.ForRights(kinds)), "what it allows may be held or refused"); ok {
-		cond.Reason, cond.Message = reason, message
-
-		return cond
-	}
-
-	cond.Status, cond.Reason = metav1.ConditionTrue, v1alpha1.ReasonInForce
-	cond.Message = "the policy is in force" + firstWarning(p.Status.TypeChecking)
-
-	return cond
 }
 
-// firstWarning tells of the first warning, and how many more there are; empty for none.
-func firstWarning(warnings []v1alpha1.TypeCheckingWarning) string {
-	if len(warnings) == 0 {
-		return ""
+// newController makes a controller of the objects whose names are received.
+func newController(name string, r reconcile.Reconciler, names <-chan nameEvent, log logr.Logger) (controller.Controller, error) {
+	return unmanaged.New(name, r, log, source.TypedChannel(names,
+		handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, list []string) []reconcile.Request {
+			out := make([]reconcile.Request, 0, len(list))
+			for _, name := range list {
+				out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+			}
+
+			return out
+		})))
+}
+
+// write writes the status of the version of an object that was read. One that is gone
+// needs none, and a conflict is tried again silently.
+func (s *Reporter) write(ctx context.Context, of string, out, read client.Object) (reconcile.Result, error) {
+	err := s.Client.Status().Patch(ctx, out, object.MergeFrom(read))
+
+	switch {
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: object.ConflictDelay}, nil
+	case client.IgnoreNotFound(err) != nil:
+		return reconcile.Result{}, fmt.Errorf("cannot write the status of %s %q: %w", of, read.GetName(), err)
 	}
 
-	out := fmt.Sprintf(", but %s: %s", warnings[0].Field, warnings[0].Warning)
-	if more := len(warnings) - 1; more > 0 {
-		out += fmt.Sprintf("; status.typeChecking has %d more", more)
-	}
-
-	return out
+	return reconcile.Result{}, nil
 }

@@ -44,7 +44,7 @@ func TestAPolicyAboutAKindWithoutRightsSaysSoAndComesIntoForceByItself(t *testin
 	report := func() {
 		c.Rights.Refresh(t.Context(), want, fixture.ServedKinds(), nil)
 
-		if err := c.ReportAll(t.Context(), want, fixture.ServedKinds(), fixture.ServedKinds(), nil); err != nil {
+		if err := reportAll(t, c, inCluster(want, fixture.ServedKinds())); err != nil {
 			t.Fatal(err)
 		}
 	}

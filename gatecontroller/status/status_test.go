@@ -13,9 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/admission"
@@ -56,16 +58,48 @@ func reporting(t *testing.T, calls interceptor.Funcs, gone ...string) (*Reporter
 	}
 
 	for i := range want.Policies {
+		want.Policies[i].SetUID(types.UID("policy-" + want.Policies[i].GetName()))
 		there(want.Policies[i].DeepCopy())
 	}
 
 	for i := range want.Enforcements {
+		want.Enforcements[i].SetUID(types.UID("enforcement-" + want.Enforcements[i].GetName()))
 		there(want.Enforcements[i].DeepCopy())
 	}
 
 	c := b.Build()
 
-	return &Reporter{Client: c, Schemas: &Schemas{}, Ungated: gates.NewUngated(watch.NewPrompt())}, want, c
+	return (&Reporter{Client: c, Reader: c, Schemas: &Schemas{Discovery: &fakeOpenAPI{}}, Ungated: gates.NewUngated(watch.NewPrompt())}).Init(), want, c
+}
+
+// reportAll has everything reconciled that is asked for once something is applied.
+func reportAll(t *testing.T, s *Reporter, in Applied) error {
+	t.Helper()
+
+	s.Set(t.Context(), in)
+
+	var errs []error
+
+	for _, one := range []struct {
+		names <-chan nameEvent
+		by    reconcile.Reconciler
+	}{{s.policies, Policies{s}}, {s.enforcements, Enforcements{s}}} {
+		select {
+		case e := <-one.names:
+			for _, name := range e.Object {
+				_, err := one.by.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
+				errs = append(errs, err)
+			}
+		default:
+		}
+	}
+
+	return errors.Join(errs...)
+}
+
+// inCluster is that all is applied in a cluster of some kinds.
+func inCluster(want admission.Config, kinds []kind.Served) Applied {
+	return Applied{Want: want, Listed: kinds, Named: kinds}
 }
 
 // readyNames are the policies and Enforcements of which a Ready condition is stored.
@@ -97,7 +131,7 @@ func readyNames(t *testing.T, c client.Client) string {
 func TestOneThatIsDeletedMeanwhileKeepsNoOtherFromBeingReported(t *testing.T) {
 	c, want, cluster := reporting(t, interceptor.Funcs{}, "p", "a")
 
-	if err := c.ReportAll(t.Context(), want, fixture.ServedKinds(), fixture.ServedKinds(), nil); err != nil {
+	if err := reportAll(t, c, inCluster(want, fixture.ServedKinds())); err != nil {
 		t.Errorf("what is gone needs no status: %v", err)
 	}
 
@@ -117,7 +151,7 @@ func TestOneWhoseStatusIsRefusedKeepsNoOtherFromBeingReported(t *testing.T) {
 		},
 	})
 
-	err := c.ReportAll(t.Context(), want, fixture.ServedKinds(), fixture.ServedKinds(), nil)
+	err := reportAll(t, c, inCluster(want, fixture.ServedKinds()))
 	if !errors.Is(err, fixture.ErrRefused) || !strings.Contains(err.Error(), `AllowancePolicy "p"`) || !strings.Contains(err.Error(), `Enforcement "a"`) {
 		t.Errorf("each that is refused is named, to be tried again: %v", err)
 	}
@@ -129,10 +163,19 @@ func TestOneWhoseStatusIsRefusedKeepsNoOtherFromBeingReported(t *testing.T) {
 
 func TestAnEnforcementTellsOfResourcesThatAreNotNamedAsTheirKindsSuggest(t *testing.T) {
 	c, want, cluster := reporting(t, interceptor.Funcs{})
-	want.Enforcements = want.Enforcements[:1]
-	want.Enforcements[0].Spec.Match = v1alpha1.EnforcementMatch{
+	e := &want.Enforcements[0]
+
+	if err := cluster.Get(t.Context(), client.ObjectKeyFromObject(e), e); err != nil {
+		t.Fatal(err)
+	}
+
+	e.Spec.Match = v1alpha1.EnforcementMatch{
 		ResourceRules:        []v1alpha1.ResourceRule{{APIGroups: []string{"net.example.org"}, Resources: []string{"*"}}},
 		ExcludeResourceRules: []v1alpha1.ResourceRule{{APIGroups: []string{"net.example.org"}, Resources: []string{"gateways", "policies"}}},
+	}
+
+	if err := cluster.Update(t.Context(), e); err != nil {
+		t.Fatal(err)
 	}
 
 	of := func(group, name, resource string) kind.Served {
@@ -144,7 +187,7 @@ func TestAnEnforcementTellsOfResourcesThatAreNotNamedAsTheirKindsSuggest(t *test
 		of("other.example.org", "Gateway", "gateways"),
 	}
 
-	if err := c.ReportAll(t.Context(), want, served, served, nil); err != nil {
+	if err := reportAll(t, c, inCluster(want, served)); err != nil {
 		t.Fatal(err)
 	}
 

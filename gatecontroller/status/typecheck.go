@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	openapiresolver "k8s.io/apiserver/pkg/cel/openapi/resolver"
@@ -24,11 +25,30 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
-// Schemas holds the schemas of the kinds that policies name. It is for one
-// goroutine.
+// Schemas holds the schemas of the kinds that policies name. One goroutine refreshes
+// them, of many that check.
 type Schemas struct {
 	Discovery discovery.DiscoveryInterface
-	known     map[schema.GroupVersionKind]knownSchema
+
+	mu sync.RWMutex
+	// known is replaced, and never modified.
+	known map[schema.GroupVersionKind]knownSchema
+}
+
+// of returns the schema of a kind; nil for none.
+func (s *Schemas) of(gvk schema.GroupVersionKind) *spec.Schema {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+
+	return s.known[gvk].schema
+}
+
+// set replaces all schemas.
+func (s *Schemas) set(known map[schema.GroupVersionKind]knownSchema) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	s.known = known
 }
 
 // knownSchema is a schema as the API server gave it under a URL, which has a
@@ -58,7 +78,9 @@ func (s *Schemas) Refresh(
 		}
 	}
 
-	s.known = known
+	// It is complete before any other goroutine sees it.
+	defer func() { s.set(known) }()
+
 	if len(known) == 0 {
 		return true
 	}
@@ -126,10 +148,10 @@ func (s *Schemas) check(p *v1alpha1.AllowancePolicy, kinds []kind.Served, given 
 	var out []v1alpha1.TypeCheckingWarning
 
 	for _, gvk := range checkedKinds(p, kinds) {
-		out = append(out, ofKind(gvk, compiled.Check(gvk.GroupKind(), s.known[gvk].schema))...)
+		out = append(out, ofKind(gvk, compiled.Check(gvk.GroupKind(), s.of(gvk)))...)
 
 		if slices.ContainsFunc(kinds, func(k kind.Served) bool { return k.Managed && k.GVK == gvk }) {
-			out = append(out, ofKind(gvk, compiled.CheckCloseWhen(s.known[gvk].schema))...)
+			out = append(out, ofKind(gvk, compiled.CheckCloseWhen(s.of(gvk)))...)
 		}
 	}
 
@@ -200,7 +222,7 @@ func (s *Schemas) checkEnforcement(in *v1alpha1.Enforcement, served []kind.Serve
 
 	var out []v1alpha1.TypeCheckingWarning
 	for _, gvk := range enforcedKinds(e, served) {
-		out = append(out, ofKind(gvk, e.Check(s.known[gvk].schema))...)
+		out = append(out, ofKind(gvk, e.Check(s.of(gvk)))...)
 	}
 
 	return out[:min(len(out), maxEnforcedWarnings)]

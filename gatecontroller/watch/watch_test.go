@@ -4,8 +4,6 @@
 package watch
 
 import (
-	"github.com/go-logr/logr"
-
 	"context"
 	"errors"
 	"slices"
@@ -13,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"

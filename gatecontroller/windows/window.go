@@ -60,7 +60,7 @@ func New(mgr ctrl.Manager, now func() time.Time) *Reconciler {
 	}
 	w.targets = &targets{
 		config: mgr.GetConfig(), http: mgr.GetHTTPClient(), scheme: mgr.GetScheme(), mapper: mgr.GetRESTMapper(),
-		changed: w.enqueue, running: map[target]*targetWatch{},
+		newCache: cache.New, changed: w.enqueue, running: map[target]*targetWatch{},
 	}
 
 	return w
@@ -160,8 +160,7 @@ func (w *Reconciler) report(ctx context.Context, u *v1alpha1.UpgradeAllowance, s
 	is := u.DeepCopy()
 	is.Status = next.Status
 
-	patch := client.MergeFromWithOptions(u, client.MergeFromWithOptimisticLock{})
-	if err := w.client.Status().Patch(ctx, is, patch, client.FieldOwner(object.FieldManager)); err != nil {
+	if err := w.client.Status().Patch(ctx, is, object.MergeFrom(u), client.FieldOwner(object.FieldManager)); err != nil {
 		return fmt.Errorf("cannot write the status of UpgradeAllowance %q: %w", u.GetName(), err)
 	}
 

@@ -63,6 +63,8 @@ type targets struct {
 	http   *http.Client
 	scheme *runtime.Scheme
 	mapper meta.RESTMapper
+	// newCache makes a cache.
+	newCache cache.NewCacheFunc
 	// changed is told the windows that depend on what has changed.
 	changed func(ctx context.Context, windows []string)
 
@@ -184,7 +186,7 @@ func (t *targets) start(ctx context.Context, on target) (*targetWatch, error) {
 		selectors.LabelSelector = sel
 	}
 
-	c, err := cache.New(t.config, cache.Options{
+	c, err := t.newCache(t.config, cache.Options{
 		HTTPClient: t.http, Scheme: t.scheme, Mapper: t.mapper, ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{object.New(on.gvk): {
 			Namespaces: map[string]cache.Config{on.namespace: selectors}, Transform: trimTarget,

@@ -1,0 +1,171 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package governed
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/deletion"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
+)
+
+var (
+	bucketKind = schema.GroupVersionKind{Group: "mr.example.org", Version: "v1", Kind: "Bucket"}
+	storeKind  = schema.GroupVersionKind{Group: "shop.example.org", Version: "v1", Kind: "Store"}
+)
+
+// governing makes the Reconciler of a kind, in a cluster with one object at most, where
+// Stores are named by a policy.
+func governing(t *testing.T, gvk schema.GroupVersionKind, gated bool, patch error, text string) (*Reconciler, client.Client) {
+	t.Helper()
+
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{bucketKind.GroupVersion(), storeKind.GroupVersion()})
+	mapper.Add(bucketKind, meta.RESTScopeNamespace)
+	mapper.Add(storeKind, meta.RESTScopeNamespace)
+
+	b := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if patch != nil {
+				return patch
+			}
+
+			return c.Patch(ctx, obj, p, opts...)
+		},
+	})
+	if text != "" {
+		b = b.WithObjects(fixture.Parse(t, text))
+	}
+
+	c, reg, recorder := b.Build(), prometheus.NewRegistry(), events.NewFakeRecorder(10)
+	now := func() time.Time { return time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC) }
+	opts := gate.Options{LateInitialize: true}
+
+	left, err := deletion.NewLeftovers(reg, c, c, recorder, "kausality-system", opts, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	ledger, err := gates.NewLedger(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	main, err := shard.New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	w := watch.NewWatches(&fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: scheme}}, now)
+	known := &composed.Kinds{Watches: w, Prompt: watch.NewPrompt()}
+	known.Set(composed.Findings{}, []kind.Served{{GVK: storeKind}}, []kind.Served{{GVK: bucketKind}})
+
+	reader := shard.Reader{Cache: c, Live: c}
+
+	return &Reconciler{
+		Gvk: gvk, Reader: reader, Shard: main, Gated: gated, Composed: known, Leftovers: left,
+		Parents: &Parents{Client: c, Unused: NewUnused(now)},
+		Owners:  &deletion.Owners{Writer: object.Writer{Client: c}, Live: c, Objects: reader, Events: recorder, Watches: w, Leftovers: left},
+		Gates: &gates.Reconciler{
+			Client: c, Events: recorder, Ungated: gates.NewUngated(known.Prompt), Opts: opts, Now: now, Ledger: ledger,
+			Policies: &gates.PolicyGates{Reader: c, Compiled: policy.NewCache()}, Openers: gates.Openers{Reader: c},
+		},
+	}, c
+}
+
+func TestWhatIsDoneAboutAnObjectIsAsItIs(t *testing.T) {
+	const (
+		going   = ", deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [other, " + v1alpha1.Finalizer + "]"
+		closed  = ", annotations: {kausality.io/gate: '{state: Closed, generation: 1, since: \"2026-01-01T00:00:00Z\"}'}"
+		openAll = "spec: {forProvider: {}, managementPolicies: ['*']}"
+		observe = "spec: {forProvider: {}, managementPolicies: [Observe, LateInitialize]}"
+	)
+
+	bucket := func(metadata, spec string) string {
+		return "{apiVersion: mr.example.org/v1, kind: Bucket, metadata: {name: x, namespace: a, uid: x, generation: 1" + metadata + "}, " + spec + "}"
+	}
+	store := func(metadata string) string {
+		return "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: x, namespace: a, uid: x, generation: 1" + metadata + "}, spec: {}}"
+	}
+	gr := schema.GroupResource{Resource: "buckets"}
+
+	cases := map[string]struct {
+		reason, object string
+		gvk            schema.GroupVersionKind
+		ungated        bool
+		patch          error
+		policies       []any
+		finalizer      bool
+		again          time.Duration
+		err            error
+	}{
+		"Gate":     {reason: "A gate is moved: it was never closed.", gvk: bucketKind, object: bucket(closed, openAll), policies: []any{"Observe", "LateInitialize"}},
+		"AtRest":   {reason: "One that is at rest waits for us before it goes.", gvk: bucketKind, object: bucket(closed, observe), policies: []any{"Observe", "LateInitialize"}, finalizer: true},
+		"NoGates":  {reason: "Without gates nothing is moved.", gvk: bucketKind, object: bucket(closed, openAll), ungated: true, policies: []any{"*"}},
+		"Going":    {reason: "What goes is released.", gvk: bucketKind, object: bucket(going, openAll), policies: []any{"*"}},
+		"Parent":   {reason: "A parent that goes is released.", gvk: storeKind, object: store(going)},
+		"Plain":    {reason: "A parent that stays is left alone.", gvk: storeKind, object: store("")},
+		"Gone":     {reason: "What is gone needs nothing.", gvk: bucketKind},
+		"Conflict": {reason: "A conflict is tried again silently.", gvk: bucketKind, object: bucket(closed, observe), patch: apierrors.NewConflict(gr, "x", nil), policies: []any{"Observe", "LateInitialize"}, again: object.ConflictDelay},
+		"Refused":  {reason: "What is refused is an error.", gvk: bucketKind, object: bucket(closed, observe), patch: fixture.ErrRefused, policies: []any{"Observe", "LateInitialize"}, err: fixture.ErrRefused},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r, c := governing(t, tc.gvk, !tc.ungated, tc.patch, tc.object)
+
+			got, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "a", Name: "x"}})
+			if !errors.Is(err, tc.err) || tc.again > 0 && got.RequeueAfter != tc.again {
+				t.Fatalf("%s\nagain after %s; %v", tc.reason, got.RequeueAfter, err)
+			}
+
+			if tc.object == "" {
+				return
+			}
+
+			live := object.New(tc.gvk)
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "x"}, live); err != nil {
+				t.Fatal(err)
+			}
+
+			spec, _ := live.Object["spec"].(map[string]any)
+			if policies, _ := spec["managementPolicies"].([]any); len(policies) != len(tc.policies) || len(policies) > 0 && policies[0] != tc.policies[0] {
+				t.Errorf("%s\nmanagementPolicies %v, want %v", tc.reason, policies, tc.policies)
+			}
+
+			if object.HasFinalizer(live) != tc.finalizer {
+				t.Errorf("%s\nfinalizers %v", tc.reason, live.GetFinalizers())
+			}
+		})
+	}
+}

@@ -1,0 +1,105 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
+)
+
+// Policies reconciles the status of AllowancePolicies.
+type Policies struct{ *Reporter }
+
+// Controller makes the controller of the status of AllowancePolicies.
+func (r Policies) Controller(_ cache.Cache, log logr.Logger) (controller.Controller, error) {
+	return newController("allowancepolicy", r, r.policies, log)
+}
+
+// Reconcile reports on one policy: whether it is in force, and what checking it finds,
+// by the permissions that others give. Of a generation that the configuration has not
+// applied yet nothing is reported: it asks for that itself.
+func (r Policies) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	// 1. Read it.
+	p := &v1alpha1.AllowancePolicy{}
+	if err := r.Reader.Get(ctx, req.NamespacedName, p); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+
+	by := r.applied.Load()
+	if !by.includes(p) {
+		return reconcile.Result{}, nil
+	}
+
+	// 2. Find what is to be reported.
+	out := p.DeepCopy()
+	out.Status.ObservedGeneration = p.GetGeneration()
+	out.Status.TypeChecking = r.Schemas.check(p, by.Named, by.grants.besides(p))
+	cond := r.readiness(out, by.Named, by.Unknown)
+	cond.ObservedGeneration = p.GetGeneration()
+	meta.SetStatusCondition(&out.Status.Conditions, cond)
+	r.reportUngated(out, by.Named)
+
+	if equality.Semantic.DeepEqual(p.Status, out.Status) {
+		return reconcile.Result{}, nil
+	}
+
+	// 3. Report it.
+	return r.write(ctx, policy.KindPolicy, out, p)
+}
+
+// readiness reports whether a policy is in force, and what checking it found first.
+func (s *Reporter) readiness(p *v1alpha1.AllowancePolicy, kinds []kind.Served, missing []kind.Name) metav1.Condition {
+	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
+
+	if _, errs := policy.Compile(p); len(errs) > 0 {
+		cond.Reason, cond.Message = v1alpha1.ReasonInvalid, errs.ToAggregate().Error()
+
+		return cond
+	}
+
+	if unknown := kind.Among(kind.OfPolicy(p.Spec), missing); unknown != "" {
+		cond.Reason, cond.Message = v1alpha1.ReasonKindUnknown, "the API server serves no kind "+unknown
+
+		return cond
+	}
+
+	if reason, message, ok := s.Rights.Condition(right.OfPolicy(p, kind.ForRights(kinds)), "what it allows may be held or refused"); ok {
+		cond.Reason, cond.Message = reason, message
+
+		return cond
+	}
+
+	cond.Status, cond.Reason = metav1.ConditionTrue, v1alpha1.ReasonInForce
+	cond.Message = "the policy is in force" + firstWarning(p.Status.TypeChecking)
+
+	return cond
+}
+
+// firstWarning tells of the first warning, and how many more there are; empty for none.
+func firstWarning(warnings []v1alpha1.TypeCheckingWarning) string {
+	if len(warnings) == 0 {
+		return ""
+	}
+
+	out := fmt.Sprintf(", but %s: %s", warnings[0].Field, warnings[0].Warning)
+	if more := len(warnings) - 1; more > 0 {
+		out += fmt.Sprintf("; status.typeChecking has %d more", more)
+	}
+
+	return out
+}
