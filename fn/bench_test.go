@@ -235,7 +235,9 @@ func recall(tb testing.TB, req *fnv1.RunFunctionRequest) {
 		xr := req.GetObserved().GetComposite().GetResource().AsMap()
 		status := resource.Map(xr, "status")
 		status["conditions"] = append(slices.DeleteFunc(resource.List(status, "conditions"), func(c any) bool {
-			return resource.String(c.(map[string]any), "type") == said.GetType() //nolint:forcetypeassert // Made here.
+			m, _ := c.(map[string]any)
+
+			return resource.String(m, "type") == said.GetType()
 		}), map[string]any{"type": said.GetType(), "status": "True", "reason": said.GetReason(), "message": said.GetMessage()})
 		req.Observed.Composite = toResource(tb, xr)
 	}

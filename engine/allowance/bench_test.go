@@ -4,6 +4,7 @@
 package allowance_test
 
 import (
+	"errors"
 	"sync"
 	"testing"
 
@@ -41,6 +42,11 @@ const usualAllowances = `- kind: Instance
     field: spec.version
 `
 
+var (
+	errLong = errors.New("the YAML library is needed")
+	errRead = errors.New("not all is read")
+)
+
 // cachedByText reads annotations by the YAML library, each text once. Of what it has it
 // returns a copy, for callers change what they read.
 type cachedByText struct {
@@ -48,15 +54,14 @@ type cachedByText struct {
 	seen map[string][]v1alpha1.Allowance
 }
 
-func (c *cachedByText) read(tb testing.TB, text string) []v1alpha1.Allowance {
-	tb.Helper()
+func (c *cachedByText) read(text string) ([]v1alpha1.Allowance, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
 	list, ok := c.seen[text]
 	if !ok {
 		if err := yaml.Unmarshal([]byte(text), &list); err != nil {
-			tb.Fatal(err)
+			return nil, err
 		}
 
 		c.seen[text] = list
@@ -67,7 +72,7 @@ func (c *cachedByText) read(tb testing.TB, text string) []v1alpha1.Allowance {
 		list[i].DeepCopyInto(&out[i])
 	}
 
-	return out
+	return out, nil
 }
 
 // BenchmarkAnnotation measures what the plain reader and writer save, and what a cache
@@ -75,57 +80,64 @@ func (c *cachedByText) read(tb testing.TB, text string) []v1alpha1.Allowance {
 func BenchmarkAnnotation(b *testing.B) {
 	var list []v1alpha1.Allowance
 	if !allowance.ReadPlain(usualAllowances, &list) {
-		b.Fatal("it reads the long way")
+		b.Fatal(errLong)
 	}
 
-	for name, run := range map[string]func(b *testing.B){
-		"read/by=plain": func(b *testing.B) {
-			for b.Loop() {
-				var out []v1alpha1.Allowance
-				if !allowance.ReadPlain(usualAllowances, &out) {
-					b.Fatal("it reads the long way")
-				}
+	hit := cachedByText{seen: map[string][]v1alpha1.Allowance{}}
+	miss := cachedByText{seen: map[string][]v1alpha1.Allowance{}}
+
+	for name, run := range map[string]func() error{
+		"read/by=plain": func() error {
+			var out []v1alpha1.Allowance
+			if !allowance.ReadPlain(usualAllowances, &out) {
+				return errLong
 			}
+
+			return nil
 		},
-		"read/by=library": func(b *testing.B) {
-			for b.Loop() {
-				var out []v1alpha1.Allowance
-				if err := yaml.Unmarshal([]byte(usualAllowances), &out); err != nil {
-					b.Fatal(err)
-				}
-			}
+		"read/by=library": func() error {
+			var out []v1alpha1.Allowance
+
+			return yaml.Unmarshal([]byte(usualAllowances), &out)
 		},
-		"read/by=cache-hit": func(b *testing.B) {
-			c := cachedByText{seen: map[string][]v1alpha1.Allowance{}}
-			for b.Loop() {
-				c.read(b, usualAllowances)
+		"read/by=cache-hit": func() error {
+			out, err := hit.read(usualAllowances)
+			if len(out) != len(list) {
+				return errors.Join(errRead, err)
 			}
+
+			return err
 		},
-		"read/by=cache-miss": func(b *testing.B) {
-			c := cachedByText{seen: map[string][]v1alpha1.Allowance{}}
-			for b.Loop() {
-				c.read(b, usualAllowances)
-				clear(c.seen)
+		"read/by=cache-miss": func() error {
+			clear(miss.seen)
+			out, err := miss.read(usualAllowances)
+			if len(out) != len(list) {
+				return errors.Join(errRead, err)
 			}
+
+			return err
 		},
-		"write/by=plain": func(b *testing.B) {
-			for b.Loop() {
-				if _, ok := allowance.WritePlain(list); !ok {
-					b.Fatal("it is written the long way")
-				}
+		"write/by=plain": func() error {
+			if _, ok := allowance.WritePlain(list); !ok {
+				return errLong
 			}
+
+			return nil
 		},
-		"write/by=library": func(b *testing.B) {
-			for b.Loop() {
-				if _, err := allowance.Format(list); err != nil {
-					b.Fatal(err)
-				}
-			}
+		"write/by=library": func() error {
+			_, err := allowance.Format(list)
+
+			return err
 		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
-			run(b)
+
+			for b.Loop() {
+				if err := run(); err != nil {
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }

@@ -49,11 +49,11 @@ func TestTheWitnessFindsWhatNobodyAskedFor(t *testing.T) {
 			executed: []statement{does(3, sets(6))},
 		},
 		"a change that nobody asked for": {
-			executed: []statement{does(3, sets(6))}, wrong: "nobody asked for",
+			executed: []statement{does(3, sets(6))}, wrong: "was not asked for",
 		},
 		"a change before it was asked for": {
 			asked: []asking{ticket(4, "t", "6")}, traced: map[string]string{"t": "6"},
-			executed: []statement{does(3, sets(6))}, wrong: "nobody asked for",
+			executed: []statement{does(3, sets(6))}, wrong: "was not asked for",
 		},
 		"a change without a trace": {
 			asked:    []asking{ticket(2, "t", "6")},
@@ -87,11 +87,11 @@ func TestTheWitnessFindsWhatNobodyAskedFor(t *testing.T) {
 			executed: []statement{does(12, sets(5))}, wrong: `no trace of window "w"`,
 		},
 		"a repair without a window": {
-			executed: []statement{does(12, sets(5))}, wrong: "nobody asked for anything since",
+			executed: []statement{does(12, sets(5))}, wrong: "nothing was asked for since",
 		},
 		"a repair in a window that was before": {
 			asked: []asking{{at: at(9), window: "w"}}, windows: []string{"w"},
-			executed: []statement{does(12, sets(5))}, wrong: "nobody asked for anything since",
+			executed: []statement{does(12, sets(5))}, wrong: "nothing was asked for since",
 		},
 	}
 
