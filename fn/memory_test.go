@@ -41,9 +41,9 @@ func TestTheFunctionDoesNotRememberEveryXR(t *testing.T) {
 
 // TestTheFunctionLogsSoManyChangesOfAnXR and of the others how many they are.
 func TestTheFunctionLogsSoManyChangesOfAnXR(t *testing.T) {
-	s := &state{names: []string{"a"}, outcomes: map[string]composition.Outcome{}}
+	s := &state{names: []string{"a"}, outcomes: map[string]composition.Result{}}
 
-	var out composition.Outcome
+	var out composition.Result
 	for i := range maxToldOf + 5 {
 		out.Held = append(out.Held, composition.Held{Resource: "Object db", HeldChange: v1alpha1.HeldChange{Field: "spec.f" + strconv.Itoa(i)}})
 	}

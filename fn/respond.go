@@ -104,7 +104,7 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 
 	s.overdue = status.Overdue
 
-	if lines := s.each(func(o composition.Outcome) []string { return o.Baseline }); len(lines) > 0 {
+	if lines := s.each(func(o composition.Result) []string { return o.Baseline }); len(lines) > 0 {
 		response.Normal(rsp, "These fields differ from what is stored and count as asked for, for nothing was recorded before: "+
 			strings.Join(lines, ", ")).TargetComposite().WithReason(string(v1alpha1.EventReasonBaseline))
 	}
@@ -137,14 +137,14 @@ func (s *state) findings(rsp *fnv1.RunFunctionResponse, held []composition.Held)
 	return composition.Findings{
 		Ready: s.ready(rsp.GetDesired()), Composed: len(s.names),
 		Held: held, Pending: pending, Problems: s.unfixed(),
-		Delegated: s.each(func(o composition.Outcome) []string { return o.Delegated }),
+		Delegated: s.each(func(o composition.Result) []string { return o.Delegated }),
 		Status:    composition.Report(s.xr, s.wantedXR, len(pending) == 0),
 		Limit:     s.limit, Now: s.base.Now,
 	}
 }
 
 // each lists fields of all composed resources, by resource.
-func (s *state) each(of func(composition.Outcome) []string) []string {
+func (s *state) each(of func(composition.Result) []string) []string {
 	var out []string
 
 	for _, name := range s.names {

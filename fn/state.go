@@ -44,7 +44,7 @@ type state struct {
 	// answered is false where Crossplane did not send what it was asked for;
 	// conditions is true where it says that it stores them.
 	answered, conditions bool
-	outcomes             map[string]composition.Outcome
+	outcomes             map[string]composition.Result
 	// limit is how long an XR may be ready before it counts as settled; overdue is
 	// true where that is over.
 	limit   time.Duration
@@ -59,7 +59,7 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 		wantedXR: decode(req.GetDesired().GetComposite().GetResource()),
 		observed: map[string]*unstructured.Unstructured{},
 		desired:  map[string]*unstructured.Unstructured{},
-		outcomes: map[string]composition.Outcome{},
+		outcomes: map[string]composition.Result{},
 
 		limit:      f.limit,
 		answered:   answered(req),

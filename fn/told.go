@@ -50,7 +50,7 @@ type heldLine struct {
 	passed bool
 	// policies and outcome tell more, but are no news.
 	policies []decision.Source
-	outcome  composition.Outcome
+	outcome  composition.Result
 }
 
 // digest tells one line from another.

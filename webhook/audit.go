@@ -164,7 +164,7 @@ func fit(parts []string, most int) string {
 // details are what clients can read of a refusal: the object, and why each field
 // of it is refused.
 func details(ask *decision.Request, d *decision.Decision) *metav1.StatusDetails {
-	u := subject(ask)
+	u := objectOf(ask)
 	out := &metav1.StatusDetails{
 		Name: resource.Name(u), Group: ask.Resource.Group, Kind: ask.Resource.Resource, UID: u.GetUID(),
 	}

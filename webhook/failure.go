@@ -32,12 +32,12 @@ var errInternal = errors.New("internal error")
 // Enforcement wants that, and else goes on as it is.
 func (j *Judge) failed(ctx context.Context, req admission.Request, ask *decision.Request, err error) admission.Response {
 	if ask.Namespace == nil { // The cache may know it all the same.
-		name := types.NamespacedName{Name: resource.String(subject(ask).Object, "metadata", "namespace")}
+		name := types.NamespacedName{Name: resource.String(objectOf(ask).Object, "metadata", "namespace")}
 		ask.Namespace, _ = j.Objects.cached(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, name)
 	}
 
-	names, must := decision.MustDecide(*ask, req.SubResource == "" || subject(ask).GetKind() != req.Kind.Kind)
-	gvk := subject(ask).GroupVersionKind()
+	names, must := decision.MustDecide(*ask, req.SubResource == "" || objectOf(ask).GetKind() != req.Kind.Kind)
+	gvk := objectOf(ask).GroupVersionKind()
 	log := j.log(req, ask)
 
 	if must {

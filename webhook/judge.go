@@ -156,7 +156,7 @@ func (j *Judge) verify(ctx context.Context, ask *decision.Request) (decision.Dec
 // may be behind: nothing is refused on stale data, and no child's change is put down to
 // the controller that makes it while somebody asked for it above.
 func (j *Judge) by(ctx context.Context, ask *decision.Request, decide func(decision.Request) decision.Decision) (decision.Decision, error) {
-	namespace := resource.String(subject(ask).Object, "metadata", "namespace")
+	namespace := resource.String(objectOf(ask).Object, "metadata", "namespace")
 
 	var err error
 	if ask.Namespace, err = j.namespace(ctx, ask, namespace); err != nil {
@@ -186,15 +186,17 @@ func (j *Judge) by(ctx context.Context, ask *decision.Request, decide func(decis
 	j.Metrics.lookedAgain(gvk)
 
 	if ask.Parent, err = j.Objects.read(ctx, gvk, key); err != nil {
-		return decision.Decision{}, fmt.Errorf("cannot look at the parent of %s %q: %w", subject(ask).GetKind(), resource.Name(subject(ask)), err)
+		obj := objectOf(ask)
+
+		return decision.Decision{}, fmt.Errorf("cannot look at the parent of %s %q: %w", obj.GetKind(), resource.Name(obj), err)
 	}
 
 	return decide(*ask), nil
 }
 
-// subject is what the request is about: the new object, or the old one on
+// objectOf is what the request is about: the new object, or the old one on
 // delete.
-func subject(ask *decision.Request) *unstructured.Unstructured {
+func objectOf(ask *decision.Request) *unstructured.Unstructured {
 	if ask.New != nil {
 		return ask.New
 	}

@@ -59,7 +59,7 @@ type governed struct {
 func (g *governed) learn(ask *decision.Request) {
 	covered := slices.DeleteFunc(slices.Clone(ask.Enforcements), func(e *enforcement.Enforcement) bool { return !e.Covers(ask.Resource) })
 	named := slices.ContainsFunc(covered, func(e *enforcement.Enforcement) bool { return e.Names(ask.Resource) })
-	gk := subject(ask).GroupVersionKind().GroupKind()
+	gk := objectOf(ask).GroupVersionKind().GroupKind()
 
 	if !named && (len(covered) > 0 || resource.BuiltIn(gk.Group)) {
 		return

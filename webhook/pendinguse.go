@@ -52,7 +52,7 @@ func (u *Uses) note(ctx context.Context, req admission.Request, ask *decision.Re
 		return
 	}
 
-	if subject(ask).GetName() == "" {
+	if objectOf(ask).GetName() == "" {
 		// The API server makes up the name later, and nothing tells which it is.
 		u.Count(use)
 
@@ -140,7 +140,7 @@ func (u *Uses) seen(old *unstructured.Unstructured) {
 }
 
 func keyOfUse(ask *decision.Request) useKey {
-	s := subject(ask)
+	s := objectOf(ask)
 	out := useKey{useWrite: useWrite{
 		group: s.GroupVersionKind().Group, kind: s.GetKind(), namespace: s.GetNamespace(), name: s.GetName(), operation: ask.Operation,
 	}}

@@ -31,7 +31,7 @@ func (j *Judge) report(req admission.Request, ask *decision.Request, d *decision
 	outcome := d.Outcome()
 	f, _ := d.Lead()
 
-	j.Metrics.decided(subject(ask).GroupVersionKind(), ask.Operation, d)
+	j.Metrics.decided(objectOf(ask).GroupVersionKind(), ask.Operation, d)
 
 	log := j.log(req, ask)
 	for _, p := range d.Problems {
@@ -59,8 +59,8 @@ func (j *Judge) report(req admission.Request, ask *decision.Request, d *decision
 
 // log says what a line is about.
 func (j *Judge) log(req admission.Request, ask *decision.Request) logr.Logger {
-	return j.Log.WithValues("group", req.Kind.Group, "kind", subject(ask).GetKind(), "namespace", req.Namespace,
-		"name", resource.Name(subject(ask)), "operation", req.Operation, "subResource", req.SubResource,
+	return j.Log.WithValues("group", req.Kind.Group, "kind", objectOf(ask).GetKind(), "namespace", req.Namespace,
+		"name", resource.Name(objectOf(ask)), "operation", req.Operation, "subResource", req.SubResource,
 		"user", req.UserInfo.Username, "dryRun", req.DryRun != nil && *req.DryRun, "uid", req.UID)
 }
 
@@ -102,7 +102,7 @@ func (j *Judge) tell(req admission.Request, ask *decision.Request, d *decision.D
 		first = causes[0].Field
 	}
 
-	object := fmt.Sprintf("%s %q: ", subject(ask).GetKind(), resource.Name(subject(ask)))
+	object := fmt.Sprintf("%s %q: ", objectOf(ask).GetKind(), resource.Name(objectOf(ask)))
 	why := strings.TrimPrefix(d.Answer().Reason, object) // It is said before.
 
 	j.event(req, ask, string(v1alpha1.EventReasonDenied), first, fmt.Sprintf("refused to %s: %s", req.UserInfo.Username, why))
@@ -110,7 +110,7 @@ func (j *Judge) tell(req admission.Request, ask *decision.Request, d *decision.D
 
 // conflict counts and logs that a request must be made again.
 func (j *Judge) conflict(req admission.Request, ask *decision.Request, d *decision.Decision) {
-	j.Metrics.conflicted(subject(ask).GroupVersionKind())
+	j.Metrics.conflicted(objectOf(ask).GroupVersionKind())
 	j.log(req, ask).Info("Asked to try again", "why", d.Conflict)
 }
 
@@ -125,8 +125,8 @@ func (j *Judge) event(req admission.Request, ask *decision.Request, reason, fiel
 		return
 	}
 
-	note = cut(fmt.Sprintf("%s %s: %s", subject(ask).GetKind(), resource.Name(subject(ask)), note), maxEventRunes)
-	object, parent := reference(subject(ask), field), reference(ask.Parent, "")
+	note = cut(fmt.Sprintf("%s %s: %s", objectOf(ask).GetKind(), resource.Name(objectOf(ask)), note), maxEventRunes)
+	object, parent := reference(objectOf(ask), field), reference(ask.Parent, "")
 
 	if ask.Old != nil {
 		j.record(reference(ask.Old, field), parent, reason, note)

@@ -40,8 +40,8 @@ func (u *Uses) follow(ctx context.Context, ask *decision.Request, use upgradeall
 	for ctx.Err() == nil {
 		answer, err := u.look(ctx, ask, use)
 		if err != nil && ctx.Err() == nil {
-			u.log.V(1).Info("Cannot watch whether a change is stored yet", "kind", subject(ask).GetKind(),
-				"namespace", subject(ask).GetNamespace(), "name", subject(ask).GetName(), "problem", err.Error())
+			u.log.V(1).Info("Cannot watch whether a change is stored yet", "kind", objectOf(ask).GetKind(),
+				"namespace", objectOf(ask).GetNamespace(), "name", objectOf(ask).GetName(), "problem", err.Error())
 		}
 
 		if answer != upgradeallowance.NotYet {
@@ -61,15 +61,15 @@ func (u *Uses) follow(ctx context.Context, ask *decision.Request, use upgradeall
 // the API server has forgotten what came next, it judges by what is there now.
 func (u *Uses) look(ctx context.Context, ask *decision.Request, use upgradeallowance.Use) (upgradeallowance.Answer, error) {
 	list := &unstructured.UnstructuredList{}
-	gvk := subject(ask).GroupVersionKind()
+	gvk := objectOf(ask).GroupVersionKind()
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 
-	opts := &client.ListOptions{Namespace: subject(ask).GetNamespace(), Raw: &metav1.ListOptions{}}
+	opts := &client.ListOptions{Namespace: objectOf(ask).GetNamespace(), Raw: &metav1.ListOptions{}}
 	if ask.Old != nil {
 		opts.Raw.ResourceVersion = ask.Old.GetResourceVersion()
 	}
 
-	w, err := u.client.Watch(ctx, list, opts, client.MatchingFields{"metadata.name": subject(ask).GetName()})
+	w, err := u.client.Watch(ctx, list, opts, client.MatchingFields{"metadata.name": objectOf(ask).GetName()})
 	if err != nil {
 		return u.lookNow(ctx, ask, use, err)
 	}
@@ -102,9 +102,9 @@ func (u *Uses) lookNow(
 	}
 
 	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(subject(ask).GroupVersionKind())
+	live.SetGroupVersionKind(objectOf(ask).GroupVersionKind())
 
-	err := u.client.Get(ctx, client.ObjectKeyFromObject(subject(ask)), live)
+	err := u.client.Get(ctx, client.ObjectKeyFromObject(objectOf(ask)), live)
 
 	switch {
 	case apierrors.IsNotFound(err) && ask.Operation == decision.OperationDelete:

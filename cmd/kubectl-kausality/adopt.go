@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 
-	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
@@ -118,7 +118,7 @@ func adopt(ctx context.Context, c adoption, out io.Writer, args []string, opts a
 		return err
 	}
 
-	if _, _, err := leftover.Adopt(u, by, opts.part, gone); err != nil {
+	if _, _, err := orphan.Adopt(u, by, opts.part, gone); err != nil {
 		return err
 	}
 
@@ -176,7 +176,7 @@ func (c adoption) left(ctx context.Context, kind, name string) (*unstructured.Un
 		// It may have been created from a record, and not got any further. Who may
 		// not read records needs none.
 		return u, slices.DeleteFunc(records, func(r record) bool {
-			return leftover.ExternalName(r.Object) != leftover.ExternalName(u)
+			return orphan.ExternalName(r.Object) != orphan.ExternalName(u)
 		}), nil
 	case problem != nil || len(records) == 0:
 		return nil, nil, errors.Join(err, problem)
@@ -186,25 +186,25 @@ func (c adoption) left(ctx context.Context, kind, name string) (*unstructured.Un
 }
 
 // adopter finds the XR that is to adopt a managed resource.
-func (c adoption) adopter(ctx context.Context, u *unstructured.Unstructured, records []record, by string) (leftover.Adopter, error) {
+func (c adoption) adopter(ctx context.Context, u *unstructured.Unstructured, records []record, by string) (orphan.Adopter, error) {
 	xr, err := c.named(ctx, u, records, by)
 	if err != nil {
-		return leftover.Adopter{}, err
+		return orphan.Adopter{}, err
 	}
 
 	if resource.IsClaim(xr) || resource.Map(xr.Object, "spec", "resourceRef") != nil {
 		if xr, err = c.bound(ctx, xr); err != nil {
-			return leftover.Adopter{}, err
+			return orphan.Adopter{}, err
 		}
 	}
 
 	if resource.Deleting(xr) {
-		return leftover.Adopter{}, fmt.Errorf("cannot adopt by %s %q: %w", xr.GetKind(), xr.GetName(), errXREnding)
+		return orphan.Adopter{}, fmt.Errorf("cannot adopt by %s %q: %w", xr.GetKind(), xr.GetName(), errXREnding)
 	}
 
 	m, err := c.mapper.RESTMapping(xr.GroupVersionKind().GroupKind(), xr.GroupVersionKind().Version)
 	if err != nil {
-		return leftover.Adopter{}, fmt.Errorf("cannot find kind %q: %w", xr.GetKind(), err)
+		return orphan.Adopter{}, fmt.Errorf("cannot find kind %q: %w", xr.GetKind(), err)
 	}
 
 	definitions := schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositeResourceDefinition"}
@@ -215,11 +215,11 @@ func (c adoption) adopter(ctx context.Context, u *unstructured.Unstructured, rec
 	}
 
 	if err != nil {
-		return leftover.Adopter{}, err
+		return orphan.Adopter{}, err
 	}
 
 	scope := resource.String(xrd.Object, "spec", "scope")
-	out := leftover.Adopter{XR: xr, Legacy: scope == "" || scope == "LegacyCluster"}
+	out := orphan.Adopter{XR: xr, Legacy: scope == "" || scope == "LegacyCluster"}
 
 	for _, ref := range resource.Composed(xr) {
 		o, err := c.find(ctx, ref)
@@ -228,7 +228,7 @@ func (c adoption) adopter(ctx context.Context, u *unstructured.Unstructured, rec
 		}
 
 		if err != nil {
-			return leftover.Adopter{}, err
+			return orphan.Adopter{}, err
 		}
 
 		out.Composed = append(out.Composed, o)
@@ -281,7 +281,7 @@ func (c adoption) bound(ctx context.Context, claim *unstructured.Unstructured) (
 
 // paused does something while Crossplane leaves an XR alone: a pass that is under
 // way would take back what it has not seen.
-func (c adoption) paused(ctx context.Context, by leftover.Adopter, resume bool, do func(context.Context) error) error {
+func (c adoption) paused(ctx context.Context, by orphan.Adopter, resume bool, do func(context.Context) error) error {
 	was := resource.Annotation(by.XR, annotationPaused) == "true"
 
 	if c.dry.on() {
@@ -341,7 +341,7 @@ func (c adoption) quiet(ctx context.Context, xr *unstructured.Unstructured) erro
 }
 
 // hand makes a managed resource a part of an XR, and the XR refer to it.
-func (c adoption) hand(ctx context.Context, u *unstructured.Unstructured, by leftover.Adopter, part string) error {
+func (c adoption) hand(ctx context.Context, u *unstructured.Unstructured, by orphan.Adopter, part string) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		live, err := c.read(ctx, u.GroupVersionKind(), u.GetNamespace(), u.GetName())
 		if err != nil {
@@ -357,7 +357,7 @@ func (c adoption) hand(ctx context.Context, u *unstructured.Unstructured, by lef
 			return err
 		}
 
-		managed, composite, err := leftover.Adopt(live, by, part, gone)
+		managed, composite, err := orphan.Adopt(live, by, part, gone)
 		if err != nil {
 			return err
 		}

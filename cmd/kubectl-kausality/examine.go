@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/pager"
 
-	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/doctor"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
@@ -139,7 +139,7 @@ func (c *cluster) list(ctx context.Context, src doctor.Source, namespace string)
 func (c examination) secrets(ctx context.Context, certificate string) doctor.List {
 	at := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(c.home)
 
-	records, err := at.List(ctx, metav1.ListOptions{LabelSelector: leftover.Label})
+	records, err := at.List(ctx, metav1.ListOptions{LabelSelector: orphan.Label})
 	if err != nil {
 		return doctor.List{Problem: err.Error()}
 	}

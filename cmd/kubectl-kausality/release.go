@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 
-	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -99,10 +99,10 @@ func release(ctx context.Context, c *cluster, out io.Writer, args []string, opts
 	}
 
 	if opts.orphan {
-		return orphan(ctx, c, out, u, opts.unprovided)
+		return removeManaged(ctx, c, out, u, opts.unprovided)
 	}
 
-	if _, err := c.replan(ctx, u, leftover.Release); err != nil {
+	if _, err := c.replan(ctx, u, orphan.Release); err != nil {
 		return err
 	}
 
@@ -116,7 +116,7 @@ func release(ctx context.Context, c *cluster, out io.Writer, args []string, opts
 
 // replan patches an object as planned, again when somebody else was faster.
 func (c *cluster) replan(
-	ctx context.Context, u *unstructured.Unstructured, plan func(*unstructured.Unstructured, leftover.Gone) (map[string]any, error),
+	ctx context.Context, u *unstructured.Unstructured, plan func(*unstructured.Unstructured, orphan.Gone) (map[string]any, error),
 ) (*unstructured.Unstructured, error) {
 	var patched *unstructured.Unstructured
 
@@ -144,11 +144,11 @@ func (c *cluster) replan(
 	return patched, err
 }
 
-// orphan removes a managed resource, and waits until it is gone.
-func orphan(ctx context.Context, c *cluster, out io.Writer, u *unstructured.Unstructured, unprovided bool) error {
-	external := leftover.ExternalName(u)
+// removeManaged removes a managed resource, and waits until it is gone.
+func removeManaged(ctx context.Context, c *cluster, out io.Writer, u *unstructured.Unstructured, unprovided bool) error {
+	external := orphan.ExternalName(u)
 
-	u, err := c.replan(ctx, u, leftover.Orphan)
+	u, err := c.replan(ctx, u, orphan.KeepExternal)
 	if err != nil {
 		return err
 	}
@@ -165,8 +165,8 @@ func orphan(ctx context.Context, c *cluster, out io.Writer, u *unstructured.Unst
 	}
 
 	if unprovided {
-		if _, err := c.replan(ctx, u, func(u *unstructured.Unstructured, _ leftover.Gone) (map[string]any, error) {
-			return leftover.Unprovided(u), nil
+		if _, err := c.replan(ctx, u, func(u *unstructured.Unstructured, _ orphan.Gone) (map[string]any, error) {
+			return orphan.Unprovided(u), nil
 		}); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -190,7 +190,7 @@ func orphan(ctx context.Context, c *cluster, out io.Writer, u *unstructured.Unst
 	})
 
 	switch {
-	case wait.Interrupted(err) && last != nil && leftover.Unprovided(last) != nil:
+	case wait.Interrupted(err) && last != nil && orphan.Unprovided(last) != nil:
 		return fmt.Errorf("cannot see the end of %s %q: %w", u.GetKind(), u.GetName(), errNoProvider)
 	case err != nil:
 		return fmt.Errorf("cannot see the end of %s %q: %w", u.GetKind(), u.GetName(), err)
@@ -201,7 +201,7 @@ func orphan(ctx context.Context, c *cluster, out io.Writer, u *unstructured.Unst
 }
 
 // forget throws the records of a managed resource that is gone away.
-func forget(ctx context.Context, c *cluster, out io.Writer, kind, name string, orphan bool, missing error) error {
+func forget(ctx context.Context, c *cluster, out io.Writer, kind, name string, orphaning bool, missing error) error {
 	list, err := c.records(ctx, kind, name)
 	if err != nil {
 		return errors.Join(missing, err)
@@ -211,7 +211,7 @@ func forget(ctx context.Context, c *cluster, out io.Writer, kind, name string, o
 		return missing
 	}
 
-	if !orphan {
+	if !orphaning {
 		return fmt.Errorf("cannot release %s %q: %w", kind, name, errOnlyRecord)
 	}
 
@@ -226,7 +226,7 @@ func forget(ctx context.Context, c *cluster, out io.Writer, kind, name string, o
 		}
 
 		if err := say(out, "the record of %s %s %s; no provider is asked to delete external object %q%s\n",
-			r.Object.GetKind(), r.Object.GetName(), is, leftover.ExternalName(r.Object), was); err != nil {
+			r.Object.GetKind(), r.Object.GetName(), is, orphan.ExternalName(r.Object), was); err != nil {
 			return err
 		}
 	}

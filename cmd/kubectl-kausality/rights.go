@@ -45,7 +45,7 @@ func (c examination) rights(ctx context.Context, s *doctor.State, opts doctorOpt
 	needs = right.Join(needs)
 
 	if opts.held {
-		s.Lacks = right.Lacks(needs, func(right.Right) bool { return false })
+		s.MissingRights = right.Missing(needs, func(right.Right) bool { return false })
 
 		return
 	}
@@ -57,7 +57,7 @@ func (c examination) rights(ctx context.Context, s *doctor.State, opts doctorOpt
 		return
 	}
 
-	s.Lacks = right.Lacks(needs, func(r right.Right) bool { return may[r] })
+	s.MissingRights = right.Missing(needs, func(r right.Right) bool { return may[r] })
 }
 
 // answers says which of the rights that some needs take the manager has. It asks for
@@ -201,7 +201,7 @@ func prescribe(ctx context.Context, c *cluster, out, say io.Writer, opts doctorO
 		return fmt.Errorf("cannot tell what the manager may not do: %w", s.RightsProblem)
 	}
 
-	if len(s.Lacks) == 0 {
+	if len(s.MissingRights) == 0 {
 		fmt.Fprintf(say, "The manager (service account %s/%s) has all rights that what is governed takes.\n",
 			s.Manager.Namespace, s.Manager.ServiceAccount)
 
@@ -210,7 +210,7 @@ func prescribe(ctx context.Context, c *cluster, out, say io.Writer, opts doctorO
 
 	var text strings.Builder
 
-	for _, l := range s.Lacks {
+	for _, l := range s.MissingRights {
 		if opts.held {
 			fmt.Fprintf(&text, "# The manager has to be allowed to %s.\n", l)
 		} else {
@@ -218,7 +218,7 @@ func prescribe(ctx context.Context, c *cluster, out, say io.Writer, opts doctorO
 		}
 	}
 
-	for _, role := range right.Roles(s.Lacks, s.Served) {
+	for _, role := range right.Roles(s.MissingRights, s.Served) {
 		raw, err := yaml.Marshal(role)
 		if err != nil {
 			return fmt.Errorf("cannot encode ClusterRole %q: %w", role.GetName(), err)

@@ -193,7 +193,7 @@ func (c uninstallation) leave(ctx context.Context, out io.Writer, list []leaving
 		return say(out, "%d objects would be released; nothing was changed\n", len(list))
 	}
 
-	counts := map[removal.Outcome]int{}
+	counts := map[removal.FinalState]int{}
 
 	for _, l := range list {
 		plan, err := c.leaveOne(ctx, l.object, opts)
@@ -205,7 +205,7 @@ func (c uninstallation) leave(ctx context.Context, out io.Writer, list []leaving
 			return err
 		}
 
-		counts[plan.Outcome]++
+		counts[plan.FinalState]++
 
 		if err := tell(out, l.object, plan, "is"); err != nil {
 			return err
@@ -289,11 +289,11 @@ func tell(out io.Writer, u *unstructured.Unstructured, plan removal.Plan, verb s
 		more += ", until Crossplane gives it those of its Composition again"
 	}
 
-	if plan.Outcome == removal.Deleting {
+	if plan.FinalState == removal.Deleting {
 		verb, more = "is being deleted and", ", as far as it was allowed to"
 	}
 
-	return say(out, "%s %s %s %s%s\n", u.GroupVersionKind().GroupKind(), path(u.GetNamespace(), u.GetName()), verb, plan.Outcome, more)
+	return say(out, "%s %s %s %s%s\n", u.GroupVersionKind().GroupKind(), path(u.GetNamespace(), u.GetName()), verb, plan.FinalState, more)
 }
 
 // path is how a person is told of an object's name.

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
@@ -150,7 +150,7 @@ func (c *cluster) remove(ctx context.Context, u *unstructured.Unstructured) erro
 
 // gone says which owners of an object are there no more. What could not be found
 // out counts as there, and is the error.
-func (c *cluster) gone(ctx context.Context, u *unstructured.Unstructured) (leftover.Gone, error) {
+func (c *cluster) gone(ctx context.Context, u *unstructured.Unstructured) (orphan.Gone, error) {
 	var lost []string
 
 	for _, ref := range u.GetOwnerReferences() {
@@ -173,7 +173,7 @@ func (c *cluster) gone(ctx context.Context, u *unstructured.Unstructured) (lefto
 
 // record is what was written down about an object that is gone.
 type record struct {
-	leftover.Record
+	orphan.Record
 
 	secret *unstructured.Unstructured
 }
@@ -181,7 +181,7 @@ type record struct {
 // records returns what was written down about the object that arguments name,
 // newest first.
 func (c *cluster) records(ctx context.Context, kind, name string) ([]record, error) {
-	selector := leftover.Label // Of a kind that is not served any more nobody can tell the scope.
+	selector := orphan.Label // Of a kind that is not served any more nobody can tell the scope.
 
 	if m, err := c.mapping(kind); err == nil {
 		namespace := ""
@@ -189,7 +189,7 @@ func (c *cluster) records(ctx context.Context, kind, name string) ([]record, err
 			namespace = c.namespace
 		}
 
-		selector += "=" + leftover.Key(m.GroupVersionKind.GroupKind(), namespace, name)
+		selector += "=" + orphan.Key(m.GroupVersionKind.GroupKind(), namespace, name)
 	}
 
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
@@ -228,7 +228,7 @@ func readRecord(u *unstructured.Unstructured) (record, error) {
 		return record{}, fmt.Errorf("cannot read Secret %q: %w", u.GetName(), err)
 	}
 
-	r, err := leftover.ReadRecord(secret.Data)
+	r, err := orphan.ReadRecord(secret.Data)
 	if err != nil {
 		return record{}, fmt.Errorf("cannot read Secret %q: %w", u.GetName(), err)
 	}

@@ -47,8 +47,8 @@ func (r rules) add(group, resource string, ops ...admissionregistrationv1.Operat
 
 // addNamespaces has a webhook be asked about the deletion of namespaces where it
 // may take gated resources along.
-func (r rules) addNamespaces(subjects []Subject) {
-	if slices.ContainsFunc(subjects, func(s Subject) bool { return s.Managed }) {
+func (r rules) addNamespaces(governed []GovernedKind) {
+	if slices.ContainsFunc(governed, func(s GovernedKind) bool { return s.Managed }) {
 		r.add("", "namespaces", opDelete)
 	}
 }

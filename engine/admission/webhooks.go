@@ -55,8 +55,8 @@ type Options struct {
 	Server Server
 }
 
-// Subject is a kind that somebody is asked about.
-type Subject struct {
+// GovernedKind is a kind that somebody is asked about.
+type GovernedKind struct {
 	kind.Served
 
 	// deletes is true where deleting it matters.
@@ -67,7 +67,7 @@ type Subject struct {
 // are about to be stamped, what Enforcements are about to be refused, and our own
 // kinds to be checked.
 func (h Options) Configurations(
-	subjects []Subject, enforced []Enforced,
+	governed []GovernedKind, enforced []Enforced,
 ) (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	meta, err := h.configurationMeta()
 	if err != nil {
@@ -77,7 +77,7 @@ func (h Options) Configurations(
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{
 		TypeMeta:   typeMeta("MutatingWebhookConfiguration"),
 		ObjectMeta: meta,
-		Webhooks:   h.mutating(subjects),
+		Webhooks:   h.mutating(governed),
 	}
 
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{
@@ -109,10 +109,10 @@ func (h Options) configurationMeta() (metav1.ObjectMeta, error) {
 // missed, and one for the others. The latter go on while the webhook is down:
 // where an Enforcement says otherwise, what was not stamped is refused by the
 // webhook of that.
-func (h Options) mutating(subjects []Subject) []admissionregistrationv1.MutatingWebhook {
+func (h Options) mutating(governed []GovernedKind) []admissionregistrationv1.MutatingWebhook {
 	closed, open := rules{}, rules{}
 
-	for _, s := range subjects {
+	for _, s := range governed {
 		into := open
 		if s.Gated() {
 			into = closed
@@ -130,7 +130,7 @@ func (h Options) mutating(subjects []Subject) []admissionregistrationv1.Mutating
 		}
 	}
 
-	open.addNamespaces(subjects)
+	open.addNamespaces(governed)
 
 	var out []admissionregistrationv1.MutatingWebhook
 

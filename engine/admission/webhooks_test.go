@@ -73,7 +73,7 @@ func TestTheWebhooksAreAskedAboutWhatPoliciesAndEnforcementsName(t *testing.T) {
 
 			var closed, open []string
 
-			for _, w := range c.mutating(Subjects(want, kinds, enforced)) {
+			for _, w := range c.mutating(GovernedKinds(want, kinds, enforced)) {
 				if *w.FailurePolicy == admissionregistrationv1.Fail {
 					closed = fixture.Asked(w.Rules)
 				} else {

@@ -20,14 +20,14 @@ import (
 
 // Decide says what may be applied of one desired composed resource. The
 // request and its objects are not modified.
-func Decide(req Request) Outcome {
+func Decide(req Request) Result {
 	out := req.decide()
 	req.tellMode(out.Desired)
 
 	return out
 }
 
-func (r *Request) decide() Outcome {
+func (r *Request) decide() Result {
 	switch {
 	case r.Other != nil && (r.Observed == nil || r.Desired == nil):
 		return r.renamed()
@@ -58,12 +58,12 @@ func (r *Request) ask(op decision.Operation, old, obj *unstructured.Unstructured
 
 // create lets a new resource through with the initial set of policies, or
 // leaves it out.
-func (r *Request) create() Outcome {
+func (r *Request) create() Result {
 	obj := own(r.Desired)
 	prepareCreate(obj, r.XR)
 
 	d := r.ask(decision.OperationCreate, nil, obj)
-	out := Outcome{Problems: d.Problems, Held: r.wholeHeld(obj, d, v1alpha1.MutationCreate)}.of(&d, r.unmade(obj))
+	out := Result{Problems: d.Problems, Held: r.wholeHeld(obj, d, v1alpha1.MutationCreate)}.of(&d, r.unmade(obj))
 
 	if len(out.Held) > 0 && r.Mode != v1alpha1.ModeAudit {
 		return out
@@ -87,7 +87,7 @@ func (r *Request) create() Outcome {
 }
 
 // update applies what is allowed and keeps the rest as observed.
-func (r *Request) update() Outcome {
+func (r *Request) update() Result {
 	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
 	if err != nil {
 		return r.unreadable(err)
@@ -111,7 +111,7 @@ func (r *Request) update() Outcome {
 	addRendered(merged, r.Observed)
 
 	d := r.ask(decision.OperationUpdate, r.Observed, merged)
-	out := Outcome{Problems: d.Problems, Held: r.heldOf(d), Baseline: asked.Baseline, Delegated: asked.Delegated}.of(&d, describe(r.Observed))
+	out := Result{Problems: d.Problems, Held: r.heldOf(d), Baseline: asked.Baseline, Delegated: asked.Delegated}.of(&d, describe(r.Observed))
 
 	if err != nil {
 		out.Problems = append(out.Problems, inObserved(r.Observed, err))
@@ -131,7 +131,7 @@ func (r *Request) update() Outcome {
 }
 
 // answer makes what is applied out of what was decided on an update.
-func (r *Request) answer(out *Outcome, asked *wish.Comparison, d decision.Decision, fields managedfields.Fields) {
+func (r *Request) answer(out *Result, asked *wish.Comparison, d decision.Decision, fields managedfields.Fields) {
 	result := d.Object.Object
 	if d.Action != v1alpha1.ActionHold {
 		result = asked.Object // Nothing is held.
@@ -191,14 +191,14 @@ func (r *Request) allowsHeld(findings []decision.Finding) bool {
 // remove deletes what may be deleted. A managed resource is first kept with the
 // allowance to delete its external resource stamped on it, and dropped once
 // its gate is open for that; deleted earlier it would orphan it.
-func (r *Request) remove() Outcome {
+func (r *Request) remove() Result {
 	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
 	if err != nil {
 		return r.unreadable(err)
 	}
 
 	d := r.ask(decision.OperationDelete, r.Observed, nil)
-	out := Outcome{Problems: d.Problems, Held: r.wholeHeld(r.Observed, d, v1alpha1.MutationDelete)}.of(&d, describe(r.Observed))
+	out := Result{Problems: d.Problems, Held: r.wholeHeld(r.Observed, d, v1alpha1.MutationDelete)}.of(&d, describe(r.Observed))
 
 	if len(out.Held) > 0 && r.Mode != v1alpha1.ModeAudit {
 		out.Kept, out.Desired = true, r.hold(fields)
@@ -221,19 +221,19 @@ func (r *Request) remove() Outcome {
 }
 
 // kept is a resource that stays as it is.
-func (r *Request) kept() Outcome {
+func (r *Request) kept() Result {
 	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
 	if err != nil {
 		return r.unreadable(err)
 	}
 
-	return Outcome{Kept: true, Desired: r.hold(fields)}
+	return Result{Kept: true, Desired: r.hold(fields)}
 }
 
 // unreadable keeps a resource of which nobody can tell what Crossplane applies. What
 // it leaves out it would take away: so it hands out all that is there.
-func (r *Request) unreadable(err error) Outcome {
-	return Outcome{
+func (r *Request) unreadable(err error) Result {
+	return Result{
 		Desired: r.whole(), Kept: true, Problems: []error{err},
 		Held: []Held{{Resource: describe(r.Observed), HeldChange: v1alpha1.HeldChange{Field: "metadata.managedFields", Reason: err.Error()}}},
 	}

@@ -59,7 +59,7 @@ func sameObject(xr, observed, desired *unstructured.Unstructured) bool {
 
 // renamed is what becomes of an object that has another name in the Composition
 // now: as of one of another kind, it is deleted and made anew, or stays.
-func (r *Request) renamed() Outcome {
+func (r *Request) renamed() Result {
 	if r.Observed == nil {
 		return r.again()
 	}
@@ -72,9 +72,9 @@ func (r *Request) renamed() Outcome {
 
 // again is what becomes of a new resource that is an object which is composed
 // already: applied to that it would change it, and not create anything.
-func (r *Request) again() Outcome {
+func (r *Request) again() Result {
 	if r.Other.Desired == nil {
-		return Outcome{} // It is made once the former one is gone, which says so.
+		return Result{} // It is made once the former one is gone, which says so.
 	}
 
 	held := Held{
@@ -85,7 +85,7 @@ func (r *Request) again() Outcome {
 	}
 
 	if r.Mode != v1alpha1.ModeAudit {
-		return Outcome{Held: []Held{held}}
+		return Result{Held: []Held{held}}
 	}
 
 	out := r.create()

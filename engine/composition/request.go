@@ -52,8 +52,8 @@ type Request struct {
 	Mode v1alpha1.Mode
 }
 
-// Outcome is what may be applied.
-type Outcome struct {
+// Result is what may be applied.
+type Result struct {
 	// Desired is what to apply; nil to leave the resource out, so that it is
 	// not created, or deleted.
 	Desired *unstructured.Unstructured
@@ -107,7 +107,7 @@ type Held struct {
 }
 
 // of is an outcome with what is recorded of a decision about a resource.
-func (o Outcome) of(d *decision.Decision, object string) Outcome {
+func (o Result) of(d *decision.Decision, object string) Result {
 	o.Enforcements, o.Attestations = d.Governing(), d.Attestations
 
 	for _, f := range d.Findings {

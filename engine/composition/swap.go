@@ -12,7 +12,7 @@ import (
 // swap puts a resource of another kind or group in the place of one: it deletes
 // that, and makes the other once it is gone. Nothing is deleted unless its
 // successor may be made.
-func (r *Request) swap() Outcome {
+func (r *Request) swap() Result {
 	before, after := *r, *r
 	before.Desired, after.Observed = nil, nil
 

@@ -134,7 +134,7 @@ func (x *exemptions) takesBack(c change.Change) bool {
 // editWarnings tell what is taken back, and what still lacks something.
 func (g *judged) editWarnings() []string {
 	out := make([]string, 0, len(g.restored)+len(g.incomplete))
-	object := fmt.Sprintf("%s %q", g.groupKind().Kind, resource.Name(g.subject()))
+	object := fmt.Sprintf("%s %q", g.groupKind().Kind, resource.Name(g.target()))
 
 	for _, e := range g.restored {
 		out = append(out, fmt.Sprintf(

@@ -47,7 +47,7 @@ func (f *facts) readEnforcements() {
 // mistaken one must not lock it out.
 func (l *lineage) ourOwn() bool {
 	ours, _, err := serviceaccount.SplitUsername(l.Settings.Manager)
-	u := l.subject()
+	u := l.target()
 
 	namespace := resource.String(u.Object, "metadata", "namespace")
 	if u.GetKind() == "Namespace" {

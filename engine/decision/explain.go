@@ -63,7 +63,7 @@ func (x explainer) lackingInitiator(c change.Change) []Lack {
 		}
 
 		if v := x.evaluate(p); !v.Met {
-			out = append(out, Lack{Policy: p.Name(), What: v.Lack, Text: said + v.Missing})
+			out = append(out, Lack{Policy: p.Name(), What: v.Kind, Text: said + v.Missing})
 		}
 	}
 

@@ -36,7 +36,7 @@ func (t *gating) stays(f Finding) bool {
 // building adds what may be done to the external object of a managed resource
 // that its parent builds up, by whatever rule that is.
 func (t *gating) building(f Finding) Finding {
-	if t.Operation != OperationDelete && resource.IsManaged(t.subject()) && t.buildsUp() && !updates(f.cause.external) {
+	if t.Operation != OperationDelete && resource.IsManaged(t.target()) && t.buildsUp() && !updates(f.cause.external) {
 		f.cause.external = allowance.Merge(f.cause.external, implicitExternal())
 	}
 

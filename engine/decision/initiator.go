@@ -51,7 +51,7 @@ func (s *subjects) forbids(p *policy.Policy, c change.Change) bool {
 
 	v := s.evaluate(p)
 
-	return v.Met || v.Problem != nil || v.Lack == policy.LackSelector
+	return v.Met || v.Problem != nil || v.Kind == policy.LackSelector
 }
 
 // hasInitiators reports whether a policy says who may initiate changes of objects of

@@ -37,8 +37,8 @@ func (r *Request) describe() map[string]any {
 
 	return map[string]any{
 		"operation": string(r.Operation),
-		"name":      resource.Name(r.subject()),
-		"namespace": resource.String(r.subject().Object, "metadata", "namespace"),
+		"name":      resource.Name(r.target()),
+		"namespace": resource.String(r.target().Object, "metadata", "namespace"),
 		"userInfo":  map[string]any{"username": r.User.Name, "groups": groups},
 	}
 }

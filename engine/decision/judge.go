@@ -31,8 +31,8 @@ type (
 		*facts
 
 		// before is the old object as expressions are to see it; nil for the old object.
-		before   *unstructured.Unstructured
-		verdicts map[string]policy.Verdict
+		before      *unstructured.Unstructured
+		evaluations map[string]policy.Evaluation
 	}
 	// windows are the UpgradeAllowances that are open for the user and the object.
 	windows struct {
@@ -88,19 +88,19 @@ func (e *evaluator) input() policy.Input {
 }
 
 // evaluate checks a policy's selectors and expressions, once.
-func (e *evaluator) evaluate(p *policy.Policy) policy.Verdict {
-	v, ok := e.verdicts[p.Name()]
+func (e *evaluator) evaluate(p *policy.Policy) policy.Evaluation {
+	v, ok := e.evaluations[p.Name()]
 	if ok {
 		return v
 	}
 
 	v = p.Evaluate(e.input())
 
-	if e.verdicts == nil {
-		e.verdicts = map[string]policy.Verdict{}
+	if e.evaluations == nil {
+		e.evaluations = map[string]policy.Evaluation{}
 	}
 
-	e.verdicts[p.Name()] = v
+	e.evaluations[p.Name()] = v
 
 	if v.Problem != nil {
 		e.problem(&policy.EvaluationError{

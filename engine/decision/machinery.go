@@ -134,5 +134,5 @@ func (p *proposer) keep(field, why string, args ...any) {
 
 // title is the object, for a person.
 func (l *lineage) title() string {
-	return fmt.Sprintf("%s %q", l.groupKind().Kind, resource.Name(l.subject()))
+	return fmt.Sprintf("%s %q", l.groupKind().Kind, resource.Name(l.target()))
 }

@@ -112,7 +112,7 @@ func (x explainer) lackingWindow(c change.Change) []Lack {
 
 	for _, u := range x.Upgrades {
 		if u.Spec.ServiceAccount != x.User.Name || !u.Covers(x.groupKind(), c) ||
-			!u.Selects(x.subject(), x.Old) {
+			!u.Selects(x.target(), x.Old) {
 			continue
 		}
 
@@ -141,7 +141,7 @@ func (x explainer) notInForce(u *allowance.Window) string {
 		return "is suspended (spec.suspend)"
 	case !u.InForce(x.Now):
 		return "is not active yet (spec.activateWhen)"
-	case u.Spec.OncePerObject && resource.Annotation(x.subject(), v1alpha1.AnnotationLastUpgrade) == u.GetName():
+	case u.Spec.OncePerObject && resource.Annotation(x.target(), v1alpha1.AnnotationLastUpgrade) == u.GetName():
 		return "served this object already (spec.oncePerObject)"
 	default:
 		return ""

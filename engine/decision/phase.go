@@ -92,5 +92,5 @@ func (l *lineage) implicit(field string) cause {
 // moved is a path of the parent as the object carries it.
 func (l *lineage) moved(trace []v1alpha1.Hop) []v1alpha1.Hop {
 	return allowance.MoveTrace(trace, resource.String(l.Parent.Object, "metadata", "namespace"),
-		resource.String(l.subject().Object, "metadata", "namespace"))
+		resource.String(l.target().Object, "metadata", "namespace"))
 }

@@ -296,7 +296,7 @@ func (s *stamper) attestLead() {
 		s.attest(lead.cause.trace...)
 	}
 
-	u := cmp.Or(s.asked, s.subject())
+	u := cmp.Or(s.asked, s.target())
 
 	for _, p := range s.Policies.For(s.groupKind()) {
 		if len(p.Spec().Match.Capture) > 0 && p.Names(lead.Change) {

@@ -97,9 +97,9 @@ type Request struct {
 	Orphans bool
 }
 
-// subject is the object the request is about: the new one, or the old one on
+// target is the object the request is about: the new one, or the old one on
 // delete.
-func (r *Request) subject() *unstructured.Unstructured {
+func (r *Request) target() *unstructured.Unstructured {
 	if r.New != nil {
 		return r.New
 	}
@@ -108,7 +108,7 @@ func (r *Request) subject() *unstructured.Unstructured {
 }
 
 func (r *Request) groupKind() schema.GroupKind {
-	return r.subject().GroupVersionKind().GroupKind()
+	return r.target().GroupVersionKind().GroupKind()
 }
 
 // Verdict is what is decided about one change.
@@ -180,7 +180,7 @@ type Lack struct {
 	// Generation of the policy; zero where it is not known, as of one that is gone.
 	Generation int64
 	// What is lacking of it, or altogether.
-	What policy.Lack
+	What policy.LackKind
 	// Text says it for a person.
 	Text string
 }

@@ -64,7 +64,7 @@ func InitiatorOfWindow(name string) string { return allowance.InitiatorOfWindow(
 
 // upgradeApplies reports whether a window is open for this user and object.
 func (w *windows) upgradeApplies(u *allowance.Window) bool {
-	obj := w.subject()
+	obj := w.target()
 
 	return u.Spec.ServiceAccount == w.User.Name && u.InForce(w.Now) && u.Selects(obj, w.Old) &&
 		(!u.Spec.OncePerObject || resource.Annotation(obj, v1alpha1.AnnotationLastUpgrade) != u.GetName())

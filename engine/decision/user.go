@@ -44,7 +44,7 @@ func (l *lineage) composes(u *unstructured.Unstructured) bool {
 
 // completes reports whether the user is the controller of the child itself.
 func (l *lineage) completes() bool {
-	child := l.subject()
+	child := l.target()
 
 	switch {
 	case l.composes(child):

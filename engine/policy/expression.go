@@ -209,8 +209,8 @@ type Input struct {
 	NamespaceObject map[string]any
 }
 
-// subject is the new object, or the old one on delete.
-func (in Input) subject() map[string]any {
+// object is the new object, or the old one on delete.
+func (in Input) object() map[string]any {
 	if in.Object != nil {
 		return in.Object
 	}

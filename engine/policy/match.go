@@ -23,68 +23,68 @@ func (p *Policy) Names(c change.Change) bool {
 	return slices.ContainsFunc(p.fields, func(f change.Pattern) bool { return f.CoversChange(c) })
 }
 
-// Lack is what keeps a policy from allowing a change.
-type Lack string
+// LackKind is what keeps a policy from allowing a change.
+type LackKind string
 
-// Lacks.
+// Kinds of lacks.
 const (
 	// LackSubject is a user the policy does not list.
-	LackSubject Lack = "Subject"
+	LackSubject LackKind = "Subject"
 	// LackCEL is an expression that is false, or cannot be evaluated.
-	LackCEL Lack = "CEL"
+	LackCEL LackKind = "CEL"
 	// LackSelector is an object or namespace without the labels.
-	LackSelector Lack = "Selector"
+	LackSelector LackKind = "Selector"
 	// LackField is a field that the policy's mutations do not cover.
-	LackField Lack = "Field"
+	LackField LackKind = "Field"
 	// LackCause is a change of the parent that would give the allowance.
-	LackCause Lack = "Cause"
+	LackCause LackKind = "Cause"
 	// LackConsumed is an allowance that has served.
-	LackConsumed Lack = "Consumed"
+	LackConsumed LackKind = "Consumed"
 	// LackPolicy is a policy that is not there, or no longer.
-	LackPolicy Lack = "Policy"
+	LackPolicy LackKind = "Policy"
 	// LackEdited is a parent that somebody changed who might not.
-	LackEdited Lack = "Edited"
+	LackEdited LackKind = "Edited"
 	// LackWindow is an UpgradeAllowance that is not in force.
-	LackWindow Lack = "Window"
+	LackWindow LackKind = "Window"
 	// LackParent is a parent that is gone.
-	LackParent Lack = "Parent"
+	LackParent LackKind = "Parent"
 	// LackInitiator is anybody who may initiate a change of the field.
-	LackInitiator Lack = "Initiator"
+	LackInitiator LackKind = "Initiator"
 	// LackEnforcement is an Enforcement that cannot be evaluated.
-	LackEnforcement Lack = "Enforcement"
+	LackEnforcement LackKind = "Enforcement"
 )
 
-// Verdict is whether an object and a request meet a policy's selectors and
+// Evaluation is whether an object and a request meet a policy's selectors and
 // expressions.
-type Verdict struct {
+type Evaluation struct {
 	// Met is true when all of them hold.
 	Met bool
 	// Missing says what does not hold, for a person; empty when Met.
 	Missing string
-	// Lack is what kind of thing that is; empty when Met.
-	Lack Lack
+	// Kind is what kind of thing that is; empty when Met.
+	Kind LackKind
 	// Problem is an expression that could not be evaluated; it counts as not
 	// met.
 	Problem error
 }
 
 // Evaluate checks the policy's selectors and expressions.
-func (p *Policy) Evaluate(in Input) Verdict {
+func (p *Policy) Evaluate(in Input) Evaluation {
 	if !p.selectsBoth(in) {
-		return Verdict{Lack: LackSelector, Missing: fmt.Sprintf("the object does not match objectSelector %q", p.objects)}
+		return Evaluation{Kind: LackSelector, Missing: fmt.Sprintf("the object does not match objectSelector %q", p.objects)}
 	}
 
 	if NamespaceUnknown(in, p.namespaces) {
-		return Verdict{Lack: LackSelector, Missing: fmt.Sprintf(
+		return Evaluation{Kind: LackSelector, Missing: fmt.Sprintf(
 			"namespaceSelector %q asks for labels of its namespace, which are not known", p.namespaces)}
 	}
 
 	if !Selects(in, labels.Everything(), p.namespaces) {
-		return Verdict{Lack: LackSelector, Missing: fmt.Sprintf("the namespace does not match namespaceSelector %q", p.namespaces)}
+		return Evaluation{Kind: LackSelector, Missing: fmt.Sprintf("the namespace does not match namespaceSelector %q", p.namespaces)}
 	}
 
 	if len(p.conditions) == 0 {
-		return Verdict{Met: true}
+		return Evaluation{Met: true}
 	}
 
 	budget := NewBudget()
@@ -93,15 +93,15 @@ func (p *Policy) Evaluate(in Input) Verdict {
 	for _, c := range p.conditions {
 		ok, err := budget.eval(c.expression, given)
 		if err != nil {
-			return Verdict{Lack: LackCEL, Missing: c.failed(err), Problem: err}
+			return Evaluation{Kind: LackCEL, Missing: c.failed(err), Problem: err}
 		}
 
 		if !ok {
-			return Verdict{Lack: LackCEL, Missing: c.missing(given, budget)}
+			return Evaluation{Kind: LackCEL, Missing: c.missing(given, budget)}
 		}
 	}
 
-	return Verdict{Met: true}
+	return Evaluation{Met: true}
 }
 
 // Selects reports whether an object and its namespace meet the policy's selectors,
@@ -111,7 +111,7 @@ func (p *Policy) Selects(in Input) bool { return Selects(in, p.objects, p.namesp
 // Selects reports whether the object of an input and its namespace carry the
 // labels that are selected. No namespace selector limits what is cluster-scoped.
 func Selects(in Input, objects, namespaces labels.Selector) bool {
-	obj := in.subject()
+	obj := in.object()
 
 	if !objects.Empty() && !objects.Matches(labelsOf(obj)) {
 		return false
@@ -130,7 +130,7 @@ func Selects(in Input, objects, namespaces labels.Selector) bool {
 // are not known: that they are missing would be a guess, and nothing is granted
 // by one.
 func NamespaceUnknown(in Input, namespaces labels.Selector) bool {
-	obj := in.subject()
+	obj := in.object()
 
 	return !namespaces.Empty() && in.NamespaceObject == nil && !isNamespace(obj) && resource.String(obj, "metadata", "namespace") != ""
 }

@@ -156,8 +156,8 @@ func TestTheRolesGiveWhatIsMissing(t *testing.T) {
 			}
 		}
 
-		roles := Roles(Lacks(some, nothing), served())
-		if left := Lacks(some, granted(roles)); len(left) > 0 {
+		roles := Roles(Missing(some, nothing), served())
+		if left := Missing(some, granted(roles)); len(left) > 0 {
 			t.Fatalf("after the roles for %v: %s", some, Message(left))
 		}
 
@@ -177,13 +177,13 @@ func TestARoleThatIsAppliedAgainTakesNothingAway(t *testing.T) {
 	reads := func(r Right) bool { return r.Verb != patch }
 
 	// The other one is about the same role, when it gave all.
-	before, after := Roles(Lacks(secrets, nothing), nil), Roles(Lacks(secrets, reads), nil)
+	before, after := Roles(Missing(secrets, nothing), nil), Roles(Missing(secrets, reads), nil)
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("-for all, +for what is missing:\n%s", diff)
 	}
 
 	// What is read only has one of its own.
-	pods := Roles(Lacks([]Need{Read(schema.GroupResource{Resource: "secrets"})}, nothing), nil)
+	pods := Roles(Missing([]Need{Read(schema.GroupResource{Resource: "secrets"})}, nothing), nil)
 	if pods[0].GetName() == before[0].GetName() {
 		t.Errorf("both roles are called %s", pods[0].GetName())
 	}
@@ -220,7 +220,7 @@ func TestAMessageNamesRightsResourcesAndTheCommand(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Message(Lacks(tc.needs, tc.may))
+			got := Message(Missing(tc.needs, tc.may))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want, +got:\n%s", diff)
 			}
@@ -234,7 +234,7 @@ func TestAMessageNamesRightsResourcesAndTheCommand(t *testing.T) {
 
 func TestOnlyTheLacksOfAPolicyAreSaidOfIt(t *testing.T) {
 	secrets, pods := schema.GroupResource{Resource: "secrets"}, schema.GroupResource{Resource: "pods"}
-	all := Lacks([]Need{Governed(Kind{Resource: "secrets"}), Governed(Kind{Resource: "pods"})}, nothing)
+	all := Missing([]Need{Governed(Kind{Resource: "secrets"}), Governed(Kind{Resource: "pods"})}, nothing)
 
 	got := Of(all, []Need{Read(pods), Governed(Kind{Resource: "configmaps"})})
 	if len(got) != 1 || got[0].String() != "get, list and watch pods" {

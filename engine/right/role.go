@@ -26,7 +26,7 @@ const prefix = "kausality-governed:"
 // other; in other groups, which may have credentials and ways into pods, each
 // resource gets one of its own. None of them takes anything away that another one
 // gave before.
-func Roles(list []Lack, served []Kind) []rbacv1.ClusterRole {
+func Roles(list []MissingRights, served []Kind) []rbacv1.ClusterRole {
 	var out []rbacv1.ClusterRole
 
 	whole := map[string]bool{}
@@ -50,7 +50,7 @@ func Roles(list []Lack, served []Kind) []rbacv1.ClusterRole {
 }
 
 // role gives all that a need takes.
-func (l Lack) role() rbacv1.ClusterRole {
+func (l MissingRights) role() rbacv1.ClusterRole {
 	resources := []string{l.Resource}
 	if l.Status {
 		resources = append(resources, l.Resource+"/status")

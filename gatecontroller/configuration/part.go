@@ -61,11 +61,11 @@ func (c *Reconciler) applyWebhooks(ctx context.Context, p *plan) (reconcile.Resu
 		return reconcile.Result{}, nil
 	}
 
-	if err := c.Applier.ApplyWebhooks(ctx, p.subjects, p.enforced); err != nil {
+	if err := c.Applier.ApplyWebhooks(ctx, p.governed, p.enforced); err != nil {
 		return reconcile.Result{}, err
 	}
 
-	c.stamped = p.subjects
+	c.stamped = p.governed
 
 	return reconcile.Result{}, nil
 }

@@ -28,7 +28,7 @@ type observed struct {
 	// usages are the kinds that tell which resource uses which configuration.
 	usages []kind.Served
 	// stamped are the kinds that the webhook is asked about.
-	stamped []admission.Subject
+	stamped []admission.GovernedKind
 	// main is true where this manager keeps configurations, gates where gates are
 	// switched on.
 	main, gates bool
@@ -40,8 +40,8 @@ type plan struct {
 
 	// guards to apply.
 	guards []admission.Guard
-	// subjects are what the webhook is to be asked about.
-	subjects []admission.Subject
+	// governed are what the webhook is to be asked about.
+	governed []admission.GovernedKind
 	// missing are the kinds that nothing serves, unknown those that discovery does
 	// not list.
 	missing, unknown []kind.Name
@@ -64,7 +64,7 @@ func planFor(o observed, hooks admission.Options) *plan {
 		p.guards = append(p.guards, hooks.Guards(o.gated, o.usages)...)
 	}
 
-	p.subjects = admission.Awaited(admission.Subjects(o.want, kind.Union(o.named, o.gated), o.enforced), o.stamped, names)
+	p.governed = admission.Awaited(admission.GovernedKinds(o.want, kind.Union(o.named, o.gated), o.enforced), o.stamped, names)
 
 	return p
 }

@@ -78,7 +78,7 @@ type Reconciler struct {
 	// guarded are the kinds that had guards last, nil until these are known.
 	guarded map[schema.GroupResource]bool
 	// stamped are what the webhook is asked about.
-	stamped []admission.Subject
+	stamped []admission.GovernedKind
 	// settings are what policies said of gates.
 	settings string
 	// rightsCame is true where objects are to be looked at again for rights that are

@@ -23,7 +23,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
@@ -98,14 +98,14 @@ func (e *Leftovers) Release(ctx context.Context, u *unstructured.Unstructured, g
 		return false, nil
 	}
 
-	switch leftover.EndingOf(live) {
-	case leftover.Awaited:
+	switch orphan.EndingOf(live) {
+	case orphan.Awaited:
 		if gated {
 			return true, nil
 		}
-	case leftover.Asked:
+	case orphan.Asked:
 		return false, e.RemoveFinalizer(ctx, live)
-	case leftover.LeftBehind:
+	case orphan.LeftBehind:
 	}
 
 	if err := e.record(ctx, live); err != nil {
@@ -119,7 +119,7 @@ func (e *Leftovers) Release(ctx context.Context, u *unstructured.Unstructured, g
 // lasts, in events, in the log and in a metric. What cannot be stored for good
 // must not keep a CRD from going: the log has all it takes.
 func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) error {
-	r := leftover.NewRecord(u, e.now())
+	r := orphan.NewRecord(u, e.now())
 
 	data, err := r.Data()
 	if err != nil {
@@ -129,9 +129,9 @@ func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) er
 	secret := &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: e.namespace, Name: r.Name(), Labels: map[string]string{leftover.Label: r.Key()},
+			Namespace: e.namespace, Name: r.Name(), Labels: map[string]string{orphan.Label: r.Key()},
 		},
-		Type: leftover.SecretType, Data: data,
+		Type: orphan.SecretType, Data: data,
 	}
 
 	where := "Secret " + secret.GetNamespace() + "/" + secret.GetName()
@@ -147,7 +147,7 @@ func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) er
 
 	text := fmt.Sprintf("%s %s is deleted, but deleting its external object was not allowed: external object %q (provider config %q) stays; "+
 		"it is recorded in %s; to take it back, run: kubectl kausality adopt; to discard the record: kubectl kausality release",
-		u.GetKind(), resource.Name(u), leftover.ExternalName(u), leftover.ProviderConfig(u), where)
+		u.GetKind(), resource.Name(u), orphan.ExternalName(u), orphan.ProviderConfig(u), where)
 
 	for _, about := range []client.Object{u, secret} {
 		e.events.Eventf(about, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonExternalResourceOrphaned), actionLetGo, "%s", text)
@@ -233,7 +233,7 @@ func (e *Leftovers) log(ctx context.Context, what, left string, u *unstructured.
 
 	log.FromContext(ctx).Info(what, append([]any{
 		"leftKind", gk.String(), "leftNamespace", u.GetNamespace(), "leftName", resource.Name(u), "leftUID", string(u.GetUID()),
-		"externalName", leftover.ExternalName(u), "providerConfig", leftover.ProviderConfig(u), "identity", leftover.Identity(u),
+		"externalName", orphan.ExternalName(u), "providerConfig", orphan.ProviderConfig(u), "identity", orphan.Identity(u),
 		"ownerKind", owner.GroupKind().String(), "ownerNamespace", owner.Namespace, "ownerName", owner.Name, "ownerUID", owner.UID,
 	}, more...)...)
 }

@@ -27,8 +27,8 @@ type Rights struct {
 	access *access.Access
 	desc   *prometheus.Desc
 
-	mu    sync.Mutex
-	lacks []right.Lack
+	mu      sync.Mutex
+	missing []right.MissingRights
 }
 
 // NewRights makes Rights by what the API server answers.
@@ -42,17 +42,17 @@ func NewRights(a *access.Access) *Rights {
 // watched beside that, and logs what is missing now and was not before. It says
 // whether something is there that was missing.
 func (r *Rights) Refresh(ctx context.Context, want admission.Config, served, watched []kind.Served) (came bool) {
-	now := r.access.Lacks(ctx, needs(want, served, watched))
+	now := r.access.Missing(ctx, needs(want, served, watched))
 
 	r.mu.Lock()
-	was := r.lacks
-	r.lacks = now
+	was := r.missing
+	r.missing = now
 	r.mu.Unlock()
 
 	for _, l := range now {
 		if !right.Has(was, l.GroupResource) {
 			log.FromContext(ctx).Info("A right is missing for what is governed", "group", l.Group, "resource", l.Resource,
-				"problem", right.Message([]right.Lack{l}))
+				"problem", right.Message([]right.MissingRights{l}))
 		}
 	}
 
@@ -102,7 +102,7 @@ func (r *Rights) Missing() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	return len(r.lacks) > 0
+	return len(r.missing) > 0
 }
 
 // Message says what is missing of some needs, and what helps; empty for nothing.
@@ -110,7 +110,7 @@ func (r *Rights) Message(needs []right.Need) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	return right.Message(right.Of(r.lacks, needs))
+	return right.Message(right.Of(r.missing, needs))
 }
 
 // Readable leaves out the kinds that may not be read.
@@ -138,7 +138,7 @@ func (r *Rights) Collect(out chan<- prometheus.Metric) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	for _, l := range r.lacks {
+	for _, l := range r.missing {
 		out <- prometheus.MustNewConstMetric(r.desc, prometheus.GaugeValue, 1, l.Group, l.Resource)
 	}
 }

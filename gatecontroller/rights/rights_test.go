@@ -34,7 +34,7 @@ func TestAKindThatMayNotBeReadIsNotWatchedAndOthersAre(t *testing.T) {
 	r = NewRights(read)
 	r.Refresh(t.Context(), admission.Config{}, nil, append(fixture.BuiltInAndCustom(), revision))
 
-	if len(r.lacks) != 2 || right.Has(r.lacks, revision.GroupResource()) {
-		t.Errorf("lacks: %v", r.lacks)
+	if len(r.missing) != 2 || right.Has(r.missing, revision.GroupResource()) {
+		t.Errorf("lacks: %v", r.missing)
 	}
 }

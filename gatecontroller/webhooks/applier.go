@@ -39,12 +39,12 @@ func (a *Applier) builder() admission.Options {
 
 // ApplyWebhooks applies the webhook configurations for what policies and
 // Enforcements are about.
-func (a *Applier) ApplyWebhooks(ctx context.Context, subjects []admission.Subject, enforced []admission.Enforced) error {
+func (a *Applier) ApplyWebhooks(ctx context.Context, governed []admission.GovernedKind, enforced []admission.Enforced) error {
 	if a.Webhook == nil {
 		return nil
 	}
 
-	mutating, validating, err := a.builder().Configurations(subjects, enforced)
+	mutating, validating, err := a.builder().Configurations(governed, enforced)
 	if err != nil {
 		return err
 	}

@@ -96,9 +96,9 @@ func (a *Access) May(ctx context.Context, r right.Right) bool {
 	return slices.ContainsFunc(r.Wide(), func(w right.Right) bool { return a.answer(ctx, w, allowedFor) }) || a.answer(ctx, r, deniedFor)
 }
 
-// Lacks are the needs of which something is missing.
-func (a *Access) Lacks(ctx context.Context, needs []right.Need) []right.Lack {
-	return right.Lacks(needs, func(r right.Right) bool { return a.May(ctx, r) })
+// Missing are the needs of which something is missing.
+func (a *Access) Missing(ctx context.Context, needs []right.Need) []right.MissingRights {
+	return right.Missing(needs, func(r right.Right) bool { return a.May(ctx, r) })
 }
 
 // ErrMissing is the cause where a right is missing.
@@ -117,7 +117,7 @@ func (a *Access) Readable(ctx context.Context, mapper meta.RESTMapper, gk schema
 // missing says what of the need of a kind is.
 func (a *Access) missing(
 	ctx context.Context, mapper meta.RESTMapper, gk schema.GroupKind, need func(schema.GroupResource) right.Need,
-) []right.Lack {
+) []right.MissingRights {
 	if a == nil {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (a *Access) missing(
 		return nil // Who reads it finds that out, too.
 	}
 
-	return a.Lacks(ctx, []right.Need{need(m.Resource.GroupResource())})
+	return a.Missing(ctx, []right.Need{need(m.Resource.GroupResource())})
 }
 
 // Explain says of an error about an object which right is missing of those that it
@@ -163,7 +163,7 @@ func (a *Access) forget() {
 
 // Reads reports whether we may get, list and watch a resource.
 func (a *Access) Reads(ctx context.Context, gr schema.GroupResource) bool {
-	return len(a.Lacks(ctx, []right.Need{right.Read(gr)})) == 0
+	return len(a.Missing(ctx, []right.Need{right.Read(gr)})) == 0
 }
 
 // answer is the last one, or a new one where that is too old. A denial counts for

@@ -77,9 +77,9 @@ type State struct {
 	// Composites are the XRs whose Compositions run the function, as far as they could
 	// be read.
 	Composites []*unstructured.Unstructured
-	// Lacks are the rights of [Needs] that the manager has not. RightsProblem says why
+	// MissingRights are the rights of [Needs] that the manager has not. RightsProblem says why
 	// nobody could tell; empty if somebody did.
-	Lacks         []right.Lack
+	MissingRights []right.MissingRights
 	RightsProblem error
 	// Probes are how the webhooks of [Asks] were reached.
 	Probes []Probe

@@ -14,7 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -121,7 +121,7 @@ func recorded(s *State) []Finding {
 	var out []Finding
 
 	for _, u := range s.Lists[Secrets].Items {
-		if _, ok := u.GetLabels()[leftover.Label]; !ok {
+		if _, ok := u.GetLabels()[orphan.Label]; !ok {
 			continue
 		}
 
@@ -144,10 +144,10 @@ func recordedName(secret *unstructured.Unstructured) string {
 		data[key], _ = base64.StdEncoding.DecodeString(resource.String(secret.Object, "data", key))
 	}
 
-	r, err := leftover.ReadRecord(data)
+	r, err := orphan.ReadRecord(data)
 	if err != nil {
 		return err.Error()
 	}
 
-	return fmt.Sprintf("%s, external name %s", name(r.Object), leftover.ExternalName(r.Object))
+	return fmt.Sprintf("%s, external name %s", name(r.Object), orphan.ExternalName(r.Object))
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 )
 
 // list has a source hold what a text says.
@@ -36,14 +36,14 @@ kind: Instance
 metadata: {name: db, annotations: {crossplane.io/external-name: db-7}}
 spec: {forProvider: {}, managementPolicies: [Observe]}`).Items[0]
 
-	data, err := leftover.NewRecord(u, now).Data()
+	data, err := orphan.NewRecord(u, now).Data()
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	var text strings.Builder
 
-	text.WriteString("apiVersion: v1\nkind: Secret\nmetadata: {name: left, namespace: kausality-system, labels: {" + leftover.Label + ": a}}\ndata:\n")
+	text.WriteString("apiVersion: v1\nkind: Secret\nmetadata: {name: left, namespace: kausality-system, labels: {" + orphan.Label + ": a}}\ndata:\n")
 
 	for key, value := range data {
 		text.WriteString("  " + key + ": " + base64.StdEncoding.EncodeToString(value) + "\n")

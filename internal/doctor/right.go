@@ -101,9 +101,9 @@ func rights(s *State) []Finding {
 		}}
 	}
 
-	out := make([]Finding, 0, len(s.Lacks))
+	out := make([]Finding, 0, len(s.MissingRights))
 
-	for _, l := range s.Lacks {
+	for _, l := range s.MissingRights {
 		out = append(out, Finding{
 			Severity: Error, Object: "ServiceAccount " + s.Manager.Namespace + "/" + s.Manager.ServiceAccount,
 			What:   "the manager may not " + l.String(),

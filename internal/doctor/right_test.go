@@ -65,7 +65,7 @@ spec: {match: {resourceRules: [{apiGroups: [apps], resources: ["*"]}]}}`)
 func TestEachRightThatIsMissingIsFound(t *testing.T) {
 	s := healthy(t)
 	s.Served = []right.Kind{{Group: "rds.example.org", Kind: "Instance", Resource: "instances", Crossplane: true}}
-	s.Lacks = right.Lacks(Needs(s, false), func(right.Right) bool { return false })
+	s.MissingRights = right.Missing(Needs(s, false), func(right.Right) bool { return false })
 
 	var found []Finding
 

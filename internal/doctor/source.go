@@ -42,7 +42,7 @@ var (
 	Enforcements      = Source{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "enforcements"}
 	UpgradeAllowances = Source{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "upgradeallowances"}
 	Leases            = Source{Group: "coordination.k8s.io", Version: v1, Resource: "leases", Home: true}
-	// Secrets are only [Manager.Secret] and those with [leftover.Label].
+	// Secrets are only [Manager.Secret] and those with [orphan.Label].
 	Secrets = Source{Version: v1, Resource: "secrets", Home: true}
 )
 

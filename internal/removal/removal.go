@@ -17,7 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -36,24 +36,24 @@ const (
 	LeaveClosed Leave = "closed"
 )
 
-// Outcome is what becomes of an object.
-type Outcome string
+// FinalState is what becomes of an object.
+type FinalState string
 
 // Outcomes.
 const (
 	// Nothing is to be done.
-	Nothing Outcome = ""
+	Nothing FinalState = ""
 	// Cleared objects lose what Kausality wrote.
-	Cleared Outcome = "cleared"
+	Cleared FinalState = "cleared"
 	// Opened managed resources are as their Composition asked for.
-	Opened Outcome = "open"
+	Opened FinalState = "open"
 	// Closed managed resources are only observed.
-	Closed Outcome = "closed"
+	Closed FinalState = "closed"
 	// Alone are managed resources without an owner: closed, however the others
 	// are left, and nothing tries to delete them any more.
-	Alone Outcome = "closed, by itself"
+	Alone FinalState = "closed, by itself"
 	// Deleting are managed resources that go as far as they were allowed to.
-	Deleting Outcome = "goes"
+	Deleting FinalState = "goes"
 )
 
 // Options of a removal.
@@ -65,13 +65,13 @@ type Options struct {
 	// WithoutLateInitialize are kinds whose closed gates leave that out.
 	WithoutLateInitialize gate.Kinds
 	// Gone says which owners are there no more.
-	Gone leftover.Gone
+	Gone orphan.Gone
 }
 
 // Plan is what to do with one object.
 type Plan struct {
-	// Outcome of it.
-	Outcome Outcome
+	// FinalState of it.
+	FinalState FinalState
 	// Policies are the management policies afterwards, of a managed resource.
 	Policies []string
 	// PutsBack is true where what nobody asked for is taken back.
@@ -121,8 +121,8 @@ func planFor(u *unstructured.Unstructured, opts Options) (Plan, error) {
 		return plan, nil
 	}
 
-	if plan.Outcome == Nothing {
-		plan.Outcome = Cleared
+	if plan.FinalState == Nothing {
+		plan.FinalState = Cleared
 	}
 
 	metadata["resourceVersion"] = u.GetResourceVersion()
@@ -152,21 +152,21 @@ func (p *Plan) leave(u *unstructured.Unstructured, opts Options, spec, metadata 
 	switch {
 	case resource.Deleting(u):
 		// No gate is opened for who goes: what was not allowed to be deleted stays outside.
-		p.Outcome = Deleting
+		p.FinalState = Deleting
 
 		return nil
 	case lost || alone(u):
-		p.Outcome, p.Policies = Alone, closed
+		p.FinalState, p.Policies = Alone, closed
 
 		if lost {
 			metadata["ownerReferences"] = refs
 		}
 	case opts.Leave == LeaveClosed:
-		p.Outcome, p.Policies = Closed, closed
+		p.FinalState, p.Policies = Closed, closed
 		// What the function says it asks for is * where it says nothing.
 		p.Returns = len(u.GetOwnerReferences()) > 0 && !slices.Equal(asked, []string{gate.ActionAll}) && len(gate.Acting(asked)) > 0
 	default:
-		p.Outcome, p.Policies = Opened, asked
+		p.FinalState, p.Policies = Opened, asked
 
 		if err := p.putBack(u, spec); err != nil {
 			return err
@@ -202,13 +202,13 @@ func (p *Plan) annotations(u *unstructured.Unstructured, opts Options) map[strin
 	out := map[string]any{}
 
 	for _, key := range annotations(u) {
-		forgotten := opts.Forget && (p.Outcome != Closed || !slices.Contains(opening(), key))
+		forgotten := opts.Forget && (p.FinalState != Closed || !slices.Contains(opening(), key))
 		if forgotten || p.PutsBack && key == v1alpha1.AnnotationAsked {
 			out[key] = nil
 		}
 	}
 
-	if p.Outcome == Alone && !opts.Forget && resource.Annotation(u, v1alpha1.AnnotationRelease) != v1alpha1.ReleaseAlone {
+	if p.FinalState == Alone && !opts.Forget && resource.Annotation(u, v1alpha1.AnnotationRelease) != v1alpha1.ReleaseAlone {
 		out[v1alpha1.AnnotationRelease] = v1alpha1.ReleaseAlone
 	}
 
@@ -261,7 +261,7 @@ func closedSet(u *unstructured.Unstructured, asked []string, opts Options) []str
 }
 
 // owners are the references to owners that are there, and whether any is not.
-func owners(u *unstructured.Unstructured, gone leftover.Gone) (left []any, lost bool) {
+func owners(u *unstructured.Unstructured, gone orphan.Gone) (left []any, lost bool) {
 	left = []any{}
 
 	for _, e := range resource.List(u.Object, "metadata", "ownerReferences") {

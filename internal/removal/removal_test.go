@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/internal/removal"
 )
 
@@ -36,13 +36,13 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 const closedGate = `kausality.io/gate: '{state: Closed, generation: 1, since: "2026-01-01T00:00:00Z"}'`
 
 func TestPlanFor(t *testing.T) {
-	gone := leftover.Gone(func(ref map[string]any) bool { return ref["name"] == "gone" })
+	gone := orphan.Gone(func(ref map[string]any) bool { return ref["name"] == "gone" })
 
 	cases := map[string]struct {
 		reason string
 		object string
 		opts   removal.Options
-		want   removal.Outcome
+		want   removal.FinalState
 		patch  string
 		err    error
 	}{
@@ -147,8 +147,8 @@ spec: {managementPolicies: ["*"], forProvider: {}}}`,
 				t.Fatalf("%s\nPlanFor: %v, want %v", tc.reason, err, tc.err)
 			}
 
-			if got.Outcome != tc.want {
-				t.Errorf("%s\nPlanFor: outcome %q, want %q", tc.reason, got.Outcome, tc.want)
+			if got.FinalState != tc.want {
+				t.Errorf("%s\nPlanFor: outcome %q, want %q", tc.reason, got.FinalState, tc.want)
 			}
 
 			raw, err := yaml.Marshal(got.Patch)

@@ -88,7 +88,7 @@ func TestTheChartsRolesGiveWhatTheKindsTake(t *testing.T) {
 			}
 		}
 
-		lacks := governed.Lacks([]governed.Need{governed.Governed(kind)}, func(r governed.Right) bool {
+		lacks := governed.Missing([]governed.Need{governed.Governed(kind)}, func(r governed.Right) bool {
 			return slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool {
 				return slices.Contains(rule.APIGroups, r.Group) && slices.Contains(rule.Verbs, r.Verb) &&
 					(slices.Contains(rule.Resources, r.Resource) || slices.Contains(rule.Resources, "*"))

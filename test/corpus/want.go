@@ -58,9 +58,9 @@ type Finding struct {
 
 // Lack is one thing that keeps a change from being allowed.
 type Lack struct {
-	Policy string      `json:"policy,omitempty"`
-	What   policy.Lack `json:"what"`
-	Text   string      `json:"text"`
+	Policy string          `json:"policy,omitempty"`
+	What   policy.LackKind `json:"what"`
+	Text   string          `json:"text"`
 }
 
 // Plan is what want.yaml says of a gate.

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
@@ -37,7 +37,7 @@ func (a *accident) recorded(ctx context.Context) error {
 	list := &corev1.SecretList{}
 
 	if err := a.List(ctx, list, client.InNamespace(stack.KausalityNamespace), client.MatchingLabels{
-		leftover.Label: leftover.Key(u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName()),
+		orphan.Label: orphan.Key(u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName()),
 	}); err != nil {
 		return err
 	}
@@ -46,8 +46,8 @@ func (a *accident) recorded(ctx context.Context) error {
 		return fmt.Errorf("%d records of %s %q: %w", len(list.Items), u.GetKind(), u.GetName(), world.ErrOther)
 	}
 
-	r, err := leftover.ReadRecord(list.Items[0].Data)
-	if err != nil || r.Owner.UID != string(a.xr.GetUID()) || leftover.ExternalName(r.Object) != leftover.ExternalName(u) {
+	r, err := orphan.ReadRecord(list.Items[0].Data)
+	if err != nil || r.Owner.UID != string(a.xr.GetUID()) || orphan.ExternalName(r.Object) != orphan.ExternalName(u) {
 		return fmt.Errorf("the record is %+v (%w): %w", r, err, world.ErrOther)
 	}
 

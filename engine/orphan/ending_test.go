@@ -1,14 +1,14 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package leftover_test
+package orphan_test
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 )
 
 func TestAnEndingIsReportedUnlessItWasAskedFor(t *testing.T) {
@@ -18,18 +18,18 @@ func TestAnEndingIsReportedUnlessItWasAskedFor(t *testing.T) {
 
 	cases := map[string]struct {
 		reason, patch string
-		want          leftover.Ending
+		want          orphan.Ending
 	}{
-		"Closed":   {"Nobody asked: the provider orphans it.", `{}`, leftover.LeftBehind},
-		"Open":     {"The gate is open for Delete: the provider deletes it.", `spec: {managementPolicies: [Observe, Delete]}`, leftover.Asked},
-		"All":      {"Everything is open.", `spec: {managementPolicies: ["*"]}`, leftover.Asked},
-		"Composed": {"The Composition asked to orphan.", `metadata: {annotations: {kausality.io/management-policies: '["Observe"]'}}`, leftover.Asked},
-		"Policy":   {"So did the older field.", `spec: {deletionPolicy: Orphan}`, leftover.Asked},
-		"Released": {"So did a person.", `metadata: {annotations: {kausality.io/release: orphan}}`, leftover.Asked},
-		"Granted":  {"The gate is going to open, while the provider is there to see it.", granted + `}`, leftover.Awaited},
-		"Too late": {"The provider has let go already.", granted + `, finalizers: [kausality.io/deletion]}`, leftover.LeftBehind},
+		"Closed":   {"Nobody asked: the provider orphans it.", `{}`, orphan.LeftBehind},
+		"Open":     {"The gate is open for Delete: the provider deletes it.", `spec: {managementPolicies: [Observe, Delete]}`, orphan.Asked},
+		"All":      {"Everything is open.", `spec: {managementPolicies: ["*"]}`, orphan.Asked},
+		"Composed": {"The Composition asked to orphan.", `metadata: {annotations: {kausality.io/management-policies: '["Observe"]'}}`, orphan.Asked},
+		"Policy":   {"So did the older field.", `spec: {deletionPolicy: Orphan}`, orphan.Asked},
+		"Released": {"So did a person.", `metadata: {annotations: {kausality.io/release: orphan}}`, orphan.Asked},
+		"Granted":  {"The gate is going to open, while the provider is there to see it.", granted + `}`, orphan.Awaited},
+		"Too late": {"The provider has let go already.", granted + `, finalizers: [kausality.io/deletion]}`, orphan.LeftBehind},
 		"Unread": {
-			"An allowance that cannot be read opens nothing.", `metadata: {annotations: {kausality.io/allowances: "{"}}`, leftover.LeftBehind,
+			"An allowance that cannot be read opens nothing.", `metadata: {annotations: {kausality.io/allowances: "{"}}`, orphan.LeftBehind,
 		},
 	}
 
@@ -37,7 +37,7 @@ func TestAnEndingIsReportedUnlessItWasAskedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			if got := leftover.EndingOf(object(t, tc.patch)); got != tc.want {
+			if got := orphan.EndingOf(object(t, tc.patch)); got != tc.want {
 				t.Errorf("%s\nending: got %s, want %s", tc.reason, got, tc.want)
 			}
 		})
@@ -60,7 +60,7 @@ func TestIdentityIsWhatTheExternalSystemCallsIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			if diff := cmp.Diff(tc.want, leftover.Identity(object(t, tc.patch))); diff != "" {
+			if diff := cmp.Diff(tc.want, orphan.Identity(object(t, tc.patch))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -75,7 +75,7 @@ func TestProviderConfigIsNamedWithItsKind(t *testing.T) {
 		`spec: {providerConfigRef: {kind: null}}`: "aws",
 		`spec: {providerConfigRef: null}`:         "",
 	} {
-		if got := leftover.ProviderConfig(object(t, patch)); got != want {
+		if got := orphan.ProviderConfig(object(t, patch)); got != want {
 			t.Errorf("%s: got %q, want %q", patch, got, want)
 		}
 	}

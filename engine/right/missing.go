@@ -20,21 +20,21 @@ func RemedyFor(gr schema.GroupResource) string {
 	return "kubectl kausality doctor --roles --for " + gr.String() + " | kubectl apply -f -"
 }
 
-// Lack is a need of which something is missing.
-type Lack struct {
+// MissingRights is a need of which something is missing.
+type MissingRights struct {
 	Need
 
 	// Missing are the rights that are.
 	Missing []Right
 }
 
-// Lacks are the needs of which something is missing, by what somebody who knows
+// Missing are the needs of which something is missing, by what somebody who knows
 // says that the manager may do.
-func Lacks(needs []Need, may func(Right) bool) []Lack {
-	var out []Lack
+func Missing(needs []Need, may func(Right) bool) []MissingRights {
+	var out []MissingRights
 
 	for _, n := range needs {
-		l := Lack{Need: n}
+		l := MissingRights{Need: n}
 
 		for _, r := range n.Rights() {
 			if !may(r) {
@@ -51,12 +51,12 @@ func Lacks(needs []Need, may func(Right) bool) []Lack {
 }
 
 // Has reports whether something is missing of a resource.
-func Has(list []Lack, gr schema.GroupResource) bool {
-	return slices.ContainsFunc(list, func(l Lack) bool { return l.GroupResource == gr })
+func Has(list []MissingRights, gr schema.GroupResource) bool {
+	return slices.ContainsFunc(list, func(l MissingRights) bool { return l.GroupResource == gr })
 }
 
 // Of are those of some lacks that some needs are about.
-func Of(list []Lack, needs []Need) []Lack {
+func Of(list []MissingRights, needs []Need) []MissingRights {
 	missing := map[Right]bool{}
 
 	for _, l := range list {
@@ -65,7 +65,7 @@ func Of(list []Lack, needs []Need) []Lack {
 		}
 	}
 
-	return Lacks(needs, func(r Right) bool { return !missing[r] })
+	return Missing(needs, func(r Right) bool { return !missing[r] })
 }
 
 // Wide are rights on more than one resource that give a right: who may be asked
@@ -75,7 +75,7 @@ func (r Right) Wide() []Right {
 }
 
 // String says a lack in words: get, list and watch deployments.apps.
-func (l Lack) String() string {
+func (l MissingRights) String() string {
 	var (
 		verbs []string
 		subs  []string
@@ -100,7 +100,7 @@ func (l Lack) String() string {
 const maxSaid = 5
 
 // Message says what is missing, and what helps; empty where nothing is.
-func Message(list []Lack) string {
+func Message(list []MissingRights) string {
 	if len(list) == 0 {
 		return ""
 	}
@@ -120,7 +120,7 @@ func Message(list []Lack) string {
 
 // Explain says what is missing of one resource, and what helps. One that is only read
 // may be that of an owner, of which nobody knows before.
-func Explain(l Lack) string {
+func Explain(l MissingRights) string {
 	remedy := Remedy
 	if len(l.Only) > 0 {
 		remedy = RemedyFor(l.GroupResource)

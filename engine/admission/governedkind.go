@@ -10,21 +10,21 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 )
 
-// Subjects are the kinds that the webhook stamps: those that policies and
+// GovernedKinds are the kinds that the webhook stamps: those that policies and
 // Enforcements are about.
-func Subjects(want Config, kinds []kind.Served, enforced []Enforced) []Subject {
+func GovernedKinds(want Config, kinds []kind.Served, enforced []Enforced) []GovernedKind {
 	deleted := deleting(want)
 
-	out := make([]Subject, 0, len(kinds))
+	out := make([]GovernedKind, 0, len(kinds))
 	for _, k := range kinds {
-		out = append(out, Subject{Served: k, deletes: slices.ContainsFunc(deleted, func(n kind.Name) bool { return n.Matches(k.GVK) })})
+		out = append(out, GovernedKind{Served: k, deletes: slices.ContainsFunc(deleted, func(n kind.Name) bool { return n.Matches(k.GVK) })})
 	}
 
 	for _, e := range enforced {
 		for _, k := range e.Kinds {
-			i := slices.IndexFunc(out, func(s Subject) bool { return s.GVK == k.GVK && s.Resource == k.Resource })
+			i := slices.IndexFunc(out, func(s GovernedKind) bool { return s.GVK == k.GVK && s.Resource == k.Resource })
 			if i < 0 {
-				out = append(out, Subject{Served: k, deletes: true})
+				out = append(out, GovernedKind{Served: k, deletes: true})
 			} else {
 				out[i].deletes = true
 			}
@@ -37,17 +37,17 @@ func Subjects(want Config, kinds []kind.Served, enforced []Enforced) []Subject {
 // Awaited adds to some kinds those that the webhook was asked about before, and
 // that policies still name: where the CRD of one comes back, what is done to its
 // first objects must not be missed.
-func Awaited(subjects, before []Subject, names []kind.Name) []Subject {
+func Awaited(governed, before []GovernedKind, names []kind.Name) []GovernedKind {
 	for _, s := range before {
-		served := slices.ContainsFunc(subjects, func(o Subject) bool {
+		served := slices.ContainsFunc(governed, func(o GovernedKind) bool {
 			return o.GVK.GroupKind() == s.GVK.GroupKind() && o.Resource == s.Resource
 		})
 		if !served && slices.ContainsFunc(names, func(n kind.Name) bool { return n.Matches(s.GVK) }) {
-			subjects = append(subjects, s)
+			governed = append(governed, s)
 		}
 	}
 
-	return subjects
+	return governed
 }
 
 // deleting are the kinds whose deletion policies and windows are about.

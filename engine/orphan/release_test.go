@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package leftover_test
+package orphan_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -25,53 +25,53 @@ func TestWhatIsLeftBehindIsReleased(t *testing.T) {
 
 	dead := func(ref map[string]any) bool { return resource.String(ref, "uid") == "old-uid" }
 
-	type plan = func(*unstructured.Unstructured, leftover.Gone) (map[string]any, error)
+	type plan = func(*unstructured.Unstructured, orphan.Gone) (map[string]any, error)
 
 	cases := map[string]struct {
 		reason, patch, want string
 		plan                plan
-		gone                leftover.Gone
+		gone                orphan.Gone
 		err                 error
 	}{
 		"Release": {
-			reason: "The dead owner goes.", plan: leftover.Release, gone: nobody,
+			reason: "The dead owner goes.", plan: orphan.Release, gone: nobody,
 			want: `metadata: {resourceVersion: "7", ownerReferences: []}`,
 		},
 		"OthersStay": {
-			reason: "Who is there stays.", patch: two, plan: leftover.Release, gone: dead,
+			reason: "Who is there stays.", patch: two, plan: orphan.Release, gone: dead,
 			want: `metadata: {resourceVersion: "7", ownerReferences: [` + user + `]}`,
 		},
-		"Owned":    {reason: "An owner that is there decides.", plan: leftover.Release, gone: everybody, err: leftover.ErrOwned},
-		"Free":     {reason: "There is nothing to do.", patch: `metadata: {ownerReferences: null}`, plan: leftover.Release, gone: nobody, err: leftover.ErrNotLeft},
-		"Ending":   {reason: "Nothing can stop its end.", patch: deleting, plan: leftover.Release, gone: nobody, err: leftover.ErrDeleting},
-		"NoManged": {reason: "It stands for nothing.", patch: `spec: null`, plan: leftover.Release, gone: nobody, err: leftover.ErrNotManaged},
+		"Owned":    {reason: "An owner that is there decides.", plan: orphan.Release, gone: everybody, err: orphan.ErrOwned},
+		"Free":     {reason: "There is nothing to do.", patch: `metadata: {ownerReferences: null}`, plan: orphan.Release, gone: nobody, err: orphan.ErrNotLeft},
+		"Ending":   {reason: "Nothing can stop its end.", patch: deleting, plan: orphan.Release, gone: nobody, err: orphan.ErrDeleting},
+		"NoManged": {reason: "It stands for nothing.", patch: `spec: null`, plan: orphan.Release, gone: nobody, err: orphan.ErrNotManaged},
 		"Orphan": {
-			reason: "The guard lets it go after this.", plan: leftover.Orphan, gone: nobody,
+			reason: "The guard lets it go after this.", plan: orphan.KeepExternal, gone: nobody,
 			want: `metadata: {resourceVersion: "7", ownerReferences: [], annotations: {kausality.io/release: orphan}}`,
 		},
 		"OrphanFree": {
-			reason: "It need not have had an owner.", patch: `metadata: {ownerReferences: null}`, plan: leftover.Orphan, gone: nobody,
+			reason: "It need not have had an owner.", patch: `metadata: {ownerReferences: null}`, plan: orphan.KeepExternal, gone: nobody,
 			want: `metadata: {resourceVersion: "7", ownerReferences: [], annotations: {kausality.io/release: orphan}}`,
 		},
-		"OrphanOwned": {reason: "Its XR would only make it again.", plan: leftover.Orphan, gone: everybody, err: leftover.ErrOwned},
+		"OrphanOwned": {reason: "Its XR would only make it again.", plan: orphan.KeepExternal, gone: everybody, err: orphan.ErrOwned},
 		"OrphanEnding": {
-			reason: "Deleted past admission, its owner there or not, it is orphaned already.", patch: deleting, plan: leftover.Orphan, gone: everybody,
+			reason: "Deleted past admission, its owner there or not, it is orphaned already.", patch: deleting, plan: orphan.KeepExternal, gone: everybody,
 		},
 		"OrphanAsked": {
 			reason: "Who asked for its end asked for that of the external object.",
-			patch:  deleting + "\nspec: {managementPolicies: [Observe, Delete]}", plan: leftover.Orphan, gone: nobody, err: leftover.ErrAsked,
+			patch:  deleting + "\nspec: {managementPolicies: [Observe, Delete]}", plan: orphan.KeepExternal, gone: nobody, err: orphan.ErrAsked,
 		},
 		"Provided": {
 			reason: "Without its provider only ours is waited for.",
-			plan: func(u *unstructured.Unstructured, _ leftover.Gone) (map[string]any, error) {
-				return leftover.Unprovided(u), nil
+			plan: func(u *unstructured.Unstructured, _ orphan.Gone) (map[string]any, error) {
+				return orphan.Unprovided(u), nil
 			},
 			want: `metadata: {resourceVersion: "7", finalizers: [kausality.io/deletion]}`,
 		},
 		"Unwaited": {
 			reason: "It does not wait.", patch: `metadata: {finalizers: null}`,
-			plan: func(u *unstructured.Unstructured, _ leftover.Gone) (map[string]any, error) {
-				return leftover.Unprovided(u), nil
+			plan: func(u *unstructured.Unstructured, _ orphan.Gone) (map[string]any, error) {
+				return orphan.Unprovided(u), nil
 			},
 		},
 	}

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package leftover_test
+package orphan_test
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -20,19 +20,19 @@ func TestARecordHoldsWhatItTakesToObserveTheExternalObjectAgain(t *testing.T) {
 	u := object(t, `{}`)
 	before := u.DeepCopy()
 	now := time.Date(2026, 1, 5, 10, 0, 0, 5, time.UTC)
-	r := leftover.NewRecord(u, now)
+	r := orphan.NewRecord(u, now)
 
 	data, err := r.Data()
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	got, err := leftover.ReadRecord(data)
+	got, err := orphan.ReadRecord(data)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	want := leftover.Record{
+	want := orphan.Record{
 		When: now.Truncate(time.Second), Observed: resource.Map(u.Object, "status", "atProvider"),
 		Owner:  resource.Reference{APIVersion: "example.org/v1", Kind: "XDatabase", Namespace: "shop", Name: "xr-old", UID: "old-uid"},
 		Object: object(t, `{metadata: null, status: null, spec: {managementPolicies: [Observe]}}`),
@@ -60,7 +60,7 @@ metadata:
 func TestARecordIsOfWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 
-	r := leftover.NewRecord(object(t, `metadata: {annotations: {kausality.io/asked: "{generation: 3, user: anna, spec: {forProvider: {port: 1}}}"}}`), time.Time{})
+	r := orphan.NewRecord(object(t, `metadata: {annotations: {kausality.io/asked: "{generation: 3, user: anna, spec: {forProvider: {port: 1}}}"}}`), time.Time{})
 	if got := resource.Int(r.Object.Object, "spec", "forProvider", "port"); got != 1 {
 		t.Errorf("port: %d", got)
 	}
@@ -69,7 +69,7 @@ func TestARecordIsOfWhatWasAskedFor(t *testing.T) {
 func TestARecordKeepsANameThatIsTheDefault(t *testing.T) {
 	t.Parallel()
 
-	r := leftover.NewRecord(object(t, `metadata: {annotations: {crossplane.io/external-name: null}}`), time.Time{})
+	r := orphan.NewRecord(object(t, `metadata: {annotations: {crossplane.io/external-name: null}}`), time.Time{})
 	if got := r.Object.GetAnnotations()["crossplane.io/external-name"]; got != "db-1" {
 		t.Errorf("external name: %q", got)
 	}
@@ -78,10 +78,10 @@ func TestARecordKeepsANameThatIsTheDefault(t *testing.T) {
 func TestEveryObjectThatEverWasHasARecordOfItsOwn(t *testing.T) {
 	t.Parallel()
 
-	one := leftover.NewRecord(object(t, `{}`), time.Time{})
-	same := leftover.NewRecord(object(t, `status: null`), time.Time{})
-	again := leftover.NewRecord(object(t, `metadata: {uid: other}`), time.Time{})
-	other := leftover.NewRecord(object(t, `metadata: {name: db-2}`), time.Time{})
+	one := orphan.NewRecord(object(t, `{}`), time.Time{})
+	same := orphan.NewRecord(object(t, `status: null`), time.Time{})
+	again := orphan.NewRecord(object(t, `metadata: {uid: other}`), time.Time{})
+	other := orphan.NewRecord(object(t, `metadata: {name: db-2}`), time.Time{})
 
 	if one.Name() != same.Name() || one.Name() == again.Name() || one.Key() != again.Key() || one.Key() == other.Key() {
 		t.Errorf("names %s, %s, %s; keys %s, %s, %s", one.Name(), same.Name(), again.Name(), one.Key(), again.Key(), other.Key())
@@ -98,7 +98,7 @@ func TestARecordLeavesOutAStatusThatIsTooLarge(t *testing.T) {
 	u := object(t, `{}`)
 	resource.Map(u.Object, "status", "atProvider")["blob"] = strings.Repeat("x", 300*1024)
 
-	data, err := leftover.NewRecord(u, time.Time{}).Data()
+	data, err := orphan.NewRecord(u, time.Time{}).Data()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestARecordLeavesOutAStatusThatIsTooLarge(t *testing.T) {
 		t.Errorf("it holds %d bytes of status, and %d of the manifest", len(data["observed.yaml"]), len(data["manifest.yaml"]))
 	}
 
-	if _, err := leftover.ReadRecord(data); err != nil {
+	if _, err := orphan.ReadRecord(data); err != nil {
 		t.Error(err)
 	}
 }
@@ -121,7 +121,7 @@ func TestWhatIsNoRecordIsAnError(t *testing.T) {
 		"NotManaged": {"manifest.yaml": []byte("{kind: ConfigMap}"), "when": []byte("2026-01-01T00:00:00Z")},
 		"NoTime":     {"manifest.yaml": []byte("{kind: A, spec: {forProvider: {}}}")},
 	} {
-		if r, err := leftover.ReadRecord(data); err == nil {
+		if r, err := orphan.ReadRecord(data); err == nil {
 			t.Errorf("%s: read as %+v", name, r)
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package leftover_test
+package orphan_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -39,7 +39,7 @@ func TestAnXRAdoptsWhatWasLeftBehind(t *testing.T) {
 	cases := map[string]struct {
 		reason, patch, xr, part string
 		legacy                  bool
-		gone                    leftover.Gone
+		gone                    orphan.Gone
 		managed, composite      string
 	}{
 		"Namespaced": {
@@ -76,7 +76,7 @@ func TestAnXRAdoptsWhatWasLeftBehind(t *testing.T) {
 
 			xr := &unstructured.Unstructured{Object: document(t, tc.xr)}
 
-			managed, composite, err := leftover.Adopt(object(t, "{"+tc.patch+"}"), leftover.Adopter{XR: xr, Legacy: tc.legacy}, tc.part, tc.gone)
+			managed, composite, err := orphan.Adopt(object(t, "{"+tc.patch+"}"), orphan.Adopter{XR: xr, Legacy: tc.legacy}, tc.part, tc.gone)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +98,7 @@ func TestAnXRThatRefersToItAlreadyIsLeftAlone(t *testing.T) {
 	xr := &unstructured.Unstructured{Object: merge(document(t, xrNew), document(t,
 		`spec: {crossplane: {resourceRefs: [{apiVersion: rds.aws.upbound.io/v1beta1, kind: RDSInstance, name: db-1}]}}`))}
 
-	if _, composite, err := leftover.Adopt(object(t, `{}`), leftover.Adopter{XR: xr}, "", nobody); err != nil || composite != nil {
+	if _, composite, err := orphan.Adopt(object(t, `{}`), orphan.Adopter{XR: xr}, "", nobody); err != nil || composite != nil {
 		t.Errorf("patch %v, error %v", composite, err)
 	}
 }
@@ -125,7 +125,7 @@ func TestTheFieldsOfTheOldXRBecomeTheNewOnes(t *testing.T) {
 
 			xr := &unstructured.Unstructured{Object: document(t, xrNew)}
 
-			managed, _, err := leftover.Adopt(object(t, `metadata: {managedFields: [`+tc.have+`]}`), leftover.Adopter{XR: xr}, "", nobody)
+			managed, _, err := orphan.Adopt(object(t, `metadata: {managedFields: [`+tc.have+`]}`), orphan.Adopter{XR: xr}, "", nobody)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,25 +152,25 @@ func TestWhatIsNotLeftBehindIsNotAdopted(t *testing.T) {
 
 	cases := map[string]struct {
 		reason, patch, xr string
-		gone              leftover.Gone
+		gone              orphan.Gone
 		composed          []*unstructured.Unstructured
 		want              error
 	}{
-		"Owned":     {reason: "Another XR is there.", xr: xrNew, gone: everybody, want: leftover.ErrOwned},
-		"Deleting":  {reason: "Nothing can stop its end.", patch: `metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}`, xr: xrNew, gone: nobody, want: leftover.ErrDeleting},
-		"Elsewhere": {reason: "A namespaced XR has parts in its own namespace.", patch: `metadata: {namespace: other}`, xr: xrNew, gone: nobody, want: leftover.ErrNamespace},
-		"Nameless":  {reason: "Crossplane goes by the name in the Composition.", patch: `metadata: {annotations: {crossplane.io/composition-resource-name: null}}`, xr: xrNew, gone: nobody, want: leftover.ErrNoPart},
-		"Twice":     {reason: "There is another one in its place.", xr: xrNew, gone: nobody, composed: []*unstructured.Unstructured{second}, want: leftover.ErrTwice},
-		"Unmanaged": {reason: "A ConfigMap stands for nothing.", patch: `spec: null`, xr: xrNew, gone: nobody, want: leftover.ErrNotManaged},
+		"Owned":     {reason: "Another XR is there.", xr: xrNew, gone: everybody, want: orphan.ErrOwned},
+		"Deleting":  {reason: "Nothing can stop its end.", patch: `metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}`, xr: xrNew, gone: nobody, want: orphan.ErrDeleting},
+		"Elsewhere": {reason: "A namespaced XR has parts in its own namespace.", patch: `metadata: {namespace: other}`, xr: xrNew, gone: nobody, want: orphan.ErrNamespace},
+		"Nameless":  {reason: "Crossplane goes by the name in the Composition.", patch: `metadata: {annotations: {crossplane.io/composition-resource-name: null}}`, xr: xrNew, gone: nobody, want: orphan.ErrNoPart},
+		"Twice":     {reason: "There is another one in its place.", xr: xrNew, gone: nobody, composed: []*unstructured.Unstructured{second}, want: orphan.ErrTwice},
+		"Unmanaged": {reason: "A ConfigMap stands for nothing.", patch: `spec: null`, xr: xrNew, gone: nobody, want: orphan.ErrNotManaged},
 	}
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			by := leftover.Adopter{XR: &unstructured.Unstructured{Object: document(t, tc.xr)}, Composed: tc.composed}
+			by := orphan.Adopter{XR: &unstructured.Unstructured{Object: document(t, tc.xr)}, Composed: tc.composed}
 
-			if _, _, err := leftover.Adopt(object(t, "{"+tc.patch+"}"), by, "", tc.gone); !errors.Is(err, tc.want) {
+			if _, _, err := orphan.Adopt(object(t, "{"+tc.patch+"}"), by, "", tc.gone); !errors.Is(err, tc.want) {
 				t.Errorf("%s\ngot %v, want %v", tc.reason, err, tc.want)
 			}
 		})

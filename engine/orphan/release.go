@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package leftover
+package orphan
 
 import (
 	"fmt"
@@ -34,10 +34,10 @@ func Release(u *unstructured.Unstructured, gone Gone) (map[string]any, error) {
 	return patchOf(u, map[string]any{"ownerReferences": refs}), nil
 }
 
-// Orphan returns the merge patch after which a managed resource can be deleted
+// KeepExternal returns the merge patch after which a managed resource can be deleted
 // while the external object stays. Nil where it is being deleted already, and
 // that stays.
-func Orphan(u *unstructured.Unstructured, gone Gone) (map[string]any, error) {
+func KeepExternal(u *unstructured.Unstructured, gone Gone) (map[string]any, error) {
 	refs, owned, _ := owners(u, gone)
 	deleting := resource.Deleting(u)
 

@@ -27,7 +27,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kausality-io/kausality-crossplane/engine/leftover"
+	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 )
 
 const (
@@ -89,7 +89,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 func recordOf(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 
-	r := leftover.NewRecord(parse(t, text), time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC))
+	r := orphan.NewRecord(parse(t, text), time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC))
 
 	data, err := r.Data()
 	if err != nil {
@@ -98,7 +98,7 @@ func recordOf(t *testing.T, text string) *unstructured.Unstructured {
 
 	raw, err := json.Marshal(corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "kausality-system", Name: r.Name(), Labels: map[string]string{leftover.Label: r.Key()}}, Data: data,
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kausality-system", Name: r.Name(), Labels: map[string]string{orphan.Label: r.Key()}}, Data: data,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestAdopt(t *testing.T) {
 		"Nobody":  {reason: "The owner is gone.", objects: []string{left, definition}, err: errNobody},
 		"NoXR":    {reason: "Not every owner is an XR.", objects: []string{left, taker}, opts: adoptOptions{by: "database/new"}, err: errNoXR},
 		"Unbound": {reason: "A claim may have no XR yet.", objects: []string{left, definition, strings.Replace(claimOf, "name: new", "name: ''", 1)}, opts: adoptOptions{by: "claim/mine"}, err: errUnbound},
-		"Owned":   {reason: "Its owner is there.", objects: []string{left, owner, taker, definition}, opts: adoptOptions{by: "database/new"}, err: leftover.ErrOwned},
+		"Owned":   {reason: "Its owner is there.", objects: []string{left, owner, taker, definition}, opts: adoptOptions{by: "database/new"}, err: orphan.ErrOwned},
 	}
 
 	for name, tc := range cases {
@@ -276,7 +276,7 @@ func TestRelease(t *testing.T) {
 		released = `patch db-1 {"metadata":{"annotations":{"kausality.io/release":"orphan"},"ownerReferences":[],"resourceVersion":""}}`
 	)
 
-	ending := strings.Replace(left, "uid: db-uid", "uid: db-uid\n  deletionTimestamp: '2026-01-01T00:00:00Z'\n  finalizers: ["+leftover.ProviderFinalizer+"]", 1)
+	ending := strings.Replace(left, "uid: db-uid", "uid: db-uid\n  deletionTimestamp: '2026-01-01T00:00:00Z'\n  finalizers: ["+orphan.ProviderFinalizer+"]", 1)
 
 	cases := map[string]struct {
 		reason  string
@@ -303,7 +303,7 @@ func TestRelease(t *testing.T) {
 			reason: "Of what is gone the record goes.", record: left, opts: releaseOptions{orphan: true}, want: []string{"delete secrets"},
 		},
 		"OnlyRecord":   {reason: "A record stands by itself.", record: left, err: errOnlyRecord},
-		"Owned":        {reason: "Its owner is there.", objects: []string{left, owner}, err: leftover.ErrOwned},
+		"Owned":        {reason: "Its owner is there.", objects: []string{left, owner}, err: orphan.ErrOwned},
 		"Delete":       {reason: "Deleting what is outside takes a policy.", objects: []string{left}, opts: releaseOptions{remove: true}, err: errDelete},
 		"Halfway":      {reason: "Who is there keeps the finalizer.", objects: []string{left}, opts: releaseOptions{unprovided: true}, err: errProvider},
 		"OwnedButDead": {reason: "An owner of another life is no owner.", objects: []string{left, strings.Replace(owner, "old-uid", "next-uid", 1)}, want: []string{freed}},
