@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,7 +30,9 @@ type Endpoint struct {
 // NewEndpoint makes an Endpoint. The handler finds the objects decoded in its requests, and
 // not as text.
 func NewEndpoint(handler admission.Handler) *Endpoint {
-	return &Endpoint{server: admission.Webhook{Handler: handler}}
+	return &Endpoint{server: admission.Webhook{Handler: handler, LogConstructor: func(base logr.Logger, _ *admission.Request) logr.Logger {
+		return base // The handler's lines name the request themselves.
+	}}}
 }
 
 // maxReview is the longest review that is decoded here, in bytes. controller-runtime

@@ -12,7 +12,8 @@ func TestGCPercent(t *testing.T) {
 		want   int
 	}{
 		"Unknown": {reason: "Until the first collection nothing is known.", live: 0, want: 100},
-		"Small":   {reason: "A small heap is collected as seldom as by default.", live: 10 << 20, want: 100},
+		"Tiny":    {reason: "Even a tiny heap is collected now and then.", live: 4 << 20, want: 200},
+		"Small":   {reason: "A small heap is collected less often than by default.", live: 15 << 20, want: 160},
 		"Medium":  {reason: "So much garbage may always lie about.", live: 30 << 20, want: 80},
 		"Large":   {reason: "A large heap is collected more often.", live: 60 << 20, want: 40},
 		"Huge":    {reason: "It is never collected all the time.", live: 1 << 40, want: 40},

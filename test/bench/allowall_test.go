@@ -8,9 +8,11 @@ package bench_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +21,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"gomodules.xyz/jsonpatch/v2"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -33,6 +38,7 @@ const envAllowAll = "KAUSALITY_BENCH_ALLOW_ALL"
 const (
 	allowAllMutatePath  = "/mutate"
 	allowAllEnforcePath = "/enforce"
+	stampPath           = "/stamp"
 )
 
 // peer is the process of the webhook that allows everything.
@@ -94,6 +100,29 @@ const loopback = "127.0.0.1"
 // allow allows everything.
 func allow(context.Context, admission.Request) admission.Response { return admission.Allowed("") }
 
+// stampLength is how many bytes our annotations of an object here have.
+const stampLength = 700
+
+// stamp allows everything, and writes an annotation that is another one each time.
+func stamp(_ context.Context, req admission.Request) admission.Response {
+	if req.Operation == admissionv1.Delete {
+		return admission.Allowed("")
+	}
+
+	text := string(req.UID) + strings.Repeat("x", stampLength-len(req.UID))
+
+	obj := metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(req.Object.Raw, &obj); err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+
+	if len(obj.Annotations) == 0 {
+		return admission.Patched("", jsonpatch.NewOperation("add", "/metadata/annotations", map[string]string{group + "/stamp": text}))
+	}
+
+	return admission.Patched("", jsonpatch.NewOperation("add", "/metadata/annotations/"+group+"~1stamp", text))
+}
+
 // serveAllowAll serves until standard input ends, and returns the exit code. The address goes to
 // standard output.
 func serveAllowAll(dir string) int {
@@ -116,8 +145,8 @@ func serveAllowAll(dir string) int {
 	}
 
 	server := webhook.NewServer(webhook.Options{Host: loopback, Port: port, CertDir: dir})
-	for _, path := range []string{allowAllMutatePath, allowAllEnforcePath} {
-		server.Register(path, &admission.Webhook{Handler: admission.HandlerFunc(allow)})
+	for path, handler := range map[string]admission.HandlerFunc{allowAllMutatePath: allow, allowAllEnforcePath: allow, stampPath: stamp} {
+		server.Register(path, &admission.Webhook{Handler: handler})
 	}
 
 	go func() {

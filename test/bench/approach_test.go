@@ -157,15 +157,15 @@ func about(a approach) admissionregistrationv1.RuleWithOperations {
 	}
 }
 
-// allowAllName is the name of its configurations and webhooks.
-const allowAllName = "allow-all." + group
+// peerName is the name of its configurations and webhooks for an approach.
+func peerName(a approach) string { return string(a) + "." + group }
 
-// configureAllowAll has the webhook that allows everything look at its kinds. It is configured as ours
-// is: those webhooks are copied that look at our kinds.
-func (f *fixture) configureAllowAll(tb testing.TB) {
+// configurePeer has the API server ask the webhook that allows everything about the kinds of an approach. It
+// is configured as ours is: those webhooks are copied that are about our kinds.
+func (f *fixture) configurePeer(tb testing.TB, a approach, mutatePath string) {
 	tb.Helper()
 
-	f.peer = startPeer(tb, f.stack.Dir())
+	name := peerName(a)
 	ours := func(rules []admissionregistrationv1.RuleWithOperations) bool {
 		return slices.ContainsFunc(rules, func(r admissionregistrationv1.RuleWithOperations) bool {
 			return slices.Contains(r.Resources, resourcesOf(byKausality)[0])
@@ -174,7 +174,7 @@ func (f *fixture) configureAllowAll(tb testing.TB) {
 	at := func(path string) admissionregistrationv1.WebhookClientConfig {
 		return admissionregistrationv1.WebhookClientConfig{URL: new(f.peer.url + path), CABundle: f.peer.ca}
 	}
-	rules := []admissionregistrationv1.RuleWithOperations{about(byAllowAll)}
+	rules := []admissionregistrationv1.RuleWithOperations{about(a)}
 
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -188,16 +188,16 @@ func (f *fixture) configureAllowAll(tb testing.TB) {
 	m := mutating.Webhooks[slices.IndexFunc(mutating.Webhooks, func(w admissionregistrationv1.MutatingWebhook) bool {
 		return ours(w.Rules)
 	})]
-	m.Name, m.ClientConfig, m.Rules = allowAllName, at(allowAllMutatePath), rules
+	m.Name, m.ClientConfig, m.Rules = name, at(mutatePath), rules
 
 	v := validating.Webhooks[slices.IndexFunc(validating.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool {
 		return ours(w.Rules)
 	})]
-	v.Name, v.ClientConfig, v.Rules = allowAllName, at(allowAllEnforcePath), rules
+	v.Name, v.ClientConfig, v.Rules = name, at(allowAllEnforcePath), rules
 
 	f.create(tb, &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: allowAllName}, Webhooks: []admissionregistrationv1.MutatingWebhook{m},
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.MutatingWebhook{m},
 	}, &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: allowAllName}, Webhooks: []admissionregistrationv1.ValidatingWebhook{v},
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.ValidatingWebhook{v},
 	})
 }

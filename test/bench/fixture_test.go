@@ -71,7 +71,9 @@ func setup(tb testing.TB) *fixture {
 
 		f.configureKausality(tb)
 		f.configurePolicy(tb)
-		f.configureAllowAll(tb)
+		f.peer = startPeer(tb, f.stack.Dir())
+		f.configurePeer(tb, byAllowAll, allowAllMutatePath)
+		f.configurePeer(tb, byStamp, stampPath)
 		f.probe(tb)
 
 		shared = f

@@ -30,11 +30,14 @@ const (
 	byNone approach = "none"
 	// byAllowAll is a webhook of the same framework, with the same configuration, that allows everything.
 	byAllowAll approach = "allow-all"
+	// byStamp is one that allows everything and writes annotations as long as ours: what the API server
+	// takes to store what a webhook records, whoever that is.
+	byStamp approach = "stamp"
 	// byPolicy is a ValidatingAdmissionPolicy with the same expression.
 	byPolicy approach = "validatingadmissionpolicy"
 )
 
-func approaches() []approach { return []approach{byKausality, byNone, byAllowAll, byPolicy} }
+func approaches() []approach { return []approach{byKausality, byNone, byAllowAll, byStamp, byPolicy} }
 
 // role is what is written.
 type role string
@@ -63,7 +66,7 @@ const (
 
 // kindOf is the kind that stands for an approach in a role.
 func kindOf(a approach, r role) string {
-	name := map[approach]string{byKausality: "Kausality", byNone: "None", byAllowAll: "AllowAll", byPolicy: "Policy"}[a]
+	name := map[approach]string{byKausality: "Kausality", byNone: "None", byAllowAll: "AllowAll", byStamp: "Stamp", byPolicy: "Policy"}[a]
 
 	return name + string(r)
 }

@@ -57,8 +57,8 @@ func (f *fixture) looked(ctx context.Context, a approach, t *target) error {
 		if !apierrors.IsInvalid(refused) {
 			return errors.Join(errNotAsked, refused)
 		}
-	case byAllowAll:
-		return errors.Join(refused, f.asked(ctx, "admit"), f.asked(ctx, "validating"))
+	case byAllowAll, byStamp:
+		return errors.Join(refused, f.asked(ctx, a, "admit"), f.asked(ctx, a, "validating"))
 	case byNone:
 		return refused
 	}
@@ -66,16 +66,16 @@ func (f *fixture) looked(ctx context.Context, a approach, t *target) error {
 	return nil
 }
 
-// asked returns an error while the API server has not asked the webhook that allows everything, which
-// its metrics tell.
-func (f *fixture) asked(ctx context.Context, step string) error {
+// asked returns an error while the API server has not asked the webhook that allows everything about the kinds
+// of an approach, by its metrics.
+func (f *fixture) asked(ctx context.Context, a approach, step string) error {
 	raw, err := f.get(ctx, "/metrics")
 	if err != nil {
 		return err
 	}
 
 	n, err := sum(raw, "apiserver_admission_webhook_request_total",
-		`name="`+allowAllName+`"`, `operation="UPDATE"`, `type="`+step+`"`)
+		`name="`+peerName(a)+`"`, `operation="UPDATE"`, `type="`+step+`"`)
 	if err != nil {
 		return err
 	}
