@@ -15,8 +15,9 @@ import (
 const (
 	// garbage is how much of it, in bytes, may always lie about, and maxGarbage and
 	// leastGarbage how much in percent of what is in use: of a small heap, more than
-	// by default, and of a large one, which is mostly cache, less. Until 10,000 managed resources were looked at the process took
-	// a quarter more CPU time with 50 than with 100 (BenchmarkGates).
+	// by default, and of a large one, which is mostly cache, less. Until 10,000 managed
+	// resources were reconciled the process took a quarter more CPU time with 50 than
+	// with 100 (BenchmarkGates).
 	garbage                  = 24 << 20
 	maxGarbage, leastGarbage = 200, 40
 	// unknownGarbage is the default, until something was collected.
