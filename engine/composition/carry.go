@@ -184,6 +184,76 @@ func dropPrepared(u, desired *unstructured.Unstructured) {
 	}
 }
 
+// carryAnnotations puts our annotations of desired state on what applying it makes of an observed
+// object, and takes off those that are applied and not desired. Applied are the annotations that
+// the XR's manager applies, as fieldsV1.
+func carryAnnotations(merged, desired *unstructured.Unstructured, applied map[string]any) {
+	meta := maps.Clone(resource.Map(merged.Object, "metadata"))
+	out, want := maps.Clone(resource.Map(meta, "annotations")), resource.Map(desired.Object, "metadata", "annotations")
+
+	for name := range applied {
+		key, _ := strings.CutPrefix(name, "f:")
+		if _, ok := want[key]; !ok && strings.HasPrefix(key, v1alpha1.AnnotationPrefix) {
+			delete(out, key)
+		}
+	}
+
+	for key, v := range want {
+		if strings.HasPrefix(key, v1alpha1.AnnotationPrefix) {
+			if out == nil {
+				out = map[string]any{}
+			}
+
+			out[key] = v
+		}
+	}
+
+	if len(out) > 0 {
+		meta["annotations"] = out
+	} else {
+		delete(meta, "annotations")
+	}
+
+	merged.Object["metadata"] = meta
+}
+
+// rendered reports whether Crossplane adds a label or annotation to what a pipeline desires.
+func rendered(key string) bool {
+	return strings.HasPrefix(key, renderedPrefix) && key != gate.AnnotationExternalName
+}
+
+// keepRendered puts the labels and annotations on desired state that Crossplane has applied,
+// and will add to it: those that it applies, as fieldsV1 of the metadata.
+func keepRendered(desired, observed *unstructured.Unstructured, applied map[string]any) {
+	meta := resource.Map(desired.Object, "metadata")
+	if meta == nil {
+		meta = map[string]any{}
+	}
+
+	for _, part := range []string{"labels", "annotations"} {
+		have, out := resource.Map(observed.Object, "metadata", part), maps.Clone(resource.Map(meta, part))
+
+		for name := range resource.Map(applied, "f:"+part) {
+			key, _ := strings.CutPrefix(name, "f:")
+			if v, ok := have[key]; ok && out[key] == nil && rendered(key) {
+				if out == nil {
+					out = map[string]any{}
+				}
+
+				out[key] = v
+			}
+		}
+
+		if out != nil {
+			meta[part] = out
+		}
+	}
+
+	if len(meta) > 0 {
+		desired.Object["metadata"] = meta
+	}
+}
+
 // addRendered adds to what applying desired state makes of an observed object
 // what Crossplane will add to that state: it is no removal that no step of the
 // pipeline mentions it.
@@ -203,7 +273,7 @@ func addRendered(u, observed *unstructured.Unstructured) {
 		from, into := resource.Map(have, key), maps.Clone(resource.Map(meta, key))
 
 		for k, v := range from {
-			if _, ok := into[k]; !ok && strings.HasPrefix(k, renderedPrefix) && k != gate.AnnotationExternalName {
+			if _, ok := into[k]; !ok && rendered(k) {
 				if into == nil {
 					into = map[string]any{}
 				}

@@ -5,6 +5,7 @@ package composition
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -88,11 +89,15 @@ func (r *Request) create() Result {
 
 // update applies what is allowed and keeps the rest as observed.
 func (r *Request) update() Result {
-	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
-	if err != nil {
-		return r.unreadable(err)
+	if out, ok := r.unchanged(); ok {
+		return out
 	}
 
+	return r.compared()
+}
+
+// desired returns the wish as it is compared, and the record of the last one.
+func (r *Request) desired() (*unstructured.Unstructured, *wish.Record, error) {
 	desired := own(r.Desired)
 	r.carry(desired)
 	encodeSecret(desired)
@@ -101,6 +106,18 @@ func (r *Request) update() Result {
 	if desired.GetAPIVersion() != r.Observed.GetAPIVersion() {
 		last = nil
 	}
+
+	return desired, last, err
+}
+
+// compared applies what is allowed of a wish, compared with what is stored.
+func (r *Request) compared() Result {
+	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
+	if err != nil {
+		return r.unreadable(err)
+	}
+
+	desired, last, err := r.desired()
 
 	asked := wish.Compare(wish.Input{
 		Wish: desired, Stored: r.Observed, Fields: fields, Record: last,
@@ -118,7 +135,45 @@ func (r *Request) update() Result {
 	}
 
 	r.answer(&out, asked, d, fields)
+	r.addState(&out, merged, d)
 
+	return out
+}
+
+// unchanged applies a wish that is as it was and is stored, as nearly all of a run are; false
+// where it may not be so, or where there is anything to decide.
+func (r *Request) unchanged() (Result, bool) {
+	desired, last, err := r.desired()
+
+	applied := managedfields.AppliedBy(r.Observed, managedfields.ManagerOf(r.XR))
+	if err != nil || last == nil || !wish.Unchanged(desired, r.Observed, last, applied, rendered) {
+		return Result{}, false
+	}
+
+	merged := &unstructured.Unstructured{Object: maps.Clone(r.Observed.Object)}
+	carryAnnotations(merged, desired, resource.Map(applied, "f:metadata", "f:annotations"))
+
+	d := r.ask(decision.OperationUpdate, r.Observed, merged)
+	if len(d.Findings)+len(d.Held)+len(d.Kept) > 0 {
+		return Result{}, false
+	}
+
+	out := Result{Problems: d.Problems}.of(&d, describe(r.Observed))
+	out.Desired = desired
+
+	if d.Action == v1alpha1.ActionHold {
+		keepRendered(out.Desired, r.Observed, resource.Map(applied, "f:metadata"))
+	}
+
+	stampOn(out.Desired, d.Object)
+	out.Problems = append(out.Problems, r.record(out.Desired, last)...)
+	r.addState(&out, merged, d)
+
+	return out, true
+}
+
+// addState adds what is held and pending whatever is wished now.
+func (r *Request) addState(out *Result, merged *unstructured.Unstructured, d decision.Decision) {
 	out.Held = append(out.Held, heldOutside(r.Observed)...)
 	out.Held = append(out.Held, r.heldInside(merged, d.Findings)...)
 
@@ -126,8 +181,6 @@ func (r *Request) update() Result {
 	if out.Pending == "" && r.allowsHeld(d.Findings) {
 		out.Pending = describe(r.Observed) + " waits for what its held change lacks"
 	}
-
-	return out
 }
 
 // answer makes what is applied out of what was decided on an update.
@@ -174,6 +227,10 @@ func (r *Request) heldOf(d decision.Decision) []Held {
 // that is held all the same: the policy that gave it is not in force, or does
 // not let Crossplane exercise it. It must be there when that is fixed.
 func (r *Request) allowsHeld(findings []decision.Finding) bool {
+	if len(findings) == 0 {
+		return false
+	}
+
 	list, err := allowance.Parse(r.XR)
 	if err != nil {
 		return false // Reported with the decision.

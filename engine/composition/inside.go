@@ -23,8 +23,8 @@ func (r *Request) heldInside(wished *unstructured.Unstructured, findings []decis
 	}
 
 	list, err := gate.InsideOf(r.Observed)
-	if err != nil {
-		return nil // Reported with the decision.
+	if err != nil || len(list) == 0 {
+		return nil // An error is reported with the decision.
 	}
 
 	var out []Held

@@ -70,7 +70,7 @@ func Of(u *unstructured.Unstructured, manager string) (Fields, error) {
 
 // add adds one entry of managedFields.
 func (f Fields) add(entry map[string]any, manager, apiVersion string) error {
-	if v := resource.String(entry, "apiVersion"); v != "" && v != apiVersion {
+	if otherVersion(entry, apiVersion) {
 		return nil
 	}
 
@@ -81,11 +81,42 @@ func (f Fields) add(entry map[string]any, manager, apiVersion string) error {
 		sets = append(sets, f.Scaled)
 	case subresource != "":
 		return nil
-	case resource.String(entry, "operation") == "Apply" && resource.String(entry, "manager") == manager:
+	case appliedBy(entry, manager):
 		sets = append(sets, f.Own)
 	}
 
 	return addFields(resource.Map(entry, "fieldsV1"), sets...)
+}
+
+// AppliedBy returns the fieldsV1 of what a manager applies of a live object, in its version; nil
+// for none, or for more than one entry.
+func AppliedBy(u *unstructured.Unstructured, manager string) map[string]any {
+	var out map[string]any
+
+	for _, e := range resource.List(u.Object, "metadata", "managedFields") {
+		m, _ := e.(map[string]any)
+		if !appliedBy(m, manager) || resource.String(m, "subresource") != "" || otherVersion(m, u.GetAPIVersion()) {
+			continue
+		}
+
+		if out != nil {
+			return nil
+		}
+
+		out = resource.Map(m, "fieldsV1")
+	}
+
+	return out
+}
+
+func appliedBy(entry map[string]any, manager string) bool {
+	return resource.String(entry, "operation") == "Apply" && resource.String(entry, "manager") == manager
+}
+
+func otherVersion(entry map[string]any, apiVersion string) bool {
+	v := resource.String(entry, "apiVersion")
+
+	return v != "" && v != apiVersion
 }
 
 // Applied reports whether the manager applies any field.

@@ -43,7 +43,7 @@ func (c *Comparison) Answer(result map[string]any) (map[string]any, *Record) {
 	})
 
 	for key := range c.in.Stored.Object {
-		if _, ok := c.in.Wish.Object[key]; !ok && key != "apiVersion" && key != "kind" && key != "status" && key != "metadata" {
+		if _, ok := c.in.Wish.Object[key]; !ok && key != "apiVersion" && key != "kind" && key != "status" && key != fieldMetadata {
 			a.keep(out, key, result[key], top)
 		}
 	}

@@ -146,6 +146,9 @@ func (p place) ordered(wish, stored any) bool {
 	return subsequence(w, s)
 }
 
+// fieldMetadata is the field of an object's metadata.
+const fieldMetadata = "metadata"
+
 // Compare compares a wish with what is stored. Neither is modified.
 //
 // A leaf is no change where the record has it and the manager has what is
@@ -188,9 +191,9 @@ func (c *Comparison) each(compare func(key string)) {
 // Kausality writes, the gate's field, and metadata but labels and annotations.
 func (c *Comparison) skipped(key string) bool {
 	switch {
-	case len(c.at) == 1 && c.at[0].Field == "metadata":
+	case len(c.at) == 1 && c.at[0].Field == fieldMetadata:
 		return key != "labels" && key != "annotations"
-	case len(c.at) == 2 && c.at[0].Field == "metadata" && c.at[1].Field == "annotations":
+	case len(c.at) == 2 && c.at[0].Field == fieldMetadata && c.at[1].Field == "annotations":
 		return strings.HasPrefix(key, v1alpha1.AnnotationPrefix)
 	default:
 		return len(c.at) == 1 && c.at[0].Field == "spec" && key == "managementPolicies" && resource.IsManaged(c.in.Stored)

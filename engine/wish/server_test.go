@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,6 +33,8 @@ type server struct {
 	live   *unstructured.Unstructured
 	// tolerations that admission adds to those of pods that do not have them.
 	tolerations []corev1.Toleration
+	// unchanged is how many wishes were found to be so without a comparison.
+	unchanged int
 	// custom fills in what is left out of an object of a kind that is no Deployment;
 	// nil for that.
 	custom func(object map[string]any)
@@ -170,6 +173,7 @@ func (s *server) composeWith(in wish.Input, text string, hold func(change.Change
 		}
 
 		in.Wish, in.Stored, in.Fields = &unstructured.Unstructured{Object: obj}, s.live, fields
+		unchanged := wish.Unchanged(in.Wish, in.Stored, in.Record, managedfields.AppliedBy(s.live, manager), func(string) bool { return false })
 		c := wish.Compare(in)
 		merged := managedfields.Merge(s.live.Object, c.Object, fields)
 
@@ -181,6 +185,11 @@ func (s *server) composeWith(in wish.Input, text string, hold func(change.Change
 
 		out.baseline, out.delegated = c.Baseline, c.Delegated
 		out.applied, rec = c.Answer(change.Merge(s.live.Object, merged, hold))
+
+		if unchanged {
+			s.unchanged++
+			s.checkUnchanged(obj, merged, out, in.Record, rec)
+		}
 	}
 
 	s.record(out.applied, rec)
@@ -188,6 +197,35 @@ func (s *server) composeWith(in wish.Input, text string, hold func(change.Change
 	s.apply(out.applied, manager)
 
 	return out
+}
+
+// checkUnchanged checks that a comparison comes to the same about a wish that is unchanged.
+func (s *server) checkUnchanged(obj, merged map[string]any, out round, last, rec *wish.Record) {
+	s.t.Helper()
+
+	for what, pair := range map[string][2]any{
+		"what is stored": {s.live.Object, merged}, "what is applied": {obj, out.applied},
+		"the record": {formatted(s.t, last), formatted(s.t, rec)},
+	} {
+		if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
+			s.t.Errorf("unchanged, but %s changes, -before, +after:\n%s", what, diff)
+		}
+	}
+
+	if len(out.baseline)+len(out.delegated) > 0 {
+		s.t.Errorf("unchanged, but %v count as wished all along, and %v are left to others", out.baseline, out.delegated)
+	}
+}
+
+func formatted(t *testing.T, rec *wish.Record) string {
+	t.Helper()
+
+	text, err := rec.Format("apps/v1", "Deployment")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return text
 }
 
 // upgrade does what Crossplane does before it applies: to what no manager of its

@@ -1,0 +1,10 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition
+
+// Unchanged is the update of a wish that is unchanged; false where it may not be so.
+func Unchanged(r Request) (Result, bool) { return r.unchanged() }
+
+// Compared is the update of any wish.
+func Compared(r Request) Result { return r.compared() }

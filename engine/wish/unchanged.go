@@ -1,0 +1,154 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wish
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+)
+
+// Unchanged reports whether a wish is the one that is recorded, all of it is stored as it is
+// wished, and its manager applies nothing beside it. [Compare] then finds no change, and
+// [Comparison.Answer] answers the wish and its record; both take several times as long.
+// Applied are the fields that the manager applies, as fieldsV1, and added are labels and
+// annotations that it adds to a wish.
+//
+// False says nothing: a list that is merged with what others have in it, for instance, is left
+// to Compare.
+func Unchanged(
+	wish, stored *unstructured.Unstructured, record *Record, applied map[string]any, added func(key string) bool,
+) bool {
+	if len(applied) == 0 || !record.whole() || len(record.baseline) > 0 {
+		return false
+	}
+
+	u := &unchanged{added: added, Comparison: &Comparison{in: Input{Wish: wish, Stored: stored, Record: record}}}
+
+	return u.object(applied) && u.leaves == record.size()
+}
+
+// unchanged is the finding out of whether a wish is unchanged.
+type unchanged struct {
+	*Comparison
+
+	added func(key string) bool
+	// leaves are how many leaves of the wish are recorded.
+	leaves int
+}
+
+func (u *unchanged) object(applied map[string]any) bool {
+	same := true
+
+	u.each(func(key string) {
+		same = same && u.entry(key, u.in.Wish.Object[key], u.in.Stored.Object[key], root.under(key), fieldsBelow(applied, key))
+	})
+
+	if _, ok := u.in.Wish.Object[fieldMetadata]; !ok {
+		u.at = append(u.at, fieldpath.Field(fieldMetadata))
+		same = same && u.within(nil, fieldsBelow(applied, fieldMetadata))
+		u.at = u.at[:0]
+	}
+
+	for name := range applied {
+		key, _ := strings.CutPrefix(name, fieldPrefix)
+		if _, ok := u.in.Wish.Object[key]; !ok && key != "apiVersion" && key != "kind" && key != "status" && key != fieldMetadata {
+			return false
+		}
+	}
+
+	return same
+}
+
+// fieldPrefix is in front of the names of fields in fieldsV1, and itself is the entry for the
+// place that it is in.
+const (
+	fieldPrefix = "f:"
+	itself      = "."
+)
+
+func fieldsBelow(applied map[string]any, key string) map[string]any {
+	below, _ := applied[fieldPrefix+key].(map[string]any)
+
+	return below
+}
+
+// entry reports whether a field of the wish is unchanged.
+func (u *unchanged) entry(key string, wish, stored any, at path, applied map[string]any) bool {
+	u.at = append(u.at, fieldpath.Field(key))
+	defer func() { u.at = u.at[:len(u.at)-1] }()
+
+	switch w := wish.(type) {
+	case nil:
+		return false
+	case map[string]any:
+		s, ok := stored.(map[string]any)
+
+		return ok && u.fields(w, s, at, applied)
+	default:
+		return change.Equal(wish, stored) && u.recorded(wish, at)
+	}
+}
+
+func (u *unchanged) fields(wish, stored map[string]any, at path, applied map[string]any) bool {
+	if len(wish) == 0 {
+		return len(stored) == 0 && u.within(wish, applied) && u.recorded(wish, at)
+	}
+
+	for key, v := range wish {
+		switch {
+		case !u.skipped(key):
+			if !u.entry(key, v, stored[key], at.under(key), fieldsBelow(applied, key)) {
+				return false
+			}
+		case u.at[0].Field != fieldMetadata && !change.Equal(v, stored[key]): // The gate's field.
+			return false
+		}
+	}
+
+	return u.within(wish, applied)
+}
+
+// within reports whether the manager applies nothing beside a map of the wish.
+func (u *unchanged) within(wish, applied map[string]any) bool {
+	metadata := u.at[0].Field == fieldMetadata
+
+	for name := range applied {
+		key, isField := strings.CutPrefix(name, fieldPrefix)
+		_, wished := wish[key]
+
+		switch {
+		case name == itself, isField && wished, metadata && u.skipped(key):
+		case metadata && len(u.at) == 2 && isField && u.added(key):
+		case metadata && len(u.at) == 1 && isField:
+			u.at = append(u.at, fieldpath.Field(key))
+			below := u.within(nil, fieldsBelow(applied, key))
+			u.at = u.at[:1]
+
+			if !below {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+
+	return true
+}
+
+// recorded reports whether the record has each leaf of a part of the wish.
+func (u *unchanged) recorded(wish any, at path) bool {
+	same := true
+
+	walk(wish, at, func(v any, at path) {
+		sum, ok := u.in.Record.get(at)
+		same = same && ok && sum == hashOf(v)
+		u.leaves++
+	})
+
+	return same
+}
