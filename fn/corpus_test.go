@@ -281,7 +281,7 @@ func withoutPolicies(u *unstructured.Unstructured) map[string]any {
 	return spec
 }
 
-// checkHeld checks that the condition tells of what is held, as far as it lists
+// checkHeld checks that the condition shows what is held, as far as it lists
 // it.
 func checkHeld(t *testing.T, want decision.Decision, message string) {
 	t.Helper()

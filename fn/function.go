@@ -61,7 +61,7 @@ func New(log logging.Logger, opts ...Option) *Function {
 // metrics of the same name that are there already.
 func (f *Function) Register(r prometheus.Registerer) error { return f.metrics.register(r) }
 
-// RunFunction holds back what nobody asked for and stamps why on the rest. It
+// RunFunction holds back what is not allowed and stamps why on the rest. It
 // returns no error: what is wrong is a fatal result that names it.
 func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (rsp *fnv1.RunFunctionResponse, err error) {
 	log, start := f.log.WithValues("tag", req.GetMeta().GetTag()), f.now()

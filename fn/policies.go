@@ -90,7 +90,7 @@ func namespaceOf(req *fnv1.RunFunctionRequest) *unstructured.Unstructured {
 	return nil
 }
 
-// selectNamespaces reports whether any policy or Enforcement looks at the namespace
+// selectNamespaces reports whether any policy or Enforcement reads the namespace
 // of an object.
 func selectNamespaces(policies []v1alpha1.AllowancePolicy, enforcements []v1alpha1.Enforcement) bool {
 	looks := func(expression string) bool { return strings.Contains(expression, "namespaceObject") }

@@ -287,7 +287,7 @@ func TestAKindWithoutManagementPoliciesIsMadeWithoutThem(t *testing.T) {
 		})
 	}
 
-	// What is there is looked at itself, and an older Crossplane knows no schemas.
+	// What is there is read itself, and an older Crossplane knows no schemas.
 	for _, req := range []*fnv1.RunFunctionRequest{
 		call(t, xr, observedObject, sized("small", "postgres"), ""), call(t, xr, "", sized("small", "postgres"), ""),
 	} {

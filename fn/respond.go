@@ -20,7 +20,7 @@ import (
 // errUnallowed is the cause when mode Fatal meets an unallowed change.
 var errUnallowed = errors.New("a change is not allowed, and the step's mode is Fatal")
 
-// errNoConditions is the cause when Crossplane does not keep what it is told.
+// errNoConditions is the cause when Crossplane does not store what it is given.
 var errNoConditions = errors.New("this Crossplane does not store the conditions of functions: nothing says what is held, " +
 	"and no allowance of a composite resource is used up before the next; it takes Crossplane 1.17 or newer")
 

@@ -17,7 +17,7 @@ import (
 )
 
 // TestTheFunctionTellsNoCredential puts objects with credentials to the function
-// in each mode, and looks for them in all that it says beside the objects.
+// in each mode, and searches for them in all that it says beside the objects.
 func TestTheFunctionTellsNoCredential(t *testing.T) {
 	all, err := corpus.Planting()
 	if err != nil {

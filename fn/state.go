@@ -23,7 +23,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// errNoKind is the cause when a composed resource cannot be told.
+// errNoKind is the cause when a composed resource cannot be known.
 var errNoKind = errors.New("it has no apiVersion and kind")
 
 // state is one request, decoded.

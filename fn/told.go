@@ -48,12 +48,12 @@ type heldLine struct {
 	v1alpha1.HeldChange
 
 	passed bool
-	// policies and outcome tell more, but are no news.
+	// policies and outcome say more, but are no news.
 	policies []decision.Source
 	outcome  composition.Result
 }
 
-// digest tells one line from another.
+// digest distinguishes one line from another.
 func (l heldLine) digest() [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%q %t", l.HeldChange, l.passed))
 }
@@ -179,7 +179,7 @@ func sortedFields[V any](lines map[heldField]V) []heldField {
 	})
 }
 
-// keyOf tells XRs apart.
+// keyOf distinguishes XRs.
 func keyOf(xr *unstructured.Unstructured) string {
 	if uid := xr.GetUID(); uid != "" {
 		return string(uid)

@@ -56,14 +56,14 @@ type Options struct {
 	Functions []string
 	// Webhook to configure; nil for none.
 	Webhook *webhooks.Webhook
-	// Shard is what is looked after. Only that without a name configures
+	// Shard is what is reconciled. Only that without a name configures
 	// anything.
 	Shard *shard.Shard
-	// Access tells what we may do; nil where we may do all.
+	// Access reports what we may do; nil where we may do all.
 	Access *access.Access
 	// Now is the clock.
 	Now func() time.Time
-	// Used is told of each use of a window that opened a gate by itself; nil for
+	// Used hears of each use of a window that opened a gate by itself; nil for
 	// nobody.
 	Used func(v1alpha1.GateWindow)
 }
@@ -153,7 +153,7 @@ func newConfiguration(
 	return c
 }
 
-// newObjects makes what looks after objects, one kind at a time as these are
+// newObjects makes what reconciles objects, one kind at a time as these are
 // watched. It returns what moves their gates.
 func newObjects(mgr ctrl.Manager, opts Options, told events.EventRecorder, follows *composed.Kinds) (*gates.Reconciler, error) {
 	compiled, w := policy.NewCache(), follows.Watches

@@ -23,7 +23,7 @@ const (
 	// auditDecision sums it up: Unchanged, Allowed, Ungoverned, Denied, Held, Warned
 	// or Audited.
 	auditDecision = "decision"
-	// auditRule is why the change that tells most is allowed, such as Allowance or
+	// auditRule is why the change that says most is allowed, such as Allowance or
 	// Initiate; absent where it is not.
 	auditRule = "rule"
 	// auditInitiator is who started the chain that allowed it.
@@ -37,7 +37,7 @@ const (
 	// auditMissing is what it would take to allow the first change that is not
 	// allowed.
 	auditMissing = "missing"
-	// auditFields are the fields that tell most: all that are not allowed, or else
+	// auditFields are the fields that say most: all that are not allowed, or else
 	// all that are.
 	auditFields = "fields"
 	// auditPolicies are the policies, windows and exceptions by which these were

@@ -82,7 +82,7 @@ func (l Lifetimes) validate() error {
 	}
 }
 
-// trust holds a bundle, and tells when it changes.
+// trust holds a bundle, and reports when it changes.
 type trust struct {
 	bundle  atomic.Pointer[[]byte]
 	changed chan struct{}

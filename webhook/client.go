@@ -18,7 +18,7 @@ import (
 )
 
 // Clients are those who may put reviews to us: who shows a certificate of a CA,
-// as the API server does where it is told to.
+// as the API server does where it is asked to.
 //
 // Source: k8s.io/apiserver pkg/admission/plugin/webhook/config, the
 // WebhookAdmissionConfiguration of --admission-control-config-file.
@@ -82,7 +82,7 @@ func (c *Clients) TLS(cfg *tls.Config) {
 
 		out := cfg.Clone()
 		out.GetConfigForClient = nil
-		// Who shows none is told so by an answer; probes of the port are no requests.
+		// Who shows none gets an answer that says so; probes of the port are no requests.
 		out.ClientAuth, out.ClientCAs = tls.VerifyClientCertIfGiven, c.known.Load().pool
 
 		return out, nil

@@ -119,7 +119,7 @@ func TestAnEndpointAnswersAsTheFrameworkDoes(t *testing.T) {
 	}
 }
 
-// TestAnEndpointDecodesTheObjects keeps it from leaving all to controller-runtime's server.
+// TestAnEndpointDecodesTheObjects checks that it does not leave all to controller-runtime's server.
 func TestAnEndpointDecodesTheObjects(t *testing.T) {
 	var got admission.Request
 

@@ -18,7 +18,7 @@ import (
 // EnforcePath is where what Enforcements govern is sent, as it would be stored.
 const EnforcePath = "/enforce"
 
-// Enforcer refuses what nobody asked for, by what would be stored in the end.
+// Enforcer refuses what is not allowed, by what would be stored in the end.
 type Enforcer struct {
 	*Judge
 	*Scaler

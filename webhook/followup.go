@@ -22,7 +22,7 @@ import (
 // errBusy is the cause when others write an object all the time.
 var errBusy = errors.New("somebody else writes it all the time: try again")
 
-// How often and how long a follow-up looks for the change that it is about. The
+// How often and how long a follow-up checks for the change that it is about. The
 // API server stores it once every webhook has answered, or never.
 const (
 	followFirst   = 5 * time.Millisecond

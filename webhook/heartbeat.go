@@ -23,7 +23,7 @@ import (
 // beat is how often the heartbeat is renewed.
 const beat = 10 * time.Second
 
-// Heartbeat tells how old the cache is: a lease that one of the replicas renews
+// Heartbeat shows how old the cache is: a lease that one of the replicas renews
 // comes back to each of them through the watches that everything else comes
 // through. The cache must hold no other leases.
 type Heartbeat struct {
@@ -38,7 +38,7 @@ func NewHeartbeat(c client.Client, key client.ObjectKey, log logr.Logger, now fu
 	return &Heartbeat{client: c, key: key, log: log, now: now}
 }
 
-// Register registers the metric that tells the age of the cache. The context is
+// Register registers the metric that shows the age of the cache. The context is
 // that of the manager.
 func (h *Heartbeat) Register(ctx context.Context, reg prometheus.Registerer) error {
 	age := prometheus.NewGaugeFunc(prometheus.GaugeOpts{

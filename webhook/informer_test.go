@@ -27,7 +27,7 @@ import (
 
 var errDown = errors.New("the API server is down")
 
-// server is one that can be told to go away.
+// server is one that can be known to go away.
 type server struct {
 	mu    sync.Mutex
 	down  bool

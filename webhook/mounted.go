@@ -22,7 +22,7 @@ import (
 )
 
 // mountedReload is how often mounted files are read, whatever file system
-// events tell: the default of certwatcher, which does not look at ca.crt.
+// events tell: the default of certwatcher, which does not read ca.crt.
 const mountedReload = 10 * time.Second
 
 // Mounted is a serving certificate that somebody else provides, as files: a

@@ -33,7 +33,7 @@ type Objects struct {
 	cache  cache.Cache
 	live   client.Reader
 	mapper meta.RESTMapper
-	// access tells which kinds may be watched; nil for all.
+	// access reports which kinds may be watched; nil for all.
 	access *access.Access
 	// governed are the kinds that the webhook was asked about.
 	governed governed
@@ -57,7 +57,7 @@ type objectKey struct {
 // maxNewer is the most objects that are remembered to be newer.
 const maxNewer = 4096
 
-// NewObjects makes Objects of a cache and a client without one, and of what tells
+// NewObjects makes Objects of a cache and a client without one, and of what shows
 // which kinds these may read; nil for all.
 func NewObjects(c cache.Cache, live client.Reader, mapper meta.RESTMapper, may *access.Access) *Objects {
 	return &Objects{
@@ -152,7 +152,7 @@ func (o *Objects) explain(ctx context.Context, gk schema.GroupKind, need func(sc
 }
 
 // stored looks an object up under its own key, or as a cluster-scoped one: an
-// owner reference does not tell.
+// owner reference does not say.
 func stored(store toolscache.Store, key types.NamespacedName) *unstructured.Unstructured {
 	for _, k := range []string{toolscache.ObjectName{Namespace: key.Namespace, Name: key.Name}.String(), key.Name} {
 		if obj, ok, err := store.GetByKey(k); err == nil && ok {

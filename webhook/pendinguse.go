@@ -20,7 +20,7 @@ type pendingUse struct {
 	done context.CancelFunc
 }
 
-// useKey tells one request from all others.
+// useKey distinguishes one request from all others.
 type useKey struct {
 	useWrite
 
@@ -29,7 +29,7 @@ type useKey struct {
 	wanted string
 }
 
-// useWrite tells one write from all others: a version of an object has one next
+// useWrite distinguishes one write from all others: a version of an object has one next
 // version, or one end, and a name is given once.
 type useWrite struct {
 	group, kind, namespace, name, uid string
@@ -53,7 +53,7 @@ func (u *Uses) note(ctx context.Context, req admission.Request, ask *decision.Re
 	}
 
 	if objectOf(ask).GetName() == "" {
-		// The API server makes up the name later, and nothing tells which it is.
+		// The API server makes up the name later, and nothing shows which it is.
 		u.Count(use)
 
 		return

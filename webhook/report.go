@@ -26,7 +26,7 @@ const maxEventRunes = 1000
 // actionDecide is what events say we did.
 const actionDecide = "Decide"
 
-// report counts and logs a decision, and tells of what is held up.
+// report counts and logs a decision, and reports what is held.
 func (j *Judge) report(req admission.Request, ask *decision.Request, d *decision.Decision) {
 	outcome := d.Outcome()
 	f, _ := d.Lead()
@@ -70,7 +70,7 @@ func newlyHeld(ask *decision.Request, d *decision.Decision) bool {
 		resource.Annotation(ask.Old, v1alpha1.AnnotationHeld) != resource.Annotation(d.Object, v1alpha1.AnnotationHeld)
 }
 
-// held tells of the changes that are held, all at once: of several events about an
+// held reports the changes that are held, all at once: of several events about an
 // object of which only the text differs the API server gets the first.
 func (j *Judge) held(req admission.Request, ask *decision.Request, d *decision.Decision) {
 	var (
@@ -80,7 +80,7 @@ func (j *Judge) held(req admission.Request, ask *decision.Request, d *decision.D
 
 	for _, h := range d.Held {
 		if _, more := allowance.MoreHeld(h); more {
-			continue // Those were told of when they were held first.
+			continue // Those were reported when they were held first.
 		}
 
 		if first == "" {

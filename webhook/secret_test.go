@@ -19,7 +19,7 @@ import (
 )
 
 // TestTheWebhookTellsNoCredential puts objects with credentials to both
-// endpoints under each action, and looks for them in all that is said beside the
+// endpoints under each action, and searches for them in all that is said beside the
 // objects: answers, audit annotations, events and logs.
 func TestTheWebhookTellsNoCredential(t *testing.T) {
 	all, err := corpus.Planting()

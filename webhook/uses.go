@@ -29,7 +29,7 @@ const (
 	writeEvery = time.Hour
 	// keepEvery is how often a count is put where it outlasts us.
 	keepEvery = time.Minute
-	// lookEvery is how often it is looked whether there is something to write, and
+	// lookEvery is how often it is checked whether there is something to write, and
 	// readEvery how often a window is read of which there is not: somebody may have
 	// ended it.
 	lookEvery = 5 * time.Second
@@ -84,7 +84,7 @@ type count struct {
 	due time.Time
 	// told is true once an event says that the window is used.
 	told bool
-	// next is when to look at the window again.
+	// next is when to read the window again.
 	next time.Time
 }
 
@@ -279,7 +279,7 @@ func (u *Uses) write(ctx context.Context, key upgradeallowance.Key, all bool) er
 	return nil
 }
 
-// wrote notes what is told of a window, and kept, and when to look at it again.
+// wrote notes what is reported of a window, and kept, and when to read it again.
 func (u *Uses) wrote(key upgradeallowance.Key, was count, kept bool, w *v1alpha1.UpgradeAllowance) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

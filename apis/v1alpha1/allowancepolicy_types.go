@@ -221,7 +221,7 @@ const (
 	ReasonRightsMissing = "RightsMissing"
 
 	// ConditionGated is false where providers of kinds that it names cannot be
-	// kept from acting, and not there otherwise.
+	// prevented from acting, and not there otherwise.
 	ConditionGated = "Gated"
 	// ReasonUnsupported means that the kind or its provider has no management
 	// policies; the message says which.
@@ -236,7 +236,7 @@ type AllowancePolicyStatus struct {
 
 	// TypeChecking holds warnings: expressions, closeWhen among them, and paths that
 	// do not fit the schemas of the kinds, verbs that no gate knows, and a policy that nobody
-	// can make use of. They never keep it from being used.
+	// can make use of. They never prevent it from being used.
 	// +optional
 	// +listType=atomic
 	TypeChecking []TypeCheckingWarning `json:"typeChecking,omitempty"`

@@ -21,7 +21,7 @@ const (
 	AnnotationAllowances = AnnotationPrefix + "allowances"
 	// AnnotationTrace is on every object whose change was allowed: a list of
 	// [TraceEntry], newest first, at most [MaxTraceEntries]. An older entry of a
-	// field stays where it tells of the use of an allowance that the parent carries.
+	// field stays where it shows the use of an allowance that the parent carries.
 	AnnotationTrace = AnnotationPrefix + "trace"
 	// AnnotationInitialized is "true" on parents once they were seen ready.
 	AnnotationInitialized = AnnotationPrefix + "initialized"
@@ -37,7 +37,7 @@ const (
 	AnnotationMode = AnnotationPrefix + "mode"
 	// AnnotationLastUpgrade names the UpgradeAllowance last applied to a child.
 	AnnotationLastUpgrade = AnnotationPrefix + "last-upgrade"
-	// AnnotationHeld is on objects whose unallowed changes were kept back: a
+	// AnnotationHeld is on objects whose unallowed changes were held: a
 	// list of [HeldChange]. It is absent when nothing is held.
 	AnnotationHeld = AnnotationPrefix + "held"
 	// AnnotationAsked is on managed resources with a gate whose spec somebody
@@ -95,7 +95,7 @@ const LabelShard = AnnotationPrefix + "shard"
 // Limits of what Kausality keeps on one object.
 const (
 	// MaxTraceEntries is the most entries AnnotationTrace holds, unless more than
-	// that tell of the use of allowances.
+	// that show the use of allowances.
 	MaxTraceEntries = 8
 	// MaxHeldEntries is the most entries AnnotationHeld holds; the last one is
 	// a count of those that are left out.
@@ -122,7 +122,7 @@ const (
 )
 
 // MaxUnobserved is how long an allowance to create or delete lasts where nothing
-// tells when it has served: the kind reports no observed generation, or the change
+// shows when it has served: the kind reports no observed generation, or the change
 // that gave it made none. It is as long as a gate may stay open by default.
 const MaxUnobserved = time.Hour
 
@@ -184,7 +184,7 @@ type Allowance struct {
 	// Policy is the AllowancePolicy or UpgradeAllowance that granted it.
 	Policy string `json:"policy,omitempty"`
 	// Until is when it ends, of an allowance to create or delete of which nothing
-	// else tells when it has served: it is [MaxUnobserved] from when it was given.
+	// else shows when it has served: it is [MaxUnobserved] from when it was given.
 	Until *metav1.Time `json:"until,omitempty"`
 	// Trace is the path from the initiator's change to this object, in order.
 	Trace []Hop `json:"trace,omitempty"`
@@ -232,7 +232,7 @@ type TraceEntry struct {
 }
 
 // HeldChange is one entry of AnnotationHeld: a change that was asked of this
-// object and kept back.
+// object and held.
 type HeldChange struct {
 	// Field that keeps its old value. In the last entry of a list that is cut it
 	// is the number of changes left out: (12 more).
@@ -279,7 +279,7 @@ type AskedRecord struct {
 	// Generation that the last change of what is stored, or of what is asked
 	// for, produced.
 	Generation int64 `json:"generation"`
-	// User who last stored what nobody asked for.
+	// User who last stored what is not allowed.
 	User string `json:"user"`
 	// Users are those who stored the fields that are not that user's, by field.
 	Users map[string]string `json:"users,omitempty"`
@@ -345,7 +345,7 @@ type GateRecord struct {
 type GateWindow struct {
 	// Name of the window.
 	Name string `json:"name"`
-	// UID tells it from another one of its name.
+	// UID distinguishes it from another one of its name.
 	UID types.UID `json:"uid"`
 }
 

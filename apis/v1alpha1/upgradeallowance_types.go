@@ -45,19 +45,19 @@ type UpgradeAllowanceSpec struct {
 	// +optional
 	ActivateWhen *ActivateWhen `json:"activateWhen,omitempty"`
 
-	// Suspend keeps the window from allowing anything while it is true, whatever
+	// Suspend prevents the window from allowing anything while it is true, whatever
 	// its time is. What it has allowed before goes on.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
 	// OncePerObject applies the window to every object once at most: not to one
-	// whose last upgrade was by this window, as kausality.io/last-upgrade tells.
+	// whose last upgrade was by this window, by kausality.io/last-upgrade.
 	// One that another window was applied to since may be upgraded again.
 	// +optional
 	OncePerObject bool `json:"oncePerObject,omitempty"`
 }
 
-// ActivateWhen says how to tell that the new logic runs. Exactly one way.
+// ActivateWhen says how to show that the new logic runs. Exactly one way.
 // +kubebuilder:validation:XValidation:rule="has(self.podSelector) != has(self.controllerRef)",message="exactly one of podSelector and controllerRef is required"
 // +kubebuilder:validation:XValidation:rule="has(self.podSelector) == has(self.image)",message="image goes with podSelector"
 type ActivateWhen struct {

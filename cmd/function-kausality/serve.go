@@ -25,11 +25,11 @@ import (
 	"google.golang.org/grpc/reflection"
 )
 
-// grace is how long calls may take to end once the process is told to stop.
+// grace is how long calls may take to end once the process is asked to stop.
 // Kubernetes kills it after 30 seconds.
 const grace = 20 * time.Second
 
-// readHeaderTimeout keeps slow clients of the metrics from piling up.
+// readHeaderTimeout prevents slow clients of the metrics from piling up.
 const readHeaderTimeout = 10 * time.Second
 
 // server is the gRPC service of a composition function, with its health and

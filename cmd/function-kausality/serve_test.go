@@ -108,7 +108,7 @@ func dial(t *testing.T, l net.Listener, creds credentials.TransportCredentials) 
 	return conn
 }
 
-// patient is a function whose calls take until they are told to go on.
+// patient is a function whose calls take until they are asked to go on.
 type patient struct {
 	fnv1.UnimplementedFunctionRunnerServiceServer
 

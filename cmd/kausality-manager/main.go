@@ -118,7 +118,7 @@ func kinds() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// Run runs until the process is told to stop.
+// Run runs until the process is asked to stop.
 func (c *cli) Run() error {
 	ctrl.SetLogger(zap.New(zap.UseDevMode(c.Debug)))
 

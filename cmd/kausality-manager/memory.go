@@ -22,7 +22,7 @@ const (
 	maxGarbage, leastGarbage = 200, 40
 	// unknownGarbage is the default, until something was collected.
 	unknownGarbage = 100
-	// tuneEvery is how often the size of the heap is looked at.
+	// tuneEvery is how often the size of the heap is checked.
 	tuneEvery = time.Second
 )
 

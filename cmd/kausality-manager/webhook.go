@@ -20,8 +20,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
 
-// heartbeat is the lease that tells that a manager with a webhook runs, whatever
-// its Service is called: doctor and uninstall look for it.
+// heartbeat is the lease that shows that a manager with a webhook runs, whatever
+// its Service is called: doctor and uninstall search for it.
 const heartbeat = "kausality-webhook"
 
 // usesLease is the lease in which replicas add up how often windows were used.

@@ -138,7 +138,7 @@ func adopt(ctx context.Context, c adoption, out io.Writer, args []string, opts a
 		}
 	}
 
-	// 4. Hand it over while Crossplane looks away.
+	// 4. Hand it over while Crossplane is paused.
 	if err := c.paused(ctx, by, opts.resume, func(ctx context.Context) error { return c.hand(ctx, u, by, opts.part) }); err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (o *clusterOptions) writing(cmd *cobra.Command) {
 	}
 }
 
-// homeFlag is that of commands that look at Kausality itself.
+// homeFlag is that of commands that check Kausality itself.
 func (o *clusterOptions) homeFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.home, homeName, defaultHome,
 		"Namespace Kausality runs in, where records are kept. If not given, that of the webhook's Service, where there is one.")

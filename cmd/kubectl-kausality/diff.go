@@ -45,7 +45,7 @@ func diffCommand() *cobra.Command {
 	}
 }
 
-// failedDiff keeps a failure from being taken for a difference.
+// failedDiff prevents a failure from being taken for a difference.
 func failedDiff(err error) error {
 	if err == nil || errors.As(err, &differs{}) {
 		return err

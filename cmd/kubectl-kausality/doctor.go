@@ -15,7 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/internal/doctor"
 )
 
-// doctorOptions say what to look at.
+// doctorOptions say what to check.
 type doctorOptions struct {
 	clusterOptions
 
@@ -24,7 +24,7 @@ type doctorOptions struct {
 	homeGiven bool
 	all       bool
 	verbose   bool
-	// roles prints the roles that are missing, platform looks at all that is
+	// roles prints the roles that are missing, platform checks all that is
 	// Crossplane's, governed or not, and held prints those that are there, too.
 	roles, platform, held bool
 	// owners are resources to be read besides, as RESOURCE.GROUP.
@@ -105,7 +105,7 @@ type diagnosis struct {
 	Findings []doctor.Finding `json:"findings"`
 }
 
-// diagnose looks at a cluster and prints what it finds. The error is errFinding
+// diagnose checks a cluster and prints what it finds. The error is errFinding
 // if something is wrong.
 func diagnose(ctx context.Context, c *cluster, out io.Writer, opts doctorOptions) error {
 	state, err := examination{c}.state(ctx, opts)

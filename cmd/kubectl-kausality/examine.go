@@ -33,10 +33,10 @@ const (
 	defaultMaxOpen = time.Hour
 )
 
-// examination reads what the doctor looks at.
+// examination reads what the doctor checks.
 type examination struct{ *cluster }
 
-// state reads what the doctor looks at. What may not be read is noted in it; the
+// state reads what the doctor checks. What may not be read is noted in it; the
 // error is that of a cluster that does not answer.
 func (c examination) state(ctx context.Context, opts doctorOptions) (*doctor.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, patienceRead)

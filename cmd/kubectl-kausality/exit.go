@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes, the same for every command; exitHelp tells of them.
+// Exit codes, the same for every command; exitHelp shows them.
 const (
 	exitError   = 1
 	exitUsage   = 2

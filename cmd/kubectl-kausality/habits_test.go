@@ -62,7 +62,7 @@ func TestADryRunIsAskedForAsWithKubectl(t *testing.T) {
 	}
 }
 
-// TestADryRunReadsLikeOne and what was done claims no more than what was looked at.
+// TestADryRunReadsLikeOne and what was done claims no more than what was checked.
 func TestADryRunReadsLikeOne(t *testing.T) {
 	t.Parallel()
 

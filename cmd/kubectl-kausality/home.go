@@ -13,7 +13,7 @@ import (
 const (
 	// homeName is the flag that says where Kausality runs.
 	homeName = "kausality-namespace"
-	// defaultHome is where it runs when nobody tells.
+	// defaultHome is where it runs when nobody says.
 	defaultHome = "kausality-system"
 	// patienceHome is how long finding out may take.
 	patienceHome = 10 * time.Second

@@ -28,7 +28,7 @@ func (c *cluster) locate(ctx context.Context) doctor.Manager {
 }
 
 // recorded adds what the manager says of itself, where nothing else in the
-// cluster tells of it: it may run anywhere.
+// cluster shows it: it may run anywhere.
 func (c *cluster) recorded(ctx context.Context, doc *versionDocument) {
 	const manager = "kausality-manager"
 

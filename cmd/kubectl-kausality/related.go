@@ -15,7 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
-// related are the objects that tell more of one: its parent, and what was made for it.
+// related are the objects that say more of one: its parent, and what was made for it.
 type related struct {
 	// parent is nil for a root, and where it could not be read.
 	parent *unstructured.Unstructured

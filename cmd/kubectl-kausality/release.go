@@ -76,7 +76,7 @@ func releaseCommand() *cobra.Command {
 	return cmd
 }
 
-// release lets go of one managed resource, or of the record of one.
+// release releases one managed resource, or of the record of one.
 func release(ctx context.Context, c *cluster, out io.Writer, args []string, opts releaseOptions) error {
 	kind, name, err := split(args)
 

@@ -122,7 +122,7 @@ func (c examination) ask(ctx context.Context, m doctor.Manager, list []right.Rig
 	return group.Wait()
 }
 
-// served are the kinds that the API server serves, as far as it tells.
+// served are the kinds that the API server serves, as far as it says.
 func (c examination) served() []right.Kind {
 	lists, _ := c.discovery.ServerPreferredResources() // What one group fails to list is no reason to leave out the others.
 

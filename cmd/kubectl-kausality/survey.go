@@ -40,7 +40,7 @@ type named struct {
 	namespace, name string
 }
 
-// askers are what keeps everybody but the manager from changing what is governed.
+// askers are what prevents everybody but the manager from changing what is governed.
 func askers() []named {
 	return append([]named{
 		{gvk: registration("MutatingWebhookConfiguration"), name: v1alpha1.NameWebhooks},
@@ -48,7 +48,7 @@ func askers() []named {
 	}, guards(v1alpha1.NameWriterGuard)...)
 }
 
-// keepers are what keeps things from being deleted.
+// keepers are what prevents things from being deleted.
 func keepers() []named {
 	ours := v1alpha1.Definitions()
 	names := append(make([]string, 0, 2+len(ours)), v1alpha1.NameDeleteGuard, v1alpha1.NameUsageGuard)
@@ -239,7 +239,7 @@ func (c uninstallation) unused(ctx context.Context, functions []string) error {
 }
 
 // stopped watches for as long as a manager that runs may be quiet, and sees
-// whether one gives a sign of life. By when its last one was nobody could tell: the
+// whether one gives a sign of life. By when its last one was nobody could know: the
 // clock that says so is the manager's, and may be another than ours.
 func (c uninstallation) stopped(ctx context.Context) error {
 	gvr := schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}

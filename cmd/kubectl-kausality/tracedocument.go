@@ -32,7 +32,7 @@ type traceDocument struct {
 	Waits []gateWait `json:"waits,omitempty"`
 	// Allowances are what may still follow.
 	Allowances []v1alpha1.Allowance `json:"allowances"`
-	// Held are the changes that are kept back: of the object, and of what is made for
+	// Held are the changes that are held: of the object, and of what is made for
 	// it, as far as that and its Kausality condition say.
 	Held []heldEntry `json:"held"`
 	// HeldMore is how many more there are of which only the number is recorded.
@@ -47,7 +47,7 @@ type traceDocument struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-// heldEntry is one change that is kept back.
+// heldEntry is one change that is held.
 type heldEntry struct {
 	v1alpha1.HeldChange `json:",inline"`
 
@@ -56,9 +56,9 @@ type heldEntry struct {
 	// ComposedResource is its name in the Composition where it is not created, and has no
 	// other.
 	ComposedResource string `json:"composedResource,omitempty"`
-	// Stored is who stored the value that it keeps, as its managedFields tell.
+	// Stored is who stored the value that it keeps, by its managedFields.
 	Stored *storedBy `json:"stored,omitempty"`
-	// Asked is who wrote what is asked for into the Claim, as its managedFields tell;
+	// Asked is who wrote what is asked for into the Claim, by its managedFields;
 	// absent where User names somebody.
 	Asked *storedBy `json:"asked,omitempty"`
 	// Inside is true where the value asked for is stored, and the gate keeps it from
@@ -91,7 +91,7 @@ type storedEntry struct {
 	User string `json:"user"`
 	// Since is when the field was first stored so, if that is recorded.
 	Since *metav1.Time `json:"since,omitempty"`
-	// Manager is the field manager that wrote it last, where managedFields tell.
+	// Manager is the field manager that wrote it last, where managedFields say.
 	Manager string `json:"manager,omitempty"`
 	// Inside is true where a gate keeps it from the external object, which has the
 	// value that was asked for.

@@ -29,7 +29,7 @@ type gateWait struct {
 	Why string `json:"why"`
 }
 
-// gater tells what a policy says of the gates that its allowances open.
+// gater says what a policy says of the gates that its allowances open.
 type gater interface {
 	gate(ctx context.Context, policy string) *policy.Gate
 }

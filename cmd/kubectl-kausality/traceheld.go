@@ -70,7 +70,7 @@ func (d *traceDocument) hold(u *unstructured.Unstructured, near related) error {
 }
 
 // holdRecorded adds what kausality.io/held of an object says. Crossplane copies a
-// Claim's spec to its XR field by field: there the Claim tells who asked.
+// Claim's spec to its XR field by field: there the Claim shows who asked.
 func (d *traceDocument) holdRecorded(u *unstructured.Unstructured, ref *objectRef, parent *unstructured.Unstructured) error {
 	list, err := allowance.ParseHeld(u)
 	for _, h := range list {
@@ -247,7 +247,7 @@ func valueAt(u *unstructured.Unstructured, field string) string {
 // maxShown is the most bytes of a value that trace shows.
 const maxShown = 128
 
-// storedOf is who stored what a field has, as managedFields tell; nil where they do
+// storedOf is who stored what a field has, by managedFields; nil where they do
 // not, or where it is Crossplane that passes it on.
 func storedOf(u *unstructured.Unstructured, field string) *storedBy {
 	path, err := fieldpath.Parse(field)

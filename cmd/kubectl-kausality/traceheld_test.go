@@ -177,7 +177,7 @@ Held:
 	}
 }
 
-// TestDriftThatOnlyARecordKnowsIsShown where no condition tells of it, as while the
+// TestDriftThatOnlyARecordKnowsIsShown where no condition shows it, as while the
 // function is out of the Composition.
 func TestDriftThatOnlyARecordKnowsIsShown(t *testing.T) {
 	t.Parallel()

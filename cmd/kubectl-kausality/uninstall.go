@@ -84,7 +84,7 @@ func uninstallCommand() *cobra.Command {
 	return cmd
 }
 
-// leaving is one object that is let go of.
+// leaving is one object that is released.
 type leaving struct {
 	object *unstructured.Unstructured
 	plan   removal.Plan
@@ -183,7 +183,7 @@ func (c uninstallation) planRemoval(ctx context.Context, u *unstructured.Unstruc
 	return removal.PlanFor(u, opts)
 }
 
-// leave lets go of objects, as they are now.
+// leave releases objects, as they are now.
 func (c uninstallation) leave(ctx context.Context, out io.Writer, list []leaving, opts removal.Options) error {
 	if c.dry.on() {
 		for _, l := range list {
@@ -220,7 +220,7 @@ func (c uninstallation) leave(ctx context.Context, out io.Writer, list []leaving
 // any more.
 const forgetful = 30 * time.Second
 
-// leaveOne lets go of one object.
+// leaveOne releases one object.
 func (c uninstallation) leaveOne(ctx context.Context, u *unstructured.Unstructured, opts removal.Options) (removal.Plan, error) {
 	var plan removal.Plan
 
@@ -296,7 +296,7 @@ func tell(out io.Writer, u *unstructured.Unstructured, plan removal.Plan, verb s
 	return say(out, "%s %s %s %s%s\n", u.GroupVersionKind().GroupKind(), path(u.GetNamespace(), u.GetName()), verb, plan.FinalState, more)
 }
 
-// path is how a person is told of an object's name.
+// path is how an object is named to a person.
 func path(namespace, name string) string { return strings.TrimPrefix(namespace+"/"+name, "/") }
 
 // definitions are our CRDs.

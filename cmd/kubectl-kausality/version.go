@@ -105,7 +105,7 @@ func (d *versionDocument) show(out io.Writer, as *outputOptions) error {
 	return say(out, "%s", text.String())
 }
 
-// program is one of ours, and what tells of it: what its list has, and the images
+// program is one of ours, and where it was found: what its list has, and the images
 // of one of these.
 type program struct {
 	name   string
@@ -122,7 +122,7 @@ func (c *cluster) versions(ctx context.Context, doc *versionDocument, functions 
 
 	for _, p := range []program{
 		{
-			// Crossplane runs a Provider's container under a name of its own; its Provider tells.
+			// Crossplane runs a Provider's container under a name of its own; its Provider says.
 			name: manager, lists: []doctor.List{c.list(ctx, doctor.Providers, ""), c.list(ctx, deployments, c.home)},
 			images: func(u *unstructured.Unstructured) []string {
 				return append(packageOf(u, func() bool { return repository(u) == "provider-kausality" }), imagesOf(u, manager)...)
@@ -139,7 +139,7 @@ func (c *cluster) versions(ctx context.Context, doc *versionDocument, functions 
 	}
 }
 
-// add adds what tells of a program.
+// add adds where a program was found.
 func (d *versionDocument) add(p program) {
 	var problems []string
 

@@ -181,7 +181,7 @@ type record struct {
 // records returns what was written down about the object that arguments name,
 // newest first.
 func (c *cluster) records(ctx context.Context, kind, name string) ([]record, error) {
-	selector := orphan.Label // Of a kind that is not served any more nobody can tell the scope.
+	selector := orphan.Label // Of a kind that is not served any more nobody can know the scope.
 
 	if m, err := c.mapping(kind); err == nil {
 		namespace := ""
@@ -236,7 +236,7 @@ func readRecord(u *unstructured.Unstructured) (record, error) {
 	return record{Record: r, secret: u}, nil
 }
 
-// means reports whether a person means a kind, as far as one can tell without the
+// means reports whether a person means a kind, as far as one can know without the
 // API server: by the kind or a plural of it, with or without its group or the
 // start of that.
 func means(text string, gk schema.GroupKind) bool {

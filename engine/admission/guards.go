@@ -38,7 +38,7 @@ func bound(guard *admissionregistrationv1.ValidatingAdmissionPolicy, params *adm
 }
 
 // Guards builds the guards of the managed resources among some kinds, and of what
-// tells which provider's configuration they use.
+// shows which provider's configuration they use.
 func (h Options) Guards(kinds, usages []kind.Served) []Guard {
 	writes, deletes := rules{}, rules{}
 
@@ -85,7 +85,7 @@ const (
 		"(has(object.metadata.annotations) && %[1]q in object.metadata.annotations && " +
 		"object.metadata.annotations[%[1]q] == oldObject.metadata.annotations[%[1]q])"
 
-	// Who looked at a change of what the provider acts upon noted it, unless there
+	// Who read a change of what the provider acts upon noted it, unless there
 	// is no gate to keep it back.
 	traced = "request.operation != 'UPDATE' || (%[1]s) || " +
 		"oldObject.metadata.?annotations[?%[4]q].orValue('').contains('state: %[5]s') || " +
@@ -106,7 +106,7 @@ func markedExpression(variable string) string {
 
 // writerGuard lets only the manager change spec.managementPolicies and the
 // gate's record, and nobody but a provider what it acts upon, unless Kausality
-// has noted that: otherwise it could not be told later what was asked for. Its
+// has noted that: otherwise it could not be known later what was asked for. Its
 // reason is Invalid, on which Crossplane goes on with the other resources and
 // tries again.
 func (h Options) writerGuard(

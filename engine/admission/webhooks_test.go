@@ -161,7 +161,7 @@ func TestTheWebhookOfAnEnforcementIsWhatItSays(t *testing.T) {
 		t.Errorf("client: %+v, metadata: %+v, error: %v", got[0].ClientConfig, meta, err)
 	}
 
-	// And who looks for the manager finds it.
+	// And who looks the manager up finds it.
 	if want := "heartbeat: kausality-webhook\nmaxOpen: 0s\nnamespace: kausality-system\nversion: v1\n"; meta.Annotations[v1alpha1.AnnotationManager] != want {
 		t.Errorf("keeper %q, want %q", meta.Annotations[v1alpha1.AnnotationManager], want)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // OfOtherSystems are the actions among some that are not Crossplane's, such as
-// Terraform's apply: no gate serves them, and nothing in the cluster tells when
+// Terraform's apply: no gate serves them, and nothing in the cluster shows when
 // they were taken.
 func OfOtherSystems(actions []string) []string {
 	return slices.DeleteFunc(slices.Clone(actions), func(action string) bool {
@@ -25,7 +25,7 @@ func OfOtherSystems(actions []string) []string {
 }
 
 // lasting is what remains of an External allowance when all that a cluster can
-// tell of has served: the actions of other systems. They may be taken, as often as
+// show has served: the actions of other systems. They may be taken, as often as
 // it takes, until another change says otherwise. False where nothing does.
 func lasting(a v1alpha1.Allowance) (v1alpha1.Allowance, bool) {
 	if !External(a) {

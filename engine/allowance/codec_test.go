@@ -84,7 +84,7 @@ func entries() *rapid.Generator[[]v1alpha1.TraceEntry] {
 	}), 0, 3)
 }
 
-// canonical is a value as it reads from JSON: what cannot be told apart there,
+// canonical is a value as it reads from JSON: what cannot be distinguished there,
 // such as no list and an empty one, is the same. Text that is no UTF-8 is
 // written as what stands for it.
 func canonical[T any](tb rapid.TB, list []T) []T {

@@ -13,7 +13,7 @@ import (
 )
 
 // A change of metadata makes no new generation, and some kinds have none at all.
-// What several such changes allow, one after the other, is told apart by counting
+// What several such changes allow, one after the other, is distinguished by counting
 // them: each is a request within its generation.
 
 // RequestOf returns the request within its generation that gave an allowance; 0
@@ -70,7 +70,7 @@ func Settled(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 }
 
 // ByUse reports whether an allowance of an object is consumed by making use of it,
-// for nothing else tells when it has served: of a kind that reports no observed
+// for nothing else shows when it has served: of a kind that reports no observed
 // generation, and one that was given within a generation.
 func ByUse(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 	if _, settles := resource.SettledGeneration(u); settles || grantingField(a) == v1alpha1.MutationDelete {

@@ -11,7 +11,7 @@ import (
 
 // AddTrace puts new entries before those an object carries and keeps the
 // newest. An entry of a field replaces an older one of the same field. The newest
-// entry that tells of the use of an allowance stays, for as long as the parent
+// entry that shows the use of an allowance stays, for as long as the parent
 // carries that: without it the allowance could be used once more.
 func AddTrace(have, add []v1alpha1.TraceEntry, uses ...v1alpha1.Allowance) []v1alpha1.TraceEntry {
 	all := slices.Concat(add, have)

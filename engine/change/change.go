@@ -50,7 +50,7 @@ func (c Change) Removal() bool { return c.To == nil }
 func (c Change) Addition() bool { return c.From == nil }
 
 // Same reports whether two changes between the same versions are one. Their
-// fields alone do not tell: index 0 may be a new object's first element, or the
+// fields alone do not say: index 0 may be a new object's first element, or the
 // one that an old object had there.
 func (c Change) Same(o Change) bool { return Compare(c, o) == 0 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
-// listKeys says by which fields the elements of the list at a path are told
-// apart; none where that is not known.
+// listKeys says by which fields the elements of the list at a path are
+// distinguished; none where that is not known.
 type listKeys func(path Path) []string
 
 // managedKeys returns the list-map keys that an object's managedFields show:

@@ -108,7 +108,7 @@ func isWildcard(s fieldpath.Segment) bool {
 }
 
 // sameSegment compares an index with a map key of the same digits as equal,
-// for the syntax cannot tell them apart.
+// for the syntax cannot distinguish them.
 func sameSegment(a, b fieldpath.Segment) bool {
 	if a.Type == b.Type {
 		return a.Field == b.Field && a.Index == b.Index

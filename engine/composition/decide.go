@@ -287,7 +287,7 @@ func (r *Request) kept() Result {
 	return Result{Kept: true, Desired: r.hold(fields)}
 }
 
-// unreadable keeps a resource of which nobody can tell what Crossplane applies. What
+// unreadable keeps a resource of which nobody can know what Crossplane applies. What
 // it leaves out it would take away: so it hands out all that is there.
 func (r *Request) unreadable(err error) Result {
 	return Result{

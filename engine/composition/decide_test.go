@@ -140,7 +140,7 @@ func TestAResourceIsRemovedInTwoSteps(t *testing.T) {
 		t.Errorf("second run: %+v", out)
 	}
 
-	// A gate that is open is no reason to delete what nobody asked for.
+	// A gate that is open is no reason to delete what is not allowed.
 	out = composition.Decide(request(t, edit(t, steadyXR, "ALLOWANCES", "[]"), open, ""))
 	if !out.Kept || out.Desired == nil || len(out.Held) != 1 || out.Held[0].Field != "delete" {
 		t.Errorf("unasked: %+v", out)

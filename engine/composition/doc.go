@@ -3,5 +3,5 @@
 
 // Package composition decides what a Composition may do to the resources it
 // composes: it turns what a pipeline desires into what it may apply, with
-// everything that nobody asked for kept as observed.
+// everything that is not allowed kept as observed.
 package composition

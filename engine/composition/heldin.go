@@ -11,7 +11,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// What a function holds is told by the Kausality condition of its XR and the Claim,
+// What a function holds is reported by the Kausality condition of its XR and the Claim,
 // and nowhere else: who wants to know what is held of one resource reads it there.
 var (
 	// heldPart is where a message begins to say what is held, and heldEnd what may

@@ -46,7 +46,7 @@ type Request struct {
 	Namespace *unstructured.Unstructured
 	// User under which Crossplane composes.
 	User policy.User
-	// Resources are the names of resources that Enforcements tell of.
+	// Resources are the names of resources that Enforcements show.
 	Resources enforcement.Resources
 	// Mode says what to do about unallowed changes.
 	Mode v1alpha1.Mode
@@ -92,7 +92,7 @@ type Passed struct {
 	Initiator string
 }
 
-// Held is a change of a composed resource, or of the XR, that is kept back.
+// Held is a change of a composed resource, or of the XR, that is held.
 type Held struct {
 	v1alpha1.HeldChange
 

@@ -141,7 +141,7 @@ func settledMessage(xr *unstructured.Unstructured) string {
 	return resource.SettledMessage(generation, allowance.LastRequest(xr, generation))
 }
 
-// SameNews reports whether two messages tell of the same held changes and
+// SameNews reports whether two messages report the same held changes and
 // problems.
 func SameNews(a, b string) bool { return newsOf(a) == newsOf(b) }
 

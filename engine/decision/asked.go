@@ -41,7 +41,7 @@ func externalName(c change.Change) bool {
 	return under(c, "metadata", "annotations", gate.AnnotationExternalName)
 }
 
-// putsBack reports whether a change makes of what nobody asked for what was. An element
+// putsBack reports whether a change makes of what is not allowed what was. An element
 // that goes may have stood elsewhere in the list that was asked for.
 func (x *exemptions) putsBack(c change.Change) bool {
 	return x.base != x.Old && counts(c) && !slices.ContainsFunc(x.away, func(o change.Change) bool {

@@ -19,7 +19,7 @@ import (
 
 // Whoever changed a root without being allowed to, and then adds what was missing,
 // such as the ticket, or stores the same once more, makes that change again: the
-// record of edits tells which it was. A change of somebody else is not theirs to
+// record of edits shows which it was. A change of somebody else is not theirs to
 // complete. What is taken back needs nobody to allow it, for nothing follows from it.
 
 // readEdits reads which edits of the object the request takes back, and which changes
@@ -131,7 +131,7 @@ func (x *exemptions) takesBack(c change.Change) bool {
 	return slices.ContainsFunc(x.restored, func(e v1alpha1.Edit) bool { return e.Field == c.Field })
 }
 
-// editWarnings tell what is taken back, and what still lacks something.
+// editWarnings show what is taken back, and what still lacks something.
 func (g *judged) editWarnings() []string {
 	out := make([]string, 0, len(g.restored)+len(g.incomplete))
 	object := fmt.Sprintf("%s %q", g.groupKind().Kind, resource.Name(g.target()))

@@ -24,7 +24,7 @@ import (
 
 // Where nothing is enforced, a root takes what anybody stores, and what follows
 // from it is held below. A window lets a controller make changes whatever they
-// follow from, and nobody can tell which field of a child comes from which of
+// follow from, and nobody can know which field of a child comes from which of
 // its root. So what was stored unallowed is remembered, and windows do not open
 // below it.
 

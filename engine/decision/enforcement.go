@@ -104,7 +104,7 @@ func refusedAs(findings []Finding) string {
 	return "change not allowed: "
 }
 
-// byException looks for an exception of each Enforcement that governs the
+// byException searches for an exception of each Enforcement that governs the
 // object: what one of them excepts, another may still forbid. Where it is not
 // sure which do, there is none.
 func (j *judge) byException(c change.Change) (Finding, bool) {

@@ -109,7 +109,7 @@ func (x explainer) lackingGrant() Lack {
 }
 
 // lackingAllowance says why the parent allows nothing, and which policies would.
-// Those that are about something else are left out where one is told of that nearly
+// Those that are about something else are left out where one hears of that nearly
 // does.
 func (x explainer) lackingAllowance(c change.Change, told bool) []Lack {
 	parent := fmt.Sprintf("%s %q", x.Parent.GetKind(), resource.Name(x.Parent))
@@ -145,7 +145,7 @@ func (x explainer) lackingAllowance(c change.Change, told bool) []Lack {
 }
 
 // giving are the policies about the parent's kind that would give an allowance for a
-// change: each of them, as whoever changed the parent was told of each.
+// change: each of them, as whoever changed the parent was warned of each.
 func (x explainer) giving(c change.Change, parent string) []Lack {
 	var out []Lack
 
@@ -311,8 +311,8 @@ func conditionsOf(match *v1alpha1.Match) []string {
 	return out
 }
 
-// consequences tell the user what will not follow from their change, or what of it
-// was kept back. A refusal says it by itself, and Audit tells nobody but the record.
+// consequences warn the user of what will not follow from their change, or what of it
+// was held. A refusal says it by itself, and Audit tells nobody but the record.
 func (g *judged) consequences() []string {
 	if g.action == v1alpha1.ActionAudit || g.refuses() {
 		return nil

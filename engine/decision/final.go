@@ -19,7 +19,7 @@ import (
 // A reviewer compares what the writer asks for of our own annotations with what is
 // stored. Controllers copy annotations from one object to another without meaning
 // anything by it, so their writes are put right silently; a person who writes a value
-// of their own is told. What we wrote ourselves, when we were asked about the same
+// of their own is reported. What we wrote ourselves, when we were asked about the same
 // request before, is no forgery.
 type reviewer struct{ *stamper }
 
@@ -144,7 +144,7 @@ func (r reviewer) conflict() string {
 }
 
 // differing are the annotations of ours that would be stored otherwise than
-// they should. What was held is no change any more, so nothing tells what to
+// they should. What was held is no change any more, so nothing shows what to
 // record of it; an edit was recorded at another moment.
 func (r reviewer) differing() []string {
 	got := resource.Map(r.asked.Object, "metadata", "annotations")

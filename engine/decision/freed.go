@@ -15,7 +15,7 @@ import (
 
 // Selectors and conditions are asked of the object as it is and as it is asked for,
 // so that no write frees itself. Two writes would: one that takes the label away,
-// and one that makes the change. So what they look at is gated like any field, of
+// and one that makes the change. So what they read is gated like any field, of
 // what an Enforcement governs.
 
 // readFreed finds out whether an Enforcement that governs the object would no
@@ -41,7 +41,7 @@ const crossplaneLabels = "crossplane.io/"
 
 // frees reports whether a change of what an Enforcement governs may free it from that,
 // or bring it under a policy or a window that it was not under: in a write that has
-// the first effect any change may, and a label that a selector looks at always. Of
+// the first effect any change may, and a label that a selector reads always. Of
 // windows only those for the user count: others may set it, to say what the window is
 // about.
 func (s *subjects) frees(c change.Change) bool {

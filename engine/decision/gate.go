@@ -21,7 +21,7 @@ import (
 // function makes the set of management policies that the function would have
 // given it, and records what was asked for instead. One that nobody may make is
 // not gated: if it is stored all the same, that is because its Enforcement only
-// tells of it.
+// shows it.
 func (s *stamper) startGate() {
 	if s.Operation != OperationCreate || s.findings[0].Verdict == Unallowed || s.byManager() {
 		return

@@ -74,7 +74,7 @@ func (h *holding) takesMore() bool {
 }
 
 // judgeRest judges by the object that is left what the user may initiate: the other
-// rules do not look at it.
+// rules do not read it.
 func (h *holding) judgeRest() {
 	left := &unstructured.Unstructured{Object: change.Merge(h.Old.Object, h.whole.Object, h.takenBack)}
 	cloneMetadata(left)

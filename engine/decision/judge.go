@@ -38,7 +38,7 @@ type (
 	windows struct {
 		evaluator
 
-		open []*allowance.Window // Nil until they are looked for.
+		open []*allowance.Window // Nil until they are searched for.
 	}
 	// subjects are who may make a change, by policies about the object.
 	subjects struct{ windows }

@@ -19,7 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Who has written a policy for a change, and made a mistake in it, is told of that
+// Who has written a policy for a change, and made a mistake in it, hears of that
 // policy before any other.
 
 // lackingBroken are the policies that would be about a change if they compiled.
@@ -56,7 +56,7 @@ func (x explainer) lackingGroup(c change.Change) []Lack {
 	return out
 }
 
-// wrongGroup says which API group of a policy keeps it from being about a change;
+// wrongGroup says which API group of a policy prevents it from being about a change;
 // empty where none does.
 func (x explainer) wrongGroup(spec *v1alpha1.AllowancePolicySpec, c change.Change) string {
 	own := x.groupKind()
@@ -126,7 +126,7 @@ func (x explainer) lackingWindow(c change.Change) []Lack {
 }
 
 // notInForce says why a window serves the object no more, or not yet; empty where it
-// does. One that has ended is told of for a day.
+// does. One that has ended is reported for a day.
 func (x explainer) notInForce(u *allowance.Window) string {
 	const told = 24 * time.Hour
 

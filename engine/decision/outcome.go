@@ -71,7 +71,7 @@ const (
 	OutcomeDenied Outcome = "Denied"
 	// OutcomeHeld means that something keeps its old value.
 	OutcomeHeld Outcome = "Held"
-	// OutcomeWarned means that something unallowed passes, and the user is told.
+	// OutcomeWarned means that something unallowed passes, and the user is warned.
 	OutcomeWarned Outcome = "Warned"
 	// OutcomeAudited means that something unallowed passes, and is recorded.
 	OutcomeAudited Outcome = "Audited"
@@ -113,7 +113,7 @@ func (d *Decision) Initiated() bool {
 	return slices.ContainsFunc(d.Findings, func(f Finding) bool { return f.Rule == RuleInitiate })
 }
 
-// Lead is the finding that tells most of the decision: the first that is not
+// Lead is the finding that says most of the decision: the first that is not
 // allowed, or else the first that is. False where nothing is found.
 func (d *Decision) Lead() (Finding, bool) { return lead(d.Findings) }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// byAllowance looks for an unconsumed allowance of the parent that covers the
+// byAllowance searches for an unconsumed allowance of the parent that covers the
 // change and that the user may exercise. The trace is of the first by granting
 // hop; what rides along is of all of them.
 func (j *judge) byAllowance(c change.Change) (Finding, bool) {
@@ -143,9 +143,9 @@ func (g *grants) until(hop v1alpha1.Hop) *metav1.Time {
 	return &until
 }
 
-// usedUp reports whether an allowance of the parent of which nothing else tells when
+// usedUp reports whether an allowance of the parent of which nothing else shows when
 // it has served has done so, as far as this change of this child is concerned: a
-// child uses it once. What is created or deleted leaves nothing to tell by; there
+// child uses it once. What is created or deleted leaves nothing to know by; there
 // it ends in time, and one that a creation gave with the phase that follows it.
 func (g *grants) usedUp(a v1alpha1.Allowance, c change.Change) bool {
 	switch {

@@ -32,7 +32,7 @@ type proposal struct {
 	// gate is open for that. [Decide] gives the composition function what to announce.
 	announced bool
 	// kept are fields that were put back, and overruled those of which the writer's
-	// value is not what is stored; warnings tell the user.
+	// value is not what is stored; warnings are for the user.
 	kept, overruled, warnings []string
 }
 

@@ -44,7 +44,7 @@ func compareSources(a, b Source) int {
 // modified.
 func (d *Decision) Governing() []Source { return d.governing }
 
-// telling are the findings that tell most: those on what is not allowed, or else
+// telling are the findings that say most: those on what is not allowed, or else
 // on what is.
 func (d *Decision) telling(yield func(*Finding) bool) {
 	lead, _ := d.Lead()
@@ -56,7 +56,7 @@ func (d *Decision) telling(yield func(*Finding) bool) {
 	}
 }
 
-// Fields are those that tell most of the decision: that are not allowed, or else
+// Fields are those that say most of the decision: that are not allowed, or else
 // those that are.
 func (d *Decision) Fields() []string {
 	var out []string
@@ -142,9 +142,9 @@ type Cause struct {
 	Message string
 }
 
-// Limits of what is told of one refusal.
+// Limits of what is reported of one refusal.
 const (
-	// maxCauses is the most fields that are told of.
+	// maxCauses is the most fields that are reported.
 	maxCauses = 64
 	// maxCauseText is the most bytes of what is missing: it quotes expressions, which
 	// may be as long as a policy.
@@ -152,7 +152,7 @@ const (
 )
 
 // Causes say why each field of a request is refused, the first of them; the last
-// one tells how many more there are.
+// one shows how many more there are.
 func (d *Decision) Causes() []Cause {
 	switch {
 	case d.Refusal != nil:

@@ -118,7 +118,7 @@ type Verdict string
 const (
 	// Allowed is a change that was asked for.
 	Allowed Verdict = "Allowed"
-	// Unallowed is one that nobody asked for.
+	// Unallowed is one that is not allowed.
 	Unallowed Verdict = "Unallowed"
 	// Ungoverned is a change of a root that no policy is about.
 	Ungoverned Verdict = "Ungoverned"
@@ -173,7 +173,7 @@ type Finding struct {
 	repeated bool
 }
 
-// Lack is one thing that keeps a change from being allowed.
+// Lack is one thing that prevents a change from being allowed.
 type Lack struct {
 	// Policy that would allow it; empty where there is none.
 	Policy string

@@ -218,7 +218,7 @@ func external(u *unstructured.Unstructured, f Finding, hop v1alpha1.Hop) []v1alp
 
 // creation is the trace of a new object: one entry, with what any policy
 // captured from it. A root's is the user who made it, where no policy says who
-// may. One that nobody asked for has none.
+// may. One that is not allowed has none.
 func (s *stamper) creation(entries []v1alpha1.TraceEntry) []v1alpha1.TraceEntry {
 	made := s.findings[0]
 	if made.Verdict == Unallowed {

@@ -13,7 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// byUpgrade looks for an active UpgradeAllowance that covers the change. None
+// byUpgrade searches for an active UpgradeAllowance that covers the change. None
 // does below an object that somebody edited who might not: it would carry that
 // along.
 func (j *judge) byUpgrade(c change.Change) (Finding, bool) {

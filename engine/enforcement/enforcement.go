@@ -33,7 +33,7 @@ type Enforcement struct {
 // Name of the Enforcement.
 func (e *Enforcement) Name() string { return e.name }
 
-// Generation of the Enforcement; zero where its source tells none.
+// Generation of the Enforcement; zero where its source names none.
 func (e *Enforcement) Generation() int64 { return e.generation }
 
 // of is the Enforcement as of a generation: others may have had the same content.

@@ -13,7 +13,7 @@ import (
 // Resources are names of resources by their kinds.
 type Resources map[schema.GroupKind]string
 
-// ResourcesOf are those that the statuses of some Enforcements tell of.
+// ResourcesOf are those that the statuses of some Enforcements show.
 func ResourcesOf(list []v1alpha1.Enforcement) Resources {
 	out := Resources{}
 
@@ -26,7 +26,7 @@ func ResourcesOf(list []v1alpha1.Enforcement) Resources {
 	return out
 }
 
-// Of is the resource of a kind: the one that is told of, or else by the rule that
+// Of is the resource of a kind: the one that is reported, or else by the rule that
 // most names follow.
 func (r Resources) Of(gk schema.GroupKind) schema.GroupResource {
 	if name, ok := r[gk]; ok {

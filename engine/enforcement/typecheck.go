@@ -12,7 +12,7 @@ import (
 )
 
 // Check checks the match conditions against the schema of a kind, whose references
-// are resolved. What it finds is for a person to look at and makes no difference to
+// are resolved. What it finds is for a person to read and makes no difference to
 // how they are evaluated. Of a broken Enforcement, and without a schema, it finds
 // nothing.
 func (e *Enforcement) Check(s *spec.Schema) []v1alpha1.TypeCheckingWarning {

@@ -209,7 +209,7 @@ func hidesIn(path change.Path, patch map[string]any, objects ...map[string]any) 
 	return false
 }
 
-// putBackFirst has what nobody asked for put back before a provider may act on
+// putBackFirst has what is not allowed put back before a provider may act on
 // it, whatever else there is to do.
 func (p *planner) putBackFirst(plan Plan) Plan {
 	if p.wanted == nil || plan.Move == CloseUp || len(Acting(plan.Policies)) == 0 {

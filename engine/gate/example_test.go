@@ -45,7 +45,7 @@ func Example() {
 
 	plan() // hans has changed the size.
 	report(db, 5, "small")
-	plan() // The provider has not looked at it since.
+	plan() // The provider has not observed it since.
 	report(db, 6, "small")
 	plan() // It has, and is still at it.
 	report(db, 6, "large")

@@ -34,7 +34,7 @@ func (o observing) result(t terms) (shown bool, missing lack) {
 
 	fields, judged := o.allowedFields(t)
 	if judged {
-		return true, lack{} // There is nothing else to tell by.
+		return true, lack{} // There is nothing else to know by.
 	}
 
 	shown, differs := o.compareExternal(fields)

@@ -35,7 +35,7 @@ type world struct {
 	size, running int64
 	failing       bool
 	// requeued is whether an operation has ended that the provider has not
-	// looked at since. upjet's callback makes it look at once.
+	// observed since. upjet's callback makes it observe once.
 	requeued bool
 	// edited is whether a person changed the policies since the last plan.
 	edited bool
@@ -226,7 +226,7 @@ func (w *world) control(t *rapid.T) gate.Plan {
 	return plan
 }
 
-// tells reports whether the provider tells what it has done. One that does not say
+// tells reports whether the provider reports what it has done. One that does not say
 // which generation it saw, or works in the background and does not show the
 // field, can only be believed after a while.
 func (w *world) tells() bool { return w.numbered && (w.shows || !w.async) }

@@ -48,7 +48,7 @@ func (o observing) landed() lack {
 		return lack{}
 	}
 
-	// Where it shows none of them, or nothing can be told from what it shows, (a)
+	// Where it shows none of them, or nothing can be known from what it shows, (a)
 	// and (b) must hold for a while.
 	if left := t.settle - o.now.Sub(o.steadySince()); left > 0 {
 		return lack{wait: WaitSettle, text: "waiting for the change to settle", again: left}

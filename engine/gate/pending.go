@@ -65,7 +65,7 @@ func (s serving) asked(a v1alpha1.Allowance) []string {
 
 // remakes reports whether an allowance is to have the external resource made anew
 // because of a change. Providers delete nothing for that: what Delete would let
-// through is the deletion of the managed resource alone, which nobody asked for.
+// through is the deletion of the managed resource alone, which is not allowed.
 func remakes(a v1alpha1.Allowance) bool {
 	actions := Acting(a.Mutations)
 

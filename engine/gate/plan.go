@@ -83,7 +83,7 @@ type Plan struct {
 	// By are the allowances that the plan is about: those that the gate is
 	// opened for, is closed after, or is open for.
 	By []v1alpha1.Allowance
-	// Broken is why it cannot be told whether the change has landed, where that
+	// Broken is why it cannot be known whether the change has landed, where that
 	// is so.
 	Broken error
 	// Overdue is true when the gate has been open for too long.
@@ -91,7 +91,7 @@ type Plan struct {
 	// Ungated is true when there is no gate, or none that keeps anybody from
 	// anything, for the provider does not support management policies.
 	Ungated bool
-	// Again is when to look again though nothing changes; zero for never.
+	// Again is when to check again though nothing changes; zero for never.
 	Again time.Duration
 	// Opens are the windows that open the gate by themselves, and did not before.
 	Opens []v1alpha1.GateWindow

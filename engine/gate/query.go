@@ -31,7 +31,7 @@ func orphaned(u *unstructured.Unstructured) bool {
 }
 
 // deletionPolicy is the one that was asked for, whatever is stored; none where
-// that cannot be told.
+// that cannot be known.
 func deletionPolicy(u *unstructured.Unstructured) string {
 	rec, err := ParseAsked(u)
 	if err != nil {

@@ -150,7 +150,7 @@ func (t terms) unmet(object map[string]any) lack {
 	return lack{}
 }
 
-// judged reports whether a policy's own condition tells of what it allowed.
+// judged reports whether a policy's own condition shows what it allowed.
 func (t terms) judged(name string) bool {
 	return slices.ContainsFunc(t.conditions, func(c condition) bool { return c.policy == name })
 }

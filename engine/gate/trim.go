@@ -27,7 +27,7 @@ func Trim(u *unstructured.Unstructured) {
 	resource.Trim(u)
 }
 
-// compares reports whether a plan may look at more of a managed resource than its
+// compares reports whether a plan may observe more of a managed resource than its
 // annotations and conditions: where the gate is open, or about to be opened.
 func compares(u *unstructured.Unstructured) bool {
 	rec, err := parseRecord(u)

@@ -70,7 +70,7 @@ func audited(u *unstructured.Unstructured) bool {
 }
 
 // gatedAgain is the record of a resource of which the function only reported
-// what nobody asked for, and does so no longer: none, as that of a resource that
+// what is not allowed, and does so no longer: none, as that of a resource that
 // it finds.
 func gatedAgain(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) *v1alpha1.GateRecord {
 	if rec != nil && rec.Audit && !audited(u) {
@@ -128,14 +128,14 @@ func (p *planner) leaveUngated() Plan {
 
 // acknowledged reports whether the provider surely knows of the closed set: it has said
 // anything of the generation that the closing made but that it does not support
-// the like. If not, it says when time alone will tell, of a provider that names
+// the like. If not, it says when time alone decides, of a provider that names
 // no generations.
 func (o observing) acknowledged() (acknowledged bool, again time.Duration) {
 	c, ok := resource.ConditionOf(o.u, resource.ConditionSynced)
 
 	switch {
 	case ok && c.Reason == reasonPaused:
-		return false, 0 // It has not looked at the set.
+		return false, 0 // It has not observed the set.
 	case !ok || c.ObservedGeneration != 0:
 		return ok && c.ObservedGeneration >= o.record.Generation, 0
 	default:

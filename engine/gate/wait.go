@@ -33,9 +33,9 @@ type lack struct {
 	wait Wait
 	// text says it for a person.
 	text string
-	// again is when to look again, where time alone decides.
+	// again is when to check again, where time alone decides.
 	again time.Duration
-	// broken is why it cannot be told, where that is so.
+	// broken is why it cannot be known, where that is so.
 	broken error
 }
 

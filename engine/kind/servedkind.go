@@ -44,10 +44,10 @@ type Served struct {
 	Scales, Owns bool
 	// Configures is true of kinds that have to do with a provider's configuration.
 	Configures bool
-	// Definition tells one version of the kind's CRD from another; empty where it
+	// Definition distinguishes one version of the kind's CRD from another; empty where it
 	// has none.
 	Definition string
-	// Unlisted is true of kinds that are served as far as anybody can tell, but
+	// Unlisted is true of kinds that are served as far as anybody can know, but
 	// that discovery does not list.
 	Unlisted bool
 }

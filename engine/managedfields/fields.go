@@ -171,8 +171,8 @@ func (f Fields) Atomic(pe fieldpath.PathElement) bool {
 	return (!ok || parts.Empty()) && f.All.Members.Has(pe)
 }
 
-// Keys are the names of the key fields by which the elements of a list are told
-// apart; none for a list that is replaced as a whole.
+// Keys are the names of the key fields by which the elements of a list are
+// distinguished; none for a list that is replaced as a whole.
 func (f Fields) Keys() []string {
 	var keys []string
 

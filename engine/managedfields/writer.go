@@ -21,7 +21,7 @@ type Writer struct {
 }
 
 // WriterOf is who manages the field at a path of a live object; of several, who wrote
-// last. False where managedFields do not tell.
+// last. False where managedFields do not say.
 func WriterOf(u *unstructured.Unstructured, path change.Path) (Writer, bool) {
 	all, err := Of(u, "")
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 
 // Value returns what may be shown of a value that is at a path of an object. The
 // objects are those that the path is of, such as the old and the new version:
-// what any of them hides is hidden. Without any nothing can be told, and all of
+// what any of them hides is hidden. Without any nothing can be known, and all of
 // it is. The value is not modified; nil stays nil.
 func Value(path fieldpath.Path, v any, objects ...map[string]any) any {
 	how := shown

@@ -29,7 +29,7 @@ const (
 	Asked Ending = "Asked"
 	// Awaited is one that was asked for and that the gate is not open for yet.
 	Awaited Ending = "Awaited"
-	// LeftBehind is one that nobody asked for: the provider lets go of the
+	// LeftBehind is one that is not allowed: the provider releases the
 	// external object without deleting it.
 	LeftBehind Ending = "LeftBehind"
 )

@@ -104,7 +104,7 @@ func NewRecord(u *unstructured.Unstructured, now time.Time) Record {
 	return r
 }
 
-// asked is a managed resource as it was asked for, as far as that can be told.
+// asked is a managed resource as it was asked for, as far as that can be known.
 func asked(u *unstructured.Unstructured) *unstructured.Unstructured {
 	if rec, err := gate.ParseAsked(u); err == nil {
 		if out, err := gate.AskedFor(u, rec); err == nil {

@@ -72,7 +72,7 @@ func releasable(u *unstructured.Unstructured, owned bool) error {
 
 // Unprovided returns the merge patch that lets a managed resource go that waits
 // for its provider; nil where it does not. It is for a provider that is there no
-// more: nobody else can let go of the external object.
+// more: nobody else can release the external object.
 func Unprovided(u *unstructured.Unstructured) map[string]any {
 	list := u.GetFinalizers()
 	if !slices.Contains(list, ProviderFinalizer) {

@@ -29,7 +29,7 @@ type Policy struct {
 // Name of the policy.
 func (p *Policy) Name() string { return p.name }
 
-// Generation of the policy; zero where its source tells none.
+// Generation of the policy; zero where its source names none.
 func (p *Policy) Generation() int64 { return p.generation }
 
 // of is the policy as of a generation: others may have had the same content.

@@ -17,7 +17,7 @@ import (
 
 // Gate is what a policy says of the gates that its allowances open.
 type Gate struct {
-	// CloseWhen tells when a change is in the external system; nil where the
+	// CloseWhen shows when a change is in the external system; nil where the
 	// status is to show that.
 	CloseWhen *Expression
 	// Broken is why CloseWhen cannot be used though there is one: the gate then

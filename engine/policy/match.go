@@ -23,7 +23,7 @@ func (p *Policy) Names(c change.Change) bool {
 	return slices.ContainsFunc(p.fields, func(f change.Pattern) bool { return f.CoversChange(c) })
 }
 
-// LackKind is what keeps a policy from allowing a change.
+// LackKind is what prevents a policy from allowing a change.
 type LackKind string
 
 // Kinds of lacks.

@@ -25,7 +25,7 @@ const maxFieldsNamed = 8
 
 // Check checks what the policy says of a kind against the kind's schema, whose
 // references are resolved: expressions, and the paths of match and of what is
-// allowed of children. What it finds is for a person to look at and makes no
+// allowed of children. What it finds is for a person to read and makes no
 // difference to how the policy is evaluated. Without a schema it finds nothing.
 func (p *Policy) Check(gk schema.GroupKind, s *spec.Schema) []v1alpha1.TypeCheckingWarning {
 	if s == nil || !isObject(s) {
@@ -104,7 +104,7 @@ func checkMutation(s *spec.Schema, p change.Pattern) string {
 }
 
 // checkPath says what is wrong with a path; empty where nothing is, or where the
-// schema does not tell.
+// schema does not say.
 func checkPath(s *spec.Schema, path change.Path) string {
 	s = withObjectMeta(s)
 

@@ -30,10 +30,10 @@ func (p *Policy) MaySelect(in Input) bool {
 	return selected && (NamespaceUnknown(in, p.namespaces) || Selects(in, labels.Everything(), p.namespaces))
 }
 
-// SelectsBy reports whether the policy's objectSelector looks at a label.
+// SelectsBy reports whether the policy's objectSelector reads a label.
 func (p *Policy) SelectsBy(label string) bool { return LooksAt(p.objects, label) }
 
-// LooksAt reports whether a selector looks at a label.
+// LooksAt reports whether a selector reads a label.
 func LooksAt(sel labels.Selector, label string) bool {
 	requirements, _ := sel.Requirements()
 

@@ -23,7 +23,7 @@ import (
 const maxTypeErrors = 5
 
 // TypeCheck checks the policy's expressions against the schema of a kind, whose
-// references are resolved. What it finds is for a person to look at and makes
+// references are resolved. What it finds is for a person to read and makes
 // no difference to how the policy is evaluated. Without a schema, or with one
 // that says nothing about the fields of an object, it finds nothing.
 func (p *Policy) TypeCheck(schema *spec.Schema) []v1alpha1.TypeCheckingWarning {
@@ -248,7 +248,7 @@ type jsonTypes struct {
 	types.Provider
 
 	// structs are the schemas of objects with known fields, by the name of
-	// their type. Those of fields are added as they are looked at.
+	// their type. Those of fields are added as they are read.
 	structs map[string]*spec.Schema
 }
 

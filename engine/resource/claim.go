@@ -10,7 +10,7 @@ import (
 
 // ClaimOf returns the reference of an XR to the Claim it is bound to. Other
 // kinds have a spec.claimRef too, among them PersistentVolume, ObjectBucket and
-// IPAddress. An XR's is told from theirs by what Crossplane makes of it: the XR
+// IPAddress. An XR's is distinguished from theirs by what Crossplane makes of it: the XR
 // is cluster-scoped, the Claim is not, both are of the group of one definition,
 // and the reference has a name in full and no UID.
 //

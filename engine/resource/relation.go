@@ -17,7 +17,7 @@ type Reference struct {
 	// Kind of the parent.
 	Kind string
 	// Namespace of the parent; empty for cluster-scoped parents and where
-	// only the kind's scope can tell.
+	// only the kind's scope can show.
 	Namespace string
 	// Name of the parent.
 	Name string

@@ -62,7 +62,7 @@ func trimRevision(spec map[string]any) {
 
 // RunsFor reports whether the function runs for an XR; revisions are the names of
 // CompositionRevisions, with whether they run it. Where the revision that the XR
-// is composed by is not among them, the condition tells that the function set on
+// is composed by is not among them, the condition shows that the function set on
 // it.
 func RunsFor(xr *unstructured.Unstructured, revisions map[string]bool) bool {
 	if runs, known := revisions[RevisionOf(xr)]; known {

@@ -31,7 +31,7 @@ const AnnotationCreated = "crossplane.io/external-create-succeeded"
 // upkeep reads, and what makes up most of its size: whose fields are whose, the
 // manifest as it was last applied, what others annotate, templates, data, and of
 // custom resources what is neither a condition nor a reference of Crossplane's.
-// Of a managed resource it leaves what tells of a gate that is closed, and labels; what an
+// Of a managed resource it leaves what shows a gate that is closed, and labels; what an
 // open one compares is for package gate to keep. The object is modified.
 func Trim(u *unstructured.Unstructured) {
 	TrimBookkeeping(u)
@@ -60,7 +60,7 @@ func Trim(u *unstructured.Unstructured) {
 		delete(u.Object, key)
 	}
 
-	if !BuiltIn(gvk.Group) { // How far the others have come is told by more than conditions.
+	if !BuiltIn(gvk.Group) { // How far the others have come is shown by more than conditions.
 		trimCustom(u)
 	}
 

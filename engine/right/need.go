@@ -40,7 +40,7 @@ type Right struct {
 	Verb, Group, Resource string
 }
 
-// Split tells the resource from the subresource, if any.
+// Split distinguishes the resource from the subresource, if any.
 func (r Right) Split() (resource, sub string) {
 	resource, sub, _ = strings.Cut(r.Resource, "/")
 
@@ -65,7 +65,7 @@ func Governed(k Kind) Need {
 	return Need{GroupResource: gr, Status: k.Conditions || byStatus(gr)}
 }
 
-// Read is the need of objects that are read as parents, or looked through.
+// Read is the need of objects that are read as parents, or searched.
 func Read(gr schema.GroupResource) Need {
 	return Need{GroupResource: gr, Only: []string{get, list, watch}}
 }

@@ -29,8 +29,8 @@ const (
 	maxName = 200
 )
 
-// Event is the event that tells news of a window. The same news has an event of
-// the same name, so that it is told once, whoever comes to tell it again.
+// Event is the event that shows news of a window. The same news has an event of
+// the same name, so that it is reported once, whoever comes to report it again.
 func Event(u *v1alpha1.UpgradeAllowance, n News, now time.Time) *eventsv1.Event {
 	sum := sha256.Sum256([]byte(string(u.GetUID()) + "/" + n.Key))
 

@@ -13,7 +13,7 @@ import (
 )
 
 // runs reports whether any container of a pod has an image. References are
-// compared as they are written; a tag tells what was asked for, not what it was
+// compared as they are written; a tag shows what was asked for, not what it was
 // when it was pulled. One with a digest is also found where only the node knows
 // it.
 func runs(pod *unstructured.Unstructured, image string) bool {

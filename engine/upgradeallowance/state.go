@@ -17,7 +17,7 @@ import (
 
 // Observation is what is known of what a window's activateWhen names.
 type Observation struct {
-	// Known is false where it could not be looked at.
+	// Known is false where it could not be read.
 	Known bool
 	// Objects are the pods, or the workload; none where there is none.
 	Objects []*unstructured.Unstructured
@@ -35,7 +35,7 @@ type State struct {
 	Again time.Time
 }
 
-// Waits reports whether it takes an [Observation] to tell whether a window is in
+// Waits reports whether it takes an [Observation] to know whether a window is in
 // force: not before it begins, when it is over, or while it is
 // suspended.
 func Waits(u *v1alpha1.UpgradeAllowance, now time.Time) bool {
@@ -83,7 +83,7 @@ func activation(when *v1alpha1.ActivateWhen, seen Observation) State {
 	}
 }
 
-// Target names what activateWhen looks at, for a person.
+// Target names what activateWhen reads, for a person.
 func Target(when *v1alpha1.ActivateWhen) string {
 	if ref := when.ControllerRef; ref != nil {
 		return fmt.Sprintf("%s %s/%s", ref.Kind, ref.Namespace, ref.Name)

@@ -13,9 +13,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// News is what there is to tell of a window.
+// News is what there is to report of a window.
 type News struct {
-	// Key tells it from all other news of the window: the same news has the
+	// Key distinguishes it from all other news of the window: the same news has the
 	// same key whenever it is found out from the same status.
 	Key string
 	// Reason of the event, and its Note.
@@ -32,7 +32,7 @@ type Step struct {
 }
 
 // Next returns the status of a window that is in a state, and what there is to
-// tell of that, by what its status is now. Ready is nil where nothing is known
+// show that, by what its status is now. Ready is nil where nothing is known
 // of it.
 func Next(u *v1alpha1.UpgradeAllowance, state State, ready *metav1.Condition, now time.Time) Step {
 	s := &Step{Status: *u.Status.DeepCopy()}
@@ -95,14 +95,14 @@ func (s *Step) tell(u *v1alpha1.UpgradeAllowance, was *metav1.Condition, state S
 	active := was != nil && was.Status == metav1.ConditionTrue
 	ended := was != nil && was.Reason == v1alpha1.ReasonEnded
 
-	// A change is told of once: the key has what the status was before, and since
+	// A change is reported once: the key has what the status was before, and since
 	// when.
 	since := ""
 	if was != nil {
 		since = "/" + strconv.FormatInt(was.LastTransitionTime.Unix(), 10) + "/" + was.Reason + "/" + was.Message
 	}
 
-	// What a window was used for is told before that it is over.
+	// What a window was used for is reported before that it is over.
 	if u.Status.Uses > 0 && !meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionUsed) {
 		s.News = append(s.News, Used(u))
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
 
-// moment is one at which a window is looked at.
+// moment is one at which a window is read.
 type moment struct {
 	after time.Duration
 	state upgradeallowance.State

@@ -9,7 +9,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Trim returns of a pod or workload what [Evaluate] looks at, and its identity.
+// Trim returns of a pod or workload what [Evaluate] reads, and its identity.
 func Trim(u *unstructured.Unstructured) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(u.GroupVersionKind())

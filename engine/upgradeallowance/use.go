@@ -37,7 +37,7 @@ type Use struct {
 	since time.Time
 }
 
-// Key tells a window from another one that had its name before.
+// Key distinguishes a window from another one that had its name before.
 type Key struct {
 	Name string
 	UID  types.UID
@@ -83,7 +83,7 @@ func UseOf(req *decision.Request, d *decision.Decision) (Use, bool) {
 	return out, len(out.Windows) > 0
 }
 
-// Digest tells apart uses of one version of an object by what is allowed of it.
+// Digest distinguishes uses of one version of an object by what is allowed of it.
 func (u *Use) Digest() string {
 	sum := sha256.New()
 	for _, c := range u.changes {
@@ -98,7 +98,7 @@ type Answer int
 
 // Answers.
 const (
-	// NotYet means that what was seen does not tell.
+	// NotYet means that what was seen does not say.
 	NotYet Answer = iota
 	// Stored means that it is.
 	Stored
@@ -123,7 +123,7 @@ func (u *Use) Judge(next *unstructured.Unstructured, gone bool) Answer {
 // clockSkew is how much our clock may be ahead of the API server's.
 const clockSkew = 5 * time.Second
 
-// created tells the object that was to be made from one that was there before.
+// created distinguishes the object that was to be made from one that was there before.
 func (u *Use) created(next *unstructured.Unstructured) Answer {
 	if made := next.GetCreationTimestamp(); u.traced(next) && !made.Time.Before(u.since.Add(-clockSkew)) {
 		return Stored
@@ -144,7 +144,7 @@ func (u *Use) deleted(next *unstructured.Unstructured, gone bool) Answer {
 }
 
 // updated compares with the old object, of which there is one next version. Its
-// trace does not tell: another write under the same window leaves the same one.
+// trace does not say: another write under the same window leaves the same one.
 func (u *Use) updated(next *unstructured.Unstructured) Answer {
 	if next.GetUID() == u.old.GetUID() && u.changed(next) {
 		return Stored

@@ -15,7 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
-// Validate finds what would keep a window from being used, with the path of
+// Validate finds what would prevent a window from being used, with the path of
 // each field that is wrong.
 func Validate(u *v1alpha1.UpgradeAllowance) field.ErrorList {
 	spec := field.NewPath("spec")

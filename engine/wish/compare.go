@@ -159,12 +159,12 @@ func Compare(in Input) *Comparison {
 	if !in.Fields.Applied() {
 		c.in.Fields.Whole, c.in.Record = true, nil // Imported, or restored: what is wished is its own.
 
-		// A record that was restored too tells that wishes were held before.
+		// A record that was restored too shows that wishes were held before.
 		c.in.Baseline = in.Baseline && in.Record == nil
 	}
 
 	if c.in.Baseline && c.in.Record != nil {
-		c.Baseline = slices.Clone(c.in.Record.baseline) // Of a run whose end nobody was told of.
+		c.Baseline = slices.Clone(c.in.Record.baseline) // Of a run whose end nobody was reported.
 	}
 
 	c.Object = maps.Clone(in.Wish.Object)

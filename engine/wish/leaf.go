@@ -133,7 +133,7 @@ func identifiers() []string {
 }
 
 // segments name the elements of a list of maps: by the first identifier that
-// tells them apart, or else by their places.
+// distinguishes them, or else by their places.
 func segments(list []any) []string {
 	if len(list) == 0 {
 		return nil

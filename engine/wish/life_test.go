@@ -70,7 +70,7 @@ func TestAnEditThatItsAuthorTakesBackIsNone(t *testing.T) {
 			before := runtime.DeepCopyJSON(resource.Map(s.live.Object, "spec"))
 			record := resource.Annotation(s.live, "kausality.io/wish")
 
-			// Taken back before, and after Crossplane looked at it.
+			// Taken back before, and after Crossplane read it.
 			for _, looks := range []int{0, 2} {
 				s.edit("kubectl", edit)
 

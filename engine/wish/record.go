@@ -42,7 +42,7 @@ var (
 // Record is what of a wish was let through: a hash of each leaf's path and value.
 type Record struct {
 	leaves map[path]uint64
-	// baseline are the fields that count as wished all along, until that is told.
+	// baseline are the fields that count as wished all along, until that is reported.
 	baseline []string
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
-// TestWhatIsNeverStoredCanBeTakenAwayNowhere looks at all built-in kinds: a field
+// TestWhatIsNeverStoredCanBeTakenAwayNowhere reads all built-in kinds: a field
 // that is a pointer in one of them can be there with a zero value, and not be there.
 func TestWhatIsNeverStoredCanBeTakenAwayNowhere(t *testing.T) {
 	never := map[string]bool{}
@@ -43,7 +43,7 @@ func TestWhatIsNeverStoredCanBeTakenAwayNowhere(t *testing.T) {
 	}
 }
 
-// TestWhatIsMeantWhereItIsEmptyCanBeLeftOut looks at all built-in kinds, too.
+// TestWhatIsMeantWhereItIsEmptyCanBeLeftOut reads all built-in kinds, too.
 func TestWhatIsMeantWhereItIsEmptyCanBeLeftOut(t *testing.T) {
 	found := map[string]bool{}
 	seen := map[reflect.Type]bool{}

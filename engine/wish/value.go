@@ -26,7 +26,7 @@ func (p place) counterparts(wish, stored []any) []int {
 }
 
 // counterparts finds for each wished element of a list the stored one, or -1: by
-// what tells its elements apart, or by place.
+// what distinguishes its elements, or by place.
 func counterparts(wish, stored []any) []int {
 	places := make(map[string]int, len(stored))
 	for j, segment := range segments(stored) {

@@ -17,7 +17,7 @@ type written struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Leaves     string `json:"leaves"`
-	// Baseline are fields that count as wished all along, until that is told: those that
+	// Baseline are fields that count as wished all along, until that is reported: those that
 	// there is room for.
 	Baseline []string `json:"baseline,omitempty"`
 }

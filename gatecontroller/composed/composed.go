@@ -24,7 +24,7 @@ import (
 
 // Kinds finds the kinds that XRs refer to whose Composition runs the
 // function. Crossplane writes these references before it makes what they refer
-// to: there is nothing that would tell earlier what a pipeline is going to
+// to: there is nothing that would show earlier what a pipeline is going to
 // compose.
 type Kinds struct {
 	// Functions are the names that the function is installed under.
@@ -34,7 +34,7 @@ type Kinds struct {
 
 	mu    sync.Mutex
 	known Findings
-	// reported are the XRs of which it was told that the function does not run for them.
+	// reported are the XRs of which it was reported that the function does not run for them.
 	reported map[types.UID]report
 }
 
@@ -124,7 +124,7 @@ func (c *Kinds) Set(found Findings, named, gated []kind.Served) {
 	c.mu.Unlock()
 }
 
-// EnqueueNotRun has the XRs looked at whose condition is to say that the function does
+// EnqueueNotRun has the XRs reconciled whose condition is to say that the function does
 // not run for them any more. It follows remember, not read: an XR that changed its
 // CompositionRevision between the two was judged by what was known before.
 func (c *Kinds) EnqueueNotRun(ctx context.Context, served []kind.Served, found Findings) error {
@@ -226,7 +226,7 @@ func (c *Kinds) Governs(u *unstructured.Unstructured) bool {
 	return c.known.named[u.GroupVersionKind().GroupKind()] || resource.RunsFor(u, c.known.Revisions)
 }
 
-// Revisions looks at CompositionRevisions.
+// Revisions reconciles CompositionRevisions.
 type Revisions struct {
 	*Kinds
 

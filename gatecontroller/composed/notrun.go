@@ -21,7 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
-// maxReported is how many XRs are remembered of which it was told that the function
+// maxReported is how many XRs are remembered of which it was reported that the function
 // does not run for them.
 const maxReported = 4096
 

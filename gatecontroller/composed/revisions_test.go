@@ -16,7 +16,7 @@ import (
 )
 
 // TestARevisionThatChangesWhatRunsPrompts has CompositionRevisions come and go. An XR
-// that changes to one without the function is told of only once that one is known.
+// that changes to one without the function is reported only once that one is known.
 func TestARevisionThatChangesWhatRunsPrompts(t *testing.T) {
 	const (
 		stores = "spec: {compositeTypeRef: {apiVersion: shop.example.org/v1, kind: Store}, "

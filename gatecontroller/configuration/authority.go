@@ -13,7 +13,7 @@ import (
 )
 
 // onNewCA has webhook configurations applied when their CA changes. It is no
-// source.Channel, for what makes certificates tells of no object.
+// source.Channel, for what makes certificates names no object.
 func onNewCA(trust webhooks.Trust) source.TypedSource[Request] {
 	return source.TypedFunc[Request](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[Request]) error {
 		go func() {

@@ -10,7 +10,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// fingerprint tells apart what policies say of gates.
+// fingerprint distinguishes what policies say of gates.
 func fingerprint(policies []v1alpha1.AllowancePolicy) (string, error) {
 	settings := map[string]*v1alpha1.GateSettings{}
 

@@ -107,7 +107,7 @@ func (c *Reconciler) gates(ctx context.Context, k kind.Served, found *composed.F
 }
 
 // lingers reports whether a kind that nothing names or composes any more has to
-// keep its guards: for what was left behind when its owner went, or is on its
+// keep its guards: for what was orphaned when its owner went, or is on its
 // way out. Without them it could be deleted, and what it stands for be lost.
 func (c *Reconciler) lingers(ctx context.Context, k kind.Served, found *composed.Findings) (bool, error) {
 	items, ok, err := c.Watches.List(ctx, k.GVK)
@@ -143,7 +143,7 @@ func (c *Reconciler) left(ctx context.Context, u *unstructured.Unstructured, fou
 		return gate.Left(u, nil, false), nil
 	}
 
-	// What cannot be told keeps its guards, and nothing else from being done.
+	// What cannot be known keeps its guards, and nothing else from being done.
 	if apierrors.IsForbidden(err) {
 		return true, nil
 	}

@@ -38,7 +38,7 @@ func (c *Reconciler) watch(ctx context.Context, p *plan) (reconcile.Result, erro
 	return reconcile.Result{}, c.enqueueOpenGates(p.want.Policies)
 }
 
-// enqueueOpenGates has open gates looked at again when a policy says something else of
+// enqueueOpenGates has open gates reconciled again when a policy says something else of
 // gates.
 func (c *Reconciler) enqueueOpenGates(policies []v1alpha1.AllowancePolicy) error {
 	now, err := fingerprint(policies)
@@ -70,7 +70,7 @@ func (c *Reconciler) applyWebhooks(ctx context.Context, p *plan) (reconcile.Resu
 	return reconcile.Result{}, nil
 }
 
-// report has the status of policies, windows and Enforcements tell that they are in
+// report has the status of policies, windows and Enforcements show that they are in
 // force, each by a controller of its kind. Where a schema is missing to check them
 // against, it is tried again soon.
 func (c *Reconciler) report(ctx context.Context, p *plan) (reconcile.Result, error) {

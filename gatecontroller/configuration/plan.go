@@ -25,7 +25,7 @@ type observed struct {
 	// gated are the kinds that are to be gated and guarded, watched those that are
 	// to be watched.
 	gated, watched []kind.Served
-	// usages are the kinds that tell which resource uses which configuration.
+	// usages are the kinds that show which resource uses which configuration.
 	usages []kind.Served
 	// stamped are the kinds that the webhook is asked about.
 	stamped []admission.GovernedKind

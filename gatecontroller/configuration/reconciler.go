@@ -56,13 +56,13 @@ type Reconciler struct {
 	Composed *composed.Kinds
 	// Ungated are the resources whose providers support no gates.
 	Ungated *gates.Ungated
-	// Windows are told which are in force.
+	// Windows take which are in force.
 	Windows *windows.Reconciler
 	// Unlisted are the kinds that discovery leaves out.
 	Unlisted *discovery.Unlisted
 	// Rights are those that are missing.
 	Rights *rights.Rights
-	// Adoption tells which kinds were looked through for what waits for us.
+	// Adoption reports which kinds were searched for what waits for us.
 	Adoption *deletion.Adoption
 
 	// plan is what follows from what was read last; nil before.
@@ -81,7 +81,7 @@ type Reconciler struct {
 	stamped []admission.GovernedKind
 	// settings are what policies said of gates.
 	settings string
-	// rightsCame is true where objects are to be looked at again for rights that are
+	// rightsCame is true where objects are to be reconciled again for rights that are
 	// there by now.
 	rightsCame bool
 }
@@ -218,7 +218,7 @@ func (c *Reconciler) sources(cch cache.Cache) []source.TypedSource[Request] {
 }
 
 // crdPredicate passes CRDs that come, change or go. Of metadata alone one
-// cannot tell when a CRD is established, so its status updates pass as well.
+// cannot know when a CRD is established, so its status updates pass as well.
 func crdPredicate() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion()

@@ -29,12 +29,12 @@ const (
 )
 
 const (
-	// retrySoon and retryMax are how soon something is looked at again that is not
+	// retrySoon and retryMax are how soon something is reconciled again that is not
 	// complete: at first the former, which doubles each time up to the latter. The
 	// API server lists a new kind a moment after its CRD says it is served.
 	retrySoon = 250 * time.Millisecond
 	retryMax  = 10 * time.Second
-	// resyncEvery is how often all is looked at though nothing happened.
+	// resyncEvery is how often all is reconciled though nothing happened.
 	resyncEvery = time.Minute
 )
 
@@ -42,7 +42,7 @@ const (
 type delay struct{ last time.Duration }
 
 // next is how long to wait now; zero where it is complete. What is incomplete for
-// another reason than before is looked at soon.
+// another reason than before is reconciled soon.
 func (d *delay) next(complete, same bool) time.Duration {
 	switch {
 	case complete:

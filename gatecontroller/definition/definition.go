@@ -60,7 +60,7 @@ func ours(obj client.Object) bool {
 	return slices.ContainsFunc(v1alpha1.Definitions(), func(d v1alpha1.Definition) bool { return d.Name() == obj.GetName() })
 }
 
-// Reconcile looks at one CRD.
+// Reconcile reconciles one CRD.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	crd := empty()
 	if err := r.Reader.Get(ctx, req.NamespacedName, crd); err != nil {

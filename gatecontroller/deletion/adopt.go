@@ -24,15 +24,15 @@ import (
 )
 
 const (
-	// adoptEvery is how often a kind is looked through for what waits for us, such
-	// as what was restored from a backup. To look through all costs as much as to
+	// adoptEvery is how often a kind is searched for what waits for us, such
+	// as what was restored from a backup. To search all costs as much as to
 	// list them.
 	adoptEvery = time.Hour
-	// adoptDenied is how often it is asked whether a kind may be looked through that
+	// adoptDenied is how often it is asked whether a kind may be searched that
 	// may not.
 	adoptDenied = 5 * time.Minute
-	// adoptAtOnce is how many kinds are looked through before what is asked for is
-	// looked at again.
+	// adoptAtOnce is how many kinds are searched before what is asked for is
+	// reconciled again.
 	adoptAtOnce = 100
 	// pageSize is how many objects are listed at once.
 	pageSize = 500
@@ -45,13 +45,13 @@ type Adoption struct {
 	Watches *watch.Watches
 	// Access reports whether objects of a kind may be listed and patched.
 	Access *access.Access
-	// looked is when each kind was looked through last.
+	// looked is when each kind was searched last.
 	looked map[schema.GroupVersionKind]time.Time
 }
 
-// Adopt has the kinds looked at of which objects wait for us. Managed resources
+// Adopt has the kinds reconciled of which objects wait for us. Managed resources
 // that nothing names are then let go. A kind that cannot be listed is tried
-// again, and keeps no other from being looked through. False where kinds are
+// again, and prevents no other from being searched. False where kinds are
 // left.
 func (a *Adoption) Adopt(ctx context.Context, served []kind.Served) (bool, error) {
 	now, left := a.Watches.Now(), adoptAtOnce
@@ -109,7 +109,7 @@ func (a *Adoption) Adopt(ctx context.Context, served []kind.Served) (bool, error
 	return complete, nil
 }
 
-// mayAdopt reports whether we may find and let go of objects of a kind.
+// mayAdopt reports whether we may find and release objects of a kind.
 func (a *Adoption) mayAdopt(ctx context.Context, k kind.Served) bool {
 	for _, verb := range []string{"patch", "list"} {
 		if !a.Access.May(ctx, right.Right{Verb: verb, Group: k.GVK.Group, Resource: k.Resource}) {
@@ -120,7 +120,7 @@ func (a *Adoption) mayAdopt(ctx context.Context, k kind.Served) bool {
 	return true
 }
 
-// watch has a kind looked at of which objects wait for us: those that own
+// watch has a kind reconciled of which objects wait for us: those that own
 // something as long as they do, others until it is known whether anything names
 // them.
 func (a *Adoption) watch(ctx context.Context, k kind.Served) error {

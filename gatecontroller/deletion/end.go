@@ -32,7 +32,7 @@ import (
 
 // Leftovers keep gated resources until it is written down what they leave behind:
 // what is deleted past admission, with its CRD or its provider, is deleted
-// without the external object, and nothing else would tell.
+// without the external object, and nothing else would show.
 type Leftovers struct {
 	object.Writer
 
@@ -46,7 +46,7 @@ type Leftovers struct {
 	total *prometheus.CounterVec
 
 	mu sync.Mutex
-	// orphaned are the managed resources of which it was told that they stay, by UID,
+	// orphaned are the managed resources of which it was reported that they stay, by UID,
 	// with that of the parent that went.
 	orphaned map[types.UID]types.UID
 }
@@ -117,7 +117,7 @@ func (e *Leftovers) Release(ctx context.Context, u *unstructured.Unstructured, g
 
 // record writes down what is left behind: in a Secret of our namespace, which
 // lasts, in events, in the log and in a metric. What cannot be stored for good
-// must not keep a CRD from going: the log has all it takes.
+// must not prevent a CRD from going: the log has all it takes.
 func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) error {
 	r := orphan.NewRecord(u, e.now())
 
@@ -158,7 +158,7 @@ func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) er
 	return nil
 }
 
-// reportOrphaned tells of a managed resource whose owner goes without it.
+// reportOrphaned reports a managed resource whose owner goes without it.
 func (e *Leftovers) reportOrphaned(ctx context.Context, parent, child *unstructured.Unstructured, d *decision.Decision) {
 	if !e.isNew(parent, child) {
 		return // The cache has not seen yet that the parent may go.
@@ -178,11 +178,11 @@ func (e *Leftovers) reportOrphaned(ctx context.Context, parent, child *unstructu
 		append(audit.Judged(d), "missing", missing)...)
 }
 
-// maxOrphaned is how many managed resources are remembered of which it was told that
+// maxOrphaned is how many managed resources are remembered of which it was reported that
 // they stay.
 const maxOrphaned = 4096
 
-// isNew reports whether it was not told before that a managed resource stays where this
+// isNew reports whether it was not reported before that a managed resource stays where this
 // parent of it goes, and remembers it.
 func (e *Leftovers) isNew(parent, child *unstructured.Unstructured) bool {
 	e.mu.Lock()
@@ -204,7 +204,7 @@ func (e *Leftovers) isNew(parent, child *unstructured.Unstructured) bool {
 // remedy says what to do about a managed resource that is left.
 const remedy = "to have another composite resource take it over, run: kubectl kausality adopt; to release it: kubectl kausality release"
 
-// reportOwnerGone tells of a managed resource whose owner is gone, however that came.
+// reportOwnerGone reports a managed resource whose owner is gone, however that came.
 func (e *Leftovers) reportOwnerGone(ctx context.Context, u *unstructured.Unstructured, ref resource.Reference) error {
 	if !resource.IsManaged(u) || gate.MayDelete(u) || gate.AwaitsDelete(u) {
 		return nil // It is about to go as well.

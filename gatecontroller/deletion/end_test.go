@@ -225,7 +225,7 @@ func TestTheOwnerOfAGatedResourceGoesOnceThatKnowsWhatItMeans(t *testing.T) {
 	cases := map[string]struct {
 		reason, parent string
 		released       bool
-		// grant and stays are what its child is told.
+		// grant and stays are what its child is given.
 		grant, stays bool
 	}{
 		"Granted": {"Its deletion was granted: the child gets what that gives.", xr(going + granted), true, true, false},

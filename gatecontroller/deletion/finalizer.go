@@ -33,7 +33,7 @@ import (
 const actionLetGo = "LetGo"
 
 // Owners keep parents of gated resources until what their deletion gives is
-// written into what they own: once they are gone nothing else tells.
+// written into what they own: once they are gone nothing else shows.
 type Owners struct {
 	object.Writer
 
@@ -43,13 +43,13 @@ type Owners struct {
 	Events  events.EventRecorder
 	// Deletions are judged by what there is to decide by.
 	Deletions *Deletions
-	// Watches has kinds be looked at by these controllers.
+	// Watches has kinds be reconciled by these controllers.
 	Watches *watch.Watches
 	// Access reports whether a kind of parents may be read.
 	Access *access.Access
 	// Ungoverned reports whether there is nothing to pass on to objects of a kind.
 	Ungoverned func(gk schema.GroupKind) bool
-	// Leftovers tell of what stays.
+	// Leftovers report what stays.
 	Leftovers *Leftovers
 	// Failed counts expressions that fail; nil for nobody.
 	Failed *audit.Expressions
@@ -74,7 +74,7 @@ func (o *Owners) EnsureFinalizer(ctx context.Context, u *unstructured.Unstructur
 		return fmt.Errorf("cannot get the parent of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	// From the cache: looked at each time that the object changes.
+	// From the cache: read each time that the object changes.
 	err := o.Objects.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent, false)
 	if served.Unserved(err) {
 		if parent, err = o.find(ctx, ref); err == nil {
@@ -112,7 +112,7 @@ func (o *Owners) EnsureFinalizer(ctx context.Context, u *unstructured.Unstructur
 		return err
 	}
 
-	return o.Watches.RunOwner(ctx, gvk) // In case it was let go of meanwhile.
+	return o.Watches.RunOwner(ctx, gvk) // In case it was released meanwhile.
 }
 
 func (o *Owners) find(ctx context.Context, ref resource.Reference) (*unstructured.Unstructured, error) {
@@ -181,7 +181,7 @@ func owned(child, parent *unstructured.Unstructured) bool {
 }
 
 // children reads what a parent may own: what an XR says it is made of, and
-// otherwise what is watched. All of it live, for policies may look at more of an
+// otherwise what is watched. All of it live, for policies may read more of an
 // object than what is cached.
 func (o *Owners) children(ctx context.Context, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	refs := resource.Composed(parent)

@@ -33,7 +33,7 @@ type Resolver struct {
 	last []kind.Served
 }
 
-// Shape is what a CRD says of managed resources, and of what tells that they use a
+// Shape is what a CRD says of managed resources, and of what shows that they use a
 // provider's configuration.
 type Shape struct{ managed, ungateable, usage bool }
 
@@ -162,7 +162,7 @@ func inGroup(list *metav1.APIResourceList, crds map[string]string, scaled map[sc
 		version, custom := crds[res.Name+"."+gv.Group]
 
 		// While a CRD is being deleted, discovery names no verb that changes its
-		// objects. They can be, and must be let go of.
+		// objects. They can be, and must be released.
 		if strings.Contains(res.Name, "/") || enforcement.Beyond(schema.GroupResource{Group: gv.Group, Resource: res.Name}) ||
 			!slices.Contains(res.Verbs, "update") && !custom || !slices.Contains(res.Verbs, "get") {
 			continue
@@ -183,7 +183,7 @@ func inGroup(list *metav1.APIResourceList, crds map[string]string, scaled map[sc
 	return out
 }
 
-// Describe looks the CRDs of kinds up, to tell managed resources from others.
+// Describe looks the CRDs of kinds up, to distinguish managed resources from others.
 func (r *Resolver) Describe(ctx context.Context, kinds []kind.Served) error {
 	for i := range kinds {
 		k := &kinds[i]
@@ -224,7 +224,7 @@ func (r *Resolver) getCRD(ctx context.Context, k kind.Served) error {
 	return nil
 }
 
-// shapeOf tells what objects are by the schema of their fields.
+// shapeOf returns what objects are by the schema of their fields.
 func shapeOf(object map[string]extv1.JSONSchemaProps) Shape {
 	spec := object["spec"].Properties
 	_, policies := spec["managementPolicies"]

@@ -30,7 +30,7 @@ import (
 // does not list: for a moment when it starts, and for longer where an APIService
 // takes the CRD's group version away from it or cannot be reached. To take such
 // a kind for one that is gone would take guards, webhooks and finalizers away.
-// So it is made of its CRD, and keeps no other kind from being looked at.
+// So it is made of its CRD, and prevents no other kind from being reconciled.
 func (r *Resolver) behind(ctx context.Context, crds map[string]string, lists []*metav1.APIResourceList) ([]kind.Served, error) {
 	listed := map[string]bool{}
 
@@ -99,7 +99,7 @@ func defined(crd *extv1.CustomResourceDefinition, definition string) (kind.Serve
 }
 
 // lost are the kinds that were served last by group versions that cannot be
-// looked at now, and that no other version lists: an APIService that cannot be
+// reconciled now, and that no other version lists: an APIService that cannot be
 // reached has taken nothing away.
 func (r *Resolver) lost(found []kind.Served, partial *discovery.ErrGroupDiscoveryFailed) []kind.Served {
 	if partial == nil {
@@ -176,7 +176,7 @@ func (x *Unlisted) Set(ctx context.Context, served []kind.Served) bool {
 	return len(since) > 0
 }
 
-// Without leaves out the kinds that have not been listed for long: nobody is told
+// Without leaves out the kinds that have not been listed for long: nobody is informed
 // that what is about them is in force.
 func (x *Unlisted) Without(served []kind.Served) []kind.Served {
 	x.mu.Lock()

@@ -11,14 +11,14 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 )
 
-// categoryProvider is that of what providers are configured by, and of what tells
+// categoryProvider is that of what providers are configured by, and of what shows
 // that a configuration is used.
 //
 // Source: crossplane-runtime's and upjet's ProviderConfigUsage,
 // +kubebuilder:resource:categories={crossplane,provider,...}.
 const categoryProvider = "provider"
 
-// Usages are the kinds that tell which managed resource uses which provider's
+// Usages are the kinds that show which managed resource uses which provider's
 // configuration. They are found by what they look like: those of a family of
 // providers are in a group of the family, and not in that of the resources.
 func (r *Resolver) Usages(ctx context.Context, served []kind.Served) ([]kind.Served, error) {

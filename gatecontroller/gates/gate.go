@@ -37,7 +37,7 @@ type Reconciler struct {
 	Now     func() time.Time
 	// Policies say how gates are moved that they open.
 	Policies *PolicyGates
-	// Openers are the windows that open gates by themselves, and used is told of
+	// Openers are the windows that open gates by themselves, and used is reported
 	// each that did; nil for nobody.
 	Openers Openers
 	Used    func(v1alpha1.GateWindow)
@@ -101,7 +101,7 @@ func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured
 	return reconcile.Result{}, nil
 }
 
-// reportMove tells of a gate that was moved.
+// reportMove reports a gate that was moved.
 func (g *Reconciler) reportMove(ctx context.Context, u *unstructured.Unstructured, plan *gate.Plan) {
 	typ, reason := corev1.EventTypeNormal, string(v1alpha1.EventReasonGateClosed)
 

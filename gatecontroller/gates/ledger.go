@@ -30,9 +30,9 @@ const (
 	moveGone     = "Gone"
 )
 
-// Ledger knows which gates are open and since when, what was told of them, and
+// Ledger knows which gates are open and since when, what was reported of them, and
 // counts what happens to them. What it knows is from the gates' own records, so
-// that it is right after a restart once every object was looked at. It is about
+// that it is right after a restart once every object was reconciled. It is about
 // gates alone, which no library knows.
 type Ledger struct {
 	open, overdue *prometheus.Desc
@@ -44,7 +44,7 @@ type Ledger struct {
 	mu sync.Mutex
 	// kinds has the gates of each kind that are open.
 	kinds map[schema.GroupKind]map[types.NamespacedName]*opening
-	// broken has what was told of annotations that do not parse.
+	// broken has what was reported of annotations that do not parse.
 	broken map[schema.GroupKind]map[types.NamespacedName]string
 }
 
@@ -100,7 +100,7 @@ func NewLedger(reg prometheus.Registerer) (*Ledger, error) {
 	return l, nil
 }
 
-// Describe tells of the gauges.
+// Describe describes the gauges.
 func (l *Ledger) Describe(out chan<- *prometheus.Desc) {
 	out <- l.open
 
@@ -127,7 +127,7 @@ func (l *Ledger) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// news is what has not been told of a gate before.
+// news is what has not been reported of a gate before.
 type news struct {
 	overdue, broken bool
 }
@@ -233,7 +233,7 @@ func (l *Ledger) Gone(gk schema.GroupKind, key types.NamespacedName, now time.Ti
 	}
 }
 
-// Drop forgets an object that somebody else looks after.
+// Drop forgets an object that somebody else reconciles.
 func (l *Ledger) Drop(gk schema.GroupKind, key types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -242,7 +242,7 @@ func (l *Ledger) Drop(gk schema.GroupKind, key types.NamespacedName) {
 	delete(l.kinds[gk], key)
 }
 
-// Forget takes a kind that nobody looks at out of all that is counted.
+// Forget takes a kind that nobody reconciles out of all that is counted.
 func (l *Ledger) Forget(gk schema.GroupKind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -28,7 +28,7 @@ import (
 )
 
 // TestTheGateControllerTellsNoCredential moves the gates of what was decided of
-// managed resources with credentials, and looks for them in all that is said.
+// managed resources with credentials, and searches for them in all that is said.
 func TestTheGateControllerTellsNoCredential(t *testing.T) {
 	all, err := corpus.Planting()
 	if err != nil {

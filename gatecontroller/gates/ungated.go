@@ -28,7 +28,7 @@ type Ungated struct {
 
 	mu    sync.Mutex
 	found map[schema.GroupKind]map[types.NamespacedName]struct{}
-	// looked are the kinds of which something has been looked at, and asked those
+	// looked are the kinds of which something has been reconciled, and asked those
 	// about which somebody wanted to know before that, since when.
 	looked map[schema.GroupKind]bool
 	asked  map[schema.GroupKind]time.Time

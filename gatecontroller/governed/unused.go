@@ -36,7 +36,7 @@ func NewUnused(now func() time.Time) *Unused {
 }
 
 // check returns the annotations to write where a deletion was asked for and did
-// not happen, or when to look again.
+// not happen, or when to check again.
 func (n *Unused) check(u *unstructured.Unstructured) (map[string]any, time.Duration) {
 	over := decision.Unused(u)
 

@@ -24,7 +24,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// Shard is the part of all objects that one manager looks after: those in
+// Shard is the part of all objects that one manager is for: those in
 // namespaces with one value of the label kausality.io/shard, or, of the shard
 // without a name, those in namespaces without that label and those that are in
 // no namespace.
@@ -133,7 +133,7 @@ func (s *Shard) Asked(namespace string) bool {
 // keyStripped marks what is left of an object that is in another shard.
 const keyStripped = "elsewhere"
 
-// Strip takes away all of an object in another shard but what tells that it is
+// Strip takes away all of an object in another shard but what shows that it is
 // there, whose it is, and whether it waits for us. It must not be used where anything else
 // reads the same cache, as the webhook does.
 func (s *Shard) Strip(u *unstructured.Unstructured) {
@@ -234,7 +234,7 @@ func LabelChanged() predicate.Funcs {
 func OfNamespace(ns client.Object) string { return ns.GetLabels()[v1alpha1.LabelShard] }
 
 // Foreign says what to do about an object of another shard: one that waits for
-// us and is in no namespace is let go by whoever looks at it, for a shard may
+// us and is in no namespace is let go by whoever reconciles it, for a shard may
 // have had it wait whose objects are its children.
 func Foreign(u *unstructured.Unstructured) bool {
 	return u.GetNamespace() != "" || !slices.Contains(u.GetFinalizers(), v1alpha1.Finalizer) || u.GetDeletionTimestamp() == nil

@@ -36,8 +36,8 @@ func LeaseName(shard string) string {
 	return "kausality-manager-" + shard
 }
 
-// Unattended tells of namespaces whose label names a shard that no manager looks
-// after: their gates stay as they are.
+// Unattended reports namespaces whose label names a shard that no manager runs
+// for: their gates stay as they are.
 type Unattended struct {
 	shard     *Shard
 	live      client.Reader
@@ -46,7 +46,7 @@ type Unattended struct {
 	now       func() time.Time
 	gauge     *prometheus.GaugeVec
 
-	// warned are the namespaces of each shard that it was told of.
+	// warned are the namespaces of each shard that it was reported.
 	warned map[string]map[string]bool
 }
 
@@ -80,7 +80,7 @@ func UnattendedGauge(reg prometheus.Registerer) (*prometheus.GaugeVec, error) {
 	return gauge, nil
 }
 
-// attendEvery is how often it is looked whether a manager of a shard runs.
+// attendEvery is how often it is checked whether a manager of a shard runs.
 const attendEvery = time.Minute
 
 // Controller makes the controller of shards that no manager runs for: each by its name.
@@ -92,7 +92,7 @@ func (x *Unattended) Controller(c cache.Cache, l logr.Logger) (controller.Contro
 	return unmanaged.New("shards", x, l, source.Kind(c, client.Object(Namespace()), shards, predicate.Predicate(LabelChanged())))
 }
 
-// Reconcile looks whether a manager runs for one shard, as long as a namespace is in it.
+// Reconcile checks whether a manager runs for one shard, as long as a namespace is in it.
 func (x *Unattended) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	namespaces := x.shard.others()[req.Name]
 	if len(namespaces) == 0 {

@@ -93,7 +93,7 @@ func TestAShardThatNoManagerRunsForIsToldOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			for range 2 { // Nobody is told twice.
+			for range 2 { // Nobody is informed twice.
 				got, err := x.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: tc.shard}})
 				if err != nil || got.RequeueAfter != tc.again {
 					t.Errorf("%s\nagain after %s, want %s; %v", tc.reason, got.RequeueAfter, tc.again, err)
@@ -108,7 +108,7 @@ func TestAShardThatNoManagerRunsForIsToldOnce(t *testing.T) {
 				t.Errorf("%s\ngauge, -want, +got:\n%s", tc.reason, diff)
 			}
 
-			// Once no namespace is in it any more, there is nothing to tell.
+			// Once no namespace is in it any more, there is nothing to know.
 			known.Delete(ns) //nolint:errcheck // It has a key.
 
 			if got, err := x.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: tc.shard}}); err != nil || got.RequeueAfter != 0 {

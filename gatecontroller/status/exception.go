@@ -27,8 +27,8 @@ import (
 // endsSoon is how long before its end an exception is warned of.
 const endsSoon = 24 * time.Hour
 
-// Exceptions tell how long the exceptions of Enforcements last, before they end
-// by themselves. They look at one Enforcement at a time.
+// Exceptions reports how long the exceptions of Enforcements last, before they end
+// by themselves. They reconcile one Enforcement at a time.
 type Exceptions struct {
 	reader client.Reader
 	events events.EventRecorder
@@ -37,7 +37,7 @@ type Exceptions struct {
 	until  *prometheus.GaugeVec
 	ending *prometheus.GaugeVec
 
-	// warned are the exceptions whose end somebody was told of, with that end, by
+	// warned are the exceptions whose end somebody was reported, with that end, by
 	// Enforcement.
 	warned map[string]map[string]time.Time
 }
@@ -97,7 +97,7 @@ func stateOf(e *v1alpha1.Exception, now time.Time) (state int, next time.Duratio
 	}
 }
 
-// Reconcile tells of the exceptions of one Enforcement, and again when one of them is
+// Reconcile reports the exceptions of one Enforcement, and again when one of them is
 // about to end, or has ended.
 func (x *Exceptions) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	e := &v1alpha1.Enforcement{}

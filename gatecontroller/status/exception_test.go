@@ -53,7 +53,7 @@ func TestTheEndOfAnExceptionIsTold(t *testing.T) {
 	// When the next one ends.
 	look(12 * time.Hour)
 
-	now = now.Add(time.Minute) // Nobody is told twice.
+	now = now.Add(time.Minute) // Nobody is informed twice.
 
 	look(12*time.Hour - time.Minute)
 
@@ -73,7 +73,7 @@ func TestTheEndOfAnExceptionIsTold(t *testing.T) {
 		t.Errorf("event %q, want %q", got, want)
 	}
 
-	now = now.Add(12 * time.Hour) // It has ended; of the other one is told a day before.
+	now = now.Add(12 * time.Hour) // It has ended; the end of the other one is reported a day before.
 
 	look(time.Date(2026, time.May, 31, 0, 0, 1, 0, time.UTC).Sub(now))
 

@@ -17,13 +17,13 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
-// reasonUnobserved counts those of which the present generation was not looked at.
+// reasonUnobserved counts those of which the present generation was not reconciled.
 const reasonUnobserved = "Unobserved"
 
 // collectFor is how long the metric may wait for the cache.
 const collectFor = 5 * time.Second
 
-// NotReady tells how many policies, windows and Enforcements are not in force, by
+// NotReady reports how many policies, windows and Enforcements are not in force, by
 // their conditions.
 type NotReady struct{ Reader client.Reader }
 

@@ -90,7 +90,7 @@ func (s *Reporter) readiness(p *v1alpha1.AllowancePolicy, kinds []kind.Served, m
 	return cond
 }
 
-// firstWarning tells of the first warning, and how many more there are; empty for none.
+// firstWarning returns the first warning, and how many more there are; empty for none.
 func firstWarning(warnings []v1alpha1.TypeCheckingWarning) string {
 	if len(warnings) == 0 {
 		return ""

@@ -136,7 +136,7 @@ type published struct {
 // OpenAPIV3 returns a client of what is published.
 func (p published) OpenAPIV3() openapi.Client { return p.client }
 
-// check returns what is wrong with a policy that does not keep it from being
+// check returns what is wrong with a policy that does not prevent it from being
 // used: with its paths and expressions, for each kind that it names, with its
 // verbs, and that nobody can make use of it by what others give.
 func (s *Schemas) check(p *v1alpha1.AllowancePolicy, kinds []kind.Served, given []v1alpha1.Permission) []v1alpha1.TypeCheckingWarning {

@@ -18,7 +18,7 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// enqueueSource is where a controller is asked from to look at objects that nothing
+// enqueueSource is where a controller is asked from to reconcile objects that nothing
 // happened to.
 func (w *Watches) enqueueSource(gvk schema.GroupVersionKind) source.Source {
 	return source.Func(func(_ context.Context, q queue) error {
@@ -33,7 +33,7 @@ func (w *Watches) enqueueSource(gvk schema.GroupVersionKind) source.Source {
 	})
 }
 
-// Enqueue has objects looked at though nothing happened to them.
+// Enqueue has objects reconciled though nothing happened to them.
 func (w *Watches) Enqueue(gates map[schema.GroupKind][]types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,7 +45,7 @@ func (w *Watches) Enqueue(gates map[schema.GroupKind][]types.NamespacedName) {
 	}
 }
 
-// EnqueueAll has all objects looked at that are known by now; of others it is heard.
+// EnqueueAll has all objects reconciled that are known by now; of others it is heard.
 func (w *Watches) EnqueueAll(ctx context.Context) error {
 	keys := map[schema.GroupKind][]types.NamespacedName{}
 
@@ -65,7 +65,7 @@ func (w *Watches) EnqueueAll(ctx context.Context) error {
 	return nil
 }
 
-// enqueueNamespace has all objects of a namespace looked at.
+// enqueueNamespace has all objects of a namespace reconciled.
 func (w *Watches) enqueueNamespace(ctx context.Context, namespace string) error {
 	keys := map[schema.GroupKind][]types.NamespacedName{}
 

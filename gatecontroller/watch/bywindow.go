@@ -26,7 +26,7 @@ import (
 func (w *Watches) windowSource(gvk schema.GroupVersionKind) source.Source {
 	tell := func(ctx context.Context, q queue, windows ...client.Object) {
 		if ctx.Err() != nil {
-			return // The kind was let go of: nothing takes the handler away.
+			return // The kind was released: nothing takes the handler away.
 		}
 
 		if err := w.selected(ctx, gvk, windows, func(key client.ObjectKey) { q.Add(reconcile.Request{NamespacedName: key}) }); err != nil {

@@ -20,14 +20,14 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 )
 
-// Mover has the objects of a namespace looked at again that moves into the shard
+// Mover has the objects of a namespace reconciled again that moves into the shard
 // or out of it.
 type Mover struct {
 	Shard   *shard.Shard
 	Watches *Watches
 }
 
-// Reconcile looks at one namespace.
+// Reconcile reconciles one namespace.
 func (m *Mover) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	return reconcile.Result{}, m.Watches.enqueueNamespace(ctx, req.Name)
 }

@@ -19,7 +19,7 @@ const promptLater = 2 * time.Second
 
 type prompts = event.TypedGenericEvent[time.Duration]
 
-// Prompt asks the configuration to be looked at again. It never blocks.
+// Prompt asks the configuration to be reconciled again. It never blocks.
 type Prompt struct {
 	Now, then chan prompts
 }

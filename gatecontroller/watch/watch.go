@@ -35,9 +35,9 @@ type Watches struct {
 	cache  cache.Cache
 	Object func(gvk schema.GroupVersionKind) reconcile.Reconciler
 
-	// Release lets objects of a kind go that nobody looks at any more.
+	// Release lets objects of a kind go that nobody reconciles any more.
 	Release func(ctx context.Context, gvk schema.GroupVersionKind) error
-	// Dropped is told of kinds that nobody looks at any more.
+	// Dropped hears of kinds that nobody reconciles any more.
 	Dropped func(gk schema.GroupKind)
 
 	mu      sync.Mutex
@@ -62,7 +62,7 @@ func NewWatches(c cache.Cache, now func() time.Time) *Watches {
 	}
 }
 
-// Run has the given kinds looked at.
+// Run has the given kinds reconciled.
 func (w *Watches) Run(ctx context.Context, kinds []kind.Served) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,8 +80,8 @@ func (w *Watches) Run(ctx context.Context, kinds []kind.Served) error {
 	return errors.Join(errs...)
 }
 
-// Prune has no other kinds looked at than the given ones. What cannot be let go
-// of goes on being looked at, and is tried again.
+// Prune has no other kinds reconciled than the given ones. What cannot be released
+// of goes on being reconciled, and is tried again.
 func (w *Watches) Prune(ctx context.Context, kinds, served []kind.Served) error {
 	if err := w.disown(ctx, served); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (w *Watches) Prune(ctx context.Context, kinds, served []kind.Served) error 
 	}
 
 	for _, gvk := range gone {
-		// In another version the same objects are looked at.
+		// In another version the same objects are reconciled.
 		same := func(k kind.Served) bool { return k.GVK.GroupKind() == gvk.GroupKind() }
 		if !slices.ContainsFunc(kinds, same) {
 			if err := w.Release(ctx, gvk); err != nil {
@@ -134,7 +134,7 @@ func (w *Watches) Prune(ctx context.Context, kinds, served []kind.Served) error 
 }
 
 // releaseOwners lets parents go that wait for us though nothing has a gate any
-// more, of kinds that are looked at for another reason: who takes Kausality away
+// more, of kinds that are reconciled for another reason: who takes Kausality away
 // next must not leave them waiting.
 func (w *Watches) releaseOwners(ctx context.Context) error {
 	for gvk := range w.owners {
@@ -150,7 +150,7 @@ func (w *Watches) releaseOwners(ctx context.Context) error {
 	return nil
 }
 
-// RunOwner has a kind looked at because of what its objects own.
+// RunOwner has a kind reconciled because of what its objects own.
 func (w *Watches) RunOwner(ctx context.Context, gvk schema.GroupVersionKind) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,11 +164,11 @@ func (w *Watches) RunOwner(ctx context.Context, gvk schema.GroupVersionKind) err
 	return w.start(ctx, gvk)
 }
 
-// ownerIdle is how long a kind of parents goes on being looked at that nothing
+// ownerIdle is how long a kind of parents goes on being reconciled that nothing
 // needs.
 const ownerIdle = time.Minute
 
-// disown lets go of kinds of parents that are no longer served, or of which
+// disown releases kinds of parents that are no longer served, or of which
 // nothing has waited for us for a while.
 func (w *Watches) disown(ctx context.Context, served []kind.Served) error {
 	w.mu.Lock()
@@ -234,14 +234,14 @@ func (w *Watches) List(ctx context.Context, gvk schema.GroupVersionKind) ([]unst
 	return list.Items, true, nil
 }
 
-// owner reports whether a kind is looked at because of what its objects own.
+// owner reports whether a kind is reconciled because of what its objects own.
 func (w *Watches) owner(gvk schema.GroupVersionKind) bool {
 	_, ok := w.owners[gvk]
 
 	return ok
 }
 
-// IsOwner reports whether a kind is looked at because of what its objects own.
+// IsOwner reports whether a kind is reconciled because of what its objects own.
 func (w *Watches) IsOwner(gvk schema.GroupVersionKind) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -249,7 +249,7 @@ func (w *Watches) IsOwner(gvk schema.GroupVersionKind) bool {
 	return w.owner(gvk)
 }
 
-// Kinds are those that are looked at.
+// Kinds are those that are reconciled.
 func (w *Watches) Kinds() []schema.GroupVersionKind {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -27,7 +27,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
-// fakeWatches are Watches of a cache with objects, which tell what they do.
+// fakeWatches are Watches of a cache with objects, which record what they do.
 type fakeWatches struct {
 	*Watches
 
@@ -123,7 +123,7 @@ func TestAKindIsReleasedBeforeItIsNoLongerWatched(t *testing.T) {
 	same(t, "released", []string{"Shop"}, f.released)
 	same(t, "dropped", []string{"Shop"}, f.dropped)
 
-	// The same objects are looked at in another version.
+	// The same objects are reconciled in another version.
 	newer := served("Bucket")
 	newer[0].GVK.Version = "v2"
 

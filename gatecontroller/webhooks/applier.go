@@ -57,7 +57,7 @@ func (a *Applier) ApplyWebhooks(ctx context.Context, governed []admission.Govern
 }
 
 // ApplyGuards applies guards with their bindings; one without kinds is deleted. One
-// that cannot be applied keeps no other from being applied.
+// that cannot be applied prevents no other from being applied.
 func (a *Applier) ApplyGuards(ctx context.Context, list []admission.Guard) error {
 	errs := make([]error, 0, len(list))
 

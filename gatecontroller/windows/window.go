@@ -35,14 +35,14 @@ import (
 // evaluateEvery is how often a window is evaluated though nothing happened.
 const evaluateEvery = time.Minute
 
-// Reconciler keep the status of UpgradeAllowances, and tell when one starts, is
+// Reconciler maintains the status of UpgradeAllowances, and reports when one starts, is
 // used first, and ends.
 type Reconciler struct {
 	client  client.Client
 	reader  client.Reader
 	targets *targets
 	now     func() time.Time
-	// wake asks for windows to be looked at.
+	// wake asks for windows to be reconciled.
 	wake chan event.TypedGenericEvent[string]
 	// written are the statuses that the cache may not show yet.
 	written object.Expectations
@@ -66,7 +66,7 @@ func New(mgr ctrl.Manager, now func() time.Time) *Reconciler {
 	return w
 }
 
-// SetupWithManager has them looked at by the one manager that leads.
+// SetupWithManager has them reconciled by the one manager that leads.
 func (w *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	ctl, err := w.controller(mgr.GetCache(), mgr.GetLogger())
 	if err != nil {
@@ -85,7 +85,7 @@ func (w *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile looks at one window.
+// Reconcile reconciles one window.
 func (w *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	// 1. Read it.
 	u := &v1alpha1.UpgradeAllowance{}
@@ -131,8 +131,8 @@ func (w *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 }
 
-// observe looks at what a window's activateWhen names, while that matters. False
-// where it is too soon to tell.
+// observe reads what a window's activateWhen names, while that matters. False
+// where it is too soon to know.
 func (w *Reconciler) observe(ctx context.Context, u *v1alpha1.UpgradeAllowance, now time.Time) (upgradeallowance.Observation, bool, error) {
 	if !upgradeallowance.Waits(u, now) || len(upgradeallowance.Validate(u)) > 0 {
 		w.targets.release(ctx, u.GetName())
@@ -210,7 +210,7 @@ func (w *Reconciler) SetReadiness(
 	w.enqueue(ctx, changed)
 }
 
-// enqueue has windows looked at.
+// enqueue has windows reconciled.
 func (w *Reconciler) enqueue(ctx context.Context, names []string) {
 	for _, name := range names {
 		select {

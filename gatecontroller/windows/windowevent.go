@@ -15,7 +15,7 @@ import (
 )
 
 // recordEvent records an event on a window. The same news has the same name, so that it
-// is told once, whoever comes to tell it again.
+// is reported once, whoever comes to report it again.
 func (w *Reconciler) recordEvent(ctx context.Context, u *v1alpha1.UpgradeAllowance, n upgradeallowance.News, now time.Time) error {
 	if err := client.IgnoreAlreadyExists(w.client.Create(ctx, upgradeallowance.Event(u, n, now))); err != nil {
 		return fmt.Errorf("cannot record an event on UpgradeAllowance %q: %w", u.GetName(), err)

@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	// syncSoon is how soon it is looked again whether a watch has begun.
+	// syncSoon is how soon it is checked again whether a watch has begun.
 	syncSoon = 250 * time.Millisecond
 	// syncPatience is how long a watch may take to begin until windows that
 	// depend on it are no longer in force.
@@ -65,7 +65,7 @@ type targets struct {
 	mapper meta.RESTMapper
 	// newCache makes a cache.
 	newCache cache.NewCacheFunc
-	// changed is told the windows that depend on what has changed.
+	// changed takes the windows that depend on what has changed.
 	changed func(ctx context.Context, windows []string)
 
 	mu      sync.Mutex
@@ -83,7 +83,7 @@ type targetWatch struct {
 }
 
 // observe returns what a window depends on, and watches it from now on and
-// nothing else for that window. False where it is too soon to tell.
+// nothing else for that window. False where it is too soon to know.
 func (t *targets) observe(ctx context.Context, name string, on target, now time.Time) (upgradeallowance.Observation, bool, error) {
 	w, err := t.watch(ctx, name, on, now)
 	if err != nil {

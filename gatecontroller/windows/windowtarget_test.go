@@ -182,7 +182,7 @@ func TestOneWatchServesAllWindowsThatDependOnTheSame(t *testing.T) {
 
 	watching(1, "a", "b")
 
-	// Both are looked at when it changes, goes or comes.
+	// Both are reconciled when it changes, goes or comes.
 	cached, ok := w.targets.running[on].cache.(*fixture.Cache)
 	if !ok {
 		t.Fatal("its cache is another one")

@@ -25,7 +25,7 @@ const (
 	manifestType = types.OCIManifestSchema1
 
 	// nonRoot is who a program runs as where nobody says; numeric, or a kubelet
-	// cannot tell that it is not root.
+	// cannot show that it is not root.
 	nonRoot = 65532
 )
 

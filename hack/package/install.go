@@ -105,7 +105,7 @@ func writeInstall(dir, text string) error {
 }
 
 // writeMirror writes what tells Crossplane where the packages are, by itself: for
-// who installs them one by one. Of those at home there is nothing to tell.
+// who installs them one by one. Those at home need nothing.
 func writeMirror(dir, repository string) error {
 	path := filepath.Join(dir, mirrorFile)
 

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifest is what is looked at of an object.
+// manifest is what is read of an object.
 type manifest struct {
 	Kind     string
 	Metadata struct{ Name, Namespace string }

@@ -24,7 +24,7 @@ const (
 	installFile = "install.yaml"
 	mirrorFile  = "mirror.yaml"
 
-	// refName is the annotation that tells the images of a layout apart.
+	// refName is the annotation that distinguishes the images of a layout.
 	refName = "org.opencontainers.image.ref.name"
 )
 

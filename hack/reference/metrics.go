@@ -93,7 +93,7 @@ func kindOf(c prometheus.Collector) string {
 	}
 }
 
-// endless is a certificate that tells nothing.
+// endless is a certificate that says nothing.
 type endless struct{}
 
 func (endless) NotAfter() time.Time { return time.Time{} }

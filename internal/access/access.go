@@ -34,7 +34,7 @@ const (
 	maxAnswers = 1 << 14
 )
 
-// Access tells what we may do.
+// Access reports what we may do.
 type Access struct {
 	// ask asks the API server.
 	ask func(ctx context.Context, r right.Right) (bool, error)

@@ -68,7 +68,7 @@ func TestTheAPIServerIsAskedOnceForEachAnswer(t *testing.T) {
 		t.Error("of another resource more was asked than that")
 	}
 
-	// A denial is looked at again soon, and an allowance some time later.
+	// A denial is checked again soon, and an allowance some time later.
 	s.allowed, s.now = map[right.Right]bool{pods: true}, s.now.Add(deniedFor)
 	if !a.May(t.Context(), pods) || s.questions() != 1 {
 		t.Error("a right that was given is not seen soon")

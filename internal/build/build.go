@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package build tells which build of a program runs.
+// Package build reports which build of a program runs.
 package build
 
 import (

@@ -18,7 +18,7 @@ type Severity string
 const (
 	// OK means that nothing is wrong.
 	OK Severity = "ok"
-	// Warning means that something could not be looked at, or may become wrong.
+	// Warning means that something could not be checked, or may become wrong.
 	Warning Severity = "warning"
 	// Error means that something does not work, or is not gated that should be.
 	Error Severity = "error"
@@ -78,14 +78,14 @@ type State struct {
 	// be read.
 	Composites []*unstructured.Unstructured
 	// MissingRights are the rights of [Needs] that the manager has not. RightsProblem says why
-	// nobody could tell; empty if somebody did.
+	// nobody could know; empty if somebody did.
 	MissingRights []right.MissingRights
 	RightsProblem error
 	// Probes are how the webhooks of [Asks] were reached.
 	Probes []Probe
 }
 
-// check is one thing to look at.
+// check is one thing to check.
 type check struct {
 	name string
 	// well is what there is to say when nothing is wrong.

@@ -50,7 +50,7 @@ func (h hook) name() string { return resource.String(h.object, "name") }
 func (h hook) bundle() string { return resource.String(h.object, fieldClient, fieldCA) }
 
 // server is the name that the certificate of the webhook's server has to be for;
-// empty where nothing tells.
+// empty where nothing says.
 func (h hook) server() string {
 	service := resource.Map(h.object, fieldClient, "service")
 	if service == nil {
@@ -82,7 +82,7 @@ type Ask struct {
 
 // Asks are the webhooks to be asked, one for each different way to one: that
 // about our own kinds in any case. One that fails open, and changes nothing, does
-// not tell whether it was reached.
+// not know whether it was reached.
 func Asks(s *State) []Ask {
 	out := []Ask{{Webhook: policiesHook, Own: true, Configuration: "ValidatingWebhookConfiguration " + v1alpha1.NameWebhooks}}
 	list := hooks(s)
@@ -94,7 +94,7 @@ func Asks(s *State) []Ask {
 		}
 	}
 
-	// Those that tell most first.
+	// Those that say most first.
 	slices.SortStableFunc(list, func(a, b hook) int { return b.tells() - a.tells() })
 
 	for _, h := range list {

@@ -69,7 +69,7 @@ func leaderless(s *State) string {
 
 	switch {
 	case resource.String(lease.Object, "spec", "holderIdentity") == "":
-		// Who ends lets go of it, and without --leader-elect nobody takes it.
+		// Who ends releases it, and without --leader-elect nobody takes it.
 		if m.Elected && (!ok || s.Now.Sub(at) > stale) {
 			return "nobody holds it" + since
 		}

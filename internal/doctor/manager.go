@@ -14,7 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Names of the manager's things where nothing tells others.
+// Names of the manager's things where nothing says others.
 const (
 	// Namespace the manager runs in.
 	Namespace = "kausality-system"
@@ -27,10 +27,10 @@ const (
 
 // Manager is where the manager is, and what its things are called.
 type Manager struct {
-	// By is the object that tells of it, as KIND NAME; empty where nothing does, and
+	// By is the object that shows it, as KIND NAME; empty where nothing does, and
 	// all below is as it is by default.
 	By string
-	// Version of it; empty where nothing tells.
+	// Version of it; empty where nothing says.
 	Version string
 	// Namespace that it runs in, and that its leases, secrets and records of what
 	// was left behind are in.
@@ -42,7 +42,7 @@ type Manager struct {
 	Heartbeat, Leader string
 	// Elected is true if it is known that one of them has to lead.
 	Elected bool
-	// Secret holds the webhook's certificate; empty where nothing tells.
+	// Secret holds the webhook's certificate; empty where nothing says.
 	Secret string
 	// Mounted is true if somebody else than the manager keeps that.
 	Mounted bool
@@ -54,11 +54,11 @@ type Manager struct {
 // FindManager finds the manager however it was installed: by what it writes on
 // the webhook configurations; or else by the Service these name, and by the
 // Deployment that runs it, be it of a chart, of manifests, or made by Crossplane
-// for a Provider. It looks at [Mutating], [Validating] and [Deployments].
+// for a Provider. It checks [Mutating], [Validating] and [Deployments].
 func FindManager(lists map[Source]List) Manager {
 	m := Manager{Namespace: Namespace, ServiceAccount: account, Heartbeat: heartbeat, Leader: leader, Secret: certificate}
 
-	// From what tells least to what tells most.
+	// From what says least to what says most.
 	for _, d := range lists[Deployments].Items {
 		m.deployed(d)
 	}

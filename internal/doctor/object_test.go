@@ -26,7 +26,7 @@ func list(src Source, text string) func(*testing.T, *State) {
 	}
 }
 
-// recordOf is the Secret of what was left behind.
+// recordOf is the Secret of what is orphaned.
 func recordOf(t *testing.T) func(*testing.T, *State) {
 	t.Helper()
 

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recorder records events beside what they tell of, and not too many.
+// Package recorder records events beside what they are about, and not too many.
 package recorder
 
 import (
@@ -33,7 +33,7 @@ const (
 	maxNote = 1024
 )
 
-// Recorder records events after what they tell of: an API server that is busy with
+// Recorder records events after what they are about: an API server that is busy with
 // events takes longer to open and close gates. Where more happens for long than
 // it may tell, events are left out, and counted; client-go's recorder drops them uncounted.
 type Recorder struct {

@@ -66,7 +66,7 @@ func TestEventsAreRecordedAfterWhatTheyTellOf(t *testing.T) {
 		u.SetName("db")
 
 		r.Eventf(u, nil, "Normal", "KausalityGateOpen", "MoveGate", "%d%%", 100)
-		u.SetName("another") // Whoever tells of an object may go on with it.
+		u.SetName("another") // Whoever records an event of an object may modify it.
 		time.Sleep(100 * time.Millisecond)
 		r.Eventf(u, nil, "Warning", "KausalityGateClosed", "MoveGate", "closed")
 		time.Sleep(time.Second)

@@ -14,7 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// labelManagedBy says which tool looks after an object.
+// labelManagedBy says which tool manages an object.
 const labelManagedBy = "app.kubernetes.io/managed-by"
 
 // OwnSelector selects what managers make for themselves.

@@ -74,7 +74,7 @@ type Plan struct {
 	FinalState FinalState
 	// Policies are the management policies afterwards, of a managed resource.
 	Policies []string
-	// PutsBack is true where what nobody asked for is taken back.
+	// PutsBack is true where what is not allowed is taken back.
 	PutsBack bool
 	// Returns is true of what is closed, and Crossplane opens again: its Composition
 	// gives management policies of its own.
@@ -87,7 +87,7 @@ type Plan struct {
 func Concerns(u *unstructured.Unstructured) bool { return kept(u) || len(annotations(u)) > 0 }
 
 // PlanFor says what becomes of an object. The error is of one that is to be
-// looked at before: it is then left as it is.
+// checked before: it is then left as it is.
 func PlanFor(u *unstructured.Unstructured, opts Options) (Plan, error) {
 	plan, err := planFor(u, opts)
 	if err != nil {

@@ -25,10 +25,10 @@ import (
 // server says so in a version that it serves, or nothing defines the kind.
 var ErrGone = errors.New("it is gone")
 
-// errUnserved is the cause where nobody can tell whether an object is there.
+// errUnserved is the cause where nobody can know whether an object is there.
 var errUnserved = errors.New("its kind is defined, and no version of it is served")
 
-// Lookup looks for one object.
+// Lookup searches for one object.
 type Lookup struct {
 	// Mapper tells the version in which a kind is served.
 	Mapper meta.RESTMapper
@@ -38,7 +38,7 @@ type Lookup struct {
 	Definitions func(ctx context.Context, group string) ([]unstructured.Unstructured, error)
 }
 
-// Reading looks for an object by a client, which should not read from a cache.
+// Reading searches for an object by a client, which should not read from a cache.
 func Reading(r client.Reader, mapper meta.RESTMapper, key client.ObjectKey) Lookup {
 	return Lookup{
 		Mapper: mapper,
@@ -77,7 +77,7 @@ func (l Lookup) Find(ctx context.Context, gvk schema.GroupVersionKind) (*unstruc
 	return l.defined(ctx, gvk)
 }
 
-// defined looks for the object by what CRDs say.
+// defined searches for the object by what CRDs say.
 func (l Lookup) defined(ctx context.Context, gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
 	list, err := l.Definitions(ctx, gvk.Group)
 	if err != nil {

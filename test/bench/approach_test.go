@@ -123,7 +123,7 @@ func enforcement() *v1alpha1.Enforcement {
 // policyName names the ValidatingAdmissionPolicy and its binding.
 const policyName = "bench"
 
-// configurePolicy has the API server itself look at its kinds.
+// configurePolicy has the API server itself check its kinds.
 func (f *fixture) configurePolicy(tb testing.TB) {
 	tb.Helper()
 

@@ -11,7 +11,7 @@ const (
 	// allowedUpdates are how many are made.
 	allowedUpdates = 200
 	// otherCalls are how many requests the manager may make meanwhile for reasons of its own: once in a
-	// minute it looks at its certificate and at the kinds there are, and now and then a watch ends.
+	// minute it checks its certificate and the kinds there are, and now and then a watch ends.
 	otherCalls = 5
 )
 

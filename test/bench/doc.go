@@ -3,7 +3,7 @@
 
 // Package bench measures the manager at a real API server. Of its admission webhook: what it adds to a
 // write, beside no webhook, a webhook of the same framework that allows everything, and a
-// ValidatingAdmissionPolicy. Of its gate controller: how soon it has looked at many managed resources,
+// ValidatingAdmissionPolicy. Of its gate controller: how soon it has reconciled many managed resources,
 // and how soon it opens and closes gates, beside bare controllers of the same framework. Of both: what
 // the process takes of CPU time, memory and the API server.
 //

@@ -43,7 +43,7 @@ type floor struct {
 	kind string
 	// mode is what it does.
 	mode floorMode
-	// objects is how many it looks at before it says that it has.
+	// objects is how many it reconciles before it says that it has.
 	objects int
 }
 
@@ -51,9 +51,9 @@ type floor struct {
 type floorMode string
 
 const (
-	// floorWhole only looks at whole objects.
+	// floorWhole only reconciles whole objects.
 	floorWhole floorMode = "whole-objects"
-	// floorMetadata only looks at their metadata.
+	// floorMetadata only reconciles their metadata.
 	floorMetadata floorMode = "metadata-only"
 	// floorMoves patches one field where our manager moves a gate.
 	floorMoves floorMode = "bare-controller"
@@ -62,7 +62,7 @@ const (
 // envFloor makes this program a floor.
 const envFloor = "KAUSALITY_BENCH_FLOOR"
 
-// lookedAtAll is what a floor says when it has looked at all objects.
+// lookedAtAll is what a floor says when it has reconciled all objects.
 const lookedAtAll = "looked at all"
 
 func (f floor) encode() string {
@@ -81,7 +81,7 @@ func decodeFloor(text string) (floor, error) {
 	return f, err
 }
 
-// startFloor starts a floor and waits until it has looked at all objects. It ends with the benchmark.
+// startFloor starts a floor and waits until it has reconciled all objects. It ends with the benchmark.
 func (c *cluster) startFloor(tb testing.TB, kind string, mode floorMode, objects int) *exec.Cmd {
 	tb.Helper()
 

@@ -24,8 +24,8 @@ import (
 // gates are closed, and their 1,000 composites. The environment variable PARENTS sets another number of
 // resources. The stack is one that nothing else has used.
 //
-// Start: from the start of our manager's process until it has looked at each managed resource
-// (start-s), and its memory then (rss-MiB) and at most (peak-MiB); beside bare controllers that look at
+// Start: from the start of our manager's process until it has reconciled each managed resource
+// (start-s), and its memory then (rss-MiB) and at most (peak-MiB); beside bare controllers that reconcile
 // the same objects, whole or only at their metadata.
 //
 // Move: see [gates.move].
@@ -121,7 +121,7 @@ func startGates(b *testing.B, objects int) *gates {
 
 	g := &gates{cluster: newCluster(b, s), objects: objects, machine: machine, changes: map[string]int{}}
 
-	// 1. Objects as they are after some time. Nobody looks at them yet, so they are made as they would be.
+	// 1. Objects as they are after some time. Nobody reconciles them yet, so they are made as they would be.
 	g.populate(b)
 
 	// 2. From here on they are governed.
@@ -170,7 +170,7 @@ func (g *gates) populate(b *testing.B) {
 	}
 }
 
-// looked waits until the manager has looked at each managed resource.
+// looked waits until the manager has reconciled each managed resource.
 func (g *gates) looked(tb testing.TB) {
 	tb.Helper()
 
@@ -184,7 +184,7 @@ func (g *gates) looked(tb testing.TB) {
 	})
 }
 
-// start measures how a process starts; begin starts it, waits until it has looked at everything, and
+// start measures how a process starts; begin starts it, waits until it has reconciled everything, and
 // returns its number.
 func (g *gates) start(b *testing.B, by approach, begin func(b *testing.B) int) {
 	b.Helper()

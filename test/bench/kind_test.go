@@ -20,7 +20,7 @@ const (
 	namespace = "default"
 )
 
-// approach is who looks at the writes of a kind, as the names of benchmarks say it.
+// approach is who is asked about the writes of a kind, as the names of benchmarks say it.
 type approach string
 
 const (

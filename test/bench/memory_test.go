@@ -68,7 +68,7 @@ func measureMemory(b *testing.B, parents, policies int) {
 
 	c := newCluster(b, s)
 
-	// 1. Everything there is to know. Nobody looks at parents yet, so they are made as they would be.
+	// 1. Everything there is to know. Nobody reconciles parents yet, so they are made as they would be.
 	c.define(b, kindParent)
 	c.createAll(b, parents, func(i int) client.Object { return newParent(i) })
 	c.createAll(b, policies, func(i int) client.Object { return newPolicy(i) })

@@ -22,7 +22,7 @@ import (
 // with a delay.
 var errNotAsked = errors.New("the API server does not ask yet")
 
-// probe waits until each write is looked at by whom it is to be looked at.
+// probe waits until whoever is to be asked about a write is.
 func (f *fixture) probe(tb testing.TB) {
 	tb.Helper()
 
@@ -37,7 +37,7 @@ func (f *fixture) probe(tb testing.TB) {
 	}
 }
 
-// looked returns an error while an approach does not look at an object.
+// looked returns an error while an approach is not asked about an object.
 func (f *fixture) looked(ctx context.Context, a approach, t *target) error {
 	if _, err := t.update(ctx); err != nil {
 		return err

@@ -52,7 +52,7 @@ func helm(t *testing.T, args ...string) ([]byte, error) {
 		t.Fatal(err)
 	}
 
-	// go test takes results from its cache unless what the test itself has looked at changed: so it looks at what
+	// go test takes results from its cache unless what the test itself has read changed: so it reads what
 	// Helm reads.
 	if err := filepath.WalkDir(chart, func(path string, _ fs.DirEntry, err error) error {
 		if err == nil {

@@ -32,7 +32,7 @@ func uninstall(ctx context.Context, args ...string) (string, error) {
 func (l *life) leaves(t *testing.T) {
 	t.Helper()
 
-	// 1. Somebody stores what nobody asked for; the gate keeps it from the provider.
+	// 1. Somebody stores what is not allowed; the gate keeps it from the provider.
 	u := l.list[1]
 	if err := l.Hans.Patch(t.Context(), u.DeepCopy(), world.Merge(`{"spec": {"forProvider": {"color": "blue"}}}`)); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func (l *life) leaves(t *testing.T) {
 	l.unguarded(t)
 	l.unheld(t, out)
 
-	// 5. Open, at last: what nobody asked for is gone before the provider may act.
+	// 5. Open, at last: what is not allowed is gone before the provider may act.
 	if out, err := uninstall(t.Context(), "--leave=open", "--remove-annotations"); err != nil ||
 		!strings.Contains(out, "5 left open, 0 closed, 1 closed and by themselves") {
 		t.Fatalf("%v: %s", err, out)

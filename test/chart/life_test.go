@@ -160,7 +160,7 @@ func (l *life) rolls(t *testing.T, size, version string, another *unstructured.U
 
 	l.release.runs(t, version)
 
-	// 3. Something that nobody asked for, in the middle of it: held, for the gate is open.
+	// 3. Something that is not allowed, in the middle of it: held, for the gate is open.
 	if err := l.Crossplane.Patch(t.Context(), l.list[0].DeepCopy(), world.Merge(`{"spec": {"forProvider": {"color": "for-`+size+`"}}}`)); err != nil {
 		t.Error(err)
 	}
@@ -170,7 +170,7 @@ func (l *life) rolls(t *testing.T, size, version string, another *unstructured.U
 
 	n := <-asked
 
-	// 4. Nothing was lost, and nothing passed that nobody asked for.
+	// 4. Nothing was lost, and nothing passed that is not allowed.
 	l.Idle.Store(false)
 	world.Eventually(t, "closed gates", l.Closed(size, l.list...))
 	world.Eventually(t, "what was asked for last", l.Closed(fmt.Sprint("size-", n), another))

@@ -81,7 +81,7 @@ func TestTheChartMakesOfValuesWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestAManagerThatIsNotReadyKeepsNoNodeFromBeingDrained looks at the budgets of the
+// TestAManagerThatIsNotReadyKeepsNoNodeFromBeingDrained reads the budgets of the
 // manager and of its shards. Without that, one that cannot start would keep the
 // nodes of all its replicas.
 func TestAManagerThatIsNotReadyKeepsNoNodeFromBeingDrained(t *testing.T) {

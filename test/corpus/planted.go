@@ -12,7 +12,7 @@ import (
 )
 
 // Planting returns the scenarios whose objects hold credentials, by name. Each
-// credential in them can be told by [Leaks].
+// credential in them can be known by [Leaks].
 func Planting() ([]Scenario, error) {
 	all, err := All()
 	if err != nil {

@@ -49,7 +49,7 @@ func TestATrimmedParentDecidesAsTheWhole(t *testing.T) {
 	}
 }
 
-// TestATrimmedObjectIsKeptUpAsTheWhole looks at what the manager's cache holds of
+// TestATrimmedObjectIsKeptUpAsTheWhole reads what the manager's cache holds of
 // objects.
 func TestATrimmedObjectIsKeptUpAsTheWhole(t *testing.T) {
 	for name, req := range requests(t) {

@@ -56,7 +56,7 @@ type Finding struct {
 	Lacks     []Lack           `json:"lacks,omitempty"`
 }
 
-// Lack is one thing that keeps a change from being allowed.
+// Lack is one thing that prevents a change from being allowed.
 type Lack struct {
 	Policy string          `json:"policy,omitempty"`
 	What   policy.LackKind `json:"what"`
@@ -83,9 +83,9 @@ type Plan struct {
 	Overdue bool `json:"overdue,omitempty"`
 	// Ungated is true where the provider supports no gate.
 	Ungated bool `json:"ungated,omitempty"`
-	// Again is when to look again.
+	// Again is when to check again.
 	Again string `json:"again,omitempty"`
-	// Broken says why it cannot be told whether the change has landed.
+	// Broken says why it cannot be known whether the change has landed.
 	Broken string `json:"broken,omitempty"`
 	// Problem with the annotations.
 	Problem string `json:"problem,omitempty"`

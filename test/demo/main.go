@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// demo starts a control plane, plays the main job on it, tells what happens,
+// demo starts a control plane, plays the main job on it, prints what happens,
 // and leaves nothing running. It exits with 0 only if all of it happened.
 package main
 

@@ -169,7 +169,7 @@ func (a app) runs(image string) check {
 	}
 }
 
-// nudge has Crossplane look at the App: something of no account changes.
+// nudge has Crossplane read the App: something of no account changes.
 func (a app) nudge(ctx context.Context, what string) error {
 	xr, err := a.xr(ctx)
 	if err != nil {
@@ -179,7 +179,7 @@ func (a app) nudge(ctx context.Context, what string) error {
 	return a.Patch(ctx, xr, world.Merge(`{"metadata": {"annotations": {"nudge": "`+what+`"}}}`))
 }
 
-// quiet checks that the App stays as it is while Crossplane looks at it.
+// quiet checks that the App stays as it is while Crossplane reads it.
 func (a app) quiet(ctx context.Context) error {
 	// A pass that reads what was may still be under way.
 	if err := rests(ctx, "a settled App", a.settled); err != nil {
@@ -217,7 +217,7 @@ func (a app) generation(want int64) check {
 	}
 }
 
-// edits are changes of each part that nobody asked for.
+// edits are changes of each part that is not allowed.
 func edits() map[string]client.Patch {
 	return map[string]client.Patch{
 		"deployment": client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/ports/0/containerPort", "value": 81}]`)),

@@ -215,7 +215,7 @@ func (c cluster) editWhileOpen(ctx context.Context, t *testing.T) error {
 	return c.stored("")(ctx)
 }
 
-// putBack checks that an event on a part tells that it was put back.
+// putBack checks that an event on a part reports that it was put back.
 func (c cluster) putBack(name string) check {
 	return func(ctx context.Context) error {
 		u, err := c.part(ctx, objectKind(), name)

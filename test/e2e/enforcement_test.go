@@ -32,7 +32,7 @@ func TestAnUnaskedChangeMeetsWhatItsEnforcementSays(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		// refused and stored say what becomes of the change, warned whether the
-		// user is told.
+		// user is warned.
 		refused bool
 		stored  string
 		warned  bool

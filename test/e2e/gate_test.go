@@ -125,7 +125,7 @@ func (c cluster) outsideIs(size string) check {
 	}
 }
 
-// heard checks that one event of a reason that says some words tells of the
+// heard checks that one event of a reason that says some words reports the
 // managed resource, and that none is repeated.
 func (c cluster) heard(reason string, words ...string) check {
 	return func(ctx context.Context) error {

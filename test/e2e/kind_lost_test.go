@@ -258,7 +258,7 @@ func (c cluster) installed(ctx context.Context, crd *unstructured.Unstructured) 
 		u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 		u.SetGroupVersionKind(schema.GroupVersionKind{Group: "pkg.crossplane.io", Version: "v1", Kind: kind})
 		u.SetName(name)
-		u.SetAnnotations(map[string]string{"crossplane.io/paused": "true"}) // Else it looks for the image.
+		u.SetAnnotations(map[string]string{"crossplane.io/paused": "true"}) // Else it pulls the image.
 
 		return u
 	}

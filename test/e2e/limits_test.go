@@ -156,7 +156,7 @@ func (v vault) object() *unstructured.Unstructured {
 	return u
 }
 
-// touch has the provider look at the managed resource now.
+// touch has the provider read the managed resource now.
 func (v vault) touch(ctx context.Context) error {
 	return v.patchData(ctx, "touched", strconv.Quote(time.Now().String()))
 }

@@ -145,7 +145,7 @@ func TestAnotherWebhookThatChangesObjectsAfterOursIsReckonedWith(t *testing.T) {
 		t.Errorf("trace: %+v, %v", e, err)
 	}
 
-	// 2. It adds what nobody asked for: refused by what would be stored.
+	// 2. It adds what is not allowed: refused by what would be stored.
 	err := as.Patch(t.Context(), task.DeepCopy(), world.Merge(`{"metadata": {"labels": {"other": "unasked"}}, "spec": {"size": "larger"}}`))
 	if !apierrors.IsForbidden(err) || !mentions(err.Error(), "spec.color") {
 		t.Errorf("unasked: %v", err)

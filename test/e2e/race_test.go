@@ -53,7 +53,7 @@ func TestTheGateKeepsUpWithStaleObservations(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// 1. Every version of every object is looked at.
+	// 1. Every version of every object is read.
 	seen := &spectator{sizes: map[string][]string{}, opened: map[string]int{}, buckets: map[string]*bucket{}}
 	seen.follow(t)
 
@@ -255,12 +255,12 @@ func (s *spectator) follow(t *testing.T) {
 	}
 }
 
-// racer looks at a version of a composite resource.
+// racer reads a version of a composite resource.
 func (s *spectator) racer(u *unstructured.Unstructured, event watch.EventType) {
 	s.count(u.GetName(), event)
 }
 
-// object looks at a version of a managed resource: its gate is no wider than
+// object reads a version of a managed resource: its gate is no wider than
 // its record and an allowance say.
 func (s *spectator) object(u *unstructured.Unstructured, event watch.EventType) {
 	s.count(u.GetLabels()["crossplane.io/composite"], event)
@@ -319,7 +319,7 @@ func granted(rec *v1alpha1.GateRecord, actions []string) bool {
 	return true
 }
 
-// external looks at a version of an external object.
+// external reads a version of an external object.
 func (s *spectator) external(u *unstructured.Unstructured, _ watch.EventType) {
 	name, ok := strings.CutSuffix(u.GetName(), "-car")
 	if !ok {

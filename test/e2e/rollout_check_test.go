@@ -143,7 +143,7 @@ func (d deployment) podsDueTo(ctx context.Context, rs *appsv1.ReplicaSet, who, c
 }
 
 // refuses checks that the Deployment controller may not change a field of the
-// newest ReplicaSet now, and what it is told.
+// newest ReplicaSet now, and what it is given.
 func (d deployment) refuses(controller client.Client, patch string, words ...string) check {
 	return func(ctx context.Context) error {
 		rs, err := d.newest(ctx)

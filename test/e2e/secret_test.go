@@ -42,7 +42,7 @@ spec:
   validationActions: [%s]`
 
 // TestACredentialIsToldNowhere has a Secret composed, edited, held and refused,
-// and looks for what is in it everywhere else.
+// and searches for what is in it everywhere else.
 func TestACredentialIsToldNowhere(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
 
@@ -137,7 +137,7 @@ func (a app) enforced(ctx context.Context, action string) error {
 	})
 }
 
-// silent looks for credentials in all objects but those where somebody wrote
+// silent searches for credentials in all objects but those where somebody wrote
 // them, in what the plugin prints, in our metrics, and in all logs of ours and
 // of the API server.
 func (a app) silent(ctx context.Context) error {

@@ -49,7 +49,7 @@ func (c cluster) nothing(field, want string) check {
 	}
 }
 
-// reported checks that it is told that what the yard composes is not gated: by
+// reported checks that it is reported that what the yard composes is not gated: by
 // an event, a metric and on the policy.
 func (c cluster) reported(ctx context.Context) error {
 	u, err := c.part(ctx, nopKind(), "nothing")

@@ -122,7 +122,7 @@ func (u upgrade) stored(uses int64) check {
 	}
 }
 
-// events checks what was told of the window, in order, each once.
+// events checks what was reported of the window, in order, each once.
 func (u upgrade) events(want ...string) check {
 	return func(ctx context.Context) error {
 		live, err := u.typed(ctx)

@@ -14,7 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
-// TestEveryRecipeOfTheCookbookApplies has the API server look at each YAML
+// TestEveryRecipeOfTheCookbookApplies has the API server read each YAML
 // block of the page.
 func TestEveryRecipeOfTheCookbookApplies(t *testing.T) {
 	t.Parallel()

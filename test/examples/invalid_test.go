@@ -26,7 +26,7 @@ import (
 const invalid = "invalid"
 
 // dryRun asks the API server about an object without storing it. The webhook
-// that looks at our kinds may still be on its way.
+// that reads our kinds may still be on its way.
 func dryRun(ctx context.Context, c client.Client, u *unstructured.Unstructured) error {
 	var err error
 

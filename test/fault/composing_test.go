@@ -43,7 +43,7 @@ func TestADeletionIsNotCalledOffByWhatWasComposedBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// 3. Nothing is told to go that Crossplane may say is to stay.
+	// 3. Nothing is asked to go that Crossplane may say is to stay.
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end) && !t.Failed(); time.Sleep(100 * time.Millisecond) {
 		live := object.DeepCopy()
 		if err := hans.Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {

@@ -93,7 +93,7 @@ func (d *database) get(ctx context.Context, kind string) (*unstructured.Unstruct
 	return u, d.Get(ctx, client.ObjectKeyFromObject(u), u)
 }
 
-// teller tells what a scenario does.
+// teller prints what a scenario does.
 type teller struct{ t *testing.T }
 
 func (n teller) Sayf(format string, args ...any) { n.t.Logf(format, args...) }

@@ -347,7 +347,7 @@ func (p *play) predict(ctx context.Context, wish map[string]any, stored *unstruc
 	return p.c.patch(ctx, wish, stored, client.DryRunAll)
 }
 
-// held plays a changed wish that nobody asked for.
+// held plays a changed wish that is not allowed.
 func (p *play) held(ctx context.Context, e edit) (bool, error) {
 	before, err := p.c.observe(ctx)
 	if err != nil {

@@ -52,7 +52,7 @@ func timeless(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// entryOf tells the entries of managedFields apart.
+// entryOf distinguishes the entries of managedFields.
 func entryOf(e any) string {
 	m := asMap(e)
 

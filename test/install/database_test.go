@@ -230,7 +230,7 @@ func (db *database) guarded(t *testing.T) {
 	}
 }
 
-// forProvider is what the provider is told, to compare it.
+// forProvider is what the provider is given, to compare it.
 func (db *database) forProvider() any {
 	value, _ := resource.Value(db.managed.Object, "spec", "forProvider")
 

@@ -23,7 +23,7 @@ import (
 )
 
 // node runs the pods of packages, as a kubelet does. A process runs until it is
-// told to stop, also when its pod is deleted: so it is told what happens while old
+// asked to stop, also when its pod is deleted: so it is reported what happens while old
 // and new pods run side by side.
 type node struct {
 	mu   sync.Mutex

@@ -122,7 +122,7 @@ func (l *life) enforces(t *testing.T) {
 	l.c.checkGate(t)
 }
 
-// checkConfigurations checks that the API server is told to come to the Service.
+// checkConfigurations checks that the API server is asked to come to the Service.
 func (c *cluster) checkConfigurations(t *testing.T) {
 	t.Helper()
 

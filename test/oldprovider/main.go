@@ -43,7 +43,7 @@ func main() {
 // soonest and latest are how soon what did not succeed is tried again.
 const soonest, latest = 20 * time.Millisecond, time.Second
 
-// run runs until the process is told to stop.
+// run runs until the process is asked to stop.
 func run(probe, system string, poll time.Duration) error {
 	ctrl.SetLogger(zap.New())
 

@@ -94,7 +94,7 @@ func kubectl(ctx context.Context, t *testing.T, user string, args ...string) res
 	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// plugins is a directory with the plugin under the names that kubectl looks for.
+// plugins is a directory with the plugin under the names that kubectl searches for.
 func plugins(t *testing.T) string {
 	t.Helper()
 

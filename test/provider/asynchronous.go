@@ -130,7 +130,7 @@ func (a *asynchronous) start(
 	return last
 }
 
-// run makes a change, and tells how it ended.
+// run makes a change, and shows how it ended.
 func (a *asynchronous) run(ctx context.Context, s *Server, verb external.Verb, do func(context.Context, *Server) error) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()

@@ -54,7 +54,7 @@ const (
 	soonest, latest = 20 * time.Millisecond, time.Second
 )
 
-// Run runs until the process is told to stop.
+// Run runs until the process is asked to stop.
 func (c *cli) Run() error {
 	ctrl.SetLogger(zap.New())
 

@@ -99,7 +99,7 @@ func TestAChangeThatIsLostWithItsProviderIsMadeAgain(t *testing.T) {
 	world.Must(t, provider.Kill())
 	outside.Trouble(s.name, external.Trouble{})
 
-	// Nothing in the resource tells that the change is lost, but what it shows.
+	// Only what the resource shows tells that the change is lost.
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(pace) {
 		if u, err := s.live(ctx); err != nil || !open(u) {
 			t.Fatalf("the gate closed before the change was seen: %v", err)

@@ -146,7 +146,7 @@ func (h *history) versions(name string) []*unstructured.Unstructured {
 	return nil
 }
 
-// forget lets go of a server that ended well.
+// forget releases a server that ended well.
 func (h *history) forget(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -63,7 +63,7 @@ func newPlay(c cast, seen *history, seed uint64, enforced []string) *play {
 // traits are those that servers have. A provider that shows nothing of its
 // external objects and either works in the background or numbers no conditions
 // is not among them: where it is killed for longer than a gate takes to settle,
-// nothing tells that the change was not made.
+// nothing shows that the change was not made.
 func traits() [][]any {
 	return [][]any{
 		{},
@@ -118,7 +118,7 @@ func (p *play) run(ctx context.Context) error {
 		return err
 	}
 
-	// 4. Nothing follows that nobody asked for.
+	// 4. Nothing follows that is not allowed.
 	if err := p.judge(); err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (p *play) waitUntilSettled(ctx context.Context) error {
 	return nil
 }
 
-// arrived checks that all is done: outside, where that can be told, and then in
+// arrived checks that all is done: outside, where that can be known, and then in
 // the API server.
 func (p *play) arrived(ctx context.Context) error {
 	if !p.drifted && !p.overwritten {

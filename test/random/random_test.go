@@ -39,7 +39,7 @@ func flavours() []string { return []string{deny, hold, stored} }
 // TestAtRandomNothingHappensOutsideThatNobodyAskedForAndNothingIsLost plays many
 // servers at a time, while processes are killed. Each is changed, troubled,
 // disturbed and in the end deleted, at random. No call may reach the external
-// system without an allowance, or with values that nobody asked for who may; and
+// system without an allowance, or with values that is not allowed who may; and
 // what was asked for last is there in the end, with the gate closed and nothing
 // left over.
 //

@@ -26,7 +26,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
-// pace is how often a test looks for what it expects, while processes come and
+// pace is how often a test checks for what it expects, while processes come and
 // go.
 const pace = 150 * time.Millisecond
 

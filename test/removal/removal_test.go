@@ -34,7 +34,7 @@ func TestCrossplaneGoesOnWithoutKausality(t *testing.T) {
 	open := c.leftOpen(t)
 
 	// What is deleted is deleted outside, too. Both at once, for the
-	// garbage collector looks for new kinds every half a minute only.
+	// garbage collector searches for new kinds every half a minute only.
 	c.end(t, closed, open)
 	c.clean(t)
 }
@@ -123,7 +123,7 @@ func (c *cluster) leftClosed(t *testing.T) database {
 	return d
 }
 
-// halt looks at what would become of a database, stops the manager, and removes
+// halt reads what would become of a database, stops the manager, and removes
 // what it kept.
 func (c *cluster) halt(t *testing.T, d database, leave string) error {
 	t.Helper()

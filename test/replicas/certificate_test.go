@@ -25,7 +25,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
-// TestReplicasRotateCertificatesTogether makes requests, and looks at what each
+// TestReplicasRotateCertificatesTogether makes requests, and reads what each
 // replica serves, until CA and certificate have been replaced.
 func TestReplicasRotateCertificatesTogether(t *testing.T) {
 	w := world.New(t, running)

@@ -107,7 +107,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 		t.Errorf("a follower moved %d gates", n-before)
 	}
 
-	// 5. A leader that is told to end gives its lease up.
+	// 5. A leader that is asked to end gives its lease up.
 	led := holder(t)
 
 	if err := second.Stop(); err != nil {

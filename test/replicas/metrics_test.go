@@ -129,7 +129,7 @@ func moves(t *testing.T, m *stack.Manager) []string {
 	return out
 }
 
-// tells checks that the last move that a manager tells of each of some gates is one
+// tells checks that the last move that a manager shows each of some gates is one
 // move: it tells after it made it.
 func tells(t *testing.T, m *stack.Manager, move string, list ...*unstructured.Unstructured) func(context.Context) error {
 	t.Helper()

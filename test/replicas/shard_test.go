@@ -48,7 +48,7 @@ func TestNamespacesAreSharedOutByLabel(t *testing.T) {
 	in, out, region := w.Database(t, mine.GetName(), "in"), w.Database(t, free.GetName(), "out"), w.Database(t, "", "region")
 	all := []*unstructured.Unstructured{in, out, region}
 
-	// 2. A shard that nobody runs is left alone, and that is told.
+	// 2. A shard that nobody runs is left alone, and that is reported.
 	left := w.Made(t, "shard-b", "left")
 	world.Eventually(t, "a shard that nobody looks after", counts(rest, "kausality_shard_unattended{shard=b}", 1))
 
@@ -96,14 +96,14 @@ func TestNamespacesAreSharedOutByLabel(t *testing.T) {
 		t.Errorf("the rest: %v", got)
 	}
 
-	// 4. Only the rest tells of policies.
+	// 4. Only the rest has policies.
 	if text, err := scrape(t.Context(), shard); err != nil || len(text.like("kausality_webhook")) > 0 {
 		t.Errorf("the shard serves a webhook: %v, %v", text.like("kausality_webhook"), err)
 	}
 }
 
 // TestAParentInNoNamespaceIsKeptByTheShardOfItsChildren has a cluster-scoped
-// object, of a kind that the manager of such objects has no reason to look at,
+// object, of a kind that the manager of such objects has no reason to read,
 // own a database in a shard.
 func TestAParentInNoNamespaceIsKeptByTheShardOfItsChildren(t *testing.T) {
 	w := world.New(t, running)

@@ -272,7 +272,7 @@ func TestAKindWithoutRightsStopsNoOther(t *testing.T) {
 		"statefulsets.apps", "get, list, patch and watch pods"))
 	world.Eventually(t, "one with rights", ready(c, "with-rights", "True", "InForce"))
 
-	// 2. Nobody is kept from anything that is not enforced.
+	// 2. Nobody is prevented from anything that is not enforced.
 	kubectl(t, `
 apiVersion: apps/v1
 kind: StatefulSet

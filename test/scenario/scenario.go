@@ -22,7 +22,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
-// interval is how often a step looks for what it expects.
+// interval is how often a step checks for what it expects.
 const interval = 100 * time.Millisecond
 
 // The objects of the scenario.
@@ -44,7 +44,7 @@ const (
 	fieldData   = "spec.forProvider.manifest.data.size"
 )
 
-// Narrator tells what happens.
+// Narrator prints what happens.
 type Narrator interface {
 	// Sayf tells one thing, in a sentence.
 	Sayf(format string, args ...any)
@@ -167,7 +167,7 @@ func Eventually(ctx context.Context, what string, check func(ctx context.Context
 	return nil
 }
 
-// stays looks for a while whether a check keeps passing.
+// stays runs a check for a while, which has to go on passing.
 func stays(ctx context.Context, d time.Duration, what string, check func(ctx context.Context) error) error {
 	var failed error
 

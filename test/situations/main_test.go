@@ -8,7 +8,7 @@
 //
 //	go test -tags stack ./test/situations -update
 //
-// writes that page anew out of what was read: look at what changed.
+// writes that page anew out of what was read: read what changed.
 package situations_test
 
 import (

@@ -293,7 +293,7 @@ func (p *player) play(s *situation) reading {
 
 	for _, c := range s.before {
 		p.must(c)
-		// It is told of by itself: what comes next must not take the place of that.
+		// It is reported by itself: what comes next must not take the place of that.
 		p.eventually("what leads to "+s.name, func(ctx context.Context) error { return p.arrived(ctx, s.name) })
 	}
 

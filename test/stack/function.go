@@ -83,8 +83,8 @@ func (s *Stack) runFunction(ctx context.Context, c command, port int) error {
 }
 
 // registerFunction tells Crossplane about a function: it takes the endpoint from the status of the
-// active revision, which the package manager would write. That one is told to keep its hands off by an
-// annotation, as it would look for the package.
+// active revision, which the package manager would write. That one is asked to keep its hands off by an
+// annotation, as it would look the package up.
 func (s *Stack) registerFunction(ctx context.Context, name, endpoint string) error {
 	image := "stack.invalid/" + name + ":local"
 	function := packageObject("Function", name, map[string]any{"package": image, "packagePullPolicy": "Never"})

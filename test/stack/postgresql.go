@@ -76,7 +76,7 @@ func (p PostgreSQL) URL(role, database string) string {
 	return u.String()
 }
 
-// Log is the file that tells what the server has executed, a JSON object a line, as its manual has it in the
+// Log is the file that shows what the server has executed, a JSON object a line, as its manual has it in the
 // section "Using JSON-Format Log Output". A statement that has succeeded is logged once, when it has, with
 // how long it took ("duration: ... statement: ..."), whether or not whoever asked for it is still there; one
 // that has failed is logged as an error. Several that were sent in one string are logged together.

@@ -28,7 +28,7 @@ func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// identity returns what tells a process from a later one with the same number: the boot, and when it
+// identity returns what distinguishes a process from a later one with the same number: the boot, and when it
 // started. It is empty for a process that is gone, or a zombie.
 func identity(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -29,7 +29,7 @@ func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
-// identity returns what tells a process from a later one with the same number: when it started. It is
+// identity returns what distinguishes a process from a later one with the same number: when it started. It is
 // empty for a process that is gone.
 func identity(pid int) string {
 	out, err := exec.Command("ps", "-o", "lstart=", "-p", strconv.Itoa(pid)).Output()

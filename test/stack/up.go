@@ -110,7 +110,7 @@ func (i Installation) Down(ctx context.Context) error {
 	return nil
 }
 
-// lock keeps others from starting or stopping the stack at the same time.
+// lock prevents others from starting or stopping the stack at the same time.
 func (i Installation) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(i.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot create directory of stack: %w", err)

@@ -29,7 +29,7 @@ type history struct {
 // A subject is a managed resource.
 type subject struct{ kind, name string }
 
-// A cause is an entry of a trace, as far as it tells one from another.
+// A cause is an entry of a trace, as far as it distinguishes one from another.
 type cause struct {
 	field, initiator, ticket string
 	generation               int64

@@ -89,7 +89,7 @@ func (x tenant) executesAnyOrder(since int, want ...string) check {
 	}
 }
 
-// rests checks that something stays as it is while the provider has looked at
+// rests checks that something stays as it is while the provider has read
 // what is outside a few times.
 func (x tenant) rests(ctx context.Context, c check) error {
 	for end := time.Now().Add(12 * time.Second); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrOther is the cause of what a check has to say that found something else than
-// it looked for.
+// it searched for.
 var ErrOther = errors.New("not as expected")
 
 // Eventually looks until a check passes, and logs how long that took. As

@@ -39,7 +39,7 @@ type Kubelet struct {
 	last error
 }
 
-// kubeletPeriod is how often it looks for something to do.
+// kubeletPeriod is how often it checks for something to do.
 const kubeletPeriod = 50 * time.Millisecond
 
 // NewKubelet starts one that lives as long as the test; the namespace may be made

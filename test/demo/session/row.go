@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// width of what is told, in columns; a single word may be wider.
+// width of what is printed, in columns; a single word may be wider.
 const width = 100
 
 // Where text begins on a row.

@@ -28,7 +28,7 @@ const (
 	Omitted
 )
 
-// A Block is told at once.
+// A Block is printed at once.
 type Block struct {
 	Kind Kind
 	// Step it belongs to, from 1.
@@ -50,7 +50,7 @@ type Session struct {
 	blocks []Block
 }
 
-// New makes a session that tells its story on out, in colours if they are
+// New makes a session that shows its story on out, in colours if they are
 // wanted.
 func New(out io.Writer, colours bool, now func() time.Time) *Session {
 	s := &Session{out: out, now: now, paint: plain}
@@ -96,7 +96,7 @@ func (s *Session) tell(kind Kind, lines []string) {
 
 	s.blocks = append(s.blocks, b)
 
-	// There is no one to tell where a terminal is gone.
+	// Nobody reads it where a terminal is gone.
 	_, _ = io.WriteString(s.out, s.paint.rows(rows(b, 0)))
 }
 

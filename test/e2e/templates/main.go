@@ -26,7 +26,7 @@ import (
 )
 
 // annotationName names a resource, and says that it is ready as soon as it is
-// there, unless it is told to wait.
+// there, unless it is asked to wait.
 const (
 	annotationName = "templates.example.org/name"
 	annotationWait = "templates.example.org/wait"

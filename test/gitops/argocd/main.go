@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// argocd looks at the objects of a file, or applies them, as Argo CD's controller of
+// argocd reads the objects of a file, or applies them, as Argo CD's controller of
 // Applications does: with its libraries, its field manager, its tracking annotation
 // and the Application's ignoreDifferences. KUBECONFIG says where, --as who it is.
 //

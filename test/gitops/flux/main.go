@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// flux looks at the objects of a file, or applies them, as Flux's controller of
+// flux reads the objects of a file, or applies them, as Flux's controller of
 // Kustomizations does: with its library, its field manager, its labels and the
 // common metadata of the Kustomization. KUBECONFIG says where, --as who it is.
 //

@@ -183,7 +183,7 @@ func (s *System) carryOut(ctx context.Context, o *object, req Request) (applied 
 	o.trouble.Fail = max(0, t.Fail-1)
 	s.mu.Unlock()
 
-	// When a caller goes away, nobody can tell what becomes of its call; but it
+	// When a caller goes away, nobody can know what becomes of its call; but it
 	// does so now, not later.
 	if !wait(ctx, t.Slow) && rand.IntN(2) == 0 {
 		return false, errGone

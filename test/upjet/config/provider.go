@@ -80,7 +80,7 @@ func configure(r *config.Resource) {
 }
 
 // described returns what `terraform providers schema -json` prints of a provider,
-// as far as upjet looks at it (it takes the schemas from the provider itself), and
+// as far as upjet reads it (it takes the schemas from the provider itself), and
 // what upjet reads out of its documentation.
 func described(p *schema.Provider) (schemas, documents []byte, err error) {
 	resources := map[string]*tfjson.Schema{}

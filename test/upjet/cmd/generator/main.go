@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // generator generates the kinds and their controllers into the directory that it
-// is told.
+// is reported.
 package main
 
 import (

@@ -60,7 +60,7 @@ func main() {
 	}
 }
 
-// run runs until the process is told to stop.
+// run runs until the process is asked to stop.
 func (f flags) run() error {
 	zl := zap.New(zap.UseDevMode(f.debug))
 	ctrl.SetLogger(zl)
