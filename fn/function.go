@@ -28,7 +28,7 @@ type Function struct {
 	limit   time.Duration
 
 	compiled *inforce.Cache
-	told     *told
+	reports  *reports
 }
 
 // Option configures a Function.
@@ -48,7 +48,7 @@ func WithInitializingLimit(d time.Duration) Option {
 func New(log logging.Logger, opts ...Option) *Function {
 	f := &Function{
 		log: log, now: time.Now, limit: DefaultInitializingLimit,
-		metrics: newMetrics(), compiled: inforce.NewCache(), told: newTold(),
+		metrics: newMetrics(), compiled: inforce.NewCache(), reports: newReports(),
 	}
 	for _, o := range opts {
 		o(f)
@@ -104,7 +104,7 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 	s.decide()
 
 	// 4. Say what is new, once.
-	f.told.tell(log, s)
+	f.reports.log(log, s)
 
 	// 5. Answer, for as long as no window opens or closes and no exception ends.
 	rsp.Meta.Ttl = durationpb.New(s.ttl(response.DefaultTTL))

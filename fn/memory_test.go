@@ -14,28 +14,28 @@ import (
 // TestTheFunctionDoesNotRememberEveryXR so that its memory is bounded: of too many
 // it forgets the one that it was called for least lately.
 func TestTheFunctionDoesNotRememberEveryXR(t *testing.T) {
-	told := newTold()
+	remembered := newReports()
 	at := heldField{resource: "Object db", field: "spec.size"}
 	held := heldSet{lines: map[heldField]heldLine{at: {HeldChange: v1alpha1.HeldChange{Field: "spec.size", To: "large"}}}}
 
-	for i := range maxTold + 1 {
-		if was := told.swap(strconv.Itoa(i), held); len(was.lines) > 0 {
+	for i := range maxReports + 1 {
+		if was := remembered.swap(strconv.Itoa(i), held); len(was.lines) > 0 {
 			t.Fatalf("XR %d is known", i)
 		}
 	}
 
-	if was := told.swap(strconv.Itoa(maxTold), held); len(was.lines) != 1 {
+	if was := remembered.swap(strconv.Itoa(maxReports), held); len(was.lines) != 1 {
 		t.Error("the newest is forgotten")
 	}
 
-	if was := told.swap("0", held); len(was.lines) > 0 {
+	if was := remembered.swap("0", held); len(was.lines) > 0 {
 		t.Error("the oldest is remembered")
 	}
 
-	told.swap("0", heldSet{})
+	remembered.swap("0", heldSet{})
 
-	if n := told.xrs.Len(); n != maxTold-1 {
-		t.Errorf("%d XRs are remembered, want %d: of one that holds nothing there is nothing to remember", n, maxTold-1)
+	if n := remembered.xrs.Len(); n != maxReports-1 {
+		t.Errorf("%d XRs are remembered, want %d: of one that holds nothing there is nothing to remember", n, maxReports-1)
 	}
 }
 
@@ -44,13 +44,13 @@ func TestTheFunctionLogsSoManyChangesOfAnXR(t *testing.T) {
 	s := &state{names: []string{"a"}, outcomes: map[string]composition.Result{}}
 
 	var out composition.Result
-	for i := range maxToldOf + 5 {
+	for i := range maxReportLines + 5 {
 		out.Held = append(out.Held, composition.Held{Resource: "Object db", HeldChange: v1alpha1.HeldChange{Field: "spec.f" + strconv.Itoa(i)}})
 	}
 
 	s.outcomes["a"] = out
 
-	if got := s.heldSet(); len(got.lines) != maxToldOf || got.more != 5 {
-		t.Errorf("%d lines and %d more, want %d and 5", len(got.lines), got.more, maxToldOf)
+	if got := s.heldSet(); len(got.lines) != maxReportLines || got.more != 5 {
+		t.Errorf("%d lines and %d more, want %d and 5", len(got.lines), got.more, maxReportLines)
 	}
 }

@@ -93,17 +93,17 @@ func namespaceOf(req *fnv1.RunFunctionRequest) *unstructured.Unstructured {
 // selectNamespaces reports whether any policy or Enforcement reads the namespace
 // of an object.
 func selectNamespaces(policies []v1alpha1.AllowancePolicy, enforcements []v1alpha1.Enforcement) bool {
-	looks := func(expression string) bool { return strings.Contains(expression, "namespaceObject") }
+	reads := func(expression string) bool { return strings.Contains(expression, "namespaceObject") }
 
 	for _, p := range policies {
-		if p.Spec.Match.NamespaceSelector != nil || slices.ContainsFunc(policy.Expressions(&p.Spec.Match), looks) {
+		if p.Spec.Match.NamespaceSelector != nil || slices.ContainsFunc(policy.Expressions(&p.Spec.Match), reads) {
 			return true
 		}
 	}
 
 	for _, e := range enforcements {
 		if e.Spec.Match.NamespaceSelector != nil ||
-			slices.ContainsFunc(e.Spec.MatchConditions, func(c v1alpha1.MatchCondition) bool { return looks(c.Expression) }) {
+			slices.ContainsFunc(e.Spec.MatchConditions, func(c v1alpha1.MatchCondition) bool { return reads(c.Expression) }) {
 			return true
 		}
 	}

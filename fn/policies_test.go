@@ -195,7 +195,7 @@ func TestACrossplaneThatIsTooOldIsTold(t *testing.T) {
 	}
 
 	// Or does, for it shows one.
-	req = call(t, told("generation 12: settled"), observedObject, sized("small", "postgres"), "")
+	req = call(t, reported("generation 12: settled"), observedObject, sized("small", "postgres"), "")
 	req.Meta.Capabilities = nil
 
 	if rsp := run(t, req); len(rsp.GetResults()) > 0 {
@@ -203,8 +203,8 @@ func TestACrossplaneThatIsTooOldIsTold(t *testing.T) {
 	}
 }
 
-// told is the steady XR with what its condition said before.
-func told(message string) string {
+// reported is the steady XR with what its condition said before.
+func reported(message string) string {
 	return strings.Replace(steadyXR, "conditions: [",
 		`conditions: [{type: Kausality, status: "True", message: '`+strings.ReplaceAll(message, "'", "''")+"'}, ", 1)
 }
@@ -230,11 +230,11 @@ func TestProblemsAreToldOnceAndInOrder(t *testing.T) {
 		t.Errorf("condition %q, results %v", message, first.GetResults())
 	}
 
-	if again := ask(told(message), "a", "b"); len(again.GetResults()) > 0 || again.GetConditions()[0].GetMessage() != message {
+	if again := ask(reported(message), "a", "b"); len(again.GetResults()) > 0 || again.GetConditions()[0].GetMessage() != message {
 		t.Errorf("the same again: condition %q, results %v", again.GetConditions()[0].GetMessage(), again.GetResults())
 	}
 
-	if corrected := ask(told(message)); corrected.GetConditions()[0].GetMessage() != "generation 12: settled" {
+	if corrected := ask(reported(message)); corrected.GetConditions()[0].GetMessage() != "generation 12: settled" {
 		t.Errorf("corrected: %v", corrected.GetConditions())
 	}
 }

@@ -97,8 +97,8 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 
 	condition(rsp, v1alpha1.ConditionKausality, status.Reason).WithMessage(status.Message).TargetCompositeAndClaim()
 
-	was, told := resource.ConditionOf(s.xr, v1alpha1.ConditionKausality)
-	if !told && s.composedBefore() && !s.conditions {
+	was, ok := resource.ConditionOf(s.xr, v1alpha1.ConditionKausality)
+	if !ok && s.composedBefore() && !s.conditions {
 		response.Warning(rsp, errNoConditions).TargetComposite().WithReason(string(v1alpha1.EventReasonInput))
 	}
 

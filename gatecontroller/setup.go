@@ -75,34 +75,34 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return fmt.Errorf("cannot make a discovery client: %w", err)
 	}
 
-	told, err := recorder.New(metrics.Registry, mgr.GetEventRecorder("kausality"), mgr.GetScheme())
+	recorded, err := recorder.New(metrics.Registry, mgr.GetEventRecorder("kausality"), mgr.GetScheme())
 	if err != nil {
 		return err
 	}
 
-	if err := mgr.Add(told); err != nil {
+	if err := mgr.Add(recorded); err != nil {
 		return fmt.Errorf("cannot add the recorder of events: %w", err)
 	}
 
-	exceptions, err := status.NewExceptions(metrics.Registry, mgr.GetCache(), told, opts.Now)
+	exceptions, err := status.NewExceptions(metrics.Registry, mgr.GetCache(), recorded, opts.Now)
 	if err != nil {
 		return err
 	}
 
-	unattended, err := shard.NewUnattended(metrics.Registry, opts.Shard, mgr.GetAPIReader(), told, opts.Namespace, opts.Now)
+	unattended, err := shard.NewUnattended(metrics.Registry, opts.Shard, mgr.GetAPIReader(), recorded, opts.Namespace, opts.Now)
 	if err != nil {
 		return err
 	}
 
 	w := watch.NewWatches(mgr.GetCache(), opts.Now)
-	follows := &composed.Kinds{Functions: opts.Functions, Watches: w, Prompt: watch.NewPrompt()}
+	composedKinds := &composed.Kinds{Functions: opts.Functions, Watches: w, Prompt: watch.NewPrompt()}
 
-	g, err := newObjects(mgr, opts, told, follows)
+	g, err := newObjects(mgr, opts, recorded, composedKinds)
 	if err != nil {
 		return err
 	}
 
-	c := newConfiguration(mgr, opts, disco, follows, g)
+	c := newConfiguration(mgr, opts, disco, composedKinds, g)
 
 	if err := register(c.Unlisted, c.Rights, &status.NotReady{Reader: mgr.GetCache()}); err != nil {
 		return err
@@ -129,19 +129,19 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	return nil
 }
 
-// newConfiguration makes the reconciler of what follows from all policies together.
+// newConfiguration makes the reconciler of what results from all policies together.
 func newConfiguration(
-	mgr ctrl.Manager, opts Options, disco kubediscovery.DiscoveryInterface, follows *composed.Kinds, g *gates.Reconciler,
+	mgr ctrl.Manager, opts Options, disco kubediscovery.DiscoveryInterface, composedKinds *composed.Kinds, g *gates.Reconciler,
 ) *configuration.Reconciler {
 	c := (&configuration.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetCache(), Watches: follows.Watches, Shard: opts.Shard, Gated: opts.Gates,
+		Client: mgr.GetClient(), Reader: mgr.GetCache(), Watches: composedKinds.Watches, Shard: opts.Shard, Gated: opts.Gates,
 		OpenGates: g.Ledger.OpenGates,
 		Resolver: &discovery.Resolver{
 			Discovery: disco, Crds: mgr.GetCache(), Live: mgr.GetAPIReader(), Described: map[string]discovery.Shape{},
 		},
-		Composed: follows, Ungated: g.Ungated,
+		Composed: composedKinds, Ungated: g.Ungated,
 		Windows: windows.New(mgr, opts.Now), Unlisted: discovery.NewUnlisted(opts.Now), Rights: rights.NewRights(opts.Access),
-		Adoption: &deletion.Adoption{Live: mgr.GetAPIReader(), Watches: follows.Watches, Access: opts.Access},
+		Adoption: &deletion.Adoption{Live: mgr.GetAPIReader(), Watches: composedKinds.Watches, Access: opts.Access},
 		Applier: &webhooks.Applier{Client: mgr.GetClient(), Webhook: opts.Webhook, Hooks: admission.Options{
 			Namespace: opts.Namespace, Manager: opts.Settings.Manager, Crossplane: opts.Settings.Crossplane,
 		}},
@@ -155,8 +155,8 @@ func newConfiguration(
 
 // newObjects makes what reconciles objects, one kind at a time as these are
 // watched. It returns what moves their gates.
-func newObjects(mgr ctrl.Manager, opts Options, told events.EventRecorder, follows *composed.Kinds) (*gates.Reconciler, error) {
-	compiled, w := policy.NewCache(), follows.Watches
+func newObjects(mgr ctrl.Manager, opts Options, recorded events.EventRecorder, composedKinds *composed.Kinds) (*gates.Reconciler, error) {
+	compiled, w := policy.NewCache(), composedKinds.Watches
 
 	book, err := gates.NewLedger(metrics.Registry)
 	if err != nil {
@@ -167,15 +167,15 @@ func newObjects(mgr ctrl.Manager, opts Options, told events.EventRecorder, follo
 	objects := shard.Reader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader()}
 	o := &deletion.Owners{
 		Writer: object.Writer{Client: mgr.GetClient()}, Live: mgr.GetAPIReader(), Objects: objects,
-		Events: told, Watches: w, Access: opts.Access, Failed: failed,
-		Ungoverned: follows.Ungoverned,
+		Events: recorded, Watches: w, Access: opts.Access, Failed: failed,
+		Ungoverned: composedKinds.Ungoverned,
 		Deletions: &deletion.Deletions{
 			Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Compiled: inforce.NewCache(),
 			Settings: opts.Settings, Now: opts.Now,
 		},
 	}
 	g := &gates.Reconciler{
-		Client: mgr.GetClient(), Events: told, Ungated: gates.NewUngated(follows.Prompt), Opts: opts.Gate, Now: opts.Now,
+		Client: mgr.GetClient(), Events: recorded, Ungated: gates.NewUngated(composedKinds.Prompt), Opts: opts.Gate, Now: opts.Now,
 		Policies: &gates.PolicyGates{Reader: mgr.GetCache(), Compiled: compiled}, Ledger: book,
 		Openers: gates.Openers{Reader: mgr.GetCache()}, Used: opts.Used, Failed: failed,
 	}
@@ -184,7 +184,7 @@ func newObjects(mgr ctrl.Manager, opts Options, told events.EventRecorder, follo
 		return nil, err
 	}
 
-	e, err := deletion.NewLeftovers(metrics.Registry, mgr.GetClient(), mgr.GetAPIReader(), told, opts.Namespace, opts.Gate, opts.Now)
+	e, err := deletion.NewLeftovers(metrics.Registry, mgr.GetClient(), mgr.GetAPIReader(), recorded, opts.Namespace, opts.Gate, opts.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -194,12 +194,12 @@ func newObjects(mgr ctrl.Manager, opts Options, told events.EventRecorder, follo
 	w.Release, w.Dropped = o.ReleaseAll, book.Forget
 	w.Object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
 		if gvk.GroupKind() == resource.RevisionKind() {
-			return &composed.Revisions{Kinds: follows, Gvk: gvk, Reader: mgr.GetCache()}
+			return &composed.Revisions{Kinds: composedKinds, Gvk: gvk, Reader: mgr.GetCache()}
 		}
 
 		return &governed.Reconciler{
 			Gvk: gvk, Reader: objects, Shard: opts.Shard, Gates: g, Parents: keeps,
-			Owners: o, Leftovers: e, Composed: follows, Gated: opts.Gates,
+			Owners: o, Leftovers: e, Composed: composedKinds, Gated: opts.Gates,
 		}
 	}
 

@@ -35,7 +35,7 @@ const recordTries = 5
 // goes: admission cannot change what it deletes.
 func (j *Judge) delete(ctx context.Context, req admission.Request, ask *decision.Request, d decision.Decision) admission.Response {
 	if answer := d.Answer(); answer.Refuses() {
-		j.tell(req, ask, &d)
+		j.recordRefusal(req, ask, &d)
 
 		return refused(answer.Reason, ask, &d)
 	}

@@ -65,7 +65,7 @@ func (e *Enforcer) Handle(ctx context.Context, req admission.Request) (rsp admis
 
 		return again(&d)
 	case answer.Do == decision.Deny:
-		e.tell(req, ask, &d)
+		e.recordRefusal(req, ask, &d)
 
 		return refused(answer.Reason, ask, &d)
 	case req.Operation == admissionv1.Delete:

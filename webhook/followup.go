@@ -25,11 +25,11 @@ var errBusy = errors.New("somebody else writes it all the time: try again")
 // How often and how long a follow-up checks for the change that it is about. The
 // API server stores it once every webhook has answered, or never.
 const (
-	followFirst   = 5 * time.Millisecond
-	followFactor  = 1.5
-	followSteps   = 40
-	followLongest = 500 * time.Millisecond
-	followTimeout = 15 * time.Second
+	scaledFirst   = 5 * time.Millisecond
+	scaledFactor  = 1.5
+	scaledSteps   = 40
+	scaledLongest = 500 * time.Millisecond
+	scaledTimeout = 15 * time.Second
 )
 
 // followUps stamp objects a moment after the change that the stamps are about.
@@ -39,15 +39,15 @@ type followUps struct {
 
 func (f *followUps) wait() { f.running.Wait() }
 
-// follow stamps a scaled object once it is.
+// await stamps a scaled object once it is.
 func (f *followUps) follow(ctx context.Context, j *Judge, s scaling) {
 	// The answer to the request must not wait for what follows it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), followTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scaledTimeout)
 
 	f.running.Go(func() {
 		defer cancel()
 
-		steps := wait.Backoff{Duration: followFirst, Factor: followFactor, Steps: followSteps, Cap: followLongest}
+		steps := wait.Backoff{Duration: scaledFirst, Factor: scaledFactor, Steps: scaledSteps, Cap: scaledLongest}
 
 		err := wait.ExponentialBackoffWithContext(ctx, steps, func(ctx context.Context) (bool, error) { return s.stamp(ctx, j) })
 		if err != nil && !wait.Interrupted(err) {

@@ -36,9 +36,9 @@ type Inputs struct {
 	mu      sync.Mutex
 	stale   atomic.Bool
 	current atomic.Pointer[inputs]
-	// looked is what was read live, and lookedAt when.
-	looked   *inputs
-	lookedAt time.Time
+	// live is what was read live, and liveAt when.
+	live   *inputs
+	liveAt time.Time
 }
 
 // inputs are never modified.
@@ -113,13 +113,13 @@ func (in *Inputs) handler(status bool) toolscache.ResourceEventHandler {
 // liveFor is how long what was read live is good for.
 const liveFor = 2 * time.Second
 
-// look reads what there is from the API server, for the informers may be behind.
-func (in *Inputs) look(ctx context.Context) (*inputs, error) {
+// readLive reads what there is from the API server, for the informers may be behind.
+func (in *Inputs) readLive(ctx context.Context) (*inputs, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 
-	if in.looked != nil && time.Since(in.lookedAt) < liveFor {
-		return in.looked, nil
+	if in.live != nil && time.Since(in.liveAt) < liveFor {
+		return in.live, nil
 	}
 
 	start := time.Now()
@@ -129,7 +129,7 @@ func (in *Inputs) look(ctx context.Context) (*inputs, error) {
 		return nil, fmt.Errorf("nothing was heard of the API server for long: %w", err)
 	}
 
-	in.looked, in.lookedAt = now, start
+	in.live, in.liveAt = now, start
 
 	return now, nil
 }
@@ -137,7 +137,7 @@ func (in *Inputs) look(ctx context.Context) (*inputs, error) {
 // get returns what there is now.
 func (in *Inputs) get(ctx context.Context) (*inputs, error) {
 	if in.Live != nil && slices.ContainsFunc(in.informers, func(i cache.Informer) bool { return stale(i) }) {
-		return in.look(ctx)
+		return in.readLive(ctx)
 	}
 
 	if now := in.current.Load(); now != nil && !in.stale.Load() {
@@ -174,7 +174,7 @@ func (in *Inputs) last() *inputs {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 
-	return in.looked
+	return in.live
 }
 
 // read compiles everything that is not compiled yet. Nothing of what the cache

@@ -183,7 +183,7 @@ func (j *Judge) by(ctx context.Context, ask *decision.Request, decide func(decis
 		}
 	}
 
-	j.Metrics.lookedAgain(gvk)
+	j.Metrics.readAgain(gvk)
 
 	if ask.Parent, err = j.Objects.read(ctx, gvk, key); err != nil {
 		obj := objectOf(ask)

@@ -107,7 +107,7 @@ func (m *Metrics) failed(gvk schema.GroupVersionKind, answer string) {
 	m.failures.WithLabelValues(gvk.Group, gvk.Kind, answer).Inc()
 }
 
-func (m *Metrics) lookedAgain(gvk schema.GroupVersionKind) {
+func (m *Metrics) readAgain(gvk schema.GroupVersionKind) {
 	m.liveReads.WithLabelValues(gvk.Group, gvk.Kind).Inc()
 }
 

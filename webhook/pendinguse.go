@@ -76,7 +76,7 @@ func (u *Uses) note(ctx context.Context, req admission.Request, ask *decision.Re
 
 	u.running.Go(func() {
 		defer done()
-		u.settle(key, pending, u.follow(ctx, &mine, use))
+		u.settle(key, pending, u.await(ctx, &mine, use))
 	})
 }
 

@@ -83,7 +83,7 @@ func TestAWindowIsWrittenToWhenItIsOverAndSeldomBefore(t *testing.T) {
 
 		_, stop = b.start()
 
-		time.Sleep(time.Until(w.Spec.ValidUntil.Add(lookEvery + time.Second)))
+		time.Sleep(time.Until(w.Spec.ValidUntil.Add(checkEvery + time.Second)))
 		b.check("whoever is there when the window is over writes all", page{Kept: 152, Writes: 3, Uses: 152, Used: true, Events: 1})
 		stop()
 

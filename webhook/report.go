@@ -95,8 +95,8 @@ func (j *Judge) held(req admission.Request, ask *decision.Request, d *decision.D
 	}
 }
 
-// tell records an event of a request that is refused.
-func (j *Judge) tell(req admission.Request, ask *decision.Request, d *decision.Decision) {
+// recordRefusal records an event of a request that is refused.
+func (j *Judge) recordRefusal(req admission.Request, ask *decision.Request, d *decision.Decision) {
 	first := ""
 	if causes := d.Causes(); len(causes) > 0 {
 		first = causes[0].Field

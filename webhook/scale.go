@@ -107,7 +107,7 @@ func (e *Enforcer) scale(ctx context.Context, req admission.Request, ask *decisi
 	}
 
 	if answer := d.Answer(); answer.Refuses() {
-		e.tell(req, &s.Request, &d)
+		e.recordRefusal(req, &s.Request, &d)
 
 		return refused(answer.Reason, &s.Request, &d)
 	}

@@ -29,11 +29,11 @@ const (
 	writeEvery = time.Hour
 	// keepEvery is how often a count is put where it outlasts us.
 	keepEvery = time.Minute
-	// lookEvery is how often it is checked whether there is something to write, and
+	// checkEvery is how often it is checked whether there is something to write, and
 	// readEvery how often a window is read of which there is not: somebody may have
 	// ended it.
-	lookEvery = 5 * time.Second
-	readEvery = time.Minute
+	checkEvery = 5 * time.Second
+	readEvery  = time.Minute
 	// flushTimeout is how long that may take, and the last time at the end.
 	flushTimeout = 5 * time.Second
 	// flushAgain is how soon, at the end, what could not be written is tried again.
@@ -82,8 +82,8 @@ type count struct {
 	late time.Time
 	// due is when to write to the window though it goes on.
 	due time.Time
-	// told is true once an event says that the window is used.
-	told bool
+	// reported is true once an event says that the window is used.
+	reported bool
 	// next is when to read the window again.
 	next time.Time
 }
@@ -105,7 +105,7 @@ func (*Uses) NeedLeaderElection() bool { return false }
 // Start writes what is counted until the context ends. It begins with what was
 // kept by [Uses.Finish].
 func (u *Uses) Start(ctx context.Context) error {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 
 	var again time.Time
@@ -247,8 +247,8 @@ func (u *Uses) write(ctx context.Context, key upgradeallowance.Key, all bool) er
 	now := *u.counts[key]
 	u.mu.Unlock()
 
-	if !now.told {
-		now.told = u.tell(ctx, w)
+	if !now.reported {
+		now.reported = u.recordUsed(ctx, w)
 	}
 
 	// 1. To the others'.
@@ -285,28 +285,28 @@ func (u *Uses) wrote(key upgradeallowance.Key, was count, kept bool, w *v1alpha1
 	defer u.mu.Unlock()
 
 	c := u.counts[key]
-	c.told = was.told
+	c.reported = was.reported
 
 	if kept {
 		c.uses -= was.uses
 		c.late = time.Now().Add(keepEvery)
 	}
 
-	if !c.told {
+	if !c.reported {
 		return
 	}
 
-	look := []time.Time{time.Now().Add(readEvery), w.Spec.ValidUntil.Time}
+	again := []time.Time{time.Now().Add(readEvery), w.Spec.ValidUntil.Time}
 	if c.uses > 0 {
-		look = append(look, c.late)
+		again = append(again, c.late)
 	}
 
-	c.next = slices.MinFunc(look, time.Time.Compare)
+	c.next = slices.MinFunc(again, time.Time.Compare)
 }
 
-// tell records that a window is used, as often as anybody comes to tell it the
+// recordUsed records that a window is used, as often as anybody comes to tell it the
 // same event. False where that has to be tried again.
-func (u *Uses) tell(ctx context.Context, w *v1alpha1.UpgradeAllowance) bool {
+func (u *Uses) recordUsed(ctx context.Context, w *v1alpha1.UpgradeAllowance) bool {
 	if meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionUsed) {
 		return true
 	}

@@ -21,9 +21,9 @@ import (
 // watchAgain is how long a watch that ended is not begun again.
 const watchAgain = 200 * time.Millisecond
 
-// follow watches the object of a request until it is known whether that is
+// await watches the object of a request until it is known whether that is
 // stored, or the context ends. The answer to the request does not wait for that.
-func (u *Uses) follow(ctx context.Context, ask *decision.Request, use upgradeallowance.Use) bool {
+func (u *Uses) await(ctx context.Context, ask *decision.Request, use upgradeallowance.Use) bool {
 	select {
 	case u.slots <- struct{}{}:
 		defer func() { <-u.slots }()
@@ -38,7 +38,7 @@ func (u *Uses) follow(ctx context.Context, ask *decision.Request, use upgradeall
 	defer context.AfterFunc(u.ctx, cancel)() //nolint:contextcheck // The end of the process ends it too.
 
 	for ctx.Err() == nil {
-		answer, err := u.look(ctx, ask, use)
+		answer, err := u.observe(ctx, ask, use)
 		if err != nil && ctx.Err() == nil {
 			u.log.V(1).Info("Cannot watch whether a change is stored yet", "kind", objectOf(ask).GetKind(),
 				"namespace", objectOf(ask).GetNamespace(), "name", objectOf(ask).GetName(), "problem", err.Error())
@@ -57,9 +57,9 @@ func (u *Uses) follow(ctx context.Context, ask *decision.Request, use upgradeall
 	return false
 }
 
-// look watches an object from the version on that the request is about. Where
+// observe watches an object from the version on that the request is about. Where
 // the API server has forgotten what came next, it judges by what is there now.
-func (u *Uses) look(ctx context.Context, ask *decision.Request, use upgradeallowance.Use) (upgradeallowance.Answer, error) {
+func (u *Uses) observe(ctx context.Context, ask *decision.Request, use upgradeallowance.Use) (upgradeallowance.Answer, error) {
 	list := &unstructured.UnstructuredList{}
 	gvk := objectOf(ask).GroupVersionKind()
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
@@ -71,7 +71,7 @@ func (u *Uses) look(ctx context.Context, ask *decision.Request, use upgradeallow
 
 	w, err := u.client.Watch(ctx, list, opts, client.MatchingFields{"metadata.name": objectOf(ask).GetName()})
 	if err != nil {
-		return u.lookNow(ctx, ask, use, err)
+		return u.observeNow(ctx, ask, use, err)
 	}
 	defer w.Stop()
 
@@ -80,7 +80,7 @@ func (u *Uses) look(ctx context.Context, ask *decision.Request, use upgradeallow
 
 		switch {
 		case e.Type == watch.Error || !ok:
-			return u.lookNow(ctx, ask, use, apierrors.FromObject(e.Object))
+			return u.observeNow(ctx, ask, use, apierrors.FromObject(e.Object))
 		case e.Type == watch.Bookmark:
 		default:
 			if answer := use.Judge(next, e.Type == watch.Deleted); answer != upgradeallowance.NotYet {
@@ -92,9 +92,9 @@ func (u *Uses) look(ctx context.Context, ask *decision.Request, use upgradeallow
 	return upgradeallowance.NotYet, nil
 }
 
-// lookNow judges by what is there now, after a watch that failed because it is
+// observeNow judges by what is there now, after a watch that failed because it is
 // too late for it; any other failure is returned.
-func (u *Uses) lookNow(
+func (u *Uses) observeNow(
 	ctx context.Context, ask *decision.Request, use upgradeallowance.Use, failure error,
 ) (upgradeallowance.Answer, error) {
 	if !apierrors.IsResourceExpired(failure) && !apierrors.IsGone(failure) {

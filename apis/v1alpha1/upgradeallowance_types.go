@@ -57,7 +57,7 @@ type UpgradeAllowanceSpec struct {
 	OncePerObject bool `json:"oncePerObject,omitempty"`
 }
 
-// ActivateWhen says how to show that the new logic runs. Exactly one way.
+// ActivateWhen says how it is known that the new logic runs. Exactly one way.
 // +kubebuilder:validation:XValidation:rule="has(self.podSelector) != has(self.controllerRef)",message="exactly one of podSelector and controllerRef is required"
 // +kubebuilder:validation:XValidation:rule="has(self.podSelector) == has(self.image)",message="image goes with podSelector"
 type ActivateWhen struct {

@@ -304,7 +304,7 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 		opts.Webhook = &webhooks.Webhook{
 			URL: c.WebhookURL, Service: c.WebhookService, Port: c.WebhookServicePort, Trust: cert, InjectCAFrom: c.WebhookCAFrom,
 			MutatePath: webhook.MutatePath, EnforcePath: webhook.EnforcePath, ValidatePath: webhook.ValidatePath,
-			Keeper: c.keeper(),
+			Manager: c.record(),
 		}
 	}
 

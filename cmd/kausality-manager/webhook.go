@@ -111,12 +111,12 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certi
 
 	// Of its own, so that no controller that is refused all the time keeps events of
 	// gates waiting.
-	told, err := recorder.New(metrics.Registry, mgr.GetEventRecorder("kausality"), mgr.GetScheme())
+	recorded, err := recorder.New(metrics.Registry, mgr.GetEventRecorder("kausality"), mgr.GetScheme())
 	if err != nil {
 		return nil, err
 	}
 
-	if err := mgr.Add(told); err != nil {
+	if err := mgr.Add(recorded); err != nil {
 		return nil, fmt.Errorf("cannot add the recorder of events: %w", err)
 	}
 
@@ -125,7 +125,7 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certi
 		Objects:  webhook.NewObjects(mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper(), c.access),
 		Live:     mgr.GetAPIReader(),
 		Writer:   mgr.GetClient(),
-		Events:   told,
+		Events:   recorded,
 		Metrics:  counts,
 		Settings: c.settings(),
 		Log:      mgr.GetLogger().WithName("webhook"),

@@ -18,7 +18,7 @@ import (
 // find reads what is referred to, in whatever version of its kind is served;
 // served.ErrGone if it is not there.
 func (c *cluster) find(ctx context.Context, ref resource.Reference) (*unstructured.Unstructured, error) {
-	look := served.Lookup{
+	lookup := served.Lookup{
 		Mapper: c.mapper,
 		Get: func(ctx context.Context, gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
 			return c.read(ctx, gvk, ref.Namespace, ref.Name)
@@ -26,7 +26,7 @@ func (c *cluster) find(ctx context.Context, ref resource.Reference) (*unstructur
 		Definitions: c.definitions,
 	}
 
-	return look.Find(ctx, ref.GroupVersionKind())
+	return lookup.Find(ctx, ref.GroupVersionKind())
 }
 
 // definitions reads the CRDs of a group.

@@ -48,8 +48,8 @@ func askers() []named {
 	}, guards(v1alpha1.NameWriterGuard)...)
 }
 
-// keepers are what prevents things from being deleted.
-func keepers() []named {
+// deletionGuards are what prevents things from being deleted.
+func deletionGuards() []named {
 	ours := v1alpha1.Definitions()
 	names := append(make([]string, 0, 2+len(ours)), v1alpha1.NameDeleteGuard, v1alpha1.NameUsageGuard)
 

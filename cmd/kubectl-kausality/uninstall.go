@@ -131,7 +131,7 @@ func uninstall(ctx context.Context, c uninstallation, out io.Writer, opts uninst
 		return err
 	}
 
-	last := keepers()
+	last := deletionGuards()
 
 	// 4. The kinds, and with them all that says what may follow from what.
 	if opts.definitions {
@@ -163,7 +163,7 @@ func (c uninstallation) plans(
 		}
 
 		if err == nil && c.dry.on() && plan.Patch != nil {
-			if err := tell(out, u, plan, "would be"); err != nil {
+			if err := sayPlan(out, u, plan, "would be"); err != nil {
 				return nil, err
 			}
 		}
@@ -207,7 +207,7 @@ func (c uninstallation) leave(ctx context.Context, out io.Writer, list []leaving
 
 		counts[plan.FinalState]++
 
-		if err := tell(out, l.object, plan, "is"); err != nil {
+		if err := sayPlan(out, l.object, plan, "is"); err != nil {
 			return err
 		}
 	}
@@ -274,8 +274,8 @@ func asksNobody(err error) bool {
 		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "."+v1alpha1.Group)
 }
 
-// tell says what becomes of an object.
-func tell(out io.Writer, u *unstructured.Unstructured, plan removal.Plan, verb string) error {
+// sayPlan says what becomes of an object.
+func sayPlan(out io.Writer, u *unstructured.Unstructured, plan removal.Plan, verb string) error {
 	more := ""
 	if plan.Policies != nil {
 		more = fmt.Sprintf(", managementPolicies %v", plan.Policies)

@@ -77,7 +77,7 @@ func compareVersions(a, b schema.GroupVersion) int {
 func (c uninstallation) governed(ctx context.Context) ([]string, error) {
 	var groups []string
 
-	for _, n := range slices.Concat(askers(), keepers()) {
+	for _, n := range slices.Concat(askers(), deletionGuards()) {
 		u, err := c.read(ctx, n.gvk, "", n.name)
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 			continue

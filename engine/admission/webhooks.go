@@ -41,8 +41,8 @@ type Server struct {
 	// InjectCAFrom is a Certificate of cert-manager, as NAMESPACE/NAME, whose CA
 	// is trusted instead; empty for none.
 	InjectCAFrom string
-	// Keeper is the manager that applies the configurations.
-	Keeper v1alpha1.ManagerRecord
+	// Manager is the manager that applies the configurations.
+	Manager v1alpha1.ManagerRecord
 }
 
 // Options are what webhook configurations and guards are built by.
@@ -92,12 +92,12 @@ func (h Options) Configurations(
 // configurationMeta names a webhook configuration and who keeps it, and asks
 // cert-manager to see to its CA where it shall.
 func (h Options) configurationMeta() (metav1.ObjectMeta, error) {
-	keeper, err := yaml.Marshal(h.Server.Keeper) //nolint:gosec // It has the name of a secret.
+	manager, err := yaml.Marshal(h.Server.Manager) //nolint:gosec // It has the name of a secret.
 	if err != nil {
 		return metav1.ObjectMeta{}, fmt.Errorf("cannot encode annotation %s: %w", v1alpha1.AnnotationManager, err)
 	}
 
-	annotations := map[string]string{v1alpha1.AnnotationManager: string(keeper)}
+	annotations := map[string]string{v1alpha1.AnnotationManager: string(manager)}
 	if from := h.Server.InjectCAFrom; from != "" {
 		annotations["cert-manager.io/inject-ca-from"] = from
 	}

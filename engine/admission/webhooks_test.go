@@ -119,7 +119,7 @@ func TestTheWebhookOfAnEnforcementIsWhatItSays(t *testing.T) {
 		Namespace: "kausality-system", Manager: "system:serviceaccount:kausality-system:manager",
 		Server: Server{
 			Service: "kausality-webhook", EnforcePath: "/enforce", CABundle: []byte("ca"), InjectCAFrom: "kausality-system/cert",
-			Keeper: v1alpha1.ManagerRecord{Version: "v1", Namespace: "kausality-system", Heartbeat: "kausality-webhook"},
+			Manager: v1alpha1.ManagerRecord{Version: "v1", Namespace: "kausality-system", Heartbeat: "kausality-webhook"},
 		},
 	}
 	got := c.enforcing(Covered(list, fixture.ServedKinds()))
@@ -163,6 +163,6 @@ func TestTheWebhookOfAnEnforcementIsWhatItSays(t *testing.T) {
 
 	// And who looks the manager up finds it.
 	if want := "heartbeat: kausality-webhook\nmaxOpen: 0s\nnamespace: kausality-system\nversion: v1\n"; meta.Annotations[v1alpha1.AnnotationManager] != want {
-		t.Errorf("keeper %q, want %q", meta.Annotations[v1alpha1.AnnotationManager], want)
+		t.Errorf("manager %q, want %q", meta.Annotations[v1alpha1.AnnotationManager], want)
 	}
 }

@@ -132,7 +132,7 @@ func (w *Window) Selects(versions ...*unstructured.Unstructured) bool {
 
 // SelectsBy reports whether it selects objects by a label.
 func (w *Window) SelectsBy(label string) bool {
-	return w.terms.selector != nil && policy.LooksAt(w.terms.selector, label)
+	return w.terms.selector != nil && policy.Reads(w.terms.selector, label)
 }
 
 // Covers reports whether it allows a change of an object of a kind.

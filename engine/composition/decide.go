@@ -23,7 +23,7 @@ import (
 // request and its objects are not modified.
 func Decide(req Request) Result {
 	out := req.decide()
-	req.tellMode(out.Desired)
+	req.stampMode(out.Desired)
 
 	return out
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// tellMode writes on a managed resource that it is composed in mode Audit, so
+// stampMode writes on a managed resource that it is composed in mode Audit, so
 // that its gate is taken away: what only is reported has to get outside, and be
 // deleted there. Once that is over it says so, whoever wrote it.
-func (r *Request) tellMode(desired *unstructured.Unstructured) {
+func (r *Request) stampMode(desired *unstructured.Unstructured) {
 	if desired == nil || !resource.IsManaged(desired) {
 		return
 	}

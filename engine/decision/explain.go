@@ -111,7 +111,7 @@ func (x explainer) lackingGrant() Lack {
 // lackingAllowance says why the parent allows nothing, and which policies would.
 // Those that are about something else are left out where one hears of that nearly
 // does.
-func (x explainer) lackingAllowance(c change.Change, told bool) []Lack {
+func (x explainer) lackingAllowance(c change.Change, reported bool) []Lack {
 	parent := fmt.Sprintf("%s %q", x.Parent.GetKind(), resource.Name(x.Parent))
 
 	for _, a := range x.allowances {
@@ -130,7 +130,7 @@ func (x explainer) lackingAllowance(c change.Change, told bool) []Lack {
 	}
 
 	near := x.lackingGroup(c)
-	if told || len(near) > 0 {
+	if reported || len(near) > 0 {
 		return near
 	}
 

@@ -128,12 +128,12 @@ func (x explainer) lackingWindow(c change.Change) []Lack {
 // notInForce says why a window serves the object no more, or not yet; empty where it
 // does. One that has ended is reported for a day.
 func (x explainer) notInForce(u *allowance.Window) string {
-	const told = 24 * time.Hour
+	const reported = 24 * time.Hour
 
 	switch from, until := u.Spec.ValidFrom.Time, u.Spec.ValidUntil.Time; {
 	case x.Now.Before(from):
 		return "begins at " + from.UTC().Format(time.RFC3339)
-	case x.Now.Sub(until) >= told:
+	case x.Now.Sub(until) >= reported:
 		return ""
 	case !x.Now.Before(until):
 		return "ended at " + until.UTC().Format(time.RFC3339)

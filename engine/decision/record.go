@@ -44,9 +44,9 @@ func compareSources(a, b Source) int {
 // modified.
 func (d *Decision) Governing() []Source { return d.governing }
 
-// telling are the findings that say most: those on what is not allowed, or else
+// foremost are the findings that say most: those on what is not allowed, or else
 // on what is.
-func (d *Decision) telling(yield func(*Finding) bool) {
+func (d *Decision) foremost(yield func(*Finding) bool) {
 	lead, _ := d.Lead()
 
 	for i := range d.Findings {
@@ -60,7 +60,7 @@ func (d *Decision) telling(yield func(*Finding) bool) {
 // those that are.
 func (d *Decision) Fields() []string {
 	var out []string
-	for f := range d.telling {
+	for f := range d.foremost {
 		out = append(out, f.Change.Field)
 	}
 
@@ -72,7 +72,7 @@ func (d *Decision) Fields() []string {
 func (d *Decision) Policies() []Source {
 	var out []Source
 
-	for f := range d.telling {
+	for f := range d.foremost {
 		for _, s := range f.Policies() {
 			if !slices.Contains(out, s) {
 				out = append(out, s)

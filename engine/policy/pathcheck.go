@@ -126,7 +126,7 @@ func checkPath(s *spec.Schema, path change.Path) string {
 // wrong finds the first segment of a path, from one on, that a schema has no
 // place for, and says why; empty where there is none.
 func wrong(s *spec.Schema, path change.Path, n int) (at int, why string) {
-	if n == len(path) || untold(s) {
+	if n == len(path) || untyped(s) {
 		return n, ""
 	}
 
@@ -157,8 +157,8 @@ func wrong(s *spec.Schema, path change.Path, n int) (at int, why string) {
 	}
 }
 
-// untold reports whether a schema leaves open what a value looks like.
-func untold(s *spec.Schema) bool {
+// untyped reports whether a schema leaves open what a value looks like.
+func untyped(s *spec.Schema) bool {
 	return len(s.Type) != 1 || s.Format == "int-or-string" || isSet(s, "x-kubernetes-int-or-string") ||
 		isObject(s) && len(s.Properties) == 0 && s.AdditionalProperties == nil
 }

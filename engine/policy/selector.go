@@ -31,10 +31,10 @@ func (p *Policy) MaySelect(in Input) bool {
 }
 
 // SelectsBy reports whether the policy's objectSelector reads a label.
-func (p *Policy) SelectsBy(label string) bool { return LooksAt(p.objects, label) }
+func (p *Policy) SelectsBy(label string) bool { return Reads(p.objects, label) }
 
-// LooksAt reports whether a selector reads a label.
-func LooksAt(sel labels.Selector, label string) bool {
+// Reads reports whether a selector reads a label.
+func Reads(sel labels.Selector, label string) bool {
 	requirements, _ := sel.Requirements()
 
 	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool { return r.Key() == label })

@@ -38,7 +38,7 @@ func Next(u *v1alpha1.UpgradeAllowance, state State, ready *metav1.Condition, no
 	s := &Step{Status: *u.Status.DeepCopy()}
 	was := meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionActive)
 
-	s.tell(u, was, state)
+	s.findNews(u, was, state)
 
 	// Whatever is written has every XR composed anew that requires the window: what
 	// it waits for is said once for each reason, not for each pod.
@@ -89,8 +89,8 @@ func (s *Step) once(u *v1alpha1.UpgradeAllowance, typ, message string, now time.
 	}
 }
 
-// tell finds out what is new.
-func (s *Step) tell(u *v1alpha1.UpgradeAllowance, was *metav1.Condition, state State) {
+// findNews finds out what is new.
+func (s *Step) findNews(u *v1alpha1.UpgradeAllowance, was *metav1.Condition, state State) {
 	started := meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionStarted)
 	active := was != nil && was.Status == metav1.ConditionTrue
 	ended := was != nil && was.Reason == v1alpha1.ReasonEnded

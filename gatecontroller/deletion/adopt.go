@@ -45,8 +45,8 @@ type Adoption struct {
 	Watches *watch.Watches
 	// Access reports whether objects of a kind may be listed and patched.
 	Access *access.Access
-	// looked is when each kind was searched last.
-	looked map[schema.GroupVersionKind]time.Time
+	// adopted is when each kind was searched last.
+	adopted map[schema.GroupVersionKind]time.Time
 }
 
 // Adopt has the kinds reconciled of which objects wait for us. Managed resources
@@ -55,12 +55,12 @@ type Adoption struct {
 // left.
 func (a *Adoption) Adopt(ctx context.Context, served []kind.Served) (bool, error) {
 	now, left := a.Watches.Now(), adoptAtOnce
-	looked := make(map[schema.GroupVersionKind]time.Time, len(served))
+	adopted := make(map[schema.GroupVersionKind]time.Time, len(served))
 	complete := true
 
 	for _, k := range served {
-		if last, ok := a.looked[k.GVK]; ok && now.Sub(last) < adoptEvery {
-			looked[k.GVK] = last
+		if last, ok := a.adopted[k.GVK]; ok && now.Sub(last) < adoptEvery {
+			adopted[k.GVK] = last
 
 			continue
 		}
@@ -71,11 +71,11 @@ func (a *Adoption) Adopt(ctx context.Context, served []kind.Served) (bool, error
 			continue
 		}
 
-		looked[k.GVK] = now
+		adopted[k.GVK] = now
 
 		// What may not be patched could not be let go either.
 		if !a.mayAdopt(ctx, k) {
-			looked[k.GVK] = now.Add(adoptDenied - adoptEvery)
+			adopted[k.GVK] = now.Add(adoptDenied - adoptEvery)
 
 			continue
 		}
@@ -88,7 +88,7 @@ func (a *Adoption) Adopt(ctx context.Context, served []kind.Served) (bool, error
 
 			complete = false
 
-			delete(looked, k.GVK)
+			delete(adopted, k.GVK)
 
 			continue
 		}
@@ -104,7 +104,7 @@ func (a *Adoption) Adopt(ctx context.Context, served []kind.Served) (bool, error
 		}
 	}
 
-	a.looked = looked
+	a.adopted = adopted
 
 	return complete, nil
 }

@@ -53,10 +53,10 @@ type Leftovers struct {
 
 // NewLeftovers makes Leftovers, and registers their metric.
 func NewLeftovers(
-	reg prometheus.Registerer, c client.Client, live client.Reader, told events.EventRecorder,
+	reg prometheus.Registerer, c client.Client, live client.Reader, recorded events.EventRecorder,
 	namespace string, opts gate.Options, now func() time.Time,
 ) (*Leftovers, error) {
-	e := &Leftovers{Writer: object.Writer{Client: c}, live: live, events: told, namespace: namespace, gate: opts, now: now}
+	e := &Leftovers{Writer: object.Writer{Client: c}, live: live, events: recorded, namespace: namespace, gate: opts, now: now}
 	e.total = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kausality_left_behind_total",
 		Help: "Managed resources whose owner, and external objects whose managed resource, were deleted where deleting them was not allowed. " +

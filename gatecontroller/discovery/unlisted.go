@@ -151,7 +151,7 @@ func (x *Unlisted) Set(ctx context.Context, served []kind.Served) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 
-	since, told := map[schema.GroupKind]time.Time{}, map[schema.GroupKind]bool{}
+	since, missing := map[schema.GroupKind]time.Time{}, map[schema.GroupKind]bool{}
 
 	for _, k := range served {
 		if !k.Unlisted {
@@ -165,13 +165,13 @@ func (x *Unlisted) Set(ctx context.Context, served []kind.Served) bool {
 			since[gk] = was
 		}
 
-		if told[gk] = x.now().Sub(since[gk]) >= unlistedLong; told[gk] && !x.reported[gk] {
+		if missing[gk] = x.now().Sub(since[gk]) >= unlistedLong; missing[gk] && !x.reported[gk] {
 			log.FromContext(ctx).Info("The API server does not list a kind; it is governed as it was. See its APIServices",
 				"group", gk.Group, "kind", gk.Kind)
 		}
 	}
 
-	x.since, x.reported = since, told
+	x.since, x.reported = since, missing
 
 	return len(since) > 0
 }
@@ -193,8 +193,8 @@ func (x *Unlisted) Collect(out chan<- prometheus.Metric) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 
-	for gk, told := range x.reported {
-		if told {
+	for gk, missing := range x.reported {
+		if missing {
 			out <- prometheus.MustNewConstMetric(x.desc, prometheus.GaugeValue, 1, gk.Group, gk.Kind)
 		}
 	}

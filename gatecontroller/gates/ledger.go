@@ -275,10 +275,10 @@ func (l *Ledger) unparsed(gk schema.GroupKind, key types.NamespacedName, problem
 		l.broken[gk] = map[types.NamespacedName]string{}
 	}
 
-	told := l.broken[gk][key] == problem
+	reported := l.broken[gk][key] == problem
 	l.broken[gk][key] = problem
 
-	return !told
+	return !reported
 }
 
 // OpenGates are those that are open, by kind.

@@ -16,9 +16,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 )
 
-// untoldFor is how long what policies say of kinds of which nothing has been looked
+// unreportedFor is how long what policies say of kinds of which nothing has been looked
 // at stays as it was before we began.
-const untoldFor = 5 * time.Minute
+const unreportedFor = 5 * time.Minute
 
 // Ungated knows the managed resources that have no gate, or none that matters,
 // because their providers do not support management policies.
@@ -28,10 +28,10 @@ type Ungated struct {
 
 	mu    sync.Mutex
 	found map[schema.GroupKind]map[types.NamespacedName]struct{}
-	// looked are the kinds of which something has been reconciled, and asked those
+	// reconciled are the kinds of which something has been reconciled, and asked those
 	// about which somebody wanted to know before that, since when.
-	looked map[schema.GroupKind]bool
-	asked  map[schema.GroupKind]time.Time
+	reconciled map[schema.GroupKind]bool
+	asked      map[schema.GroupKind]time.Time
 }
 
 // NewUngated makes the set, which prompts where the first and the last of a kind come and go.
@@ -41,8 +41,8 @@ func NewUngated(p *watch.Prompt) *Ungated {
 		desc: prometheus.NewDesc("kausality_ungated_resources",
 			"Managed resources that are not gated, because their provider does not support management policies.",
 			[]string{object.LabelGroup, object.LabelKind}, nil),
-		found:  map[schema.GroupKind]map[types.NamespacedName]struct{}{},
-		looked: map[schema.GroupKind]bool{}, asked: map[schema.GroupKind]time.Time{},
+		found:      map[schema.GroupKind]map[types.NamespacedName]struct{}{},
+		reconciled: map[schema.GroupKind]bool{}, asked: map[schema.GroupKind]time.Time{},
 	}
 }
 
@@ -66,8 +66,8 @@ func (x *Ungated) Set(gvk schema.GroupVersionKind, key types.NamespacedName, is 
 	}
 
 	_, asked := x.asked[gk]
-	asked = asked && !x.looked[gk]
-	x.looked[gk] = true
+	asked = asked && !x.reconciled[gk]
+	x.reconciled[gk] = true
 
 	if after := len(x.found[gk]); asked || (before == 0) != (after == 0) {
 		x.Prompt.Soon()
@@ -101,8 +101,8 @@ func (x *Ungated) Count(gk schema.GroupKind) int {
 	return len(x.found[gk])
 }
 
-// Untold reports whether nothing is known of a kind yet, but may soon be.
-func (x *Ungated) Untold(gk schema.GroupKind) bool {
+// Unreported reports whether nothing is known of a kind yet, but may soon be.
+func (x *Ungated) Unreported(gk schema.GroupKind) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 
@@ -110,7 +110,7 @@ func (x *Ungated) Untold(gk schema.GroupKind) bool {
 		x.asked[gk] = time.Now()
 	}
 
-	return !x.looked[gk] && time.Since(x.asked[gk]) < untoldFor
+	return !x.reconciled[gk] && time.Since(x.asked[gk]) < unreportedFor
 }
 
 // Describe implements prometheus.Collector.

@@ -35,7 +35,7 @@ func (s *Reporter) reportUngated(p *v1alpha1.AllowancePolicy, kinds []kind.Serve
 		case k.Ungateable:
 			found = append(found, name+" has no spec.managementPolicies")
 		case s.Ungated.Count(k.GVK.GroupKind()) > 0,
-			strings.Contains(said, unsupported) && s.Ungated.Untold(k.GVK.GroupKind()):
+			strings.Contains(said, unsupported) && s.Ungated.Unreported(k.GVK.GroupKind()):
 			found = append(found, unsupported)
 		}
 	}

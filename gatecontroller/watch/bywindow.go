@@ -24,7 +24,7 @@ import (
 // windowSource is where the controller of a kind hears of windows that open gates by
 // themselves, for all that they are or were about.
 func (w *Watches) windowSource(gvk schema.GroupVersionKind) source.Source {
-	tell := func(ctx context.Context, q queue, windows ...client.Object) {
+	enqueue := func(ctx context.Context, q queue, windows ...client.Object) {
 		if ctx.Err() != nil {
 			return // The kind was released: nothing takes the handler away.
 		}
@@ -35,11 +35,11 @@ func (w *Watches) windowSource(gvk schema.GroupVersionKind) source.Source {
 	}
 
 	return source.Kind(w.cache, client.Object(&v1alpha1.UpgradeAllowance{}), handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { tell(ctx, q, e.Object) },
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { tell(ctx, q, e.Object) },
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { enqueue(ctx, q, e.Object) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { enqueue(ctx, q, e.Object) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			if changed(e.ObjectOld, e.ObjectNew) {
-				tell(ctx, q, e.ObjectOld, e.ObjectNew)
+				enqueue(ctx, q, e.ObjectOld, e.ObjectNew)
 			}
 		},
 	})

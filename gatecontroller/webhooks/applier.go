@@ -30,7 +30,7 @@ func (a *Applier) builder() admission.Options {
 	if w := a.Webhook; w != nil {
 		out.Server = admission.Server{
 			URL: w.URL, Service: w.Service, Port: w.Port, MutatePath: w.MutatePath, EnforcePath: w.EnforcePath, ValidatePath: w.ValidatePath,
-			CABundle: w.Trust.Bundle(), InjectCAFrom: w.InjectCAFrom, Keeper: w.Keeper,
+			CABundle: w.Trust.Bundle(), InjectCAFrom: w.InjectCAFrom, Manager: w.Manager,
 		}
 	}
 

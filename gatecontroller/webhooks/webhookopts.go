@@ -19,8 +19,8 @@ type Webhook struct {
 	// InjectCAFrom is a Certificate of cert-manager, as NAMESPACE/NAME, whose CA
 	// is trusted instead; empty for none.
 	InjectCAFrom string
-	// Keeper is the manager that configures it.
-	Keeper v1alpha1.ManagerRecord
+	// Manager is the one that configures it.
+	Manager v1alpha1.ManagerRecord
 }
 
 // Trust is what a server is verified with.

@@ -202,7 +202,7 @@ func (t *targets) start(ctx context.Context, on target) (*targetWatch, error) {
 
 	informer, err := c.GetInformer(run, object.New(on.gvk), cache.BlockUntilSynced(false))
 	if err == nil {
-		w.synced, err = t.follow(run, informer, on)
+		w.synced, err = t.subscribe(run, informer, on)
 	}
 
 	if err != nil {
@@ -222,14 +222,14 @@ func (t *targets) start(ctx context.Context, on target) (*targetWatch, error) {
 	return w, nil
 }
 
-// follow has windows told when what they depend on changes.
-func (t *targets) follow(ctx context.Context, informer cache.Informer, on target) (toolscache.InformerSynced, error) {
-	tell := func() { t.changed(ctx, t.dependents(on)) }
+// subscribe has windows reconciled when what they depend on changes.
+func (t *targets) subscribe(ctx context.Context, informer cache.Informer, on target) (toolscache.InformerSynced, error) {
+	changed := func() { t.changed(ctx, t.dependents(on)) }
 
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { tell() },
-		UpdateFunc: func(any, any) { tell() },
-		DeleteFunc: func(any) { tell() },
+		AddFunc:    func(any) { changed() },
+		UpdateFunc: func(any, any) { changed() },
+		DeleteFunc: func(any) { changed() },
 	})
 	if err != nil {
 		return nil, err

@@ -95,10 +95,10 @@ func Asks(s *State) []Ask {
 	}
 
 	// Those that say most first.
-	slices.SortStableFunc(list, func(a, b hook) int { return b.tells() - a.tells() })
+	slices.SortStableFunc(list, func(a, b hook) int { return b.weight() - a.weight() })
 
 	for _, h := range list {
-		if h.tells() == 0 || seen[h.way()] {
+		if h.weight() == 0 || seen[h.way()] {
 			continue
 		}
 
@@ -109,8 +109,8 @@ func Asks(s *State) []Ask {
 	return out
 }
 
-// tells is the greater the more an answer to a request says.
-func (h hook) tells() int {
+// weight is the greater the more an answer to a request says.
+func (h hook) weight() int {
 	switch {
 	case h.failsClosed():
 		return 2

@@ -178,12 +178,12 @@ func providers(s *State) []Finding {
 		}
 	}
 
-	told := map[string]bool{}
+	reported := map[string]bool{}
 
 	for _, u := range s.Managed {
 		c, ok := resource.ConditionOf(u, resource.ConditionSynced)
-		if kind := u.GroupVersionKind().GroupKind().String(); ok && !told[kind] && c.ObservedGeneration == 0 {
-			told[kind] = true
+		if kind := u.GroupVersionKind().GroupKind().String(); ok && !reported[kind] && c.ObservedGeneration == 0 {
+			reported[kind] = true
 
 			out = append(out, Finding{
 				Severity: Warning, Object: kind,

@@ -42,12 +42,12 @@ type Recorder struct {
 	scheme  *runtime.Scheme
 	delay   time.Duration
 	limit   flowcontrol.RateLimiter
-	queue   chan told
+	queue   chan record
 	dropped prometheus.Counter
 }
 
-// told is an event that waits.
-type told struct {
+// record is an event that waits.
+type record struct {
 	due                time.Time
 	regarding, related runtime.Object
 	typ, reason        string
@@ -58,7 +58,7 @@ type told struct {
 func New(reg prometheus.Registerer, inner events.EventRecorder, scheme *runtime.Scheme) (*Recorder, error) {
 	r := &Recorder{
 		EventRecorder: inner, scheme: scheme, delay: eventDelay,
-		limit: flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventBurst), queue: make(chan told, maxEvents),
+		limit: flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventBurst), queue: make(chan record, maxEvents),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "kausality_events_dropped_total", Help: "Events that were not recorded, because too many were waiting.",
 		}),
@@ -87,7 +87,7 @@ func (*Recorder) NeedLeaderElection() bool { return false }
 
 // Eventf implements events.EventRecorder.
 func (r *Recorder) Eventf(regarding, related runtime.Object, typ, reason, action, note string, args ...any) {
-	e := told{
+	e := record{
 		due: time.Now().Add(r.delay), regarding: r.reference(regarding), related: r.reference(related),
 		typ: typ, reason: reason, action: action, note: cut(fmt.Sprintf(note, args...)),
 	}
@@ -151,7 +151,7 @@ func (r *Recorder) rest() {
 	}
 }
 
-func (r *Recorder) record(e told) {
+func (r *Recorder) record(e record) {
 	r.EventRecorder.Eventf(e.regarding, e.related, e.typ, e.reason, e.action, "%s", e.note)
 }
 

@@ -23,22 +23,22 @@ import (
 )
 
 const (
-	// maxTold is of how many XRs is remembered what is held of what they compose.
+	// maxReports is of how many XRs is remembered what is held of what they compose.
 	// Where more hold something, what was logged of the others is logged again.
-	maxTold = 4096
-	// maxToldOf is how many held changes of one XR are logged, by resource and
+	maxReports = 4096
+	// maxReportLines is how many held changes of one XR are logged, by resource and
 	// field; of the others only how many they are.
-	maxToldOf = 64
+	maxReportLines = 64
 )
 
-// told remembers what the log says is held: a pipeline runs again and again with
+// reports remembers what the log says is held: a pipeline runs again and again with
 // the same outcome.
-type told struct {
+type reports struct {
 	mu  sync.Mutex
 	xrs *lru.Cache
 }
 
-func newTold() *told { return &told{xrs: lru.New(maxTold)} }
+func newReports() *reports { return &reports{xrs: lru.New(maxReports)} }
 
 // heldField is what is held: a field of a composed resource, or create or delete.
 type heldField struct{ resource, field string }
@@ -71,8 +71,8 @@ type saidSet struct {
 	more  int
 }
 
-// tell logs what is held and was not before, and what was and is no more.
-func (t *told) tell(log logging.Logger, s *state) {
+// log logs what is held and was not before, and what was and is no more.
+func (t *reports) log(log logging.Logger, s *state) {
 	now := s.heldSet()
 	was := t.swap(keyOf(s.xr), now)
 
@@ -126,7 +126,7 @@ func (s *state) release(log logging.Logger, at heldField) {
 }
 
 // swap remembers what is held now, and returns what was.
-func (t *told) swap(key string, now heldSet) saidSet {
+func (t *reports) swap(key string, now heldSet) saidSet {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
@@ -160,7 +160,7 @@ func (s *state) heldSet() heldSet {
 		outcome := s.outcomes[name]
 		for _, h := range outcome.Held {
 			at := heldField{resource: h.Resource, field: h.Field}
-			if _, known := out.lines[at]; !known && len(out.lines) == maxToldOf {
+			if _, known := out.lines[at]; !known && len(out.lines) == maxReportLines {
 				out.more++
 
 				continue

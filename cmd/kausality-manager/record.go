@@ -10,8 +10,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 )
 
-// keeper is what the manager says of itself on the webhook configurations.
-func (c *cli) keeper() v1alpha1.ManagerRecord {
+// record is what the manager says of itself on the webhook configurations.
+func (c *cli) record() v1alpha1.ManagerRecord {
 	out := v1alpha1.ManagerRecord{
 		Version: version, Namespace: c.Namespace, ServiceAccount: c.ServiceAccount, Heartbeat: heartbeat, Secret: c.WebhookSecret,
 		MaxOpen: metav1.Duration{Duration: c.MaxOpen},
