@@ -32,7 +32,7 @@ const (
 // require asks Crossplane for the policies about the kinds that are there, and
 // for the windows of who composes. A Crossplane that may be too old for the
 // present field is asked in the one before it, which all know, and in no other:
-// Crossplane 1.20 keeps a field that it does not know as the bytes it came in,
+// Crossplane 1.20 stores a field that it does not know as the bytes it came in,
 // where the entries of a map are in any order, and compares these to see whether
 // the requirements have changed. Source: crossplane v1.20.0,
 // internal/controller/apiextensions/composite/extra_resources.go.

@@ -44,7 +44,7 @@ type CertificateOptions struct {
 }
 
 // Certificate is the webhook's serving certificate, self-made. It and its CA
-// are kept in a secret that all replicas share, and are replaced in time. A new
+// are stored in a secret that all replicas share, and are replaced in time. A new
 // CA is in everybody's bundle before it signs, and a former one until it ends,
 // so that nobody is refused in between.
 type Certificate struct {
@@ -99,7 +99,7 @@ func (c *Certificate) TLS(cfg *tls.Config) {
 // NeedLeaderElection is false: every replica serves.
 func (*Certificate) NeedLeaderElection() bool { return false }
 
-// Start keeps the certificates up to date until the context ends. It fails only
+// Start maintains the certificates until the context ends. It fails only
 // when there is nothing left to serve with.
 func (c *Certificate) Start(ctx context.Context) error {
 	tick := time.NewTicker(c.opts.Lifetimes.Reload)

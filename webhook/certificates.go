@@ -22,7 +22,7 @@ type Trust interface {
 	Changed() <-chan struct{}
 }
 
-// Certificates serve the webhook. They are kept up to date while they run, in
+// Certificates serve the webhook. They are maintained while they run, in
 // every replica.
 type Certificates interface {
 	manager.Runnable

@@ -54,7 +54,7 @@ type rotation struct {
 }
 
 // step returns what the secret shall hold, after what it holds and what this
-// replica serves (nil at first). Every stage is kept in the secret, so that any
+// replica serves (nil at first). Every stage is stored in the secret, so that any
 // replica can take the next one.
 func (r rotation) step(data map[string][]byte, served *serving) (*keyring, error) {
 	k := r.read(data, served)

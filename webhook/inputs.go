@@ -80,7 +80,7 @@ func NewInputs(ctx context.Context, c cache.Cache) (*Inputs, error) {
 	return in, nil
 }
 
-// errNotSynced keeps the webhook unready until it has read what it decides by.
+// errNotSynced is the cause while the webhook is unready, until it has read what it decides by.
 var errNotSynced = errors.New("policies, windows and Enforcements are not read yet")
 
 // Ready is a health check: an error until everything was read once. Other kinds

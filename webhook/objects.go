@@ -27,7 +27,7 @@ import (
 // Objects reads parents and namespaces: from informers, which are started for
 // each kind that is governed when it is first asked for, and live where these
 // may be behind. Of other kinds parents are read live each time: who writes an
-// object says what its owner is, and must not have the manager keep all Secrets
+// object says what its owner is, and must not have the manager store all Secrets
 // of a cluster. What it returns is shared, and not to be modified.
 type Objects struct {
 	cache  cache.Cache

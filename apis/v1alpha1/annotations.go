@@ -13,7 +13,7 @@ import (
 // AnnotationPrefix starts every annotation that only Kausality may write.
 const AnnotationPrefix = "kausality.io/"
 
-// Annotations that Kausality keeps on objects. Values are YAML on write; YAML
+// Annotations that Kausality writes on objects. Values are YAML on write; YAML
 // and JSON are accepted on read.
 const (
 	// AnnotationAllowances is on parents and managed resources: a list of
@@ -73,12 +73,12 @@ const ReleaseOrphan = "orphan"
 // run.
 const ReleaseAlone = "alone"
 
-// Finalizer is on parents that own gated resources: it keeps them until what
+// Finalizer is on parents that own gated resources: it blocks their deletion until what
 // their deletion gives is written into those. It is on gated resources too: it
-// keeps them until it is written down what they leave behind.
+// blocks their deletion until it is recorded what they orphan.
 const Finalizer = AnnotationPrefix + "deletion"
 
-// Labels the manager keeps on policies and windows, by which a composition
+// Labels the manager maintains on policies and windows, by which a composition
 // function asks for those that matter to it.
 const (
 	// LabelKind is on AllowancePolicies: the kind whose changes they match.
@@ -92,7 +92,7 @@ const (
 // the one that was started with --shard and the label's value. People set it.
 const LabelShard = AnnotationPrefix + "shard"
 
-// Limits of what Kausality keeps on one object.
+// Limits of what Kausality writes on one object.
 const (
 	// MaxTraceEntries is the most entries AnnotationTrace holds, unless more than
 	// that show the use of allowances.
@@ -349,7 +349,7 @@ type GateWindow struct {
 	UID types.UID `json:"uid"`
 }
 
-// ManagerRecord is the value of AnnotationManager: the manager that keeps webhook
+// ManagerRecord is the value of AnnotationManager: the manager that maintains webhook
 // configurations, and what its things are called.
 type ManagerRecord struct {
 	// Version of the manager.

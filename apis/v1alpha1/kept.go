@@ -3,7 +3,7 @@
 
 package v1alpha1
 
-// Names of what the manager keeps in a cluster.
+// Names of what the manager maintains in a cluster.
 const (
 	// NameWebhooks is that of the mutating and of the validating webhook
 	// configuration.

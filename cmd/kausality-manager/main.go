@@ -259,7 +259,7 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 	return mgr, nil
 }
 
-// trim keeps of an object in the cache what decisions read: nothing of those in
+// trim leaves of an object in the cache what decisions read: nothing of those in
 // other shards, but where the webhook may be asked about their children.
 func (c *cli) trim(obj any) (any, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {

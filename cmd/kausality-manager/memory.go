@@ -33,7 +33,7 @@ const (
 	heapObjects = "/memory/classes/heap/objects:bytes"
 )
 
-// tuneMemory keeps down the memory that garbage takes while many objects are
+// tuneMemory limits the memory that garbage takes while many objects are
 // cached, until the context ends. The environment variable GOGC has the last
 // word.
 func tuneMemory(ctx context.Context) {

@@ -125,7 +125,7 @@ func uninstall(ctx context.Context, c uninstallation, out io.Writer, opts uninst
 		return err
 	}
 
-	// 3. Let go of everything, while guards still keep from the garbage collector
+	// 3. Release everything, while guards still keep from the garbage collector
 	// what has no owner.
 	if err := c.leave(ctx, out, list, plan); err != nil {
 		return err

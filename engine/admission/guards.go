@@ -86,7 +86,7 @@ const (
 		"object.metadata.annotations[%[1]q] == oldObject.metadata.annotations[%[1]q])"
 
 	// Who read a change of what the provider acts upon noted it, unless there
-	// is no gate to keep it back.
+	// is no gate to hold it.
 	traced = "request.operation != 'UPDATE' || (%[1]s) || " +
 		"oldObject.metadata.?annotations[?%[4]q].orValue('').contains('state: %[5]s') || " +
 		"(object.spec.?forProvider == oldObject.spec.?forProvider && object.spec.?initProvider == oldObject.spec.?initProvider) || " +

@@ -89,7 +89,7 @@ func (h Options) Configurations(
 	return mutating, validating, nil
 }
 
-// configurationMeta names a webhook configuration and who keeps it, and asks
+// configurationMeta names a webhook configuration and who maintains it, and asks
 // cert-manager to see to its CA where it shall.
 func (h Options) configurationMeta() (metav1.ObjectMeta, error) {
 	manager, err := yaml.Marshal(h.Server.Manager) //nolint:gosec // It has the name of a secret.

@@ -29,7 +29,7 @@ func Behind(req *Request) bool {
 
 	entries, err := allowance.ParseTrace(req.New)
 	if err != nil {
-		return false // Made up, and not kept.
+		return false // Made up, and not recorded.
 	}
 
 	return slices.ContainsFunc(entries, func(e v1alpha1.TraceEntry) bool {

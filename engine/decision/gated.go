@@ -91,7 +91,7 @@ func sameParent(a, b resource.Reference) bool {
 	return a == b
 }
 
-// machinery reports whether a change is of what Crossplane keeps its books in, in the
+// machinery reports whether a change is of what Crossplane records what belongs together in, in the
 // spec of its own kinds.
 func machinery(c change.Change) bool {
 	if len(c.Path) < 2 || c.Path[0].Field != "spec" {

@@ -167,7 +167,7 @@ func (h *holding) holdChoices() {
 	}
 }
 
-// recordEarlier keeps the record of what was held before and still is.
+// recordEarlier repeats the record of what was held before and still is.
 func (h *holding) recordEarlier() {
 	h.recordAnswered()
 	h.recordAsked()
@@ -175,7 +175,7 @@ func (h *holding) recordEarlier() {
 	slices.SortFunc(h.held, func(a, b v1alpha1.HeldChange) int { return strings.Compare(a.Field, b.Field) })
 }
 
-// recordAnswered keeps the record of what we held when we were asked about the
+// recordAnswered repeats the record of what we held when we were asked about the
 // same request before: it is no change any more.
 func (h *holding) recordAnswered() {
 	if !h.answeredHeld() {
@@ -184,7 +184,7 @@ func (h *holding) recordAnswered() {
 
 	given, err := allowance.ParseHeld(h.asked)
 	if err != nil {
-		return // Made up, and not kept.
+		return // Made up, and not recorded.
 	}
 
 	was := h.held
@@ -225,7 +225,7 @@ func (h *holding) recordsHeld(field string) bool {
 	return slices.ContainsFunc(h.held, func(c v1alpha1.HeldChange) bool { return c.Field == field })
 }
 
-// recordAsked keeps the record of a change that an earlier request asked for and
+// recordAsked repeats the record of a change that an earlier request asked for and
 // that the Claim still asks for: an XR is also written by controllers that do
 // not carry the Claim's wishes.
 func (h *holding) recordAsked() {

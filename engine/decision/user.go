@@ -118,7 +118,7 @@ func (c *caller) applies() bool {
 }
 
 // bookkeeping reports whether Crossplane writes an object of its own kinds, in which it
-// keeps books of what belongs together. Other kinds may have fields of the same
+// records what belongs together. Other kinds may have fields of the same
 // names. What a Composition wishes of them is no bookkeeping: a composition function
 // is asked about nothing else.
 func (l *lineage) bookkeeping() bool {

@@ -13,7 +13,7 @@ import (
 // even whether two are the same.
 const Text = "(masked)"
 
-// lastApplied is the annotation in which kubectl keeps all that was applied.
+// lastApplied is the annotation in which kubectl stores all that was applied.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // hidden says how much of a value is hidden.

@@ -71,7 +71,7 @@ func owners(u *unstructured.Unstructured, gone Gone) (left []any, owned bool, lo
 type Adopter struct {
 	// XR it is.
 	XR *unstructured.Unstructured
-	// Legacy is true where Crossplane keeps its own fields in the spec itself,
+	// Legacy is true where Crossplane has its own fields in the spec itself,
 	// and not below spec.crossplane.
 	Legacy bool
 	// Composed is what it is made of.

@@ -12,7 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// ProviderFinalizer is what a provider keeps a managed resource with until it
+// ProviderFinalizer is what a provider blocks the deletion of a managed resource with until it
 // is done with the external object.
 //
 // Source: crossplane-runtime pkg/reconciler/managed, FinalizerName.
@@ -69,7 +69,7 @@ func ProviderConfig(u *unstructured.Unstructured) string {
 }
 
 // Identity returns what the external system says the external object is, as far
-// as the status shows it: by the fields that providers keep identifiers in, and
+// as the status shows it: by the fields that providers store identifiers in, and
 // by its manifest for an object of Kubernetes.
 func Identity(u *unstructured.Unstructured) map[string]string {
 	out := map[string]string{}

@@ -35,7 +35,7 @@ const (
 // Label is on records: which object they are about, as [Key].
 const Label = v1alpha1.AnnotationPrefix + "left-behind"
 
-// SecretType is the type of the Secrets that records are kept in: they may hold
+// SecretType is the type of the Secrets that records are stored in: they may hold
 // what only the managed resource's readers are to see.
 const SecretType = "kausality.io/left-behind" //nolint:gosec // No credential.
 
@@ -49,7 +49,7 @@ const (
 	keyConfig   = "provider-config"
 )
 
-// maxObserved is the most bytes of status that a record keeps: a Secret holds
+// maxObserved is the most bytes of status that a record stores: a Secret holds
 // 1 MiB (k8s.io/api/core/v1.MaxSecretSize).
 const maxObserved = 256 * 1024
 

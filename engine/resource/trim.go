@@ -32,7 +32,7 @@ const AnnotationCreated = "crossplane.io/external-create-succeeded"
 // manifest as it was last applied, what others annotate, templates, data, and of
 // custom resources what is neither a condition nor a reference of Crossplane's.
 // Of a managed resource it leaves what shows a gate that is closed, and labels; what an
-// open one compares is for package gate to keep. The object is modified.
+// open one compares is for package gate to leave. The object is modified.
 func Trim(u *unstructured.Unstructured) {
 	TrimBookkeeping(u)
 

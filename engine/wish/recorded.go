@@ -15,12 +15,12 @@ func (a *answer) recordAll(wish any, at path) {
 	walk(wish, at, func(v any, at path) { a.record.put(at, hashOf(v)) })
 }
 
-// keepAll keeps the record of a part of the wish that is held.
+// keepAll repeats the record of a part of the wish that is held.
 func (a *answer) keepAll(wish any, at path) {
 	walk(wish, at, func(_ any, at path) { a.record.keep(at, a.in.Record) })
 }
 
-// recordKept keeps the record of what is stored and no longer wished.
+// recordKept repeats the record of what is stored and no longer wished.
 func (a *answer) recordKept(stored any, at path) { a.keepAll(stored, at) }
 
 // recordParts records what is applied of a part as it is wished, and keeps the
@@ -51,7 +51,7 @@ func (a *answer) recordParts(v versions, at path) {
 	a.recordElements(v, at)
 }
 
-// keepRemoved keeps the record of what of a part that is applied as a whole is
+// keepRemoved repeats the record of what of a part that is applied as a whole is
 // no longer wished, and stays.
 func (a *answer) keepRemoved(v versions, paths []path) {
 	switch stored := v.stored.(type) {

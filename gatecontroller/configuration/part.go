@@ -14,7 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
 )
 
-// applyGuards applies the guards: those of our own CRDs wherever this manager keeps
+// applyGuards applies the guards: those of our own CRDs wherever this manager maintains
 // configurations, and those of managed resources where it moves their gates, too.
 func (c *Reconciler) applyGuards(ctx context.Context, p *plan) (reconcile.Result, error) {
 	return reconcile.Result{}, c.Applier.ApplyGuards(ctx, p.guards)

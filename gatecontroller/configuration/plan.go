@@ -29,7 +29,7 @@ type observed struct {
 	usages []kind.Served
 	// stamped are the kinds that the webhook is asked about.
 	stamped []admission.GovernedKind
-	// main is true where this manager keeps configurations, gates where gates are
+	// main is true where this manager maintains configurations, gates where gates are
 	// switched on.
 	main, gates bool
 }

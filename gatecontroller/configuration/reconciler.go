@@ -36,7 +36,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/windows"
 )
 
-// Reconciler keeps webhook configurations, guards and watches in line with
+// Reconciler brings webhook configurations, guards and watches in line with
 // the policies and kinds there are. It works on one request at a time.
 type Reconciler struct {
 	Client   client.Client

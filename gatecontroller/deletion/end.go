@@ -30,7 +30,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
-// Leftovers keep gated resources until it is written down what they leave behind:
+// Leftovers block the deletion of gated resources until it is recorded what they orphan:
 // what is deleted past admission, with its CRD or its provider, is deleted
 // without the external object, and nothing else would show.
 type Leftovers struct {

@@ -32,7 +32,7 @@ import (
 // actionLetGo is what events about deletions say we did.
 const actionLetGo = "LetGo"
 
-// Owners keep parents of gated resources until what their deletion gives is
+// Owners block the deletion of parents of gated resources until what their deletion gives is
 // written into what they own: once they are gone nothing else shows.
 type Owners struct {
 	object.Writer

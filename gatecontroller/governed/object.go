@@ -36,7 +36,7 @@ type Reconciler struct {
 	Gated    bool
 }
 
-// Reconcile moves the object's gate where it has one, and keeps up its
+// Reconcile moves the object's gate where it has one, and maintains its
 // annotations as a parent.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	gk := r.Gvk.GroupKind()

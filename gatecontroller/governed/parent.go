@@ -19,7 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
-// Parents keeps the annotations of parents up to date that no request of
+// Parents maintains the annotations of parents that no request of
 // anybody else's would.
 type Parents struct {
 	Client client.Client

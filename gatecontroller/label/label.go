@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package label keeps the labels on policies and windows by which functions ask for
+// Package label maintains the labels on policies and windows by which functions ask for
 // those that matter to them. They depend on nothing but the object.
 package label
 

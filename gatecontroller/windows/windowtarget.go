@@ -255,7 +255,7 @@ func (t *targets) dependents(on target) []string {
 	return names
 }
 
-// trimTarget keeps of what is watched what matters.
+// trimTarget leaves of what is watched what matters.
 func trimTarget(obj any) (any, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return upgradeallowance.Trim(u), nil

@@ -44,7 +44,7 @@ type Manager struct {
 	Elected bool
 	// Secret holds the webhook's certificate; empty where nothing says.
 	Secret string
-	// Mounted is true if somebody else than the manager keeps that.
+	// Mounted is true if somebody else than the manager maintains that.
 	Mounted bool
 	// MaxOpen is how long a gate may be open where no policy says; 0 where nothing
 	// tells.

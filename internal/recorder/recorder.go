@@ -99,7 +99,7 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, typ, reason, action
 	}
 }
 
-// reference keeps of an object what an event needs.
+// reference leaves of an object what an event needs.
 func (r *Recorder) reference(obj runtime.Object) runtime.Object {
 	if obj == nil {
 		return nil

@@ -47,6 +47,6 @@ func OwnCertificate(secret *unstructured.Unstructured) bool {
 	return signs
 }
 
-// keyAuthority is where the manager keeps the private key of a CA of its own.
+// keyAuthority is where the manager stores the private key of a CA of its own.
 // Nobody else puts one there.
 const keyAuthority = "ca.key"

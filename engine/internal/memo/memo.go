@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxEntries is the most objects of which a Memo keeps the compiled form.
+// maxEntries is the most objects of which a Memo stores the compiled form.
 const maxEntries = 16384
 
 // Memo compiles each object once, by its content, and remembers those that do
