@@ -31,6 +31,24 @@ type AllowancePolicySpec struct {
 	// open.
 	// +optional
 	Gate *GateSettings `json:"gate,omitempty"`
+
+	// Owner of the policy, for who lacks something that it asks for.
+	// +optional
+	Owner *PolicyOwner `json:"owner,omitempty"`
+}
+
+// PolicyOwner is whom to ask about a policy.
+type PolicyOwner struct {
+	// Name of a team or person.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern="^[^\n\r]*$"
+	Name string `json:"name"`
+	// Contact is where they are reached, such as a channel, an address or a URL.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern="^[^\n\r]*$"
+	Contact string `json:"contact,omitempty"`
 }
 
 // Match selects changes of parent objects.
@@ -48,7 +66,8 @@ type Match struct {
 
 	// Fields that trigger the policy: field paths such as spec.size or
 	// spec.containers[*].image, each covering everything below it, or create
-	// or delete.
+	// or delete. A key that ends in *, as in metadata.labels[team.example.org/*],
+	// stands for all keys with that prefix.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64

@@ -36,7 +36,7 @@ func CoversText(pattern string, path Path) bool {
 			return err == nil && p.Covers(path)
 		}
 
-		if name != "*" && !named(path[i], name) {
+		if !standsFor(name, path[i]) {
 			return false
 		}
 
@@ -100,6 +100,19 @@ func leadingZero(s string) bool {
 	const certain = 9 // Digits that surely fit.
 
 	return s[0] == '0' && len(s) > 1 || len(s) > certain && strings.Trim(s, "0123456789") == ""
+}
+
+// standsFor reports whether the name of a segment of a pattern stands for one of a path.
+func standsFor(name string, s fieldpath.Segment) bool {
+	if name == wildcard {
+		return true
+	}
+
+	if prefix, ok := strings.CutSuffix(name, wildcard); ok {
+		return strings.HasPrefix(textOf(s), prefix)
+	}
+
+	return named(s, name)
 }
 
 // named compares a segment with its name: a number may be an index or a key.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
@@ -16,8 +17,8 @@ import (
 // errEmptyPath is the cause when a path names nothing.
 var errEmptyPath = errors.New("the path is empty")
 
-// Pattern selects paths: a field path that may hold the wildcard [*] and
-// covers everything below it, or create or delete.
+// Pattern selects paths: a field path that may hold the wildcard [*], and prefixes of keys as
+// [team.example.org/*], and covers everything below it; or create or delete.
 type Pattern struct {
 	segments Path
 	text     string
@@ -49,8 +50,30 @@ func (p Pattern) Pseudo() bool {
 	return p.text == v1alpha1.MutationCreate || p.text == v1alpha1.MutationDelete
 }
 
-// Wildcard reports whether the pattern holds a wildcard.
-func (p Pattern) Wildcard() bool { return slices.ContainsFunc(p.segments, isWildcard) }
+// Wildcard reports whether the pattern holds a wildcard, or the prefix of a key.
+func (p Pattern) Wildcard() bool {
+	return slices.ContainsFunc(p.segments, func(s fieldpath.Segment) bool {
+		_, ok := Prefix(s)
+
+		return ok || isWildcard(s)
+	})
+}
+
+// Expand returns the paths that the pattern stands for in an object, as [fieldpath.Path.Expand]
+// does.
+func (p Pattern) Expand(object map[string]any) ([]Path, bool) {
+	open := slices.Clone(p.segments)
+
+	for i, s := range open {
+		if _, ok := Prefix(s); ok {
+			open[i].Field = wildcard
+		}
+	}
+
+	all, ok := open.Expand(object)
+
+	return slices.DeleteFunc(all, func(path Path) bool { return !p.Covers(path) }), ok
+}
 
 // CoversChange reports whether the pattern covers a change, as [Change.CoveredBy] does.
 func (p Pattern) CoversChange(c Change) bool {
@@ -69,11 +92,7 @@ func (p Pattern) Covers(path Path) bool {
 	}
 
 	for i, want := range p.segments {
-		if want.Type == fieldpath.SegmentField && want.Field == "*" {
-			continue
-		}
-
-		if !sameSegment(want, path[i]) {
+		if !selects(want, path[i]) {
 			return false
 		}
 	}
@@ -88,8 +107,7 @@ func (p Pattern) Overlaps(q Pattern) bool {
 	}
 
 	for i := range min(len(p.segments), len(q.segments)) {
-		a, b := p.segments[i], q.segments[i]
-		if !isWildcard(a) && !isWildcard(b) && !sameSegment(a, b) {
+		if !overlap(p.segments[i], q.segments[i]) {
 			return false
 		}
 	}
@@ -103,8 +121,49 @@ func pseudoPath(path Path) bool {
 		(path[0].Field == v1alpha1.MutationCreate || path[0].Field == v1alpha1.MutationDelete)
 }
 
+// wildcard stands for every field or element, and at the end of a key for what begins as it does.
+const wildcard = "*"
+
 func isWildcard(s fieldpath.Segment) bool {
-	return s.Type == fieldpath.SegmentField && s.Field == "*"
+	return s.Type == fieldpath.SegmentField && s.Field == wildcard
+}
+
+// Prefix returns how the keys begin that a segment of a pattern stands for; false where it stands
+// for one key, or for all.
+func Prefix(s fieldpath.Segment) (string, bool) {
+	if s.Type != fieldpath.SegmentField || s.Field == wildcard {
+		return "", false
+	}
+
+	return strings.CutSuffix(s.Field, wildcard)
+}
+
+// selects reports whether a segment of a pattern stands for one of a path.
+func selects(want, have fieldpath.Segment) bool {
+	if prefix, ok := Prefix(want); ok {
+		return strings.HasPrefix(textOf(have), prefix)
+	}
+
+	return isWildcard(want) || sameSegment(want, have)
+}
+
+// overlap reports whether two segments of patterns may stand for the same.
+func overlap(a, b fieldpath.Segment) bool {
+	p, isPrefix := Prefix(a)
+	q, too := Prefix(b)
+
+	switch {
+	case isWildcard(a), isWildcard(b):
+		return true
+	case isPrefix && too:
+		return strings.HasPrefix(p, q) || strings.HasPrefix(q, p)
+	case isPrefix:
+		return selects(a, b)
+	case too:
+		return selects(b, a)
+	default:
+		return sameSegment(a, b)
+	}
 }
 
 // sameSegment compares an index with a map key of the same digits as equal,
@@ -114,11 +173,11 @@ func sameSegment(a, b fieldpath.Segment) bool {
 		return a.Field == b.Field && a.Index == b.Index
 	}
 
-	return name(a) == name(b)
+	return textOf(a) == textOf(b)
 }
 
-// name is a segment as text, without brackets.
-func name(s fieldpath.Segment) string {
+// textOf is a segment as text, without brackets.
+func textOf(s fieldpath.Segment) string {
 	if s.Type == fieldpath.SegmentIndex {
 		return strconv.FormatUint(uint64(s.Index), 10)
 	}

@@ -253,6 +253,24 @@ func (n *sources) generationOfWindow(name string) int64 {
 	return 0
 }
 
+// nameOwners adds to the last text about each policy whom to ask.
+func (n *sources) nameOwners(lacks []Lack) {
+	for i, l := range lacks {
+		p := n.Policies.ByName(l.Policy)
+		if l.ofWindow() || p == nil || p.Spec().Owner == nil ||
+			slices.ContainsFunc(lacks[i+1:], func(later Lack) bool { return later.Policy == l.Policy && !later.ofWindow() }) {
+			continue
+		}
+
+		who := p.Spec().Owner.Name
+		if contact := p.Spec().Owner.Contact; contact != "" {
+			who += " (" + contact + ")"
+		}
+
+		lacks[i].Text += fmt.Sprintf("; ask %s about policy %q", who, l.Policy)
+	}
+}
+
 // lackingGeneration is the generation of the policy, or window, that lacks
 // something.
 func (n *sources) lackingGeneration(l Lack) int64 {

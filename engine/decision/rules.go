@@ -95,5 +95,7 @@ func (t *gating) lacking(c change.Change, lacks []Lack) Finding {
 		lacks[i].Generation = t.lackingGeneration(lacks[i])
 	}
 
+	t.nameOwners(lacks)
+
 	return Finding{Change: c, Verdict: Unallowed, Lacks: lacks, between: t.between()}
 }

@@ -222,7 +222,7 @@ func (p *Policy) Attestations(obj map[string]any) map[string]string {
 			continue
 		}
 
-		paths, ok := c.Segments().Expand(obj)
+		paths, ok := c.Expand(obj)
 		if !ok {
 			continue // The object is of another shape: nothing to capture.
 		}

@@ -136,8 +136,11 @@ func wrong(s *spec.Schema, path change.Path, n int) (at int, why string) {
 
 	segment := path[n]
 	all := segment.Type == fieldpath.SegmentField && segment.Field == "*"
+	prefix, isPrefix := change.Prefix(segment)
 
 	switch {
+	case isObject(s) && isPrefix && s.AdditionalProperties == nil:
+		return wrongPrefix(s, path, n, prefix)
 	case isObject(s) && all && len(s.Properties) > 0 && !isOpen(s):
 		return wrongEverywhere(s, path, n)
 	case isObject(s):
@@ -170,6 +173,25 @@ func wrongEverywhere(s *spec.Schema, path change.Path, n int) (at int, why strin
 		child := s.Properties[name]
 		if at, why = wrong(&child, path, n+1); why == "" {
 			return at, ""
+		}
+	}
+
+	return at, why
+}
+
+// wrongPrefix is [wrong] for a prefix of names of fields: one that has the rest of the path is enough.
+func wrongPrefix(s *spec.Schema, path change.Path, n int, prefix string) (at int, why string) {
+	if isOpen(s) {
+		return n, ""
+	}
+
+	at, why = n, fmt.Sprintf("no field of %s begins with %s", orObject(path[:n]), prefix)
+
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		if child := s.Properties[name]; strings.HasPrefix(name, prefix) {
+			if at, why = wrong(&child, path, n+1); why == "" {
+				return at, ""
+			}
 		}
 	}
 

@@ -126,6 +126,46 @@ func TestAnAskedForChangePassesWhateverItsEnforcementSays(t *testing.T) {
 	}
 }
 
+func TestAKeyPrefixAllowsEachLabelWithItAndTheOwnerIsNamed(t *testing.T) {
+	t.Parallel()
+
+	const mine, other = "team.lab.example.org/cost", "other.lab.example.org/cost"
+
+	l := newLab(t, "lab-labels", "deny")
+	task := l.made(t, "task")
+	as := controller(t, worker)
+
+	label := func(key string) error {
+		return as.Patch(t.Context(), task.DeepCopy(), world.Merge(`{"metadata": {"labels": {"`+key+`": "a"}}}`))
+	}
+
+	// 1. Before anybody asked for it, whoever is refused reads whom to ask.
+	err := label(mine)
+	if !apierrors.IsForbidden(err) || !mentions(err.Error(), `policy "lab-labels" gives one`, `ask the lab (#lab) about policy "lab-labels"`) {
+		t.Errorf("not asked for: %v", err)
+	}
+
+	// 2. A label of the plan with the prefix allows those of its tasks, and no other.
+	hansen, err := l.as(hans)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if err := hansen.Patch(t.Context(), l.plan.DeepCopy(), world.Merge(`{"metadata": {"labels": {"team.lab.example.org/owner": "b"}}}`)); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := label(other); !apierrors.IsForbidden(err) {
+		t.Errorf("another label: %v", err)
+	}
+
+	if err := label(mine); err != nil {
+		t.Error(err)
+	}
+
+	audited(t, l, task, "Allowed", map[string]string{"rule": "Allowance", "policy": "lab-labels", "initiator": hansName})
+}
+
 func TestAnExceptionLetsItsSubjectsUntilItEnds(t *testing.T) {
 	t.Parallel()
 
