@@ -75,6 +75,16 @@ type Match struct {
 	// +kubebuilder:validation:items:MaxLength=1024
 	Fields []string `json:"fields"`
 
+	// ExcludeFields are paths below fields that the policy is not about, as if fields did
+	// not name them. A change of more than one of these, such as of a map as a whole, the
+	// policy does not allow.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	ExcludeFields []string `json:"excludeFields,omitempty"`
+
 	// Variables that expressions below may use as variables.NAME, and each
 	// variable those before it. One is evaluated when it is first used, and once for
 	// a change.

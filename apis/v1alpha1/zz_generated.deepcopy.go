@@ -633,6 +633,11 @@ func (in *Match) DeepCopyInto(out *Match) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.ExcludeFields != nil {
+		in, out := &in.ExcludeFields, &out.ExcludeFields
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Variables != nil {
 		in, out := &in.Variables, &out.Variables
 		*out = make([]Variable, len(*in))

@@ -100,6 +100,25 @@ func (p Pattern) Covers(path Path) bool {
 	return true
 }
 
+// Within reports whether what the pattern stands for is, or may be, at a path or below it.
+func (p Pattern) Within(path Path) bool {
+	if pseudoPath(path) || p.Pseudo() {
+		return pseudoPath(path) && p.text == path[0].Field
+	}
+
+	if len(p.segments) < len(path) {
+		return false
+	}
+
+	for i, have := range path {
+		if !selects(p.segments[i], have) {
+			return false
+		}
+	}
+
+	return true
+}
+
 // Overlaps reports whether there may be a path that both patterns cover.
 func (p Pattern) Overlaps(q Pattern) bool {
 	if p.Pseudo() || q.Pseudo() {

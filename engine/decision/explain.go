@@ -56,6 +56,12 @@ func (x explainer) lackingInitiator(c change.Change) []Lack {
 
 		said := fmt.Sprintf("policy %q: ", p.Name())
 
+		if excluded := p.Excluded(c); len(excluded) > 0 {
+			out = append(out, Lack{Policy: p.Name(), What: policy.LackField, Text: said + fmt.Sprintf(
+				"it is not about %s, which is part of %s", change.Text(strings.Join(excluded, ", "), maxFields), c.Field)})
+			said = "and "
+		}
+
 		if !policy.MayInitiate(subjects, x.User) {
 			out = append(out, Lack{Policy: p.Name(), What: policy.LackSubject, Text: said + fmt.Sprintf(
 				"user %q may not initiate it (%s may)", x.User.Name, initiators(subjects))})
@@ -258,6 +264,10 @@ func trigger(p *policy.Policy) string {
 	out := "once " + strings.Join(ways(spec.Match.Fields, "a change of ", "its creation", "its deletion"), " or ") + " is allowed"
 	if policy.HasInitiators(spec.Subjects) {
 		out = "when " + initiators(spec.Subjects) + " " + strings.Join(ways(spec.Match.Fields, "changes ", "creates it", "deletes it"), " or ")
+	}
+
+	if excluded := spec.Match.ExcludeFields; len(excluded) > 0 {
+		out += " (but not " + change.Text(strings.Join(excluded, ", "), maxFields) + ")"
 	}
 
 	if conditions := conditionsOf(&spec.Match); len(conditions) > 0 {

@@ -317,7 +317,7 @@ func (s *stamper) attestLead() {
 	u := cmp.Or(s.asked, s.target())
 
 	for _, p := range s.Policies.For(s.groupKind()) {
-		if len(p.Spec().Match.Capture) > 0 && p.Names(lead.Change) {
+		if len(p.Spec().Match.Capture) > 0 && p.Covers(lead.Change) {
 			s.attest(v1alpha1.Hop{Attestations: p.Attestations(u.Object)})
 		}
 	}

@@ -108,7 +108,7 @@ func RemedyForStored(req Request, c change.Change) string {
 
 	for _, p := range x.Policies.For(about) {
 		switch {
-		case x.Parent == nil && !p.Names(c), x.Parent != nil && !x.gives(p, &c):
+		case x.Parent == nil && !p.Covers(c), x.Parent != nil && !x.gives(p, &c):
 		case slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
 			return a.Relation == v1alpha1.RelationExternal && letsOut(a.Mutations)
 		}):

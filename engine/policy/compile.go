@@ -4,6 +4,8 @@
 package policy
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -18,6 +20,7 @@ type Policy struct {
 	generation int64
 	spec       v1alpha1.AllowancePolicySpec
 	fields     []change.Pattern
+	excluded   []change.Pattern
 	capture    []change.Pattern
 	scope      *scope
 	conditions []*condition
@@ -56,6 +59,8 @@ func Compile(in *v1alpha1.AllowancePolicy) (*Policy, field.ErrorList) {
 	var errs field.ErrorList
 
 	p.fields = CompilePatterns(in.Spec.Match.Fields, match.Child("fields"), &errs)
+	p.excluded = CompilePatterns(in.Spec.Match.ExcludeFields, match.Child("excludeFields"), &errs)
+	errs = append(errs, p.checkExcluded(match.Child("excludeFields"))...)
 	p.capture = CompilePatterns(in.Spec.Match.Capture, match.Child("capture"), &errs)
 	p.objects = CompileSelector(in.Spec.Match.ObjectSelector, match.Child("objectSelector"), &errs)
 	p.namespaces = CompileSelector(in.Spec.Match.NamespaceSelector, match.Child("namespaceSelector"), &errs)
@@ -75,6 +80,24 @@ func Compile(in *v1alpha1.AllowancePolicy) (*Policy, field.ErrorList) {
 	p.gate = g
 
 	return p, append(errs, bad...)
+}
+
+// checkExcluded reports what is excluded of nothing: it would be taken for excluded.
+func (p *Policy) checkExcluded(at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+
+	for i, e := range p.excluded {
+		switch {
+		case e.Pseudo():
+			errs = append(errs, field.Invalid(at.Index(i), e.String(), "create and delete are named in fields, or not at all"))
+		case !slices.ContainsFunc(p.fields, e.Overlaps):
+			errs = append(errs, field.Invalid(at.Index(i), e.String(), "it is below none of fields"))
+		case slices.ContainsFunc(p.fields, func(f change.Pattern) bool { return !f.Pseudo() && e.Covers(f.Segments()) }):
+			errs = append(errs, field.Invalid(at.Index(i), e.String(), "nothing is left of a field that it is below"))
+		}
+	}
+
+	return errs
 }
 
 // CompilePatterns compiles field paths and reports those that are none, at the

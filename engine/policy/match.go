@@ -18,9 +18,32 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Names reports whether the policy's fields cover a change.
+// Names reports whether the policy is about a change: its fields cover it, and not all of it is
+// excluded.
 func (p *Policy) Names(c change.Change) bool {
-	return slices.ContainsFunc(p.fields, func(f change.Pattern) bool { return f.CoversChange(c) })
+	return coversAny(p.fields, c) && !coversAny(p.excluded, c)
+}
+
+// Covers reports whether the policy is about all of a change, so that it can allow it.
+func (p *Policy) Covers(c change.Change) bool { return p.Names(c) && len(p.Excluded(c)) == 0 }
+
+// Excluded are the excluded fields that a change is about besides others.
+func (p *Policy) Excluded(c change.Change) []string {
+	var out []string
+
+	for _, e := range p.excluded {
+		if touches(e, c.Path) || c.Was != nil && touches(e, c.Was) {
+			out = append(out, e.String())
+		}
+	}
+
+	return out
+}
+
+func touches(e change.Pattern, path change.Path) bool { return e.Covers(path) || e.Within(path) }
+
+func coversAny(patterns []change.Pattern, c change.Change) bool {
+	return slices.ContainsFunc(patterns, func(p change.Pattern) bool { return p.CoversChange(c) })
 }
 
 // LackKind is what prevents a policy from allowing a change.

@@ -43,6 +43,12 @@ func (p *Policy) Check(gk schema.GroupKind, s *spec.Schema) []v1alpha1.TypeCheck
 			}
 		}
 
+		for i, f := range p.excluded {
+			if warning := checkMutation(s, f); warning != "" {
+				out = append(out, v1alpha1.TypeCheckingWarning{Field: match.Child("excludeFields").Index(i).String(), Warning: warning})
+			}
+		}
+
 		out = append(out, p.TypeCheck(s)...)
 
 		for i, c := range p.capture {

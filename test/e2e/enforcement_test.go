@@ -145,10 +145,20 @@ func TestAKeyPrefixAllowsEachLabelWithItAndTheOwnerIsNamed(t *testing.T) {
 		t.Errorf("not asked for: %v", err)
 	}
 
-	// 2. A label of the plan with the prefix allows those of its tasks, and no other.
+	// 2. A label of the plan with the prefix allows those of its tasks, and no other. One that is excluded
+	// allows none.
 	hansen, err := l.as(hans)
 	if err != nil {
 		t.Fatal(err)
+	}
+
+	plan := l.plan.DeepCopy()
+	if err := hansen.Patch(t.Context(), plan, world.Merge(`{"metadata": {"labels": {"team.lab.example.org/locked": "b"}}}`), client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+
+	if got := resource.Annotation(plan, v1alpha1.AnnotationAllowances); got != "" {
+		t.Errorf("what is excluded allows %s", got)
 	}
 
 	if err := hansen.Patch(t.Context(), l.plan.DeepCopy(), world.Merge(`{"metadata": {"labels": {"team.lab.example.org/owner": "b"}}}`)); err != nil {
