@@ -94,6 +94,22 @@ func fieldsOf(v any) map[string]any {
 	return out
 }
 
+// disown has somebody else apply a field of spec.forProvider as a whole, as the API server does where somebody
+// edits a map that is atomic.
+func disown(live map[string]any, field string) {
+	list := resource.List(live, "metadata", "managedFields")
+
+	for _, e := range list {
+		m, _ := e.(map[string]any)
+		delete(resource.Map(m, "fieldsV1", "f:spec", "f:forProvider"), "f:"+field)
+	}
+
+	resource.Map(live, "metadata")["managedFields"] = append(list, map[string]any{
+		"manager": "kubectl-edit", "operation": "Update",
+		"fieldsV1": map[string]any{"f:spec": map[string]any{"f:forProvider": map[string]any{"f:" + field: map[string]any{}}}},
+	})
+}
+
 // edits are what happens to a wish, and to what is stored, at random.
 func edits() map[string]func(t *rapid.T, live, wished map[string]any) {
 	fields := rapid.SampledFrom([]string{"instanceClass", "engine", "zone", "tags", "options", "size"})
@@ -131,6 +147,13 @@ func edits() map[string]func(t *rapid.T, live, wished map[string]any) {
 			key := rapid.SampledFrom([]string{v1alpha1.AnnotationWish, v1alpha1.AnnotationTrace, v1alpha1.AnnotationManagementPolicies}).Draw(t, "annotation")
 			unstructured.RemoveNestedField(live, "metadata", "annotations", key)
 		},
+		"take over": func(t *rapid.T, live, _ map[string]any) {
+			field := fields.Draw(t, "field")
+			if m, ok := spec(live)[field].(map[string]any); ok {
+				m["theirs"] = "d"
+				disown(live, field)
+			}
+		},
 		"gate": func(t *rapid.T, live, _ map[string]any) {
 			_ = unstructured.SetNestedStringSlice(live, rapid.SampledFrom([][]string{{"*"}, {"Observe", "LateInitialize"}}).Draw(t, "policies"), "spec", "managementPolicies")
 		},
@@ -147,7 +170,7 @@ func TestWhatIsUnchangedIsAnsweredAsIfItWereCompared(t *testing.T) {
 		req := request(t, allowing("spec.forProvider", "Update"), observedRDS, desiredRDS)
 		kinds := edits()
 		names := rapid.SampledFrom([]string{
-			"nothing", "nothing", "nothing", "wish", "wish no more", "drift", "take away", "label", "our annotation", "gate", "wished gate",
+			"nothing", "nothing", "nothing", "wish", "wish no more", "drift", "take away", "take over", "label", "our annotation", "gate", "wished gate",
 		})
 
 		for range rapid.IntRange(2, 12).Draw(rt, "steps") {

@@ -74,8 +74,13 @@ func status(is bool) metav1.ConditionStatus {
 	return metav1.ConditionFalse
 }
 
-// set sets a condition. Its time is that of the last change of its status.
+// set sets a condition. Its time is that of the last change of its status: a later second than that of
+// the one before, for by this time changes are distinguished.
 func (s *Step) set(u *v1alpha1.UpgradeAllowance, typ string, is metav1.ConditionStatus, reason, message string, now time.Time) {
+	if was := meta.FindStatusCondition(s.Status.Conditions, typ); was != nil && now.Unix() <= was.LastTransitionTime.Unix() {
+		now = was.LastTransitionTime.Add(time.Second)
+	}
+
 	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
 		Type: typ, Status: is, Reason: reason, Message: message,
 		ObservedGeneration: u.GetGeneration(), LastTransitionTime: metav1.NewTime(now),

@@ -80,6 +80,16 @@ func TestEachTurnOfAWindowIsToldOfOnce(t *testing.T) {
 				{state: over, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
 			},
 		},
+		"AtOnce": {
+			reason: "What turns twice within a second is reported twice.",
+			moments: []moment{
+				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
+				{state: other, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowPaused}},
+				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowResumed}},
+				{state: other, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowPaused}},
+				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowResumed}},
+			},
+		},
 		"Never": {
 			reason:  "One that was never in force ends too.",
 			moments: []moment{{state: none}, {state: over, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}}, {state: over}},

@@ -99,6 +99,11 @@ func (u *unchanged) fields(wish, stored map[string]any, at path, applied map[str
 		return len(stored) == 0 && u.within(wish, applied) && u.recorded(wish, at)
 	}
 
+	// Somebody else may have a map as a whole, and what else is in it is then theirs.
+	if len(stored) > len(wish) && applied == nil && u.at[0].Field != fieldMetadata {
+		return false
+	}
+
 	for key, v := range wish {
 		switch {
 		case !u.skipped(key):
