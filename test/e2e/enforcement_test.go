@@ -126,26 +126,26 @@ func TestAnAskedForChangePassesWhateverItsEnforcementSays(t *testing.T) {
 	}
 }
 
-func TestAKeyPrefixAllowsEachLabelWithItAndTheOwnerIsNamed(t *testing.T) {
+func TestAKeyPrefixAllowsEachKeyWithItAndTheOwnerIsNamed(t *testing.T) {
 	t.Parallel()
 
 	const mine, other = "team.lab.example.org/cost", "other.lab.example.org/cost"
 
-	l := newLab(t, "lab-labels", "deny")
+	l := newLab(t, "lab-settings", "deny")
 	task := l.made(t, "task")
 	as := controller(t, worker)
 
-	label := func(key string) error {
-		return as.Patch(t.Context(), task.DeepCopy(), world.Merge(`{"metadata": {"labels": {"`+key+`": "a"}}}`))
+	set := func(key string) error {
+		return as.Patch(t.Context(), task.DeepCopy(), world.Merge(`{"spec": {"settings": {"`+key+`": "a"}}}`))
 	}
 
 	// 1. Before anybody asked for it, whoever is refused reads whom to ask.
-	err := label(mine)
-	if !apierrors.IsForbidden(err) || !mentions(err.Error(), `policy "lab-labels" gives one`, `ask the lab (#lab) about policy "lab-labels"`) {
+	err := set(mine)
+	if !apierrors.IsForbidden(err) || !mentions(err.Error(), `policy "lab-settings" gives one`, `ask the lab (#lab) about policy "lab-settings"`) {
 		t.Errorf("not asked for: %v", err)
 	}
 
-	// 2. A label of the plan with the prefix allows those of its tasks, and no other. One that is excluded
+	// 2. A key of the plan with the prefix allows those of its tasks, and no other. One that is excluded
 	// allows none.
 	hansen, err := l.as(hans)
 	if err != nil {
@@ -153,7 +153,7 @@ func TestAKeyPrefixAllowsEachLabelWithItAndTheOwnerIsNamed(t *testing.T) {
 	}
 
 	plan := l.plan.DeepCopy()
-	if err := hansen.Patch(t.Context(), plan, world.Merge(`{"metadata": {"labels": {"team.lab.example.org/locked": "b"}}}`), client.DryRunAll); err != nil {
+	if err := hansen.Patch(t.Context(), plan, world.Merge(`{"spec": {"settings": {"team.lab.example.org/locked": "b"}}}`), client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
 
@@ -161,19 +161,19 @@ func TestAKeyPrefixAllowsEachLabelWithItAndTheOwnerIsNamed(t *testing.T) {
 		t.Errorf("what is excluded allows %s", got)
 	}
 
-	if err := hansen.Patch(t.Context(), l.plan.DeepCopy(), world.Merge(`{"metadata": {"labels": {"team.lab.example.org/owner": "b"}}}`)); err != nil {
+	if err := hansen.Patch(t.Context(), l.plan.DeepCopy(), world.Merge(`{"spec": {"settings": {"team.lab.example.org/owner": "b"}}}`)); err != nil {
 		t.Fatal(err)
 	}
 
-	if err := label(other); !apierrors.IsForbidden(err) {
-		t.Errorf("another label: %v", err)
+	if err := set(other); !apierrors.IsForbidden(err) {
+		t.Errorf("another key: %v", err)
 	}
 
-	if err := label(mine); err != nil {
+	if err := set(mine); err != nil {
 		t.Error(err)
 	}
 
-	audited(t, l, task, "Allowed", map[string]string{"rule": "Allowance", "policy": "lab-labels", "initiator": hansName})
+	audited(t, l, task, "Allowed", map[string]string{"rule": "Allowance", "policy": "lab-settings", "initiator": hansName})
 }
 
 func TestAnExceptionLetsItsSubjectsUntilItEnds(t *testing.T) {
