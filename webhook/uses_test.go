@@ -24,6 +24,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
 
@@ -168,7 +169,7 @@ func (b *building) finish() int64 {
 func compiled(tb testing.TB, list ...v1alpha1.UpgradeAllowance) []*allowance.Window {
 	tb.Helper()
 
-	out, err := allowance.Windows(list...)
+	out, err := fixture.Windows(list...)
 	if err != nil {
 		tb.Fatal(err)
 	}

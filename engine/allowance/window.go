@@ -105,23 +105,6 @@ func (t *WindowTerms) Of(u *v1alpha1.UpgradeAllowance) *Window {
 	return &Window{UpgradeAllowance: u, terms: t}
 }
 
-// Windows parses UpgradeAllowances that are known to be valid. The error is about the
-// first that is not.
-func Windows(list ...v1alpha1.UpgradeAllowance) ([]*Window, error) {
-	out := make([]*Window, len(list))
-
-	for i := range list {
-		terms, err := TermsOf(&list[i])
-		if err != nil {
-			return nil, fmt.Errorf("cannot use UpgradeAllowance %q: %w", list[i].GetName(), err)
-		}
-
-		out[i] = terms.Of(&list[i])
-	}
-
-	return out, nil
-}
-
 // InForce reports whether it may be used at a moment.
 func (w *Window) InForce(now time.Time) bool { return InForce(w.UpgradeAllowance, now) }
 

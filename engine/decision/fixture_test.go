@@ -119,7 +119,7 @@ func request(tb testing.TB, user policy.User, old, obj, parent string) decision.
 func compiled(tb testing.TB, list ...v1alpha1.UpgradeAllowance) []*allowance.Window {
 	tb.Helper()
 
-	out, err := allowance.Windows(list...)
+	out, err := fixture.Windows(list...)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // ground is a request before its policies are compiled.
@@ -271,7 +272,7 @@ func drawn(t *rapid.T) ground {
 			Allow: permissions().Draw(t, "opens"),
 		}}
 
-		list, err := allowance.Windows(w)
+		list, err := fixture.Windows(w)
 		if err != nil {
 			t.Fatalf("cannot compile a window: %v", err)
 		}

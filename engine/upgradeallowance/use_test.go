@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // Versions of an object; a kind without a generation has none.
@@ -29,7 +29,7 @@ func request(op decision.Operation, user string, old, obj *unstructured.Unstruct
 	}
 
 	for _, w := range windows {
-		compiled, err := allowance.Windows(*w)
+		compiled, err := fixture.Windows(*w)
 		if err != nil {
 			panic(err) // They are written down here.
 		}
