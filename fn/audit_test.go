@@ -38,7 +38,7 @@ func TestModeAuditGatesNothing(t *testing.T) {
 		want, condition string
 	}{
 		"Created": {
-			reason: "What nobody asked for is made as its Composition wishes, and says that it is not to be gated.",
+			reason: "What is not allowed is made as its Composition wishes, and says that it is not to be gated.",
 			xr:     steadyXR, desired: sized("small", "postgres"), input: input,
 			want: bare, condition: "in progress: Object db- is being created; 1 held: Object of composed resource database is (audit) created: ",
 		},
@@ -48,7 +48,7 @@ func TestModeAuditGatesNothing(t *testing.T) {
 			want: bare, condition: "settled",
 		},
 		"Changed": {
-			reason: "What nobody asked for is applied to it, and counts as done.",
+			reason: "What is not allowed is applied to it, and counts as done.",
 			xr:     steadyXR, observed: free, desired: sized("small", "mysql"), input: input,
 			want:      strings.Replace(bare, "postgres", "mysql", 1),
 			condition: "settled; 1 held: Object db-obj: (audit) spec.forProvider.engine is changed from postgres to mysql: ",

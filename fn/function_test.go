@@ -249,7 +249,7 @@ spec:
 			want: stamped, condition: "generation 12: in progress: Object db-obj is being changed",
 		},
 		"Held": {
-			reason: "What nobody asked for keeps its observed value, beside what somebody did.",
+			reason: "What is not allowed keeps its observed value, beside what somebody did.",
 			xr:     steadyXR, observed: observedObject, desired: sized("large", "mysql"),
 			want: stamped, condition: "generation 12: in progress: Object db-obj is being changed; 1 held: " +
 				`Object db-obj: spec.forProvider.engine stays postgres (asked: mysql): XDatabase "db" has no allowance for it, ` +

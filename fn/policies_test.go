@@ -175,7 +175,7 @@ func TestPoliciesAreFoundWhereNoManagerLabelsThem(t *testing.T) {
 	}
 }
 
-func TestACrossplaneThatIsTooOldIsTold(t *testing.T) {
+func TestACrossplaneThatIsTooOldIsReported(t *testing.T) {
 	req := call(t, steadyXR, observedObject, sized("small", "mysql"), "")
 
 	// It sends nothing it was asked for: nothing is allowed, nor used up.
@@ -209,7 +209,7 @@ func reported(message string) string {
 		`conditions: [{type: Kausality, status: "True", message: '`+strings.ReplaceAll(message, "'", "''")+"'}, ", 1)
 }
 
-func TestProblemsAreToldOnceAndInOrder(t *testing.T) {
+func TestProblemsAreReportedOnceAndInOrder(t *testing.T) {
 	broken := func(name string) *fnv1.Resource {
 		return resourceOf(t, `{kind: AllowancePolicy, metadata: {name: `+name+`}, spec: {match: {kind: Object, fields: ["spec["]}, allow: []}}`)
 	}
@@ -321,7 +321,7 @@ func TestAResourceWithoutManagementPoliciesHasNoGate(t *testing.T) {
 	}
 }
 
-func TestPoliciesMayLookAtTheNamespace(t *testing.T) {
+func TestPoliciesMayReadTheNamespace(t *testing.T) {
 	xr := strings.Replace(steadyXR, "name: db\n", "name: db\n  namespace: prod\n", 1)
 	observed := strings.Replace(observedObject, "name: db-obj\n", "name: db-obj\n  namespace: prod\n", 1)
 	about := func(match string) *fnv1.Resource {

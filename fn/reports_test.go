@@ -127,8 +127,8 @@ func TestTheFunctionLogsWhatItHoldsOnce(t *testing.T) {
 	}
 }
 
-// TestAnAuditTellsWhatPassesOnce as what would be held.
-func TestAnAuditTellsWhatPassesOnce(t *testing.T) {
+// TestAnAuditReportsWhatPassesOnce as what would be held.
+func TestAnAuditReportsWhatPassesOnce(t *testing.T) {
 	l := listen()
 
 	heard := make([][]string, 0, 2)

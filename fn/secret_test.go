@@ -16,9 +16,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 )
 
-// TestTheFunctionTellsNoCredential puts objects with credentials to the function
+// TestTheFunctionShowsNoCredential puts objects with credentials to the function
 // in each mode, and searches for them in all that it says beside the objects.
-func TestTheFunctionTellsNoCredential(t *testing.T) {
+func TestTheFunctionShowsNoCredential(t *testing.T) {
 	all, err := corpus.Planting()
 	if err != nil {
 		t.Fatal(err)

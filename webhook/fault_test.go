@@ -228,7 +228,7 @@ func TestAControllerThatMayInitiateIsTracedToWhoAsked(t *testing.T) {
 		want   string
 	}{
 		"Asked":  {"The live parent allows it.", deployment, "hans"},
-		"Healed": {"Nobody asked for it above.", spent, controller},
+		"Healed": {"It is not allowed above.", spent, controller},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := denying(t)

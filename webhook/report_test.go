@@ -78,9 +78,9 @@ func larger(tb testing.TB, user string) *admissionv1.AdmissionRequest {
 	return update(tb, manifest(tb, store), manifest(tb, strings.Replace(store, "{size: small, zone: a}", "{size: large, zone: b}", 1)), user)
 }
 
-// TestARefusalTellsClientsWhyOfEachField in its details, and the audit log and the
+// TestARefusalShowsClientsWhyOfEachField in its details, and the audit log and the
 // log which generation of what was asked.
-func TestARefusalTellsClientsWhyOfEachField(t *testing.T) {
+func TestARefusalShowsClientsWhyOfEachField(t *testing.T) {
 	var said []string
 
 	judge := stores(t, "Deny").judge(t, time.Now())
@@ -238,9 +238,9 @@ func handled(t *testing.T, h admission.Handler, req *admissionv1.AdmissionReques
 	}
 }
 
-// TestOneEventTellsOfAllThatOneWriteHolds as the API server keeps one event of
+// TestOneEventReportsAllThatOneWriteHolds as the API server keeps one event of
 // several that differ in their text alone.
-func TestOneEventTellsOfAllThatOneWriteHolds(t *testing.T) {
+func TestOneEventReportsAllThatOneWriteHolds(t *testing.T) {
 	c := stores(t, "Hold")
 	judge := c.judge(t, time.Now())
 
@@ -278,8 +278,8 @@ func TestAnotherFieldIsAnotherEvent(t *testing.T) {
 	}
 }
 
-// TestAParentIsToldOfEachOfItsChildren that is held up.
-func TestAParentIsToldOfEachOfItsChildren(t *testing.T) {
+// TestAParentHearsOfEachOfItsChildren that is held up.
+func TestAParentHearsOfEachOfItsChildren(t *testing.T) {
 	c := denying(t)
 	parent := manifest(t, strings.Replace(deployment, "kausality.io/allowances", "other", 1))
 	c.live = append(c.live, parent)

@@ -18,10 +18,10 @@ import (
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
 
-// TestTheWebhookTellsNoCredential puts objects with credentials to both
+// TestTheWebhookShowsNoCredential puts objects with credentials to both
 // endpoints under each action, and searches for them in all that is said beside the
 // objects: answers, audit annotations, events and logs.
-func TestTheWebhookTellsNoCredential(t *testing.T) {
+func TestTheWebhookShowsNoCredential(t *testing.T) {
 	all, err := corpus.Planting()
 	if err != nil {
 		t.Fatal(err)

@@ -186,7 +186,7 @@ WARNING  gates: cannot look
 	}
 }
 
-func TestAResultTellsWhatWasDoneBeforeAFailure(t *testing.T) {
+func TestAResultShowsWhatWasDoneBeforeAFailure(t *testing.T) {
 	var out bytes.Buffer
 
 	failed := errors.New("second step")

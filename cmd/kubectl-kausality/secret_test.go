@@ -13,9 +13,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 )
 
-// TestThePluginTellsNoCredential prints what was decided of objects with
+// TestThePluginShowsNoCredential prints what was decided of objects with
 // credentials, and what an earlier version recorded, for people and for programs.
-func TestThePluginTellsNoCredential(t *testing.T) {
+func TestThePluginShowsNoCredential(t *testing.T) {
 	all, err := corpus.Planting()
 	if err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ func TestTheGuardsKeepWhatDecidesAboutTheOutside(t *testing.T) {
 			`metadata: {annotations: {kausality.io/trace: b}}`,
 		}, true},
 		"Remembered": {
-			"What a Composition wants and nobody asked for is put back later.", inCrossplane + "crossplane",
+			"What a Composition wants and is not allowed is put back later.", inCrossplane + "crossplane",
 			[]string{gated, keep},
 			[]string{gated, loose, `metadata: {annotations: {kausality.io/asked: x}}`},
 			true,
@@ -70,8 +70,8 @@ func TestTheGuardsKeepWhatDecidesAboutTheOutside(t *testing.T) {
 		"Ungoverned":          {"It is not ours.", "anna", []string{keep, `metadata: {name: x}`}, []string{loose, `metadata: {name: x}`}, true},
 		"Deletion":            {"Nothing says that it may go.", "anna", []string{gated, keep}, nil, false},
 		"Orphaned":            {"It was meant to be orphaned.", "anna", []string{gated, loose}, nil, true},
-		"OrphanedByHand":      {"Nobody asked for that.", "anna", []string{gated, loose, `metadata: {annotations: {kausality.io/asked: "generation: 1\nspec:\n  deletionPolicy: Delete\nuser: anna\n"}}`}, nil, false},
-		"OrphanedFromNothing": {"Nobody asked for that.", "anna", []string{gated, loose, `metadata: {annotations: {kausality.io/asked: "generation: 1\nspec:\n  deletionPolicy: null\nuser: anna\n"}}`}, nil, false},
+		"OrphanedByHand":      {"That is not allowed.", "anna", []string{gated, loose, `metadata: {annotations: {kausality.io/asked: "generation: 1\nspec:\n  deletionPolicy: Delete\nuser: anna\n"}}`}, nil, false},
+		"OrphanedFromNothing": {"That is not allowed.", "anna", []string{gated, loose, `metadata: {annotations: {kausality.io/asked: "generation: 1\nspec:\n  deletionPolicy: null\nuser: anna\n"}}`}, nil, false},
 		"OrphanAskedFor":      {"A hand took it back.", "anna", []string{gated, keep, `metadata: {annotations: {kausality.io/asked: "generation: 1\nspec:\n  deletionPolicy: Orphan\nuser: anna\n"}}`}, nil, true},
 		"OtherFieldAsked": {"A field of that name elsewhere is none.", "anna", []string{
 			gated, loose,

@@ -273,10 +273,10 @@ func (h Options) clientConfig(path string) admissionregistrationv1.WebhookClient
 
 // notOurNamespace leaves our own namespace alone, so that we can always start,
 // and others.
-func (h Options) notOurNamespace(also *metav1.LabelSelector, others ...string) *metav1.LabelSelector {
+func (h Options) notOurNamespace(given *metav1.LabelSelector, others ...string) *metav1.LabelSelector {
 	out := &metav1.LabelSelector{}
-	if also != nil {
-		out = also.DeepCopy()
+	if given != nil {
+		out = given.DeepCopy()
 	}
 
 	out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{

@@ -195,7 +195,7 @@ func TestAValueIsWrittenForAPerson(t *testing.T) {
 	}
 }
 
-func TestAPatternTellsWhatItIs(t *testing.T) {
+func TestAPatternShowsWhatItIs(t *testing.T) {
 	for text, want := range map[string][2]bool{
 		"create": {true, false}, "delete": {true, false}, "spec.create": {}, "spec.l[*].x": {false, true}, "spec": {},
 	} {

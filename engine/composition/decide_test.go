@@ -209,7 +209,7 @@ func TestANewResourceIsMadeWithItsInitialSetOrLeftOut(t *testing.T) {
 	}
 }
 
-func TestAResourceOfWhichNothingCanBeToldStaysAsItIs(t *testing.T) {
+func TestAResourceOfWhichNothingIsKnownStaysAsItIs(t *testing.T) {
 	broken := edit(t, observedRDS, `"f:metadata":`, `"k:{":`)
 
 	for _, desired := range []string{desiredRDS, ""} {

@@ -28,7 +28,7 @@ func Example() {
 		}},
 		Name:     "bucket",
 		Observed: bucket("standard", map[string]any{"name": "store-bucket", "generation": int64(3)}),
-		Desired:  bucket("cold", nil), // A Composition was updated, and nobody asked for that.
+		Desired:  bucket("cold", nil), // A Composition was updated, and that is not allowed.
 		User:     policy.User{Name: "system:serviceaccount:crossplane-system:crossplane"},
 		Mode:     v1alpha1.ModeHold,
 	})

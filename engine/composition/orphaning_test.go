@@ -31,7 +31,7 @@ func TestACompositionThatNoLongerAsksForDelete(t *testing.T) {
 		held     []string
 		asks     []string
 	}{
-		"Unasked": {reason: "Nobody asked for that.", xr: steady, desired: orphaning, held: []string{"spec.managementPolicies"}, asks: all},
+		"Unasked": {reason: "That is not allowed.", xr: steady, desired: orphaning, held: []string{"spec.managementPolicies"}, asks: all},
 		"Asked":   {reason: "Somebody did.", xr: allowing("spec.managementPolicies", "Update"), desired: orphaning, asks: []string{"Observe", "Create", "Update"}},
 		"Audit":   {reason: "It is only reported.", xr: steady, desired: orphaning, mode: v1alpha1.ModeAudit, held: []string{"spec.managementPolicies"}, asks: []string{"Observe", "Create", "Update"}},
 		"Paused":  {reason: "A paused one is not orphaned.", xr: steady, desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [], "), asks: []string{}},

@@ -14,7 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 )
 
-// What nobody asked for must never reach the system behind a managed resource,
+// What is not allowed must never reach the system behind a managed resource,
 // not even together with what was. While the gate is closed it may be stored,
 // as without us, and is remembered with what was asked for in its place, so that
 // it can be put back before the gate opens. While the gate is open the provider

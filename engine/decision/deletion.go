@@ -52,7 +52,7 @@ func (s *stamper) given(granted []v1alpha1.Allowance) bool {
 }
 
 // stampOfDeletion is what an allowed deletion gives; nothing where the object carries
-// it already, or where it may go only because its parent does: nobody asked for what
+// it already, or where it may go only because its parent does: nothing allows what
 // would follow from that.
 func (s *stamper) stampOfDeletion(f Finding) stamp {
 	if f.Verdict != Allowed || f.Rule == RuleDeleting || s.Orphans && !resource.IsManaged(s.Old) {

@@ -111,7 +111,7 @@ func TestAGateThatWasMovedStaysOurs(t *testing.T) {
 }
 
 // What is allowed beside it is stored.
-func TestAGateThatWasMovedKeepsNothingElseFromBeingStored(t *testing.T) {
+func TestAGateThatWasMovedPreventsNothingElseFromBeingStored(t *testing.T) {
 	d := decision.Decide(decision.Request{
 		Operation: decision.OperationUpdate,
 		Old:       gatedInstance(true, 1, "Observe", "LateInitialize"), New: gatedInstance(true, 2, "Observe", "LateInitialize", "Update"),

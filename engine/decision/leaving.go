@@ -11,7 +11,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// byRelease lets a person decide what becomes of what a parent left behind: it
+// byRelease lets a person decide what becomes of what a parent orphaned: it
 // may lose the reference to a parent that is gone, or get another one instead,
 // be released, and become a part of an XR. None of that reaches the external
 // object: the gate stays as it is.

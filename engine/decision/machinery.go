@@ -52,7 +52,7 @@ func (p *proposer) restoreFinalizer() {
 }
 
 // restoreReferences keeps each of the references to what an XR is made of. More may
-// come: that is how somebody has it take over what another left behind.
+// come: that is how somebody has it take over what another orphaned.
 func (p *proposer) restoreReferences(field string) {
 	path := strings.Split(field, ".")
 	was, is := resource.List(p.Old.Object, path...), resource.List(p.out.object.Object, path...)

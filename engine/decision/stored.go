@@ -88,7 +88,7 @@ func StoredBy(user string, since time.Time) string {
 }
 
 // RemedyForStored says what it takes for a change of a managed resource that is stored to be
-// let out by its gate, for a person. What nobody asked for is put back before a gate
+// let out by its gate, for a person. What is not allowed is put back before a gate
 // opens: so the change has to be made anew, by who may. The request is the one that
 // would make it now.
 func RemedyForStored(req Request, c change.Change) string {

@@ -17,9 +17,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
-// TestAWindowIsLookedAtOnce for all changes of a request: whether it is open has
+// TestAWindowIsReconciledOnce for all changes of a request: whether it is open has
 // nothing to do with them.
-func TestAWindowIsLookedAtOnce(t *testing.T) {
+func TestAWindowIsReconciledOnce(t *testing.T) {
 	const (
 		changes = 200
 		windows = 50

@@ -12,7 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 )
 
-func TestGuardsStayOverWhatIsLeftBehind(t *testing.T) {
+func TestGuardsStayOverWhatIsOrphaned(t *testing.T) {
 	const (
 		record   = `annotations: {kausality.io/gate: "{state: Closed, generation: 1}", kausality.io/management-policies: "['*']"}`
 		owned    = `ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: a, controller: true}]`
@@ -28,7 +28,7 @@ func TestGuardsStayOverWhatIsLeftBehind(t *testing.T) {
 		"NotOurs":   {reason: "What has no gate of ours needs no guard.", meta: owned},
 		"Leaving":   {reason: "Its deletion is still guarded.", meta: record + ", " + deleting, want: true},
 		"NoParent":  {reason: "What stands by itself is its owner's own.", meta: record},
-		"Gone":      {reason: "Its owner went, and nobody asked for it to go too.", meta: record + ", " + owned, want: true},
+		"Gone":      {reason: "Its owner is gone, and its own deletion is not allowed.", meta: record + ", " + owned, want: true},
 		"Another":   {reason: "One of the same name is another owner.", meta: record + ", " + owned, parent: store + `b}}`, want: true},
 		"Going":     {reason: "The owner is on its way out.", meta: record + ", " + owned, parent: store + `a, ` + deleting + `}}`, want: true},
 		"Governed":  {reason: "The function still runs for the owner.", meta: record + ", " + owned, parent: store + `a}}`, runs: true, want: true},

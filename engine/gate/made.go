@@ -20,7 +20,7 @@ import (
 // A new managed resource may stand for an external object that exists already:
 // it was made by hand, or its managed resource was deleted and made again. Its
 // provider then has nothing to create, and an update would make of what exists
-// what nobody asked to make of it. So the first opening is for Create, and what
+// what it is not allowed to make of it. So the first opening is for Create, and what
 // an XR may do while it is built up comes to Update once the provider has
 // recorded that it made the external object itself.
 

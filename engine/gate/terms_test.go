@@ -280,6 +280,6 @@ func TestWhoAskedIsSaidOfOpeningsAndClosings(t *testing.T) {
 	setPolicies(u, gate.ActionAll)
 
 	if plan = planFor(t, u, opts, opening.Add(time.Hour)); plan.Move != gate.CloseUp || len(plan.By) > 0 {
-		t.Errorf("put back, which nobody asked for: %+v", plan.By)
+		t.Errorf("put back, which is not allowed: %+v", plan.By)
 	}
 }

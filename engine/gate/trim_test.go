@@ -36,7 +36,7 @@ func TestTrimLeavesWhatAGateCompares(t *testing.T) {
 		gate, allowances string
 		whole            bool
 	}{
-		"Unseen":   {reason: "What nobody asked anything of is taken over as it is."},
+		"Unseen":   {reason: "What no change was asked of is taken over as it is."},
 		"Closed":   {reason: "A closed gate compares nothing.", gate: closed, allowances: "[]"},
 		"Open":     {reason: "An open gate closes when the status shows what is asked for.", gate: "{state: Open, generation: 1}", whole: true},
 		"Pending":  {reason: "A gate that is about to open may find the change applied.", gate: closed, allowances: pending, whole: true},

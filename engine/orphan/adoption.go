@@ -27,7 +27,7 @@ var (
 	ErrDeleting = errors.New("it is being deleted")
 	// ErrAsked is of one that is being deleted with what it stands for.
 	ErrAsked = errors.New("somebody asked to delete it, and who may: its gate is open for that")
-	// ErrNotLeft is of one that nothing left behind.
+	// ErrNotLeft is of one that nothing orphaned.
 	ErrNotLeft = errors.New("it has no owner that is gone: it stands by itself already")
 	// ErrNamespace is of one in another namespace than who is to adopt it.
 	ErrNamespace = errors.New("a namespaced composite resource is made only of what is in its own namespace")

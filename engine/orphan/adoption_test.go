@@ -33,7 +33,7 @@ spec: {claimRef: {name: new, namespace: team}}`
 	managerNew = "apiextensions.crossplane.io/composed/3cd94346a75cceddcf618a6e3ee429488cdf7eb3f8e483eaec02acb8d512c749"
 )
 
-func TestAnXRAdoptsWhatWasLeftBehind(t *testing.T) {
+func TestAnXRAdoptsWhatWasOrphaned(t *testing.T) {
 	t.Parallel()
 
 	cases := map[string]struct {
@@ -144,7 +144,7 @@ func TestTheFieldsOfTheOldXRBecomeTheNewOnes(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotLeftBehindIsNotAdopted(t *testing.T) {
+func TestWhatIsNotOrphanedIsNotAdopted(t *testing.T) {
 	t.Parallel()
 
 	second := &unstructured.Unstructured{Object: document(t, `{kind: RDSInstance, metadata: {name: db-2, uid: second,

@@ -20,7 +20,7 @@ func TestAnEndingIsReportedUnlessItWasAskedFor(t *testing.T) {
 		reason, patch string
 		want          orphan.Ending
 	}{
-		"Closed":   {"Nobody asked: the provider orphans it.", `{}`, orphan.LeftBehind},
+		"Closed":   {"It is not allowed: the provider orphans it.", `{}`, orphan.LeftBehind},
 		"Open":     {"The gate is open for Delete: the provider deletes it.", `spec: {managementPolicies: [Observe, Delete]}`, orphan.Asked},
 		"All":      {"Everything is open.", `spec: {managementPolicies: ["*"]}`, orphan.Asked},
 		"Composed": {"The Composition asked to orphan.", `metadata: {annotations: {kausality.io/management-policies: '["Observe"]'}}`, orphan.Asked},

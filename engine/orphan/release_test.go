@@ -14,7 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-func TestWhatIsLeftBehindIsReleased(t *testing.T) {
+func TestWhatIsOrphanedIsReleased(t *testing.T) {
 	t.Parallel()
 
 	const (

@@ -13,7 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
-func TestLabelsTellKindsAndServiceAccountsApart(t *testing.T) {
+func TestLabelsDistinguishKindsAndServiceAccounts(t *testing.T) {
 	seen := map[string]string{}
 
 	for name, want := range map[string]string{

@@ -102,7 +102,7 @@ func TestACaptureIsCheckedAgainstTheSchema(t *testing.T) {
 	}
 }
 
-func TestAPolicyThatNobodyCanMakeUseOfIsTold(t *testing.T) {
+func TestAPolicyThatNobodyCanMakeUseOfIsReported(t *testing.T) {
 	person := v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: "platform-team", MayInitiate: true}
 	controller := v1alpha1.Subject{Kind: v1alpha1.SubjectServiceAccount, Namespace: "crossplane-system", Name: "crossplane"}
 	data := []v1alpha1.Permission{{Kind: "ConfigMap", Mutations: []string{"data"}}}

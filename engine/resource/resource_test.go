@@ -59,7 +59,7 @@ func TestAParentIsTheControllerOrTheClaim(t *testing.T) {
 	}
 }
 
-func TestCrossplanesKindsAreTold(t *testing.T) {
+func TestCrossplanesKindsAreReported(t *testing.T) {
 	cases := map[string]struct {
 		object                           string
 		managed, claim, composite, bound bool

@@ -51,7 +51,7 @@ func TestAnXRSaysByWhatItIsComposed(t *testing.T) {
 	}
 }
 
-func TestWhetherTheFunctionRunsForAnXRItsRevisionTellsOrElseItsCondition(t *testing.T) {
+func TestWhetherTheFunctionRunsForAnXRItsRevisionSaysOrElseItsCondition(t *testing.T) {
 	revisions := map[string]bool{"with": true, "without": false}
 
 	const ran = "status: {conditions: [{type: Kausality, status: 'True'}]}"

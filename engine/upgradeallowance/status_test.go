@@ -29,7 +29,7 @@ type moment struct {
 	tells []v1alpha1.EventReason
 }
 
-func TestEachTurnOfAWindowIsToldOfOnce(t *testing.T) {
+func TestEachTurnOfAWindowIsReportedOnce(t *testing.T) {
 	active := upgradeallowance.State{Active: true, Reason: v1alpha1.ReasonActive, Message: "m"}
 	early := upgradeallowance.State{Reason: v1alpha1.ReasonNotStarted}
 	over := upgradeallowance.State{Reason: v1alpha1.ReasonEnded}

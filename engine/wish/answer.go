@@ -72,7 +72,7 @@ func (a *answer) keep(into map[string]any, key string, result any, in place) {
 	if part, ok := managedfields.ExtractValue(result, managedfields.Field(key), in.fields); ok {
 		into[key] = a.wished(part, in.at.under(key))
 
-		for _, at := range append(under(in.also, key), in.at.under(key)) {
+		for _, at := range append(under(in.aliases, key), in.at.under(key)) {
 			a.recordKept(into[key], at)
 		}
 	}
@@ -167,7 +167,7 @@ func (a *answer) leaf(v versions, p place) (any, bool) {
 	}
 
 	a.recordParts(v, p.at)
-	a.keepRemoved(v, append(p.also, p.at))
+	a.keepRemoved(v, append(p.aliases, p.at))
 
 	switch held := change.Equal(v.result, v.stored); {
 	case !held, !p.owns(v.wish) && p.fields.Values():

@@ -66,9 +66,9 @@ type place struct {
 	// fields below.
 	fields managedfields.Fields
 	at     path
-	// also are the paths that it may have been recorded under: an element of a
+	// aliases are the paths that it may have been recorded under: an element of a
 	// list goes by another name once the list is another one.
-	also []path
+	aliases []path
 }
 
 // in returns the place of a field of a map, with what is stored there.
@@ -76,7 +76,7 @@ func (p place) in(key string, stored any) place {
 	e := p.fields.At(managedfields.Field(key))
 	out := place{
 		own: e.Own, member: e.Member, scaled: e.Scaled, atomic: e.Atomic,
-		fields: e.Below, at: p.at.under(key), also: under(p.also, key),
+		fields: e.Below, at: p.at.under(key), aliases: under(p.aliases, key),
 	}
 
 	m, ok := stored.(map[string]any)
@@ -90,9 +90,9 @@ func (p place) in(key string, stored any) place {
 // it.
 func (p place) element(stored any, keys []string, segment string, others ...string) place {
 	e := p.fields.At(managedfields.Element(stored, keys))
-	also := append(under(p.also, append(others, segment)...), under([]path{p.at}, others...)...)
+	aliases := append(under(p.aliases, append(others, segment)...), under([]path{p.at}, others...)...)
 
-	return place{own: e.Own, vacant: p.vacant, fields: e.Below, at: p.at.under(segment), also: also}
+	return place{own: e.Own, vacant: p.vacant, fields: e.Below, at: p.at.under(segment), aliases: aliases}
 }
 
 // under are the paths of segments below others.
@@ -249,7 +249,7 @@ func (c *Comparison) fields(wish, stored map[string]any, p place) map[string]any
 
 	// What the API server adds to a part that is applied as a whole stays.
 	for key, v := range stored {
-		below := append(under(p.also, key), p.at.under(key))
+		below := append(under(p.aliases, key), p.at.under(key))
 		if _, ok := wish[key]; !ok && !slices.ContainsFunc(below, func(at path) bool { return c.recorded(v, at) }) {
 			out[key] = v
 		}
@@ -335,7 +335,7 @@ const (
 
 // knows reports whether a field of an element was wished.
 func (c *Comparison) knows(key string, in place) bool {
-	return slices.ContainsFunc(append(under(in.also, key), in.at.under(key)), func(at path) bool {
+	return slices.ContainsFunc(append(under(in.aliases, key), in.at.under(key)), func(at path) bool {
 		_, ok := c.in.Record.get(at)
 
 		return ok
@@ -350,7 +350,7 @@ func (c *Comparison) withAdded(same, stored []any, places []int, p place) []any 
 		m, _ := stored[j].(map[string]any)
 		names := aliases(m, j)
 
-		return !slices.ContainsFunc(append(under(p.also, names...), under([]path{p.at}, names...)...), func(at path) bool {
+		return !slices.ContainsFunc(append(under(p.aliases, names...), under([]path{p.at}, names...)...), func(at path) bool {
 			return c.recorded(stored[j], at)
 		})
 	})
@@ -361,7 +361,7 @@ func (c *Comparison) leaf(wish, stored any, p place) (any, bool) {
 	recorded, known := c.in.Record.get(p.at)
 	unchanged, own := known && recorded == hashOf(wish), p.owns(wish) && (!p.vacant || empty(wish))
 
-	for _, at := range p.also {
+	for _, at := range p.aliases {
 		as, ok := c.in.Record.get(at)
 		known, unchanged = known || ok, unchanged || ok && as == hashOf(wish)
 	}

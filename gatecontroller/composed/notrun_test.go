@@ -16,9 +16,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
-// TestAnXRTellsThatTheFunctionDoesNotRun has a function run under a name that we do
+// TestAnXRReportsThatTheFunctionDoesNotRun has a function run under a name that we do
 // not know: it says otherwise again, and we let it.
-func TestAnXRTellsThatTheFunctionDoesNotRun(t *testing.T) {
+func TestAnXRReportsThatTheFunctionDoesNotRun(t *testing.T) {
 	const ran = `
 apiVersion: shop.example.org/v1
 kind: Store

@@ -33,7 +33,7 @@ func TestWithoutGatesOnlyWhatIsNamedIsFollowed(t *testing.T) {
 	}
 }
 
-func TestGuardsFromBeforeTellWhatToGoOnGuarding(t *testing.T) {
+func TestGuardsFromBeforeShowWhatToGoOnGuarding(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestWhatIsNotCompleteIsLookedAtSoonAndThenLessOften(t *testing.T) {
+func TestWhatIsNotCompleteIsCheckedSoonAndThenLessOften(t *testing.T) {
 	d := &delay{}
 
 	for i, step := range []struct {

@@ -123,7 +123,7 @@ func TestAKindIsGatedThatXRsComposeAndAsLongAsSomethingIsLeft(t *testing.T) {
 			gated: []string{}, watched: []string{"CompositionRevision"}, complete: true,
 		},
 		"Orphaned": {
-			reason: "What was left behind keeps its guards.", guarded: true, objects: []string{orphanedBucket},
+			reason: "What is orphaned keeps its guards.", guarded: true, objects: []string{orphanedBucket},
 			watching: []string{"CompositionRevision", "Bucket"}, gated: []string{"Bucket"}, watched: []string{"Bucket", "CompositionRevision"}, complete: true,
 		},
 	}

@@ -55,7 +55,7 @@ func adopting(l *lister, now *time.Time) *Adoption {
 	return &Adoption{Watches: w, Live: l}
 }
 
-func TestAKindThatCannotBeListedIsLookedThroughAgain(t *testing.T) {
+func TestAKindThatCannotBeListedIsSearchedAgain(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	l := &lister{errs: map[string]error{"Yard": fixture.ErrUnavailable}}
 	c := adopting(l, &now)

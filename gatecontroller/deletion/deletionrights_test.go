@@ -25,7 +25,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
-func TestNothingIsLookedThroughThatCouldNotBeLetGo(t *testing.T) {
+func TestNothingIsSearchedThatCouldNotBeReleased(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	l := &lister{}
 	c := adopting(l, &now)
@@ -83,9 +83,9 @@ func (waitsForEver) Get(ctx context.Context, _ client.ObjectKey, _ client.Object
 	return ctx.Err()
 }
 
-// TestWhatMayNoLongerBeListedKeepsNoOtherKindFromBeingLetGo where somebody took the
+// TestWhatMayNoLongerBeListedPreventsNoOtherKindFromBeingReleased where somebody took the
 // right away before the policy.
-func TestWhatMayNoLongerBeListedKeepsNoOtherKindFromBeingLetGo(t *testing.T) {
+func TestWhatMayNoLongerBeListedPreventsNoOtherKindFromBeingReleased(t *testing.T) {
 	gvk := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Yard"}
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "example.org", Resource: "yards"}, "", fixture.ErrRefused)
 

@@ -115,7 +115,7 @@ func (e *Leftovers) Release(ctx context.Context, u *unstructured.Unstructured, g
 	return false, e.RemoveFinalizer(ctx, live)
 }
 
-// record writes down what is left behind: in a Secret of our namespace, which
+// record records what is orphaned: in a Secret of our namespace, which
 // lasts, in events, in the log and in a metric. What cannot be stored for good
 // must not prevent a CRD from going: the log has all it takes.
 func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) error {

@@ -84,7 +84,7 @@ func TestWhatAManagedResourceLeavesBehindIsOnRecordBeforeItGoes(t *testing.T) {
 		"Asked":      {reason: "The provider deletes what it stands for: nothing is left.", object: bucket(going, "managementPolicies: ['*']"), gated: true, released: true},
 		"Awaited":    {reason: "Its gate is going to open.", object: bucket(going+grant, "managementPolicies: [Observe]"), gated: true, waits: true},
 		"NoGates":    {reason: "Where nobody opens gates it is left.", object: bucket(going+grant, "managementPolicies: [Observe]"), recorded: true, released: true, told: "Secret kausality-system/"},
-		"LeftBehind": {reason: "Nobody asked for it.", object: bucket(going, "managementPolicies: [Observe]"), gated: true, recorded: true, released: true, told: "Secret kausality-system/"},
+		"LeftBehind": {reason: "It is not allowed.", object: bucket(going, "managementPolicies: [Observe]"), gated: true, recorded: true, released: true, told: "Secret kausality-system/"},
 		"NoSecret":   {reason: "What cannot be stored for good keeps no CRD from going.", object: bucket(going, "managementPolicies: [Observe]"), gated: true, create: forbidden, released: true, told: "the log of kausality-manager alone"},
 		"Refused":    {reason: "Anything else is tried again before it goes.", object: bucket(going, "managementPolicies: [Observe]"), gated: true, create: fixture.ErrRefused, err: fixture.ErrRefused},
 		"Stays":      {reason: "What is not being deleted stays.", object: bucket(", finalizers: ["+v1alpha1.Finalizer+"]", "managementPolicies: [Observe]"), gated: true},
@@ -173,7 +173,7 @@ func TestAGatedResourceWaitsForUsBeforeItGoes(t *testing.T) {
 	}
 }
 
-func TestThatAnOwnerIsGoneIsToldOfWhatStays(t *testing.T) {
+func TestThatAnOwnerIsGoneIsReportedForWhatStays(t *testing.T) {
 	const owned = ", ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: s, controller: true}]"
 
 	store := "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: s, uid: %s}}"

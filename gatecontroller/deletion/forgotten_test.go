@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-func TestAnXRThatForgotWhatItIsMadeOfIsToldHowToHeal(t *testing.T) {
+func TestAnXRThatForgotWhatItIsMadeOfReportsHowToHeal(t *testing.T) {
 	t.Parallel()
 
 	xr := func(refs ...any) *unstructured.Unstructured {

@@ -31,9 +31,9 @@ func (r *related) Eventf(regarding, other runtime.Object, _, _, _, _ string, _ .
 	*r = append(*r, [2]string{name(regarding), name(other)})
 }
 
-// TestItIsToldOnceOfEachThatStays also where the parent is seen once more with its
+// TestItIsReportedOnceOfEachThatStays also where the parent is seen once more with its
 // finalizer. Events of one object that relate to the same are counted as one.
-func TestItIsToldOnceOfEachThatStays(t *testing.T) {
+func TestItIsReportedOnceOfEachThatStays(t *testing.T) {
 	told := &related{}
 
 	e, err := NewLeftovers(prometheus.NewRegistry(), nil, nil, told, "", gate.Options{}, nil)

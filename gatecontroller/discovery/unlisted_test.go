@@ -94,7 +94,7 @@ func kindNames(served []kind.Served) []string {
 
 // An APIService may take a CRD's group version for an API server that does not
 // have the kind.
-func TestAKindThatIsShadowedKeepsNoOtherFromBeingFound(t *testing.T) {
+func TestAKindThatIsShadowedPreventsNoOtherFromBeingFound(t *testing.T) {
 	d := crd(extv1.ConditionTrue, true)
 	d.Spec.Names.Categories = []string{"managed"}
 	d.Spec.Versions[0].Subresources = &extv1.CustomResourceSubresources{Scale: &extv1.CustomResourceSubresourceScale{}}
@@ -146,7 +146,7 @@ func TestKindsOfAnAPIServiceThatCannotBeReachedStay(t *testing.T) {
 	}
 }
 
-func TestAKindThatIsNotListedForLongIsTold(t *testing.T) {
+func TestAKindThatIsNotListedForLongIsReported(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	x := NewUnlisted(func() time.Time { return now })
 	bucket := kind.Served{GVK: schema.GroupVersionKind{Group: "mr.example.org", Version: "v1", Kind: "Bucket"}, Resource: "buckets", Unlisted: true}

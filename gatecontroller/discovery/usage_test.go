@@ -44,7 +44,7 @@ func define(group, plural string, spec bool, fields ...string) client.Object {
 	}
 }
 
-func TestWhatTellsOfAProviderConfigsUseIsFoundWhereverItIs(t *testing.T) {
+func TestWhatShowsAProviderConfigsUseIsFoundWhereverItIs(t *testing.T) {
 	t.Parallel()
 
 	scheme := runtime.NewScheme()

@@ -27,9 +27,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 )
 
-// TestTheGateControllerTellsNoCredential moves the gates of what was decided of
+// TestTheGateControllerShowsNoCredential moves the gates of what was decided of
 // managed resources with credentials, and searches for them in all that is said.
-func TestTheGateControllerTellsNoCredential(t *testing.T) {
+func TestTheGateControllerShowsNoCredential(t *testing.T) {
 	all, err := corpus.Planting()
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
-func TestAMissingRightIsToldUntilItIsThere(t *testing.T) {
+func TestAMissingRightIsReportedUntilItIsThere(t *testing.T) {
 	have := &fixture.Roles{Of: map[string]bool{}, Now: time.Unix(0, 0)}
 	r := NewRights(have.Access())
 

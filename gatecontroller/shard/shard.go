@@ -131,7 +131,7 @@ func (s *Shard) Asked(namespace string) bool {
 }
 
 // keyStripped marks what is left of an object that is in another shard.
-const keyStripped = "elsewhere"
+const keyStripped = "stripped"
 
 // Strip takes away all of an object in another shard but what shows that it is
 // there, whose it is, and whether it waits for us. It must not be used where anything else

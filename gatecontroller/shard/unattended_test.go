@@ -28,7 +28,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
-func TestAShardThatNoManagerRunsForIsToldOnce(t *testing.T) {
+func TestAShardThatNoManagerRunsForIsReportedOnce(t *testing.T) {
 	now := time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
 	lease := func(holder string, renewed time.Time) *coordinationv1.Lease {
 		return &coordinationv1.Lease{

@@ -19,7 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
-func TestTheEndOfAnExceptionIsTold(t *testing.T) {
+func TestTheEndOfAnExceptionIsReported(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	recorder := events.NewFakeRecorder(10)
 

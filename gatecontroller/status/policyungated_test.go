@@ -17,7 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
-func TestAPolicyTellsWhichOfItsKindsAreNotGated(t *testing.T) {
+func TestAPolicyReportsWhichOfItsKindsAreNotGated(t *testing.T) {
 	c := &Reporter{Ungated: gates.NewUngated(watch.NewPrompt())}
 	list := fixture.Documents[v1alpha1.AllowancePolicy](t, `{metadata: {generation: 3}, spec: {match: {kind: Yard}, allow: [{kind: Widget}, {kind: Nop, apiGroup: n.example.org}]}}`)
 	kinds := []kind.Served{

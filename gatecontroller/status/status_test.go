@@ -128,7 +128,7 @@ func readyNames(t *testing.T, c client.Client) string {
 	return strings.Join(out, " ")
 }
 
-func TestOneThatIsDeletedMeanwhileKeepsNoOtherFromBeingReported(t *testing.T) {
+func TestOneThatIsDeletedMeanwhilePreventsNoOtherFromBeingReported(t *testing.T) {
 	c, want, cluster := reporting(t, interceptor.Funcs{}, "p", "a")
 
 	if err := reportAll(t, c, inCluster(want, fixture.ServedKinds())); err != nil {
@@ -140,7 +140,7 @@ func TestOneThatIsDeletedMeanwhileKeepsNoOtherFromBeingReported(t *testing.T) {
 	}
 }
 
-func TestOneWhoseStatusIsRefusedKeepsNoOtherFromBeingReported(t *testing.T) {
+func TestOneWhoseStatusIsRefusedPreventsNoOtherFromBeingReported(t *testing.T) {
 	c, want, cluster := reporting(t, interceptor.Funcs{
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 			if obj.GetName() == "p" || obj.GetName() == "a" {
@@ -161,7 +161,7 @@ func TestOneWhoseStatusIsRefusedKeepsNoOtherFromBeingReported(t *testing.T) {
 	}
 }
 
-func TestAnEnforcementTellsOfResourcesThatAreNotNamedAsTheirKindsSuggest(t *testing.T) {
+func TestAnEnforcementReportsResourcesThatAreNotNamedAsTheirKindsSuggest(t *testing.T) {
 	c, want, cluster := reporting(t, interceptor.Funcs{})
 	e := &want.Enforcements[0]
 

@@ -21,7 +21,7 @@ import (
 
 // Whatever is written to a policy has Crossplane compose every XR anew that
 // requires it, also when a manager is restarted.
-func TestAPolicySaysWhatItSaidUntilItsKindsAreLookedAt(t *testing.T) {
+func TestAPolicySaysWhatItSaidUntilItsKindsAreReconciled(t *testing.T) {
 	kinds := []kind.Served{{GVK: schema.GroupVersionKind{Group: "n.example.org", Version: "v1", Kind: "Nop"}, Managed: true}}
 	a := types.NamespacedName{Name: "a"}
 

@@ -13,7 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
-func TestGatesAreLookedAtOnceAWindowIsInForceOrNotAnyMore(t *testing.T) {
+func TestGatesAreReconciledOnceAWindowIsInForceOrNotAnyMore(t *testing.T) {
 	window := func(change func(*v1alpha1.UpgradeAllowance)) *v1alpha1.UpgradeAllowance {
 		u := &v1alpha1.UpgradeAllowance{}
 		u.SetGeneration(1)

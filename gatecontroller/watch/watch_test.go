@@ -262,7 +262,7 @@ func TestObjectsThatNothingHappenedToAreAskedFor(t *testing.T) {
 	}
 }
 
-func TestNamespacesThatMoveAreLookedAt(t *testing.T) {
+func TestNamespacesThatMoveAreReconciled(t *testing.T) {
 	part, err := shard.New("")
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func TestWebhookConfigurationsCarryTheCAThatThereIsNow(t *testing.T) {
 	}
 }
 
-func TestAGuardThatCannotBeAppliedKeepsNoOtherFromIt(t *testing.T) {
+func TestAGuardThatCannotBeAppliedPreventsNoOther(t *testing.T) {
 	guards := func(kinds ...kind.Served) []admission.Guard { return admission.Options{}.Guards(kinds, nil) }
 
 	cases := map[string]struct {

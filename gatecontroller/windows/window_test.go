@@ -19,9 +19,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// TestAWindowIsNotToldOfTwiceWhileTheCacheIsBehind has a cache that shows a
+// TestAWindowIsNotReportedTwiceWhileTheCacheIsBehind has a cache that shows a
 // status of before our last write, as happens for a moment.
-func TestAWindowIsNotToldOfTwiceWhileTheCacheIsBehind(t *testing.T) {
+func TestAWindowIsNotReportedTwiceWhileTheCacheIsBehind(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, eventsv1.AddToScheme} {
 		if err := add(scheme); err != nil {

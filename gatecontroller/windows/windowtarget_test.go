@@ -222,7 +222,7 @@ func TestOneWatchServesAllWindowsThatDependOnTheSame(t *testing.T) {
 	}
 }
 
-func TestWindowsAreLookedAtOnceTheirReadinessIsAnother(t *testing.T) {
+func TestWindowsAreReconciledOnceTheirReadinessIsAnother(t *testing.T) {
 	w, _ := looking(t, interceptor.Funcs{}, nil)
 	list := fixture.Documents[v1alpha1.UpgradeAllowance](t,
 		windowText("a", "2026-01-01T11:00:00Z", "2026-01-01T13:00:00Z", ""), windowText("b", "2026-01-01T11:00:00Z", "2026-01-01T13:00:00Z", ""))

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestWhatABrokenEnforcementDoesIsTold(t *testing.T) {
+func TestWhatABrokenEnforcementDoesIsReported(t *testing.T) {
 	for failurePolicy, want := range map[string]string{
 		"Fail": "every change that it is about is refused", "Ignore": "what it should refuse goes through",
 	} {

@@ -89,7 +89,7 @@ func TestEachRightThatIsMissingIsFound(t *testing.T) {
 	}
 }
 
-func TestAPolicyWithoutRightsIsToldWhatGivesThem(t *testing.T) {
+func TestAPolicyWithoutRightsReportsWhatGivesThem(t *testing.T) {
 	s := healthy(t)
 	set(t, s, AllowancePolicies, "databases", []any{map[string]any{
 		"type": "Ready", "status": "False", "reason": "RightsMissing", "message": "it may not",

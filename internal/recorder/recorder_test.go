@@ -53,7 +53,7 @@ func newRecorded(t *testing.T) (*recorded, *Recorder, *prometheus.Registry) {
 	return inner, r, reg
 }
 
-func TestEventsAreRecordedAfterWhatTheyTellOf(t *testing.T) {
+func TestEventsAreRecordedAfterWhatTheyAreAbout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner, r, _ := newRecorded(t)
 		ctx, cancel := context.WithCancel(t.Context())

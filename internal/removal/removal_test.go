@@ -65,7 +65,7 @@ spec: {managementPolicies: [Observe], forProvider: {}}}`,
 			opts:   removal.Options{Leave: removal.LeaveOpen}, want: removal.Opened,
 		},
 		"PutBack": {
-			reason: "The provider does not get to see what nobody asked for.",
+			reason: "The provider does not get to see what is not allowed.",
 			object: `{metadata: {annotations: {` + closedGate + `, kausality.io/asked: '{generation: 2, user: anna, spec: {forProvider: {engine: null, size: small}}}'}},
 spec: {managementPolicies: [Observe], forProvider: {engine: mysql, size: huge}}}`,
 			opts: removal.Options{Leave: removal.LeaveOpen}, want: removal.Opened,
@@ -168,7 +168,7 @@ spec: {managementPolicies: ["*"], forProvider: {}}}`,
 	}
 }
 
-func TestWhatCrossplaneOpensAgainIsToldApart(t *testing.T) {
+func TestWhatCrossplaneOpensAgainIsDistinguished(t *testing.T) {
 	for name, tc := range map[string]struct {
 		asked, owners string
 		want          bool

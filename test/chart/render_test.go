@@ -81,10 +81,10 @@ func TestTheChartMakesOfValuesWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestAManagerThatIsNotReadyKeepsNoNodeFromBeingDrained reads the budgets of the
+// TestAManagerThatIsNotReadyPreventsNoNodeFromBeingDrained reads the budgets of the
 // manager and of its shards. Without that, one that cannot start would keep the
 // nodes of all its replicas.
-func TestAManagerThatIsNotReadyKeepsNoNodeFromBeingDrained(t *testing.T) {
+func TestAManagerThatIsNotReadyPreventsNoNodeFromBeingDrained(t *testing.T) {
 	t.Parallel()
 
 	text, err := render(t, "shards: [{name: large, replicas: 3}]")

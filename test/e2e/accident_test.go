@@ -221,7 +221,7 @@ func TestWithoutPoliciesNothingWaitsForKausality(t *testing.T) {
 
 			return scenario.Eventually(ctx, "finalizers", waits(true))
 		}},
-		{Title: "What it let go of goes, and nothing is left for other tests", Run: func(ctx context.Context) error {
+		{Title: "What it released is deleted, and nothing is left for other tests", Run: func(ctx context.Context) error {
 			all := &unstructured.Unstructured{}
 			all.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("AllowancePolicy"))
 

@@ -95,9 +95,9 @@ func (c cluster) versions(t *testing.T, name string) func() []string {
 	}
 }
 
-// TestWhatNobodyAskedForDoesNotRideAlong edits a managed resource by hand, once
+// TestWhatIsNotAllowedDoesNotRideAlong edits a managed resource by hand, once
 // while its gate is closed, and once while it is open.
-func TestWhatNobodyAskedForDoesNotRideAlong(t *testing.T) { //nolint:tparallel // Steps build on each other.
+func TestWhatIsNotAllowedDoesNotRideAlong(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
 
 	c := newCluster(t, "Store", "handmade")

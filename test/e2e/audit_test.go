@@ -49,7 +49,7 @@ func (c cluster) dataIs(policies string, gate ...string) check {
 	}
 }
 
-// TestModeAuditOnlyReports has a Composition change, and drop, what nobody asked
+// TestModeAuditOnlyReports has a Composition change, and drop, what nobody allowed
 // for: in mode Audit that gets outside, whatever was gated before.
 func TestModeAuditOnlyReports(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
@@ -106,7 +106,7 @@ func TestModeAuditOnlyReports(t *testing.T) { //nolint:tparallel // Steps build 
 			return scenario.Eventually(ctx, "a store without gates", all(
 				outside("v1", "cache", "data", "queue"), c.settled, c.dataIs("*", "")))
 		}},
-		{Title: "What nobody asked for gets outside, and is reported", Run: func(ctx context.Context) error {
+		{Title: "What is not allowed gets outside, and is reported", Run: func(ctx context.Context) error {
 			if err := audited("v2", "cache", "data", "queue")(ctx); err != nil {
 				return err
 			}

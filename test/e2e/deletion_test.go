@@ -350,9 +350,9 @@ func TestANamespaceGoesWithWhatItHolds(t *testing.T) { //nolint:tparallel // Ste
 	})
 }
 
-// TestWhatIsKeptIsLetGoAfterARestart does not run beside others, for which the
+// TestWhatIsKeptIsReleasedAfterARestart does not run beside others, for which the
 // manager would be away too. No policy names the kind that is kept.
-func TestWhatIsKeptIsLetGoAfterARestart(t *testing.T) {
+func TestWhatIsKeptIsReleasedAfterARestart(t *testing.T) {
 	c := newCluster(t, "Kiosk", "kept")
 	kiosk := strings.NewReplacer("Store", "Kiosk", "stores", "kiosks")
 

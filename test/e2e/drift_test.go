@@ -76,7 +76,7 @@ func TestAWindowForTheOutsideLetsARepairOfDriftThroughOnce(t *testing.T) { //nol
 
 	c.play(t, []scenario.Step{
 		c.opened("{settle: 2s}"),
-		{Title: "What differs outside stays, for nobody asked for a change", Run: func(ctx context.Context) error {
+		{Title: "What differs outside stays, for no change is allowed", Run: func(ctx context.Context) error {
 			if err := rests(ctx, "a kiosk", all(c.outsideIs("small"), shut)); err != nil {
 				return err
 			}

@@ -106,9 +106,9 @@ func (c cluster) versioned(version string, recorded bool) check {
 	}
 }
 
-// TestACompositionThatDropsTheFunctionIsTold takes the function out of a Composition
+// TestACompositionThatDropsTheFunctionIsReported takes the function out of a Composition
 // that changes, and puts it back.
-func TestACompositionThatDropsTheFunctionIsTold(t *testing.T) { //nolint:tparallel // Steps build on each other.
+func TestACompositionThatDropsTheFunctionIsReported(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
 
 	const said = "spec.forProvider.manifest.data.version is v2, and stays v1 outside: it was stored by " +

@@ -30,7 +30,7 @@ import (
 // The tests of this file do not run beside others, which use the kind that they
 // take away.
 
-// recorded checks that what the managed resource left behind is written down,
+// recorded checks that what the managed resource orphaned is recorded,
 // and said.
 func (a *accident) recorded(ctx context.Context) error {
 	u := a.managed

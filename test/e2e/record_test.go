@@ -100,9 +100,9 @@ func TestWhatIsAllowedIsOnRecordWithItsTicket(t *testing.T) {
 	})
 }
 
-// TestWhatDoesNotFitOrIsNotReadyIsTold before anybody is surprised by it: in the
+// TestWhatDoesNotFitOrIsNotReadyIsReported before anybody is surprised by it: in the
 // status of an Enforcement, and in metrics.
-func TestWhatDoesNotFitOrIsNotReadyIsTold(t *testing.T) {
+func TestWhatDoesNotFitOrIsNotReadyIsReported(t *testing.T) {
 	t.Parallel()
 
 	c := newCluster(t, "Note", "note")

@@ -88,7 +88,7 @@ func TestAManagedResourceThatAPersonMakesIsGated(t *testing.T) { //nolint:tparal
 
 			return scenario.Eventually(ctx, "a closed root", c.closedRoot(name, "small", "red"))
 		}},
-		{Title: "What nobody asked for stays inside", Run: func(ctx context.Context) error {
+		{Title: "What is not allowed stays inside", Run: func(ctx context.Context) error {
 			if err := c.apply(ctx, hans, handmade(name, "by: hand", "small", "blue")); err != nil {
 				return err
 			}

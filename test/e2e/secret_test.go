@@ -41,9 +41,9 @@ spec:
     objectSelector: {matchLabels: {crossplane.io/composite: hushed}}
   validationActions: [%s]`
 
-// TestACredentialIsToldNowhere has a Secret composed, edited, held and refused,
+// TestACredentialIsReportedNowhere has a Secret composed, edited, held and refused,
 // and searches for what is in it everywhere else.
-func TestACredentialIsToldNowhere(t *testing.T) { //nolint:tparallel // Steps build on each other.
+func TestACredentialIsReportedNowhere(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
 
 	a := newApp(t, "hushed")

@@ -173,7 +173,7 @@ func TestANamespacedCompositeResourceOfSeveral(t *testing.T) { //nolint:tparalle
 			return scenario.Eventually(ctx, "a new version",
 				all(c.shows("version", "v2", cache, data, queue), c.note("version", "v2"), c.settled))
 		}},
-		{Title: "A deletion that nobody asked for is held, and does not stop the others", Run: func(ctx context.Context) error {
+		{Title: "A deletion that is not allowed is held, and does not stop the others", Run: func(ctx context.Context) error {
 			if err := c.apply(ctx, admin, storeComposition("corners", "v2", cache, data)); err != nil {
 				return err
 			}

@@ -113,7 +113,7 @@ func TestAProviderWithoutManagementPoliciesIsLetBeAndReported(t *testing.T) { //
 
 			return scenario.Eventually(ctx, "a large yard", all(c.nothing("size", "large"), c.settled, c.spent))
 		}},
-		{Title: "One that nobody asked for is held", Run: func(ctx context.Context) error {
+		{Title: "One that is not allowed is held", Run: func(ctx context.Context) error {
 			text, err := os.ReadFile("testdata/yards.yaml")
 			if err != nil {
 				return err

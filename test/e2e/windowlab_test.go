@@ -366,7 +366,7 @@ func TestReplicasCountTheUsesOfAWindowTogether(t *testing.T) {
 	replicas.Wait()
 }
 
-func TestAWindowTellsWhatKeepsItFromBeingReady(t *testing.T) {
+func TestAWindowShowsWhatKeepsItFromBeingReady(t *testing.T) {
 	t.Parallel()
 
 	c := newCluster(t, "Plan", "plan")
@@ -390,9 +390,9 @@ func TestAWindowTellsWhatKeepsItFromBeingReady(t *testing.T) {
 	}
 }
 
-// TestAWindowIsToldOfOnceThoughTheManagerIsKilled does not run beside others,
+// TestAWindowIsReportedOnceThoughTheManagerIsKilled does not run beside others,
 // for which the manager would be away too.
-func TestAWindowIsToldOfOnceThoughTheManagerIsKilled(t *testing.T) {
+func TestAWindowIsReportedOnceThoughTheManagerIsKilled(t *testing.T) {
 	l := newLab(t, "lab-window-restart", "deny")
 	as, task := controller(t, worker), l.made(t, "task")
 	w := newUpgrade(t.Context(), t, l.cluster, "restart", l.windowOfTasks(""))

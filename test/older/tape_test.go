@@ -56,7 +56,7 @@ func doctor(ctx context.Context, object string) ([]finding, error) {
 	return slices.DeleteFunc(doc.Findings, func(f finding) bool { return f.Object != object }), nil
 }
 
-func TestAKindThatIsNotNamedIsToldOf(t *testing.T) {
+func TestAKindThatIsNotNamedIsReportedOf(t *testing.T) {
 	t.Parallel()
 
 	admin := define(t)

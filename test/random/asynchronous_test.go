@@ -140,7 +140,7 @@ func TestWhatChangesByItselfIsLeftAlone(t *testing.T) {
 	}))
 
 	if n := len(outside.Changes(s.name)); n != changes {
-		t.Errorf("%d calls nobody asked for", n-changes)
+		t.Errorf("%d calls that are not allowed", n-changes)
 	}
 
 	// 2. The next change that somebody asks for puts all of it right.

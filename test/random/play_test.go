@@ -300,11 +300,11 @@ func (p *play) objection(c external.Call) string {
 	switch c.Verb {
 	case external.Delete:
 		if !p.deletes || !c.Managed.Deleting {
-			return "a deletion that nobody asked for"
+			return "a deletion that is not allowed"
 		}
 	default:
 		if !slices.ContainsFunc(p.asked, func(a parameters) bool { return same(a, c.Payload) }) {
-			return "a payload that nobody asked for"
+			return "a payload that is not allowed"
 		}
 	}
 

@@ -36,7 +36,7 @@ const (
 // all the same.
 func flavours() []string { return []string{deny, hold, stored} }
 
-// TestAtRandomNothingHappensOutsideThatNobodyAskedForAndNothingIsLost plays many
+// TestAtRandomNothingHappensOutsideThatIsNotAllowedAndNothingIsLost plays many
 // servers at a time, while processes are killed. Each is changed, troubled,
 // disturbed and in the end deleted, at random. No call may reach the external
 // system without an allowance, or with values that is not allowed who may; and
@@ -45,7 +45,7 @@ func flavours() []string { return []string{deny, hold, stored} }
 //
 // KAUSALITY_SEED=n plays the server of seed n and those that follow it, of which
 // there are KAUSALITY_RUNS.
-func TestAtRandomNothingHappensOutsideThatNobodyAskedForAndNothingIsLost(t *testing.T) {
+func TestAtRandomNothingHappensOutsideThatIsNotAllowedAndNothingIsLost(t *testing.T) {
 	seed, count := world.Number(t, world.EnvSeed, rand.Uint64()>>32), world.Number(t, envRuns, runs)
 	t.Logf("%s=%d %s=%d", world.EnvSeed, seed, envRuns, count)
 

@@ -24,7 +24,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
-// TestNamespacesAreSharedOutByLabel has one manager look after the namespaces of
+// TestNamespacesAreSharedOutByLabel has one manager reconcile the namespaces of
 // a shard and the other after all else, and moves namespaces between them.
 func TestNamespacesAreSharedOutByLabel(t *testing.T) {
 	w := world.New(t, running)
@@ -50,7 +50,7 @@ func TestNamespacesAreSharedOutByLabel(t *testing.T) {
 
 	// 2. A shard that nobody runs is left alone, and that is reported.
 	left := w.Made(t, "shard-b", "left")
-	world.Eventually(t, "a shard that nobody looks after", counts(rest, "kausality_shard_unattended{shard=b}", 1))
+	world.Eventually(t, "a shard that no manager runs for", counts(rest, "kausality_shard_unattended{shard=b}", 1))
 
 	resizeAll(t, w, "large", all)
 	world.Eventually(t, "closed gates", w.Closed("large", all...))

@@ -95,7 +95,7 @@ func TestAFailedEntryLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(left) != 1 || filepath.Base(left[0]) != "lock" {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("left: %v", left)
 	}
 }
 

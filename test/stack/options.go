@@ -46,7 +46,7 @@ type Options struct {
 	// stops. Empty means a temporary directory, removed when the stack stops.
 	Dir string
 
-	// LogDir gets one log per process, and is left behind. Empty means logs/ in Dir.
+	// LogDir gets one log per process, and stays. Empty means logs/ in Dir.
 	LogDir string
 
 	// Until is the last part to start. Zero means Kausality, so all of them.

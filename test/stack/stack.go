@@ -75,7 +75,7 @@ func prepare(o Options) (*Stack, error) {
 		return nil, err
 	}
 	s := &Stack{options: o, temporary: temporary}
-	// What an earlier stack left behind when it was killed.
+	// What an earlier stack left when it was killed.
 	if err := s.clean(); err != nil {
 		return nil, err
 	}

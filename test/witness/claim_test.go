@@ -51,7 +51,7 @@ func TestAClaimOfAClusterScopedDatabase(t *testing.T) {
 
 	// 2. Nor may anybody decide what becomes of it.
 	if err := x.hans.Patch(ctx, live.DeepCopy(), world.Merge(`{"spec": {"deletionPolicy": "Orphan"}}`)); err == nil {
-		t.Error("the external object is to be left behind")
+		t.Error("the external object is to be orphaned")
 	}
 
 	// 3. A change, down two levels.

@@ -13,9 +13,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
-// TestTheWitnessFindsWhatNobodyAskedFor has it judge a database "x" that was made
+// TestTheWitnessFindsWhatIsNotAllowed has it judge a database "x" that was made
 // at 0 s with 5 connections, and was set to 7 outside at 10 s.
-func TestTheWitnessFindsWhatNobodyAskedFor(t *testing.T) {
+func TestTheWitnessFindsWhatIsNotAllowed(t *testing.T) {
 	t.Parallel()
 
 	const limit = "spec.forProvider.connectionLimit"

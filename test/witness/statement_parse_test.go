@@ -35,9 +35,9 @@ func connect(t *testing.T, database string) *sql.DB {
 	return db
 }
 
-// TestTheLogTellsOfEachStatementThatChangesSomethingOnce has the server do what a
+// TestTheLogShowsEachStatementThatChangesSomethingOnce has the server do what a
 // provider may have it do, and reads what it says of that.
-func TestTheLogTellsOfEachStatementThatChangesSomethingOnce(t *testing.T) {
+func TestTheLogShowsEachStatementThatChangesSomethingOnce(t *testing.T) {
 	t.Parallel()
 
 	db := connect(t, "postgres")

@@ -131,7 +131,7 @@ func TestACastKeepsTheTime(t *testing.T) {
 	}
 }
 
-func TestATerminalIsToldWithoutColoursWhereNoneAreWanted(t *testing.T) {
+func TestATerminalIsWrittenToWithoutColoursWhereNoneAreWanted(t *testing.T) {
 	var plain, coloured strings.Builder
 
 	for out, colours := range map[*strings.Builder]bool{&plain: false, &coloured: true} {
