@@ -239,12 +239,12 @@ func (r ActionRequest) remedies() []string {
 			continue
 		}
 
-		own := spec.Match.Kind == gk.Kind && (spec.Match.APIGroup == "" || spec.Match.APIGroup == gk.Group)
+		about := spec.Match.Kind == gk.Kind && (spec.Match.APIGroup == "" || spec.Match.APIGroup == gk.Group)
 		below := slices.ContainsFunc(spec.Allow, func(a v1alpha1.Permission) bool {
 			return a.Relation != v1alpha1.RelationExternal && a.Kind == gk.Kind && (a.APIGroup == "" || a.APIGroup == gk.Group)
 		})
 
-		if own || below {
+		if about || below {
 			out = append(out, fmt.Sprintf("AllowancePolicy %q allows it with a change of %s of %s that it allows: none is on record here",
 				p.Name(), change.Text(strings.Join(spec.Match.Fields, ", "), maxFields), spec.Match.Kind))
 		}

@@ -32,9 +32,9 @@ func counts(c change.Change) bool {
 	return under(c, "spec") && !under(c, "spec", "managementPolicies") || externalName(c)
 }
 
-// kept reports whether a change is of what decides about the external object beside
+// guardedField reports whether a change is of what decides about the external object beside
 // the gate: the API server lets only those change it whom we allow to.
-func kept(c change.Change) bool { return under(c, "spec", "deletionPolicy") || externalName(c) }
+func guardedField(c change.Change) bool { return under(c, "spec", "deletionPolicy") || externalName(c) }
 
 // externalName reports whether a change is of which external object is meant.
 func externalName(c change.Change) bool {
@@ -42,7 +42,7 @@ func externalName(c change.Change) bool {
 }
 
 // putsBack reports whether a change makes of what is not allowed what was. An element
-// that goes may have stood elsewhere in the list that was asked for.
+// that is removed may have stood elsewhere in the list that was asked for.
 func (x *exemptions) putsBack(c change.Change) bool {
 	return x.base != x.Old && counts(c) && !slices.ContainsFunc(x.away, func(o change.Change) bool {
 		return c.Same(o) || c.Gone && o.Gone && o.List() == c.List() && change.Equal(o.From, c.From)

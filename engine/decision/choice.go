@@ -68,14 +68,14 @@ func (c choice) typed() bool {
 }
 
 // part reports whether a member follows from the map's type: by its name, which
-// begins as the type does, or as an object that comes or goes with it. In a map of
+// begins as the type does, or as an object that is added or removed with it. In a map of
 // labels, type is one of many.
 func (c choice) part(member string) bool {
 	_, was := c.old[member].(map[string]any)
 	_, is := c.asked[member].(map[string]any)
 
 	return member == discriminator || named(member, c.old[discriminator]) || named(member, c.asked[discriminator]) ||
-		was && c.goes(member) || is && c.comes(member)
+		was && c.removed(member) || is && c.added(member)
 }
 
 // named reports whether the name of a member begins as a type does.
@@ -85,9 +85,9 @@ func named(member string, typ any) bool {
 	return name != "" && len(member) >= len(name) && strings.EqualFold(member[:len(name)], name)
 }
 
-func (c choice) comes(member string) bool { return c.old[member] == nil && c.asked[member] != nil }
+func (c choice) added(member string) bool { return c.old[member] == nil && c.asked[member] != nil }
 
-func (c choice) goes(member string) bool { return c.old[member] != nil && c.asked[member] == nil }
+func (c choice) removed(member string) bool { return c.old[member] != nil && c.asked[member] == nil }
 
 // amongChoices reports whether the map at a path is one of [choices], or an element
 // of one.

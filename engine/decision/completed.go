@@ -67,7 +67,7 @@ func indexed(path change.Path) bool {
 }
 
 // madeAgain returns the change that an edit was, where the user made it and it can
-// be told what the value was before.
+// be known what the value was before.
 func (f *facts) madeAgain(e v1alpha1.Edit, path change.Path) (change.Change, bool) {
 	if e.Masked || e.Digest != "" || e.User != f.User.Name || e.UID != f.User.UID {
 		return change.Change{}, false

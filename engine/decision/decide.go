@@ -35,7 +35,7 @@ func Decide(req Request) Decision {
 }
 
 // Verify decides a request of which the objects are as they would be stored, after
-// every mutating admission, our own included: nothing can be changed any more. Where
+// every mutating admission, ours included: nothing can be changed any more. Where
 // what would be stored is not what is decided, it has a Conflict.
 func Verify(req Request) Decision {
 	f, err := gather(req, true)

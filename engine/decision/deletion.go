@@ -102,7 +102,7 @@ func ofAnnounced(a v1alpha1.Allowance) bool {
 	return !inherited && allowance.OfDeletion(a)
 }
 
-// deletionGrant is the managed resource's own allowance to delete what it
+// deletionGrant is the managed resource's allowance to delete what it
 // stands for, given because it is to be deleted: one that lets it be made anew for
 // a field opens no gate for Delete, and so takes the place of none.
 func (g *grants) deletionGrant() (v1alpha1.Allowance, bool) {

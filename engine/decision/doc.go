@@ -4,7 +4,7 @@
 // Package decision decides whether a change of an object was asked for, and by
 // whom, and stamps the object with why it is as it is and with what may follow.
 //
-// [Decide] goes in five steps, each of which takes the values that the one before
+// [Decide] takes five steps, each of which takes the values that the one before
 // returns:
 //
 //   - the facts: what the request and the annotations of its objects say (facts.go), and

@@ -25,10 +25,10 @@ import (
 // Where nothing is enforced, a root takes what anybody stores, and what follows
 // from it is held below. A window lets a controller make changes whatever they
 // follow from, and nobody can know which field of a child comes from which of
-// its root. So what was stored unallowed is remembered, and windows do not open
+// its root. So what was stored unallowed is recorded, and windows do not open
 // below it.
 
-// maxEditValue is the most bytes of a value in the record of an edit.
+// maxEditValue is the max bytes of a value in the record of an edit.
 const maxEditValue = 128
 
 // unlisted stands for the edits that the record has no room for.
@@ -175,7 +175,7 @@ func (x explainer) lackingByHand(c change.Change) []Lack {
 	return nil
 }
 
-// lackingEdits says what of the parent was edited by whom, and that this keeps
+// lackingEdits says what of the parent was edited by whom, and that this prevents
 // a window from allowing a change that one is about.
 func (x explainer) lackingEdits(c change.Change) []Lack {
 	edits := x.edited

@@ -20,7 +20,7 @@ import (
 
 // readEnforcements finds the Enforcements that govern the object.
 func (f *facts) readEnforcements() {
-	if f.ourOwn() {
+	if f.neverEnforced() {
 		return
 	}
 
@@ -42,10 +42,10 @@ func (f *facts) readEnforcements() {
 	f.readFreed()
 }
 
-// ourOwn reports whether the object is in the namespace Kausality itself runs in,
-// or in that of the cluster's own components, which no Enforcement covers: a
+// neverEnforced reports whether the object is in the namespace Kausality itself runs in,
+// or in that of the cluster's components, which no Enforcement covers: a
 // mistaken one must not lock it out.
-func (l *lineage) ourOwn() bool {
+func (l *lineage) neverEnforced() bool {
 	ours, _, err := serviceaccount.SplitUsername(l.Settings.Manager)
 	u := l.target()
 
@@ -93,7 +93,7 @@ func actionOf(e *enforcement.Enforcement) v1alpha1.ValidationAction {
 }
 
 // refusedAs starts the message of a refusal: whether anybody asked for what an
-// Enforcement refuses that cannot be evaluated, nobody has looked.
+// Enforcement refuses that cannot be evaluated, nobody has checked.
 func refusedAs(findings []Finding) string {
 	for _, f := range findings {
 		if slices.ContainsFunc(f.Lacks, func(l Lack) bool { return l.What == policy.LackEnforcement }) {

@@ -43,7 +43,7 @@ func (x explainer) lacks(c change.Change) []Lack {
 	return slices.Concat(out, x.lackingWindow(c), x.lackingStored(c))
 }
 
-// lackingInitiator says why no policy about the object's own kind lets the
+// lackingInitiator says why no policy about the object's kind lets the
 // user start a chain.
 func (x explainer) lackingInitiator(c change.Change) []Lack {
 	var out []Lack
@@ -99,7 +99,7 @@ func initiators(subjects []v1alpha1.Subject) string {
 	return policy.Describe(subjects, func(s v1alpha1.Subject) bool { return s.MayInitiate })
 }
 
-// lackingGrant says what deleting lacks whose parent goes or is gone.
+// lackingGrant says what deleting lacks whose parent is deleted or gone.
 func (x explainer) lackingGrant() Lack {
 	switch {
 	case x.Operation != OperationDelete:
@@ -115,8 +115,8 @@ func (x explainer) lackingGrant() Lack {
 }
 
 // lackingAllowance says why the parent allows nothing, and which policies would.
-// Those that are about something else are left out where one hears of that nearly
-// does.
+// Those that are about something else are left out where one that nearly allows it
+// is reported.
 func (x explainer) lackingAllowance(c change.Change, reported bool) []Lack {
 	parent := fmt.Sprintf("%s %q", x.Parent.GetKind(), resource.Name(x.Parent))
 
@@ -322,7 +322,7 @@ func conditionsOf(match *v1alpha1.Match) []string {
 }
 
 // consequences warn the user of what will not follow from their change, or what of it
-// was held. A refusal says it by itself, and Audit tells nobody but the record.
+// was held. A refusal says it by itself, and Audit reports it in the record alone.
 func (g *judged) consequences() []string {
 	if g.action == v1alpha1.ActionAudit || g.refuses() {
 		return nil
@@ -352,7 +352,7 @@ func (g *judged) effect(f Finding) string {
 		return "creating it is not allowed"
 	case c.Field == v1alpha1.MutationDelete:
 		return "deleting it is not allowed"
-	case g.guarded() && kept(c) && !g.byCrossplane():
+	case g.guarded() && guardedField(c) && !g.byCrossplane():
 		return fmt.Sprintf("the gate keeps %s, and the API server refuses the change", c.Field)
 	case g.guarded() && counts(c):
 		return fmt.Sprintf("the change of %s is stored, but is put back before the gate opens", c.Field)
@@ -399,7 +399,7 @@ func orUnset(s string) string {
 	return s
 }
 
-// maxRefused is the most changes a refusal names; the rest is a count.
+// maxRefused is the max changes a refusal names; the rest is a count.
 const maxRefused = 10
 
 func unallowedMessage(findings []Finding) string {

@@ -63,7 +63,7 @@ func letsOut(actions []string) bool {
 		slices.Contains(acting, gate.ActionDelete) && slices.Contains(acting, gate.ActionCreate)
 }
 
-// injectsUpdate reports whether a policy about the object's own kind gives External
+// injectsUpdate reports whether a policy about the object's kind gives External
 // Update for an allowed change.
 func (t *gating) injectsUpdate(f Finding) bool {
 	return slices.ContainsFunc(t.Policies.For(t.groupKind()), func(p *policy.Policy) bool {

@@ -241,7 +241,7 @@ func (f *facts) guarded() bool { return f.Action == "" && f.gated }
 // byCrossplane reports whether Crossplane itself asks, as far as it is known who that is.
 func (c *caller) byCrossplane() bool { return c.User.Name == c.Settings.Crossplane }
 
-// byManager reports whether our own manager asks.
+// byManager reports whether our manager asks.
 func (c *caller) byManager() bool { return c.User.Name == c.Settings.Manager }
 
 // between are the objects that the changes of the request are between.
@@ -269,8 +269,8 @@ func (g *grants) trace() []v1alpha1.TraceEntry {
 	return entries
 }
 
-// root reports whether the object has no parent. A namespace that goes is one only
-// to who carries that out: for anybody else nothing is different.
+// root reports whether the object has no parent. A namespace that is deleted is one only
+// for who carries that out: for anybody else nothing is different.
 func (l *lineage) root() bool {
 	return (l.Parent == nil || l.withNamespace && !deletesForOthers(l.User)) && !l.ParentGone
 }

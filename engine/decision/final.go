@@ -16,10 +16,10 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// A reviewer compares what the writer asks for of our own annotations with what is
+// A reviewer compares what the writer asks for of our annotations with what is
 // stored. Controllers copy annotations from one object to another without meaning
 // anything by it, so their writes are put right silently; a person who writes a value
-// of their own is reported. What we wrote ourselves, when we were asked about the same
+// of theirs is reported. What we wrote ourselves, when we were asked about the same
 // request before, is no forgery.
 type reviewer struct{ *stamper }
 
@@ -47,7 +47,7 @@ func (d *Decision) overrule(r reviewer) {
 }
 
 // forged reports whether a new value of our annotation was made up by a person,
-// and not carried along from the parent or from our own earlier answer.
+// and not carried along from the parent or from our earlier answer.
 func (r reviewer) forged(key, value string) bool {
 	if r.Operation != OperationUpdate || r.User.Machine() || value == "" || value == resource.Annotation(r.Old, key) {
 		return false

@@ -35,7 +35,7 @@ func (f *facts) readFreed() {
 	})
 }
 
-// crossplaneLabels start the labels that Crossplane puts on its own kinds and on
+// crossplaneLabels start the labels that Crossplane puts on its kinds and on
 // what it composes.
 const crossplaneLabels = "crossplane.io/"
 

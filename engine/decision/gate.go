@@ -141,7 +141,7 @@ func (t *gating) namedBy(p *policy.Policy) bool {
 		})
 }
 
-// gatedByEnforcement reports whether an Enforcement that does more than tell
+// gatedByEnforcement reports whether an Enforcement that does more than report
 // governs the object.
 func (t *gating) gatedByEnforcement() bool {
 	return slices.ContainsFunc(t.governing, func(e *enforcement.Enforcement) bool {

@@ -23,7 +23,7 @@ func (x *exemptions) exempt(c change.Change) bool {
 	case c.Metadata():
 		return !x.gatedMetadata(c)
 	case under(c, "spec", "managementPolicies") && resource.IsManaged(cmp.Or(x.Old, x.New)):
-		return true // The gate's own field; the API server guards it.
+		return true // The gate's field; the API server guards it.
 	case x.stored && x.allocated(c):
 		return true
 	case x.bookkeeping() && machinery(c), filledIn(c) && !x.named(c):
@@ -91,8 +91,8 @@ func sameParent(a, b resource.Reference) bool {
 	return a == b
 }
 
-// machinery reports whether a change is of what Crossplane records what belongs together in, in the
-// spec of its own kinds.
+// machinery reports whether a change is of a field in the spec of Crossplane's kinds
+// in which Crossplane records what belongs together.
 func machinery(c change.Change) bool {
 	if len(c.Path) < 2 || c.Path[0].Field != "spec" {
 		return false
@@ -115,7 +115,7 @@ func filledIn(c change.Change) bool {
 }
 
 // lateInitialization reports whether a provider fills in an unset field of its
-// own managed resource, where LateInitialize is in force. One more element of a
+// managed resource, where LateInitialize is in force. One more element of a
 // list that is set is no unset field.
 func (f *facts) lateInitialization(c change.Change) bool {
 	if f.Operation != OperationUpdate || !c.Addition() || c.Joined || !resource.IsManaged(f.Old) || !f.provider() {

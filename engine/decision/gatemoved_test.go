@@ -76,7 +76,7 @@ func TestAGateThatWasMovedMeanwhileIsLeftAsItIs(t *testing.T) {
 				t.Errorf("%s\nmanagementPolicies, -want, +got:\n%s", tc.reason, diff)
 			}
 
-			if told := len(d.Overruled) > 0; told != cmp.Equal(tc.want, tc.was) {
+			if reported := len(d.Overruled) > 0; reported != cmp.Equal(tc.want, tc.was) {
 				t.Errorf("%s\noverruled is %v", tc.reason, d.Overruled)
 			}
 

@@ -10,10 +10,10 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 )
 
-// maxHeldValue is the most bytes of a value in a held record or a message.
+// maxHeldValue is the max bytes of a value in a held record or a message.
 const maxHeldValue = 128
 
-// maxHeldReason is the most bytes of a reason in a held record: it quotes
+// maxHeldReason is the max bytes of a reason in a held record: it quotes
 // expressions, which may be as long as a policy.
 const maxHeldReason = 1024
 
@@ -28,7 +28,7 @@ func HeldChange(f Finding) v1alpha1.HeldChange {
 	}
 }
 
-// HeldBetween is the record of a change that is held for a reason of its own,
+// HeldBetween is the record of a change that is held for a separate reason,
 // between versions of an object.
 func HeldBetween(c change.Change, reason string, objects ...map[string]any) v1alpha1.HeldChange {
 	out := HeldChange(Finding{Change: c, between: objects})

@@ -273,7 +273,7 @@ func (h *holding) restoreWishes() {
 		return
 	}
 
-	kept := false
+	restored := false
 
 	for _, c := range h.back {
 		object, at := h.asked.Object, c.Path
@@ -285,11 +285,11 @@ func (h *holding) restoreWishes() {
 
 		same := h.was.Same(h.is, object, at)
 		if h.is.Restore(h.was, object, at) || same && h.is.Forget(object, at) {
-			kept = true
+			restored = true
 		}
 	}
 
-	if !kept {
+	if !restored {
 		return
 	}
 

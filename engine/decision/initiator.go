@@ -11,7 +11,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
-// byInitiator searches for a policy about the object's own kind that lets the
+// byInitiator searches for a policy about the object's kind that lets the
 // user start a chain.
 func (s *subjects) byInitiator(c change.Change) (Finding, bool) {
 	for _, p := range s.Policies.For(s.groupKind()) {

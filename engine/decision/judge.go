@@ -143,7 +143,7 @@ func (j *judge) judgeUpdate() []Finding {
 			continue
 		}
 
-		// Taking back needs nobody's leave; who has it is granted what follows.
+		// Taking back needs nobody's leave; who has it is granted what results.
 		if f := j.find(c); f.Verdict == Allowed || !j.takesBack(c) {
 			out = append(out, f)
 		}

@@ -107,7 +107,7 @@ func (g *judged) actionOnUnallowed() v1alpha1.ValidationAction {
 }
 
 // onlyUnnamed reports whether something is unallowed, and all that is so is of fields
-// that no policy names, and that no Enforcement goes by.
+// that no policy names, and that no Enforcement depends on.
 func (g *judged) onlyUnnamed() bool {
 	return !g.allowed() && !slices.ContainsFunc(g.findings, func(f Finding) bool {
 		return f.Verdict == Unallowed && (!g.unnamed(f.Change) || g.frees(f.Change))
@@ -124,7 +124,7 @@ func (g *judged) predictGeneration() int64 {
 	generation := resource.Generation(g.Old)
 
 	for _, c := range g.changes {
-		if (!c.Metadata() || bumpsGeneration(g.Old)) && !g.takenBack(c) { // Our own annotations are changes too.
+		if (!c.Metadata() || bumpsGeneration(g.Old)) && !g.takenBack(c) { // Our annotations are changes too.
 			return generation + 1
 		}
 	}

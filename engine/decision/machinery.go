@@ -38,20 +38,20 @@ func (p *proposer) restoreLinks() {
 	p.restoreBinding("spec.claimRef")
 }
 
-// restoreFinalizer keeps ours until we take it away.
+// restoreFinalizer puts our finalizer back until we take it away.
 func (p *proposer) restoreFinalizer() {
 	if !slices.Contains(p.Old.GetFinalizers(), v1alpha1.Finalizer) || slices.Contains(p.out.object.GetFinalizers(), v1alpha1.Finalizer) {
 		return
 	}
 
 	list := slices.Concat(resource.List(p.out.object.Object, "metadata", "finalizers"), []any{v1alpha1.Finalizer})
-	resource.Map(p.out.object.Object, "metadata")["finalizers"] = list // It owns that map.
+	resource.Map(p.out.object.Object, "metadata")["finalizers"] = list // That map is not shared.
 
-	p.keep("metadata.finalizers", "%s goes by itself once it is settled what becomes of what %s stands for; "+
+	p.recordKept("metadata.finalizers", "%s goes by itself once it is settled what becomes of what %s stands for; "+
 		"where Kausality is to be removed, run: kubectl kausality uninstall", v1alpha1.Finalizer, p.title())
 }
 
-// restoreReferences keeps each of the references to what an XR is made of. More may
+// restoreReferences puts back each of the references to what an XR is made of. More may
 // come: that is how somebody has it take over what another orphaned.
 func (p *proposer) restoreReferences(field string) {
 	path := strings.Split(field, ".")
@@ -66,11 +66,11 @@ func (p *proposer) restoreReferences(field string) {
 	}
 
 	p.put(path, slices.Concat(was, slices.DeleteFunc(slices.Clone(is), func(e any) bool { return !missing(was)(e) })))
-	p.keep(field, "Crossplane finds by it what %s is made of, and would make it anew; delete what is to go, "+
+	p.recordKept(field, "Crossplane finds by it what %s is made of, and would make it anew; delete what is to go, "+
 		"and release what is orphaned with kubectl kausality release", p.title())
 }
 
-// restoreBinding keeps the reference between a Claim and its XR, while both are
+// restoreBinding puts back the reference between a Claim and its XR, while both are
 // there.
 func (p *proposer) restoreBinding(field string) {
 	path := strings.Split(field, ".")
@@ -83,7 +83,7 @@ func (p *proposer) restoreBinding(field string) {
 	}
 
 	p.put(path, was)
-	p.keep(field, "Crossplane finds by it what %s is bound to", p.title())
+	p.recordKept(field, "Crossplane finds by it what %s is bound to", p.title())
 }
 
 // sameReference reports whether two references are to the same object, be it in
@@ -114,20 +114,20 @@ func (p *proposer) put(path []string, value any) {
 	in := p.out.object.Object
 
 	for _, key := range path[:len(path)-1] {
-		own := maps.Clone(resource.Map(in, key))
-		if own == nil {
-			own = map[string]any{}
+		copied := maps.Clone(resource.Map(in, key))
+		if copied == nil {
+			copied = map[string]any{}
 		}
 
-		in[key] = own
-		in = own
+		in[key] = copied
+		in = copied
 	}
 
 	in[path[len(path)-1]] = value
 }
 
-// keep notes that a field was put back, and tells whoever asked why.
-func (p *proposer) keep(field, why string, args ...any) {
+// recordKept records that a field was put back, and warns the user with the reason.
+func (p *proposer) recordKept(field, why string, args ...any) {
 	p.out.kept = append(p.out.kept, field)
 	p.out.warnings = append(p.out.warnings, fmt.Sprintf("%s: %s stays: ", p.title(), field)+fmt.Sprintf(why, args...))
 }

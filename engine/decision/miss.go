@@ -19,8 +19,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Who has written a policy for a change, and made a mistake in it, hears of that
-// policy before any other.
+// A policy that was written for a change, but with a mistake in it, is reported
+// before any other.
 
 // lackingBroken are the policies that would be about a change if they compiled.
 func (x explainer) lackingBroken(c change.Change) []Lack {
@@ -59,11 +59,11 @@ func (x explainer) lackingGroup(c change.Change) []Lack {
 // wrongGroup says which API group of a policy prevents it from being about a change;
 // empty where none does.
 func (x explainer) wrongGroup(spec *v1alpha1.AllowancePolicySpec, c change.Change) string {
-	own := x.groupKind()
+	gk := x.groupKind()
 
 	if x.root() {
-		if spec.Match.Kind == own.Kind && !is(spec.Match, own) && policy.HasInitiators(spec.Subjects) && covers(spec.Match.Fields, c) {
-			return fmt.Sprintf("is about %s of API group %q, and this one is of %q", own.Kind, spec.Match.APIGroup, own.Group)
+		if spec.Match.Kind == gk.Kind && !is(spec.Match, gk) && policy.HasInitiators(spec.Subjects) && covers(spec.Match.Fields, c) {
+			return fmt.Sprintf("is about %s of API group %q, and this one is of %q", gk.Kind, spec.Match.APIGroup, gk.Group)
 		}
 
 		return ""
@@ -80,7 +80,7 @@ func (x explainer) wrongGroup(spec *v1alpha1.AllowancePolicySpec, c change.Chang
 		return fmt.Sprintf("is about %s of API group %q, and %s %q is of %q",
 			parent.Kind, spec.Match.APIGroup, parent.Kind, resource.Name(x.Parent), parent.Group)
 	case is(spec.Match, parent) && x.allows(spec, c, true):
-		return fmt.Sprintf("allows it of a %s of another API group, and this one is of %q", own.Kind, own.Group)
+		return fmt.Sprintf("allows it of a %s of another API group, and this one is of %q", gk.Kind, gk.Group)
 	default:
 		return ""
 	}
@@ -97,11 +97,11 @@ func covers(paths []string, c change.Change) bool { return slices.ContainsFunc(p
 // allows reports whether a policy allows a change of an object of the kind, or would
 // of one of another API group.
 func (x explainer) allows(spec *v1alpha1.AllowancePolicySpec, c change.Change, anyGroup bool) bool {
-	own := x.groupKind()
+	gk := x.groupKind()
 
 	return slices.ContainsFunc(spec.Allow, func(perm v1alpha1.Permission) bool {
-		return perm.Relation != v1alpha1.RelationExternal && perm.Kind == own.Kind &&
-			(anyGroup || perm.APIGroup == "" || perm.APIGroup == own.Group) && covers(perm.Mutations, c)
+		return perm.Relation != v1alpha1.RelationExternal && perm.Kind == gk.Kind &&
+			(anyGroup || perm.APIGroup == "" || perm.APIGroup == gk.Group) && covers(perm.Mutations, c)
 	})
 }
 

@@ -18,17 +18,17 @@ import (
 )
 
 // staysInNamespace reports whether the object is not to go with its namespace
-// though nothing else keeps it: something gated follows from it, and it would
-// leave that behind. Who carries the deletion of the namespace out has asked for
+// though nothing else prevents that: something gated follows from it, and would be
+// orphaned. Who carries the deletion of the namespace out has asked for
 // nothing.
 func (l *lineage) staysInNamespace() bool {
-	return l.Operation == OperationDelete && l.withNamespace && deletesForOthers(l.User) && !resource.Deleting(l.Old) && ownsGated(l.Old)
+	return l.Operation == OperationDelete && l.withNamespace && deletesForOthers(l.User) && !resource.Deleting(l.Old) && hasGatedBelow(l.Old)
 }
 
-// ownsGated reports whether managed resources with a gate may follow from an
-// object: it waits for us before it goes, or is a Claim of an XR that the
+// hasGatedBelow reports whether managed resources with a gate may follow from an
+// object: it waits for us before it is deleted, or is a Claim of an XR that the
 // composition function reports on.
-func ownsGated(u *unstructured.Unstructured) bool {
+func hasGatedBelow(u *unstructured.Unstructured) bool {
 	if resource.IsManaged(u) {
 		return false
 	}
@@ -49,8 +49,8 @@ func WithNamespace(req *Request) bool {
 }
 
 // PassesUnrecorded reports whether a deletion is not to be refused where it cannot be
-// written down: a namespace. Without what it would give nothing below it goes that
-// matters, and no cluster is to be locked up by us.
+// written down: a namespace. Without what it would give nothing below it is deleted
+// that matters, and no cluster is to be locked up by us.
 func PassesUnrecorded(req *Request) bool { return req.Operation == OperationDelete && isNamespace(req) }
 
 // lackingInNamespace says what it takes for an object to go with its namespace,

@@ -15,7 +15,7 @@ type Do string
 
 // What is to be done.
 const (
-	// Allow lets the request through as it is asked for, but for our own annotations.
+	// Allow lets the request through as it is asked for, but for our annotations.
 	Allow Do = "Allow"
 	// Hold lets it through without what is taken back.
 	Hold Do = "Hold"

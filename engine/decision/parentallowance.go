@@ -145,8 +145,8 @@ func (g *grants) until(hop v1alpha1.Hop) *metav1.Time {
 
 // usedUp reports whether an allowance of the parent of which nothing else shows when
 // it has served has done so, as far as this change of this child is concerned: a
-// child uses it once. What is created or deleted leaves nothing to know by; there
-// it ends in time, and one that a creation gave with the phase that follows it.
+// child uses it once. What is created or deleted leaves nothing to decide by; there
+// it ends in time, and one that a creation gave with the phase that comes after it.
 func (g *grants) usedUp(a v1alpha1.Allowance, c change.Change) bool {
 	switch {
 	case c.Field != v1alpha1.MutationCreate && c.Field != v1alpha1.MutationDelete:
@@ -158,7 +158,7 @@ func (g *grants) usedUp(a v1alpha1.Allowance, c change.Change) bool {
 	}
 }
 
-// usable are the allowances of the parent of which the trace of a child tells
+// usable are the allowances of the parent of which the trace of a child shows
 // whether it has used them.
 func (g *grants) usable() []v1alpha1.Allowance {
 	if g.ParentSettles {

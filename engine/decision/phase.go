@@ -56,9 +56,9 @@ func (j *judge) byDeletion(change.Change) (Finding, bool) {
 
 func withoutLast(trace []v1alpha1.Hop) []v1alpha1.Hop { return trace[:max(0, len(trace)-1)] }
 
-// implicit is the cause of what follows from a parent's own creation or
-// deletion: that entry of its trace, or else the newest. What a deletion whose
-// parent left no trace is due to, the user who makes it must tell.
+// implicit is the cause of what follows from a parent's creation or
+// deletion: that entry of its trace, or else the newest. A deletion whose
+// parent left no trace is due to the user who makes it.
 func (l *lineage) implicit(field string) cause {
 	out := cause{initiator: l.User.Name, propagated: true}
 	if l.Parent == nil {

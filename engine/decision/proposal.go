@@ -20,7 +20,7 @@ import (
 // annotations that only Kausality writes as they were, a gate as it was moved, and what
 // holds objects together in its place.
 type proposal struct {
-	// object may be stored; nil on delete. Its maps are its own, down to its
+	// object may be stored; nil on delete. Its maps are not shared, down to its
 	// annotations.
 	object *unstructured.Unstructured
 	// asked is the new object with the annotations that its writer asks for.
@@ -28,7 +28,7 @@ type proposal struct {
 	// composing is true where Crossplane applies a managed resource.
 	composing bool
 	// announced is true where Crossplane announces that it will delete the resource it
-	// applies: it goes on applying it, with the allowance its deletion gives, until the
+	// applies: it continues to apply it, with the allowance its deletion gives, until the
 	// gate is open for that. [Decide] gives the composition function what to announce.
 	announced bool
 	// kept are fields that were put back, and overruled those of which the writer's
@@ -114,7 +114,7 @@ func (p *proposer) restoreAnnotations() {
 func ours(key string) bool { return strings.HasPrefix(key, v1alpha1.AnnotationPrefix) }
 
 // mayWrite reports whether the writer's value of an annotation counts: the
-// composition function tells, through Crossplane, what the Composition asked
+// composition function reports, through Crossplane, what the Composition asked
 // for.
 func (l *lineage) mayWrite(key string) bool {
 	switch key {
@@ -131,8 +131,8 @@ func (l *lineage) mayWrite(key string) bool {
 	}
 }
 
-// cloneMetadata gives an object maps of its own, down to its annotations, which there are
-// then; everything else it goes on sharing.
+// cloneMetadata gives an object separate maps, down to its annotations, which there are
+// then; everything else stays shared.
 func cloneMetadata(u *unstructured.Unstructured) {
 	object := maps.Clone(u.Object)
 	if object == nil {
@@ -159,7 +159,7 @@ func dropEmptyAnnotations(u *unstructured.Unstructured) {
 	}
 }
 
-// annotate sets one annotation of an object that owns them; the empty value
+// annotate sets one annotation of an object that does not share them; the empty value
 // removes it.
 func annotate(u *unstructured.Unstructured, key, value string) {
 	meta := resource.Map(u.Object, "metadata")

@@ -144,9 +144,9 @@ type Cause struct {
 
 // Limits of what is reported of one refusal.
 const (
-	// maxCauses is the most fields that are reported.
+	// maxCauses is the max fields that are reported.
 	maxCauses = 64
-	// maxCauseText is the most bytes of what is missing: it quotes expressions, which
+	// maxCauseText is the max bytes of what is missing: it quotes expressions, which
 	// may be as long as a policy.
 	maxCauseText = 1024
 )

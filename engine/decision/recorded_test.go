@@ -110,7 +110,7 @@ func TestTheRecordIsOfWhatIsStored(t *testing.T) {
 	}
 }
 
-// TestAnElementThatIsHeldKeepsItsRecord has a webhook hold that a container goes.
+// TestAnElementThatIsHeldKeepsItsRecord has a webhook hold that a container is removed.
 func TestAnElementThatIsHeldKeepsItsRecord(t *testing.T) {
 	parent := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "XApp",

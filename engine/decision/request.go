@@ -36,7 +36,7 @@ type Settings struct {
 	// Crossplane is the user name under which Crossplane works. Providers are
 	// the other service accounts of its namespace.
 	Crossplane string
-	// Manager is the user name of Kausality's own manager.
+	// Manager is the user name of Kausality's manager.
 	Manager string
 	// WithoutLateInitialize are kinds of managed resources whose provider's
 	// runtime does not support Observe with LateInitialize alone.

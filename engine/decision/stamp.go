@@ -145,10 +145,10 @@ func (s *stamper) inject(u *unstructured.Unstructured, f Finding, generation int
 			continue
 		}
 
-		own := hop
-		own.Attestations = policy.MergeAttestations(p.Attestations(u.Object), hop.Attestations)
-		all.Attestations = policy.MergeAttestations(all.Attestations, own.Attestations)
-		trace := allowance.ExtendTrace(f.cause.trace, own)
+		step := hop
+		step.Attestations = policy.MergeAttestations(p.Attestations(u.Object), hop.Attestations)
+		all.Attestations = policy.MergeAttestations(all.Attestations, step.Attestations)
+		trace := allowance.ExtendTrace(f.cause.trace, step)
 
 		for _, perm := range p.Spec().Allow {
 			out = expand(out, perm, v1alpha1.Allowance{
@@ -196,7 +196,7 @@ func expand(out []v1alpha1.Allowance, perm v1alpha1.Permission, base v1alpha1.Al
 	return out
 }
 
-// external returns what rides along with a change of an object, as its own
+// external returns what rides along with a change of an object, as its
 // allowances: of one that is no managed resource the actions of other systems.
 func external(u *unstructured.Unstructured, f Finding, hop v1alpha1.Hop) []v1alpha1.Allowance {
 	out := make([]v1alpha1.Allowance, 0, len(f.cause.external))

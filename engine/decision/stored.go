@@ -19,8 +19,8 @@ import (
 )
 
 // What is stored is not always what was allowed: a root may have been edited, a
-// managed resource changed behind its gate. Whoever is informed that something is held
-// is informed who stored it.
+// managed resource changed behind its gate. A message that something is held
+// names who stored it.
 
 // since is when what is stored of the managed resource was first something else than
 // what was asked for.

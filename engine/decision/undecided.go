@@ -11,15 +11,15 @@ import (
 )
 
 // MustDecide reports whether a request must not go on where it cannot be decided,
-// because its parent cannot be read or something else fails: where what nobody
-// asked for would be denied or held, and is to be so while we are down as well.
-// Everything else goes on as it would without us. What it needs of the request
+// because its parent cannot be read or something else fails: where what is not
+// allowed would be denied or held, and is to be so while we are down as well.
+// Everything else continues as it would without us. What it needs of the request
 // is the objects, the user and the Enforcements; it returns the names of those
 // that have it so. Whole is false where the objects are not the ones that
 // Enforcements select by, as of a request to scale.
 func MustDecide(req Request, whole bool) ([]string, bool) {
 	f, err := normalize(req)
-	if err != nil || f.ourOwn() || deletesForOthers(f.User) {
+	if err != nil || f.neverEnforced() || deletesForOthers(f.User) {
 		return nil, false
 	}
 

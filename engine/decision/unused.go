@@ -57,7 +57,7 @@ func withoutDeletion(u *unstructured.Unstructured, left []v1alpha1.Allowance) ma
 
 // Unused returns the annotations of an object that was to be deleted a while ago
 // and is not: what its deletion would give is taken back. The empty value is of
-// one that goes; nil where there is nothing to take back. What follows from the
+// one that is removed; nil where there is nothing to take back. What follows from the
 // deletion of a parent, and what a managed resource's gate waits for, stays.
 func Unused(u *unstructured.Unstructured) map[string]string {
 	if resource.Deleting(u) || resource.IsManaged(u) {

@@ -12,7 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Upkeep returns the annotations of a parent that its own progress changes: it
+// Upkeep returns the annotations of a parent that its progress changes: it
 // was ready for the first time, or allowances have served. Nil when there are
 // none. A managed resource's External allowances are its gate's business. See
 // [AnnotatedByStatus] for how to write them.

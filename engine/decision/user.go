@@ -18,7 +18,7 @@ import (
 )
 
 // builds reports whether the user builds up what a new parent is made of: the parent's
-// own controller, and that of the child itself, which completes it. People do not,
+// controller, and that of the child itself, which completes it. People do not,
 // and neither do controllers that have nothing to do with either.
 func (l *lineage) builds() bool {
 	switch {
@@ -78,7 +78,7 @@ func controlled(u *unstructured.Unstructured) bool {
 	return slices.Contains([]string{"", "apps", "autoscaling", "batch", "policy"}, u.GroupVersionKind().Group)
 }
 
-// kubernetes reports whether a user is one of Kubernetes' own controllers, which have
+// kubernetes reports whether a user is one of Kubernetes' controllers, which have
 // an account each or one for all, or a kubelet, which makes pods of its node.
 //
 // Source: k8s.io/kubernetes cmd/kube-controller-manager/names, and
@@ -94,7 +94,7 @@ func kubernetes(u policy.User) bool {
 }
 
 // provider reports whether the user is one: a service account of Crossplane's
-// namespace, where it runs them all, that is not its own.
+// namespace, where it runs them all, that is not Crossplane's.
 func (c *caller) provider() bool {
 	if !c.User.ServiceAccount() || c.byCrossplane() || c.byManager() {
 		return false
@@ -105,7 +105,7 @@ func (c *caller) provider() bool {
 	return i < 0 || strings.HasPrefix(c.User.Name, c.Settings.Crossplane[:i+1])
 }
 
-// deletesForOthers reports whether a user does as Kubernetes tells it: the garbage
+// deletesForOthers reports whether a user acts on behalf of others: the garbage
 // collector and the namespace controller carry out deletions that others asked for.
 func deletesForOthers(u policy.User) bool {
 	return u.Name == policy.GarbageCollector || u.Name == policy.NamespaceController
@@ -117,7 +117,7 @@ func (c *caller) applies() bool {
 	return c.byCrossplane() && c.User.Name != "" && strings.HasPrefix(c.FieldManager, managedfields.ComposedManager)
 }
 
-// bookkeeping reports whether Crossplane writes an object of its own kinds, in which it
+// bookkeeping reports whether Crossplane writes an object of its kinds, in which it
 // records what belongs together. Other kinds may have fields of the same
 // names. What a Composition wishes of them is no bookkeeping: a composition function
 // is asked about nothing else.
@@ -132,7 +132,7 @@ func crossplanes(u *unstructured.Unstructured) bool {
 		resource.Composing(u) || slices.Contains(u.GetFinalizers(), finalizerClaim)
 }
 
-// finalizerClaim is Crossplane's own on a Claim.
+// finalizerClaim is that of Crossplane on a Claim.
 //
 // Source: github.com/crossplane/crossplane/v2 v2.4.0,
 // internal/controller/apiextensions/claim/reconciler.go.

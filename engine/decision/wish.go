@@ -31,8 +31,8 @@ func (f *facts) readWishes() {
 }
 
 // wished reports whether a change is none by the wish of the pipeline, whatever
-// the API server and other webhooks make of it: a composition function looked
-// at the same leaf, and let it through. What somebody else has set since then,
+// the API server and other webhooks make of it: a composition function checked
+// the same leaf, and let it through. What somebody else has set since then,
 // and Crossplane no longer manages, it did not see.
 func (x *exemptions) wished(c change.Change) bool {
 	return !c.Gone && x.was.Same(x.is, x.New.Object, c.Path) && x.fields.Manages(x.New.Object, c.Path)

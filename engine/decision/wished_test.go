@@ -49,7 +49,7 @@ func wishedDeployment(t *testing.T, image, manager string) *unstructured.Unstruc
 	}}
 }
 
-// A composition function that looked before somebody edited a field lets it
+// A composition function that ran before somebody edited a field lets it
 // through as no change; what it applies takes the edit back.
 func TestAWishOverAnEditIsAChange(t *testing.T) {
 	xr := &unstructured.Unstructured{Object: map[string]any{
