@@ -68,7 +68,7 @@ func BenchmarkCEL(b *testing.B) {
 }
 
 // BenchmarkCompile measures loading 10,000 policies, every fifth of which has
-// an expression of its own, and what they take in memory.
+// a separate expression, and what they take in memory.
 func BenchmarkCompile(b *testing.B) {
 	const n = 10_000
 

@@ -140,7 +140,7 @@ func Selects(in Input, objects, namespaces labels.Selector) bool {
 		return false
 	}
 
-	if isNamespace(obj) { // As for the API server, by its own labels.
+	if isNamespace(obj) { // As for the API server, by its labels.
 		return namespaces.Empty() || namespaces.Matches(labelsOf(obj))
 	}
 
@@ -219,7 +219,7 @@ func labelsOf(obj map[string]any) labels.Set {
 	return out
 }
 
-// maxAttestation is the most bytes of one captured value that are stored.
+// maxAttestation is the max bytes of one captured value that are stored.
 const maxAttestation = 256
 
 // Attestations returns the values of the policy's capture fields by their
@@ -228,7 +228,7 @@ const maxAttestation = 256
 func (p *Policy) Attestations(obj map[string]any) map[string]string {
 	var out map[string]string
 
-	keep := func(path string, segments change.Path, v any) {
+	store := func(path string, segments change.Path, v any) {
 		if out == nil {
 			out = map[string]string{}
 		}
@@ -239,7 +239,7 @@ func (p *Policy) Attestations(obj map[string]any) map[string]string {
 	for _, c := range p.capture {
 		if !c.Wildcard() {
 			if v, ok := valueAt(obj, c.Segments()); ok {
-				keep(c.String(), c.Segments(), v)
+				store(c.String(), c.Segments(), v)
 			}
 
 			continue
@@ -260,7 +260,7 @@ func (p *Policy) Attestations(obj map[string]any) map[string]string {
 			}
 
 			if v, ok := named.In(obj); ok {
-				keep(text, named, v)
+				store(text, named, v)
 			}
 		}
 	}

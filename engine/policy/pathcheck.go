@@ -20,7 +20,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
-// maxFieldsNamed is the most fields that a warning lists.
+// maxFieldsNamed is the max fields that a warning lists.
 const maxFieldsNamed = 8
 
 // Check checks what the policy says of a kind against the kind's schema, whose
@@ -166,7 +166,7 @@ func wrong(s *spec.Schema, path change.Path, n int) (at int, why string) {
 	}
 }
 
-// untyped reports whether a schema leaves open what a value looks like.
+// untyped reports whether a schema leaves open what type a value has.
 func untyped(s *spec.Schema) bool {
 	return len(s.Type) != 1 || s.Format == "int-or-string" || isSet(s, "x-kubernetes-int-or-string") ||
 		isObject(s) && len(s.Properties) == 0 && s.AdditionalProperties == nil

@@ -91,12 +91,12 @@ func MayExercise(subjects []v1alpha1.Subject, u User) bool {
 	return !listed
 }
 
-// Describe writes the subjects for which keep is true, as "Group platform-team".
-func Describe(subjects []v1alpha1.Subject, keep func(v1alpha1.Subject) bool) string {
+// Describe writes the subjects for which listed is true, as "Group platform-team".
+func Describe(subjects []v1alpha1.Subject, listed func(v1alpha1.Subject) bool) string {
 	var out []string
 
 	for _, s := range subjects {
-		if !keep(s) {
+		if !listed(s) {
 			continue
 		}
 

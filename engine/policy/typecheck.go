@@ -19,7 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// maxTypeErrors is the most errors that are listed for one expression.
+// maxTypeErrors is the max errors that are listed for one expression.
 const maxTypeErrors = 5
 
 // TypeCheck checks the policy's expressions against the schema of a kind, whose
@@ -241,7 +241,7 @@ func resultError(t, want *cel.Type, not error) string {
 }
 
 // jsonTypes gives CEL the types that decoded JSON of a schema has, which is
-// what expressions see. That is not what Kubernetes' own conversion gives, made
+// what expressions see. That is not what Kubernetes' conversion gives, made
 // for the rules of CRDs: there fields have escaped names, and strings with a
 // format are timestamps and bytes. What a schema leaves open is dynamic.
 type jsonTypes struct {
@@ -357,7 +357,7 @@ func isSet(s *spec.Schema, extension string) bool {
 }
 
 // withObjectMeta returns a schema with the fields that every resource has,
-// whatever its own schema says of them.
+// whatever its schema says of them.
 func withObjectMeta(s *spec.Schema) *spec.Schema {
 	out := *s
 	out.Properties = map[string]spec.Schema{}

@@ -17,7 +17,7 @@ import (
 func verbs() []string { return []string{"Create", "Update", "Delete"} }
 
 // CheckExternal checks the verbs of External permissions. Other systems have
-// verbs of their own, so that on most kinds only what looks like one of
+// different verbs, so that on most kinds only what resembles one of
 // Crossplane's is reported, and on managed resources every other one.
 func CheckExternal(allow []v1alpha1.Permission, managed bool) []v1alpha1.TypeCheckingWarning {
 	var out []v1alpha1.TypeCheckingWarning
