@@ -13,7 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// DefinitionGuards builds the guards of our own CRDs: who deletes one deletes all
+// DefinitionGuards builds the guards of our CRDs: who deletes one deletes all
 // objects of the kind without being asked about any, and with them what is
 // governed.
 func DefinitionGuards() []Guard {

@@ -69,7 +69,7 @@ func (e Enforced) conditions() []admissionregistrationv1.MatchCondition {
 	return out
 }
 
-// maxConditions is how many conditions of its own a webhook may have: 64, with
+// maxConditions is how many conditions a webhook itself may have: 64, with
 // those about who is exempt.
 //
 // Source: k8s.io/kubernetes pkg/apis/admissionregistration/validation.

@@ -19,7 +19,7 @@ import (
 
 // usageGuard has the namespace controller leave to the garbage collector what
 // shows that a gated resource uses a provider's configuration. A provider has to
-// make it before it can delete anything, and in a namespace that goes nothing can
+// make it before it can delete anything, and in a namespace that is deleted nothing can
 // be made: what has to wait for its gate could then never be deleted.
 func usageGuard(
 	usages []kind.Served, gated []admissionregistrationv1.NamedRuleWithOperations,

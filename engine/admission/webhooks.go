@@ -64,7 +64,7 @@ type GovernedKind struct {
 }
 
 // Configurations builds the webhook configurations: what policies and Enforcements
-// are about to be stamped, what Enforcements are about to be refused, and our own
+// are about to be stamped, what Enforcements are about to be refused, and our
 // kinds to be checked.
 func (h Options) Configurations(
 	governed []GovernedKind, enforced []Enforced,
@@ -228,9 +228,9 @@ func (h Options) enforce(e Enforced, prefix string, r rules) admissionregistrati
 	}
 }
 
-// validating is about our own kinds. It fails open: a policy that slips
+// validating is about our kinds. It fails open: a policy that slips
 // through while the webhook is down is reported in its status, and nobody is
-// locked out of mending one.
+// locked out of correcting one.
 func (h Options) validating() admissionregistrationv1.ValidatingWebhook {
 	return admissionregistrationv1.ValidatingWebhook{
 		Name:         "policies." + v1alpha1.Group,
@@ -271,7 +271,7 @@ func (h Options) clientConfig(path string) admissionregistrationv1.WebhookClient
 	return out
 }
 
-// notOurNamespace leaves our own namespace alone, so that we can always start,
+// notOurNamespace leaves our namespace alone, so that we can always start,
 // and others.
 func (h Options) notOurNamespace(given *metav1.LabelSelector, others ...string) *metav1.LabelSelector {
 	out := &metav1.LabelSelector{}
@@ -286,8 +286,8 @@ func (h Options) notOurNamespace(given *metav1.LabelSelector, others ...string) 
 	return out
 }
 
-// exempt leaves out our own writes, those of controllers that only clean up,
-// and our own CRDs, without which nothing of ours can be repaired.
+// exempt leaves out our writes, those of controllers that only clean up,
+// and our CRDs, without which nothing of ours can be repaired.
 func (h Options) exempt() []admissionregistrationv1.MatchCondition {
 	return []admissionregistrationv1.MatchCondition{
 		h.notBy("not-exempt", h.Manager, policy.GarbageCollector, policy.NamespaceController),
@@ -308,26 +308,26 @@ func (Options) notBy(name string, users ...string) admissionregistrationv1.Match
 	}
 }
 
-// notNoted leaves out what a provider notes on its own managed resources, such
+// notNoted leaves out what a provider notes on its managed resources, such
 // as that it is about to create something, and has created it: if the latter
-// cannot be stored, the provider does not go on until a person has looked.
+// cannot be stored, the provider does not continue until a person has checked.
 func (h Options) notNoted() admissionregistrationv1.MatchCondition {
 	const (
-		same = "object.?spec.?forProvider.hasValue() && object.spec == oldObject.spec"
-		kept = "%[1]s.metadata.?annotations.orValue({}).all(k, !k.startsWith(%[3]q) || " +
+		same      = "object.?spec.?forProvider.hasValue() && object.spec == oldObject.spec"
+		unchanged = "%[1]s.metadata.?annotations.orValue({}).all(k, !k.startsWith(%[3]q) || " +
 			"%[2]s.metadata.?annotations[?k].orValue('') == %[1]s.metadata.annotations[k])"
 	)
 
 	return admissionregistrationv1.MatchCondition{
 		Name: "not-noted-by-provider",
 		Expression: fmt.Sprintf("request.operation != 'UPDATE' || !(%s) || !(%s) || !(%s) || !(%s)", h.byProvider(), same,
-			fmt.Sprintf(kept, "object", "oldObject", v1alpha1.AnnotationPrefix),
-			fmt.Sprintf(kept, "oldObject", "object", v1alpha1.AnnotationPrefix)),
+			fmt.Sprintf(unchanged, "object", "oldObject", v1alpha1.AnnotationPrefix),
+			fmt.Sprintf(unchanged, "oldObject", "object", v1alpha1.AnnotationPrefix)),
 	}
 }
 
 // byProvider is an expression that is true of requests of a provider: a service
-// account of Crossplane's namespace that is not Crossplane's own.
+// account of Crossplane's namespace that is not Crossplane's.
 func (h Options) byProvider() string {
 	crossplane, prefix := h.Crossplane, serviceaccount.ServiceAccountUsernamePrefix
 	if namespace, _, err := serviceaccount.SplitUsername(crossplane); err == nil {

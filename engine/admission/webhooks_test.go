@@ -156,7 +156,7 @@ func TestTheWebhookOfAnEnforcementIsWhatItSays(t *testing.T) {
 
 	meta, err := c.configurationMeta()
 
-	// cert-manager keeps the CA.
+	// cert-manager maintains the CA.
 	if err != nil || got[0].ClientConfig.CABundle != nil || meta.Annotations["cert-manager.io/inject-ca-from"] != "kausality-system/cert" {
 		t.Errorf("client: %+v, metadata: %+v, error: %v", got[0].ClientConfig, meta, err)
 	}
