@@ -290,10 +290,10 @@ func addRendered(u, observed *unstructured.Unstructured) {
 	u.Object["metadata"] = meta
 }
 
-// own returns an object with maps of its own where this package writes:
+// writable returns an object with separate maps where this package writes:
 // metadata, its annotations, and spec. Everything else is shared. Our annotations
 // are left out: a Composition may have copied those of its XR.
-func own(u *unstructured.Unstructured) *unstructured.Unstructured {
+func writable(u *unstructured.Unstructured) *unstructured.Unstructured {
 	object := maps.Clone(u.Object)
 
 	for _, key := range []string{"metadata", "spec"} {

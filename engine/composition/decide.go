@@ -60,7 +60,7 @@ func (r *Request) ask(op decision.Operation, old, obj *unstructured.Unstructured
 // create lets a new resource through with the initial set of policies, or
 // leaves it out.
 func (r *Request) create() Result {
-	obj := own(r.Desired)
+	obj := writable(r.Desired)
 	prepareCreate(obj, r.XR)
 
 	d := r.ask(decision.OperationCreate, nil, obj)
@@ -98,7 +98,7 @@ func (r *Request) update() Result {
 
 // desired returns the wish as it is compared, and the record of the last one.
 func (r *Request) desired() (*unstructured.Unstructured, *wish.Record, error) {
-	desired := own(r.Desired)
+	desired := writable(r.Desired)
 	r.carry(desired)
 	encodeSecret(desired)
 

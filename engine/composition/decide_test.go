@@ -134,7 +134,7 @@ func TestAResourceIsRemovedInTwoSteps(t *testing.T) {
 		t.Errorf("managementPolicies: %v", got)
 	}
 
-	// 2. Its gate is open: it goes.
+	// 2. Its gate is open: it is deleted.
 	open := edit(t, observedRDS, "[Observe, LateInitialize]", "[Observe, Delete]")
 	if out := composition.Decide(request(t, xr, open, "")); out.Kept || out.Desired != nil || out.Pending == "" {
 		t.Errorf("second run: %+v", out)
@@ -156,7 +156,7 @@ func TestAResourceIsRemovedInTwoSteps(t *testing.T) {
 		t.Errorf("cancelled: %v", out.Desired.GetAnnotations())
 	}
 
-	// What was to be orphaned goes at once, and so does what is no managed resource.
+	// What was to be orphaned is deleted at once, and so is what is no managed resource.
 	for _, observed := range []string{
 		edit(t, observedRDS, "['*']\\n", "[Observe, Create, Update]\\n"),
 		"{apiVersion: v1, kind: RDSInstance, metadata: {name: a}, spec: {}}",

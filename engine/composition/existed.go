@@ -13,7 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 )
 
-// heldOutside is what a managed resource's gate keeps from an external object
+// heldOutside is what a managed resource's gate prevents on an external object
 // that existed before it.
 func heldOutside(observed *unstructured.Unstructured) []Held {
 	desired, err := gate.Desired(observed)

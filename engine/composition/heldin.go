@@ -15,7 +15,7 @@ import (
 // and nowhere else: who wants to know what is held of one resource reads it there.
 var (
 	// heldPart is where a message begins to say what is held, and heldEnd what may
-	// follow on that: earlier versions wrote "to mend", and their messages may be stored.
+	// come after that: earlier versions wrote "to mend", and their messages may be stored.
 	heldPart = regexp.MustCompile(`; (\d+) held: `)
 	heldEnd  = regexp.MustCompile(`; \d+ (?:left to others|to (?:correct|mend)): `)
 	// heldStart is where a held change begins: its resource, and what becomes of it.
@@ -25,7 +25,7 @@ var (
 	heldMore = regexp.MustCompile(`; and (\d+) more$`)
 )
 
-// Forms of [Held.String]. What has no name yet goes by that of the composed resource.
+// Forms of [Held.String]. What has no name yet has that of the composed resource.
 var (
 	wholeForm  = regexp.MustCompile(`^([A-Z]\w* (?:of composed resource )?\S*) is (not |\(audit\) )(create|delete)d: ([\s\S]*)$`)
 	moreForm   = regexp.MustCompile(`^([A-Z]\w* [^\s:]*): (\d+) more changes, ([\s\S]*)$`)
@@ -81,7 +81,7 @@ func HeldIn(message string) (held []Held, more int, ok bool) {
 }
 
 // readHeld reads one change as [Held.String] writes it, and how many it stands for. A
-// value that holds what follows on values in a message is cut there.
+// value that holds what comes after values in a message is cut there.
 func readHeld(text string) (h Held, n int, ok bool) {
 	if m := wholeForm.FindStringSubmatch(text); m != nil {
 		return Held{Resource: m[1], Passed: m[2] != "not ", HeldChange: v1alpha1.HeldChange{Field: m[3], Reason: m[4]}}, 1, true

@@ -13,7 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// notRun follows what the function said last on an XR for which it runs no more.
+// notRun comes after what the function said last on an XR for which it runs no more.
 const notRun = " [not run"
 
 // NotRun returns the message that the Kausality condition of an XR takes, with status

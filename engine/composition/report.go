@@ -20,7 +20,7 @@ import (
 
 // statusMark is at the end of a condition's message: a hash of the status that
 // the pipeline wished last, and in how many runs in a row it wished another one
-// though nothing followed from that.
+// though nothing resulted from that.
 var statusMark = regexp.MustCompile(` \[status ([0-9a-f]{16})(?: \+(\d+))?\]$`)
 
 // maxIdle is after how many runs in a row a status that is another one each time,

@@ -98,7 +98,7 @@ func inObserved(u *unstructured.Unstructured, err error) error {
 
 // delegated says of which fields of a resource the last change began with a
 // person or controller that a policy let change the resource itself. What
-// Crossplane did of its own, in a window or by an exception, began with nobody
+// Crossplane did by itself, in a window or by an exception, began with nobody
 // else.
 func (r *Request) delegated() func(change.Path) bool {
 	u := r.Observed
