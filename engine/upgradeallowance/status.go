@@ -21,7 +21,7 @@ type News struct {
 	// Reason of the event, and its Note.
 	Reason v1alpha1.EventReason
 	Note   string
-	// Warning is true where somebody should look.
+	// Warning is true where somebody should check.
 	Warning bool
 }
 

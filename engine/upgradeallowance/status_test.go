@@ -25,8 +25,8 @@ type moment struct {
 	uses  int64
 	// until is a new end of the window.
 	until time.Duration
-	// tells are the reasons of the events, in order.
-	tells []v1alpha1.EventReason
+	// events are the reasons of the events, in order.
+	events []v1alpha1.EventReason
 }
 
 func TestEachTurnOfAWindowIsReportedOnce(t *testing.T) {
@@ -46,26 +46,26 @@ func TestEachTurnOfAWindowIsReportedOnce(t *testing.T) {
 			moments: []moment{
 				{state: early},
 				{state: early},
-				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
+				{state: active, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
 				{state: active},
-				{state: active, uses: 1, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowUsed}},
+				{state: active, uses: 1, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowUsed}},
 				{state: active, uses: 7},
-				{state: over, uses: 8, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
+				{state: over, uses: 8, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
 				{state: over, uses: 9},
 			},
 		},
 		"UsedAtOnce": {
 			reason: "What was used until it was over is told before that.",
 			moments: []moment{
-				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}}, {state: over, uses: 1, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowUsed, v1alpha1.EventReasonWindowEnded}},
+				{state: active, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}}, {state: over, uses: 1, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowUsed, v1alpha1.EventReasonWindowEnded}},
 			},
 		},
 		"Late": {
 			reason: "Uses may be counted when it is over.",
 			moments: []moment{
-				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
-				{state: over, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
-				{state: over, uses: 1, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowUsed}},
+				{state: active, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
+				{state: over, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
+				{state: over, uses: 1, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowUsed}},
 			},
 		},
 		"Waiting": {
@@ -73,40 +73,40 @@ func TestEachTurnOfAWindowIsReportedOnce(t *testing.T) {
 			moments: []moment{
 				{state: none},
 				{state: other},
-				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
-				{state: other, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowPaused}},
+				{state: active, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
+				{state: other, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowPaused}},
 				{state: another},
-				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowResumed}},
-				{state: over, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
+				{state: active, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowResumed}},
+				{state: over, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
 			},
 		},
 		"AtOnce": {
 			reason: "What turns twice within a second is reported twice.",
 			moments: []moment{
-				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
-				{state: other, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowPaused}},
-				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowResumed}},
-				{state: other, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowPaused}},
-				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowResumed}},
+				{state: active, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
+				{state: other, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowPaused}},
+				{state: active, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowResumed}},
+				{state: other, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowPaused}},
+				{state: active, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowResumed}},
 			},
 		},
 		"Never": {
 			reason:  "One that was never in force ends too.",
-			moments: []moment{{state: none}, {state: over, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}}, {state: over}},
+			moments: []moment{{state: none}, {state: over, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}}, {state: over}},
 		},
 		"Prolonged": {
 			reason: "One that goes on after its end ends once more.",
 			moments: []moment{
-				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
-				{state: over, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
-				{state: active, until: time.Hour, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowResumed}},
-				{state: over, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
+				{state: active, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
+				{state: over, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
+				{state: active, until: time.Hour, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowResumed}},
+				{state: over, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
 			},
 		},
 		"Unseen": {
 			reason: "What happened while nobody looked is told when somebody does.",
 			moments: []moment{
-				{state: active, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}}, {after: time.Hour, state: over, uses: 3, tells: []v1alpha1.EventReason{v1alpha1.EventReasonWindowUsed, v1alpha1.EventReasonWindowEnded}},
+				{state: active, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}}, {after: time.Hour, state: over, uses: 3, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowUsed, v1alpha1.EventReasonWindowEnded}},
 			},
 		},
 	}
@@ -135,7 +135,7 @@ func TestEachTurnOfAWindowIsReportedOnce(t *testing.T) {
 					keys[n.Key] = true
 				}
 
-				if diff := cmp.Diff(m.tells, got, cmpopts.EquateEmpty()); diff != "" {
+				if diff := cmp.Diff(m.events, got, cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("%s\nmoment %d: news: -want, +got:\n%s", tc.reason, i, diff)
 				}
 

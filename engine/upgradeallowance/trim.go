@@ -22,11 +22,11 @@ func Trim(u *unstructured.Unstructured) *unstructured.Unstructured {
 	spec, status := map[string]any{}, map[string]any{}
 
 	for _, key := range specContainers() {
-		keep(spec, u, "image", "spec", key)
+		copyField(spec, u, "image", "spec", key)
 	}
 
 	for _, key := range statusContainers() {
-		keep(status, u, "imageID", "status", key)
+		copyField(status, u, "imageID", "status", key)
 	}
 
 	if phase := resource.String(u.Object, "status", "phase"); phase != "" {
@@ -46,8 +46,8 @@ func Trim(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// keep copies a list with one field of each element.
-func keep(into map[string]any, u *unstructured.Unstructured, field, parent, key string) {
+// copyField copies a list with one field of each element.
+func copyField(into map[string]any, u *unstructured.Unstructured, field, parent, key string) {
 	values := each(u, field, parent, key)
 	if len(values) == 0 {
 		return

@@ -108,7 +108,7 @@ const (
 
 // Judge reports whether a use is stored, by what the object is next after what it
 // was when the request was decided. On create that is the first object of its
-// name. Gone is true where the object is as it was when it went.
+// name. Gone is true where the object is as it was when it was deleted.
 func (u *Use) Judge(next *unstructured.Unstructured, gone bool) Answer {
 	switch u.Operation {
 	case decision.OperationCreate:
@@ -169,7 +169,7 @@ func (u *Use) traced(next *unstructured.Unstructured) bool {
 
 // changed reports whether an object differs from the old one in all that the
 // windows allowed. Where generations do not count, as those of ConfigMaps, a
-// trace looks the same every time; and a request to scale is traced later.
+// trace is the same every time; and a request to scale is traced later.
 func (u *Use) changed(next *unstructured.Unstructured) bool {
 	is := change.Between(u.old.Object, next.Object)
 
