@@ -67,7 +67,7 @@ func (c choice) typed() bool {
 	return (was != nil || is != nil) && !change.Equal(was, is)
 }
 
-// part reports whether a member follows from the map's type: by its name, which
+// part reports whether a member depends on the map's type: by its name, which
 // begins as the type does, or as an object that is added or removed with it. In a map of
 // labels, type is one of many.
 func (c choice) part(member string) bool {

@@ -14,7 +14,7 @@ import (
 )
 
 // dropUnused takes from the object what an earlier deletion gave that was not
-// made, and that this one does not give. A managed resource keeps it, for its
+// made, and that this one does not give. A managed resource retains it, for its
 // first deletion opens its gate and is refused. True where there was any.
 func (s *stamper) dropUnused(granted []v1alpha1.Allowance) bool {
 	have, err := allowance.Parse(s.object)
