@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // Function is the gRPC service. It is safe for concurrent use.
@@ -34,12 +35,9 @@ type Function struct {
 // Option configures a Function.
 type Option func(*Function)
 
-// DefaultInitializingLimit is how long an XR may be ready before it counts as
-// settled.
-const DefaultInitializingLimit = 10 * time.Minute
-
 // WithInitializingLimit sets how long an XR may be ready before it counts as
-// settled, so that nothing more is free: zero for ever.
+// settled, so that nothing more is free: zero for ever, instead of
+// [resource.InitializingLimit].
 func WithInitializingLimit(d time.Duration) Option {
 	return func(f *Function) { f.limit = d }
 }
@@ -47,7 +45,7 @@ func WithInitializingLimit(d time.Duration) Option {
 // New makes a Function.
 func New(log logging.Logger, opts ...Option) *Function {
 	f := &Function{
-		log: log, now: time.Now, limit: DefaultInitializingLimit,
+		log: log, now: time.Now, limit: resource.InitializingLimit,
 		metrics: newMetrics(), compiled: inforce.NewCache(), reports: newReports(),
 	}
 	for _, o := range opts {

@@ -17,7 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// maxListed is the max held changes, and as many pending ones, that a
+// maxListed limits the held changes, and as many pending ones, that a
 // condition's message lists; the rest is a count.
 const maxListed = 5
 

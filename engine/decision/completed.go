@@ -66,8 +66,8 @@ func indexed(path change.Path) bool {
 	return slices.ContainsFunc(path, func(s fieldpath.Segment) bool { return s.Type == fieldpath.SegmentIndex })
 }
 
-// madeAgain returns the change that an edit was, where the user made it and it can
-// be known what the value was before.
+// madeAgain returns the change that an edit was, where the user made it and the
+// value before is known.
 func (f *facts) madeAgain(e v1alpha1.Edit, path change.Path) (change.Change, bool) {
 	if e.Masked || e.Digest != "" || e.User != f.User.Name || e.UID != f.User.UID {
 		return change.Change{}, false

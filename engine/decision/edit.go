@@ -28,7 +28,7 @@ import (
 // its root. So what was stored unallowed is recorded, and windows do not open
 // below it.
 
-// maxEditValue is the max bytes of a value in the record of an edit.
+// maxEditValue limits the bytes of a value in the record of an edit.
 const maxEditValue = 128
 
 // unlisted stands for the edits that the record has no room for.

@@ -399,7 +399,7 @@ func orUnset(s string) string {
 	return s
 }
 
-// maxRefused is the max changes a refusal names; the rest is a count.
+// maxRefused limits the changes a refusal names; the rest is a count.
 const maxRefused = 10
 
 func unallowedMessage(findings []Finding) string {

@@ -10,10 +10,10 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 )
 
-// maxHeldValue is the max bytes of a value in a held record or a message.
+// maxHeldValue limits the bytes of a value in a held record or a message.
 const maxHeldValue = 128
 
-// maxHeldReason is the max bytes of a reason in a held record: it quotes
+// maxHeldReason limits the bytes of a reason in a held record: it quotes
 // expressions, which may be as long as a policy.
 const maxHeldReason = 1024
 

@@ -144,9 +144,9 @@ type Cause struct {
 
 // Limits of what is reported of one refusal.
 const (
-	// maxCauses is the max fields that are reported.
+	// maxCauses limits the fields that are reported.
 	maxCauses = 64
-	// maxCauseText is the max bytes of what is missing: it quotes expressions, which
+	// maxCauseText limits the bytes of what is missing: it quotes expressions, which
 	// may be as long as a policy.
 	maxCauseText = 1024
 )

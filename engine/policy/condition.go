@@ -16,7 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 )
 
-// maxMessage is the max bytes of a message that an expression gives.
+// maxMessage limits the bytes of a message that an expression gives.
 const maxMessage = 1024
 
 // errNotText is the cause when a messageExpression gives something else than text.

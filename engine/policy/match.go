@@ -219,7 +219,7 @@ func labelsOf(obj map[string]any) labels.Set {
 	return out
 }
 
-// maxAttestation is the max bytes of one captured value that are stored.
+// maxAttestation limits the bytes of one captured value that are stored.
 const maxAttestation = 256
 
 // Attestations returns the values of the policy's capture fields by their

@@ -20,7 +20,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
-// maxFieldsNamed is the max fields that a warning lists.
+// maxFieldsNamed limits the fields that a warning lists.
 const maxFieldsNamed = 8
 
 // Check checks what the policy says of a kind against the kind's schema, whose

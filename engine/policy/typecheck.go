@@ -19,7 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// maxTypeErrors is the max errors that are listed for one expression.
+// maxTypeErrors limits the errors that are listed for one expression.
 const maxTypeErrors = 5
 
 // TypeCheck checks the policy's expressions against the schema of a kind, whose

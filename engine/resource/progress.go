@@ -4,8 +4,10 @@
 package resource
 
 import (
+	"math"
 	"regexp"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
@@ -78,6 +80,10 @@ func ObservedGeneration(u *unstructured.Unstructured) int64 {
 	return seen
 }
 
+// InitializingLimit is for how long an XR may be ready before it counts as settled
+// though the function does not say so.
+const InitializingLimit = 10 * time.Minute
+
 // SeenReady reports whether the object is or was ready: marked initialized, or
 // with a Ready or Available condition that is True. Kinds without such a
 // condition are taken as ready once their controller has observed them. Where a
@@ -88,9 +94,13 @@ func SeenReady(u *unstructured.Unstructured) bool {
 		return true
 	}
 
-	// Of a pipeline that fails before our step Crossplane says that it does not know.
-	if c, ok := ConditionOf(u, v1alpha1.ConditionKausality); ok && ourMessage.MatchString(c.Message) {
-		return !initializingMessage.MatchString(c.Message)
+	said, ok := ConditionOf(u, v1alpha1.ConditionKausality)
+
+	switch {
+	case ok && ourMessage.MatchString(said.Message):
+		return !initializingMessage.MatchString(said.Message)
+	case ok && readyUntil(u, said) < InitializingLimit:
+		return false
 	}
 
 	has := false
@@ -109,6 +119,26 @@ func SeenReady(u *unstructured.Unstructured) bool {
 	}
 
 	return ObservedGeneration(u) > 0
+}
+
+// readyUntil returns for how long an object had been ready when its Kausality
+// condition became what it is, or more than [InitializingLimit] where the conditions
+// do not show it. Where a step of the pipeline fails, or a composed resource cannot be
+// applied, Crossplane takes away what the function said, and nothing else tells
+// whether the XR had settled, or was ready between one round and the next.
+//
+// Source: github.com/crossplane/crossplane/v2
+// internal/controller/apiextensions/composite/reconciler.go, Reconcile.
+func readyUntil(u *unstructured.Unstructured, said Condition) time.Duration {
+	ready, _ := ConditionOf(u, ConditionReady)
+	since, err := time.Parse(time.RFC3339, ready.LastTransitionTime)
+
+	until, errUntil := time.Parse(time.RFC3339, said.LastTransitionTime)
+	if err != nil || errUntil != nil {
+		return math.MaxInt64
+	}
+
+	return until.Sub(since)
 }
 
 // Converged reports whether the object's controller has finished: what kstatus

@@ -108,6 +108,8 @@ func TestHowFarAControllerHasCome(t *testing.T) {
 		"XR":          {"An XR is ready when it says so, not when it was seen.", "{metadata: {generation: 1}, spec: {resourceRefs: []}, status: {conditions: [{type: Synced, status: 'True', observedGeneration: 1}]}}", 1, false, true},
 		"BuiltUp":     {"Ready for a moment, while more is to come.", "{metadata: {generation: 1}, status: {conditions: [{type: Ready, status: 'True'}, {type: Kausality, status: 'True', message: 'generation 1: initializing: x'}]}}", 0, false, true},
 		"BuiltOnce":   {"Not once it has settled.", "{metadata: {generation: 2}, status: {conditions: [{type: Ready, status: 'True'}, {type: Kausality, status: 'True', message: 'generation 2: in progress: x'}]}}", 0, true, true},
+		"LostEarly":     {"Ready for a moment, and then Crossplane took the function's condition away.", "{metadata: {generation: 1}, status: {conditions: [{type: Ready, status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z'}, {type: Kausality, status: Unknown, lastTransitionTime: '2026-01-01T00:00:04Z', message: A fatal error occurred}]}}", 0, false, true},
+		"LostLate":     {"Ready for long before.", "{metadata: {generation: 1}, status: {conditions: [{type: Ready, status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z'}, {type: Kausality, status: Unknown, lastTransitionTime: '2026-01-01T00:10:00Z', message: A fatal error occurred}]}}", 0, true, true},
 		"Garbage":     {"Garbage says nothing.", "{metadata: {generation: a}, status: {observedGeneration: b, conditions: [1, {type: 2}, {type: Ready}]}}", 0, false, false},
 		"Terminating": {"What goes away does not finish.", "{metadata: {generation: 1, deletionTimestamp: '2026-01-01T00:00:00Z'}}", 0, false, false},
 	}

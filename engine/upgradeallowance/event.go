@@ -20,7 +20,7 @@ import (
 const (
 	// action is what events about windows say we did.
 	action = "KeepWindow"
-	// maxNote is the max bytes of an event's note.
+	// maxNote limits the bytes of an event's note.
 	//
 	// Source: k8s.io/kubernetes pkg/apis/core/validation/events.go.
 	maxNote = 1000

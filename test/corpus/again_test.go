@@ -43,8 +43,8 @@ func TestAskedAgainTheAnswerIsTheSame(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotStampedIsAConflict puts to the final look what was never put to
-// the first.
+// TestWhatWasNotStampedIsAConflict verifies requests that were never decided
+// before.
 func TestWhatWasNotStampedIsAConflict(t *testing.T) {
 	conflicts := 0
 

@@ -17,7 +17,7 @@ import (
 var update = flag.Bool("update", false, "write what the engine decides into the scenarios")
 
 // fewest is how many scenarios there are at least: each sentence of the design
-// about changes, parents, phases, gates and so on has its own.
+// about changes, parents, phases, gates and so on has one.
 const fewest = 150
 
 func TestTheEngineDecidesAsTheCorpusSays(t *testing.T) {

@@ -10,7 +10,7 @@
 //
 //	request.yaml  a change of an object, see [Request]
 //	gate.yaml     what to do with a managed resource's gate, see [Gate]
-//	upkeep.yaml   what a parent's own progress changes, see [Upkeep]
+//	upkeep.yaml   what the progress of a parent changes, see [Upkeep]
 //
 // Objects are merge patches (RFC 7386) on one of the objects in base/, so that
 // a scenario shows nothing but what it is about:

@@ -49,9 +49,9 @@ func TestATrimmedParentDecidesAsTheWhole(t *testing.T) {
 	}
 }
 
-// TestATrimmedObjectIsKeptUpAsTheWhole reads what the manager's cache holds of
+// TestATrimmedObjectIsMaintainedAsTheWhole reads what the manager's cache holds of
 // objects.
-func TestATrimmedObjectIsKeptUpAsTheWhole(t *testing.T) {
+func TestATrimmedObjectIsMaintainedAsTheWhole(t *testing.T) {
 	for name, req := range requests(t) {
 		for _, u := range []*unstructured.Unstructured{req.Parent, req.Old, req.New} {
 			if u == nil {

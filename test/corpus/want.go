@@ -22,7 +22,7 @@ import (
 const (
 	// Crossplane works under this user name.
 	Crossplane = "system:serviceaccount:crossplane-system:crossplane"
-	// Manager is Kausality's own.
+	// Manager is the user name of Kausality's manager.
 	Manager = "system:serviceaccount:kausality-system:kausality-manager"
 )
 

@@ -116,7 +116,7 @@ func TestAChangeArrivesAsAllowedWhateverDiesOnTheWay(t *testing.T) {
 				}
 			})
 			if !ok {
-				return // What follows builds on it.
+				return // The next one builds on it.
 			}
 		}
 	}
@@ -129,19 +129,19 @@ func (c change) next() change {
 	return change{number: number, was: c.size, size: []string{"small", "medium", "large"}[number%3]}
 }
 
-// cycle asks for a change, kills a process at a step, and looks what comes of it.
+// cycle asks for a change, kills a process at a step, and checks what comes of it.
 func (d *database) cycle(t *testing.T, c change, process string, at int) error {
 	t.Helper()
 
 	ctx := t.Context()
 	s := c.steps()[at]
 
-	_, since, err := look(ctx, "/", 0)
+	_, since, err := readAt(ctx, "/", 0)
 	if err != nil {
 		return err
 	}
 
-	w, err := d.follow(ctx)
+	w, err := d.watch(ctx)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func TestADeletionIsNotCalledOffByWhatWasComposedBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// 5. All goes.
+	// 5. All is deleted.
 	for _, u := range []*unstructured.Unstructured{stand, object, named("v1", "ConfigMap", stand.GetName())} {
 		if err := scenario.Eventually(ctx, "the end of "+u.GetKind(), func(ctx context.Context) error {
 			err := hans.Get(ctx, client.ObjectKeyFromObject(u), u.DeepCopy())

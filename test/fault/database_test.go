@@ -39,11 +39,11 @@ const (
 const (
 	namespace = "default"
 	hansUser  = "hans@example.com"
-	// engine that a database is made with, and keeps.
+	// engine that a database is made with; it does not change.
 	engine = "postgres"
 )
 
-// database is a Claim with what follows from it.
+// database is a Claim with what is made for it.
 type database struct {
 	client.Client
 
@@ -75,7 +75,7 @@ func (p part) key() string {
 	return "/registry/" + filepath.Join(p.gvr.Group, p.gvr.Resource, p.namespace, p.name)
 }
 
-// object is a part as far as its identity goes.
+// object is a part with its identity only.
 func (d *database) object(kind string) *unstructured.Unstructured {
 	p := d.parts()[kind]
 	u := &unstructured.Unstructured{}
@@ -93,18 +93,18 @@ func (d *database) get(ctx context.Context, kind string) (*unstructured.Unstruct
 	return u, d.Get(ctx, client.ObjectKeyFromObject(u), u)
 }
 
-// teller prints what a scenario does.
-type teller struct{ t *testing.T }
+// reporter prints what a scenario does.
+type reporter struct{ t *testing.T }
 
-func (n teller) Sayf(format string, args ...any) { n.t.Logf(format, args...) }
+func (n reporter) Sayf(format string, args ...any) { n.t.Logf(format, args...) }
 
-func (n teller) Show(text string) { n.t.Log("\n" + text) }
+func (n reporter) Show(text string) { n.t.Log("\n" + text) }
 
 // install applies the example's XRD, Composition and policies.
 func install(t *testing.T) {
 	t.Helper()
 
-	s, err := scenario.New(running, "../../examples", teller{t})
+	s, err := scenario.New(running, "../../examples", reporter{t})
 	if err != nil {
 		t.Fatal(err)
 	}

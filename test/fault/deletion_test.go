@@ -97,18 +97,18 @@ func makeDatabases(t *testing.T, prefix string) map[string]*database {
 	return made
 }
 
-// end deletes the Claim, kills a process at a step, and looks what comes of it.
+// end deletes the Claim, kills a process at a step, and checks what comes of it.
 func (d *database) end(t *testing.T, process string, s step) error {
 	t.Helper()
 
 	ctx := t.Context()
 
-	_, since, err := look(ctx, "/", 0)
+	_, since, err := readAt(ctx, "/", 0)
 	if err != nil {
 		return err
 	}
 
-	w, err := d.follow(ctx)
+	w, err := d.watch(ctx)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (r *remains) String() string {
 // gone checks that nothing of the database is left.
 func (d *database) gone(ctx context.Context, left *remains) error {
 	for kind, p := range d.parts() {
-		v, _, err := look(ctx, p.key(), 0)
+		v, _, err := readAt(ctx, p.key(), 0)
 		if err != nil {
 			return err
 		}

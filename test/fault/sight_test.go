@@ -42,8 +42,8 @@ type event struct {
 	kind string
 }
 
-// follow starts to watch a database.
-func (d *database) follow(ctx context.Context) (*watcher, error) {
+// watch starts to watch a database.
+func (d *database) watch(ctx context.Context) (*watcher, error) {
 	c, err := dynamic.NewForConfig(running.Config())
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client: %w", err)

@@ -43,7 +43,7 @@ func versions(ctx context.Context, key string, since int64) ([]*unstructured.Uns
 	}
 
 	for {
-		v, _, err := look(ctx, key, revision)
+		v, _, err := readAt(ctx, key, revision)
 		if err != nil {
 			return nil, err
 		}
@@ -72,13 +72,13 @@ func versions(ctx context.Context, key string, since int64) ([]*unstructured.Uns
 // lastRevision is the last since a revision at which there was an object, that
 // is not made again once it is gone.
 func lastRevision(ctx context.Context, key string, since int64) (int64, error) {
-	v, now, err := look(ctx, key, 0)
+	v, now, err := readAt(ctx, key, 0)
 	if err != nil || v != nil {
 		return now, err
 	}
 
 	n := sort.Search(int(now-since), func(i int) bool {
-		v, _, e := look(ctx, key, since+1+int64(i))
+		v, _, e := readAt(ctx, key, since+1+int64(i))
 		err = errors.Join(err, e)
 
 		return v == nil
@@ -87,9 +87,9 @@ func lastRevision(ctx context.Context, key string, since int64) (int64, error) {
 	return since + int64(n), err
 }
 
-// look reads an object at a revision, 0 for now, and says which revision is
+// readAt reads an object at a revision, 0 for now, and says which revision is
 // now. It is nil where there is no such object.
-func look(ctx context.Context, key string, revision int64) (*stored, int64, error) {
+func readAt(ctx context.Context, key string, revision int64) (*stored, int64, error) {
 	raw, err := json.Marshal(map[string]any{"key": base64.StdEncoding.EncodeToString([]byte(key)), "revision": revision})
 	if err != nil {
 		return nil, 0, fmt.Errorf("cannot ask etcd: %w", err)

@@ -95,7 +95,7 @@ that had settled; anna is of the group app-team, hans of the platform-team.
 
 // anchor is what a heading is linked by.
 func anchor(title string) string {
-	kept := strings.Map(func(r rune) rune {
+	allowed := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == ' ', r == '-':
 			return r
@@ -104,7 +104,7 @@ func anchor(title string) string {
 		}
 	}, strings.ToLower(title))
 
-	return strings.ReplaceAll(kept, " ", "-")
+	return strings.ReplaceAll(allowed, " ", "-")
 }
 
 // document writes a situation as it was read.
@@ -134,7 +134,7 @@ func (s *situation) document(r reading) string {
 
 	fmt.Fprintf(&out, "\n%s\n\n```console\n", s.remedy)
 
-	for _, c := range s.mend {
+	for _, c := range s.fix {
 		out.WriteString(c.typed())
 	}
 

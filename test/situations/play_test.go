@@ -132,7 +132,7 @@ func (p *player) arrived(ctx context.Context, name string) error {
 	return err
 }
 
-// made makes a bucket, with a Composition of its own, and waits until it has settled.
+// made makes a bucket with a separate Composition, and waits until it has settled.
 func (p *player) made(name string) {
 	p.t.Helper()
 
@@ -306,14 +306,14 @@ func (p *player) play(s *situation) reading {
 	}
 
 	if s.fails {
-		r.events = p.told(s, since)
+		r.events = p.reported(s, since)
 		r.diagnosis = p.diagnosis(policiesOf(s.policies))
 	} else {
 		p.read(s, &r, since)
 	}
 
 	// 3. The way out of it is one.
-	p.mends(s)
+	p.fixes(s)
 
 	p.must(command{"", "kubectl delete allowancepolicies,upgradeallowances,enforcements --all"})
 	p.eventually("buckets that nothing is about", p.ungoverned)
@@ -344,8 +344,8 @@ func (p *player) ungoverned(ctx context.Context) error {
 	return nil
 }
 
-// told are the events about what was refused, once the one that is waited for is there.
-func (p *player) told(s *situation, since time.Time) (events string) {
+// reported are the events about what was refused, once the one that is waited for is there.
+func (p *player) reported(s *situation, since time.Time) (events string) {
 	p.t.Helper()
 
 	p.rests(s.title, func(ctx context.Context) error {
@@ -393,8 +393,8 @@ func (p *player) read(s *situation, r *reading, since time.Time) {
 	r.diagnosis = p.diagnosis(append(policiesOf(s.policies+s.does.text), s.name))
 }
 
-// mends shows that the remedy is one, and that nothing went out before.
-func (p *player) mends(s *situation) {
+// fixes shows that the remedy works, and that nothing changed outside before.
+func (p *player) fixes(s *situation) {
 	p.t.Helper()
 
 	want := s.outside
@@ -404,7 +404,7 @@ func (p *player) mends(s *situation) {
 		p.t.Errorf("%s: it was outside before", s.title)
 	}
 
-	for _, c := range s.mend {
+	for _, c := range s.fix {
 		p.must(c)
 		p.inForce()
 
