@@ -23,6 +23,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -145,7 +146,7 @@ func (p *Process) start(extra []string) error {
 	// The child has a descriptor of its own.
 	defer func() { _ = log.Close() }()
 	cmd := exec.Command(p.path, slices.Concat(p.args, extra)...) //nolint:noctx // It lives until Stop or Kill.
-	cmd.Env = p.env
+	cmd.Env = withCollector(p.env)
 	cmd.Stdout, cmd.Stderr = log, log
 	r := &run{cmd: cmd, done: make(chan struct{})}
 	p.mu.Lock()
@@ -163,6 +164,20 @@ func (p *Process) start(extra []string) error {
 		close(r.done)
 	}()
 	return nil
+}
+
+// envCollector is how much garbage a program of Go may have, in percent of what it uses.
+const envCollector = "GOGC"
+
+// withCollector has a process collect garbage as this one does, unless its environment says how: who
+// runs many stacks at once has more memory than time.
+func withCollector(env []string) []string {
+	percent, ok := os.LookupEnv(envCollector)
+	if !ok || env == nil || slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, envCollector+"=") }) {
+		return env // Without an environment of its own it has this one.
+	}
+
+	return append(slices.Clip(env), envCollector+"="+percent)
 }
 
 // Ready waits until it is ready.
