@@ -8,6 +8,7 @@ package random_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -46,17 +47,22 @@ func TestAnUpdateThatFailsAfterItWasReportedSyncedIsAppliedUnderTheSameAllowance
 	// 3. It is applied, and then the gate closes.
 	world.Must(t, eventually(ctx, "the change", s.settled(parameters{"size": int64(2)})))
 
-	versions := seen.versions(s.name)
-	if !showsInOrder(versions,
-		func(u *unstructured.Unstructured) bool { return open(u) && syncedSinceOpening(u) && !failed(u) },
-		func(u *unstructured.Unstructured) bool { return open(u) && failed(u) },
-		func(u *unstructured.Unstructured) bool {
-			return open(u) && syncedSinceOpening(u) && !failed(u) && shown(u) == 2
-		},
-		func(u *unstructured.Unstructured) bool { return !open(u) && shown(u) == 2 },
-	) {
-		t.Errorf("Want it open and synced, open and failed, open and applied, closed; saw\n%s", brief(versions))
-	}
+	// The watch may be behind.
+	world.Must(t, eventually(ctx, "the gate open and synced, open and failed, open and applied, closed", func(context.Context) error {
+		versions := seen.versions(s.name)
+		if !showsInOrder(versions,
+			func(u *unstructured.Unstructured) bool { return open(u) && syncedSinceOpening(u) && !failed(u) },
+			func(u *unstructured.Unstructured) bool { return open(u) && failed(u) },
+			func(u *unstructured.Unstructured) bool {
+				return open(u) && syncedSinceOpening(u) && !failed(u) && shown(u) == 2
+			},
+			func(u *unstructured.Unstructured) bool { return !open(u) && shown(u) == 2 },
+		) {
+			return fmt.Errorf("saw\n%s: %w", brief(versions), world.ErrOther)
+		}
+
+		return nil
+	}))
 
 	// 4. Under one allowance, of which nothing is left.
 	changes := outside.Changes(s.name)[1:] // After its creation.
