@@ -26,6 +26,7 @@ type metrics struct {
 	held     *prometheus.CounterVec
 	overdue  *prometheus.CounterVec
 	failed   *prometheus.CounterVec
+	shadow   *prometheus.CounterVec
 	duration prometheus.Histogram
 }
 
@@ -48,6 +49,11 @@ func newMetrics() *metrics {
 			Help: "CEL expressions that could not be evaluated for a composed resource, by the kind and name of the AllowancePolicy " +
 				"or Enforcement. Those of a policy then allow nothing.",
 		}, []string{"kind", "name"}),
+		shadow: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_function_shadow_total",
+			Help: "Changes of composed resources that would be decided otherwise if what is in Shadow mode were enforced, counted in every " +
+				"call, by the composite resource's kind, what would be decided, and the policy that would allow them.",
+		}, []string{"composite_kind", "verdict", "policy"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "kausality_function_decision_seconds",
 			Help:    "Time from a request to its response, without gRPC.",
@@ -58,7 +64,7 @@ func newMetrics() *metrics {
 
 // register makes the metrics visible.
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.calls, m.held, m.overdue, m.failed, m.duration} {
+	for _, c := range []prometheus.Collector{m.calls, m.held, m.overdue, m.failed, m.shadow, m.duration} {
 		if err := r.Register(c); err != nil {
 			return fmt.Errorf("cannot register metrics: %w", err)
 		}
@@ -83,6 +89,12 @@ func (m *metrics) observe(rsp *fnv1.RunFunctionResponse, s *state, took time.Dur
 
 		for _, e := range policy.EvaluationErrors(s.problems...) {
 			m.failed.WithLabelValues(e.Kind, e.Name).Inc()
+		}
+
+		for _, name := range s.names {
+			for _, f := range s.outcomes[name].Shadow {
+				m.shadow.WithLabelValues(s.xr.GetKind(), string(f.Verdict), f.Policy).Inc()
+			}
 		}
 
 		if s.overdue {

@@ -103,7 +103,7 @@ func TestOnlyPoliciesThatMatterTravel(t *testing.T) {
 
 	for i := range cap(unrelated) / 2 {
 		unrelated = append(unrelated,
-			aPolicy(t, fmt.Sprint("other-", i), "Bucket", "kausality.io/kind: Bucket"),
+			aPolicy(t, fmt.Sprint("other-", i), "Bucket", "kind.kausality.io/Bucket: ''"),
 			aWindow(t, fmt.Sprint("other-", i), "kube-system:deployment-controller", "kausality.io/service-account: kube-system.deployment-controller"))
 	}
 
@@ -113,24 +113,25 @@ func TestOnlyPoliciesThatMatterTravel(t *testing.T) {
 		travelled     int
 		engine        string
 	}{
-		"Policy":    {"A policy about a composed kind.", "", []*fnv1.Resource{aPolicy(t, "a", "Object", "kausality.io/kind: Object")}, 1, "mysql"},
-		"ParentToo": {"And about the XR's.", "", []*fnv1.Resource{aPolicy(t, "a", "XDatabase", "kausality.io/kind: XDatabase")}, 1, "postgres"},
+		"Policy":    {"A policy about a composed kind.", "", []*fnv1.Resource{aPolicy(t, "a", "Object", "kind.kausality.io/Object: ''")}, 1, "mysql"},
+		"Kinds":     {"One about several kinds.", "", []*fnv1.Resource{aPolicy(t, "a", "Object", "kind.kausality.io/Bucket: '', kind.kausality.io/Object: ''")}, 1, "mysql"},
+		"ParentToo": {"And about the XR's.", "", []*fnv1.Resource{aPolicy(t, "a", "XDatabase", "kind.kausality.io/XDatabase: ''")}, 1, "postgres"},
 		"Window": {
 			"A window, found by whom it is for.", "", []*fnv1.Resource{
-				aPolicy(t, "a", "XDatabase", "kausality.io/kind: XDatabase"),
+				aPolicy(t, "a", "XDatabase", "kind.kausality.io/XDatabase: ''"),
 				aWindow(t, "w", "crossplane-system:crossplane", "kausality.io/service-account: crossplane-system.crossplane"),
 			}, 2, "mysql",
 		},
 		"OtherUser": {
 			"Where Crossplane is somebody else, for that one.", "serviceAccount: 'system:serviceaccount:prod:xp'", []*fnv1.Resource{
-				aPolicy(t, "a", "XDatabase", "kausality.io/kind: XDatabase"),
+				aPolicy(t, "a", "XDatabase", "kind.kausality.io/XDatabase: ''"),
 				aWindow(t, "w", "crossplane-system:crossplane", "kausality.io/service-account: crossplane-system.crossplane"),
 				aWindow(t, "x", "prod:xp", "kausality.io/service-account: prod.xp"),
 			}, 2, "mysql",
 		},
 		"Selected": {
 			"The step's selector counts beside the labels.", "policySelector: {team: a}", []*fnv1.Resource{
-				aPolicy(t, "a", "XDatabase", "kausality.io/kind: XDatabase, team: a"), aPolicy(t, "b", "Object", "kausality.io/kind: Object, team: b"),
+				aPolicy(t, "a", "XDatabase", "kind.kausality.io/XDatabase: '', team: a"), aPolicy(t, "b", "Object", "kind.kausality.io/Object: '', team: b"),
 			}, 1, "postgres",
 		},
 	}
@@ -325,7 +326,7 @@ func TestPoliciesMayReadTheNamespace(t *testing.T) {
 	xr := strings.Replace(steadyXR, "name: db\n", "name: db\n  namespace: prod\n", 1)
 	observed := strings.Replace(observedObject, "name: db-obj\n", "name: db-obj\n  namespace: prod\n", 1)
 	about := func(match string) *fnv1.Resource {
-		p := aPolicy(t, "a", "Object", "kausality.io/kind: Object")
+		p := aPolicy(t, "a", "Object", "kind.kausality.io/Object: ''")
 		fields := p.GetResource().GetFields()["spec"].GetStructValue().GetFields()["match"].GetStructValue()
 
 		maps.Copy(fields.GetFields(), resourceOf(t, match).GetResource().GetFields())
@@ -355,7 +356,7 @@ func TestPoliciesMayReadTheNamespace(t *testing.T) {
 
 	// Nobody reads namespaces without need.
 	req := call(t, xr, observed, sized("small", "mysql"), "")
-	answer(t, req, []*fnv1.Resource{aPolicy(t, "a", "Object", "kausality.io/kind: Object")})
+	answer(t, req, []*fnv1.Resource{aPolicy(t, "a", "Object", "kind.kausality.io/Object: ''")})
 
 	if _, asked := req.GetRequiredResources()["kausality.io/namespace"]; asked {
 		t.Error("asked for the namespace though no policy looks at it")

@@ -36,9 +36,11 @@ const (
 type reports struct {
 	mu  sync.Mutex
 	xrs *lru.Cache
+	// shadows are digests of what was said of Shadow mode, by XR.
+	shadows *lru.Cache
 }
 
-func newReports() *reports { return &reports{xrs: lru.New(maxReports)} }
+func newReports() *reports { return &reports{xrs: lru.New(maxReports), shadows: lru.New(maxReports)} }
 
 // heldField is what is held: a field of a composed resource, or create or delete.
 type heldField struct{ resource, field string }
@@ -98,11 +100,48 @@ func (t *reports) log(log logging.Logger, s *state) {
 		log.Info("Held more changes than are listed", "more", now.more)
 	}
 
+	s.logShadow(log, t)
+
 	for _, at := range sortedFields(was.lines) {
 		if _, still := now.lines[at]; !still && now.more == 0 {
 			s.release(log, at)
 		}
 	}
+}
+
+// logShadow logs what would be decided otherwise if what is in Shadow mode were enforced,
+// where that is something else than before.
+func (s *state) logShadow(log logging.Logger, t *reports) {
+	type line struct{ resource, would string }
+
+	var lines []line
+
+	for _, name := range s.names {
+		for _, f := range s.outcomes[name].Shadow {
+			lines = append(lines, line{name, decision.ShadowText(f)})
+		}
+	}
+
+	if !t.news(keyOf(s.xr), lines) {
+		return
+	}
+
+	for _, l := range lines[:min(len(lines), maxReportLines)] {
+		log.Info("Would be decided otherwise without Shadow mode", "resource", l.resource, "would", l.would)
+	}
+}
+
+// news reports whether something is said of an XR's Shadow mode that was not said last.
+func (t *reports) news(key string, said any) bool {
+	digest := sha256.Sum256(fmt.Appendf(nil, "%q", said))
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+
+	was, _ := t.shadows.Get(key)
+	t.shadows.Add(key, digest)
+
+	return was != digest
 }
 
 // release logs that a change is held no more, and what lets it through if

@@ -38,8 +38,8 @@ func requirements(labels map[string]string) *fnv1.Requirements {
 			ApiVersion: "kausality.io/v1alpha1", Kind: "Enforcement",
 			Match: &fnv1.ResourceSelector_MatchLabels{MatchLabels: &fnv1.MatchLabels{}},
 		},
-		"kausality.io/allowancepolicies/XDatabase": selector("AllowancePolicy", "kausality.io/kind", "XDatabase"),
-		"kausality.io/allowancepolicies/Object":    selector("AllowancePolicy", "kausality.io/kind", "Object"),
+		"kausality.io/allowancepolicies/XDatabase": selector("AllowancePolicy", "kind.kausality.io/XDatabase", ""),
+		"kausality.io/allowancepolicies/Object":    selector("AllowancePolicy", "kind.kausality.io/Object", ""),
 		"kausality.io/upgradeallowances/crossplane-system.crossplane": selector(
 			"UpgradeAllowance", "kausality.io/service-account", "crossplane-system.crossplane"),
 	}}

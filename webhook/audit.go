@@ -50,6 +50,9 @@ const (
 	// path and from this one, as a JSON object by field path; (masked) stands for a
 	// credential.
 	auditAttestations = "attestations"
+	// auditShadow says of each change what would be decided otherwise if what is in
+	// Shadow mode were enforced, and by which policy.
+	auditShadow = "shadow"
 )
 
 // maxAuditRunes is the most characters of an audit annotation.
@@ -58,6 +61,10 @@ const maxAuditRunes = 1024
 // audit is what the API server's audit log gets of a decision.
 func audit(d *decision.Decision) map[string]string {
 	out := map[string]string{auditDecision: string(d.Outcome())}
+
+	if len(d.Shadow) > 0 {
+		out[auditShadow] = fit(shadows(d), maxAuditRunes)
+	}
 
 	f, ok := d.Lead()
 	if !ok {
@@ -73,6 +80,16 @@ func audit(d *decision.Decision) map[string]string {
 		if value != "" {
 			out[key] = cut(value, maxAuditRunes)
 		}
+	}
+
+	return out
+}
+
+// shadows say what would be decided otherwise without Shadow mode.
+func shadows(d *decision.Decision) []string {
+	out := make([]string, len(d.Shadow))
+	for i, f := range d.Shadow {
+		out[i] = decision.ShadowText(f)
 	}
 
 	return out

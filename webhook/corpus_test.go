@@ -128,8 +128,17 @@ func reviewOf(tb testing.TB, req decision.Request) *admissionv1.AdmissionRequest
 	gvk := u.GroupVersionKind()
 	options := runtime.RawExtension{}
 
+	if req.Options != nil {
+		options.Raw = encode(tb, &unstructured.Unstructured{Object: req.Options})
+	}
+
 	if req.Orphans {
 		options.Raw = []byte(`{"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", "propagationPolicy": "Orphan"}`)
+	}
+
+	extra := map[string]authenticationv1.ExtraValue{}
+	for key, values := range req.User.Extra {
+		extra[key] = values
 	}
 
 	return &admissionv1.AdmissionRequest{
@@ -137,7 +146,8 @@ func reviewOf(tb testing.TB, req decision.Request) *admissionv1.AdmissionRequest
 		Kind:     metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind},
 		Resource: metav1.GroupVersionResource{Group: req.Resource.Group, Version: gvk.Version, Resource: req.Resource.Resource},
 		Name:     u.GetName(), Namespace: u.GetNamespace(),
-		UserInfo:  authenticationv1.UserInfo{Username: req.User.Name, Groups: req.User.Groups},
+		UserInfo:  authenticationv1.UserInfo{Username: req.User.Name, Groups: req.User.Groups, UID: req.User.UID, Extra: extra},
+		DryRun:    new(req.DryRun),
 		Object:    runtime.RawExtension{Raw: encode(tb, req.New)},
 		OldObject: runtime.RawExtension{Raw: encode(tb, req.Old)},
 		Options:   options,

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,12 +18,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
 // Judge puts admission requests to the engine. The endpoints share one.
@@ -79,8 +83,19 @@ func (j *Judge) request(ctx context.Context, req admission.Request) (*decision.R
 	}
 
 	out.Basis = in.Basis(j.Settings, j.Now())
+	out.Versions = j.versions(out)
 
 	return out, err
+}
+
+// versions are those in which what a request is about is served, where an Enforcement
+// asks for that; nil where it is not known.
+func (j *Judge) versions(ask *decision.Request) []string {
+	if !slices.ContainsFunc(ask.Enforcements, func(e *enforcement.Enforcement) bool { return e.AsksVersions(ask.Resource) }) {
+		return nil
+	}
+
+	return served.Versions(j.Objects.mapper, ask.Resource)
 }
 
 // read reads what an admission request says.
@@ -89,6 +104,17 @@ func (j *Judge) read(req admission.Request) (*decision.Request, error) {
 		Operation: decision.Operation(req.Operation),
 		User:      policy.User{Name: req.UserInfo.Username, Groups: req.UserInfo.Groups, UID: req.UserInfo.UID},
 		Resource:  schema.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource},
+
+		Subresource: req.SubResource,
+		DryRun:      ptr.Deref(req.DryRun, false),
+	}
+
+	for key, values := range req.UserInfo.Extra {
+		if out.User.Extra == nil {
+			out.User.Extra = map[string][]string{}
+		}
+
+		out.User.Extra[key] = values
 	}
 
 	var err error
@@ -104,25 +130,25 @@ func (j *Judge) read(req admission.Request) (*decision.Request, error) {
 		return nil, fmt.Errorf("cannot read the options: %w", err)
 	}
 
-	if out.FieldManager, err = fieldManager(req); err != nil {
+	if out.Options, err = optionsOf(req); err != nil {
 		return nil, fmt.Errorf("cannot read the options: %w", err)
 	}
+
+	out.FieldManager = resource.String(out.Options, "fieldManager")
 
 	return out, nil
 }
 
-// fieldManager is what a request says of who manages the fields it writes.
-func fieldManager(req admission.Request) (string, error) {
+// optionsOf are those of a request; nil where it has none.
+func optionsOf(req admission.Request) (map[string]any, error) {
+	var out map[string]any
 	if len(req.Options.Raw) == 0 {
-		return "", nil
+		return out, nil
 	}
 
-	opts := struct {
-		FieldManager string `json:"fieldManager"`
-	}{}
-	err := utiljson.Unmarshal(req.Options.Raw, &opts)
+	err := utiljson.Unmarshal(req.Options.Raw, &out)
 
-	return opts.FieldManager, err
+	return out, err
 }
 
 // orphans reports whether a deletion is to leave what the object owns.
@@ -177,7 +203,7 @@ func (j *Judge) by(ctx context.Context, ask *decision.Request, decide func(decis
 
 	gvk, key := keyOf(ref)
 
-	if ask.Parent, ok = j.Objects.parent(ctx, in.kinds, gvk, key); ok && ref.Is(ask.Parent) {
+	if ask.Parent, ok = j.Objects.parent(ctx, in.kinds, gvk, key); ok && ref.Is(ask.Parent) && !ask.ReadsParent() {
 		if d := decide(*ask); d.Allowed() && d.Conflict == "" && !decision.Behind(ask) && !d.Initiated() {
 			return d, nil
 		}
@@ -185,7 +211,7 @@ func (j *Judge) by(ctx context.Context, ask *decision.Request, decide func(decis
 
 	j.Metrics.readAgain(gvk)
 
-	if ask.Parent, err = j.Objects.read(ctx, gvk, key); err != nil {
+	if ask.Parent, err = j.Objects.read(ctx, gvk, key, ask.ReadsParent()); err != nil {
 		obj := objectOf(ask)
 
 		return decision.Decision{}, fmt.Errorf("cannot look at the parent of %s %q: %w", obj.GetKind(), resource.Name(obj), err)

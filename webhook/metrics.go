@@ -17,6 +17,7 @@ import (
 // Metrics of the webhook.
 type Metrics struct {
 	decisions *prometheus.CounterVec
+	shadow    *prometheus.CounterVec
 	overruled *prometheus.CounterVec
 	conflicts *prometheus.CounterVec
 	liveReads *prometheus.CounterVec
@@ -42,6 +43,11 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 			Name: "kausality_webhook_decisions_total",
 			Help: "Decisions about changes of governed objects, by what was decided and, of the change that tells most, rule and policy.",
 		}, append(slices.Clone(kind), "operation", "decision", "rule", "policy")),
+		shadow: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_webhook_shadow_total",
+			Help: "Changes that would be decided otherwise if what is in Shadow mode were enforced, by what would be decided, " +
+				"and the policy that would allow them.",
+		}, append(slices.Clone(kind), "operation", "verdict", "policy")),
 		overruled: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_webhook_overruled_total",
 			Help: "Values of our own annotations, and of spec.managementPolicies from before a gate was moved, " +
@@ -82,7 +88,7 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 	}, func() float64 { return float64(certificate.NotAfter().Unix()) })
 
 	for _, c := range []prometheus.Collector{
-		expiry, m.decisions, m.overruled, m.conflicts, m.liveReads, m.failures, m.uses, m.expressions, m.seconds,
+		expiry, m.decisions, m.shadow, m.overruled, m.conflicts, m.liveReads, m.failures, m.uses, m.expressions, m.seconds,
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
@@ -97,6 +103,10 @@ func (m *Metrics) decided(gvk schema.GroupVersionKind, operation decision.Operat
 
 	m.decisions.WithLabelValues(gvk.Group, gvk.Kind, string(operation), string(d.Outcome()), string(f.Rule), f.Policy).Inc()
 	m.overruled.WithLabelValues(gvk.Group, gvk.Kind).Add(float64(len(d.Overruled)))
+
+	for _, f := range d.Shadow {
+		m.shadow.WithLabelValues(gvk.Group, gvk.Kind, string(operation), string(f.Verdict), f.Policy).Inc()
+	}
 }
 
 func (m *Metrics) conflicted(gvk schema.GroupVersionKind) {

@@ -12,6 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -30,8 +31,11 @@ func kindsOf(policies []v1alpha1.AllowancePolicy, windows []v1alpha1.UpgradeAllo
 		}
 	}
 
+	policies = policy.InForce(policies)
 	for i := range policies {
-		out[schema.GroupKind{Group: policies[i].Spec.Match.APIGroup, Kind: policies[i].Spec.Match.Kind}] = true
+		for _, gk := range policy.KindsOf(&policies[i].Spec.Match) {
+			out[gk] = true
+		}
 
 		add(policies[i].Spec.Allow)
 	}

@@ -24,7 +24,7 @@ func (j *Judge) namespace(ctx context.Context, ask *decision.Request, name strin
 		return j.Objects.namespace(ctx, name)
 	}
 
-	return j.Objects.read(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, types.NamespacedName{Name: name})
+	return j.Objects.read(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, types.NamespacedName{Name: name}, false)
 }
 
 // unrecorded lets a deletion pass of which nothing could be written down, and

@@ -186,8 +186,11 @@ func (o *Objects) newest(key objectKey, u *unstructured.Unstructured) *unstructu
 }
 
 // read reads an object from the API server, in whatever version that serves;
-// nil where nothing is. That a version is not served says nothing of the object.
-func (o *Objects) read(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+// nil where nothing is. That a version is not served says nothing of the object. Whole is
+// true where it is needed as it is, and not as it is remembered, see [resource.Trim].
+func (o *Objects) read(
+	ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, whole bool,
+) (*unstructured.Unstructured, error) {
 	u, err := served.Reading(o.live, o.mapper, key).Find(ctx, o.served(gvk))
 
 	switch {
@@ -195,6 +198,11 @@ func (o *Objects) read(ctx context.Context, gvk schema.GroupVersionKind, key typ
 		return nil, nil //nolint:nilnil // Gone, which is no error.
 	case err != nil:
 		return nil, fmt.Errorf("cannot get %s %q: %w", gvk.Kind, key.Name, o.explain(ctx, gvk.GroupKind(), right.Read, err))
+	}
+
+	out := u
+	if whole {
+		out = u.DeepCopy()
 	}
 
 	resource.Trim(u)
@@ -213,7 +221,7 @@ func (o *Objects) read(ctx context.Context, gvk schema.GroupVersionKind, key typ
 		o.versions[gvk] = found
 	}
 
-	return u, nil
+	return out, nil
 }
 
 // namespace returns a namespace; nil for none.
@@ -229,7 +237,7 @@ func (o *Objects) namespace(ctx context.Context, name string) (*unstructured.Uns
 		return u, nil
 	}
 
-	return o.read(ctx, gvk, key)
+	return o.read(ctx, gvk, key, false)
 }
 
 func namespaceKind() schema.GroupVersionKind {

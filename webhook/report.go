@@ -40,6 +40,11 @@ func (j *Judge) report(req admission.Request, ask *decision.Request, d *decision
 
 	j.Metrics.unevaluated(d.Problems)
 
+	for _, f := range d.Shadow {
+		log.Info("Would be decided otherwise without Shadow mode", "field", f.Change.Field, "verdict", f.Verdict, "would", decision.ShadowText(f),
+			"policies", texts(f.Policies()))
+	}
+
 	if len(d.Overruled) > 0 {
 		log.V(1).Info("Overruled what only Kausality writes", "keys", d.Overruled)
 	}

@@ -35,7 +35,27 @@ type AllowancePolicySpec struct {
 	// Owner of the policy, for who lacks something that it asks for.
 	// +optional
 	Owner *PolicyOwner `json:"owner,omitempty"`
+
+	// EnforcementMode is Enforce, or Shadow: the policy then grants and forbids nothing, and
+	// nothing is asked of the API server for it. Of each change that is decided anyway,
+	// logs, metrics and audit annotations say where the policy would have it decided
+	// otherwise.
+	// +optional
+	// +kubebuilder:default=Enforce
+	EnforcementMode EnforcementMode `json:"enforcementMode,omitempty"`
 }
+
+// EnforcementMode is whether a policy, or a condition of one, counts.
+// +kubebuilder:validation:Enum=Enforce;Shadow
+type EnforcementMode string
+
+// Enforcement modes.
+const (
+	// EnforcementModeEnforce has it count.
+	EnforcementModeEnforce EnforcementMode = "Enforce"
+	// EnforcementModeShadow has it only be reported what it would change.
+	EnforcementModeShadow EnforcementMode = "Shadow"
+)
 
 // PolicyOwner is whom to ask about a policy.
 type PolicyOwner struct {
@@ -52,6 +72,7 @@ type PolicyOwner struct {
 }
 
 // Match selects changes of parent objects.
+// +kubebuilder:validation:XValidation:rule="has(self.kind) != has(self.kinds)",message="one of kind and kinds is required, and not both"
 type Match struct {
 	// APIGroup of the parent. Absent means any group; the empty string is
 	// taken as absent too.
@@ -60,9 +81,20 @@ type Match struct {
 	APIGroup string `json:"apiGroup,omitempty"`
 
 	// Kind of the parent.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	Kind string `json:"kind"`
+	Kind string `json:"kind,omitempty"`
+
+	// Kinds of the parent, in place of kind: the policy is about each of them, in the
+	// same API group.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	Kinds []string `json:"kinds,omitempty"`
 
 	// Fields that trigger the policy: field paths such as spec.size or
 	// spec.containers[*].image, each covering everything below it, or create
@@ -159,6 +191,12 @@ type PolicyCondition struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=10240
 	MessageExpression string `json:"messageExpression,omitempty"`
+
+	// EnforcementMode is Enforce, or Shadow: the condition then counts as true, and it
+	// is reported where it is not, as for a policy.
+	// +optional
+	// +kubebuilder:default=Enforce
+	EnforcementMode EnforcementMode `json:"enforcementMode,omitempty"`
 }
 
 // SubjectKind is a kind of subject, as in RBAC.
@@ -239,6 +277,8 @@ const (
 	// ReasonInForce means that it compiles and the API server asks us about
 	// the kinds it names.
 	ReasonInForce = "InForce"
+	// ReasonShadow means that it compiles, and that its enforcementMode is Shadow.
+	ReasonShadow = "Shadow"
 	// ReasonInvalid means that it does not compile; the message says where.
 	ReasonInvalid = "Invalid"
 	// ReasonKindUnknown means that the API server does not serve a kind it
@@ -270,7 +310,7 @@ type AllowancePolicyStatus struct {
 	// +listType=atomic
 	TypeChecking []TypeCheckingWarning `json:"typeChecking,omitempty"`
 
-	// Conditions: Ready with reason InForce, Invalid, KindUnknown or
+	// Conditions: Ready with reason InForce, Shadow, Invalid, KindUnknown or
 	// RightsMissing, and Gated with reason ManagementPoliciesUnsupported.
 	// +optional
 	// +listType=map
@@ -292,9 +332,11 @@ type TypeCheckingWarning struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=ap;allowance,categories=kausality
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=".spec.match.kind"
+// +kubebuilder:printcolumn:name="Kinds",type=string,JSONPath=".spec.match.kinds",priority=1
 // +kubebuilder:printcolumn:name="Fields",type=string,JSONPath=".spec.match.fields"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=".status.conditions[?(@.type=='Ready')].status"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=".status.conditions[?(@.type=='Ready')].reason",priority=1
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=".spec.enforcementMode",priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 type AllowancePolicy struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -81,7 +81,11 @@ const Finalizer = AnnotationPrefix + "deletion"
 // Labels the manager maintains on policies and windows, by which a composition
 // function asks for those that matter to it.
 const (
-	// LabelKind is on AllowancePolicies: the kind whose changes they match.
+	// LabelKindPrefix begins labels of AllowancePolicies, one for each kind whose changes
+	// they match, by which functions ask for them: kind.kausality.io/KIND.
+	LabelKindPrefix = "kind." + AnnotationPrefix
+	// LabelKind is on AllowancePolicies of one kind: that kind, for functions that ask by
+	// it.
 	LabelKind = AnnotationPrefix + "kind"
 	// LabelServiceAccount is on UpgradeAllowances: whose changes they allow, as
 	// NAMESPACE.NAME.

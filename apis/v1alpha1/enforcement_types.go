@@ -73,7 +73,7 @@ type EnforcementMatch struct {
 	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty"`
 }
 
-// ResourceRule names resources.
+// ResourceRule names resources, and operations on them.
 type ResourceRule struct {
 	// APIGroups of the resources; * is any.
 	// +listType=atomic
@@ -85,7 +85,63 @@ type ResourceRule struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Resources []string `json:"resources"`
+	// APIVersions in one of which the resources are served; * is any, and so is none.
+	// The rule is about requests in any version of such a resource, as with
+	// matchPolicy Equivalent.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	APIVersions []string `json:"apiVersions,omitempty"`
+	// Operations on the resources; * is any, and so is none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	Operations []Operation `json:"operations,omitempty"`
+	// Scope of the resources: Cluster, Namespaced or *, which is any. Namespaces are
+	// cluster-scoped.
+	// +optional
+	Scope Scope `json:"scope,omitempty"`
+	// ResourceNames are the names of objects; none is any. One that is made without a
+	// name, by generateName, has none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	ResourceNames []string `json:"resourceNames,omitempty"`
 }
+
+// Operation is what is done to an object.
+// +kubebuilder:validation:Enum=CREATE;UPDATE;DELETE;*
+type Operation string
+
+// Operations.
+const (
+	// OperationCreate makes an object.
+	OperationCreate Operation = "CREATE"
+	// OperationUpdate changes one.
+	OperationUpdate Operation = "UPDATE"
+	// OperationDelete deletes one.
+	OperationDelete Operation = "DELETE"
+	// OperationAll is any of them.
+	OperationAll Operation = "*"
+)
+
+// Scope is whether objects are in namespaces.
+// +kubebuilder:validation:Enum=Cluster;Namespaced;*
+type Scope string
+
+// Scopes.
+const (
+	// ScopeCluster is of objects that are in no namespace.
+	ScopeCluster Scope = "Cluster"
+	// ScopeNamespaced is of those that are in one.
+	ScopeNamespaced Scope = "Namespaced"
+	// ScopeAll is any of these.
+	ScopeAll Scope = "*"
+)
 
 // MatchCondition is a named CEL expression.
 type MatchCondition struct {

@@ -33,7 +33,7 @@ func Covered(list []v1alpha1.Enforcement, served []kind.Served) []Enforced {
 		one := Enforced{Enforcement: e}
 
 		for _, k := range served {
-			if e.Covers(k.GroupResource()) {
+			if len(e.Operations(k.GroupResource())) > 0 {
 				one.Kinds = append(one.Kinds, k)
 			}
 		}

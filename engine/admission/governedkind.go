@@ -22,11 +22,13 @@ func GovernedKinds(want Config, kinds []kind.Served, enforced []Enforced) []Gove
 
 	for _, e := range enforced {
 		for _, k := range e.Kinds {
+			deletes := slices.Contains(e.Operations(k.GroupResource()), v1alpha1.OperationDelete)
+
 			i := slices.IndexFunc(out, func(s GovernedKind) bool { return s.GVK == k.GVK && s.Resource == k.Resource })
 			if i < 0 {
-				out = append(out, GovernedKind{Served: k, deletes: true})
+				out = append(out, GovernedKind{Served: k, deletes: deletes})
 			} else {
-				out[i].deletes = true
+				out[i].deletes = out[i].deletes || deletes
 			}
 		}
 	}
@@ -54,9 +56,9 @@ func Awaited(governed, before []GovernedKind, names []kind.Name) []GovernedKind 
 func deleting(want Config) []kind.Name {
 	var out []kind.Name
 
-	for _, p := range want.Policies {
+	for _, p := range want.InForce().Policies {
 		if slices.Contains(p.Spec.Match.Fields, v1alpha1.MutationDelete) {
-			out = append(out, kind.Name{Group: p.Spec.Match.APIGroup, Kind: p.Spec.Match.Kind})
+			out = append(out, kind.OfMatch(&p.Spec.Match)...)
 		}
 
 		out = append(out, deletingIn(p.Spec.Allow)...)

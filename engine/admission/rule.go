@@ -9,6 +9,8 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
 // Operations that rules are about.
@@ -17,6 +19,16 @@ const (
 	opUpdate = admissionregistrationv1.Update
 	opDelete = admissionregistrationv1.Delete
 )
+
+// operationsOf are operations as a webhook's rule has them.
+func operationsOf(list []v1alpha1.Operation) []admissionregistrationv1.OperationType {
+	out := make([]admissionregistrationv1.OperationType, len(list))
+	for i, op := range list {
+		out[i] = admissionregistrationv1.OperationType(op)
+	}
+
+	return out
+}
 
 // rules collects what a webhook is asked about: one rule for all resources of a
 // group with the same operations.

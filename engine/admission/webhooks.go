@@ -5,6 +5,7 @@ package admission
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -179,9 +180,10 @@ func (h Options) enforcing(list []Enforced) []admissionregistrationv1.Validating
 		objects, scales := rules{}, rules{}
 
 		for _, k := range e.Kinds {
-			objects.add(k.GVK.Group, k.Resource, opCreate, opUpdate, opDelete)
+			ops := operationsOf(e.Operations(k.GroupResource()))
+			objects.add(k.GVK.Group, k.Resource, ops...)
 
-			if k.Scales {
+			if k.Scales && slices.Contains(ops, opUpdate) {
 				scales.add(k.GVK.Group, k.Resource+"/scale", opUpdate)
 			}
 		}

@@ -73,6 +73,9 @@ type Result struct {
 	Problems []error
 	// Passed are the changes that are let through.
 	Passed []Passed
+	// Shadow are the findings that would be others if what is in Shadow mode were
+	// enforced.
+	Shadow []decision.Finding
 	// Enforcements that govern the resource; only what they except counts here.
 	Enforcements []decision.Source
 	// Attestations are the values captured on the way to these changes, by field
@@ -108,7 +111,7 @@ type Held struct {
 
 // of is an outcome with what is recorded of a decision about a resource.
 func (o Result) of(d *decision.Decision, object string) Result {
-	o.Enforcements, o.Attestations = d.Governing(), d.Attestations
+	o.Enforcements, o.Attestations, o.Shadow = d.Governing(), d.Attestations, d.Shadow
 
 	for _, f := range d.Findings {
 		if f.Verdict == decision.Allowed {

@@ -15,6 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -239,14 +240,14 @@ func (r ActionRequest) remedies() []string {
 			continue
 		}
 
-		about := spec.Match.Kind == gk.Kind && (spec.Match.APIGroup == "" || spec.Match.APIGroup == gk.Group)
+		about := policy.IsAbout(&spec.Match, gk)
 		below := slices.ContainsFunc(spec.Allow, func(a v1alpha1.Permission) bool {
 			return a.Relation != v1alpha1.RelationExternal && a.Kind == gk.Kind && (a.APIGroup == "" || a.APIGroup == gk.Group)
 		})
 
 		if about || below {
 			out = append(out, fmt.Sprintf("AllowancePolicy %q allows it with a change of %s of %s that it allows: none is on record here",
-				p.Name(), change.Text(strings.Join(spec.Match.Fields, ", "), maxFields), spec.Match.Kind))
+				p.Name(), change.Text(strings.Join(spec.Match.Fields, ", "), maxFields), policy.DescribeKinds(&spec.Match)))
 		}
 	}
 

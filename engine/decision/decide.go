@@ -19,6 +19,7 @@ func Decide(req Request) Decision {
 
 	// 2. What is found of each change, and what is done about it.
 	j := newJudge(f).judgeAll()
+	shadowed := j.shadowed(j.findings)
 
 	// 3. What is taken back.
 	h := j.hold()
@@ -30,6 +31,8 @@ func Decide(req Request) Decision {
 	if f.Operation != OperationDelete {
 		out.overrule(reviewer{s})
 	}
+
+	out.Shadow = shadowed
 
 	return out
 }

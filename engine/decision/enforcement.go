@@ -25,14 +25,14 @@ func (f *facts) readEnforcements() {
 	}
 
 	for _, e := range f.Enforcements {
-		governs, err := e.Governs(f.Resource, f.input())
+		governs, err := e.Governs(f.enforced(), f.input())
 		if err != nil {
 			f.problem(&policy.EvaluationError{
 				Kind: policy.KindEnforcement, Name: e.Name(), Err: fmt.Errorf("enforcement %q: %w", e.Name(), err),
 			})
 		}
 
-		f.unsure = f.unsure || governs && err != nil || e.Unsure(f.Resource, f.input())
+		f.unsure = f.unsure || governs && err != nil || e.Unsure(f.enforced(), f.input())
 
 		if governs {
 			f.governing = append(f.governing, e)
@@ -40,6 +40,14 @@ func (f *facts) readEnforcements() {
 	}
 
 	f.readFreed()
+}
+
+// enforced is what rules of Enforcements ask of the request.
+func (l *lineage) enforced() enforcement.Target {
+	return enforcement.Target{
+		Resource: l.Resource, Versions: l.Versions, Operation: v1alpha1.Operation(l.Operation),
+		Namespaced: resource.String(l.target().Object, "metadata", "namespace") != "", Name: l.target().GetName(),
+	}
 }
 
 // neverEnforced reports whether the object is in the namespace Kausality itself runs in,

@@ -69,7 +69,7 @@ func (t *gating) injectsUpdate(f Finding) bool {
 	return slices.ContainsFunc(t.Policies.For(t.groupKind()), func(p *policy.Policy) bool {
 		return p.Covers(f.Change) && slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
 			return a.Relation == v1alpha1.RelationExternal && letsOut(a.Mutations)
-		}) && t.mayInject(p, f) && t.evaluate(p).Met
+		}) && t.mayInject(p, f) && t.evaluateFor(p, f).Met
 	})
 }
 

@@ -29,7 +29,7 @@ func (f *facts) readFreed() {
 	in.OldObject = in.Object
 
 	f.freed = slices.ContainsFunc(f.governing, func(e *enforcement.Enforcement) bool {
-		governs, _ := e.Governs(f.Resource, in) // What fails was reported.
+		governs, _ := e.Governs(f.enforced(), in) // What fails was reported.
 
 		return !governs
 	})

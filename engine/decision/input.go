@@ -4,6 +4,9 @@
 package decision
 
 import (
+	"slices"
+
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -11,7 +14,7 @@ import (
 // input is what expressions and selectors see: the new object with our
 // annotations as they were.
 func (r *Request) input() policy.Input {
-	in := policy.Input{Request: r.describe}
+	in := policy.Input{Request: r.describe, Now: r.Now}
 
 	if r.New != nil {
 		in.Object = r.New.Object
@@ -25,7 +28,19 @@ func (r *Request) input() policy.Input {
 		in.NamespaceObject = r.Namespace.Object
 	}
 
+	if r.Parent != nil {
+		in.Parent = r.Parent.Object
+	}
+
 	return in
+}
+
+// ReadsParent reports whether a request is decided by more of the parent than
+// decisions otherwise need, see [resource.Trim]: an expression reads it.
+func (r *Request) ReadsParent() bool {
+	return r.Policies.ReadsParent(r.groupKind()) || slices.ContainsFunc(r.Enforcements, func(e *enforcement.Enforcement) bool {
+		return e.Covers(r.Resource) && e.ReadsParent()
+	})
 }
 
 // describe is the variable request.
@@ -35,10 +50,31 @@ func (r *Request) describe() map[string]any {
 		groups[i] = g
 	}
 
-	return map[string]any{
-		"operation": string(r.Operation),
-		"name":      resource.Name(r.target()),
-		"namespace": resource.String(r.target().Object, "metadata", "namespace"),
-		"userInfo":  map[string]any{"username": r.User.Name, "groups": groups},
+	extra := make(map[string]any, len(r.User.Extra))
+	for key, values := range r.User.Extra {
+		list := make([]any, len(values))
+		for i, v := range values {
+			list[i] = v
+		}
+
+		extra[key] = list
 	}
+
+	gvk := r.target().GroupVersionKind()
+	out := map[string]any{
+		"operation":   string(r.Operation),
+		"kind":        map[string]any{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind},
+		"resource":    map[string]any{"group": r.Resource.Group, "version": gvk.Version, "resource": r.Resource.Resource},
+		"subResource": r.Subresource,
+		"name":        resource.Name(r.target()),
+		"namespace":   resource.String(r.target().Object, "metadata", "namespace"),
+		"userInfo":    map[string]any{"username": r.User.Name, "uid": r.User.UID, "groups": groups, "extra": extra},
+		"dryRun":      r.DryRun,
+	}
+
+	if r.Options != nil {
+		out["options"] = r.Options
+	}
+
+	return out
 }

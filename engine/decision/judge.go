@@ -32,7 +32,12 @@ type (
 
 		// before is the old object as expressions are to see it; nil for the old object.
 		before      *unstructured.Unstructured
-		evaluations map[string]policy.Evaluation
+		evaluations map[evaluated]policy.Evaluation
+	}
+	// evaluated is a policy by name, where a chain starts or below.
+	evaluated struct {
+		policy string
+		below  bool
 	}
 	// windows are the UpgradeAllowances that are open for the user and the object.
 	windows struct {
@@ -84,23 +89,44 @@ func (e *evaluator) input() policy.Input {
 		in.OldObject = e.before.Object
 	}
 
+	if e.withNamespace {
+		in.Parent = nil
+	}
+
 	return in
 }
 
-// evaluate checks a policy's selectors and expressions, once.
+// evaluate checks a policy's selectors and expressions where a chain starts, once.
 func (e *evaluator) evaluate(p *policy.Policy) policy.Evaluation {
-	v, ok := e.evaluations[p.Name()]
+	return e.once(p, evaluated{policy: p.Name()})
+}
+
+// evaluateFor checks them for a change that is allowed.
+func (e *evaluator) evaluateFor(p *policy.Policy, f Finding) policy.Evaluation {
+	if !f.cause.propagated {
+		return e.evaluate(p)
+	}
+
+	return e.once(p, evaluated{policy: p.Name(), below: true})
+}
+
+func (e *evaluator) once(p *policy.Policy, key evaluated) policy.Evaluation {
+	v, ok := e.evaluations[key]
 	if ok {
 		return v
 	}
 
-	v = p.Evaluate(e.input())
-
-	if e.evaluations == nil {
-		e.evaluations = map[string]policy.Evaluation{}
+	if key.below {
+		v = p.EvaluateBelow(e.input())
+	} else {
+		v = p.Evaluate(e.input())
 	}
 
-	e.evaluations[p.Name()] = v
+	if e.evaluations == nil {
+		e.evaluations = map[evaluated]policy.Evaluation{}
+	}
+
+	e.evaluations[key] = v
 
 	if v.Problem != nil {
 		e.problem(&policy.EvaluationError{

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
@@ -27,7 +25,8 @@ func (x explainer) lackingBroken(c change.Change) []Lack {
 	var out []Lack
 
 	for _, b := range x.Policies.Broken() {
-		if x.startsHere(b.Spec, c) || x.Parent != nil && is(b.Spec.Match, x.Parent.GroupVersionKind().GroupKind()) && x.allows(b.Spec, c, false) {
+		below := x.Parent != nil && policy.IsAbout(&b.Spec.Match, x.Parent.GroupVersionKind().GroupKind())
+		if x.startsHere(b.Spec, c) || below && x.allows(b.Spec, c, false) {
 			out = append(out, Lack{Policy: b.Name, What: policy.LackPolicy, Text: fmt.Sprintf(
 				"policy %q grants nothing, for it does not compile: correct %s", b.Name, cmp.Or(strings.Join(b.Fields, ", "), "it"))})
 		}
@@ -39,7 +38,7 @@ func (x explainer) lackingBroken(c change.Change) []Lack {
 // startsHere reports whether a policy is about who may initiate a change of an object
 // of the kind.
 func (x explainer) startsHere(spec *v1alpha1.AllowancePolicySpec, c change.Change) bool {
-	return x.root() && is(spec.Match, x.groupKind()) && policy.HasInitiators(spec.Subjects) && covers(spec.Match.Fields, c)
+	return x.root() && policy.IsAbout(&spec.Match, x.groupKind()) && policy.HasInitiators(spec.Subjects) && covers(spec.Match.Fields, c)
 }
 
 // lackingGroup are the policies that would allow a change if they, or what they
@@ -62,33 +61,29 @@ func (x explainer) wrongGroup(spec *v1alpha1.AllowancePolicySpec, c change.Chang
 	gk := x.groupKind()
 
 	if x.root() {
-		if spec.Match.Kind == gk.Kind && !is(spec.Match, gk) && policy.HasInitiators(spec.Subjects) && covers(spec.Match.Fields, c) {
+		otherGroup := policy.NamesKind(&spec.Match, gk.Kind) && !policy.IsAbout(&spec.Match, gk)
+		if otherGroup && policy.HasInitiators(spec.Subjects) && covers(spec.Match.Fields, c) {
 			return fmt.Sprintf("is about %s of API group %q, and this one is of %q", gk.Kind, spec.Match.APIGroup, gk.Group)
 		}
 
 		return ""
 	}
 
-	if x.Parent == nil || spec.Match.Kind != x.Parent.GetKind() {
+	if x.Parent == nil || !policy.NamesKind(&spec.Match, x.Parent.GetKind()) {
 		return ""
 	}
 
 	parent := x.Parent.GroupVersionKind().GroupKind()
 
 	switch {
-	case !is(spec.Match, parent) && x.allows(spec, c, false):
+	case !policy.IsAbout(&spec.Match, parent) && x.allows(spec, c, false):
 		return fmt.Sprintf("is about %s of API group %q, and %s %q is of %q",
 			parent.Kind, spec.Match.APIGroup, parent.Kind, resource.Name(x.Parent), parent.Group)
-	case is(spec.Match, parent) && x.allows(spec, c, true):
+	case policy.IsAbout(&spec.Match, parent) && x.allows(spec, c, true):
 		return fmt.Sprintf("allows it of a %s of another API group, and this one is of %q", gk.Kind, gk.Group)
 	default:
 		return ""
 	}
-}
-
-// is reports whether a policy matches objects of a kind.
-func is(m v1alpha1.Match, gk schema.GroupKind) bool {
-	return m.Kind == gk.Kind && (m.APIGroup == "" || m.APIGroup == gk.Group)
 }
 
 // covers reports whether any of some paths, as text, covers a change.

@@ -86,6 +86,9 @@ type Request struct {
 	Namespace *unstructured.Unstructured
 	// Resource of the object, for Enforcements name resources and not kinds.
 	Resource schema.GroupResource
+	// Versions in which it is served, where Enforcements ask for that; nil where it is
+	// not known.
+	Versions []string
 	// Action to take on unallowed changes. Empty means the strictest of what
 	// the Enforcements that govern the object say, and of Hold for an XR that
 	// is bound to a Claim; without either, none.
@@ -95,6 +98,12 @@ type Request struct {
 	// Orphans is true when an object is to be deleted and what it owns is to
 	// stay.
 	Orphans bool
+	// Subresource that is asked for; empty for the object itself.
+	Subresource string
+	// DryRun is true where nothing is to be stored.
+	DryRun bool
+	// Options of the request, decoded; nil where they are not known.
+	Options map[string]any
 }
 
 // target is the object the request is about: the new one, or the old one on
@@ -259,6 +268,9 @@ type Decision struct {
 	// Problems are inputs that could not be used and count as absent:
 	// annotations that do not parse, expressions that fail.
 	Problems []error
+	// Shadow are the findings that would be others if what is in Shadow mode were
+	// enforced, as they would be then. See [Decide]; [Verify] has none.
+	Shadow []Finding
 	// Refusal says why what is asked cannot be done at all, such as an
 	// annotation over its limit. Nil otherwise.
 	Refusal error

@@ -141,7 +141,7 @@ func (s *stamper) inject(u *unstructured.Unstructured, f Finding, generation int
 	until := s.until(hop)
 
 	for _, p := range s.Policies.For(s.groupKind()) {
-		if !p.Covers(f.Change) || !s.mayInject(p, f) || !j.evaluate(p).Met {
+		if !p.Covers(f.Change) || !s.mayInject(p, f) || !j.evaluateFor(p, f).Met {
 			continue
 		}
 

@@ -47,10 +47,10 @@ func (f *facts) mayGovern(e *enforcement.Enforcement, whole bool) bool {
 	in := f.input()
 
 	if whole {
-		governs, _ := e.Governs(f.Resource, in) // What cannot be evaluated fails as it is to.
+		governs, _ := e.Governs(f.enforced(), in) // What cannot be evaluated fails as it is to.
 
-		return governs || e.Unsure(f.Resource, in)
+		return governs || e.Unsure(f.enforced(), in)
 	}
 
-	return e.Covers(f.Resource) && e.MaySelect(in)
+	return e.CoversTarget(f.enforced()) && e.MaySelect(in)
 }

@@ -84,13 +84,12 @@ func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 	return e, errs
 }
 
-// Governs reports whether the Enforcement is about an object of a resource, as it is
-// or as it is asked for. A
-// condition that cannot be evaluated counts as met where the failure policy is
+// Governs reports whether the Enforcement is about a target, an object as it is or as it
+// is asked for. A condition that cannot be evaluated counts as met where the failure policy is
 // Fail, and as not met where it is Ignore; the error is returned beside. It is
 // then no reason to except anything.
-func (e *Enforcement) Governs(gr schema.GroupResource, in policy.Input) (bool, error) {
-	if !e.fails() || !e.Covers(gr) || !e.selects(in) {
+func (e *Enforcement) Governs(t Target, in policy.Input) (bool, error) {
+	if !e.fails() || !e.CoversTarget(t) || !e.selects(in) {
 		return false, nil
 	}
 
@@ -131,8 +130,8 @@ func (e *Enforcement) meets(in policy.Input) (bool, error) {
 // selects by labels of a namespace that are not known. What an Enforcement
 // excepts it excepts of what it surely governs, and what one may forbid no other
 // one excepts.
-func (e *Enforcement) Unsure(gr schema.GroupResource, in policy.Input) bool {
-	return e.Covers(gr) && policy.NamespaceUnknown(in, e.namespaces) && policy.Selects(in, e.objects, labels.Everything())
+func (e *Enforcement) Unsure(t Target, in policy.Input) bool {
+	return e.CoversTarget(t) && policy.NamespaceUnknown(in, e.namespaces) && policy.Selects(in, e.objects, labels.Everything())
 }
 
 // MaySelect reports whether the Enforcement may be about an object of a namespace,
@@ -171,21 +170,9 @@ func Beyond(gr schema.GroupResource) bool {
 	}
 }
 
-// Covers reports whether the Enforcement's rules are about a resource.
-func (e *Enforcement) Covers(gr schema.GroupResource) bool { return Covers(&e.spec.Match, gr) }
-
-// Covers reports whether a match of an Enforcement is about a resource.
-func Covers(match *v1alpha1.EnforcementMatch, gr schema.GroupResource) bool {
-	return !Beyond(gr) && Matches(match.ResourceRules, gr) && !Matches(match.ExcludeResourceRules, gr)
-}
-
-// Matches reports whether any of some rules is about a resource.
-func Matches(rules []v1alpha1.ResourceRule, gr schema.GroupResource) bool {
-	has := func(list []string, v string) bool { return slices.Contains(list, "*") || slices.Contains(list, v) }
-
-	return slices.ContainsFunc(rules, func(r v1alpha1.ResourceRule) bool {
-		return has(r.APIGroups, gr.Group) && has(r.Resources, gr.Resource)
-	})
+// ReadsParent reports whether a condition reads the parent of an object.
+func (e *Enforcement) ReadsParent() bool {
+	return slices.ContainsFunc(e.conditions, (*policy.Expression).ReadsParent)
 }
 
 // Action is the strictest of the Enforcement's actions.

@@ -36,7 +36,9 @@ func Example() {
 		return
 	}
 
-	governs, _ := e.Governs(schema.GroupResource{Group: "rds.aws.upbound.io", Resource: "instances"}, policy.Input{})
+	governs, _ := e.Governs(enforcement.Target{
+		Resource: schema.GroupResource{Group: "rds.aws.upbound.io", Resource: "instances"}, Operation: v1alpha1.OperationDelete,
+	}, policy.Input{})
 	fmt.Println("governs:", governs, e.Action())
 
 	dora := policy.User{Name: "dora", Groups: []string{"dba"}}

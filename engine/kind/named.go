@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // Names are the kinds that policies and windows name, each once.
@@ -35,7 +36,19 @@ func Names(policies []v1alpha1.AllowancePolicy, windows []v1alpha1.UpgradeAllowa
 
 // OfPolicy returns the kinds that a policy names.
 func OfPolicy(spec v1alpha1.AllowancePolicySpec) []Name {
-	return append(OfPermissions(spec.Allow), Name{Group: spec.Match.APIGroup, Kind: spec.Match.Kind})
+	return append(OfPermissions(spec.Allow), OfMatch(&spec.Match)...)
+}
+
+// OfMatch returns the kinds whose changes a policy matches.
+func OfMatch(m *v1alpha1.Match) []Name {
+	kinds := policy.KindsOf(m)
+	out := make([]Name, 0, len(kinds))
+
+	for _, gk := range kinds {
+		out = append(out, Name{Group: gk.Group, Kind: gk.Kind})
+	}
+
+	return out
 }
 
 // OfPermissions returns the kinds that permissions name.

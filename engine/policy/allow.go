@@ -14,7 +14,7 @@ import (
 
 // About reports whether the policy is about changes of a field, as text, of a kind.
 func (p *Policy) About(gk schema.GroupKind, field string) bool {
-	if m := p.spec.Match; m.Kind != gk.Kind || m.APIGroup != "" && m.APIGroup != gk.Group {
+	if !IsAbout(&p.spec.Match, gk) {
 		return false
 	}
 

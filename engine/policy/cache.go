@@ -38,6 +38,11 @@ func (c *Cache) Set(policies []v1alpha1.AllowancePolicy) (*Set, []error) {
 		p, err := c.compiled.Get(&policies[i], policies[i].GetName(), policies[i].Spec)
 		if err != nil {
 			bad = append(bad, err)
+
+			if inShadow(&policies[i].Spec) {
+				continue
+			}
+
 			broken = append(broken, Broken{
 				Name: policies[i].GetName(), Generation: policies[i].GetGeneration(), Spec: &policies[i].Spec, Fields: wrongFields(err),
 			})
@@ -52,6 +57,10 @@ func (c *Cache) Set(policies []v1alpha1.AllowancePolicy) (*Set, []error) {
 
 	out := NewSet(good...)
 	out.broken = broken
+
+	if out.shadow != nil {
+		out.shadow.broken = broken
+	}
 
 	return out, bad
 }

@@ -6,6 +6,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -29,6 +30,11 @@ type condition struct {
 	name       string
 	message    string
 	text       cel.Program // Of messageExpression; nil without one.
+	// ofStart is true where it decides only where a chain starts, shadow where it does not
+	// decide at all.
+	ofStart, shadow bool
+	// parent is true where the condition, or its message, reads the parent.
+	parent bool
 }
 
 // missing says what is missing where the condition is false.
@@ -48,7 +54,9 @@ func (c *condition) missing(a *activation, b *Budget) string {
 // expression gives: where that is a credential, the message is the one that is
 // written in the policy.
 func (c *condition) said(a *activation, b *Budget) string {
-	if c.text == nil || mask.Hides(nil, a.in.Object, a.in.Object) || mask.Hides(nil, a.in.OldObject, a.in.OldObject) {
+	if c.text == nil || slices.ContainsFunc([]map[string]any{a.in.Object, a.in.OldObject, a.in.Parent}, func(object map[string]any) bool {
+		return mask.Hides(nil, object, object)
+	}) {
 		return c.message
 	}
 
@@ -91,7 +99,7 @@ func (s *scope) conditions(match *v1alpha1.Match, at *field.Path, errs *field.Er
 			continue
 		}
 
-		out = append(out, &condition{expression: e})
+		out = append(out, &condition{expression: e, ofStart: ofStart(e.tree, s.ofStart), parent: e.ReadsParent()})
 	}
 
 	names := map[string]bool{}
@@ -105,16 +113,21 @@ func (s *scope) conditions(match *v1alpha1.Match, at *field.Path, errs *field.Er
 
 		names[m.Name] = true
 
-		c := &condition{name: m.Name, message: m.Message}
+		c := &condition{name: m.Name, message: m.Message, shadow: m.EnforcementMode == v1alpha1.EnforcementModeShadow}
 
 		var err error
 		if c.expression, err = compileIn(s.env, m.Expression); err != nil {
 			*errs = append(*errs, field.Invalid(at.Child("expression"), m.Expression, err.Error()))
+		} else {
+			c.ofStart, c.parent = ofStart(c.expression.tree, s.ofStart), c.expression.ReadsParent()
 		}
 
 		if m.MessageExpression != "" {
-			if c.text, err = compileText(s.env, m.MessageExpression); err != nil {
+			var tree *cel.Ast
+			if tree, c.text, err = compileText(s.env, m.MessageExpression); err != nil {
 				*errs = append(*errs, field.Invalid(at.Child("messageExpression"), m.MessageExpression, err.Error()))
+			} else {
+				c.parent = c.parent || readsParent(tree)
 			}
 		}
 
@@ -125,17 +138,17 @@ func (s *scope) conditions(match *v1alpha1.Match, at *field.Path, errs *field.Er
 }
 
 // compileText compiles an expression that gives text.
-func compileText(env *cel.Env, text string) (cel.Program, error) {
+func compileText(env *cel.Env, text string) (*cel.Ast, cel.Program, error) {
 	tree, program, err := compile(env, text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
 	if t := tree.OutputType(); !t.IsExactType(types.StringType) && !t.IsExactType(types.DynType) {
-		return nil, fmt.Errorf("cannot compile CEL: %w but %s", errNotText, t)
+		return nil, nil, fmt.Errorf("cannot compile CEL: %w but %s", errNotText, t)
 	}
 
-	return program, nil
+	return tree, program, nil
 }
 
 // Expressions returns all CEL expressions of what a policy matches, as they are

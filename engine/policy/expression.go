@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
+	_ "time/tzdata" // Conditions name time zones, and images have none.
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
@@ -28,6 +30,8 @@ const (
 	varOldObject       = "oldObject"
 	varRequest         = "request"
 	varNamespaceObject = "namespaceObject"
+	varNow             = "now"
+	varParent          = "parent"
 )
 
 // errNotBool is the cause when an expression gives something else than true or
@@ -38,6 +42,7 @@ var errNotBool = errors.New("it does not give true or false")
 type Expression struct {
 	text    string
 	program cel.Program
+	tree    *cel.Ast
 }
 
 // String returns the expression as it was written.
@@ -58,6 +63,8 @@ func variables(object, request, namespace *cel.Type) []cel.EnvOption {
 		cel.Variable(varOldObject, object),
 		cel.Variable(varRequest, request),
 		cel.Variable(varNamespaceObject, namespace),
+		cel.Variable(varNow, cel.TimestampType),
+		cel.Variable(varParent, cel.DynType),
 	}
 }
 
@@ -132,7 +139,7 @@ func compileIn(env *cel.Env, text string) (*Expression, error) {
 		return nil, fmt.Errorf("cannot compile CEL: %w but %s", errNotBool, t)
 	}
 
-	return &Expression{text: text, program: program}, nil
+	return &Expression{text: text, program: program, tree: tree}, nil
 }
 
 // compile compiles an expression of any type, with Kubernetes' limits.
@@ -202,9 +209,13 @@ type Input struct {
 	Object map[string]any
 	// OldObject is the old object; nil on create.
 	OldObject map[string]any
-	// Request describes the request: operation, name, namespace, userInfo. It
-	// is called when an expression is evaluated; nil gives no description.
+	// Request describes the request, see docs/concepts.md. It is called when an
+	// expression is evaluated; nil gives no description.
 	Request func() map[string]any
+	// Now is the time of the whole decision.
+	Now time.Time
+	// Parent of the object, as it is; nil for a root.
+	Parent map[string]any
 	// NamespaceObject is the object's namespace; nil for cluster-scoped ones.
 	NamespaceObject map[string]any
 }
@@ -227,8 +238,11 @@ type activation struct {
 
 // ResolveName returns what a name stands for; null where there is nothing.
 func (a *activation) ResolveName(name string) (any, bool) {
-	if name == varVariables && a.variables != nil {
+	switch {
+	case name == varVariables && a.variables != nil:
 		return a.variables, true
+	case name == varNow:
+		return types.Timestamp{Time: a.in.Now}, true
 	}
 
 	var v map[string]any
@@ -240,6 +254,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		v = a.in.OldObject
 	case varNamespaceObject:
 		v = a.in.NamespaceObject
+	case varParent:
+		v = a.in.Parent
 	case varRequest:
 		if a.in.Request != nil {
 			v = a.in.Request()
@@ -258,6 +274,9 @@ func (a *activation) ResolveName(name string) (any, bool) {
 // Parent is none.
 func (*activation) Parent() interpreter.Activation { return nil }
 
+// ReadsParent reports whether the expression reads the parent of the object.
+func (e *Expression) ReadsParent() bool { return readsParent(e.tree) }
+
 // Eval evaluates the expression. An error means that it was not evaluated to
 // an end, be it for a missing field or its cost; it is then neither true nor
 // false. The cost is in CEL's units, as Kubernetes counts them.
@@ -270,7 +289,7 @@ func (e *Expression) eval(a *activation) (result bool, cost uint64, err error) {
 	cost = costOf(details)
 
 	if err != nil {
-		return false, cost, fmt.Errorf("cannot evaluate CEL %q: %w", e.text, mask.Error(err, a.in.Object, a.in.OldObject))
+		return false, cost, fmt.Errorf("cannot evaluate CEL %q: %w", e.text, mask.Error(err, a.in.Object, a.in.OldObject, a.in.Parent))
 	}
 
 	b, ok := val.Value().(bool)

@@ -6,6 +6,7 @@ package policy
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -14,10 +15,30 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// LabelsOfKind select the AllowancePolicies that match changes of a kind, in
-// any group.
+// LabelsOfKind select the AllowancePolicies that match changes of a kind, in any
+// group.
 func LabelsOfKind(kind string) map[string]string {
-	return map[string]string{v1alpha1.LabelKind: labelValue(kind)}
+	return map[string]string{v1alpha1.LabelKindPrefix + labelValue(kind): ""}
+}
+
+// LabelsOfMatch are the labels of an AllowancePolicy by which it is selected. Functions
+// of before one could be about several kinds ask for another one.
+func LabelsOfMatch(m *v1alpha1.Match) map[string]string {
+	out := map[string]string{}
+	for _, gk := range KindsOf(m) {
+		maps.Copy(out, LabelsOfKind(gk.Kind))
+	}
+
+	if m.Kind != "" {
+		out[v1alpha1.LabelKind] = labelValue(m.Kind)
+	}
+
+	return out
+}
+
+// SelectsByKind reports whether a label is one of those of [LabelsOfMatch].
+func SelectsByKind(key string) bool {
+	return key == v1alpha1.LabelKind || strings.HasPrefix(key, v1alpha1.LabelKindPrefix)
 }
 
 // LabelsOfServiceAccount select the UpgradeAllowances for a service account,

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -39,7 +40,17 @@ func TestLabelsDistinguishKindsAndServiceAccounts(t *testing.T) {
 		}
 	}
 
-	if got := policy.LabelsOfKind("Object"); !maps.Equal(got, map[string]string{"kausality.io/kind": "Object"}) {
+	if got := policy.LabelsOfKind("Object"); !maps.Equal(got, map[string]string{"kind.kausality.io/Object": ""}) {
 		t.Errorf("LabelsOfKind: %v", got)
+	}
+
+	one := map[string]string{"kind.kausality.io/Object": "", "kausality.io/kind": "Object"}
+	if got := policy.LabelsOfMatch(&v1alpha1.Match{Kind: "Object"}); !maps.Equal(got, one) {
+		t.Errorf("LabelsOfMatch: of one kind %v", got)
+	}
+
+	want := map[string]string{"kind.kausality.io/Object": "", "kind.kausality.io/Bucket": ""}
+	if got := policy.LabelsOfMatch(&v1alpha1.Match{Kinds: []string{"Object", "Bucket"}}); !maps.Equal(got, want) {
+		t.Errorf("LabelsOfMatch: of two kinds %v", got)
 	}
 }

@@ -91,8 +91,14 @@ type Evaluation struct {
 	Problem error
 }
 
-// Evaluate checks the policy's selectors and expressions.
-func (p *Policy) Evaluate(in Input) Evaluation {
+// Evaluate checks the policy's selectors and expressions where a chain starts.
+func (p *Policy) Evaluate(in Input) Evaluation { return p.evaluate(in, false) }
+
+// EvaluateBelow checks them where a change above led to this one: expressions about who
+// asked for that, how and when count as met.
+func (p *Policy) EvaluateBelow(in Input) Evaluation { return p.evaluate(in, true) }
+
+func (p *Policy) evaluate(in Input, below bool) Evaluation {
 	if !p.selectsBoth(in) {
 		return Evaluation{Kind: LackSelector, Missing: fmt.Sprintf("the object does not match objectSelector %q", p.objects)}
 	}
@@ -114,6 +120,10 @@ func (p *Policy) Evaluate(in Input) Evaluation {
 	given := p.scope.activate(&in, budget)
 
 	for _, c := range p.conditions {
+		if below && c.ofStart || c.shadow {
+			continue
+		}
+
 		ok, err := budget.eval(c.expression, given)
 		if err != nil {
 			return Evaluation{Kind: LackCEL, Missing: c.failed(err), Problem: err}

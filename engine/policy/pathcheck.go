@@ -34,7 +34,7 @@ func (p *Policy) Check(gk schema.GroupKind, s *spec.Schema) []v1alpha1.TypeCheck
 
 	var out []v1alpha1.TypeCheckingWarning
 
-	if m := p.spec.Match; names(m.APIGroup, m.Kind, gk) {
+	if IsAbout(&p.spec.Match, gk) {
 		match := field.NewPath("spec", "match")
 
 		for i, f := range p.fields {

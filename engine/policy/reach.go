@@ -42,14 +42,14 @@ func (p *Policy) CheckReach(given []v1alpha1.Permission) []v1alpha1.TypeChecking
 
 	return []v1alpha1.TypeCheckingWarning{{Field: at, Warning: fmt.Sprintf(
 		"nobody can make use of the policy: no subject has mayInitiate: true, and no other AllowancePolicy or UpgradeAllowance allows %s of a %s",
-		strings.Join(p.spec.Match.Fields, " or "), p.spec.Match.Kind)}}
+		strings.Join(p.spec.Match.Fields, " or "), DescribeKinds(&p.spec.Match))}}
 }
 
 // reachedBy reports whether a permission is about any of the fields that the policy
 // names.
 func (p *Policy) reachedBy(perm v1alpha1.Permission) bool {
 	m := p.spec.Match
-	if perm.Relation == v1alpha1.RelationExternal || perm.Kind != m.Kind ||
+	if perm.Relation == v1alpha1.RelationExternal || !NamesKind(&m, perm.Kind) ||
 		perm.APIGroup != "" && m.APIGroup != "" && perm.APIGroup != m.APIGroup {
 		return false
 	}

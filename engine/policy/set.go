@@ -22,6 +22,10 @@ type Set struct {
 	byName map[string]*Policy
 	// broken are those that do not compile, by name.
 	broken []Broken
+	// shadow is the Set with all in force that is in Shadow mode, and shadowed are the
+	// policies of which that is true; nil without any.
+	shadow   *Set
+	shadowed map[string]bool
 }
 
 // Broken is a policy that does not compile, and grants nothing.
@@ -45,17 +49,47 @@ func (s *Set) Broken() []Broken {
 	return s.broken
 }
 
-// NewSet makes a Set. Policies come out of it ordered by name.
+// NewSet makes a Set. Policies come out of it ordered by name; those in Shadow mode do
+// not.
 func NewSet(policies ...*Policy) *Set {
+	var shadowed map[string]bool
+
+	inForce, all := make([]*Policy, 0, len(policies)), make([]*Policy, 0, len(policies))
+
+	for _, p := range policies {
+		if all = append(all, p.enforced()); !inShadow(&p.spec) {
+			inForce = append(inForce, p)
+		}
+
+		if p.shadows() {
+			if shadowed == nil {
+				shadowed = map[string]bool{}
+			}
+
+			shadowed[p.name] = true
+		}
+	}
+
+	out := newSet(inForce)
+	if shadowed != nil {
+		out.shadow, out.shadowed = newSet(all), shadowed
+	}
+
+	return out
+}
+
+func newSet(policies []*Policy) *Set {
 	s := &Set{
 		byKind: make(map[schema.GroupKind][]*Policy, len(policies)),
 		byName: make(map[string]*Policy, len(policies)),
 	}
 
 	for _, p := range policies {
-		gk := p.groupKind()
-		s.byKind[gk] = append(s.byKind[gk], p)
 		s.byName[p.name] = p
+
+		for _, gk := range KindsOf(&p.spec.Match) {
+			s.byKind[gk] = append(s.byKind[gk], p)
+		}
 	}
 
 	// What is about any group is about each.
@@ -85,6 +119,19 @@ func (s *Set) For(gk schema.GroupKind) []*Policy {
 	return s.byKind[schema.GroupKind{Kind: gk.Kind}]
 }
 
+// ReadsParent reports whether a policy about a kind reads the parent of an object.
+func (s *Set) ReadsParent(gk schema.GroupKind) bool {
+	if s == nil {
+		return false
+	}
+
+	return slices.ContainsFunc(s.For(gk), (*Policy).readsParent) || slices.ContainsFunc(s.shadow.For(gk), (*Policy).readsParent)
+}
+
+func (p *Policy) readsParent() bool {
+	return p.scope.parent || slices.ContainsFunc(p.conditions, func(c *condition) bool { return c.parent })
+}
+
 // All returns all policies, ordered by name.
 func (s *Set) All() []*Policy {
 	if s == nil {
@@ -110,8 +157,4 @@ func (s *Set) ByName(name string) *Policy {
 	}
 
 	return s.byName[name]
-}
-
-func (p *Policy) groupKind() schema.GroupKind {
-	return schema.GroupKind{Group: p.spec.Match.APIGroup, Kind: p.spec.Match.Kind}
 }

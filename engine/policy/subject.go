@@ -22,6 +22,8 @@ type User struct {
 	Groups []string
 	// UID of the user; empty where there is none.
 	UID string
+	// Extra is what else the authenticator knows of the user; nil for nothing.
+	Extra map[string][]string
 }
 
 // Controllers of Kubernetes that carry out deletions which others asked for.

@@ -356,6 +356,12 @@ func isSet(s *spec.Schema, extension string) bool {
 	return on
 }
 
+// Properties that several schemas have.
+const (
+	propertyKind = "kind"
+	propertyName = "name"
+)
+
 // withObjectMeta returns a schema with the fields that every resource has,
 // whatever its schema says of them.
 func withObjectMeta(s *spec.Schema) *spec.Schema {
@@ -364,7 +370,7 @@ func withObjectMeta(s *spec.Schema) *spec.Schema {
 	maps.Copy(out.Properties, s.Properties)
 	maps.Copy(out.Properties, map[string]spec.Schema{
 		"apiVersion": *spec.StringProperty(),
-		"kind":       *spec.StringProperty(),
+		propertyKind: *spec.StringProperty(),
 		"metadata":   objectMetaSchema(),
 	})
 
@@ -379,11 +385,11 @@ func objectMetaSchema() spec.Schema {
 	text, number, flag := *spec.StringProperty(), *spec.Int64Property(), *spec.BooleanProperty()
 	texts := *spec.MapProperty(&text)
 	owner := objectSchema(map[string]spec.Schema{
-		"apiVersion": text, "kind": text, "name": text, "uid": text, "controller": flag, "blockOwnerDeletion": flag,
+		"apiVersion": text, propertyKind: text, propertyName: text, "uid": text, "controller": flag, "blockOwnerDeletion": flag,
 	})
 
 	return objectSchema(map[string]spec.Schema{
-		"name": text, "generateName": text, "namespace": text, "uid": text, "resourceVersion": text, "selfLink": text,
+		propertyName: text, "generateName": text, "namespace": text, "uid": text, "resourceVersion": text, "selfLink": text,
 		"generation": number, "deletionGracePeriodSeconds": number,
 		"creationTimestamp": text, "deletionTimestamp": text,
 		"labels": texts, "annotations": texts,
@@ -395,8 +401,14 @@ func objectMetaSchema() spec.Schema {
 // requestSchema is that of a request, as decisions give it to expressions.
 func requestSchema() *spec.Schema {
 	text := *spec.StringProperty()
-	user := objectSchema(map[string]spec.Schema{"username": text, "groups": *spec.ArrayProperty(&text)})
-	out := objectSchema(map[string]spec.Schema{"operation": text, "name": text, "namespace": text, "userInfo": user})
+	texts := *spec.ArrayProperty(&text)
+	user := objectSchema(map[string]spec.Schema{"username": text, "uid": text, "groups": texts, "extra": *spec.MapProperty(&texts)})
+	out := objectSchema(map[string]spec.Schema{
+		"operation": text, propertyName: text, "namespace": text, "userInfo": user, "subResource": text,
+		propertyKind: objectSchema(map[string]spec.Schema{"group": text, "version": text, propertyKind: text}),
+		"resource":   objectSchema(map[string]spec.Schema{"group": text, "version": text, "resource": text}),
+		"dryRun":     *spec.BooleanProperty(), "options": {},
+	})
 
 	return &out
 }

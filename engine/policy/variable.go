@@ -51,6 +51,10 @@ type scope struct {
 	// variables and their types, in their order.
 	variables []*variable
 	types     *variableTypes
+	// ofStart are the variables that are known only where a chain starts.
+	ofStart map[string]bool
+	// parent is true where a variable reads the parent.
+	parent bool
 }
 
 // newScope makes a scope without variables yet on an environment.
@@ -66,7 +70,7 @@ func newScope(env *cel.Env, variables []v1alpha1.Variable) (*scope, error) {
 		return nil, fmt.Errorf("cannot make the CEL environment of variables: %w", err)
 	}
 
-	return &scope{env: env, types: known}, nil
+	return &scope{env: env, types: known, ofStart: map[string]bool{}}, nil
 }
 
 // compileScope compiles variables, each of which sees those before it.
@@ -108,7 +112,8 @@ func compileScope(list []v1alpha1.Variable, at *field.Path, errs *field.ErrorLis
 			continue
 		}
 
-		s.types.fields[v.Name] = tree.OutputType()
+		s.types.fields[v.Name], s.ofStart[v.Name] = tree.OutputType(), ofStart(tree, s.ofStart)
+		s.parent = s.parent || readsParent(tree)
 		s.variables = append(s.variables, &variable{name: v.Name, program: program})
 	}
 

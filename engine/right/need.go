@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // Verbs that the manager uses.
@@ -108,7 +109,7 @@ const groupApps = "apps"
 // OfPolicy are the needs of the kinds that an AllowancePolicy names and the API
 // server serves.
 func OfPolicy(p *v1alpha1.AllowancePolicy, served []Kind) []Need {
-	return ofKinds(append(named(p.Spec.Allow), schema.GroupKind{Group: p.Spec.Match.APIGroup, Kind: p.Spec.Match.Kind}), served)
+	return ofKinds(append(named(p.Spec.Allow), policy.KindsOf(&p.Spec.Match)...), served)
 }
 
 // OfWindow are those of an UpgradeAllowance. What it waits for is read only.

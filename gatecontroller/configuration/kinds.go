@@ -61,7 +61,7 @@ func (c *Reconciler) observe(ctx context.Context) (o observed, behind bool, err 
 
 	behind = c.Unlisted.Set(ctx, o.served)
 	o.listed = c.Unlisted.Without(o.served)
-	o.named, _ = kind.Named(o.served, kind.Names(o.want.Policies, o.want.Windows))
+	o.named, _ = kind.Named(o.served, o.want.Names())
 	o.enforced = admission.Covered(o.want.Enforcements, o.served)
 
 	if err := c.describe(ctx, o.named, o.enforced); err != nil {

@@ -78,7 +78,9 @@ func (c *Reconciler) report(ctx context.Context, p *plan) (reconcile.Result, err
 		return reconcile.Result{}, nil
 	}
 
-	complete := c.Statuses.Set(ctx, status.Applied{Want: p.want, Listed: p.listed, Named: p.named, Unknown: p.unknown})
+	named, unknown := kind.Named(p.listed, kind.Names(p.want.Policies, p.want.Windows)) // Also in Shadow mode.
+
+	complete := c.Statuses.Set(ctx, status.Applied{Want: p.want, Listed: p.listed, Named: kind.Union(p.named, named), Unknown: unknown})
 
 	c.Windows.SetReadiness(ctx, p.want.Windows, p.unknown, func(u *v1alpha1.UpgradeAllowance) string {
 		return c.Rights.Message(right.OfWindow(u, kind.ForRights(p.listed)))

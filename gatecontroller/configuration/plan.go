@@ -9,6 +9,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/admission"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // observed is what is read before it is planned what follows.
@@ -50,7 +51,7 @@ type plan struct {
 // planFor plans what follows. It reads nothing.
 func planFor(o observed, hooks admission.Options) *plan {
 	p := &plan{observed: o}
-	names := kind.Names(o.want.Policies, o.want.Windows)
+	names := o.want.Names()
 
 	_, p.missing = kind.Named(o.served, names)
 	_, p.unknown = kind.Named(o.listed, names)
@@ -75,8 +76,8 @@ func parentKinds(want admission.Config, named []kind.Served, enforced []admissio
 	var out []kind.Served
 
 	for _, k := range named {
-		parent := slices.ContainsFunc(want.Policies, func(p v1alpha1.AllowancePolicy) bool {
-			return kind.Name{Group: p.Spec.Match.APIGroup, Kind: p.Spec.Match.Kind}.Matches(k.GVK)
+		parent := slices.ContainsFunc(want.InForce().Policies, func(p v1alpha1.AllowancePolicy) bool {
+			return policy.IsAbout(&p.Spec.Match, k.GVK.GroupKind())
 		})
 
 		if parent || k.Gated() {

@@ -19,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
 // Deletions judges deletions that follow from others, by all that the webhook
@@ -53,6 +54,7 @@ func (d *Deletions) decide(ctx context.Context, child, parent *unstructured.Unst
 	}
 
 	req.Resource = m.Resource.GroupResource()
+	req.Versions = served.Versions(d.Mapper, req.Resource)
 
 	if name := child.GetNamespace(); name != "" {
 		namespace := object.New(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})

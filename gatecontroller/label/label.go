@@ -44,7 +44,7 @@ func Policies(c client.Client, cached client.Reader) *Reconciler {
 		labels: func(obj client.Object) map[string]string {
 			p, _ := obj.(*v1alpha1.AllowancePolicy)
 
-			return policy.LabelsOfKind(p.Spec.Match.Kind)
+			return policy.LabelsOfMatch(&p.Spec.Match)
 		},
 	}
 }
@@ -81,6 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	out, _ := obj.DeepCopyObject().(client.Object)
 	labels := map[string]string{}
 	maps.Copy(labels, have)
+	maps.DeleteFunc(labels, func(key, _ string) bool { return policy.SelectsByKind(key) })
 	maps.Copy(labels, want)
 
 	if maps.Equal(have, labels) {

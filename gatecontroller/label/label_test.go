@@ -37,9 +37,10 @@ func TestPoliciesAndWindowsAreLabelledByWhatFunctionsAskFor(t *testing.T) {
 		again  bool
 		err    error
 	}{
-		"Policy":   {reason: "By its kind.", object: `{metadata: {name: x}, spec: {match: {kind: Shop, fields: [spec]}, allow: []}}`, want: map[string]string{v1alpha1.LabelKind: "Shop"}, writes: 1},
-		"Labelled": {reason: "One that has its label is not written.", object: `{metadata: {name: x, labels: {kausality.io/kind: Shop}}, spec: {match: {kind: Shop, fields: [spec]}, allow: []}}`, want: map[string]string{v1alpha1.LabelKind: "Shop"}},
-		"Other":    {reason: "A wrong label is put right, and those of others stay.", object: `{metadata: {name: x, labels: {kausality.io/kind: Old, team: a}}, spec: {match: {kind: Shop, fields: [spec]}, allow: []}}`, want: map[string]string{v1alpha1.LabelKind: "Shop", "team": "a"}, writes: 1},
+		"Policy":   {reason: "By its kind.", object: `{metadata: {name: x}, spec: {match: {kind: Shop, fields: [spec]}, allow: []}}`, want: map[string]string{v1alpha1.LabelKind: "Shop", v1alpha1.LabelKindPrefix + "Shop": ""}, writes: 1},
+		"Labelled": {reason: "One that has its label is not written.", object: `{metadata: {name: x, labels: {kausality.io/kind: Shop, kind.kausality.io/Shop: ""}}, spec: {match: {kind: Shop, fields: [spec]}, allow: []}}`, want: map[string]string{v1alpha1.LabelKind: "Shop", v1alpha1.LabelKindPrefix + "Shop": ""}},
+		"Other":    {reason: "A wrong label is put right, and those of others stay.", object: `{metadata: {name: x, labels: {kausality.io/kind: Old, team: a}}, spec: {match: {kind: Shop, fields: [spec]}, allow: []}}`, want: map[string]string{v1alpha1.LabelKind: "Shop", v1alpha1.LabelKindPrefix + "Shop": "", "team": "a"}, writes: 1},
+		"Kinds":    {reason: "One of several kinds by each, and by no other.", object: `{metadata: {name: x, labels: {kausality.io/kind: Old, kind.kausality.io/Old: "", team: a}}, spec: {match: {kinds: [Shop, Mall], fields: [spec]}, allow: []}}`, want: map[string]string{v1alpha1.LabelKindPrefix + "Shop": "", v1alpha1.LabelKindPrefix + "Mall": "", "team": "a"}, writes: 1},
 		"Window":   {reason: "A window by its service account.", window: true, object: `{metadata: {name: x}, spec: {serviceAccount: "system:serviceaccount:a:b"}}`, want: map[string]string{v1alpha1.LabelServiceAccount: "a.b"}, writes: 1},
 		"Conflict": {reason: "A conflict is tried again silently.", object: `{metadata: {name: x}, spec: {match: {kind: Shop, fields: [spec]}, allow: []}}`, patch: conflict, writes: 1, again: true},
 		"Refused":  {reason: "What is refused is an error.", object: `{metadata: {name: x}, spec: {match: {kind: Shop, fields: [spec]}, allow: []}}`, patch: fixture.ErrRefused, writes: 1, err: fixture.ErrRefused},

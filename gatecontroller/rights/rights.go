@@ -72,6 +72,7 @@ func needs(want admission.Config, served, watched []kind.Served) []right.Need {
 	kinds := kind.ForRights(served)
 	lists := make([][]right.Need, 0, len(want.Policies)+len(want.Windows)+len(want.Enforcements)+1)
 
+	want = want.InForce()
 	for i := range want.Policies {
 		lists = append(lists, right.OfPolicy(&want.Policies[i], kinds))
 	}

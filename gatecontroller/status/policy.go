@@ -78,6 +78,13 @@ func (s *Reporter) readiness(p *v1alpha1.AllowancePolicy, kinds []kind.Served, m
 		return cond
 	}
 
+	if p.Spec.EnforcementMode == v1alpha1.EnforcementModeShadow {
+		cond.Status, cond.Reason = metav1.ConditionTrue, v1alpha1.ReasonShadow
+		cond.Message = "the policy is in Shadow mode: it grants and forbids nothing" + firstWarning(p.Status.TypeChecking)
+
+		return cond
+	}
+
 	if reason, message, ok := s.Rights.Condition(right.OfPolicy(p, kind.ForRights(kinds)), "what it allows may be held or refused"); ok {
 		cond.Reason, cond.Message = reason, message
 

@@ -155,10 +155,9 @@ func (s *Schemas) check(p *v1alpha1.AllowancePolicy, kinds []kind.Served, given 
 		}
 	}
 
-	about := kind.Name{Group: p.Spec.Match.APIGroup, Kind: p.Spec.Match.Kind}
-	managed := slices.ContainsFunc(kinds, func(k kind.Served) bool { return k.Managed && about.Matches(k.GVK) })
+	managed := slices.ContainsFunc(kinds, func(k kind.Served) bool { return k.Managed && policy.IsAbout(&p.Spec.Match, k.GVK.GroupKind()) })
 
-	return slices.Concat(out, policy.CheckExternal(p.Spec.Allow, managed), compiled.CheckReach(given))
+	return slices.Concat(out, policy.CheckExternal(p.Spec.Allow, managed), compiled.CheckReach(given), compiled.CheckStart(given))
 }
 
 // ofKind says of some warnings which kind they are about.
@@ -263,8 +262,8 @@ func grants(want admission.Config) granted {
 		}
 	}
 
-	for i := range want.Policies {
-		add(want.Policies[i].GetName(), want.Policies[i].Spec.Allow)
+	for _, p := range want.InForce().Policies {
+		add(p.GetName(), p.Spec.Allow)
 	}
 
 	for i := range want.Windows {
@@ -278,9 +277,11 @@ func grants(want admission.Config) granted {
 func (g granted) besides(p *v1alpha1.AllowancePolicy) []v1alpha1.Permission {
 	var out []v1alpha1.Permission
 
-	for _, one := range g[p.Spec.Match.Kind] {
-		if one.policy != p.GetName() {
-			out = append(out, one.permission)
+	for _, gk := range policy.KindsOf(&p.Spec.Match) {
+		for _, one := range g[gk.Kind] {
+			if one.policy != p.GetName() {
+				out = append(out, one.permission)
+			}
 		}
 	}
 

@@ -49,6 +49,7 @@ func writers() map[string]who {
 		"AnnotationUses":               {annotation, manager},
 		"Finalizer":                    {"finalizer", manager},
 		"LabelKind":                    {label, manager},
+		"LabelKindPrefix":              {label, manager},
 		"LabelServiceAccount":          {label, manager},
 		"LabelShard":                   {label, "people"},
 		"LabelOwn":                     {label, manager},
@@ -162,6 +163,12 @@ func key(spec *ast.ValueSpec) string {
 	sum, ok := spec.Values[0].(*ast.BinaryExpr)
 	if !ok {
 		return ""
+	}
+
+	if first, ok := sum.X.(*ast.BasicLit); ok {
+		text, _ := strconv.Unquote(first.Value)
+
+		return text + v1alpha1.AnnotationPrefix + "*"
 	}
 
 	rest, ok := sum.Y.(*ast.BasicLit)

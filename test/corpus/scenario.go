@@ -57,12 +57,18 @@ type Request struct {
 	ParentGone bool `json:"parentGone,omitempty"`
 	// Orphans is true where what the object owns is to stay.
 	Orphans bool `json:"orphans,omitempty"`
+	// DryRun is true where nothing is to be stored.
+	DryRun bool `json:"dryRun,omitempty"`
+	// Options of the request, but for how a deletion propagates.
+	Options map[string]any `json:"options,omitempty"`
 	// ParentSettles is true where a function reports on the parent.
 	ParentSettles bool `json:"parentSettles,omitempty"`
 	// Policies are the names of files in base with more policies.
 	Policies []string `json:"policies,omitempty"`
 	// Resource is the plural of the object's kind, for Enforcements.
 	Resource string `json:"resource,omitempty"`
+	// Versions in which that is served; without any, they are not known.
+	Versions []string `json:"versions,omitempty"`
 	// Action overrides what Enforcements say.
 	Action v1alpha1.ValidationAction `json:"action,omitempty"`
 	// Now; without one, noon of the day of the reference's window.
@@ -73,6 +79,9 @@ type Request struct {
 type User struct {
 	Name   string   `json:"name"`
 	Groups []string `json:"groups,omitempty"`
+	// UID and Extra, as an authenticator gives them.
+	UID   string              `json:"uid,omitempty"`
+	Extra map[string][]string `json:"extra,omitempty"`
 }
 
 // Gate is what gate.yaml says.

@@ -42,6 +42,8 @@ type Want struct {
 	Held []v1alpha1.HeldChange `json:"held,omitempty"`
 	// Problems with the input.
 	Problems []string `json:"problems,omitempty"`
+	// Shadow says what would be decided otherwise without Shadow mode.
+	Shadow []string `json:"shadow,omitempty"`
 	// Warnings for the user.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -104,11 +106,13 @@ func (s *Scenario) Decision() (decision.Request, []error) {
 		Orphans:    s.Request.Orphans,
 		ParentGone: s.Request.ParentGone, ParentSettles: s.Request.ParentSettles,
 		Resource: schema.GroupResource{Group: s.group(), Resource: s.Request.Resource},
+		Versions: s.Request.Versions,
 		Action:   s.Request.Action,
+		DryRun:   s.Request.DryRun, Options: s.Request.Options,
 	}
 
 	if u := s.Request.User; u != nil {
-		req.User = policy.User{Name: u.Name, Groups: u.Groups}
+		req.User = policy.User{Name: u.Name, Groups: u.Groups, UID: u.UID, Extra: u.Extra}
 	}
 
 	return req, set.Bad
@@ -173,6 +177,10 @@ func Describe(d decision.Decision) Want {
 		}
 
 		w.Findings = append(w.Findings, out)
+	}
+
+	for _, f := range d.Shadow {
+		w.Shadow = append(w.Shadow, decision.ShadowText(f))
 	}
 
 	for _, err := range d.Problems {

@@ -36,7 +36,7 @@ const (
 	rounds = 4
 	// lap is how long a round takes at least: people are no faster, and
 	// Crossplane's circuit breaker counts on that.
-	lap = 45 * time.Second
+	lap = 40 * time.Second
 )
 
 // TestTheGateKeepsUpWithStaleObservations has Crossplane, with the circuit

@@ -25,7 +25,7 @@ const envRuns = "KAUSALITY_RUNS"
 const (
 	// runs is how many plays there are by default, and atOnce how many of them at
 	// one time.
-	runs   = 500
+	runs   = 250
 	atOnce = 40
 	// tolerated is how many may fail before the rest is left out.
 	tolerated = 3

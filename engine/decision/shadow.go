@@ -1,0 +1,63 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+)
+
+// shadowed are the findings that would be others if what is in Shadow mode were
+// enforced, as they would be then.
+func (j *judge) shadowed(findings []Finding) []Finding {
+	kinds := []schema.GroupKind{j.groupKind()}
+	if j.Parent != nil {
+		kinds = append(kinds, j.Parent.GroupVersionKind().GroupKind())
+	}
+
+	set := j.Policies.Shadow(kinds...)
+	if set == nil {
+		return nil
+	}
+
+	f := *j.facts
+	f.Policies, f.problems = set, &problems{}
+
+	var out []Finding
+
+	for _, would := range newJudge(&f).judgeAll().findings {
+		i := slices.IndexFunc(findings, func(is Finding) bool { return change.Compare(is.Change, would.Change) == 0 })
+		if i < 0 && would.Verdict == Ungoverned || i >= 0 && findings[i].Verdict == would.Verdict {
+			continue
+		}
+
+		out = append(out, would)
+	}
+
+	return out
+}
+
+// ShadowText says of a change that is decided otherwise in Shadow mode how, and by what,
+// for a person.
+func ShadowText(f Finding) string {
+	if f.Verdict == Allowed {
+		by := string(f.Rule)
+		if f.Policy != "" {
+			by = fmt.Sprintf("%s %q", f.kind(), f.Policy)
+		}
+
+		return fmt.Sprintf("%s would be allowed by %s", f.Change.Field, by)
+	}
+
+	if f.Verdict == Ungoverned {
+		return f.Change.Field + " would not be governed"
+	}
+
+	return fmt.Sprintf("%s would not be allowed: %s", f.Change.Field, change.Text(strings.TrimSpace(f.Missing()), maxCauseText))
+}
