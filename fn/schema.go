@@ -19,7 +19,7 @@ const keySchema = "kausality.io/schema/"
 
 // requireSchemas asks for the schemas of the managed resources that are to be
 // made, where Crossplane can send them: a kind without spec.managementPolicies
-// must be made without. Of what is there, the object itself tells.
+// must be made without. Of what is there, the object itself shows it.
 func (s *state) requireSchemas(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) {
 	kinds := s.created()
 	if len(kinds) == 0 || !request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS) {

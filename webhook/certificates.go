@@ -99,7 +99,7 @@ func (t *trust) set(bundle []byte) {
 
 	select {
 	case t.changed <- struct{}{}:
-	default: // The reader has yet to look, and will see the newest.
+	default: // The reader has yet to read, and will get the newest.
 	}
 }
 

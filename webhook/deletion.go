@@ -71,7 +71,7 @@ func outdated(ask *decision.Request, err error) admission.Response {
 	return rsp
 }
 
-// recordDeletion writes what a deletion gives. It has the API server look again
+// recordDeletion writes what a deletion gives. It has the API server check again
 // at what it deletes, and then there is nothing left to write. What is written
 // follows from the object that is there, and from nothing that the review says
 // of it: who reaches our port may send one of their own making.
@@ -108,7 +108,7 @@ func (j *Judge) recordDeletion(ctx context.Context, ask *decision.Request, d dec
 // given are the annotations that the deletion of a live object gives it.
 func (j *Judge) given(ctx context.Context, ask *decision.Request, live *unstructured.Unstructured) (map[string]any, error) {
 	now := *ask
-	now.Old, now.Parent, now.Namespace = live, nil, nil // Those of what is there are looked up.
+	now.Old, now.Parent, now.Namespace = live, nil, nil // Those of what is there are read.
 
 	d, err := j.decide(ctx, &now)
 	if err != nil {

@@ -56,7 +56,7 @@ func (e *Enforcer) Handle(ctx context.Context, req admission.Request) (rsp admis
 		return e.failed(ctx, req, ask, err)
 	}
 
-	// 3. Answer. What passes the mutator has told of.
+	// 3. Answer. What passes the mutator has reported.
 	answer := d.Answer()
 
 	switch {

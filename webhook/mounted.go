@@ -22,7 +22,7 @@ import (
 )
 
 // mountedReload is how often mounted files are read, whatever file system
-// events tell: the default of certwatcher, which does not read ca.crt.
+// events show: the default of certwatcher, which does not read ca.crt.
 const mountedReload = 10 * time.Second
 
 // Mounted is a serving certificate that somebody else provides, as files: a
@@ -140,7 +140,7 @@ func (m *Mounted) reload() {
 	}
 }
 
-// readPair is what certwatcher does too; but what it meets it tells nobody.
+// readPair is what certwatcher does too; but that reports no error.
 func (m *Mounted) readPair() error {
 	if err := m.pair.ReadCertificate(); err != nil {
 		return fmt.Errorf("cannot read the certificate in %q: %w", filepath.Dir(m.authorities), err)

@@ -81,7 +81,7 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admiss
 	return rsp
 }
 
-// warnings are what the user is warned, unless the refusal tells it.
+// warnings are what the user is warned, unless the refusal says it.
 func (m *Mutator) warnings(d *decision.Decision) []string {
 	if d.Answer().Refuses() {
 		return nil

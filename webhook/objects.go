@@ -151,7 +151,7 @@ func (o *Objects) explain(ctx context.Context, gk schema.GroupKind, need func(sc
 	return o.access.Explain(ctx, o.mapper, gk, need, err)
 }
 
-// stored looks an object up under its own key, or as a cluster-scoped one: an
+// stored finds an object under its own key, or as a cluster-scoped one: an
 // owner reference does not say.
 func stored(store toolscache.Store, key types.NamespacedName) *unstructured.Unstructured {
 	for _, k := range []string{toolscache.ObjectName{Namespace: key.Namespace, Name: key.Name}.String(), key.Name} {

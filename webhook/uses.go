@@ -304,7 +304,7 @@ func (u *Uses) wrote(key upgradeallowance.Key, was count, kept bool, w *v1alpha1
 	c.next = slices.MinFunc(again, time.Time.Compare)
 }
 
-// recordUsed records that a window is used, as often as anybody comes to tell it the
+// recordUsed records that a window is used, as often as anybody reports it to the
 // same event. False where that has to be tried again.
 func (u *Uses) recordUsed(ctx context.Context, w *v1alpha1.UpgradeAllowance) bool {
 	if meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionUsed) {

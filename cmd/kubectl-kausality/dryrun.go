@@ -53,7 +53,7 @@ func (d *dryRun) on() bool { return d.mode == dryServer || d.mode == dryClient }
 // local reports whether nothing is to be sent that would change anything.
 func (d *dryRun) local() bool { return d.mode == dryClient }
 
-// warn tells whoever wrote the flag as it was before how to write it now.
+// warn warns whoever wrote the flag as it was before how to write it now.
 func (d *dryRun) warn(out io.Writer) {
 	if d.old != "" {
 		_, _ = fmt.Fprintf(out, "Warning: %s is deprecated and can be replaced with --%s=%s.\n", d.old, dryName, d.mode)

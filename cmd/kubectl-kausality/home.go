@@ -19,8 +19,8 @@ const (
 	patienceHome = 10 * time.Second
 )
 
-// findHome finds out where Kausality runs, before a command runs that was not
-// told. Crossplane runs a Provider in its own namespace, Helm wherever somebody
+// findHome finds out where Kausality runs, before a command runs to which it was not
+// given. Crossplane runs a Provider in its own namespace, Helm wherever somebody
 // wants it.
 func (o *clusterOptions) findHome(cmd *cobra.Command, _ []string) {
 	client := cmd.Flags().Lookup("client") // Asks no cluster.

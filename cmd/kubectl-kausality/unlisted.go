@@ -26,7 +26,7 @@ var errGoverned = errors.New("Kausality governs kinds of it, and could not relea
 	"repair its APIService, or delete that if nothing serves it any more")
 
 // unlisted checks what discovery could not list. A group that Kausality governs is
-// in the way, for its objects may be gated; another one is only told of: an
+// in the way, for its objects may be gated; another one is only reported: an
 // APIService whose backend is down is nothing to wait for.
 func (c uninstallation) unlisted(ctx context.Context, out io.Writer, failed error) error {
 	var partial *discovery.ErrGroupDiscoveryFailed

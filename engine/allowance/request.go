@@ -27,7 +27,7 @@ func RequestOf(a v1alpha1.Allowance) int64 {
 }
 
 // LastRequest returns the last request within a generation of an object, as its
-// trace and its allowances tell; 0 where there was none.
+// trace and its allowances show; 0 where there was none.
 func LastRequest(u *unstructured.Unstructured, generation int64) int64 {
 	var last int64
 

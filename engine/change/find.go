@@ -4,7 +4,7 @@
 package change
 
 // Find returns a function that finds the first element of a list that is equal to a
-// value, or -1. Texts, of which there may be many, it finds without a look at each.
+// value, or -1. Texts, of which there may be many, it finds without reading each.
 func Find(list []any) func(v any) int {
 	texts := make(map[string]int, len(list))
 

@@ -48,7 +48,7 @@ func CoversText(pattern string, path Path) bool {
 
 // cutSegment takes the first segment off an ordinary pattern: fields of plain
 // characters, indices and keys in brackets behind a field. False where parsing
-// has to tell.
+// has to show it.
 func cutSegment(s string) (name, rest string, ok bool) {
 	if s[0] == '[' {
 		end := strings.IndexByte(s, ']')

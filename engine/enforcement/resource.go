@@ -39,7 +39,7 @@ func (r Resources) Of(gk schema.GroupKind) schema.GroupResource {
 }
 
 // Misnamed reports whether the Enforcement's rules are not about the name that a kind
-// suggests as they are about the resource's: a status has to tell.
+// suggests as they are about the resource's: a status has to show it.
 func (e *Enforcement) Misnamed(gk schema.GroupKind, resource string) bool {
 	return e.Covers(schema.GroupResource{Group: gk.Group, Resource: resource}) != e.Covers(Resources(nil).Of(gk))
 }

@@ -80,7 +80,7 @@ func (o observing) synced(generation int64) (c resource.Condition, missing strin
 	}
 }
 
-// saidSince reports whether a Synced condition is surely from a look at the
+// saidSince reports whether a Synced condition is surely from an observation of the
 // external system after the opening and after any operation in the background:
 // it has a generation, and is no older than the operation's end. One that is
 // not proves nothing before it has settled, whatever the status shows: upjet's

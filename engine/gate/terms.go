@@ -19,7 +19,7 @@ type terms struct {
 	settle       time.Duration
 	maxOpen      time.Duration
 	closeOverdue bool
-	// conditions tell by themselves whether what their policies allowed is in
+	// conditions show by themselves whether what their policies allowed is in
 	// the external system, ordered by policy.
 	conditions []condition
 }

@@ -124,7 +124,7 @@ func SeenReady(u *unstructured.Unstructured) bool {
 // readyUntil returns for how long an object had been ready when its Kausality
 // condition became what it is, or more than [InitializingLimit] where the conditions
 // do not show it. Where a step of the pipeline fails, or a composed resource cannot be
-// applied, Crossplane takes away what the function said, and nothing else tells
+// applied, Crossplane takes away what the function said, and nothing else shows
 // whether the XR had settled, or was ready between one round and the next.
 //
 // Source: github.com/crossplane/crossplane/v2

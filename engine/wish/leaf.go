@@ -124,7 +124,7 @@ func ofMaps(list []any) bool {
 	return len(list) > 0
 }
 
-// identifiers are fields that tell the elements of a list apart where all have
+// identifiers are fields that distinguish the elements of a list where all have
 // them, each another.
 func identifiers() []string {
 	return []string{

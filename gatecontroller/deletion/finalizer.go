@@ -53,7 +53,7 @@ type Owners struct {
 	Leftovers *Leftovers
 	// Failed counts expressions that fail; nil for nobody.
 	Failed *audit.Expressions
-	// unreferenced are the resources of which their XR was told that it forgot them, by
+	// unreferenced are the resources of which it was reported that their XR forgot them, by
 	// UID.
 	unreferenced sync.Map
 }

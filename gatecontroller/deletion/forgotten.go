@@ -17,7 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
-// warnUnreferenced tells, once, of a managed resource that belongs to an XR which does not
+// warnUnreferenced reports, once, a managed resource that belongs to an XR which does not
 // refer to it: Crossplane does not find it, and wants to make it anew.
 func (o *Owners) warnUnreferenced(ctx context.Context, u, xr *unstructured.Unstructured) error {
 	if resource.Deleting(xr) || !resource.IsComposite(xr) || resource.Refers(xr, u) {

@@ -27,7 +27,7 @@ type Resolver struct {
 	// Crds reads the metadata of CRDs, live the whole of them.
 	Crds, Live client.Reader
 
-	// Described remembers what kinds look like, by definition.
+	// Described remembers what kinds are, by definition.
 	Described map[string]Shape
 	// last are the kinds that were served last.
 	last []kind.Served
@@ -183,7 +183,7 @@ func inGroup(list *metav1.APIResourceList, crds map[string]string, scaled map[sc
 	return out
 }
 
-// Describe looks the CRDs of kinds up, to distinguish managed resources from others.
+// Describe reads the CRDs of kinds, to distinguish managed resources from others.
 func (r *Resolver) Describe(ctx context.Context, kinds []kind.Served) error {
 	for i := range kinds {
 		k := &kinds[i]

@@ -19,7 +19,7 @@ import (
 const categoryProvider = "provider"
 
 // Usages are the kinds that show which managed resource uses which provider's
-// configuration. They are found by what they look like: those of a family of
+// configuration. They are found by their shape: those of a family of
 // providers are in a group of the family, and not in that of the resources.
 func (r *Resolver) Usages(ctx context.Context, served []kind.Served) ([]kind.Served, error) {
 	var out []kind.Served

@@ -24,7 +24,7 @@ const (
 
 // Expectations remembers which version of an object a write of ours made, until the
 // cache shows it. Planned by what was before, a move would be made again, and be
-// refused for its version; and what is new told again, in other words. controller-runtime
+// refused for its version; and what is new reported again, in other words. controller-runtime
 // has none, and those of kube-controller-manager count what is created and deleted.
 type Expectations struct {
 	mu       sync.Mutex

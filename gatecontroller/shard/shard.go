@@ -200,7 +200,7 @@ func Namespace() *metav1.PartialObjectMetadata {
 	return ns
 }
 
-// errNoStore is the cause when an informer cannot be looked into.
+// errNoStore is the cause when the store of an informer cannot be read.
 var errNoStore = errors.New("its informer has no store")
 
 // WatchNamespaces has the shard know the namespaces there are, once it returns.

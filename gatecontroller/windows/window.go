@@ -143,8 +143,8 @@ func (w *Reconciler) observe(ctx context.Context, u *v1alpha1.UpgradeAllowance, 
 	return w.targets.observe(ctx, u.GetName(), targetOf(u.Spec.ActivateWhen), now)
 }
 
-// report writes the status, after it has told of what is new in it: whoever is
-// stopped in between tells the same again, which the API server then knows.
+// report writes the status, after it has reported what is new in it: whoever is
+// stopped in between reports the same again, which the API server then knows.
 func (w *Reconciler) report(ctx context.Context, u *v1alpha1.UpgradeAllowance, state upgradeallowance.State, now time.Time) error {
 	next := upgradeallowance.Next(u, state, w.readiness(u), now)
 	if equality.Semantic.DeepEqual(u.Status, next.Status) {

@@ -21,7 +21,7 @@ const (
 	// home is what the packages call each other by, wherever they are.
 	home = "xpkg.crossplane.io/kausality-io"
 
-	// mirrorName is of the ImageConfig that has Crossplane look elsewhere.
+	// mirrorName is of the ImageConfig that has Crossplane search elsewhere.
 	mirrorName = "kausality-mirror"
 	mirror     = `# The packages were pushed to a registry of your own; here Crossplane learns where.
 apiVersion: pkg.crossplane.io/v1beta1
@@ -104,7 +104,7 @@ func writeInstall(dir, text string) error {
 	return nil
 }
 
-// writeMirror writes what tells Crossplane where the packages are, by itself: for
+// writeMirror writes where Crossplane finds the packages, by itself: for
 // who installs them one by one. Those at home need nothing.
 func writeMirror(dir, repository string) error {
 	path := filepath.Join(dir, mirrorFile)

@@ -15,7 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Names that tell a manager's container, image, or package.
+// Names that show a manager's container, image, or package.
 const (
 	nameManager  = "kausality-manager"
 	nameProvider = "provider-kausality"

@@ -52,7 +52,7 @@ type List struct {
 	Absent bool
 }
 
-// State is what a cluster looks like.
+// State is what is read of a cluster.
 type State struct {
 	// Now is the time.
 	Now time.Time

@@ -47,7 +47,7 @@ type Manager struct {
 	// Mounted is true if somebody else than the manager maintains that.
 	Mounted bool
 	// MaxOpen is how long a gate may be open where no policy says; 0 where nothing
-	// tells.
+	// shows it.
 	MaxOpen time.Duration
 }
 

@@ -113,7 +113,7 @@ func enforcements(s *State) []Finding {
 	return out
 }
 
-// refusing tells the Enforcements that refuse all that they are about, because
+// refusing reports the Enforcements that refuse all that they are about, because
 // they do not compile, from the others.
 func refusing(list List) (broken, others List) {
 	for _, u := range list.Items {

@@ -35,7 +35,7 @@ const (
 
 // Recorder records events after what they are about: an API server that is busy with
 // events takes longer to open and close gates. Where more happens for long than
-// it may tell, events are left out, and counted; client-go's recorder drops them uncounted.
+// it may send, events are left out, and counted; client-go's recorder drops them uncounted.
 type Recorder struct {
 	events.EventRecorder
 

@@ -246,7 +246,7 @@ func alone(u *unstructured.Unstructured) bool {
 	return resource.Annotation(u, v1alpha1.AnnotationRelease) == v1alpha1.ReleaseAlone && len(u.GetOwnerReferences()) == 0
 }
 
-// closedSet is what a closed gate looks like: as it is, where it is closed.
+// closedSet is that of a closed gate: as it is, where it is closed.
 func closedSet(u *unstructured.Unstructured, asked []string, opts Options) []string {
 	live := resource.Strings(u.Object, "spec", "managementPolicies")
 	if len(live) > 0 && len(gate.Acting(live)) == 0 {

@@ -30,7 +30,7 @@ var errUnserved = errors.New("its kind is defined, and no version of it is serve
 
 // Lookup searches for one object.
 type Lookup struct {
-	// Mapper tells the version in which a kind is served.
+	// Mapper knows the version in which a kind is served.
 	Mapper meta.RESTMapper
 	// Get reads the object, in one version of its kind.
 	Get func(ctx context.Context, gvk schema.GroupVersionKind) (*unstructured.Unstructured, error)
