@@ -138,10 +138,13 @@ func (t *reports) news(key string, said any) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
-	was, _ := t.shadows.Get(key)
+	if was, _ := t.shadows.Get(key); was == digest {
+		return false
+	}
+
 	t.shadows.Add(key, digest)
 
-	return was != digest
+	return true
 }
 
 // release logs that a change is held no more, and what lets it through if

@@ -39,7 +39,7 @@ func (r *Request) input() policy.Input {
 // decisions otherwise need, see [resource.Trim]: an expression reads it.
 func (r *Request) ReadsParent() bool {
 	return r.Policies.ReadsParent(r.groupKind()) || slices.ContainsFunc(r.Enforcements, func(e *enforcement.Enforcement) bool {
-		return e.Covers(r.Resource) && e.ReadsParent()
+		return e.ReadsParent() && e.Covers(r.Resource)
 	})
 }
 

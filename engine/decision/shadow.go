@@ -16,12 +16,12 @@ import (
 // shadowed are the findings that would be others if what is in Shadow mode were
 // enforced, as they would be then.
 func (j *judge) shadowed(findings []Finding) []Finding {
-	kinds := []schema.GroupKind{j.groupKind()}
+	var parent schema.GroupKind
 	if j.Parent != nil {
-		kinds = append(kinds, j.Parent.GroupVersionKind().GroupKind())
+		parent = j.Parent.GroupVersionKind().GroupKind()
 	}
 
-	set := j.Policies.Shadow(kinds...)
+	set := j.Policies.Shadow(j.groupKind(), parent)
 	if set == nil {
 		return nil
 	}

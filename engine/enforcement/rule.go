@@ -47,8 +47,9 @@ func (e *Enforcement) CoversTarget(t Target) bool {
 // AsksVersions reports whether the Enforcement has to know in which versions a resource is
 // served.
 func (e *Enforcement) AsksVersions(gr schema.GroupResource) bool {
-	return e.Covers(gr) && slices.ContainsFunc(slices.Concat(e.spec.Match.ResourceRules, e.spec.Match.ExcludeResourceRules),
-		func(r v1alpha1.ResourceRule) bool { return !anyOf(r.APIVersions, anything) && names(r, gr) })
+	asks := func(r v1alpha1.ResourceRule) bool { return !anyOf(r.APIVersions, anything) && names(r, gr) }
+
+	return slices.ContainsFunc(e.spec.Match.ResourceRules, asks) || slices.ContainsFunc(e.spec.Match.ExcludeResourceRules, asks)
 }
 
 // Operations on a resource that the Enforcement may be about, in the order in which an

@@ -45,7 +45,7 @@ func OfMatch(m *v1alpha1.Match) []Name {
 	out := make([]Name, 0, len(kinds))
 
 	for _, gk := range kinds {
-		out = append(out, Name{Group: gk.Group, Kind: gk.Kind})
+		out = append(out, Name(gk))
 	}
 
 	return out

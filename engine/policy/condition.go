@@ -92,14 +92,14 @@ func (s *scope) conditions(match *v1alpha1.Match, at *field.Path, errs *field.Er
 	out := make([]*condition, 0, len(match.CEL)+len(match.MatchConditions))
 
 	for i, text := range match.CEL {
-		e, err := compileIn(s.env, text)
+		e, tree, err := compileIn(s.env, text)
 		if err != nil {
 			*errs = append(*errs, field.Invalid(at.Child("cel").Index(i), text, err.Error()))
 
 			continue
 		}
 
-		out = append(out, &condition{expression: e, ofStart: ofStart(e.tree, s.ofStart), parent: e.ReadsParent()})
+		out = append(out, &condition{expression: e, ofStart: ofStart(tree, s.ofStart), parent: e.ReadsParent()})
 	}
 
 	names := map[string]bool{}
@@ -115,15 +115,18 @@ func (s *scope) conditions(match *v1alpha1.Match, at *field.Path, errs *field.Er
 
 		c := &condition{name: m.Name, message: m.Message, shadow: m.EnforcementMode == v1alpha1.EnforcementModeShadow}
 
-		var err error
-		if c.expression, err = compileIn(s.env, m.Expression); err != nil {
+		var (
+			tree *cel.Ast
+			err  error
+		)
+
+		if c.expression, tree, err = compileIn(s.env, m.Expression); err != nil {
 			*errs = append(*errs, field.Invalid(at.Child("expression"), m.Expression, err.Error()))
 		} else {
-			c.ofStart, c.parent = ofStart(c.expression.tree, s.ofStart), c.expression.ReadsParent()
+			c.ofStart, c.parent = ofStart(tree, s.ofStart), c.expression.ReadsParent()
 		}
 
 		if m.MessageExpression != "" {
-			var tree *cel.Ast
 			if tree, c.text, err = compileText(s.env, m.MessageExpression); err != nil {
 				*errs = append(*errs, field.Invalid(at.Child("messageExpression"), m.MessageExpression, err.Error()))
 			} else {

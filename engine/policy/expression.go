@@ -42,7 +42,8 @@ var errNotBool = errors.New("it does not give true or false")
 type Expression struct {
 	text    string
 	program cel.Program
-	tree    *cel.Ast
+	// parent is true where it reads the parent of the object.
+	parent bool
 }
 
 // String returns the expression as it was written.
@@ -125,21 +126,23 @@ func CompileExpression(text string) (*Expression, error) {
 		return nil, err
 	}
 
-	return compileIn(env, text)
+	e, _, err := compileIn(env, text)
+
+	return e, err
 }
 
 // compileIn compiles an expression in an environment.
-func compileIn(env *cel.Env, text string) (*Expression, error) {
+func compileIn(env *cel.Env, text string) (*Expression, *cel.Ast, error) {
 	tree, program, err := compile(env, text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
 	if t := tree.OutputType(); !t.IsExactType(types.BoolType) && !t.IsExactType(types.DynType) {
-		return nil, fmt.Errorf("cannot compile CEL: %w but %s", errNotBool, t)
+		return nil, nil, fmt.Errorf("cannot compile CEL: %w but %s", errNotBool, t)
 	}
 
-	return &Expression{text: text, program: program, tree: tree}, nil
+	return &Expression{text: text, program: program, parent: readsParent(tree)}, tree, nil
 }
 
 // compile compiles an expression of any type, with Kubernetes' limits.
@@ -275,7 +278,7 @@ func (a *activation) ResolveName(name string) (any, bool) {
 func (*activation) Parent() interpreter.Activation { return nil }
 
 // ReadsParent reports whether the expression reads the parent of the object.
-func (e *Expression) ReadsParent() bool { return readsParent(e.tree) }
+func (e *Expression) ReadsParent() bool { return e.parent }
 
 // Eval evaluates the expression. An error means that it was not evaluated to
 // an end, be it for a missing field or its cost; it is then neither true nor

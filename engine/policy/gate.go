@@ -102,5 +102,7 @@ func compileCloseWhen(text string) (*Expression, error) {
 		return nil, err
 	}
 
-	return compileIn(env, text)
+	e, _, err := compileIn(env, text)
+
+	return e, err
 }

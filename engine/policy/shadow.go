@@ -16,7 +16,15 @@ import (
 
 // InForce are the policies that are not in Shadow mode.
 func InForce(list []v1alpha1.AllowancePolicy) []v1alpha1.AllowancePolicy {
-	return slices.DeleteFunc(slices.Clone(list), func(p v1alpha1.AllowancePolicy) bool { return inShadow(&p.Spec) })
+	out := make([]v1alpha1.AllowancePolicy, 0, len(list))
+
+	for i := range list {
+		if !inShadow(&list[i].Spec) {
+			out = append(out, list[i])
+		}
+	}
+
+	return out
 }
 
 func inShadow(spec *v1alpha1.AllowancePolicySpec) bool {
@@ -46,16 +54,15 @@ func (p *Policy) enforced() *Policy {
 	return &out
 }
 
-// Shadow is the Set with all in force that is in Shadow mode; nil where nothing about
-// any of some kinds is.
-func (s *Set) Shadow(kinds ...schema.GroupKind) *Set {
+// Shadow is the Set with all in force that is in Shadow mode; nil where nothing is that is
+// about a kind, or about that of the parent.
+func (s *Set) Shadow(gk, parent schema.GroupKind) *Set {
 	if s == nil || s.shadow == nil {
 		return nil
 	}
 
-	if !slices.ContainsFunc(kinds, func(gk schema.GroupKind) bool {
-		return slices.ContainsFunc(s.shadow.For(gk), func(p *Policy) bool { return s.shadowed[p.name] })
-	}) {
+	inShadow := func(p *Policy) bool { return s.shadowed[p.name] }
+	if !slices.ContainsFunc(s.shadow.For(gk), inShadow) && !slices.ContainsFunc(s.shadow.For(parent), inShadow) {
 		return nil
 	}
 

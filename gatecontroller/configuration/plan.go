@@ -75,8 +75,10 @@ func planFor(o observed, hooks admission.Options) *plan {
 func parentKinds(want admission.Config, named []kind.Served, enforced []admission.Enforced) []kind.Served {
 	var out []kind.Served
 
+	want = want.InForce()
+
 	for _, k := range named {
-		parent := slices.ContainsFunc(want.InForce().Policies, func(p v1alpha1.AllowancePolicy) bool {
+		parent := slices.ContainsFunc(want.Policies, func(p v1alpha1.AllowancePolicy) bool {
 			return policy.IsAbout(&p.Spec.Match, k.GVK.GroupKind())
 		})
 
