@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,6 +46,8 @@ type Judge struct {
 	Uses *Uses
 	// Metrics count and time decisions.
 	Metrics *Metrics
+	// Authorizer is asked for Permissions; nil grants nobody by one.
+	Authorizer authorizer.Authorizer
 	// Settings of the installation.
 	Settings decision.Settings
 	// Log of decisions.
@@ -83,7 +86,7 @@ func (j *Judge) request(ctx context.Context, req admission.Request) (*decision.R
 	}
 
 	out.Basis = in.Basis(j.Settings, j.Now())
-	out.Versions = j.versions(out)
+	out.Versions, out.Authorize = j.versions(out), j.authorize(ctx, out)
 
 	return out, err
 }

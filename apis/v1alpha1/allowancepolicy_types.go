@@ -18,6 +18,7 @@ type AllowancePolicySpec struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.filter(s, s.kind == 'Permission').size() <= 1",message="a policy has one Permission at most"
 	Subjects []Subject `json:"subjects,omitempty"`
 
 	// Allow lists the mutations that a matching change allows. Empty means that
@@ -199,8 +200,8 @@ type PolicyCondition struct {
 	EnforcementMode EnforcementMode `json:"enforcementMode,omitempty"`
 }
 
-// SubjectKind is a kind of subject, as in RBAC.
-// +kubebuilder:validation:Enum=User;Group;ServiceAccount
+// SubjectKind is a kind of subject, as in RBAC, or Permission.
+// +kubebuilder:validation:Enum=User;Group;ServiceAccount;Permission
 type SubjectKind string
 
 // Kinds of subjects.
@@ -211,9 +212,22 @@ const (
 	SubjectGroup SubjectKind = "Group"
 	// SubjectServiceAccount is a service account by namespace and name.
 	SubjectServiceAccount SubjectKind = "ServiceAccount"
+	// SubjectPermission is whoever the cluster's authorizer grants the verb
+	// initiate, or initiate:NAME, on the subresource kausality of the object's resource.
+	SubjectPermission SubjectKind = "Permission"
+)
+
+// Verbs and subresource of [SubjectPermission].
+const (
+	// VerbInitiate lets its user initiate what any such subject may.
+	VerbInitiate = "initiate"
+	// SubresourceKausality is of every resource, for authorization alone.
+	SubresourceKausality = "kausality"
 )
 
 // Subject is somebody who may make use of a policy.
+// +kubebuilder:validation:XValidation:rule="self.kind != 'Permission' || (has(self.mayInitiate) && self.mayInitiate)",message="a Permission is to initiate changes: mayInitiate: true is required"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'Permission' || self.name.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="the name of a Permission is a part of a verb: lower-case letters, digits, - and ."
 // +kubebuilder:validation:XValidation:rule="self.kind == 'ServiceAccount' ? has(self.__namespace__) && size(self.__namespace__) > 0 : !has(self.__namespace__)",message="namespace is required for a ServiceAccount and not allowed otherwise"
 type Subject struct {
 	// APIGroup as in RBAC; ignored.

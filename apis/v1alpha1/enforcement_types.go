@@ -201,10 +201,11 @@ type Exception struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// Subjects it is for.
+	// Subjects it is for, by name.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(s, s.kind != 'Permission')",message="an exception is for subjects by name, and for no Permission"
 	Subjects []Subject `json:"subjects"`
 	// Mutations it allows: field paths, create or delete.
 	// +listType=atomic

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -120,6 +121,16 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certi
 		return nil, fmt.Errorf("cannot add the recorder of events: %w", err)
 	}
 
+	reviews, err := authorizationv1.NewForConfig(mgr.GetConfig())
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client of the cluster's authorizer: %w", err)
+	}
+
+	permissions, err := webhook.NewAuthorizer(reviews)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make an authorizer: %w", err)
+	}
+
 	return &webhook.Judge{
 		Inputs:   inputs,
 		Objects:  webhook.NewObjects(mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper(), c.access),
@@ -130,5 +141,7 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certi
 		Settings: c.settings(),
 		Log:      mgr.GetLogger().WithName("webhook"),
 		Now:      time.Now,
+
+		Authorizer: permissions,
 	}, nil
 }

@@ -85,7 +85,7 @@ func (s *stamper) stampOfAnnounced() (stamp, bool) {
 
 // asDeletion are the facts of a request to delete the object instead.
 func (f *facts) asDeletion() *facts {
-	out := &facts{grants: f.grants}
+	out := &facts{grants: f.grants, permitted: f.permitted}
 	out.Operation, out.New, out.problems = OperationDelete, nil, &problems{}
 	out.readEnforcements()
 

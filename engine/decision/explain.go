@@ -62,9 +62,13 @@ func (x explainer) lackingInitiator(c change.Change) []Lack {
 			said = "and "
 		}
 
-		if !policy.MayInitiate(subjects, x.User) {
-			out = append(out, Lack{Policy: p.Name(), What: policy.LackSubject, Text: said + fmt.Sprintf(
-				"user %q may not initiate it (%s may)", x.User.Name, initiators(subjects))})
+		if !x.mayInitiate(p) {
+			text := fmt.Sprintf("user %q may not initiate it (%s may)", x.User.Name, initiators(subjects))
+			if why := x.lackingPermission(p); why != "" {
+				text += ": " + why
+			}
+
+			out = append(out, Lack{Policy: p.Name(), What: policy.LackSubject, Text: said + text})
 			said = "and "
 		}
 

@@ -29,6 +29,9 @@ type facts struct {
 	wishFacts
 	editFacts
 
+	// permitted is what the cluster's authorizer has answered, of all that is decided by
+	// these facts.
+	permitted *permissions
 	// stored is true where the new object is as it would be stored, so that nothing of
 	// it can be put back.
 	stored bool
@@ -145,7 +148,7 @@ func (f *facts) with(object *unstructured.Unstructured) *facts {
 // the parent with the reference to it.
 func normalize(req Request) (*facts, error) {
 	f := &facts{}
-	f.Request, f.problems = req, &problems{}
+	f.Request, f.problems, f.permitted = req, &problems{}, &permissions{}
 
 	if f.Old != nil && f.Old.Object == nil {
 		f.Old = nil

@@ -15,7 +15,7 @@ import (
 // user start a chain.
 func (s *subjects) byInitiator(c change.Change) (Finding, bool) {
 	for _, p := range s.Policies.For(s.groupKind()) {
-		if p.Covers(c) && policy.MayInitiate(p.Spec().Subjects, s.User) && s.evaluate(p).Met {
+		if p.Covers(c) && s.mightInitiate(p) && s.evaluate(p).Met && s.mayInitiate(p) {
 			return Finding{Policy: p.Name(), cause: cause{initiator: s.User.Name}}, true
 		}
 	}

@@ -46,7 +46,11 @@ type (
 		open []*allowance.Window // Nil until they are searched for.
 	}
 	// subjects are who may make a change, by policies about the object.
-	subjects struct{ windows }
+	subjects struct {
+		windows
+
+		permissions *permissions
+	}
 	// exemptions are the changes that need nobody's asking.
 	exemptions struct{ subjects }
 	// sources are what had a part in a finding.
@@ -57,7 +61,7 @@ type (
 
 func newJudge(f *facts) *judge {
 	j := &judge{}
-	j.facts = f
+	j.facts, j.permissions = f, f.permitted
 
 	return j
 }

@@ -98,6 +98,8 @@ type Request struct {
 	// Orphans is true when an object is to be deleted and what it owns is to
 	// stay.
 	Orphans bool
+	// Authorize asks the cluster's authorizer about the user; nil where nobody can.
+	Authorize func(Access) (bool, error)
 	// Subresource that is asked for; empty for the object itself.
 	Subresource string
 	// DryRun is true where nothing is to be stored.

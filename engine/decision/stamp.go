@@ -168,9 +168,7 @@ const attestException = "exception"
 // policy that lists who may start a chain adds them only for those, unless the
 // change was itself caused from above.
 func (s *subjects) mayInject(p *policy.Policy, f Finding) bool {
-	subjects := p.Spec().Subjects
-
-	return f.cause.propagated || !policy.HasInitiators(subjects) || policy.MayInitiate(subjects, s.User)
+	return f.cause.propagated || !policy.HasInitiators(p.Spec().Subjects) || s.mayInitiate(p)
 }
 
 // expand adds one allowance per mutation of a child, or one for all verbs of an

@@ -57,6 +57,10 @@ type Request struct {
 	ParentGone bool `json:"parentGone,omitempty"`
 	// Orphans is true where what the object owns is to stay.
 	Orphans bool `json:"orphans,omitempty"`
+	// Granted are the verbs that the cluster's authorizer grants the user, each as VERB, or
+	// as VERB in NAMESPACE; without a list there is no authorizer to ask. A word failing
+	// says that it cannot be asked.
+	Granted []string `json:"granted,omitempty"`
 	// DryRun is true where nothing is to be stored.
 	DryRun bool `json:"dryRun,omitempty"`
 	// Options of the request, but for how a deletion propagates.

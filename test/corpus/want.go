@@ -4,7 +4,9 @@
 package corpus
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,11 +113,27 @@ func (s *Scenario) Decision() (decision.Request, []error) {
 		DryRun:   s.Request.DryRun, Options: s.Request.Options,
 	}
 
+	if s.Request.Granted != nil {
+		req.Authorize = s.Authorize
+	}
+
 	if u := s.Request.User; u != nil {
 		req.User = policy.User{Name: u.Name, Groups: u.Groups, UID: u.UID, Extra: u.Extra}
 	}
 
 	return req, set.Bad
+}
+
+// errFailing is what an authorizer says that cannot be asked.
+var errFailing = errors.New("the authorizer is away")
+
+// Authorize is the cluster's authorizer of a scenario.
+func (s *Scenario) Authorize(a decision.Access) (bool, error) {
+	if slices.Contains(s.Request.Granted, "failing") {
+		return false, errFailing
+	}
+
+	return slices.Contains(s.Request.Granted, a.Verb) || slices.Contains(s.Request.Granted, a.Verb+" in "+a.Namespace), nil
 }
 
 func (s *Scenario) group() string {

@@ -1,0 +1,158 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// maxChecks limits what the cluster's authorizer is asked for one request: the general
+// verb, and one for each Permission.
+const maxChecks = 8
+
+// Access is what the cluster's authorizer is asked of the user who makes a request: a
+// verb on the subresource kausality of the request's resource.
+type Access struct {
+	// Verb is initiate or initiate:NAME.
+	Verb string
+	// Namespace of the object, or of the Claim whose XR it is; empty for others that are
+	// cluster-scoped.
+	Namespace string
+	// Name of the object; empty where it gets one later.
+	Name string
+}
+
+// permissions are what the cluster's authorizer has answered of the user.
+type permissions struct {
+	answers map[string]bool
+	// failed is why it could not be asked, or not of all; nil where it could.
+	failed error
+}
+
+var (
+	errNoAuthorizer = errors.New("nobody is granted it here, for the cluster's authorizer is asked by the webhook alone")
+	errMachine      = errors.New("a service account initiates nothing by a Permission, and has to be named as a subject")
+	errTooMany      = fmt.Errorf("the policies about the object have more than %d Permissions", maxChecks-1)
+)
+
+// mightInitiate reports whether it is worth finding out whether the user may.
+func (s *subjects) mightInitiate(p *policy.Policy) bool {
+	return p.Permission() != "" || policy.MayInitiate(p.Spec().Subjects, s.User)
+}
+
+// mayInitiate reports whether the user may start a chain by a policy: as one of its
+// subjects by name, or by its Permission.
+func (s *subjects) mayInitiate(p *policy.Policy) bool {
+	if policy.MayInitiate(p.Spec().Subjects, s.User) {
+		return true
+	}
+
+	name := p.Permission()
+	if name == "" || s.cannotAsk() != nil {
+		return false
+	}
+
+	for _, verb := range policy.VerbsOf(name) {
+		if ok, err := s.ask(verb); err != nil || ok {
+			return ok && err == nil
+		}
+	}
+
+	return false
+}
+
+// cannotAsk is why nobody is granted anything by a Permission in this request; nil where
+// it can be asked.
+func (s *subjects) cannotAsk() error {
+	switch {
+	case s.User.Machine():
+		return errMachine
+	case s.Authorize == nil:
+		return errNoAuthorizer
+	case s.permissions.failed != nil:
+		return s.permissions.failed
+	}
+
+	// Where not all can be asked none is granted: which ones would depend on their names.
+	names := map[string]bool{}
+
+	for _, p := range s.Policies.For(s.groupKind()) {
+		if name := p.Permission(); name != "" {
+			names[name] = true
+		}
+	}
+
+	if len(names)+1 > maxChecks {
+		s.permissions.failed = errTooMany
+		s.problem(errTooMany)
+	}
+
+	return s.permissions.failed
+}
+
+// ask asks the cluster's authorizer, once for each verb.
+func (s *subjects) ask(verb string) (bool, error) {
+	if ok, known := s.permissions.answers[verb]; known {
+		return ok, nil
+	}
+
+	ok, err := s.Authorize(Access{Verb: verb, Namespace: s.authorizedIn(), Name: s.target().GetName()})
+	if err != nil {
+		s.permissions.failed = fmt.Errorf("the cluster's authorizer cannot be asked for %s of %s/%s: %w",
+			verb, s.Resource, v1alpha1.SubresourceKausality, err)
+		s.problem(s.permissions.failed)
+
+		return false, s.permissions.failed
+	}
+
+	if s.permissions.answers == nil {
+		s.permissions.answers = map[string]bool{}
+	}
+
+	s.permissions.answers[verb] = ok
+
+	return ok, nil
+}
+
+// authorizedIn is the namespace that permissions are asked in: a cluster-scoped XR
+// belongs to that of its Claim, where the Claim says so, too.
+func (l *lineage) authorizedIn() string {
+	u := l.target()
+	if namespace := resource.String(u.Object, "metadata", "namespace"); namespace != "" || l.Parent == nil || !resource.IsClaim(l.Parent) {
+		return namespace
+	}
+
+	if resource.String(l.Parent.Object, "spec", "resourceRef", "name") != u.GetName() ||
+		resource.String(l.Parent.Object, "spec", "resourceRef", "kind") != u.GetKind() {
+		return ""
+	}
+
+	return l.Parent.GetNamespace()
+}
+
+// lackingPermission says why a policy's Permission does not let the user initiate; empty
+// where it has none.
+func (s *subjects) lackingPermission(p *policy.Policy) string {
+	name := p.Permission()
+	if name == "" {
+		return ""
+	}
+
+	if err := s.cannotAsk(); err != nil {
+		return err.Error()
+	}
+
+	where := ""
+	if namespace := s.authorizedIn(); namespace != "" {
+		where = " in namespace " + namespace
+	}
+
+	return fmt.Sprintf("kubectl auth can-i %s %s/%s --subresource=%s says no%s",
+		policy.VerbsOf(name)[1], s.Resource, s.target().GetName(), v1alpha1.SubresourceKausality, where)
+}
