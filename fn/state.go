@@ -19,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -104,7 +105,7 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 	list, badPolicies := policies(given(req, keyPolicies))
 	windows, badWindows := upgrades(given(req, keyUpgrades))
 	enforcing, badList := enforcements(given(req, keyEnforced))
-	set := f.compiled.Set(list, windows, enforcing)
+	set := f.compiled.Set(inforce.Objects{Policies: list, Windows: windows, Enforcements: enforcing})
 	s.problems = slices.Concat(badPolicies, badWindows, badList, set.Bad)
 
 	s.selectsNamespaces = s.xr.GetNamespace() != "" && selectNamespaces(list, enforcing)

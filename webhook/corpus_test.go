@@ -65,7 +65,7 @@ func ask(t *testing.T, s corpus.Scenario) {
 	req, _ := s.Decision()
 	want := decision.Decide(req)
 
-	c := &cluster{policies: s.Policies, upgrades: s.Upgrades, enforcements: s.Enforcements}
+	c := &cluster{policies: s.Policies, bindings: s.Bindings, upgrades: s.Upgrades, enforcements: s.Enforcements}
 
 	for _, u := range []*unstructured.Unstructured{s.Parent, s.Namespace} {
 		if u != nil {

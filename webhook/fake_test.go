@@ -40,6 +40,7 @@ type cluster struct {
 	webhook.Writer
 
 	policies     []v1alpha1.AllowancePolicy
+	bindings     []v1alpha1.AllowanceBinding
 	upgrades     []v1alpha1.UpgradeAllowance
 	enforcements []v1alpha1.Enforcement
 
@@ -64,6 +65,8 @@ func (c *cluster) List(_ context.Context, list client.ObjectList, _ ...client.Li
 	switch l := list.(type) {
 	case *v1alpha1.AllowancePolicyList:
 		l.Items = c.policies
+	case *v1alpha1.AllowanceBindingList:
+		l.Items = c.bindings
 	case *v1alpha1.UpgradeAllowanceList:
 		l.Items = c.upgrades
 	case *v1alpha1.EnforcementList:

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,6 +61,7 @@ func NewInputs(ctx context.Context, c cache.Cache) (*Inputs, error) {
 		status bool
 	}{
 		{&v1alpha1.AllowancePolicy{}, false},
+		{&v1alpha1.AllowanceBinding{}, false},
 		{&v1alpha1.Enforcement{}, false},
 		{&v1alpha1.UpgradeAllowance{}, true}, // Active or not is in its status.
 	} {
@@ -81,7 +83,7 @@ func NewInputs(ctx context.Context, c cache.Cache) (*Inputs, error) {
 }
 
 // errNotSynced is the cause while the webhook is unready, until it has read what it decides by.
-var errNotSynced = errors.New("policies, windows and Enforcements are not read yet")
+var errNotSynced = errors.New("policies, bindings, windows and Enforcements are not read yet")
 
 // Ready is a health check: an error until everything was read once. Other kinds
 // do not matter to it, or one that cannot be listed would stop them all.
@@ -181,16 +183,25 @@ func (in *Inputs) last() *inputs {
 // holds is modified, so it need not be copied.
 func (in *Inputs) read(ctx context.Context, reader client.Reader) (*inputs, error) {
 	policies := &v1alpha1.AllowancePolicyList{}
+	bindings := &v1alpha1.AllowanceBindingList{}
 	windows := &v1alpha1.UpgradeAllowanceList{}
 	enforcements := &v1alpha1.EnforcementList{}
 
-	for _, list := range []client.ObjectList{policies, windows, enforcements} {
-		if err := reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	for _, list := range []client.ObjectList{policies, bindings, windows, enforcements} {
+		err := reader.List(ctx, list, client.UnsafeDisableDeepCopy)
+		if list == client.ObjectList(bindings) && meta.IsNoMatchError(err) {
+			err = nil // Without their CRD there are none, and nobody initiates by one.
+		}
+
+		if err != nil {
 			return nil, fmt.Errorf("cannot list %T: %w", list, err)
 		}
 	}
 
 	return &inputs{
-		Set: in.compiled.Set(policies.Items, windows.Items, enforcements.Items), kinds: kindsOf(policies.Items, windows.Items),
+		Set: in.compiled.Set(inforce.Objects{
+			Policies: policies.Items, Bindings: bindings.Items, Windows: windows.Items, Enforcements: enforcements.Items,
+		}),
+		kinds: kindsOf(policies.Items, windows.Items),
 	}, nil
 }

@@ -24,8 +24,8 @@ import (
 // ValidatePath is where our own kinds are sent.
 const ValidatePath = "/validate"
 
-// Validator refuses AllowancePolicies, UpgradeAllowances and Enforcements that
-// could not be used, with the path of each field that is wrong.
+// Validator refuses AllowancePolicies, AllowanceBindings, UpgradeAllowances and
+// Enforcements that could not be used, with the path of each field that is wrong.
 type Validator struct{}
 
 // Handle answers one admission request.
@@ -54,6 +54,15 @@ func validate(req admission.Request) (errs field.ErrorList, warnings []string, e
 		}
 
 		_, errs := policy.Compile(p)
+
+		return errs, nil, nil
+	case policy.KindBinding:
+		b := &v1alpha1.AllowanceBinding{}
+		if err := json.Unmarshal(req.Object.Raw, b); err != nil {
+			return nil, nil, fmt.Errorf("cannot read AllowanceBinding %q: %w", req.Name, err)
+		}
+
+		_, errs := policy.CompileBinding(b)
 
 		return errs, nil, nil
 	case "UpgradeAllowance":

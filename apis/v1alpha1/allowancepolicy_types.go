@@ -21,6 +21,13 @@ type AllowancePolicySpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.filter(s, s.kind == 'Permission').size() <= 1",message="a policy has one Permission at most"
 	Subjects []Subject `json:"subjects,omitempty"`
 
+	// BindingMode says whether AllowanceBindings in a namespace may say who else initiates
+	// there: None, Optional or Required. With Required the policy's own subjects, too,
+	// initiate only in namespaces that have a binding of it.
+	// +optional
+	// +kubebuilder:default=None
+	BindingMode BindingMode `json:"bindingMode,omitempty"`
+
 	// Allow lists the mutations that a matching change allows. Empty means that
 	// nothing follows from it; with no subject that may initiate, nobody may
 	// change the fields at all.

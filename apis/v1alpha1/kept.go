@@ -14,6 +14,9 @@ const (
 	NameWriterGuard = "kausality-gate-writer"
 	NameDeleteGuard = "kausality-gate-delete"
 	NameUsageGuard  = "kausality-usage-delete"
+	// NameBindGuard is that of the ValidatingAdmissionPolicy, and its binding, of who makes
+	// AllowanceBindings.
+	NameBindGuard = "kausality-bind"
 	// PrefixDefinitionGuard goes before the plural of a kind of ours in the name of
 	// what guards its CRD.
 	PrefixDefinitionGuard = "kausality-crd-"
@@ -22,7 +25,11 @@ const (
 // Definition is one of our kinds, as its CRD names it.
 //
 // +kubebuilder:object:generate=false
-type Definition struct{ Kind, Plural string }
+type Definition struct {
+	Kind, Plural string
+	// Namespaced is true where its objects are in namespaces.
+	Namespaced bool
+}
 
 // Name of the CRD.
 func (d Definition) Name() string { return d.Plural + "." + Group }
@@ -30,6 +37,7 @@ func (d Definition) Name() string { return d.Plural + "." + Group }
 // Definitions are our kinds that the API server serves, by name.
 func Definitions() []Definition {
 	return []Definition{
+		{Kind: "AllowanceBinding", Plural: "allowancebindings", Namespaced: true},
 		{Kind: "AllowancePolicy", Plural: "allowancepolicies"},
 		{Kind: "Enforcement", Plural: "enforcements"},
 		{Kind: "UpgradeAllowance", Plural: "upgradeallowances"},

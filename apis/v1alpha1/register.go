@@ -24,6 +24,7 @@ func GroupVersion() schema.GroupVersion {
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion(),
 		&AllowancePolicy{}, &AllowancePolicyList{},
+		&AllowanceBinding{}, &AllowanceBindingList{},
 		&UpgradeAllowance{}, &UpgradeAllowanceList{},
 		&Enforcement{}, &EnforcementList{},
 	)

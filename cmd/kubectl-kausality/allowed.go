@@ -205,7 +205,7 @@ func policiesOf(ctx context.Context, from actionReader) (*inforce.Set, []string)
 		}
 	}
 
-	return inforce.NewCache().Set(policies, windows, nil), unread
+	return inforce.NewCache().Set(inforce.Objects{Policies: policies, Windows: windows}), unread
 }
 
 // appendAs adds an object to a list of its type.

@@ -45,7 +45,7 @@ func askers() []named {
 	return append([]named{
 		{gvk: registration("MutatingWebhookConfiguration"), name: v1alpha1.NameWebhooks},
 		{gvk: registration("ValidatingWebhookConfiguration"), name: v1alpha1.NameWebhooks},
-	}, guards(v1alpha1.NameWriterGuard)...)
+	}, guards(v1alpha1.NameWriterGuard, v1alpha1.NameBindGuard)...)
 }
 
 // deletionGuards are what prevents things from being deleted.

@@ -15,13 +15,13 @@ import (
 
 // DefinitionGuards builds the guards of our CRDs: who deletes one deletes all
 // objects of the kind without being asked about any, and with them what is
-// governed.
-func DefinitionGuards() []Guard {
+// governed. Bindings is true where there are AllowanceBindings.
+func DefinitionGuards(bindings bool) []Guard {
 	list := v1alpha1.Definitions()
 	out := make([]Guard, len(list))
 
 	for i, d := range list {
-		out[i] = bound(definitionGuard(d))
+		out[i] = bound(definitionGuard(d, bindings))
 	}
 
 	return out
@@ -29,10 +29,15 @@ func DefinitionGuards() []Guard {
 
 // definitionGuard refuses to delete the CRD of one of our kinds while there are
 // objects of it. These are the guard's parameters: the API server asks once for
-// each, and not at all where there is none.
-func definitionGuard(d v1alpha1.Definition) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ParamRef) {
+// each, and not at all where there is none. What is in namespaces cannot be the
+// parameters of a guard of what is in none: such a guard is there while there are any.
+func definitionGuard(d v1alpha1.Definition, inNamespaces bool) (
+	*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ParamRef,
+) {
 	r := rules{}
-	r.add("apiextensions.k8s.io", "customresourcedefinitions", opDelete)
+	if !d.Namespaced || inNamespaces {
+		r.add("apiextensions.k8s.io", "customresourcedefinitions", opDelete)
+	}
 
 	out := guard(v1alpha1.PrefixDefinitionGuard+d.Plural, namedRules(r),
 		// Many are deleted at once without a name in the request.
@@ -43,6 +48,10 @@ func definitionGuard(d v1alpha1.Definition) (*admissionregistrationv1.Validating
 			Message: "there are objects of kind " + d.Kind + ", and without them nothing is governed any more: to remove Kausality, run: " +
 				"kubectl kausality uninstall; to go on without them, delete them first: kubectl delete " + d.Name() + " --all",
 		}})
+	if d.Namespaced {
+		return out, nil
+	}
+
 	out.Spec.ParamKind = &admissionregistrationv1.ParamKind{APIVersion: v1alpha1.GroupVersion().String(), Kind: d.Kind}
 
 	return out, &admissionregistrationv1.ParamRef{

@@ -241,7 +241,8 @@ func (h Options) validating() admissionregistrationv1.ValidatingWebhook {
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
 			Rule: admissionregistrationv1.Rule{
 				APIGroups: []string{v1alpha1.Group}, APIVersions: []string{v1alpha1.Version},
-				Resources: []string{"allowancepolicies", "upgradeallowances", "enforcements"}, Scope: ptr.To(admissionregistrationv1.AllScopes),
+				Resources: []string{"allowancepolicies", "allowancebindings", "upgradeallowances", "enforcements"},
+				Scope:     ptr.To(admissionregistrationv1.AllScopes),
 			},
 		}},
 		FailurePolicy:           ptr.To(admissionregistrationv1.Ignore),

@@ -218,6 +218,6 @@ func (x explainer) mayBegin(e v1alpha1.Edit) bool {
 	user := policy.User{Name: e.User, UID: e.UID, Groups: e.Groups}
 
 	return slices.ContainsFunc(x.Policies.For(x.Parent.GroupVersionKind().GroupKind()), func(p *policy.Policy) bool {
-		return p.Covers(c) && policy.MayInitiate(p.Spec().Subjects, user)
+		return p.Covers(c) && !p.RequiresBinding() && policy.MayInitiate(p.Spec().Subjects, user)
 	})
 }

@@ -49,8 +49,7 @@ func (x explainer) lackingInitiator(c change.Change) []Lack {
 	var out []Lack
 
 	for _, p := range x.Policies.For(x.groupKind()) {
-		subjects := p.Spec().Subjects
-		if !p.Names(c) || !policy.HasInitiators(subjects) {
+		if !p.Names(c) || !policy.HasInitiators(p.Spec()) {
 			continue
 		}
 
@@ -63,12 +62,7 @@ func (x explainer) lackingInitiator(c change.Change) []Lack {
 		}
 
 		if !x.mayInitiate(p) {
-			text := fmt.Sprintf("user %q may not initiate it (%s may)", x.User.Name, initiators(subjects))
-			if why := x.lackingPermission(p); why != "" {
-				text += ": " + why
-			}
-
-			out = append(out, Lack{Policy: p.Name(), What: policy.LackSubject, Text: said + text})
+			out = append(out, Lack{Policy: p.Name(), What: policy.LackSubject, Text: said + x.lackingSubject(p)})
 			said = "and "
 		}
 
@@ -97,10 +91,6 @@ func (x explainer) lackingAnybody(c change.Change) Lack {
 
 	return Lack{What: policy.LackPolicy, Text: fmt.Sprintf(
 		"no policy about %s names %s: add an AllowancePolicy that does", x.groupKind().Kind, c.Field)}
-}
-
-func initiators(subjects []v1alpha1.Subject) string {
-	return policy.Describe(subjects, func(s v1alpha1.Subject) bool { return s.MayInitiate })
 }
 
 // lackingGrant says what deleting lacks whose parent is deleted or gone.
@@ -266,8 +256,8 @@ func trigger(p *policy.Policy) string {
 	spec := p.Spec()
 
 	out := "once " + strings.Join(ways(spec.Match.Fields, "a change of ", "its creation", "its deletion"), " or ") + " is allowed"
-	if policy.HasInitiators(spec.Subjects) {
-		out = "when " + initiators(spec.Subjects) + " " + strings.Join(ways(spec.Match.Fields, "changes ", "creates it", "deletes it"), " or ")
+	if policy.HasInitiators(spec) {
+		out = "when " + mayInitiateBy(p) + " " + strings.Join(ways(spec.Match.Fields, "changes ", "creates it", "deletes it"), " or ")
 	}
 
 	if excluded := spec.Match.ExcludeFields; len(excluded) > 0 {

@@ -38,7 +38,7 @@ func (s *subjects) governed(c change.Change) bool {
 // may.
 func (s *subjects) decidesWho(c change.Change) bool {
 	return slices.ContainsFunc(s.Policies.For(s.groupKind()), func(p *policy.Policy) bool {
-		return policy.HasInitiators(p.Spec().Subjects) && p.Names(c) || s.forbids(p, c)
+		return policy.HasInitiators(p.Spec()) && p.Names(c) || s.forbids(p, c)
 	})
 }
 
@@ -58,7 +58,7 @@ func (s *subjects) forbids(p *policy.Policy, c change.Change) bool {
 // the kind.
 func (s *subjects) hasInitiators() bool {
 	return slices.ContainsFunc(s.Policies.For(s.groupKind()), func(p *policy.Policy) bool {
-		return policy.HasInitiators(p.Spec().Subjects)
+		return policy.HasInitiators(p.Spec())
 	})
 }
 

@@ -38,7 +38,9 @@ func (r *Request) input() policy.Input {
 // ReadsParent reports whether a request is decided by more of the parent than
 // decisions otherwise need, see [resource.Trim]: an expression reads it.
 func (r *Request) ReadsParent() bool {
-	return r.Policies.ReadsParent(r.groupKind()) || slices.ContainsFunc(r.Enforcements, func(e *enforcement.Enforcement) bool {
+	gk := r.groupKind()
+
+	return r.Policies.ReadsParent(gk) || r.Bindings.MayReadParent(r.Policies, gk) || slices.ContainsFunc(r.Enforcements, func(e *enforcement.Enforcement) bool {
 		return e.ReadsParent() && e.Covers(r.Resource)
 	})
 }

@@ -50,6 +50,7 @@ type (
 		windows
 
 		permissions *permissions
+		ofBindings  map[*policy.Binding]policy.Evaluation
 	}
 	// exemptions are the changes that need nobody's asking.
 	exemptions struct{ subjects }

@@ -38,7 +38,7 @@ func (x explainer) lackingBroken(c change.Change) []Lack {
 // startsHere reports whether a policy is about who may initiate a change of an object
 // of the kind.
 func (x explainer) startsHere(spec *v1alpha1.AllowancePolicySpec, c change.Change) bool {
-	return x.root() && policy.IsAbout(&spec.Match, x.groupKind()) && policy.HasInitiators(spec.Subjects) && covers(spec.Match.Fields, c)
+	return x.root() && policy.IsAbout(&spec.Match, x.groupKind()) && policy.HasInitiators(spec) && covers(spec.Match.Fields, c)
 }
 
 // lackingGroup are the policies that would allow a change if they, or what they
@@ -62,7 +62,7 @@ func (x explainer) wrongGroup(spec *v1alpha1.AllowancePolicySpec, c change.Chang
 
 	if x.root() {
 		otherGroup := policy.NamesKind(&spec.Match, gk.Kind) && !policy.IsAbout(&spec.Match, gk)
-		if otherGroup && policy.HasInitiators(spec.Subjects) && covers(spec.Match.Fields, c) {
+		if otherGroup && policy.HasInitiators(spec) && covers(spec.Match.Fields, c) {
 			return fmt.Sprintf("is about %s of API group %q, and this one is of %q", gk.Kind, spec.Match.APIGroup, gk.Group)
 		}
 

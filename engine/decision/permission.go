@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -41,18 +43,8 @@ var (
 	errTooMany      = fmt.Errorf("the policies about the object have more than %d Permissions", maxChecks-1)
 )
 
-// mightInitiate reports whether it is worth finding out whether the user may.
-func (s *subjects) mightInitiate(p *policy.Policy) bool {
-	return p.Permission() != "" || policy.MayInitiate(p.Spec().Subjects, s.User)
-}
-
-// mayInitiate reports whether the user may start a chain by a policy: as one of its
-// subjects by name, or by its Permission.
-func (s *subjects) mayInitiate(p *policy.Policy) bool {
-	if policy.MayInitiate(p.Spec().Subjects, s.User) {
-		return true
-	}
-
+// permitted reports whether the user may start a chain by a policy's Permission.
+func (s *subjects) permitted(p *policy.Policy) bool {
 	name := p.Permission()
 	if name == "" || s.cannotAsk() != nil {
 		return false
@@ -102,7 +94,7 @@ func (s *subjects) ask(verb string) (bool, error) {
 		return ok, nil
 	}
 
-	ok, err := s.Authorize(Access{Verb: verb, Namespace: s.authorizedIn(), Name: s.target().GetName()})
+	ok, err := s.Authorize(Access{Verb: verb, Namespace: s.home(), Name: s.target().GetName()})
 	if err != nil {
 		s.permissions.failed = fmt.Errorf("the cluster's authorizer cannot be asked for %s of %s/%s: %w",
 			verb, s.Resource, v1alpha1.SubresourceKausality, err)
@@ -120,16 +112,24 @@ func (s *subjects) ask(verb string) (bool, error) {
 	return ok, nil
 }
 
-// authorizedIn is the namespace that permissions are asked in: a cluster-scoped XR
-// belongs to that of its Claim, where the Claim says so, too.
-func (l *lineage) authorizedIn() string {
+// home is the namespace that an object belongs to, in which permissions are asked and
+// bindings found; empty for none. A cluster-scoped XR belongs to that of its Claim, where
+// the Claim says so, too, and has before: one write must not take an XR to a namespace and
+// change it.
+func (l *lineage) home() string {
 	u := l.target()
 	if namespace := resource.String(u.Object, "metadata", "namespace"); namespace != "" || l.Parent == nil || !resource.IsClaim(l.Parent) {
 		return namespace
 	}
 
-	if resource.String(l.Parent.Object, "spec", "resourceRef", "name") != u.GetName() ||
-		resource.String(l.Parent.Object, "spec", "resourceRef", "kind") != u.GetKind() {
+	if l.Old != nil && !resource.BoundToClaim(l.Old) {
+		return ""
+	}
+
+	ref := resource.Map(l.Parent.Object, "spec", "resourceRef")
+	group := schema.FromAPIVersionAndKind(resource.String(ref, "apiVersion"), "").Group
+
+	if ref["name"] != u.GetName() || ref["kind"] != u.GetKind() || group != u.GroupVersionKind().Group {
 		return ""
 	}
 
@@ -149,7 +149,7 @@ func (s *subjects) lackingPermission(p *policy.Policy) string {
 	}
 
 	where := ""
-	if namespace := s.authorizedIn(); namespace != "" {
+	if namespace := s.home(); namespace != "" {
 		where = " in namespace " + namespace
 	}
 

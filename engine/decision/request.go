@@ -48,6 +48,8 @@ type Settings struct {
 type Basis struct {
 	// Policies in force.
 	Policies *policy.Set
+	// Bindings in force; none where no chain starts.
+	Bindings *policy.Bindings
 	// Upgrades are the UpgradeAllowances there are, active or not.
 	Upgrades []*allowance.Window
 	// Enforcements in force.

@@ -168,7 +168,7 @@ const attestException = "exception"
 // policy that lists who may start a chain adds them only for those, unless the
 // change was itself caused from above.
 func (s *subjects) mayInject(p *policy.Policy, f Finding) bool {
-	return f.cause.propagated || !policy.HasInitiators(p.Spec().Subjects) || s.mayInitiate(p)
+	return f.cause.propagated || !policy.HasInitiators(p.Spec()) || s.mayInitiate(p)
 }
 
 // expand adds one allowance per mutation of a child, or one for all verbs of an

@@ -24,19 +24,33 @@ import (
 // use, and bounded.
 type Cache struct {
 	policies     *policy.Cache
+	bindings     *memo.Memo[*v1alpha1.AllowanceBinding, *policy.Binding]
 	windows      *memo.Memo[*v1alpha1.UpgradeAllowance, *allowance.WindowTerms]
 	enforcements *enforcement.Cache
 }
 
 // NewCache makes an empty Cache.
 func NewCache() *Cache {
-	return &Cache{policies: policy.NewCache(), windows: memo.New("UpgradeAllowance", terms), enforcements: enforcement.NewCache()}
+	return &Cache{
+		policies: policy.NewCache(), bindings: memo.New(policy.KindBinding, policy.CompileBinding),
+		windows: memo.New(policy.KindUpgrade, terms), enforcements: enforcement.NewCache(),
+	}
+}
+
+// Objects are those that decisions are made by, as they are stored.
+type Objects struct {
+	Policies []v1alpha1.AllowancePolicy
+	// Bindings say who may initiate; who decides nothing that a chain starts with needs none.
+	Bindings     []v1alpha1.AllowanceBinding
+	Windows      []v1alpha1.UpgradeAllowance
+	Enforcements []v1alpha1.Enforcement
 }
 
 // Set is what is in force; not to be modified.
 type Set struct {
-	// Policies in force.
+	// Policies in force, and who may initiate by them besides their own subjects.
 	Policies *policy.Set
+	Bindings *policy.Bindings
 	// Upgrades are the windows that can be used, open or not.
 	Upgrades []*allowance.Window
 	// Enforcements in force.
@@ -46,19 +60,43 @@ type Set struct {
 }
 
 // Set compiles what there is.
-func (c *Cache) Set(
-	policies []v1alpha1.AllowancePolicy, windows []v1alpha1.UpgradeAllowance, enforcements []v1alpha1.Enforcement,
-) *Set {
+func (c *Cache) Set(in Objects) *Set {
 	out := &Set{}
 
-	var badWindows, bad []error
+	var badBindings, badWindows, bad []error
 
-	out.Policies, out.Bad = c.policies.Set(policies)
-	out.Upgrades, badWindows = c.open(windows)
-	out.Enforcements, bad = c.enforcements.List(enforcements)
-	out.Bad = slices.Concat(out.Bad, badWindows, bad)
+	out.Policies, out.Bad = c.policies.Set(in.Policies)
+	out.Bindings, badBindings = c.bind(in.Bindings)
+	out.Upgrades, badWindows = c.open(in.Windows)
+	out.Enforcements, bad = c.enforcements.List(in.Enforcements)
+	out.Bad = slices.Concat(out.Bad, badBindings, badWindows, bad)
 
 	return out
+}
+
+// bind compiles bindings. One that is being deleted counts as absent, and one that cannot
+// be used does, which is an error.
+func (c *Cache) bind(list []v1alpha1.AllowanceBinding) (*policy.Bindings, []error) {
+	var bad []error
+
+	good := make([]*policy.Binding, 0, len(list))
+
+	for i := range list {
+		if list[i].GetDeletionTimestamp() != nil {
+			continue
+		}
+
+		b, err := c.bindings.Get(&list[i], list[i].GetNamespace()+"/"+list[i].GetName(), list[i].Spec)
+		if err != nil {
+			bad = append(bad, err)
+
+			continue
+		}
+
+		good = append(good, b)
+	}
+
+	return policy.NewBindings(good...), bad
 }
 
 // open compiles windows. Those that cannot be used count as absent, and are errors.
@@ -94,5 +132,7 @@ func terms(u *v1alpha1.UpgradeAllowance) (*allowance.WindowTerms, field.ErrorLis
 // Basis is what requests are decided by at a moment, by the settings of an
 // installation.
 func (s *Set) Basis(settings decision.Settings, now time.Time) decision.Basis {
-	return decision.Basis{Policies: s.Policies, Upgrades: s.Upgrades, Enforcements: s.Enforcements, Settings: settings, Now: now}
+	return decision.Basis{
+		Policies: s.Policies, Bindings: s.Bindings, Upgrades: s.Upgrades, Enforcements: s.Enforcements, Settings: settings, Now: now,
+	}
 }

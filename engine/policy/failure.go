@@ -9,6 +9,8 @@ import "errors"
 const (
 	// KindPolicy is that of policies.
 	KindPolicy = "AllowancePolicy"
+	// KindBinding is that of bindings.
+	KindBinding = "AllowanceBinding"
 	// KindUpgrade is that of windows.
 	KindUpgrade = "UpgradeAllowance"
 	// KindEnforcement is that of Enforcements.

@@ -112,14 +112,19 @@ func (p *Policy) evaluate(in Input, below bool) Evaluation {
 		return Evaluation{Kind: LackSelector, Missing: fmt.Sprintf("the namespace does not match namespaceSelector %q", p.namespaces)}
 	}
 
-	if len(p.conditions) == 0 {
+	return evaluate(p.scope, p.conditions, in, below)
+}
+
+// evaluate checks conditions, within one budget.
+func evaluate(s *scope, conditions []*condition, in Input, below bool) Evaluation {
+	if len(conditions) == 0 {
 		return Evaluation{Met: true}
 	}
 
 	budget := NewBudget()
-	given := p.scope.activate(&in, budget)
+	given := s.activate(&in, budget)
 
-	for _, c := range p.conditions {
+	for _, c := range conditions {
 		if below && c.ofStart || c.shadow {
 			continue
 		}

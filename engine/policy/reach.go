@@ -16,11 +16,11 @@ import (
 
 // Forbids reports whether the policy names fields that nobody may change: it allows
 // nothing, and lets nobody initiate.
-func (p *Policy) Forbids() bool { return len(p.spec.Allow) == 0 && !HasInitiators(p.spec.Subjects) }
+func (p *Policy) Forbids() bool { return len(p.spec.Allow) == 0 && !HasInitiators(&p.spec) }
 
 // Governs reports whether the policy is about who may change its fields of an
 // object that nothing above it allows to be changed.
-func (p *Policy) Governs() bool { return HasInitiators(p.spec.Subjects) || p.Forbids() }
+func (p *Policy) Governs() bool { return HasInitiators(&p.spec) || p.Forbids() }
 
 // CheckReach says where nobody can make use of the policy: nobody may initiate,
 // and none of the permissions that other policies and windows give is about the
@@ -29,7 +29,7 @@ func (p *Policy) CheckReach(given []v1alpha1.Permission) []v1alpha1.TypeChecking
 	at := field.NewPath("spec", "subjects").String()
 
 	switch {
-	case HasInitiators(p.spec.Subjects):
+	case HasInitiators(&p.spec):
 		return nil
 	case p.Forbids() && len(p.spec.Subjects) == 0:
 		return nil

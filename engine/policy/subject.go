@@ -67,11 +67,6 @@ func MayInitiate(subjects []v1alpha1.Subject, u User) bool {
 	return slices.ContainsFunc(subjects, func(s v1alpha1.Subject) bool { return s.MayInitiate && u.Is(s) })
 }
 
-// HasInitiators reports whether anybody may start a chain with these subjects.
-func HasInitiators(subjects []v1alpha1.Subject) bool {
-	return slices.ContainsFunc(subjects, func(s v1alpha1.Subject) bool { return s.MayInitiate })
-}
-
 // MayExercise reports whether the user may make a mutation that a policy with
 // these subjects allowed: where it lists subjects that may not initiate, only
 // those, and otherwise anybody.
@@ -93,6 +88,9 @@ func MayExercise(subjects []v1alpha1.Subject, u User) bool {
 	return !listed
 }
 
+// Nobody is what Describe writes where it lists none.
+const Nobody = "nobody"
+
 // Describe writes the subjects for which listed is true, as "Group platform-team".
 func Describe(subjects []v1alpha1.Subject, listed func(v1alpha1.Subject) bool) string {
 	var out []string
@@ -111,7 +109,7 @@ func Describe(subjects []v1alpha1.Subject, listed func(v1alpha1.Subject) bool) s
 	}
 
 	if len(out) == 0 {
-		return "nobody"
+		return Nobody
 	}
 
 	return strings.Join(out, ", ")

@@ -26,7 +26,7 @@ func TestOurDefinitionsAreGuardedWhereverConfigurationsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	definitions := []string{"kausality-crd-allowancepolicies", "kausality-crd-enforcements", "kausality-crd-upgradeallowances"}
+	definitions := []string{v1alpha1.NameBindGuard, "kausality-crd-allowancepolicies", "kausality-crd-enforcements", "kausality-crd-upgradeallowances"}
 	all := slices.Concat(definitions, []string{v1alpha1.NameDeleteGuard, v1alpha1.NameWriterGuard, v1alpha1.NameUsageGuard})
 
 	for name, tc := range map[string]struct {

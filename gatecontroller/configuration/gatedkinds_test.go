@@ -176,8 +176,8 @@ func TestTheConfigurationFollowsFromAllThatItIsPlannedFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Policies, windows, Enforcements, CRDs, namespaces; parts, two prompts, and the CA.
-	if n := len(r.sources(informers)); n != 9 {
+	// Policies, bindings, windows, Enforcements, CRDs, namespaces; parts, two prompts, and the CA.
+	if n := len(r.sources(informers)); n != 10 {
 		t.Errorf("%d sources", n)
 	}
 

@@ -55,6 +55,13 @@ func (c *Reconciler) observe(ctx context.Context) (o observed, behind bool, err 
 		return o, false, err
 	}
 
+	bindings := &v1alpha1.AllowanceBindingList{}
+	if err := c.Reader.List(ctx, bindings, client.UnsafeDisableDeepCopy); err != nil {
+		return o, false, fmt.Errorf("cannot list %T: %w", bindings, err)
+	}
+
+	o.bindings = len(bindings.Items) > 0
+
 	if o.served, err = c.Resolver.Served(ctx); err != nil {
 		return o, false, err
 	}

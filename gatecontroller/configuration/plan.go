@@ -30,6 +30,8 @@ type observed struct {
 	usages []kind.Served
 	// stamped are the kinds that the webhook is asked about.
 	stamped []admission.GovernedKind
+	// bindings is true where there are AllowanceBindings.
+	bindings bool
 	// main is true where this manager maintains configurations, gates where gates are
 	// switched on.
 	main, gates bool
@@ -60,7 +62,7 @@ func planFor(o observed, hooks admission.Options) *plan {
 		return p
 	}
 
-	p.guards = admission.DefinitionGuards()
+	p.guards = append(admission.DefinitionGuards(o.bindings), admission.BindGuard())
 	if o.gates {
 		p.guards = append(p.guards, hooks.Guards(o.gated, o.usages)...)
 	}

@@ -208,6 +208,9 @@ func (c *Reconciler) sources(cch cache.Cache) []source.TypedSource[Request] {
 		out = append(out, source.TypedKind(cch, obj, kindsOf[client.Object](), specs))
 	}
 
+	out = append(out, source.TypedKind(cch, client.Object(&v1alpha1.AllowanceBinding{}), kindsOf[client.Object](), predicate.Funcs{
+		UpdateFunc: func(event.UpdateEvent) bool { return false }, // Only whether there are any matters.
+	}))
 	out = append(out, watch.Prompted(c.Composed.Prompt, Kinds)...)
 
 	if w := c.Applier.Webhook; w != nil {

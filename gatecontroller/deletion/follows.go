@@ -83,5 +83,7 @@ func (d *Deletions) basis(ctx context.Context) (decision.Basis, error) {
 		}
 	}
 
-	return d.Compiled.Set(policies.Items, windows.Items, enforcements.Items).Basis(d.Settings, d.Now()), nil
+	return d.Compiled.Set(inforce.Objects{
+		Policies: policies.Items, Windows: windows.Items, Enforcements: enforcements.Items,
+	}).Basis(d.Settings, d.Now()), nil
 }

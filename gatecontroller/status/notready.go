@@ -23,13 +23,13 @@ const reasonUnobserved = "Unobserved"
 // collectFor is how long the metric may wait for the cache.
 const collectFor = 5 * time.Second
 
-// NotReady reports how many policies, windows and Enforcements are not in force, by
+// NotReady reports how many policies, bindings, windows and Enforcements are not in force, by
 // their conditions.
 type NotReady struct{ Reader client.Reader }
 
 func notReadyDesc() *prometheus.Desc {
 	return prometheus.NewDesc("kausality_policies_not_ready",
-		"AllowancePolicies, UpgradeAllowances and Enforcements whose condition Ready is not True, by kind and the condition's reason; "+
+		"AllowancePolicies, AllowanceBindings, UpgradeAllowances and Enforcements whose condition Ready is not True, by kind and the condition's reason; "+
 			"Unobserved where the manager has not looked at the present generation. 0 for a kind of which all are ready.",
 		[]string{object.LabelKind, "reason"}, nil)
 }
@@ -54,6 +54,7 @@ func (n *NotReady) Collect(out chan<- prometheus.Metric) {
 // count counts those that are not ready, by kind and reason.
 func (n *NotReady) count(ctx context.Context) map[string]map[string]int {
 	policies := &v1alpha1.AllowancePolicyList{}
+	bindings := &v1alpha1.AllowanceBindingList{}
 	windows := &v1alpha1.UpgradeAllowanceList{}
 	enforcements := &v1alpha1.EnforcementList{}
 	out := map[string]map[string]int{}
@@ -65,7 +66,7 @@ func (n *NotReady) count(ctx context.Context) map[string]map[string]int {
 	}
 
 	for kind, list := range map[string]client.ObjectList{
-		policy.KindPolicy: policies, policy.KindUpgrade: windows, policy.KindEnforcement: enforcements,
+		policy.KindPolicy: policies, policy.KindBinding: bindings, policy.KindUpgrade: windows, policy.KindEnforcement: enforcements,
 	} {
 		if n.Reader.List(ctx, list, client.UnsafeDisableDeepCopy) == nil {
 			out[kind] = map[string]int{v1alpha1.ReasonInvalid: 0} // So that who watches it sees it go down.
@@ -74,6 +75,10 @@ func (n *NotReady) count(ctx context.Context) map[string]map[string]int {
 
 	for i := range policies.Items {
 		add(policy.KindPolicy, policies.Items[i].GetGeneration(), policies.Items[i].Status.Conditions)
+	}
+
+	for i := range bindings.Items {
+		add(policy.KindBinding, bindings.Items[i].GetGeneration(), bindings.Items[i].Status.Conditions)
 	}
 
 	for i := range windows.Items {

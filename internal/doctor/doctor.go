@@ -112,6 +112,7 @@ func checks() []check {
 		{"providers", "Providers are healthy, and say which generation they observed.", []Source{Providers}, providers},
 		{"kinds", "Every kind of managed resource can be gated.", []Source{CRDs}, kinds},
 		{"policies", "All AllowancePolicies are in force.", []Source{AllowancePolicies}, policies},
+		{"bindings", "All AllowanceBindings are in force.", []Source{AllowanceBindings, GuardBindings}, bindings},
 		{"enforcements", "All Enforcements are in force.", []Source{Enforcements}, enforcements},
 		{"windows", "All UpgradeAllowances are in order.", []Source{UpgradeAllowances}, windows},
 		{"gates", "No gate is overdue.", []Source{CRDs, AllowancePolicies}, gates},

@@ -74,7 +74,7 @@ func TestTheDoctorFindsExactlyWhatIsWrong(t *testing.T) {
 				l.Items = l.Items[1:]
 				s.Lists[CRDs] = l
 			},
-			want: []brief{{"crds", Error, "CustomResourceDefinition allowancepolicies.kausality.io", "it is not installed"}},
+			want: []brief{{"crds", Error, "CustomResourceDefinition allowancebindings.kausality.io", "it is not installed"}},
 		},
 		"NoConfiguration": {
 			reason: "A webhook configuration that is missing is named.",

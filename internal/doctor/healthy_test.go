@@ -72,6 +72,12 @@ func read(t *testing.T, text string) List {
 const crds = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
+metadata: {name: allowancebindings.kausality.io}
+spec: {versions: [{name: v1alpha1, served: true}]}
+status: {conditions: [{type: Established, status: "True"}]}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
 metadata: {name: allowancepolicies.kausality.io}
 spec: {versions: [{name: v1alpha1, served: true}]}
 status: {conditions: [{type: Established, status: "True"}]}

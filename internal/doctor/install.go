@@ -21,7 +21,7 @@ const restart = "see the manager's log, and that it runs with --enable-webhook a
 
 // definitions checks our own kinds.
 func definitions(s *State) []Finding {
-	ours := []Source{AllowancePolicies, Enforcements, UpgradeAllowances}
+	ours := []Source{AllowancePolicies, AllowanceBindings, Enforcements, UpgradeAllowances}
 	out := make([]Finding, 0, len(ours))
 
 	for _, src := range ours {

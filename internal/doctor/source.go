@@ -39,6 +39,7 @@ var (
 	Compositions      = Source{Group: "apiextensions.crossplane.io", Version: v1, Resource: "compositions"}
 	Deployments       = Source{Group: "apps", Version: v1, Resource: "deployments"}
 	AllowancePolicies = Source{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "allowancepolicies"}
+	AllowanceBindings = Source{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "allowancebindings"}
 	Enforcements      = Source{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "enforcements"}
 	UpgradeAllowances = Source{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "upgradeallowances"}
 	Leases            = Source{Group: "coordination.k8s.io", Version: v1, Resource: "leases", Home: true}
@@ -50,7 +51,7 @@ var (
 func Sources() []Source {
 	return []Source{
 		CRDs, Mutating, Validating, Guards, GuardBindings, Functions, Providers, Compositions, Deployments,
-		AllowancePolicies, Enforcements, UpgradeAllowances, Leases, Secrets,
+		AllowancePolicies, AllowanceBindings, Enforcements, UpgradeAllowances, Leases, Secrets,
 	}
 }
 

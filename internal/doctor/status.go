@@ -69,6 +69,32 @@ func policies(s *State) []Finding {
 	return out
 }
 
+// bindings checks AllowanceBindings, and that not everybody makes them who may make
+// objects in a namespace.
+func bindings(s *State) []Finding {
+	list := s.Lists[AllowanceBindings]
+	out := inForce(list, "its subjects initiate nothing by it")
+
+	for _, u := range list.Items {
+		for _, w := range maps(u.Object, "status", "typeChecking") {
+			out = append(out, Finding{
+				Severity: Warning, Object: name(u), What: fmt.Sprintf("%v: %v", w["field"], w["warning"]),
+				Why:    "a condition that fails lets nobody initiate",
+				Remedy: "compare conditions with kubectl explain, and take out subjects that initiate nothing",
+			})
+		}
+	}
+
+	if len(list.Items) > 0 && s.Lists[GuardBindings].find(v1alpha1.NameBindGuard) == nil {
+		out = append(out, Finding{
+			Severity: Error, Object: "ValidatingAdmissionPolicyBinding " + v1alpha1.NameBindGuard, What: "it is not there",
+			Why: "whoever may make an AllowanceBinding has themselves initiate by any policy that accepts some", Remedy: restart,
+		})
+	}
+
+	return out
+}
+
 // checked says what a warning about a policy means, and what to do: what it names may
 // not exist, or nobody can make use of it.
 func checked(warning string) (why, remedy string) {

@@ -49,13 +49,14 @@ func elsewhere() map[string]string {
 		packages = "CRDs that a package brought are kept (gatecontroller/configuration/definitionowner.go)"
 		xrs      = "there is no Crossplane here (gatecontroller/composed)"
 		own      = "the certificate is somebody else's here (webhook/certificate.go)"
-		windows  = "there is no window here, nor an Enforcement (gatecontroller/status, webhook/usestatus.go)"
+		windows  = "there is no window here, nor an Enforcement or a binding (gatecontroller/status, webhook/usestatus.go)"
 	)
 
 	return map[string]string{
 		"ClusterRole allowancepolicies.kausality.io get":                  params,
 		"ClusterRole enforcements.kausality.io get":                       params,
 		"ClusterRole upgradeallowances.kausality.io get":                  params,
+		"ClusterRole allowancebindings.kausality.io list":                 lists,
 		"ClusterRole allowancepolicies.kausality.io list":                 lists,
 		"ClusterRole enforcements.kausality.io list":                      lists,
 		"ClusterRole upgradeallowances.kausality.io list":                 lists,
@@ -63,6 +64,7 @@ func elsewhere() map[string]string {
 
 		"Role leases.coordination.k8s.io list": lists,
 
+		"ClusterRole allowancebindings/status.kausality.io patch": windows,
 		"ClusterRole enforcements/status.kausality.io patch":      windows,
 		"ClusterRole upgradeallowances.kausality.io patch":        windows,
 		"ClusterRole upgradeallowances/status.kausality.io patch": windows,

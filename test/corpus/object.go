@@ -200,6 +200,8 @@ func (s *Scenario) addPolicies(raw []byte) error {
 		switch kind.Kind {
 		case "AllowancePolicy":
 			err = add(&s.Policies, doc.Raw)
+		case "AllowanceBinding":
+			err = add(&s.Bindings, doc.Raw)
 		case "UpgradeAllowance":
 			err = add(&s.Upgrades, doc.Raw)
 		case "Enforcement":
@@ -214,7 +216,9 @@ func (s *Scenario) addPolicies(raw []byte) error {
 	}
 }
 
-func add[T v1alpha1.AllowancePolicy | v1alpha1.UpgradeAllowance | v1alpha1.Enforcement](list *[]T, raw []byte) error {
+func add[T v1alpha1.AllowancePolicy | v1alpha1.AllowanceBinding | v1alpha1.UpgradeAllowance | v1alpha1.Enforcement](
+	list *[]T, raw []byte,
+) error {
 	var v T
 	if err := yaml.UnmarshalStrict(raw, &v); err != nil {
 		return fmt.Errorf("cannot parse: %w", err)

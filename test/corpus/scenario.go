@@ -124,8 +124,9 @@ type Scenario struct {
 	Old, New, Parent, Namespace *unstructured.Unstructured
 	// Object of Gate or Upkeep.
 	Object *unstructured.Unstructured
-	// Policies, Upgrades and Enforcements in force.
+	// Policies, Bindings, Upgrades and Enforcements in force.
 	Policies     []v1alpha1.AllowancePolicy
+	Bindings     []v1alpha1.AllowanceBinding
 	Upgrades     []v1alpha1.UpgradeAllowance
 	Enforcements []v1alpha1.Enforcement
 	// Want and Patched as they are in the file.

@@ -98,7 +98,9 @@ type Plan struct {
 // Decision makes the request for the engine. Policies, windows and
 // Enforcements that do not compile are left out and returned as errors.
 func (s *Scenario) Decision() (decision.Request, []error) {
-	set := inforce.NewCache().Set(s.Policies, s.Upgrades, s.Enforcements)
+	set := inforce.NewCache().Set(inforce.Objects{
+		Policies: s.Policies, Bindings: s.Bindings, Windows: s.Upgrades, Enforcements: s.Enforcements,
+	})
 
 	req := decision.Request{
 		Basis:     set.Basis(decision.Settings{Crossplane: Crossplane, Manager: Manager}, moment(s.Request.Now)),

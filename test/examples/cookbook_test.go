@@ -10,6 +10,9 @@ import (
 	"regexp"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -38,8 +41,12 @@ func TestEveryRecipeOfTheCookbookApplies(t *testing.T) {
 		}
 
 		for _, u := range objects {
-			if u.GroupVersionKind().Group != v1alpha1.Group {
-				t.Errorf("%s %q is none of our kinds", u.GetKind(), u.GetName())
+			if group := u.GroupVersionKind().Group; group != v1alpha1.Group && group != rbacv1.GroupName {
+				t.Errorf("%s %q is none of our kinds, and no role", u.GetKind(), u.GetName())
+			}
+
+			if u.GetNamespace() != "" {
+				u.SetNamespace(metav1.NamespaceDefault) // Whose is in the recipe is the reader's.
 			}
 
 			if err := dryRun(t.Context(), c, u); err != nil {

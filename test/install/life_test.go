@@ -207,5 +207,7 @@ func (l *life) count(t *testing.T, kind string) int {
 }
 
 func definitions() []string {
-	return []string{"allowancepolicies.kausality.io", "enforcements.kausality.io", "upgradeallowances.kausality.io"}
+	return []string{
+		"allowancebindings.kausality.io", "allowancepolicies.kausality.io", "enforcements.kausality.io", "upgradeallowances.kausality.io",
+	}
 }

@@ -1,0 +1,164 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Who may start a chain by a policy: one of its own subjects by name, whoever has its
+// Permission, and one of the subjects of a binding in the namespace that the object belongs
+// to. See docs/concepts.md for which of them count by the policy's bindingMode.
+
+// mightInitiate reports whether it is worth finding out whether the user may.
+func (s *subjects) mightInitiate(p *policy.Policy) bool {
+	return p.Permission() != "" || p.Bindable() || policy.MayInitiate(p.Spec().Subjects, s.User)
+}
+
+// mayInitiate reports whether the user may start a chain by a policy.
+func (s *subjects) mayInitiate(p *policy.Policy) bool {
+	bindings := s.bindings(p)
+
+	if (!p.RequiresBinding() || len(bindings) > 0) && (policy.MayInitiate(p.Spec().Subjects, s.User) || s.permitted(p)) {
+		return true
+	}
+
+	return slices.ContainsFunc(bindings, func(b *policy.Binding) bool {
+		return s.boundBy(b) && s.evaluateBinding(b).Met
+	})
+}
+
+// bindings are those of a policy in the namespace that the object belongs to.
+func (s *subjects) bindings(p *policy.Policy) []*policy.Binding {
+	if !p.Bindable() {
+		return nil
+	}
+
+	return s.Bindings.Of(p.Name(), s.home())
+}
+
+// boundBy reports whether the user is one of a binding's subjects.
+func (s *subjects) boundBy(b *policy.Binding) bool {
+	return policy.MayInitiate(b.Subjects(), s.User) && s.Settings.InitiatesByBinding(s.User)
+}
+
+// InitiatesByBinding reports whether a user may initiate by a binding that names them.
+// Those who act for others do not: whoever binds a group must not let Crossplane start
+// chains that nobody asked for.
+func (s Settings) InitiatesByBinding(u policy.User) bool {
+	c := caller{Request{Basis: Basis{Settings: s}, User: u}}
+
+	return !c.byCrossplane() && !c.byManager() && !c.provider() && !deletesForOthers(u)
+}
+
+// evaluateBinding checks a binding's conditions, once.
+func (s *subjects) evaluateBinding(b *policy.Binding) policy.Evaluation {
+	v, ok := s.ofBindings[b]
+	if ok {
+		return v
+	}
+
+	v = b.Evaluate(s.input())
+
+	if s.ofBindings == nil {
+		s.ofBindings = map[*policy.Binding]policy.Evaluation{}
+	}
+
+	s.ofBindings[b] = v
+
+	if v.Problem != nil {
+		s.problem(&policy.EvaluationError{
+			Kind: policy.KindBinding, Name: b.Name(), Err: fmt.Errorf("AllowanceBinding %q: %w", b.Name(), v.Problem),
+		})
+	}
+
+	return v
+}
+
+// lackingSubject says why the user may not start a chain by a policy, and who may.
+func (x explainer) lackingSubject(p *policy.Policy) string {
+	bindings := x.bindings(p)
+	out := fmt.Sprintf("user %q may not initiate it (%s may)", x.User.Name, x.whoMay(p, bindings))
+
+	if p.Bindable() && len(bindings) == 0 {
+		return out + ": " + x.lackingBinding(p)
+	}
+
+	var why []string
+	if text := x.lackingPermission(p); text != "" {
+		why = append(why, text)
+	}
+
+	for _, b := range bindings {
+		if !policy.MayInitiate(b.Subjects(), x.User) {
+			continue
+		}
+
+		missing := "Crossplane, its providers and Kausality initiate nothing by one"
+		if x.boundBy(b) {
+			missing = x.evaluateBinding(b).Missing
+		}
+
+		why = append(why, fmt.Sprintf("AllowanceBinding %q names them, but %s", b.Name(), missing))
+	}
+
+	if len(why) > 0 {
+		out += ": " + strings.Join(why, "; ")
+	}
+
+	return out
+}
+
+// lackingBinding says that there is no binding of a policy that may have one.
+func (x explainer) lackingBinding(p *policy.Policy) string {
+	need := "it accepts AllowanceBindings"
+	if p.RequiresBinding() {
+		need = "it requires an AllowanceBinding"
+	}
+
+	if home := x.home(); home != "" {
+		return fmt.Sprintf("%s, and namespace %q has none", need, home)
+	}
+
+	return fmt.Sprintf("%s, and %s %q belongs to no namespace", need, x.target().GetKind(), resource.Name(x.target()))
+}
+
+// whoMay are all who may start a chain by a policy: its own subjects, where they count,
+// and those of bindings that do not name the user.
+func (x explainer) whoMay(p *policy.Policy, bindings []*policy.Binding) string {
+	var all []v1alpha1.Subject
+	if !p.RequiresBinding() || len(bindings) > 0 {
+		all = append(all, p.Spec().Subjects...)
+	}
+
+	for _, b := range bindings {
+		if !policy.MayInitiate(b.Subjects(), x.User) {
+			all = append(all, b.Subjects()...)
+		}
+	}
+
+	return policy.Describe(all, func(s v1alpha1.Subject) bool { return s.MayInitiate })
+}
+
+// mayInitiateBy are those who may start a chain by a policy, whatever object it is about.
+func mayInitiateBy(p *policy.Policy) string {
+	const bound = "a subject of an AllowanceBinding in its namespace"
+
+	own := policy.Describe(p.Spec().Subjects, func(s v1alpha1.Subject) bool { return s.MayInitiate })
+
+	switch {
+	case !p.Bindable():
+		return own
+	case own == policy.Nobody:
+		return bound
+	default:
+		return own + " or " + bound
+	}
+}

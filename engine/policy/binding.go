@@ -1,0 +1,154 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// HasInitiators reports whether anybody may start a chain by a policy: its own subjects,
+// or those of bindings.
+func HasInitiators(spec *v1alpha1.AllowancePolicySpec) bool {
+	return Bindable(spec) || slices.ContainsFunc(spec.Subjects, func(s v1alpha1.Subject) bool { return s.MayInitiate })
+}
+
+// Bindable reports whether bindings of a policy say who may initiate.
+func Bindable(spec *v1alpha1.AllowancePolicySpec) bool {
+	return spec.BindingMode == v1alpha1.BindingModeOptional || spec.BindingMode == v1alpha1.BindingModeRequired
+}
+
+// Bindable reports whether bindings of the policy say who may initiate.
+func (p *Policy) Bindable() bool { return Bindable(&p.spec) }
+
+// RequiresBinding reports whether the policy's own subjects initiate only in namespaces
+// that have a binding of it.
+func (p *Policy) RequiresBinding() bool { return p.spec.BindingMode == v1alpha1.BindingModeRequired }
+
+// Binding is a compiled AllowanceBinding.
+type Binding struct {
+	namespace, name string
+	spec            v1alpha1.AllowanceBindingSpec
+	subjects        []v1alpha1.Subject
+	scope           *scope
+	conditions      []*condition
+}
+
+// CompileBinding compiles a binding. The errors carry the path of each field that is
+// wrong, as field.Error.
+func CompileBinding(in *v1alpha1.AllowanceBinding) (*Binding, field.ErrorList) {
+	b := &Binding{namespace: in.GetNamespace(), name: in.GetName(), spec: *in.Spec.DeepCopy()}
+	at := field.NewPath("spec")
+
+	for _, s := range b.spec.Subjects {
+		b.subjects = append(b.subjects, v1alpha1.Subject{
+			Kind: v1alpha1.SubjectKind(s.Kind), Name: s.Name, Namespace: s.Namespace, MayInitiate: true,
+		})
+	}
+
+	var errs field.ErrorList
+
+	b.scope = compileScope(nil, at, &errs)
+	b.conditions = b.scope.conditions(b.match(), at, &errs)
+
+	return b, errs
+}
+
+// match has the binding's conditions in the place of a policy's.
+func (b *Binding) match() *v1alpha1.Match {
+	out := &v1alpha1.Match{}
+	for _, c := range b.spec.MatchConditions {
+		out.MatchConditions = append(out.MatchConditions, v1alpha1.PolicyCondition{MatchCondition: c.MatchCondition, Message: c.Message})
+	}
+
+	return out
+}
+
+// Name of the binding, as NAMESPACE/NAME.
+func (b *Binding) Name() string { return b.namespace + "/" + b.name }
+
+// Subjects of the binding, each of whom may initiate; not to be modified.
+func (b *Binding) Subjects() []v1alpha1.Subject { return b.subjects }
+
+// Evaluate checks the binding's conditions.
+func (b *Binding) Evaluate(in Input) Evaluation {
+	return evaluate(b.scope, b.conditions, in, false)
+}
+
+// TypeCheck checks the binding's conditions against the schema of a kind that its policy
+// is about, as [Policy.TypeCheck] does.
+func (b *Binding) TypeCheck(kind *spec.Schema) []v1alpha1.TypeCheckingWarning {
+	expressions := make([]*Expression, len(b.conditions))
+	for i, c := range b.conditions {
+		expressions[i] = c.expression
+	}
+
+	return CheckExpressions(kind, expressions, func(i int) *field.Path {
+		return field.NewPath("spec", "matchConditions").Index(i).Child("expression")
+	})
+}
+
+// CheckSubjects warns of subjects for which never is true: those who initiate nothing by
+// a binding.
+func (b *Binding) CheckSubjects(never func(v1alpha1.Subject) bool) []v1alpha1.TypeCheckingWarning {
+	var out []v1alpha1.TypeCheckingWarning
+
+	for i, s := range b.subjects {
+		if never(s) {
+			out = append(out, v1alpha1.TypeCheckingWarning{
+				Field:   field.NewPath("spec", "subjects").Index(i).String(),
+				Warning: "Crossplane, its providers and Kausality initiate nothing by a binding",
+			})
+		}
+	}
+
+	return out
+}
+
+// Bindings are compiled AllowanceBindings, by policy and namespace. They are never
+// modified, and safe for concurrent use. Nil is empty.
+type Bindings struct {
+	of map[boundIn][]*Binding
+	// parent is true where any of them reads the parent of an object.
+	parent bool
+}
+
+type boundIn struct{ policy, namespace string }
+
+// NewBindings makes Bindings. They come out of it ordered by name.
+func NewBindings(list ...*Binding) *Bindings {
+	out := &Bindings{of: make(map[boundIn][]*Binding, len(list))}
+
+	for _, b := range list {
+		key := boundIn{policy: b.spec.Policy, namespace: b.namespace}
+		out.of[key] = append(out.of[key], b)
+		out.parent = out.parent || slices.ContainsFunc(b.conditions, func(c *condition) bool { return c.parent })
+	}
+
+	for _, some := range out.of {
+		slices.SortFunc(some, func(a, b *Binding) int { return strings.Compare(a.name, b.name) })
+	}
+
+	return out
+}
+
+// Of are those of a policy in a namespace; not to be modified. In none there are none.
+func (b *Bindings) Of(policy, namespace string) []*Binding {
+	if b == nil || namespace == "" {
+		return nil
+	}
+
+	return b.of[boundIn{policy: policy, namespace: namespace}]
+}
+
+// MayReadParent reports whether a binding may read the parent of an object of a kind.
+func (b *Bindings) MayReadParent(in *Set, gk schema.GroupKind) bool {
+	return b != nil && b.parent && slices.ContainsFunc(in.For(gk), (*Policy).Bindable)
+}

@@ -1,0 +1,176 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
+)
+
+// Bindings reconciles the status of AllowanceBindings, by what is reported of their
+// policies.
+type Bindings struct {
+	*Reporter
+
+	// Initiates reports whether a user, by name, may initiate by a binding at all.
+	Initiates func(user string) bool
+}
+
+// Controller makes the controller of the status of AllowanceBindings.
+func (r Bindings) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
+	return unmanaged.New("allowancebinding", r, log,
+		source.Kind(c, client.Object(&v1alpha1.AllowanceBinding{}), &handler.EnqueueRequestForObject{},
+			predicate.Predicate(predicate.GenerationChangedPredicate{})),
+		source.Kind(c, client.Object(&v1alpha1.AllowancePolicy{}), handler.EnqueueRequestsFromMapFunc(r.of), predicate.Predicate(predicate.Funcs{
+			UpdateFunc: func(e event.UpdateEvent) bool { return reported(e.ObjectOld) != reported(e.ObjectNew) },
+		})))
+}
+
+// reported is what of a policy matters to its bindings.
+func reported(obj client.Object) [3]string {
+	p, ok := obj.(*v1alpha1.AllowancePolicy)
+	if !ok {
+		return [3]string{}
+	}
+
+	out := [3]string{fmt.Sprint(p.GetGeneration())}
+	if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+		out[1], out[2] = c.Reason, fmt.Sprint(c.ObservedGeneration)
+	}
+
+	return out
+}
+
+// of are the bindings of a policy.
+func (r Bindings) of(ctx context.Context, obj client.Object) []reconcile.Request {
+	list := &v1alpha1.AllowanceBindingList{}
+	if err := r.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil // The cache that brought the policy has no other error than that it ends.
+	}
+
+	var out []reconcile.Request
+
+	for i := range list.Items {
+		if b := &list.Items[i]; b.Spec.Policy == obj.GetName() {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+		}
+	}
+
+	return out
+}
+
+// Reconcile reports on one binding: whether it is in force, and what checking it finds.
+func (r Bindings) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	// 1. Read it and its policy.
+	b := &v1alpha1.AllowanceBinding{}
+	if err := r.Reader.Get(ctx, req.NamespacedName, b); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+
+	p := &v1alpha1.AllowancePolicy{}
+	if err := client.IgnoreNotFound(r.Reader.Get(ctx, client.ObjectKey{Name: b.Spec.Policy}, p)); err != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot get AllowancePolicy %q: %w", b.Spec.Policy, err)
+	}
+
+	// 2. Find what is to be reported.
+	out := b.DeepCopy()
+	out.Status.ObservedGeneration = b.GetGeneration()
+	out.Status.TypeChecking = r.check(b, p)
+	cond := bindingReadiness(out, p)
+	cond.ObservedGeneration = b.GetGeneration()
+	meta.SetStatusCondition(&out.Status.Conditions, cond)
+
+	if equality.Semantic.DeepEqual(b.Status, out.Status) {
+		return reconcile.Result{}, nil
+	}
+
+	// 3. Report it.
+	return r.write(ctx, policy.KindBinding, out, b)
+}
+
+// bindingReadiness reports whether a binding is in force. A policy without a name is one
+// that is not there.
+func bindingReadiness(b *v1alpha1.AllowanceBinding, p *v1alpha1.AllowancePolicy) metav1.Condition {
+	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
+
+	if _, errs := policy.CompileBinding(b); len(errs) > 0 {
+		cond.Reason, cond.Message = v1alpha1.ReasonInvalid, errs.ToAggregate().Error()
+
+		return cond
+	}
+
+	ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
+
+	switch name := b.Spec.Policy; {
+	case p.GetName() == "":
+		cond.Reason, cond.Message = v1alpha1.ReasonPolicyUnknown, fmt.Sprintf("there is no AllowancePolicy %q", name)
+	case !policy.Bindable(&p.Spec):
+		cond.Reason = v1alpha1.ReasonNotBindable
+		cond.Message = fmt.Sprintf("AllowancePolicy %q says nothing of bindings: its bindingMode has to be Optional or Required", name)
+	case ready == nil || ready.ObservedGeneration != p.GetGeneration():
+		cond.Reason, cond.Message = v1alpha1.ReasonPolicyNotReady, fmt.Sprintf("AllowancePolicy %q is not reported on yet", name)
+	case ready.Status != metav1.ConditionTrue:
+		cond.Reason = v1alpha1.ReasonPolicyNotReady
+		cond.Message = fmt.Sprintf("AllowancePolicy %q is not in force (%s); kubectl describe it to see why", name, ready.Reason)
+	case ready.Reason == v1alpha1.ReasonShadow:
+		cond.Status, cond.Reason = metav1.ConditionTrue, v1alpha1.ReasonShadow
+		cond.Message = fmt.Sprintf("AllowancePolicy %q is in Shadow mode, and so is its binding", name) + firstWarning(b.Status.TypeChecking)
+	default:
+		cond.Status, cond.Reason = metav1.ConditionTrue, v1alpha1.ReasonInForce
+		cond.Message = "the binding is in force" + firstWarning(b.Status.TypeChecking)
+	}
+
+	return cond
+}
+
+// maxBindingWarnings is how many warnings the status of a binding holds.
+const maxBindingWarnings = 256
+
+// check returns what is wrong with a binding that does not keep it from being used.
+func (r Bindings) check(in *v1alpha1.AllowanceBinding, p *v1alpha1.AllowancePolicy) []v1alpha1.TypeCheckingWarning {
+	b, errs := policy.CompileBinding(in)
+	if len(errs) > 0 {
+		return nil
+	}
+
+	out := b.CheckSubjects(func(s v1alpha1.Subject) bool {
+		switch s.Kind {
+		case v1alpha1.SubjectUser:
+			return !r.Initiates(s.Name)
+		case v1alpha1.SubjectServiceAccount:
+			return !r.Initiates(serviceaccount.MakeUsername(s.Namespace, s.Name))
+		default:
+			return false
+		}
+	})
+
+	if by := r.applied.Load(); by != nil {
+		for _, gvk := range checkedKinds(p, by.Named) {
+			if policy.IsAbout(&p.Spec.Match, gvk.GroupKind()) {
+				out = append(out, ofKind(gvk, b.TypeCheck(r.Schemas.of(gvk)))...)
+			}
+		}
+	}
+
+	return slices.Clip(out[:min(len(out), maxBindingWarnings)])
+}
