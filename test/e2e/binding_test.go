@@ -9,6 +9,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -41,7 +44,7 @@ func newBound(t *testing.T, namespace string) bound {
 	b := bound{lab: newLab(t, namespace, "none")}
 	b.typed, b.lead = typedAs(t, ""), typedAs(t, leadName)
 
-	lead := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: leadName}
+	lead := userNamed(leadName)
 	b.grant(t, namespace+"-edits", lead, rbacv1.PolicyRule{
 		APIGroups: []string{v1alpha1.Group}, Resources: []string{"allowancebindings"}, Verbs: []string{"create", "get", "patch", "update", "delete"},
 	}, false)
@@ -77,7 +80,7 @@ func typedAs(t *testing.T, user string) client.Client {
 func (b bound) mayBind(t *testing.T, policy string) {
 	t.Helper()
 
-	b.grant(t, b.namespace+"-binds-"+policy, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: leadName},
+	b.grant(t, b.namespace+"-binds-"+policy, userNamed(leadName),
 		rbacv1.PolicyRule{
 			APIGroups: []string{v1alpha1.Group}, Resources: []string{"allowancepolicies"}, ResourceNames: []string{policy}, Verbs: []string{"bind"},
 		}, true)
@@ -147,7 +150,7 @@ func TestABindingSaysWhoMayInitiateInItsNamespace(t *testing.T) {
 
 	b := newBound(t, "lab-bound")
 	eve := impersonate(t, "eve@example.com", "system:authenticated")
-	b.grant(t, "lab-bound-eve", rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "eve@example.com"}, rbacv1.PolicyRule{
+	b.grant(t, "lab-bound-eve", userNamed("eve@example.com"), rbacv1.PolicyRule{
 		APIGroups: []string{labGroup}, Resources: []string{"plans"}, Verbs: []string{"patch"},
 	}, true)
 
@@ -300,5 +303,82 @@ func TestTheStatusOfABindingSaysWhyItGrantsNothing(t *testing.T) {
 		return nil
 	}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTheXROfAClaimGoesByTheBindingsOfItsNamespace has a binding beside a Claim, and another
+// elsewhere.
+func TestTheXROfAClaimGoesByTheBindingsOfItsNamespace(t *testing.T) {
+	t.Parallel()
+
+	c := claimed{newCluster(t, "DatabaseClaim", "bound-database")}
+
+	for _, file := range []string{"xrd.yaml", "composition.yaml", "policies.yaml"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "examples", "claim-with-ticket", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if err := c.apply(t.Context(), admin, string(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if err := c.apply(t.Context(), hans, `{apiVersion: example.org/v1alpha1, kind: DatabaseClaim,
+		metadata: {name: bound-database, namespace: default, annotations: {jira: INFRA-1}}, spec: {size: small, engine: postgres}}`); err != nil {
+		t.Fatal(err)
+	}
+
+	b := newBound(t, "lab-claim")
+	policy := &v1alpha1.AllowancePolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "lab-claim"},
+		Spec: v1alpha1.AllowancePolicySpec{
+			BindingMode: v1alpha1.BindingModeRequired,
+			Match:       v1alpha1.Match{APIGroup: "example.org", Kind: "XDatabase", Fields: []string{"metadata.labels[claim.lab.example.org/*]"}},
+			Allow:       []v1alpha1.Permission{},
+		},
+	}
+	here, elsewhere := b.binding("here", "lab-claim", "here@example.com"), b.binding("elsewhere", "lab-claim", "elsewhere@example.com")
+	here.Namespace = metav1.NamespaceDefault
+
+	for _, obj := range []client.Object{policy, here, elsewhere} {
+		if err := b.typed.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+
+		t.Cleanup(func() { _ = b.typed.Delete(context.WithoutCancel(t.Context()), obj) })
+	}
+
+	for _, user := range []string{"here@example.com", "elsewhere@example.com"} {
+		b.grant(t, "lab-claim-"+user, userNamed(user), rbacv1.PolicyRule{
+			APIGroups: []string{"example.org"}, Resources: []string{"xdatabases"}, Verbs: []string{"patch"},
+		}, true)
+	}
+
+	// What is allowed is in the trace.
+	initiated := func(ctx context.Context, user string) (bool, error) {
+		xr, _, err := c.below(ctx)
+		if err != nil {
+			return false, err
+		}
+
+		as := impersonate(t, user, "system:authenticated")
+		err = as.Patch(ctx, xr, world.Merge(`{"metadata": {"labels": {"claim.lab.example.org/cost": "a"}}}`), client.DryRunAll)
+
+		return strings.Contains(resource.Annotation(xr, v1alpha1.AnnotationTrace), user), err
+	}
+
+	if err := scenario.Eventually(t.Context(), "the binding of the Claim's namespace", func(ctx context.Context) error {
+		if may, err := initiated(ctx, "here@example.com"); err != nil || !may {
+			return errors.Join(err, world.ErrOther)
+		}
+
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	if may, err := initiated(t.Context(), "elsewhere@example.com"); err != nil || may {
+		t.Errorf("the binding of another namespace: allowed %t: %v", may, err)
 	}
 }

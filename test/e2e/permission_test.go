@@ -7,12 +7,19 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -49,46 +56,201 @@ func TestWhoTheAuthorizerGrantsThePermissionMayInitiate(t *testing.T) {
 		"all":         {reason: "Who may do all with all of its group may.", rule: rule("*", "*"), want: true},
 	}
 
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+	t.Run("granted", func(t *testing.T) {
+		for name, tc := range cases {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 
-			who := "lab-permission-" + name
-			groups := []string{"system:authenticated"}
-			subject := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who}
+				who := "lab-permission-" + name
+				groups := []string{"system:authenticated"}
+				subject := userNamed(who)
 
-			if tc.group != "" {
-				groups = append(groups, tc.group)
-				subject = rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: tc.group}
-			}
-
-			l.grant(t, who, subject, tc.rule, tc.cluster)
-			l.grant(t, who+"-patches", rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who}, rule("patch", "plans"), false)
-
-			as := impersonate(t, who, groups...)
-
-			if err := scenario.Eventually(t.Context(), "a verdict", func(ctx context.Context) error {
-				can, err := l.can(ctx, who, groups)
-				if err != nil {
-					return err
+				if tc.group != "" {
+					groups = append(groups, tc.group)
+					subject = rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: tc.group}
 				}
 
-				plan := l.plan.DeepCopy()
-				if err := as.Patch(ctx, plan, world.Merge(`{"spec": {"settings": {"may.lab.example.org/cost": "a"}}}`), client.DryRunAll); err != nil {
-					return err
-				}
+				l.grant(t, who, subject, tc.rule, tc.cluster)
+				l.grant(t, who+"-patches", userNamed(who), rule("patch", "plans"), false)
 
-				may := resource.Annotation(plan, v1alpha1.AnnotationAllowances) != ""
-				if can != tc.want || may != can {
-					return fmt.Errorf("%s kubectl auth can-i says %t, and the change is allowed: %t: %w", tc.reason, can, may, world.ErrOther)
-				}
+				as := impersonate(t, who, groups...)
 
-				return nil
-			}); err != nil {
-				t.Error(err)
-			}
-		})
+				if err := scenario.Eventually(t.Context(), "a verdict", func(ctx context.Context) error {
+					can, err := l.can(ctx, who, groups)
+					if err != nil {
+						return err
+					}
+
+					may, err := l.initiates(ctx, as)
+					if err != nil {
+						return err
+					}
+
+					if can != tc.want || may != can {
+						return fmt.Errorf("%s kubectl auth can-i says %t, and the change is allowed: %t: %w", tc.reason, can, may, world.ErrOther)
+					}
+
+					return nil
+				}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	})
+
+	const who = "lab-permission-counted"
+
+	as, said := warnedAs(t, who)
+	l.grant(t, who+"-patches", userNamed(who), rule("patch", "plans"), false)
+
+	t.Run("counted", func(t *testing.T) { l.counted(t, as, who, rule("initiate", "plans/kausality")) })
+	t.Run("down", func(t *testing.T) { l.down(t, as, said) })
+}
+
+// counted counts what the API server is asked of a user: both verbs at most, and nothing that
+// was answered a moment ago.
+func (l lab) counted(t *testing.T, as client.Client, who string, rule rbacv1.PolicyRule) {
+	t.Helper()
+
+	var may bool
+
+	// The right to patch may come late; until then nobody is asked.
+	if err := scenario.Eventually(t.Context(), "an answer", func(ctx context.Context) (err error) {
+		may, err = l.initiates(ctx, as)
+
+		return err
+	}); err != nil || may {
+		t.Fatalf("allowed %t: %v", may, err)
 	}
+
+	if got, want := asked(t, who), []string{"initiate", "initiate:may"}; !slices.Equal(got, want) {
+		t.Errorf("it was asked for %v, want %v", got, want)
+	}
+
+	l.grant(t, who, userNamed(who), rule, false)
+
+	if err := scenario.Eventually(t.Context(), "a grant", func(ctx context.Context) error {
+		if may, err := l.initiates(ctx, as); err != nil || !may {
+			return errors.Join(err, world.ErrOther)
+		}
+
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	before := asked(t, who)
+
+	for range 3 {
+		if may, err := l.initiates(t.Context(), as); err != nil || !may {
+			t.Errorf("allowed %t: %v", may, err)
+		}
+	}
+
+	// The general verb was granted: the narrower one is asked for no more.
+	if after := asked(t, who); len(after) != len(before) || after[len(after)-1] != "initiate" {
+		t.Errorf("it was asked for %v, and before for %v", after, before)
+	}
+}
+
+// down takes from the manager the right to ask, and has it back.
+func (l lab) down(t *testing.T, as client.Client, said *warned) {
+	t.Helper()
+
+	role := &rbacv1.ClusterRole{}
+	if err := l.Get(t.Context(), client.ObjectKey{Name: "kausality-manager"}, role); err != nil {
+		t.Fatal(err)
+	}
+
+	whole := slices.Clone(role.Rules)
+	set := func(ctx context.Context, rules []rbacv1.PolicyRule) error {
+		raw, err := json.Marshal(map[string]any{"rules": rules})
+		if err != nil {
+			return err
+		}
+
+		return l.Patch(ctx, role, world.Merge(string(raw)))
+	}
+
+	t.Cleanup(func() {
+		if err := set(context.WithoutCancel(t.Context()), whole); err != nil {
+			t.Error(err)
+		}
+	})
+
+	if err := set(t.Context(), slices.DeleteFunc(slices.Clone(whole), func(r rbacv1.PolicyRule) bool {
+		return slices.Contains(r.Resources, "subjectaccessreviews")
+	})); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := scenario.Eventually(t.Context(), "nobody to ask", func(ctx context.Context) error {
+		said.take()
+
+		may, err := l.initiates(ctx, as)
+		if text := said.take(); err != nil || may || !mentions(text, "the cluster's authorizer cannot be asked for initiate of plans.lab.example.org/kausality") {
+			return fmt.Errorf("allowed %t (%w), and said %q: %w", may, err, text, world.ErrOther)
+		}
+
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+func userNamed(name string) rbacv1.Subject {
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}
+}
+
+// warnedAs is a client of a user, and what that is warned of.
+func warnedAs(t *testing.T, name string) (client.Client, *warned) {
+	t.Helper()
+
+	w := &warned{}
+	config := running.Config()
+	config.QPS = -1
+	config.WarningHandler = w
+	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: []string{"system:authenticated"}}
+
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return c, w
+}
+
+// initiates reports whether a user may change what a Permission is about.
+func (l lab) initiates(ctx context.Context, as client.Client) (bool, error) {
+	plan := l.plan.DeepCopy()
+	err := as.Patch(ctx, plan, world.Merge(`{"spec": {"settings": {"may.lab.example.org/cost": "a"}}}`), client.DryRunAll)
+
+	return resource.Annotation(plan, v1alpha1.AnnotationAllowances) != "", err
+}
+
+// asked are the verbs that the API server was asked for about a user, by its audit log.
+func asked(t *testing.T, user string) []string {
+	t.Helper()
+
+	raw, err := os.ReadFile(filepath.Join(running.LogDir(), "kube-apiserver.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var out []string
+
+	for line := range strings.Lines(string(raw)) {
+		var event struct {
+			RequestObject authorizationv1.SubjectAccessReview `json:"requestObject"`
+		}
+
+		if strings.HasPrefix(line, `{"kind":"Event"`) && strings.Contains(line, user) && json.Unmarshal([]byte(line), &event) == nil &&
+			event.RequestObject.Kind == "SubjectAccessReview" && event.RequestObject.Spec.User == user {
+			out = append(out, event.RequestObject.Spec.ResourceAttributes.Verb)
+		}
+	}
+
+	return out
 }
 
 // grant gives a subject a role of a name.
