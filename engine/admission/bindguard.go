@@ -21,8 +21,9 @@ const (
 	mayBind = "authorizer.group(%[1]q).resource('allowancepolicies').name(object.spec.policy).check(%[2]q).allowed()"
 
 	howToBind = "'user \"' + request.userInfo.username + '\" may not bind AllowancePolicy \"' + object.spec.policy + '\": " +
-		"who makes or changes an AllowanceBinding needs the verb %[2]s on it, such as by: kubectl create clusterrole bind-' + object.spec.policy + ' " +
-		"--verb=%[2]s --resource=allowancepolicies.%[1]s --resource-name=' + object.spec.policy"
+		"who makes or changes an AllowanceBinding needs the verb %[2]s on it, such as by: " +
+		"kubectl create clusterrole bind-' + object.spec.policy + ' --verb=%[2]s --resource=allowancepolicies.%[1]s " +
+		"--resource-name=' + object.spec.policy"
 )
 
 // BindGuard refuses an AllowanceBinding to whom the cluster's authorizer does not grant

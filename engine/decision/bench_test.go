@@ -9,9 +9,11 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
@@ -71,6 +73,55 @@ status:
 type scene struct {
 	request  decision.Request
 	policies [2]string
+	// bound is true where bindings let the user initiate.
+	bound bool
+}
+
+// in is the scene with n policies, and a binding for every ten.
+func (s scene) in(tb testing.TB, n int) decision.Request {
+	tb.Helper()
+
+	req := s.request
+	req.Policies = loaded(tb, n, s.policies)
+
+	if s.bound {
+		req.Bindings = bindings(tb, max(1, n/10))
+	}
+
+	return req
+}
+
+// bindings are n: one for the user of the scenes, and others of the policy and of others, in
+// the namespace and elsewhere.
+func bindings(tb testing.TB, n int) *policy.Bindings {
+	tb.Helper()
+
+	list := make([]*policy.Binding, n)
+
+	for i := range n {
+		in := &v1alpha1.AllowanceBinding{Spec: v1alpha1.AllowanceBindingSpec{
+			Policy:   "deployment-to-replicaset",
+			Subjects: []v1alpha1.BindingSubject{{Kind: "Group", Name: "platform-team"}},
+		}}
+		in.Namespace, in.Name = "shop", "binding"
+
+		if i > 0 {
+			in.Namespace, in.Name = fmt.Sprintf("namespace-%d", i%100), fmt.Sprintf("binding-%d", i)
+		}
+
+		if i%2 > 0 {
+			in.Spec.Policy = fmt.Sprintf("other-%d", i)
+		}
+
+		b, errs := policy.CompileBinding(in)
+		if len(errs) > 0 {
+			tb.Fatal(errs)
+		}
+
+		list[i] = b
+	}
+
+	return policy.NewBindings(list...)
 }
 
 func scenes(tb testing.TB) map[string]scene {
@@ -96,6 +147,15 @@ func scenes(tb testing.TB) map[string]scene {
 				  allow: [{kind: ReplicaSet, mutations: [create, spec.replicas, spec.template]}]}}`,
 				`{metadata: {name: emergency}, spec: {match: {kind: Deployment, fields: [spec.template]}, subjects: [{kind: Group, name: oncall, mayInitiate: true}], allow: [{kind: ReplicaSet, mutations: [spec]}]}}`,
 			},
+		},
+		"object=BoundDeployment": {
+			request: request(tb, hans(), deployment, edit(tb, deployment, "checkout:v1.4.2", "checkout:v1.5.0"), ""),
+			policies: [2]string{
+				`{metadata: {name: deployment-to-replicaset}, spec: {bindingMode: Required, match: {apiGroup: apps, kind: Deployment, fields: [spec.replicas, "spec.template.spec.containers[*].image"], capture: ["metadata.annotations[jira]"]},
+				  allow: [{kind: ReplicaSet, mutations: [create, spec.replicas, spec.template]}]}}`,
+				`{metadata: {name: emergency}, spec: {bindingMode: Optional, match: {kind: Deployment, fields: [spec.template]}, subjects: [{kind: Group, name: oncall, mayInitiate: true}], allow: [{kind: ReplicaSet, mutations: [spec]}]}}`,
+			},
+			bound: true,
 		},
 		"object=ManagedResource": {
 			request: request(tb, crossplane(), instance, edit(tb, instance, "    instanceClass: db.t3.medium\n    dbName", "    instanceClass: db.t3.large\n    dbName"), benchmarkParent),
@@ -137,8 +197,7 @@ func loaded(tb testing.TB, n int, matching [2]string) *policy.Set {
 func BenchmarkDecide(b *testing.B) {
 	for name, s := range scenes(b) {
 		for _, n := range []int{1, 100, 10_000} {
-			req := s.request
-			req.Policies = loaded(b, n, s.policies)
+			req := s.in(b, n)
 
 			b.Run(fmt.Sprintf("%s/policies=%d/by=kausality", name, n), func(b *testing.B) {
 				b.ReportAllocs()
@@ -154,6 +213,36 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
+// BenchmarkDecideRatio decides under 10,000 policies, with 1,000 bindings where these matter,
+// and under two, in turns: of-two-x is how many times as long it takes.
+func BenchmarkDecideRatio(b *testing.B) {
+	const turn = 20
+
+	for name, s := range scenes(b) {
+		few, many := s.in(b, 2), s.in(b, 10_000)
+
+		b.Run(name, func(b *testing.B) {
+			var took [2]time.Duration
+
+			for b.Loop() {
+				for i, req := range []decision.Request{few, many} {
+					start := time.Now()
+
+					for range turn {
+						if d := decision.Decide(req); !d.Allowed() {
+							b.Fatalf("the change is allowed: %+v", d)
+						}
+					}
+
+					took[i] += time.Since(start)
+				}
+			}
+
+			b.ReportMetric(float64(took[1])/float64(took[0]), "of-two-x")
+		})
+	}
+}
+
 // maxAllocations is what a decision without CEL may take.
 const maxAllocations = 150
 
@@ -161,8 +250,7 @@ func TestADecisionAllocatesLittleHoweverManyPoliciesThereAre(t *testing.T) {
 	for name, s := range scenes(t) {
 		t.Run(name, func(t *testing.T) {
 			allocations := func(n int) float64 {
-				req := s.request
-				req.Policies = loaded(t, n, s.policies)
+				req := s.in(t, n)
 
 				return testing.AllocsPerRun(100, func() { decision.Decide(req) })
 			}

@@ -40,9 +40,8 @@ func (r *Request) input() policy.Input {
 func (r *Request) ReadsParent() bool {
 	gk := r.groupKind()
 
-	return r.Policies.ReadsParent(gk) || r.Bindings.MayReadParent(r.Policies, gk) || slices.ContainsFunc(r.Enforcements, func(e *enforcement.Enforcement) bool {
-		return e.ReadsParent() && e.Covers(r.Resource)
-	})
+	return r.Policies.ReadsParent(gk) || r.Bindings.MayReadParent(r.Policies, gk) ||
+		slices.ContainsFunc(r.Enforcements, func(e *enforcement.Enforcement) bool { return e.ReadsParent() && e.Covers(r.Resource) })
 }
 
 // describe is the variable request.

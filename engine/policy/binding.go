@@ -14,24 +14,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// HasInitiators reports whether anybody may start a chain by a policy: its own subjects,
-// or those of bindings.
-func HasInitiators(spec *v1alpha1.AllowancePolicySpec) bool {
-	return Bindable(spec) || slices.ContainsFunc(spec.Subjects, func(s v1alpha1.Subject) bool { return s.MayInitiate })
-}
-
-// Bindable reports whether bindings of a policy say who may initiate.
-func Bindable(spec *v1alpha1.AllowancePolicySpec) bool {
-	return spec.BindingMode == v1alpha1.BindingModeOptional || spec.BindingMode == v1alpha1.BindingModeRequired
-}
-
-// Bindable reports whether bindings of the policy say who may initiate.
-func (p *Policy) Bindable() bool { return Bindable(&p.spec) }
-
-// RequiresBinding reports whether the policy's own subjects initiate only in namespaces
-// that have a binding of it.
-func (p *Policy) RequiresBinding() bool { return p.spec.BindingMode == v1alpha1.BindingModeRequired }
-
 // Binding is a compiled AllowanceBinding.
 type Binding struct {
 	namespace, name string

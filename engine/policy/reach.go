@@ -14,6 +14,24 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 )
 
+// HasInitiators reports whether anybody may start a chain by a policy: its own subjects,
+// or those of bindings.
+func HasInitiators(spec *v1alpha1.AllowancePolicySpec) bool {
+	return Bindable(spec) || slices.ContainsFunc(spec.Subjects, func(s v1alpha1.Subject) bool { return s.MayInitiate })
+}
+
+// Bindable reports whether bindings of a policy say who may initiate.
+func Bindable(spec *v1alpha1.AllowancePolicySpec) bool {
+	return spec.BindingMode == v1alpha1.BindingModeOptional || spec.BindingMode == v1alpha1.BindingModeRequired
+}
+
+// Bindable reports whether bindings of the policy say who may initiate.
+func (p *Policy) Bindable() bool { return Bindable(&p.spec) }
+
+// RequiresBinding reports whether the policy's own subjects initiate only in namespaces
+// that have a binding of it.
+func (p *Policy) RequiresBinding() bool { return p.spec.BindingMode == v1alpha1.BindingModeRequired }
+
 // Forbids reports whether the policy names fields that nobody may change: it allows
 // nothing, and lets nobody initiate.
 func (p *Policy) Forbids() bool { return len(p.spec.Allow) == 0 && !HasInitiators(&p.spec) }

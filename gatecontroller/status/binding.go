@@ -46,16 +46,21 @@ func (r Bindings) Controller(c cache.Cache, log logr.Logger) (controller.Control
 		})))
 }
 
-// reported is what of a policy matters to its bindings.
-func reported(obj client.Object) [3]string {
+// report is what is reported of a policy that matters to its bindings.
+type report struct {
+	generation, observed int64
+	reason               string
+}
+
+func reported(obj client.Object) report {
 	p, ok := obj.(*v1alpha1.AllowancePolicy)
 	if !ok {
-		return [3]string{}
+		return report{}
 	}
 
-	out := [3]string{fmt.Sprint(p.GetGeneration())}
+	out := report{generation: p.GetGeneration()}
 	if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady); c != nil {
-		out[1], out[2] = c.Reason, fmt.Sprint(c.ObservedGeneration)
+		out.reason, out.observed = c.Reason, c.ObservedGeneration
 	}
 
 	return out

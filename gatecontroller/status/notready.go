@@ -29,8 +29,9 @@ type NotReady struct{ Reader client.Reader }
 
 func notReadyDesc() *prometheus.Desc {
 	return prometheus.NewDesc("kausality_policies_not_ready",
-		"AllowancePolicies, AllowanceBindings, UpgradeAllowances and Enforcements whose condition Ready is not True, by kind and the condition's reason; "+
-			"Unobserved where the manager has not looked at the present generation. 0 for a kind of which all are ready.",
+		"AllowancePolicies, AllowanceBindings, UpgradeAllowances and Enforcements whose condition Ready is not True, by kind "+
+			"and the condition's reason; Unobserved where the manager has not looked at the present generation. "+
+			"0 for a kind of which all are ready.",
 		[]string{object.LabelKind, "reason"}, nil)
 }
 

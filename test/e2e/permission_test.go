@@ -30,7 +30,7 @@ import (
 
 // TestWhoTheAuthorizerGrantsThePermissionMayInitiate has users with roles of all sorts, and
 // compares what they may with what kubectl auth can-i says.
-func TestWhoTheAuthorizerGrantsThePermissionMayInitiate(t *testing.T) {
+func TestWhoTheAuthorizerGrantsThePermissionMayInitiate(t *testing.T) { //nolint:tparallel // One step takes away the right to ask.
 	t.Parallel()
 
 	l := newLab(t, "lab-permission", "none")
