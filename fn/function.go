@@ -111,6 +111,12 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 		response.Fatal(rsp, err)
 	}
 
+	// 6. Say what is large, where Crossplane could not read all of it.
+	if err := s.fits(rsp, MaxResponse); err != nil {
+		rsp.Desired = nil
+		response.Fatal(rsp, err)
+	}
+
 	log.Debug("Decided", "xr", s.xr.GetName(), "resources", len(s.outcomes), "held", len(s.held()))
 
 	return rsp, nil

@@ -5,7 +5,6 @@ package webhook_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"net/http"
 	"testing"
@@ -18,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
@@ -79,7 +77,7 @@ func ask(t *testing.T, s corpus.Scenario) {
 
 	judge := c.judge(t, req.Now)
 	if s.Request.Granted != nil {
-		judge.Authorizer = authorizerOf{s}
+		judge.Authorizer = &s
 	}
 
 	// 1. To be stamped.
@@ -119,18 +117,6 @@ func ask(t *testing.T, s corpus.Scenario) {
 	if s.Parent != nil && answer.Refuses() && c.reads == 0 {
 		t.Error("refused without a look at the live parent")
 	}
-}
-
-// authorizerOf is the cluster's authorizer of a scenario.
-type authorizerOf struct{ scenario corpus.Scenario }
-
-func (a authorizerOf) Authorize(_ context.Context, attr authorizer.Attributes) (authorizer.Decision, string, error) {
-	ok, err := a.scenario.Authorize(decision.Access{Verb: attr.GetVerb(), Namespace: attr.GetNamespace(), Name: attr.GetName()})
-	if err == nil && ok && attr.GetSubresource() == "kausality" && attr.GetResource() == a.scenario.Request.Resource {
-		return authorizer.DecisionAllow, "", nil
-	}
-
-	return authorizer.DecisionNoOpinion, "", err
 }
 
 // reviewOf is what the API server asks.

@@ -86,7 +86,7 @@ func (j *Judge) request(ctx context.Context, req admission.Request) (*decision.R
 	}
 
 	out.Basis = in.Basis(j.Settings, j.Now())
-	out.Versions, out.Authorize = j.versions(out), j.authorize(ctx, out)
+	out.Versions, out.Authorizer = j.versions(out), j.asking(ctx)
 
 	return out, err
 }

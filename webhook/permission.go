@@ -8,13 +8,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
-
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
 )
 
 // How long an answer of the cluster's authorizer is remembered. One that grants nothing is
@@ -36,21 +32,13 @@ func NewAuthorizer(c authorizationv1.AuthorizationV1Interface) (authorizer.Autho
 	}.New()
 }
 
-// authorize returns what asks the cluster's authorizer about the user of a request; nil
-// where there is none.
-func (j *Judge) authorize(ctx context.Context, ask *decision.Request) func(decision.Access) (bool, error) {
+// asking is the cluster's authorizer within a request; nil where there is none.
+func (j *Judge) asking(ctx context.Context) authorizer.Authorizer {
 	if j.Authorizer == nil {
 		return nil
 	}
 
-	who := &user.DefaultInfo{Name: ask.User.Name, UID: ask.User.UID, Groups: ask.User.Groups, Extra: ask.User.Extra}
-
-	return func(a decision.Access) (bool, error) {
-		got, _, err := j.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
-			User: who, Verb: a.Verb, Namespace: a.Namespace, Name: a.Name, ResourceRequest: true,
-			APIGroup: ask.Resource.Group, APIVersion: "*", Resource: ask.Resource.Resource, Subresource: v1alpha1.SubresourceKausality,
-		})
-
-		return got == authorizer.DecisionAllow, err
-	}
+	return authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		return j.Authorizer.Authorize(ctx, a)
+	})
 }

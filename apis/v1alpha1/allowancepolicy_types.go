@@ -134,8 +134,8 @@ type Match struct {
 	// +kubebuilder:validation:MaxItems=32
 	Variables []Variable `json:"variables,omitempty"`
 
-	// CEL expressions that must all be true. They see object, oldObject, request,
-	// namespaceObject and variables.
+	// CEL expressions that must all be true. They see object, oldObject, parent, request,
+	// namespaceObject, now, authorizer and variables.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

@@ -36,7 +36,7 @@ type cli struct {
 	Address            string           `default:":9443" help:"Address at which to listen for gRPC connections."`
 	TLSCertsDir        string           `env:"TLS_SERVER_CERTS_DIR" help:"Folder with server certs (tls.key, tls.crt) and the CA used to verify client certs (ca.crt)."`
 	Insecure           bool             `help:"Run without mTLS credentials. If you supply this flag --tls-certs-dir is ignored."`
-	MaxRecvMessageSize int              `default:"16"    help:"Maximum size of received messages in MiB."`
+	MaxRecvMessageSize int              `default:"32"    help:"Maximum size of received messages in MiB."`
 	MetricsAddress     string           `default:":8080" help:"Address at which to serve Prometheus metrics; empty for none."`
 	InitializingLimit  time.Duration    `default:"10m" help:"How long a composite resource may be ready before it counts as settled, so that nothing more is free. 0 for ever."`
 	Version            kong.VersionFlag `help:"Print the version and exit."`

@@ -6,6 +6,8 @@ package decision
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -32,6 +34,10 @@ func (r *Request) input() policy.Input {
 		in.Parent = r.Parent.Object
 	}
 
+	if r.Authorizer != nil {
+		in.Asking = &policy.Asking{Authorizer: r.Authorizer, User: userInfo(r.User), Resource: requested{r}}
+	}
+
 	return in
 }
 
@@ -43,6 +49,21 @@ func (r *Request) ReadsParent() bool {
 	return r.Policies.ReadsParent(gk) || r.Bindings.MayReadParent(r.Policies, gk) ||
 		slices.ContainsFunc(r.Enforcements, func(e *enforcement.Enforcement) bool { return e.ReadsParent() && e.Covers(r.Resource) })
 }
+
+// requested is the resource of a request, as checks of the authorizer name it.
+type requested struct{ *Request }
+
+// GetName is empty where the object gets its name later.
+func (r requested) GetName() string { return r.target().GetName() }
+
+func (r requested) GetNamespace() string { return r.target().GetNamespace() }
+
+// GetResource has the version that the object is in.
+func (r requested) GetResource() schema.GroupVersionResource {
+	return r.Resource.WithVersion(r.target().GroupVersionKind().Version)
+}
+
+func (r requested) GetSubresource() string { return r.Subresource }
 
 // describe is the variable request.
 func (r *Request) describe() map[string]any {

@@ -4,10 +4,13 @@
 package decision
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -17,18 +20,6 @@ import (
 // maxChecks limits what the cluster's authorizer is asked for one request: the general
 // verb, and one for each Permission.
 const maxChecks = 8
-
-// Access is what the cluster's authorizer is asked of the user who makes a request: a
-// verb on the subresource kausality of the request's resource.
-type Access struct {
-	// Verb is initiate or initiate:NAME.
-	Verb string
-	// Namespace of the object, or of the Claim whose XR it is; empty for others that are
-	// cluster-scoped.
-	Namespace string
-	// Name of the object; empty where it gets one later.
-	Name string
-}
 
 // permissions are what the cluster's authorizer has answered of the user.
 type permissions struct {
@@ -65,7 +56,7 @@ func (s *subjects) cannotAsk() error {
 	switch {
 	case s.User.Machine():
 		return errMachine
-	case s.Authorize == nil:
+	case s.Authorizer == nil:
 		return errNoAuthorizer
 	case s.permissions.failed != nil:
 		return s.permissions.failed
@@ -94,7 +85,10 @@ func (s *subjects) ask(verb string) (bool, error) {
 		return ok, nil
 	}
 
-	ok, err := s.Authorize(Access{Verb: verb, Namespace: s.home(), Name: s.target().GetName()})
+	got, _, err := s.Authorizer.Authorize(context.Background(), authorizer.AttributesRecord{
+		User: userInfo(s.User), Verb: verb, Namespace: s.home(), Name: s.target().GetName(), ResourceRequest: true,
+		APIGroup: s.Resource.Group, APIVersion: "*", Resource: s.Resource.Resource, Subresource: v1alpha1.SubresourceKausality,
+	})
 	if err != nil {
 		s.permissions.failed = fmt.Errorf("the cluster's authorizer cannot be asked for %s of %s/%s: %w",
 			verb, s.Resource, v1alpha1.SubresourceKausality, err)
@@ -107,9 +101,15 @@ func (s *subjects) ask(verb string) (bool, error) {
 		s.permissions.answers = map[string]bool{}
 	}
 
+	ok := got == authorizer.DecisionAllow
 	s.permissions.answers[verb] = ok
 
 	return ok, nil
+}
+
+// userInfo is a user as authorizers know one.
+func userInfo(u policy.User) user.Info {
+	return &user.DefaultInfo{Name: u.Name, UID: u.UID, Groups: u.Groups, Extra: u.Extra}
 }
 
 // home is the namespace that an object belongs to, in which permissions are asked and

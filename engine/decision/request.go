@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
@@ -100,8 +101,8 @@ type Request struct {
 	// Orphans is true when an object is to be deleted and what it owns is to
 	// stay.
 	Orphans bool
-	// Authorize asks the cluster's authorizer about the user; nil where nobody can.
-	Authorize func(Access) (bool, error)
+	// Authorizer is the cluster's; nil where nobody can ask it.
+	Authorizer authorizer.Authorizer
 	// Subresource that is asked for; empty for the object itself.
 	Subresource string
 	// DryRun is true where nothing is to be stored.

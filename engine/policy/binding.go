@@ -37,7 +37,7 @@ func CompileBinding(in *v1alpha1.AllowanceBinding) (*Binding, field.ErrorList) {
 
 	var errs field.ErrorList
 
-	b.scope = compileScope(nil, at, &errs)
+	b.scope = compileScope(compileEnv, nil, at, &errs)
 	b.conditions = b.scope.conditions(b.match(), at, &errs)
 
 	return b, errs

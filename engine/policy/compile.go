@@ -71,7 +71,7 @@ func Compile(in *v1alpha1.AllowancePolicy) (*Policy, field.ErrorList) {
 		}
 	}
 
-	p.scope = compileScope(in.Spec.Match.Variables, match.Child("variables"), &errs)
+	p.scope = compileScope(policyEnv, in.Spec.Match.Variables, match.Child("variables"), &errs)
 	p.conditions = p.scope.conditions(&in.Spec.Match, match, &errs)
 
 	checkPermissions(in.Spec.Allow, field.NewPath("spec", "allow"), &errs)

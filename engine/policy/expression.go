@@ -15,11 +15,15 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 	"k8s.io/apimachinery/pkg/util/version"
 	apiservercel "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/lazy"
+	"k8s.io/apiserver/pkg/cel/library"
 
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 )
@@ -32,6 +36,10 @@ const (
 	varNamespaceObject = "namespaceObject"
 	varNow             = "now"
 	varParent          = "parent"
+	varAuthorizer      = "authorizer"
+	// varOwnCheck is the authorizer's check of the resource that the request is about. CEL
+	// knows it as one name.
+	varOwnCheck = varAuthorizer + ".requestResource"
 )
 
 // errNotBool is the cause when an expression gives something else than true or
@@ -56,6 +64,18 @@ func (e *Expression) String() string { return e.text }
 var compileEnv = sync.OnceValues(func() (*cel.Env, error) {
 	return newEnv(variables(cel.DynType, cel.DynType, cel.DynType)...)
 })
+
+// policyEnv is that of policies, which besides may ask the cluster's authorizer.
+//
+//nolint:gochecknoglobals // A constant that is costly to make.
+var policyEnv = sync.OnceValues(func() (*cel.Env, error) {
+	return newEnv(append(variables(cel.DynType, cel.DynType, cel.DynType), asking()...)...)
+})
+
+// asking are the variables that ask the cluster's authorizer.
+func asking() []cel.EnvOption {
+	return []cel.EnvOption{cel.Variable(varAuthorizer, library.AuthorizerType), cel.Variable(varOwnCheck, library.ResourceCheckType)}
+}
 
 // variables are those of expressions about a change, with the given types.
 func variables(object, request, namespace *cel.Type) []cel.EnvOption {
@@ -154,7 +174,6 @@ func compile(env *cel.Env, text string) (*cel.Ast, cel.Program, error) {
 
 	program, err := env.Program(tree,
 		cel.CostLimit(apiservercel.PerCallLimit),
-		cel.CostTracking(nil),
 		cel.InterruptCheckFrequency(apiservercel.CheckFrequency),
 	)
 	if err != nil {
@@ -219,9 +238,24 @@ type Input struct {
 	Now time.Time
 	// Parent of the object, as it is; nil for a root.
 	Parent map[string]any
+	// Asking is who asks the cluster's authorizer for what; nil where nobody can.
+	Asking *Asking
 	// NamespaceObject is the object's namespace; nil for cluster-scoped ones.
 	NamespaceObject map[string]any
 }
+
+// Asking is what expressions ask the cluster's authorizer by.
+type Asking struct {
+	// Authorizer is the cluster's.
+	Authorizer authorizer.Authorizer
+	// User whom it is asked about.
+	User user.Info
+	// Resource of the request.
+	Resource library.Resource
+}
+
+// errAlone is the cause where an expression asks, and nobody can be asked.
+const errAlone = "the cluster's authorizer is asked by the webhook alone"
 
 // object is the new object, or the old one on delete.
 func (in Input) object() map[string]any {
@@ -246,6 +280,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return a.variables, true
 	case name == varNow:
 		return types.Timestamp{Time: a.in.Now}, true
+	case name == varAuthorizer || name == varOwnCheck:
+		return a.in.Asking.value(name), true
 	}
 
 	var v map[string]any
@@ -272,6 +308,18 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	}
 
 	return v, true
+}
+
+// value is that of a variable which asks the cluster's authorizer.
+func (a *Asking) value(name string) ref.Val {
+	switch {
+	case a == nil:
+		return types.NewErr(errAlone)
+	case name == varAuthorizer:
+		return library.NewAuthorizerVal(a.User, a.Authorizer)
+	default:
+		return library.NewResourceAuthorizerVal(a.User, a.Authorizer, a.Resource)
+	}
 }
 
 // Parent is none.

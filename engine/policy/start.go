@@ -23,7 +23,7 @@ import (
 func atStart(name string) bool { return name == "userInfo" || name == "options" || name == "dryRun" }
 
 // ofStart reports whether an expression reads what is known only where a chain starts:
-// now, and of request who asks, and how. Variables are those that read it.
+// now, the authorizer, and of request who asks, and how. Variables are those that read it.
 func ofStart(tree *cel.Ast, variables map[string]bool) bool {
 	found := ast.MatchDescendants(ast.NavigateAST(tree.NativeRep()), func(e ast.NavigableExpr) bool {
 		if e.Kind() != ast.IdentKind || bound(e) {
@@ -31,7 +31,7 @@ func ofStart(tree *cel.Ast, variables map[string]bool) bool {
 		}
 
 		switch e.AsIdent() {
-		case varNow:
+		case varNow, varAuthorizer, varOwnCheck:
 			return true
 		case varRequest:
 			name, ok := selected(e)
@@ -86,7 +86,7 @@ func selected(e ast.NavigableExpr) (string, bool) {
 }
 
 // metBelow warns of a condition that decides only where a chain starts.
-const metBelow = "it reads now, or who asks and how: it decides who may initiate a change, and counts as met where another policy " +
+const metBelow = "it reads now, the authorizer, or who asks and how: it decides who may initiate a change, and counts as met where another policy " +
 	"or a window led to the change"
 
 // CheckStart says which conditions of a policy that also serves below a root count as

@@ -32,7 +32,7 @@ func (p *Policy) TypeCheck(schema *spec.Schema) []v1alpha1.TypeCheckingWarning {
 		return nil
 	}
 
-	env, err := schemaEnv(typedEnv, schema)
+	env, err := schemaEnv(typedPolicyEnv, schema)
 	if err != nil {
 		return nil
 	}
@@ -136,6 +136,13 @@ func checkIn(
 //nolint:gochecknoglobals // A constant that is costly to make.
 var typedEnv = sync.OnceValues(func() (*cel.Env, error) {
 	return newEnv(variables(structType(varObject), structType(varRequest), structType(varNamespaceObject))...)
+})
+
+// typedPolicyEnv is that of policies.
+//
+//nolint:gochecknoglobals // A constant that is costly to make.
+var typedPolicyEnv = sync.OnceValues(func() (*cel.Env, error) {
+	return newEnv(append(variables(structType(varObject), structType(varRequest), structType(varNamespaceObject)), asking()...)...)
 })
 
 // typedManagedEnv is that about a managed resource alone.

@@ -73,9 +73,9 @@ func newScope(env *cel.Env, variables []v1alpha1.Variable) (*scope, error) {
 	return &scope{env: env, types: known, ofStart: map[string]bool{}}, nil
 }
 
-// compileScope compiles variables, each of which sees those before it.
-func compileScope(list []v1alpha1.Variable, at *field.Path, errs *field.ErrorList) *scope {
-	env, err := compileEnv()
+// compileScope compiles variables in an environment, each of which sees those before it.
+func compileScope(in func() (*cel.Env, error), list []v1alpha1.Variable, at *field.Path, errs *field.ErrorList) *scope {
+	env, err := in()
 	if err != nil {
 		*errs = append(*errs, field.InternalError(at, err))
 

@@ -57,8 +57,9 @@ type Request struct {
 	ParentGone bool `json:"parentGone,omitempty"`
 	// Orphans is true where what the object owns is to stay.
 	Orphans bool `json:"orphans,omitempty"`
-	// Granted are the verbs that the cluster's authorizer grants the user, each as VERB, or
-	// as VERB in NAMESPACE; without a list there is no authorizer to ask. A word failing
+	// Granted are the verbs that the cluster's authorizer grants the user, each as VERB on
+	// the subresource kausality of the object's resource, or as VERB RESOURCE[/SUBRESOURCE];
+	// in one namespace where " in NAMESPACE" follows. Without a list there is no authorizer to ask. A word failing
 	// says that it cannot be asked.
 	Granted []string `json:"granted,omitempty"`
 	// DryRun is true where nothing is to be stored.

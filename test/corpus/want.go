@@ -4,13 +4,16 @@
 package corpus
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -116,7 +119,7 @@ func (s *Scenario) Decision() (decision.Request, []error) {
 	}
 
 	if s.Request.Granted != nil {
-		req.Authorize = s.Authorize
+		req.Authorizer = s
 	}
 
 	if u := s.Request.User; u != nil {
@@ -130,12 +133,23 @@ func (s *Scenario) Decision() (decision.Request, []error) {
 var errFailing = errors.New("the authorizer is away")
 
 // Authorize is the cluster's authorizer of a scenario.
-func (s *Scenario) Authorize(a decision.Access) (bool, error) {
+func (s *Scenario) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if slices.Contains(s.Request.Granted, "failing") {
-		return false, errFailing
+		return authorizer.DecisionNoOpinion, "", errFailing
 	}
 
-	return slices.Contains(s.Request.Granted, a.Verb) || slices.Contains(s.Request.Granted, a.Verb+" in "+a.Namespace), nil
+	what := a.GetVerb()
+	if a.GetSubresource() != v1alpha1.SubresourceKausality || a.GetResource() != s.Request.Resource {
+		what += " " + strings.TrimSuffix(a.GetResource()+"/"+a.GetSubresource(), "/")
+	}
+
+	for _, granted := range s.Request.Granted {
+		if granted == what || granted == what+" in "+a.GetNamespace() {
+			return authorizer.DecisionAllow, "", nil
+		}
+	}
+
+	return authorizer.DecisionNoOpinion, "", nil
 }
 
 func (s *Scenario) group() string {

@@ -104,6 +104,7 @@ func TestWhoTheAuthorizerGrantsThePermissionMayInitiate(t *testing.T) { //nolint
 	l.grant(t, who+"-patches", userNamed(who), rule("patch", "plans"), false)
 
 	t.Run("counted", func(t *testing.T) { l.counted(t, as, who, rule("initiate", "plans/kausality")) })
+	t.Run("condition", func(t *testing.T) { l.painted(t, as, said, who, rule("paint", "plans", "plan")) })
 	t.Run("down", func(t *testing.T) { l.down(t, as, said) })
 }
 
@@ -150,6 +151,36 @@ func (l lab) counted(t *testing.T, as client.Client, who string, rule rbacv1.Pol
 	// The general verb was granted: the narrower one is asked for no more.
 	if after := asked(t, who); len(after) != len(before) || after[len(after)-1] != "initiate" {
 		t.Errorf("it was asked for %v, and before for %v", after, before)
+	}
+}
+
+// painted has a condition of a policy ask the authorizer.
+func (l lab) painted(t *testing.T, as client.Client, said *warned, who string, rule rbacv1.PolicyRule) {
+	t.Helper()
+
+	may := func(ctx context.Context) (bool, error) {
+		plan := l.plan.DeepCopy()
+		err := as.Patch(ctx, plan, world.Merge(`{"spec": {"settings": {"paint.lab.example.org/cost": "a"}}}`), client.DryRunAll)
+
+		return resource.Annotation(plan, v1alpha1.AnnotationAllowances) != "", err
+	}
+
+	said.take()
+
+	if ok, err := may(t.Context()); err != nil || ok || !mentions(said.take(), `condition "may-paint": only who may paint`) {
+		t.Errorf("who may not paint: allowed %t: %v", ok, err)
+	}
+
+	l.grant(t, who+"-paints", userNamed(who), rule, false)
+
+	if err := scenario.Eventually(t.Context(), "the right to paint", func(ctx context.Context) error {
+		if ok, err := may(ctx); err != nil || !ok {
+			return errors.Join(err, world.ErrOther)
+		}
+
+		return nil
+	}); err != nil {
+		t.Error(err)
 	}
 }
 
