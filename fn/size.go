@@ -64,7 +64,8 @@ func (s *state) fits(rsp *fnv1.RunFunctionResponse, most int) error {
 		texts = append(texts, fmt.Sprintf("%s with %s", p.what, kibibytes(p.size)))
 	}
 
-	return fmt.Errorf("%w: it has %s, of %s at most; the largest of %d composed resources, and of what else there is, are %s: compose smaller ones, or fewer",
+	return fmt.Errorf("%w: it has %s, of %s at most; the largest of %d composed resources, and of what else there is, are %s: "+
+		"compose smaller ones, or fewer",
 		errLarge, kibibytes(size), kibibytes(most), len(rsp.GetDesired().GetResources()), strings.Join(texts, ", "))
 }
 

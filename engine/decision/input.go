@@ -56,6 +56,7 @@ type requested struct{ *Request }
 // GetName is empty where the object gets its name later.
 func (r requested) GetName() string { return r.target().GetName() }
 
+// GetNamespace is empty for what is cluster-scoped.
 func (r requested) GetNamespace() string { return r.target().GetNamespace() }
 
 // GetResource has the version that the object is in.
@@ -63,6 +64,7 @@ func (r requested) GetResource() schema.GroupVersionResource {
 	return r.Resource.WithVersion(r.target().GroupVersionKind().Version)
 }
 
+// GetSubresource is empty for the object itself.
 func (r requested) GetSubresource() string { return r.Subresource }
 
 // describe is the variable request.

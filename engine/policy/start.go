@@ -86,8 +86,8 @@ func selected(e ast.NavigableExpr) (string, bool) {
 }
 
 // metBelow warns of a condition that decides only where a chain starts.
-const metBelow = "it reads now, the authorizer, or who asks and how: it decides who may initiate a change, and counts as met where another policy " +
-	"or a window led to the change"
+const metBelow = "it reads now, the authorizer, or who asks and how: it decides who may initiate a change, " +
+	"and counts as met where another policy or a window led to the change"
 
 // CheckStart says which conditions of a policy that also serves below a root count as
 // met there. Given are the permissions that other policies and windows give.
