@@ -167,8 +167,8 @@ func TestABindingSaysWhoMayInitiateInItsNamespace(t *testing.T) {
 	// 2. Who may make a binding needs the verb bind on its policy.
 	var refused error
 	if err := scenario.Eventually(t.Context(), "a refusal", func(ctx context.Context) error {
-		refused = b.lead.Create(ctx, b.binding("team", "lab-bound", "eve@example.com"), client.DryRunAll)
-		if !apierrors.IsForbidden(refused) || !mentions(refused.Error(), "--verb=bind --resource=allowancepolicies.kausality.io --resource-name=lab-bound") {
+		refused = b.lead.Create(ctx, b.binding("team", "lab-who-is-bound", "eve@example.com"), client.DryRunAll)
+		if !apierrors.IsForbidden(refused) || !mentions(refused.Error(), "--verb=bind --resource=allowancepolicies.kausality.io --resource-name=lab-who-is-bound") {
 			return fmt.Errorf("without bind: %w", errors.Join(refused, world.ErrOther))
 		}
 
@@ -177,9 +177,9 @@ func TestABindingSaysWhoMayInitiateInItsNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	b.mayBind(t, "lab-bound")
+	b.mayBind(t, "lab-who-is-bound")
 
-	team := b.binding("team", "lab-bound", "eve@example.com")
+	team := b.binding("team", "lab-who-is-bound", "eve@example.com")
 	if err := scenario.Eventually(t.Context(), "a binding", func(ctx context.Context) error { return b.lead.Create(ctx, team) }); err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestTheStatusOfABindingSaysWhyItGrantsNothing(t *testing.T) {
 
 	b := newBound(t, "lab-bindings")
 
-	crossplane := b.binding("crossplane", "lab-bound")
+	crossplane := b.binding("crossplane", "lab-who-is-bound")
 	crossplane.Spec.Subjects = []v1alpha1.BindingSubject{{Kind: "ServiceAccount", Namespace: "crossplane-system", Name: "crossplane"}}
 
 	for _, one := range []*v1alpha1.AllowanceBinding{
