@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -154,6 +155,8 @@ type behind struct {
 	policies     map[bool][]v1alpha1.AllowancePolicy
 	stale        bool
 	down         bool
+	// unbound is what listing bindings fails with; nil for nothing.
+	unbound error
 }
 
 func (b *behind) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
@@ -187,8 +190,11 @@ func (r reader) List(_ context.Context, list client.ObjectList, _ ...client.List
 		return errDown
 	}
 
-	if l, ok := list.(*v1alpha1.AllowancePolicyList); ok {
+	switch l := list.(type) {
+	case *v1alpha1.AllowancePolicyList:
 		l.Items = r.policies[r.live]
+	case *v1alpha1.AllowanceBindingList:
+		return r.unbound
 	}
 
 	return nil
@@ -214,16 +220,21 @@ func TestWhatWasNotHeardOfForLongIsReadLive(t *testing.T) {
 		stale, down bool
 		version     string
 		policies    int
+		unbound     error
 		err         error
 	}{
 		"Fresh":        {reason: "What the informers have is good enough.", version: "1", policies: 2},
 		"FreshAndDown": {reason: "Also while the API server is away for a moment.", down: true, version: "1", policies: 2},
 		"Stale":        {reason: "A policy that is gone since then grants nothing.", stale: true, version: "2", policies: 1},
+		"NoBindings": {
+			reason: "Without the CRD of bindings there are none, and all else is as it was.", stale: true, version: "2", policies: 1,
+			unbound: apierrors.NewNotFound(schema.GroupResource{Resource: "allowancebindings"}, ""),
+		},
 		"StaleAndDown": {reason: "Without it nothing is allowed: the failure policy decides.", stale: true, down: true, err: errDown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &behind{
-				cached: version("1"), live: version("2"), stale: tc.stale, down: tc.down,
+				cached: version("1"), live: version("2"), stale: tc.stale, down: tc.down, unbound: tc.unbound,
 				policies: map[bool][]v1alpha1.AllowancePolicy{false: named("a", "b"), true: named("a")},
 			}
 

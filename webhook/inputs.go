@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -189,7 +190,7 @@ func (in *Inputs) read(ctx context.Context, reader client.Reader) (*inputs, erro
 
 	for _, list := range []client.ObjectList{policies, bindings, windows, enforcements} {
 		err := reader.List(ctx, list, client.UnsafeDisableDeepCopy)
-		if list == client.ObjectList(bindings) && meta.IsNoMatchError(err) {
+		if list == client.ObjectList(bindings) && (meta.IsNoMatchError(err) || apierrors.IsNotFound(err)) {
 			err = nil // Without their CRD there are none, and nobody initiates by one.
 		}
 
