@@ -45,9 +45,9 @@ type AllowancePolicySpec struct {
 	Owner *PolicyOwner `json:"owner,omitempty"`
 
 	// EnforcementMode is Enforce, or Shadow: the policy then grants and forbids nothing, and
-	// nothing is asked of the API server for it. Of each change that is decided anyway,
-	// logs, metrics and audit annotations say where the policy would have it decided
-	// otherwise.
+	// the API server asks the webhook about nothing more because of it. Of each change that
+	// is decided anyway, logs, metrics and audit annotations say where the policy would have
+	// it decided otherwise.
 	// +optional
 	// +kubebuilder:default=Enforce
 	EnforcementMode EnforcementMode `json:"enforcementMode,omitempty"`

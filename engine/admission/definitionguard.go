@@ -39,14 +39,19 @@ func definitionGuard(d v1alpha1.Definition, inNamespaces bool) (
 		r.add("apiextensions.k8s.io", "customresourcedefinitions", opDelete)
 	}
 
+	lost, everywhere := "nothing is governed any more", ""
+	if d.Namespaced {
+		lost, everywhere = "those whom they name may initiate nothing", " -A"
+	}
+
 	out := guard(v1alpha1.PrefixDefinitionGuard+d.Plural, namedRules(r),
 		// Many are deleted at once without a name in the request.
 		[]admissionregistrationv1.MatchCondition{{Name: "of-this-kind", Expression: fmt.Sprintf("oldObject.metadata.name == %q", d.Name())}},
 		[]admissionregistrationv1.Validation{{
 			Expression: "false",
 			Reason:     ptr.To(metav1.StatusReasonForbidden),
-			Message: "there are objects of kind " + d.Kind + ", and without them nothing is governed any more: to remove Kausality, run: " +
-				"kubectl kausality uninstall; to go on without them, delete them first: kubectl delete " + d.Name() + " --all",
+			Message: "there are objects of kind " + d.Kind + ", and without them " + lost + ": to remove Kausality, run: " +
+				"kubectl kausality uninstall; to go on without them, delete them first: kubectl delete " + d.Name() + " --all" + everywhere,
 		}})
 	if d.Namespaced {
 		return out, nil

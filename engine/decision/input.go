@@ -35,7 +35,7 @@ func (r *Request) input() policy.Input {
 	}
 
 	if r.Authorizer != nil {
-		in.Asking = &policy.Asking{Authorizer: r.Authorizer, User: userInfo(r.User), Resource: requested{r}}
+		in.Asking = r.asking
 	}
 
 	return in
@@ -48,6 +48,11 @@ func (r *Request) ReadsParent() bool {
 
 	return r.Policies.ReadsParent(gk) || r.Bindings.MayReadParent(r.Policies, gk) ||
 		slices.ContainsFunc(r.Enforcements, func(e *enforcement.Enforcement) bool { return e.ReadsParent() && e.Covers(r.Resource) })
+}
+
+// asking is what expressions ask the cluster's authorizer by.
+func (r *Request) asking() policy.Asking {
+	return policy.Asking{Authorizer: r.Authorizer, User: userInfo(r.User), Resource: requested{r}}
 }
 
 // requested is the resource of a request, as checks of the authorizer name it.

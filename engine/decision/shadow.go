@@ -5,6 +5,7 @@ package decision
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,6 +29,8 @@ func (j *judge) shadowed(findings []Finding) []Finding {
 
 	f := *j.facts
 	f.Policies, f.problems = set, &problems{}
+	// What fails here has not failed for what is enforced.
+	f.permitted = &permissions{answers: maps.Clone(j.permissions.answers), failed: j.permissions.failed}
 
 	var out []Finding
 

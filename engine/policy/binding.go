@@ -132,5 +132,9 @@ func (b *Bindings) Of(policy, namespace string) []*Binding {
 
 // MayReadParent reports whether a binding may read the parent of an object of a kind.
 func (b *Bindings) MayReadParent(in *Set, gk schema.GroupKind) bool {
-	return b != nil && b.parent && slices.ContainsFunc(in.For(gk), (*Policy).Bindable)
+	if b == nil || !b.parent || in == nil {
+		return false
+	}
+
+	return slices.ContainsFunc(in.For(gk), (*Policy).Bindable) || slices.ContainsFunc(in.shadow.For(gk), (*Policy).Bindable)
 }

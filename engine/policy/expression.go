@@ -238,8 +238,9 @@ type Input struct {
 	Now time.Time
 	// Parent of the object, as it is; nil for a root.
 	Parent map[string]any
-	// Asking is who asks the cluster's authorizer for what; nil where nobody can.
-	Asking *Asking
+	// Asking is who asks the cluster's authorizer for what. It is called when an expression
+	// asks; nil where nobody can.
+	Asking func() Asking
 	// NamespaceObject is the object's namespace; nil for cluster-scoped ones.
 	NamespaceObject map[string]any
 }
@@ -281,7 +282,7 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	case name == varNow:
 		return types.Timestamp{Time: a.in.Now}, true
 	case name == varAuthorizer || name == varOwnCheck:
-		return a.in.Asking.value(name), true
+		return a.asking(name), true
 	}
 
 	var v map[string]any
@@ -310,16 +311,18 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	return v, true
 }
 
-// value is that of a variable which asks the cluster's authorizer.
-func (a *Asking) value(name string) ref.Val {
-	switch {
-	case a == nil:
+// asking is the value of a variable that asks the cluster's authorizer.
+func (a *activation) asking(name string) ref.Val {
+	if a.in.Asking == nil {
 		return types.NewErr(errAlone)
-	case name == varAuthorizer:
-		return library.NewAuthorizerVal(a.User, a.Authorizer)
-	default:
-		return library.NewResourceAuthorizerVal(a.User, a.Authorizer, a.Resource)
 	}
+
+	by := a.in.Asking()
+	if name == varAuthorizer {
+		return library.NewAuthorizerVal(by.User, by.Authorizer)
+	}
+
+	return library.NewResourceAuthorizerVal(by.User, by.Authorizer, by.Resource)
 }
 
 // Parent is none.

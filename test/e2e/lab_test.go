@@ -176,13 +176,18 @@ func (w *warned) take() string {
 func controller(t *testing.T, user string) *warned {
 	t.Helper()
 
+	return warnedAs(t, user, "system:masters", "system:serviceaccounts", "system:authenticated")
+}
+
+// warnedAs is a client of a user in some groups.
+func warnedAs(t *testing.T, user string, groups ...string) *warned {
+	t.Helper()
+
 	w := &warned{}
 	config := running.Config()
 	config.QPS = -1
 	config.WarningHandler = w
-	config.Impersonate = rest.ImpersonationConfig{
-		UserName: user, Groups: []string{"system:masters", "system:serviceaccounts", "system:authenticated"},
-	}
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
 
 	c, err := client.New(config, client.Options{})
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -100,12 +99,12 @@ func TestWhoTheAuthorizerGrantsThePermissionMayInitiate(t *testing.T) { //nolint
 
 	const who = "lab-permission-counted"
 
-	as, said := warnedAs(t, who)
+	as := warnedAs(t, who, "system:authenticated")
 	l.grant(t, who+"-patches", userNamed(who), rule("patch", "plans"), false)
 
 	t.Run("counted", func(t *testing.T) { l.counted(t, as, who, rule("initiate", "plans/kausality")) })
-	t.Run("condition", func(t *testing.T) { l.painted(t, as, said, who, rule("paint", "plans", "plan")) })
-	t.Run("down", func(t *testing.T) { l.down(t, as, said) })
+	t.Run("condition", func(t *testing.T) { l.painted(t, as, who, rule("paint", "plans", "plan")) })
+	t.Run("down", func(t *testing.T) { l.down(t, as) })
 }
 
 // counted counts what the API server is asked of a user: both verbs at most, and nothing that
@@ -155,7 +154,7 @@ func (l lab) counted(t *testing.T, as client.Client, who string, rule rbacv1.Pol
 }
 
 // painted has a condition of a policy ask the authorizer.
-func (l lab) painted(t *testing.T, as client.Client, said *warned, who string, rule rbacv1.PolicyRule) {
+func (l lab) painted(t *testing.T, as *warned, who string, rule rbacv1.PolicyRule) {
 	t.Helper()
 
 	may := func(ctx context.Context) (bool, error) {
@@ -165,9 +164,9 @@ func (l lab) painted(t *testing.T, as client.Client, said *warned, who string, r
 		return resource.Annotation(plan, v1alpha1.AnnotationAllowances) != "", err
 	}
 
-	said.take()
+	as.take()
 
-	if ok, err := may(t.Context()); err != nil || ok || !mentions(said.take(), `condition "may-paint": only who may paint`) {
+	if ok, err := may(t.Context()); err != nil || ok || !mentions(as.take(), `condition "may-paint": only who may paint`) {
 		t.Errorf("who may not paint: allowed %t: %v", ok, err)
 	}
 
@@ -185,7 +184,7 @@ func (l lab) painted(t *testing.T, as client.Client, said *warned, who string, r
 }
 
 // down takes from the manager the right to ask, and has it back.
-func (l lab) down(t *testing.T, as client.Client, said *warned) {
+func (l lab) down(t *testing.T, as *warned) {
 	t.Helper()
 
 	role := &rbacv1.ClusterRole{}
@@ -216,10 +215,10 @@ func (l lab) down(t *testing.T, as client.Client, said *warned) {
 	}
 
 	if err := scenario.Eventually(t.Context(), "nobody to ask", func(ctx context.Context) error {
-		said.take()
+		as.take()
 
 		may, err := l.initiates(ctx, as)
-		if text := said.take(); err != nil || may || !mentions(text, "the cluster's authorizer cannot be asked for initiate of plans.lab.example.org/kausality") {
+		if text := as.take(); err != nil || may || !mentions(text, "the cluster's authorizer cannot be asked for initiate of plans.lab.example.org/kausality") {
 			return fmt.Errorf("allowed %t (%w), and said %q: %w", may, err, text, world.ErrOther)
 		}
 
@@ -231,24 +230,6 @@ func (l lab) down(t *testing.T, as client.Client, said *warned) {
 
 func userNamed(name string) rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}
-}
-
-// warnedAs is a client of a user, and what that is warned of.
-func warnedAs(t *testing.T, name string) (client.Client, *warned) {
-	t.Helper()
-
-	w := &warned{}
-	config := running.Config()
-	config.QPS = -1
-	config.WarningHandler = w
-	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: []string{"system:authenticated"}}
-
-	c, err := client.New(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return c, w
 }
 
 // initiates reports whether a user may change what a Permission is about.

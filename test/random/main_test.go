@@ -35,12 +35,12 @@ func TestMain(m *testing.M) {
 
 	// A gate's times are whole seconds, so that it may settle for one less. No change
 	// takes as long, nor does a provider that is killed to be back and look, on a busy
-	// machine either: one that has died for longer has lost a change for good that
-	// was taken back meanwhile.
+	// machine either: one that numbers no conditions and has died for longer has lost a
+	// change for good that was taken back meanwhile. With three seconds that happened.
 	code := stack.Main(m, stack.Options{
 		ManagerOnly:  true,
 		Governed:     stack.Suite(),
-		ManagerFlags: []string{"--settle=3s"},
+		ManagerFlags: []string{"--settle=7s"},
 		Providers: map[string]stack.Provider{processProvider: {
 			Package: "./test/provider", CRDs: "test/provider/crds", Flags: []string{"--external=" + outside.URL()},
 		}},
