@@ -137,7 +137,7 @@ func (l *life) rolls(t *testing.T, size, version string, another *unstructured.U
 	t.Helper()
 
 	// 1. Gates are open, and nobody applies anything.
-	l.Idle.Store(true)
+	l.Rest(true)
 	l.resizeAll(t, size, l.list)
 	world.Eventually(t, "open gates", l.Open(l.list...))
 
@@ -171,7 +171,7 @@ func (l *life) rolls(t *testing.T, size, version string, another *unstructured.U
 	n := <-asked
 
 	// 4. Nothing was lost, and nothing passed that is not allowed.
-	l.Idle.Store(false)
+	l.Rest(false)
 	world.Eventually(t, "closed gates", l.Closed(size, l.list...))
 	world.Eventually(t, "what was asked for last", l.Closed(fmt.Sprint("size-", n), another))
 

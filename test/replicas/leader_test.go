@@ -53,7 +53,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 		list = append(list, w.Database(t, "taken-over", fmt.Sprint("db-", i)))
 	}
 
-	w.Idle.Store(true)
+	w.Rest(true)
 	resizeAll(t, w, "large", list)
 	world.Eventually(t, "open gates", w.Open(list...))
 	world.Eventually(t, "count of open gates", gatesOpen(first, 5))
@@ -74,7 +74,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 	t.Logf("the webhook answered %s after the leader was killed", time.Since(killed).Round(time.Millisecond))
 
 	// 3. The other leads once the lease is over, and closes the gates.
-	w.Idle.Store(false)
+	w.Rest(false)
 	world.Eventually(t, "closed gates", w.Closed("large", list...))
 
 	t.Logf("the gates were closed %s after the leader was killed, whose lease was for %s",
@@ -154,7 +154,7 @@ func holder(t *testing.T) string {
 func hang(t *testing.T, w *world.World, leader, follower *stack.Manager, list []*unstructured.Unstructured) {
 	t.Helper()
 
-	w.Idle.Store(true)
+	w.Rest(true)
 	resizeAll(t, w, "large", list)
 	world.Eventually(t, "open gates", w.Open(list...))
 	world.Eventually(t, "what the leader tells", tells(t, leader, "Open", list...))
@@ -167,7 +167,7 @@ func hang(t *testing.T, w *world.World, leader, follower *stack.Manager, list []
 
 	hung := time.Now()
 
-	w.Idle.Store(false)
+	w.Rest(false)
 	world.Eventually(t, "closed gates", w.Closed("large", list...))
 	t.Logf("the gates were closed %s after the leader hung", time.Since(hung).Round(time.Second/10))
 	world.Eventually(t, "another leader", leads(follower, lease, 1))

@@ -67,7 +67,7 @@ func TestNamespacesAreSharedOutByLabel(t *testing.T) {
 	}
 
 	// 3. Both namespaces change sides while gates are open.
-	w.Idle.Store(true)
+	w.Rest(true)
 	resizeAll(t, w, "huge", all)
 	world.Eventually(t, "open gates", w.Open(all...))
 	world.Eventually(t, "the rest's open gates", gatesOpen(rest, 1))
@@ -81,7 +81,7 @@ func TestNamespacesAreSharedOutByLabel(t *testing.T) {
 	label(t, w, mine, "")
 	world.Eventually(t, "one with the rest", both(gatesOpen(rest, 1), gatesOpen(shard, 1)))
 
-	w.Idle.Store(false)
+	w.Rest(false)
 	world.Eventually(t, "closed gates", w.Closed("huge", all...))
 	world.Eventually(t, "what both tell", both(tells(t, rest, "Close", in, region), tells(t, shard, "Close", out)))
 

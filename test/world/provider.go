@@ -19,21 +19,37 @@ import (
 // provide does what a provider does with all there is.
 func (w *World) provide(ctx context.Context) {
 	for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-		if w.Idle.Load() {
-			continue
+		w.work(ctx)
+	}
+}
+
+// Rest has the provider do nothing from here on, once it has ended what it is at; or go on.
+func (w *World) Rest(rest bool) {
+	w.round.Lock()
+	defer w.round.Unlock()
+
+	w.idle = rest
+}
+
+// work looks at all there is once.
+func (w *World) work(ctx context.Context) {
+	w.round.Lock()
+	defer w.round.Unlock()
+
+	if w.idle {
+		return
+	}
+
+	for _, name := range []string{kindDatabase, kindRegion} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(Kind(name))
+
+		if err := w.List(ctx, list); err != nil {
+			continue // The next time.
 		}
 
-		for _, name := range []string{kindDatabase, kindRegion} {
-			list := &unstructured.UnstructuredList{}
-			list.SetGroupVersionKind(Kind(name))
-
-			if err := w.List(ctx, list); err != nil {
-				continue // The next time.
-			}
-
-			for i := range list.Items {
-				_ = w.sync(ctx, &list.Items[i]) // Somebody wrote meanwhile: the next time.
-			}
+		for i := range list.Items {
+			_ = w.sync(ctx, &list.Items[i]) // Somebody wrote meanwhile: the next time.
 		}
 	}
 }

@@ -6,7 +6,7 @@ package world
 import (
 	"context"
 	_ "embed" // Of the databases.
-	"sync/atomic"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,8 +28,10 @@ type World struct {
 	Hans client.Client
 	// Crossplane has Crossplane's name, by which a gate knows who composes.
 	Crossplane client.Client
-	// Idle has the provider do nothing.
-	Idle atomic.Bool
+
+	// round is held by the provider while it works; idle has it do nothing.
+	round sync.Mutex
+	idle  bool
 }
 
 // Kind is one of the kinds of the world: Database, in a namespace, Region, in
