@@ -46,6 +46,28 @@ type AllowanceBindingSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	MatchConditions []BindingCondition `json:"matchConditions,omitempty"`
+
+	// ParamRef says which objects of the policy's paramKind hold parameters of this binding:
+	// what the policy asks for has to hold with these, too, for the subjects of this binding
+	// to initiate. Where the policy's paramRef is not overridable they initiate nothing.
+	// +optional
+	ParamRef *BindingParamRef `json:"paramRef,omitempty"`
+}
+
+// BindingParamRef says which objects hold parameters of a binding: in its namespace, or
+// cluster-scoped ones.
+// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="one of name and selector is required, and not both"
+type BindingParamRef struct {
+	// Name of the object.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// Selector of the objects by label, in place of name. What the policy asks for has to
+	// hold with each of them.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
 // BindingSubjectKind is a kind of subject, as in RBAC.
@@ -95,6 +117,9 @@ const (
 	ReasonPolicyUnknown = "PolicyUnknown"
 	// ReasonNotBindable means that the policy's bindingMode is None.
 	ReasonNotBindable = "NotBindable"
+	// ReasonNotOverridable means that the binding has a paramRef, and that the policy has
+	// none, or one that is not overridable.
+	ReasonNotOverridable = "NotOverridable"
 	// ReasonPolicyNotReady means that the policy itself is not in force, or not yet.
 	ReasonPolicyNotReady = "PolicyNotReady"
 )
@@ -113,8 +138,8 @@ type AllowanceBindingStatus struct {
 	// +kubebuilder:validation:MaxItems=256
 	TypeChecking []TypeCheckingWarning `json:"typeChecking,omitempty"`
 
-	// Conditions: Ready with reason InForce, Shadow, Invalid, PolicyUnknown, NotBindable
-	// or PolicyNotReady.
+	// Conditions: Ready with reason InForce, Shadow, Invalid, PolicyUnknown, NotBindable,
+	// NotOverridable or PolicyNotReady.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

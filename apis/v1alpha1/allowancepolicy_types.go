@@ -7,6 +7,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // AllowancePolicySpec says which changes of a kind allow which mutations of
 // its children and of the systems behind them.
+// +kubebuilder:validation:XValidation:rule="has(self.paramKind) == has(self.paramRef)",message="paramKind and paramRef go together: the kind of the objects that hold parameters, and which of them"
 type AllowancePolicySpec struct {
 	// Match says which changes of which objects this policy is about.
 	Match Match `json:"match"`
@@ -27,6 +28,17 @@ type AllowancePolicySpec struct {
 	// +optional
 	// +kubebuilder:default=None
 	BindingMode BindingMode `json:"bindingMode,omitempty"`
+
+	// ParamKind is the kind of the objects that hold the policy's parameters, which
+	// expressions see as params. It has to be one that the manager and Crossplane may get,
+	// list and watch; it is not Secret.
+	// +optional
+	ParamKind *ParamKind `json:"paramKind,omitempty"`
+
+	// ParamRef says which objects of paramKind hold the parameters. Where none is there, or
+	// they cannot be read, the policy lets nobody do anything, and one that forbids forbids.
+	// +optional
+	ParamRef *ParamRef `json:"paramRef,omitempty"`
 
 	// Allow lists the mutations that a matching change allows. Empty means that
 	// nothing follows from it; with no subject that may initiate, nobody may
@@ -51,6 +63,45 @@ type AllowancePolicySpec struct {
 	// +optional
 	// +kubebuilder:default=Enforce
 	EnforcementMode EnforcementMode `json:"enforcementMode,omitempty"`
+}
+
+// ParamKind is a kind of objects that hold parameters.
+// +kubebuilder:validation:XValidation:rule="!(self.apiVersion == 'v1' && self.kind == 'Secret')",message="a Secret holds no parameters: what expressions make of it is told in refusals"
+type ParamKind struct {
+	// APIVersion of the kind, as GROUP/VERSION, or VERSION for the core group.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	APIVersion string `json:"apiVersion"`
+	// Kind of the objects.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+}
+
+// ParamRef says which objects hold parameters.
+// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="one of name and selector is required, and not both"
+type ParamRef struct {
+	// Name of the object.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// Namespace of the objects, where their kind has namespaces. If not given, it is that
+	// of the object that is changed, and for a cluster-scoped XR of a Claim the Claim's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+
+	// Selector of the objects by label, in place of name. What the policy asks for has to
+	// hold with each of them.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+
+	// Overridable lets AllowanceBindings have parameters of their own. What the policy asks
+	// for has to hold with both then.
+	// +optional
+	Overridable bool `json:"overridable,omitempty"`
 }
 
 // EnforcementMode is whether a policy, or a condition of one, counts.
@@ -135,7 +186,7 @@ type Match struct {
 	Variables []Variable `json:"variables,omitempty"`
 
 	// CEL expressions that must all be true. They see object, oldObject, parent, request,
-	// namespaceObject, now, authorizer and variables.
+	// namespaceObject, now, authorizer, variables and params.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -310,6 +361,14 @@ const (
 	// It comes into force by itself then.
 	ReasonRightsMissing = "RightsMissing"
 
+	// ConditionParametersReadable is true where Kausality and Crossplane may read the
+	// objects that hold the policy's parameters; a policy without any has none.
+	ConditionParametersReadable = "ParametersReadable"
+	// ReasonReadable means that they may.
+	ReasonReadable = "Readable"
+	// ReasonParametersUnreadable means that the policy is of no use without.
+	ReasonParametersUnreadable = "ParametersUnreadable"
+
 	// ConditionGated is false where providers of kinds that it names cannot be
 	// prevented from acting, and not there otherwise.
 	ConditionGated = "Gated"
@@ -331,13 +390,31 @@ type AllowancePolicyStatus struct {
 	// +listType=atomic
 	TypeChecking []TypeCheckingWarning `json:"typeChecking,omitempty"`
 
-	// Conditions: Ready with reason InForce, Shadow, Invalid, KindUnknown or
+	// ParamScope is whether the objects of paramKind are in namespaces: Namespaced or
+	// Cluster. Empty where that is not known.
+	// +optional
+	ParamScope ParamScope `json:"paramScope,omitempty"`
+
+	// Conditions: Ready with reason InForce, Shadow, Invalid, KindUnknown, RightsMissing or
+	// ParametersUnreadable, ParametersReadable with reason Readable, KindUnknown or
 	// RightsMissing, and Gated with reason ManagementPoliciesUnsupported.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
+
+// ParamScope is the scope of a kind of parameters.
+// +kubebuilder:validation:Enum=Namespaced;Cluster
+type ParamScope string
+
+// Scopes of parameters.
+const (
+	// ParamScopeNamespaced is of objects in namespaces.
+	ParamScopeNamespaced ParamScope = "Namespaced"
+	// ParamScopeCluster is of objects in none.
+	ParamScopeCluster ParamScope = "Cluster"
+)
 
 // TypeCheckingWarning is one finding of type checking.
 type TypeCheckingWarning struct {

@@ -17,6 +17,9 @@ const (
 	// NameBindGuard is that of the ValidatingAdmissionPolicy, and its binding, of who makes
 	// AllowanceBindings.
 	NameBindGuard = "kausality-bind"
+	// NameParameterGuard is that of the ValidatingAdmissionPolicy, and its binding, of the
+	// CRDs of what policies have parameters of.
+	NameParameterGuard = "kausality-params"
 	// PrefixDefinitionGuard goes before the plural of a kind of ours in the name of
 	// what guards its CRD.
 	PrefixDefinitionGuard = "kausality-crd-"
