@@ -31,7 +31,7 @@ func (s *subjects) mayInitiate(p *policy.Policy) bool {
 	}
 
 	return slices.ContainsFunc(bindings, func(b *policy.Binding) bool {
-		return s.boundBy(b) && s.evaluateBinding(b).Met
+		return s.boundBy(b) && s.evaluateBinding(p, b).Met
 	})
 }
 
@@ -58,14 +58,14 @@ func (s Settings) InitiatesByBinding(u policy.User) bool {
 	return !c.byCrossplane() && !c.byManager() && !c.provider() && !deletesForOthers(u)
 }
 
-// evaluateBinding checks a binding's conditions, once.
-func (s *subjects) evaluateBinding(b *policy.Binding) policy.Evaluation {
+// evaluateBinding checks the conditions of a binding of a policy, once.
+func (s *subjects) evaluateBinding(p *policy.Policy, b *policy.Binding) policy.Evaluation {
 	v, ok := s.ofBindings[b]
 	if ok {
 		return v
 	}
 
-	v = b.Evaluate(s.input())
+	v = b.Evaluate(p, s.input())
 
 	if s.ofBindings == nil {
 		s.ofBindings = map[*policy.Binding]policy.Evaluation{}
@@ -103,7 +103,7 @@ func (x explainer) lackingSubject(p *policy.Policy) string {
 
 		missing := "Crossplane, its providers and Kausality initiate nothing by one"
 		if x.boundBy(b) {
-			missing = x.evaluateBinding(b).Missing
+			missing = x.evaluateBinding(p, b).Missing
 		}
 
 		why = append(why, fmt.Sprintf("AllowanceBinding %q names them, but %s", b.Name(), missing))

@@ -43,7 +43,8 @@ func (s *subjects) decidesWho(c change.Change) bool {
 }
 
 // forbids reports whether a policy says that nobody may make a change: where it selects
-// the object before or after, and its expressions hold or cannot be evaluated.
+// the object before or after, and its expressions hold or cannot be evaluated, also for
+// want of its parameters.
 func (s *subjects) forbids(p *policy.Policy, c change.Change) bool {
 	if !p.Forbids() || !p.Names(c) || !p.MaySelect(s.input()) {
 		return false
@@ -51,7 +52,7 @@ func (s *subjects) forbids(p *policy.Policy, c change.Change) bool {
 
 	v := s.evaluate(p)
 
-	return v.Met || v.Problem != nil || v.Kind == policy.LackSelector
+	return v.Met || v.Problem != nil || v.Kind == policy.LackSelector || v.Kind == policy.LackParameter
 }
 
 // hasInitiators reports whether a policy says who may initiate changes of objects of

@@ -16,7 +16,7 @@ import (
 // input is what expressions and selectors see: the new object with our
 // annotations as they were.
 func (r *Request) input() policy.Input {
-	in := policy.Input{Request: r.describe, Now: r.Now}
+	in := policy.Input{Request: r.describe, Now: r.Now, Params: r.Params}
 
 	if r.New != nil {
 		in.Object = r.New.Object

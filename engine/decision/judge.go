@@ -90,6 +90,8 @@ func (j *judge) ofRepeated() *judge {
 // input is what expressions see.
 func (e *evaluator) input() policy.Input {
 	in := e.Request.input()
+	in.Home = e.home()
+
 	if e.before != nil {
 		in.OldObject = e.before.Object
 	}

@@ -55,6 +55,8 @@ type Basis struct {
 	Upgrades []*allowance.Window
 	// Enforcements in force.
 	Enforcements []*enforcement.Enforcement
+	// Params finds the objects that hold the parameters of policies; nil where nobody can.
+	Params policy.Params
 	// Settings of the installation.
 	Settings Settings
 	// Now is the time to judge windows by.

@@ -21,6 +21,8 @@ type Binding struct {
 	subjects        []v1alpha1.Subject
 	scope           *scope
 	conditions      []*condition
+	// params are those of the binding, of the policy's kind; nil for none.
+	params *parameters
 }
 
 // CompileBinding compiles a binding. The errors carry the path of each field that is
@@ -39,6 +41,10 @@ func CompileBinding(in *v1alpha1.AllowanceBinding) (*Binding, field.ErrorList) {
 
 	b.scope = compileScope(compileEnv, nil, at, &errs)
 	b.conditions = b.scope.conditions(b.match(), at, &errs)
+
+	if ref := b.spec.ParamRef; ref != nil {
+		b.params = compileParamRef(schema.GroupVersionKind{}, b.namespace, ref.Name, ref.Selector, at.Child("paramRef"), &errs)
+	}
 
 	return b, errs
 }
@@ -59,9 +65,20 @@ func (b *Binding) Name() string { return b.namespace + "/" + b.name }
 // Subjects of the binding, each of whom may initiate; not to be modified.
 func (b *Binding) Subjects() []v1alpha1.Subject { return b.subjects }
 
-// Evaluate checks the binding's conditions.
-func (b *Binding) Evaluate(in Input) Evaluation {
-	return evaluate(b.scope, b.conditions, in, false)
+// Evaluate checks the binding's conditions, and with its parameters those of the policy
+// that it binds, which is given.
+func (b *Binding) Evaluate(p *Policy, in Input) Evaluation {
+	v := evaluate(b.scope, b.conditions, in, false, NewBudget())
+	if !v.Met || b.params == nil {
+		return v
+	}
+
+	kind, ok := p.ParamKind()
+	if !ok || !Overridable(&p.spec) {
+		return Evaluation{Kind: LackParameter, Missing: "it has a paramRef, and that of the policy is not overridable"}
+	}
+
+	return b.params.of(kind).evaluateWith(p.scope, p.conditions, in, false)
 }
 
 // TypeCheck checks the binding's conditions against the schema of a kind that its policy

@@ -22,6 +22,7 @@ type Policy struct {
 	fields     []change.Pattern
 	excluded   []change.Pattern
 	capture    []change.Pattern
+	params     *parameters
 	scope      *scope
 	conditions []*condition
 	objects    labels.Selector
@@ -71,7 +72,8 @@ func Compile(in *v1alpha1.AllowancePolicy) (*Policy, field.ErrorList) {
 		}
 	}
 
-	p.scope = compileScope(policyEnv, in.Spec.Match.Variables, match.Child("variables"), &errs)
+	p.params = compileParams(&in.Spec, &errs)
+	p.scope = compileScope(p.env(), in.Spec.Match.Variables, match.Child("variables"), &errs)
 	p.conditions = p.scope.conditions(&in.Spec.Match, match, &errs)
 
 	checkPermissions(in.Spec.Allow, field.NewPath("spec", "allow"), &errs)

@@ -54,7 +54,7 @@ func (c *condition) missing(a *activation, b *Budget) string {
 // expression gives: where that is a credential, the message is the one that is
 // written in the policy.
 func (c *condition) said(a *activation, b *Budget) string {
-	if c.text == nil || slices.ContainsFunc([]map[string]any{a.in.Object, a.in.OldObject, a.in.Parent}, func(object map[string]any) bool {
+	if c.text == nil || slices.ContainsFunc(a.in.objects(), func(object map[string]any) bool {
 		return mask.Hides(nil, object, object)
 	}) {
 		return c.message

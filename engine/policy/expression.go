@@ -241,6 +241,12 @@ type Input struct {
 	// Asking is who asks the cluster's authorizer for what. It is called when an expression
 	// asks; nil where nobody can.
 	Asking func() Asking
+	// Home is the namespace that the object belongs to; empty for none.
+	Home string
+	// Params finds parameters; nil where nobody can.
+	Params Params
+	// Param is the object that holds the parameters to evaluate with.
+	Param map[string]any
 	// NamespaceObject is the object's namespace; nil for cluster-scoped ones.
 	NamespaceObject map[string]any
 }
@@ -265,6 +271,11 @@ func (in Input) object() map[string]any {
 	}
 
 	return in.OldObject
+}
+
+// objects are all that an expression sees values of.
+func (in Input) objects() []map[string]any {
+	return []map[string]any{in.Object, in.OldObject, in.Parent, in.Param}
 }
 
 // activation resolves the names in an expression.
@@ -296,6 +307,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		v = a.in.NamespaceObject
 	case varParent:
 		v = a.in.Parent
+	case varParams:
+		v = a.in.Param
 	case varRequest:
 		if a.in.Request != nil {
 			v = a.in.Request()
@@ -343,7 +356,7 @@ func (e *Expression) eval(a *activation) (result bool, cost uint64, err error) {
 	cost = costOf(details)
 
 	if err != nil {
-		return false, cost, fmt.Errorf("cannot evaluate CEL %q: %w", e.text, mask.Error(err, a.in.Object, a.in.OldObject, a.in.Parent))
+		return false, cost, fmt.Errorf("cannot evaluate CEL %q: %w", e.text, mask.Error(err, a.in.objects()...))
 	}
 
 	b, ok := val.Value().(bool)

@@ -73,6 +73,9 @@ const (
 	LackParent LackKind = "Parent"
 	// LackInitiator is anybody who may initiate a change of the field.
 	LackInitiator LackKind = "Initiator"
+	// LackParameter is an object that holds the policy's parameters, which is not there or
+	// cannot be read.
+	LackParameter LackKind = "Parameter"
 	// LackEnforcement is an Enforcement that cannot be evaluated.
 	LackEnforcement LackKind = "Enforcement"
 )
@@ -112,16 +115,15 @@ func (p *Policy) evaluate(in Input, below bool) Evaluation {
 		return Evaluation{Kind: LackSelector, Missing: fmt.Sprintf("the namespace does not match namespaceSelector %q", p.namespaces)}
 	}
 
-	return evaluate(p.scope, p.conditions, in, below)
+	return p.params.evaluateWith(p.scope, p.conditions, in, below)
 }
 
-// evaluate checks conditions, within one budget.
-func evaluate(s *scope, conditions []*condition, in Input, below bool) Evaluation {
+// evaluate checks conditions, within a budget.
+func evaluate(s *scope, conditions []*condition, in Input, below bool, budget *Budget) Evaluation {
 	if len(conditions) == 0 {
 		return Evaluation{Met: true}
 	}
 
-	budget := NewBudget()
 	given := s.activate(&in, budget)
 
 	for _, c := range conditions {

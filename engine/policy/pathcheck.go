@@ -26,8 +26,9 @@ const maxFieldsNamed = 8
 // Check checks what the policy says of a kind against the kind's schema, whose
 // references are resolved: expressions, and the paths of match and of what is
 // allowed of children. What it finds is for a person to read and makes no
-// difference to how the policy is evaluated. Without a schema it finds nothing.
-func (p *Policy) Check(gk schema.GroupKind, s *spec.Schema) []v1alpha1.TypeCheckingWarning {
+// difference to how the policy is evaluated. Without a schema it finds nothing. Params is
+// the schema of the policy's paramKind; nil for none.
+func (p *Policy) Check(gk schema.GroupKind, s, params *spec.Schema) []v1alpha1.TypeCheckingWarning {
 	if s == nil || !isObject(s) {
 		return nil
 	}
@@ -49,7 +50,7 @@ func (p *Policy) Check(gk schema.GroupKind, s *spec.Schema) []v1alpha1.TypeCheck
 			}
 		}
 
-		out = append(out, p.TypeCheck(s)...)
+		out = append(out, p.TypeCheck(s, params)...)
 
 		for i, c := range p.capture {
 			if warning := checkPath(s, c.Segments()); warning != "" {

@@ -78,7 +78,7 @@ func TestAPathIsCheckedAgainstTheSchema(t *testing.T) {
 				}
 			}
 
-			if diff := cmp.Diff(want, p.Check(gk, parseSchema(t, text))); diff != "" {
+			if diff := cmp.Diff(want, p.Check(gk, parseSchema(t, text), nil)); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -97,7 +97,7 @@ func TestACaptureIsCheckedAgainstTheSchema(t *testing.T) {
 	s.Properties["status"] = *parseSchema(t, "{type: object, properties: {phase: {type: string}}}")
 
 	want := []v1alpha1.TypeCheckingWarning{{Field: "spec.match.capture[2]", Warning: "spec.sinze: there is no such field; did you mean spec.since or spec.size?"}}
-	if diff := cmp.Diff(want, p.Check(schema.GroupKind{Kind: "Database"}, s)); diff != "" {
+	if diff := cmp.Diff(want, p.Check(schema.GroupKind{Kind: "Database"}, s, nil)); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 }

@@ -25,14 +25,15 @@ const maxTypeErrors = 5
 // TypeCheck checks the policy's expressions against the schema of a kind, whose
 // references are resolved. What it finds is for a person to read and makes
 // no difference to how the policy is evaluated. Without a schema, or with one
-// that says nothing about the fields of an object, it finds nothing.
-func (p *Policy) TypeCheck(schema *spec.Schema) []v1alpha1.TypeCheckingWarning {
+// that says nothing about the fields of an object, it finds nothing. Params is the
+// schema of the policy's paramKind; nil for none.
+func (p *Policy) TypeCheck(schema, params *spec.Schema) []v1alpha1.TypeCheckingWarning {
 	match := &p.spec.Match
 	if schema == nil || !isObject(schema) || len(p.conditions) == 0 {
 		return nil
 	}
 
-	env, err := schemaEnv(typedPolicyEnv, schema)
+	env, err := p.schemaEnv(schema, params)
 	if err != nil {
 		return nil
 	}
@@ -160,14 +161,40 @@ func schemaEnv(in func() (*cel.Env, error), schema *spec.Schema) (*cel.Env, erro
 		return nil, err
 	}
 
-	env, err = env.Extend(cel.CustomTypeProvider(&jsonTypes{
-		Provider: env.CELTypeProvider(),
-		structs: map[string]*spec.Schema{
-			structName(varObject):          withObjectMeta(schema),
-			structName(varRequest):         requestSchema(),
-			structName(varNamespaceObject): namespaceSchema(),
-		},
-	}))
+	return withSchemas(env, map[string]*spec.Schema{varObject: withObjectMeta(schema)})
+}
+
+// schemaEnv is that of a policy's expressions, with parameters of another schema; nil
+// where that is not known.
+func (p *Policy) schemaEnv(schema, params *spec.Schema) (*cel.Env, error) {
+	env, err := typedPolicyEnv()
+	if err != nil || p.spec.ParamKind == nil {
+		return schemaEnv(typedPolicyEnv, schema)
+	}
+
+	schemas := map[string]*spec.Schema{varObject: withObjectMeta(schema)}
+	of := cel.DynType
+
+	if params != nil && isObject(params) {
+		schemas[varParams], of = withObjectMeta(params), structType(varParams)
+	}
+
+	if env, err = env.Extend(cel.Variable(varParams, of)); err != nil {
+		return nil, fmt.Errorf("cannot make the CEL environment of parameters: %w", err)
+	}
+
+	return withSchemas(env, schemas)
+}
+
+// withSchemas gives variables of an environment the types of schemas, and the request and
+// the namespace theirs.
+func withSchemas(env *cel.Env, schemas map[string]*spec.Schema) (*cel.Env, error) {
+	structs := map[string]*spec.Schema{structName(varRequest): requestSchema(), structName(varNamespaceObject): namespaceSchema()}
+	for name, s := range schemas {
+		structs[structName(name)] = s
+	}
+
+	env, err := env.Extend(cel.CustomTypeProvider(&jsonTypes{Provider: env.CELTypeProvider(), structs: structs}))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the CEL environment of a schema: %w", err)
 	}

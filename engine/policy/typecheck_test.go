@@ -215,7 +215,7 @@ func TestAnExpressionIsCheckedAgainstTheSchemaOfItsKind(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			want := []v1alpha1.TypeCheckingWarning{{Field: "spec.match.cel[0]", Warning: tc.want}}
-			if diff := cmp.Diff(want, about(t, tc.text).TypeCheck(schema)); diff != "" {
+			if diff := cmp.Diff(want, about(t, tc.text).TypeCheck(schema, nil)); diff != "" {
 				t.Errorf("%s\nTypeCheck(%q): -want, +got:\n%s", tc.reason, tc.text, diff)
 			}
 		})
@@ -263,7 +263,7 @@ func TestAWarningNamesTheExpression(t *testing.T) {
 
 	p := about(t, "true", "object.spec.a == 1", "object.spec.size == 'x'", "object.spec.b == 1")
 	for range 3 {
-		if diff := cmp.Diff(want, p.TypeCheck(parseSchema(t, crdSchema))); diff != "" {
+		if diff := cmp.Diff(want, p.TypeCheck(parseSchema(t, crdSchema), nil)); diff != "" {
 			t.Errorf("TypeCheck: -want, +got:\n%s", diff)
 		}
 	}
@@ -357,7 +357,7 @@ func TestWhatIsRightWhenItIsEvaluatedGivesNoWarning(t *testing.T) {
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff([]v1alpha1.TypeCheckingWarning(nil), about(t, tc.expressions...).TypeCheck(parseSchema(t, tc.schema))); diff != "" {
+			if diff := cmp.Diff([]v1alpha1.TypeCheckingWarning(nil), about(t, tc.expressions...).TypeCheck(parseSchema(t, tc.schema), nil)); diff != "" {
 				t.Errorf("%s\nTypeCheck: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -365,7 +365,7 @@ func TestWhatIsRightWhenItIsEvaluatedGivesNoWarning(t *testing.T) {
 }
 
 func TestWithoutASchemaThereIsNoWarning(t *testing.T) {
-	if got := about(t, "object.spec.sizee == 'x'").TypeCheck(nil); got != nil {
+	if got := about(t, "object.spec.sizee == 'x'").TypeCheck(nil, nil); got != nil {
 		t.Errorf("TypeCheck(nil) = %v, want none", got)
 	}
 }
@@ -379,7 +379,7 @@ func TestACheckChangesNeitherTheSchemaNorThePolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if len(p.TypeCheck(schema)) != 1 {
+	if len(p.TypeCheck(schema, nil)) != 1 {
 		t.Fatal("TypeCheck: want a warning")
 	}
 
@@ -406,7 +406,7 @@ func BenchmarkTypeCheck(b *testing.B) {
 
 		b.Run(fmt.Sprintf("expressions=%d", n), func(b *testing.B) {
 			for b.Loop() {
-				p.TypeCheck(schema)
+				p.TypeCheck(schema, nil)
 			}
 		})
 	}

@@ -140,7 +140,7 @@ func TestVariablesAndConditionsAreCheckedAgainstASchema(t *testing.T) {
 		t.Fatal(errs)
 	}
 
-	warnings := p.TypeCheck(parseSchema(t, crdSchema))
+	warnings := p.TypeCheck(parseSchema(t, crdSchema), nil)
 	got := make([]string, len(warnings))
 
 	for i, w := range warnings {

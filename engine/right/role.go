@@ -9,12 +9,18 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
 // all is every group, or every resource.
 const all = rbacv1.ResourceAll
+
+// LabelOfCrossplane has a ClusterRole be part of Crossplane's own.
+//
+// Source: crossplane cluster/charts/crossplane/templates/clusterrole.yaml.
+const LabelOfCrossplane = "rbac.crossplane.io/aggregate-to-crossplane"
 
 // prefix is that of the names of the roles that are printed. Those of the chart
 // have another one: Helm takes over nothing that it did not make.
@@ -62,6 +68,15 @@ func (l MissingRights) role() rbacv1.ClusterRole {
 	}
 
 	return role(name, l.Group, resources, l.verbs())
+}
+
+// RoleOfParameters is a ClusterRole that lets the manager and Crossplane read objects that
+// hold parameters of policies: it is aggregated to the roles of both.
+func RoleOfParameters(gr schema.GroupResource) rbacv1.ClusterRole {
+	out := role("params:"+gr.String(), gr.Group, []string{gr.Resource}, Read(gr).verbs())
+	out.Labels[LabelOfCrossplane] = "true"
+
+	return out
 }
 
 func role(name, group string, resources, verbs []string) rbacv1.ClusterRole {

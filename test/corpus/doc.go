@@ -21,6 +21,7 @@
 //	namespace.yaml  a whole Namespace
 //	object.yaml     of gate.yaml and upkeep.yaml, on their base
 //	policies.yaml   AllowancePolicies, UpgradeAllowances and Enforcements
+//	params.yaml     whole objects that hold the parameters of policies
 //
 // What comes of it:
 //

@@ -178,6 +178,10 @@ func (s *Scenario) readPolicies() error {
 		return fmt.Errorf("%s: %w", filePolicies, err)
 	}
 
+	if err := s.addParams([]byte(s.text(fileParams))); err != nil {
+		return fmt.Errorf("%s: %w", fileParams, err)
+	}
+
 	return nil
 }
 
@@ -213,6 +217,20 @@ func (s *Scenario) addPolicies(raw []byte) error {
 		if err != nil {
 			return err
 		}
+	}
+}
+
+// addParams reads objects that hold parameters.
+func (s *Scenario) addParams(raw []byte) error {
+	for dec := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), len(raw)+1); ; {
+		u := &unstructured.Unstructured{}
+		if err := dec.Decode(&u.Object); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("cannot parse: %w", err)
+		}
+
+		s.Params = append(s.Params, u)
 	}
 }
 

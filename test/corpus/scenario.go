@@ -38,6 +38,7 @@ const (
 	fileObject    = "object.yaml"
 	fileNamespace = "namespace.yaml"
 	filePolicies  = "policies.yaml"
+	fileParams    = "params.yaml"
 	fileWant      = "want.yaml"
 	filePatched   = "patched.yaml"
 )
@@ -62,6 +63,8 @@ type Request struct {
 	// in one namespace where " in NAMESPACE" follows. Without a list there is no authorizer to ask. A word failing
 	// says that it cannot be asked.
 	Granted []string `json:"granted,omitempty"`
+	// Unreadable are the kinds of parameters that cannot be read.
+	Unreadable []string `json:"unreadable,omitempty"`
 	// DryRun is true where nothing is to be stored.
 	DryRun bool `json:"dryRun,omitempty"`
 	// Options of the request, but for how a deletion propagates.
@@ -130,6 +133,8 @@ type Scenario struct {
 	Bindings     []v1alpha1.AllowanceBinding
 	Upgrades     []v1alpha1.UpgradeAllowance
 	Enforcements []v1alpha1.Enforcement
+	// Params are objects that hold parameters.
+	Params []*unstructured.Unstructured
 	// Want and Patched as they are in the file.
 	Want, Patched string
 
@@ -210,7 +215,7 @@ func (s *Scenario) readAsk() error {
 		case fileUpkeep:
 			s.Upkeep = &Upkeep{}
 			into = s.Upkeep
-		case fileOld, fileNew, fileParent, fileObject, fileNamespace, filePolicies, fileWant, filePatched:
+		case fileOld, fileNew, fileParent, fileObject, fileNamespace, filePolicies, fileParams, fileWant, filePatched:
 			continue
 		default:
 			return fmt.Errorf("%s: no such file is known", f.Name)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"sigs.k8s.io/yaml"
@@ -118,6 +120,8 @@ func (s *Scenario) Decision() (decision.Request, []error) {
 		DryRun:   s.Request.DryRun, Options: s.Request.Options,
 	}
 
+	req.Params = s.FindParams
+
 	if s.Request.Granted != nil {
 		req.Authorizer = s
 	}
@@ -127,6 +131,36 @@ func (s *Scenario) Decision() (decision.Request, []error) {
 	}
 
 	return req, set.Bad
+}
+
+// errUnreadable is what who reads parameters says that cannot read them.
+var errUnreadable = errors.New("boom")
+
+// FindParams finds parameters of a scenario.
+func (s *Scenario) FindParams(q policy.ParamQuery) ([]map[string]any, error) {
+	if slices.Contains(s.Request.Unreadable, q.Kind.Kind) {
+		return nil, errUnreadable
+	}
+
+	namespaced := slices.ContainsFunc(s.Params, func(u *unstructured.Unstructured) bool {
+		return u.GroupVersionKind() == q.Kind && u.GetNamespace() != ""
+	})
+	if namespaced && q.Namespace == "" {
+		return nil, policy.ErrParamNamespace
+	}
+
+	var out []map[string]any
+
+	for _, u := range s.Params {
+		here := u.GetNamespace() == "" || u.GetNamespace() == q.Namespace
+		named := u.GetName() == q.Name || q.Selector != nil && q.Selector.Matches(labels.Set(u.GetLabels()))
+
+		if here && named && u.GroupVersionKind() == q.Kind {
+			out = append(out, u.Object)
+		}
+	}
+
+	return out, nil
 }
 
 // errFailing is what an authorizer says that cannot be asked.

@@ -1,0 +1,238 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// varParams is the parameter that the expressions of a policy are evaluated with.
+const varParams = "params"
+
+// ParamQuery asks for the objects that hold parameters.
+type ParamQuery struct {
+	// Kind of them.
+	Kind schema.GroupVersionKind
+	// Namespace they are in; it means nothing where their kind is cluster-scoped. Empty
+	// where neither the policy names one nor the object belongs to one.
+	Namespace string
+	// Name of the one; empty where Selector selects them.
+	Name string
+	// Selector of several; nil with a name.
+	Selector labels.Selector
+}
+
+// String says what is asked for, for a person.
+func (q ParamQuery) String() string {
+	if q.Selector != nil {
+		out := fmt.Sprintf("%s of labels %q", q.Kind.Kind, q.Selector)
+		if q.Namespace != "" {
+			out += " in namespace " + q.Namespace
+		}
+
+		return out
+	}
+
+	return paramName(q.Kind.Kind, q.Namespace, q.Name)
+}
+
+// paramName names a parameter for a person.
+func paramName(kind, namespace, name string) string {
+	if namespace != "" {
+		name = namespace + "/" + name
+	}
+
+	return fmt.Sprintf("%s %q", kind, name)
+}
+
+// Params finds objects that hold parameters. It gives those that are there, ordered by
+// namespace and name, and none where none is. The error is of what cannot be read, or not
+// yet. What it gives is not to be modified.
+type Params func(ParamQuery) ([]map[string]any, error)
+
+// parameters is what a policy, or a binding for it, says of its parameters.
+type parameters struct {
+	kind      schema.GroupVersionKind
+	namespace string
+	name      string
+	selector  labels.Selector
+}
+
+// paramEnv is the environment of policies with parameters.
+//
+//nolint:gochecknoglobals // A constant that is costly to make.
+var paramEnv = sync.OnceValues(func() (*cel.Env, error) {
+	env, err := policyEnv()
+	if err != nil {
+		return nil, err
+	}
+
+	env, err = env.Extend(cel.Variable(varParams, cel.DynType))
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the CEL environment of parameters: %w", err)
+	}
+
+	return env, nil
+})
+
+// env is the environment of a policy's expressions.
+func (p *Policy) env() func() (*cel.Env, error) {
+	if p.spec.ParamKind == nil {
+		return policyEnv
+	}
+
+	return paramEnv
+}
+
+// compileParams compiles what a policy says of its parameters; nil where it has none.
+func compileParams(spec *v1alpha1.AllowancePolicySpec, errs *field.ErrorList) *parameters {
+	at := field.NewPath("spec")
+
+	switch {
+	case spec.ParamKind == nil && spec.ParamRef == nil:
+		return nil
+	case spec.ParamKind == nil:
+		*errs = append(*errs, field.Required(at.Child("paramKind"), "paramRef says which objects of it hold the parameters"))
+
+		return nil
+	case spec.ParamRef == nil:
+		*errs = append(*errs, field.Required(at.Child("paramRef"), "it says which objects of paramKind hold the parameters"))
+
+		return nil
+	}
+
+	kind := paramKind(spec.ParamKind, at.Child("paramKind"), errs)
+	ref := spec.ParamRef
+
+	return compileParamRef(kind, ref.Namespace, ref.Name, ref.Selector, at.Child("paramRef"), errs)
+}
+
+// paramKind compiles a kind of parameters.
+func paramKind(in *v1alpha1.ParamKind, at *field.Path, errs *field.ErrorList) schema.GroupVersionKind {
+	gv, err := schema.ParseGroupVersion(in.APIVersion)
+	if err != nil || gv.Version == "" {
+		*errs = append(*errs, field.Invalid(at.Child("apiVersion"), in.APIVersion, "it is not GROUP/VERSION, or VERSION for the core group"))
+	}
+
+	out := gv.WithKind(in.Kind)
+	if out.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
+		*errs = append(*errs, field.Forbidden(at, "a Secret holds no parameters: what expressions make of it is told in refusals"))
+	}
+
+	return out
+}
+
+// compileParamRef compiles a reference to parameters of a kind.
+func compileParamRef(
+	kind schema.GroupVersionKind, namespace, name string, selector *metav1.LabelSelector, at *field.Path, errs *field.ErrorList,
+) *parameters {
+	out := &parameters{kind: kind, namespace: namespace, name: name}
+
+	if (name == "") == (selector == nil) {
+		*errs = append(*errs, field.Required(at, "one of name and selector is required, and not both"))
+	}
+
+	if selector != nil {
+		out.selector = CompileSelector(selector, at.Child("selector"), errs)
+	}
+
+	return out
+}
+
+// of is the same of another kind.
+func (p *parameters) of(kind schema.GroupVersionKind) *parameters {
+	out := *p
+	out.kind = kind
+
+	return &out
+}
+
+// query is what to ask for of an object that belongs to a namespace; empty for none.
+func (p *parameters) query(home string) ParamQuery {
+	namespace := p.namespace
+	if namespace == "" {
+		namespace = home
+	}
+
+	return ParamQuery{Kind: p.kind, Namespace: namespace, Name: p.name, Selector: p.selector}
+}
+
+// evaluateWith checks conditions with each parameter that is found: all of them must hold
+// with all of them. Where there is none nothing is met.
+func (p *parameters) evaluateWith(s *scope, conditions []*condition, in Input, below bool) Evaluation {
+	if p == nil {
+		return evaluate(s, conditions, in, below, NewBudget())
+	}
+
+	q := p.query(in.Home)
+
+	list, err := in.params(q)
+	if err != nil {
+		missing := fmt.Sprintf("its parameters cannot be read: %s: %s", q, err)
+
+		return Evaluation{Kind: LackParameter, Missing: missing, Problem: fmt.Errorf("cannot read its parameters: %s: %w", q, err)}
+	}
+
+	if len(list) == 0 {
+		return Evaluation{Kind: LackParameter, Missing: fmt.Sprintf("there is no %s, which its paramRef asks for", q)}
+	}
+
+	// What all of them cost together is limited as one policy's expressions are.
+	budget := NewBudget()
+
+	for _, object := range list {
+		in.Param = object
+
+		if v := evaluate(s, conditions, in, below, budget); !v.Met {
+			v.Missing += fmt.Sprintf(" (with %s)", paramName(p.kind.Kind,
+				resource.String(object, "metadata", "namespace"), resource.String(object, "metadata", "name")))
+
+			return v
+		}
+	}
+
+	return Evaluation{Met: true}
+}
+
+// ErrParamNamespace is the cause where it is not known in which namespace parameters are.
+var ErrParamNamespace = errors.New("its paramRef names no namespace, and the object belongs to none")
+
+// errNoParams is the cause where nobody can read parameters.
+var errNoParams = errors.New("nobody reads them here")
+
+func (in Input) params(q ParamQuery) ([]map[string]any, error) {
+	if in.Params == nil {
+		return nil, errNoParams
+	}
+
+	return in.Params(q)
+}
+
+// Overridable reports whether bindings of a policy may have parameters of their own.
+func Overridable(spec *v1alpha1.AllowancePolicySpec) bool {
+	return spec.ParamRef != nil && spec.ParamRef.Overridable
+}
+
+// ParamKind is the kind of the policy's parameters; false where it has none.
+func (p *Policy) ParamKind() (schema.GroupVersionKind, bool) { return ParamKindOf(&p.spec) }
+
+// ParamKindOf is the kind of a policy's parameters; false where it has none.
+func ParamKindOf(spec *v1alpha1.AllowancePolicySpec) (schema.GroupVersionKind, bool) {
+	if spec.ParamKind == nil {
+		return schema.GroupVersionKind{}, false
+	}
+
+	return schema.FromAPIVersionAndKind(spec.ParamKind.APIVersion, spec.ParamKind.Kind), true
+}
