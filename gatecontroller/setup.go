@@ -39,6 +39,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/windows"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
+	"github.com/kausality-io/kausality-crossplane/internal/parameter"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
 )
 
@@ -150,6 +151,9 @@ func newConfiguration(
 	}).Init()
 	c.Statuses = (&status.Reporter{
 		Client: mgr.GetClient(), Reader: mgr.GetCache(), Schemas: &status.Schemas{Discovery: disco}, Rights: c.Rights, Ungated: g.Ungated,
+		Parameters: &status.Parameters{
+			Client: mgr.GetClient(), Discovery: disco, Access: opts.Access, Crossplane: opts.Settings.Crossplane,
+		},
 	}).Init()
 
 	return c
@@ -174,6 +178,7 @@ func newObjects(mgr ctrl.Manager, opts Options, recorded events.EventRecorder, c
 		Deletions: &deletion.Deletions{
 			Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Compiled: inforce.NewCache(),
 			Settings: opts.Settings, Now: opts.Now,
+			Parameters: parameter.NewReader(mgr.GetAPIReader(), mgr.GetRESTMapper(), opts.Access, opts.Now),
 		},
 	}
 	g := &gates.Reconciler{

@@ -64,6 +64,7 @@ func ask(t *testing.T, s corpus.Scenario) {
 	want := decision.Decide(req)
 
 	c := &cluster{policies: s.Policies, bindings: s.Bindings, upgrades: s.Upgrades, enforcements: s.Enforcements}
+	c.params, c.unreadable = s.Params, s.Request.Unreadable
 
 	for _, u := range []*unstructured.Unstructured{s.Parent, s.Namespace} {
 		if u != nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -27,6 +29,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/internal/parameter"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
@@ -44,6 +47,11 @@ type cluster struct {
 	upgrades     []v1alpha1.UpgradeAllowance
 	enforcements []v1alpha1.Enforcement
 
+	// params are those of policies, in a namespace or not, and unreadable their kinds that
+	// cannot be read.
+	params     []*unstructured.Unstructured
+	unreadable []string
+
 	// live is what the API server has; informed what the informers know.
 	live, informed []*unstructured.Unstructured
 	// broken makes each read from the API server fail.
@@ -57,9 +65,13 @@ type cluster struct {
 	patches []string
 }
 
-func (c *cluster) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+func (c *cluster) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	if c.unlisted != nil {
 		return c.unlisted
+	}
+
+	if l, ok := list.(*unstructured.UnstructuredList); ok {
+		return c.listParams(l, opts)
 	}
 
 	switch l := list.(type) {
@@ -82,6 +94,25 @@ func (c *cluster) List(_ context.Context, list client.ObjectList, _ ...client.Li
 	return nil
 }
 
+// listParams lists those that a selector selects.
+func (c *cluster) listParams(list *unstructured.UnstructuredList, opts []client.ListOption) error {
+	var by client.ListOptions
+
+	by.ApplyOptions(opts)
+
+	if slices.Contains(c.unreadable, strings.TrimSuffix(list.GetKind(), "List")) {
+		return errBoom
+	}
+
+	for _, u := range c.params {
+		if u.GetKind()+"List" == list.GetKind() && u.GetNamespace() == by.Namespace && by.LabelSelector.Matches(labels.Set(u.GetLabels())) {
+			list.Items = append(list.Items, *u)
+		}
+	}
+
+	return nil
+}
+
 func (c *cluster) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
 	c.reads++
 
@@ -92,6 +123,18 @@ func (c *cluster) Get(_ context.Context, key client.ObjectKey, obj client.Object
 
 	if slices.Contains(c.unserved, u.GroupVersionKind()) {
 		return &meta.NoKindMatchError{GroupKind: u.GroupVersionKind().GroupKind(), SearchedVersions: []string{u.GroupVersionKind().Version}}
+	}
+
+	if slices.Contains(c.unreadable, u.GetKind()) {
+		return errBoom
+	}
+
+	for _, o := range c.params {
+		if o.GroupVersionKind() == u.GroupVersionKind() && client.ObjectKeyFromObject(o) == key {
+			u.Object = o.DeepCopy().Object
+
+			return nil
+		}
 	}
 
 	for _, o := range c.live {
@@ -166,6 +209,15 @@ func (c *cluster) mapper() meta.RESTMapper {
 		out.Add(gvk, meta.RESTScopeNamespace)
 	}
 
+	for _, u := range c.params {
+		scope := meta.RESTScopeRoot
+		if u.GetNamespace() != "" {
+			scope = meta.RESTScopeNamespace
+		}
+
+		out.Add(u.GroupVersionKind(), scope)
+	}
+
 	return out
 }
 
@@ -188,6 +240,8 @@ func (c *cluster) judge(tb testing.TB, now time.Time) *webhook.Judge {
 		Events: events.NewFakeRecorder(100), Metrics: counts, Log: logr.Discard(),
 		Settings: decision.Settings{Crossplane: corpus.Crossplane, Manager: corpus.Manager},
 		Now:      func() time.Time { return now },
+
+		Parameters: parameter.NewReader(c, c.mapper(), nil, time.Now),
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/parameter"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
@@ -48,6 +49,8 @@ type Judge struct {
 	Metrics *Metrics
 	// Authorizer is asked for Permissions; nil grants nobody by one.
 	Authorizer authorizer.Authorizer
+	// Parameters reads those of policies; nil has nobody read them.
+	Parameters *parameter.Reader
 	// Settings of the installation.
 	Settings decision.Settings
 	// Log of decisions.
@@ -86,6 +89,7 @@ func (j *Judge) request(ctx context.Context, req admission.Request) (*decision.R
 	}
 
 	out.Basis = in.Basis(j.Settings, j.Now())
+	out.Params = j.Parameters.Within(ctx)
 	out.Versions, out.Authorizer = j.versions(out), j.asking(ctx)
 
 	return out, err

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/kausality-io/kausality-crossplane/internal/parameter"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
@@ -143,5 +144,6 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certi
 		Now:      time.Now,
 
 		Authorizer: permissions,
+		Parameters: parameter.NewReader(mgr.GetAPIReader(), mgr.GetRESTMapper(), c.access, time.Now),
 	}, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/internal/parameter"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
@@ -30,6 +31,8 @@ type Deletions struct {
 	Live     client.Reader
 	Mapper   meta.RESTMapper
 	Compiled *inforce.Cache
+	// Parameters reads those of policies.
+	Parameters *parameter.Reader
 	// Settings name who is who, and now is the clock.
 	Settings decision.Settings
 	Now      func() time.Time
@@ -83,7 +86,10 @@ func (d *Deletions) basis(ctx context.Context) (decision.Basis, error) {
 		}
 	}
 
-	return d.Compiled.Set(inforce.Objects{
+	out := d.Compiled.Set(inforce.Objects{
 		Policies: policies.Items, Windows: windows.Items, Enforcements: enforcements.Items,
-	}).Basis(d.Settings, d.Now()), nil
+	}).Basis(d.Settings, d.Now())
+	out.Params = d.Parameters.Within(ctx)
+
+	return out, nil
 }
