@@ -15,6 +15,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/structpb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -134,7 +135,50 @@ func composing(t *testing.T, s corpus.Scenario) *fnv1.RunFunctionRequest {
 		req.Desired.Resources["resource"] = toResource(t, desired(s.New))
 	}
 
+	if len(s.Params) > 0 {
+		giveParams(t, req, s)
+	}
+
 	return req
+}
+
+// giveParams does as the manager, which says of which kinds the function may ask for
+// parameters, and as Crossplane, which sends those that it asks for.
+func giveParams(t *testing.T, req *fnv1.RunFunctionRequest, s corpus.Scenario) {
+	t.Helper()
+
+	for i := range s.Policies {
+		p := &s.Policies[i]
+		if k := p.Spec.ParamKind; k != nil && !slices.Contains(s.Request.Unreadable, k.Kind) {
+			p.Status.ParamScope = v1alpha1.ParamScopeNamespaced
+			p.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionParametersReadable, Status: metav1.ConditionTrue}}
+		}
+	}
+
+	req.RequiredResources["kausality.io/allowancepolicies"] = items(t, s.Policies)
+	req.Meta.Capabilities = append(req.GetMeta().GetCapabilities(),
+		fnv1.Capability_CAPABILITY_CAPABILITIES, fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES)
+
+	rsp, err := fn.New(logging.NewNopLogger()).RunFunction(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for key, asked := range rsp.GetRequirements().GetResources() {
+		if !strings.HasPrefix(key, "kausality.io/params/") {
+			continue
+		}
+
+		found := &fnv1.Resources{}
+
+		for _, u := range s.Params {
+			if u.GetKind() == asked.GetKind() && u.GetName() == asked.GetMatchName() && u.GetNamespace() == asked.GetNamespace() {
+				found.Items = append(found.Items, toResource(t, u.Object))
+			}
+		}
+
+		req.RequiredResources[key] = found
+	}
 }
 
 // recorded is an observed resource with what the function noted when it composed

@@ -100,6 +100,7 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 
 	// 3. Decide on every composed resource.
 	s.decide()
+	s.params.require(rsp)
 
 	// 4. Say what is new, once.
 	f.reports.log(log, s)

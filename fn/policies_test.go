@@ -64,8 +64,10 @@ func matches(r *fnv1.Resource, s *fnv1.ResourceSelector) bool {
 	switch {
 	case u.GetKind() != s.GetKind():
 		return false
+	case s.Namespace != nil && u.GetNamespace() != s.GetNamespace():
+		return false
 	case s.GetMatchName() != "":
-		return u.GetName() == s.GetMatchName()
+		return u.GetName() == s.GetMatchName() && (s.Namespace != nil || u.GetNamespace() == "")
 	default:
 		return labels.SelectorFromSet(s.GetMatchLabels().GetLabels()).Matches(labels.Set(u.GetLabels()))
 	}

@@ -38,6 +38,8 @@ type state struct {
 	ungated  map[string]bool
 	// selectsNamespaces is true where a policy asks for the XR's namespace.
 	selectsNamespaces bool
+	// params are those of policies.
+	params *params
 	// oldRuntimes are kinds that know no Observe with LateInitialize alone.
 	oldRuntimes gate.Kinds
 	base        composition.Request
@@ -110,6 +112,8 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 
 	s.selectsNamespaces = s.xr.GetNamespace() != "" && selectNamespaces(list, enforcing)
 
+	s.params = readParams(req, list)
+
 	settings := decision.Settings{Crossplane: s.input.ServiceAccount, WithoutLateInitialize: s.oldRuntimes}
 
 	s.base = composition.Request{
@@ -117,6 +121,7 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 		XR: s.xr, Namespace: namespaceOf(req),
 		User: policy.User{Name: s.input.ServiceAccount, Groups: policy.ServiceAccountGroups(s.input.ServiceAccount)},
 	}
+	s.base.Params = s.params.find
 }
 
 // ttl is how long the answer is good for: until a window opens or closes or an

@@ -1,0 +1,168 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fn
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/crossplane/function-sdk-go/request"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// keyParams starts the keys of the parameters the function asks for.
+const keyParams = "kausality.io/params/"
+
+var (
+	errUnreadable  = errors.New("they are not known to be readable by Crossplane, see the condition ParametersReadable of the policy")
+	errNotSent     = errors.New("they have not been sent by Crossplane yet")
+	errNoNamespace = errors.New("this version of Crossplane sends functions nothing that is in a namespace")
+)
+
+// params are the parameters of policies, of those kinds that Crossplane may read: one
+// that it may not, or that nobody serves, would have it fail for all that the XR
+// composes.
+type params struct {
+	sent map[string]*fnv1.Resources
+	// scopes are those of the kinds that Crossplane may read.
+	scopes map[schema.GroupVersionKind]v1alpha1.ParamScope
+	// namespaces is true where Crossplane sends what is in one.
+	namespaces bool
+	// read are those that were looked for, by key.
+	read map[string]*fnv1.ResourceSelector
+}
+
+// readParams reads what policies say of their parameters, and what Crossplane sent of
+// them.
+func readParams(req *fnv1.RunFunctionRequest, list []v1alpha1.AllowancePolicy) *params {
+	out := &params{
+		sent: sent(req), scopes: map[schema.GroupVersionKind]v1alpha1.ParamScope{}, read: map[string]*fnv1.ResourceSelector{},
+		namespaces: request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES),
+	}
+
+	for i := range list {
+		p := &list[i]
+
+		c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionParametersReadable)
+		if gvk, ok := policy.ParamKindOf(&p.Spec); ok && c != nil && c.Status == "True" && c.ObservedGeneration == p.GetGeneration() {
+			out.scopes[gvk] = p.Status.ParamScope
+		}
+	}
+
+	return out
+}
+
+// find finds parameters, see [policy.Params].
+func (p *params) find(q policy.ParamQuery) ([]map[string]any, error) {
+	q, err := p.scoped(q)
+	if err != nil {
+		return nil, err
+	}
+
+	key := keyOfParams(q)
+	p.read[key] = selectorOf(q)
+
+	res, ok := p.sent[key]
+	if !ok {
+		return nil, errNotSent
+	}
+
+	var out []map[string]any
+
+	for _, item := range res.GetItems() {
+		u := &unstructured.Unstructured{Object: item.GetResource().AsMap()}
+		if q.Selector == nil || q.Selector.Matches(labels.Set(u.GetLabels())) {
+			out = append(out, u.Object)
+		}
+	}
+
+	slices.SortFunc(out, func(a, b map[string]any) int {
+		return strings.Compare(resource.String(a, "metadata", "name"), resource.String(b, "metadata", "name"))
+	})
+
+	return out, nil
+}
+
+// scoped is a query as Crossplane can be asked it.
+func (p *params) scoped(q policy.ParamQuery) (policy.ParamQuery, error) {
+	switch scope, ok := p.scopes[q.Kind]; {
+	case !ok:
+		return q, errUnreadable
+	case scope != v1alpha1.ParamScopeNamespaced:
+		q.Namespace = ""
+	case q.Namespace == "":
+		return q, policy.ErrParamNamespace
+	case !p.namespaces:
+		return q, errNoNamespace
+	}
+
+	return q, nil
+}
+
+// require asks for the parameters that the decisions read, and for no others: Crossplane
+// remembers what was required last, and would wait for a kind that is gone meanwhile.
+func (p *params) require(rsp *fnv1.RunFunctionResponse) {
+	if len(p.read) == 0 {
+		return
+	}
+
+	if p.namespaces {
+		maps.Copy(rsp.GetRequirements().GetResources(), p.read)
+	} else {
+		maps.Copy(rsp.GetRequirements().GetExtraResources(), p.read) //nolint:staticcheck // As in state.require.
+	}
+}
+
+// keyOfParams is the key of a query.
+func keyOfParams(q policy.ParamQuery) string {
+	apiVersion, kind := q.Kind.ToAPIVersionAndKind()
+	out := keyParams + apiVersion + "/" + kind + "/" + q.Namespace
+
+	if q.Selector != nil {
+		return fmt.Sprintf("%s?%s", out, q.Selector)
+	}
+
+	return out + "/" + q.Name
+}
+
+// selectorOf is a query as Crossplane knows one. It selects by single labels only: what
+// else a selector asks for is judged here.
+func selectorOf(q policy.ParamQuery) *fnv1.ResourceSelector {
+	out := &fnv1.ResourceSelector{}
+	out.ApiVersion, out.Kind = q.Kind.ToAPIVersionAndKind()
+
+	if q.Namespace != "" {
+		out.Namespace = &q.Namespace
+	}
+
+	if q.Selector == nil {
+		out.Match = &fnv1.ResourceSelector_MatchName{MatchName: q.Name}
+
+		return out
+	}
+
+	match := map[string]string{}
+
+	reqs, _ := q.Selector.Requirements()
+	for _, r := range reqs {
+		if values := r.ValuesUnsorted(); len(values) == 1 && (r.Operator() == "in" || r.Operator() == "=" || r.Operator() == "==") {
+			match[r.Key()] = values[0]
+		}
+	}
+
+	out.Match = &fnv1.ResourceSelector_MatchLabels{MatchLabels: &fnv1.MatchLabels{Labels: match}}
+
+	return out
+}
