@@ -201,7 +201,9 @@ func prescribe(ctx context.Context, c *cluster, out, say io.Writer, opts doctorO
 		return fmt.Errorf("cannot tell what the manager may not do: %w", s.RightsProblem)
 	}
 
-	if len(s.MissingRights) == 0 {
+	params := doctor.Parameters(s, opts.held)
+
+	if len(s.MissingRights)+len(params) == 0 {
 		fmt.Fprintf(say, "The manager (service account %s/%s) has all rights that what is governed takes.\n",
 			s.Manager.Namespace, s.Manager.ServiceAccount)
 
@@ -218,7 +220,14 @@ func prescribe(ctx context.Context, c *cluster, out, say io.Writer, opts doctorO
 		}
 	}
 
-	for _, role := range right.Roles(s.MissingRights, s.Served) {
+	roles := right.Roles(s.MissingRights, s.Served)
+
+	for _, gr := range params {
+		fmt.Fprintf(&text, "# The manager and Crossplane have to be allowed to read %s, which hold parameters of policies.\n", gr)
+		roles = append(roles, right.RoleOfParameters(gr))
+	}
+
+	for _, role := range roles {
 		raw, err := yaml.Marshal(role)
 		if err != nil {
 			return fmt.Errorf("cannot encode ClusterRole %q: %w", role.GetName(), err)

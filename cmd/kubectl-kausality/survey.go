@@ -51,7 +51,7 @@ func askers() []named {
 // deletionGuards are what prevents things from being deleted.
 func deletionGuards() []named {
 	ours := v1alpha1.Definitions()
-	names := append(make([]string, 0, 2+len(ours)), v1alpha1.NameDeleteGuard, v1alpha1.NameUsageGuard)
+	names := append(make([]string, 0, 3+len(ours)), v1alpha1.NameDeleteGuard, v1alpha1.NameUsageGuard, v1alpha1.NameParameterGuard)
 
 	for _, d := range ours {
 		names = append(names, v1alpha1.PrefixDefinitionGuard+d.Plural)

@@ -26,8 +26,11 @@ func TestOurDefinitionsAreGuardedWhereverConfigurationsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	definitions := []string{v1alpha1.NameBindGuard, "kausality-crd-allowancepolicies", "kausality-crd-enforcements", "kausality-crd-upgradeallowances"}
-	all := slices.Concat(definitions, []string{v1alpha1.NameDeleteGuard, v1alpha1.NameWriterGuard, v1alpha1.NameUsageGuard})
+	definitions := []string{
+		v1alpha1.NameBindGuard, "kausality-crd-allowancepolicies", "kausality-crd-enforcements", "kausality-crd-upgradeallowances",
+		v1alpha1.NameParameterGuard,
+	}
+	all := slices.Sorted(slices.Values(slices.Concat(definitions, []string{v1alpha1.NameDeleteGuard, v1alpha1.NameWriterGuard, v1alpha1.NameUsageGuard})))
 
 	for name, tc := range map[string]struct {
 		reason string

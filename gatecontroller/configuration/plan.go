@@ -62,7 +62,7 @@ func planFor(o observed, hooks admission.Options) *plan {
 		return p
 	}
 
-	p.guards = append(admission.DefinitionGuards(o.bindings), admission.BindGuard())
+	p.guards = append(admission.DefinitionGuards(o.bindings), admission.BindGuard(), admission.ParameterGuard())
 	if o.gates {
 		p.guards = append(p.guards, hooks.Guards(o.gated, o.usages)...)
 	}

@@ -97,6 +97,7 @@ func cluster(t *testing.T, funcs interceptor.Funcs) (*Reconciler, client.Client)
 	}).Init()
 	r.Statuses = (&status.Reporter{
 		Client: c, Reader: c, Schemas: &status.Schemas{Discovery: withoutSchemas{disco}}, Rights: r.Rights, Ungated: r.Ungated,
+		Parameters: &status.Parameters{},
 	}).Init()
 
 	return r, c

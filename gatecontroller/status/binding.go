@@ -132,6 +132,9 @@ func bindingReadiness(b *v1alpha1.AllowanceBinding, p *v1alpha1.AllowancePolicy)
 	case !policy.Bindable(&p.Spec):
 		cond.Reason = v1alpha1.ReasonNotBindable
 		cond.Message = fmt.Sprintf("AllowancePolicy %q says nothing of bindings: its bindingMode has to be Optional or Required", name)
+	case b.Spec.ParamRef != nil && !policy.Overridable(&p.Spec):
+		cond.Reason = v1alpha1.ReasonNotOverridable
+		cond.Message = fmt.Sprintf("the binding has a paramRef, and that of AllowancePolicy %q is not overridable", name)
 	case ready == nil || ready.ObservedGeneration != p.GetGeneration():
 		cond.Reason, cond.Message = v1alpha1.ReasonPolicyNotReady, fmt.Sprintf("AllowancePolicy %q is not reported on yet", name)
 	case ready.Status != metav1.ConditionTrue:

@@ -11,10 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
@@ -27,7 +29,12 @@ type Policies struct{ *Reporter }
 
 // Controller makes the controller of the status of AllowancePolicies.
 func (r Policies) Controller(_ cache.Cache, log logr.Logger) (controller.Controller, error) {
-	return newController("allowancepolicy", r, r.policies, log)
+	return newController("allowancepolicy", r, r.policies, log, source.TypedFunc[reconcile.Request](
+		func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			go r.recheck(ctx, queue)
+
+			return nil
+		}))
 }
 
 // Reconcile reports on one policy: whether it is in force, and what checking it finds,
@@ -49,6 +56,11 @@ func (r Policies) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	out := p.DeepCopy()
 	out.Status.ObservedGeneration = p.GetGeneration()
 	out.Status.TypeChecking = r.Schemas.check(p, by.Named, by.grants.besides(p))
+
+	if err := r.reportParams(ctx, out); err != nil {
+		return reconcile.Result{}, err
+	}
+
 	cond := r.readiness(out, by.Named, by.Unknown)
 	cond.ObservedGeneration = p.GetGeneration()
 	meta.SetStatusCondition(&out.Status.Conditions, cond)
@@ -87,6 +99,12 @@ func (s *Reporter) readiness(p *v1alpha1.AllowancePolicy, kinds []kind.Served, m
 
 	if reason, message, ok := s.Rights.Condition(right.OfPolicy(p, kind.ForRights(kinds)), "what it allows may be held or refused"); ok {
 		cond.Reason, cond.Message = reason, message
+
+		return cond
+	}
+
+	if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionParametersReadable); c != nil && c.Status != metav1.ConditionTrue {
+		cond.Reason, cond.Message = v1alpha1.ReasonParametersUnreadable, "nobody may do anything by it: its parameters cannot be read: "+c.Message
 
 		return cond
 	}

@@ -66,6 +66,8 @@ type Reporter struct {
 	Schemas *Schemas
 	// Rights are those that are missing.
 	Rights *rights.Rights
+	// Parameters finds out whether those of policies can be read.
+	Parameters *Parameters
 	// Ungated are the resources whose providers support no gates.
 	Ungated *gates.Ungated
 
@@ -106,6 +108,7 @@ func (s *Reporter) Set(ctx context.Context, in Applied) (complete bool) {
 		enforcements = append(enforcements, e.GetName())
 	}
 
+	s.Parameters.refresh(ctx, paramKinds(in.Want.Policies)) // A kind may have come, or gone.
 	s.applied.Store(next)
 	enqueue(ctx, s.policies, policies)
 	enqueue(ctx, s.enforcements, enforcements)
@@ -126,8 +129,10 @@ func enqueue(ctx context.Context, to chan<- nameEvent, names []string) {
 }
 
 // newController makes a controller of the objects whose names are received.
-func newController(name string, r reconcile.Reconciler, names <-chan nameEvent, log logr.Logger) (controller.Controller, error) {
-	return unmanaged.New(name, r, log, source.TypedChannel(names,
+func newController(
+	name string, r reconcile.Reconciler, names <-chan nameEvent, log logr.Logger, more ...source.Source,
+) (controller.Controller, error) {
+	return unmanaged.New(name, r, log, append(more, source.TypedChannel(names,
 		handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, list []string) []reconcile.Request {
 			out := make([]reconcile.Request, 0, len(list))
 			for _, name := range list {
@@ -135,7 +140,7 @@ func newController(name string, r reconcile.Reconciler, names <-chan nameEvent, 
 			}
 
 			return out
-		})))
+		})))...)
 }
 
 // write writes the status of the version of an object that was read. One that is gone

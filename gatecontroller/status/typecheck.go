@@ -73,7 +73,13 @@ func (s *Schemas) Refresh(
 	}
 
 	for i := range policies {
-		for _, gvk := range checkedKinds(&policies[i], kinds) {
+		p := &policies[i]
+
+		for _, gvk := range checkedKinds(p, kinds) {
+			known[gvk] = s.known[gvk]
+		}
+
+		if gvk, ok := policy.ParamKindOf(&p.Spec); ok {
 			known[gvk] = s.known[gvk]
 		}
 	}
@@ -145,10 +151,17 @@ func (s *Schemas) check(p *v1alpha1.AllowancePolicy, kinds []kind.Served, given 
 		return nil
 	}
 
-	var out []v1alpha1.TypeCheckingWarning
+	var (
+		out    []v1alpha1.TypeCheckingWarning
+		params *spec.Schema
+	)
+
+	if gvk, ok := compiled.ParamKind(); ok {
+		params = s.of(gvk)
+	}
 
 	for _, gvk := range checkedKinds(p, kinds) {
-		out = append(out, ofKind(gvk, compiled.Check(gvk.GroupKind(), s.of(gvk)))...)
+		out = append(out, ofKind(gvk, compiled.Check(gvk.GroupKind(), s.of(gvk), params))...)
 
 		if slices.ContainsFunc(kinds, func(k kind.Served) bool { return k.Managed && k.GVK == gvk }) {
 			out = append(out, ofKind(gvk, compiled.CheckCloseWhen(s.of(gvk)))...)

@@ -5,12 +5,15 @@ package doctor
 
 import (
 	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
@@ -57,6 +60,35 @@ func Needs(s *State, platform bool) []right.Need {
 	}
 
 	return right.Join(named, found)
+}
+
+// Parameters are the resources that hold parameters of policies and that the manager or
+// Crossplane may not read, as far as the policies say; with all, whatever they say.
+func Parameters(s *State, all bool) []schema.GroupResource {
+	var out []schema.GroupResource
+
+	for _, u := range s.Lists[AllowancePolicies].Items {
+		p := &v1alpha1.AllowancePolicy{}
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, p) != nil {
+			continue
+		}
+
+		gvk, ok := policy.ParamKindOf(&p.Spec)
+		if !ok || !all && meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionParametersReadable) {
+			continue
+		}
+
+		for _, k := range s.Served {
+			gr := schema.GroupResource{Group: k.Group, Resource: k.Resource}
+			if k.Group == gvk.Group && k.Kind == gvk.Kind && !slices.Contains(out, gr) {
+				out = append(out, gr)
+			}
+		}
+	}
+
+	slices.SortFunc(out, func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) })
+
+	return out
 }
 
 // needed are the needs of objects of ours. One that cannot be read is another

@@ -1,0 +1,65 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
+)
+
+func TestABindingSaysWhyItIsNotInForce(t *testing.T) {
+	const (
+		none     = `{}`
+		silent   = `{metadata: {name: p, generation: 2}, spec: {}}`
+		bindable = `{metadata: {name: p, generation: 2}, spec: {bindingMode: Optional, paramKind: {apiVersion: a/v1, kind: A}, paramRef: {name: a}}}`
+		open     = `{metadata: {name: p, generation: 2}, spec: {bindingMode: Required, paramKind: {apiVersion: a/v1, kind: A}, paramRef: {name: a, overridable: true}}}`
+
+		binding = `{metadata: {name: b, namespace: shop}, spec: {policy: p, subjects: [{kind: Group, name: g}]}}`
+		params  = `{metadata: {name: b, namespace: shop}, spec: {policy: p, subjects: [{kind: Group, name: g}], paramRef: {name: own}}}`
+		broken  = `{metadata: {name: b, namespace: shop}, spec: {policy: p, subjects: [{kind: Group, name: g}], matchConditions: [{name: c, expression: "1 +"}]}}`
+	)
+
+	cases := map[string]struct {
+		title, binding, policy string
+
+		ready, reason string
+		observed      int64
+
+		status        metav1.ConditionStatus
+		want, message string
+	}{
+		"Unknown":   {"There is no such policy.", binding, none, "", "", 0, "False", v1alpha1.ReasonPolicyUnknown, `there is no AllowancePolicy "p"`},
+		"Broken":    {"An expression does not compile.", broken, bindable, "True", "InForce", 2, "False", v1alpha1.ReasonInvalid, "spec.matchConditions[0]"},
+		"Silent":    {"The policy has no bindings.", binding, silent, "True", "InForce", 2, "False", v1alpha1.ReasonNotBindable, `AllowancePolicy "p" says nothing of bindings`},
+		"Fixed":     {"The parameters are the policy's.", params, bindable, "True", "InForce", 2, "False", v1alpha1.ReasonNotOverridable, `that of AllowancePolicy "p" is not overridable`},
+		"Overrides": {"They are the binding's.", params, open, "True", "InForce", 2, "True", v1alpha1.ReasonInForce, "the binding is in force"},
+		"New":       {"Nothing is known of the policy.", binding, bindable, "", "", 0, "False", v1alpha1.ReasonPolicyNotReady, "is not reported on yet"},
+		"Older":     {"What is known is of another generation.", binding, bindable, "True", "InForce", 1, "False", v1alpha1.ReasonPolicyNotReady, "is not reported on yet"},
+		"Without":   {"The policy is not in force.", binding, bindable, "False", "RightsMissing", 2, "False", v1alpha1.ReasonPolicyNotReady, "is not in force (RightsMissing)"},
+		"Shadow":    {"It is in Shadow mode.", binding, bindable, "True", "Shadow", 2, "True", v1alpha1.ReasonShadow, "is in Shadow mode, and so is its binding"},
+		"In force":  {"All is well.", binding, bindable, "True", "InForce", 2, "True", v1alpha1.ReasonInForce, "the binding is in force"},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := fixture.Documents[v1alpha1.AllowancePolicy](t, tc.policy)[0]
+			if tc.ready != "" {
+				meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{
+					Type: v1alpha1.ConditionReady, Status: metav1.ConditionStatus(tc.ready), Reason: tc.reason, ObservedGeneration: tc.observed,
+				})
+			}
+
+			got := bindingReadiness(&fixture.Documents[v1alpha1.AllowanceBinding](t, tc.binding)[0], &p)
+			if got.Status != tc.status || got.Reason != tc.want || !strings.Contains(got.Message, tc.message) {
+				t.Errorf("%s\n%+v, want %s, %s: %s", tc.title, got, tc.status, tc.want, tc.message)
+			}
+		})
+	}
+}
