@@ -49,12 +49,12 @@ func (s *state) fits(rsp *fnv1.RunFunctionResponse, most int) error {
 	}
 
 	for name, r := range rsp.GetDesired().GetResources() {
-		u := s.desired[name]
+		u := s.observed[name] // Has a name, which what is desired need not have.
 		if u == nil {
-			u = s.observed[name]
+			u = s.desired[name]
 		}
 
-		parts = append(parts, part{fmt.Sprintf("%q (%s %s)", name, u.GetKind(), resource.Name(u)), proto.Size(r)})
+		parts = append(parts, part{fmt.Sprintf("%q (%s)", name, strings.TrimSpace(u.GetKind()+" "+resource.Name(u))), proto.Size(r)})
 	}
 
 	slices.SortFunc(parts, func(a, b part) int { return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.what, b.what)) })
