@@ -19,6 +19,7 @@ import (
 	"github.com/crossplane/function-sdk-go/response"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -296,6 +297,57 @@ func BenchmarkRunFunction(b *testing.B) {
 			}
 		}
 	}
+}
+
+// BenchmarkObserved measures how many times as many bytes the functions of a pipeline receive
+// of what is observed, for what Kausality notes on it: as-without-x. Policies and parameters
+// go to its own step alone.
+func BenchmarkObserved(b *testing.B) {
+	for _, n := range []int{1, 10, 100, 500} {
+		req := composite(b, n, false)
+
+		b.Run(fmt.Sprintf("resources=%d", n), func(b *testing.B) {
+			var with, without int
+
+			for b.Loop() {
+				with = proto.Size(req.GetObserved())
+				without = proto.Size(unnoted(b, req.GetObserved()))
+			}
+
+			b.ReportMetric(float64(with)/float64(without), "as-without-x")
+			b.ReportMetric(float64(with-without)/float64(n+1), "B/object")
+		})
+	}
+}
+
+// unnoted is a state without what Kausality notes on objects.
+func unnoted(tb testing.TB, in *fnv1.State) *fnv1.State {
+	tb.Helper()
+
+	strip := func(r *fnv1.Resource) *fnv1.Resource {
+		u := &unstructured.Unstructured{Object: r.GetResource().AsMap()}
+		annotations := u.GetAnnotations()
+		maps.DeleteFunc(annotations, func(key, _ string) bool { return strings.HasPrefix(key, v1alpha1.Group+"/") })
+		u.SetAnnotations(annotations)
+
+		conditions := slices.DeleteFunc(resource.List(u.Object, "status", "conditions"), func(c any) bool {
+			m, _ := c.(map[string]any)
+
+			return resource.String(m, "type") == v1alpha1.ConditionKausality
+		})
+		if status := resource.Map(u.Object, "status"); status != nil {
+			status["conditions"] = conditions
+		}
+
+		return toResource(tb, u.Object)
+	}
+
+	out := &fnv1.State{Composite: strip(in.GetComposite()), Resources: map[string]*fnv1.Resource{}}
+	for name, r := range in.GetResources() {
+		out.Resources[name] = strip(r)
+	}
+
+	return out
 }
 
 // BenchmarkRunFunctionMemory measures what 10,000 calls leave behind.

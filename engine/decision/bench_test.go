@@ -75,6 +75,8 @@ type scene struct {
 	policies [2]string
 	// bound is true where bindings let the user initiate.
 	bound bool
+	// limits are the parameters that are found.
+	limits []map[string]any
 }
 
 // in is the scene with n policies, and a binding for every ten.
@@ -86,6 +88,10 @@ func (s scene) in(tb testing.TB, n int) decision.Request {
 
 	if s.bound {
 		req.Bindings = bindings(tb, max(1, n/10))
+	}
+
+	if s.limits != nil {
+		req.Params = func(policy.ParamQuery) ([]map[string]any, error) { return s.limits, nil }
 	}
 
 	return req
@@ -156,6 +162,19 @@ func scenes(tb testing.TB) map[string]scene {
 				`{metadata: {name: emergency}, spec: {bindingMode: Optional, match: {kind: Deployment, fields: [spec.template]}, subjects: [{kind: Group, name: oncall, mayInitiate: true}], allow: [{kind: ReplicaSet, mutations: [spec]}]}}`,
 			},
 			bound: true,
+		},
+		"object=LimitedDeployment": {
+			request: request(tb, hans(), deployment, edit(tb, deployment, "checkout:v1.4.2", "checkout:v1.5.0"), ""),
+			policies: [2]string{
+				`{metadata: {name: deployment-to-replicaset}, spec: {paramKind: {apiVersion: platform.example.org/v1, kind: Limit}, paramRef: {name: default},
+				  match: {apiGroup: apps, kind: Deployment, fields: [spec.replicas, "spec.template.spec.containers[*].image"], cel: ["object.spec.replicas <= params.spec.replicas"]},
+				  subjects: [{kind: Group, name: platform-team, mayInitiate: true}],
+				  allow: [{kind: ReplicaSet, mutations: [create, spec.replicas, spec.template]}]}}`,
+				`{metadata: {name: emergency}, spec: {match: {kind: Deployment, fields: [spec.template]}, subjects: [{kind: Group, name: oncall, mayInitiate: true}], allow: [{kind: ReplicaSet, mutations: [spec]}]}}`,
+			},
+			limits: []map[string]any{{
+				"metadata": map[string]any{"name": "default", "namespace": "shop"}, "spec": map[string]any{"replicas": int64(1000)},
+			}},
 		},
 		"object=ManagedResource": {
 			request: request(tb, crossplane(), instance, edit(tb, instance, "    instanceClass: db.t3.medium\n    dbName", "    instanceClass: db.t3.large\n    dbName"), benchmarkParent),
