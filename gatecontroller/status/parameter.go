@@ -125,6 +125,22 @@ func (f *Parameters) refresh(ctx context.Context, kinds []schema.GroupVersionKin
 	return changed
 }
 
+// served are the kinds that the API server was found to serve.
+func (f *Parameters) served() []schema.GroupVersionKind {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	var out []schema.GroupVersionKind
+
+	for gvk, found := range f.known {
+		if found.reason != v1alpha1.ReasonKindUnknown {
+			out = append(out, gvk)
+		}
+	}
+
+	return out
+}
+
 // find asks the API server about a kind.
 func (f *Parameters) find(ctx context.Context, gvk schema.GroupVersionKind) (readable, error) {
 	apiVersion, kind := gvk.ToAPIVersionAndKind()

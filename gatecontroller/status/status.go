@@ -90,7 +90,10 @@ func (s *Reporter) Init() *Reporter {
 // Set takes what is applied by now, and has all policies and Enforcements reconciled.
 // It returns false where a schema to check them against is missing.
 func (s *Reporter) Set(ctx context.Context, in Applied) (complete bool) {
-	complete = s.Schemas.Refresh(ctx, in.Want.Policies, in.Named, AllEnforcedKinds(in.Want.Enforcements, in.Listed)...)
+	s.Parameters.refresh(ctx, paramKinds(in.Want.Policies)) // A kind may have come, or gone.
+
+	others := append(AllEnforcedKinds(in.Want.Enforcements, in.Listed), s.Parameters.served()...)
+	complete = s.Schemas.Refresh(ctx, in.Want.Policies, in.Named, others...)
 
 	next := &applied{Applied: in, grants: grants(in.Want), generations: map[types.UID]int64{}}
 	policies := make([]string, 0, len(in.Want.Policies))
@@ -108,7 +111,6 @@ func (s *Reporter) Set(ctx context.Context, in Applied) (complete bool) {
 		enforcements = append(enforcements, e.GetName())
 	}
 
-	s.Parameters.refresh(ctx, paramKinds(in.Want.Policies)) // A kind may have come, or gone.
 	s.applied.Store(next)
 	enqueue(ctx, s.policies, policies)
 	enqueue(ctx, s.enforcements, enforcements)

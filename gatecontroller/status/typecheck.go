@@ -78,10 +78,6 @@ func (s *Schemas) Refresh(
 		for _, gvk := range checkedKinds(p, kinds) {
 			known[gvk] = s.known[gvk]
 		}
-
-		if gvk, ok := policy.ParamKindOf(&p.Spec); ok {
-			known[gvk] = s.known[gvk]
-		}
 	}
 
 	// It is complete before any other goroutine sees it.

@@ -85,6 +85,15 @@ func typedPolicy(group, name string, expressions ...string) v1alpha1.AllowancePo
 	}}
 }
 
+// parameterized is a policy whose parameters are Databases of a group.
+func parameterized(group string, expressions ...string) v1alpha1.AllowancePolicy {
+	p := typedPolicy("a", "Database", expressions...)
+	p.Spec.ParamKind = &v1alpha1.ParamKind{APIVersion: group + "/v1", Kind: "Database"}
+	p.Spec.ParamRef = &v1alpha1.ParamRef{Name: "default"}
+
+	return p
+}
+
 var typedKinds = []kind.Served{
 	{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Database"}},
 	{GVK: schema.GroupVersionKind{Group: "a", Version: "v1", Kind: "Database"}},
@@ -164,6 +173,28 @@ func TestAPolicyIsCheckedAgainstEveryKindItMatches(t *testing.T) {
 			wantLater: true,
 			wantAsked: true,
 		},
+		"Parameters": {
+			reason: "Parameters are checked against the schema of their own kind.",
+			policy: parameterized("b", "params.spec.size == object.spec.size", "params.spec.class == object.spec.class", "params.spec.class == object.spec.size"),
+			server: fakeOpenAPI{fields: published},
+			want: []v1alpha1.TypeCheckingWarning{
+				{Field: "spec.match.cel[0]", Warning: "a/v1, kind Database: 1:12: undefined field 'size'"},
+				{Field: "spec.match.cel[1]", Warning: "a/v1, kind Database: 1:33: undefined field 'class'"},
+			},
+			wantAsked:     true,
+			wantDocuments: 2,
+		},
+		"ParametersOfNoSchema": {
+			reason: "What is not known of parameters may be anything.",
+			policy: parameterized("c", "params.spec.size == object.spec.size", "params.spec.class == object.spec.class"),
+			server: fakeOpenAPI{fields: published},
+			want: []v1alpha1.TypeCheckingWarning{
+				{Field: "spec.match.cel[1]", Warning: "a/v1, kind Database: 1:33: undefined field 'class'"},
+			},
+			wantLater:     true,
+			wantAsked:     true,
+			wantDocuments: 1,
+		},
 		"UnknownKind": {
 			reason: "Nothing is fetched for a kind that is not served.",
 			policy: typedPolicy("c", "Database", "object.spec.sizee == 'x'"),
@@ -202,7 +233,9 @@ func TestAPolicyIsCheckedAgainstEveryKindItMatches(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := &Schemas{Discovery: &tc.server}
-			if got := s.Refresh(t.Context(), []v1alpha1.AllowancePolicy{tc.policy}, typedKinds); got == tc.wantLater {
+			if got := s.Refresh(
+				t.Context(), []v1alpha1.AllowancePolicy{tc.policy}, typedKinds, paramKinds([]v1alpha1.AllowancePolicy{tc.policy})...,
+			); got == tc.wantLater {
 				t.Errorf("%s\nrefresh: got complete %v, want %v", tc.reason, got, !tc.wantLater)
 			}
 

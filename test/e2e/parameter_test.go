@@ -180,8 +180,7 @@ func TestAConfigMapHoldsParameters(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	role := right.RoleOfParameters(schema.GroupResource{Resource: "configmaps"})
-	if err := l.Create(ctx, &role); err != nil {
+	if err := l.readable(ctx, "configmaps"); err != nil {
 		t.Fatal(err)
 	}
 
@@ -194,29 +193,100 @@ func TestAConfigMapHoldsParameters(t *testing.T) {
 	p.may(t, warned, false, `there is no ConfigMap of labels "for=plans" in namespace lab-configured`)
 
 	for _, name := range []string{"one", "two"} {
-		m := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"costs": "low,high"}}}
-		m.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
-		m.SetNamespace("lab-configured")
-		m.SetName(name)
-		m.SetLabels(map[string]string{"for": "plans"})
-
-		if err := l.Create(ctx, m); err != nil {
+		if err := l.costs(ctx, name, "low,high"); err != nil {
 			t.Fatal(err)
 		}
 	}
 
 	p.may(t, warned, true, "")
 
-	two := &unstructured.Unstructured{}
-	two.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
-	two.SetNamespace("lab-configured")
-	two.SetName("two")
-
-	if err := l.Patch(ctx, two, world.Merge(`{"data": {"costs": "high"}}`)); err != nil {
+	if err := l.costs(ctx, "two", "high"); err != nil {
 		t.Fatal(err)
 	}
 
 	p.may(t, warned, false, `(with ConfigMap "lab-configured/two")`)
+}
+
+// TestABindingHasParametersOfItsOwn where its policy lets it, and those of the policy hold,
+// too.
+func TestABindingHasParametersOfItsOwn(t *testing.T) {
+	t.Parallel()
+
+	p := parameterized{lab: newLab(t, "lab-own", "none"), typed: typedAs(t, ""), policy: "lab-with-own"}
+	ctx := t.Context()
+
+	if err := errors.Join(p.readable(ctx, "configmaps"), p.applyFile(ctx, "bound.yaml")); err != nil {
+		t.Fatal(err)
+	}
+
+	t.Cleanup(func() { p.gone(t) })
+
+	warned := warnedAs(t, hans, "platform-team", "system:masters", "system:authenticated")
+	p.may(t, warned, false, `there is no ConfigMap "lab-own/own"`)
+
+	all := lab{cluster: p.cluster}
+	all.namespace = namespace
+
+	for _, step := range []struct {
+		of        lab
+		name, may string
+		allowed   bool
+		says      string
+	}{
+		{p.lab, "own", "high", false, `(with ConfigMap "lab-own/own")`},
+		{p.lab, "own", "low", true, ""},
+		{all, "lab-all", "high", false, `(with ConfigMap "default/lab-all")`},
+		{all, "lab-all", "low,high", true, ""},
+	} {
+		if err := step.of.costs(ctx, step.name, step.may); err != nil {
+			t.Fatal(err)
+		}
+
+		p.may(t, warned, step.allowed, step.says)
+	}
+
+	// What is no longer the binding's to choose lets nobody.
+	fixed := &v1alpha1.AllowancePolicy{}
+	fixed.SetName(p.policy)
+
+	if err := p.typed.Patch(ctx, fixed, world.Merge(`{"spec": {"paramRef": {"overridable": false}}}`)); err != nil {
+		t.Fatal(err)
+	}
+
+	p.may(t, warned, false, "that of the policy is not overridable")
+
+	b := &v1alpha1.AllowanceBinding{}
+	if err := scenario.Eventually(ctx, "the binding says so", func(ctx context.Context) error {
+		if err := p.typed.Get(ctx, client.ObjectKey{Namespace: "lab-own", Name: "own"}, b); err != nil {
+			return err
+		}
+
+		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != v1alpha1.ReasonNotOverridable {
+			return fmt.Errorf("%+v: %w", c, world.ErrOther)
+		}
+
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readable lets us and Crossplane read a built-in resource.
+func (l lab) readable(ctx context.Context, plural string) error {
+	role := right.RoleOfParameters(schema.GroupResource{Resource: plural})
+
+	return client.IgnoreAlreadyExists(l.Create(ctx, &role))
+}
+
+// costs has a ConfigMap list costs.
+func (l lab) costs(ctx context.Context, name, list string) error {
+	m := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"costs": list}}}
+	m.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	m.SetNamespace(l.namespace)
+	m.SetName(name)
+	m.SetLabels(map[string]string{"for": "plans"})
+
+	return l.Apply(ctx, client.ApplyConfigurationFromUnstructured(m), client.FieldOwner("costs"), client.ForceOwnership)
 }
 
 // gone deletes the policy.
