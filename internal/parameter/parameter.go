@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -49,6 +50,8 @@ type Reader struct {
 
 	mu    sync.Mutex
 	known map[paramKey]*paramAnswer
+	// swept is when what is no longer good was forgotten last.
+	swept time.Time
 }
 
 // paramKey is a query, without what does not matter to it.
@@ -146,6 +149,11 @@ func (r *Reader) answer(q policy.ParamQuery) *paramAnswer {
 
 	if len(r.known) >= maxQueries {
 		clear(r.known)
+	}
+
+	if now.Sub(r.swept) >= paramsFor {
+		maps.DeleteFunc(r.known, func(_ paramKey, a *paramAnswer) bool { return !now.Before(a.until) })
+		r.swept = now
 	}
 
 	a := &paramAnswer{until: now.Add(paramsFor)}
