@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
@@ -43,7 +44,7 @@ func TestAnXRThatForgotWhatItIsMadeOfReportsHowToHeal(t *testing.T) {
 			t.Parallel()
 
 			recorder := events.NewFakeRecorder(10)
-			o := &Owners{Live: fake.NewClientBuilder().WithObjects(tc.live).Build(), Events: recorder}
+			o := &Owners{Live: fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithObjects(tc.live).Build(), Events: recorder}
 
 			for range 2 {
 				if err := o.warnUnreferenced(t.Context(), managed, tc.cached); err != nil {
