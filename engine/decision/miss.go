@@ -46,7 +46,12 @@ func (x explainer) startsHere(spec *v1alpha1.AllowancePolicySpec, c change.Chang
 func (x explainer) lackingGroup(c change.Change) []Lack {
 	var out []Lack
 
-	for _, p := range x.Policies.All() {
+	kind := x.groupKind().Kind
+	if !x.root() && x.Parent != nil {
+		kind = x.Parent.GetKind()
+	}
+
+	for _, p := range x.Policies.Named(kind) {
 		if text := x.wrongGroup(p.Spec(), c); text != "" {
 			out = append(out, Lack{Policy: p.Name(), What: policy.LackPolicy, Text: fmt.Sprintf("policy %q %s", p.Name(), text)})
 		}

@@ -19,6 +19,9 @@ type Set struct {
 	// byKind holds for each group and kind that a policy names all policies
 	// about it; under a kind without a group are those about any group.
 	byKind map[schema.GroupKind][]*Policy
+	// named holds for the name of each kind all policies about a kind of that name, of
+	// whatever group.
+	named  map[string][]*Policy
 	byName map[string]*Policy
 	// broken are those that do not compile, by name.
 	broken []Broken
@@ -81,6 +84,7 @@ func NewSet(policies ...*Policy) *Set {
 func newSet(policies []*Policy) *Set {
 	s := &Set{
 		byKind: make(map[schema.GroupKind][]*Policy, len(policies)),
+		named:  make(map[string][]*Policy, len(policies)),
 		byName: make(map[string]*Policy, len(policies)),
 	}
 
@@ -89,6 +93,7 @@ func newSet(policies []*Policy) *Set {
 
 		for _, gk := range KindsOf(&p.spec.Match) {
 			s.byKind[gk] = append(s.byKind[gk], p)
+			s.named[gk.Kind] = append(s.named[gk.Kind], p)
 		}
 	}
 
@@ -100,10 +105,26 @@ func newSet(policies []*Policy) *Set {
 	}
 
 	for _, list := range s.byKind {
-		slices.SortStableFunc(list, func(a, b *Policy) int { return strings.Compare(a.name, b.name) })
+		slices.SortStableFunc(list, byName)
+	}
+
+	for _, list := range s.named {
+		slices.SortStableFunc(list, byName)
 	}
 
 	return s
+}
+
+func byName(a, b *Policy) int { return strings.Compare(a.name, b.name) }
+
+// Named returns the policies about a kind of a name, of whatever group, ordered by name; not
+// to be modified.
+func (s *Set) Named(kind string) []*Policy {
+	if s == nil {
+		return nil
+	}
+
+	return s.named[kind]
 }
 
 // For returns the policies about a kind, ordered by name; not to be modified.
@@ -138,7 +159,7 @@ func (s *Set) All() []*Policy {
 		return nil
 	}
 
-	return slices.SortedFunc(maps.Values(s.byName), func(a, b *Policy) int { return strings.Compare(a.name, b.name) })
+	return slices.SortedFunc(maps.Values(s.byName), byName)
 }
 
 // Len is how many policies there are.
