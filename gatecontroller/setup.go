@@ -19,7 +19,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/admission"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
@@ -39,6 +38,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/windows"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
+	"github.com/kausality-io/kausality-crossplane/internal/current"
 	"github.com/kausality-io/kausality-crossplane/internal/parameter"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
 )
@@ -62,6 +62,8 @@ type Options struct {
 	Shard *shard.Shard
 	// Access reports what we may do; nil where we may do all.
 	Access *access.Access
+	// Inputs are what deletions are judged by.
+	Inputs *current.Inputs
 	// Now is the clock.
 	Now func() time.Time
 	// Used hears of each use of a window that opened a gate by itself; nil for
@@ -176,7 +178,7 @@ func newObjects(mgr ctrl.Manager, opts Options, recorded events.EventRecorder, c
 		Events: recorded, Watches: w, Access: opts.Access, Failed: failed,
 		Ungoverned: composedKinds.Ungoverned,
 		Deletions: &deletion.Deletions{
-			Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Compiled: inforce.NewCache(),
+			Inputs: opts.Inputs, Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(),
 			Settings: opts.Settings, Now: opts.Now,
 			Parameters: parameter.NewReader(mgr.GetAPIReader(), mgr.GetRESTMapper(), opts.Access, opts.Now),
 		},

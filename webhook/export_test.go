@@ -10,22 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
-	"github.com/kausality-io/kausality-crossplane/engine/inforce"
+	"github.com/kausality-io/kausality-crossplane/internal/current"
 )
 
 // Clip makes warnings few and short.
 func Clip(warnings []string) []string { return clip(warnings) }
 
 // InputsOf makes Inputs of what a reader lists now.
-func InputsOf(reader client.Reader) *Inputs {
-	in := &Inputs{reader: reader, compiled: inforce.NewCache()}
-	in.stale.Store(true)
-
-	return in
-}
-
-// Changed has what is in force read anew.
-func (in *Inputs) Changed() { in.stale.Store(true) }
+func InputsOf(reader client.Reader) *Inputs { return &Inputs{Inputs: current.Of(reader)} }
 
 // Note has a decision counted, once it is stored.
 func (u *Uses) Note(ctx context.Context, ask *decision.Request, d *decision.Decision) {

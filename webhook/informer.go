@@ -46,13 +46,6 @@ type aware struct {
 // is known must not be allowed by.
 func (a *aware) Stale() bool { return a.contact.stale() }
 
-// stale reports whether an informer knows that it may be behind.
-func stale(informer any) bool {
-	a, ok := informer.(interface{ Stale() bool })
-
-	return ok && a.Stale()
-}
-
 // contact lists and watches, and notes when it last heard of the API server.
 type contact struct {
 	lw  toolscache.ListerWatcherWithContext

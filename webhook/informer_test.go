@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/inforce"
+	"github.com/kausality-io/kausality-crossplane/internal/current"
 )
 
 var errDown = errors.New("the API server is down")
@@ -127,7 +127,7 @@ func TestAnInformerKnowsWhenItWasNotHeardOfForLong(t *testing.T) {
 			time.Sleep(step.after)
 			synctest.Wait()
 
-			if got := stale(i); got != step.want {
+			if got := current.Stale(i); got != step.want {
 				t.Errorf("step %d: %s stale: %t", n, step.reason, got)
 			}
 		}
@@ -163,6 +163,11 @@ func (b *behind) GetInformer(context.Context, client.Object, ...cache.InformerGe
 	out := known{toolscache.NewSharedIndexInformer(&server{}, &unstructured.Unstructured{}, 0, toolscache.Indexers{}), b.stale}
 
 	return out, out.GetStore().Add(b.cached)
+}
+
+// List lists what the informers have.
+func (b *behind) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return reader{behind: b}.List(ctx, list, opts...)
 }
 
 // reader reads from the API server, or what informers have.
@@ -245,15 +250,12 @@ func TestWhatWasNotHeardOfForLongIsReadLive(t *testing.T) {
 				t.Errorf("%s\nnamespace: %v, %v", tc.reason, ns, err)
 			}
 
-			informer, err := b.GetInformer(t.Context(), nil)
+			in, err := NewInputs(t.Context(), b)
 			if err != nil {
 				t.Fatal(err)
 			}
 
-			in := &Inputs{
-				Live: reader{behind: b, live: true}, reader: reader{behind: b}, informers: []cache.Informer{informer},
-				compiled: inforce.NewCache(),
-			}
+			in.Live = reader{behind: b, live: true}
 
 			now, err := in.get(t.Context())
 			if !errors.Is(err, tc.err) || tc.err == nil && len(now.Policies.For(schema.GroupKind{Kind: "Database"})) != tc.policies {

@@ -78,10 +78,8 @@ func (j *Judge) request(ctx context.Context, req admission.Request) (*decision.R
 	}
 
 	in, err := j.Inputs.get(ctx)
-	if err != nil {
-		if in = j.Inputs.last(); in == nil {
-			return nil, err
-		}
+	if in == nil {
+		return nil, err
 	}
 
 	for _, err := range in.Bad {

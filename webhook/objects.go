@@ -21,6 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
+	"github.com/kausality-io/kausality-crossplane/internal/current"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
@@ -105,7 +106,7 @@ func (o *Objects) cached(ctx context.Context, gvk schema.GroupVersionKind, key t
 	proto.SetGroupVersionKind(gvk)
 
 	informer, err := o.cache.GetInformer(ctx, proto, cache.BlockUntilSynced(false))
-	if err != nil || !informer.HasSynced() || stale(informer) {
+	if err != nil || !informer.HasSynced() || current.Stale(informer) {
 		return nil, false
 	}
 

@@ -45,6 +45,9 @@ type cli struct {
 // errNoCredentials is the cause when neither certificates nor none are asked for.
 var errNoCredentials = errors.New("give --tls-certs-dir a folder with tls.crt, tls.key and ca.crt, or, to try things out, --insecure")
 
+// mebibyte is that in bytes.
+const mebibyte = 1024 * 1024
+
 // Run serves until the context ends.
 func (c *cli) Run(ctx context.Context) error {
 	log, err := function.NewLogger(c.Debug)
@@ -74,8 +77,6 @@ func (c *cli) Run(ctx context.Context) error {
 			return fmt.Errorf("cannot listen for metrics, give --metrics-address another one, or none: %w", errors.Join(err, lis.Close()))
 		}
 	}
-
-	const mebibyte = 1024 * 1024
 
 	log.Info("Serving", "address", lis.Addr().String(), "version", version)
 

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/response"
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,6 +33,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // certificates writes a CA and a certificate for 127.0.0.1 into a directory,
@@ -172,6 +174,55 @@ func TestTheServerTakesOnlyClientsWithACertificateAndSaysHowItIs(t *testing.T) {
 
 	if !strings.Contains(string(body), `grpc_server_handled_total{grpc_code="OK",grpc_method="Check"`) {
 		t.Errorf("metrics do not count the call:\n%s", body)
+	}
+
+	stop()
+
+	if err := <-done; err != nil {
+		t.Errorf("serve: %v", err)
+	}
+}
+
+// echo is a function that wants nothing.
+type echo struct {
+	fnv1.UnimplementedFunctionRunnerServiceServer
+}
+
+func (echo) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	return &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Tag: req.GetMeta().GetTag()}}, nil
+}
+
+// TestRequestsOfThirtyTwoMebibytesAreTaken where nothing else is said, and no larger ones.
+func TestRequestsOfThirtyTwoMebibytesAreTaken(t *testing.T) {
+	c := &cli{}
+
+	parser, err := kong.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := parser.Parse([]string{"--insecure"}); err != nil {
+		t.Fatal(err)
+	}
+
+	ctx, stop := context.WithCancel(t.Context())
+	calls, done := listen(t), make(chan error)
+
+	go func() {
+		done <- newServer(echo{}, insecure.NewCredentials(), c.MaxRecvMessageSize*mebibyte, nil).serve(ctx, calls, nil)
+	}()
+
+	runner := fnv1.NewFunctionRunnerServiceClient(dial(t, calls, insecure.NewCredentials()))
+
+	const slack = 1024 // The rest of the message.
+
+	for size, want := range map[int]codes.Code{32*mebibyte - slack: codes.OK, 32*mebibyte + 1: codes.ResourceExhausted} {
+		_, err := runner.RunFunction(t.Context(), &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: "large"}, Input: &structpb.Struct{
+			Fields: map[string]*structpb.Value{"text": structpb.NewStringValue(strings.Repeat("x", size))},
+		}})
+		if status.Code(err) != want {
+			t.Errorf("a request of some %d bytes: %v, want %s", size, err, want)
+		}
 	}
 
 	stop()

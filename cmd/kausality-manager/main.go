@@ -96,6 +96,7 @@ type cli struct {
 	access  *access.Access
 	shard   *shard.Shard
 	clients *webhook.Clients
+	inputs  *webhook.Inputs
 	// uses counts what windows allow; nil without the webhook.
 	uses *webhook.Uses
 }
@@ -173,6 +174,10 @@ func (c *cli) Run() error {
 
 // serve adds all that the manager does, and does it until the context ends.
 func (c *cli) serve(ctx context.Context, mgr ctrl.Manager, cert webhook.Certificates) error {
+	if err := c.addInputs(ctx, mgr); err != nil {
+		return err
+	}
+
 	if err := c.addControllers(mgr, cert); err != nil {
 		return err
 	}
@@ -292,6 +297,7 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 		Functions: c.FunctionName,
 		Shard:     c.shard,
 		Access:    c.access,
+		Inputs:    c.inputs.Inputs,
 		Now:       time.Now,
 		Used: func(w v1alpha1.GateWindow) {
 			if c.uses != nil {

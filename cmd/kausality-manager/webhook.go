@@ -29,25 +29,31 @@ const heartbeat = "kausality-webhook"
 // usesLease is the lease in which replicas add up how often windows were used.
 const usesLease = "kausality-window-uses"
 
-// addWebhook adds the endpoints, and what reports whether they are ready. It returns
-// the uses that they count, nil without endpoints.
-func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Certificates) (*webhook.Uses, error) {
+// addInputs follows what decisions are made by, and adds what reports whether that was read.
+func (c *cli) addInputs(ctx context.Context, mgr ctrl.Manager) error {
 	inputs, err := webhook.NewInputs(ctx, mgr.GetCache())
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	inputs.Live = mgr.GetAPIReader()
+	c.inputs = inputs
 
 	if err := mgr.AddReadyzCheck("policies", inputs.Ready); err != nil {
-		return nil, fmt.Errorf("cannot add a readiness check: %w", err)
+		return fmt.Errorf("cannot add a readiness check: %w", err)
 	}
 
+	return nil
+}
+
+// addWebhook adds the endpoints, and what reports whether they are ready. It returns
+// the uses that they count, nil without endpoints.
+func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Certificates) (*webhook.Uses, error) {
 	if cert == nil {
 		return nil, nil //nolint:nilnil // As said above.
 	}
 
-	judge, err := c.judge(mgr, inputs, cert)
+	judge, err := c.judge(mgr, c.inputs, cert)
 	if err != nil {
 		return nil, err
 	}

@@ -14,11 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
-	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/internal/current"
 	"github.com/kausality-io/kausality-crossplane/internal/parameter"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
@@ -26,11 +25,11 @@ import (
 // Deletions judges deletions that follow from others, by all that the webhook
 // judges them by.
 type Deletions struct {
-	Reader client.Reader
+	// Inputs are the policies, windows and Enforcements.
+	Inputs *current.Inputs
 	// Live reads what is not watched in full.
-	Live     client.Reader
-	Mapper   meta.RESTMapper
-	Compiled *inforce.Cache
+	Live   client.Reader
+	Mapper meta.RESTMapper
 	// Parameters reads those of policies.
 	Parameters *parameter.Reader
 	// Settings name who is who, and now is the clock.
@@ -76,19 +75,12 @@ func (d *Deletions) decide(ctx context.Context, child, parent *unstructured.Unst
 // basis is what requests are decided by. What does not compile is reported on
 // itself.
 func (d *Deletions) basis(ctx context.Context) (decision.Basis, error) {
-	policies := &v1alpha1.AllowancePolicyList{}
-	windows := &v1alpha1.UpgradeAllowanceList{}
-	enforcements := &v1alpha1.EnforcementList{}
-
-	for _, list := range []client.ObjectList{policies, windows, enforcements} {
-		if err := d.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			return decision.Basis{}, fmt.Errorf("cannot list %T: %w", list, err)
-		}
+	in, err := d.Inputs.Get(ctx)
+	if err != nil {
+		return decision.Basis{}, err
 	}
 
-	out := d.Compiled.Set(inforce.Objects{
-		Policies: policies.Items, Windows: windows.Items, Enforcements: enforcements.Items,
-	}).Basis(d.Settings, d.Now())
+	out := in.Basis(d.Settings, d.Now())
 	out.Params = d.Parameters.Within(ctx)
 
 	return out, nil

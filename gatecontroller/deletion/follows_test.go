@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/inforce"
+	"github.com/kausality-io/kausality-crossplane/internal/current"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -64,7 +64,7 @@ func TestWhatFollowsFromADeletionIsJudgedByTheNamespace(t *testing.T) {
 		mapper.Add(schema.FromAPIVersionAndKind("rds.example.org/v1", "Instance"), meta.RESTScopeNamespace)
 
 		d := &Deletions{
-			Reader: c, Live: c, Mapper: mapper, Compiled: inforce.NewCache(), Now: func() time.Time { return time.Unix(0, 0) },
+			Inputs: current.Of(c), Live: c, Mapper: mapper, Now: func() time.Time { return time.Unix(0, 0) },
 		}
 
 		got, err := d.decide(t.Context(), fixture.Parse(t, endingMR), fixture.Parse(t, endingXR))

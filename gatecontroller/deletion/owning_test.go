@@ -25,11 +25,11 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
+	"github.com/kausality-io/kausality-crossplane/internal/current"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -81,7 +81,7 @@ func owning(t *testing.T, objects ...client.Object) (*Owners, client.Client, *ev
 	return &Owners{
 		Writer: object.Writer{Client: c}, Live: c, Objects: shard.Reader{Cache: c, Live: c}, Events: recorder, Watches: w, Leftovers: left,
 		Ungoverned: func(schema.GroupKind) bool { return false },
-		Deletions:  &Deletions{Reader: c, Live: c, Mapper: mapper, Compiled: inforce.NewCache(), Settings: decision.Settings{}, Now: now},
+		Deletions:  &Deletions{Inputs: current.Of(c), Live: c, Mapper: mapper, Settings: decision.Settings{}, Now: now},
 	}, c, recorder
 }
 
