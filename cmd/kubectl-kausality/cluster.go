@@ -86,6 +86,7 @@ func (o *clusterOptions) loader() clientcmd.ClientConfig {
 // cluster reads objects by kinds as kubectl takes them: plural, singular or
 // short name, or kind, with or without a group.
 type cluster struct {
+	config    *rest.Config
 	client    dynamic.Interface
 	discovery discovery.CachedDiscoveryInterface
 	mapper    meta.RESTMapper
@@ -132,7 +133,7 @@ func newCluster(o clusterOptions) (*cluster, error) {
 	cached := memory.NewMemCacheClient(disco)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
 
-	return &cluster{client: client, discovery: cached, mapper: mapper, namespace: namespace, home: o.home, dry: o.dry}, nil
+	return &cluster{config: cfg, client: client, discovery: cached, mapper: mapper, namespace: namespace, home: o.home, dry: o.dry}, nil
 }
 
 // Get reads one object.

@@ -16,8 +16,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -165,20 +163,9 @@ func (c examination) may(ctx context.Context, m doctor.Manager, r right.Right) (
 		},
 	}
 
-	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(review)
-	if err != nil {
-		return false, fmt.Errorf("cannot encode a question: %w", err)
-	}
+	err := c.reviewed(ctx, authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews"), review)
 
-	got, err := c.client.Resource(authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews")).
-		Create(ctx, &unstructured.Unstructured{Object: raw}, metav1.CreateOptions{})
-	if err != nil {
-		return false, err
-	}
-
-	allowed, _, err := unstructured.NestedBool(got.Object, "status", "allowed")
-
-	return allowed, err
+	return review.Status.Allowed, err
 }
 
 // errUnknownRights is the cause where the API server does not say what the manager

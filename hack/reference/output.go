@@ -22,6 +22,12 @@ func writeOutput(out *bytes.Buffer) error {
 		{"cmd/kubectl-kausality/output.go", []string{"header", "objectRef", "resultDocument"}},
 		{"cmd/kubectl-kausality/tracedocument.go", []string{"traceDocument", "heldEntry", "storedEntry", "storedBy"}},
 		{"cmd/kubectl-kausality/allowed.go", []string{"answerDocument"}},
+		{"cmd/kubectl-kausality/can.go", []string{"verdictDocument", "verdictEntry", "verdictsDocument"}},
+		{"cmd/kubectl-kausality/explanationdocument.go", []string{
+			"explanationDocument", "explainedAllowance", "explainedWindow", "explainedPolicy", "explainedField", "explainedSubject",
+			"explainedBinding", "explainedEnforcement", "explainedException", "brokenPolicy",
+		}},
+		{"engine/policy/result.go", []string{"Result"}},
 		{"cmd/kubectl-kausality/doctor.go", []string{"diagnosis"}},
 		{"internal/doctor/doctor.go", []string{"Finding"}},
 		{"cmd/kubectl-kausality/version.go", []string{"versionDocument", "installed"}},

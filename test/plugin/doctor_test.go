@@ -54,6 +54,7 @@ func TestTheDoctorNamesWhatIsBroken(t *testing.T) {
 	completes(ctx, t)
 	traces(ctx, t)
 	exports(ctx, t)
+	asks(ctx, t)
 
 	// 2. The function is not the last step.
 	swapped(ctx, t, c)

@@ -1,0 +1,88 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+)
+
+func explainCommand() *cobra.Command {
+	var opts inquiryOptions
+
+	cmd := &cobra.Command{
+		Use:   "explain KIND/NAME [FIELD]...",
+		Short: "Show all that decides what may be changed of an object",
+		Long: "Show in the most explicit form what decides whether an object may be changed, in the order in which it is tried: the allowances of " +
+			"its parent, UpgradeAllowances, AllowancePolicies with each condition, subject and binding, the phase of its parent, and Enforcements " +
+			"with their exceptions. Defaults are filled in, and of each it says whether it holds for the object as it is, and for the user.\n\n" +
+			"With FIELD, a path such as spec.size, or create or delete, it shows what is about that field, and what would be decided of a change " +
+			"of it. Conditions about a new value cannot be judged: kubectl kausality can does, for a value.\n\n" +
+			"It reads as whoever runs it, also where --as names somebody else. What may not be read is said.\n\n" + exitHelp,
+		Example: "  kubectl kausality explain databaseclaim/my-database\n" +
+			"  kubectl kausality explain databaseclaim/my-database spec.size --as anna@example.com --as-group app-team",
+		Args:              usageArgs(cobra.MinimumNArgs(1)),
+		ValidArgsFunction: completeBy(&opts.clusterOptions),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			i, err := newInquirer(cmd.Context(), opts)
+			if err != nil {
+				return err
+			}
+
+			return i.explain(cmd.Context(), cmd.OutOrStdout(), args, opts.outputOptions)
+		},
+	}
+
+	opts.objects = true
+	opts.flags(cmd)
+
+	return cmd
+}
+
+// explain prints what holds for one object.
+func (i *inquirer) explain(ctx context.Context, out io.Writer, args []string, as outputOptions) error {
+	kind, name, err := split(args[:1])
+	if err != nil {
+		return err
+	}
+
+	u, err := i.Get(ctx, kind, name)
+	if err != nil {
+		return err
+	}
+
+	req, problems := i.request(ctx, u, u.DeepCopy())
+
+	doc, err := explanationOf(req, args[1:])
+	if err != nil {
+		return err
+	}
+
+	doc.Problems = append(problems, doc.Problems...)
+
+	if as.structured() {
+		return as.print(out, doc)
+	}
+
+	return say(out, "%s", wrap(doc.render(), widthOf(out)))
+}
+
+// explanationOf explains what holds for the object of a request, and for fields of it.
+func explanationOf(req decision.Request, fields []string) (explanationDocument, error) {
+	// What is deleted or created has other conditions than what is changed.
+	if len(fields) == 1 && fields[0] == string(deletion) {
+		req.Operation, req.New, fields = decision.OperationDelete, nil, nil
+	}
+
+	x, err := explained(req, fields)
+	if err != nil {
+		return explanationDocument{}, err
+	}
+
+	return documentOfExplanation(req, x), nil
+}

@@ -1,0 +1,266 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/test/corpus"
+)
+
+// asked is the request of a scenario of the corpus.
+func asked(t *testing.T, name string) decision.Request {
+	t.Helper()
+
+	sources, err := corpus.Sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	s, err := corpus.Parse(name, sources[name])
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	req, bad := s.Decision()
+	if len(bad) > 0 {
+		t.Fatal(bad)
+	}
+
+	return req
+}
+
+const boundExplanation = `Widget default/w (example.org/v1, generation 3), changed by hans@example.com
+It has no parent: it is a root.
+
+spec.color: allowed by colors (rule Initiate)
+
+In the order in which it is tried:
+
+UpgradeAllowances: none
+
+AllowancePolicies about Widget:
+- colors
+  fields: spec.color
+  spec.paramRef: Palette "platform/default": holds
+  spec.match.cel[0]: object.spec.color in params.spec.colors (with Palette "platform/default"): holds
+  AllowanceBinding default/devs: holds
+  spec.paramRef: Palette "default/devs": holds
+  spec.paramRef: object.spec.color in params.spec.colors (with Palette "default/devs"): holds
+  may initiate: User anna@example.com, Group devs (AllowanceBinding default/devs) (this user)
+  AllowanceBindings: optional
+  may carry it on: anybody
+  then may follow: ConfigMap data
+
+Enforcements: none
+
+A change that nothing allows is stored, with a warning, and nothing may follow from it.
+`
+
+const composedExplanation = `RDSInstance my-database-xyz-rds (rds.aws.upbound.io/v1beta1, generation 7), changed by dora@example.com
+Its parent is XDatabase my-database-xyz.
+
+spec.forProvider.instanceClass: not allowed (Deny)
+- XDatabase "my-database-xyz" has no allowance for it; policy "xdatabase-to-rds" gives one once a change of spec.size is allowed
+
+In the order in which it is tried:
+
+Allowances of its parent: none
+  These policies give one:
+  - xdatabase-to-rds, for spec.size
+
+UpgradeAllowances:
+- crossplane-upgrade-2024-01-06, 2024-01-06T15:00:00Z to 2024-01-06T18:00:00Z, for system:serviceaccount:crossplane-system:crossplane: does not serve, it is over
+
+AllowancePolicies about RDSInstance: none
+
+Phase of its parent: Steady: it allows nothing by itself
+
+Enforcements:
+- databases: governs it; Deny, failurePolicy Fail
+  exception migration until 2024-12-31T00:00:00Z (INFRA-7): does not serve, it is over
+
+A change that nothing allows is refused (Deny).
+`
+
+// TestAnExplanationShowsWhatIsTriedInOrder and what comes of it.
+func TestAnExplanationShowsWhatIsTriedInOrder(t *testing.T) {
+	t.Parallel()
+
+	for name, want := range map[string]string{"policy/param-binding": boundExplanation, "exception/expired": composedExplanation} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			doc, err := explanationOf(asked(t, name), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			if diff := cmp.Diff(want, doc.render()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAnExplanationOfAFieldIsAboutThatFieldAlone where nothing of the object changes, and
+// says what would be decided.
+func TestAnExplanationOfAFieldIsAboutThatFieldAlone(t *testing.T) {
+	t.Parallel()
+
+	for name, tc := range map[string]struct {
+		field    string
+		verdict  string
+		policies []string
+	}{
+		"Named":   {"spec.color", "Allowed", []string{"colors"}},
+		"Unnamed": {"spec.size", "Unallowed", []string{}},
+		"Delete":  {"delete", "Unallowed", []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			req := asked(t, "policy/param-binding")
+			req.Old = req.New.DeepCopy()
+
+			doc, err := explanationOf(req, []string{tc.field})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			got := each(doc.Policies, func(p explainedPolicy) string { return p.Name })
+			if len(doc.Changes) != 1 || doc.Changes[0].Field != tc.field || doc.Changes[0].Verdict != tc.verdict || !cmp.Equal(got, tc.policies) {
+				t.Errorf("changes %+v, policies %v", doc.Changes, got)
+			}
+		})
+	}
+}
+
+// TestWhatCanIsAskedIsAnsweredWithWhatFollows and with what is missing, for people and for
+// programs.
+func TestWhatCanIsAskedIsAnsweredWithWhatFollows(t *testing.T) {
+	t.Parallel()
+
+	for name, tc := range map[string]struct {
+		scenario, want string
+		err            error
+	}{
+		"Allowed": {
+			scenario: "policy/param-binding",
+			want:     "Widget default/w, changed by hans@example.com:\n- spec.color: allowed by colors (rule Initiate)\nThen may follow:\n- ConfigMap data\n",
+		},
+		"Missing": {
+			scenario: "policy/shadow-condition-beside",
+			want: "Widget default/w, changed by hans@example.com:\n" +
+				"- spec.color: not allowed: it would be stored, with a warning, and nothing may follow from it\n" +
+				"  - policy \"colors\": condition \"no-blue\": CEL \"object.spec.color != 'blue'\" is false\n",
+			err: errNotAllowed,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			doc, err := verdictOf(asked(t, tc.scenario), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			var text, structured bytes.Buffer
+			if err := printVerdicts(&text, outputOptions{}, doc); !errors.Is(err, tc.err) || text.String() != tc.want {
+				t.Errorf("error %v, text, -want +got:\n%s", err, cmp.Diff(tc.want, text.String()))
+			}
+
+			got := verdictDocument{}
+			if err := printVerdicts(&structured, outputOptions{format: formatJSON}, doc); !errors.Is(err, tc.err) ||
+				json.Unmarshal(structured.Bytes(), &got) != nil || got.Allowed != (tc.err == nil) || got.Kind != "Verdict" {
+				t.Errorf("error %v, document %s", err, structured.String())
+			}
+		})
+	}
+}
+
+// TestFieldsAreReadAsTheyAreGiven with their values, which are YAML.
+func TestFieldsAreReadAsTheyAreGiven(t *testing.T) {
+	t.Parallel()
+
+	for name, tc := range map[string]struct {
+		args []string
+		want map[string]any
+		err  bool
+	}{
+		"Values": {
+			args: []string{"spec.size=large", "spec.replicas=3", "spec.tags={a: b}", "metadata.labels[team.example.org/x]=y=z"},
+			want: map[string]any{
+				"spec":     map[string]any{"size": "large", "replicas": int64(3), "tags": map[string]any{"a": "b"}, "engine": "postgres"},
+				"metadata": map[string]any{"labels": map[string]any{"team.example.org/x": "y=z"}},
+			},
+		},
+		"Removal":       {args: []string{"spec.engine="}, want: map[string]any{"spec": map[string]any{}}},
+		"RemovalOfNone": {args: []string{"spec.none=null"}, want: map[string]any{"spec": map[string]any{"engine": "postgres"}}},
+		"NoValue":       {args: []string{"spec.size"}, want: map[string]any{"spec": map[string]any{"engine": "postgres"}}},
+		"NoYAML":        {args: []string{"spec.size=[a"}, err: true},
+		"NoPath":        {args: []string{"spec..size=a"}, err: true},
+		"DeleteAndMore": {args: []string{"delete", "spec.size=a"}, err: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"engine": "postgres"}}}
+
+			fields, err := parseFields(tc.args)
+			if err == nil {
+				err = fields.set(u)
+			}
+
+			if (err != nil) != tc.err || tc.err && exitCode(err) != exitUsage {
+				t.Fatalf("error %v, want one %t", err, tc.err)
+			}
+
+			if diff := cmp.Diff(tc.want, u.Object); !tc.err && diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAManifestChangesTheFieldsItNames and no others.
+func TestAManifestChangesTheFieldsItNames(t *testing.T) {
+	t.Parallel()
+
+	all, err := readManifests(strings.NewReader("kind: A\napiVersion: v1\nmetadata: {name: a}\nspec: {size: 2}\n---\n# nothing\n---\n"+
+		"kind: B\napiVersion: v1\nmetadata: {name: b}\n"), "-")
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d manifests, error %v", len(all), err)
+	}
+
+	from := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "A", "metadata": map[string]any{"name": "a", "uid": "u"}, "spec": map[string]any{"size": int64(1), "engine": "x"},
+	}}
+
+	got, err := merged(from, all[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	want := from.DeepCopy()
+	_ = unstructured.SetNestedField(want.Object, int64(2), "spec", "size")
+
+	if diff := cmp.Diff(want.Object, got.Object); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+
+	for _, text := range []string{"kind: A\nmetadata: {name: a}\n", "kind: A\napiVersion: v1\n", "a: [\n"} {
+		if _, err := readManifests(strings.NewReader(text), "-"); err == nil {
+			t.Errorf("%q: no error", text)
+		}
+	}
+}
