@@ -44,7 +44,7 @@ func (l lab) eventually(t *testing.T, as *warned, key, value string, may bool, s
 		}
 
 		text := as.take()
-		if got := resource.Annotation(plan, v1alpha1.AnnotationAllowances); (got != "") != may || !mentions(text, says) {
+		if got := resource.Annotation(plan, v1alpha1.AnnotationAllowances); mentions(got, "mutation: ") != may || !mentions(text, says) {
 			return fmt.Errorf("allowances %q, and said %q: %w", got, text, world.ErrOther)
 		}
 
@@ -191,7 +191,7 @@ func TestWhatWasBegunInTimeIsCarriedOn(t *testing.T) {
 			Subjects: []v1alpha1.Subject{{Kind: v1alpha1.SubjectGroup, Name: "platform-team", MayInitiate: true}},
 			Allow: []v1alpha1.Permission{
 				{APIGroup: labGroup, Kind: "Task", Mutations: []string{"spec.settings[until.lab.example.org/*]"}},
-				{APIGroup: labGroup, Kind: "Step", Mutations: []string{"spec"}},
+				{APIGroup: labGroup, Kind: "Fleet", Mutations: []string{"spec"}},
 			},
 		},
 	}
@@ -220,7 +220,7 @@ func TestWhatWasBegunInTimeIsCarriedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if got := resource.Annotation(task, v1alpha1.AnnotationAllowances); !mentions(got, "kind: Step", "policy: lab-until") {
+	if got := resource.Annotation(task, v1alpha1.AnnotationAllowances); !mentions(got, "kind: Fleet", "policy: lab-until") {
 		t.Errorf("the task has allowances %q", got)
 	}
 
