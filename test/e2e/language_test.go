@@ -129,12 +129,9 @@ func TestAClusterScopedKindHoldsParameters(t *testing.T) {
 	l := newLab(t, "lab-tiers", "none")
 	ctx := t.Context()
 
-	if err := l.applyFile(ctx, "language.yaml"); err != nil {
-		t.Fatal(err)
-	}
-
+	// It is in force once its parameters can be read.
 	role := right.RoleOfParameters(schema.GroupResource{Group: "tiers.lab.example.org", Resource: "tiers"})
-	if err := client.IgnoreAlreadyExists(l.Create(ctx, &role)); err != nil {
+	if err := errors.Join(client.IgnoreAlreadyExists(l.Create(ctx, &role)), l.applyFile(ctx, "tiers.yaml")); err != nil {
 		t.Fatal(err)
 	}
 
