@@ -15,10 +15,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/test/patience"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -43,6 +45,11 @@ func serveDatabases(t *testing.T, c client.Client) {
 func TestAnExpressionThatDoesNotFitItsKindIsReported(t *testing.T) {
 	c := world.Connect(t, running.Config())
 	serveDatabases(t, c)
+
+	role := right.RoleOfParameters(schema.GroupResource{Resource: "configmaps"})
+	if err := client.IgnoreAlreadyExists(c.Create(t.Context(), &role)); err != nil {
+		t.Fatal(err)
+	}
 
 	cases := []struct {
 		name   string
@@ -96,6 +103,55 @@ spec:
 			want: []v1alpha1.TypeCheckingWarning{{
 				Field: "spec.match.cel[0]", Warning: "v1, kind ConfigMap: 1:7: undefined field 'daata'",
 			}},
+		},
+		{
+			name:   "EveryExpression",
+			reason: "Variables, conditions, their messages, and what they read of parameters.",
+			object: `
+kind: AllowancePolicy
+apiVersion: kausality.io/v1alpha1
+metadata: {name: typo-everywhere}
+spec:
+  paramKind: {apiVersion: v1, kind: ConfigMap}
+  paramRef: {name: sizes}
+  match:
+    kind: DatabaseClaim
+    fields: [spec.size]
+    variables: [{name: size, expression: "object.spec.sice"}, {name: sizes, expression: "params.daata.sizes"}]
+    matchConditions:
+    - {name: engine, expression: "object.spec.engin == 'x'", messageExpression: "'not ' + object.spec.engin"}
+    - {name: listed, expression: "variables.size in params.data.sizes"}
+  subjects: [{kind: Group, name: platform-team, mayInitiate: true}]
+  allow: [{kind: XDatabase, mutations: [spec.size]}]`,
+			want: []v1alpha1.TypeCheckingWarning{
+				{Field: "spec.match.variables[0].expression", Warning: "example.org/v1alpha1, kind DatabaseClaim: 1:12: undefined field 'sice'"},
+				{Field: "spec.match.variables[1].expression", Warning: "example.org/v1alpha1, kind DatabaseClaim: 1:7: undefined field 'daata'"},
+				{Field: "spec.match.matchConditions[0].expression", Warning: "example.org/v1alpha1, kind DatabaseClaim: 1:12: undefined field 'engin'"},
+				{
+					Field:   "spec.match.matchConditions[0].messageExpression",
+					Warning: "example.org/v1alpha1, kind DatabaseClaim: 1:21: undefined field 'engin'",
+				},
+				{
+					Field:   "spec.match.matchConditions[1].expression",
+					Warning: "example.org/v1alpha1, kind DatabaseClaim: 1:16: found no matching overload for '@in' applied to '(dyn, string)'",
+				},
+			},
+		},
+		{
+			name:   "CloseWhen",
+			reason: "What closes a gate is checked against the managed resources.",
+			object: `
+kind: AllowancePolicy
+apiVersion: kausality.io/v1alpha1
+metadata: {name: typo-close-when}
+spec:
+  match: {kind: DatabaseClaim, fields: [spec.size]}
+  gate: {closeWhen: "object.status.atProvide.manifest.data.size == 'x'"}
+  subjects: [{kind: Group, name: platform-team, mayInitiate: true}]
+  allow: [{apiGroup: kubernetes.crossplane.io, kind: Object, mutations: [spec.forProvider]}, {relation: External, mutations: [Update]}]`,
+			want: []v1alpha1.TypeCheckingWarning{
+				{Field: "spec.gate.closeWhen", Warning: "kubernetes.crossplane.io/v1alpha2, kind Object: 1:14: undefined field 'atProvide'"},
+			},
 		},
 		{
 			name:   "Right",
