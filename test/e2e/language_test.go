@@ -136,7 +136,7 @@ func TestAClusterScopedKindHoldsParameters(t *testing.T) {
 	}
 
 	as := warnedAs(t, hans, "platform-team", "system:masters", "system:authenticated")
-	l.eventually(t, as, "tiers", "low", false, `there is no Tier of labels "for in (all,plans)", which its paramRef asks for`)
+	l.eventually(t, as, "tiers", "low", false, `there is no Tier of labels "for in (all,plans)"`)
 
 	tier := func(name, label string, costs ...any) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"costs": costs}}}
