@@ -6,6 +6,7 @@ package customresource
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -23,6 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	apiservercel "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
 // Validator validates objects of one version of a CRD. It is for one goroutine at a time.
@@ -135,4 +138,32 @@ func blocks(err *field.Error) bool {
 	default:
 		return false
 	}
+}
+
+// Siblings are the fields that the schema knows beside one, given by its path.
+func (v *Validator) Siblings(path string) []string {
+	segments, err := fieldpath.Parse(path)
+	if err != nil || len(segments) == 0 {
+		return nil
+	}
+
+	at := v.structural
+
+	for _, s := range segments[:len(segments)-1] {
+		switch {
+		case s.Type == fieldpath.SegmentIndex && at.Items != nil:
+			at = at.Items
+		case s.Type == fieldpath.SegmentField:
+			next, ok := at.Properties[s.Field]
+			if !ok {
+				return nil
+			}
+
+			at = &next
+		default:
+			return nil
+		}
+	}
+
+	return slices.Sorted(maps.Keys(at.Properties))
 }

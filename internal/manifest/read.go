@@ -27,7 +27,7 @@ func Read(name string, text []byte) ([]*Object, error) {
 		errs []error
 	)
 
-	for _, doc := range split(bytes.TrimPrefix(text, []byte("\uFEFF"))) {
+	for _, doc := range split(bytes.TrimPrefix(bytes.Clone(text), []byte("\uFEFF"))) {
 		doc.file = name
 
 		value, err := doc.value()
