@@ -99,7 +99,9 @@ func (l *linter) checkUnusedExternal(p Item[*v1alpha1.AllowancePolicy]) {
 }
 
 // gated reports whether a verb is one that gates open for.
-func gated(verb string) bool { return verb == actionCreate || verb == actionUpdate || verb == actionDelete }
+func gated(verb string) bool {
+	return verb == actionCreate || verb == actionUpdate || verb == actionDelete
+}
 
 // covers reports whether one of some patterns covers all that another one does.
 func covers(patterns []string, other string) bool {

@@ -49,7 +49,7 @@ type Composed struct {
 // Check finds what is wrong with all objects of an input, in the order in which they are
 // given. Objects are expected to be as the API server would store them, with defaults.
 func Check(in Input) []Finding {
-	l := &linter{Input: in, broken: map[int]bool{}, unknown: map[kind.Name]bool{}}
+	l := &linter{Input: in, broken: map[int]bool{}, unknown: map[kind.Name]bool{}, undefined: map[schema.GroupResource]bool{}}
 
 	// 1. What admission refuses.
 	l.admit()
@@ -100,6 +100,8 @@ type linter struct {
 	broken map[int]bool
 	// unknown are the kinds of which it is told that there is no schema.
 	unknown map[kind.Name]bool
+	// undefined are the resources of which it is told that nothing defines them.
+	undefined map[schema.GroupResource]bool
 }
 
 // policies as a list.

@@ -57,23 +57,35 @@ func (l *linter) checkCovered(i int) {
 			continue
 		}
 
-		switch same := saysSame(&p.Object.Spec, &q.Object.Spec); {
-		case same && j < i && equality.Semantic.DeepEqual(p.Object.Spec.Subjects, q.Object.Spec.Subjects):
-			l.addWith(p.At, q.At, DuplicatePolicy, "metadata.name", fmt.Sprintf("AllowancePolicy %q says the same", q.Object.GetName()), "delete one of them")
-
-			return
-		case same && j < i:
-			l.addWith(p.At, q.At, DuplicatePolicy, "spec.match", fmt.Sprintf("AllowancePolicy %q matches and allows the same, for other subjects", q.Object.GetName()),
-				"list all subjects in one of them")
-
-			return
-		case !same && coversPolicy(&q.Object.Spec, &p.Object.Spec):
-			l.addWith(p.At, q.At, CoveredPolicy, "metadata.name",
-				fmt.Sprintf("AllowancePolicy %q allows all that this one does, to the same subjects", q.Object.GetName()),
-				"delete this one, or narrow the other")
+		if rule, message, remedy := compare(&p.Object.Spec, q.Object, j < i); rule != "" {
+			l.addWith(p.At, q.At, rule, "metadata.name", message, remedy)
 
 			return
 		}
+	}
+}
+
+// compare compares a policy with another one, which may be before it. The rule is empty
+// where there is nothing to say, or the other one says it.
+func compare(p *v1alpha1.AllowancePolicySpec, other *v1alpha1.AllowancePolicy, before bool) (rule, message, remedy string) {
+	q := &other.Spec
+	same := saysSame(p, q)
+
+	switch {
+	case same && equality.Semantic.DeepEqual(p.Subjects, q.Subjects):
+		if !before {
+			return "", "", ""
+		}
+
+		return DuplicatePolicy, fmt.Sprintf("AllowancePolicy %q says the same", other.GetName()), "delete one of them"
+	case coversPolicy(q, p) && (before || !coversPolicy(p, q)):
+		return CoveredPolicy, fmt.Sprintf("AllowancePolicy %q allows all that this one does, to the same subjects", other.GetName()),
+			"delete this one, or narrow the other"
+	case same && before && !coversPolicy(p, q):
+		return DuplicatePolicy, fmt.Sprintf("AllowancePolicy %q matches and allows the same, for other subjects", other.GetName()),
+			"list all subjects in one of them"
+	default:
+		return "", "", ""
 	}
 }
 

@@ -183,9 +183,11 @@ func (l *linter) uncheckedRules(e Item[*v1alpha1.Enforcement]) {
 		for j, name := range rule.Resources {
 			for _, group := range rule.APIGroups {
 				gr := schema.GroupResource{Group: group, Resource: name}
-				if name == anything || group == anything || l.serves(gr) {
+				if name == anything || group == anything || l.serves(gr) || l.undefined[gr] {
 					continue
 				}
+
+				l.undefined[gr] = true
 
 				remedy := schemaRemedy
 				if like := policy.Alike(name, l.resourcesOf(group)); len(like) > 0 {

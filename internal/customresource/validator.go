@@ -4,6 +4,7 @@
 package customresource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -124,7 +125,11 @@ func (v *Validator) Validate(ctx context.Context, in map[string]any) Result {
 		return out
 	}
 
+	// They are evaluated in the order of a map.
 	errs, _ := v.rules.Validate(ctx, nil, v.structural, u.Object, nil, apiservercel.RuntimeCELCostBudget)
+	slices.SortStableFunc(errs, func(a, b *field.Error) int {
+		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Detail, b.Detail))
+	})
 	out.Errs, out.Rules = append(out.Errs, errs...), len(errs)
 
 	return out

@@ -84,24 +84,28 @@ type run struct {
 	out     Report
 }
 
-// add adds findings. What the schema refuses the webhook is not asked about.
+// add adds findings of the engine. What the schema refuses the webhook refuses too, in other
+// words, of the same field or of one right in it: that is told once.
 func (r *run) add(list ...lint.Finding) {
-	for _, f := range list {
-		if f.Severity == lint.Error && slices.ContainsFunc(r.found, func(g lint.Finding) bool {
-			return g.Item == f.Item && g.Severity == lint.Error && within(f.Field, g.Field)
-		}) {
-			continue
-		}
+	told := r.found
 
-		r.found = append(r.found, f)
+	for _, f := range list {
+		if f.Severity != lint.Error || !slices.ContainsFunc(told, func(g lint.Finding) bool {
+			return g.Item == f.Item && g.Severity == lint.Error && rightIn(f.Field, g.Field)
+		}) {
+			r.found = append(r.found, f)
+		}
 	}
 }
 
-// within reports whether a field is one, or in it.
-func within(field, other string) bool {
-	rest, ok := strings.CutPrefix(field, other)
+// rightIn reports whether a field is another one, or right in it.
+func rightIn(name, other string) bool {
+	rest, ok := strings.CutPrefix(name, other)
+	if !ok || other == "" {
+		return false
+	}
 
-	return ok && other != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	return rest == "" || strings.ContainsRune(".[", rune(rest[0])) && !strings.ContainsAny(rest[1:], ".[")
 }
 
 // located are the findings with their places, ordered.

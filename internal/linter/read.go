@@ -94,7 +94,7 @@ func (r *run) readDefinition(i int, gvk schema.GroupVersionKind) {
 	}
 
 	if err != nil {
-		r.add(lint.Finding{
+		r.found = append(r.found, lint.Finding{
 			Item: i, Rule: lint.UnreadableSchema, Severity: lint.Warning,
 			Message: fmt.Sprintf("nothing is checked against it: %s", err),
 		})
@@ -109,7 +109,7 @@ func (r *run) readOwn(ctx context.Context, i int, gvk schema.GroupVersionKind) e
 	}
 
 	if v == nil {
-		r.add(lint.Finding{
+		r.found = append(r.found, lint.Finding{
 			Item: i, Rule: lint.UnknownKind, Severity: lint.Error, Field: "kind",
 			Message: fmt.Sprintf("Kausality has no kind %s of %s", gvk.Kind, gvk.GroupVersion()), Remedy: r.kindRemedy(gvk),
 		})
@@ -119,14 +119,14 @@ func (r *run) readOwn(ctx context.Context, i int, gvk schema.GroupVersionKind) e
 
 	// What is there twice is not seen by anything that follows.
 	for _, d := range r.objects[i].Duplicates() {
-		r.add(lint.Finding{
+		r.found = append(r.found, lint.Finding{
 			Item: i, Rule: lint.DuplicateKey, Severity: lint.Warning, Field: d.Path,
 			Message: fmt.Sprintf("%q is in the mapping twice: the last one counts", d.Path), Remedy: "delete one of them",
 		})
 	}
 
 	in := v.Validate(ctx, r.objects[i].Content)
-	r.add(invalid(i, v, in)...)
+	r.found = append(r.found, invalid(i, v, in)...)
 
 	r.in.Refused[i] = len(in.Unknown)+len(in.Errs) > 0
 
