@@ -35,7 +35,6 @@ func writeSARIF(out io.Writer, r linter.Report) error {
 
 	for _, rule := range lint.Rules() {
 		run.AddRule(rule.ID).WithDescription(rule.Text).
-			WithShortDescription(&sarif.MultiformatMessageString{Text: &rule.Text}).
 			WithDefaultConfiguration(sarif.NewReportingConfiguration().WithLevel(string(rule.Severity)))
 	}
 
@@ -73,7 +72,7 @@ func sarifResult(f linter.Finding) *sarif.Result {
 		WithLevel(string(f.Severity)).
 		WithMessage(sarif.NewTextMessage(text)).
 		AddLocation(sarif.NewLocationWithPhysicalLocation(place)).
-		AddPartialFingerprint(fingerprint, hex.EncodeToString(sum[:16]))
+		WithPartialFingerprints(map[string]string{fingerprint: hex.EncodeToString(sum[:16])})
 }
 
 // fileURI is a file's name as a URI, relative where the name is.

@@ -121,7 +121,7 @@ func (r *run) readOwn(ctx context.Context, i int, gvk schema.GroupVersionKind) e
 	for _, d := range r.objects[i].Duplicates() {
 		r.found = append(r.found, lint.Finding{
 			Item: i, Rule: lint.DuplicateKey, Severity: lint.Warning, Field: d.Path,
-			Message: fmt.Sprintf("%q is in the mapping twice: the last one counts", d.Path), Remedy: "delete one of them",
+			Message: "the key is in its mapping twice: the last one counts", Remedy: "delete one of them",
 		})
 	}
 
