@@ -71,7 +71,7 @@ func lintCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&opts.files, "filename", "f", nil, "File or directory to lint; - is standard input. It can be given several times.")
 	flags.BoolVar(&opts.strict, "strict", false, "Exit with 3 where there are warnings, too.")
-	flags.StringVar(&opts.severity, "severity", string(lint.Note), "Tell of findings of this severity and greater ones: note, warning or error.")
+	flags.StringVar(&opts.severity, "severity", string(lint.Note), "Tell of findings of this severity and greater: note, warning or error.")
 	flags.BoolVarP(&opts.verbose, "verbose", "v", false, "List the objects of other kinds, which are ignored.")
 	flags.StringVar(&opts.crossplane, "crossplane-service-account", "system:serviceaccount:crossplane-system:crossplane",
 		"User name Crossplane works under.")

@@ -370,7 +370,7 @@ func TestFilesAreReadOnceEachAndInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var got []string
+	got := make([]string, 0, len(objects))
 	for _, o := range objects {
 		got = append(got, fmt.Sprint(o.Content["kind"]))
 	}
@@ -413,7 +413,7 @@ func BenchmarkLint(b *testing.B) {
 	var text strings.Builder
 
 	for i := range 20 {
-		fmt.Fprintf(&text, "---\n%s\n", regexp.MustCompile(`(?m)^  name: (\S+)`).ReplaceAllString(string(raw), fmt.Sprintf("  name: $1-%d", i)))
+		fmt.Fprintf(&text, "---\n%s\n", regexp.MustCompile(`(?m)^ {2}name: (\S+)`).ReplaceAllString(string(raw), fmt.Sprintf("  name: $1-%d", i)))
 	}
 
 	for b.Loop() {

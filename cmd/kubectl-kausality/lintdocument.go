@@ -17,10 +17,9 @@ type lintReport struct {
 
 	// Findings are all that was found, in the order of the files, and of lines there.
 	Findings []lintFinding `json:"findings"`
-	// Checked is how many objects of Kausality were checked, and Definitions how many CRDs,
-	// XRDs and Compositions were read for it.
+	// Checked is how many objects of Kausality were checked.
 	Checked int `json:"checked"`
-	// Definitions that were read.
+	// Definitions is how many CRDs, XRDs and Compositions were read for it.
 	Definitions int `json:"definitions"`
 	// Ignored are the objects of other kinds.
 	Ignored []fileObject `json:"ignored"`
@@ -30,9 +29,9 @@ type lintReport struct {
 type lintFinding struct {
 	// File it is in, as it was named, or stdin.
 	File string `json:"file"`
-	// Line and column of the field, from 1; of what it would be in where it is not there.
+	// Line of the field, from 1; of what it would be in where it is not there.
 	Line int `json:"line"`
-	// Column counts characters.
+	// Column of it, in characters, from 1.
 	Column int `json:"column"`
 	// Object that it is about.
 	Object fileObject `json:"object"`

@@ -39,7 +39,8 @@ func (l *linter) typeCheckBindings() {
 
 	for _, p := range l.Policies {
 		if len(l.Bindings) > 0 && !bound[p.Object.GetName()] && p.Object.Spec.BindingMode == v1alpha1.BindingModeRequired {
-			l.add(p.At, BindingMissing, "spec.bindingMode", "nobody initiates by the policy: it requires a binding, and none of those that were read is of it",
+			l.add(p.At, BindingMissing, "spec.bindingMode",
+				"nobody initiates by the policy: it requires a binding, and none of those that were read is of it",
 				"add an AllowanceBinding of it in each namespace where it is to count")
 		}
 	}
@@ -75,12 +76,15 @@ func (l *linter) checkBinding(b Item[*v1alpha1.AllowanceBinding], p *v1alpha1.Al
 
 		l.add(b.At, BindingPolicy, at, fmt.Sprintf("there is no AllowancePolicy %q", name), remedy)
 	case refused:
-		l.add(b.At, BindingPolicy, at, fmt.Sprintf("AllowancePolicy %q is refused, and so nobody initiates by its binding", name), "correct the policy")
+		l.add(b.At, BindingPolicy, at,
+			fmt.Sprintf("AllowancePolicy %q is refused, and so nobody initiates by its binding", name), "correct the policy")
 	case !policy.Bindable(&p.Spec):
-		l.add(b.At, BindingPolicy, at, fmt.Sprintf("AllowancePolicy %q says nothing of bindings: its bindingMode has to be Optional or Required", name),
+		l.add(b.At, BindingPolicy, at,
+			fmt.Sprintf("AllowancePolicy %q says nothing of bindings: its bindingMode has to be Optional or Required", name),
 			"set spec.bindingMode of the policy")
 	case b.Object.Spec.ParamRef != nil && !policy.Overridable(&p.Spec):
-		l.add(b.At, BindingPolicy, "spec.paramRef", fmt.Sprintf("the binding has a paramRef, and that of AllowancePolicy %q is not overridable", name),
+		l.add(b.At, BindingPolicy, "spec.paramRef",
+			fmt.Sprintf("the binding has a paramRef, and that of AllowancePolicy %q is not overridable", name),
 			"take it away, or set spec.paramRef.overridable of the policy")
 	}
 }

@@ -142,7 +142,8 @@ func (l *linter) checkCreate(p Item[*v1alpha1.AllowancePolicy]) {
 
 		at := field.NewPath("spec", "allow").Index(i).Child("mutations").Index(create)
 		l.add(p.At, CreateOnly, at.String(),
-			fmt.Sprintf("%s may be created, and no AllowancePolicy or UpgradeAllowance allows a change of its fields: once made it stays as it is", n),
+			fmt.Sprintf("%s may be created, and no AllowancePolicy or UpgradeAllowance allows a change of its fields: "+
+				"once made it stays as it is", n),
 			"add the fields that may change to mutations, or to a policy about them")
 	}
 }

@@ -36,7 +36,7 @@ func (l *linter) constantConditions() {
 	}
 
 	for _, b := range l.Bindings {
-		var list []v1alpha1.MatchCondition
+		list := make([]v1alpha1.MatchCondition, 0, len(b.Object.Spec.MatchConditions))
 		for _, c := range b.Object.Spec.MatchConditions {
 			list = append(list, c.MatchCondition)
 		}

@@ -46,7 +46,8 @@ func (l *linter) checkExternal(item int, allow []v1alpha1.Permission) {
 					"add {relation: External, mutations: [Delete]} to spec.allow")
 			case !updates && overlap(outside(), m):
 				l.add(item, ExternalMissing, at,
-					fmt.Sprintf("%s of %s is allowed without External Update: it is stored, and put back before the gate opens for anything", m, perm.Kind),
+					fmt.Sprintf("%s of %s is allowed without External Update: it is stored, and put back before the gate opens for anything",
+						m, perm.Kind),
 					"add {relation: External, mutations: [Update]} to spec.allow")
 			}
 		}

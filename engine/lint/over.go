@@ -14,7 +14,8 @@ import (
 func (l *linter) findOver() {
 	for _, w := range l.Windows {
 		if until := w.Object.Spec.ValidUntil.Time; !l.broken[w.At] && !l.Now.Before(until) {
-			l.add(w.At, WindowOver, "spec.validUntil", fmt.Sprintf("the window has ended at %s, and allows nothing any more", until.UTC().Format(time.RFC3339)),
+			l.add(w.At, WindowOver, "spec.validUntil",
+				fmt.Sprintf("the window has ended at %s, and allows nothing any more", until.UTC().Format(time.RFC3339)),
 				"delete it, or set another end")
 		}
 	}

@@ -20,7 +20,8 @@ func (l *linter) findDuplicates() {
 	seen := map[string]int{}
 	named := func(item int, key, what string) {
 		if other, ok := seen[key]; ok {
-			l.addWith(item, other, DuplicateObject, "metadata.name", fmt.Sprintf("%s is there twice: the one that is applied last replaces the other", what),
+			l.addWith(item, other, DuplicateObject, "metadata.name",
+				fmt.Sprintf("%s is there twice: the one that is applied last replaces the other", what),
 				"give it another name, or delete one")
 		}
 
@@ -186,7 +187,9 @@ func coversSubjects(q, p []v1alpha1.Subject) bool {
 		return true // Anybody may.
 	}
 
-	return slices.ContainsFunc(p, carries) && !slices.ContainsFunc(p, func(s v1alpha1.Subject) bool { return carries(s) && !slices.Contains(q, s) })
+	others := func(s v1alpha1.Subject) bool { return carries(s) && !slices.Contains(q, s) }
+
+	return slices.ContainsFunc(p, carries) && !slices.ContainsFunc(p, others)
 }
 
 // coversAllow reports whether permissions give all that others do.

@@ -93,8 +93,9 @@ func (l *linter) findUnchecked() {
 		l.uncheckedPermissions(p.At, p.Object.Spec.Allow)
 
 		if gvk, ok := policy.ParamKindOf(&p.Object.Spec); ok && l.Schemas(gvk) == nil {
-			l.add(p.At, NotChecked, "spec.paramKind", fmt.Sprintf("what is read of params is not checked: nothing that was read has the schema of %s of %s",
-				gvk.Kind, gvk.GroupVersion()), schemaRemedy)
+			l.add(p.At, NotChecked, "spec.paramKind",
+				fmt.Sprintf("what is read of params is not checked: nothing that was read has the schema of %s of %s", gvk.Kind, gvk.GroupVersion()),
+				schemaRemedy)
 		}
 	}
 

@@ -54,9 +54,13 @@ type Result struct {
 	Check Check
 }
 
-// Warnings are results as a status holds them.
+// Warnings are results as a status holds them; nil for none.
 func Warnings(results []Result) []v1alpha1.TypeCheckingWarning {
-	var out []v1alpha1.TypeCheckingWarning
+	if len(results) == 0 {
+		return nil
+	}
+
+	out := make([]v1alpha1.TypeCheckingWarning, 0, len(results))
 	for _, r := range results {
 		out = append(out, r.TypeCheckingWarning)
 	}

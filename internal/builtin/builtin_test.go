@@ -68,9 +68,9 @@ func compare(t *testing.T, path string, got *spec.Schema, in *smdschema.Schema, 
 		}
 
 		return compare(t, path+"[*]", got.Items.Schema, in, want.List.ElementType)
-	case want.Map != nil && len(want.Map.Fields) > 0:
+	case want.Map != nil && len(want.Fields) > 0:
 		var names []string
-		for _, f := range want.Map.Fields {
+		for _, f := range want.Fields {
 			names = append(names, f.Name)
 		}
 
@@ -84,7 +84,7 @@ func compare(t *testing.T, path string, got *spec.Schema, in *smdschema.Schema, 
 
 		out := len(names)
 
-		for _, f := range want.Map.Fields {
+		for _, f := range want.Fields {
 			child := got.Properties[f.Name]
 			out += compare(t, path+"."+f.Name, &child, in, f.Type)
 		}

@@ -62,8 +62,8 @@ func Schema(gvk schema.GroupVersionKind) *spec.Schema {
 }
 
 // stable reports whether a version is neither alpha nor beta.
-func stable(version string) bool {
-	return strings.HasPrefix(version, "v") && strings.Trim(version[1:], "0123456789") == ""
+func stable(name string) bool {
+	return strings.HasPrefix(name, "v") && strings.Trim(name[1:], "0123456789") == ""
 }
 
 // unstored are kinds with metadata of which the API server stores no objects: what it is

@@ -86,8 +86,7 @@ func describedSchema(t reflect.Type) (spec.Schema, bool) {
 
 // addFields adds the fields that a struct has in JSON.
 func addFields(to map[string]spec.Schema, t reflect.Type, within []reflect.Type) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 
 		switch {

@@ -71,12 +71,16 @@ func (k *Kinds) AddCRD(crd *extv1.CustomResourceDefinition) error {
 
 		gvk := schema.GroupVersionKind{Group: group, Version: v.Name, Kind: names.Kind}
 
-		s, err := schemaOf(v)
-		if err != nil {
-			return fmt.Errorf("cannot read the schema of %s: %w", gvk, err)
-		}
+		k.schemas[gvk] = nil
 
-		k.schemas[gvk] = s
+		if v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
+			s, err := schemaOf(v.Schema.OpenAPIV3Schema)
+			if err != nil {
+				return fmt.Errorf("cannot read the schema of %s: %w", gvk, err)
+			}
+
+			k.schemas[gvk] = s
+		}
 
 		if preferred == nil || version.CompareKubeAwareVersionStrings(v.Name, preferred.Name) > 0 {
 			preferred = v
@@ -94,13 +98,9 @@ func (k *Kinds) AddCRD(crd *extv1.CustomResourceDefinition) error {
 	return nil
 }
 
-// schemaOf is the schema of a version; nil where it has none.
-func schemaOf(v *extv1.CustomResourceDefinitionVersion) (*spec.Schema, error) {
-	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
-		return nil, nil
-	}
-
-	raw, err := json.Marshal(v.Schema.OpenAPIV3Schema)
+// schemaOf is a schema of a CRD as the API server publishes it.
+func schemaOf(in *extv1.JSONSchemaProps) (*spec.Schema, error) {
+	raw, err := json.Marshal(in)
 	if err != nil {
 		return nil, err
 	}

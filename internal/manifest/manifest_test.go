@@ -143,7 +143,7 @@ func TestObjectsAreReadAsKubectlReadsThem(t *testing.T) {
 			text := []byte(tc.text)
 			objects, err := manifest.Read("f.yaml", text)
 
-			var got []map[string]any
+			got := make([]map[string]any, 0, len(objects))
 			for _, o := range objects {
 				got = append(got, o.Content)
 			}

@@ -131,6 +131,7 @@ func child(n *yaml.Node, s fieldpath.Segment) (key, value *yaml.Node) {
 		}
 
 		return merged(n, s)
+	default: // It has no fields.
 	}
 
 	return nil, nil
@@ -163,9 +164,11 @@ func merged(n *yaml.Node, s fieldpath.Segment) (key, value *yaml.Node) {
 
 // Duplicate is a key that is in a mapping twice.
 type Duplicate struct {
-	// Path of it, and where it is the second time.
-	Path string
+	// Position is where it is the second time.
 	Position
+
+	// Path of it.
+	Path string
 }
 
 // Duplicates are the keys that are twice in a mapping of the object: the last one counts,
@@ -203,6 +206,7 @@ func (o *Object) duplicates(n *yaml.Node, path fieldpath.Path, out *[]Duplicate)
 
 			o.duplicates(n.Content[i+1], at, out)
 		}
+	default: // It has no keys.
 	}
 }
 

@@ -49,12 +49,12 @@ func Read(name string, text []byte) ([]*Object, error) {
 
 // document is one of a file.
 type document struct {
+	nodes
+
 	file string
 	// text of it, and how many lines are before it.
 	text   []byte
 	before int
-
-	nodes
 }
 
 // split cuts a file into its documents.
