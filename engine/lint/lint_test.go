@@ -186,9 +186,9 @@ func cases() map[string]struct {
 		"NotCovered": {
 			reason: "It does not where anything of it is narrower: fields, conditions, selectors, subjects, children, or what is captured.",
 			documents: given("base", `fields: [spec.size], capture: ["metadata.annotations[jira]"]`, people+`, {kind: Group, name: carriers}`) + next +
-				given("fields", "fields: [spec], excludeFields: [spec.size]", people+`, {kind: Group, name: carriers}`) + next +
-				given("condition", `fields: [spec], cel: ["object.spec.size == 'x'"]`, people) + next +
-				given("selector", `fields: [spec], objectSelector: {matchLabels: {a: b}}`, people) + next +
+				given("fields", `fields: [spec], excludeFields: [spec.size], capture: ["metadata.annotations[jira]"]`, people+`, {kind: Group, name: carriers}`) + next +
+				given("condition", `fields: [spec], cel: ["object.spec.size == 'x'"], capture: ["metadata.annotations[jira]"]`, people+`, {kind: Group, name: carriers}`) + next +
+				given("selector", `fields: [spec], objectSelector: {matchLabels: {a: b}}, capture: ["metadata.annotations[jira]"]`, people+`, {kind: Group, name: carriers}`) + next +
 				given("subjects", `fields: [spec.size], cel: ["object.spec.engine == 'x'"]`, `{kind: User, name: anna, mayInitiate: true}`) + next +
 				given("carriers", `fields: [spec], capture: ["metadata.annotations[jira]"]`, people+`, {kind: Group, name: others}`) + next +
 				`{metadata: {name: children}, spec: {match: {kind: Workspace, fields: [spec], capture: ["metadata.annotations[jira]"]}, subjects: [` + people + `], allow: [{kind: ConfigMap, mutations: [data.x]}]}}`,
