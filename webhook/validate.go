@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
@@ -78,32 +78,10 @@ func validate(req admission.Request) (errs field.ErrorList, warnings []string, e
 			return nil, nil, fmt.Errorf("cannot read Enforcement %q: %w", req.Name, err)
 		}
 
-		return validateEnforcement(e), nil, nil
+		return enforcement.Validate(e), nil, nil
 	default:
 		return nil, nil, nil
 	}
-}
-
-func validateEnforcement(e *v1alpha1.Enforcement) field.ErrorList {
-	spec := field.NewPath("spec")
-	errs := upgradeallowance.ValidateSelector(e.Spec.Match.ObjectSelector, spec.Child("match", "objectSelector"))
-	errs = append(errs, upgradeallowance.ValidateSelector(e.Spec.Match.NamespaceSelector, spec.Child("match", "namespaceSelector"))...)
-
-	for i, c := range e.Spec.MatchConditions {
-		if _, err := policy.CompileExpression(c.Expression); err != nil {
-			errs = append(errs, field.Invalid(spec.Child("matchConditions").Index(i).Child("expression"), c.Expression, err.Error()))
-		}
-	}
-
-	for i, x := range e.Spec.Exceptions {
-		for j, m := range x.Mutations {
-			if _, err := change.ParsePattern(m); err != nil {
-				errs = append(errs, field.Invalid(spec.Child("exceptions").Index(i).Child("mutations").Index(j), m, err.Error()))
-			}
-		}
-	}
-
-	return errs
 }
 
 var _ admission.Handler = Validator{}

@@ -4,13 +4,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
@@ -19,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -111,22 +108,25 @@ func (a askedFields) set(u *unstructured.Unstructured) error {
 
 // canApply answers whether manifests may be applied.
 func (i *inquirer) canApply(ctx context.Context, in io.Reader, out io.Writer, files []string, as outputOptions) error {
-	var docs []verdictDocument
+	manifests, err := readManifests(files, in)
+	if err != nil {
+		return err
+	}
 
-	for _, file := range files {
-		manifests, err := readManifests(in, file)
+	docs := make([]verdictDocument, 0, len(manifests))
+
+	for _, m := range manifests {
+		u := &unstructured.Unstructured{Object: m.Content}
+		if u.GetKind() == "" || u.GetAPIVersion() == "" || u.GetName() == "" {
+			return fmt.Errorf("cannot read %s: %w", m.File(), errNoObject)
+		}
+
+		doc, err := i.canApplyOne(ctx, u)
 		if err != nil {
 			return err
 		}
 
-		for _, m := range manifests {
-			doc, err := i.canApplyOne(ctx, m)
-			if err != nil {
-				return err
-			}
-
-			docs = append(docs, doc)
-		}
+		docs = append(docs, doc)
 	}
 
 	if len(docs) == 0 {
@@ -135,6 +135,9 @@ func (i *inquirer) canApply(ctx context.Context, in io.Reader, out io.Writer, fi
 
 	return printVerdicts(out, as, docs...)
 }
+
+// errNoObject is the cause where a manifest does not say what it is of.
+var errNoObject = errors.New("each document has to have apiVersion, kind and metadata.name")
 
 // canApplyOne answers about one manifest: of what is stored the fields change that it
 // names, and all others stay.
@@ -187,49 +190,4 @@ func merged(from, manifest *unstructured.Unstructured) (*unstructured.Unstructur
 	out := &unstructured.Unstructured{}
 
 	return out, utiljson.Unmarshal(raw, &out.Object)
-}
-
-// readManifests reads the objects of a file, or of standard input for -.
-func readManifests(in io.Reader, file string) ([]*unstructured.Unstructured, error) {
-	raw, err := readFile(in, file)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %q: %w", file, err)
-	}
-
-	var out []*unstructured.Unstructured
-
-	for dec := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), len(raw)+1); ; {
-		var object map[string]any
-
-		err := dec.Decode(&object)
-
-		switch {
-		case errors.Is(err, io.EOF):
-			return out, nil
-		case err != nil:
-			return nil, fmt.Errorf("cannot read %q: %w", file, err)
-		case object == nil:
-			continue
-		}
-
-		object, _ = whole(object).(map[string]any)
-
-		u := &unstructured.Unstructured{Object: object}
-		if u.GetKind() == "" || u.GetAPIVersion() == "" || u.GetName() == "" {
-			return nil, fmt.Errorf("cannot read %q: %w", file, errNoObject)
-		}
-
-		out = append(out, u)
-	}
-}
-
-// errNoObject is the cause where a manifest does not say what it is of.
-var errNoObject = errors.New("each document has to have apiVersion, kind and metadata.name")
-
-func readFile(in io.Reader, file string) ([]byte, error) {
-	if file == "-" {
-		return io.ReadAll(in)
-	}
-
-	return os.ReadFile(file)
 }

@@ -69,6 +69,7 @@ func root() *cobra.Command {
 	cmd.AddCommand(
 		traceCommand(), allowedCommand(), adoptCommand(), releaseCommand(), uninstallCommand(), doctorCommand(), versionCommand(), diffCommand(),
 		explainCommand(), canCommand(),
+		lintCommand(),
 	)
 
 	return cmd

@@ -55,6 +55,15 @@ type Served struct {
 // Gated reports whether changes of the kind must not be missed.
 func (k Served) Gated() bool { return k.Managed || k.Crossplane }
 
+// OfProvider says by the fields of the spec of a kind whether a provider is behind it:
+// managed is true of managed resources with management policies, ungateable of those
+// without.
+func OfProvider(has func(field string) bool) (managed, ungateable bool) {
+	policies, provider := has("managementPolicies"), has("forProvider")
+
+	return policies && provider, provider && !policies
+}
+
 // GroupResource returns the resource of the kind.
 func (k Served) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: k.GVK.Group, Resource: k.Resource}

@@ -219,7 +219,7 @@ func wrongField(s *spec.Schema, path change.Path, n int) (at int, why string) {
 	}
 
 	fields := slices.Sorted(maps.Keys(s.Properties))
-	if like := alike(name, fields); len(like) > 0 {
+	if like := Alike(name, fields); len(like) > 0 {
 		for i := range like {
 			like[i] = append(slices.Clone(path[:n]), fieldpath.Field(like[i])).String()
 		}
@@ -244,8 +244,8 @@ func segmentName(s fieldpath.Segment) string {
 	return s.Field
 }
 
-// alike are the names that another one was probably meant to be.
-func alike(name string, names []string) []string {
+// Alike are those of some names that another one was probably meant to be.
+func Alike(name string, names []string) []string {
 	out := make([]string, 0, 1)
 	least := max(1, len(name)/3)
 

@@ -44,7 +44,7 @@ func checkVerb(verb string, managed bool) string {
 		return ""
 	}
 
-	like := alike(verb, known)
+	like := Alike(verb, known)
 
 	switch {
 	case len(like) > 0:

@@ -226,9 +226,11 @@ func (r *Resolver) getCRD(ctx context.Context, k kind.Served) error {
 
 // shapeOf returns what objects are by the schema of their fields.
 func shapeOf(object map[string]extv1.JSONSchemaProps) Shape {
-	spec := object["spec"].Properties
-	_, policies := spec["managementPolicies"]
-	_, provider := spec["forProvider"]
+	managed, ungateable := kind.OfProvider(func(field string) bool {
+		_, ok := object["spec"].Properties[field]
 
-	return Shape{managed: policies && provider, ungateable: provider && !policies, usage: isUsage(object)}
+		return ok
+	})
+
+	return Shape{managed: managed, ungateable: ungateable, usage: isUsage(object)}
 }

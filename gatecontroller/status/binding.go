@@ -6,13 +6,11 @@ package status
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -23,7 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 )
 
@@ -151,34 +151,12 @@ func bindingReadiness(b *v1alpha1.AllowanceBinding, p *v1alpha1.AllowancePolicy)
 	return cond
 }
 
-// maxBindingWarnings is how many warnings the status of a binding holds.
-const maxBindingWarnings = 256
-
 // check returns what is wrong with a binding that does not keep it from being used.
 func (r Bindings) check(in *v1alpha1.AllowanceBinding, p *v1alpha1.AllowancePolicy) []v1alpha1.TypeCheckingWarning {
-	b, errs := policy.CompileBinding(in)
-	if len(errs) > 0 {
-		return nil
-	}
-
-	out := b.CheckSubjects(func(s v1alpha1.Subject) bool {
-		switch s.Kind {
-		case v1alpha1.SubjectUser:
-			return !r.Initiates(s.Name)
-		case v1alpha1.SubjectServiceAccount:
-			return !r.Initiates(serviceaccount.MakeUsername(s.Namespace, s.Name))
-		default:
-			return false
-		}
-	})
-
+	var kinds []kind.Served
 	if by := r.applied.Load(); by != nil {
-		for _, gvk := range checkedKinds(p, by.Named) {
-			if policy.IsAbout(&p.Spec.Match, gvk.GroupKind()) {
-				out = append(out, ofKind(gvk, b.TypeCheck(r.Schemas.of(gvk)))...)
-			}
-		}
+		kinds = by.Named
 	}
 
-	return slices.Clip(out[:min(len(out), maxBindingWarnings)])
+	return typecheck.Warnings(typecheck.Binding(in, p, kinds, r.Schemas.of, typecheck.NeverByBinding(r.Initiates)))
 }

@@ -6,8 +6,6 @@ package status
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,10 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/admission"
-	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // Schemas holds the schemas of the kinds that policies name. One goroutine refreshes
@@ -75,7 +71,7 @@ func (s *Schemas) Refresh(
 	for i := range policies {
 		p := &policies[i]
 
-		for _, gvk := range checkedKinds(p, kinds) {
+		for _, gvk := range typecheck.Kinds(p, kinds) {
 			known[gvk] = s.known[gvk]
 		}
 	}
@@ -138,163 +134,14 @@ type published struct {
 // OpenAPIV3 returns a client of what is published.
 func (p published) OpenAPIV3() openapi.Client { return p.client }
 
-// check returns what is wrong with a policy that does not prevent it from being
-// used: with its paths and expressions, for each kind that it names, with its
-// verbs, and that nobody can make use of it by what others give.
+// check returns what checking a policy finds, by what others give.
 func (s *Schemas) check(p *v1alpha1.AllowancePolicy, kinds []kind.Served, given []v1alpha1.Permission) []v1alpha1.TypeCheckingWarning {
-	compiled, errs := policy.Compile(p)
-	if len(errs) > 0 {
-		return nil
-	}
-
-	var (
-		out    []v1alpha1.TypeCheckingWarning
-		params *spec.Schema
-	)
-
-	if gvk, ok := compiled.ParamKind(); ok {
-		params = s.of(gvk)
-	}
-
-	for _, gvk := range checkedKinds(p, kinds) {
-		out = append(out, ofKind(gvk, compiled.Check(gvk.GroupKind(), s.of(gvk), params))...)
-
-		if slices.ContainsFunc(kinds, func(k kind.Served) bool { return k.Managed && k.GVK == gvk }) {
-			out = append(out, ofKind(gvk, compiled.CheckCloseWhen(s.of(gvk)))...)
-		}
-	}
-
-	managed := slices.ContainsFunc(kinds, func(k kind.Served) bool { return k.Managed && policy.IsAbout(&p.Spec.Match, k.GVK.GroupKind()) })
-
-	return slices.Concat(out, policy.CheckExternal(p.Spec.Allow, managed), compiled.CheckReach(given), compiled.CheckStart(given))
+	return typecheck.Warnings(typecheck.Policy(p, kinds, s.of, given))
 }
 
-// ofKind says of some warnings which kind they are about.
-func ofKind(gvk schema.GroupVersionKind, list []v1alpha1.TypeCheckingWarning) []v1alpha1.TypeCheckingWarning {
-	for i := range list {
-		list[i].Warning = fmt.Sprintf("%s, kind %s: %s", gvk.GroupVersion(), gvk.Kind, list[i].Warning)
-	}
-
-	return list
-}
-
-// Limits of checking one Enforcement: the rules of one may name all of many groups.
-const (
-	// maxEnforcedKinds is against how many kinds its conditions are checked.
-	//
-	// Source: k8s.io/apiserver pkg/admission/plugin/policy/validating/typechecking.go.
-	maxEnforcedKinds = 10
-	// maxEnforcedWarnings is how many warnings its status holds.
-	maxEnforcedWarnings = 256
-)
-
-// enforcedKinds are the served kinds against which the conditions of an Enforcement
-// are checked: those that its rules name by resource or group, and not whatever
-// there is.
-func enforcedKinds(e *enforcement.Enforcement, served []kind.Served) []schema.GroupVersionKind {
-	if len(e.Spec().MatchConditions) == 0 {
-		return nil
-	}
-
-	var out []schema.GroupVersionKind
-
-	for _, k := range served {
-		if len(out) < maxEnforcedKinds && e.Names(k.GroupResource()) && !slices.Contains(out, k.GVK) {
-			out = append(out, k.GVK)
-		}
-	}
-
-	return out
-}
-
-// AllEnforcedKinds are those of some Enforcements.
-func AllEnforcedKinds(list []v1alpha1.Enforcement, served []kind.Served) []schema.GroupVersionKind {
-	var out []schema.GroupVersionKind
-
-	for i := range list {
-		if e, errs := enforcement.Compile(&list[i]); len(errs) == 0 {
-			out = append(out, enforcedKinds(e, served)...)
-		}
-	}
-
-	return out
-}
-
-// checkEnforcement returns what is wrong with the conditions of an Enforcement, for
-// each kind that its rules name.
+// checkEnforcement returns what checking an Enforcement finds.
 func (s *Schemas) checkEnforcement(in *v1alpha1.Enforcement, served []kind.Served) []v1alpha1.TypeCheckingWarning {
-	e, errs := enforcement.Compile(in)
-	if len(errs) > 0 {
-		return nil
-	}
-
-	var out []v1alpha1.TypeCheckingWarning
-	for _, gvk := range enforcedKinds(e, served) {
-		out = append(out, ofKind(gvk, e.Check(s.of(gvk)))...)
-	}
-
-	return out[:min(len(out), maxEnforcedWarnings)]
-}
-
-// checkedKinds are the served kinds that a policy names, each once.
-func checkedKinds(p *v1alpha1.AllowancePolicy, kinds []kind.Served) []schema.GroupVersionKind {
-	names := kind.OfPolicy(p.Spec)
-
-	var out []schema.GroupVersionKind
-
-	for _, k := range kinds {
-		named := slices.ContainsFunc(names, func(n kind.Name) bool { return n.Matches(k.GVK) })
-		if named && !slices.Contains(out, k.GVK) {
-			out = append(out, k.GVK)
-		}
-	}
-
-	return out
-}
-
-// granted are the permissions that policies and windows give about a kind, by
-// the name of the kind.
-type granted map[string][]grant
-
-// grant is a permission of a policy; of a window where no policy is named.
-type grant struct {
-	policy     string
-	permission v1alpha1.Permission
-}
-
-func grants(want admission.Config) granted {
-	out := granted{}
-
-	add := func(policy string, allow []v1alpha1.Permission) {
-		for _, perm := range allow {
-			out[perm.Kind] = append(out[perm.Kind], grant{policy: policy, permission: perm})
-		}
-	}
-
-	for _, p := range want.InForce().Policies {
-		add(p.GetName(), p.Spec.Allow)
-	}
-
-	for i := range want.Windows {
-		add("", want.Windows[i].Spec.Allow)
-	}
-
-	return out
-}
-
-// besides are those about a policy's kind that the policy does not give itself.
-func (g granted) besides(p *v1alpha1.AllowancePolicy) []v1alpha1.Permission {
-	var out []v1alpha1.Permission
-
-	for _, gk := range policy.KindsOf(&p.Spec.Match) {
-		for _, one := range g[gk.Kind] {
-			if one.policy != p.GetName() {
-				out = append(out, one.permission)
-			}
-		}
-	}
-
-	return out
+	return typecheck.Warnings(typecheck.Enforcement(in, served, s.of))
 }
 
 // openAPIPath is where the API server's index has a group version.

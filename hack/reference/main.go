@@ -42,6 +42,7 @@ func pages() []page {
 		{"metrics.json", writeMetricsJSON},
 		{"alerts.md", func(_ context.Context, out *bytes.Buffer) error { return writeAlerts(out) }},
 		{"rules.md", func(_ context.Context, out *bytes.Buffer) error { return writeRules(out) }},
+		{"lint.md", func(_ context.Context, out *bytes.Buffer) error { return writeLint(out) }},
 		{"events.md", func(_ context.Context, out *bytes.Buffer) error { return writeEvents(out) }},
 	}
 }

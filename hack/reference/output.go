@@ -30,6 +30,7 @@ func writeOutput(out *bytes.Buffer) error {
 		{"engine/policy/result.go", []string{"Result"}},
 		{"cmd/kubectl-kausality/doctor.go", []string{"diagnosis"}},
 		{"internal/doctor/doctor.go", []string{"Finding"}},
+		{"cmd/kubectl-kausality/lintdocument.go", []string{"lintReport", "lintFinding", "fileObject"}},
 		{"cmd/kubectl-kausality/version.go", []string{"versionDocument", "installed"}},
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), source.file, nil, parser.ParseComments)

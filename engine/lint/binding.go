@@ -1,0 +1,90 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
+)
+
+// typeCheckBindings finds what the status of bindings would say, and policies that require
+// one where there is none.
+func (l *linter) typeCheckBindings() {
+	never := typecheck.NeverByBinding(func(user string) bool { return l.Settings.InitiatesByBinding(policy.User{Name: user}) })
+	bound := map[string]bool{}
+
+	for _, b := range l.Bindings {
+		bound[b.Object.Spec.Policy] = true
+
+		p, refused := l.policy(b.Object.Spec.Policy)
+		if p == nil {
+			p = &v1alpha1.AllowancePolicy{}
+		}
+
+		if l.broken[b.At] {
+			continue
+		}
+
+		l.typed(b.At, typecheck.Binding(b.Object, p, l.Kinds, l.Schemas, never))
+
+		// Where no policy was read at all, those of the cluster are meant.
+		if len(l.Policies) > 0 {
+			l.checkBinding(b, p, refused)
+		}
+	}
+
+	for _, p := range l.Policies {
+		if len(l.Bindings) > 0 && !bound[p.Object.GetName()] && p.Object.Spec.BindingMode == v1alpha1.BindingModeRequired {
+			l.add(p.At, BindingMissing, "spec.bindingMode",
+				"nobody initiates by the policy: it requires a binding, and none of those that were read is of it",
+				"add an AllowanceBinding of it in each namespace where it is to count")
+		}
+	}
+}
+
+// policy is the one of a name, and whether admission refuses it; nil for none.
+func (l *linter) policy(name string) (p *v1alpha1.AllowancePolicy, refused bool) {
+	for _, one := range l.Policies {
+		if one.Object.GetName() == name {
+			return one.Object, l.broken[one.At]
+		}
+	}
+
+	return nil, false
+}
+
+// checkBinding finds why a binding would grant nothing. A policy without a name is one that
+// is not there.
+func (l *linter) checkBinding(b Item[*v1alpha1.AllowanceBinding], p *v1alpha1.AllowancePolicy, refused bool) {
+	const at = "spec.policy"
+
+	switch name := b.Object.Spec.Policy; {
+	case p.GetName() == "":
+		names := make([]string, 0, len(l.Policies))
+		for _, one := range l.Policies {
+			names = append(names, one.Object.GetName())
+		}
+
+		remedy := "give it, too, with --filename"
+		if like := policy.Alike(name, names); len(like) > 0 {
+			remedy = fmt.Sprintf("name %q, if that is meant", like[0])
+		}
+
+		l.add(b.At, BindingPolicy, at, fmt.Sprintf("there is no AllowancePolicy %q", name), remedy)
+	case refused:
+		l.add(b.At, BindingPolicy, at,
+			fmt.Sprintf("AllowancePolicy %q is refused, and so nobody initiates by its binding", name), "correct the policy")
+	case !policy.Bindable(&p.Spec):
+		l.add(b.At, BindingPolicy, at,
+			fmt.Sprintf("AllowancePolicy %q says nothing of bindings: its bindingMode has to be Optional or Required", name),
+			"set spec.bindingMode of the policy")
+	case b.Object.Spec.ParamRef != nil && !policy.Overridable(&p.Spec):
+		l.add(b.At, BindingPolicy, "spec.paramRef",
+			fmt.Sprintf("the binding has a paramRef, and that of AllowancePolicy %q is not overridable", name),
+			"take it away, or set spec.paramRef.overridable of the policy")
+	}
+}

@@ -1,0 +1,119 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
+)
+
+// Actions of providers.
+const (
+	actionCreate = "Create"
+	actionUpdate = "Update"
+	actionDelete = "Delete"
+)
+
+// outside are the parts of a managed resource that a provider carries out.
+func outside() []string { return []string{"spec.forProvider", "spec.initProvider"} }
+
+// checkExternal finds changes of managed resources that are allowed without the actions of
+// the provider that they take.
+func (l *linter) checkExternal(item int, allow []v1alpha1.Permission) {
+	actions := externalActions(allow)
+	updates := slices.Contains(actions, actionUpdate) ||
+		slices.Contains(actions, actionDelete) && slices.Contains(actions, actionCreate)
+
+	for i, perm := range allow {
+		if !l.managed(perm) {
+			continue
+		}
+
+		for j, m := range perm.Mutations {
+			at := field.NewPath("spec", "allow").Index(i).Child("mutations").Index(j).String()
+
+			switch {
+			case m == v1alpha1.MutationDelete && !slices.Contains(actions, actionDelete):
+				l.add(item, DeleteMissing, at,
+					fmt.Sprintf("delete of %s is allowed without External Delete: its gate does not open for it, and it is not deleted", perm.Kind),
+					"add {relation: External, mutations: [Delete]} to spec.allow")
+			case !updates && overlap(outside(), m):
+				l.add(item, ExternalMissing, at,
+					fmt.Sprintf("%s of %s is allowed without External Update: it is stored, and put back before the gate opens for anything",
+						m, perm.Kind),
+					"add {relation: External, mutations: [Update]} to spec.allow")
+			}
+		}
+	}
+}
+
+// externalActions are those of the External permissions among some.
+func externalActions(allow []v1alpha1.Permission) []string {
+	var out []string
+
+	for _, perm := range allow {
+		if !child(perm) {
+			out = append(out, perm.Mutations...)
+		}
+	}
+
+	return out
+}
+
+// checkUnusedExternal finds actions of providers that a policy allows with no managed
+// resource. Where a kind is not known, it may be one; and what is neither Crossplane's nor
+// made of anything may be of another system, which has such verbs.
+func (l *linter) checkUnusedExternal(p Item[*v1alpha1.AllowancePolicy]) {
+	var children []kind.Name
+
+	for _, perm := range p.Object.Spec.Allow {
+		if child(perm) {
+			children = append(children, kind.Name{Group: perm.APIGroup, Kind: perm.Kind})
+		}
+	}
+
+	none := func(k kind.Served) bool { return !k.Managed }
+	matched := kind.OfMatch(&p.Object.Spec.Match)
+
+	if !l.all(matched, none) || len(children) > 0 && !l.all(children, none) ||
+		len(children) == 0 && !l.all(matched, func(k kind.Served) bool { return k.Crossplane }) {
+		return
+	}
+
+	for i, perm := range p.Object.Spec.Allow {
+		if child(perm) || !slices.ContainsFunc(perm.Mutations, gated) {
+			continue
+		}
+
+		at := field.NewPath("spec", "allow").Index(i).String()
+		l.add(p.At, ExternalUnused, at,
+			fmt.Sprintf("External %s is given together with a change of a managed resource, and the policy allows none", describe(perm.Mutations)),
+			"allow it in the policy that allows the change of the managed resource, and take it away here")
+	}
+}
+
+// gated reports whether a verb is one that gates open for.
+func gated(verb string) bool {
+	return verb == actionCreate || verb == actionUpdate || verb == actionDelete
+}
+
+// covers reports whether one of some patterns covers all that another one does.
+func covers(patterns []string, other string) bool {
+	q, err := change.ParsePattern(other)
+	if err != nil {
+		return false
+	}
+
+	return slices.ContainsFunc(patterns, func(text string) bool {
+		p, err := change.ParsePattern(text)
+
+		return err == nil && p.Covers(q.Segments())
+	})
+}

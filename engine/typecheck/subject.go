@@ -1,0 +1,25 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package typecheck
+
+import (
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// NeverByBinding reports of a subject whether it initiates nothing by a binding, by whether
+// a user does, by name. Who is in a group is not known.
+func NeverByBinding(initiates func(user string) bool) func(v1alpha1.Subject) bool {
+	return func(s v1alpha1.Subject) bool {
+		switch s.Kind {
+		case v1alpha1.SubjectUser:
+			return !initiates(s.Name)
+		case v1alpha1.SubjectServiceAccount:
+			return !initiates(serviceaccount.MakeUsername(s.Namespace, s.Name))
+		default:
+			return false
+		}
+	}
+}
