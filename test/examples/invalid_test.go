@@ -6,7 +6,6 @@
 package examples_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kausality-io/kausality-crossplane/test/refusal"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -65,7 +65,7 @@ func TestWhatIsInvalidIsRefusedForTheReasonItStates(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			want := stated(raw)
+			want := refusal.Stated(raw)
 			if want == "" {
 				t.Fatal("the file does not say why it is refused")
 			}
@@ -78,26 +78,4 @@ func TestWhatIsInvalidIsRefusedForTheReasonItStates(t *testing.T) {
 			}
 		})
 	}
-}
-
-// stated is the reason in the head of a file, in one line.
-func stated(raw []byte) string {
-	var out []string
-
-	for line := range bytes.Lines(raw) {
-		text, ok := strings.CutPrefix(string(line), "#")
-		if !ok {
-			break
-		}
-
-		if reason, ok := strings.CutPrefix(strings.TrimSpace(text), "Refused:"); ok || out != nil {
-			if !ok {
-				reason = text
-			}
-
-			out = append(out, strings.TrimSpace(reason))
-		}
-	}
-
-	return strings.Join(out, " ")
 }
