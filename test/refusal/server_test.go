@@ -31,7 +31,6 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
@@ -64,20 +63,29 @@ func start(t *testing.T) server {
 			t.Fatal(err)
 		}
 
-		crd := &extv1.CustomResourceDefinition{}
-		if err := yaml.UnmarshalStrict(raw, crd); err != nil {
-			t.Fatal(err)
+		for _, crd := range parse(t, raw) {
+			out.define(t, crd)
 		}
-
-		k, err := newKind(crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
-		if err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-
-		out[crd.Spec.Names.Kind] = k
 	}
 
 	return out
+}
+
+// define adds the kind of a CRD.
+func (s server) define(t *testing.T, u *unstructured.Unstructured) {
+	t.Helper()
+
+	crd := &extv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, crd, true); err != nil {
+		t.Fatal(err)
+	}
+
+	k, err := newKind(crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
+	if err != nil {
+		t.Fatalf("%s: %v", crd.GetName(), err)
+	}
+
+	s[crd.Spec.Names.Kind] = k
 }
 
 func newKind(in *extv1.JSONSchemaProps) (*kind, error) {
@@ -155,12 +163,14 @@ func (s server) byWebhook(ctx context.Context, in *unstructured.Unstructured) er
 
 // check checks an object by its schema, as a strategy of custom resources does: rules are
 // asked only where what they read is there.
+//
+// Source: hasBlockingErr of k8s.io/apiextensions-apiserver, pkg/registry/customresource/strategy.go.
 func (k *kind) check(ctx context.Context, u *unstructured.Unstructured) field.ErrorList {
 	errs := validation.ValidateCustomResource(nil, u.Object, k.validator)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, k.schema, u.Object)...)
 
 	for _, err := range errs {
-		switch err.Type { //nolint:exhaustive // Source: hasBlockingErr of k8s.io/apiextensions-apiserver, pkg/registry/customresource/strategy.go.
+		switch err.Type {
 		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
 			return errs
 		default:
