@@ -66,6 +66,10 @@ func ask(t *testing.T, s corpus.Scenario) {
 	c := &cluster{policies: s.Policies, bindings: s.Bindings, upgrades: s.Upgrades, enforcements: s.Enforcements}
 	c.params, c.unreadable = s.Params, s.Request.Unreadable
 
+	for _, version := range s.Request.Versions {
+		c.served = append(c.served, s.New.GroupVersionKind().GroupKind().WithVersion(version))
+	}
+
 	for _, u := range []*unstructured.Unstructured{s.Parent, s.Namespace} {
 		if u != nil {
 			c.live, c.informed = append(c.live, u), append(c.informed, u)

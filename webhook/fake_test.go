@@ -60,6 +60,8 @@ type cluster struct {
 	unlisted error
 	// unserved are versions of kinds that nobody serves.
 	unserved []schema.GroupVersionKind
+	// served are kinds that somebody serves, beside those of live objects.
+	served []schema.GroupVersionKind
 
 	reads   int
 	patches []string
@@ -191,7 +193,7 @@ func (c *cluster) GetInformer(_ context.Context, obj client.Object, _ ...cache.I
 
 // mapper knows the kinds that are served.
 func (c *cluster) mapper() meta.RESTMapper {
-	var kinds []schema.GroupVersionKind
+	kinds := slices.Clone(c.served)
 
 	for _, o := range c.live {
 		if !slices.Contains(c.unserved, o.GroupVersionKind()) {

@@ -40,7 +40,7 @@ type AllowanceBindingSpec struct {
 
 	// MatchConditions must all be true for the subjects of this binding to initiate,
 	// besides all that the policy asks for. They see what expressions of a policy see, but
-	// for its variables and authorizer.
+	// for variables, params and authorizer.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -11,9 +11,10 @@ type EnforcementSpec struct {
 	Match EnforcementMatch `json:"match"`
 
 	// MatchConditions are CEL expressions that must all be true for the
-	// Enforcement to apply. Variables as in AllowancePolicy, but that object is
-	// the object to delete on delete. One that cannot be evaluated counts as true
-	// where the failure policy is Fail, and as false where it is Ignore.
+	// Enforcement to apply. They see object, oldObject, parent, request,
+	// namespaceObject and now, and neither variables, params nor authorizer. On
+	// delete, object is the object to delete. One that cannot be evaluated counts as
+	// true where the failure policy is Fail, and as false where it is Ignore.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -288,4 +288,3 @@ func (d explanationDocument) renderEnforcements(out *strings.Builder) {
 		string(v1alpha1.ActionAudit): "is stored, and recorded (Audit)",
 	}[d.Action])
 }
-

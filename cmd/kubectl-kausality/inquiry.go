@@ -40,15 +40,6 @@ type inquiryOptions struct {
 func (o *inquiryOptions) flags(cmd *cobra.Command) {
 	o.clusterOptions.flags(cmd)
 	cmd.Flags().StringVar(&o.crossplane, "crossplane", defaultCrossplane, "User name that Crossplane has.")
-
-	for name, usage := range map[string]string{
-		"as": "User who would make the change; you without it. What is needed to decide is read as you all the same.",
-		"as-group": "Group that this user is in; may be given several times. system:authenticated is added, and what a service " +
-			"account is in.",
-		"as-uid": "UID of this user.",
-	} {
-		cmd.Flags().Lookup(name).Usage = usage
-	}
 }
 
 // inquirer reads what decides a change.

@@ -59,9 +59,10 @@ type Request struct {
 	// Orphans is true where what the object owns is to stay.
 	Orphans bool `json:"orphans,omitempty"`
 	// Granted are the verbs that the cluster's authorizer grants the user, each as VERB on
-	// the subresource kausality of the object's resource, or as VERB RESOURCE[/SUBRESOURCE];
-	// in one namespace where " in NAMESPACE" follows. Without a list there is no authorizer to ask. A word failing
-	// says that it cannot be asked.
+	// the subresource kausality of the object's resource, as VERB RESOURCE[/SUBRESOURCE] or as
+	// VERB PATH; in one namespace where " in NAMESPACE" follows, another user where " as USER"
+	// does, and of what a field selector selects where " where FIELD=VALUE" does. Without a
+	// list there is no authorizer to ask. A word failing says that it cannot be asked.
 	Granted []string `json:"granted,omitempty"`
 	// Unreadable are the kinds of parameters that cannot be read.
 	Unreadable []string `json:"unreadable,omitempty"`

@@ -111,7 +111,7 @@ func (s *Scenario) Decision() (decision.Request, []error) {
 		Basis:     set.Basis(decision.Settings{Crossplane: Crossplane, Manager: Manager}, moment(s.Request.Now)),
 		Operation: decision.Operation(s.Request.Operation),
 		Old:       s.Old, New: s.New, Parent: s.Parent, Namespace: s.Namespace,
-		User:       policy.User{Name: Crossplane, Groups: policy.ServiceAccountGroups(Crossplane)},
+		User:       s.user(),
 		Orphans:    s.Request.Orphans,
 		ParentGone: s.Request.ParentGone, ParentSettles: s.Request.ParentSettles,
 		Resource: schema.GroupResource{Group: s.group(), Resource: s.Request.Resource},
@@ -126,11 +126,17 @@ func (s *Scenario) Decision() (decision.Request, []error) {
 		req.Authorizer = s
 	}
 
-	if u := s.Request.User; u != nil {
-		req.User = policy.User{Name: u.Name, Groups: u.Groups, UID: u.UID, Extra: u.Extra}
+	return req, set.Bad
+}
+
+// user is who asks.
+func (s *Scenario) user() policy.User {
+	u := s.Request.User
+	if u == nil {
+		return policy.User{Name: Crossplane, Groups: policy.ServiceAccountGroups(Crossplane)}
 	}
 
-	return req, set.Bad
+	return policy.User{Name: u.Name, Groups: u.Groups, UID: u.UID, Extra: u.Extra}
 }
 
 // errUnreadable is what who reads parameters says that cannot read them.
@@ -172,18 +178,36 @@ func (s *Scenario) Authorize(_ context.Context, a authorizer.Attributes) (author
 		return authorizer.DecisionNoOpinion, "", errFailing
 	}
 
-	what := a.GetVerb()
-	if a.GetSubresource() != v1alpha1.SubresourceKausality || a.GetResource() != s.Request.Resource {
-		what += " " + strings.TrimSuffix(a.GetResource()+"/"+a.GetSubresource(), "/")
-	}
+	what, where := s.asked(a)
 
-	for _, granted := range s.Request.Granted {
-		if granted == what || granted == what+" in "+a.GetNamespace() {
-			return authorizer.DecisionAllow, "", nil
-		}
+	if slices.Contains(s.Request.Granted, what+where) || slices.Contains(s.Request.Granted, what+" in "+a.GetNamespace()+where) {
+		return authorizer.DecisionAllow, "", nil
 	}
 
 	return authorizer.DecisionNoOpinion, "", nil
+}
+
+// asked is what the authorizer is asked for, as [Request] writes it: before and after the
+// namespace.
+func (s *Scenario) asked(a authorizer.Attributes) (what, where string) {
+	what = a.GetVerb()
+
+	switch {
+	case !a.IsResourceRequest():
+		what += " " + a.GetPath()
+	case a.GetSubresource() != v1alpha1.SubresourceKausality || a.GetResource() != s.Request.Resource:
+		what += " " + strings.TrimSuffix(a.GetResource()+"/"+a.GetSubresource(), "/")
+	}
+
+	if name := a.GetUser().GetName(); name != s.user().Name {
+		where += " as " + name
+	}
+
+	if selected, err := a.GetFieldSelector(); err == nil && len(selected) > 0 {
+		where += " where " + selected[0].Field + string(selected[0].Operator) + selected[0].Value
+	}
+
+	return what, where
 }
 
 func (s *Scenario) group() string {
