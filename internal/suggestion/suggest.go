@@ -1,0 +1,170 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package suggestion
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+)
+
+// Suggest suggests policies for a Composition. The error says which Composition cannot be
+// read at all.
+func Suggest(m Material, o Options) (Suggestion, error) {
+	// 1. What feeds what, in it and in the Compositions of XRs that it composes.
+	r := &reader{Material: &m, silent: o.Silent, graphs: map[string]*graph{}}
+
+	g, err := r.read(m.Composition)
+	if err != nil {
+		return Suggestion{}, err
+	}
+
+	if err := r.observe(g); err != nil {
+		return Suggestion{}, err
+	}
+
+	// 2. What follows from which field of the XR, and of XRs further down.
+	levels := r.levels(g)
+
+	// 3. A policy for all fields that lead to the same.
+	w := &writer{reader: r, Options: o}
+	for i, l := range levels {
+		w.level(l, i == 0)
+	}
+
+	w.deletions(levels)
+	w.note(levels)
+
+	// 4. Names, and whether what is suggested holds by what is known of kinds.
+	w.name()
+
+	out := Suggestion{Notes: append(w.general, r.notes...), Problems: r.problems}
+	for _, d := range w.drafts {
+		out.Policies = append(out.Policies, d.Suggested)
+	}
+
+	out.Problems = append(out.Problems, w.check(out.Policies)...)
+
+	return out, nil
+}
+
+// level is one XR with its Composition, and what follows from its fields.
+type level struct {
+	*graph
+
+	origins []source
+	// followed are the flows that a change of some field of the XR leads to.
+	followed map[int]bool
+}
+
+// source is a field of an XR, and what follows from it.
+type source struct {
+	path    change.Pattern
+	targets []target
+}
+
+// levels are the XR, and those that it composes, from the outside in: each with the fields
+// that a change may reach.
+func (r *reader) levels(root *graph) []level {
+	reached := map[*graph][]change.Pattern{}
+	order := []*graph{root}
+
+	for more := true; more; {
+		more = false
+
+		for i := 0; i < len(order); i++ {
+			for _, c := range order[i].resources {
+				if c.nested != nil && !slices.Contains(order, c.nested) {
+					order = append(order, c.nested)
+				}
+			}
+
+			for _, s := range r.sources(order[i], reached[order[i]], i == 0).origins {
+				for _, t := range s.targets {
+					n := t.resource.nested
+					if n == nil || t.mutation.Pseudo() || slices.ContainsFunc(reached[n], same(t.mutation)) {
+						continue
+					}
+
+					reached[n], more = append(reached[n], t.mutation), true
+				}
+			}
+		}
+	}
+
+	out := make([]level, len(order))
+	for i, g := range order {
+		out[i] = r.sources(g, reached[g], i == 0)
+	}
+
+	return out
+}
+
+// same reports whether a path is another one.
+func same(a change.Pattern) func(change.Pattern) bool {
+	return func(b change.Pattern) bool { return a.String() == b.String() }
+}
+
+// sources are the fields of an XR that patches read: all of them, or those that are reached.
+func (r *reader) sources(g *graph, reached []change.Pattern, all bool) level {
+	out := level{graph: g, followed: map[int]bool{}}
+	schema := r.schemaOf(g.kind.gvk())
+
+	for _, f := range g.flows {
+		path := f.from.path
+		if f.from.side != composite || !editable(path.Segments()) || slices.ContainsFunc(out.origins, func(s source) bool {
+			return s.path.String() == path.String()
+		}) {
+			continue
+		}
+
+		if !all && !slices.ContainsFunc(reached, path.Overlaps) {
+			continue
+		}
+
+		w := g.walk()
+		w.source(same(path), always(schema, path.Segments()))
+
+		for order := range w.followed {
+			out.followed[order] = true
+		}
+
+		out.origins = append(out.origins, source{path, w.targets})
+	}
+
+	return out
+}
+
+// machinery are the fields of XRs and Claims that are Crossplane's own.
+var machinery = []string{ //nolint:gochecknoglobals // A constant that Go has no way to write.
+	"crossplane", "claimRef", "resourceRef", "resourceRefs", "environmentConfigRefs", "compositionRef", "compositionSelector",
+	"compositionRevisionRef", "compositionRevisionSelector", "compositionUpdatePolicy", "compositeDeletePolicy",
+	"writeConnectionSecretToRef", "publishConnectionDetailsTo",
+}
+
+// editable reports whether a field of an XR is one that people change: of spec, or a label
+// or an annotation.
+func editable(path change.Path) bool {
+	switch {
+	case below(path, fieldMetadata, "labels"), below(path, fieldMetadata, "annotations"):
+		return true
+	case !below(path, fieldSpec):
+		return false
+	default:
+		return len(path) == 1 || !slices.Contains(machinery, path[1].Field)
+	}
+}
+
+// unedited says why no policy is about a field that a patch reads.
+func unedited(path change.Pattern) string {
+	switch {
+	case below(path.Segments(), fieldSpec):
+		return fmt.Sprintf("%s is Crossplane's own", path)
+	case path.String() == "metadata.generation", path.String() == "metadata.resourceVersion":
+		return fmt.Sprintf("%s changes with everything", path)
+	default:
+		return fmt.Sprintf("%s never changes", path)
+	}
+}
