@@ -83,7 +83,7 @@ func (w *writer) level(l level, first bool) {
 
 	if first && w.Create {
 		w.draft(l.graph, root, []string{v1alpha1.MutationCreate}, w.initiators(), []v1alpha1.Permission{},
-			fmt.Sprintf("Who may make a %s. What is made for it needs no policy until it has been ready once.", root.Kind))
+			fmt.Sprintf("Who may make %s %s. What is made for it needs no policy until it has been ready once.", article(root.Kind), root.Kind))
 	}
 
 	groups := w.groups(l)
@@ -117,7 +117,7 @@ func (w *writer) claim(g *graph, claim schema.GroupKind, fields group) {
 	paths := fields.paths()
 
 	w.draft(g, claim, paths, w.starters(), []v1alpha1.Permission{{APIGroup: gk.Group, Kind: gk.Kind, Mutations: paths}},
-		fmt.Sprintf("Who may change %s of a %s, which Crossplane copies to its %s.", list(paths), claim.Kind, gk.Kind))
+		fmt.Sprintf("Who may change %s of %s %s, which Crossplane copies to its %s.", list(paths), article(claim.Kind), claim.Kind, gk.Kind))
 }
 
 // composite writes the policy about fields of an XR.
@@ -132,8 +132,9 @@ func (w *writer) composite(l level, gk schema.GroupKind, g group, subjects []v1a
 		comments = append(comments, "- "+why)
 	}
 
-	if slices.ContainsFunc(g.why, func(why string) bool { return strings.Contains(why, "; then ") }) {
-		comments = append(comments, "What a resource reports later counts, too: the allowance of the XR serves until it has settled.")
+	if g.reported {
+		comments = append(comments, "What one resource reports once it has changed reaches another one rounds later. Nobody asks for that by "+
+			"itself: the allowance of this change, which serves until the XR has settled, lets it through.")
 	}
 
 	w.draft(l.graph, gk, g.paths(), subjects, allow, append(comments, w.breadth(l, g)...)...)
@@ -179,8 +180,8 @@ func (w *writer) deletions(levels []level) {
 	root, claimed := w.root(first)
 
 	if !w.Delete {
-		w.general = append(w.general, fmt.Sprintf("No policy lets anybody delete a %s: add them with --delete, "+
-			"or see \"Deleting a root, with what it stands for\" in the cookbook.", root.Kind))
+		w.general = append(w.general, fmt.Sprintf("No policy lets anybody delete %s %s: --delete suggests what does; "+
+			"see \"Deleting a root, with what it stands for\" in the cookbook.", article(root.Kind), root.Kind))
 
 		return
 	}
@@ -188,7 +189,7 @@ func (w *writer) deletions(levels []level) {
 	deletion := []string{v1alpha1.MutationDelete}
 	if claimed {
 		w.draft(first, root, deletion, w.initiators(), []v1alpha1.Permission{{APIGroup: gk.Group, Kind: gk.Kind, Mutations: deletion}},
-			fmt.Sprintf("Who may delete a %s, and its %s with it.", root.Kind, gk.Kind))
+			fmt.Sprintf("Who may delete %s %s, and its %s with it.", article(root.Kind), root.Kind, gk.Kind))
 	}
 
 	for i, l := range levels {

@@ -20,6 +20,8 @@ type target struct {
 	mutation change.Pattern
 	// why says how it follows, in one line.
 	why string
+	// reported is true where it follows from what another resource reports.
+	reported bool
 }
 
 // walk follows what a change leads to, in one graph.
@@ -50,74 +52,90 @@ func creation() change.Pattern {
 func (w *walk) source(is func(change.Pattern) bool, always bool) {
 	for _, f := range w.flows {
 		if f.from.side == composite && is(f.from.path) {
-			w.along(f, always, "")
+			w.along(f, trail{always: always})
 		}
 	}
 }
 
-// along follows a flow. After says what leads to it; empty for a change of the XR.
-func (w *walk) along(f flow, always bool, after string) {
-	key := fmt.Sprint(f.order, always)
+// trail is what leads to a flow.
+type trail struct {
+	// text says it; empty for a change of the XR itself.
+	text string
+	// always is true where there has been a value all the time.
+	always bool
+	// reported is true once it has led through what a resource reports.
+	reported bool
+}
+
+// along follows a flow.
+func (w *walk) along(f flow, t trail) {
+	key := fmt.Sprint(f.order, t.always)
 	if w.seen[key] {
 		return
 	}
 
 	w.seen[key], w.followed[f.order] = true, true
-	why := fmt.Sprintf("%s: %s -> %s", f.at, f.from.path, f.to.path)
+	text := fmt.Sprintf("%s: %s -> %s", f.at, f.from.path, f.to.path)
 
 	if f.narrows {
-		why += " (some values may make the same of it)"
+		text += " (some values may make the same of it)"
 	}
 
-	if after != "" {
-		why = after + "; then " + why
+	if t.text != "" {
+		text = t.text + "; then " + text
 	}
+
+	t.text = text
 
 	switch f.to.side {
 	case composedSide:
-		w.reach(f.to.resource, f.to.path, why)
+		w.reach(f.to.resource, f.to.path, t)
 
-		if f.required && !always {
-			w.reach(f.to.resource, creation(), why+" (without it the resource is not made)")
+		if f.required && !t.always {
+			t.text += " (without it the resource is not made)"
+			w.reach(f.to.resource, creation(), t)
 		}
 	case composite:
 		if below(f.to.path.Segments(), fieldStatus) {
-			w.report(f.to.path, always, why)
+			w.report(f.to.path, t)
 		}
 	case environment:
 		for _, next := range w.flows {
 			if next.from.side == environment && next.order > f.order && next.from.path.Overlaps(f.to.path) {
-				w.along(next, always, why)
+				w.along(next, t)
 			}
 		}
 	}
 }
 
-// report follows a field of the XR's status. Always is false where it may be there only now.
-func (w *walk) report(path change.Pattern, always bool, why string) {
-	if !slices.ContainsFunc(w.statuses, func(p change.Pattern) bool { return p.String() == path.String() }) {
+// report follows a field of the XR's status.
+func (w *walk) report(path change.Pattern, t trail) {
+	if !slices.ContainsFunc(w.statuses, same(path)) {
 		w.statuses = append(w.statuses, path)
 	}
 
 	for _, f := range w.flows {
 		if f.from.side == composite && below(f.from.path.Segments(), fieldStatus) && f.from.path.Overlaps(path) {
-			w.along(f, always, why)
+			w.along(f, t)
 		}
 	}
 }
 
 // reach notes a change of a composed resource, and follows what it reports. What it
 // reports was there before, unless it is only made now.
-func (w *walk) reach(c *composed, mutation change.Pattern, why string) {
+func (w *walk) reach(c *composed, mutation change.Pattern, t trail) {
 	if slices.ContainsFunc(w.targets, func(t target) bool { return t.resource == c && t.mutation.String() == mutation.String() }) {
 		return
 	}
 
-	w.targets = append(w.targets, target{c, mutation, why})
+	w.targets = append(w.targets, target{c, mutation, t.text, t.reported})
+	t.always = !mutation.Pseudo()
 
 	for _, f := range w.flows {
 		if f.from.side == composedSide && f.from.resource == c && w.reports(c, mutation, f.from.path) {
-			w.along(f, !mutation.Pseudo(), why)
+			next := t
+			next.reported = t.reported || below(f.from.path.Segments(), fieldStatus)
+			w.along(f, next)
 		}
 	}
 }

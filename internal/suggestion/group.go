@@ -22,7 +22,10 @@ type group struct {
 	allow  []allowed
 	// refused are fields that are not suggested, with why.
 	refused []string
-	why     []string
+	// why says how it follows, and reported is true where some of it follows from what a
+	// resource reports.
+	why      []string
+	reported bool
 }
 
 // allowed is a field of a kind that may follow.
@@ -89,6 +92,7 @@ func (w *writer) groups(l level) []group {
 		out[i].fields = append(out[i].fields, g.fields...)
 		out[i].refused = append(out[i].refused, g.refused...)
 		out[i].why = appendNew(out[i].why, g.why...)
+		out[i].reported = out[i].reported || g.reported
 	}
 
 	return out
@@ -99,27 +103,36 @@ func (w *writer) group(l level, s source) group {
 	out := group{fields: []change.Pattern{s.path}}
 
 	if why := fixed(w.schemaOf(l.kind.gvk()), s.path.Segments()); why != "" {
-		out.refused = append(out.refused, fmt.Sprintf("%s of %s stays as it is: %s", s.path, l.kind.Kind, why))
+		out.refused = append(out.refused, fmt.Sprintf("%s of %s %s stays as it is: %s. No policy is about it.",
+			s.path, article(l.kind.Kind), l.kind.Kind, why))
 
 		return out
 	}
 
 	for _, t := range s.targets {
 		path := t.mutation.Segments()
+		if below(path, fieldMetadata, "name") || below(path, fieldMetadata, "namespace") {
+			out.refused = append(out.refused, fmt.Sprintf("%s -> %s of %s: another one is another object, which no policy that is suggested lets "+
+				"Crossplane make in its place.", s.path, t.mutation, t.resource.name()))
+
+			continue
+		}
+
 		if !t.mutation.Pseudo() && ungated(path) && !w.named(t) {
-			out.why = appendNew(out.why, t.why+" (labels, annotations and names of what is composed need no policy)")
+			out.why = appendNew(out.why, t.why+" (labels and annotations of what is composed need no policy)")
 
 			continue
 		}
 
 		if why := fixed(w.schemaOf(t.resource.kind.gvk()), path); why != "" && !t.mutation.Pseudo() {
-			out.refused = append(out.refused, fmt.Sprintf("%s of %s is not among them: %s; see \"Another engine is another database\" "+
-				"in the cookbook for how to have it made anew", t.mutation, t.resource.name(), why))
+			out.refused = append(out.refused, fmt.Sprintf("%s -> %s of %s: it cannot be updated in place: %s. No policy lets it follow: "+
+				"see \"Another engine is another database\" in the cookbook.", s.path, t.mutation, t.resource.name(), why))
 
 			continue
 		}
 
 		out.why = appendNew(out.why, t.why)
+		out.reported = out.reported || t.reported
 		out.add(allowed{t, t.resource.managed && (t.mutation.Pseudo() || outside(path))})
 	}
 

@@ -20,13 +20,17 @@ const maxLine = 110
 func (s Suggestion) Manifest() string {
 	var out strings.Builder
 
-	for _, note := range s.Notes {
-		comment(&out, "* ", note)
+	comment(&out, "", fmt.Sprintf("AllowancePolicies suggested for Composition %s, to be reviewed.", s.Composition))
+
+	if len(s.Notes) > 0 {
+		comment(&out, "", "No policy is about this:")
 	}
 
-	if len(s.Notes) > 0 && len(s.Policies) > 0 {
-		out.WriteString("\n")
+	for _, note := range s.Notes {
+		comment(&out, "- ", note)
 	}
+
+	out.WriteString("\n")
 
 	for i, p := range s.Policies {
 		if i > 0 {

@@ -52,6 +52,8 @@ func ReplaceMe() v1alpha1.Subject {
 
 // Suggestion is what was found out about a Composition.
 type Suggestion struct {
+	// Composition that it is about.
+	Composition string
 	// Notes say of the Composition what no policy is about, each in one line.
 	Notes []string
 	// Policies that are suggested, each with why: those about Claims and the XR first, then
@@ -91,7 +93,12 @@ func (p Problem) String() string {
 // origin is a place in a Composition.
 type origin struct{ step, resource, patch string }
 
-func (o origin) String() string { return strings.TrimSuffix(o.prefix(), ": ") }
+// String is the place in few words: STEP/RESOURCE patches[0].
+func (o origin) String() string {
+	where := strings.Trim(o.step+"/"+o.resource, "/")
+
+	return strings.TrimSpace(where + " " + o.patch)
+}
 
 func (o origin) prefix() string {
 	out := ""

@@ -42,8 +42,9 @@ func (w *writer) unfed(l level) {
 	fields := unread(s, change.Path{fieldpath.Field(fieldSpec)}, l.origins)
 	if len(fields) > 0 {
 		root, _ := w.root(l.graph)
-		w.general = append(w.general, fmt.Sprintf("%s of a %s: no patch that was followed reads it. No policy is about it: "+
-			"as policies say who may change others, who changes it is warned.", some(fields), root.Kind))
+		w.general = append(w.general, fmt.Sprintf("%s of %s %s: no patch that was followed reads it, and no policy is about it. "+
+			"As policies say who may change other fields, who changes it is warned, or refused by an Enforcement.",
+			some(fields), article(root.Kind), root.Kind))
 	}
 }
 
@@ -118,7 +119,7 @@ func (w *writer) constants(l level, c *composed) {
 	})
 
 	if len(fields) > 0 {
-		w.general = append(w.general, fmt.Sprintf("%s: its base sets %s. A new version of the Composition alone changes that, "+
+		w.general = append(w.general, fmt.Sprintf("%s: the base sets %s. A new version of the Composition alone changes that, "+
 			"which an UpgradeAllowance lets through.", c.at, some(fields)))
 	}
 }

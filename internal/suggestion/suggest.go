@@ -4,7 +4,6 @@
 package suggestion
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/kausality-io/kausality-crossplane/engine/change"
@@ -40,7 +39,7 @@ func Suggest(m Material, o Options) (Suggestion, error) {
 	// 4. Names, and whether what is suggested holds by what is known of kinds.
 	w.name()
 
-	out := Suggestion{Notes: append(w.general, r.notes...), Problems: r.problems}
+	out := Suggestion{Composition: g.name, Notes: append(w.general, r.notes...), Problems: r.problems}
 	for _, d := range w.drafts {
 		out.Policies = append(out.Policies, d.Suggested)
 	}
@@ -154,17 +153,5 @@ func editable(path change.Path) bool {
 		return false
 	default:
 		return len(path) == 1 || !slices.Contains(machinery, path[1].Field)
-	}
-}
-
-// unedited says why no policy is about a field that a patch reads.
-func unedited(path change.Pattern) string {
-	switch {
-	case below(path.Segments(), fieldSpec):
-		return fmt.Sprintf("%s is Crossplane's own", path)
-	case path.String() == "metadata.generation", path.String() == "metadata.resourceVersion":
-		return fmt.Sprintf("%s changes with everything", path)
-	default:
-		return fmt.Sprintf("%s never changes", path)
 	}
 }
