@@ -180,8 +180,8 @@ func (w *writer) deletions(levels []level) {
 	root, claimed := w.root(first)
 
 	if !w.Delete {
-		w.general = append(w.general, fmt.Sprintf("No policy lets anybody delete %s %s: --delete suggests what does; "+
-			"see \"Deleting a root, with what it stands for\" in the cookbook.", article(root.Kind), root.Kind))
+		w.general = append(w.general, fmt.Sprintf("Deletion of %s %s: --delete suggests who may; see "+
+			"\"Deleting a root, with what it stands for\" in the cookbook.", article(root.Kind), root.Kind))
 
 		return
 	}

@@ -111,7 +111,7 @@ func (w *writer) group(l level, s source) group {
 
 	for _, t := range s.targets {
 		path := t.mutation.Segments()
-		if below(path, fieldMetadata, "name") || below(path, fieldMetadata, "namespace") {
+		if identifies(path) {
 			out.refused = append(out.refused, fmt.Sprintf("%s -> %s of %s: another one is another object, which no policy that is suggested lets "+
 				"Crossplane make in its place.", s.path, t.mutation, t.resource.name()))
 
@@ -139,6 +139,11 @@ func (w *writer) group(l level, s source) group {
 	slices.SortFunc(out.allow, compareAllowed)
 
 	return out
+}
+
+// identifies reports whether a field says which object it is.
+func identifies(path change.Path) bool {
+	return below(path, "apiVersion") || below(path, "kind") || below(path, fieldMetadata, "name") || below(path, fieldMetadata, "namespace")
 }
 
 // add adds what may follow, once.

@@ -51,7 +51,7 @@ func (r *reader) noteKindPatched(g *graph, c *composed) {
 	for _, f := range g.flows {
 		path := f.to.path.Segments()
 		if f.to.resource == c && f.to.side == composedSide && (below(path, "kind") || below(path, "apiVersion")) {
-			r.problem(g, f.at, "it writes %s: it is taken for a %s, as its base says", f.to.path, c.kind.Kind)
+			r.problem(g, f.at, "it writes %s: it is taken for %s %s, as its base says", f.to.path, article(c.kind.Kind), c.kind.Kind)
 		}
 	}
 }
