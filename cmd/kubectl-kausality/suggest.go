@@ -92,16 +92,19 @@ func (o *suggestOptions) suggesting(cmd *cobra.Command) {
 			"Without any the policies let nobody in, and say where to write it.")
 	flags.StringVar(&o.external, "external", externalUpdate,
 		"What a provider may do where a managed resource changes: Update (and Create where one is made), or none.")
-	flags.StringVar(&o.crossed, "crossplane-service-account", "crossplane-system/crossplane", "Crossplane's service account, as NAMESPACE/NAME.")
+	flags.StringVar(&o.crossed, "crossplane-service-account", "crossplane-system/crossplane",
+		"Crossplane's service account, as NAMESPACE/NAME.")
 	flags.StringVar(&o.prefix, "policy-prefix", "", "What the policies' names begin with.")
 	flags.BoolVar(&o.create, "create", true, "Let the subjects make Claims, or XRs that have none.")
 	flags.BoolVar(&o.remove, "delete", false, "Let the subjects delete Claims, or XRs that have none, and all they stand for.")
 	flags.BoolVar(&o.held, "held", false, "Suggest what conditions of the Composition's XRs report as held or passed, too.")
 	functionNames(flags, &o.functions)
 
-	_ = cmd.RegisterFlagCompletionFunc("external", cobra.FixedCompletions([]string{externalUpdate, externalNone}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("subject",
-		cobra.FixedCompletions([]string{"User=", "Group=", "ServiceAccount=", "Permission="}, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("external",
+		cobra.FixedCompletions([]string{externalUpdate, externalNone}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("subject", cobra.FixedCompletions(
+		[]string{"User=", "Group=", "ServiceAccount=", "Permission="}, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp,
+	))
 }
 
 // suggestFrom reads what there is to read, suggests, and prints. The error is errIncomplete

@@ -71,7 +71,9 @@ func (m *Material) schemaOf(gvk schema.GroupVersionKind) *spec.Schema {
 
 	for _, v := range resource.List(u.Object, "spec", "versions") {
 		version, _ := v.(map[string]any)
-		if served, _ := version["served"].(bool); gvk.Version == "" && served || resource.String(version, "name") == gvk.Version && gvk.Version != "" {
+		served, _ := version["served"].(bool)
+
+		if name := resource.String(version, "name"); name == gvk.Version || gvk.Version == "" && served {
 			return parseSchema(resource.Map(version, "schema", "openAPIV3Schema"))
 		}
 	}

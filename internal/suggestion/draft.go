@@ -33,7 +33,9 @@ type draft struct {
 }
 
 // draft adds a policy about changes of a kind.
-func (w *writer) draft(g *graph, gk schema.GroupKind, fields []string, subjects []v1alpha1.Subject, allow []v1alpha1.Permission, comments ...string) {
+func (w *writer) draft(
+	g *graph, gk schema.GroupKind, fields []string, subjects []v1alpha1.Subject, allow []v1alpha1.Permission, comments ...string,
+) {
 	d := draft{composition: g.name}
 	d.Comments = comments
 	d.Policy.APIVersion, d.Policy.Kind = v1alpha1.GroupVersion().String(), "AllowancePolicy"
@@ -77,7 +79,7 @@ func (w *writer) level(l level, first bool) {
 	root, claimed := w.root(l.graph)
 
 	if first && w.definition(gk) == nil {
-		w.problem(l.graph, origin{}, "there is no CompositeResourceDefinition of %s: it is taken for one without Claims, "+
+		w.problemf(l.graph, origin{}, "there is no CompositeResourceDefinition of %s: it is taken for one without Claims, "+
 			"and which of its fields are always there is not known", gk)
 	}
 
@@ -157,7 +159,8 @@ func (w *writer) breadth(l level, g group) []string {
 		}
 
 		if len(others) > 0 && !a.mutation.Pseudo() {
-			out = appendNew(out, fmt.Sprintf("It is about every %s: %s of %s, too, where that waits to be changed.", gk.Kind, a.mutation, list(others)))
+			out = appendNew(out, fmt.Sprintf("It is about every %s: %s of %s, too, where that waits to be changed.",
+				gk.Kind, a.mutation, list(others)))
 		}
 
 		for _, s := range l.origins {

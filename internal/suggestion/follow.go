@@ -140,7 +140,7 @@ func (w *walk) reach(c *composed, mutation change.Pattern, t trail) {
 	}
 }
 
-// reports reports whether a change of a field of a composed resource may change another
+// reports says whether a change of a field of a composed resource may change another
 // one that is read of it.
 func (w *walk) reports(c *composed, changed, read change.Pattern) bool {
 	path := read.Segments()
@@ -163,7 +163,7 @@ func (w *walk) reports(c *composed, changed, read change.Pattern) bool {
 	}
 }
 
-// reports reports whether a change of an XR may change a field of its status.
+// reports says whether a change of an XR may change a field of its status.
 func (g *graph) reports(changed, read change.Pattern) bool {
 	w := g.walk()
 	w.source(changed.Overlaps, false)

@@ -37,7 +37,7 @@ type reader struct {
 	notes    []string
 }
 
-func (r *reader) problem(g *graph, at origin, format string, args ...any) {
+func (r *reader) problemf(g *graph, at origin, format string, args ...any) {
 	p := Problem{
 		Composition: g.name, Step: at.step, Resource: at.resource, Patch: at.patch, Why: fmt.Sprintf(format, args...),
 	}
@@ -62,7 +62,7 @@ func (r *reader) read(u *unstructured.Unstructured) (*graph, error) {
 
 	if !g.pipeline {
 		if len(in.Resources) == 0 {
-			r.problem(g, origin{}, "it has neither a pipeline nor resources")
+			r.problemf(g, origin{}, "it has neither a pipeline nor resources")
 		}
 
 		r.step(g, "", in.templates)
@@ -80,7 +80,7 @@ func (r *reader) read(u *unstructured.Unstructured) (*graph, error) {
 
 			r.step(g, s.Step, t)
 		case !r.composesNothing(s):
-			r.problem(g, origin{step: s.Step}, "what %s makes of the XR's fields is not known: "+
+			r.problemf(g, origin{step: s.Step}, "what %s makes of the XR's fields is not known: "+
 				"run it with mode Audit and see with --held, or write policies for it", s.FunctionRef.Name)
 		}
 	}
@@ -143,7 +143,7 @@ func (r *reader) step(g *graph, name string, in templates) {
 func (r *reader) patchSet(g *graph, c *composed, name string, at origin, sets []patchSet) {
 	i := slices.IndexFunc(sets, func(s patchSet) bool { return s.Name == name })
 	if i < 0 {
-		r.problem(g, at, "there is no PatchSet %q", name)
+		r.problemf(g, at, "there is no PatchSet %q", name)
 
 		return
 	}
@@ -163,7 +163,7 @@ func (r *reader) resource(g *graph, at origin, base map[string]any) *composed {
 
 	if base == nil {
 		if old < 0 {
-			r.problem(g, at, "it has no base, and no step before makes it that can be followed: its kind is not known")
+			r.problemf(g, at, "it has no base, and no step before makes it that can be followed: its kind is not known")
 
 			return nil
 		}
@@ -173,13 +173,15 @@ func (r *reader) resource(g *graph, at origin, base map[string]any) *composed {
 
 	c := &composed{at: at, base: base}
 	if err := decode(base, &c.kind); err != nil || c.kind.Kind == "" {
-		r.problem(g, at, "its base has no kind")
+		r.problemf(g, at, "its base has no kind")
 
 		return nil
 	}
 
 	if old >= 0 {
-		g.flows = slices.DeleteFunc(g.flows, func(f flow) bool { return f.to.resource == g.resources[old] || f.from.resource == g.resources[old] })
+		g.flows = slices.DeleteFunc(g.flows, func(f flow) bool {
+			return slices.Contains([]*composed{f.from.resource, f.to.resource}, g.resources[old])
+		})
 		g.resources = slices.Delete(g.resources, old, old+1)
 	}
 
@@ -225,21 +227,21 @@ func environmentEnds(typ string) ends {
 // patch adds what a patch makes flow.
 func (r *reader) patch(g *graph, c *composed, p patch, at origin, between ends) {
 	if !between.ok {
-		r.problem(g, at, "patches of type %q are not known", p.Type)
+		r.problemf(g, at, "patches of type %q are not known", p.Type)
 
 		return
 	}
 
 	from, to := p.ends()
 	if len(from) == 0 || to == "" {
-		r.problem(g, at, "it does not say from which field to which")
+		r.problemf(g, at, "it does not say from which field to which")
 
 		return
 	}
 
 	target, err := change.ParsePattern(to)
 	if err != nil {
-		r.problem(g, at, "toFieldPath %q: %v", to, err)
+		r.problemf(g, at, "toFieldPath %q: %v", to, err)
 
 		return
 	}
@@ -254,7 +256,7 @@ func (r *reader) patch(g *graph, c *composed, p patch, at origin, between ends) 
 	for _, text := range from {
 		source, err := change.ParsePattern(text)
 		if err != nil || source.Wildcard() {
-			r.problem(g, at, "fromFieldPath %q names no single field", text)
+			r.problemf(g, at, "fromFieldPath %q names no single field", text)
 
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
@@ -64,12 +65,13 @@ func (w *writer) groups(l level) []group {
 
 	for _, s := range l.origins {
 		g := w.group(l, s)
-		key := ""
 
-		for _, a := range g.allow {
-			key += a.key() + "\n"
+		all := make([]string, len(g.allow))
+		for i, a := range g.allow {
+			all[i] = a.key()
 		}
 
+		key := strings.Join(all, "\n")
 		if len(g.refused) > 0 && len(g.allow) == 0 {
 			key = "refused " + s.path.String() // Each says why.
 		}

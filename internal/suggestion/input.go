@@ -92,7 +92,7 @@ type patch struct {
 	} `json:"policy"`
 }
 
-// from are the fields that a patch reads, and to is the one that it writes.
+// ends are the fields that a patch reads, and the one that it writes.
 func (p patch) ends() (from []string, to string) {
 	if p.FromFieldPath != "" {
 		from = append(from, p.FromFieldPath)
@@ -111,9 +111,6 @@ func (p patch) ends() (from []string, to string) {
 
 // required is the policy of a patch without which a resource is not made.
 const required = "Required"
-
-// mode of Compositions without a pipeline.
-const modeResources = "Resources"
 
 // specOf reads a Composition.
 func specOf(u *unstructured.Unstructured) (compositionSpec, error) {
@@ -136,7 +133,7 @@ func decode(from, into any) error {
 	return json.Unmarshal(raw, into)
 }
 
-// ours reports whether a step runs function-patch-and-transform, whatever it is
+// patches reports whether a step runs function-patch-and-transform, whatever it is
 // installed as.
 func (s *pipelineStep) patches() bool {
 	apiVersion, _ := s.Input["apiVersion"].(string)
@@ -163,9 +160,11 @@ func KindsOf(compositions []*unstructured.Unstructured) []schema.GroupVersionKin
 
 // Roots are the Compositions for XRs that none of the others composes.
 func Roots(compositions []*unstructured.Unstructured) []*unstructured.Unstructured {
-	var below []schema.GroupKind
-	for _, gvk := range KindsOf(compositions) {
-		below = append(below, gvk.GroupKind())
+	kinds := KindsOf(compositions)
+
+	below := make([]schema.GroupKind, len(kinds))
+	for i, gvk := range kinds {
+		below[i] = gvk.GroupKind()
 	}
 
 	var out []*unstructured.Unstructured

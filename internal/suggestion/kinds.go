@@ -35,11 +35,11 @@ func (r *reader) knowOne(g *graph, c *composed) error {
 	switch c.managed = c.managed || r.isManaged(g, c, gvk); {
 	case c.managed || resource.BuiltIn(gk.Group) || c.nested != nil:
 	case r.claims(gk):
-		r.problem(g, c.at, "%s is a Claim: what its XR composes is not followed; suggest policies for that Composition, too", gk.Kind)
+		r.problemf(g, c.at, "%s is a Claim: what its XR composes is not followed; suggest policies for that Composition, too", gk.Kind)
 	case r.isComposite(gk):
 		return r.nest(g, c, gk)
 	case r.kind(gk) == nil:
-		r.problem(g, c.at, "it is not known whether %s is an XR, which composes something itself: "+
+		r.problemf(g, c.at, "it is not known whether %s is an XR, which composes something itself: "+
 			"give its CustomResourceDefinition, or its CompositeResourceDefinition and Composition", gk)
 	}
 
@@ -51,7 +51,7 @@ func (r *reader) noteKindPatched(g *graph, c *composed) {
 	for _, f := range g.flows {
 		path := f.to.path.Segments()
 		if f.to.resource == c && f.to.side == composedSide && (below(path, "kind") || below(path, "apiVersion")) {
-			r.problem(g, f.at, "it writes %s: it is taken for %s %s, as its base says", f.to.path, article(c.kind.Kind), c.kind.Kind)
+			r.problemf(g, f.at, "it writes %s: it is taken for %s %s, as its base says", f.to.path, article(c.kind.Kind), c.kind.Kind)
 		}
 	}
 }
@@ -60,7 +60,9 @@ func (r *reader) noteKindPatched(g *graph, c *composed) {
 // definition has what only these have.
 func (r *reader) isManaged(g *graph, c *composed, gvk schema.GroupVersionKind) bool {
 	if resource.Map(c.base, fieldSpec, "forProvider") != nil || slices.ContainsFunc(g.flows, func(f flow) bool {
-		return f.to.resource == c && (below(f.to.path.Segments(), fieldSpec, "forProvider") || below(f.to.path.Segments(), fieldSpec, "initProvider"))
+		path := f.to.path.Segments()
+
+		return f.to.resource == c && (below(path, fieldSpec, "forProvider") || below(path, fieldSpec, "initProvider"))
 	}) {
 		return true
 	}
@@ -101,11 +103,11 @@ func (r *reader) nest(g *graph, c *composed, gk schema.GroupKind) error {
 	switch len(candidates) {
 	case 1:
 	case 0:
-		r.problem(g, c.at, "%s is an XR, and its Composition %sis not there: what it composes is not followed", gk.Kind, quoted(name))
+		r.problemf(g, c.at, "%s is an XR, and its Composition %sis not there: what it composes is not followed", gk.Kind, quoted(name))
 
 		return nil
 	default:
-		r.problem(g, c.at, "%s is an XR, and there are %d Compositions for it: which one is taken is not known, and what it composes "+
+		r.problemf(g, c.at, "%s is an XR, and there are %d Compositions for it: which one is taken is not known, and what it composes "+
 			"is not followed; give one of them, or suggest policies for each", gk.Kind, len(candidates))
 
 		return nil
@@ -117,7 +119,7 @@ func (r *reader) nest(g *graph, c *composed, gk schema.GroupKind) error {
 	}
 
 	if slices.Contains(r.reading, nested) {
-		r.problem(g, c.at, "it is an XR with the same Composition %s again, which is followed once", nested.name)
+		r.problemf(g, c.at, "it is an XR with the same Composition %s again, which is followed once", nested.name)
 
 		return nil
 	}
@@ -166,12 +168,12 @@ func (r *reader) checkSides(g *graph) {
 			r.notes = append(r.notes, f.at.prefix()+"it writes "+f.to.path.String()+
 				" of the XR: of what functions want of an XR Crossplane takes the status alone")
 		case f.to.side == composite && !below(to, fieldStatus):
-			r.problem(g, f.at, "it writes %s of the XR, which nobody's change leads to: it is not followed", f.to.path)
+			r.problemf(g, f.at, "it writes %s of the XR, which nobody's change leads to: it is not followed", f.to.path)
 		case f.from.side == environment && !g.fed(f):
-			r.problem(g, f.at, "it reads %s of the environment, which comes from an EnvironmentConfig or another function: "+
+			r.problemf(g, f.at, "it reads %s of the environment, which comes from an EnvironmentConfig or another function: "+
 				"whose change that is cannot be told; an UpgradeAllowance lets it through", f.from.path)
 		case f.from.side == composite && below(from, fieldStatus) && !g.fed(f):
-			r.problem(g, f.at, "it reads %s of the XR, which no patch of the Composition writes: "+
+			r.problemf(g, f.at, "it reads %s of the XR, which no patch of the Composition writes: "+
 				"it cannot be followed to anybody's change", f.from.path)
 		}
 	}

@@ -170,7 +170,7 @@ func flowList(list []string) string {
 
 var (
 	// plainText is what YAML reads as text without quotes, wherever it stands, and
-	// notText what of it it reads as something else.
+	// notText what of that it reads as something else.
 	plainText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
 	notText   = regexp.MustCompile(`(?i)^(y|n|yes|no|on|off|true|false|null)$`)
 )

@@ -43,9 +43,10 @@ var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
 // plain is the name of a policy where it is short enough.
 func (w *writer) plain(d *draft) string {
-	parts := []string{strings.ToLower(d.Policy.Spec.Match.Kind)}
+	fields := d.Policy.Spec.Match.Fields
+	parts := append(make([]string, 0, 1+len(fields)), strings.ToLower(d.Policy.Spec.Match.Kind))
 
-	for _, f := range d.Policy.Spec.Match.Fields {
+	for _, f := range fields {
 		f = strings.TrimPrefix(strings.TrimPrefix(f, "spec."), "metadata.")
 		parts = append(parts, strings.Trim(notInNames.ReplaceAllString(strings.ToLower(f), "-"), "-"))
 	}

@@ -80,14 +80,15 @@ func (w *writer) unedited(l level) {
 
 		switch text := f.from.path.String(); {
 		case below(path, fieldMetadata, "generation"), below(path, fieldMetadata, "resourceVersion"), below(path, fieldMetadata, "managedFields"):
-			w.problem(l.graph, f.at, "it reads %s, which changes with everything: no policy can be about that", text)
+			w.problemf(l.graph, f.at, "it reads %s, which changes with everything: no policy can be about that", text)
 		default:
 			fields = appendNew(fields, text)
 		}
 	}
 
 	if len(fields) > 0 {
-		w.general = append(w.general, fmt.Sprintf("%s of %s %s: nobody edits it: no policy is about it.", list(fields), article(l.kind.Kind), l.kind.Kind))
+		w.general = append(w.general, fmt.Sprintf("%s of %s %s: nobody edits it: no policy is about it.",
+			list(fields), article(l.kind.Kind), l.kind.Kind))
 	}
 }
 

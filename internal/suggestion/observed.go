@@ -141,11 +141,11 @@ func (r *reader) observe(g *graph) error {
 
 		switch {
 		case err != nil:
-			r.problem(g, at, "%s of %s cannot be read: %v", o.ChildField, o.Child.Kind, err)
+			r.problemf(g, at, "%s of %s cannot be read: %v", o.ChildField, o.Child.Kind, err)
 		case o.ChildField == v1alpha1.MutationDelete:
-			r.problem(g, at, "a %s is not deleted: write a policy for that, if it is to be", o.Child.Kind)
+			r.problemf(g, at, "%s %s was to be deleted: write a policy for that, if it may be", article(o.Child.Kind), o.Child.Kind)
 		case len(o.ParentFields) == 0:
-			r.problem(g, at, "%s of %s follows from a change that is not recorded on the XR", o.ChildField, o.Child.Kind)
+			r.problemf(g, at, "%s of %s follows from a change that is not recorded on the XR", o.ChildField, o.Child.Kind)
 		default:
 			if err := r.seen(g, at, o, target); err != nil {
 				return err

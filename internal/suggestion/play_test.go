@@ -155,7 +155,7 @@ func suggest(t *testing.T, m suggestion.Material, o suggestion.Options) (suggest
 		t.Fatalf("%d policies are printed, want %d", len(printed), len(s.Policies))
 	}
 
-	var out []*policy.Policy
+	out := make([]*policy.Policy, 0, len(printed))
 
 	for i, u := range printed {
 		var p v1alpha1.AllowancePolicy
@@ -287,12 +287,7 @@ func TestWhatIsSuggestedLetsThroughWhatTheSubjectsChangeAndHoldsTheRest(t *testi
 			m := p.material(t)
 			s, policies := suggest(t, m, options())
 
-			var problems []string
-			for _, problem := range s.Problems {
-				problems = append(problems, problem.String())
-			}
-
-			diff(t, "problems", p.Problems, problems)
+			diff(t, "problems", p.Problems, texts(s.Problems))
 
 			if len(p.Changes) == 0 {
 				t.Error("nothing is played")

@@ -70,24 +70,23 @@ func (r *reader) levels(root *graph) []level {
 	reached := map[*graph][]change.Pattern{}
 	order := []*graph{root}
 
+	for i := 0; i < len(order); i++ {
+		for _, c := range order[i].resources {
+			if c.nested != nil && !slices.Contains(order, c.nested) {
+				order = append(order, c.nested)
+			}
+		}
+	}
+
 	for more := true; more; {
 		more = false
 
-		for i := 0; i < len(order); i++ {
-			for _, c := range order[i].resources {
-				if c.nested != nil && !slices.Contains(order, c.nested) {
-					order = append(order, c.nested)
-				}
-			}
-
-			for _, s := range r.sources(order[i], reached[order[i]], i == 0).origins {
-				for _, t := range s.targets {
-					n := t.resource.nested
-					if n == nil || t.mutation.Pseudo() || slices.ContainsFunc(reached[n], same(t.mutation)) {
-						continue
+		for i, g := range order {
+			for n, fields := range r.sources(g, reached[g], i == 0).reached() {
+				for _, f := range fields {
+					if !slices.ContainsFunc(reached[n], same(f)) {
+						reached[n], more = append(reached[n], f), true
 					}
-
-					reached[n], more = append(reached[n], t.mutation), true
 				}
 			}
 		}
@@ -96,6 +95,21 @@ func (r *reader) levels(root *graph) []level {
 	out := make([]level, len(order))
 	for i, g := range order {
 		out[i] = r.sources(g, reached[g], i == 0)
+	}
+
+	return out
+}
+
+// reached are the fields of XRs that are composed which a change may reach.
+func (l level) reached() map[*graph][]change.Pattern {
+	out := map[*graph][]change.Pattern{}
+
+	for _, s := range l.origins {
+		for _, t := range s.targets {
+			if n := t.resource.nested; n != nil && !t.mutation.Pseudo() {
+				out[n] = append(out[n], t.mutation)
+			}
+		}
 	}
 
 	return out

@@ -417,7 +417,7 @@ func TestNamesAreValidUniqueAndAlwaysTheSame(t *testing.T) {
 }
 
 func TestManyFieldsFitIntoPolicies(t *testing.T) {
-	var patches []string
+	patches := make([]string, 0, 300)
 	for i := range 150 {
 		patches = append(patches, fmt.Sprintf("{fromFieldPath: spec.f%d, toFieldPath: spec.forProvider.size}", i),
 			fmt.Sprintf("{fromFieldPath: spec.size, toFieldPath: spec.forProvider.tags.t%d}", i))

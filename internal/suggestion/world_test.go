@@ -43,9 +43,9 @@ func machine() policy.User { return policy.User{Name: crossplane} }
 // world is a cluster of one root, what Crossplane makes of it, and a provider: each write is
 // decided by the engine, each pipeline run by the function itself.
 type world struct {
-	t *testing.T
 	suggestion.Material
 
+	t        *testing.T
 	policies *policy.Set
 	claim    *unstructured.Unstructured
 	xr       *node
