@@ -68,15 +68,7 @@ type source struct {
 // that a change may reach.
 func (r *reader) levels(root *graph) []level {
 	reached := map[*graph][]change.Pattern{}
-	order := []*graph{root}
-
-	for i := 0; i < len(order); i++ {
-		for _, c := range order[i].resources {
-			if c.nested != nil && !slices.Contains(order, c.nested) {
-				order = append(order, c.nested)
-			}
-		}
-	}
+	order := root.below()
 
 	for more := true; more; {
 		more = false
@@ -95,6 +87,21 @@ func (r *reader) levels(root *graph) []level {
 	out := make([]level, len(order))
 	for i, g := range order {
 		out[i] = r.sources(g, reached[g], i == 0)
+	}
+
+	return out
+}
+
+// below are the graph and those of XRs that it composes, from the outside in.
+func (g *graph) below() []*graph {
+	out := []*graph{g}
+
+	for i := 0; i < len(out); i++ {
+		for _, c := range out[i].resources {
+			if c.nested != nil && !slices.Contains(out, c.nested) {
+				out = append(out, c.nested)
+			}
+		}
 	}
 
 	return out

@@ -260,8 +260,9 @@ func TestSuggest(t *testing.T) {
 		},
 		"EnvironmentLater": {
 			reason: "A patch reads of the environment what patches before it have written.",
-			given: []string{composing("{type: FromEnvironmentFieldPath, fromFieldPath: size, toFieldPath: spec.forProvider.size}, " +
-				"{type: ToEnvironmentFieldPath, fromFieldPath: spec.forProvider.size, toFieldPath: size}")},
+			given: []string{composing("{type: FromEnvironmentFieldPath, fromFieldPath: size, toFieldPath: spec.forProvider.tags.size}, " + size +
+				", {type: ToEnvironmentFieldPath, fromFieldPath: spec.forProvider.size, toFieldPath: size}")},
+			policies: started,
 			problems: where + "patches[0]: it reads size of the environment, which comes from an EnvironmentConfig or another function: " +
 				"whose change that is cannot be told; an UpgradeAllowance lets it through\n",
 		},
@@ -276,6 +277,16 @@ func TestSuggest(t *testing.T) {
 				"{type: ToCompositeFieldPath, fromFieldPath: status.atProvider.arn, toFieldPath: status.id}")},
 			note: "compose/db patches[0]: status.id -> spec.forProvider.tags.id follows from no field that somebody edits. It is made with the XR; " +
 				"where it changes later it is held, unless an UpgradeAllowance lets it through.",
+		},
+		"Shown": {
+			reason: "What a status shows of the spec follows from that field alone, and anything else from all of them.",
+			given: []string{composing(size + ", {fromFieldPath: spec.color, toFieldPath: spec.forProvider.tags.c}, " +
+				"{type: ToCompositeFieldPath, fromFieldPath: status.atProvider.size, toFieldPath: status.size}, " +
+				"{type: ToCompositeFieldPath, fromFieldPath: status.atProvider.arn, toFieldPath: status.id}, " +
+				"{fromFieldPath: status.size, toFieldPath: spec.forProvider.tags.s}, {fromFieldPath: status.id, toFieldPath: spec.forProvider.tags.i}")},
+			policies: "Thing [spec.size]: platform-team crossplane -> " +
+				"Instance [spec.forProvider.size spec.forProvider.tags.i spec.forProvider.tags.s] External [Update]\n" +
+				"Thing [spec.color]: platform-team crossplane -> Instance [spec.forProvider.tags.c spec.forProvider.tags.i] External [Update]\n",
 		},
 		"ToSpec": {
 			reason:   "Of an XR functions write the status alone.",

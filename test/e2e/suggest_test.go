@@ -28,7 +28,7 @@ import (
 func shelves(t *testing.T, file string) []byte {
 	t.Helper()
 
-	raw, err := os.ReadFile(filepath.Join("../../examples/claim-with-ticket", file))
+	raw, err := os.ReadFile("../../examples/claim-with-ticket/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
