@@ -70,6 +70,7 @@ func root() *cobra.Command {
 		traceCommand(), allowedCommand(), adoptCommand(), releaseCommand(), uninstallCommand(), doctorCommand(), versionCommand(), diffCommand(),
 		explainCommand(), canCommand(),
 		lintCommand(),
+		suggestCommand(),
 	)
 
 	return cmd

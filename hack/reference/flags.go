@@ -32,6 +32,7 @@ func writeFlags(ctx context.Context, out *bytes.Buffer) error {
 		{"function-kausality", [][]string{{}}},
 		{"kausality-manager", [][]string{{}}},
 		{"kubectl-kausality", [][]string{{}, {"trace"}, {"allowed"}, {"doctor"}, {"version"}, {"adopt"}, {"release"}, {"uninstall"}, {"lint"}}},
+		{"kubectl-kausality", [][]string{{}, {"trace"}, {"allowed"}, {"doctor"}, {"version"}, {"adopt"}, {"release"}, {"uninstall"}, {"suggest"}}},
 	}
 
 	args := []string{"build", "-o", dir + string(filepath.Separator)}

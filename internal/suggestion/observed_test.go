@@ -1,0 +1,144 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package suggestion_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kausality-io/kausality-crossplane/internal/suggestion"
+)
+
+// audited is an XR of which a function in mode Audit reports what it would hold.
+const audited = `
+apiVersion: example.org/v1
+kind: Thing
+metadata:
+  name: one
+  namespace: shop
+  generation: 5
+  annotations:
+    kausality.io/trace: |
+      - {field: spec.color, generation: 5, initiator: hans@example.com}
+      - {field: spec.size, generation: 4, initiator: anna@example.com}
+    kausality.io/edits: |
+      - {field: "spec.ports[1].name", user: anna@example.com, since: "2026-01-01T00:00:00Z"}
+spec:
+  crossplane:
+    compositionRef: {name: things}
+    resourceRefs:
+    - {apiVersion: rds.example.org/v1, kind: Instance, name: one-db}
+    - {apiVersion: v1, kind: ConfigMap, name: one-page}
+status:
+  conditions:
+  - type: Kausality
+    status: "False"
+    reason: Held
+    message: "generation 5: settled; 3 held: Instance one-db: (audit) spec.forProvider.tags[0].value is changed from a to b: no policy; ConfigMap of composed resource more is (audit) created: no policy; Instance one-db is not deleted: no policy"
+`
+
+func TestWhatConditionsReportIsObserved(t *testing.T) {
+	instance := schema.GroupKind{Group: "rds.example.org", Kind: "Instance"}
+	observed := func(child schema.GroupKind, field string) suggestion.Observed {
+		return suggestion.Observed{
+			Parent: schema.GroupKind{Group: "example.org", Kind: "Thing"}, ParentName: "shop/one",
+			ParentFields: []string{"spec.color", "spec.ports[1].name"}, Child: child, ChildField: field, User: "anna@example.com",
+		}
+	}
+
+	want := []suggestion.Observed{
+		observed(instance, "spec.forProvider.tags[0].value"),
+		observed(schema.GroupKind{Kind: "ConfigMap"}, "create"),
+		observed(instance, "delete"),
+	}
+
+	got := slices.Collect(suggestion.HeldOf(objects(t, []byte(audited))))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+func TestWhatWasObservedIsSuggested(t *testing.T) {
+	const composition = "{apiVersion: apiextensions.crossplane.io/v1, kind: Composition, metadata: {name: things}, spec: " +
+		"{compositeTypeRef: {apiVersion: example.org/v1, kind: Thing}, mode: Pipeline, pipeline: [{step: compose, functionRef: {name: function-kcl}}]}}"
+
+	const unknown = "Composition things: step compose: what function-kcl makes of the XR's fields is not known: " +
+		"run it with mode Audit and see with --held, or write policies for it\n"
+
+	seen := func(field string, from ...string) suggestion.Observed {
+		return suggestion.Observed{
+			Parent: schema.GroupKind{Group: "example.org", Kind: "Thing"}, ParentName: "one", ParentFields: from,
+			Child: schema.GroupKind{Group: "rds.example.org", Kind: "Instance"}, ChildField: field,
+		}
+	}
+
+	for name, tc := range map[string]struct {
+		reason             string
+		given              string
+		observed           []suggestion.Observed
+		policies, problems string
+	}{
+		"One": {
+			reason: "What changed with one field follows from that, whatever place it has in a list.", given: composition,
+			observed: []suggestion.Observed{seen("spec.forProvider.tags[3].value", "metadata.labels[a]")},
+			policies: "Thing [metadata.labels.a]: platform-team crossplane -> Instance [spec.forProvider.tags[*].value] External [Update]\n",
+			problems: unknown,
+		},
+		"Several": {
+			reason: "What changed with several may follow from each.", given: composition,
+			observed: []suggestion.Observed{seen("spec.forProvider.size", "spec.size", "spec.color", "metadata.uid")},
+			policies: "Thing [spec.size spec.color]: platform-team crossplane -> Instance [spec.forProvider.size] External [Update]\n",
+			problems: unknown,
+		},
+		"Twice": {
+			reason: "What is seen of two XRs is suggested once.", given: composition,
+			observed: []suggestion.Observed{seen("spec.forProvider.size", "spec.size"), seen("spec.forProvider.size", "spec.size")},
+			policies: "Thing [spec.size]: platform-team crossplane -> Instance [spec.forProvider.size] External [Update]\n",
+			problems: unknown,
+		},
+		"Patched": {
+			reason: "What a patch says is not said again.", given: composing("{fromFieldPath: spec.size, toFieldPath: spec.forProvider.size}"),
+			observed: []suggestion.Observed{seen("spec.forProvider.size", "spec.size")},
+			policies: "Thing [spec.size]: platform-team crossplane -> Instance [spec.forProvider.size] External [Update]\n",
+		},
+		"Created": {
+			reason: "So is a creation.", given: composition + "\n---" + instance,
+			observed: []suggestion.Observed{seen("create", "spec.size")},
+			policies: "Thing [spec.size]: platform-team crossplane -> Instance [create] External [Create]\n",
+			problems: unknown,
+		},
+		"Deleted": {
+			reason: "A deletion is for a person to allow.", given: composition, observed: []suggestion.Observed{seen("delete", "spec.size")},
+			problems: unknown + "Composition things: seen of Thing one: an Instance was to be deleted: write a policy for that, if it may be\n",
+		},
+		"FromNothing": {
+			reason: "What follows from no change that is recorded is told.", given: composition, observed: []suggestion.Observed{seen("spec.forProvider.size")},
+			problems: unknown + "Composition things: seen of Thing one: spec.forProvider.size of Instance follows from a change that is not recorded on the XR\n",
+		},
+		"OfOthers": {
+			reason: "Other XRs do not matter.", given: composition,
+			observed: []suggestion.Observed{{Parent: schema.GroupKind{Kind: "Other"}, ParentFields: []string{"spec.size"}, ChildField: "spec"}},
+			problems: unknown,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := materialOf(t, tc.given, thing)
+			m.Observed = slices.Values(tc.observed)
+			o := options()
+			o.Create = false
+
+			s, _ := suggest(t, m, o)
+			if diff := cmp.Diff(tc.policies, short(s)); diff != "" {
+				t.Errorf("%s\npolicies: -want, +got:\n%s", tc.reason, diff)
+			}
+
+			if diff := cmp.Diff(tc.problems, lines(texts(s.Problems))); diff != "" {
+				t.Errorf("%s\nproblems: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
