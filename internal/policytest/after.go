@@ -20,6 +20,7 @@ import (
 var (
 	errCircle  = errors.New("it comes after itself")
 	errNothing = errors.New("nothing is stored there")
+	errRequest = errors.New("only a request leaves an object")
 )
 
 // parentAfter is the parent as another scenario leaves it, with parent.yaml as a patch on it.
@@ -54,7 +55,7 @@ func (r *Reader) after(at Place, led []string) (*unstructured.Unstructured, erro
 	}
 
 	if s.Request == nil {
-		return nil, fmt.Errorf("%s: %w", at.Path, errAsk)
+		return nil, fmt.Errorf("%s: %w", at.Path, errRequest)
 	}
 
 	req, _ := s.Decision()

@@ -6,10 +6,12 @@ package policytest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/txtar"
 	"sigs.k8s.io/yaml"
@@ -21,38 +23,40 @@ var errBroken = errors.New("it is not in force; want.yaml has problems, or broke
 // Check compares what the engine makes of a scenario with what this wants. The differences are those
 // of want.yaml, and of patched.yaml where the scenario has one, by path.
 func (s *Scenario) Check(got Outcome) ([]Difference, error) {
-	want, patched, err := s.wanted()
-	if err != nil {
-		return nil, err
+	c := comparison{exact: s.exact}
+	c.compare("", s.wanted, s.shown(got))
+
+	if !s.exact && !s.has(filePatched) {
+		return c.out, nil
 	}
 
-	c := comparison{exact: s.exact}
-	c.compare("", want, s.shown(got, want))
+	patched, err := got.Patched()
+	if err != nil {
+		return nil, s.fail(err)
+	}
 
-	if s.exact || s.has(filePatched) {
-		stored, err := section{text: []byte(got.Patched)}.mapping()
-		if err != nil {
-			return nil, s.fail(err)
-		}
+	stored, err := section{text: []byte(patched)}.mapping()
+	if err != nil {
+		return nil, s.fail(err)
+	}
 
-		p := comparison{exact: s.exact}
-		p.compare("", patched, orEmpty(stored))
+	p := comparison{exact: s.exact}
+	p.compare("", s.stored, stored)
 
-		for _, d := range p.out {
-			d.Path = filePatched + ": " + d.Path
-			c.out = append(c.out, d)
-		}
+	for _, d := range p.out {
+		d.Path = strings.TrimSuffix(filePatched+": "+d.Path, ": ")
+		c.out = append(c.out, d)
 	}
 
 	return c.out, nil
 }
 
 // shown is what is decided, without what says it in short where that is not wanted.
-func (s *Scenario) shown(got Outcome, want map[string]any) map[string]any {
+func (s *Scenario) shown(got Outcome) map[string]any {
 	out := map[string]any{}
 
 	for key, value := range got.said {
-		_, wanted := want[key]
+		_, wanted := s.wanted[key]
 		if wanted || s.Request == nil || !slices.Contains([]string{"allowed", "outcome"}, key) {
 			out[key] = value
 		}
@@ -61,27 +65,10 @@ func (s *Scenario) shown(got Outcome, want map[string]any) map[string]any {
 	return out
 }
 
-// wanted is what want.yaml and patched.yaml say.
-func (s *Scenario) wanted() (want, patched map[string]any, err error) {
-	if want, err = s.section(fileWant).mapping(); err == nil {
-		patched, err = s.section(filePatched).mapping()
-	}
-
-	return orEmpty(want), orEmpty(patched), err
-}
-
-func orEmpty(m map[string]any) map[string]any {
-	if m == nil {
-		return map[string]any{}
-	}
-
-	return m
-}
-
 // compiles is an error where a policy does not compile and the scenario is not about that.
-func (s *Scenario) compiles(want map[string]any) error {
+func (s *Scenario) compiles() error {
 	for _, key := range []string{"problems", "broken"} {
-		if _, ok := want[key]; ok {
+		if _, ok := s.wanted[key]; ok {
 			return nil
 		}
 	}
@@ -99,41 +86,42 @@ func (s *Scenario) HasWant() bool { return s.has(fileWant) }
 // Renew is want.yaml and patched.yaml with what the engine makes of the scenario: where they are
 // there, with the fields they have, unless the scenario is exact.
 func (s *Scenario) Renew(got Outcome) (want, patched string, err error) {
-	if s.exact || !s.has(fileWant) {
-		return got.Want, s.renewPatched(got), nil
-	}
-
-	old, _, err := s.wanted()
-	if err != nil {
+	if patched, err = s.renewPatched(got); err != nil {
 		return "", "", err
 	}
 
-	shown := s.shown(got, old)
-	if _, ok := shown["allowed"].(bool); !ok && old["allowed"] != nil {
-		delete(old, "allowed")
+	if s.exact || !s.has(fileWant) {
+		want, err = got.Want()
 
-		old["outcome"], shown["outcome"] = "", got.said["outcome"]
+		return want, patched, err
 	}
 
-	raw, err := yaml.Marshal(as(old, shown))
+	shape, shown := maps.Clone(s.wanted), s.shown(got)
+	if _, ok := shown["allowed"].(bool); !ok && shape["allowed"] != nil {
+		delete(shape, "allowed") // It is neither.
+
+		shape["outcome"], shown["outcome"] = "", got.said["outcome"]
+	}
+
+	raw, err := yaml.Marshal(as(shape, shown))
 	if err != nil {
 		return "", "", fmt.Errorf("cannot write %s: %w", fileWant, err)
 	}
 
-	return string(raw), s.renewPatched(got), nil
+	return string(raw), patched, nil
 }
 
-func (s *Scenario) renewPatched(got Outcome) string {
-	switch {
-	case s.exact:
-		return got.Patched
-	case !s.has(filePatched):
-		return ""
-	case got.Patched == "":
-		return "{}\n"
-	default:
-		return got.Patched
+func (s *Scenario) renewPatched(got Outcome) (string, error) {
+	if !s.exact && !s.has(filePatched) {
+		return "", nil
 	}
+
+	patched, err := got.Patched()
+	if patched == "" && !s.exact {
+		patched = "{}\n" // That nothing is patched is wanted, too.
+	}
+
+	return patched, err
 }
 
 // Save writes the scenario with what came of it to its file below dir.

@@ -77,4 +77,3 @@ func (s *Scenario) group() string {
 
 	return s.Old.GroupVersionKind().Group
 }
-

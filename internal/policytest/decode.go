@@ -171,7 +171,7 @@ func (s section) line(path string) int {
 	return line
 }
 
-// first is the first line that says something.
+// first is the first line that says something; 0 where none does.
 func (s section) first() int {
 	line := 0
 
@@ -179,11 +179,11 @@ func (s section) first() int {
 		line++
 
 		if text = strings.TrimSpace(text); text != "" && !strings.HasPrefix(text, "#") {
-			break
+			return line
 		}
 	}
 
-	return line
+	return 0
 }
 
 // below is what a node has under a key or an index, and the node that says so.
@@ -205,13 +205,13 @@ func below(at *yamlv3.Node, step string) (key, value *yamlv3.Node) {
 	return nil, nil
 }
 
-// documents are those of a file of several, without empty ones.
+// documents are those of a file of several, without those that say nothing.
 func (s section) documents() []section {
 	var out []section
 
 	doc := section{file: s.file, part: s.part, before: s.before}
 	add := func() {
-		if len(strings.TrimSpace(string(doc.text))) > 0 {
+		if doc.first() > 0 {
 			out = append(out, doc)
 		}
 	}

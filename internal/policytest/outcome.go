@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
@@ -15,28 +16,48 @@ import (
 
 // Outcome is what the engine makes of a scenario.
 type Outcome struct {
-	// Want is all of it, as want.yaml says it.
-	Want string
-	// Patched is the merge patch from the new object to the one to be stored; empty for none.
-	Patched string
 	// Missing says what it would take to allow each change that is not allowed.
 	Missing []string
 
-	// said is Want, decoded, and what it can be said by in short.
+	// raw is all of it, as want.yaml says it, in JSON; said is that, decoded, and what it can be said by
+	// in short.
+	raw  []byte
 	said map[string]any
+	// asked is the new object, or the old one on delete, and stored the one to be stored.
+	asked, stored *unstructured.Unstructured
 }
+
+// Want is all of it, as want.yaml says it.
+func (o Outcome) Want() (string, error) {
+	text, err := yaml.JSONToYAML(o.raw)
+	if err != nil {
+		return "", fmt.Errorf("cannot write %s: %w", fileWant, err)
+	}
+
+	return string(text), nil
+}
+
+// Patched is the merge patch from the new object to the one to be stored; empty for none.
+func (o Outcome) Patched() (string, error) { return difference(o.asked, o.stored) }
 
 // Run is what the engine makes of the scenario: want.yaml and patched.yaml.
 func (s *Scenario) Run() (want, patched string, err error) {
 	out, err := s.Outcome()
+	if err == nil {
+		want, err = out.Want()
+	}
 
-	return out.Want, out.Patched, err
+	if err == nil {
+		patched, err = out.Patched()
+	}
+
+	return want, patched, err
 }
 
 // Outcome is what the engine makes of the scenario.
 func (s *Scenario) Outcome() (Outcome, error) {
 	if s.Request != nil {
-		return s.outcomeOf(s.Request)
+		return s.outcome()
 	}
 
 	var (
@@ -58,7 +79,8 @@ func (s *Scenario) Outcome() (Outcome, error) {
 	return out, err
 }
 
-func (s *Scenario) outcomeOf(_ *Request) (Outcome, error) {
+// outcome is that of a request.
+func (s *Scenario) outcome() (Outcome, error) {
 	req, bad := s.Decision()
 	d := decision.Decide(req)
 
@@ -67,18 +89,12 @@ func (s *Scenario) outcomeOf(_ *Request) (Outcome, error) {
 		w.Problems = append(w.Problems, err.Error())
 	}
 
-	from := s.New
-	if from == nil {
-		from = s.Old
+	out := Outcome{asked: s.New, stored: d.Object}
+	if s.New == nil {
+		out.asked = s.Old
 	}
 
-	var out Outcome
 	if err := out.say(w); err != nil {
-		return out, err
-	}
-
-	var err error
-	if out.Patched, err = difference(from, d.Object); err != nil {
 		return out, err
 	}
 
@@ -112,12 +128,7 @@ func (o *Outcome) say(v any) error {
 		return fmt.Errorf("cannot encode what is decided: %w", err)
 	}
 
-	text, err := yaml.JSONToYAML(raw)
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", fileWant, err)
-	}
-
-	o.Want, o.said = string(text), map[string]any{}
+	o.raw, o.said = raw, map[string]any{}
 
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &o.said); err != nil {
 		return fmt.Errorf("cannot decode what is decided: %w", err)
@@ -128,8 +139,9 @@ func (o *Outcome) say(v any) error {
 
 func write(v any) (string, error) {
 	var out Outcome
+	if err := out.say(v); err != nil {
+		return "", err
+	}
 
-	err := out.say(v)
-
-	return out.Want, err
+	return out.Want()
 }

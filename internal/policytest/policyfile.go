@@ -204,10 +204,6 @@ func (h *holding) read(compiled *inforce.Cache, file section, ours bool) error {
 			return err
 		}
 
-		if string(raw) == "null" { // A comment alone.
-			continue
-		}
-
 		if err := h.readObject(compiled, doc, raw, "", ours); err != nil {
 			return err
 		}

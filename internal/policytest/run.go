@@ -36,7 +36,8 @@ type Result struct {
 	Status Status
 	// Differences between what it wants and what is decided; of Failed.
 	Differences []Difference
-	// Missing says what it would take to allow each change that is not allowed; of Failed.
+	// Missing says what it would take to allow each change that is not allowed; of Failed, where
+	// something else is wanted.
 	Missing []string
 	// Decided is what want.yaml could say, where there is none; of Failed.
 	Decided string
@@ -56,8 +57,8 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// errNoneSelected is the cause where no scenario is to be tested.
-var errNoneSelected = errors.New("no scenario has a name that matches")
+// ErrNoneSelected is the cause where no scenario is to be tested.
+var ErrNoneSelected = errors.New("no scenario has a name that matches")
 
 // Run tests the scenarios in some directories and below them, several at once. The results are
 // in the order of their names. An error is about directories: there is none in which a scenario is.
@@ -77,7 +78,7 @@ func Run(ctx context.Context, files Files, roots []string, opts Options) ([]Resu
 		}
 
 		if places = selected; len(places) == 0 {
-			return nil, errNoneSelected
+			return nil, ErrNoneSelected
 		}
 	}
 
@@ -135,12 +136,7 @@ func (r *Reader) test(at Place, opts Options) Result {
 
 // judge decides what a scenario asks, and compares.
 func (o *Result) judge(s *Scenario, update bool) error {
-	want, _, err := s.wanted()
-	if err == nil {
-		err = s.compiles(want)
-	}
-
-	if err != nil {
+	if err := s.compiles(); err != nil {
 		return err
 	}
 
@@ -164,12 +160,13 @@ func (o *Result) judge(s *Scenario, update bool) error {
 		return s.update(got)
 	}
 
-	o.Status, o.Missing = Failed, got.Missing
-	if !s.HasWant() {
-		o.Decided = got.Want
+	if o.Status = Failed; s.HasWant() {
+		o.Missing = got.Missing
+	} else {
+		o.Decided, err = got.Want()
 	}
 
-	return nil
+	return err
 }
 
 func (s *Scenario) update(got Outcome) error {

@@ -65,6 +65,8 @@ type Scenario struct {
 	archive  *txtar.Archive
 	sections []section
 	exact    bool
+	// wanted and stored are want.yaml and patched.yaml.
+	wanted, stored map[string]any
 	// broken are the policies that do not compile, with where they are.
 	broken []error
 }

@@ -4,6 +4,7 @@
 package policytest
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,7 +88,6 @@ type Plan struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-
 // outcomes are those that want.yaml may name.
 func outcomes() []decision.Outcome {
 	return []decision.Outcome{
@@ -100,36 +100,34 @@ func outcomes() []decision.Outcome {
 func (s *Scenario) readWant() error {
 	s.Want, s.Patched = s.text(fileWant), s.text(filePatched)
 
-	if s.has(filePatched) {
-		if _, err := s.section(filePatched).mapping(); err != nil {
-			return err
-		}
-	}
-
-	if !s.has(fileWant) {
-		return nil
-	}
-
-	want := s.section(fileWant)
-
-	given, err := want.mapping()
-	if err != nil {
+	var err error
+	if s.stored, err = s.section(filePatched).mapping(); err != nil || !s.has(fileWant) {
 		return err
 	}
 
-	if path, ok := null("", given); ok {
+	want := s.section(fileWant)
+	if s.wanted, err = want.mapping(); err != nil {
+		return err
+	}
+
+	if path, ok := null("", s.wanted); ok {
 		return want.wrong(path, "it has no value: say what it is to be, or leave it out")
+	}
+
+	raw, err := json.Marshal(s.wanted)
+	if err != nil {
+		return want.fail(0, err)
 	}
 
 	switch {
 	case s.Gate != nil:
-		return want.decode(&Plan{})
+		return want.fill(raw, "", &Plan{})
 	case s.Upkeep != nil:
-		return want.decode(&map[string]string{})
+		return want.fill(raw, "", &map[string]string{})
 	}
 
 	w := Want{}
-	if err := want.decode(&w); err != nil {
+	if err := want.fill(raw, "", &w); err != nil {
 		return err
 	}
 
@@ -142,12 +140,15 @@ func (s *Scenario) readWant() error {
 
 // mapping is what a section says, decoded; an empty one where it says nothing.
 func (s section) mapping() (map[string]any, error) {
-	raw, err := s.json()
-	if err != nil {
-		return nil, err
+	out := map[string]any{}
+	if len(s.text) == 0 {
+		return out, nil
 	}
 
-	var out map[string]any
+	raw, err := s.json()
+	if err != nil || string(raw) == "null" {
+		return out, err
+	}
 
 	return out, s.fill(raw, "", &out)
 }
