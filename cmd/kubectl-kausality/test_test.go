@@ -8,6 +8,7 @@ import (
 	"encoding/xml"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -257,5 +258,36 @@ func TestTheCommandTestsDirectories(t *testing.T) {
 		if code := exitCode(err); code != tc.code || !strings.Contains(out.String(), tc.want) {
 			t.Errorf("%s: exit code %d, %v, want %d:\n%s", tc.args, code, err, tc.code, out.String())
 		}
+	}
+}
+
+// TestTheWorkflowRunsCommandsThatThereAre with flags that they have.
+func TestTheWorkflowRunsCommandsThatThereAre(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/workflows/policy-tests.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	tested := 0
+
+	for _, line := range regexp.MustCompile(`kubectl kausality ([a-z]+) ([^|>\n]+)`).FindAllStringSubmatch(string(raw), -1) {
+		cmd, _, err := root().Find([]string{line[1]})
+		if err != nil || cmd.Name() != line[1] {
+			continue
+		}
+
+		tested++
+
+		if err := cmd.ParseFlags(strings.Fields(line[2])); err != nil {
+			t.Errorf("%s: %v", line[0], err)
+		}
+
+		if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
+			t.Errorf("%s: %v", line[0], err)
+		}
+	}
+
+	if tested < 2 {
+		t.Errorf("the workflow runs %d of the commands that there are, want at least 2", tested)
 	}
 }
