@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
@@ -232,12 +233,17 @@ func (x explainer) permissions(p *policy.Policy) []v1alpha1.Allowance {
 	gk := x.groupKind()
 
 	for _, perm := range p.Spec().Allow {
-		if perm.Relation != v1alpha1.RelationExternal && perm.Kind == gk.Kind && (perm.APIGroup == "" || perm.APIGroup == gk.Group) {
+		if of(perm, gk) {
 			out = expand(out, perm, v1alpha1.Allowance{})
 		}
 	}
 
 	return out
+}
+
+// of reports whether a permission is about children of a kind.
+func of(perm v1alpha1.Permission, gk schema.GroupKind) bool {
+	return perm.Relation != v1alpha1.RelationExternal && perm.Kind == gk.Kind && (perm.APIGroup == "" || perm.APIGroup == gk.Group)
 }
 
 func (x explainer) mutations(p *policy.Policy) []string {

@@ -119,6 +119,16 @@ func (s *Set) For(gk schema.GroupKind) []*Policy {
 	return s.byKind[schema.GroupKind{Kind: gk.Kind}]
 }
 
+// Shadowed are the policies about a kind that are in Shadow mode as a whole, ordered by
+// name.
+func (s *Set) Shadowed(gk schema.GroupKind) []*Policy {
+	if s == nil {
+		return nil
+	}
+
+	return slices.DeleteFunc(slices.Clone(s.shadow.For(gk)), func(p *Policy) bool { return !inShadow(&p.spec) })
+}
+
 // ReadsParent reports whether a policy about a kind reads the parent of an object.
 func (s *Set) ReadsParent(gk schema.GroupKind) bool {
 	if s == nil {
