@@ -26,7 +26,10 @@ type testOptions struct {
 	pattern string
 	update  bool
 	verbose bool
-	clock   func() time.Time
+	// coverage is asked for, and is to be minCoverage percent at least.
+	coverage    bool
+	minCoverage int
+	clock       func() time.Time
 }
 
 func testCommand() *cobra.Command {
@@ -40,8 +43,12 @@ func testCommand() *cobra.Command {
 			"that decides in a cluster. Nothing else is asked, and the time is a fixed one.\n\n" +
 			"Of those that fail it prints what was wanted (-) and what is decided (+), and what is missing. One that says nothing of what is wanted " +
 			"fails, and what is decided is printed; --update writes that into it, and into those that fail.\n\n" +
-			exitHelp + " So a test that fails is 3, and one that cannot be read is 1.",
+			"With --coverage it says which AllowancePolicies, and which of their fields, selectors, conditions and subjects, no test has tried: " +
+			"by a change that is allowed by them, and by one that is not for them. Of the policies, only those in files count, not those in the scenarios.\n\n" +
+			exitHelp + " So a test that fails, or too little coverage, is 3, and a test that cannot be read is 1.",
 		Example: "  kubectl kausality test policies/tests\n" +
+			"  # And have all of the policies tried.\n" +
+			"  kubectl kausality test policies/tests --min-coverage 100\n" +
 			"  # Those about one kind, each with what it says.\n" +
 			"  kubectl kausality test policies/tests --run database -v\n" +
 			"  # For a CI system.\n" +
@@ -60,6 +67,8 @@ func testCommand() *cobra.Command {
 		outputVersion+", or as "+formatJUnit+", JUnit's XML; for people without it.")
 	flags.StringVar(&opts.pattern, "run", "", "Test only those whose path, without its ending, this regular expression matches.")
 	flags.BoolVar(&opts.update, "update", false, "Write what is decided into scenarios that fail, or say nothing of what is wanted.")
+	flags.BoolVar(&opts.coverage, "coverage", false, "Say what of the policies no test has tried.")
+	flags.IntVar(&opts.minCoverage, "min-coverage", 0, "Percentage of the policies' parts that is to be tried at least; with --coverage alone, none.")
 	flags.BoolVarP(&opts.verbose, "verbose", "v", false, "List those that pass, too.")
 
 	formats := []string{formatJSON, formatYAML, formatPath, formatJUnit}
@@ -70,7 +79,11 @@ func testCommand() *cobra.Command {
 
 // validate is to be called before anything is done.
 func (o *testOptions) validate() (policytest.Options, error) {
-	out := policytest.Options{Update: o.update, Clock: o.clock}
+	out := policytest.Options{Update: o.update, Coverage: o.coverage || o.minCoverage > 0, Clock: o.clock}
+
+	if o.minCoverage < 0 || o.minCoverage > 100 {
+		return out, usageError{fmt.Errorf("cannot have a coverage of %d%%: %w", o.minCoverage, errPercent)}
+	}
 
 	if o.format != formatJUnit {
 		if err := o.outputOptions.validate(); err != nil {
@@ -109,6 +122,9 @@ func (o *testOptions) run(ctx context.Context, out io.Writer, files policytest.F
 	}
 
 	report := reportOf(results)
+	if options.Coverage {
+		report.Coverage = new(policytest.CoverageOf(results))
+	}
 
 	switch took := o.clock().Sub(began); {
 	case o.format == formatJUnit:
@@ -119,7 +135,7 @@ func (o *testOptions) run(ctx context.Context, out io.Writer, files policytest.F
 		err = say(out, "%s", report.text(took, o.verbose))
 	}
 
-	return errors.Join(err, report.err())
+	return errors.Join(err, report.err(o.minCoverage))
 }
 
 // failedTests is what ends the command when tests fail.

@@ -127,6 +127,64 @@ updated: 0
 			reason: "And templates take of it.", opts: testOptions{outputOptions: outputOptions{format: "jsonpath={.passed} {.failed}"}}, code: exitError,
 			err: "cannot read 1 of 5 tests", want: "2 2",
 		},
+		"coverage": {
+			reason: "What no test has tried is said.", opts: testOptions{pattern: "passes$", coverage: true},
+			want: `TEST   policies.yaml:1: AllowancePolicy "widgets"
+       spec (widgets): never allowed
+       spec.match.fields[0] (spec.size): never allowed
+       spec.subjects[0] (Group platform-team): never allowed
+coverage: 0%, 0 of 3 items of 1 policies
+2 passed in 1.00s
+`,
+		},
+		"enough coverage": {
+			reason: "What was tried is not listed.", opts: testOptions{pattern: "(passes|hans)$", minCoverage: 100},
+			more: map[string]string{"t/hans.txtar": "Hans may.\n-- request.yaml --\nuser: {name: hans, groups: [platform-team]}\nbase: widget\npolicies: [../policies.yaml]\n" +
+				"-- new.yaml --\nspec: {size: large}\n-- want.yaml --\nallowed: true\n"},
+			want: "coverage: 100%, 3 of 3 items of 1 policies\n3 passed in 1.00s\n",
+		},
+		"little coverage": {
+			reason: "Too little of it is a finding, and programs read the same.", code: exitFinding, err: "coverage is 0%, and is to be at least 1%",
+			opts: testOptions{pattern: "t/passes$", minCoverage: 1, outputOptions: outputOptions{format: formatYAML}},
+			want: `apiVersion: cli.kausality.io/v1alpha1
+coverage:
+  covered: 0
+  items: 3
+  percent: 0
+  policies:
+  - items:
+    - allowed: false
+      covered: false
+      field: spec
+      refused: true
+      text: widgets
+    - allowed: false
+      covered: false
+      field: spec.match.fields[0]
+      refused: true
+      text: spec.size
+    - allowed: false
+      covered: false
+      field: spec.subjects[0]
+      refused: true
+      text: Group platform-team
+    name: widgets
+    place: policies.yaml:1
+failed: 0
+kind: TestReport
+passed: 1
+tests:
+- path: t/passes.txtar
+  reason: Anna may not change the size.
+  status: Passed
+unreadable: 0
+updated: 0
+`,
+		},
+		"impossible coverage": {
+			reason: "More than all is an error in the command line.", opts: testOptions{minCoverage: 101}, code: exitUsage,
+			err: "cannot have a coverage of 101%: give a percentage, from 0 to 100",
+		},
 		"no pattern": {
 			reason: "A pattern that does not parse is an error in the command line.", opts: testOptions{pattern: "("}, code: exitUsage,
 			err: "cannot select tests: error parsing regexp: missing closing ): `(`",

@@ -22,6 +22,8 @@ type testReport struct {
 	Updated    int `json:"updated"`
 	// Tests are all that ran, by path.
 	Tests []testEntry `json:"tests"`
+	// Coverage is there where it was asked for.
+	Coverage *policytest.Coverage `json:"coverage,omitempty"`
 }
 
 // testEntry is one test.
@@ -68,13 +70,15 @@ func reportOf(results []policytest.Result) testReport {
 	return out
 }
 
-// err is what the command ends with.
-func (r testReport) err() error {
+// err is what the command ends with, where so many percent of the policies are to be tried.
+func (r testReport) err(minCoverage int) error {
 	switch {
 	case r.Unreadable > 0:
 		return fmt.Errorf("cannot read %d of %d tests", r.Unreadable, len(r.Tests))
 	case r.Failed > 0:
 		return failedTests{r.Failed, len(r.Tests)}
+	case r.Coverage != nil && r.Coverage.Percent < minCoverage:
+		return lowCoverage{r.Coverage.Percent, minCoverage}
 	default:
 		return nil
 	}
@@ -88,6 +92,10 @@ func (r testReport) text(took time.Duration, verbose bool) string {
 		if e.Status != policytest.Passed || verbose {
 			e.write(&out)
 		}
+	}
+
+	if r.Coverage != nil {
+		out.WriteString(coverageText(*r.Coverage))
 	}
 
 	fmt.Fprintf(&out, "%s in %.2fs\n", r.summary(), took.Seconds())

@@ -26,6 +26,7 @@ func writeOutput(out *bytes.Buffer) error {
 		{"internal/doctor/doctor.go", []string{"Finding"}},
 		{"cmd/kubectl-kausality/testreport.go", []string{"testReport", "testEntry"}},
 		{"internal/policytest/compare.go", []string{"Difference"}},
+		{"internal/policytest/covered.go", []string{"Coverage", "CoveredPolicy", "CoveredItem"}},
 		{"cmd/kubectl-kausality/version.go", []string{"versionDocument", "installed"}},
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), source.file, nil, parser.ParseComments)

@@ -75,7 +75,7 @@ func (s *Scenario) readPolicies() error {
 	}
 
 	s.Policies, s.Bindings, s.Upgrades, s.Enforcements = all.Policies, all.Bindings, all.Windows, all.Enforcements
-	s.broken = all.broken
+	s.broken, s.where = all.broken, all.where
 
 	return s.readParams()
 }

@@ -45,6 +45,8 @@ type Result struct {
 	Err error
 	// Took is how long it was decided.
 	Took time.Duration
+
+	exercised []*exercise
 }
 
 // Options say what is tested, and how.
@@ -53,6 +55,8 @@ type Options struct {
 	Select *regexp.Regexp
 	// Update those that are not decided as they want, by writing that on the disk.
 	Update bool
+	// Coverage is true where [CoverageOf] is to sum up what was tried.
+	Coverage bool
 	// Clock tells how long it takes.
 	Clock func() time.Time
 }
@@ -122,7 +126,7 @@ func (r *Reader) test(at Place, opts Options) Result {
 
 	s, err := r.Read(at)
 	if err == nil {
-		err = out.judge(&s, opts.Update)
+		err = out.judge(&s, opts)
 	}
 
 	if out.Reason = s.Reason; err != nil {
@@ -135,7 +139,7 @@ func (r *Reader) test(at Place, opts Options) Result {
 }
 
 // judge decides what a scenario asks, and compares.
-func (o *Result) judge(s *Scenario, update bool) error {
+func (o *Result) judge(s *Scenario, opts Options) error {
 	if err := s.compiles(); err != nil {
 		return err
 	}
@@ -145,25 +149,27 @@ func (o *Result) judge(s *Scenario, update bool) error {
 		return err
 	}
 
-	if o.Status = Passed; s.HasWant() {
-		o.Differences, err = s.Check(got)
+	if s.HasWant() {
+		if o.Differences, err = s.Check(got); err != nil {
+			return err
+		}
 	}
 
 	switch {
-	case err != nil:
-		return err
 	case s.HasWant() && len(o.Differences) == 0:
-		return nil
-	case update:
+		o.Status = Passed
+	case opts.Update:
 		o.Status, o.Differences = Updated, nil
-
-		return s.update(got)
+		err = s.update(got)
+	case s.HasWant():
+		o.Status, o.Missing = Failed, got.Missing
+	default:
+		o.Status = Failed
+		o.Decided, err = got.Want()
 	}
 
-	if o.Status = Failed; s.HasWant() {
-		o.Missing = got.Missing
-	} else {
-		o.Decided, err = got.Want()
+	if err == nil && opts.Coverage && o.Status != Failed {
+		o.exercised, err = s.exercises(got)
 	}
 
 	return err

@@ -69,6 +69,8 @@ type Scenario struct {
 	wanted, stored map[string]any
 	// broken are the policies that do not compile, with where they are.
 	broken []error
+	// where policies are, by kind and name.
+	where map[string]string
 }
 
 var (
