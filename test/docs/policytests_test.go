@@ -35,7 +35,7 @@ func TestThePoliciesOfExamplesAreTested(t *testing.T) {
 		tested++
 
 		t.Run(e.Name(), func(t *testing.T) {
-			opts := policytest.Options{Clock: time.Now}
+			opts := policytest.Options{Coverage: true, Clock: time.Now}
 
 			results, err := policytest.Run(t.Context(), policytest.Disk(), []string{filepath.Join(dir, e.Name(), "tests")}, opts)
 			if err != nil {
@@ -50,6 +50,10 @@ func TestThePoliciesOfExamplesAreTested(t *testing.T) {
 
 			if len(results) < 4 {
 				t.Errorf("there are %d tests: say what is allowed, and what is not because of what", len(results))
+			}
+
+			if c := policytest.CoverageOf(results); c.Items > 0 && c.Percent < 90 {
+				t.Errorf("the tests try %d%% of the policies, want at least 90%%: see kubectl kausality test --coverage", c.Percent)
 			}
 		})
 	}
