@@ -39,12 +39,13 @@ func testCommand() *cobra.Command {
 		Use:   "test DIR...",
 		Short: "Test policies, without a cluster",
 		Long: "Test policies by scenarios: who changes what, and whether it is allowed. A scenario is a file *.txtar in one of the directories " +
-			"or below: it names the files with the policies, the objects and the user, and says what is to come of it. It is decided by the engine " +
-			"that decides in a cluster. Nothing else is asked, and the time is a fixed one.\n\n" +
-			"Of those that fail it prints what was wanted (-) and what is decided (+), and what is missing. One that says nothing of what is wanted " +
-			"fails, and what is decided is printed; --update writes that into it, and into those that fail.\n\n" +
+			"or below: it names the files with the policies, the objects and the user, and says what is to come of it. It is decided by the " +
+			"engine that decides in a cluster. Nothing else is asked, and the time is a fixed one.\n\n" +
+			"Of those that fail it prints what was wanted (-) and what is decided (+), and what is missing. One that says nothing of what is " +
+			"wanted fails, and what is decided is printed; --update writes that into it, and into those that fail.\n\n" +
 			"With --coverage it says which AllowancePolicies, and which of their fields, selectors, conditions and subjects, no test has tried: " +
-			"by a change that is allowed by them, and by one that is not for them. Of the policies, only those in files count, not those in the scenarios.\n\n" +
+			"by a change that is allowed by them, and by one that is not for them. Of the policies, only those in files count, not those in the " +
+			"scenarios.\n\n" +
 			exitHelp + " So a test that fails, or too little coverage, is 3, and a test that cannot be read is 1.",
 		Example: "  kubectl kausality test policies/tests\n" +
 			"  # And have all of the policies tried.\n" +
@@ -68,7 +69,7 @@ func testCommand() *cobra.Command {
 	flags.StringVar(&opts.pattern, "run", "", "Test only those whose path, without its ending, this regular expression matches.")
 	flags.BoolVar(&opts.update, "update", false, "Write what is decided into scenarios that fail, or say nothing of what is wanted.")
 	flags.BoolVar(&opts.coverage, "coverage", false, "Say what of the policies no test has tried.")
-	flags.IntVar(&opts.minCoverage, "min-coverage", 0, "Percentage of the policies' parts that is to be tried at least; with --coverage alone, none.")
+	flags.IntVar(&opts.minCoverage, "min-coverage", 0, "Percentage of the policies' parts that is to be tried at least; without it, none.")
 	flags.BoolVarP(&opts.verbose, "verbose", "v", false, "List those that pass, too.")
 
 	formats := []string{formatJSON, formatYAML, formatPath, formatJUnit}
@@ -138,9 +139,11 @@ func (o *testOptions) run(ctx context.Context, out io.Writer, files policytest.F
 	return errors.Join(err, report.err(o.minCoverage))
 }
 
-// failedTests is what ends the command when tests fail.
-type failedTests struct{ failed, all int }
+// failedTestsError is what ends the command when tests fail.
+type failedTestsError struct{ failed, all int }
 
-func (e failedTests) Error() string { return fmt.Sprintf("%d of %d tests failed", e.failed, e.all) }
+func (e failedTestsError) Error() string {
+	return fmt.Sprintf("%d of %d tests failed", e.failed, e.all)
+}
 
-func (e failedTests) Unwrap() error { return errFinding }
+func (e failedTestsError) Unwrap() error { return errFinding }

@@ -37,11 +37,11 @@ func coverageText(c policytest.Coverage) string {
 	return out.String()
 }
 
-// lowCoverage is what ends the command when tests try too little.
-type lowCoverage struct{ percent, want int }
+// lowCoverageError is what ends the command when tests try too little.
+type lowCoverageError struct{ percent, want int }
 
-func (e lowCoverage) Error() string {
+func (e lowCoverageError) Error() string {
 	return fmt.Sprintf("coverage is %d%%, and is to be at least %d%%", e.percent, e.want)
 }
 
-func (e lowCoverage) Unwrap() error { return errFinding }
+func (e lowCoverageError) Unwrap() error { return errFinding }

@@ -19,8 +19,9 @@ import (
 // The elements of JUnit's XML, as Jenkins, GitLab and the actions for GitHub read it.
 type (
 	junitSuites struct {
-		XMLName xml.Name `xml:"testsuites"`
 		junitCounts
+
+		XMLName xml.Name `xml:"testsuites"`
 
 		Suites []junitSuite `xml:"testsuite"`
 	}

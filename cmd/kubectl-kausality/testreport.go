@@ -76,9 +76,9 @@ func (r testReport) err(minCoverage int) error {
 	case r.Unreadable > 0:
 		return fmt.Errorf("cannot read %d of %d tests", r.Unreadable, len(r.Tests))
 	case r.Failed > 0:
-		return failedTests{r.Failed, len(r.Tests)}
+		return failedTestsError{r.Failed, len(r.Tests)}
 	case r.Coverage != nil && r.Coverage.Percent < minCoverage:
-		return lowCoverage{r.Coverage.Percent, minCoverage}
+		return lowCoverageError{r.Coverage.Percent, minCoverage}
 	default:
 		return nil
 	}
@@ -105,18 +105,18 @@ func (r testReport) text(took time.Duration, verbose bool) string {
 
 // summary says how many there are of each status.
 func (r testReport) summary() string {
-	out := fmt.Sprintf("%d passed", r.Passed)
+	out := []string{fmt.Sprintf("%d passed", r.Passed)}
 
 	for _, n := range []struct {
 		count int
 		what  string
 	}{{r.Failed, "failed"}, {r.Unreadable, "unreadable"}, {r.Updated, "updated"}} {
 		if n.count > 0 {
-			out += fmt.Sprintf(", %d %s", n.count, n.what)
+			out = append(out, fmt.Sprintf("%d %s", n.count, n.what))
 		}
 	}
 
-	return out
+	return strings.Join(out, ", ")
 }
 
 // write writes one test, and what is below it indented.

@@ -53,7 +53,7 @@ func (s section) json() ([]byte, error) {
 
 	text, line := err.Error(), 0
 	if m := yamlLine.FindStringSubmatchIndex(text); m != nil {
-		line, _ = strconv.Atoi(text[m[2]:m[3]]) //nolint:errcheck // They are digits.
+		line, _ = strconv.Atoi(text[m[2]:m[3]])
 		text = text[m[1]:]
 	}
 
@@ -89,16 +89,14 @@ func (s section) fill(raw []byte, at string, into any) error {
 		return s.wrong(path, text)
 	}
 
-	for _, err := range unknown {
-		text, name, ok := strings.Cut(err.Error(), " \"")
-		if !ok {
-			return s.wrong(at, err.Error())
-		}
+	out := make([]error, len(unknown))
 
-		return s.wrong(join(at, strings.TrimSuffix(name, `"`)), text)
+	for i, err := range unknown {
+		text, name, _ := strings.Cut(err.Error(), " \"")
+		out[i] = s.wrong(join(at, strings.TrimSuffix(name, `"`)), text)
 	}
 
-	return nil
+	return errors.Join(out...)
 }
 
 // wrong is an error in a field.

@@ -28,10 +28,12 @@ func Disk() Files { return disk{} }
 
 type disk struct{}
 
+// ReadFile reads a file.
 func (disk) ReadFile(name string) ([]byte, error) {
 	return os.ReadFile(filepath.FromSlash(name))
 }
 
+// ReadDir reads a directory.
 func (disk) ReadDir(name string) ([]fs.DirEntry, error) {
 	return os.ReadDir(filepath.FromSlash(name))
 }

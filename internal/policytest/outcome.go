@@ -28,7 +28,7 @@ type Outcome struct {
 }
 
 // Want is all of it, as want.yaml says it.
-func (o Outcome) Want() (string, error) {
+func (o *Outcome) Want() (string, error) {
 	text, err := yaml.JSONToYAML(o.raw)
 	if err != nil {
 		return "", fmt.Errorf("cannot write %s: %w", fileWant, err)
@@ -38,7 +38,7 @@ func (o Outcome) Want() (string, error) {
 }
 
 // Patched is the merge patch from the new object to the one to be stored; empty for none.
-func (o Outcome) Patched() (string, error) { return difference(o.asked, o.stored) }
+func (o *Outcome) Patched() (string, error) { return difference(o.asked, o.stored) }
 
 // Run is what the engine makes of the scenario: want.yaml and patched.yaml.
 func (s *Scenario) Run() (want, patched string, err error) {

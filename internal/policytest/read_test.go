@@ -6,6 +6,7 @@ package policytest_test
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestWhatIsWrongIsNamedWithFileLineAndField(t *testing.T) {
 		"unknown file":            {scenario: edited + ok + "-- wants.yaml --\n", want: "t/x.txtar:10: wants.yaml: no such file belongs to request.yaml: there may be request.yaml, old.yaml, new.yaml, parent.yaml, namespace.yaml, policies.yaml, params.yaml, want.yaml, patched.yaml"},
 		"file of another ask":     {scenario: "A.\n-- gate.yaml --\nbase: claim\n-- new.yaml --\n", want: "t/x.txtar:4: new.yaml: no such file belongs to gate.yaml: there may be gate.yaml, object.yaml, policies.yaml, want.yaml"},
 		"the same file twice":     {scenario: edited + "-- new.yaml --\n" + ok, want: "t/x.txtar:8: new.yaml: it is there twice"},
-		"unknown field":           {scenario: "A.\n-- request.yaml --\n# Who asks.\nuser: {name: hans}\nbsae: claim\n" + ok, want: "t/x.txtar:5: request.yaml: bsae: unknown field"},
+		"unknown field":           {scenario: "A.\n-- request.yaml --\n# Who asks.\nuser: {name: hans}\nbsae: claim\npolicy: x\n" + ok, want: "t/x.txtar:5: request.yaml: bsae: unknown field\nt/x.txtar:6: request.yaml: policy: unknown field"},
 		"unknown field of a user": {scenario: "A.\n-- request.yaml --\nbase: claim\nuser:\n  name: hans\n  group: [a]\n" + ok, want: "t/x.txtar:6: request.yaml: user.group: unknown field"},
 		"wrong type":              {scenario: "A.\n-- request.yaml --\nbase: claim\nuser:\n  name: hans\n  groups: a\n" + ok, want: "t/x.txtar:6: request.yaml: user.groups: a value of type string does not belong here"},
 		"a key twice":             {scenario: "A.\n-- request.yaml --\nbase: claim\nbase: xr\n" + ok, want: `t/x.txtar:4: request.yaml: key "base" already set in map`},
@@ -81,9 +82,7 @@ func TestWhatIsWrongIsNamedWithFileLineAndField(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			more := map[string]string{"t/x.txtar": tc.scenario, "t/fine.txtar": edited + ok}
-			for name, text := range tc.more {
-				more[name] = text
-			}
+			maps.Copy(more, tc.more)
 
 			got := run(t, files(more))
 			if r := got["t/x"]; r.Status != policytest.Unreadable {

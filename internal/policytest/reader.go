@@ -142,7 +142,7 @@ func (r *Reader) readDefaults(dir string) (map[string]json.RawMessage, error) {
 
 	raw, err := r.files.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return map[string]json.RawMessage{}, nil
 	}
 
 	if err != nil {

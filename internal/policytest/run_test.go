@@ -41,7 +41,7 @@ func TestResultsAreInTheOrderOfNames(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var got []string
+	got := make([]string, 0, len(results))
 	for _, r := range results {
 		got = append(got, r.Name)
 	}

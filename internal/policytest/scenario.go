@@ -245,9 +245,11 @@ func (s *Scenario) completeGate(dir string, defaults map[string]json.RawMessage)
 
 // readOperation checks that the files are those of the operation.
 func (s *Scenario) readOperation() error {
-	none := map[string]string{string(decision.OperationCreate): fileOld, string(decision.OperationDelete): fileNew, string(decision.OperationUpdate): ""}
+	none := map[decision.Operation]string{
+		decision.OperationCreate: fileOld, decision.OperationDelete: fileNew, decision.OperationUpdate: "",
+	}
 
-	file, ok := none[s.Request.Operation]
+	file, ok := none[decision.Operation(s.Request.Operation)]
 	if !ok {
 		return s.section(fileRequest).wrong("operation", fmt.Sprintf("%q is none of CREATE, UPDATE and DELETE", s.Request.Operation))
 	}
@@ -266,8 +268,9 @@ func (s *Scenario) readOperation() error {
 // fields are those that a mapping in YAML has.
 func fields(text []byte) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
+	err := yaml.Unmarshal(text, &out)
 
-	return out, yaml.Unmarshal(text, &out)
+	return out, err
 }
 
 // fieldsOf are those of a value that are not empty.

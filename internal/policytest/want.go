@@ -150,7 +150,9 @@ func (s section) mapping() (map[string]any, error) {
 		return out, err
 	}
 
-	return out, s.fill(raw, "", &out)
+	err = s.fill(raw, "", &out)
+
+	return out, err
 }
 
 // null is the path of a value that is null.

@@ -26,7 +26,8 @@ func TestDifferentObjectsAreCompiledAtOnce(t *testing.T) {
 	m := memo.New("Thing", func(name string) (string, field.ErrorList) {
 		mu.Lock()
 
-		if compiled[name]++; len(compiled) == objects {
+		compiled[name]++
+		if len(compiled) == objects {
 			close(meet)
 		}
 
