@@ -71,6 +71,10 @@ func TestWhatIsWrongIsNamedWithFileLineAndField(t *testing.T) {
 				" | has(objekt.metadata.annotations.ticket)\n | ....^\n" +
 				"it is not in force; want.yaml has problems, or broken of a gate, where that is what is tested",
 		},
+		"no resource": {
+			scenario: edited + "-- policies.yaml --\nkind: Enforcement\nmetadata: {name: e}\nspec: {match: {resourceRules: [{apiGroups: ['*'], resources: ['*']}]}, validationActions: [Deny]}\n" + ok,
+			want:     "t/x.txtar:3: request.yaml: resource: say the plural of the object's kind, for there are Enforcements, which are about resources",
+		},
 		"parameter without kind":  {scenario: edited + "-- params.yaml --\na: b\n" + ok, want: "t/x.txtar:9: params.yaml: an object has an apiVersion and a kind: name a base, or give them"},
 		"unknown field of a want": {scenario: edited + "-- want.yaml --\nallowed: true\nfindings:\n- {verdct: Allowed}\n", want: "t/x.txtar:11: want.yaml: findings[0].verdct: unknown field"},
 		"unknown outcome":         {scenario: edited + "-- want.yaml --\noutcome: Refused\n", want: `t/x.txtar:9: want.yaml: outcome: "Refused" is none of ["Allowed","Audited","Denied","Held","Unchanged","Ungoverned","Warned"]`},
