@@ -22,7 +22,7 @@ RECORD ?=
 LOCAL ?= .local
 
 # Modules of their own: what they need must not meet what the others do. Argo CD and its users replace dependencies.
-MODULES = hack/package package/monitoring/check test/oldprovider test/upjet
+MODULES = hack/package package/monitoring/check docs/workflows/check test/oldprovider test/upjet
 GITOPS  = test/gitops/flux test/gitops/argocd
 BINARIES = function-kausality kausality-manager kubectl-kausality
 STACK    = $(GO) run ./test/stack/cmd/stack

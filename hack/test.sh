@@ -53,7 +53,8 @@ run() {
 unit() {
 	run test ./... -count=1 ${flags[@]+"${flags[@]}"} &&
 		run test -C hack/package ./... -count=1 ${flags[@]+"${flags[@]}"} &&
-		run test -C package/monitoring/check ./... -count=1 ${flags[@]+"${flags[@]}"}
+		run test -C package/monitoring/check ./... -count=1 ${flags[@]+"${flags[@]}"} &&
+		run test -C docs/workflows/check ./... -count=1 ${flags[@]+"${flags[@]}"}
 }
 
 # stack has several tests of a package run at once, too: most of them wait.

@@ -19,7 +19,7 @@ const (
 
 // exitHelp ends the help of every command.
 const exitHelp = "Exit codes: 0 done; 1 it failed; 2 the command line is wrong; " +
-	"3 it worked, and what was looked at is not as it should be (doctor), not allowed (allowed), " +
+	"3 it worked, and what was looked at is not as it should be (doctor, lint, test), not allowed (allowed, can), " +
 	"or not complete (suggest)."
 
 // errFinding is the cause when doctor found something wrong.

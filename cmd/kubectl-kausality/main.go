@@ -71,6 +71,7 @@ func root() *cobra.Command {
 		explainCommand(), canCommand(),
 		lintCommand(),
 		suggestCommand(),
+		testCommand(),
 	)
 
 	return cmd

@@ -162,7 +162,8 @@ func names(document any) []byte {
 // header starts every document.
 type header struct {
 	APIVersion string `json:"apiVersion"`
-	// Kind of the document: Trace, Explanation, Verdict, VerdictList, Answer, Result, Diagnosis or Version.
+	// Kind of the document: Trace, Explanation, Verdict, VerdictList, Answer, Result, Diagnosis,
+	// LintReport, TestReport or Version.
 	Kind string `json:"kind"`
 }
 

@@ -31,8 +31,9 @@ func writeFlags(ctx context.Context, out *bytes.Buffer) error {
 	programs := []program{
 		{"function-kausality", [][]string{{}}},
 		{"kausality-manager", [][]string{{}}},
-		{"kubectl-kausality", [][]string{{}, {"trace"}, {"allowed"}, {"doctor"}, {"version"}, {"adopt"}, {"release"}, {"uninstall"}, {"lint"}}},
-		{"kubectl-kausality", [][]string{{}, {"trace"}, {"allowed"}, {"doctor"}, {"version"}, {"adopt"}, {"release"}, {"uninstall"}, {"suggest"}}},
+		{"kubectl-kausality", [][]string{
+			{}, {"trace"}, {"explain"}, {"can"}, {"allowed"}, {"doctor"}, {"version"}, {"lint"}, {"test"}, {"suggest"}, {"adopt"}, {"release"}, {"uninstall"},
+		}},
 	}
 
 	args := []string{"build", "-o", dir + string(filepath.Separator)}

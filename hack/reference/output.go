@@ -31,6 +31,9 @@ func writeOutput(out *bytes.Buffer) error {
 		{"cmd/kubectl-kausality/doctor.go", []string{"diagnosis"}},
 		{"internal/doctor/doctor.go", []string{"Finding"}},
 		{"cmd/kubectl-kausality/lintdocument.go", []string{"lintReport", "lintFinding", "fileObject"}},
+		{"cmd/kubectl-kausality/testreport.go", []string{"testReport", "testEntry"}},
+		{"internal/policytest/compare.go", []string{"Difference"}},
+		{"internal/policytest/covered.go", []string{"Coverage", "CoveredPolicy", "CoveredItem"}},
 		{"cmd/kubectl-kausality/version.go", []string{"versionDocument", "installed"}},
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), source.file, nil, parser.ParseComments)

@@ -16,23 +16,19 @@ import (
 const maxEntries = 16384
 
 // Memo compiles each object once, by its content, and remembers those that do
-// not compile too. It is safe for concurrent use and bounded.
+// not compile too. It is safe for concurrent use, different objects are compiled at
+// once, and it is bounded.
 type Memo[In, Out any] struct {
 	kind    string
 	compile func(In) (Out, field.ErrorList)
 
 	mu   sync.Mutex
-	seen map[string]outcome[Out]
-}
-
-type outcome[Out any] struct {
-	out  Out
-	errs field.ErrorList
+	seen map[string]func() (Out, field.ErrorList)
 }
 
 // New makes an empty Memo of objects of a kind.
 func New[In, Out any](kind string, compile func(In) (Out, field.ErrorList)) *Memo[In, Out] {
-	return &Memo[In, Out]{kind: kind, compile: compile, seen: map[string]outcome[Out]{}}
+	return &Memo[In, Out]{kind: kind, compile: compile, seen: map[string]func() (Out, field.ErrorList){}}
 }
 
 // Get returns what an object compiles to, by its name and spec: nothing else
@@ -45,8 +41,16 @@ func (m *Memo[In, Out]) Get(in In, name string, spec any) (Out, error) {
 		return none, fmt.Errorf("cannot read %s %q: %w", m.kind, name, err)
 	}
 
-	key := name + "\x00" + string(raw)
+	out, errs := m.entry(in, name+"\x00"+string(raw))()
+	if len(errs) > 0 {
+		return out, fmt.Errorf("cannot use %s %q: %w", m.kind, name, errs.ToAggregate())
+	}
 
+	return out, nil
+}
+
+// entry compiles an object the first time it is called.
+func (m *Memo[In, Out]) entry(in In, key string) func() (Out, field.ErrorList) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
@@ -56,13 +60,9 @@ func (m *Memo[In, Out]) Get(in In, name string, spec any) (Out, error) {
 			clear(m.seen)
 		}
 
-		got.out, got.errs = m.compile(in)
+		got = sync.OnceValues(func() (Out, field.ErrorList) { return m.compile(in) })
 		m.seen[key] = got
 	}
 
-	if len(got.errs) > 0 {
-		return got.out, fmt.Errorf("cannot use %s %q: %w", m.kind, name, got.errs.ToAggregate())
-	}
-
-	return got.out, nil
+	return got
 }

@@ -1,0 +1,167 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policytest
+
+import (
+	"cmp"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/inforce"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// Decision makes the request for the engine. Policies, windows and
+// Enforcements that do not compile are left out and returned as errors.
+func (s *Scenario) Decision() (decision.Request, []error) {
+	set := s.reader.compiled.Set(inforce.Objects{
+		Policies: s.Policies, Bindings: s.Bindings, Windows: s.Upgrades, Enforcements: s.Enforcements,
+	})
+
+	settings := decision.Settings{Crossplane: cmp.Or(s.Request.Crossplane, Crossplane), Manager: cmp.Or(s.Request.Manager, Manager)}
+
+	req := decision.Request{
+		Basis:     set.Basis(settings, moment(s.Request.Now)),
+		Operation: decision.Operation(s.Request.Operation),
+		Old:       s.Old, New: s.New, Parent: s.Parent, Namespace: s.Namespace,
+		User:       s.user(),
+		Orphans:    s.Request.Orphans,
+		ParentGone: s.Request.ParentGone, ParentSettles: s.Request.ParentSettles,
+		Resource: schema.GroupResource{Group: s.group(), Resource: s.Request.Resource},
+		Versions: s.Request.Versions,
+		Action:   s.Request.Action,
+		DryRun:   s.Request.DryRun, Options: s.Request.Options,
+	}
+
+	req.Params = s.FindParams
+
+	if s.Request.Granted != nil {
+		req.Authorizer = s
+	}
+
+	return req, set.Bad
+}
+
+// user is who asks.
+func (s *Scenario) user() policy.User {
+	u := s.Request.User
+	if u == nil {
+		name := cmp.Or(s.Request.Crossplane, Crossplane)
+
+		return policy.User{Name: name, Groups: policy.ServiceAccountGroups(name)}
+	}
+
+	return policy.User{Name: u.Name, Groups: u.Groups, UID: u.UID, Extra: u.Extra}
+}
+
+// Describe is a decision as want.yaml says it.
+func Describe(d decision.Decision) Want {
+	w := Want{
+		Action: d.Action, Enforcements: d.Enforcements, Forged: d.Forged, Held: d.Held, Warnings: d.Warnings,
+	}
+
+	w.Denied = d.Answer().Reason
+
+	for _, f := range d.Findings {
+		out := Finding{
+			Field: f.Change.Field, Verdict: f.Verdict, Rule: f.Rule, Policy: f.Policy, Initiator: f.Initiator(),
+		}
+		for _, l := range f.Lacks {
+			out.Lacks = append(out.Lacks, Lack{Policy: l.Policy, What: l.What, Text: l.Text})
+		}
+
+		w.Findings = append(w.Findings, out)
+	}
+
+	for _, f := range d.Shadow {
+		w.Shadow = append(w.Shadow, decision.ShadowText(f))
+	}
+
+	for _, err := range d.Problems {
+		w.Problems = append(w.Problems, err.Error())
+	}
+
+	return w
+}
+
+// Plan is what the engine makes of the gate: want.yaml.
+func (s *Scenario) Plan() (string, error) {
+	plan, err := s.plan()
+	if err != nil {
+		return "", err
+	}
+
+	return write(plan)
+}
+
+func (s *Scenario) plan() (Plan, error) {
+	opts := gate.Options{LateInitialize: !s.Gate.OldRuntime, Settle: time.Minute, MaxOpen: time.Hour, CloseOverdue: s.Gate.CloseOverdue}
+
+	for _, o := range []struct {
+		text string
+		into *time.Duration
+	}{{s.Gate.Settle, &opts.Settle}, {s.Gate.MaxOpen, &opts.MaxOpen}} {
+		if o.text == "" {
+			continue
+		}
+
+		d, err := time.ParseDuration(o.text)
+		if err != nil {
+			return Plan{}, s.section(fileGate).fail(0, err)
+		}
+
+		*o.into = d
+	}
+
+	opts.PolicyGate, opts.Windows = s.policyGate(s.reader.gates), s.Upgrades
+	p, err := gate.PlanFor(s.Object, opts, moment(s.Gate.Now))
+	out := Plan{Move: p.Move, Policies: p.Policies, Why: p.Why, Overdue: p.Overdue, Ungated: p.Ungated, Left: p.Allowances}
+
+	if p.Broken != nil {
+		out.Broken = p.Broken.Error()
+	}
+
+	out.ExternalName = p.ExternalName
+
+	if out.Spec = p.Spec; p.Move != gate.Stay && p.Move != gate.PutBack {
+		out.Record = &p.Record
+		out.Record.Since = metav1.NewTime(out.Record.Since.UTC())
+	}
+
+	if p.Again > 0 {
+		out.Again = p.Again.String()
+	}
+
+	if err != nil {
+		out.Problem = err.Error()
+	}
+
+	return out, nil
+}
+
+// policyGate returns what the scenario's policies say of gates.
+func (s *Scenario) policyGate(compiled *policy.Cache) func(name string) *policy.Gate {
+	return func(name string) *policy.Gate {
+		for i := range s.Policies {
+			if s.Policies[i].GetName() == name {
+				return compiled.Gate(&s.Policies[i])
+			}
+		}
+
+		return nil
+	}
+}
+
+// keep is what the engine makes of the upkeep.
+func (s *Scenario) keep() map[string]string {
+	if annotations := decision.Upkeep(s.Object); annotations != nil {
+		return annotations
+	}
+
+	return map[string]string{}
+}

@@ -1,0 +1,147 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policytest
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+)
+
+// Outcome is what the engine makes of a scenario.
+type Outcome struct {
+	// Missing says what it would take to allow each change that is not allowed.
+	Missing []string
+
+	// raw is all of it, as want.yaml says it, in JSON; said is that, decoded, and what it can be said by
+	// in short.
+	raw  []byte
+	said map[string]any
+	// asked is the new object, or the old one on delete, and stored the one to be stored.
+	asked, stored *unstructured.Unstructured
+}
+
+// Want is all of it, as want.yaml says it.
+func (o *Outcome) Want() (string, error) {
+	text, err := yaml.JSONToYAML(o.raw)
+	if err != nil {
+		return "", fmt.Errorf("cannot write %s: %w", fileWant, err)
+	}
+
+	return string(text), nil
+}
+
+// Patched is the merge patch from the new object to the one to be stored; empty for none.
+func (o *Outcome) Patched() (string, error) { return difference(o.asked, o.stored) }
+
+// Run is what the engine makes of the scenario: want.yaml and patched.yaml.
+func (s *Scenario) Run() (want, patched string, err error) {
+	out, err := s.Outcome()
+	if err == nil {
+		want, err = out.Want()
+	}
+
+	if err == nil {
+		patched, err = out.Patched()
+	}
+
+	return want, patched, err
+}
+
+// Outcome is what the engine makes of the scenario.
+func (s *Scenario) Outcome() (Outcome, error) {
+	if s.Request != nil {
+		return s.outcome()
+	}
+
+	var (
+		out  Outcome
+		said any
+		err  error
+	)
+
+	if s.Gate != nil {
+		said, err = s.plan()
+	} else {
+		said = s.keep()
+	}
+
+	if err == nil {
+		err = out.say(said)
+	}
+
+	return out, err
+}
+
+// outcome is that of a request.
+func (s *Scenario) outcome() (Outcome, error) {
+	req, bad := s.Decision()
+	d := decision.Decide(req)
+
+	w := Describe(d)
+	for _, err := range bad {
+		w.Problems = append(w.Problems, err.Error())
+	}
+
+	out := Outcome{asked: s.New, stored: d.Object}
+	if s.New == nil {
+		out.asked = s.Old
+	}
+
+	if err := out.say(w); err != nil {
+		return out, err
+	}
+
+	for _, f := range d.Findings {
+		if text := f.Missing(); text != "" {
+			out.Missing = append(out.Missing, f.Change.Field+": "+text)
+		}
+	}
+
+	out.abridge(d.Outcome())
+
+	return out, nil
+}
+
+// abridge adds what says it in short.
+func (o *Outcome) abridge(outcome decision.Outcome) {
+	o.said["outcome"] = string(outcome)
+
+	switch outcome {
+	case decision.OutcomeUnchanged, decision.OutcomeUngoverned:
+		o.said["allowed"] = "neither, for the outcome is " + string(outcome)
+	default:
+		o.said["allowed"] = outcome == decision.OutcomeAllowed
+	}
+}
+
+// say takes what there is to say.
+func (o *Outcome) say(v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("cannot encode what is decided: %w", err)
+	}
+
+	o.raw, o.said = raw, map[string]any{}
+
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &o.said); err != nil {
+		return fmt.Errorf("cannot decode what is decided: %w", err)
+	}
+
+	return nil
+}
+
+func write(v any) (string, error) {
+	var out Outcome
+	if err := out.say(v); err != nil {
+		return "", err
+	}
+
+	return out.Want()
+}
