@@ -51,6 +51,7 @@ type (
 
 		permissions *permissions
 		ofBindings  map[*policy.Binding]policy.Evaluation
+		costs       *bindingCosts
 	}
 	// exemptions are the changes that need nobody's asking.
 	exemptions struct{ subjects }
@@ -62,7 +63,7 @@ type (
 
 func newJudge(f *facts) *judge {
 	j := &judge{}
-	j.facts, j.permissions = f, f.permitted
+	j.facts, j.permissions, j.costs = f, f.permitted, f.bindingCosts
 
 	return j
 }
@@ -108,9 +109,10 @@ func (e *evaluator) evaluate(p *policy.Policy) policy.Evaluation {
 	return e.once(p, evaluated{policy: p.Name()})
 }
 
-// evaluateFor checks them for a change that is allowed.
+// evaluateFor checks them for a change that is allowed. Where a window led to it, as where the
+// parent did, no user has started a chain.
 func (e *evaluator) evaluateFor(p *policy.Policy, f Finding) policy.Evaluation {
-	if !f.cause.propagated {
+	if !f.cause.propagated && f.Rule != RuleUpgrade {
 		return e.evaluate(p)
 	}
 

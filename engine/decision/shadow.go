@@ -31,6 +31,7 @@ func (j *judge) shadowed(findings []Finding) []Finding {
 	f.Policies, f.problems = set, &problems{}
 	// What fails here has not failed for what is enforced.
 	f.permitted = &permissions{answers: maps.Clone(j.permissions.answers), failed: j.permissions.failed}
+	f.bindingCosts = newBindingCosts()
 
 	var out []Finding
 

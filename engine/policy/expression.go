@@ -162,7 +162,7 @@ func compileIn(env *cel.Env, text string) (*Expression, *cel.Ast, error) {
 		return nil, nil, fmt.Errorf("cannot compile CEL: %w but %s", errNotBool, t)
 	}
 
-	return &Expression{text: text, program: program, parent: readsParent(tree)}, tree, nil
+	return &Expression{text: text, program: program, parent: readingOf(tree, nil).parent}, tree, nil
 }
 
 // compile compiles an expression of any type, with Kubernetes' limits.
@@ -273,9 +273,15 @@ func (in Input) object() map[string]any {
 	return in.OldObject
 }
 
-// objects are all that an expression sees values of.
+// objects are all that an expression sees values of. What an authenticator knows of a user, and
+// the options of a request, may hold credentials as well.
 func (in Input) objects() []map[string]any {
-	return []map[string]any{in.Object, in.OldObject, in.Parent, in.Param}
+	out := []map[string]any{in.Object, in.OldObject, in.Parent, in.Param, in.NamespaceObject}
+	if in.Request != nil {
+		out = append(out, in.Request())
+	}
+
+	return out
 }
 
 // activation resolves the names in an expression.
