@@ -41,6 +41,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/internal/access"
 	"github.com/kausality-io/kausality-crossplane/internal/parameter"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
 // Options of the controllers.
@@ -98,7 +99,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	w := watch.NewWatches(mgr.GetCache(), opts.Now)
 	composedKinds := &composed.Kinds{Functions: opts.Functions, Watches: w, Prompt: watch.NewPrompt()}
 
-	g, err := newObjects(mgr, opts, recorded, composedKinds)
+	g, err := newObjects(mgr, opts, disco, recorded, composedKinds)
 	if err != nil {
 		return err
 	}
@@ -161,7 +162,9 @@ func newConfiguration(
 
 // newObjects makes what reconciles objects, one kind at a time as these are
 // watched. It returns what moves their gates.
-func newObjects(mgr ctrl.Manager, opts Options, recorded events.EventRecorder, composedKinds *composed.Kinds) (*gates.Reconciler, error) {
+func newObjects(
+	mgr ctrl.Manager, opts Options, disco kubediscovery.DiscoveryInterface, recorded events.EventRecorder, composedKinds *composed.Kinds,
+) (*gates.Reconciler, error) {
 	compiled, w := policy.NewCache(), composedKinds.Watches
 
 	book, err := gates.NewLedger(metrics.Registry)
@@ -179,6 +182,7 @@ func newObjects(mgr ctrl.Manager, opts Options, recorded events.EventRecorder, c
 			Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Compiled: inforce.NewCache(),
 			Settings: opts.Settings, Now: opts.Now,
 			Parameters: parameter.NewReader(mgr.GetAPIReader(), mgr.GetRESTMapper(), opts.Access, opts.Now),
+			Versions:   served.NewVersions(disco.RESTClient(), opts.Now),
 		},
 	}
 	g := &gates.Reconciler{
