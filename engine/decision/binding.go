@@ -112,7 +112,7 @@ func (s *subjects) evaluateBinding(p *policy.Policy, b *policy.Binding) policy.E
 		return v
 	}
 
-	v = b.Evaluate(p, s.input(), s.costs.budget)
+	v = s.withinQuestions(func() policy.Evaluation { return b.Evaluate(p, s.input(), s.costs.budget) })
 
 	if s.ofBindings == nil {
 		s.ofBindings = map[*policy.Binding]policy.Evaluation{}

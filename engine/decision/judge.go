@@ -101,6 +101,15 @@ func (e *evaluator) input() policy.Input {
 		in.Parent = nil
 	}
 
+	if in.Asking != nil {
+		in.Asking = func() policy.Asking {
+			out := e.asking()
+			out.Authorizer = inquirer{e}
+
+			return out
+		}
+	}
+
 	return in
 }
 
@@ -125,11 +134,13 @@ func (e *evaluator) once(p *policy.Policy, key evaluated) policy.Evaluation {
 		return v
 	}
 
-	if key.below {
-		v = p.EvaluateBelow(e.input())
-	} else {
-		v = p.Evaluate(e.input())
-	}
+	v = e.withinQuestions(func() policy.Evaluation {
+		if key.below {
+			return p.EvaluateBelow(e.input())
+		}
+
+		return p.Evaluate(e.input())
+	})
 
 	if e.evaluations == nil {
 		e.evaluations = map[evaluated]policy.Evaluation{}
