@@ -62,14 +62,14 @@ func (e *Expression) String() string { return e.text }
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
 var compileEnv = sync.OnceValues(func() (*cel.Env, error) {
-	return newEnv(variables(cel.DynType, cel.DynType, cel.DynType)...)
+	return newEnv(variables(cel.DynType, cel.DynType, cel.DynType, cel.DynType)...)
 })
 
 // policyEnv is that of policies, which besides may ask the cluster's authorizer.
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
 var policyEnv = sync.OnceValues(func() (*cel.Env, error) {
-	return newEnv(append(variables(cel.DynType, cel.DynType, cel.DynType), asking()...)...)
+	return newEnv(append(variables(cel.DynType, cel.DynType, cel.DynType, cel.DynType), asking()...)...)
 })
 
 // asking are the variables that ask the cluster's authorizer.
@@ -78,14 +78,14 @@ func asking() []cel.EnvOption {
 }
 
 // variables are those of expressions about a change, with the given types.
-func variables(object, request, namespace *cel.Type) []cel.EnvOption {
+func variables(object, request, namespace, parent *cel.Type) []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.Variable(varObject, object),
 		cel.Variable(varOldObject, object),
 		cel.Variable(varRequest, request),
 		cel.Variable(varNamespaceObject, namespace),
 		cel.Variable(varNow, cel.TimestampType),
-		cel.Variable(varParent, cel.DynType),
+		cel.Variable(varParent, parent),
 	}
 }
 

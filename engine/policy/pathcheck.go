@@ -33,6 +33,12 @@ const wildcard = "*"
 // difference to how the policy is evaluated. Without a schema it finds nothing. Params is
 // the schema of the policy's paramKind; nil for none.
 func (p *Policy) Check(gk schema.GroupKind, s, params *spec.Schema) []v1alpha1.TypeCheckingWarning {
+	return p.CheckBelow(gk, s, params, nil)
+}
+
+// CheckBelow is the same where the schema of the parents of all that is of the kind is known,
+// too; nil where it is not, or they are of several kinds.
+func (p *Policy) CheckBelow(gk schema.GroupKind, s, params, parent *spec.Schema) []v1alpha1.TypeCheckingWarning {
 	if s == nil || !isObject(s) {
 		return nil
 	}
@@ -54,7 +60,7 @@ func (p *Policy) Check(gk schema.GroupKind, s, params *spec.Schema) []v1alpha1.T
 			}
 		}
 
-		out = append(out, p.TypeCheck(s, params)...)
+		out = append(out, p.typeCheck(s, params, parent)...)
 
 		for i, c := range p.capture {
 			if warning := checkPath(s, c); warning != "" {
@@ -76,7 +82,7 @@ func CheckAllowed(allow []v1alpha1.Permission, gk schema.GroupKind, s *spec.Sche
 	var out []v1alpha1.TypeCheckingWarning
 
 	for i, perm := range allow {
-		if perm.Relation == v1alpha1.RelationExternal || !names(perm.APIGroup, perm.Kind, gk) {
+		if !OfChild(perm, gk) {
 			continue
 		}
 

@@ -28,20 +28,58 @@ func (p *Policy) CheckStart(given []v1alpha1.Permission) []v1alpha1.TypeChecking
 
 	var out []v1alpha1.TypeCheckingWarning
 
-	match := field.NewPath("spec", "match")
-
 	for i, c := range p.conditions {
-		if !c.ofStart {
-			continue
+		if c.ofStart {
+			out = append(out, v1alpha1.TypeCheckingWarning{Field: p.atCondition(i).String(), Warning: metBelow})
 		}
-
-		at := match.Child("cel").Index(i)
-		if n := len(p.spec.Match.CEL); i >= n {
-			at = match.Child("matchConditions").Index(i - n)
-		}
-
-		out = append(out, v1alpha1.TypeCheckingWarning{Field: at.String(), Warning: metBelow})
 	}
 
 	return out
+}
+
+// Where composition functions decide, nobody answers for the cluster's authorizer, and nobody
+// reads bindings.
+const (
+	composedAsking  = "composition functions ask no authorizer: of what an XR composes nobody initiates a change there by this policy"
+	composedBinding = "composition functions read no AllowanceBindings: of what an XR composes nobody initiates a change there by this policy"
+	composedVerb    = "composition functions ask no authorizer: of what an XR composes nobody initiates a change there by this Permission"
+)
+
+// CheckComposed says what of a policy about what XRs compose grants nobody in composition
+// functions: there all that is known of a chain's start is that Crossplane asks.
+func (p *Policy) CheckComposed() []v1alpha1.TypeCheckingWarning {
+	var out []v1alpha1.TypeCheckingWarning
+
+	say := func(at *field.Path, text string) {
+		out = append(out, v1alpha1.TypeCheckingWarning{Field: at.String(), Warning: text})
+	}
+
+	for i, c := range p.conditions {
+		if c.asks && !c.shadow && HasInitiators(&p.spec) {
+			say(p.atCondition(i), composedAsking)
+		}
+	}
+
+	if p.RequiresBinding() {
+		say(field.NewPath("spec", "bindingMode"), composedBinding)
+	}
+
+	for i, s := range p.spec.Subjects {
+		if s.Kind == v1alpha1.SubjectPermission && s.MayInitiate {
+			say(field.NewPath("spec", "subjects").Index(i), composedVerb)
+		}
+	}
+
+	return out
+}
+
+// atCondition is where a condition is written, by its index among all of them.
+func (p *Policy) atCondition(i int) *field.Path {
+	match := field.NewPath("spec", "match")
+
+	if n := len(p.spec.Match.CEL); i >= n {
+		return match.Child("matchConditions").Index(i - n)
+	}
+
+	return match.Child("cel").Index(i)
 }

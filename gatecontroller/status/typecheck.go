@@ -141,15 +141,16 @@ func (p published) OpenAPIV3() openapi.Client { return p.client }
 // check returns what is wrong with a policy that does not prevent it from being
 // used: with its paths and expressions, for each kind that it names, with its
 // verbs, and that nobody can make use of it by what others give.
-func (s *Schemas) check(p *v1alpha1.AllowancePolicy, kinds []kind.Served, given []v1alpha1.Permission) []v1alpha1.TypeCheckingWarning {
+func (s *Schemas) check(p *v1alpha1.AllowancePolicy, kinds []kind.Served, all granted) []v1alpha1.TypeCheckingWarning {
 	compiled, errs := policy.Compile(p)
 	if len(errs) > 0 {
 		return nil
 	}
 
 	var (
-		out    []v1alpha1.TypeCheckingWarning
-		params *spec.Schema
+		out      []v1alpha1.TypeCheckingWarning
+		params   *spec.Schema
+		composed bool
 	)
 
 	if gvk, ok := compiled.ParamKind(); ok {
@@ -157,7 +158,10 @@ func (s *Schemas) check(p *v1alpha1.AllowancePolicy, kinds []kind.Served, given 
 	}
 
 	for _, gvk := range checkedKinds(p, kinds) {
-		out = append(out, ofKind(gvk, compiled.Check(gvk.GroupKind(), s.of(gvk), params))...)
+		parents := all.parents(gvk.GroupKind(), kinds)
+		composed = composed || policy.IsAbout(&p.Spec.Match, gvk.GroupKind()) && slices.ContainsFunc(parents, composite)
+
+		out = append(out, ofKind(gvk, compiled.CheckBelow(gvk.GroupKind(), s.of(gvk), params, s.ofParent(parents)))...)
 
 		if slices.ContainsFunc(kinds, func(k kind.Served) bool { return k.Managed && k.GVK == gvk }) {
 			out = append(out, ofKind(gvk, compiled.CheckCloseWhen(s.of(gvk)))...)
@@ -166,7 +170,24 @@ func (s *Schemas) check(p *v1alpha1.AllowancePolicy, kinds []kind.Served, given 
 
 	managed := slices.ContainsFunc(kinds, func(k kind.Served) bool { return k.Managed && policy.IsAbout(&p.Spec.Match, k.GVK.GroupKind()) })
 
+	if composed {
+		out = append(out, compiled.CheckComposed()...)
+	}
+
+	given := all.besides(p)
+
 	return slices.Concat(out, policy.CheckExternal(p.Spec.Allow, managed), compiled.CheckReach(given), compiled.CheckStart(given))
+}
+
+func composite(k kind.Served) bool { return k.Composite }
+
+// ofParent is the schema of the one kind that all parents are of; nil where they may be of several.
+func (s *Schemas) ofParent(parents []kind.Served) *spec.Schema {
+	if len(parents) != 1 {
+		return nil
+	}
+
+	return s.of(parents[0].GVK)
 }
 
 // ofKind says of some warnings which kind they are about.
@@ -212,9 +233,8 @@ func AllEnforcedKinds(list []v1alpha1.Enforcement, served []kind.Served) []schem
 	var out []schema.GroupVersionKind
 
 	for i := range list {
-		if e, errs := enforcement.Compile(&list[i]); len(errs) == 0 {
-			out = append(out, enforcedKinds(e, served)...)
-		}
+		e, _ := enforcement.Compile(&list[i]) // Of a broken one what compiles is checked.
+		out = append(out, enforcedKinds(e, served)...)
 	}
 
 	return out
@@ -223,10 +243,7 @@ func AllEnforcedKinds(list []v1alpha1.Enforcement, served []kind.Served) []schem
 // checkEnforcement returns what is wrong with the conditions of an Enforcement, for
 // each kind that its rules name.
 func (s *Schemas) checkEnforcement(in *v1alpha1.Enforcement, served []kind.Served) []v1alpha1.TypeCheckingWarning {
-	e, errs := enforcement.Compile(in)
-	if len(errs) > 0 {
-		return nil
-	}
+	e, _ := enforcement.Compile(in) // Of a broken one what compiles is checked.
 
 	var out []v1alpha1.TypeCheckingWarning
 	for _, gvk := range enforcedKinds(e, served) {
@@ -260,23 +277,25 @@ type granted map[string][]grant
 type grant struct {
 	policy     string
 	permission v1alpha1.Permission
+	// of are the kinds whose changes give it; none of a window.
+	of []schema.GroupKind
 }
 
 func grants(want admission.Config) granted {
 	out := granted{}
 
-	add := func(policy string, allow []v1alpha1.Permission) {
+	add := func(policy string, of []schema.GroupKind, allow []v1alpha1.Permission) {
 		for _, perm := range allow {
-			out[perm.Kind] = append(out[perm.Kind], grant{policy: policy, permission: perm})
+			out[perm.Kind] = append(out[perm.Kind], grant{policy: policy, permission: perm, of: of})
 		}
 	}
 
 	for _, p := range want.InForce().Policies {
-		add(p.GetName(), p.Spec.Allow)
+		add(p.GetName(), policy.KindsOf(&p.Spec.Match), p.Spec.Allow)
 	}
 
 	for i := range want.Windows {
-		add("", want.Windows[i].Spec.Allow)
+		add("", nil, want.Windows[i].Spec.Allow)
 	}
 
 	return out
@@ -290,6 +309,26 @@ func (g granted) besides(p *v1alpha1.AllowancePolicy) []v1alpha1.Permission {
 		for _, one := range g[gk.Kind] {
 			if one.policy != p.GetName() {
 				out = append(out, one.permission)
+			}
+		}
+	}
+
+	return out
+}
+
+// parents are the served kinds of which policies allow changes of children of a kind.
+func (g granted) parents(gk schema.GroupKind, served []kind.Served) []kind.Served {
+	var out []kind.Served
+
+	for _, one := range g[gk.Kind] {
+		if !policy.OfChild(one.permission, gk) {
+			continue
+		}
+
+		for _, k := range served {
+			named := slices.ContainsFunc(one.of, func(of schema.GroupKind) bool { return kind.Name(of).Matches(k.GVK) })
+			if named && !slices.ContainsFunc(out, func(o kind.Served) bool { return o.GVK == k.GVK }) {
+				out = append(out, k)
 			}
 		}
 	}
