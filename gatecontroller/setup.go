@@ -113,6 +113,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	leads, err := newLeading(mgr, opts.Shard, c, exceptions, unattended,
 		status.Policies{Reporter: c.Statuses}, status.Enforcements{Reporter: c.Statuses}, status.Bindings{
 			Reporter: c.Statuses, Initiates: func(user string) bool { return opts.Settings.InitiatesByBinding(policy.User{Name: user}) },
+			GuardedSince: func() (time.Time, bool) { return c.Applier.GuardedSince(v1alpha1.NameBindGuard) },
 		},
 		label.Policies(mgr.GetClient(), mgr.GetCache()), label.Windows(mgr.GetClient(), mgr.GetCache()),
 		&definition.Reconciler{Client: mgr.GetClient(), Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Namespace: opts.Namespace})
