@@ -103,8 +103,10 @@ func (j *Judge) versions(ctx context.Context, req admission.Request, ask *decisi
 	}
 
 	out := j.Versions(ctx, ask.Resource)
-	if asked := req.RequestResource; len(out) > 0 && asked != nil && asked.Group == ask.Resource.Group && asked.Resource == ask.Resource.Resource {
-		out = append(slices.Clip(out), asked.Version)
+	made := req.RequestResource
+
+	if len(out) > 0 && made != nil && (schema.GroupResource{Group: made.Group, Resource: made.Resource}) == ask.Resource {
+		out = append(slices.Clip(out), made.Version)
 	}
 
 	return out

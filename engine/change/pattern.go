@@ -99,7 +99,7 @@ func (p Pattern) Pseudo() bool {
 // Prefix returns how the keys begin that a segment of the pattern, by its index, stands for; false
 // where it stands for one key, or for all.
 func (p Pattern) Prefix(i int) (string, bool) {
-	if p.prefixes == nil || !p.prefixes[i] {
+	if len(p.prefixes) <= i || !p.prefixes[i] {
 		return "", false
 	}
 

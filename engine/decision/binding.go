@@ -93,9 +93,9 @@ func newBindingCosts() *bindingCosts { return &bindingCosts{budget: policy.NewBi
 // their costs.
 const maxReported = 10
 
-// reports reports whether a binding that cannot be evaluated is to be reported: where
+// telling says whether a binding that cannot be evaluated is to be reported: where
 // nothing is left for any, not all that come after are.
-func (c *bindingCosts) reports() bool {
+func (c *bindingCosts) telling() bool {
 	if !c.budget.Used() {
 		return true
 	}
@@ -120,7 +120,7 @@ func (s *subjects) evaluateBinding(p *policy.Policy, b *policy.Binding) policy.E
 
 	s.ofBindings[b] = v
 
-	if v.Problem != nil && s.costs.reports() {
+	if v.Problem != nil && s.costs.telling() {
 		s.problem(&policy.EvaluationError{
 			Kind: policy.KindBinding, Name: b.Name(), Err: fmt.Errorf("AllowanceBinding %q: %w", b.Name(), v.Problem),
 		})

@@ -69,7 +69,8 @@ func questionOf(a authorizer.Attributes) string {
 	labels, labelsErr := a.GetLabelSelector()
 
 	return fmt.Sprintf("%q %q %q %q %q %q %q %q %t %q %v %v %v %v", a.GetUser().GetName(), a.GetVerb(), a.GetAPIGroup(), a.GetAPIVersion(),
-		a.GetResource(), a.GetSubresource(), a.GetNamespace(), a.GetName(), a.IsResourceRequest(), a.GetPath(), fields, fieldsErr, labels, labelsErr)
+		a.GetResource(), a.GetSubresource(), a.GetNamespace(), a.GetName(), a.IsResourceRequest(), a.GetPath(),
+		fields, fieldsErr, labels, labelsErr)
 }
 
 // withinQuestions is what evaluating gives. Where it would have had to ask more than is

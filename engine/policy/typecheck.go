@@ -148,7 +148,9 @@ var typedEnv = sync.OnceValues(func() (*cel.Env, error) {
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
 var typedPolicyEnv = sync.OnceValues(func() (*cel.Env, error) {
-	return newEnv(append(variables(structType(varObject), structType(varRequest), structType(varNamespaceObject), cel.DynType), asking()...)...)
+	of := variables(structType(varObject), structType(varRequest), structType(varNamespaceObject), cel.DynType)
+
+	return newEnv(append(of, asking()...)...)
 })
 
 // typedBelowEnv is that of policies where the kind of the parent is known.

@@ -44,7 +44,7 @@ type Bindings struct {
 // there.
 const guardSoon = 5 * time.Second
 
-// guardTakes is how long the API server may take to heed a guard.
+// guardTakes is how long the API server may take to go by a guard.
 const guardTakes = 10 * time.Second
 
 // Controller makes the controller of the status of AllowanceBindings.

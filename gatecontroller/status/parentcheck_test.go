@@ -15,10 +15,10 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 )
 
-// allowing is a policy about a kind in a group that allows changes of Databases of group a.
-func allowing(name, group, of string) v1alpha1.AllowancePolicy {
+// allowing is a policy about Databases of a group that allows changes of Databases of group a.
+func allowing(name, group string) v1alpha1.AllowancePolicy {
 	return v1alpha1.AllowancePolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.AllowancePolicySpec{
-		Match:    v1alpha1.Match{APIGroup: group, Kind: of, Fields: []string{"spec.class"}},
+		Match:    v1alpha1.Match{APIGroup: group, Kind: "Database", Fields: []string{"spec.class"}},
 		Subjects: []v1alpha1.Subject{{Kind: v1alpha1.SubjectGroup, Name: "devs", MayInitiate: true}},
 		Allow:    []v1alpha1.Permission{{APIGroup: "a", Kind: "Database", Mutations: []string{"spec.size"}}},
 	}}
@@ -56,21 +56,23 @@ func TestAPolicyIsCheckedByTheKindsOfItsParents(t *testing.T) {
 	}{
 		"OneKind": {
 			"The parent is of the one kind that allows changes of children.", checked("", devs, wrongParent),
-			[]v1alpha1.AllowancePolicy{allowing("p", "b", "Database")},
+			[]v1alpha1.AllowancePolicy{allowing("p", "b")},
 			[]v1alpha1.TypeCheckingWarning{{Field: "spec.match.cel[0]", Warning: "a/v1, kind Database: 1:12: undefined field 'classs'"}},
 		},
 		"OneKindRight": {
 			"A root has none of that kind.", checked("", devs, "parent == null || parent.spec.class == 'x' && parent.metadata.name != ''"),
-			[]v1alpha1.AllowancePolicy{allowing("p", "b", "Database")}, nil,
+			[]v1alpha1.AllowancePolicy{allowing("p", "b")},
+			nil,
 		},
 		"TwoKinds": {
 			"Of several nobody knows which it is.", checked("", devs, wrongParent),
-			[]v1alpha1.AllowancePolicy{allowing("p", "b", "Database"), allowing("q", "c", "Database")}, nil,
+			[]v1alpha1.AllowancePolicy{allowing("p", "b"), allowing("q", "c")},
+			nil,
 		},
 		"NoKind": {"Nor where nothing leads to it.", checked("", devs, wrongParent), nil, nil},
 		"Composed": {
 			"Composition functions ask no authorizer and read no bindings.", checked(v1alpha1.BindingModeRequired, permission, asks),
-			[]v1alpha1.AllowancePolicy{allowing("p", "b", "Database")},
+			[]v1alpha1.AllowancePolicy{allowing("p", "b")},
 			[]v1alpha1.TypeCheckingWarning{
 				{Field: "spec.match.cel[0]", Warning: "composition functions ask no authorizer: of what an XR composes nobody initiates a change there by this policy"},
 				{Field: "spec.bindingMode", Warning: "composition functions read no AllowanceBindings: of what an XR composes nobody initiates a change there by this policy"},
@@ -81,7 +83,8 @@ func TestAPolicyIsCheckedByTheKindsOfItsParents(t *testing.T) {
 		},
 		"OfAClaim": {
 			"What a Claim has is asked about at the webhook alone.", checked(v1alpha1.BindingModeRequired, permission),
-			[]v1alpha1.AllowancePolicy{allowing("p", "c", "Database")}, nil,
+			[]v1alpha1.AllowancePolicy{allowing("p", "c")},
+			nil,
 		},
 		"Root": {"So is what nothing is above.", checked(v1alpha1.BindingModeRequired, permission, asks), nil, nil},
 	}

@@ -230,7 +230,7 @@ func enforcedKinds(e *enforcement.Enforcement, served []kind.Served) []schema.Gr
 
 // AllEnforcedKinds are those of some Enforcements.
 func AllEnforcedKinds(list []v1alpha1.Enforcement, served []kind.Served) []schema.GroupVersionKind {
-	var out []schema.GroupVersionKind
+	out := make([]schema.GroupVersionKind, 0, len(list))
 
 	for i := range list {
 		e, _ := enforcement.Compile(&list[i]) // Of a broken one what compiles is checked.
@@ -245,10 +245,14 @@ func AllEnforcedKinds(list []v1alpha1.Enforcement, served []kind.Served) []schem
 func (s *Schemas) checkEnforcement(in *v1alpha1.Enforcement, served []kind.Served) []v1alpha1.TypeCheckingWarning {
 	e, _ := enforcement.Compile(in) // Of a broken one what compiles is checked.
 
-	var out []v1alpha1.TypeCheckingWarning
-	for _, gvk := range enforcedKinds(e, served) {
-		out = append(out, ofKind(gvk, e.Check(s.of(gvk)))...)
+	kinds := enforcedKinds(e, served)
+	perKind := make([][]v1alpha1.TypeCheckingWarning, len(kinds))
+
+	for i, gvk := range kinds {
+		perKind[i] = ofKind(gvk, e.Check(s.of(gvk)))
 	}
+
+	out := slices.Concat(perKind...)
 
 	return out[:min(len(out), maxEnforcedWarnings)]
 }

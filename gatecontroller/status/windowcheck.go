@@ -29,11 +29,14 @@ func (s *Reporter) CheckWindow(u *v1alpha1.UpgradeAllowance) []v1alpha1.TypeChec
 
 // checkWindow checks the paths that a window allows against the schema of each kind.
 func (s *Schemas) checkWindow(u *v1alpha1.UpgradeAllowance, named []kind.Served) []v1alpha1.TypeCheckingWarning {
-	var out []v1alpha1.TypeCheckingWarning
+	kinds := kindsOfWindows([]v1alpha1.UpgradeAllowance{*u}, named)
+	perKind := make([][]v1alpha1.TypeCheckingWarning, len(kinds))
 
-	for _, gvk := range kindsOfWindows([]v1alpha1.UpgradeAllowance{*u}, named) {
-		out = append(out, ofKind(gvk, policy.CheckAllowed(u.Spec.Allow, gvk.GroupKind(), s.of(gvk)))...)
+	for i, gvk := range kinds {
+		perKind[i] = ofKind(gvk, policy.CheckAllowed(u.Spec.Allow, gvk.GroupKind(), s.of(gvk)))
 	}
+
+	out := slices.Concat(perKind...)
 
 	return slices.Clip(out[:min(len(out), maxWindowWarnings)])
 }

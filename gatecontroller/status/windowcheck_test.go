@@ -19,17 +19,21 @@ func TestWhatAWindowAllowsIsCheckedAgainstEveryKindItNames(t *testing.T) {
 		known  int
 	}{
 		"Wrong": {
-			"A path that no object of the kind has.", v1alpha1.Permission{APIGroup: "a", Kind: "Database", Mutations: []string{"spec.size", "spec.sice"}},
+			"A path that no object of the kind has.",
+			v1alpha1.Permission{APIGroup: "a", Kind: "Database", Mutations: []string{"spec.size", "spec.sice"}},
 			[]v1alpha1.TypeCheckingWarning{{
 				Field: "spec.allow[0].mutations[1]", Warning: "a/v1, kind Database: spec.sice: there is no such field; did you mean spec.size?",
-			}}, 1,
+			}},
+			1,
 		},
 		"AnyGroup": {
-			"Without a group it is of each.", v1alpha1.Permission{Kind: "Database", Mutations: []string{"spec.class"}},
+			"Without a group it is of each.",
+			v1alpha1.Permission{Kind: "Database", Mutations: []string{"spec.class"}},
 			[]v1alpha1.TypeCheckingWarning{
 				{Field: "spec.allow[0].mutations[0]", Warning: "v1, kind Database: spec.class: there is no such field; spec has size"},
 				{Field: "spec.allow[0].mutations[0]", Warning: "a/v1, kind Database: spec.class: there is no such field; spec has size"},
-			}, 3,
+			},
+			3,
 		},
 		"External": {"Actions are no paths.", v1alpha1.Permission{Relation: v1alpha1.RelationExternal, Mutations: []string{"Update"}}, nil, 0},
 		"Unknown":  {"Of a kind that is not served nothing is known.", v1alpha1.Permission{Kind: "Queue", Mutations: []string{"spec.x"}}, nil, 0},

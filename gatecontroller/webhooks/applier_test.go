@@ -152,13 +152,18 @@ func TestItIsKnownSinceWhenAGuardIsThere(t *testing.T) {
 	g := admission.BindGuard()
 
 	// An API server that answers with what it has stored.
-	answering := interceptor.NewClient(server(t, "").(client.WithWatch), interceptor.Funcs{
+	answering := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
 		Apply: func(_ context.Context, _ client.WithWatch, obj runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
-			obj.(interface{ SetCreationTimestamp(time metav1.Time) }).SetCreationTimestamp(made) //nolint:forcetypeassert // It is made of such.
+			stored, ok := obj.(interface{ SetCreationTimestamp(made metav1.Time) })
+			if !ok {
+				return fixture.ErrRefused
+			}
+
+			stored.SetCreationTimestamp(made)
 
 			return nil
 		},
-	})
+	}).Build()
 
 	a := &Applier{Client: answering}
 	if _, ok := a.GuardedSince(g.Policy.GetName()); ok {
