@@ -41,6 +41,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/internal/current"
 	"github.com/kausality-io/kausality-crossplane/internal/parameter"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
 // Options of the controllers.
@@ -100,7 +101,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	w := watch.NewWatches(mgr.GetCache(), opts.Now)
 	composedKinds := &composed.Kinds{Functions: opts.Functions, Watches: w, Prompt: watch.NewPrompt()}
 
-	g, err := newObjects(mgr, opts, recorded, composedKinds)
+	g, err := newObjects(mgr, opts, disco, recorded, composedKinds)
 	if err != nil {
 		return err
 	}
@@ -114,6 +115,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	leads, err := newLeading(mgr, opts.Shard, c, exceptions, unattended,
 		status.Policies{Reporter: c.Statuses}, status.Enforcements{Reporter: c.Statuses}, status.Bindings{
 			Reporter: c.Statuses, Initiates: func(user string) bool { return opts.Settings.InitiatesByBinding(policy.User{Name: user}) },
+			GuardedSince: func() (time.Time, bool) { return c.Applier.GuardedSince(v1alpha1.NameBindGuard) },
 		},
 		label.Policies(mgr.GetClient(), mgr.GetCache()), label.Windows(mgr.GetClient(), mgr.GetCache()),
 		&definition.Reconciler{Client: mgr.GetClient(), Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Namespace: opts.Namespace})
@@ -163,7 +165,9 @@ func newConfiguration(
 
 // newObjects makes what reconciles objects, one kind at a time as these are
 // watched. It returns what moves their gates.
-func newObjects(mgr ctrl.Manager, opts Options, recorded events.EventRecorder, composedKinds *composed.Kinds) (*gates.Reconciler, error) {
+func newObjects(
+	mgr ctrl.Manager, opts Options, disco kubediscovery.DiscoveryInterface, recorded events.EventRecorder, composedKinds *composed.Kinds,
+) (*gates.Reconciler, error) {
 	compiled, w := policy.NewCache(), composedKinds.Watches
 
 	book, err := gates.NewLedger(metrics.Registry)
@@ -181,6 +185,7 @@ func newObjects(mgr ctrl.Manager, opts Options, recorded events.EventRecorder, c
 			Inputs: opts.Inputs, Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(),
 			Settings: opts.Settings, Now: opts.Now,
 			Parameters: parameter.NewReader(mgr.GetAPIReader(), mgr.GetRESTMapper(), opts.Access, opts.Now),
+			Versions:   served.NewVersions(disco.RESTClient(), opts.Now),
 		},
 	}
 	g := &gates.Reconciler{

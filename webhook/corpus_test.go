@@ -5,6 +5,7 @@ package webhook_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
@@ -81,6 +83,8 @@ func ask(t *testing.T, s corpus.Scenario) {
 	}
 
 	judge := c.judge(t, req.Now)
+	judge.Versions = func(context.Context, schema.GroupResource) []string { return s.Request.Versions }
+
 	if s.Request.Granted != nil {
 		judge.Authorizer = &s
 	}

@@ -24,11 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
-	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/parameter"
-	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
 // Judge puts admission requests to the engine. The endpoints share one.
@@ -51,6 +49,8 @@ type Judge struct {
 	Authorizer authorizer.Authorizer
 	// Parameters reads those of policies; nil has nobody read them.
 	Parameters *parameter.Reader
+	// Versions finds out in which ones resources are served; nil where nobody can.
+	Versions func(context.Context, schema.GroupResource) []string
 	// Settings of the installation.
 	Settings decision.Settings
 	// Log of decisions.
@@ -88,19 +88,26 @@ func (j *Judge) request(ctx context.Context, req admission.Request) (*decision.R
 
 	out.Basis = in.Basis(j.Settings, j.Now())
 	out.Params = j.Parameters.Within(ctx)
-	out.Versions, out.Authorizer = j.versions(out), j.asking(ctx)
+	out.Versions, out.Authorizer = j.versions(ctx, req, out), j.asking(ctx)
 
 	return out, err
 }
 
 // versions are those in which what a request is about is served, where an Enforcement
-// asks for that; nil where it is not known.
-func (j *Judge) versions(ask *decision.Request) []string {
-	if !slices.ContainsFunc(ask.Enforcements, func(e *enforcement.Enforcement) bool { return e.AsksVersions(ask.Resource) }) {
+// asks for that; nil where it is not known. That which the request is made in is one of them.
+func (j *Judge) versions(ctx context.Context, req admission.Request, ask *decision.Request) []string {
+	if !ask.AsksVersions() || j.Versions == nil {
 		return nil
 	}
 
-	return served.Versions(j.Objects.mapper, ask.Resource)
+	out := j.Versions(ctx, ask.Resource)
+	made := req.RequestResource
+
+	if len(out) > 0 && made != nil && (schema.GroupResource{Group: made.Group, Resource: made.Resource}) == ask.Resource {
+		out = append(slices.Clip(out), made.Version)
+	}
+
+	return out
 }
 
 // read reads what an admission request says.
@@ -185,7 +192,8 @@ func (j *Judge) verify(ctx context.Context, ask *decision.Request) (decision.Dec
 
 // by decides by what the informers know, and once more by what is so now where they
 // may be behind: nothing is refused on stale data, and no child's change is put down to
-// the controller that makes it while somebody asked for it above.
+// the controller that makes it while somebody asked for it above. For what is in Shadow mode
+// alone nothing is read: it would not forbid what the parent allows.
 func (j *Judge) by(ctx context.Context, ask *decision.Request, decide func(decision.Request) decision.Decision) (decision.Decision, error) {
 	namespace := resource.String(objectOf(ask).Object, "metadata", "namespace")
 
@@ -216,7 +224,7 @@ func (j *Judge) by(ctx context.Context, ask *decision.Request, decide func(decis
 
 	j.Metrics.readAgain(gvk)
 
-	if ask.Parent, err = j.Objects.read(ctx, gvk, key, ask.ReadsParent()); err != nil {
+	if ask.Parent, err = j.Objects.read(ctx, gvk, key, ask.ReadsParent() || ask.ShadowReadsParent()); err != nil {
 		obj := objectOf(ask)
 
 		return decision.Decision{}, fmt.Errorf("cannot look at the parent of %s %q: %w", obj.GetKind(), resource.Name(obj), err)

@@ -4,6 +4,7 @@
 package webhook_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -111,5 +112,41 @@ func TestNobodyReleasesWhatALivingOwnerHasInAnotherVersion(t *testing.T) {
 
 	if rsp.Allowed && strings.Contains(string(patched(t, encode(t, asked), rsp.Patch)), "kausality.io/release") {
 		t.Error("it is released while its owner is there")
+	}
+}
+
+func TestAnEnforcementIsAboutTheVersionThatARequestIsMadeIn(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		// made is the version that the request is made in; that of the object is v1.
+		made    string
+		known   []string
+		allowed bool
+	}{
+		"Served":  {"It is served in the version of the rule.", "v1", []string{"v1", "v2"}, false},
+		"Made":    {"A request is made in it: it is served, though nobody has heard of that.", "v2", []string{"v1"}, false},
+		"Other":   {"It is not served in it.", "v1", []string{"v1"}, true},
+		"Unknown": {"It is not known in which ones it is served.", "v1", nil, false},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := denying(t)
+			c.enforcements[0].Spec.Match.ResourceRules[0].APIVersions = []string{"v2"}
+			c.informed = append(c.informed, manifest(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"))
+			c.live = append(c.live, manifest(t, strings.Replace(deployment, "kausality.io/allowances", "other", 1)))
+
+			judge := c.judge(t, time.Now())
+			judge.Versions = func(context.Context, schema.GroupResource) []string { return tc.known }
+
+			req := scaled(t, replicaSet)
+			made := req.Resource
+			made.Version = tc.made
+			req.RequestResource = &made
+
+			if rsp := post(t, serve(t, &webhook.Enforcer{Judge: judge}), req); rsp.Allowed != tc.allowed {
+				t.Errorf("%s\nallowed %t: %+v", tc.reason, rsp.Allowed, rsp.Result)
+			}
+		})
 	}
 }

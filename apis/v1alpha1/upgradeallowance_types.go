@@ -171,6 +171,12 @@ type UpgradeAllowanceStatus struct {
 	// is lost. The metric kausality_webhook_window_uses_total counts at once.
 	// +optional
 	Uses int64 `json:"uses,omitempty"`
+	// TypeChecking holds warnings: paths of allow that no object of the kind has.
+	// They never keep the window from being in force.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	TypeChecking []TypeCheckingWarning `json:"typeChecking,omitempty"`
 	// Conditions: Ready with reason InForce, Invalid, KindUnknown or RightsMissing;
 	// Active with the reasons of windows; Started and Used, which are set once.
 	// +optional

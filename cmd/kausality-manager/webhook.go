@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/client-go/discovery"
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/internal/parameter"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
+	"github.com/kausality-io/kausality-crossplane/internal/served"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
 
@@ -138,6 +140,11 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certi
 		return nil, fmt.Errorf("cannot make an authorizer: %w", err)
 	}
 
+	disco, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a discovery client: %w", err)
+	}
+
 	return &webhook.Judge{
 		Inputs:   inputs,
 		Objects:  webhook.NewObjects(mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper(), c.access),
@@ -151,5 +158,6 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certi
 
 		Authorizer: permissions,
 		Parameters: parameter.NewReader(mgr.GetAPIReader(), mgr.GetRESTMapper(), c.access, time.Now),
+		Versions:   served.NewVersions(disco.RESTClient(), time.Now).Of,
 	}, nil
 }

@@ -109,7 +109,7 @@ func (i *inquirer) request(ctx context.Context, from, to *unstructured.Unstructu
 		note(fmt.Errorf("cannot find the resource of %s: %w", about.GetKind(), err))
 	} else {
 		req.Resource = m.Resource.GroupResource()
-		req.Versions = served.Versions(i.mapper, req.Resource)
+		req.Versions = served.NewVersions(i.discovery.RESTClient(), time.Now).Of(ctx, req.Resource)
 	}
 
 	var err error

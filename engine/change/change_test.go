@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
 func decode(t *testing.T, text string) map[string]any {
@@ -126,6 +127,13 @@ func TestAPatternCoversWhatIsBelowIt(t *testing.T) {
 		"Key":      {"metadata.annotations[jira]", "metadata.annotations.jira", true},
 		"Digits":   {"data[0]", "data[0]", true},
 		"Create":   {"create", "create", true},
+		"Prefix":   {"spec.tags[team*]", "spec.tags.teams", true},
+		"NoPrefix": {"spec.tags[team*]", "spec.tags.tea", false},
+		"Place":    {"spec.list[1*]", "spec.list[10]", false},
+		"KeyOf1":   {"spec.map[1*]", "spec.map.10", true},
+		"Star":     {"spec.siz*", "spec.sizes", false},
+		"StarHere": {"spec.siz*", "spec.siz*", true},
+		"Quoted":   {"spec.tags['team*']", "spec.tags.teams", true},
 	}
 
 	for name, tc := range cases {
@@ -143,6 +151,10 @@ func TestAPatternCoversWhatIsBelowIt(t *testing.T) {
 			if got := pattern.Covers(path.Segments()); got != tc.want {
 				t.Errorf("%q covers %q: %v, want %v", tc.pattern, tc.path, got, tc.want)
 			}
+
+			if got := change.CoversText(tc.pattern, path.Segments()); got != tc.want {
+				t.Errorf("as text, %q covers %q: %v, want %v", tc.pattern, tc.path, got, tc.want)
+			}
 		})
 	}
 
@@ -150,5 +162,33 @@ func TestAPatternCoversWhatIsBelowIt(t *testing.T) {
 		if _, err := change.ParsePattern(text); err == nil {
 			t.Errorf("ParsePattern(%q): want an error", text)
 		}
+	}
+}
+
+func TestAFieldIsNoPattern(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		field  string
+		path   change.Path
+		want   bool
+	}{
+		"Same":   {"It is the path.", "spec.size", change.Path{fieldpath.Field("spec"), fieldpath.Field("size")}, true},
+		"Above":  {"It is above the path.", "spec", change.Path{fieldpath.Field("spec"), fieldpath.Field("size")}, true},
+		"Below":  {"It is below the path.", "spec.size", change.Path{fieldpath.Field("spec")}, false},
+		"Longer": {"A name that goes on is another.", "spec.size", change.Path{fieldpath.Field("spec"), fieldpath.Field("sizes")}, false},
+		"Star":   {"A key may end in a star.", "spec.data.t*", change.Path{fieldpath.Field("spec"), fieldpath.Field("data"), fieldpath.Field("t1")}, false},
+		"Dotted": {"So may one in brackets.", "data[a.t*]", change.Path{fieldpath.Field("data"), fieldpath.Field("a.t1")}, false},
+		"Alone":  {"Or be one.", "data[*]", change.Path{fieldpath.Field("data"), fieldpath.Field("t1")}, false},
+		"Itself": {"It is its own.", "data[a.t*]", change.Path{fieldpath.Field("data"), fieldpath.Field("a.t*")}, true},
+		"Index":  {"An index is no key.", "spec.l[1]", change.Path{fieldpath.Field("spec"), fieldpath.Field("l"), fieldpath.Field("1")}, false},
+		"Create": {"A creation is one.", "create", change.Create().Path, true},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := change.FieldCovers(tc.field, tc.path); got != tc.want {
+				t.Errorf("%s\n%q covers %q: %v, want %v", tc.reason, tc.field, tc.path, got, tc.want)
+			}
+		})
 	}
 }

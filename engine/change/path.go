@@ -36,7 +36,7 @@ func CoversText(pattern string, path Path) bool {
 			return err == nil && p.Covers(path)
 		}
 
-		if !standsFor(name, path[i]) {
+		if !standsFor(name, rest[0] == '[', path[i]) {
 			return false
 		}
 
@@ -44,6 +44,22 @@ func CoversText(pattern string, path Path) bool {
 	}
 
 	return rest == "" && len(path) > 0
+}
+
+// FieldCovers reports whether a field, as [Change.Field] writes one, is a path or above it. Unlike
+// in a pattern, a * in it is a part of a key.
+func FieldCovers(field string, path Path) bool {
+	if !strings.HasPrefix(path.String(), field) {
+		return false
+	}
+
+	for n := range path {
+		if path[:n+1].String() == field {
+			return true
+		}
+	}
+
+	return false
 }
 
 // cutSegment takes the first segment off an ordinary pattern: fields of plain
@@ -102,14 +118,15 @@ func leadingZero(s string) bool {
 	return s[0] == '0' && len(s) > 1 || len(s) > certain && strings.Trim(s, "0123456789") == ""
 }
 
-// standsFor reports whether the name of a segment of a pattern stands for one of a path.
-func standsFor(name string, s fieldpath.Segment) bool {
+// standsFor reports whether the name of a segment of a pattern stands for one of a path. In
+// brackets it may be a prefix.
+func standsFor(name string, bracketed bool, s fieldpath.Segment) bool {
 	if name == wildcard {
 		return true
 	}
 
-	if prefix, ok := strings.CutSuffix(name, wildcard); ok {
-		return strings.HasPrefix(textOf(s), prefix)
+	if prefix, ok := strings.CutSuffix(name, wildcard); ok && bracketed {
+		return s.Type == fieldpath.SegmentField && strings.HasPrefix(s.Field, prefix)
 	}
 
 	return named(s, name)

@@ -109,7 +109,7 @@ func (r *Request) delegated() func(change.Path) bool {
 	}
 
 	return func(path change.Path) bool {
-		i := slices.IndexFunc(entries, func(e v1alpha1.TraceEntry) bool { return change.CoversText(e.Field, path) })
+		i := slices.IndexFunc(entries, func(e v1alpha1.TraceEntry) bool { return change.FieldCovers(e.Field, path) })
 		if i < 0 || len(entries[i].Trace) != 1 ||
 			entries[i].Initiator == r.User.Name || strings.HasPrefix(entries[i].Initiator, decision.InitiatorOfWindow("")) {
 			return false

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -26,7 +28,7 @@ func (s *subjects) mightInitiate(p *policy.Policy) bool {
 func (s *subjects) mayInitiate(p *policy.Policy) bool {
 	bindings := s.bindings(p)
 
-	if (!p.RequiresBinding() || len(bindings) > 0) && (policy.MayInitiate(p.Spec().Subjects, s.User) || s.permitted(p)) {
+	if (!p.RequiresBinding() || s.bound(p, bindings)) && (policy.MayInitiate(p.Spec().Subjects, s.User) || s.permitted(p)) {
 		return true
 	}
 
@@ -44,6 +46,27 @@ func (s *subjects) bindings(p *policy.Policy) []*policy.Binding {
 	return s.Bindings.Of(p.Name(), s.home())
 }
 
+// bound reports whether one of some bindings of a policy counts: one that lets nobody
+// initiate, whatever its conditions say, is as good as none.
+func (s *subjects) bound(p *policy.Policy, bindings []*policy.Binding) bool {
+	return slices.ContainsFunc(bindings, func(b *policy.Binding) bool {
+		return !b.Overrides(p) && slices.ContainsFunc(b.Subjects(), s.Settings.SubjectOfBinding)
+	})
+}
+
+// SubjectOfBinding reports whether a subject of a binding may be one who initiates by it,
+// see [Settings.InitiatesByBinding]. Who is in a group nobody knows.
+func (s Settings) SubjectOfBinding(subject v1alpha1.Subject) bool {
+	switch subject.Kind {
+	case v1alpha1.SubjectUser:
+		return s.InitiatesByBinding(policy.User{Name: subject.Name})
+	case v1alpha1.SubjectServiceAccount:
+		return s.InitiatesByBinding(policy.User{Name: serviceaccount.MakeUsername(subject.Namespace, subject.Name)})
+	default:
+		return true
+	}
+}
+
 // boundBy reports whether the user is one of a binding's subjects.
 func (s *subjects) boundBy(b *policy.Binding) bool {
 	return policy.MayInitiate(b.Subjects(), s.User) && s.Settings.InitiatesByBinding(s.User)
@@ -55,7 +78,31 @@ func (s *subjects) boundBy(b *policy.Binding) bool {
 func (s Settings) InitiatesByBinding(u policy.User) bool {
 	c := caller{Request{Basis: Basis{Settings: s}, User: u}}
 
-	return !c.byCrossplane() && !c.byManager() && !c.provider() && !deletesForOthers(u)
+	return !c.byCrossplane() && !c.byManager() && !c.provider() && !ofKubernetes(u)
+}
+
+// bindingCosts are what the bindings that are evaluated for a request have used.
+type bindingCosts struct {
+	budget   *policy.Budget
+	reported int
+}
+
+func newBindingCosts() *bindingCosts { return &bindingCosts{budget: policy.NewBindingBudget()} }
+
+// maxReported is how many bindings of a request are reported that cannot be evaluated for
+// their costs.
+const maxReported = 10
+
+// telling says whether a binding that cannot be evaluated is to be reported: where
+// nothing is left for any, not all that come after are.
+func (c *bindingCosts) telling() bool {
+	if !c.budget.Used() {
+		return true
+	}
+
+	c.reported++
+
+	return c.reported <= maxReported
 }
 
 // evaluateBinding checks the conditions of a binding of a policy, once.
@@ -65,7 +112,7 @@ func (s *subjects) evaluateBinding(p *policy.Policy, b *policy.Binding) policy.E
 		return v
 	}
 
-	v = b.Evaluate(p, s.input())
+	v = s.withinQuestions(func() policy.Evaluation { return b.Evaluate(p, s.input(), s.costs.budget) })
 
 	if s.ofBindings == nil {
 		s.ofBindings = map[*policy.Binding]policy.Evaluation{}
@@ -73,7 +120,7 @@ func (s *subjects) evaluateBinding(p *policy.Policy, b *policy.Binding) policy.E
 
 	s.ofBindings[b] = v
 
-	if v.Problem != nil {
+	if v.Problem != nil && s.costs.telling() {
 		s.problem(&policy.EvaluationError{
 			Kind: policy.KindBinding, Name: b.Name(), Err: fmt.Errorf("AllowanceBinding %q: %w", b.Name(), v.Problem),
 		})
@@ -92,25 +139,51 @@ func (x explainer) lackingSubject(p *policy.Policy) string {
 	}
 
 	var why []string
+	if p.RequiresBinding() && !x.bound(p, bindings) {
+		why = append(why, x.lackingBinding(p)+" that lets anybody")
+	}
+
 	if text := x.lackingPermission(p); text != "" {
 		why = append(why, text)
 	}
+
+	why = append(why, x.lackingOf(p, bindings)...)
+
+	if len(why) > 0 {
+		out += ": " + strings.Join(why, "; ")
+	}
+
+	return out
+}
+
+// lackingOf says why bindings that name the user do not let them start a chain by a policy.
+func (x explainer) lackingOf(p *policy.Policy, bindings []*policy.Binding) []string {
+	var (
+		out  []string
+		more int
+	)
 
 	for _, b := range bindings {
 		if !policy.MayInitiate(b.Subjects(), x.User) {
 			continue
 		}
 
-		missing := "Crossplane, its providers and Kausality initiate nothing by one"
+		if len(out) == maxRefused {
+			more++
+
+			continue
+		}
+
+		missing := "Crossplane, its providers, Kausality and Kubernetes' own controllers initiate nothing by one"
 		if x.boundBy(b) {
 			missing = x.evaluateBinding(p, b).Missing
 		}
 
-		why = append(why, fmt.Sprintf("AllowanceBinding %q names them, but %s", b.Name(), missing))
+		out = append(out, fmt.Sprintf("AllowanceBinding %q names them, but %s", b.Name(), missing))
 	}
 
-	if len(why) > 0 {
-		out += ": " + strings.Join(why, "; ")
+	if more > 0 {
+		out = append(out, fmt.Sprintf("so do %d more that do not let them", more))
 	}
 
 	return out
@@ -134,13 +207,19 @@ func (x explainer) lackingBinding(p *policy.Policy) string {
 // and those of bindings that do not name the user.
 func (x explainer) whoMay(p *policy.Policy, bindings []*policy.Binding) string {
 	var all []v1alpha1.Subject
-	if !p.RequiresBinding() || len(bindings) > 0 {
+	if !p.RequiresBinding() || x.bound(p, bindings) {
 		all = append(all, p.Spec().Subjects...)
 	}
 
 	for _, b := range bindings {
-		if !policy.MayInitiate(b.Subjects(), x.User) {
-			all = append(all, b.Subjects()...)
+		if policy.MayInitiate(b.Subjects(), x.User) || b.Overrides(p) {
+			continue
+		}
+
+		for _, s := range b.Subjects() {
+			if x.Settings.SubjectOfBinding(s) {
+				all = append(all, s)
+			}
 		}
 	}
 

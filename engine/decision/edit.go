@@ -87,7 +87,7 @@ func (s *stamper) writeEdits() {
 // or one that is allowed now.
 func (s *stamper) resolved(e v1alpha1.Edit) bool {
 	if slices.ContainsFunc(s.findings, func(f Finding) bool {
-		return f.Verdict == Allowed && change.CoversText(e.Field, f.Change.Path)
+		return f.Verdict == Allowed && change.FieldCovers(e.Field, f.Change.Path)
 	}) {
 		return true
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -45,9 +46,34 @@ func (f *facts) readEnforcements() {
 // enforced is what rules of Enforcements ask of the request.
 func (l *lineage) enforced() enforcement.Target {
 	return enforcement.Target{
-		Resource: l.Resource, Versions: l.Versions, Operation: v1alpha1.Operation(l.Operation),
+		Resource: l.Resource, Versions: l.servedIn(), Operation: v1alpha1.Operation(l.Operation),
 		Namespaced: resource.String(l.target().Object, "metadata", "namespace") != "", Name: l.target().GetName(),
 	}
+}
+
+// AsksVersions reports whether a request is decided by the versions in which the object's
+// resource is served: an Enforcement asks for that.
+func (r *Request) AsksVersions() bool {
+	return slices.ContainsFunc(r.Enforcements, func(e *enforcement.Enforcement) bool { return e.AsksVersions(r.Resource) })
+}
+
+// servedIn are the versions in which the object's resource is served; nil where they are not
+// known. Those that it is asked for and stored in are among them, whoever has not heard of
+// them yet.
+func (l *lineage) servedIn() []string {
+	if len(l.Versions) == 0 {
+		return nil
+	}
+
+	out := slices.Clone(l.Versions)
+
+	for _, u := range []*unstructured.Unstructured{l.Old, l.New} {
+		if u != nil {
+			out = append(out, u.GroupVersionKind().Version)
+		}
+	}
+
+	return out
 }
 
 // neverEnforced reports whether the object is in the namespace Kausality itself runs in,

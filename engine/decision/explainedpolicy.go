@@ -68,7 +68,7 @@ type ExplainedBinding struct {
 
 // explainPolicies are those about the object's kind, and those about the parent's that
 // give allowances for it. With changes, of the former those that name any.
-func (x inquirer) explainPolicies() (about, giving []ExplainedPolicy) {
+func (x teller) explainPolicies() (about, giving []ExplainedPolicy) {
 	for _, p := range x.Policies.For(x.groupKind()) {
 		if x.concerns(p) {
 			about = append(about, x.explainPolicy(p, false))
@@ -100,12 +100,12 @@ func (x inquirer) explainPolicies() (about, giving []ExplainedPolicy) {
 }
 
 // concerns reports whether a policy names a change; without changes any does.
-func (x inquirer) concerns(p *policy.Policy) bool {
+func (x teller) concerns(p *policy.Policy) bool {
 	return len(x.findings) == 0 || slices.ContainsFunc(x.findings, func(f Finding) bool { return p.Names(f.Change) })
 }
 
-func (x inquirer) explainPolicy(p *policy.Policy, shadow bool) ExplainedPolicy {
-	out := ExplainedPolicy{Policy: p, Shadow: shadow, Fields: fieldsOf(p, x.findings), Results: p.Results(x.input())}
+func (x teller) explainPolicy(p *policy.Policy, shadow bool) ExplainedPolicy {
+	out := ExplainedPolicy{Policy: p, Shadow: shadow, Fields: fieldsOf(p, x.findings), Results: agreed(p.Results(x.input()), x.evaluate(p))}
 
 	for _, f := range x.findings {
 		for _, e := range p.Excluded(f.Change) {
@@ -117,7 +117,7 @@ func (x inquirer) explainPolicy(p *policy.Policy, shadow bool) ExplainedPolicy {
 
 	bindings := x.bindings(p)
 	for _, b := range bindings {
-		out.Bindings = append(out.Bindings, ExplainedBinding{Binding: b, Results: b.Results(p, x.input()), Met: x.evaluateBinding(p, b).Met})
+		out.Bindings = append(out.Bindings, ExplainedBinding{Binding: b, Results: agreed(b.Results(p, x.input()), x.evaluateBinding(p, b)), Met: x.evaluateBinding(p, b).Met})
 	}
 
 	out.Subjects = x.subjectsOf(p, bindings)
@@ -129,6 +129,16 @@ func (x inquirer) explainPolicy(p *policy.Policy, shadow bool) ExplainedPolicy {
 	}
 
 	return out
+}
+
+// agreed are results that say why an evaluation is not met, also where that is none of them: a
+// limit of all that a request asks and costs is used up.
+func agreed(results []policy.Result, v policy.Evaluation) []policy.Result {
+	if v.Met || slices.ContainsFunc(results, func(r policy.Result) bool { return r.Outcome != policy.OutcomeMet && !r.Shadow }) {
+		return results
+	}
+
+	return append(results, policy.Result{Field: "spec", Outcome: policy.OutcomeUnknown, Missing: v.Missing})
 }
 
 // fieldsOf are the paths of a policy, and those of the changes that each covers.
@@ -151,7 +161,7 @@ func fieldsOf(p *policy.Policy, findings []Finding) []ExplainedField {
 }
 
 // subjectsOf are the subjects of a policy and of its bindings.
-func (x inquirer) subjectsOf(p *policy.Policy, bindings []*policy.Binding) []ExplainedSubject {
+func (x teller) subjectsOf(p *policy.Policy, bindings []*policy.Binding) []ExplainedSubject {
 	var initiate, carry []ExplainedSubject
 
 	for _, s := range p.Spec().Subjects {

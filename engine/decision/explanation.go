@@ -123,7 +123,7 @@ func Explain(in Inquiry) (Explanation, error) {
 
 	// 1. What is decided.
 	j := newJudge(f).judgeAll().hold()
-	x := inquirer{explainer: explainer{j.judge}, findings: j.findings}
+	x := teller{explainer: explainer{j.judge}, findings: j.findings}
 
 	if in.Changes != nil {
 		x.findings = make([]Finding, len(in.Changes))
@@ -147,15 +147,15 @@ func Explain(in Inquiry) (Explanation, error) {
 	return out, nil
 }
 
-// An inquirer says what holds for changes.
-type inquirer struct {
+// A teller says what holds for changes.
+type teller struct {
 	explainer
 
 	findings []Finding
 }
 
 // covered are the fields of the changes that something is about.
-func (x inquirer) covered(is func(change.Change) bool) []string {
+func (x teller) covered(is func(change.Change) bool) []string {
 	var out []string
 
 	for _, f := range x.findings {
@@ -168,7 +168,7 @@ func (x inquirer) covered(is func(change.Change) bool) []string {
 }
 
 // phase is that of the parent.
-func (x inquirer) phase() Phase {
+func (x teller) phase() Phase {
 	switch {
 	case x.ParentGone:
 		return PhaseGone
@@ -184,7 +184,7 @@ func (x inquirer) phase() Phase {
 }
 
 // explainAllowances are those that the parent carries for objects of the kind.
-func (x inquirer) explainAllowances() []ExplainedAllowance {
+func (x teller) explainAllowances() []ExplainedAllowance {
 	var out []ExplainedAllowance
 
 	gk := x.groupKind()
@@ -216,7 +216,7 @@ func (x inquirer) explainAllowances() []ExplainedAllowance {
 
 // explainWindows are the windows about the object's kind. With changes, those that allow
 // any of them.
-func (x inquirer) explainWindows() []ExplainedWindow {
+func (x teller) explainWindows() []ExplainedWindow {
 	var out []ExplainedWindow
 
 	for _, u := range x.Upgrades {
@@ -247,12 +247,12 @@ func (x inquirer) explainWindows() []ExplainedWindow {
 }
 
 // ofKind reports whether permissions are about the object's kind.
-func (x inquirer) ofKind(allow []v1alpha1.Permission) bool {
+func (x teller) ofKind(allow []v1alpha1.Permission) bool {
 	return slices.ContainsFunc(allow, func(perm v1alpha1.Permission) bool { return of(perm, x.groupKind()) })
 }
 
 // explainEnforcements are those whose rules are about the resource.
-func (x inquirer) explainEnforcements() []ExplainedEnforcement {
+func (x teller) explainEnforcements() []ExplainedEnforcement {
 	var out []ExplainedEnforcement
 
 	for _, e := range x.Enforcements {
@@ -273,7 +273,7 @@ func (x inquirer) explainEnforcements() []ExplainedEnforcement {
 	return out
 }
 
-func (x inquirer) explainException(e *enforcement.Enforcement, in *v1alpha1.Exception) ExplainedException {
+func (x teller) explainException(e *enforcement.Enforcement, in *v1alpha1.Exception) ExplainedException {
 	out := ExplainedException{Exception: in}
 
 	for _, f := range x.findings {
@@ -295,7 +295,7 @@ func (x inquirer) explainException(e *enforcement.Enforcement, in *v1alpha1.Exce
 }
 
 // broken are the policies about the object's kind, or its parent's, that do not compile.
-func (x inquirer) broken() []policy.Broken {
+func (x teller) broken() []policy.Broken {
 	var out []policy.Broken
 
 	for _, b := range x.Policies.Broken() {

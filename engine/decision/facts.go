@@ -32,6 +32,8 @@ type facts struct {
 	// permitted is what the cluster's authorizer has answered, of all that is decided by
 	// these facts.
 	permitted *permissions
+	// bindingCosts are what bindings have used, of all that is decided by these facts.
+	bindingCosts *bindingCosts
 	// stored is true where the new object is as it would be stored, so that nothing of
 	// it can be put back.
 	stored bool
@@ -148,7 +150,7 @@ func (f *facts) with(object *unstructured.Unstructured) *facts {
 // the parent with the reference to it.
 func normalize(req Request) (*facts, error) {
 	f := &facts{}
-	f.Request, f.problems, f.permitted = req, &problems{}, &permissions{}
+	f.Request, f.problems, f.permitted, f.bindingCosts = req, &problems{}, &permissions{}, newBindingCosts()
 
 	if f.Old != nil && f.Old.Object == nil {
 		f.Old = nil

@@ -38,7 +38,7 @@ func (s *subjects) governed(c change.Change) bool {
 // may.
 func (s *subjects) decidesWho(c change.Change) bool {
 	return slices.ContainsFunc(s.Policies.For(s.groupKind()), func(p *policy.Policy) bool {
-		return policy.HasInitiators(p.Spec()) && p.Names(c) || s.forbids(p, c)
+		return policy.HasInitiators(p.Spec()) && p.Touches(c) || s.forbids(p, c)
 	})
 }
 
@@ -46,7 +46,7 @@ func (s *subjects) decidesWho(c change.Change) bool {
 // the object before or after, and its expressions hold or cannot be evaluated, also for
 // want of its parameters.
 func (s *subjects) forbids(p *policy.Policy, c change.Change) bool {
-	if !p.Forbids() || !p.Names(c) || !p.MaySelect(s.input()) {
+	if !p.Forbids() || !p.Touches(c) || !p.MaySelect(s.input()) {
 		return false
 	}
 

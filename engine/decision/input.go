@@ -46,8 +46,13 @@ func (r *Request) input() policy.Input {
 func (r *Request) ReadsParent() bool {
 	gk := r.groupKind()
 
-	return r.Policies.ReadsParent(gk) || r.Bindings.MayReadParent(r.Policies, gk) ||
+	return r.Policies.ReadsParent(gk, r.Bindings) ||
 		slices.ContainsFunc(r.Enforcements, func(e *enforcement.Enforcement) bool { return e.ReadsParent() && e.Covers(r.Resource) })
+}
+
+// ShadowReadsParent reports whether it would be, were all in force that is in Shadow mode.
+func (r *Request) ShadowReadsParent() bool {
+	return r.Policies.ShadowReadsParent(r.groupKind(), r.Bindings)
 }
 
 // asking is what expressions ask the cluster's authorizer by.

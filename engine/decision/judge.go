@@ -51,6 +51,7 @@ type (
 
 		permissions *permissions
 		ofBindings  map[*policy.Binding]policy.Evaluation
+		costs       *bindingCosts
 	}
 	// exemptions are the changes that need nobody's asking.
 	exemptions struct{ subjects }
@@ -62,7 +63,7 @@ type (
 
 func newJudge(f *facts) *judge {
 	j := &judge{}
-	j.facts, j.permissions = f, f.permitted
+	j.facts, j.permissions, j.costs = f, f.permitted, f.bindingCosts
 
 	return j
 }
@@ -100,6 +101,15 @@ func (e *evaluator) input() policy.Input {
 		in.Parent = nil
 	}
 
+	if in.Asking != nil {
+		in.Asking = func() policy.Asking {
+			out := e.asking()
+			out.Authorizer = inquirer{e}
+
+			return out
+		}
+	}
+
 	return in
 }
 
@@ -108,9 +118,10 @@ func (e *evaluator) evaluate(p *policy.Policy) policy.Evaluation {
 	return e.once(p, evaluated{policy: p.Name()})
 }
 
-// evaluateFor checks them for a change that is allowed.
+// evaluateFor checks them for a change that is allowed. Where a window led to it, as where the
+// parent did, no user has started a chain.
 func (e *evaluator) evaluateFor(p *policy.Policy, f Finding) policy.Evaluation {
-	if !f.cause.propagated {
+	if !f.cause.propagated && f.Rule != RuleUpgrade {
 		return e.evaluate(p)
 	}
 
@@ -123,11 +134,13 @@ func (e *evaluator) once(p *policy.Policy, key evaluated) policy.Evaluation {
 		return v
 	}
 
-	if key.below {
-		v = p.EvaluateBelow(e.input())
-	} else {
-		v = p.Evaluate(e.input())
-	}
+	v = e.withinQuestions(func() policy.Evaluation {
+		if key.below {
+			return p.EvaluateBelow(e.input())
+		}
+
+		return p.Evaluate(e.input())
+	})
 
 	if e.evaluations == nil {
 		e.evaluations = map[evaluated]policy.Evaluation{}

@@ -17,13 +17,15 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// maxChecks limits what the cluster's authorizer is asked for one request: the general
-// verb, and one for each Permission.
+// maxChecks limits what the cluster's authorizer is asked for one request by Permissions: the
+// general verb, and one for each of them.
 const maxChecks = 8
 
 // permissions are what the cluster's authorizer has answered of the user.
 type permissions struct {
 	answers map[string]bool
+	// questions are what conditions have asked of it.
+	questions questions
 	// failed is why it could not be asked, or not of all; nil where it could.
 	failed error
 }

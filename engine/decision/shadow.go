@@ -30,7 +30,11 @@ func (j *judge) shadowed(findings []Finding) []Finding {
 	f := *j.facts
 	f.Policies, f.problems = set, &problems{}
 	// What fails here has not failed for what is enforced.
-	f.permitted = &permissions{answers: maps.Clone(j.permissions.answers), failed: j.permissions.failed}
+	f.permitted = &permissions{
+		answers: maps.Clone(j.permissions.answers), failed: j.permissions.failed,
+		questions: questions{answers: maps.Clone(j.permissions.questions.answers)},
+	}
+	f.bindingCosts = newBindingCosts()
 
 	var out []Finding
 

@@ -286,7 +286,7 @@ func (s *stamper) revoke(have []v1alpha1.Allowance) []v1alpha1.Allowance {
 		given := a.Trace[len(a.Trace)-1].Field
 
 		return slices.ContainsFunc(s.findings, func(f Finding) bool {
-			return f.Verdict == Unallowed && change.CoversText(given, f.Change.Path)
+			return f.Verdict == Unallowed && change.FieldCovers(given, f.Change.Path)
 		})
 	})
 }

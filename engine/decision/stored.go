@@ -47,7 +47,7 @@ func (g *judged) askedBy(c change.Change) string {
 	user := g.User.Name
 
 	if g.byCrossplane() {
-		i := slices.IndexFunc(g.edited, func(e v1alpha1.Edit) bool { return change.CoversText(e.Field, c.Path) })
+		i := slices.IndexFunc(g.edited, func(e v1alpha1.Edit) bool { return change.FieldCovers(e.Field, c.Path) })
 		if i < 0 || !resource.BoundToClaim(g.New) {
 			return ""
 		}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -91,6 +92,16 @@ func kubernetes(u policy.User) bool {
 	name, ok := strings.CutPrefix(u.Name, serviceaccount.MakeUsername(metav1.NamespaceSystem, ""))
 
 	return ok && (strings.HasSuffix(name, "-controller") || name == "horizontal-pod-autoscaler" || name == "persistent-volume-binder")
+}
+
+// ofKubernetes reports whether a user is a part of Kubernetes, or works beside its parts in
+// kube-system: what such a one does carries out what others asked for.
+func ofKubernetes(u policy.User) bool {
+	if u.ServiceAccount() {
+		return strings.HasPrefix(u.Name, serviceaccount.MakeUsername(metav1.NamespaceSystem, ""))
+	}
+
+	return u.Machine() && u.Name != user.Anonymous
 }
 
 // provider reports whether the user is one: a service account of Crossplane's

@@ -25,6 +25,9 @@ type Enforcement struct {
 	objects    labels.Selector
 	namespaces labels.Selector
 	conditions []*policy.Expression
+	// written are the places of the conditions among those that are written: those that do not
+	// compile are not among them.
+	written []int
 	// excepted are what exceptions are about, in their order.
 	excepted [][]change.Pattern
 	broken   []string
@@ -70,7 +73,7 @@ func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 			continue
 		}
 
-		e.conditions = append(e.conditions, x)
+		e.conditions, e.written = append(e.conditions, x), append(e.written, i)
 	}
 
 	for i, x := range in.Spec.Exceptions {

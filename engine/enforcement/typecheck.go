@@ -13,14 +13,10 @@ import (
 
 // Check checks the match conditions against the schema of a kind, whose references
 // are resolved. What it finds is for a person to read and makes no difference to
-// how they are evaluated. Of a broken Enforcement, and without a schema, it finds
+// how they are evaluated. Of conditions that do not compile, and without a schema, it finds
 // nothing.
 func (e *Enforcement) Check(s *spec.Schema) []v1alpha1.TypeCheckingWarning {
-	if len(e.broken) > 0 {
-		return nil
-	}
-
 	at := field.NewPath("spec", "matchConditions")
 
-	return policy.CheckExpressions(s, e.conditions, func(i int) *field.Path { return at.Index(i).Child("expression") })
+	return policy.CheckExpressions(s, e.conditions, func(i int) *field.Path { return at.Index(e.written[i]).Child("expression") })
 }

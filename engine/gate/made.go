@@ -150,7 +150,7 @@ func (s serving) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowan
 // covers reports whether fields are all that differs, or more.
 func covers(asked []string, differing []change.Change) bool {
 	return !slices.ContainsFunc(differing, func(c change.Change) bool {
-		return !slices.ContainsFunc(asked, func(field string) bool { return change.CoversText(field, c.Path) })
+		return !slices.ContainsFunc(asked, func(field string) bool { return change.FieldCovers(field, c.Path) })
 	})
 }
 

@@ -36,6 +36,8 @@ type Served struct {
 	// Managed is true of managed resources, once described, crossplane of Claims
 	// and XRs.
 	Managed, Crossplane bool
+	// Composite is true of XRs.
+	Composite bool
 	// Ungateable is true of kinds that a provider is behind and that have no
 	// management policies.
 	Ungateable bool

@@ -228,7 +228,7 @@ func cases() map[string]struct {
 			reason:    "A binding of a policy that lets it is in force; Crossplane initiates nothing by it.",
 			documents: `{metadata: {name: p}, spec: {bindingMode: Required, match: {kind: Workspace, fields: [spec.size]}, allow: [{kind: ConfigMap, mutations: [data]}]}}` + next + `{kind: AllowanceBinding, metadata: {name: b, namespace: shop}, spec: {policy: p, subjects: [` + crossplane + `], matchConditions: [{name: a, expression: "object.spec.sice == 'x'"}]}}`,
 			want: []string{
-				"1 binding-subject spec.subjects[0]: Crossplane, its providers and Kausality initiate nothing by a binding",
+				"1 binding-subject spec.subjects[0]: Crossplane, its providers, Kausality and Kubernetes' own controllers initiate nothing by a binding",
 				"1 cel-type spec.matchConditions[0].expression: example.org/v1, kind Workspace: 1:12: undefined field 'sice'",
 			},
 		},

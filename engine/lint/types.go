@@ -25,7 +25,7 @@ func (l *linter) typeCheckPolicies() {
 			continue
 		}
 
-		l.typed(p.At, typecheck.Policy(p.Object, l.Kinds, l.Schemas, grants.Besides(p.Object)))
+		l.typed(p.At, typecheck.Policy(p.Object, l.Kinds, l.Schemas, grants))
 	}
 }
 

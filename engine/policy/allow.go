@@ -10,20 +10,23 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
-// About reports whether the policy is about changes of a field, as text, of a kind.
+// About reports whether the policy is about changes of a field, as text, of a kind, and about
+// nothing of it that it leaves out.
 func (p *Policy) About(gk schema.GroupKind, field string) bool {
 	if !IsAbout(&p.spec.Match, gk) {
 		return false
 	}
 
-	named, err := change.ParsePattern(field)
-	if err != nil {
+	path, err := fieldpath.Parse(field)
+	if err != nil || len(path) == 0 {
 		return true // A key that no path can hold: the kind has to do.
 	}
 
-	return slices.ContainsFunc(p.fields, func(f change.Pattern) bool { return f.Covers(named.Segments()) })
+	return slices.ContainsFunc(p.fields, func(f change.Pattern) bool { return f.Covers(path) }) &&
+		!slices.ContainsFunc(p.excluded, func(e change.Pattern) bool { return touches(e, path) })
 }
 
 // Allows reports whether the policy allows a change of a child of a kind.

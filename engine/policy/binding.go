@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -65,20 +66,47 @@ func (b *Binding) Name() string { return b.namespace + "/" + b.name }
 // Subjects of the binding, each of whom may initiate; not to be modified.
 func (b *Binding) Subjects() []v1alpha1.Subject { return b.subjects }
 
+// Overrides reports whether the binding has parameters of its own though its policy, which
+// is given, lets it have none: then it grants nothing.
+func (b *Binding) Overrides(p *Policy) bool {
+	_, ok := p.ParamKind()
+
+	return b.params != nil && (!ok || !Overridable(&p.spec))
+}
+
 // Evaluate checks the binding's conditions, and with its parameters those of the policy
-// that it binds, which is given.
-func (b *Binding) Evaluate(p *Policy, in Input) Evaluation {
-	v := evaluate(b.scope, b.conditions, in, false, NewBudget())
+// that it binds, which is given. The budget is that of all bindings of a request.
+func (b *Binding) Evaluate(p *Policy, in Input, budget *Budget) Evaluation {
+	if b.Overrides(p) {
+		return Evaluation{Kind: LackParameter, Missing: "it has a paramRef, and that of the policy is not overridable"}
+	}
+
+	if v := budget.bear(costOfBinding); v.Problem != nil {
+		return v
+	}
+
+	v := evaluate(b.scope, b.conditions, in, false, budget)
 	if !v.Met || b.params == nil {
 		return v
 	}
 
-	kind, ok := p.ParamKind()
-	if !ok || !Overridable(&p.spec) {
-		return Evaluation{Kind: LackParameter, Missing: "it has a paramRef, and that of the policy is not overridable"}
+	if v := budget.bear(costOfParams); v.Problem != nil {
+		return v
 	}
 
-	return b.params.of(kind).evaluateWith(p.scope, p.conditions, in, false)
+	kind, _ := p.ParamKind()
+
+	return b.params.of(kind).evaluateWith(p.scope, p.conditions, in, false, budget)
+}
+
+// bear takes what is done for a binding besides its expressions. It has a Problem where
+// nothing is left for that.
+func (b *Budget) bear(cost uint64) Evaluation {
+	if err := b.spend(cost); err != nil {
+		return Evaluation{Kind: LackCEL, Missing: err.Error(), Problem: fmt.Errorf("cannot evaluate it: %w", err)}
+	}
+
+	return Evaluation{Met: true}
 }
 
 // TypeCheck checks the binding's conditions against the schema of a kind that its policy
@@ -103,7 +131,7 @@ func (b *Binding) CheckSubjects(never func(v1alpha1.Subject) bool) []v1alpha1.Ty
 		if never(s) {
 			out = append(out, v1alpha1.TypeCheckingWarning{
 				Field:   field.NewPath("spec", "subjects").Index(i).String(),
-				Warning: "Crossplane, its providers and Kausality initiate nothing by a binding",
+				Warning: "Crossplane, its providers, Kausality and Kubernetes' own controllers initiate nothing by a binding",
 			})
 		}
 	}
@@ -115,20 +143,23 @@ func (b *Binding) CheckSubjects(never func(v1alpha1.Subject) bool) []v1alpha1.Ty
 // modified, and safe for concurrent use. Nil is empty.
 type Bindings struct {
 	of map[boundIn][]*Binding
-	// parent is true where any of them reads the parent of an object.
-	parent bool
+	// parent are the policies of which one reads the parent of an object.
+	parent map[string]bool
 }
 
 type boundIn struct{ policy, namespace string }
 
 // NewBindings makes Bindings. They come out of it ordered by name.
 func NewBindings(list ...*Binding) *Bindings {
-	out := &Bindings{of: make(map[boundIn][]*Binding, len(list))}
+	out := &Bindings{of: make(map[boundIn][]*Binding, len(list)), parent: map[string]bool{}}
 
 	for _, b := range list {
 		key := boundIn{policy: b.spec.Policy, namespace: b.namespace}
 		out.of[key] = append(out.of[key], b)
-		out.parent = out.parent || slices.ContainsFunc(b.conditions, func(c *condition) bool { return c.parent })
+
+		if slices.ContainsFunc(b.conditions, func(c *condition) bool { return c.parent }) {
+			out.parent[b.spec.Policy] = true
+		}
 	}
 
 	for _, some := range out.of {
@@ -147,11 +178,5 @@ func (b *Bindings) Of(policy, namespace string) []*Binding {
 	return b.of[boundIn{policy: policy, namespace: namespace}]
 }
 
-// MayReadParent reports whether a binding may read the parent of an object of a kind.
-func (b *Bindings) MayReadParent(in *Set, gk schema.GroupKind) bool {
-	if b == nil || !b.parent || in == nil {
-		return false
-	}
-
-	return slices.ContainsFunc(in.For(gk), (*Policy).Bindable) || slices.ContainsFunc(in.shadow.For(gk), (*Policy).Bindable)
-}
+// readParent reports whether a binding of a policy reads the parent of an object.
+func (b *Bindings) readParent(p *Policy) bool { return b != nil && p.Bindable() && b.parent[p.name] }

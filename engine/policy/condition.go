@@ -33,8 +33,9 @@ type condition struct {
 	// ofStart is true where it decides only where a chain starts, shadow where it does not
 	// decide at all.
 	ofStart, shadow bool
-	// parent is true where the condition, or its message, reads the parent.
-	parent bool
+	// parent is true where the condition, or its message, reads the parent, asks where it asks
+	// the cluster's authorizer.
+	parent, asks bool
 }
 
 // missing says what is missing where the condition is false.
@@ -99,7 +100,8 @@ func (s *scope) conditions(match *v1alpha1.Match, at *field.Path, errs *field.Er
 			continue
 		}
 
-		out = append(out, &condition{expression: e, ofStart: ofStart(tree, s.ofStart), parent: e.ReadsParent()})
+		r := readingOf(tree, s.reads)
+		out = append(out, &condition{expression: e, ofStart: r.ofStart, parent: r.parent, asks: r.authorizer})
 	}
 
 	names := map[string]bool{}
@@ -123,14 +125,15 @@ func (s *scope) conditions(match *v1alpha1.Match, at *field.Path, errs *field.Er
 		if c.expression, tree, err = compileIn(s.env, m.Expression); err != nil {
 			*errs = append(*errs, field.Invalid(at.Child("expression"), m.Expression, err.Error()))
 		} else {
-			c.ofStart, c.parent = ofStart(tree, s.ofStart), c.expression.ReadsParent()
+			r := readingOf(tree, s.reads)
+			c.ofStart, c.parent, c.asks = r.ofStart, r.parent, r.authorizer
 		}
 
 		if m.MessageExpression != "" {
 			if tree, c.text, err = compileText(s.env, m.MessageExpression); err != nil {
 				*errs = append(*errs, field.Invalid(at.Child("messageExpression"), m.MessageExpression, err.Error()))
 			} else {
-				c.parent = c.parent || readsParent(tree)
+				c.parent = c.parent || readingOf(tree, s.reads).parent
 			}
 		}
 

@@ -29,6 +29,6 @@ func Constant(text string) (value, ok bool) {
 // readsAnything reports whether an expression names a variable.
 func readsAnything(tree *cel.Ast) bool {
 	return len(ast.MatchDescendants(ast.NavigateAST(tree.NativeRep()), func(e ast.NavigableExpr) bool {
-		return e.Kind() == ast.IdentKind && !bound(e)
+		return isName(e)
 	})) > 0
 }

@@ -62,14 +62,14 @@ func (e *Expression) String() string { return e.text }
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
 var compileEnv = sync.OnceValues(func() (*cel.Env, error) {
-	return newEnv(variables(cel.DynType, cel.DynType, cel.DynType)...)
+	return newEnv(variables(cel.DynType, cel.DynType, cel.DynType, cel.DynType)...)
 })
 
 // policyEnv is that of policies, which besides may ask the cluster's authorizer.
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
 var policyEnv = sync.OnceValues(func() (*cel.Env, error) {
-	return newEnv(append(variables(cel.DynType, cel.DynType, cel.DynType), asking()...)...)
+	return newEnv(append(variables(cel.DynType, cel.DynType, cel.DynType, cel.DynType), asking()...)...)
 })
 
 // asking are the variables that ask the cluster's authorizer.
@@ -78,14 +78,14 @@ func asking() []cel.EnvOption {
 }
 
 // variables are those of expressions about a change, with the given types.
-func variables(object, request, namespace *cel.Type) []cel.EnvOption {
+func variables(object, request, namespace, parent *cel.Type) []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.Variable(varObject, object),
 		cel.Variable(varOldObject, object),
 		cel.Variable(varRequest, request),
 		cel.Variable(varNamespaceObject, namespace),
 		cel.Variable(varNow, cel.TimestampType),
-		cel.Variable(varParent, cel.DynType),
+		cel.Variable(varParent, parent),
 	}
 }
 
@@ -162,7 +162,7 @@ func compileIn(env *cel.Env, text string) (*Expression, *cel.Ast, error) {
 		return nil, nil, fmt.Errorf("cannot compile CEL: %w but %s", errNotBool, t)
 	}
 
-	return &Expression{text: text, program: program, parent: readsParent(tree)}, tree, nil
+	return &Expression{text: text, program: program, parent: readingOf(tree, nil).parent}, tree, nil
 }
 
 // compile compiles an expression of any type, with Kubernetes' limits.
@@ -273,9 +273,15 @@ func (in Input) object() map[string]any {
 	return in.OldObject
 }
 
-// objects are all that an expression sees values of.
+// objects are all that an expression sees values of. What an authenticator knows of a user, and
+// the options of a request, may hold credentials as well.
 func (in Input) objects() []map[string]any {
-	return []map[string]any{in.Object, in.OldObject, in.Parent, in.Param}
+	out := []map[string]any{in.Object, in.OldObject, in.Parent, in.Param, in.NamespaceObject}
+	if in.Request != nil {
+		out = append(out, in.Request())
+	}
+
+	return out
 }
 
 // activation resolves the names in an expression.

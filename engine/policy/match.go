@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
-	apiservercel "k8s.io/apiserver/pkg/apis/cel"
 
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
@@ -22,6 +21,16 @@ import (
 // excluded.
 func (p *Policy) Names(c change.Change) bool {
 	return coversAny(p.fields, c) && !coversAny(p.excluded, c)
+}
+
+// Touches reports whether the policy is about a change, or about what a value that takes the place of
+// a map or a list, or is replaced by one, takes away or brings along with that.
+func (p *Policy) Touches(c change.Change) bool {
+	return p.Names(c) || slices.ContainsFunc(p.fields, func(f change.Pattern) bool {
+		return slices.ContainsFunc(f.Inside(c), func(path change.Path) bool {
+			return !slices.ContainsFunc(p.excluded, func(e change.Pattern) bool { return e.Covers(path) })
+		})
+	})
 }
 
 // Covers reports whether the policy is about all of a change, so that it can allow it.
@@ -115,7 +124,7 @@ func (p *Policy) evaluate(in Input, below bool) Evaluation {
 		return Evaluation{Kind: LackSelector, Missing: fmt.Sprintf("the namespace does not match namespaceSelector %q", p.namespaces)}
 	}
 
-	return p.params.evaluateWith(p.scope, p.conditions, in, below)
+	return p.params.evaluateWith(p.scope, p.conditions, in, below, NewBudget())
 }
 
 // evaluate checks conditions, within a budget.
@@ -177,41 +186,6 @@ func NamespaceUnknown(in Input, namespaces labels.Selector) bool {
 
 func isNamespace(obj map[string]any) bool {
 	return obj["kind"] == "Namespace" && obj["apiVersion"] == "v1"
-}
-
-// Budget is what the expressions of one policy may cost together.
-type Budget struct{ left uint64 }
-
-// NewBudget is Kubernetes' budget for the expressions of one policy.
-func NewBudget() *Budget { return &Budget{left: apiservercel.RuntimeCELCostBudget} }
-
-// Eval evaluates an expression. The error is of one that fails, or for which
-// nothing is left.
-func (b *Budget) Eval(e *Expression, in Input) (bool, error) { return b.eval(e, &activation{in: &in}) }
-
-func (b *Budget) eval(e *Expression, a *activation) (bool, error) {
-	ok, cost, err := e.eval(a)
-	if err == nil {
-		if err = b.spend(cost); err != nil {
-			err = fmt.Errorf("cannot evaluate CEL %q: %w", e, err)
-		}
-	}
-
-	return ok && err == nil, err
-}
-
-// errCost is the cause when nothing of a budget is left.
-var errCost = fmt.Errorf("the policy's expressions cost more than %d in all", apiservercel.RuntimeCELCostBudget)
-
-// spend takes what an evaluation cost.
-func (b *Budget) spend(cost uint64) error {
-	if cost > b.left {
-		return errCost
-	}
-
-	b.left -= cost
-
-	return nil
 }
 
 // reason is what an error says beyond which expression it is about, which who

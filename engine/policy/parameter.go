@@ -170,10 +170,11 @@ func (p *parameters) query(home string) ParamQuery {
 }
 
 // evaluateWith checks conditions with each parameter that is found: all of them must hold
-// with all of them. Where there is none nothing is met.
-func (p *parameters) evaluateWith(s *scope, conditions []*condition, in Input, below bool) Evaluation {
+// with all of them. Where there is none nothing is met. What all of them cost together is
+// limited as one policy's expressions are.
+func (p *parameters) evaluateWith(s *scope, conditions []*condition, in Input, below bool, budget *Budget) Evaluation {
 	if p == nil {
-		return evaluate(s, conditions, in, below, NewBudget())
+		return evaluate(s, conditions, in, below, budget)
 	}
 
 	q := p.query(in.Home)
@@ -188,9 +189,6 @@ func (p *parameters) evaluateWith(s *scope, conditions []*condition, in Input, b
 	if len(list) == 0 {
 		return Evaluation{Kind: LackParameter, Missing: fmt.Sprintf("there is no %s, which its paramRef asks for", q)}
 	}
-
-	// What all of them cost together is limited as one policy's expressions are.
-	budget := NewBudget()
 
 	for _, object := range list {
 		in.Param = object

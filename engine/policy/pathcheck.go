@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,12 +24,21 @@ import (
 // maxFieldsNamed limits the fields that a warning lists.
 const maxFieldsNamed = 8
 
+// wildcard in a path stands for each field or element.
+const wildcard = "*"
+
 // Check checks what the policy says of a kind against the kind's schema, whose
 // references are resolved: expressions, and the paths of match and of what is
 // allowed of children. What it finds is for a person to read and makes no
 // difference to how the policy is evaluated. Without a schema it finds nothing. Params is
 // the schema of the policy's paramKind; nil for none.
 func (p *Policy) Check(gk schema.GroupKind, s, params *spec.Schema) []v1alpha1.TypeCheckingWarning {
+	return p.CheckBelow(gk, s, params, nil)
+}
+
+// CheckBelow is the same where the schema of the parents of all that is of the kind is known,
+// too; nil where it is not, or they are of several kinds.
+func (p *Policy) CheckBelow(gk schema.GroupKind, s, params, parent *spec.Schema) []v1alpha1.TypeCheckingWarning {
 	if s == nil || !isObject(s) {
 		return nil
 	}
@@ -50,10 +60,10 @@ func (p *Policy) Check(gk schema.GroupKind, s, params *spec.Schema) []v1alpha1.T
 			}
 		}
 
-		out = append(out, p.TypeCheck(s, params)...)
+		out = append(out, p.typeCheck(s, params, parent)...)
 
 		for i, c := range p.capture {
-			if warning := checkPath(s, c.Segments()); warning != "" {
+			if warning := checkPath(s, c); warning != "" {
 				out = append(out, v1alpha1.TypeCheckingWarning{Field: match.Child("capture").Index(i).String(), Warning: warning})
 			}
 		}
@@ -72,7 +82,7 @@ func CheckAllowed(allow []v1alpha1.Permission, gk schema.GroupKind, s *spec.Sche
 	var out []v1alpha1.TypeCheckingWarning
 
 	for i, perm := range allow {
-		if perm.Relation == v1alpha1.RelationExternal || !names(perm.APIGroup, perm.Kind, gk) {
+		if !OfChild(perm, gk) {
 			continue
 		}
 
@@ -98,41 +108,39 @@ func names(group, kind string, gk schema.GroupKind) bool {
 
 // checkMutation says what is wrong with the path of a change.
 func checkMutation(s *spec.Schema, p change.Pattern) string {
-	path := p.Segments()
-
 	switch {
 	case p.Pseudo():
 		return ""
-	case path[0].Field == "status":
+	case p.Segments()[0].Field == "status":
 		return fmt.Sprintf("%s: changes of status are reports of controllers, which no policy is asked about", p)
 	default:
-		return checkPath(s, path)
+		return checkPath(s, p)
 	}
 }
 
 // checkPath says what is wrong with a path; empty where nothing is, or where the
 // schema does not say.
-func checkPath(s *spec.Schema, path change.Path) string {
+func checkPath(s *spec.Schema, p change.Pattern) string {
 	s = withObjectMeta(s)
 
-	n, why := wrong(s, path, 0)
+	n, why := wrong(s, p, 0)
 	if why == "" {
 		return ""
 	}
 
-	if n == 0 {
-		below := append(change.Path{fieldpath.Field("spec")}, path...)
+	if below, err := change.ParsePattern("spec." + p.String()); n == 0 && err == nil {
 		if _, none := wrong(s, below, 0); none == "" && s.Properties["spec"].Type != nil {
-			why = fmt.Sprintf("there is no such field; did you mean %s?", below)
+			why = fmt.Sprintf("there is no such field; did you mean %s?", above(below, len(below.Segments())))
 		}
 	}
 
-	return fmt.Sprintf("%s: %s", path, why)
+	return fmt.Sprintf("%s: %s", above(p, len(p.Segments())), why)
 }
 
 // wrong finds the first segment of a path, from one on, that a schema has no
 // place for, and says why; empty where there is none.
-func wrong(s *spec.Schema, path change.Path, n int) (at int, why string) {
+func wrong(s *spec.Schema, p change.Pattern, n int) (at int, why string) {
+	path := p.Segments()
 	if n == len(path) || untyped(s) {
 		return n, ""
 	}
@@ -142,28 +150,28 @@ func wrong(s *spec.Schema, path change.Path, n int) (at int, why string) {
 	}
 
 	segment := path[n]
-	all := segment.Type == fieldpath.SegmentField && segment.Field == "*"
-	prefix, isPrefix := change.Prefix(segment)
+	all := segment.Type == fieldpath.SegmentField && segment.Field == wildcard
+	prefix, isPrefix := p.Prefix(n)
 
 	switch {
 	case isObject(s) && isPrefix && s.AdditionalProperties == nil:
-		return wrongPrefix(s, path, n, prefix)
+		return wrongPrefix(s, p, n, prefix)
 	case isObject(s) && all && len(s.Properties) > 0 && !isOpen(s):
-		return wrongEverywhere(s, path, n)
+		return wrongEverywhere(s, p, n)
 	case isObject(s):
-		return wrongField(s, path, n)
+		return wrongField(s, p, n)
 	case s.Type.Contains("array"):
 		if !all && segment.Type == fieldpath.SegmentField {
-			return n, fmt.Sprintf("%s is a list: write [*] for all of its elements, or an index", orObject(path[:n]))
+			return n, fmt.Sprintf("%s is a list: write [*] for all of its elements, or an index", above(p, n))
 		}
 
 		if s.Items == nil || s.Items.Schema == nil {
 			return n, ""
 		}
 
-		return wrong(s.Items.Schema, path, n+1)
+		return wrong(s.Items.Schema, p, n+1)
 	default:
-		return n, fmt.Sprintf("%s is of type %s, which has no fields", orObject(path[:n]), s.Type[0])
+		return n, fmt.Sprintf("%s is of type %s, which has no fields", above(p, n), s.Type[0])
 	}
 }
 
@@ -175,10 +183,10 @@ func untyped(s *spec.Schema) bool {
 
 // wrongEverywhere is [wrong] for a wildcard that stands for every field: one that
 // has the rest of the path is enough.
-func wrongEverywhere(s *spec.Schema, path change.Path, n int) (at int, why string) {
+func wrongEverywhere(s *spec.Schema, p change.Pattern, n int) (at int, why string) {
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		child := s.Properties[name]
-		if at, why = wrong(&child, path, n+1); why == "" {
+		if at, why = wrong(&child, p, n+1); why == "" {
 			return at, ""
 		}
 	}
@@ -187,16 +195,16 @@ func wrongEverywhere(s *spec.Schema, path change.Path, n int) (at int, why strin
 }
 
 // wrongPrefix is [wrong] for a prefix of names of fields: one that has the rest of the path is enough.
-func wrongPrefix(s *spec.Schema, path change.Path, n int, prefix string) (at int, why string) {
+func wrongPrefix(s *spec.Schema, p change.Pattern, n int, prefix string) (at int, why string) {
 	if isOpen(s) {
 		return n, ""
 	}
 
-	at, why = n, fmt.Sprintf("no field of %s begins with %s", orObject(path[:n]), prefix)
+	at, why = n, fmt.Sprintf("no field of %s begins with %s", above(p, n), prefix)
 
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		if child := s.Properties[name]; strings.HasPrefix(name, prefix) {
-			if at, why = wrong(&child, path, n+1); why == "" {
+			if at, why = wrong(&child, p, n+1); why == "" {
 				return at, ""
 			}
 		}
@@ -205,15 +213,20 @@ func wrongPrefix(s *spec.Schema, path change.Path, n int, prefix string) (at int
 	return at, why
 }
 
-func wrongField(s *spec.Schema, path change.Path, n int) (at int, why string) {
+func wrongField(s *spec.Schema, p change.Pattern, n int) (at int, why string) {
+	path := p.Segments()
 	name := segmentName(path[n])
 	child, ok := s.Properties[name]
 
+	_, isPrefix := p.Prefix(n)
+
 	switch more := s.AdditionalProperties; {
 	case ok:
-		return wrong(&child, path, n+1)
+		return wrong(&child, p, n+1)
+	case !isPrefix && name != wildcard && strings.HasSuffix(name, wildcard):
+		return n, fmt.Sprintf("there is no such field, and outside of brackets * is a part of its name; did you mean %s[%s]?", path[:n], name)
 	case more != nil && more.Schema != nil:
-		return wrong(more.Schema, path, n+1)
+		return wrong(more.Schema, p, n+1)
 	case isOpen(s):
 		return n, ""
 	}
@@ -232,7 +245,7 @@ func wrongField(s *spec.Schema, path change.Path, n int) (at int, why string) {
 		said += fmt.Sprintf(" and %d more", more)
 	}
 
-	return n, fmt.Sprintf("there is no such field; %s has %s", orObject(path[:n]), said)
+	return n, fmt.Sprintf("there is no such field; %s has %s", above(p, n), said)
 }
 
 // segmentName is the key that a segment stands for: digits are one too.
@@ -261,10 +274,22 @@ func Alike(name string, names []string) []string {
 	return out
 }
 
-func orObject(path change.Path) string {
-	if len(path) == 0 {
-		return "the object"
+// above is what the first segments of a path lead to, for a person.
+func above(p change.Pattern, n int) string {
+	out := ""
+
+	for i, s := range p.Segments()[:n] {
+		part := change.Path{s}.String()
+		if _, ok := p.Prefix(i); ok {
+			part = "[" + s.Field + "]"
+		}
+
+		if out != "" && part[0] != '[' {
+			out += "."
+		}
+
+		out += part
 	}
 
-	return path.String()
+	return cmp.Or(out, "the object")
 }

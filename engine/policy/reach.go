@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -61,6 +62,11 @@ func (p *Policy) CheckReach(given []v1alpha1.Permission) []v1alpha1.TypeChecking
 	return []v1alpha1.TypeCheckingWarning{{Field: at, Warning: fmt.Sprintf(
 		"nobody can make use of the policy: no subject has mayInitiate: true, and no other AllowancePolicy or UpgradeAllowance allows %s of a %s",
 		strings.Join(p.spec.Match.Fields, " or "), DescribeKinds(&p.spec.Match))}}
+}
+
+// OfChild reports whether a permission is about children of a kind.
+func OfChild(perm v1alpha1.Permission, gk schema.GroupKind) bool {
+	return perm.Relation != v1alpha1.RelationExternal && names(perm.APIGroup, perm.Kind, gk)
 }
 
 // reachedBy reports whether a permission is about any of the fields that the policy

@@ -150,17 +150,17 @@ func (s *Set) Shadowed(gk schema.GroupKind) []*Policy {
 	return slices.DeleteFunc(slices.Clone(s.shadow.For(gk)), func(p *Policy) bool { return !inShadow(&p.spec) })
 }
 
-// ReadsParent reports whether a policy about a kind reads the parent of an object.
-func (s *Set) ReadsParent(gk schema.GroupKind) bool {
-	if s == nil {
-		return false
-	}
-
-	return slices.ContainsFunc(s.For(gk), (*Policy).readsParent) || slices.ContainsFunc(s.shadow.For(gk), (*Policy).readsParent)
+// ReadsParent reports whether a policy about a kind, or a binding of one, reads the parent of an
+// object. What is in Shadow mode does not count; see [Set.ShadowReadsParent].
+func (s *Set) ReadsParent(gk schema.GroupKind, bindings *Bindings) bool {
+	return slices.ContainsFunc(s.For(gk), func(p *Policy) bool {
+		return slices.ContainsFunc(p.conditions, func(c *condition) bool { return c.parent && !c.shadow }) || bindings.readParent(p)
+	})
 }
 
-func (p *Policy) readsParent() bool {
-	return p.scope.parent || slices.ContainsFunc(p.conditions, func(c *condition) bool { return c.parent })
+// ShadowReadsParent reports the same where all is in force that is in Shadow mode.
+func (s *Set) ShadowReadsParent(gk schema.GroupKind, bindings *Bindings) bool {
+	return s != nil && s.shadow.ReadsParent(gk, bindings)
 }
 
 // All returns all policies, ordered by name.

@@ -22,18 +22,23 @@ import (
 // maxTypeErrors limits the errors that are listed for one expression.
 const maxTypeErrors = 5
 
-// TypeCheck checks the policy's expressions against the schema of a kind, whose
+// TypeCheck checks the policy's expressions, its variables among them, against the schema of a kind, whose
 // references are resolved. What it finds is for a person to read and makes
 // no difference to how the policy is evaluated. Without a schema, or with one
 // that says nothing about the fields of an object, it finds nothing. Params is the
 // schema of the policy's paramKind; nil for none.
 func (p *Policy) TypeCheck(schema, params *spec.Schema) []v1alpha1.TypeCheckingWarning {
+	return p.typeCheck(schema, params, nil)
+}
+
+// typeCheck is the same with the schema of the parents; nil where it is not known.
+func (p *Policy) typeCheck(schema, params, parent *spec.Schema) []v1alpha1.TypeCheckingWarning {
 	match := &p.spec.Match
-	if schema == nil || !isObject(schema) || len(p.conditions) == 0 {
+	if schema == nil || !isObject(schema) || len(p.conditions)+len(match.Variables) == 0 {
 		return nil
 	}
 
-	env, err := p.schemaEnv(schema, params)
+	env, err := p.schemaEnv(schema, params, parent)
 	if err != nil {
 		return nil
 	}
@@ -136,14 +141,25 @@ func checkIn(
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
 var typedEnv = sync.OnceValues(func() (*cel.Env, error) {
-	return newEnv(variables(structType(varObject), structType(varRequest), structType(varNamespaceObject))...)
+	return newEnv(variables(structType(varObject), structType(varRequest), structType(varNamespaceObject), cel.DynType)...)
 })
 
 // typedPolicyEnv is that of policies.
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
 var typedPolicyEnv = sync.OnceValues(func() (*cel.Env, error) {
-	return newEnv(append(variables(structType(varObject), structType(varRequest), structType(varNamespaceObject)), asking()...)...)
+	of := variables(structType(varObject), structType(varRequest), structType(varNamespaceObject), cel.DynType)
+
+	return newEnv(append(of, asking()...)...)
+})
+
+// typedBelowEnv is that of policies where the kind of the parent is known.
+//
+//nolint:gochecknoglobals // A constant that is costly to make.
+var typedBelowEnv = sync.OnceValues(func() (*cel.Env, error) {
+	of := variables(structType(varObject), structType(varRequest), structType(varNamespaceObject), structType(varParent))
+
+	return newEnv(append(of, asking()...)...)
 })
 
 // typedManagedEnv is that about a managed resource alone.
@@ -164,15 +180,23 @@ func schemaEnv(in func() (*cel.Env, error), schema *spec.Schema) (*cel.Env, erro
 	return withSchemas(env, map[string]*spec.Schema{varObject: withObjectMeta(schema)})
 }
 
-// schemaEnv is that of a policy's expressions, with parameters of another schema; nil
-// where that is not known.
-func (p *Policy) schemaEnv(schema, params *spec.Schema) (*cel.Env, error) {
-	env, err := typedPolicyEnv()
-	if err != nil || p.spec.ParamKind == nil {
-		return schemaEnv(typedPolicyEnv, schema)
+// schemaEnv is that of a policy's expressions, with parameters and parents of other schemas;
+// nil where these are not known.
+func (p *Policy) schemaEnv(schema, params, parent *spec.Schema) (*cel.Env, error) {
+	schemas, in := map[string]*spec.Schema{varObject: withObjectMeta(schema)}, typedPolicyEnv
+	if parent != nil && isObject(parent) {
+		schemas[varParent], in = withObjectMeta(parent), typedBelowEnv
 	}
 
-	schemas := map[string]*spec.Schema{varObject: withObjectMeta(schema)}
+	env, err := in()
+	if err != nil {
+		return nil, err
+	}
+
+	if p.spec.ParamKind == nil {
+		return withSchemas(env, schemas)
+	}
+
 	of := cel.DynType
 
 	if params != nil && isObject(params) {

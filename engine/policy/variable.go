@@ -33,9 +33,13 @@ type variable struct {
 
 // eval evaluates the variable for one who uses it. What it costs the budget bears.
 func (v *variable) eval(a *activation, b *Budget) ref.Val {
+	if b.used {
+		return types.NewErr("variables.%s: %s", v.name, b.over)
+	}
+
 	val, details, err := v.program.Eval(a)
-	if err == nil {
-		err = b.spend(costOf(details))
+	if over := b.spend(costOf(details)); err == nil {
+		err = over
 	}
 
 	if err != nil {
@@ -51,10 +55,8 @@ type scope struct {
 	// variables and their types, in their order.
 	variables []*variable
 	types     *variableTypes
-	// ofStart are the variables that are known only where a chain starts.
-	ofStart map[string]bool
-	// parent is true where a variable reads the parent.
-	parent bool
+	// reads is what each variable reads.
+	reads map[string]reading
 }
 
 // newScope makes a scope without variables yet on an environment.
@@ -70,7 +72,7 @@ func newScope(env *cel.Env, variables []v1alpha1.Variable) (*scope, error) {
 		return nil, fmt.Errorf("cannot make the CEL environment of variables: %w", err)
 	}
 
-	return &scope{env: env, types: known, ofStart: map[string]bool{}}, nil
+	return &scope{env: env, types: known, reads: map[string]reading{}}, nil
 }
 
 // compileScope compiles variables in an environment, each of which sees those before it.
@@ -112,8 +114,7 @@ func compileScope(in func() (*cel.Env, error), list []v1alpha1.Variable, at *fie
 			continue
 		}
 
-		s.types.fields[v.Name], s.ofStart[v.Name] = tree.OutputType(), ofStart(tree, s.ofStart)
-		s.parent = s.parent || readsParent(tree)
+		s.types.fields[v.Name], s.reads[v.Name] = tree.OutputType(), readingOf(tree, s.reads)
 		s.variables = append(s.variables, &variable{name: v.Name, program: program})
 	}
 

@@ -157,3 +157,15 @@ func TestVariablesAndConditionsAreCheckedAgainstASchema(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
+
+func TestVariablesOfAPolicyWithoutConditionsAreChecked(t *testing.T) {
+	p, errs := policy.Compile(conditional(v1alpha1.Match{Variables: []v1alpha1.Variable{{Name: "wrong", Expression: "object.spec.sice"}}}))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+
+	want := []v1alpha1.TypeCheckingWarning{{Field: "spec.match.variables[0].expression", Warning: "1:12: undefined field 'sice'"}}
+	if diff := cmp.Diff(want, p.TypeCheck(parseSchema(t, crdSchema), nil)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}

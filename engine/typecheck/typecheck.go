@@ -90,15 +90,16 @@ func ofKind(gvk schema.GroupVersionKind, list []v1alpha1.TypeCheckingWarning) []
 // with its paths and expressions, for each kind that it names, with its verbs, and that
 // nobody can make use of it by what others give. One that does not compile has no
 // results.
-func Policy(p *v1alpha1.AllowancePolicy, kinds []kind.Served, schemas Schemas, given []v1alpha1.Permission) []Result {
+func Policy(p *v1alpha1.AllowancePolicy, kinds []kind.Served, schemas Schemas, all Grants) []Result {
 	compiled, errs := policy.Compile(p)
 	if len(errs) > 0 {
 		return nil
 	}
 
 	var (
-		out    []Result
-		params *spec.Schema
+		out      []Result
+		params   *spec.Schema
+		composed bool
 	)
 
 	if gvk, ok := compiled.ParamKind(); ok {
@@ -106,7 +107,10 @@ func Policy(p *v1alpha1.AllowancePolicy, kinds []kind.Served, schemas Schemas, g
 	}
 
 	for _, gvk := range Kinds(p, kinds) {
-		out = append(out, ofKind(gvk, compiled.Check(gvk.GroupKind(), schemas(gvk), params))...)
+		parents := all.Parents(gvk.GroupKind(), kinds)
+		composed = composed || policy.IsAbout(&p.Spec.Match, gvk.GroupKind()) && slices.ContainsFunc(parents, composite)
+
+		out = append(out, ofKind(gvk, compiled.CheckBelow(gvk.GroupKind(), schemas(gvk), params, schemas.ofParent(parents)))...)
 
 		if slices.ContainsFunc(kinds, func(k kind.Served) bool { return k.Managed && k.GVK == gvk }) {
 			out = append(out, ofKind(gvk, compiled.CheckCloseWhen(schemas(gvk)))...)
@@ -115,10 +119,27 @@ func Policy(p *v1alpha1.AllowancePolicy, kinds []kind.Served, schemas Schemas, g
 
 	managed := slices.ContainsFunc(kinds, func(k kind.Served) bool { return k.Managed && policy.IsAbout(&p.Spec.Match, k.GVK.GroupKind()) })
 
+	if composed {
+		out = append(out, results(CheckReach, compiled.CheckComposed())...)
+	}
+
+	given := all.Besides(p)
+
 	return slices.Concat(out,
 		results(CheckVerb, policy.CheckExternal(p.Spec.Allow, managed)),
 		results(CheckReach, compiled.CheckReach(given)),
 		results(CheckStart, compiled.CheckStart(given)))
+}
+
+func composite(k kind.Served) bool { return k.Composite }
+
+// ofParent is the schema of the one kind that all parents are of; nil where they may be of several.
+func (s Schemas) ofParent(parents []kind.Served) *spec.Schema {
+	if len(parents) != 1 {
+		return nil
+	}
+
+	return s(parents[0].GVK)
 }
 
 // Kinds are the served kinds that a policy names, each once.
@@ -156,16 +177,13 @@ func Binding(
 		}
 	}
 
-	return slices.Clip(out[:min(len(out), MaxWarnings)])
+	return slices.Clip(out[:min(len(out), MaxWarnings-1)]) // One may come before them.
 }
 
 // Enforcement returns what is wrong with the conditions of an Enforcement, for each kind
-// that its rules name. One that does not compile has no results.
+// that its rules name. Of one that does not compile what does is checked.
 func Enforcement(in *v1alpha1.Enforcement, served []kind.Served, schemas Schemas) []Result {
-	e, errs := enforcement.Compile(in)
-	if len(errs) > 0 {
-		return nil
-	}
+	e, _ := enforcement.Compile(in)
 
 	var out []Result
 	for _, gvk := range enforcedKinds(e, served) {
@@ -181,9 +199,8 @@ func EnforcedKinds(list []v1alpha1.Enforcement, served []kind.Served) []schema.G
 	var out []schema.GroupVersionKind
 
 	for i := range list {
-		if e, errs := enforcement.Compile(&list[i]); len(errs) == 0 {
-			out = append(out, enforcedKinds(e, served)...)
-		}
+		e, _ := enforcement.Compile(&list[i]) // Of a broken one what compiles is checked.
+		out = append(out, enforcedKinds(e, served)...)
 	}
 
 	return out

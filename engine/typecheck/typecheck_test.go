@@ -64,6 +64,12 @@ func TestEachWarningHasWhatFoundIt(t *testing.T) {
 			given:  []v1alpha1.Permission{{Kind: "Bucket", Mutations: []string{"spec"}}},
 			want:   map[string]typecheck.Check{"spec.match.cel[0]": typecheck.CheckStart},
 		},
+		"StartOfItself": {
+			reason: "It leads to itself.",
+			policy: `{spec: {match: {kind: Bucket, fields: [spec.size], cel: ["now > timestamp('2026-01-01T00:00:00Z')"]},
+				subjects: [{kind: Group, name: devs, mayInitiate: true}], allow: [{kind: Bucket, mutations: [spec.size]}]}}`,
+			want: map[string]typecheck.Check{"spec.match.cel[0]": typecheck.CheckStart},
+		},
 		"Broken": {
 			reason: "Of what does not compile nothing is said.",
 			policy: `{spec: {match: {kind: Bucket, fields: [spec.sice, "spec["]}, allow: []}}`,
@@ -76,7 +82,12 @@ func TestEachWarningHasWhatFoundIt(t *testing.T) {
 			t.Parallel()
 
 			got := map[string]typecheck.Check{}
-			for _, r := range typecheck.Policy(&fixture.Documents[v1alpha1.AllowancePolicy](t, tc.policy)[0], kinds, schemas, tc.given) {
+			p := &fixture.Documents[v1alpha1.AllowancePolicy](t, tc.policy)[0]
+			p.Name = "p"
+
+			for _, r := range typecheck.Policy(p, kinds, schemas, typecheck.GrantsOf(nil, []v1alpha1.UpgradeAllowance{
+				{Spec: v1alpha1.UpgradeAllowanceSpec{Allow: tc.given}},
+			})) {
 				got[r.Field] = r.Check
 			}
 

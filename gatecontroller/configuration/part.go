@@ -12,6 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/windows"
 )
 
 // applyGuards applies the guards: those of our own CRDs wherever this manager maintains
@@ -82,8 +83,11 @@ func (c *Reconciler) report(ctx context.Context, p *plan) (reconcile.Result, err
 
 	complete := c.Statuses.Set(ctx, status.Applied{Want: p.want, Listed: p.listed, Named: kind.Union(p.named, named), Unknown: unknown})
 
-	c.Windows.SetReadiness(ctx, p.want.Windows, p.unknown, func(u *v1alpha1.UpgradeAllowance) string {
-		return c.Rights.Message(right.OfWindow(u, kind.ForRights(p.listed)))
+	c.Windows.SetReadiness(ctx, p.want.Windows, p.unknown, windows.Checks{
+		Lacks: func(u *v1alpha1.UpgradeAllowance) string {
+			return c.Rights.Message(right.OfWindow(u, kind.ForRights(p.listed)))
+		},
+		TypeChecking: c.Statuses.CheckWindow,
 	})
 
 	return reconcile.Result{RequeueAfter: c.delays[Status].next(complete, true)}, nil

@@ -32,6 +32,8 @@ type Deletions struct {
 	Mapper meta.RESTMapper
 	// Parameters reads those of policies.
 	Parameters *parameter.Reader
+	// Versions finds out in which ones resources are served.
+	Versions *served.Versions
 	// Settings name who is who, and now is the clock.
 	Settings decision.Settings
 	Now      func() time.Time
@@ -56,7 +58,10 @@ func (d *Deletions) decide(ctx context.Context, child, parent *unstructured.Unst
 	}
 
 	req.Resource = m.Resource.GroupResource()
-	req.Versions = served.Versions(d.Mapper, req.Resource)
+
+	if req.AsksVersions() {
+		req.Versions = d.Versions.Of(ctx, req.Resource)
+	}
 
 	if name := child.GetNamespace(); name != "" {
 		namespace := object.New(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})

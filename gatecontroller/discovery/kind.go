@@ -170,6 +170,7 @@ func inGroup(list *metav1.APIResourceList, crds map[string]string, scaled map[sc
 
 		k := kind.Served{GVK: gv.WithKind(res.Kind), Resource: res.Name, Owns: !slices.Contains(res.Categories, "managed")}
 		k.Crossplane = slices.ContainsFunc(res.Categories, func(c string) bool { return c == "composite" || c == "claim" })
+		k.Composite = slices.Contains(res.Categories, "composite")
 		k.Scales = scaled[k.GroupResource()]
 
 		if custom {

@@ -6,6 +6,7 @@ package status
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -34,7 +35,17 @@ type Bindings struct {
 
 	// Initiates reports whether a user, by name, may initiate by a binding at all.
 	Initiates func(user string) bool
+	// GuardedSince is when the guard was made that asks who makes a binding for the verb bind;
+	// false where that is not known yet.
+	GuardedSince func() (time.Time, bool)
 }
+
+// guardSoon is when a binding is looked at again while it is not known since when the guard is
+// there.
+const guardSoon = 5 * time.Second
+
+// guardTakes is how long the API server may take to go by a guard.
+const guardTakes = 10 * time.Second
 
 // Controller makes the controller of the status of AllowanceBindings.
 func (r Bindings) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
@@ -97,10 +108,15 @@ func (r Bindings) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcile.Result{}, fmt.Errorf("cannot get AllowancePolicy %q: %w", b.Spec.Policy, err)
 	}
 
+	since, ok := r.GuardedSince()
+	if !ok {
+		return reconcile.Result{RequeueAfter: guardSoon}, nil
+	}
+
 	// 2. Find what is to be reported.
 	out := b.DeepCopy()
 	out.Status.ObservedGeneration = b.GetGeneration()
-	out.Status.TypeChecking = r.check(b, p)
+	out.Status.TypeChecking = append(unguarded(b, since), r.check(b, p)...)
 	cond := bindingReadiness(out, p)
 	cond.ObservedGeneration = b.GetGeneration()
 	meta.SetStatusCondition(&out.Status.Conditions, cond)
@@ -111,6 +127,17 @@ func (r Bindings) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 
 	// 3. Report it.
 	return r.write(ctx, policy.KindBinding, out, b)
+}
+
+// unguarded warns of a binding that was made while nobody was asked for the verb bind.
+func unguarded(b *v1alpha1.AllowanceBinding, since time.Time) []v1alpha1.TypeCheckingWarning {
+	if b.GetCreationTimestamp().After(since.Add(guardTakes)) {
+		return nil
+	}
+
+	return []v1alpha1.TypeCheckingWarning{{Field: "metadata.creationTimestamp", Warning: fmt.Sprintf(
+		"it was made before %s was in force: who made it was not asked for the verb %s; make it anew, or see who did",
+		v1alpha1.NameBindGuard, v1alpha1.VerbBind)}}
 }
 
 // bindingReadiness reports whether a binding is in force. A policy without a name is one

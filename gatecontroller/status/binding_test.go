@@ -6,6 +6,7 @@ package status
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,30 @@ func TestABindingSaysWhyItIsNotInForce(t *testing.T) {
 			got := bindingReadiness(&fixture.Documents[v1alpha1.AllowanceBinding](t, tc.binding)[0], &p)
 			if got.Status != tc.status || got.Reason != tc.want || !strings.Contains(got.Message, tc.message) {
 				t.Errorf("%s\n%+v, want %s, %s: %s", tc.title, got, tc.status, tc.want, tc.message)
+			}
+		})
+	}
+}
+
+// TestABindingSaysThatItWasMadeUnguarded is the one way in which anybody hears of that.
+func TestABindingSaysThatItWasMadeUnguarded(t *testing.T) {
+	guard := time.Date(2026, time.January, 6, 12, 0, 0, 0, time.UTC)
+
+	for name, tc := range map[string]struct {
+		reason string
+		made   time.Time
+		want   bool
+	}{
+		"Before": {"Nobody was asked.", guard.Add(-time.Minute), true},
+		"With":   {"The API server may not have heard of the guard.", guard.Add(guardTakes), true},
+		"After":  {"Who made it was asked.", guard.Add(guardTakes + time.Second), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &v1alpha1.AllowanceBinding{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(tc.made)}}
+
+			got := unguarded(b, guard)
+			if said := len(got) == 1 && strings.Contains(got[0].Warning, "before kausality-bind was in force"); said != tc.want {
+				t.Errorf("%s\n%v", tc.reason, got)
 			}
 		})
 	}

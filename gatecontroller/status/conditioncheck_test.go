@@ -62,6 +62,14 @@ func TestTheConditionsOfAnEnforcementAreChecked(t *testing.T) {
 			message:     "the Enforcement is in force, but spec.matchConditions[0].expression: a/v1, kind Database: 1:12: undefined field 'sizee'",
 			known:       2,
 		},
+		"Broken": {
+			reason:      "What compiles of a broken one is checked, at its own place.",
+			enforcement: conditional("a", "databases", "object.spec.(", "object.spec.sizee == 'x'"),
+			want:        []v1alpha1.TypeCheckingWarning{{Field: "spec.matchConditions[1].expression", Warning: "a/v1, kind Database: 1:12: undefined field 'sizee'"}},
+			message: "spec.matchConditions[0].expression: Invalid value: \"object.spec.(\": cannot compile CEL: ERROR: <input>:1:13: " +
+				"Syntax error: no viable alternative at input '.('\n | object.spec.(\n | ............^",
+			known: 1,
+		},
 		"Right":    {"What is right gives no warning.", conditional("b", "databases", "object.spec.class == 'x'"), nil, "the Enforcement is in force", 1},
 		"None":     {"Without conditions no schema is fetched.", conditional("a", "databases"), nil, "the Enforcement is in force", 0},
 		"Anything": {"A rule about whatever there is has nothing to be checked against.", conditional("*", "*", "object.spec.sizee == 'x'"), nil, "the Enforcement is in force", 0},

@@ -55,7 +55,7 @@ func (r Policies) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	// 2. Find what is to be reported.
 	out := p.DeepCopy()
 	out.Status.ObservedGeneration = p.GetGeneration()
-	out.Status.TypeChecking = r.Schemas.check(p, by.Named, by.grants.Besides(p))
+	out.Status.TypeChecking = r.Schemas.check(p, by.Named, by.grants)
 
 	if err := r.reportParams(ctx, out); err != nil {
 		return reconcile.Result{}, err

@@ -94,6 +94,7 @@ func (s *Reporter) Set(ctx context.Context, in Applied) (complete bool) {
 	s.Parameters.refresh(ctx, paramKinds(in.Want.Policies)) // A kind may have come, or gone.
 
 	others := append(typecheck.EnforcedKinds(in.Want.Enforcements, in.Listed), s.Parameters.served()...)
+	others = append(others, typecheck.WindowKinds(in.Want.Windows, in.Named)...)
 	complete = s.Schemas.Refresh(ctx, in.Want.Policies, in.Named, others...)
 
 	next := &applied{Applied: in, grants: typecheck.GrantsOf(in.Want.Policies, in.Want.Windows), generations: map[types.UID]int64{}}

@@ -135,8 +135,8 @@ type published struct {
 func (p published) OpenAPIV3() openapi.Client { return p.client }
 
 // check returns what checking a policy finds, by what others give.
-func (s *Schemas) check(p *v1alpha1.AllowancePolicy, kinds []kind.Served, given []v1alpha1.Permission) []v1alpha1.TypeCheckingWarning {
-	return typecheck.Warnings(typecheck.Policy(p, kinds, s.of, given))
+func (s *Schemas) check(p *v1alpha1.AllowancePolicy, kinds []kind.Served, all typecheck.Grants) []v1alpha1.TypeCheckingWarning {
+	return typecheck.Warnings(typecheck.Policy(p, kinds, s.of, all))
 }
 
 // checkEnforcement returns what checking an Enforcement finds.

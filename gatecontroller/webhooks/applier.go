@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +23,38 @@ type Applier struct {
 	Client  client.Client
 	Hooks   admission.Options
 	Webhook *Webhook
+
+	mu sync.Mutex
+	// since is when the guards were made that are there, by name.
+	since map[string]time.Time
+}
+
+// GuardedSince is when the guard of a name was made; false where it is not known to be there.
+func (a *Applier) GuardedSince(name string) (time.Time, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+
+	since, ok := a.since[name]
+
+	return since, ok
+}
+
+// note remembers when a guard was made, and that one which is gone was not.
+func (a *Applier) note(name string, since time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+
+	if since.IsZero() {
+		delete(a.since, name)
+
+		return
+	}
+
+	if a.since == nil {
+		a.since = map[string]time.Time{}
+	}
+
+	a.since[name] = since
 }
 
 // builder returns the options of webhook configurations and guards, with the CA that
@@ -71,6 +105,8 @@ func (a *Applier) ApplyGuards(ctx context.Context, list []admission.Guard) error
 }
 
 func (a *Applier) applyGuard(ctx context.Context, g admission.Guard) error {
+	var since time.Time
+
 	for _, obj := range []client.Object{g.Policy, g.Binding} {
 		if g.Empty() {
 			if err := client.IgnoreNotFound(a.Client.Delete(ctx, obj)); err != nil {
@@ -80,19 +116,33 @@ func (a *Applier) applyGuard(ctx context.Context, g admission.Guard) error {
 			continue
 		}
 
-		if err := a.apply(ctx, obj); err != nil {
+		made, err := a.applyMade(ctx, obj)
+		if err != nil {
 			return err
 		}
+
+		if made.After(since) {
+			since = made
+		}
 	}
+
+	a.note(g.Policy.GetName(), since)
 
 	return nil
 }
 
 // apply makes an object as given, by server-side apply.
 func (a *Applier) apply(ctx context.Context, obj client.Object) error {
+	_, err := a.applyMade(ctx, obj)
+
+	return err
+}
+
+// applyMade is the same, and says when the object was made.
+func (a *Applier) applyMade(ctx context.Context, obj client.Object) (time.Time, error) {
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
-		return fmt.Errorf("cannot encode %s: %w", obj.GetName(), err)
+		return time.Time{}, fmt.Errorf("cannot encode %s: %w", obj.GetName(), err)
 	}
 
 	u := &unstructured.Unstructured{Object: raw}
@@ -101,8 +151,8 @@ func (a *Applier) apply(ctx context.Context, obj client.Object) error {
 
 	err = a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, client.FieldOwner(object.FieldManager))
 	if err != nil {
-		return fmt.Errorf("cannot apply %s %q: %w", u.GetKind(), u.GetName(), err)
+		return time.Time{}, fmt.Errorf("cannot apply %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	return nil
+	return u.GetCreationTimestamp().Time, nil // As the API server has answered.
 }

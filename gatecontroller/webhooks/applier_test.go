@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -142,5 +144,37 @@ func TestAGuardThatCannotBeAppliedPreventsNoOther(t *testing.T) {
 				t.Errorf("%s\npolicies, -want, +got:\n%s, %d bindings", tc.reason, diff, len(bindings.Items))
 			}
 		})
+	}
+}
+
+func TestItIsKnownSinceWhenAGuardIsThere(t *testing.T) {
+	made := metav1.NewTime(time.Date(2026, time.January, 6, 12, 0, 0, 0, time.UTC))
+	g := admission.BindGuard()
+
+	// An API server that answers with what it has stored.
+	answering := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+		Apply: func(_ context.Context, _ client.WithWatch, obj runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+			stored, ok := obj.(interface{ SetCreationTimestamp(made metav1.Time) })
+			if !ok {
+				return fixture.ErrRefused
+			}
+
+			stored.SetCreationTimestamp(made)
+
+			return nil
+		},
+	}).Build()
+
+	a := &Applier{Client: answering}
+	if _, ok := a.GuardedSince(g.Policy.GetName()); ok {
+		t.Error("known before it is applied")
+	}
+
+	if err := a.ApplyGuards(t.Context(), []admission.Guard{g}); err != nil {
+		t.Fatal(err)
+	}
+
+	if since, ok := a.GuardedSince(g.Policy.GetName()); !ok || !since.Equal(made.Time) {
+		t.Errorf("since %v, %t", since, ok)
 	}
 }

@@ -6,6 +6,7 @@ package windows
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,8 +49,14 @@ type Reconciler struct {
 	written object.Expectations
 
 	mu sync.Mutex
-	// ready is what the configuration says of windows.
-	ready map[types.UID]metav1.Condition
+	// said is what the configuration says of windows.
+	said map[types.UID]said
+}
+
+// said is what the configuration says of one window.
+type said struct {
+	ready        metav1.Condition
+	typeChecking []v1alpha1.TypeCheckingWarning
 }
 
 // New makes the windows' reconciler.
@@ -146,7 +153,10 @@ func (w *Reconciler) observe(ctx context.Context, u *v1alpha1.UpgradeAllowance, 
 // report writes the status, after it has reported what is new in it: whoever is
 // stopped in between reports the same again, which the API server then knows.
 func (w *Reconciler) report(ctx context.Context, u *v1alpha1.UpgradeAllowance, state upgradeallowance.State, now time.Time) error {
-	next := upgradeallowance.Next(u, state, w.readiness(u), now)
+	ready, typeChecking := w.says(u)
+	next := upgradeallowance.Next(u, state, ready, now)
+	next.Status.TypeChecking = typeChecking
+
 	if equality.Semantic.DeepEqual(u.Status, next.Status) {
 		return nil
 	}
@@ -169,26 +179,31 @@ func (w *Reconciler) report(ctx context.Context, u *v1alpha1.UpgradeAllowance, s
 	return nil
 }
 
-// readiness is the Ready condition of a window; the one it has where the
+// says is the Ready condition of a window, and what checking it finds; what it has where the
 // configuration has not said anything yet.
-func (w *Reconciler) readiness(u *v1alpha1.UpgradeAllowance) *metav1.Condition {
+func (w *Reconciler) says(u *v1alpha1.UpgradeAllowance) (*metav1.Condition, []v1alpha1.TypeCheckingWarning) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	if c, ok := w.ready[u.GetUID()]; ok {
-		return &c
+	if s, ok := w.said[u.GetUID()]; ok {
+		return &s.ready, s.typeChecking
 	}
 
-	return meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionReady)
+	return meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionReady), u.Status.TypeChecking
+}
+
+// Checks are what the configuration finds of a window besides whether it can be used.
+type Checks struct {
+	// Lacks says in words which rights are missing; empty for none.
+	Lacks func(*v1alpha1.UpgradeAllowance) string
+	// TypeChecking are the warnings of its status.
+	TypeChecking func(*v1alpha1.UpgradeAllowance) []v1alpha1.TypeCheckingWarning
 }
 
 // SetReadiness takes what the configuration says of all windows there are, once
-// webhooks and guards are as they say: which kinds are missing, and in words which
-// rights are.
-func (w *Reconciler) SetReadiness(
-	ctx context.Context, list []v1alpha1.UpgradeAllowance, missing []kind.Name, lacks func(*v1alpha1.UpgradeAllowance) string,
-) {
-	ready := make(map[types.UID]metav1.Condition, len(list))
+// webhooks and guards are as they say: which kinds are missing, and what it finds.
+func (w *Reconciler) SetReadiness(ctx context.Context, list []v1alpha1.UpgradeAllowance, missing []kind.Name, checks Checks) {
+	all := make(map[types.UID]said, len(list))
 
 	var changed []string
 
@@ -196,15 +211,16 @@ func (w *Reconciler) SetReadiness(
 
 	for i := range list {
 		u := &list[i]
-		cond := windowReadiness(u, missing, lacks(u))
-		ready[u.GetUID()] = cond
+		is := said{typeChecking: checks.TypeChecking(u)}
+		is.ready = windowReadiness(u, missing, checks.Lacks(u), is.typeChecking)
+		all[u.GetUID()] = is
 
-		if was, ok := w.ready[u.GetUID()]; !ok || was != cond {
+		if was, ok := w.said[u.GetUID()]; !ok || was.ready != is.ready || !slices.Equal(was.typeChecking, is.typeChecking) {
 			changed = append(changed, u.GetName())
 		}
 	}
 
-	w.ready = ready
+	w.said = all
 	w.mu.Unlock()
 
 	w.enqueue(ctx, changed)
@@ -222,8 +238,10 @@ func (w *Reconciler) enqueue(ctx context.Context, names []string) {
 }
 
 // windowReadiness reports whether a window's kinds are watched. What we may not do
-// with them is said in words.
-func windowReadiness(u *v1alpha1.UpgradeAllowance, missing []kind.Name, lacks string) metav1.Condition {
+// with them is said in words, and the first of what checking it finds.
+func windowReadiness(
+	u *v1alpha1.UpgradeAllowance, missing []kind.Name, lacks string, typeChecking []v1alpha1.TypeCheckingWarning,
+) metav1.Condition {
 	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: u.GetGeneration()}
 
 	if errs := upgradeallowance.Validate(u); len(errs) > 0 {
@@ -249,6 +267,13 @@ func windowReadiness(u *v1alpha1.UpgradeAllowance, missing []kind.Name, lacks st
 
 	if warnings := upgradeallowance.Warnings(u); len(warnings) > 0 {
 		cond.Message = strings.Join(warnings, "; ")
+	}
+
+	if n := len(typeChecking); n > 0 {
+		cond.Message += fmt.Sprintf("; but %s: %s", typeChecking[0].Field, typeChecking[0].Warning)
+		if n > 1 {
+			cond.Message += fmt.Sprintf("; status.typeChecking has %d more", n-1)
+		}
 	}
 
 	return cond

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -240,33 +241,45 @@ func TestWindowsAreReconciledOnceTheirReadinessIsAnother(t *testing.T) {
 		}
 	}
 	nothing := func(*v1alpha1.UpgradeAllowance) string { return "" }
+	warning := []v1alpha1.TypeCheckingWarning{{Field: "spec.allow[0].mutations[0]", Warning: "there is no such field"}}
 
 	for i, step := range []struct {
-		missing []kind.Name
-		lacks   func(*v1alpha1.UpgradeAllowance) string
-		want    []string
-		reason  string
+		missing  []kind.Name
+		lacks    func(*v1alpha1.UpgradeAllowance) string
+		warnings []v1alpha1.TypeCheckingWarning
+		want     []string
+		reason   string
 	}{
-		{nil, nothing, []string{"a", "b"}, v1alpha1.ReasonInForce},
-		{nil, nothing, nil, v1alpha1.ReasonInForce},
-		{[]kind.Name{{Kind: "Task"}}, nothing, []string{"a", "b"}, v1alpha1.ReasonKindUnknown},
-		{nil, func(*v1alpha1.UpgradeAllowance) string { return "get tasks" }, []string{"a", "b"}, v1alpha1.ReasonRightsMissing},
+		{nil, nothing, nil, []string{"a", "b"}, v1alpha1.ReasonInForce},
+		{nil, nothing, nil, nil, v1alpha1.ReasonInForce},
+		{[]kind.Name{{Kind: "Task"}}, nothing, nil, []string{"a", "b"}, v1alpha1.ReasonKindUnknown},
+		{nil, func(*v1alpha1.UpgradeAllowance) string { return "get tasks" }, nil, []string{"a", "b"}, v1alpha1.ReasonRightsMissing},
+		{nil, nothing, warning, []string{"a", "b"}, v1alpha1.ReasonInForce},
+		{nil, nothing, warning, nil, v1alpha1.ReasonInForce},
 	} {
-		w.SetReadiness(t.Context(), list, step.missing, step.lacks)
+		w.SetReadiness(t.Context(), list, step.missing, Checks{
+			Lacks:        step.lacks,
+			TypeChecking: func(*v1alpha1.UpgradeAllowance) []v1alpha1.TypeCheckingWarning { return step.warnings },
+		})
 
 		if diff := cmp.Diff(step.want, woken()); diff != "" {
 			t.Errorf("step %d: looked at, -want, +got:\n%s", i, diff)
 		}
 
-		if got := w.readiness(&list[0]); got.Reason != step.reason {
+		got, checked := w.says(&list[0])
+		if got.Reason != step.reason || strings.Contains(got.Message, "mutations[0]: there is no such field") != (step.warnings != nil) {
 			t.Errorf("step %d: %+v", i, got)
+		}
+
+		if diff := cmp.Diff(step.warnings, checked); diff != "" {
+			t.Errorf("step %d: type checking, -want, +got:\n%s", i, diff)
 		}
 	}
 
 	before := v1alpha1.UpgradeAllowance{ObjectMeta: metav1.ObjectMeta{UID: "c"}}
 	meta.SetStatusCondition(&before.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Before"})
 
-	if got := w.readiness(&before); got == nil || got.Reason != "Before" {
+	if got, _ := w.says(&before); got == nil || got.Reason != "Before" {
 		t.Errorf("of which nothing was said: %+v", got)
 	}
 

@@ -1,0 +1,87 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// maxQuestions limits what the conditions of all policies ask the cluster's authorizer for
+// one request, besides what is asked for Permissions. One policy may ask fewer, for what
+// that costs.
+const maxQuestions = 32
+
+// errQuestions is the cause where a condition would have to ask more.
+var errQuestions = fmt.Errorf("the conditions about the object ask the cluster's authorizer more than %d questions", maxQuestions)
+
+// questions are what conditions have asked the cluster's authorizer.
+type questions struct {
+	answers map[string]questionAnswer
+	// refused is how often one was not asked any more.
+	refused int
+}
+
+type questionAnswer struct {
+	decision authorizer.Decision
+	reason   string
+	err      error
+}
+
+// inquirer asks the cluster's authorizer what conditions ask, each question once.
+type inquirer struct{ *evaluator }
+
+// Authorize implements authorizer.Authorizer.
+func (i inquirer) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	key, asked := questionOf(a), &i.permitted.questions
+
+	if known, ok := asked.answers[key]; ok {
+		return known.decision, known.reason, known.err
+	}
+
+	if len(asked.answers) >= maxQuestions {
+		asked.refused++
+
+		return authorizer.DecisionNoOpinion, "", errQuestions
+	}
+
+	var out questionAnswer
+
+	out.decision, out.reason, out.err = i.Authorizer.Authorize(ctx, a)
+
+	if asked.answers == nil {
+		asked.answers = map[string]questionAnswer{}
+	}
+
+	asked.answers[key] = out
+
+	return out.decision, out.reason, out.err
+}
+
+// questionOf is all that the answer to a question depends on.
+func questionOf(a authorizer.Attributes) string {
+	fields, fieldsErr := a.GetFieldSelector()
+	labels, labelsErr := a.GetLabelSelector()
+
+	return fmt.Sprintf("%q %q %q %q %q %q %q %q %t %q %v %v %v %v", a.GetUser().GetName(), a.GetVerb(), a.GetAPIGroup(), a.GetAPIVersion(),
+		a.GetResource(), a.GetSubresource(), a.GetNamespace(), a.GetName(), a.IsResourceRequest(), a.GetPath(),
+		fields, fieldsErr, labels, labelsErr)
+}
+
+// withinQuestions is what evaluating gives. Where it would have had to ask more than is
+// asked, it is not evaluated to an end, whatever came of it.
+func (e *evaluator) withinQuestions(evaluate func() policy.Evaluation) policy.Evaluation {
+	before := e.permitted.questions.refused
+	out := evaluate()
+
+	if e.permitted.questions.refused > before {
+		return policy.Evaluation{Kind: policy.LackCEL, Missing: errQuestions.Error(), Problem: errQuestions}
+	}
+
+	return out
+}

@@ -1,0 +1,79 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+
+	apiservercel "k8s.io/apiserver/pkg/apis/cel"
+)
+
+// Budget is what some expressions may cost together, in CEL's units. Once it is used up
+// nothing more is evaluated of it.
+type Budget struct {
+	left uint64
+	// over is the cause where it is used up, and used whether it is.
+	over error
+	used bool
+}
+
+// errCost is the cause when nothing is left of the budget of a policy, and errBindingCost
+// of that of bindings.
+var (
+	errCost        = fmt.Errorf("the policy's expressions cost more than %d in all", apiservercel.RuntimeCELCostBudget)
+	errBindingCost = fmt.Errorf("the AllowanceBindings that name the user cost more than %d in all", apiservercel.RuntimeCELCostBudget)
+)
+
+// NewBudget is Kubernetes' budget for the expressions of one policy.
+func NewBudget() *Budget { return &Budget{left: apiservercel.RuntimeCELCostBudget, over: errCost} }
+
+// What a binding costs besides its expressions, so that the budget limits how many of them
+// one request may have evaluated, and how many parameters read.
+const (
+	costOfBinding = apiservercel.RuntimeCELCostBudget / 10_000
+	costOfParams  = apiservercel.RuntimeCELCostBudget / 100
+)
+
+// NewBindingBudget is that of all bindings that are evaluated for one request: how many
+// there are is for those to say who may make them.
+func NewBindingBudget() *Budget {
+	return &Budget{left: apiservercel.RuntimeCELCostBudget, over: errBindingCost}
+}
+
+// Used reports whether the budget is used up.
+func (b *Budget) Used() bool { return b.used }
+
+// Eval evaluates an expression. The error is of one that fails, or for which
+// nothing is left.
+func (b *Budget) Eval(e *Expression, in Input) (bool, error) { return b.eval(e, &activation{in: &in}) }
+
+func (b *Budget) eval(e *Expression, a *activation) (bool, error) {
+	if b.used {
+		return false, b.exceeded(e)
+	}
+
+	ok, cost, err := e.eval(a)
+	if over := b.spend(cost); over != nil && err == nil { // What fails has cost as much.
+		err = b.exceeded(e)
+	}
+
+	return ok && err == nil, err
+}
+
+func (b *Budget) exceeded(e *Expression) error {
+	return fmt.Errorf("cannot evaluate CEL %q: %w", e, b.over)
+}
+
+// spend takes what an evaluation cost.
+func (b *Budget) spend(cost uint64) error {
+	if b.used || cost > b.left {
+		b.left, b.used = 0, true
+
+		return b.over
+	}
+
+	b.left -= cost
+
+	return nil
+}
