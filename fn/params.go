@@ -13,7 +13,6 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/request"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -82,7 +81,7 @@ func (p *params) find(q policy.ParamQuery) ([]map[string]any, error) {
 	var out []map[string]any
 
 	for _, item := range res.GetItems() {
-		u := &unstructured.Unstructured{Object: item.GetResource().AsMap()}
+		u := decode(item.GetResource())
 		if q.Selector == nil || q.Selector.Matches(labels.Set(u.GetLabels())) {
 			out = append(out, u.Object)
 		}

@@ -183,7 +183,7 @@ func given(req *fnv1.RunFunctionRequest, key string) []map[string]any {
 		}
 
 		for _, item := range all[k].GetItems() {
-			obj := item.GetResource().AsMap()
+			obj := decode(item.GetResource()).Object
 			if name := resource.String(obj, "metadata", "name"); !names[name] {
 				names[name] = true
 

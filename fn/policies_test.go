@@ -343,9 +343,10 @@ func TestPoliciesMayReadTheNamespace(t *testing.T) {
 		"Other":    {"namespaceSelector: {matchLabels: {env: prod}}", "test", "postgres"},
 		"CEL":      {`cel: ["namespaceObject.metadata.labels['env'] == 'prod'"]`, "prod", "mysql"},
 		"NotMet":   {`cel: ["namespaceObject.metadata.labels['env'] == 'prod'"]`, "test", "postgres"},
+		"Whole":    {`cel: ["namespaceObject.metadata.generation % 2 == 1"]`, "prod", "mysql"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cluster := []*fnv1.Resource{about(tc.match), resourceOf(t, "{apiVersion: v1, kind: Namespace, metadata: {name: prod, labels: {env: "+tc.env+"}}}")}
+			cluster := []*fnv1.Resource{about(tc.match), resourceOf(t, "{apiVersion: v1, kind: Namespace, metadata: {name: prod, generation: 3, labels: {env: "+tc.env+"}}}")}
 
 			rsp, travelled := answer(t, call(t, xr, observed, sized("small", "mysql"), ""), cluster)
 			checkEngine(t, name, rsp, tc.engine)

@@ -223,11 +223,16 @@ func (s *Scenario) addPolicies(raw []byte) error {
 // addParams reads objects that hold parameters.
 func (s *Scenario) addParams(raw []byte) error {
 	for dec := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), len(raw)+1); ; {
-		u := &unstructured.Unstructured{}
-		if err := dec.Decode(&u.Object); errors.Is(err, io.EOF) {
+		var doc runtime.RawExtension
+		if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("cannot parse: %w", err)
+		}
+
+		u := &unstructured.Unstructured{}
+		if err := utiljson.Unmarshal(doc.Raw, &u.Object); err != nil { // Whole numbers stay whole.
+			return fmt.Errorf("cannot decode object: %w", err)
 		}
 
 		s.Params = append(s.Params, u)
