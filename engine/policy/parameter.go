@@ -4,7 +4,6 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 
@@ -57,9 +56,13 @@ func paramName(kind, namespace, name string) string {
 	return fmt.Sprintf("%s %q", kind, name)
 }
 
+// MaxParams is in how many objects a policy may have its parameters at once.
+const MaxParams = 100
+
 // Params finds objects that hold parameters. It gives those that are there, ordered by
-// namespace and name, and none where none is. The error is of what cannot be read, or not
-// yet. What it gives is not to be modified.
+// namespace and name, and none where none is; of more than [MaxParams] not all of them. The
+// error is of what cannot be read, or of [ErrParamsAwaited]. What it gives is not to be
+// modified.
 type Params func(ParamQuery) ([]map[string]any, error)
 
 // parameters is what a policy, or a binding for it, says of its parameters.
@@ -179,10 +182,12 @@ func (p *parameters) evaluateWith(s *scope, conditions []*condition, in Input, b
 	q := p.query(in.Home)
 
 	list, err := in.params(q)
-	if err != nil {
-		missing := fmt.Sprintf("its parameters cannot be read: %s: %s", q, err)
+	if err == nil {
+		err = q.check(list)
+	}
 
-		return Evaluation{Kind: LackParameter, Missing: missing, Problem: fmt.Errorf("cannot read its parameters: %s: %w", q, err)}
+	if err != nil {
+		return unread(q, err)
 	}
 
 	if len(list) == 0 {
@@ -205,12 +210,6 @@ func (p *parameters) evaluateWith(s *scope, conditions []*condition, in Input, b
 
 	return Evaluation{Met: true}
 }
-
-// ErrParamNamespace is the cause where it is not known in which namespace parameters are.
-var ErrParamNamespace = errors.New("its paramRef names no namespace, and the object belongs to none")
-
-// errNoParams is the cause where nobody can read parameters.
-var errNoParams = errors.New("nobody reads them here")
 
 func (in Input) params(q ParamQuery) ([]map[string]any, error) {
 	if in.Params == nil {
