@@ -153,6 +153,23 @@ func TestCallsAreCounted(t *testing.T) {
 		}
 	}
 
+	got := counted(t, registry)
+	want := map[string]float64{
+		"kausality_function_calls_total outcome=allowed":                 1,
+		"kausality_function_calls_total outcome=held":                    1,
+		"kausality_function_calls_total outcome=fatal":                   2,
+		"kausality_function_held_changes_total composite_kind=XDatabase": 2,
+		"kausality_function_decision_seconds":                            4,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// counted is what a registry has, by name and labels.
+func counted(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -171,16 +188,7 @@ func TestCallsAreCounted(t *testing.T) {
 		}
 	}
 
-	want := map[string]float64{
-		"kausality_function_calls_total outcome=allowed":                 1,
-		"kausality_function_calls_total outcome=held":                    1,
-		"kausality_function_calls_total outcome=fatal":                   2,
-		"kausality_function_held_changes_total composite_kind=XDatabase": 2,
-		"kausality_function_decision_seconds":                            4,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
-	}
+	return got
 }
 
 func TestAPanicIsAnsweredWithTheRequestsTag(t *testing.T) {

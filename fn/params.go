@@ -26,7 +26,7 @@ const keyParams = "kausality.io/params/"
 
 var (
 	errUnreadable  = errors.New("they are not known to be readable by Crossplane, see the condition ParametersReadable of the policy")
-	errNotSent     = errors.New("they have not been sent by Crossplane yet")
+	errOther       = errors.New("Crossplane sent something else under the name that they are required by")
 	errNoNamespace = errors.New("this version of Crossplane sends functions nothing that is in a namespace")
 )
 
@@ -41,6 +41,8 @@ type params struct {
 	namespaces bool
 	// read are those that were looked for, by key.
 	read map[string]*fnv1.ResourceSelector
+	// awaited is true where some of these are still to be sent.
+	awaited bool
 }
 
 // readParams reads what policies say of their parameters, and what Crossplane sent of
@@ -75,13 +77,21 @@ func (p *params) find(q policy.ParamQuery) ([]map[string]any, error) {
 
 	res, ok := p.sent[key]
 	if !ok {
-		return nil, errNotSent
+		p.awaited = true
+
+		return nil, policy.ErrParamsAwaited
 	}
 
 	var out []map[string]any
 
 	for _, item := range res.GetItems() {
 		u := decode(item.GetResource())
+
+		// A requirement of the pipeline's step may have the same name, and ask for anything.
+		if u.GroupVersionKind() != q.Kind || q.Selector == nil && u.GetName() != q.Name {
+			return nil, errOther
+		}
+
 		if q.Selector == nil || q.Selector.Matches(labels.Set(u.GetLabels())) {
 			out = append(out, u.Object)
 		}

@@ -61,11 +61,30 @@ func (s *state) require(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionRespo
 		}
 	}
 
+	s.awaited = awaited(want, sent(req))
+
 	if request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES) {
 		rsp.Requirements.Resources = want
 	} else {
 		rsp.Requirements.ExtraResources = want //nolint:staticcheck // As above.
 	}
+}
+
+// awaited reports whether something of what is required is still to be sent: Crossplane
+// calls again with it. What was sent for a key counts for those below it, too.
+func awaited(want map[string]*fnv1.ResourceSelector, sent map[string]*fnv1.Resources) bool {
+	for key := range want {
+		_, ok := sent[key]
+		for above := range sent {
+			ok = ok || strings.HasPrefix(key, above+"/")
+		}
+
+		if !ok {
+			return true
+		}
+	}
+
+	return false
 }
 
 // kinds are the kinds of the XR and of what it composes or is to.

@@ -6,6 +6,7 @@ package fn_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,25 +32,12 @@ func answer(t *testing.T, req *fnv1.RunFunctionRequest, cluster []*fnv1.Resource
 
 	for range rounds {
 		rsp = run(t, req)
-		if proto.Equal(last, rsp.GetRequirements()) {
+		if proto.Equal(last, rsp.GetRequirements()) || fatal(rsp) {
 			return rsp, travelled
 		}
 
-		last, travelled = rsp.GetRequirements(), 0
-		req.RequiredResources = map[string]*fnv1.Resources{}
-
-		for key, s := range last.GetResources() {
-			found := &fnv1.Resources{}
-
-			for _, r := range cluster {
-				if matches(r, s) {
-					found.Items = append(found.Items, r)
-				}
-			}
-
-			req.RequiredResources[key] = found
-			travelled += len(found.GetItems())
-		}
+		last = rsp.GetRequirements()
+		travelled = send(req, last, cluster)
 	}
 
 	t.Fatalf("what the function requires does not stay the same: %v", last)
@@ -58,6 +46,33 @@ func answer(t *testing.T, req *fnv1.RunFunctionRequest, cluster []*fnv1.Resource
 }
 
 // matches reports whether a selector is about a resource.
+// fatal reports whether a response ends the pipeline: Crossplane sends nothing more then.
+func fatal(rsp *fnv1.RunFunctionResponse) bool {
+	return slices.ContainsFunc(rsp.GetResults(), func(r *fnv1.Result) bool { return r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL })
+}
+
+// send adds to a request what is required, of what there is in a cluster, and says how much
+// that is.
+func send(req *fnv1.RunFunctionRequest, required *fnv1.Requirements, cluster []*fnv1.Resource) int {
+	req.RequiredResources = map[string]*fnv1.Resources{}
+	travelled := 0
+
+	for key, s := range required.GetResources() {
+		found := &fnv1.Resources{}
+
+		for _, r := range cluster {
+			if matches(r, s) {
+				found.Items = append(found.Items, r)
+			}
+		}
+
+		req.RequiredResources[key] = found
+		travelled += len(found.GetItems())
+	}
+
+	return travelled
+}
+
 func matches(r *fnv1.Resource, s *fnv1.ResourceSelector) bool {
 	u := &unstructured.Unstructured{Object: r.GetResource().AsMap()}
 

@@ -47,7 +47,10 @@ type state struct {
 	// answered is false where Crossplane did not send what it was asked for;
 	// conditions is true where it says that it stores them.
 	answered, conditions bool
-	outcomes             map[string]composition.Result
+	// awaited is true where something that is decided by is still to be sent: this is decided
+	// once more with it, and what is decided now comes to nothing.
+	awaited  bool
+	outcomes map[string]composition.Result
 	// limit is how long an XR may be ready before it counts as settled; overdue is
 	// true where that is over.
 	limit   time.Duration
