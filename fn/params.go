@@ -12,7 +12,6 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/request"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -56,8 +55,7 @@ func readParams(req *fnv1.RunFunctionRequest, list []v1alpha1.AllowancePolicy) *
 	for i := range list {
 		p := &list[i]
 
-		c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionParametersReadable)
-		if gvk, ok := policy.ParamKindOf(&p.Spec); ok && c != nil && c.Status == "True" && c.ObservedGeneration == p.GetGeneration() {
+		if gvk, ok := policy.ParamKindOf(&p.Spec); ok && policy.ParametersReadable(p) {
 			out.scopes[gvk] = p.Status.ParamScope
 		}
 	}

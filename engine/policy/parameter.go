@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -234,4 +235,12 @@ func ParamKindOf(spec *v1alpha1.AllowancePolicySpec) (schema.GroupVersionKind, b
 	}
 
 	return schema.FromAPIVersionAndKind(spec.ParamKind.APIVersion, spec.ParamKind.Kind), true
+}
+
+// ParametersReadable reports whether a policy says that the parameters can be read that it
+// has now; what it says of a generation before may be about another kind.
+func ParametersReadable(p *v1alpha1.AllowancePolicy) bool {
+	c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionParametersReadable)
+
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == p.GetGeneration()
 }
