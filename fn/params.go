@@ -26,7 +26,7 @@ const keyParams = "kausality.io/params/"
 var (
 	errUnreadable  = errors.New("they are not known to be readable by Crossplane, see the condition ParametersReadable of the policy")
 	errOther       = errors.New("Crossplane sent something else under the name that they are required by")
-	errNoNamespace = errors.New("this version of Crossplane sends functions nothing that is in a namespace")
+	errNoNamespace = errors.New("this Crossplane does not say that it sends functions what is in a namespace, which takes 2.2 or newer")
 )
 
 // params are the parameters of policies, of those kinds that Crossplane may read: one
@@ -36,7 +36,7 @@ type params struct {
 	sent map[string]*fnv1.Resources
 	// scopes are those of the kinds that Crossplane may read.
 	scopes map[schema.GroupVersionKind]v1alpha1.ParamScope
-	// namespaces is true where Crossplane sends what is in one.
+	// namespaces is true where Crossplane says what it can do, and so sends what is in one.
 	namespaces bool
 	// read are those that were looked for, by key.
 	read map[string]*fnv1.ResourceSelector

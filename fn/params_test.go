@@ -281,3 +281,41 @@ func TestOnlyParametersThatWereRequiredCount(t *testing.T) {
 		})
 	}
 }
+
+// TestParametersInANamespaceTakeACrossplaneThatSendsThem: one that is too old looks for them
+// in none, where another object may be.
+func TestParametersInANamespaceTakeACrossplaneThatSendsThem(t *testing.T) {
+	const byName = "{name: default, namespace: platform}"
+
+	for name, tc := range map[string]struct {
+		status, key, says string
+	}{
+		"Namespaced": {readable, "", "this Crossplane does not say that it sends functions what is in a namespace, which takes 2.2 or newer"},
+		"Cluster":    {ofCluster, "kausality.io/params/platform.example.org/v1/EngineLimit//default", "they have not been sent yet"},
+	} {
+		req := call(t, steadyXR, observedObject, sized("small", "mysql"), "")
+		req.Meta.Capabilities = nil
+		req.RequiredResources["kausality.io/allowancepolicies"] = &fnv1.Resources{Items: []*fnv1.Resource{limited(t, byName, "Enforce", tc.status)}}
+
+		rsp := run(t, req)
+		if got := rsp.GetConditions()[0].GetMessage(); !strings.Contains(got, tc.says) {
+			t.Errorf("%s: the condition says %q, want %q", name, got, tc.says)
+		}
+
+		if asked := askedParams(rsp); len(asked) > 0 {
+			t.Errorf("%s: asked for %q in a field that it does not know", name, asked)
+		}
+
+		var keys []string
+
+		for key := range rsp.GetRequirements().GetExtraResources() { //nolint:staticcheck // That is the point.
+			if strings.HasPrefix(key, "kausality.io/params/") {
+				keys = append(keys, key)
+			}
+		}
+
+		if strings.Join(keys, " ") != tc.key {
+			t.Errorf("%s: asked for %q, want %q", name, keys, tc.key)
+		}
+	}
+}
