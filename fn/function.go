@@ -108,8 +108,8 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 		f.reports.log(log, s)
 	}
 
-	// 5. Answer, for as long as no window opens or closes and no exception ends.
-	rsp.Meta.Ttl = durationpb.New(s.ttl(response.DefaultTTL))
+	// 5. Answer, for as long as time makes no difference.
+	rsp.Meta.Ttl = durationpb.New(s.base.GoodFor(response.DefaultTTL))
 
 	if err := s.respond(rsp); err != nil {
 		response.Fatal(rsp, err)

@@ -127,16 +127,6 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 	s.base.Params = s.params.find
 }
 
-// ttl is how long the answer is good for: until a window opens or closes or an
-// exception ends, at most.
-func (s *state) ttl(most time.Duration) time.Duration {
-	if next, ok := decision.NextWindow(s.base.Upgrades, s.base.Enforcements, s.base.Now); ok {
-		return min(most, next.Sub(s.base.Now))
-	}
-
-	return most
-}
-
 func (s *state) decide() {
 	_, recorded := resource.ConditionOf(s.xr, v1alpha1.ConditionKausality)
 	room := v1alpha1.MaxWishesBytes

@@ -25,6 +25,8 @@ type Enforcement struct {
 	objects    labels.Selector
 	namespaces labels.Selector
 	conditions []*policy.Expression
+	// now is true where one of these may read the time of the decision.
+	now bool
 	// excepted are what exceptions are about, in their order.
 	excepted [][]change.Pattern
 	broken   []string
@@ -71,6 +73,7 @@ func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 		}
 
 		e.conditions = append(e.conditions, x)
+		e.now = e.now || policy.ReadsNow(c.Expression)
 	}
 
 	for i, x := range in.Spec.Exceptions {
@@ -169,6 +172,9 @@ func Beyond(gr schema.GroupResource) bool {
 		return false
 	}
 }
+
+// ReadsNow reports whether a condition may read the time of a decision.
+func (e *Enforcement) ReadsNow() bool { return e.now }
 
 // ReadsParent reports whether a condition reads the parent of an object.
 func (e *Enforcement) ReadsParent() bool {
