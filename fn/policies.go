@@ -13,6 +13,7 @@ import (
 	"github.com/crossplane/function-sdk-go/request"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -100,10 +101,12 @@ func (s *state) kinds() []string {
 	return slices.Sorted(maps.Keys(kinds))
 }
 
-// namespaceOf returns the namespace Crossplane sent; nil if none.
-func namespaceOf(req *fnv1.RunFunctionRequest) *unstructured.Unstructured {
-	for _, obj := range given(req, keyNamespace) {
-		return &unstructured.Unstructured{Object: obj}
+// namespaceOf returns the namespace of a name that Crossplane sent; nil if none.
+func namespaceOf(req *fnv1.RunFunctionRequest, name string) *unstructured.Unstructured {
+	for _, obj := range given(req, keyNamespace, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}) {
+		if u := (&unstructured.Unstructured{Object: obj}); u.GetName() == name {
+			return u
+		}
 	}
 
 	return nil
@@ -189,9 +192,10 @@ func answered(req *fnv1.RunFunctionRequest) bool {
 	return false
 }
 
-// given returns the resources Crossplane sent for a key and those below it, as
-// JSON objects, each once.
-func given(req *fnv1.RunFunctionRequest, key string) []map[string]any {
+// given returns the resources of a kind that Crossplane sent for a key and those below
+// it, as JSON objects, each once. A requirement of the pipeline's step may have the same
+// name, and ask for anything: what says that it is of another kind is left out.
+func given(req *fnv1.RunFunctionRequest, key string, gvk schema.GroupVersionKind) []map[string]any {
 	all, names := sent(req), map[string]bool{}
 
 	var out []map[string]any
@@ -202,11 +206,15 @@ func given(req *fnv1.RunFunctionRequest, key string) []map[string]any {
 		}
 
 		for _, item := range all[k].GetItems() {
-			obj := decode(item.GetResource()).Object
-			if name := resource.String(obj, "metadata", "name"); !names[name] {
+			u := decode(item.GetResource())
+			if u.GetAPIVersion() != "" && u.GroupVersionKind() != gvk {
+				continue
+			}
+
+			if name := u.GetName(); !names[name] {
 				names[name] = true
 
-				out = append(out, obj)
+				out = append(out, u.Object)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -378,5 +379,43 @@ func TestPoliciesMayReadTheNamespace(t *testing.T) {
 
 	if _, asked := req.GetRequiredResources()["kausality.io/namespace"]; asked {
 		t.Error("asked for the namespace though no policy looks at it")
+	}
+}
+
+// TestOnlyWhatWasRequiredCounts: the pipeline's step may have a requirement of the same name,
+// which Crossplane keeps.
+func TestOnlyWhatWasRequiredCounts(t *testing.T) {
+	xr := strings.Replace(steadyXR, "name: db\n", "name: db\n  namespace: prod\n", 1)
+	observed := strings.Replace(observedObject, "name: db-obj\n", "name: db-obj\n  namespace: prod\n", 1)
+
+	forged := aPolicy(t, "forged", "Object", "")
+	forged.GetResource().GetFields()["apiVersion"] = structpb.NewStringValue("mine.example.org/v1")
+
+	selecting := aPolicy(t, "selecting", "Object", "")
+	match := selecting.GetResource().GetFields()["spec"].GetStructValue().GetFields()["match"].GetStructValue()
+	match.GetFields()["namespaceSelector"] = structpb.NewStructValue(resourceOf(t, "{matchLabels: {env: prod}}").GetResource())
+
+	for name, tc := range map[string]struct {
+		reason    string
+		policy    *fnv1.Resource
+		namespace string
+		engine    string
+	}{
+		"Ours":           {"A policy is one.", aPolicy(t, "a", "Object", ""), "", "mysql"},
+		"Forged":         {"What looks like one is none.", forged, "", "postgres"},
+		"Own":            {"The namespace is the XR's.", selecting, "{apiVersion: v1, kind: Namespace, metadata: {name: prod, labels: {env: prod}}}", "mysql"},
+		"OtherNamespace": {"Another one is not.", selecting, "{apiVersion: v1, kind: Namespace, metadata: {name: mine, labels: {env: prod}}}", "postgres"},
+		"OtherKind":      {"Nor is another object of its name.", selecting, "{apiVersion: v1, kind: ConfigMap, metadata: {name: prod, labels: {env: prod}}}", "postgres"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := call(t, xr, observed, sized("small", "mysql"), "")
+			req.RequiredResources["kausality.io/allowancepolicies"] = &fnv1.Resources{Items: []*fnv1.Resource{tc.policy}}
+
+			if tc.namespace != "" {
+				req.RequiredResources["kausality.io/namespace"] = &fnv1.Resources{Items: []*fnv1.Resource{resourceOf(t, tc.namespace)}}
+			}
+
+			checkEngine(t, tc.reason, run(t, req), tc.engine)
+		})
 	}
 }

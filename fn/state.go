@@ -107,9 +107,10 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 
 // readPolicies reads what Crossplane sent beside the resources.
 func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
-	list, badPolicies := policies(given(req, keyPolicies))
-	windows, badWindows := upgrades(given(req, keyUpgrades))
-	enforcing, badList := enforcements(given(req, keyEnforced))
+	ours := v1alpha1.GroupVersion()
+	list, badPolicies := policies(given(req, keyPolicies, ours.WithKind(policy.KindPolicy)))
+	windows, badWindows := upgrades(given(req, keyUpgrades, ours.WithKind(policy.KindUpgrade)))
+	enforcing, badList := enforcements(given(req, keyEnforced, ours.WithKind(policy.KindEnforcement)))
 	set := f.compiled.Set(inforce.Objects{Policies: list, Windows: windows, Enforcements: enforcing})
 	s.problems = slices.Concat(badPolicies, badWindows, badList, set.Bad)
 
@@ -121,7 +122,7 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 
 	s.base = composition.Request{
 		Basis: set.Basis(settings, f.now()), Resources: enforcement.ResourcesOf(enforcing), Mode: s.input.Mode,
-		XR: s.xr, Namespace: namespaceOf(req),
+		XR: s.xr, Namespace: namespaceOf(req, s.xr.GetNamespace()),
 		User: policy.User{Name: s.input.ServiceAccount, Groups: policy.ServiceAccountGroups(s.input.ServiceAccount)},
 	}
 	s.base.Params = s.params.find
