@@ -25,7 +25,7 @@ const keyParams = "kausality.io/params/"
 
 var (
 	errUnreadable  = errors.New("they are not known to be readable by Crossplane, see the condition ParametersReadable of the policy")
-	errOther       = errors.New("Crossplane sent something else under the name that they are required by")
+	errOther       = errors.New("under the name that they are required by, Crossplane sent something else")
 	errNoNamespace = errors.New("this Crossplane does not say that it sends functions what is in a namespace, which takes 2.2 or newer")
 )
 

@@ -246,12 +246,12 @@ func TestOnlyParametersThatWereRequiredCount(t *testing.T) {
 		"OtherKind": {"A requirement of the step may have the name.", byName, readable, []*fnv1.Resource{resourceOf(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: default, namespace: platform}, spec: {engines: [mysql]}}`)}, "sent something else"},
 		"OtherName": {"And ask for another object.", byName, readable, []*fnv1.Resource{aLimit(t, "{name: mine, namespace: platform}", "[mysql]")}, "sent something else"},
 		"OtherNamespace": {
-			"Or for one of another namespace.", byName, readable,
-			[]*fnv1.Resource{aLimit(t, "{name: default, namespace: mine}", "[mysql]")}, "in another namespace",
+			reason: "Or for one of another namespace.", ref: byName, status: readable,
+			sent: []*fnv1.Resource{aLimit(t, "{name: default, namespace: mine}", "[mysql]")}, missing: "in another namespace",
 		},
 		"OldScope": {
-			"A kind that had no namespaces before has those of all.", selected, ofCluster,
-			[]*fnv1.Resource{aLimit(t, "{name: a, namespace: mine, labels: {for: engines}}", "[mysql]")}, "in another namespace",
+			reason: "A kind that had no namespaces before has those of all.", ref: selected, status: ofCluster,
+			sent: []*fnv1.Resource{aLimit(t, "{name: a, namespace: mine, labels: {for: engines}}", "[mysql]")}, missing: "in another namespace",
 		},
 	}
 

@@ -124,7 +124,7 @@ func (s *scaling) stamp(ctx context.Context, j *Judge) (bool, error) {
 
 	d := decision.Decide(ask)
 	if s.unread = cmp.Or(s.unread, policy.Unread(d.Problems...)); s.unread != nil {
-		return false, nil // Not yet: that it is not known who may is no edit.
+		return false, nil //nolint:nilerr // Not yet: that it is not known who may is no edit.
 	}
 
 	changed := stamps(live, d.Object)

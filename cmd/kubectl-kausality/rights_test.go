@@ -158,8 +158,10 @@ status: {conditions: [{type: ParametersReadable, `+tc.condition+`}]}`))
 func TestOneRoleIsEnoughForAllPoliciesOfAKind(t *testing.T) {
 	t.Parallel()
 
-	var policies []*unstructured.Unstructured
-	for _, k := range []string{"a limits.example.org/v1 Limit", "b limits.example.org/v1 Limit", "c v1 ConfigMap"} {
+	kinds := []string{"a limits.example.org/v1 Limit", "b limits.example.org/v1 Limit", "c v1 ConfigMap"}
+	policies := make([]*unstructured.Unstructured, 0, len(kinds))
+
+	for _, k := range kinds {
 		f := strings.Fields(k)
 		policies = append(policies, parse(t, "{apiVersion: kausality.io/v1alpha1, kind: AllowancePolicy, metadata: {name: "+f[0]+"}, "+
 			"spec: {paramKind: {apiVersion: "+f[1]+", kind: "+f[2]+"}, paramRef: {name: a}, match: {kind: Nothing, fields: [spec]}, allow: []}}"))

@@ -176,7 +176,8 @@ func (f *Parameters) find(ctx context.Context, gvk schema.GroupVersionKind) (rea
 	// Crossplane would wait for what it cannot watch, in each reconciliation of an XR.
 	if verbs := right.Unsupported(served.Verbs); verbs != "" {
 		out.reason = v1alpha1.ReasonKindUnsupported
-		out.message = fmt.Sprintf("the API server does not support %s of %s, as Crossplane needs: objects of this kind hold no parameters", verbs, resource)
+		out.message = fmt.Sprintf("the API server does not support %s of %s, as Crossplane needs: "+
+			"objects of this kind hold no parameters", verbs, resource)
 
 		return out, nil
 	}

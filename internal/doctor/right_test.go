@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
@@ -153,12 +154,14 @@ func TestParametersAreReadByRolesOfTheirOwn(t *testing.T) {
 				Readable: []right.Kind{{Kind: "ConfigMap", Resource: "configmaps"}, {Group: "limits.example.org", Kind: "Limit", Resource: "limits"}},
 			}
 
-			var got []string
-			for _, gr := range Parameters(s, tc.all) {
-				got = append(got, gr.String())
+			found := Parameters(s, tc.all)
+			got := make([]string, len(found))
+
+			for i, gr := range found {
+				got[i] = gr.String()
 			}
 
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})

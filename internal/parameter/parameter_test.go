@@ -185,7 +185,6 @@ func TestWhatWasReadIsGoodForTwoSeconds(t *testing.T) {
 			t.Errorf("%s\n%d objects, %d reads, %v", step.title, len(got), s.reads, err)
 		}
 	}
-
 }
 
 // TestAnErrorIsRememberedForASecond so that not each request asks again for what cannot be
