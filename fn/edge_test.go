@@ -66,6 +66,45 @@ spec: {serviceAccount: "system:serviceaccount:a:b", validFrom: "`+tc.from+`", va
 	}
 }
 
+// TestAPolicyThatReadsTheTimeIsAskedAgainWithinAMinute, and counts from one moment until
+// before another, exactly.
+func TestAPolicyThatReadsTheTimeIsAskedAgainWithinAMinute(t *testing.T) {
+	// The tests' clock says midnight of 2026-01-01.
+	cases := map[string]struct {
+		reason, from, until, engine string
+	}{
+		"Within": {"It is in time.", "2025-12-31T00:00:00Z", "2026-01-02T00:00:00Z", "mysql"},
+		"From":   {"The first moment is in time.", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "mysql"},
+		"Before": {"The one before is not.", "2026-01-01T00:00:00.000000001Z", "2026-01-02T00:00:00Z", "postgres"},
+		"Last":   {"The last one is.", "2025-12-31T00:00:00Z", "2026-01-01T00:00:00.000000001Z", "mysql"},
+		"Until":  {"The one after is not.", "2025-12-31T00:00:00Z", "2026-01-01T00:00:00Z", "postgres"},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := call(t, steadyXR, observedObject, sized("small", "mysql"), "")
+			req.RequiredResources["kausality.io/allowancepolicies"] = &fnv1.Resources{Items: []*fnv1.Resource{resourceOf(t, `
+apiVersion: kausality.io/v1alpha1
+kind: AllowancePolicy
+metadata: {name: in-time}
+spec:
+  match:
+    kind: Object
+    fields: [spec.forProvider.engine]
+    cel: ["timestamp('`+tc.from+`') <= now && now < timestamp('`+tc.until+`')"]
+  subjects: [{kind: ServiceAccount, name: crossplane, namespace: crossplane-system, mayInitiate: true}]
+  allow: [{relation: External, mutations: [Update]}]`)}}
+
+			rsp := run(t, req)
+			checkEngine(t, tc.reason, rsp, tc.engine)
+
+			if got := rsp.GetMeta().GetTtl().AsDuration(); got != time.Minute {
+				t.Errorf("%s\nTTL %s, want a minute", tc.reason, got)
+			}
+		})
+	}
+}
+
 const exception = `
 apiVersion: kausality.io/v1alpha1
 kind: Enforcement
@@ -153,6 +192,23 @@ func TestCallsAreCounted(t *testing.T) {
 		}
 	}
 
+	got := counted(t, registry)
+	want := map[string]float64{
+		"kausality_function_calls_total outcome=allowed":                 1,
+		"kausality_function_calls_total outcome=held":                    1,
+		"kausality_function_calls_total outcome=fatal":                   2,
+		"kausality_function_held_changes_total composite_kind=XDatabase": 2,
+		"kausality_function_decision_seconds":                            4,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// counted is what a registry has, by name and labels.
+func counted(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -171,16 +227,7 @@ func TestCallsAreCounted(t *testing.T) {
 		}
 	}
 
-	want := map[string]float64{
-		"kausality_function_calls_total outcome=allowed":                 1,
-		"kausality_function_calls_total outcome=held":                    1,
-		"kausality_function_calls_total outcome=fatal":                   2,
-		"kausality_function_held_changes_total composite_kind=XDatabase": 2,
-		"kausality_function_decision_seconds":                            4,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
-	}
+	return got
 }
 
 func TestAPanicIsAnsweredWithTheRequestsTag(t *testing.T) {

@@ -101,12 +101,15 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 	// 3. Decide on every composed resource.
 	s.decide()
 	s.params.require(rsp)
+	s.awaited = s.awaited || s.params.awaited
 
-	// 4. Say what is new, once.
-	f.reports.log(log, s)
+	// 4. Say what is new, once, and not what comes to nothing.
+	if !s.awaited {
+		f.reports.log(log, s)
+	}
 
-	// 5. Answer, for as long as no window opens or closes and no exception ends.
-	rsp.Meta.Ttl = durationpb.New(s.ttl(response.DefaultTTL))
+	// 5. Answer, for as long as time makes no difference.
+	rsp.Meta.Ttl = durationpb.New(s.base.GoodFor(response.DefaultTTL))
 
 	if err := s.respond(rsp); err != nil {
 		response.Fatal(rsp, err)

@@ -110,9 +110,11 @@ func call(t *testing.T, xr, observed, desired, input string) *fnv1.RunFunctionRe
 		Meta: &fnv1.RequestMeta{Tag: "t1", Capabilities: []fnv1.Capability{
 			fnv1.Capability_CAPABILITY_CAPABILITIES, fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES, fnv1.Capability_CAPABILITY_CONDITIONS,
 		}},
-		RequiredResources: map[string]*fnv1.Resources{"kausality.io/allowancepolicies": {}},
-		Observed:          &fnv1.State{Composite: resourceOf(t, xr), Resources: resources(t, observed)},
-		Desired:           &fnv1.State{Resources: resources(t, desired)},
+		RequiredResources: map[string]*fnv1.Resources{
+			"kausality.io/allowancepolicies": {}, "kausality.io/upgradeallowances": {}, "kausality.io/enforcements": {},
+		},
+		Observed: &fnv1.State{Composite: resourceOf(t, xr), Resources: resources(t, observed)},
+		Desired:  &fnv1.State{Resources: resources(t, desired)},
 	}
 	if input != "" {
 		req.Input = resourceOf(t, input).GetResource()

@@ -18,6 +18,7 @@ const (
 	outcomeAllowed = "allowed"
 	outcomeHeld    = "held"
 	outcomeFatal   = "fatal"
+	outcomeAsking  = "asking"
 )
 
 // metrics are what a Function counts.
@@ -34,7 +35,8 @@ func newMetrics() *metrics {
 	return &metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_function_calls_total",
-			Help: "Calls of the function by outcome: allowed, held (something is), fatal.",
+			Help: "Calls of the function by outcome: allowed, held (something is), fatal, asking (for what it decides by: Crossplane calls " +
+				"again with that).",
 		}, []string{"outcome"}),
 		held: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_function_held_changes_total",
@@ -80,7 +82,11 @@ func (m *metrics) observe(rsp *fnv1.RunFunctionResponse, s *state, took time.Dur
 
 	outcome := outcomeAllowed
 
-	if s != nil {
+	switch {
+	case s == nil:
+	case s.awaited:
+		outcome = outcomeAsking
+	default:
 		if n := len(s.held()); n > 0 {
 			outcome = outcomeHeld
 

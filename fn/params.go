@@ -12,8 +12,6 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/request"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -27,8 +25,8 @@ const keyParams = "kausality.io/params/"
 
 var (
 	errUnreadable  = errors.New("they are not known to be readable by Crossplane, see the condition ParametersReadable of the policy")
-	errNotSent     = errors.New("they have not been sent by Crossplane yet")
-	errNoNamespace = errors.New("this version of Crossplane sends functions nothing that is in a namespace")
+	errOther       = errors.New("under the name that they are required by, Crossplane sent something else")
+	errNoNamespace = errors.New("this Crossplane does not say that it sends functions what is in a namespace, which takes 2.2 or newer")
 )
 
 // params are the parameters of policies, of those kinds that Crossplane may read: one
@@ -38,10 +36,12 @@ type params struct {
 	sent map[string]*fnv1.Resources
 	// scopes are those of the kinds that Crossplane may read.
 	scopes map[schema.GroupVersionKind]v1alpha1.ParamScope
-	// namespaces is true where Crossplane sends what is in one.
+	// namespaces is true where Crossplane says what it can do, and so sends what is in one.
 	namespaces bool
 	// read are those that were looked for, by key.
 	read map[string]*fnv1.ResourceSelector
+	// awaited is true where some of these are still to be sent.
+	awaited bool
 }
 
 // readParams reads what policies say of their parameters, and what Crossplane sent of
@@ -55,8 +55,7 @@ func readParams(req *fnv1.RunFunctionRequest, list []v1alpha1.AllowancePolicy) *
 	for i := range list {
 		p := &list[i]
 
-		c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionParametersReadable)
-		if gvk, ok := policy.ParamKindOf(&p.Spec); ok && c != nil && c.Status == "True" && c.ObservedGeneration == p.GetGeneration() {
+		if gvk, ok := policy.ParamKindOf(&p.Spec); ok && policy.ParametersReadable(p) {
 			out.scopes[gvk] = p.Status.ParamScope
 		}
 	}
@@ -76,13 +75,21 @@ func (p *params) find(q policy.ParamQuery) ([]map[string]any, error) {
 
 	res, ok := p.sent[key]
 	if !ok {
-		return nil, errNotSent
+		p.awaited = true
+
+		return nil, policy.ErrParamsAwaited
 	}
 
 	var out []map[string]any
 
 	for _, item := range res.GetItems() {
-		u := &unstructured.Unstructured{Object: item.GetResource().AsMap()}
+		u := decode(item.GetResource())
+
+		// A requirement of the pipeline's step may have the same name, and ask for anything.
+		if u.GroupVersionKind() != q.Kind || q.Selector == nil && u.GetName() != q.Name {
+			return nil, errOther
+		}
+
 		if q.Selector == nil || q.Selector.Matches(labels.Set(u.GetLabels())) {
 			out = append(out, u.Object)
 		}

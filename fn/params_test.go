@@ -10,6 +10,10 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // Statuses of a policy with parameters, of generation 3.
@@ -158,5 +162,160 @@ func TestParametersByWhichNothingIsDecidedAreNotAskedFor(t *testing.T) {
 	rsp, _ := answer(t, call(t, steadyXR, observedObject, sized("small", "postgres"), ""), cluster)
 	if asked := askedParams(rsp); len(asked) > 0 {
 		t.Errorf("asked for %q though nothing is to be changed", asked)
+	}
+}
+
+// TestWhatIsStillToBeSentIsNothingToReport: Crossplane runs a function once more with what it
+// requires, in each reconcile, and only what it answers then comes to anything.
+func TestWhatIsStillToBeSentIsNothingToReport(t *testing.T) {
+	l, reg := listen(), prometheus.NewRegistry()
+	if err := l.Register(reg); err != nil {
+		t.Fatal(err)
+	}
+
+	const byName = "{name: default, namespace: platform}"
+
+	cluster := []*fnv1.Resource{limited(t, byName, "Enforce", readable), aLimit(t, byName, "[mysql]")}
+
+	for range 3 {
+		req := call(t, steadyXR, observedObject, sized("small", "mysql"), "")
+		req.RequiredResources = nil
+
+		for round, want := range []string{"Crossplane has not sent the AllowancePolicies", "they have not been sent yet", "is being changed"} {
+			rsp, err := l.RunFunction(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			got := rsp.GetConditions()[0].GetMessage()
+			if !strings.Contains(got, want) || strings.Contains(got, "to correct") {
+				t.Errorf("round %d: the condition says %q, want %q", round, got, want)
+			}
+
+			send(req, rsp.GetRequirements(), cluster)
+		}
+	}
+
+	if len(l.lines) > 0 {
+		t.Errorf("logged %q", l.lines)
+	}
+
+	got := counted(t, reg)
+	delete(got, "kausality_function_decision_seconds")
+
+	want := map[string]float64{"kausality_function_calls_total outcome=asking": 6, "kausality_function_calls_total outcome=allowed": 3}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// TestModeFatalWaitsForWhatItAsksFor: Crossplane sends nothing after a fatal result.
+func TestModeFatalWaitsForWhatItAsksFor(t *testing.T) {
+	const byName = "{name: default, namespace: platform}"
+
+	for engines, want := range map[string]string{"[mysql]": "", "[postgres]": "spec.forProvider.engine stays postgres (asked: mysql)"} {
+		cluster := []*fnv1.Resource{limited(t, byName, "Enforce", readable), aLimit(t, byName, engines)}
+		rsp, _ := answer(t, call(t, steadyXR, observedObject, sized("small", "mysql"), "mode: Fatal"), cluster)
+
+		if got := rsp.GetResults(); fatal(rsp) != (want != "") || want != "" && !strings.Contains(got[0].GetMessage(), want) {
+			t.Errorf("with %s: %v, want %q", engines, got, want)
+		}
+	}
+}
+
+func TestOnlyParametersThatWereRequiredCount(t *testing.T) {
+	const (
+		byName   = "{name: default, namespace: platform}"
+		selected = "{namespace: platform, selector: {matchLabels: {for: engines}}}"
+	)
+
+	crowd := make([]*fnv1.Resource, 0, policy.MaxParams+1)
+	for i := range cap(crowd) {
+		crowd = append(crowd, aLimit(t, fmt.Sprintf("{name: a%d, namespace: platform, labels: {for: engines}}", i), "[mysql]"))
+	}
+
+	cases := map[string]struct {
+		reason, ref, status string
+		// sent is what stands under the key of the parameters.
+		sent []*fnv1.Resource
+		// missing is what is; empty where the engine may be chosen.
+		missing string
+	}{
+		"Hundred":   {"A hundred are used.", selected, readable, crowd[1:], ""},
+		"Many":      {"More are not.", selected, readable, crowd, "more than 100 are found"},
+		"OtherKind": {"A requirement of the step may have the name.", byName, readable, []*fnv1.Resource{resourceOf(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: default, namespace: platform}, spec: {engines: [mysql]}}`)}, "sent something else"},
+		"OtherName": {"And ask for another object.", byName, readable, []*fnv1.Resource{aLimit(t, "{name: mine, namespace: platform}", "[mysql]")}, "sent something else"},
+		"OtherNamespace": {
+			reason: "Or for one of another namespace.", ref: byName, status: readable,
+			sent: []*fnv1.Resource{aLimit(t, "{name: default, namespace: mine}", "[mysql]")}, missing: "in another namespace",
+		},
+		"OldScope": {
+			reason: "A kind that had no namespaces before has those of all.", ref: selected, status: ofCluster,
+			sent: []*fnv1.Resource{aLimit(t, "{name: a, namespace: mine, labels: {for: engines}}", "[mysql]")}, missing: "in another namespace",
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := call(t, steadyXR, observedObject, sized("small", "mysql"), "")
+			req.RequiredResources["kausality.io/allowancepolicies"] = &fnv1.Resources{Items: []*fnv1.Resource{limited(t, tc.ref, "Enforce", tc.status)}}
+
+			asked := askedParams(run(t, req))
+			if len(asked) != 1 {
+				t.Fatalf("asked for %q", asked)
+			}
+
+			req.RequiredResources["kausality.io/params/"+asked[0]] = &fnv1.Resources{Items: tc.sent}
+			rsp := run(t, req)
+
+			engine := "mysql"
+			if tc.missing != "" {
+				engine = "postgres"
+			}
+
+			checkEngine(t, tc.reason, rsp, engine)
+
+			if got := rsp.GetConditions()[0].GetMessage(); !strings.Contains(got, tc.missing) {
+				t.Errorf("%s\nthe condition says %q, want %q", tc.reason, got, tc.missing)
+			}
+		})
+	}
+}
+
+// TestParametersInANamespaceTakeACrossplaneThatSendsThem: one that is too old looks for them
+// in none, where another object may be.
+func TestParametersInANamespaceTakeACrossplaneThatSendsThem(t *testing.T) {
+	const byName = "{name: default, namespace: platform}"
+
+	for name, tc := range map[string]struct {
+		status, key, says string
+	}{
+		"Namespaced": {readable, "", "this Crossplane does not say that it sends functions what is in a namespace, which takes 2.2 or newer"},
+		"Cluster":    {ofCluster, "kausality.io/params/platform.example.org/v1/EngineLimit//default", "they have not been sent yet"},
+	} {
+		req := call(t, steadyXR, observedObject, sized("small", "mysql"), "")
+		req.Meta.Capabilities = nil
+		req.RequiredResources["kausality.io/allowancepolicies"] = &fnv1.Resources{Items: []*fnv1.Resource{limited(t, byName, "Enforce", tc.status)}}
+
+		rsp := run(t, req)
+		if got := rsp.GetConditions()[0].GetMessage(); !strings.Contains(got, tc.says) {
+			t.Errorf("%s: the condition says %q, want %q", name, got, tc.says)
+		}
+
+		if asked := askedParams(rsp); len(asked) > 0 {
+			t.Errorf("%s: asked for %q in a field that it does not know", name, asked)
+		}
+
+		var keys []string
+
+		for key := range rsp.GetRequirements().GetExtraResources() { //nolint:staticcheck // That is the point.
+			if strings.HasPrefix(key, "kausality.io/params/") {
+				keys = append(keys, key)
+			}
+		}
+
+		if strings.Join(keys, " ") != tc.key {
+			t.Errorf("%s: asked for %q, want %q", name, keys, tc.key)
+		}
 	}
 }

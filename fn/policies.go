@@ -13,6 +13,7 @@ import (
 	"github.com/crossplane/function-sdk-go/request"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -61,11 +62,30 @@ func (s *state) require(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionRespo
 		}
 	}
 
+	s.awaited = awaited(want, sent(req))
+
 	if request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES) {
 		rsp.Requirements.Resources = want
 	} else {
 		rsp.Requirements.ExtraResources = want //nolint:staticcheck // As above.
 	}
+}
+
+// awaited reports whether something of what is required is still to be sent: Crossplane
+// calls again with it. What was sent for a key counts for those below it, too.
+func awaited(want map[string]*fnv1.ResourceSelector, sent map[string]*fnv1.Resources) bool {
+	for key := range want {
+		_, ok := sent[key]
+		for above := range sent {
+			ok = ok || strings.HasPrefix(key, above+"/")
+		}
+
+		if !ok {
+			return true
+		}
+	}
+
+	return false
 }
 
 // kinds are the kinds of the XR and of what it composes or is to.
@@ -81,10 +101,12 @@ func (s *state) kinds() []string {
 	return slices.Sorted(maps.Keys(kinds))
 }
 
-// namespaceOf returns the namespace Crossplane sent; nil if none.
-func namespaceOf(req *fnv1.RunFunctionRequest) *unstructured.Unstructured {
-	for _, obj := range given(req, keyNamespace) {
-		return &unstructured.Unstructured{Object: obj}
+// namespaceOf returns the namespace of a name that Crossplane sent; nil if none.
+func namespaceOf(req *fnv1.RunFunctionRequest, name string) *unstructured.Unstructured {
+	for _, obj := range given(req, keyNamespace, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}) {
+		if u := (&unstructured.Unstructured{Object: obj}); u.GetName() == name {
+			return u
+		}
 	}
 
 	return nil
@@ -170,9 +192,10 @@ func answered(req *fnv1.RunFunctionRequest) bool {
 	return false
 }
 
-// given returns the resources Crossplane sent for a key and those below it, as
-// JSON objects, each once.
-func given(req *fnv1.RunFunctionRequest, key string) []map[string]any {
+// given returns the resources of a kind that Crossplane sent for a key and those below
+// it, as JSON objects, each once. A requirement of the pipeline's step may have the same
+// name, and ask for anything: what says that it is of another kind is left out.
+func given(req *fnv1.RunFunctionRequest, key string, gvk schema.GroupVersionKind) []map[string]any {
 	all, names := sent(req), map[string]bool{}
 
 	var out []map[string]any
@@ -183,11 +206,15 @@ func given(req *fnv1.RunFunctionRequest, key string) []map[string]any {
 		}
 
 		for _, item := range all[k].GetItems() {
-			obj := item.GetResource().AsMap()
-			if name := resource.String(obj, "metadata", "name"); !names[name] {
+			u := decode(item.GetResource())
+			if u.GetAPIVersion() != "" && u.GroupVersionKind() != gvk {
+				continue
+			}
+
+			if name := u.GetName(); !names[name] {
 				names[name] = true
 
-				out = append(out, obj)
+				out = append(out, u.Object)
 			}
 		}
 	}

@@ -6,11 +6,13 @@ package fn_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -31,25 +33,12 @@ func answer(t *testing.T, req *fnv1.RunFunctionRequest, cluster []*fnv1.Resource
 
 	for range rounds {
 		rsp = run(t, req)
-		if proto.Equal(last, rsp.GetRequirements()) {
+		if proto.Equal(last, rsp.GetRequirements()) || fatal(rsp) {
 			return rsp, travelled
 		}
 
-		last, travelled = rsp.GetRequirements(), 0
-		req.RequiredResources = map[string]*fnv1.Resources{}
-
-		for key, s := range last.GetResources() {
-			found := &fnv1.Resources{}
-
-			for _, r := range cluster {
-				if matches(r, s) {
-					found.Items = append(found.Items, r)
-				}
-			}
-
-			req.RequiredResources[key] = found
-			travelled += len(found.GetItems())
-		}
+		last = rsp.GetRequirements()
+		travelled = send(req, last, cluster)
 	}
 
 	t.Fatalf("what the function requires does not stay the same: %v", last)
@@ -58,6 +47,33 @@ func answer(t *testing.T, req *fnv1.RunFunctionRequest, cluster []*fnv1.Resource
 }
 
 // matches reports whether a selector is about a resource.
+// fatal reports whether a response ends the pipeline: Crossplane sends nothing more then.
+func fatal(rsp *fnv1.RunFunctionResponse) bool {
+	return slices.ContainsFunc(rsp.GetResults(), func(r *fnv1.Result) bool { return r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL })
+}
+
+// send adds to a request what is required, of what there is in a cluster, and says how much
+// that is.
+func send(req *fnv1.RunFunctionRequest, required *fnv1.Requirements, cluster []*fnv1.Resource) int {
+	req.RequiredResources = map[string]*fnv1.Resources{}
+	travelled := 0
+
+	for key, s := range required.GetResources() {
+		found := &fnv1.Resources{}
+
+		for _, r := range cluster {
+			if matches(r, s) {
+				found.Items = append(found.Items, r)
+			}
+		}
+
+		req.RequiredResources[key] = found
+		travelled += len(found.GetItems())
+	}
+
+	return travelled
+}
+
 func matches(r *fnv1.Resource, s *fnv1.ResourceSelector) bool {
 	u := &unstructured.Unstructured{Object: r.GetResource().AsMap()}
 
@@ -343,9 +359,10 @@ func TestPoliciesMayReadTheNamespace(t *testing.T) {
 		"Other":    {"namespaceSelector: {matchLabels: {env: prod}}", "test", "postgres"},
 		"CEL":      {`cel: ["namespaceObject.metadata.labels['env'] == 'prod'"]`, "prod", "mysql"},
 		"NotMet":   {`cel: ["namespaceObject.metadata.labels['env'] == 'prod'"]`, "test", "postgres"},
+		"Whole":    {`cel: ["namespaceObject.metadata.generation % 2 == 1"]`, "prod", "mysql"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cluster := []*fnv1.Resource{about(tc.match), resourceOf(t, "{apiVersion: v1, kind: Namespace, metadata: {name: prod, labels: {env: "+tc.env+"}}}")}
+			cluster := []*fnv1.Resource{about(tc.match), resourceOf(t, "{apiVersion: v1, kind: Namespace, metadata: {name: prod, generation: 3, labels: {env: "+tc.env+"}}}")}
 
 			rsp, travelled := answer(t, call(t, xr, observed, sized("small", "mysql"), ""), cluster)
 			checkEngine(t, name, rsp, tc.engine)
@@ -362,5 +379,43 @@ func TestPoliciesMayReadTheNamespace(t *testing.T) {
 
 	if _, asked := req.GetRequiredResources()["kausality.io/namespace"]; asked {
 		t.Error("asked for the namespace though no policy looks at it")
+	}
+}
+
+// TestOnlyWhatWasRequiredCounts: the pipeline's step may have a requirement of the same name,
+// which Crossplane keeps.
+func TestOnlyWhatWasRequiredCounts(t *testing.T) {
+	xr := strings.Replace(steadyXR, "name: db\n", "name: db\n  namespace: prod\n", 1)
+	observed := strings.Replace(observedObject, "name: db-obj\n", "name: db-obj\n  namespace: prod\n", 1)
+
+	forged := aPolicy(t, "forged", "Object", "")
+	forged.GetResource().GetFields()["apiVersion"] = structpb.NewStringValue("mine.example.org/v1")
+
+	selecting := aPolicy(t, "selecting", "Object", "")
+	match := selecting.GetResource().GetFields()["spec"].GetStructValue().GetFields()["match"].GetStructValue()
+	match.GetFields()["namespaceSelector"] = structpb.NewStructValue(resourceOf(t, "{matchLabels: {env: prod}}").GetResource())
+
+	for name, tc := range map[string]struct {
+		reason    string
+		policy    *fnv1.Resource
+		namespace string
+		engine    string
+	}{
+		"Ours":           {"A policy is one.", aPolicy(t, "a", "Object", ""), "", "mysql"},
+		"Forged":         {"What looks like one is none.", forged, "", "postgres"},
+		"Own":            {"The namespace is the XR's.", selecting, "{apiVersion: v1, kind: Namespace, metadata: {name: prod, labels: {env: prod}}}", "mysql"},
+		"OtherNamespace": {"Another one is not.", selecting, "{apiVersion: v1, kind: Namespace, metadata: {name: mine, labels: {env: prod}}}", "postgres"},
+		"OtherKind":      {"Nor is another object of its name.", selecting, "{apiVersion: v1, kind: ConfigMap, metadata: {name: prod, labels: {env: prod}}}", "postgres"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := call(t, xr, observed, sized("small", "mysql"), "")
+			req.RequiredResources["kausality.io/allowancepolicies"] = &fnv1.Resources{Items: []*fnv1.Resource{tc.policy}}
+
+			if tc.namespace != "" {
+				req.RequiredResources["kausality.io/namespace"] = &fnv1.Resources{Items: []*fnv1.Resource{resourceOf(t, tc.namespace)}}
+			}
+
+			checkEngine(t, tc.reason, run(t, req), tc.engine)
+		})
 	}
 }

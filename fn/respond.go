@@ -34,7 +34,7 @@ func (s *state) respond(rsp *fnv1.RunFunctionResponse) error {
 
 	// What the gate keeps inside is stored already, and may have been allowed.
 	refused := slices.DeleteFunc(slices.Clone(held), func(h composition.Held) bool { return h.Inside })
-	if s.input.Mode == v1alpha1.ModeFatal && len(refused) > 0 {
+	if s.input.Mode == v1alpha1.ModeFatal && len(refused) > 0 && !s.awaited { // Nothing is sent after a fatal result.
 		return fmt.Errorf("%w: %s", errUnallowed, refused[0])
 	}
 

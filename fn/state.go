@@ -47,7 +47,10 @@ type state struct {
 	// answered is false where Crossplane did not send what it was asked for;
 	// conditions is true where it says that it stores them.
 	answered, conditions bool
-	outcomes             map[string]composition.Result
+	// awaited is true where something that is decided by is still to be sent: this is decided
+	// once more with it, and what is decided now comes to nothing.
+	awaited  bool
+	outcomes map[string]composition.Result
 	// limit is how long an XR may be ready before it counts as settled; overdue is
 	// true where that is over.
 	limit   time.Duration
@@ -104,9 +107,10 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 
 // readPolicies reads what Crossplane sent beside the resources.
 func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
-	list, badPolicies := policies(given(req, keyPolicies))
-	windows, badWindows := upgrades(given(req, keyUpgrades))
-	enforcing, badList := enforcements(given(req, keyEnforced))
+	ours := v1alpha1.GroupVersion()
+	list, badPolicies := policies(given(req, keyPolicies, ours.WithKind(policy.KindPolicy)))
+	windows, badWindows := upgrades(given(req, keyUpgrades, ours.WithKind(policy.KindUpgrade)))
+	enforcing, badList := enforcements(given(req, keyEnforced, ours.WithKind(policy.KindEnforcement)))
 	set := f.compiled.Set(inforce.Objects{Policies: list, Windows: windows, Enforcements: enforcing})
 	s.problems = slices.Concat(badPolicies, badWindows, badList, set.Bad)
 
@@ -118,20 +122,10 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 
 	s.base = composition.Request{
 		Basis: set.Basis(settings, f.now()), Resources: enforcement.ResourcesOf(enforcing), Mode: s.input.Mode,
-		XR: s.xr, Namespace: namespaceOf(req),
+		XR: s.xr, Namespace: namespaceOf(req, s.xr.GetNamespace()),
 		User: policy.User{Name: s.input.ServiceAccount, Groups: policy.ServiceAccountGroups(s.input.ServiceAccount)},
 	}
 	s.base.Params = s.params.find
-}
-
-// ttl is how long the answer is good for: until a window opens or closes or an
-// exception ends, at most.
-func (s *state) ttl(most time.Duration) time.Duration {
-	if next, ok := decision.NextWindow(s.base.Upgrades, s.base.Enforcements, s.base.Now); ok {
-		return min(most, next.Sub(s.base.Now))
-	}
-
-	return most
 }
 
 func (s *state) decide() {

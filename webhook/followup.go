@@ -4,6 +4,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -12,10 +13,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -47,10 +50,15 @@ func (f *followUps) follow(ctx context.Context, j *Judge, s scaling) {
 	f.running.Go(func() {
 		defer cancel()
 
-		steps := wait.Backoff{Duration: scaledFirst, Factor: scaledFactor, Steps: scaledSteps, Cap: scaledLongest}
+		// Not ExponentialBackoff, which ends with the first delay that is as long as any may be.
+		delay := wait.Backoff{Duration: scaledFirst, Factor: scaledFactor, Steps: scaledSteps, Cap: scaledLongest}.DelayFunc()
 
-		err := wait.ExponentialBackoffWithContext(ctx, steps, func(ctx context.Context) (bool, error) { return s.stamp(ctx, j) })
-		if err != nil && !wait.Interrupted(err) {
+		err := delay.Until(ctx, true, true, func(ctx context.Context) (bool, error) { return s.stamp(ctx, j) })
+		if wait.Interrupted(err) {
+			err = s.unread // Without that the change was not stored, as another webhook may have refused it.
+		}
+
+		if err != nil {
 			j.Log.Error(err, "Cannot stamp what was scaled", "kind", s.Old.GetKind(),
 				"namespace", s.Old.GetNamespace(), "name", s.Old.GetName(), "user", s.User.Name)
 		}
@@ -69,6 +77,22 @@ func (s *scaling) before(live *unstructured.Unstructured) *unstructured.Unstruct
 	}
 
 	return old
+}
+
+// noting is an authorizer, or nil, of which is noted that it could not be asked.
+func (s *scaling) noting(by authorizer.Authorizer) authorizer.Authorizer {
+	if by == nil {
+		return nil
+	}
+
+	return authorizer.AuthorizerFunc(func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		got, why, err := by.Authorize(ctx, a)
+		if err != nil {
+			s.unread = err
+		}
+
+		return got, why, err
+	})
 }
 
 // stamp stamps the object if it is scaled by now, and reports whether there is no
@@ -90,11 +114,18 @@ func (s *scaling) stamp(ctx context.Context, j *Judge) (bool, error) {
 		return false, nil // Not yet, or never: another webhook may have refused it.
 	}
 
-	// Decided anew, for what else is in the object may have changed meanwhile.
+	// Decided anew, for what else is in the object may have changed meanwhile; and asked
+	// anew, for the request has ended.
 	ask := s.Request
 	ask.Old, ask.New = s.before(live), live
+	ask.Params, ask.Authorizer = j.Parameters.Within(ctx), s.noting(j.asking(ctx))
+
+	s.unread = nil
 
 	d := decision.Decide(ask)
+	if s.unread = cmp.Or(s.unread, policy.Unread(d.Problems...)); s.unread != nil {
+		return false, nil //nolint:nilerr // Not yet: that it is not known who may is no edit.
+	}
 
 	changed := stamps(live, d.Object)
 	if len(changed) == 0 {

@@ -57,6 +57,8 @@ type scaling struct {
 	path []string
 	// from and to are the replicas, nil where there are none.
 	from, to any
+	// unread is what could not be read, or asked, when it was decided anew last.
+	unread error
 }
 
 // scale answers a request to scale.

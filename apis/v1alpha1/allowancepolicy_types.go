@@ -366,6 +366,9 @@ const (
 	ConditionParametersReadable = "ParametersReadable"
 	// ReasonReadable means that they may.
 	ReasonReadable = "Readable"
+	// ReasonKindUnsupported means that the API server does not let anybody get, list and
+	// watch objects of the kind, as Crossplane does; the message says which of them.
+	ReasonKindUnsupported = "KindUnsupported"
 	// ReasonParametersUnreadable means that the policy is of no use without.
 	ReasonParametersUnreadable = "ParametersUnreadable"
 
@@ -396,8 +399,8 @@ type AllowancePolicyStatus struct {
 	ParamScope ParamScope `json:"paramScope,omitempty"`
 
 	// Conditions: Ready with reason InForce, Shadow, Invalid, KindUnknown, RightsMissing or
-	// ParametersUnreadable, ParametersReadable with reason Readable, KindUnknown or
-	// RightsMissing, and Gated with reason ManagementPoliciesUnsupported.
+	// ParametersUnreadable, ParametersReadable with reason Readable, KindUnknown,
+	// KindUnsupported or RightsMissing, and Gated with reason ManagementPoliciesUnsupported.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

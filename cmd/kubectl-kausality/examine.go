@@ -67,7 +67,7 @@ func (c examination) state(ctx context.Context, opts doctorOptions) (*doctor.Sta
 	s.Lists[doctor.Leases] = c.list(ctx, doctor.Leases, c.home)
 	s.Lists[doctor.Secrets] = c.secrets(ctx, s.Manager.Secret)
 
-	s.Served = c.served()
+	s.Served, s.Readable = c.served()
 
 	for _, src := range doctor.Composites(s) {
 		s.Composites = append(s.Composites, c.list(ctx, src, "").Items...)

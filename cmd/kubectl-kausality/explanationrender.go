@@ -70,7 +70,7 @@ func (d explanationDocument) renderAllowances(out *strings.Builder) {
 	section(out, "Allowances of its parent", len(d.Allowances))
 
 	for _, a := range d.Allowances {
-		fmt.Fprintf(out, "- %s, asked for by %s (generation %d%s)%s\n", whatOf(a.Allowance), a.Initiator, a.Generation, byPolicy(a.Allowance), serves(a.Missing))
+		fmt.Fprintf(out, "- %s, asked for by %s (generation %d%s)%s\n", whatOf(a.Allowance), a.Initiator, a.Generation, byPolicy(a.Allowance), servesText(a.Missing))
 	}
 
 	if len(d.Giving) > 0 {
@@ -93,8 +93,8 @@ func section(out *strings.Builder, head string, n int) {
 	fmt.Fprintf(out, "\n%s:\n", head)
 }
 
-// serves says whether something serves.
-func serves(missing string) string {
+// servesText says whether something serves.
+func servesText(missing string) string {
 	if missing == "" {
 		return ": serves"
 	}
@@ -107,7 +107,7 @@ func (d explanationDocument) renderWindows(out *strings.Builder) {
 
 	for _, w := range d.Windows {
 		fmt.Fprintf(out, "- %s, %s to %s, for %s%s\n", w.Name, w.ValidFrom.UTC().Format(time.RFC3339), w.ValidUntil.UTC().Format(time.RFC3339),
-			w.ServiceAccount, serves(w.Missing))
+			w.ServiceAccount, servesText(w.Missing))
 	}
 }
 
@@ -278,7 +278,7 @@ func (d explanationDocument) renderEnforcements(out *strings.Builder) {
 		}
 
 		for _, x := range e.Exceptions {
-			fmt.Fprintf(out, "  exception %s until %s (%s)%s\n", x.Name, x.Until.UTC().Format(time.RFC3339), x.Reason, serves(x.Missing))
+			fmt.Fprintf(out, "  exception %s until %s (%s)%s\n", x.Name, x.Until.UTC().Format(time.RFC3339), x.Reason, servesText(x.Missing))
 		}
 	}
 

@@ -120,11 +120,10 @@ func (c examination) ask(ctx context.Context, m doctor.Manager, list []right.Rig
 	return group.Wait()
 }
 
-// served are the kinds that the API server serves, as far as it says.
-func (c examination) served() []right.Kind {
+// served are the kinds that the API server serves, as far as it says: those that can be
+// changed, and those that can be read.
+func (c examination) served() (changed, read []right.Kind) {
 	lists, _ := c.discovery.ServerPreferredResources() // What one group fails to list is no reason to leave out the others.
-
-	var out []right.Kind
 
 	for _, l := range lists {
 		gv, err := schema.ParseGroupVersion(l.GroupVersion)
@@ -133,20 +132,24 @@ func (c examination) served() []right.Kind {
 		}
 
 		for _, r := range l.APIResources {
-			// What cannot be changed the manager is never asked about.
-			if !slices.Contains(r.Verbs, "get") || !slices.Contains(r.Verbs, "update") {
-				continue
-			}
-
 			composite := slices.ContainsFunc(r.Categories, func(c string) bool { return c == "claim" || c == "composite" })
-			out = append(out, right.Kind{
+			kind := right.Kind{
 				Group: gv.Group, Kind: r.Kind, Resource: r.Name,
 				Crossplane: composite || slices.Contains(r.Categories, "managed"), Conditions: composite,
-			})
+			}
+
+			// What cannot be changed the manager is never asked about.
+			if slices.Contains(r.Verbs, "get") && slices.Contains(r.Verbs, "update") {
+				changed = append(changed, kind)
+			}
+
+			if right.Unsupported(r.Verbs) == "" {
+				read = append(read, kind)
+			}
 		}
 	}
 
-	return out
+	return changed, read
 }
 
 // may asks whether the manager may do something in all namespaces.

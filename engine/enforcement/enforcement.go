@@ -28,6 +28,8 @@ type Enforcement struct {
 	// written are the places of the conditions among those that are written: those that do not
 	// compile are not among them.
 	written []int
+	// now is true where one of these may read the time of the decision.
+	now bool
 	// excepted are what exceptions are about, in their order.
 	excepted [][]change.Pattern
 	broken   []string
@@ -74,6 +76,7 @@ func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 		}
 
 		e.conditions, e.written = append(e.conditions, x), append(e.written, i)
+		e.now = e.now || policy.ReadsNow(c.Expression)
 	}
 
 	for i, x := range in.Spec.Exceptions {
@@ -172,6 +175,9 @@ func Beyond(gr schema.GroupResource) bool {
 		return false
 	}
 }
+
+// ReadsNow reports whether a condition may read the time of a decision.
+func (e *Enforcement) ReadsNow() bool { return e.now }
 
 // ReadsParent reports whether a condition reads the parent of an object.
 func (e *Enforcement) ReadsParent() bool {

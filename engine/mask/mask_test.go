@@ -5,7 +5,6 @@ package mask_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -105,18 +104,58 @@ func TestAValueIsHiddenWhereEitherVersionHidesIt(t *testing.T) {
 }
 
 func TestAnErrorQuotesNoCredential(t *testing.T) {
-	secret := object(t, `{kind: Secret, data: {url: cG9zdA==}}`)
-	quoting, plain := errors.New(`cannot parse "post"`), errors.New("no such key: port")
+	secret, plain := object(t, `{kind: Secret, data: {url: cG9zdA==}}`), object(t, `{kind: ConfigMap, data: {url: post}}`)
 
-	if got := mask.Error(quoting, secret).Error(); strings.Contains(got, "post") {
-		t.Errorf("it reads %q", got)
+	for name, tc := range map[string]struct {
+		reason, text, want string
+	}{
+		"Quotes":   {"It may quote anything.", `cannot parse "post"`, "the reason is not shown, for it may quote a credential"},
+		"Key":      {"A key may be a value of another object.", "no such key: post", "no such key"},
+		"Index":    {"So may an index.", "index out of bounds: 4711", "index out of bounds"},
+		"Field":    {"The expression names the field.", "no such field 'port'", "no such field 'port'"},
+		"Overload": {"Types are none.", "no such overload: int.startsWith(string)", "no such overload: int.startsWith(string)"},
+		"Zero":     {"Nor is zero.", "division by zero", "division by zero"},
+		"Within":   {"What begins otherwise may quote in its midst.", "variables.port: no such key: post", "the reason is not shown, for it may quote a credential"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := errors.New(tc.text)
+			if got := mask.Error(err, plain, secret, nil).Error(); got != tc.want {
+				t.Errorf("%s\nit reads %q, want %q", tc.reason, got, tc.want)
+			}
+
+			// Where nothing is hidden, all is shown.
+			if got := mask.Error(err, plain, nil); !errors.Is(got, err) {
+				t.Errorf("%s\nit reads %q, want %q", tc.reason, got, err)
+			}
+		})
+	}
+}
+
+func TestWhatWasAppliedIsLeftOut(t *testing.T) {
+	const applied = `{metadata: {name: a, annotations: {b: c, kubectl.kubernetes.io/last-applied-configuration: "{}"}}, spec: {d: e}}`
+
+	u := object(t, applied)
+
+	got, ok := mask.WithoutApplied(u)
+	if diff := cmp.Diff(object(t, `{metadata: {name: a, annotations: {b: c}}, spec: {d: e}}`), got); !ok || diff != "" {
+		t.Errorf("%t, -want, +got:\n%s", ok, diff)
 	}
 
-	if got := mask.Error(plain, secret); !errors.Is(got, plain) {
-		t.Errorf("it reads %q, want %q", got, plain)
+	if diff := cmp.Diff(object(t, applied), u); diff != "" {
+		t.Errorf("the object is modified, -want, +got:\n%s", diff)
 	}
 
-	if got := mask.Error(quoting, object(t, `{kind: ConfigMap, data: {url: post}}`), nil); !errors.Is(got, quoting) {
-		t.Errorf("it reads %q, want %q", got, quoting)
+	if mask.Hides(nil, got, got) || !mask.Hides(nil, u, u) {
+		t.Error("it hides something without, or nothing with it")
+	}
+
+	for _, text := range []string{`{metadata: {annotations: {b: c}}}`, `{metadata: {name: a}}`, `{}`, `{metadata: a}`} {
+		if got, ok := mask.WithoutApplied(object(t, text)); ok || !cmp.Equal(object(t, text), got) {
+			t.Errorf("%s: %t, %v", text, ok, got)
+		}
+	}
+
+	if got, ok := mask.WithoutApplied(nil); ok || got != nil {
+		t.Errorf("of nothing: %t, %v", ok, got)
 	}
 }

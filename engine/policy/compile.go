@@ -28,6 +28,8 @@ type Policy struct {
 	objects    labels.Selector
 	namespaces labels.Selector
 	gate       *Gate
+	// now is true where an expression may read the time of the decision.
+	now bool
 }
 
 // Name of the policy.
@@ -75,6 +77,7 @@ func Compile(in *v1alpha1.AllowancePolicy) (*Policy, field.ErrorList) {
 	p.params = compileParams(&in.Spec, &errs)
 	p.scope = compileScope(p.env(), in.Spec.Match.Variables, match.Child("variables"), &errs)
 	p.conditions = p.scope.conditions(&in.Spec.Match, match, &errs)
+	p.now = slices.ContainsFunc(Expressions(&in.Spec.Match), ReadsNow)
 
 	checkPermissions(in.Spec.Allow, field.NewPath("spec", "allow"), &errs)
 

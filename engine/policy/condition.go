@@ -53,9 +53,16 @@ func (c *condition) missing(a *activation, b *Budget) string {
 
 // said is the message of the condition. What the objects hold may be in what an
 // expression gives: where that is a credential, the message is the one that is
-// written in the policy.
+// written in the policy. It is given by objects without what kubectl stores of what
+// was applied, which is there of most.
 func (c *condition) said(a *activation, b *Budget) string {
-	if c.text == nil || slices.ContainsFunc(a.in.objects(), func(object map[string]any) bool {
+	if c.text == nil {
+		return c.message
+	}
+
+	a = a.withoutApplied()
+
+	if slices.ContainsFunc(a.in.objects(), func(object map[string]any) bool {
 		return mask.Hides(nil, object, object)
 	}) {
 		return c.message

@@ -289,6 +289,29 @@ type activation struct {
 	in *Input
 	// variables of a policy; nil where there are none.
 	variables *lazy.MapValue
+	// anew has them evaluated anew for another input; nil where there are none.
+	anew func(*Input) *activation
+}
+
+// withoutApplied is the activation by objects without what kubectl stores of what was
+// applied: that hides nothing, and may be shown as far as the rest may. It is the same one
+// where there is nothing of that.
+func (a *activation) withoutApplied() *activation {
+	in, found := *a.in, false
+
+	for _, at := range []*map[string]any{&in.Object, &in.OldObject, &in.Parent, &in.Param, &in.NamespaceObject} {
+		object, ok := mask.WithoutApplied(*at)
+		*at, found = object, found || ok
+	}
+
+	switch {
+	case !found:
+		return a
+	case a.anew != nil:
+		return a.anew(&in)
+	default:
+		return &activation{in: &in}
+	}
 }
 
 // ResolveName returns what a name stands for; null where there is nothing.
@@ -362,7 +385,7 @@ func (e *Expression) eval(a *activation) (result bool, cost uint64, err error) {
 	cost = costOf(details)
 
 	if err != nil {
-		return false, cost, fmt.Errorf("cannot evaluate CEL %q: %w", e.text, mask.Error(err, a.in.objects()...))
+		return false, cost, fmt.Errorf("cannot evaluate CEL %q: %w", e.text, e.shown(a, err))
 	}
 
 	b, ok := val.Value().(bool)
@@ -371,4 +394,16 @@ func (e *Expression) eval(a *activation) (result bool, cost uint64, err error) {
 	}
 
 	return b, cost, nil
+}
+
+// shown is what may be shown of an error. Nearly all objects have what kubectl stores of what
+// was applied: an error that is the same without that quotes nothing of it.
+func (e *Expression) shown(a *activation, err error) error {
+	if without := a.withoutApplied(); without != a {
+		if _, _, again := e.program.Eval(without); again != nil && again.Error() == err.Error() {
+			return mask.Error(err, without.in.objects()...)
+		}
+	}
+
+	return mask.Error(err, a.in.objects()...)
 }

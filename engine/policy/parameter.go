@@ -4,11 +4,11 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/google/cel-go/cel"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -57,9 +57,13 @@ func paramName(kind, namespace, name string) string {
 	return fmt.Sprintf("%s %q", kind, name)
 }
 
+// MaxParams is in how many objects a policy may have its parameters at once.
+const MaxParams = 100
+
 // Params finds objects that hold parameters. It gives those that are there, ordered by
-// namespace and name, and none where none is. The error is of what cannot be read, or not
-// yet. What it gives is not to be modified.
+// namespace and name, and none where none is; of more than [MaxParams] not all of them. The
+// error is of what cannot be read, or of [ErrParamsAwaited]. What it gives is not to be
+// modified.
 type Params func(ParamQuery) ([]map[string]any, error)
 
 // parameters is what a policy, or a binding for it, says of its parameters.
@@ -180,10 +184,12 @@ func (p *parameters) evaluateWith(s *scope, conditions []*condition, in Input, b
 	q := p.query(in.Home)
 
 	list, err := in.params(q)
-	if err != nil {
-		missing := fmt.Sprintf("its parameters cannot be read: %s: %s", q, err)
+	if err == nil {
+		err = q.check(list)
+	}
 
-		return Evaluation{Kind: LackParameter, Missing: missing, Problem: fmt.Errorf("cannot read its parameters: %s: %w", q, err)}
+	if err != nil {
+		return unread(q, err)
 	}
 
 	if len(list) == 0 {
@@ -203,12 +209,6 @@ func (p *parameters) evaluateWith(s *scope, conditions []*condition, in Input, b
 
 	return Evaluation{Met: true}
 }
-
-// ErrParamNamespace is the cause where it is not known in which namespace parameters are.
-var ErrParamNamespace = errors.New("its paramRef names no namespace, and the object belongs to none")
-
-// errNoParams is the cause where nobody can read parameters.
-var errNoParams = errors.New("nobody reads them here")
 
 func (in Input) params(q ParamQuery) ([]map[string]any, error) {
 	if in.Params == nil {
@@ -233,4 +233,12 @@ func ParamKindOf(spec *v1alpha1.AllowancePolicySpec) (schema.GroupVersionKind, b
 	}
 
 	return schema.FromAPIVersionAndKind(spec.ParamKind.APIVersion, spec.ParamKind.Kind), true
+}
+
+// ParametersReadable reports whether a policy says that the parameters can be read that it
+// has now; what it says of a generation before may be about another kind.
+func ParametersReadable(p *v1alpha1.AllowancePolicy) bool {
+	c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionParametersReadable)
+
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == p.GetGeneration()
 }

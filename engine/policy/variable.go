@@ -153,6 +153,8 @@ func (s *scope) activate(in *Input, b *Budget) *activation {
 		return a
 	}
 
+	a.anew = func(in *Input) *activation { return s.activate(in, b) }
+
 	values := lazy.NewMapValue(structType(varVariables))
 	for _, v := range s.variables {
 		values.Append(v.name, func(*lazy.MapValue) ref.Val { return v.eval(a, b) })

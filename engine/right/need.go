@@ -71,6 +71,12 @@ func Read(gr schema.GroupResource) Need {
 	return Need{GroupResource: gr, Only: []string{get, list, watch}}
 }
 
+// Unsupported is what it takes to read objects, of get, list and watch, that a resource
+// is not served with; for a person, and empty where it is served with all of that.
+func Unsupported(verbs []string) string {
+	return and(slices.DeleteFunc(Read(schema.GroupResource{}).verbs(), func(v string) bool { return slices.Contains(verbs, v) }))
+}
+
 // verbs are those that a need takes.
 func (n Need) verbs() []string {
 	if len(n.Only) > 0 {

@@ -242,11 +242,11 @@ func (o *Owners) watched(ctx context.Context, parent *unstructured.Unstructured)
 
 func (o *Owners) passOnTo(ctx context.Context, parent, child *unstructured.Unstructured) error {
 	d, err := o.Deletions.decide(ctx, child, parent)
+	o.Failed.Count(d.Problems...)
+
 	if err != nil {
 		return err
 	}
-
-	o.Failed.Count(d.Problems...)
 
 	if !d.Allowed() {
 		o.Leftovers.reportOrphaned(ctx, parent, child, &d)

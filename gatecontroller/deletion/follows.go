@@ -40,7 +40,8 @@ type Deletions struct {
 }
 
 // decide judges the deletion of a child whose parent is being deleted, as the
-// garbage collector's.
+// garbage collector's. Where parameters of a policy cannot be read the error says so,
+// beside what is decided without them: what is not passed on now never is.
 func (d *Deletions) decide(ctx context.Context, child, parent *unstructured.Unstructured) (decision.Decision, error) {
 	req := decision.Request{
 		Operation: decision.OperationDelete, Old: child, Parent: parent,
@@ -74,7 +75,12 @@ func (d *Deletions) decide(ctx context.Context, child, parent *unstructured.Unst
 		}
 	}
 
-	return decision.Decide(req), nil
+	out := decision.Decide(req)
+	if err := policy.Unread(out.Problems...); err != nil {
+		return out, fmt.Errorf("cannot judge the deletion of %s %q: %w", child.GetKind(), child.GetName(), err)
+	}
+
+	return out, nil
 }
 
 // basis is what requests are decided by. What does not compile is reported on

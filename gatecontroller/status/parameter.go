@@ -173,6 +173,15 @@ func (f *Parameters) find(ctx context.Context, gvk schema.GroupVersionKind) (rea
 	out.message = "Kausality and Crossplane may read " + resource.String()
 	need := right.Read(resource)
 
+	// Crossplane would wait for what it cannot watch, in each reconciliation of an XR.
+	if verbs := right.Unsupported(served.Verbs); verbs != "" {
+		out.reason = v1alpha1.ReasonKindUnsupported
+		out.message = fmt.Sprintf("the API server does not support %s of %s, as Crossplane needs: "+
+			"objects of this kind hold no parameters", verbs, resource)
+
+		return out, nil
+	}
+
 	if missing := f.Access.Missing(ctx, []right.Need{need}); len(missing) > 0 {
 		out.reason, out.message = v1alpha1.ReasonRightsMissing, right.Message(missing)
 

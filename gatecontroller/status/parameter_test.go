@@ -73,7 +73,10 @@ func (s *paramServer) calls() interceptor.Funcs {
 
 // limits is a kind of parameters.
 func limits(namespaced bool) []metav1.APIResource {
-	return []metav1.APIResource{{Name: "limits/status", Kind: "Limit"}, {Name: "limits", Kind: "Limit", Namespaced: namespaced}}
+	return []metav1.APIResource{
+		{Name: "limits/status", Kind: "Limit"},
+		{Name: "limits", Kind: "Limit", Namespaced: namespaced, Verbs: metav1.Verbs{"delete", "get", "list", "watch"}},
+	}
 }
 
 func TestAPolicySaysWhetherItsParametersCanBeRead(t *testing.T) {
@@ -193,6 +196,46 @@ func TestAPolicySaysWhetherItsParametersCanBeRead(t *testing.T) {
 
 	if meta.FindStatusCondition(stored.Status.Conditions, v1alpha1.ConditionParametersReadable) != nil || stored.Status.ParamScope != "" || s.asked != asked {
 		t.Errorf("%+v, and %d questions", stored.Status, s.asked-asked)
+	}
+}
+
+// TestAKindThatCannotBeWatchedHoldsNoParameters: a function that requires it would have
+// Crossplane wait for that in vain, whatever it is allowed.
+func TestAKindThatCannotBeWatchedHoldsNoParameters(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, plural string
+		verbs          metav1.Verbs
+		// lacks are the verbs that are missing; empty for none.
+		lacks string
+	}{
+		"PodMetrics":          {"metrics-server is asked each time.", "pods", metav1.Verbs{"get", "list"}, "watch"},
+		"SubjectAccessReview": {"A question is no object.", "subjectaccessreviews", metav1.Verbs{"create"}, "get, list and watch"},
+		"Limit":               {"Most kinds can be.", "limits", metav1.Verbs{"create", "get", "list", "watch"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &paramServer{served: []metav1.APIResource{{Name: tc.plural, Kind: name, Namespaced: true, Verbs: tc.verbs}}}
+			_, _, cluster := reporting(t, s.calls())
+			f := &Parameters{Client: cluster, Discovery: s, Crossplane: "system:serviceaccount:crossplane-system:crossplane"}
+
+			got, err := f.find(t.Context(), schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			want := readable{
+				reason: v1alpha1.ReasonReadable, message: "Kausality and Crossplane may read " + tc.plural + ".example.org",
+				scope: v1alpha1.ParamScopeNamespaced,
+			}
+			if tc.lacks != "" {
+				want.reason = v1alpha1.ReasonKindUnsupported
+				want.message = "the API server does not support " + tc.lacks + " of " + tc.plural + ".example.org, as Crossplane needs: " +
+					"objects of this kind hold no parameters"
+			}
+
+			if got != want {
+				t.Errorf("%s\n%+v, want %+v", tc.reason, got, want)
+			}
+		})
 	}
 }
 

@@ -72,8 +72,9 @@ type State struct {
 	Unread []string
 	// Gone are the UIDs of owners of managed resources that are not there any more.
 	Gone map[string]bool
-	// Served are the kinds that the API server serves.
-	Served []right.Kind
+	// Served are the kinds that the API server serves and that can be changed, and Readable
+	// those whose objects can be got, listed and watched.
+	Served, Readable []right.Kind
 	// Composites are the XRs whose Compositions run the function, as far as they could
 	// be read.
 	Composites []*unstructured.Unstructured

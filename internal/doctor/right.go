@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -63,7 +62,9 @@ func Needs(s *State, platform bool) []right.Need {
 }
 
 // Parameters are the resources that hold parameters of policies and that the manager or
-// Crossplane may not read, as far as the policies say; with all, whatever they say.
+// Crossplane may not read, as far as the policies say of what they are now; with all,
+// whatever they say. Those that nobody can read, whatever role they have, are not among
+// them.
 func Parameters(s *State, all bool) []schema.GroupResource {
 	var out []schema.GroupResource
 
@@ -74,11 +75,11 @@ func Parameters(s *State, all bool) []schema.GroupResource {
 		}
 
 		gvk, ok := policy.ParamKindOf(&p.Spec)
-		if !ok || !all && meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionParametersReadable) {
+		if !ok || !all && policy.ParametersReadable(p) {
 			continue
 		}
 
-		for _, k := range s.Served {
+		for _, k := range s.Readable {
 			gr := schema.GroupResource{Group: k.Group, Resource: k.Resource}
 			if k.Group == gvk.Group && k.Kind == gvk.Kind && !slices.Contains(out, gr) {
 				out = append(out, gr)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
@@ -99,5 +100,70 @@ func TestAPolicyWithoutRightsReportsWhatGivesThem(t *testing.T) {
 		if f.Check == "policies" && f.Remedy != right.Remedy {
 			t.Errorf("Diagnose: %+v", f)
 		}
+	}
+}
+
+func TestParametersAreReadByRolesOfTheirOwn(t *testing.T) {
+	policies := func(texts ...string) List {
+		docs := make([]string, len(texts))
+		for i, text := range texts {
+			docs[i] = "{apiVersion: kausality.io/v1alpha1, kind: AllowancePolicy, " + text + "}\n"
+		}
+
+		return read(t, strings.Join(docs, "---\n"))
+	}
+	of := func(apiVersion, kind, status string) string {
+		return "metadata: {name: " + strings.ToLower(kind) + ", generation: 2}, spec: {paramKind: {apiVersion: " + apiVersion + ", kind: " + kind + "}}, " +
+			"status: {conditions: [{type: ParametersReadable, " + status + "}]}"
+	}
+
+	const (
+		readable   = `status: "True", observedGeneration: 2`
+		unreadable = `status: "False", observedGeneration: 2`
+		readBefore = `status: "True", observedGeneration: 1`
+	)
+
+	cases := map[string]struct {
+		reason string
+		list   List
+		all    bool
+		want   []string
+	}{
+		"Unreadable": {"Of what cannot be read.", policies(of("limits.example.org/v1", "Limit", unreadable)), false, []string{"limits.limits.example.org"}},
+		"Readable":   {"What can be is left out.", policies(of("limits.example.org/v1", "Limit", readable)), false, nil},
+		"All":        {"But where all are asked for.", policies(of("limits.example.org/v1", "Limit", readable)), true, []string{"limits.limits.example.org"}},
+		"Before":     {"What was known of another generation is not known of this one.", policies(of("limits.example.org/v1", "Limit", readBefore)), false, []string{"limits.limits.example.org"}},
+		"Unsaid":     {"Nor is what nobody has said.", policies("metadata: {name: a}, spec: {paramKind: {apiVersion: v1, kind: ConfigMap}}"), false, []string{"configmaps"}},
+		"Without":    {"Most policies have no parameters.", policies("metadata: {name: a}, spec: {match: {kind: Limit}}"), true, nil},
+		"Unserved":   {"What is not served has no role.", policies(of("limits.example.org/v1", "Other", unreadable)), true, nil},
+		"Unwatched":  {"Nor what no role lets anybody watch.", policies(of("metrics.k8s.io/v1beta1", "PodMetrics", unreadable)), true, nil},
+		"Broken":     {"One that cannot be read is another check's.", policies("metadata: {name: a}, spec: {paramKind: none}"), true, nil},
+		"Several": {
+			"Each once, by name.", policies(
+				of("limits.example.org/v1", "Limit", unreadable), of("v1", "ConfigMap", unreadable), of("limits.example.org/v1", "Limit", readBefore),
+			), false, []string{"configmaps", "limits.limits.example.org"},
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := &State{
+				Lists: map[Source]List{AllowancePolicies: tc.list},
+				// What nobody can change may be read all the same, and the other way round.
+				Served:   []right.Kind{{Group: "metrics.k8s.io", Kind: "PodMetrics", Resource: "pods"}},
+				Readable: []right.Kind{{Kind: "ConfigMap", Resource: "configmaps"}, {Group: "limits.example.org", Kind: "Limit", Resource: "limits"}},
+			}
+
+			found := Parameters(s, tc.all)
+			got := make([]string, len(found))
+
+			for i, gr := range found {
+				got[i] = gr.String()
+			}
+
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

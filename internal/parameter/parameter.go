@@ -8,10 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,19 +24,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
-const (
-	// paramsFor is how long what was read of parameters is good for.
-	paramsFor = 2 * time.Second
-	// maxParams is the most objects that a selector may find.
-	maxParams = 100
-	// maxQueries is how many answers are remembered.
-	maxQueries = 4096
-)
-
-var (
-	errManyParams = fmt.Errorf("the selector finds more than %d", maxParams)
-	errNotServed  = errors.New("the API server does not serve the kind")
-)
+var errNotServed = errors.New("the API server does not serve the kind")
 
 // Reader reads the objects that hold parameters of policies from the API server, and
 // remembers them for two seconds. It is safe for concurrent use.
@@ -46,12 +32,10 @@ type Reader struct {
 	live   client.Reader
 	mapper meta.RESTMapper
 	access *access.Access
-	now    func() time.Time
 
-	mu    sync.Mutex
-	known map[paramKey]*paramAnswer
-	// swept is when what is no longer good was forgotten last.
-	swept time.Time
+	// namespaced is whether kinds have namespaces.
+	namespaced *memory[schema.GroupVersionKind, bool]
+	objects    *memory[paramKey, []map[string]any]
 }
 
 // paramKey is a query, without what does not matter to it.
@@ -61,18 +45,13 @@ type paramKey struct {
 	several                   bool
 }
 
-// paramAnswer is read by the first who asks; others wait for it.
-type paramAnswer struct {
-	once  sync.Once
-	until time.Time
-	list  []map[string]any
-	err   error
-}
-
 // NewReader makes a Reader of a client without a cache, and of what shows which
 // kinds that may read; nil for all.
 func NewReader(live client.Reader, mapper meta.RESTMapper, may *access.Access, now func() time.Time) *Reader {
-	return &Reader{live: live, mapper: mapper, access: may, now: now, known: map[paramKey]*paramAnswer{}}
+	return &Reader{
+		live: live, mapper: mapper, access: may,
+		namespaced: newMemory[schema.GroupVersionKind, bool](now), objects: newMemory[paramKey, []map[string]any](now),
+	}
 }
 
 // Within finds parameters while a context lasts; nil where nobody can.
@@ -86,91 +65,31 @@ func (r *Reader) Within(ctx context.Context) policy.Params {
 
 // find finds parameters, see [policy.Params].
 func (r *Reader) find(ctx context.Context, q policy.ParamQuery) ([]map[string]any, error) {
-	namespaced, err := r.scope(&q)
-	if err != nil {
-		return nil, err
-	}
+	namespaced, err := r.namespaced.get(ctx, q.Kind, func(context.Context) (bool, error) { return r.scope(q.Kind) })
 
-	if namespaced && q.Namespace == "" {
+	switch {
+	case err != nil:
+		return nil, err
+	case !namespaced:
+		q.Namespace = ""
+	case q.Namespace == "":
 		return nil, policy.ErrParamNamespace
 	}
 
-	for {
-		var own bool
-
-		a := r.answer(q)
-		a.once.Do(func() {
-			own = true
-			a.list, a.err = r.read(ctx, q)
-		})
-
-		if a.err == nil {
-			return a.list, nil
-		}
-
-		r.forget(q, a)
-
-		// That another request ended before the answer was there is nothing to this one.
-		if own || ctx.Err() != nil {
-			return nil, a.err
-		}
-	}
+	return r.objects.get(ctx, keyOfQuery(q), func(ctx context.Context) ([]map[string]any, error) { return r.read(ctx, q) })
 }
 
-// scope reports whether the kind of a query has namespaces, and takes that away where it
-// has none.
-func (r *Reader) scope(q *policy.ParamQuery) (bool, error) {
-	m, err := r.mapper.RESTMapping(q.Kind.GroupKind(), q.Kind.Version)
+// scope reports whether a kind has namespaces.
+func (r *Reader) scope(gvk schema.GroupVersionKind) (bool, error) {
+	m, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 
 	switch {
 	case meta.IsNoMatchError(err):
 		return false, errNotServed
 	case err != nil:
 		return false, fmt.Errorf("cannot tell whether the kind has namespaces: %w", err)
-	case m.Scope.Name() != meta.RESTScopeNameNamespace:
-		q.Namespace = ""
-
-		return false, nil
 	default:
-		return true, nil
-	}
-}
-
-// answer is what is remembered of a query, or is to be read for it.
-func (r *Reader) answer(q policy.ParamQuery) *paramAnswer {
-	key, now := keyOfQuery(q), r.now()
-
-	r.mu.Lock()
-	defer r.mu.Unlock()
-
-	if a, ok := r.known[key]; ok && now.Before(a.until) {
-		return a
-	}
-
-	if len(r.known) >= maxQueries {
-		clear(r.known)
-	}
-
-	if now.Sub(r.swept) >= paramsFor {
-		maps.DeleteFunc(r.known, func(_ paramKey, a *paramAnswer) bool { return !now.Before(a.until) })
-		r.swept = now
-	}
-
-	a := &paramAnswer{until: now.Add(paramsFor)}
-	r.known[key] = a
-
-	return a
-}
-
-// forget has a query be asked anew.
-func (r *Reader) forget(q policy.ParamQuery, a *paramAnswer) {
-	key := keyOfQuery(q)
-
-	r.mu.Lock()
-	defer r.mu.Unlock()
-
-	if r.known[key] == a {
-		delete(r.known, key)
+		return m.Scope.Name() == meta.RESTScopeNameNamespace, nil
 	}
 }
 
@@ -183,7 +102,7 @@ func keyOfQuery(q policy.ParamQuery) paramKey {
 	return out
 }
 
-// read reads parameters from the API server.
+// read reads parameters from the API server, one more than may be used at most.
 func (r *Reader) read(ctx context.Context, q policy.ParamQuery) ([]map[string]any, error) {
 	if q.Selector == nil {
 		u := &unstructured.Unstructured{}
@@ -205,15 +124,13 @@ func (r *Reader) read(ctx context.Context, q policy.ParamQuery) ([]map[string]an
 	list.SetGroupVersionKind(q.Kind.GroupVersion().WithKind(q.Kind.Kind + "List"))
 
 	err := r.live.List(ctx, list,
-		client.InNamespace(q.Namespace), client.MatchingLabelsSelector{Selector: q.Selector}, client.Limit(maxParams+1))
+		client.InNamespace(q.Namespace), client.MatchingLabelsSelector{Selector: q.Selector}, client.Limit(policy.MaxParams+1))
 
 	switch {
 	case served.Unserved(err):
 		return nil, errNotServed
 	case err != nil:
 		return nil, r.access.Explain(ctx, r.mapper, q.Kind.GroupKind(), right.Read, err)
-	case len(list.Items) > maxParams:
-		return nil, errManyParams
 	}
 
 	slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int {

@@ -185,6 +185,9 @@ var unseen = map[string]string{
 	"the path is empty":                                               "the schema wants one character at least",
 	"its paramRef names no namespace, and the object belongs to none": "of an evaluation",
 	"nobody reads them here":                                          "of an evaluation",
+	"cannot read its parameters":                                      "of an evaluation",
+	"some that are found are in another namespace":                    "of an evaluation",
+	"they have not been sent yet":                                     "of an evaluation",
 }
 
 // TestEachSentenceOfARefusalHasAnExample holds what the sources of the engine say of fields that

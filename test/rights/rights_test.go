@@ -71,15 +71,21 @@ func doctor(t *testing.T, args ...string) (stdout, stderr string, code int) {
 // ready reports whether the condition Ready of a policy has a status, a reason, and
 // words in its message.
 func ready(c client.Client, name, status, reason string, words ...string) func(context.Context) error {
+	return says(c, name, "Ready", status, reason, words...)
+}
+
+// says reports whether a condition of a policy has a status, a reason, and words in its
+// message.
+func says(c client.Client, name, condition, status, reason string, words ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		p := world.Prototype(schema.GroupVersionKind{Group: "kausality.io", Version: "v1alpha1", Kind: "AllowancePolicy"})
 		if err := c.Get(ctx, client.ObjectKey{Name: name}, p); err != nil {
 			return err
 		}
 
-		got, _ := resource.ConditionOf(p, "Ready")
+		got, _ := resource.ConditionOf(p, condition)
 		if got.Status != status || got.Reason != reason {
-			return fmt.Errorf("policy %s: Ready=%s %s: %s: %w", name, got.Status, got.Reason, got.Message, world.ErrOther)
+			return fmt.Errorf("policy %s: %s=%s %s: %s: %w", name, condition, got.Status, got.Reason, got.Message, world.ErrOther)
 		}
 
 		for _, w := range words {
@@ -293,5 +299,69 @@ spec: {serviceName: free, replicas: 0, selector: {matchLabels: {a: b}}, template
 
 	if may(t, right.Right{Verb: "get", Resource: "pods/exec"}) {
 		t.Error("who may watch pods may exec into them")
+	}
+}
+
+const (
+	limits = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: limits.rights.example.org}
+spec:
+  group: rights.example.org
+  scope: Namespaced
+  names: {kind: Limit, listKind: LimitList, plural: limits, singular: limit}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`
+	parameterized = `
+apiVersion: kausality.io/v1alpha1
+kind: AllowancePolicy
+metadata: {name: %[1]s}
+spec:
+  paramKind: {apiVersion: %[2]s, kind: %[3]s}
+  paramRef: {name: default, namespace: default}
+  match: {kind: Namespace, fields: [spec]}
+  allow: [{kind: Namespace, mutations: [spec]}]
+`
+)
+
+// TestAPolicyWithParametersComesIntoForceWithTheRoleThatDoctorPrints for the manager and for
+// Crossplane; one whose parameters nobody can watch does not, and is given no role.
+func TestAPolicyWithParametersComesIntoForceWithTheRoleThatDoctorPrints(t *testing.T) {
+	c := world.Connect(t, running.Config())
+
+	kubectl(t, limits, "apply", "-f", "-")
+	served(t, c, "limits.rights.example.org")
+
+	kubectl(t, fmt.Sprintf(parameterized, "with-limits", "rights.example.org/v1", "Limit")+"---"+
+		fmt.Sprintf(parameterized, "with-reviews", "authorization.k8s.io/v1", "SubjectAccessReview"), "apply", "-f", "-")
+
+	// 1. Both say what they lack.
+	world.Eventually(t, "a policy whose parameters nobody may read",
+		says(c, "with-limits", "ParametersReadable", "False", "RightsMissing", "limits.rights.example.org", right.Remedy))
+	world.Eventually(t, "one whose parameters nobody can read",
+		says(c, "with-reviews", "ParametersReadable", "False", "KindUnsupported", "does not support get, list and watch of subjectaccessreviews"))
+
+	// 2. The doctor prints a role for the one.
+	roles, problem, code := doctor(t, "--roles")
+	if code != 0 || !strings.Contains(roles, "name: kausality-governed:params:limits.rights.example.org\n") ||
+		!strings.Contains(roles, right.LabelOfCrossplane+`: "true"`) || strings.Contains(roles, "subjectaccessreviews") {
+		t.Fatalf("doctor --roles: exit code %d: %s%s", code, problem, roles)
+	}
+
+	// 3. With it that comes into force by itself, and the other one does not.
+	kubectl(t, roles, "apply", "-f", "-")
+	world.Eventually(t, "a policy whose parameters can be read", says(c, "with-limits", "ParametersReadable", "True", "Readable"))
+	world.Eventually(t, "that policy to be in force", ready(c, "with-limits", "True", "InForce"))
+	world.Eventually(t, "the other one", ready(c, "with-reviews", "False", "ParametersUnreadable", "does not support"))
+
+	if out, problem, code := doctor(t, "--roles"); code != 0 || strings.Contains(out, "params:") {
+		t.Errorf("doctor --roles, once it is applied: exit code %d: %s%s", code, problem, out)
+	}
+
+	// 4. What is kept in a repository has it all the same.
+	if out, problem, code := doctor(t, "--roles", "--all-rights"); code != 0 || !strings.Contains(out, "name: kausality-governed:params:limits.rights.example.org\n") {
+		t.Errorf("doctor --roles --all-rights: exit code %d: %s%s", code, problem, out)
 	}
 }
