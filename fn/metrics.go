@@ -10,6 +10,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -54,7 +55,7 @@ func newMetrics() *metrics {
 		shadow: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_function_shadow_total",
 			Help: "Changes of composed resources that would be decided otherwise if what is in Shadow mode were enforced, counted in every " +
-				"call, by the composite resource's kind, what would be decided, and the policy that would allow them.",
+				"call, by the composite resource's kind, what would be decided, and the policy that would allow them, or not.",
 		}, []string{"composite_kind", "verdict", "policy"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "kausality_function_decision_seconds",
@@ -99,7 +100,7 @@ func (m *metrics) observe(rsp *fnv1.RunFunctionResponse, s *state, took time.Dur
 
 		for _, name := range s.names {
 			for _, f := range s.outcomes[name].Shadow {
-				m.shadow.WithLabelValues(s.xr.GetKind(), string(f.Verdict), f.Policy).Inc()
+				m.shadow.WithLabelValues(s.xr.GetKind(), string(f.Verdict), decision.ShadowPolicy(f)).Inc()
 			}
 		}
 

@@ -46,7 +46,7 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 		shadow: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_webhook_shadow_total",
 			Help: "Changes that would be decided otherwise if what is in Shadow mode were enforced, by what would be decided, " +
-				"and the policy that would allow them.",
+				"and the policy that would allow them, or not.",
 		}, append(slices.Clone(kind), "operation", "verdict", "policy")),
 		overruled: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_webhook_overruled_total",
@@ -105,7 +105,7 @@ func (m *Metrics) decided(gvk schema.GroupVersionKind, operation decision.Operat
 	m.overruled.WithLabelValues(gvk.Group, gvk.Kind).Add(float64(len(d.Overruled)))
 
 	for _, f := range d.Shadow {
-		m.shadow.WithLabelValues(gvk.Group, gvk.Kind, string(operation), string(f.Verdict), f.Policy).Inc()
+		m.shadow.WithLabelValues(gvk.Group, gvk.Kind, string(operation), string(f.Verdict), decision.ShadowPolicy(f)).Inc()
 	}
 }
 

@@ -121,7 +121,9 @@ func (i *inquirer) blank(kind, name string) (*unstructured.Unstructured, error) 
 }
 
 // answer answers about one object, and prints that.
-func (i *inquirer) answer(ctx context.Context, out io.Writer, as outputOptions, asked askedFields, from, to *unstructured.Unstructured) error {
+func (i *inquirer) answer(
+	ctx context.Context, out io.Writer, as outputOptions, asked askedFields, from, to *unstructured.Unstructured,
+) error {
 	if err := asked.set(to); err != nil {
 		return err
 	}

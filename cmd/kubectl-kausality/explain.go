@@ -18,9 +18,10 @@ func explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME [FIELD]...",
 		Short: "Show all that decides what may be changed of an object",
-		Long: "Show in the most explicit form what decides whether an object may be changed, in the order in which it is tried: the allowances of " +
-			"its parent, UpgradeAllowances, AllowancePolicies with each condition, subject and binding, the phase of its parent, and Enforcements " +
-			"with their exceptions. Defaults are filled in, and of each it says whether it holds for the object as it is, and for the user.\n\n" +
+		Long: "Show in the most explicit form what decides whether an object may be changed, in the order in which it is tried: " +
+			"the allowances of its parent, UpgradeAllowances, AllowancePolicies with each condition, subject and binding, " +
+			"the phase of its parent, and Enforcements with their exceptions. Defaults are filled in, and of each it says whether " +
+			"it holds for the object as it is, and for the user.\n\n" +
 			"With FIELD, a path such as spec.size, or create or delete, it shows what is about that field, and what would be decided of a change " +
 			"of it. Conditions about a new value cannot be judged: kubectl kausality can does, for a value.\n\n" +
 			"It reads as whoever runs it, also where --as names somebody else. What may not be read is said.\n\n" + exitHelp,

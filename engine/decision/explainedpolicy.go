@@ -117,7 +117,8 @@ func (x teller) explainPolicy(p *policy.Policy, shadow bool) ExplainedPolicy {
 
 	bindings := x.bindings(p)
 	for _, b := range bindings {
-		out.Bindings = append(out.Bindings, ExplainedBinding{Binding: b, Results: agreed(b.Results(p, x.input()), x.evaluateBinding(p, b)), Met: x.evaluateBinding(p, b).Met})
+		v := x.evaluateBinding(p, b)
+		out.Bindings = append(out.Bindings, ExplainedBinding{Binding: b, Results: agreed(b.Results(p, x.input()), v), Met: v.Met})
 	}
 
 	out.Subjects = x.subjectsOf(p, bindings)
@@ -143,7 +144,7 @@ func agreed(results []policy.Result, v policy.Evaluation) []policy.Result {
 
 // fieldsOf are the paths of a policy, and those of the changes that each covers.
 func fieldsOf(p *policy.Policy, findings []Finding) []ExplainedField {
-	var out []ExplainedField
+	out := make([]ExplainedField, 0, len(p.Spec().Match.Fields))
 
 	for _, path := range p.Spec().Match.Fields {
 		f := ExplainedField{Path: path}

@@ -50,6 +50,22 @@ func (j *judge) shadowed(findings []Finding) []Finding {
 	return out
 }
 
+// ShadowPolicy is the policy by which a change is decided otherwise in Shadow mode: the one that
+// would allow it, or that it would first lack something of; empty where there is none.
+func ShadowPolicy(f Finding) string {
+	if f.Verdict == Allowed {
+		return f.Policy
+	}
+
+	for _, l := range f.Lacks {
+		if l.Policy != "" {
+			return l.Policy
+		}
+	}
+
+	return ""
+}
+
 // ShadowText says of a change that is decided otherwise in Shadow mode how, and by what,
 // for a person.
 func ShadowText(f Finding) string {

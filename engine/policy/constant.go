@@ -28,7 +28,5 @@ func Constant(text string) (value, ok bool) {
 
 // readsAnything reports whether an expression names a variable.
 func readsAnything(tree *cel.Ast) bool {
-	return len(ast.MatchDescendants(ast.NavigateAST(tree.NativeRep()), func(e ast.NavigableExpr) bool {
-		return isName(e)
-	})) > 0
+	return len(ast.MatchDescendants(ast.NavigateAST(tree.NativeRep()), isName)) > 0
 }

@@ -185,8 +185,10 @@ func Binding(
 func Enforcement(in *v1alpha1.Enforcement, served []kind.Served, schemas Schemas) []Result {
 	e, _ := enforcement.Compile(in)
 
-	var out []Result
-	for _, gvk := range enforcedKinds(e, served) {
+	kinds := enforcedKinds(e, served)
+
+	out := make([]Result, 0, len(kinds))
+	for _, gvk := range kinds {
 		out = append(out, ofKind(gvk, e.Check(schemas(gvk)))...)
 	}
 
@@ -196,7 +198,7 @@ func Enforcement(in *v1alpha1.Enforcement, served []kind.Served, schemas Schemas
 // EnforcedKinds are the served kinds against which the conditions of some Enforcements are
 // checked: those that their rules name by resource or group, and not whatever there is.
 func EnforcedKinds(list []v1alpha1.Enforcement, served []kind.Served) []schema.GroupVersionKind {
-	var out []schema.GroupVersionKind
+	out := make([]schema.GroupVersionKind, 0, len(list))
 
 	for i := range list {
 		e, _ := enforcement.Compile(&list[i]) // Of a broken one what compiles is checked.

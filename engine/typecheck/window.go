@@ -16,8 +16,10 @@ import (
 // Window returns what is wrong with the paths that a window allows, for each kind that it
 // names.
 func Window(u *v1alpha1.UpgradeAllowance, named []kind.Served, schemas Schemas) []Result {
-	var out []Result
-	for _, gvk := range WindowKinds([]v1alpha1.UpgradeAllowance{*u}, named) {
+	kinds := WindowKinds([]v1alpha1.UpgradeAllowance{*u}, named)
+
+	out := make([]Result, 0, len(kinds))
+	for _, gvk := range kinds {
 		out = append(out, ofKind(gvk, policy.CheckAllowed(u.Spec.Allow, gvk.GroupKind(), schemas(gvk)))...)
 	}
 

@@ -61,7 +61,8 @@ func deletionsUnder(b *testing.B, n int) *Deletions {
 		}
 	}
 
-	objects := []client.Object{fixture.Parse(b, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")}
+	objects := make([]client.Object, 0, 1+n)
+	objects = append(objects, fixture.Parse(b, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"))
 
 	for i := range n {
 		kind := "XDatabase"

@@ -32,7 +32,19 @@ func writeFlags(ctx context.Context, out *bytes.Buffer) error {
 		{"function-kausality", [][]string{{}}},
 		{"kausality-manager", [][]string{{}}},
 		{"kubectl-kausality", [][]string{
-			{}, {"trace"}, {"explain"}, {"can"}, {"allowed"}, {"doctor"}, {"version"}, {"lint"}, {"test"}, {"suggest"}, {"adopt"}, {"release"}, {"uninstall"},
+			{},
+			{"trace"},
+			{"explain"},
+			{"can"},
+			{"allowed"},
+			{"doctor"},
+			{"version"},
+			{"lint"},
+			{"test"},
+			{"suggest"},
+			{"adopt"},
+			{"release"},
+			{"uninstall"},
 		}},
 	}
 

@@ -78,7 +78,8 @@ func (s *Scenario) readPolicies() error {
 	s.broken, s.where = all.broken, all.where
 
 	if s.Request != nil && len(s.Enforcements) > 0 && s.Request.Resource == "" {
-		return s.section(fileRequest).wrong("resource", "say the plural of the object's kind, for there are Enforcements, which are about resources")
+		return s.section(fileRequest).wrong("resource",
+			"say the plural of the object's kind, for there are Enforcements, which are about resources")
 	}
 
 	return s.readParams()

@@ -302,10 +302,11 @@ func (l lab) grant(t *testing.T, name string, subject rbacv1.Subject, rule rbacv
 // can is what kubectl auth can-i says of either verb.
 func (l lab) can(ctx context.Context, who string, groups []string) (bool, error) {
 	for _, verb := range []string{"initiate", "initiate:may"} {
-		args := []string{
-			"auth", "can-i", verb, "plans." + labGroup + "/plan", "--subresource=kausality", "-n", l.namespace, "--as", who,
-			"--kubeconfig", filepath.Join(running.Dir(), "kubeconfig"),
-		}
+		args := make([]string, 0, 16)
+		args = append(args,
+			"auth", "can-i", verb, "plans."+labGroup+"/plan", "--subresource=kausality", "-n", l.namespace, "--as", who,
+			"--kubeconfig", filepath.Join(running.Dir(), "kubeconfig"))
+
 		for _, g := range groups {
 			args = append(args, "--as-group", g)
 		}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,7 +57,9 @@ func TestABrokenEnforcementFailsAsItsFailurePolicySays(t *testing.T) {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"broken": label}}}
 	}
 
-	all := []client.Object{config("broken-named", "fail"), config("other", "fail"), config("broken-ignored", "ignore")}
+	all := make([]client.Object, 0, 5)
+	all = append(all, config("broken-named", "fail"), config("other", "fail"), config("broken-ignored", "ignore"))
+
 	for _, u := range all {
 		if err := c.Create(ctx, u); err != nil {
 			t.Fatal(err)
@@ -86,8 +89,8 @@ func TestABrokenEnforcementFailsAsItsFailurePolicySays(t *testing.T) {
 	}
 
 	t.Cleanup(func() {
-		for i := len(all) - 1; i >= 0; i-- {
-			if err := c.Delete(context.WithoutCancel(ctx), all[i]); err != nil {
+		for _, u := range slices.Backward(all) {
+			if err := c.Delete(context.WithoutCancel(ctx), u); err != nil {
 				t.Error(err)
 			}
 		}

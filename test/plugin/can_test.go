@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// asks asks what may be changed, for oneself and for others, and has it explained.
+// asks finds out what may be changed, for oneself and for others, and has it explained.
 func asks(ctx context.Context, t *testing.T) {
 	t.Helper()
 
