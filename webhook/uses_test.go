@@ -6,7 +6,6 @@ package webhook_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -78,15 +77,13 @@ func TestAVersionIsUpdatedOnce(t *testing.T) {
 		"Again":   {"Another webhook changed it, and the API server asks once more: that is one update.", task("5", "large", "round")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var watches sync.WaitGroup
-
-			watches.Add(2)
+			noted := make(chan struct{})
 
 			b := newBuilding(t, "spec", func() watch.Interface {
 				w := watch.NewFakeWithChanSize(1, false)
 				w.Modify(task("6", "large", "square"))
-				watches.Done()
-				watches.Wait() // Both are asked about before anything is stored.
+
+				<-noted // Both are asked about, and asked about again, before anything is stored.
 
 				return w
 			})
@@ -102,6 +99,8 @@ func TestAVersionIsUpdatedOnce(t *testing.T) {
 				b.uses.Note(t.Context(), req, &d)
 				b.uses.Note(t.Context(), req, &d) // The API server may ask again.
 			}
+
+			close(noted)
 
 			if got := b.finish(); got != 1 {
 				t.Errorf("%s\n%d uses, want 1", tc.reason, got)
