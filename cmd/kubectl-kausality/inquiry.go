@@ -39,7 +39,7 @@ type inquiryOptions struct {
 
 func (o *inquiryOptions) flags(cmd *cobra.Command) {
 	o.clusterOptions.flags(cmd)
-	cmd.Flags().StringVar(&o.crossplane, "crossplane", defaultCrossplane, "User name that Crossplane has.")
+	cmd.Flags().StringVar(&o.crossplane, "crossplane-service-account", defaultCrossplane, "User name Crossplane works under.")
 }
 
 // inquirer reads what decides a change.

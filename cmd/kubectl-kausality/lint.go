@@ -73,7 +73,7 @@ func lintCommand() *cobra.Command {
 	flags.BoolVar(&opts.strict, "strict", false, "Exit with 3 where there are warnings, too.")
 	flags.StringVar(&opts.severity, "severity", string(lint.Note), "Tell of findings of this severity and greater: note, warning or error.")
 	flags.BoolVarP(&opts.verbose, "verbose", "v", false, "List the objects of other kinds, which are ignored.")
-	flags.StringVar(&opts.crossplane, "crossplane-service-account", "system:serviceaccount:crossplane-system:crossplane",
+	flags.StringVar(&opts.crossplane, "crossplane-service-account", defaultCrossplane,
 		"User name Crossplane works under.")
 	flags.StringVarP(&opts.format, "output", "o", "", "Print as json or yaml, or what "+formatPath+"TEMPLATE takes of these, of apiVersion "+
 		outputVersion+"; as sarif for code scanning; for people without it.")
