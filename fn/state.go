@@ -48,6 +48,8 @@ type state struct {
 	// conditions is true where it says that it stores them.
 	answered, conditions bool
 	outcomes             map[string]composition.Result
+	// decisions logs what is decided; nil for nobody.
+	decisions DecisionLog
 	// limit is how long an XR may be ready before it counts as settled; overdue is
 	// true where that is over.
 	limit   time.Duration
@@ -65,6 +67,7 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 		outcomes: map[string]composition.Result{},
 
 		limit:      f.limit,
+		decisions:  f.decisions,
 		answered:   answered(req),
 		conditions: request.HasCapability(req, fnv1.Capability_CAPABILITY_CONDITIONS),
 	}
@@ -107,10 +110,11 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 	list, badPolicies := policies(given(req, keyPolicies))
 	windows, badWindows := upgrades(given(req, keyUpgrades))
 	enforcing, badList := enforcements(given(req, keyEnforced))
-	set := f.compiled.Set(inforce.Objects{Policies: list, Windows: windows, Enforcements: enforcing})
+	objects := inforce.Objects{Policies: list, Windows: windows, Enforcements: enforcing}
+	set := f.compiled.Set(objects)
 	s.problems = slices.Concat(badPolicies, badWindows, badList, set.Bad)
 
-	s.selectsNamespaces = s.xr.GetNamespace() != "" && selectNamespaces(list, enforcing)
+	s.selectsNamespaces = s.xr.GetNamespace() != "" && objects.ReadNamespaces()
 
 	s.params = readParams(req, list)
 
@@ -144,6 +148,8 @@ func (s *state) decide() {
 		req.Other = others[name]
 		req.Name, req.Observed, req.Desired, req.Ungated = name, s.observed[name], s.desired[name], s.ungated[name]
 		req.Baseline, req.Room = !recorded, min(room, v1alpha1.MaxWishBytes)
+		s.watch(&req)
+
 		out := composition.Decide(req)
 
 		if out.Desired != nil {
