@@ -19,7 +19,7 @@ const (
 
 // exitHelp ends the help of every command.
 const exitHelp = "Exit codes: 0 done; 1 it failed; 2 the command line is wrong; " +
-	"3 it worked, and what was looked at is not as it should be (doctor), or not allowed (allowed)."
+	"3 it worked, and what was looked at is not as it should be (doctor), not allowed (allowed), or not decided as it was (replay)."
 
 // errFinding is the cause when doctor found something wrong.
 var errFinding = errors.New("something is not as it should be")
@@ -39,7 +39,7 @@ func exitCode(err error) int {
 	case errors.As(err, &usage), errors.Is(err, errOneObject), errors.Is(err, errProvider), errors.Is(err, errNobody),
 		errors.Is(err, errLeave):
 		return exitUsage
-	case errors.Is(err, errFinding), errors.Is(err, errNotAllowed):
+	case errors.Is(err, errFinding), errors.Is(err, errNotAllowed), errors.Is(err, errChanged):
 		return exitFinding
 	default:
 		return exitError

@@ -25,6 +25,8 @@ func writeOutput(out *bytes.Buffer) error {
 		{"cmd/kubectl-kausality/doctor.go", []string{"diagnosis"}},
 		{"internal/doctor/doctor.go", []string{"Finding"}},
 		{"cmd/kubectl-kausality/version.go", []string{"versionDocument", "installed"}},
+		{"cmd/kubectl-kausality/replay.go", []string{"replayDocument"}},
+		{"internal/replay/summary.go", []string{"Summary", "Change", "Example", "Count", "Problem"}},
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), source.file, nil, parser.ParseComments)
 		if err != nil {
