@@ -199,6 +199,8 @@ func TestCallsAreCounted(t *testing.T) {
 		"kausality_function_calls_total outcome=fatal":                   2,
 		"kausality_function_held_changes_total composite_kind=XDatabase": 2,
 		"kausality_function_decision_seconds":                            4,
+		"kausality_function_decision_log_bytes_total":                    0, // It is not on.
+		"kausality_function_decision_log_decisions_total":                0,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)

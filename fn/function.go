@@ -30,6 +30,8 @@ type Function struct {
 
 	compiled *inforce.Cache
 	reports  *reports
+	// decisions logs what is decided; nil for nobody.
+	decisions DecisionLog
 }
 
 // Option configures a Function.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/internal/logfile"
 )
 
 // Outcomes of a call.
@@ -30,6 +31,7 @@ type metrics struct {
 	failed   *prometheus.CounterVec
 	shadow   *prometheus.CounterVec
 	duration prometheus.Histogram
+	log      logfile.Counters
 }
 
 func newMetrics() *metrics {
@@ -62,12 +64,31 @@ func newMetrics() *metrics {
 			Help:    "Time from a request to its response, without gRPC.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12),
 		}),
+		log: logCounters(),
+	}
+}
+
+// logCounters are those of the log of decisions.
+func logCounters() logfile.Counters {
+	return logfile.Counters{
+		Bytes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "kausality_function_decision_log_bytes_total",
+			Help: "Bytes that were written to the decision log.",
+		}),
+		Decisions: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "kausality_function_decision_log_decisions_total",
+			Help: "Decisions that were written to the decision log.",
+		}),
+		Dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_function_decision_log_dropped_total",
+			Help: "Decisions that were left out of the decision log, " + logfile.DroppedHelp,
+		}, []string{"reason"}),
 	}
 }
 
 // register makes the metrics visible.
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.calls, m.held, m.overdue, m.failed, m.shadow, m.duration} {
+	for _, c := range append(m.log.Collectors(), m.calls, m.held, m.overdue, m.failed, m.shadow, m.duration) {
 		if err := r.Register(c); err != nil {
 			return fmt.Errorf("cannot register metrics: %w", err)
 		}

@@ -112,27 +112,6 @@ func namespaceOf(req *fnv1.RunFunctionRequest, name string) *unstructured.Unstru
 	return nil
 }
 
-// selectNamespaces reports whether any policy or Enforcement reads the namespace
-// of an object.
-func selectNamespaces(policies []v1alpha1.AllowancePolicy, enforcements []v1alpha1.Enforcement) bool {
-	reads := func(expression string) bool { return strings.Contains(expression, "namespaceObject") }
-
-	for _, p := range policies {
-		if p.Spec.Match.NamespaceSelector != nil || slices.ContainsFunc(policy.Expressions(&p.Spec.Match), reads) {
-			return true
-		}
-	}
-
-	for _, e := range enforcements {
-		if e.Spec.Match.NamespaceSelector != nil ||
-			slices.ContainsFunc(e.Spec.MatchConditions, func(c v1alpha1.MatchCondition) bool { return reads(c.Expression) }) {
-			return true
-		}
-	}
-
-	return false
-}
-
 // unlabelled reports whether Crossplane sent what it was asked for, and there is
 // no policy with a label.
 func (s *state) unlabelled(req *fnv1.RunFunctionRequest) bool {

@@ -51,6 +51,8 @@ type state struct {
 	// once more with it, and what is decided now comes to nothing.
 	awaited  bool
 	outcomes map[string]composition.Result
+	// decisions logs what is decided; nil for nobody.
+	decisions DecisionLog
 	// limit is how long an XR may be ready before it counts as settled; overdue is
 	// true where that is over.
 	limit   time.Duration
@@ -68,6 +70,7 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 		outcomes: map[string]composition.Result{},
 
 		limit:      f.limit,
+		decisions:  f.decisions,
 		answered:   answered(req),
 		conditions: request.HasCapability(req, fnv1.Capability_CAPABILITY_CONDITIONS),
 	}
@@ -111,10 +114,11 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 	list, badPolicies := policies(given(req, keyPolicies, ours.WithKind(policy.KindPolicy)))
 	windows, badWindows := upgrades(given(req, keyUpgrades, ours.WithKind(policy.KindUpgrade)))
 	enforcing, badList := enforcements(given(req, keyEnforced, ours.WithKind(policy.KindEnforcement)))
-	set := f.compiled.Set(inforce.Objects{Policies: list, Windows: windows, Enforcements: enforcing})
+	objects := inforce.Objects{Policies: list, Windows: windows, Enforcements: enforcing}
+	set := f.compiled.Set(objects)
 	s.problems = slices.Concat(badPolicies, badWindows, badList, set.Bad)
 
-	s.selectsNamespaces = s.xr.GetNamespace() != "" && selectNamespaces(list, enforcing)
+	s.selectsNamespaces = s.xr.GetNamespace() != "" && objects.ReadNamespaces()
 
 	s.params = readParams(req, list)
 
@@ -138,6 +142,8 @@ func (s *state) decide() {
 		req.Other = others[name]
 		req.Name, req.Observed, req.Desired, req.Ungated = name, s.observed[name], s.desired[name], s.ungated[name]
 		req.Baseline, req.Room = !recorded, min(room, v1alpha1.MaxWishBytes)
+		s.watch(&req)
+
 		out := composition.Decide(req)
 
 		if out.Desired != nil {

@@ -110,7 +110,7 @@ func (j *Judge) given(ctx context.Context, ask *decision.Request, live *unstruct
 	now := *ask
 	now.Old, now.Parent, now.Namespace = live, nil, nil // Those of what is there are read.
 
-	d, err := j.decide(ctx, &now)
+	d, err := j.look(ctx, entryPoint{}, &now)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
 
 // EnforcePath is where what Enforcements govern is sent, as it would be stored.
@@ -51,7 +52,7 @@ func (e *Enforcer) Handle(ctx context.Context, req admission.Request) (rsp admis
 	}
 
 	// 2. Decide.
-	d, err := e.verify(ctx, ask)
+	d, err := e.by(ctx, entryPoint{part: decisionlog.PartEnforce, stored: true}, req, ask)
 	if err != nil {
 		return e.failed(ctx, req, ask, err)
 	}

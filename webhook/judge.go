@@ -26,6 +26,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 	"github.com/kausality-io/kausality-crossplane/internal/parameter"
 )
 
@@ -53,10 +54,17 @@ type Judge struct {
 	Versions func(context.Context, schema.GroupResource) []string
 	// Settings of the installation.
 	Settings decision.Settings
-	// Log of decisions.
+	// Decisions logs each with all that it was made by; nil to have that not logged.
+	Decisions DecisionLog
+	// Log of decisions, for people.
 	Log logr.Logger
 	// Now is the clock.
 	Now func() time.Time
+}
+
+// DecisionLog logs decisions. It does not wait, and keeps nothing of what it is given.
+type DecisionLog interface {
+	Record(asked decisionlog.Asked, req *decision.Request, d *decision.Decision)
 }
 
 // Writer writes objects and their status.
@@ -179,22 +187,50 @@ func orphans(req admission.Request) (bool, error) {
 	return how != nil && *how == metav1.DeletePropagationOrphan || old != nil && *old, nil
 }
 
-// decide decides a request, see [decision.Decide].
-func (j *Judge) decide(ctx context.Context, ask *decision.Request) (decision.Decision, error) {
-	return j.by(ctx, ask, decision.Decide)
+// An entryPoint decides requests in the name of a part of Kausality.
+type entryPoint struct {
+	part decisionlog.Part
+	// stored is true where the objects are as they would be stored, see [decision.Verify].
+	stored bool
 }
 
-// verify decides a request of which the objects are as they would be stored, see
-// [decision.Verify].
-func (j *Judge) verify(ctx context.Context, ask *decision.Request) (decision.Decision, error) {
-	return j.by(ctx, ask, decision.Verify)
+// decide decides a request by the facts there are of it.
+func (e entryPoint) decide(ask *decision.Request) decision.Decision {
+	if e.stored {
+		return decision.Verify(*ask)
+	}
+
+	return decision.Decide(*ask)
 }
 
-// by decides by what the informers know, and once more by what is so now where they
+// by decides a request at an entry point, and logs what is decided.
+func (j *Judge) by(ctx context.Context, at entryPoint, req admission.Request, ask *decision.Request) (decision.Decision, error) {
+	if j.Decisions == nil {
+		return j.look(ctx, at, ask)
+	}
+
+	params, asked := ask.Params, ask.Authorizer
+	defer func() { ask.Params, ask.Authorizer = params, asked }()
+
+	answers := &decisionlog.Answers{}
+	answers.Watch(ask)
+
+	d, err := j.look(ctx, at, ask)
+	if err == nil {
+		j.Decisions.Record(decisionlog.Asked{
+			By: decisionlog.By{Part: at.part, Stored: at.stored, UID: string(req.UID)}, Answers: answers,
+			ParentTrimmed: ask.Parent != nil && !ask.ReadsParent(),
+		}, ask, &d)
+	}
+
+	return d, err
+}
+
+// look decides by what the informers know, and once more by what is so now where they
 // may be behind: nothing is refused on stale data, and no child's change is put down to
 // the controller that makes it while somebody asked for it above. For what is in Shadow mode
 // alone nothing is read: it would not forbid what the parent allows.
-func (j *Judge) by(ctx context.Context, ask *decision.Request, decide func(decision.Request) decision.Decision) (decision.Decision, error) {
+func (j *Judge) look(ctx context.Context, at entryPoint, ask *decision.Request) (decision.Decision, error) {
 	namespace := resource.String(objectOf(ask).Object, "metadata", "namespace")
 
 	var err error
@@ -204,7 +240,7 @@ func (j *Judge) by(ctx context.Context, ask *decision.Request, decide func(decis
 
 	ref, ok := resource.ParentIn(ask.Old, ask.New)
 	if !ok {
-		return decide(*ask), nil
+		return at.decide(ask), nil
 	}
 
 	in, err := j.Inputs.get(ctx)
@@ -217,7 +253,7 @@ func (j *Judge) by(ctx context.Context, ask *decision.Request, decide func(decis
 	gvk, key := keyOf(ref)
 
 	if ask.Parent, ok = j.Objects.parent(ctx, in.kinds, gvk, key); ok && ref.Is(ask.Parent) && !ask.ReadsParent() {
-		if d := decide(*ask); d.Allowed() && d.Conflict == "" && !decision.Behind(ask) && !d.Initiated() {
+		if d := at.decide(ask); d.Allowed() && d.Conflict == "" && !decision.Behind(ask) && !d.Initiated() {
 			return d, nil
 		}
 	}
@@ -230,7 +266,7 @@ func (j *Judge) by(ctx context.Context, ask *decision.Request, decide func(decis
 		return decision.Decision{}, fmt.Errorf("cannot look at the parent of %s %q: %w", obj.GetKind(), resource.Name(obj), err)
 	}
 
-	return decide(*ask), nil
+	return at.decide(ask), nil
 }
 
 // objectOf is what the request is about: the new object, or the old one on

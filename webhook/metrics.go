@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/internal/logfile"
 )
 
 // Metrics of the webhook.
@@ -26,6 +27,7 @@ type Metrics struct {
 	// expressions are those that could not be evaluated.
 	expressions *prometheus.CounterVec
 	seconds     *prometheus.HistogramVec
+	log         logfile.Counters
 }
 
 // Expiring is something that ends.
@@ -39,6 +41,7 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 	kind := []string{"group", "kind"}
 
 	m := &Metrics{
+		log: logCounters(),
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_webhook_decisions_total",
 			Help: "Decisions about changes of governed objects, by what was decided and, of the change that tells most, rule and policy.",
@@ -87,16 +90,46 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 		Help: "When the certificate that is served ends, in seconds since 1970.",
 	}, func() float64 { return float64(certificate.NotAfter().Unix()) })
 
-	for _, c := range []prometheus.Collector{
-		expiry, m.decisions, m.shadow, m.overruled, m.conflicts, m.liveReads, m.failures, m.uses, m.expressions, m.seconds,
-	} {
-		if err := reg.Register(c); err != nil {
-			return nil, err
-		}
+	if err := m.register(reg, expiry); err != nil {
+		return nil, err
 	}
 
 	return m, nil
 }
+
+// register makes the metrics visible, with another one.
+func (m *Metrics) register(reg prometheus.Registerer, another prometheus.Collector) error {
+	for _, c := range append(m.log.Collectors(),
+		another, m.decisions, m.shadow, m.overruled, m.conflicts, m.liveReads, m.failures, m.uses, m.expressions, m.seconds,
+	) {
+		if err := reg.Register(c); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// logCounters are those of the log of decisions.
+func logCounters() logfile.Counters {
+	return logfile.Counters{
+		Bytes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "kausality_webhook_decision_log_bytes_total",
+			Help: "Bytes that were written to the decision log.",
+		}),
+		Decisions: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "kausality_webhook_decision_log_decisions_total",
+			Help: "Decisions that were written to the decision log.",
+		}),
+		Dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_webhook_decision_log_dropped_total",
+			Help: "Decisions that were left out of the decision log, " + logfile.DroppedHelp,
+		}, []string{"reason"}),
+	}
+}
+
+// Log counts what is written to the log of decisions.
+func (m *Metrics) Log() logfile.Counters { return m.log }
 
 func (m *Metrics) decided(gvk schema.GroupVersionKind, operation decision.Operation, d *decision.Decision) {
 	f, _ := d.Lead()

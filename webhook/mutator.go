@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
 
 // MutatePath is where governed objects are sent to be stamped.
@@ -52,7 +53,7 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admiss
 	}
 
 	// 2. Decide.
-	d, err := m.decide(ctx, ask)
+	d, err := m.by(ctx, entryPoint{part: decisionlog.PartMutate}, req, ask)
 	if err != nil {
 		return m.failed(ctx, req, ask, err)
 	}

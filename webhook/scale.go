@@ -21,6 +21,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
 
 // errNotScaled is the cause when a kind says nothing of where its replicas are.
@@ -68,7 +69,7 @@ func (m *Mutator) scale(ctx context.Context, req admission.Request, ask *decisio
 		return rsp
 	}
 
-	d, err := m.decide(ctx, &s.Request)
+	d, err := m.by(ctx, entryPoint{part: decisionlog.PartMutate}, req, &s.Request)
 	if err != nil {
 		return m.failed(ctx, req, &s.Request, err)
 	}
@@ -103,7 +104,7 @@ func (e *Enforcer) scale(ctx context.Context, req admission.Request, ask *decisi
 	}
 
 	// It is not to be verified: the object carries no stamps yet; they follow.
-	d, err := e.decide(ctx, &s.Request)
+	d, err := e.by(ctx, entryPoint{part: decisionlog.PartEnforce}, req, &s.Request)
 	if err != nil {
 		return e.failed(ctx, req, &s.Request, err)
 	}

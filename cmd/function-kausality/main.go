@@ -24,6 +24,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/fn"
 	"github.com/kausality-io/kausality-crossplane/internal/build"
+	"github.com/kausality-io/kausality-crossplane/internal/logfile"
 )
 
 var version = "dev"
@@ -40,6 +41,8 @@ type cli struct {
 	MetricsAddress     string           `default:":8080" help:"Address at which to serve Prometheus metrics; empty for none."`
 	InitializingLimit  time.Duration    `default:"10m" help:"How long a composite resource may be ready before it counts as settled, so that nothing more is free. 0 for ever."`
 	Version            kong.VersionFlag `help:"Print the version and exit."`
+
+	Decisions logfile.Options `embed:""`
 }
 
 // errNoCredentials is the cause when neither certificates nor none are asked for.
@@ -63,6 +66,17 @@ func (c *cli) Run(ctx context.Context) error {
 	f, registry, err := c.function(log)
 	if err != nil {
 		return err
+	}
+
+	decisions, err := logfile.New(c.Decisions, f.LogCounters(), func(err error) { log.Info("Decisions are not logged", "error", err) })
+	if err != nil {
+		return err
+	}
+
+	if decisions != nil {
+		f.LogDecisions(decisions)
+
+		defer decisions.Close()
 	}
 
 	lis, err := (&net.ListenConfig{}).Listen(ctx, c.Network, c.Address)

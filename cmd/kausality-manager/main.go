@@ -42,6 +42,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
 	"github.com/kausality-io/kausality-crossplane/internal/build"
+	"github.com/kausality-io/kausality-crossplane/internal/logfile"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
 
@@ -93,12 +94,16 @@ type cli struct {
 	MetricsBindAddress     string `default:":8080" help:"Address of Prometheus metrics; 0 for none."`
 	HealthProbeBindAddress string `default:":8081" help:"Address of /healthz and /readyz."`
 
+	Decisions logfile.Options `embed:""`
+
 	access  *access.Access
 	shard   *shard.Shard
 	clients *webhook.Clients
 	inputs  *webhook.Inputs
 	// uses counts what windows allow; nil without the webhook.
 	uses *webhook.Uses
+	// decisions logs them; nil without the webhook, and without a file.
+	decisions *logfile.Log
 }
 
 func main() {
@@ -191,6 +196,7 @@ func (c *cli) serve(ctx context.Context, mgr ctrl.Manager, cert webhook.Certific
 
 	// By now the webhook does not serve any more.
 	uses.Finish(context.WithoutCancel(ctx))
+	c.decisions.Close()
 
 	return err
 }

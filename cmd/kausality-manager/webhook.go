@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/kausality-io/kausality-crossplane/internal/logfile"
 	"github.com/kausality-io/kausality-crossplane/internal/parameter"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
@@ -145,7 +146,7 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certi
 		return nil, fmt.Errorf("cannot make a discovery client: %w", err)
 	}
 
-	return &webhook.Judge{
+	out := &webhook.Judge{
 		Inputs:   inputs,
 		Objects:  webhook.NewObjects(mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper(), c.access),
 		Live:     mgr.GetAPIReader(),
@@ -159,5 +160,18 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certi
 		Authorizer: permissions,
 		Parameters: parameter.NewReader(mgr.GetAPIReader(), mgr.GetRESTMapper(), c.access, time.Now),
 		Versions:   served.NewVersions(disco.RESTClient(), time.Now).Of,
-	}, nil
+	}
+
+	log := out.Log.WithName("decisions")
+
+	c.decisions, err = logfile.New(c.Decisions, counts.Log(), func(err error) { log.Error(err, "Decisions are not logged") })
+	if err != nil {
+		return nil, err
+	}
+
+	if c.decisions != nil {
+		out.Decisions = c.decisions
+	}
+
+	return out, nil
 }

@@ -20,7 +20,7 @@ const (
 // exitHelp ends the help of every command.
 const exitHelp = "Exit codes: 0 done; 1 it failed; 2 the command line is wrong; " +
 	"3 it worked, and what was looked at is not as it should be (doctor, lint, test), not allowed (allowed, can), " +
-	"or not complete (suggest)."
+	"not complete (suggest), or not decided as it was (replay)."
 
 // errFinding is the cause when doctor found something wrong.
 var errFinding = errors.New("something is not as it should be")
@@ -40,7 +40,7 @@ func exitCode(err error) int {
 	case errors.As(err, &usage), errors.Is(err, errOneObject), errors.Is(err, errProvider), errors.Is(err, errNobody),
 		errors.Is(err, errLeave):
 		return exitUsage
-	case errors.Is(err, errFinding), errors.Is(err, errNotAllowed), errors.Is(err, errIncomplete):
+	case errors.Is(err, errFinding), errors.Is(err, errNotAllowed), errors.Is(err, errIncomplete), errors.Is(err, errChanged):
 		return exitFinding
 	default:
 		return exitError

@@ -72,6 +72,7 @@ func root() *cobra.Command {
 		lintCommand(),
 		suggestCommand(),
 		testCommand(),
+		replayCommand(),
 	)
 
 	return cmd

@@ -45,16 +45,31 @@ func (r *Request) decide() Result {
 
 // ask puts a change of the resource to the engine.
 func (r *Request) ask(op decision.Operation, old, obj *unstructured.Unstructured) decision.Decision {
+	req := r.asking(op, old, obj)
+	d := decision.Decide(req)
+
+	if r.Asked != nil && decides(&d) {
+		r.Asked(&req, &d)
+	}
+
+	return d
+}
+
+// decides reports whether there was anything to decide.
+func decides(d *decision.Decision) bool { return len(d.Findings)+len(d.Held)+len(d.Kept) > 0 }
+
+// asking is a change of the resource, as a request.
+func (r *Request) asking(op decision.Operation, old, obj *unstructured.Unstructured) decision.Request {
 	action := v1alpha1.ActionHold
 	if r.Mode == v1alpha1.ModeAudit {
 		action = v1alpha1.ActionAudit
 	}
 
-	return decision.Decide(decision.Request{
+	return decision.Request{
 		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR, ParentSettles: true, Namespace: r.Namespace,
 		Basis: r.Basis, Action: action,
 		Resource: r.Resources.Of(cmp.Or(old, obj).GroupVersionKind().GroupKind()),
-	})
+	}
 }
 
 // create lets a new resource through with the initial set of policies, or
@@ -153,8 +168,8 @@ func (r *Request) unchanged() (Result, bool) {
 	merged := &unstructured.Unstructured{Object: maps.Clone(r.Observed.Object)}
 	carryAnnotations(merged, desired, resource.Map(applied, "f:metadata", "f:annotations"))
 
-	d := r.ask(decision.OperationUpdate, r.Observed, merged)
-	if len(d.Findings)+len(d.Held)+len(d.Kept) > 0 {
+	d := decision.Decide(r.asking(decision.OperationUpdate, r.Observed, merged))
+	if decides(&d) {
 		return Result{}, false
 	}
 

@@ -50,6 +50,9 @@ type Request struct {
 	Resources enforcement.Resources
 	// Mode says what to do about unallowed changes.
 	Mode v1alpha1.Mode
+	// Asked is told what is put to package decision of what changes, and the answer, as
+	// soon as that is there: neither is to be kept or modified. Nil for nobody.
+	Asked func(*decision.Request, *decision.Decision)
 }
 
 // Result is what may be applied.

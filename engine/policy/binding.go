@@ -63,6 +63,9 @@ func (b *Binding) match() *v1alpha1.Match {
 // Name of the binding, as NAMESPACE/NAME.
 func (b *Binding) Name() string { return b.namespace + "/" + b.name }
 
+// Spec the binding was compiled from; not to be modified.
+func (b *Binding) Spec() *v1alpha1.AllowanceBindingSpec { return &b.spec }
+
 // Subjects of the binding, each of whom may initiate; not to be modified.
 func (b *Binding) Subjects() []v1alpha1.Subject { return b.subjects }
 
@@ -180,3 +183,20 @@ func (b *Bindings) Of(policy, namespace string) []*Binding {
 
 // readParent reports whether a binding of a policy reads the parent of an object.
 func (b *Bindings) readParent(p *Policy) bool { return b != nil && p.Bindable() && b.parent[p.name] }
+
+// All are all of them, ordered by namespace and name.
+func (b *Bindings) All() []*Binding {
+	if b == nil {
+		return nil
+	}
+
+	return slices.SortedFunc(func(yield func(*Binding) bool) {
+		for _, some := range b.of {
+			for _, one := range some {
+				if !yield(one) {
+					return
+				}
+			}
+		}
+	}, func(a, b *Binding) int { return strings.Compare(a.Name(), b.Name()) })
+}

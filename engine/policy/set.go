@@ -172,6 +172,15 @@ func (s *Set) All() []*Policy {
 	return slices.SortedFunc(maps.Values(s.byName), byName)
 }
 
+// Every returns all policies, also those that are in Shadow mode, ordered by name.
+func (s *Set) Every() []*Policy {
+	if s != nil && s.shadow != nil {
+		return s.shadow.All()
+	}
+
+	return s.All()
+}
+
 // Len is how many policies there are.
 func (s *Set) Len() int {
 	if s == nil {

@@ -41,6 +41,7 @@ func writeFlags(ctx context.Context, out *bytes.Buffer) error {
 			{"version"},
 			{"lint"},
 			{"test"},
+			{"replay"},
 			{"suggest"},
 			{"adopt"},
 			{"release"},

@@ -38,6 +38,7 @@ func pages() []page {
 		{"annotations.md", func(_ context.Context, out *bytes.Buffer) error { return writeAnnotations(out) }},
 		{"flags.md", writeFlags},
 		{"output.md", func(_ context.Context, out *bytes.Buffer) error { return writeOutput(out) }},
+		{"decision-log.md", func(_ context.Context, out *bytes.Buffer) error { return writeDecisionLog(out) }},
 		{"metrics.md", writeMetrics},
 		{"metrics.json", writeMetricsJSON},
 		{"alerts.md", func(_ context.Context, out *bytes.Buffer) error { return writeAlerts(out) }},

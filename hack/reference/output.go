@@ -35,6 +35,8 @@ func writeOutput(out *bytes.Buffer) error {
 		{"internal/policytest/compare.go", []string{"Difference"}},
 		{"internal/policytest/covered.go", []string{"Coverage", "CoveredPolicy", "CoveredItem"}},
 		{"cmd/kubectl-kausality/version.go", []string{"versionDocument", "installed"}},
+		{"cmd/kubectl-kausality/replay.go", []string{"replayDocument"}},
+		{"internal/replay/summary.go", []string{"Summary", "Change", "Example", "Count", "Problem"}},
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), source.file, nil, parser.ParseComments)
 		if err != nil {

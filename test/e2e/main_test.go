@@ -58,5 +58,11 @@ func auditPolicy() string {
 }
 
 func TestMain(m *testing.M) {
-	os.Exit(stack.Main(m, options(), &running))
+	logged, err := newLogged(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+
+	os.Exit(logged.main())
 }

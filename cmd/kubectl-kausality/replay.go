@@ -1,0 +1,182 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/kausality-io/kausality-crossplane/internal/replay"
+)
+
+var (
+	// errChanged is the cause when something is decided otherwise, or it cannot be known.
+	errChanged = errors.New("not all is decided as it was")
+	// errUnreadable is the cause when not all of a log can be read.
+	errUnreadable = errors.New("not all of it can be read")
+)
+
+// replayOptions are those of replay.
+type replayOptions struct {
+	outputOptions
+
+	policies []string
+	enforce  bool
+}
+
+func replayCommand() *cobra.Command {
+	var opts replayOptions
+
+	cmd := &cobra.Command{
+		Use:   "replay LOG... [--policies FILE|DIR]",
+		Short: "Decide what a log recorded again, by other policies",
+		Long: "Decide each decision of a log again that kausality-manager or function-kausality wrote with --decision-log, and show what " +
+			"is decided otherwise: by the policies in --policies, or without it by those of the log, which checks that this version " +
+			"decides the same. It reads the logs, also compressed ones and - for standard input, and asks no cluster.\n\n" +
+			"Of each kind of which there are any in --policies (AllowancePolicy, AllowanceBinding, UpgradeAllowance, Enforcement) these " +
+			"stand for all that were in force; the other kinds stay as they were. With --enforce, what is in Shadow mode is in force: " +
+			"who is hit by that is seen before it is.\n\n" +
+			"Each decision is decided by itself: what other decisions would have allowed to follow is not there. What the policies ask " +
+			"for and the log does not have, such as a parameter or a permission that nobody asked for then, cannot be known, and is " +
+			"said so.\n\n" + exitHelp,
+		Example: "  # Is all decided as it was?\n" +
+			"  kubectl kausality replay decisions.log\n" +
+			"  # What would these policies have done yesterday?\n" +
+			"  kubectl kausality replay decisions-*.log.gz decisions.log --policies policies/\n" +
+			"  # Who would be hit if what is in Shadow mode were enforced?\n" +
+			"  zcat decisions-*.log.gz | kubectl kausality replay - --enforce -o json",
+		Args: usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := opts.validate(); err != nil {
+				return err
+			}
+
+			return replayLogs(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), openLogs(args, cmd.InOrStdin()), opts)
+		},
+	}
+
+	opts.flags(cmd)
+	cmd.Flags().StringArrayVar(&opts.policies, "policies", nil,
+		"File, or directory of files, with what to decide by, as YAML; may be given again.")
+	cmd.Flags().BoolVar(&opts.enforce, "enforce", false, "Have what is in Shadow mode be in force.")
+
+	return cmd
+}
+
+// standard is the name of standard input.
+const standard = "-"
+
+// openLogs are the logs of arguments.
+func openLogs(args []string, in io.Reader) []replay.Log {
+	out := make([]replay.Log, len(args))
+
+	for i, name := range args {
+		out[i] = replay.Log{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }} //nolint:gosec // Who runs it names it.
+		if name == standard {
+			out[i] = replay.Log{Name: "standard input", Open: func() (io.ReadCloser, error) { return io.NopCloser(in), nil }}
+		}
+	}
+
+	return out
+}
+
+// replayDocument is what replay prints for programs.
+type replayDocument struct {
+	header         `json:",inline"`
+	replay.Summary `json:",inline"`
+
+	// Enforced is true where what is in Shadow mode was in force.
+	Enforced bool `json:"enforced,omitempty"`
+	// Policies are the files and directories of the policies.
+	Policies []string `json:"policies,omitempty"`
+}
+
+// replayLogs decides logs again. The error is errUnreadable where not all could be read, and
+// errChanged where something is decided otherwise or cannot be known.
+func replayLogs(ctx context.Context, out, progress io.Writer, logs []replay.Log, opts replayOptions) error {
+	policies := replay.Policies{Enforce: opts.enforce}
+
+	for _, path := range opts.policies {
+		if err := readPolicies(path, &policies.Objects); err != nil {
+			return err
+		}
+	}
+
+	if err := policies.Check(); err != nil {
+		return err
+	}
+
+	start, show := time.Now(), progressOn(progress)
+
+	summary, err := replay.Run(ctx, logs, replay.Options{Policies: policies, Workers: runtime.GOMAXPROCS(0), Progress: show.at})
+	show.clear()
+
+	if err != nil {
+		return err
+	}
+
+	if opts.structured() {
+		err = opts.print(out, replayDocument{
+			header: header{outputVersion, "Replay"}, Enforced: opts.enforce, Policies: opts.policies, Summary: *summary,
+		})
+	} else {
+		err = say(out, "%s", replayText(summary, time.Since(start), widthOf(out)))
+	}
+
+	switch {
+	case err != nil:
+		return err
+	case summary.Unreadable > 0:
+		return fmt.Errorf("cannot replay: %w", errUnreadable)
+	case summary.Changed+summary.Unknown > 0:
+		return fmt.Errorf("replayed %s: %w", plural(summary.Decisions, "decision"), errChanged)
+	default:
+		return nil
+	}
+}
+
+// progressLine shows on a terminal how far a replay has come.
+type progressLine struct {
+	out   io.Writer
+	next  time.Time
+	shown bool
+}
+
+// progressEvery is how often it shows that, and after which time first.
+const progressEvery = time.Second
+
+// progressOn shows progress on what is a terminal, and nowhere else.
+func progressOn(out io.Writer) *progressLine {
+	f, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return &progressLine{}
+	}
+
+	return &progressLine{out: out, next: time.Now().Add(progressEvery)}
+}
+
+// at shows how many decisions were made.
+func (p *progressLine) at(decisions int) {
+	if p.out == nil || time.Now().Before(p.next) {
+		return
+	}
+
+	p.next, p.shown = time.Now().Add(progressEvery), true
+	fmt.Fprintf(p.out, "\r%s", plural(decisions, "decision"))
+}
+
+// clear takes the line away.
+func (p *progressLine) clear() {
+	if p.shown {
+		fmt.Fprint(p.out, "\r\x1b[K")
+	}
+}

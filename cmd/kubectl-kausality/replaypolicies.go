@@ -1,0 +1,129 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/inforce"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+var (
+	errNoPolicies  = errors.New("there are no AllowancePolicies, AllowanceBindings, UpgradeAllowances or Enforcements")
+	errUnknownKind = errors.New("it is of no kind or version that is known")
+)
+
+// readPolicies reads the objects of our kinds in a file, or in the YAML and JSON files of a
+// directory and below it. Objects of other groups are left alone.
+func readPolicies(path string, into *inforce.Objects) error {
+	var files []string
+
+	err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		yamlFile := slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file))
+		if err == nil && !entry.IsDir() && (file == path || yamlFile) {
+			files = append(files, file)
+		}
+
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cannot read policies: %w", err)
+	}
+
+	found := 0
+
+	for _, file := range files {
+		raw, err := os.ReadFile(file) //nolint:gosec // Who runs it names it.
+		if err != nil {
+			return fmt.Errorf("cannot read policies: %w", err)
+		}
+
+		n, err := addPolicies(raw, into)
+		if err != nil {
+			return fmt.Errorf("cannot read policies in %q: %w", file, err)
+		}
+
+		found += n
+	}
+
+	if found == 0 {
+		return fmt.Errorf("cannot read policies in %q: %w", path, errNoPolicies)
+	}
+
+	return nil
+}
+
+// addPolicies adds the objects of our kinds in a text, and returns how many there are.
+func addPolicies(raw []byte, into *inforce.Objects) (int, error) {
+	found := 0
+
+	for in := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), len(raw)+1); ; {
+		var doc runtime.RawExtension
+		if err := in.Decode(&doc); errors.Is(err, io.EOF) {
+			return found, nil
+		} else if err != nil {
+			return found, fmt.Errorf("cannot parse: %w", err)
+		}
+
+		var object metav1.PartialObjectMetadata
+		if len(doc.Raw) == 0 || yaml.Unmarshal(doc.Raw, &object) != nil {
+			continue // It is empty, or nothing of ours.
+		}
+
+		gvk := schema.FromAPIVersionAndKind(object.APIVersion, object.Kind)
+		if gvk.Group != v1alpha1.GroupVersion().Group {
+			continue
+		}
+
+		if err := addPolicy(gvk, doc.Raw, into); err != nil {
+			return found, fmt.Errorf("cannot read %s %q: %w", gvk.Kind, object.GetName(), err)
+		}
+
+		found++
+	}
+}
+
+func addPolicy(gvk schema.GroupVersionKind, raw []byte, into *inforce.Objects) error {
+	switch {
+	case gvk.Version != v1alpha1.GroupVersion().Version:
+		return errUnknownKind
+	case gvk.Kind == policy.KindPolicy:
+		return appendDecoded(raw, &into.Policies)
+	case gvk.Kind == policy.KindBinding:
+		return appendDecoded(raw, &into.Bindings)
+	case gvk.Kind == policy.KindUpgrade:
+		return appendDecoded(raw, &into.Windows)
+	case gvk.Kind == policy.KindEnforcement:
+		return appendDecoded(raw, &into.Enforcements)
+	default:
+		return errUnknownKind
+	}
+}
+
+// appendDecoded decodes an object; a field that its kind does not have is an error.
+func appendDecoded[T any](raw []byte, list *[]T) error {
+	var one T
+	if err := yaml.UnmarshalStrict(raw, &one); err != nil {
+		return err
+	}
+
+	*list = append(*list, one)
+
+	return nil
+}

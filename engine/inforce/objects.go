@@ -1,0 +1,80 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inforce
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// ObjectsOf are the objects that a basis was compiled from, as far as decisions depend on
+// them: compiled again, they decide the same. What does not compile is among them where
+// that matters. They are in order, and share with the basis: not to be modified.
+func ObjectsOf(b decision.Basis) Objects {
+	out := Objects{}
+
+	for _, p := range b.Policies.Every() {
+		out.Policies = append(out.Policies, policyOf(p.Name(), p.Generation(), p.Spec()))
+	}
+
+	for _, p := range b.Policies.Broken() {
+		out.Policies = append(out.Policies, policyOf(p.Name, p.Generation, p.Spec))
+	}
+
+	for _, one := range b.Bindings.All() {
+		namespace, name, _ := strings.Cut(one.Name(), "/")
+		out.Bindings = append(out.Bindings, v1alpha1.AllowanceBinding{
+			TypeMeta: typeOf(policy.KindBinding), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: *one.Spec(),
+		})
+	}
+
+	for _, w := range b.Upgrades {
+		out.Windows = append(out.Windows, v1alpha1.UpgradeAllowance{
+			TypeMeta: typeOf(policy.KindUpgrade), ObjectMeta: metav1.ObjectMeta{Name: w.GetName(), UID: w.GetUID(), Generation: w.GetGeneration()},
+			Spec: w.Spec, Status: v1alpha1.UpgradeAllowanceStatus{Active: w.Status.Active, ObservedGeneration: w.Status.ObservedGeneration},
+		})
+	}
+
+	for _, e := range b.Enforcements {
+		out.Enforcements = append(out.Enforcements, v1alpha1.Enforcement{
+			TypeMeta:   typeOf(policy.KindEnforcement),
+			ObjectMeta: metav1.ObjectMeta{Name: e.Name(), Generation: e.Generation()}, Spec: *e.Spec(),
+		})
+	}
+
+	return out
+}
+
+func policyOf(name string, generation int64, spec *v1alpha1.AllowancePolicySpec) v1alpha1.AllowancePolicy {
+	return v1alpha1.AllowancePolicy{
+		TypeMeta: typeOf(policy.KindPolicy), ObjectMeta: metav1.ObjectMeta{Name: name, Generation: generation}, Spec: *spec,
+	}
+}
+
+func typeOf(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: kind}
+}
+
+// ReadNamespaces reports whether any policy or Enforcement reads the namespace of an
+// object.
+func (o *Objects) ReadNamespaces() bool {
+	reads := func(expression string) bool { return strings.Contains(expression, "namespaceObject") }
+
+	for i := range o.Policies {
+		if m := &o.Policies[i].Spec.Match; m.NamespaceSelector != nil || slices.ContainsFunc(policy.Expressions(m), reads) {
+			return true
+		}
+	}
+
+	return slices.ContainsFunc(o.Enforcements, func(e v1alpha1.Enforcement) bool {
+		return e.Spec.Match.NamespaceSelector != nil ||
+			slices.ContainsFunc(e.Spec.MatchConditions, func(c v1alpha1.MatchCondition) bool { return reads(c.Expression) })
+	})
+}

@@ -1,0 +1,41 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fn
+
+import (
+	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
+	"github.com/kausality-io/kausality-crossplane/internal/logfile"
+)
+
+// DecisionLog logs decisions. It does not wait, and keeps nothing of what it is given.
+type DecisionLog interface {
+	Record(asked decisionlog.Asked, req *decision.Request, d *decision.Decision)
+}
+
+// LogDecisions has decisions logged from here on: it is called before the function is.
+func (f *Function) LogDecisions(log DecisionLog) { f.decisions = log }
+
+// LogCounters count what is written to the log of decisions.
+func (f *Function) LogCounters() logfile.Counters { return f.metrics.log }
+
+// watch has what is decided about a composed resource logged.
+func (s *state) watch(req *composition.Request) {
+	if s.decisions == nil {
+		return
+	}
+
+	answers := &decisionlog.Answers{}
+	req.Params = answers.WatchParams(req.Params)
+
+	by := decisionlog.By{Part: decisionlog.PartFunction, Composite: &decisionlog.Composite{
+		APIVersion: s.xr.GetAPIVersion(), Kind: s.xr.GetKind(), Namespace: s.xr.GetNamespace(), Name: s.xr.GetName(),
+		Resource: req.Name, PolicySelector: s.input.PolicySelector,
+	}}
+
+	req.Asked = func(ask *decision.Request, d *decision.Decision) {
+		s.decisions.Record(decisionlog.Asked{By: by, Answers: answers}, ask, d)
+	}
+}

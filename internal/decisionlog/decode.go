@@ -1,0 +1,162 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decisionlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/inforce"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// Unknown is what a record does not know of what it was asked when it was decided again:
+// each once, for a person. It is safe for concurrent use.
+type Unknown struct {
+	mu   sync.Mutex
+	what []string
+}
+
+// Add adds something that is not known.
+func (u *Unknown) Add(what string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+
+	if !slices.Contains(u.what, what) {
+		u.what = append(u.what, what)
+	}
+}
+
+// What is not known, in order; empty where all was.
+func (u *Unknown) What() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+
+	return slices.Sorted(slices.Values(u.what))
+}
+
+// errUnrecorded is what parameters and authorizer say that were not asked then.
+var errUnrecorded = errors.New("it was not asked when this was decided")
+
+// Request is the request that the record is of, as it is decided by what is in force; the
+// settings are the record's. What it asks for that the record does not know is added to the
+// unknown. The error is of a record that does not make sense.
+func (d *Decision) Request(by *inforce.Set, unknown *Unknown) (decision.Request, error) {
+	kinds, err := gate.ParseKinds(d.Settings.WithoutLateInitialize)
+	if err != nil {
+		return decision.Request{}, fmt.Errorf("cannot read settings: %w", err)
+	}
+
+	settings := decision.Settings{Crossplane: d.Settings.Crossplane, Manager: d.Settings.Manager}
+	if len(kinds) > 0 {
+		settings.WithoutLateInitialize = kinds
+	}
+
+	out := decision.Request{
+		Basis:     by.Basis(settings, d.Time),
+		Operation: d.Operation, User: policy.User{Name: d.User.Name, UID: d.User.UID, Groups: d.User.Groups, Extra: d.User.Extra},
+		Old: unstructuredOf(d.Old), New: unstructuredOf(d.New), Parent: unstructuredOf(d.Parent), Namespace: unstructuredOf(d.Namespace),
+		ParentGone: d.ParentGone, ParentSettles: d.ParentSettles,
+		Resource: schema.GroupResource{Group: d.Resource.Group, Resource: d.Resource.Resource}, Subresource: d.Subresource,
+		Versions: d.Versions, DryRun: d.DryRun, Options: d.Options, FieldManager: d.FieldManager, Orphans: d.Orphans, Action: d.Action,
+	}
+
+	if d.ReadsParameters {
+		out.Params = d.params(unknown)
+	}
+
+	if d.Authorizes {
+		out.Authorizer = d.authorizer(unknown)
+	}
+
+	if out.Old == nil && out.New == nil {
+		return out, errNoObject
+	}
+
+	return out, nil
+}
+
+// errNoObject is the cause where a record is about nothing.
+var errNoObject = errors.New("it has neither an old nor a new object")
+
+func unstructuredOf(o Object) *unstructured.Unstructured {
+	if o == nil {
+		return nil
+	}
+
+	return &unstructured.Unstructured{Object: o}
+}
+
+// params finds the parameters that were found.
+func (d *Decision) params(unknown *Unknown) policy.Params {
+	return func(q policy.ParamQuery) ([]map[string]any, error) {
+		asked := parameterOf(q)
+
+		i := slices.IndexFunc(d.Parameters, asked.same)
+		if i < 0 {
+			unknown.Add(fmt.Sprintf("what %s was", q))
+
+			return nil, errUnrecorded
+		}
+
+		return d.Parameters[i].answer()
+	}
+}
+
+// authorizer answers what was answered.
+func (d *Decision) authorizer(unknown *Unknown) authorizer.Authorizer {
+	return authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		asked := checkOf(a, d.User.Name)
+
+		i := slices.IndexFunc(d.Checks, asked.same)
+		if i < 0 {
+			unknown.Add("whether " + asked.who(d.User.Name) + " had the permission to " + asked.what())
+
+			return authorizer.DecisionNoOpinion, "", errUnrecorded
+		}
+
+		return d.Checks[i].answer()
+	})
+}
+
+func (c Check) who(user string) string {
+	if c.User != "" {
+		return c.User
+	}
+
+	return user
+}
+
+// what is asked, for a person.
+func (c Check) what() string {
+	if c.Path != "" {
+		return c.Verb + " " + c.Path
+	}
+
+	out := c.Verb + " " + strings.TrimSuffix(schema.GroupResource{Group: c.Group, Resource: c.Resource}.String()+"/"+c.Subresource, "/")
+	if c.Namespace != "" {
+		out += " in namespace " + c.Namespace
+	}
+
+	return out
+}
+
+// Decide decides the request of the record as it was decided.
+func (d *Decision) Decide(req decision.Request) decision.Decision {
+	if d.By.Stored {
+		return decision.Verify(req)
+	}
+
+	return decision.Decide(req)
+}

@@ -1,0 +1,180 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package logfile
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/time/rate"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
+)
+
+// Limits of what waits to be written: as much as a slow disk falls behind for a moment.
+const (
+	maxQueued      = 4096
+	maxQueuedBytes = 64 * 1024 * 1024
+)
+
+// Log is a log of decisions. It is safe for concurrent use. Nil logs nothing.
+type Log struct {
+	encoder  decisionlog.Encoder
+	counters Counters
+	limiter  *rate.Limiter
+	queue    chan decisionlog.Entry
+	bytes    atomic.Int64
+	// dropped are the decisions that were left out since the last line that said so.
+	dropped atomic.Int64
+
+	stop, stopped chan struct{}
+	closing       sync.Once
+	closed        atomic.Bool
+	file          *file
+}
+
+// New makes a log, and has it written until it is closed; nil where the options name no
+// file. Complain is told why the file cannot be written, once until it can be again. The
+// error is of options.
+func New(opts Options, counters Counters, complain func(error)) (*Log, error) {
+	if opts.File == "" {
+		return nil, nil //nolint:nilnil // As said above.
+	}
+
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+
+	out := newLog(opts, counters, complain)
+
+	go out.run()
+
+	return out, nil
+}
+
+// newLog makes a log that nobody writes yet.
+func newLog(opts Options, counters Counters, complain func(error)) *Log {
+	limit := rate.Inf
+	if opts.Rate > 0 {
+		limit = rate.Limit(opts.Rate)
+	}
+
+	return &Log{
+		counters: counters, limiter: rate.NewLimiter(limit, max(1, int(math.Ceil(opts.Rate)))),
+		queue: make(chan decisionlog.Entry, maxQueued), stop: make(chan struct{}), stopped: make(chan struct{}),
+		file: newFile(opts, complain),
+	}
+}
+
+// Record logs a decision on a request, or leaves it out where there is no room for it. It
+// does not wait, and keeps nothing of what it is given.
+func (l *Log) Record(asked decisionlog.Asked, req *decision.Request, d *decision.Decision) {
+	switch {
+	case l == nil:
+		return
+	case l.full():
+		l.drop(reasonQueue)
+
+		return
+	case !l.limiter.Allow():
+		l.drop(reasonRate)
+
+		return
+	}
+
+	entry, err := l.encoder.Encode(asked, req, d)
+	if err != nil {
+		l.drop(reasonEncode)
+
+		return
+	}
+
+	l.enqueue(entry)
+}
+
+// full reports whether there is no room.
+func (l *Log) full() bool {
+	return l.closed.Load() || len(l.queue) == cap(l.queue) || l.bytes.Load() > maxQueuedBytes
+}
+
+func (l *Log) enqueue(entry decisionlog.Entry) {
+	l.bytes.Add(int64(len(entry.Decision)))
+
+	select {
+	case l.queue <- entry:
+	default:
+		l.bytes.Add(-int64(len(entry.Decision)))
+		l.drop(reasonQueue)
+	}
+}
+
+// drop counts a decision that is left out.
+func (l *Log) drop(reason string) {
+	l.dropped.Add(1)
+	l.counters.Dropped.WithLabelValues(reason).Inc()
+}
+
+// run writes what there is until the log is closed, and then what is left.
+func (l *Log) run() {
+	defer close(l.stopped)
+
+	for {
+		select {
+		case entry := <-l.queue:
+			l.write(entry)
+		case <-l.stop:
+			for {
+				select {
+				case entry := <-l.queue:
+					l.write(entry)
+				default:
+					l.file.close()
+
+					return
+				}
+			}
+		}
+	}
+}
+
+// write writes an entry, after how many were left out before it.
+func (l *Log) write(entry decisionlog.Entry) {
+	l.bytes.Add(-int64(len(entry.Decision)))
+
+	dropped := l.dropped.Swap(0)
+
+	written, err := l.file.write(entry, dropped)
+	l.counters.Bytes.Add(float64(written))
+
+	if err == nil {
+		l.counters.Decisions.Inc()
+
+		return
+	}
+
+	l.dropped.Add(dropped)
+
+	if reason := reasonWrite; err == errLarge { //nolint:errorlint // It is returned as it is.
+		l.drop(reasonSize)
+	} else {
+		l.drop(reason)
+	}
+}
+
+// Close writes what waits to be written, and closes the file. What is recorded later is
+// left out.
+func (l *Log) Close() {
+	if l == nil {
+		return
+	}
+
+	l.closing.Do(func() {
+		l.closed.Store(true)
+		close(l.stop)
+	})
+
+	<-l.stopped
+}
