@@ -8,17 +8,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/internal/audit"
 )
-
-// reasonUnobserved counts those of which the present generation was not reconciled.
-const reasonUnobserved = "Unobserved"
 
 // collectFor is how long the metric may wait for the cache.
 const collectFor = 5 * time.Second
@@ -61,7 +58,7 @@ func (n *NotReady) count(ctx context.Context) map[string]map[string]int {
 	out := map[string]map[string]int{}
 
 	add := func(kind string, generation int64, conditions []metav1.Condition) {
-		if reason, not := unready(generation, conditions); not {
+		if reason, _, not := audit.Unready(generation, conditions); not {
 			out[kind][reason]++
 		}
 	}
@@ -91,19 +88,4 @@ func (n *NotReady) count(ctx context.Context) map[string]map[string]int {
 	}
 
 	return out
-}
-
-// unready says why an object of a generation is not ready by its conditions; false
-// where it is.
-func unready(generation int64, conditions []metav1.Condition) (reason string, not bool) {
-	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
-
-	switch {
-	case c == nil || c.ObservedGeneration < generation:
-		return reasonUnobserved, true
-	case c.Status == metav1.ConditionTrue:
-		return "", false
-	default:
-		return c.Reason, true
-	}
 }
