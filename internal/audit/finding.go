@@ -19,7 +19,7 @@ import (
 // cannot be renamed.
 type Rule string
 
-// Rules, in the order in which they are reported.
+// Rules; [Rules] has their order.
 const (
 	// NotAllowed is of a value that somebody stored who might not.
 	NotAllowed Rule = "stored-not-allowed"
@@ -94,6 +94,21 @@ const (
 	Error Result = "error"
 )
 
+// Category is which of an auditor's questions a finding answers.
+type Category string
+
+// Categories, in the order in which they are reported.
+const (
+	// Changed is of what is not as somebody asked for it.
+	Changed Category = "not-as-asked"
+	// Pending is of what waits for somebody.
+	Pending Category = "waits"
+	// Changeable is of what can change without anybody having asked.
+	Changeable Category = "can-change"
+	// Unknown is of what could not be judged.
+	Unknown Category = "not-known"
+)
+
 // Ref names an object, or a kind where it has no name.
 type Ref struct {
 	APIVersion string `json:"apiVersion"`
@@ -130,6 +145,8 @@ func RefOf(u *unstructured.Unstructured) Ref {
 type Finding struct {
 	// Rule that found it.
 	Rule Rule `json:"rule"`
+	// Category of the rule: not-as-asked, waits, can-change or not-known.
+	Category Category `json:"category"`
 	// Severity of it: high, medium, low or info.
 	Severity Severity `json:"severity"`
 	// Result it comes to: fail, warn, or error where something could not be judged.
@@ -158,6 +175,7 @@ type Finding struct {
 // nature is what all findings of a rule have, unless one says otherwise.
 type nature struct {
 	rule     Rule
+	category Category
 	severity Severity
 	result   Result
 	why      string
@@ -166,26 +184,26 @@ type nature struct {
 // natures are those of all rules, in their order.
 func natures() []nature {
 	return []nature{
-		{NotAllowed, High, Fail, "its value is in force, and nobody asked for it who may"},
-		{PassedNotAllowed, High, Fail, "the function runs in mode Audit, so that the change was made all the same"},
-		{NotLetOut, Medium, Fail, "its gate did not let it out, and it is put back before the gate opens for anything else"},
-		{GateOverdue, High, Fail, "whatever its spec says is applied meanwhile"},
-		{GateOpen, Low, Warn, "whatever its spec says is applied meanwhile"},
-		{Ungated, High, Warn, "its provider acts whenever it likes"},
-		{RecordBroken, Medium, Error, "what it says is not known"},
-		{Held, Low, Warn, "somebody asked for it, or a Composition wants it, and it waits"},
-		{OwnerGone, Medium, Fail, whyLeft},
-		{DeletionWaits, Medium, Fail, whyLeft},
-		{LeftOutside, Medium, Fail, whyLeft},
-		{FunctionMissing, Low, Warn, "what the XR composes changes as soon as its Composition, or a function of it, wants something else"},
-		{KindNotGoverned, Medium, Warn, "whoever may edit its objects changes what XRs are made of, and nobody is asked"},
-		{KindNotEnforced, Medium, Warn, "a change that nobody may initiate is stored, and its user is only warned"},
-		{NotReady, Medium, Fail, "what it says is not in force"},
-		{Shadow, Info, Warn, "it allows nothing: what it is about goes by what other policies say"},
-		{WarnOnly, Low, Warn, "what is not allowed is stored, and only reported"},
-		{ExceptionOpen, Low, Warn, "its subjects change this without anybody having asked"},
-		{WindowOpen, Low, Warn, "its service account changes this without anybody having asked"},
-		{Unread, Info, Error, "what is wrong there is not known"},
+		{NotAllowed, Changed, High, Fail, "its value is in force, and nobody asked for it who may"},
+		{PassedNotAllowed, Changed, High, Fail, "the function runs in mode Audit, so that the change was made all the same"},
+		{NotLetOut, Changed, Medium, Fail, "its gate did not let it out, and it is put back before the gate opens for anything else"},
+		{Held, Pending, Low, Warn, "somebody asked for it, or a Composition wants it, and it waits"},
+		{OwnerGone, Pending, Medium, Fail, whyLeft},
+		{DeletionWaits, Pending, Medium, Fail, whyLeft},
+		{LeftOutside, Pending, Medium, Fail, whyLeft},
+		{NotReady, Pending, Medium, Fail, "what it says is not in force"},
+		{Shadow, Pending, Info, Warn, "it allows nothing: what it is about goes by what other policies say"},
+		{GateOverdue, Changeable, High, Fail, "whatever its spec says is applied meanwhile"},
+		{GateOpen, Changeable, Low, Warn, "whatever its spec says is applied meanwhile"},
+		{Ungated, Changeable, High, Warn, "its provider acts whenever it likes"},
+		{FunctionMissing, Changeable, Low, Warn, "what the XR composes changes as soon as its Composition, or a function of it, wants something else"},
+		{KindNotGoverned, Changeable, Medium, Warn, "whoever may edit its objects changes what XRs are made of, and nobody is asked"},
+		{KindNotEnforced, Changeable, Medium, Warn, "a change that nobody may initiate is stored, and its user is only warned"},
+		{WarnOnly, Changeable, Low, Warn, "what is not allowed is stored, and only reported"},
+		{ExceptionOpen, Changeable, Low, Warn, "its subjects change this without anybody having asked"},
+		{WindowOpen, Changeable, Low, Warn, "its service account changes this without anybody having asked"},
+		{RecordBroken, Unknown, Medium, Error, "what it says is not known"},
+		{Unread, Unknown, Info, Error, "what is wrong there is not known"},
 	}
 }
 
@@ -210,7 +228,7 @@ func newFinding(r Rule, about Ref, message, remedy string) Finding {
 	n := all[slices.IndexFunc(all, func(n nature) bool { return n.rule == r })]
 
 	return Finding{
-		Rule: r, Severity: n.severity, Result: n.result, Object: about, Namespace: about.Namespace, Message: message, Why: n.why, Remedy: remedy,
+		Rule: r, Category: n.category, Severity: n.severity, Result: n.result, Object: about, Namespace: about.Namespace, Message: message, Why: n.why, Remedy: remedy,
 	}
 }
 

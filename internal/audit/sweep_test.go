@@ -255,7 +255,7 @@ func TestKindsThatNobodyIsAskedAboutAreFound(t *testing.T) {
 		},
 		"Shadow": {
 			reason: "What is in Shadow mode names nothing.", config: admission.Config{Policies: []v1alpha1.AllowancePolicy{shadow(inForce("p", "ConfigMap"))}},
-			want: []string{unasked, "shadow info warn  AllowancePolicy p : its enforcementMode is Shadow"},
+			want: []string{"shadow info warn  AllowancePolicy p : its enforcementMode is Shadow", unasked},
 		},
 		"Roots": {
 			reason: "Of what people edit and policies are about, the webhook only warns without an Enforcement.",
