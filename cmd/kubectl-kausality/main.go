@@ -68,6 +68,7 @@ func root() *cobra.Command {
 	})
 	cmd.AddCommand(
 		traceCommand(), allowedCommand(), adoptCommand(), releaseCommand(), uninstallCommand(), doctorCommand(), versionCommand(), diffCommand(),
+		auditCommand(),
 	)
 
 	return cmd

@@ -162,7 +162,7 @@ func names(document any) []byte {
 // header starts every document.
 type header struct {
 	APIVersion string `json:"apiVersion"`
-	// Kind of the document: Trace, Answer, Result, Diagnosis or Version.
+	// Kind of the document: Trace, Answer, Result, Diagnosis, Audit or Version.
 	Kind string `json:"kind"`
 }
 

@@ -24,6 +24,8 @@ func writeOutput(out *bytes.Buffer) error {
 		{"cmd/kubectl-kausality/allowed.go", []string{"answerDocument"}},
 		{"cmd/kubectl-kausality/doctor.go", []string{"diagnosis"}},
 		{"internal/doctor/doctor.go", []string{"Finding"}},
+		{"cmd/kubectl-kausality/audit.go", []string{"auditDocument", "reportRef"}},
+		{"internal/audit/finding.go", []string{"Finding", "Ref"}},
 		{"cmd/kubectl-kausality/version.go", []string{"versionDocument", "installed"}},
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), source.file, nil, parser.ParseComments)
