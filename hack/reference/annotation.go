@@ -205,7 +205,9 @@ func writeShapes(out *bytes.Buffer, file *ast.File, names []string) {
 			fmt.Fprintf(out, "\n## %s\n\n%s\n\n| Field | Type | Meaning |\n| --- | --- | --- |\n", spec.Name.Name, paragraph(prose(text)))
 
 			for _, f := range shape.Fields.List {
-				writeField(out, f)
+				if f.Tag != nil { // What has none is not exported.
+					writeField(out, f)
+				}
 			}
 		}
 	}

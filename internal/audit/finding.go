@@ -111,10 +111,14 @@ const (
 
 // Ref names an object, or a kind where it has no name.
 type Ref struct {
+	// APIVersion of it; empty where a resource is named.
 	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace,omitempty"`
-	Name       string `json:"name,omitempty"`
+	// Kind of it, or the name of a resource that could not be looked at.
+	Kind string `json:"kind"`
+	// Namespace of the object; empty for none.
+	Namespace string `json:"namespace,omitempty"`
+	// Name of the object; empty for a kind.
+	Name string `json:"name,omitempty"`
 	// UID of the object; empty where it is not known.
 	UID types.UID `json:"uid,omitempty"`
 }
