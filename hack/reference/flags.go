@@ -31,7 +31,7 @@ func writeFlags(ctx context.Context, out *bytes.Buffer) error {
 	programs := []program{
 		{"function-kausality", [][]string{{}}},
 		{"kausality-manager", [][]string{{}}},
-		{"kubectl-kausality", [][]string{{}, {"trace"}, {"allowed"}, {"doctor"}, {"version"}, {"adopt"}, {"release"}, {"uninstall"}}},
+		{"kubectl-kausality", [][]string{{}, {"trace"}, {"allowed"}, {"doctor"}, {"audit"}, {"version"}, {"adopt"}, {"release"}, {"uninstall"}}},
 	}
 
 	args := []string{"build", "-o", dir + string(filepath.Separator)}
