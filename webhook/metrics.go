@@ -26,6 +26,9 @@ type Metrics struct {
 	// expressions are those that could not be evaluated.
 	expressions *prometheus.CounterVec
 	seconds     *prometheus.HistogramVec
+	// enforced are decisions by Enforcement, costs what policies' expressions cost.
+	enforced *prometheus.CounterVec
+	costs    *prometheus.HistogramVec
 }
 
 // Expiring is something that ends.
@@ -75,6 +78,17 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 			Help: "CEL expressions that could not be evaluated for a request, by the kind and name of the AllowancePolicy or Enforcement. " +
 				"Those of a policy then allow nothing.",
 		}, []string{"kind", "name"}),
+		enforced: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_webhook_enforcement_decisions_total",
+			Help: "Decisions about changes of objects that an Enforcement governs, by its name and what was decided; one that several " +
+				"govern counts for each.",
+		}, []string{"enforcement", "decision"}),
+		costs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "kausality_webhook_policy_cost",
+			Help: "What the CEL expressions of an AllowancePolicy cost each time that they were evaluated for a request, in CEL's units, by the " +
+				"policy's name. They may cost 10000000.",
+			Buckets: policy.CostBuckets(),
+		}, []string{"policy"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "kausality_webhook_request_seconds",
 			Help:    "How long admission requests took, by endpoint.",
@@ -88,7 +102,7 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 	}, func() float64 { return float64(certificate.NotAfter().Unix()) })
 
 	for _, c := range []prometheus.Collector{
-		expiry, m.decisions, m.shadow, m.overruled, m.conflicts, m.liveReads, m.failures, m.uses, m.expressions, m.seconds,
+		expiry, m.decisions, m.shadow, m.overruled, m.conflicts, m.liveReads, m.failures, m.uses, m.expressions, m.seconds, m.enforced, m.costs,
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
@@ -103,6 +117,14 @@ func (m *Metrics) decided(gvk schema.GroupVersionKind, operation decision.Operat
 
 	m.decisions.WithLabelValues(gvk.Group, gvk.Kind, string(operation), string(d.Outcome()), string(f.Rule), f.Policy).Inc()
 	m.overruled.WithLabelValues(gvk.Group, gvk.Kind).Add(float64(len(d.Overruled)))
+
+	for _, e := range d.Governing() {
+		m.enforced.WithLabelValues(e.Name, string(d.Outcome())).Inc()
+	}
+
+	for _, c := range d.Costs {
+		m.costs.WithLabelValues(c.Policy).Observe(float64(c.Units))
+	}
 
 	for _, f := range d.Shadow {
 		m.shadow.WithLabelValues(gvk.Group, gvk.Kind, string(operation), string(f.Verdict), f.Policy).Inc()

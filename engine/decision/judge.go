@@ -134,6 +134,7 @@ func (e *evaluator) once(p *policy.Policy, key evaluated) policy.Evaluation {
 	}
 
 	e.evaluations[key] = v
+	e.cost(p.Name(), v.Cost)
 
 	if v.Problem != nil {
 		e.problem(&policy.EvaluationError{

@@ -92,6 +92,9 @@ type Evaluation struct {
 	// Problem is an expression that could not be evaluated; it counts as not
 	// met.
 	Problem error
+	// Cost of all expressions that were evaluated, in CEL's units; of one that could not
+	// be evaluated to an end, up to where it was.
+	Cost uint64
 }
 
 // Evaluate checks the policy's selectors and expressions where a chain starts.
@@ -125,6 +128,7 @@ func evaluate(s *scope, conditions []*condition, in Input, below bool, budget *B
 	}
 
 	given := s.activate(&in, budget)
+	out := Evaluation{Met: true}
 
 	for _, c := range conditions {
 		if below && c.ofStart || c.shadow {
@@ -133,15 +137,21 @@ func evaluate(s *scope, conditions []*condition, in Input, below bool, budget *B
 
 		ok, err := budget.eval(c.expression, given)
 		if err != nil {
-			return Evaluation{Kind: LackCEL, Missing: c.failed(err), Problem: err}
+			out = Evaluation{Kind: LackCEL, Missing: c.failed(err), Problem: err}
+
+			break
 		}
 
 		if !ok {
-			return Evaluation{Kind: LackCEL, Missing: c.missing(given, budget)}
+			out = Evaluation{Kind: LackCEL, Missing: c.missing(given, budget)}
+
+			break
 		}
 	}
 
-	return Evaluation{Met: true}
+	out.Cost = budget.spent
+
+	return out
 }
 
 // Selects reports whether an object and its namespace meet the policy's selectors,
@@ -180,10 +190,28 @@ func isNamespace(obj map[string]any) bool {
 }
 
 // Budget is what the expressions of one policy may cost together.
-type Budget struct{ left uint64 }
+type Budget struct {
+	left uint64
+	// spent is what all cost, also what was over the budget.
+	spent uint64
+}
+
+// CostLimit is what the expressions of one policy may cost together, in CEL's units.
+const CostLimit = apiservercel.RuntimeCELCostBudget
+
+// CostBuckets are limits by which costs are counted: each ten times the one before, up to
+// [CostLimit].
+func CostBuckets() []float64 {
+	var out []float64
+	for limit := 10.0; limit <= CostLimit; limit *= 10 {
+		out = append(out, limit)
+	}
+
+	return out
+}
 
 // NewBudget is Kubernetes' budget for the expressions of one policy.
-func NewBudget() *Budget { return &Budget{left: apiservercel.RuntimeCELCostBudget} }
+func NewBudget() *Budget { return &Budget{left: CostLimit} }
 
 // Eval evaluates an expression. The error is of one that fails, or for which
 // nothing is left.
@@ -191,10 +219,14 @@ func (b *Budget) Eval(e *Expression, in Input) (bool, error) { return b.eval(e, 
 
 func (b *Budget) eval(e *Expression, a *activation) (bool, error) {
 	ok, cost, err := e.eval(a)
-	if err == nil {
-		if err = b.spend(cost); err != nil {
-			err = fmt.Errorf("cannot evaluate CEL %q: %w", e, err)
-		}
+	if err != nil {
+		b.spent += cost
+
+		return false, err
+	}
+
+	if err = b.spend(cost); err != nil {
+		err = fmt.Errorf("cannot evaluate CEL %q: %w", e, err)
 	}
 
 	return ok && err == nil, err
@@ -205,6 +237,8 @@ var errCost = fmt.Errorf("the policy's expressions cost more than %d in all", ap
 
 // spend takes what an evaluation cost.
 func (b *Budget) spend(cost uint64) error {
+	b.spent += cost
+
 	if cost > b.left {
 		return errCost
 	}

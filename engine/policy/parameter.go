@@ -203,7 +203,7 @@ func (p *parameters) evaluateWith(s *scope, conditions []*condition, in Input, b
 		}
 	}
 
-	return Evaluation{Met: true}
+	return Evaluation{Met: true, Cost: budget.spent}
 }
 
 // ErrParamNamespace is the cause where it is not known in which namespace parameters are.
