@@ -78,23 +78,14 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 			Help: "CEL expressions that could not be evaluated for a request, by the kind and name of the AllowancePolicy or Enforcement. " +
 				"Those of a policy then allow nothing.",
 		}, []string{"kind", "name"}),
-		enforced: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kausality_webhook_enforcement_decisions_total",
-			Help: "Decisions about changes of objects that an Enforcement governs, by its name and what was decided; one that several " +
-				"govern counts for each.",
-		}, []string{"enforcement", "decision"}),
-		costs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "kausality_webhook_policy_cost",
-			Help: "What the CEL expressions of an AllowancePolicy cost each time that they were evaluated for a request, in CEL's units, by the " +
-				"policy's name. They may cost 10000000.",
-			Buckets: policy.CostBuckets(),
-		}, []string{"policy"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "kausality_webhook_request_seconds",
 			Help:    "How long admission requests took, by endpoint.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16),
 		}, []string{"endpoint"}),
 	}
+
+	m.enforced, m.costs = byPolicy()
 
 	expiry := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "kausality_webhook_certificate_expiry_timestamp_seconds",
@@ -110,6 +101,23 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 	}
 
 	return m, nil
+}
+
+// byPolicy makes the metrics about single policies and Enforcements.
+func byPolicy() (enforced *prometheus.CounterVec, costs *prometheus.HistogramVec) {
+	enforced = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kausality_webhook_enforcement_decisions_total",
+		Help: "Decisions about changes of objects that an Enforcement governs, by its name and what was decided; one that several " +
+			"govern counts for each.",
+	}, []string{"enforcement", "decision"})
+	costs = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "kausality_webhook_policy_cost",
+		Help: "What the CEL expressions of an AllowancePolicy cost each time that they were evaluated for a request, in CEL's units, by the " +
+			"policy's name. They may cost 10000000.",
+		Buckets: policy.CostBuckets(),
+	}, []string{"policy"})
+
+	return enforced, costs
 }
 
 func (m *Metrics) decided(gvk schema.GroupVersionKind, operation decision.Operation, d *decision.Decision) {

@@ -67,7 +67,8 @@ func auditCommand() *cobra.Command {
 	functionNames(flags, &opts.functions)
 	flags.DurationVar(&opts.maxOpen, "max-open", 0,
 		"How long a gate may be open where no policy says. If not given, what the manager was started with.")
-	flags.DurationVar(&opts.heldLonger, "held-longer-than", 0, "Leave out what is held for less, such as 24h. What nobody knows the time of is not left out.")
+	flags.DurationVar(&opts.heldLonger, "held-longer-than", 0,
+		"Leave out what is held for less, such as 24h. What nobody knows the time of is not left out.")
 	flags.BoolVarP(&opts.all, "all-namespaces", "A", false, "Look at all namespaces, as without --namespace.")
 	flags.BoolVar(&opts.report, "report", false, "Write what is found as Reports of OpenReports, too.")
 

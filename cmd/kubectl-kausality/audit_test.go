@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -182,7 +183,7 @@ func auditOf(t *testing.T, c *cluster, opts auditOptions) (auditDocument, error)
 
 // found are findings as RULE NAMESPACE OBJECT: MESSAGE.
 func found(doc auditDocument) []string {
-	var out []string
+	out := make([]string, 0, len(doc.Findings))
 	for _, f := range doc.Findings {
 		out = append(out, fmt.Sprintf("%s %s %s: %s", f.Rule, f.Namespace, f.Object, f.Message))
 	}
@@ -285,7 +286,7 @@ func TestAuditFindsWhatIsNotAsAskedFor(t *testing.T) {
 				t.Fatalf("%s\nerror %v, want %v", tc.reason, err, tc.err)
 			}
 
-			if diff := cmp.Diff(tc.want, found(doc)); diff != "" {
+			if diff := cmp.Diff(tc.want, found(doc), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 
@@ -355,16 +356,18 @@ func reportsOf(t *testing.T, client *dynamicfake.FakeDynamicClient) []string {
 		}
 
 		for _, u := range list.Items {
-			text := u.GetNamespace() + "/" + u.GetName() + ":"
+			var text strings.Builder
+
+			text.WriteString(u.GetNamespace() + "/" + u.GetName() + ":")
 
 			results, _, _ := unstructured.NestedSlice(u.Object, "results")
 			for _, r := range results {
 				m, _ := r.(map[string]any)
 				seconds, _, _ := unstructured.NestedInt64(m, "timestamp", "seconds")
-				text += fmt.Sprintf(" %s@%d", m["policy"], seconds-auditedAt().Unix())
+				fmt.Fprintf(&text, " %s@%d", m["policy"], seconds-auditedAt().Unix())
 			}
 
-			out = append(out, text)
+			out = append(out, text.String())
 		}
 	}
 
@@ -504,7 +507,7 @@ func TestProgressIsShownWhereSomebodyWaits(t *testing.T) {
 	at := auditedAt()
 	p := &progress{out: &out, now: func() time.Time { return at }}
 
-	p.show("one")
+	p.showf("one")
 	p.done()
 
 	if out.Len() > 0 {
@@ -512,11 +515,11 @@ func TestProgressIsShownWhereSomebodyWaits(t *testing.T) {
 	}
 
 	at = at.Add(patienceProgress)
-	p.show("%d of %d", 2, 3)
-	p.show("too soon")
+	p.showf("%d of %d", 2, 3)
+	p.showf("too soon")
 
 	at = at.Add(patienceProgress)
-	p.show("three")
+	p.showf("three")
 	p.done()
 
 	if want := clearLine + "2 of 3" + clearLine + "three" + clearLine; out.String() != want {
@@ -562,6 +565,40 @@ func TestAnAuditIsInPages(t *testing.T) {
 
 	if diff := cmp.Diff([]int64{500, 500}, limits); diff != "" {
 		t.Errorf("limits, -want, +got:\n%s", diff)
+	}
+}
+
+// TestReportsGoWithKausality those of the manager and of the command, and none of others.
+func TestReportsGoWithKausality(t *testing.T) {
+	t.Parallel()
+
+	report := func(kind, metadata string) string {
+		return "{apiVersion: openreports.io/v1alpha1, kind: " + kind + ", metadata: {" + metadata + "}}"
+	}
+
+	c, _ := auditedCluster(t, true,
+		report("Report", "name: kausality, namespace: team-a, labels: {app.kubernetes.io/managed-by: kausality-manager}"),
+		report("Report", "name: kausality-audit, namespace: team-a, labels: {app.kubernetes.io/managed-by: kubectl-kausality}"),
+		report("Report", "name: other, namespace: team-a, labels: {app.kubernetes.io/managed-by: kyverno}"),
+		report("ClusterReport", "name: kausality, labels: {app.kubernetes.io/managed-by: kausality-manager}"))
+
+	list, err := uninstallation{c}.reports(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var got []string
+	for _, n := range list {
+		got = append(got, n.gvk.Kind+" "+path(n.namespace, n.name))
+	}
+
+	if diff := cmp.Diff([]string{"Report team-a/kausality", "Report team-a/kausality-audit", "ClusterReport kausality"}, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+
+	without, _ := auditedCluster(t, false)
+	if list, err := (uninstallation{without}).reports(t.Context()); err != nil || len(list) > 0 {
+		t.Errorf("without OpenReports: %v, %v", list, err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -84,7 +85,7 @@ func (c auditing) look(ctx context.Context, opts auditOptions, now time.Time) (d
 			}
 
 			n, problem := c.each(ctx, k, func(u *unstructured.Unstructured, n int) {
-				c.show.show("%s: %d objects; kind %d of %d", k.GroupResource(), n, i+1, len(kinds))
+				c.show.showf("%s: %d objects; kind %d of %d", k.GroupResource(), n, i+1, len(kinds))
 				s.Object(u)
 			})
 			if problem != "" {
@@ -98,7 +99,7 @@ func (c auditing) look(ctx context.Context, opts auditOptions, now time.Time) (d
 
 	// 4. What is found out beside.
 	if problem := c.records(ctx, s); problem != "" {
-		unread["secrets"] = problem
+		unread[string(corev1.ResourceSecrets)] = problem
 	}
 
 	gone := c.lost(ctx, s.Owners(), unread)
@@ -176,7 +177,7 @@ func (c auditing) revisions(ctx context.Context, functions []string) (runs map[s
 		GVK:      schema.GroupVersionKind{Group: src.Group, Version: src.Version, Kind: resource.RevisionKind().Kind},
 		Resource: src.Resource,
 	}}, func(u *unstructured.Unstructured, n int) {
-		c.show.show("%s: %d objects", sourceName(src), n)
+		c.show.showf("%s: %d objects", sourceName(src), n)
 
 		runs[u.GetName()] = resource.RunsFunction(u, functions)
 	})
@@ -210,8 +211,7 @@ func (c auditing) options(ctx context.Context, opts auditOptions, now time.Time,
 func (c auditing) kindsServed(unread map[string]string) ([]auditedKind, error) {
 	lists, err := c.discovery.ServerPreferredResources()
 
-	var partial *discovery.ErrGroupDiscoveryFailed
-	if errors.As(err, &partial) {
+	if partial, ok := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); ok {
 		for gv, why := range partial.Groups {
 			unread[gv.String()] = why.Error()
 		}
@@ -313,7 +313,7 @@ func (c auditing) records(ctx context.Context, s *audit.Sweep) (problem string) 
 		return ""
 	}
 
-	at := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(c.home)
+	at := c.client.Resource(corev1.SchemeGroupVersion.WithResource(string(corev1.ResourceSecrets))).Namespace(c.home)
 
 	for opts := (metav1.ListOptions{Limit: page, LabelSelector: orphan.Label}); ; {
 		list, err := at.List(ctx, opts)
@@ -337,7 +337,7 @@ func (c auditing) lost(ctx context.Context, owners []resource.Reference, unread 
 	out := map[resource.Reference]bool{}
 
 	for i, ref := range owners {
-		c.show.show("owners: %d of %d", i+1, len(owners))
+		c.show.showf("owners: %d of %d", i+1, len(owners))
 
 		owner, err := c.find(ctx, ref)
 

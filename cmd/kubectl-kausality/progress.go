@@ -37,8 +37,8 @@ func newProgress(out io.Writer) *progress {
 	return &progress{out: out, now: time.Now}
 }
 
-// show says how far it is, ten times a second at most.
-func (p *progress) show(format string, args ...any) {
+// showf says how far it is, ten times a second at most.
+func (p *progress) showf(format string, args ...any) {
 	now := p.now()
 
 	if p.begun.IsZero() {

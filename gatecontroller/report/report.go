@@ -5,6 +5,7 @@ package report
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -85,13 +86,13 @@ type kept struct {
 }
 
 // Controller makes the controller of the Reports. CRDs are watched anyway.
-func (r *Reconciler) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
+func (r *Reconciler) Controller(c cache.Cache, logger logr.Logger) (controller.Controller, error) {
 	again := handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: request}}}
 	})
 	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool { return slices.Contains(definitions(), obj.GetName()) })
 
-	return unmanaged.New(request, r, log, source.Kind(c, client.Object(definition()), again, ours))
+	return unmanaged.New(request, r, logger, source.Kind(c, client.Object(definition()), again, ours))
 }
 
 // definitions are the names of the CRDs of OpenReports.
@@ -157,13 +158,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 // installed reports whether the CRDs of OpenReports are there, both of them.
 func (r *Reconciler) installed(ctx context.Context) (bool, error) {
 	for _, name := range definitions() {
-		err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, definition())
-		if err := client.IgnoreNotFound(err); err != nil {
-			return false, err
-		}
-
-		if err != nil {
+		switch err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, definition()); {
+		case apierrors.IsNotFound(err):
 			return false, nil
+		case err != nil:
+			return false, fmt.Errorf("cannot get CRD %q: %w", name, err)
 		}
 	}
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -237,7 +238,9 @@ func (h *harness) reports(t *testing.T) []string {
 	var out []string
 
 	text := func(o openreport.Object) {
-		line := o.GetNamespace() + "/" + o.GetName() + ":"
+		var line strings.Builder
+
+		line.WriteString(o.GetNamespace() + "/" + o.GetName() + ":")
 
 		for _, r := range openreport.Results(o) {
 			name := r.Subjects[0].Name
@@ -245,10 +248,10 @@ func (h *harness) reports(t *testing.T) []string {
 				name = r.Subjects[0].Kind
 			}
 
-			line += fmt.Sprintf(" %s %s@%d", r.Policy, name, r.Timestamp.Seconds-time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC).Unix())
+			fmt.Fprintf(&line, " %s %s@%d", r.Policy, name, r.Timestamp.Seconds-time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC).Unix())
 		}
 
-		out = append(out, line)
+		out = append(out, line.String())
 	}
 
 	for i := range cluster.Items {
@@ -428,7 +431,6 @@ func TestAWriteThatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestOneReportThatCannotBeWrittenDoesNotKeepTheOthersFromIt.
 func TestOneReportThatCannotBeWrittenDoesNotKeepTheOthersFromIt(t *testing.T) {
 	h := newHarness(t, edited, xr)
 	h.fail = fixture.ErrRefused // Of the first, that of the cluster.

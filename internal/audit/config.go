@@ -51,7 +51,7 @@ func Unready(generation int64, conditions []metav1.Condition) (reason, message s
 
 // findings judges all of it.
 func (c Config) findings(now time.Time) []Finding {
-	var out []Finding
+	out := make([]Finding, 0, len(c.Policies))
 
 	for i := range c.Policies {
 		p := &c.Policies[i]

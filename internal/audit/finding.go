@@ -200,7 +200,7 @@ func natures() []nature {
 		{GateOverdue, Changeable, High, Fail, "whatever its spec says is applied meanwhile"},
 		{GateOpen, Changeable, Low, Warn, "whatever its spec says is applied meanwhile"},
 		{Ungated, Changeable, High, Warn, "its provider acts whenever it likes"},
-		{FunctionMissing, Changeable, Low, Warn, "what the XR composes changes as soon as its Composition, or a function of it, wants something else"},
+		{FunctionMissing, Changeable, Low, Warn, "what the XR composes changes as soon as its Composition wants something else"},
 		{KindNotGoverned, Changeable, Medium, Warn, "whoever may edit its objects changes what XRs are made of, and nobody is asked"},
 		{KindNotEnforced, Changeable, Medium, Warn, "a change that nobody may initiate is stored, and its user is only warned"},
 		{WarnOnly, Changeable, Low, Warn, "what is not allowed is stored, and only reported"},
@@ -232,7 +232,8 @@ func newFinding(r Rule, about Ref, message, remedy string) Finding {
 	n := all[slices.IndexFunc(all, func(n nature) bool { return n.rule == r })]
 
 	return Finding{
-		Rule: r, Category: n.category, Severity: n.severity, Result: n.result, Object: about, Namespace: about.Namespace, Message: message, Why: n.why, Remedy: remedy,
+		Rule: r, Category: n.category, Severity: n.severity, Result: n.result,
+		Object: about, Namespace: about.Namespace, Message: message, Why: n.why, Remedy: remedy,
 	}
 }
 

@@ -42,7 +42,8 @@ func Gate(u *unstructured.Unstructured, now time.Time, opts gate.Options) []Find
 	default:
 		return []Finding{newFinding(GateOpen, RefOf(u),
 			fmt.Sprintf("its gate is open for %s since %s", openFor(rec), rec.Since.UTC().Format(time.RFC3339)),
-			"wait: it closes when the change has landed; kubectl kausality trace "+resource.Argument(u)+" says what it waits for").since(rec.Since.Time)}
+			"wait: it closes when the change has landed; kubectl kausality trace "+resource.Argument(u)+" says what it waits for").
+			since(rec.Since.Time)}
 	}
 }
 

@@ -44,5 +44,6 @@ func notGoverned(k kind.Served) Finding {
 func notEnforced(k kind.Served) Finding {
 	return newFinding(KindNotEnforced, refOfKind(k),
 		"AllowancePolicies are about it, and no Enforcement with Deny or Hold covers it",
-		fmt.Sprintf("add an Enforcement of %s, with validationActions [Deny] or [Hold], once its users may initiate what they have to", k.GroupResource()))
+		fmt.Sprintf("add an Enforcement of %s, with validationActions [Deny] or [Hold], once its users may initiate what they have to",
+			k.GroupResource()))
 }

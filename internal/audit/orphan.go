@@ -31,7 +31,7 @@ func Left(u *unstructured.Unstructured, owner resource.Reference, gone bool, now
 
 // losable reports whether an object is left behind once its owner is gone.
 func losable(u *unstructured.Unstructured) bool {
-	return resource.IsManaged(u) && !(resource.Deleting(u) && gate.MayDelete(u))
+	return resource.IsManaged(u) && (!resource.Deleting(u) || !gate.MayDelete(u))
 }
 
 // ownerGone is of a managed resource whose owner is gone.

@@ -132,8 +132,8 @@ func (s *Sweep) Record(secret Ref, data map[string][]byte) {
 }
 
 // Unread notes what could not be looked at, and why. A namespace is of what is in one.
-func (s *Sweep) Unread(resource, namespace, why string) {
-	f := newFinding(Unread, Ref{Kind: resource}, "cannot look at "+resource+": "+why, "run it as somebody who may list it")
+func (s *Sweep) Unread(what, namespace, why string) {
+	f := newFinding(Unread, Ref{Kind: what}, "cannot look at "+what+": "+why, "run it as somebody who may list it")
 	f.Namespace = namespace
 	s.found = append(s.found, f)
 }

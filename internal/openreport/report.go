@@ -80,7 +80,8 @@ func New(namespace string) Object {
 	}
 
 	return &v1alpha1.Report{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: KindReport}, ObjectMeta: metav1.ObjectMeta{Namespace: namespace},
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: KindReport},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace},
 	}
 }
 
@@ -205,7 +206,8 @@ func (a Author) result(f audit.Finding) v1alpha1.ReportResult {
 
 	return v1alpha1.ReportResult{
 		Source: a.Source, Policy: string(f.Rule), Category: string(f.Category), Severity: v1alpha1.ResultSeverity(f.Severity),
-		Result: v1alpha1.Result(f.Result), Scored: f.Result == audit.Fail, Description: change.Text(f.Message, maxMessage), Properties: properties,
+		Result: v1alpha1.Result(f.Result), Scored: f.Result == audit.Fail,
+		Description: change.Text(f.Message, maxMessage), Properties: properties,
 		Subjects: []corev1.ObjectReference{{
 			APIVersion: f.Object.APIVersion, Kind: f.Object.Kind, Namespace: f.Object.Namespace, Name: f.Object.Name, UID: f.Object.UID,
 		}},

@@ -95,7 +95,7 @@ func problems(tb testing.TB, props *apiextensions.JSONSchemaProps, object map[st
 func TestOpenReportsSchemaTakesWhatIsWritten(t *testing.T) {
 	t.Parallel()
 
-	var found []audit.Finding
+	found := make([]audit.Finding, 0, 13+openreport.MaxResults)
 
 	for _, severity := range []audit.Severity{audit.High, audit.Medium, audit.Low, audit.Info} {
 		for _, result := range []audit.Result{audit.Fail, audit.Warn, audit.Error} {
