@@ -87,13 +87,9 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 
 	m.enforced, m.costs = byPolicy()
 
-	expiry := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "kausality_webhook_certificate_expiry_timestamp_seconds",
-		Help: "When the certificate that is served ends, in seconds since 1970.",
-	}, func() float64 { return float64(certificate.NotAfter().Unix()) })
-
 	for _, c := range []prometheus.Collector{
-		expiry, m.decisions, m.shadow, m.overruled, m.conflicts, m.liveReads, m.failures, m.uses, m.expressions, m.seconds, m.enforced, m.costs,
+		expiryOf(certificate), m.decisions, m.shadow, m.overruled, m.conflicts, m.liveReads, m.failures, m.uses, m.expressions,
+		m.seconds, m.enforced, m.costs,
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
@@ -101,6 +97,14 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 	}
 
 	return m, nil
+}
+
+// expiryOf tells when a certificate ends.
+func expiryOf(certificate Expiring) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kausality_webhook_certificate_expiry_timestamp_seconds",
+		Help: "When the certificate that is served ends, in seconds since 1970.",
+	}, func() float64 { return float64(certificate.NotAfter().Unix()) })
 }
 
 // byPolicy makes the metrics about single policies and Enforcements.

@@ -136,7 +136,6 @@ func runAudit(ctx context.Context, c *cluster, out io.Writer, show *progress, op
 	if opts.report {
 		doc.DryRun = c.dry.on()
 		doc.Reports, err = reporting{c}.write(ctx, doc.Findings, complete, now)
-
 		if err != nil {
 			return err
 		}
@@ -165,8 +164,10 @@ func headings() []struct {
 		category audit.Category
 		text     string
 	}{
-		{audit.Changed, "Not as asked for"}, {audit.Pending, "Waits for somebody"},
-		{audit.Changeable, "Can change without anybody having asked"}, {audit.Unknown, "Not known"},
+		{audit.Changed, "Not as asked for"},
+		{audit.Pending, "Waits for somebody"},
+		{audit.Changeable, "Can change without anybody having asked"},
+		{audit.Unknown, "Not known"},
 	}
 }
 

@@ -587,7 +587,7 @@ func TestReportsGoWithKausality(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var got []string
+	got := make([]string, 0, len(list))
 	for _, n := range list {
 		got = append(got, n.gvk.Kind+" "+path(n.namespace, n.name))
 	}

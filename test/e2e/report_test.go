@@ -45,7 +45,7 @@ func openReports(t *testing.T) []*unstructured.Unstructured {
 		t.Fatal(err)
 	}
 
-	var out []*unstructured.Unstructured
+	out := make([]*unstructured.Unstructured, 0, 2)
 
 	for _, file := range []string{"openreports.io_reports.yaml", "openreports.io_clusterreports.yaml"} {
 		raw, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "config", "crd", file))
@@ -61,7 +61,7 @@ func openReports(t *testing.T) []*unstructured.Unstructured {
 
 // install makes the CRDs.
 func (r reporting) install(ctx context.Context) error {
-	var errs []error
+	errs := make([]error, 0, len(r.definitions))
 	for _, crd := range r.definitions {
 		errs = append(errs, r.Create(ctx, crd.DeepCopy()))
 	}
@@ -71,7 +71,7 @@ func (r reporting) install(ctx context.Context) error {
 
 // uninstall deletes them.
 func (r reporting) uninstall(ctx context.Context) error {
-	var errs []error
+	errs := make([]error, 0, len(r.definitions))
 	for _, crd := range r.definitions {
 		errs = append(errs, client.IgnoreNotFound(r.Delete(ctx, crd.DeepCopy())))
 	}
