@@ -21,7 +21,21 @@ func (f *Function) LogDecisions(log DecisionLog) { f.decisions = log }
 // LogCounters count what is written to the log of decisions.
 func (f *Function) LogCounters() logfile.Counters { return f.metrics.log }
 
-// watch has what is decided about a composed resource logged.
+// loggedDecision is a decision that is to be logged.
+type loggedDecision struct {
+	asked decisionlog.Asked
+	req   decision.Request
+	made  decision.Decision
+}
+
+// logDecisions logs what is decided, once all of it is.
+func (s *state) logDecisions() {
+	for i := range s.logging {
+		s.decisions.Record(s.logging[i].asked, &s.logging[i].req, &s.logging[i].made)
+	}
+}
+
+// watch notes what is decided about a composed resource, to be logged.
 func (s *state) watch(req *composition.Request) {
 	if s.decisions == nil {
 		return
@@ -36,6 +50,6 @@ func (s *state) watch(req *composition.Request) {
 	}}
 
 	req.Asked = func(ask *decision.Request, d *decision.Decision) {
-		s.decisions.Record(decisionlog.Asked{By: by, Answers: answers}, ask, d)
+		s.logging = append(s.logging, loggedDecision{decisionlog.Asked{By: by, Answers: answers}, *ask, *d})
 	}
 }

@@ -107,6 +107,7 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 
 	// 4. Say what is new, once, and not what comes to nothing.
 	if !s.awaited {
+		s.logDecisions()
 		f.reports.log(log, s)
 	}
 

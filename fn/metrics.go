@@ -31,6 +31,7 @@ type metrics struct {
 	failed   *prometheus.CounterVec
 	shadow   *prometheus.CounterVec
 	duration prometheus.Histogram
+	costs    *prometheus.HistogramVec
 	log      logfile.Counters
 }
 
@@ -59,6 +60,12 @@ func newMetrics() *metrics {
 			Help: "Changes of composed resources that would be decided otherwise if what is in Shadow mode were enforced, counted in every " +
 				"call, by the composite resource's kind, what would be decided, and the policy that would allow them, or not.",
 		}, []string{"composite_kind", "verdict", "policy"}),
+		costs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "kausality_function_policy_cost",
+			Help: "What the CEL expressions of an AllowancePolicy cost each time that they were evaluated for a composed resource, in CEL's " +
+				"units, by the policy's name. They may cost 10000000.",
+			Buckets: policy.CostBuckets(),
+		}, []string{"policy"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "kausality_function_decision_seconds",
 			Help:    "Time from a request to its response, without gRPC.",
@@ -88,7 +95,7 @@ func logCounters() logfile.Counters {
 
 // register makes the metrics visible.
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range append(m.log.Collectors(), m.calls, m.held, m.overdue, m.failed, m.shadow, m.duration) {
+	for _, c := range append(m.log.Collectors(), m.calls, m.held, m.overdue, m.failed, m.shadow, m.duration, m.costs) {
 		if err := r.Register(c); err != nil {
 			return fmt.Errorf("cannot register metrics: %w", err)
 		}
@@ -120,6 +127,10 @@ func (m *metrics) observe(rsp *fnv1.RunFunctionResponse, s *state, took time.Dur
 		}
 
 		for _, name := range s.names {
+			for _, c := range s.outcomes[name].Costs {
+				m.costs.WithLabelValues(c.Policy).Observe(float64(c.Units))
+			}
+
 			for _, f := range s.outcomes[name].Shadow {
 				m.shadow.WithLabelValues(s.xr.GetKind(), string(f.Verdict), decision.ShadowPolicy(f)).Inc()
 			}

@@ -168,7 +168,9 @@ func TestParametersByWhichNothingIsDecidedAreNotAskedFor(t *testing.T) {
 // TestWhatIsStillToBeSentIsNothingToReport: Crossplane runs a function once more with what it
 // requires, in each reconcile, and only what it answers then comes to anything.
 func TestWhatIsStillToBeSentIsNothingToReport(t *testing.T) {
-	l, reg := listen(), prometheus.NewRegistry()
+	l, reg, decisions := listen(), prometheus.NewRegistry(), &logged{}
+	l.LogDecisions(decisions)
+
 	if err := l.Register(reg); err != nil {
 		t.Fatal(err)
 	}
@@ -200,10 +202,20 @@ func TestWhatIsStillToBeSentIsNothingToReport(t *testing.T) {
 		t.Errorf("logged %q", l.lines)
 	}
 
+	if len(decisions.entries) != 3 {
+		t.Errorf("%d decisions are logged, want one in each reconcile", len(decisions.entries))
+	}
+
 	got := counted(t, reg)
 	delete(got, "kausality_function_decision_seconds")
 
-	want := map[string]float64{"kausality_function_calls_total outcome=asking": 6, "kausality_function_calls_total outcome=allowed": 3}
+	want := map[string]float64{
+		"kausality_function_calls_total outcome=asking":   6,
+		"kausality_function_calls_total outcome=allowed":  3,
+		"kausality_function_policy_cost policy=engines":   3,
+		"kausality_function_decision_log_bytes_total":     0,
+		"kausality_function_decision_log_decisions_total": 0,
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}

@@ -185,3 +185,40 @@ func TestTheFunctionCountsExpressionsThatFail(t *testing.T) {
 
 	t.Error("nothing is counted")
 }
+
+// TestTheFunctionCountsWhatPoliciesCost the same for the same, each time.
+func TestTheFunctionCountsWhatPoliciesCost(t *testing.T) {
+	l := listen()
+	reg := prometheus.NewRegistry()
+
+	if err := l.Register(reg); err != nil {
+		t.Fatal(err)
+	}
+
+	costing := strings.Replace(strings.ReplaceAll(toldPolicy, "XDatabase", "Object"), "fields: [spec.engine]",
+		`fields: [spec.forProvider.engine], cel: ["object.kind != ''"]`, 1) +
+		`  subjects: [{kind: User, name: "system:serviceaccount:crossplane-system:crossplane", mayInitiate: true}]`
+
+	l.hear(t, "a", "[]", "mysql", costing)
+	l.hear(t, "a", "[]", "mysql", costing)
+
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, f := range families {
+		if f.GetName() != "kausality_function_policy_cost" {
+			continue
+		}
+
+		m := f.GetMetric()[0]
+		if h := m.GetHistogram(); h.GetSampleCount() != 2 || h.GetSampleSum() != 4 || m.GetLabel()[0].GetValue() != "app-engine" {
+			t.Errorf("%v, want 2 times 2 of app-engine", m)
+		}
+
+		return
+	}
+
+	t.Error("nothing is counted")
+}

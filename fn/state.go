@@ -51,8 +51,9 @@ type state struct {
 	// once more with it, and what is decided now comes to nothing.
 	awaited  bool
 	outcomes map[string]composition.Result
-	// decisions logs what is decided; nil for nobody.
+	// decisions logs what is decided; nil for nobody. What is to be logged is in logging.
 	decisions DecisionLog
+	logging   []loggedDecision
 	// limit is how long an XR may be ready before it counts as settled; overdue is
 	// true where that is over.
 	limit   time.Duration

@@ -43,15 +43,16 @@ type maker interface {
 	Controller(c cache.Cache, log logr.Logger) (controller.Controller, error)
 }
 
-// newLeading makes the controllers; those of others only the shard without a name has.
-func newLeading(mgr ctrl.Manager, part *shard.Shard, c *configuration.Reconciler, others ...maker) (*leading, error) {
+// newLeading makes the controllers: those that each shard has, and those of others, which
+// only the shard without a name has.
+func newLeading(mgr ctrl.Manager, part *shard.Shard, c *configuration.Reconciler, each []maker, others ...maker) (*leading, error) {
 	one, err := c.Controller(mgr.GetCache(), mgr.GetLogger())
 	if err != nil {
 		return nil, err
 	}
 
 	out := &leading{shard: part, cache: mgr.GetCache(), watches: c.Watches, controllers: []runner{one}}
-	makers := []maker{&watch.Mover{Shard: part, Watches: c.Watches}}
+	makers := append([]maker{&watch.Mover{Shard: part, Watches: c.Watches}}, each...)
 
 	if part.Main() {
 		makers = append(makers, others...)

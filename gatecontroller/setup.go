@@ -31,6 +31,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/governed"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/label"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/report"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
@@ -67,6 +68,8 @@ type Options struct {
 	Inputs *current.Inputs
 	// Now is the clock.
 	Now func() time.Time
+	// Reports is how often Reports of OpenReports are brought up to date; zero for never.
+	Reports time.Duration
 	// Used hears of each use of a window that opened a gate by itself; nil for
 	// nobody.
 	Used func(v1alpha1.GateWindow)
@@ -112,7 +115,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return err
 	}
 
-	leads, err := newLeading(mgr, opts.Shard, c, exceptions, unattended,
+	leads, err := newLeading(mgr, opts.Shard, c, reports(mgr, opts, composedKinds, g), exceptions, unattended,
 		status.Policies{Reporter: c.Statuses}, status.Enforcements{Reporter: c.Statuses}, status.Bindings{
 			Reporter: c.Statuses, Initiates: func(user string) bool { return opts.Settings.InitiatesByBinding(policy.User{Name: user}) },
 			GuardedSince: func() (time.Time, bool) { return c.Applier.GuardedSince(v1alpha1.NameBindGuard) },
@@ -134,6 +137,19 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	}
 
 	return nil
+}
+
+// reports makes the controller of Reports of OpenReports; none where they are switched off.
+func reports(mgr ctrl.Manager, opts Options, composedKinds *composed.Kinds, g *gates.Reconciler) []maker {
+	if opts.Reports <= 0 {
+		return nil
+	}
+
+	return []maker{&report.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Reader: mgr.GetCache(), Mapper: mgr.GetRESTMapper(),
+		Watched: composedKinds.Watches, Composed: composedKinds, Policies: g.Policies, Gate: opts.Gate, Shard: opts.Shard,
+		Every: opts.Reports, Now: opts.Now,
+	}}
 }
 
 // newConfiguration makes the reconciler of what results from all policies together.

@@ -90,7 +90,7 @@ func TestTheControllersStartAndEndWithTheManager(t *testing.T) {
 
 	opts := Options{
 		Namespace: "kausality-system", Settings: decision.Settings{Crossplane: "crossplane", Manager: "manager"}, Gates: true,
-		Gate: gate.Options{}, Functions: []string{"function-kausality"}, Shard: main, Now: time.Now,
+		Gate: gate.Options{}, Functions: []string{"function-kausality"}, Shard: main, Now: time.Now, Reports: time.Minute,
 	}
 
 	mgr := newManager(t)

@@ -28,6 +28,9 @@ type Metrics struct {
 	expressions *prometheus.CounterVec
 	seconds     *prometheus.HistogramVec
 	log         logfile.Counters
+	// enforced are decisions by Enforcement, costs what policies' expressions cost.
+	enforced *prometheus.CounterVec
+	costs    *prometheus.HistogramVec
 }
 
 // Expiring is something that ends.
@@ -85,12 +88,9 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 		}, []string{"endpoint"}),
 	}
 
-	expiry := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "kausality_webhook_certificate_expiry_timestamp_seconds",
-		Help: "When the certificate that is served ends, in seconds since 1970.",
-	}, func() float64 { return float64(certificate.NotAfter().Unix()) })
+	m.enforced, m.costs = byPolicy()
 
-	if err := m.register(reg, expiry); err != nil {
+	if err := m.register(reg, expiryOf(certificate)); err != nil {
 		return nil, err
 	}
 
@@ -101,6 +101,7 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 func (m *Metrics) register(reg prometheus.Registerer, another prometheus.Collector) error {
 	for _, c := range append(m.log.Collectors(),
 		another, m.decisions, m.shadow, m.overruled, m.conflicts, m.liveReads, m.failures, m.uses, m.expressions, m.seconds,
+		m.enforced, m.costs,
 	) {
 		if err := reg.Register(c); err != nil {
 			return err
@@ -131,11 +132,44 @@ func logCounters() logfile.Counters {
 // Log counts what is written to the log of decisions.
 func (m *Metrics) Log() logfile.Counters { return m.log }
 
+// expiryOf tells when a certificate ends.
+func expiryOf(certificate Expiring) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kausality_webhook_certificate_expiry_timestamp_seconds",
+		Help: "When the certificate that is served ends, in seconds since 1970.",
+	}, func() float64 { return float64(certificate.NotAfter().Unix()) })
+}
+
+// byPolicy makes the metrics about single policies and Enforcements.
+func byPolicy() (enforced *prometheus.CounterVec, costs *prometheus.HistogramVec) {
+	enforced = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kausality_webhook_enforcement_decisions_total",
+		Help: "Decisions about changes of objects that an Enforcement governs, by its name and what was decided; one that several " +
+			"govern counts for each.",
+	}, []string{"enforcement", "decision"})
+	costs = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "kausality_webhook_policy_cost",
+		Help: "What the CEL expressions of an AllowancePolicy cost each time that they were evaluated for a request, in CEL's units, by the " +
+			"policy's name. They may cost 10000000.",
+		Buckets: policy.CostBuckets(),
+	}, []string{"policy"})
+
+	return enforced, costs
+}
+
 func (m *Metrics) decided(gvk schema.GroupVersionKind, operation decision.Operation, d *decision.Decision) {
 	f, _ := d.Lead()
 
 	m.decisions.WithLabelValues(gvk.Group, gvk.Kind, string(operation), string(d.Outcome()), string(f.Rule), f.Policy).Inc()
 	m.overruled.WithLabelValues(gvk.Group, gvk.Kind).Add(float64(len(d.Overruled)))
+
+	for _, e := range d.Governing() {
+		m.enforced.WithLabelValues(e.Name, string(d.Outcome())).Inc()
+	}
+
+	for _, c := range d.Costs {
+		m.costs.WithLabelValues(c.Policy).Observe(float64(c.Units))
+	}
 
 	for _, f := range d.Shadow {
 		m.shadow.WithLabelValues(gvk.Group, gvk.Kind, string(operation), string(f.Verdict), decision.ShadowPolicy(f)).Inc()

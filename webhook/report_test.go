@@ -350,3 +350,51 @@ func TestExpressionsThatFailAreCounted(t *testing.T) {
 
 	t.Error("nothing is counted")
 }
+
+// TestDecisionsAreCountedByEnforcement and what policies cost by policy: the same request
+// costs the same each time.
+func TestDecisionsAreCountedByEnforcement(t *testing.T) {
+	c := stores(t, "Deny")
+	c.policies[0].Spec.Match.CEL = []string{"object.spec.size != ''"}
+	judge := c.judge(t, time.Now())
+
+	reg := prometheus.NewRegistry()
+
+	counts, err := webhook.NewMetrics(reg, never{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	judge.Metrics = counts
+
+	for _, user := range []string{"hans", "hans", "mallory"} {
+		handled(t, &webhook.Mutator{Judge: judge}, larger(t, user))
+	}
+
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var got []string
+
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var values []string
+			for _, l := range m.GetLabel() {
+				values = append(values, l.GetValue())
+			}
+
+			switch f.GetName() {
+			case "kausality_webhook_enforcement_decisions_total":
+				got = append(got, fmt.Sprintf("%v %v", values, m.GetCounter().GetValue()))
+			case "kausality_webhook_policy_cost":
+				got = append(got, fmt.Sprintf("%v %v times, %v in all", values, m.GetHistogram().GetSampleCount(), m.GetHistogram().GetSampleSum()))
+			}
+		}
+	}
+
+	if diff := cmp.Diff([]string{"[Allowed stores] 2", "[Denied stores] 1", "[size] 3 times, 9 in all"}, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	openreports "github.com/openreports/reports-api/apis/openreports.io/v1alpha1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -91,6 +92,8 @@ type cli struct {
 	LeaderRetryPeriod   time.Duration `default:"2s" help:"How often the lease is tried."`
 	Shard               string        `help:"Reconcile the objects in namespaces with this value of the label kausality.io/shard, and nothing else: no webhook, no configuration. Goes with --leader-elect. Without it, after all that have no such label."`
 
+	ReportInterval time.Duration `default:"30s" help:"How often Reports of OpenReports are brought up to date, where its CRDs are installed; 0 for never."`
+
 	MetricsBindAddress     string `default:":8080" help:"Address of Prometheus metrics; 0 for none."`
 	HealthProbeBindAddress string `default:":8081" help:"Address of /healthz and /readyz."`
 
@@ -115,7 +118,9 @@ func main() {
 // kinds are those that the manager reads and writes by types of their own.
 func kinds() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, extv1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, extv1.AddToScheme, v1alpha1.AddToScheme, openreports.Install,
+	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("cannot register kinds: %w", err)
 		}
@@ -305,6 +310,7 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 		Access:    c.access,
 		Inputs:    c.inputs.Inputs,
 		Now:       time.Now,
+		Reports:   c.ReportInterval,
 		Used: func(w v1alpha1.GateWindow) {
 			if c.uses != nil {
 				c.uses.Count(upgradeallowance.Use{Windows: []upgradeallowance.Key{{Name: w.Name, UID: w.UID}}})

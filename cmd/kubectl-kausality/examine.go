@@ -114,15 +114,7 @@ func (c *cluster) list(ctx context.Context, src doctor.Source, namespace string)
 
 	var out doctor.List
 
-	pages := pager.New(pager.SimplePageFunc(func(o metav1.ListOptions) (runtime.Object, error) { return at.List(ctx, o) }))
-
-	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
-		if u, ok := obj.(*unstructured.Unstructured); ok {
-			out.Items = append(out.Items, u)
-		}
-
-		return nil
-	})
+	err := eachOf(ctx, at, func(u *unstructured.Unstructured) { out.Items = append(out.Items, u) })
 
 	switch {
 	case apierrors.IsNotFound(err):
@@ -132,6 +124,19 @@ func (c *cluster) list(ctx context.Context, src doctor.Source, namespace string)
 	default:
 		return out
 	}
+}
+
+// eachOf goes through all there is of a resource, a few pages at a time.
+func eachOf(ctx context.Context, at dynamic.ResourceInterface, visit func(*unstructured.Unstructured)) error {
+	pages := pager.New(pager.SimplePageFunc(func(o metav1.ListOptions) (runtime.Object, error) { return at.List(ctx, o) }))
+
+	return pages.EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
+		if u, ok := obj.(*unstructured.Unstructured); ok {
+			visit(u)
+		}
+
+		return nil
+	})
 }
 
 // secrets reads the webhook's certificate and the records of what was left

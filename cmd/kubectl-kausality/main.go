@@ -73,6 +73,7 @@ func root() *cobra.Command {
 		suggestCommand(),
 		testCommand(),
 		replayCommand(),
+		auditCommand(),
 	)
 
 	return cmd

@@ -111,9 +111,12 @@ func (c uninstallation) removeAll(ctx context.Context, out io.Writer, list []nam
 }
 
 // own are the Leases, and the Secret with certificates, that managers made for
-// themselves.
+// themselves, and the Reports they keep.
 func (c uninstallation) own(ctx context.Context) ([]named, error) {
-	var out []named
+	out, err := c.reports(ctx)
+	if err != nil {
+		return nil, err
+	}
 
 	for _, r := range []struct {
 		gvr  schema.GroupVersionResource

@@ -79,6 +79,8 @@ type Result struct {
 	// Shadow are the findings that would be others if what is in Shadow mode were
 	// enforced.
 	Shadow []decision.Finding
+	// Costs are what the expressions of policies cost.
+	Costs []decision.Cost
 	// Enforcements that govern the resource; only what they except counts here.
 	Enforcements []decision.Source
 	// Attestations are the values captured on the way to these changes, by field
@@ -114,7 +116,7 @@ type Held struct {
 
 // of is an outcome with what is recorded of a decision about a resource.
 func (o Result) of(d *decision.Decision, object string) Result {
-	o.Enforcements, o.Attestations, o.Shadow = d.Governing(), d.Attestations, d.Shadow
+	o.Enforcements, o.Attestations, o.Shadow, o.Costs = d.Governing(), d.Attestations, d.Shadow, d.Costs
 
 	for _, f := range d.Findings {
 		if f.Verdict == decision.Allowed {

@@ -27,13 +27,14 @@ func (r *Request) swap() Result {
 	out.Held = slices.Concat(out.Held, made.Held)
 	out.Problems = slices.Concat(out.Problems, made.Problems)
 	out.Passed = slices.Concat(out.Passed, made.Passed)
+	out.Costs = slices.Concat(out.Costs, made.Costs)
 
 	if r.Mode == v1alpha1.ModeAudit || len(out.Held) == 0 || !deletes {
 		return out
 	}
 
 	kept := r.kept()
-	kept.Held, kept.Problems = out.Held, slices.Concat(out.Problems, kept.Problems)
+	kept.Held, kept.Problems, kept.Costs = out.Held, slices.Concat(out.Problems, kept.Problems), out.Costs
 
 	return kept
 }

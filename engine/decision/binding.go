@@ -112,7 +112,7 @@ func (s *subjects) evaluateBinding(p *policy.Policy, b *policy.Binding) policy.E
 		return v
 	}
 
-	v = s.withinQuestions(func() policy.Evaluation { return b.Evaluate(p, s.input(), s.costs.budget) })
+	v = s.withinQuestions(func() policy.Evaluation { return b.Evaluate(p, s.input(), s.bindingCosts.budget) })
 
 	if s.ofBindings == nil {
 		s.ofBindings = map[*policy.Binding]policy.Evaluation{}
@@ -120,7 +120,7 @@ func (s *subjects) evaluateBinding(p *policy.Policy, b *policy.Binding) policy.E
 
 	s.ofBindings[b] = v
 
-	if v.Problem != nil && s.costs.telling() {
+	if v.Problem != nil && s.bindingCosts.telling() {
 		s.problem(&policy.EvaluationError{
 			Kind: policy.KindBinding, Name: b.Name(), Err: fmt.Errorf("AllowanceBinding %q: %w", b.Name(), v.Problem),
 		})

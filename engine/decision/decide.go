@@ -75,7 +75,7 @@ func (s *stamper) decision() Decision {
 		out.title = s.title() + ": "
 	}
 
-	out.Problems = s.problems.list
+	out.Problems, out.Costs = s.problems.list, s.costs.list
 
 	return out
 }

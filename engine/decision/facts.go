@@ -49,6 +49,8 @@ type lineage struct {
 
 	// problems are inputs that cannot be used, of all that is decided by these facts.
 	problems *problems
+	// costs are what policies' expressions cost, of all that is decided by these facts.
+	costs *costs
 	// withNamespace is true where the parent is the namespace, which takes along
 	// what is in it.
 	withNamespace bool
@@ -113,6 +115,16 @@ type problems struct{ list []error }
 // problem notes one.
 func (l *lineage) problem(err error) { l.problems.list = append(l.problems.list, err) }
 
+// costs collects what policies' expressions cost.
+type costs struct{ list []Cost }
+
+// cost notes what those of one policy did.
+func (l *lineage) cost(name string, units uint64) {
+	if units > 0 {
+		l.costs.list = append(l.costs.list, Cost{Policy: name, Units: units})
+	}
+}
+
 // errNoObject is the problem with a request that is about nothing.
 var errNoObject = errors.New("cannot decide: the request has neither an old nor a new object")
 
@@ -150,7 +162,7 @@ func (f *facts) with(object *unstructured.Unstructured) *facts {
 // the parent with the reference to it.
 func normalize(req Request) (*facts, error) {
 	f := &facts{}
-	f.Request, f.problems, f.permitted, f.bindingCosts = req, &problems{}, &permissions{}, newBindingCosts()
+	f.Request, f.problems, f.costs, f.permitted, f.bindingCosts = req, &problems{}, &costs{}, &permissions{}, newBindingCosts()
 
 	if f.Old != nil && f.Old.Object == nil {
 		f.Old = nil

@@ -51,7 +51,6 @@ type (
 
 		permissions *permissions
 		ofBindings  map[*policy.Binding]policy.Evaluation
-		costs       *bindingCosts
 	}
 	// exemptions are the changes that need nobody's asking.
 	exemptions struct{ subjects }
@@ -63,7 +62,7 @@ type (
 
 func newJudge(f *facts) *judge {
 	j := &judge{}
-	j.facts, j.permissions, j.costs = f, f.permitted, f.bindingCosts
+	j.facts, j.permissions = f, f.permitted
 
 	return j
 }
@@ -147,6 +146,7 @@ func (e *evaluator) once(p *policy.Policy, key evaluated) policy.Evaluation {
 	}
 
 	e.evaluations[key] = v
+	e.cost(p.Name(), v.Cost)
 
 	if v.Problem != nil {
 		e.problem(&policy.EvaluationError{

@@ -278,12 +278,24 @@ type Decision struct {
 	// Shadow are the findings that would be others if what is in Shadow mode were
 	// enforced, as they would be then. See [Decide]; [Verify] has none.
 	Shadow []Finding
+	// Costs are what the expressions of policies cost, each time that they were evaluated,
+	// in that order; not of [Shadow].
+	Costs []Cost
 	// Refusal says why what is asked cannot be done at all, such as an
 	// annotation over its limit. Nil otherwise.
 	Refusal error
 
 	// governing are the Enforcements that govern the object, in order.
 	governing []Source
+}
+
+// Cost is what the expressions of a policy cost.
+type Cost struct {
+	// Policy by name.
+	Policy string
+	// Units are CEL's, as Kubernetes counts them: the same for the same input, wherever and
+	// whenever it is evaluated. A policy may spend [policy.CostLimit].
+	Units uint64
 }
 
 // Allowed reports whether every change was asked for or is not governed.

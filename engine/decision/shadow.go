@@ -28,7 +28,7 @@ func (j *judge) shadowed(findings []Finding) []Finding {
 	}
 
 	f := *j.facts
-	f.Policies, f.problems = set, &problems{}
+	f.Policies, f.problems, f.costs = set, &problems{}, &costs{}
 	// What fails here has not failed for what is enforced.
 	f.permitted = &permissions{
 		answers: maps.Clone(j.permissions.answers), failed: j.permissions.failed,

@@ -13,6 +13,8 @@ import (
 // nothing more is evaluated of it.
 type Budget struct {
 	left uint64
+	// spent is what all cost, also what was over the budget.
+	spent uint64
 	// over is the cause where it is used up, and used whether it is.
 	over error
 	used bool
@@ -25,8 +27,22 @@ var (
 	errBindingCost = fmt.Errorf("the AllowanceBindings that name the user cost more than %d in all", apiservercel.RuntimeCELCostBudget)
 )
 
+// CostLimit is what the expressions of one policy may cost together, in CEL's units.
+const CostLimit = apiservercel.RuntimeCELCostBudget
+
+// CostBuckets are limits by which costs are counted: each ten times the one before, up to
+// [CostLimit].
+func CostBuckets() []float64 {
+	var out []float64
+	for limit := 10.0; limit <= CostLimit; limit *= 10 {
+		out = append(out, limit)
+	}
+
+	return out
+}
+
 // NewBudget is Kubernetes' budget for the expressions of one policy.
-func NewBudget() *Budget { return &Budget{left: apiservercel.RuntimeCELCostBudget, over: errCost} }
+func NewBudget() *Budget { return &Budget{left: CostLimit, over: errCost} }
 
 // What a binding costs besides its expressions, so that the budget limits how many of them
 // one request may have evaluated, and how many parameters read.
@@ -67,6 +83,8 @@ func (b *Budget) exceeded(e *Expression) error {
 
 // spend takes what an evaluation cost.
 func (b *Budget) spend(cost uint64) error {
+	b.spent += cost
+
 	if b.used || cost > b.left {
 		b.left, b.used = 0, true
 

@@ -101,6 +101,9 @@ type Evaluation struct {
 	// Problem is an expression that could not be evaluated; it counts as not
 	// met.
 	Problem error
+	// Cost of all expressions that were evaluated, in CEL's units; of one that could not
+	// be evaluated to an end, up to where it was.
+	Cost uint64
 }
 
 // Evaluate checks the policy's selectors and expressions where a chain starts.
@@ -134,6 +137,7 @@ func evaluate(s *scope, conditions []*condition, in Input, below bool, budget *B
 	}
 
 	given := s.activate(&in, budget)
+	out := Evaluation{Met: true}
 
 	for _, c := range conditions {
 		if below && c.ofStart || c.shadow {
@@ -142,15 +146,21 @@ func evaluate(s *scope, conditions []*condition, in Input, below bool, budget *B
 
 		ok, err := budget.eval(c.expression, given)
 		if err != nil {
-			return Evaluation{Kind: LackCEL, Missing: c.failed(err), Problem: err}
+			out = Evaluation{Kind: LackCEL, Missing: c.failed(err), Problem: err}
+
+			break
 		}
 
 		if !ok {
-			return Evaluation{Kind: LackCEL, Missing: c.missing(given, budget)}
+			out = Evaluation{Kind: LackCEL, Missing: c.missing(given, budget)}
+
+			break
 		}
 	}
 
-	return Evaluation{Met: true}
+	out.Cost = budget.spent
+
+	return out
 }
 
 // Selects reports whether an object and its namespace meet the policy's selectors,

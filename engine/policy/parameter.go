@@ -207,7 +207,7 @@ func (p *parameters) evaluateWith(s *scope, conditions []*condition, in Input, b
 		}
 	}
 
-	return Evaluation{Met: true}
+	return Evaluation{Met: true, Cost: budget.spent}
 }
 
 func (in Input) params(q ParamQuery) ([]map[string]any, error) {

@@ -165,6 +165,24 @@ func (c *Kinds) Ungoverned(gk schema.GroupKind) bool {
 	return k.Complete && k.Kinds[gk] && !k.gated[gk] && !k.xrs[gk] && !k.parents[gk]
 }
 
+// Runs are the CompositionRevisions that are known, by name: whether they run the
+// function. It is not to be modified.
+func (c *Kinds) Runs() map[string]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	return c.known.Revisions
+}
+
+// Gates reports whether objects of a kind have gates, or it is named; false where not all
+// is known yet.
+func (c *Kinds) Gates(gk schema.GroupKind) (gated, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	return c.known.gated[gk], c.known.Complete
+}
+
 // Watched are the kinds to be watched for what is found, beside those that have
 // gates.
 func (f Findings) Watched(served []kind.Served) []kind.Served {

@@ -56,7 +56,7 @@ func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured
 
 	gk, key := u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u)
 	opts := g.Opts
-	opts.PolicyGate = g.Policies.of(ctx)
+	opts.PolicyGate = g.Policies.Of(ctx)
 
 	var err error
 	if opts.Windows, err = g.Openers.list(ctx); err != nil {

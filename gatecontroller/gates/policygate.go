@@ -20,9 +20,9 @@ type PolicyGates struct {
 	Compiled *policy.Cache
 }
 
-// of returns what any policy says. While a policy cannot be read its gates stay
+// Of returns what any policy says. While a policy cannot be read its gates stay
 // open.
-func (p *PolicyGates) of(ctx context.Context) func(name string) *policy.Gate {
+func (p *PolicyGates) Of(ctx context.Context) func(name string) *policy.Gate {
 	return func(name string) *policy.Gate {
 		obj := &v1alpha1.AllowancePolicy{}
 

@@ -53,6 +53,9 @@ func New(name string) (*Shard, error) {
 // Main reports whether this is the shard that also does what is done once.
 func (s *Shard) Main() bool { return s.name == "" }
 
+// Name of the shard; empty for that without one.
+func (s *Shard) Name() string { return s.name }
+
 // Has reports whether objects of a namespace are in the shard; of none for
 // cluster-scoped ones. Those of a namespace that is not known yet are in no
 // shard, until it is.

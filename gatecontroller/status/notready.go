@@ -8,17 +8,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/internal/audit"
 )
-
-// reasonUnobserved counts those of which the present generation was not reconciled.
-const reasonUnobserved = "Unobserved"
 
 // collectFor is how long the metric may wait for the cache.
 const collectFor = 5 * time.Second
@@ -26,6 +23,13 @@ const collectFor = 5 * time.Second
 // NotReady reports how many policies, bindings, windows and Enforcements are not in force, by
 // their conditions.
 type NotReady struct{ Reader client.Reader }
+
+func policiesDesc() *prometheus.Desc {
+	return prometheus.NewDesc("kausality_policies",
+		"AllowancePolicies, AllowanceBindings, UpgradeAllowances and Enforcements there are, by kind and readiness: Ready, NotReady, or "+
+			"Shadow of AllowancePolicies that are ready and allow nothing, for their enforcementMode is Shadow.",
+		[]string{object.LabelKind, "state"}, nil)
+}
 
 func notReadyDesc() *prometheus.Desc {
 	return prometheus.NewDesc("kausality_policies_not_ready",
@@ -36,33 +40,50 @@ func notReadyDesc() *prometheus.Desc {
 }
 
 // Describe implements prometheus.Collector.
-func (*NotReady) Describe(out chan<- *prometheus.Desc) { out <- notReadyDesc() }
+func (*NotReady) Describe(out chan<- *prometheus.Desc) {
+	out <- policiesDesc()
+	out <- notReadyDesc()
+}
 
 // Collect implements prometheus.Collector. What cannot be listed is left out.
 func (n *NotReady) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectFor)
 	defer cancel()
 
-	desc := notReadyDesc()
-
-	for kind, reasons := range n.count(ctx) {
-		for reason, number := range reasons {
-			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(number), kind, reason)
+	reasons, states := n.count(ctx)
+	report := func(desc *prometheus.Desc, counts map[string]map[string]int) {
+		for kind, of := range counts {
+			for label, number := range of {
+				out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(number), kind, label)
+			}
 		}
 	}
+
+	report(notReadyDesc(), reasons)
+	report(policiesDesc(), states)
 }
 
-// count counts those that are not ready, by kind and reason.
-func (n *NotReady) count(ctx context.Context) map[string]map[string]int {
+// States of policies and the like.
+const (
+	stateReady    = "Ready"
+	stateNotReady = "NotReady"
+	stateShadow   = "Shadow"
+)
+
+// count counts those that are not ready, by kind and reason, and all, by kind and state.
+func (n *NotReady) count(ctx context.Context) (reasons, states map[string]map[string]int) {
 	policies := &v1alpha1.AllowancePolicyList{}
 	bindings := &v1alpha1.AllowanceBindingList{}
 	windows := &v1alpha1.UpgradeAllowanceList{}
 	enforcements := &v1alpha1.EnforcementList{}
-	out := map[string]map[string]int{}
+	reasons, states = map[string]map[string]int{}, map[string]map[string]int{}
 
-	add := func(kind string, generation int64, conditions []metav1.Condition) {
-		if reason, not := unready(generation, conditions); not {
-			out[kind][reason]++
+	add := func(kind, ready string, generation int64, conditions []metav1.Condition) {
+		if reason, _, not := audit.Unready(generation, conditions); not {
+			reasons[kind][reason]++
+			states[kind][stateNotReady]++
+		} else {
+			states[kind][ready]++
 		}
 	}
 
@@ -70,40 +91,31 @@ func (n *NotReady) count(ctx context.Context) map[string]map[string]int {
 		policy.KindPolicy: policies, policy.KindBinding: bindings, policy.KindUpgrade: windows, policy.KindEnforcement: enforcements,
 	} {
 		if n.Reader.List(ctx, list, client.UnsafeDisableDeepCopy) == nil {
-			out[kind] = map[string]int{v1alpha1.ReasonInvalid: 0} // So that who watches it sees it go down.
+			reasons[kind] = map[string]int{v1alpha1.ReasonInvalid: 0} // So that who watches it sees it go down.
+			states[kind] = map[string]int{stateReady: 0, stateNotReady: 0}
 		}
 	}
 
 	for i := range policies.Items {
-		add(policy.KindPolicy, policies.Items[i].GetGeneration(), policies.Items[i].Status.Conditions)
+		ready := stateReady
+		if policies.Items[i].Spec.EnforcementMode == v1alpha1.EnforcementModeShadow {
+			ready = stateShadow
+		}
+
+		add(policy.KindPolicy, ready, policies.Items[i].GetGeneration(), policies.Items[i].Status.Conditions)
 	}
 
 	for i := range bindings.Items {
-		add(policy.KindBinding, bindings.Items[i].GetGeneration(), bindings.Items[i].Status.Conditions)
+		add(policy.KindBinding, stateReady, bindings.Items[i].GetGeneration(), bindings.Items[i].Status.Conditions)
 	}
 
 	for i := range windows.Items {
-		add(policy.KindUpgrade, windows.Items[i].GetGeneration(), windows.Items[i].Status.Conditions)
+		add(policy.KindUpgrade, stateReady, windows.Items[i].GetGeneration(), windows.Items[i].Status.Conditions)
 	}
 
 	for i := range enforcements.Items {
-		add(policy.KindEnforcement, enforcements.Items[i].GetGeneration(), enforcements.Items[i].Status.Conditions)
+		add(policy.KindEnforcement, stateReady, enforcements.Items[i].GetGeneration(), enforcements.Items[i].Status.Conditions)
 	}
 
-	return out
-}
-
-// unready says why an object of a generation is not ready by its conditions; false
-// where it is.
-func unready(generation int64, conditions []metav1.Condition) (reason string, not bool) {
-	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
-
-	switch {
-	case c == nil || c.ObservedGeneration < generation:
-		return reasonUnobserved, true
-	case c.Status == metav1.ConditionTrue:
-		return "", false
-	default:
-		return c.Reason, true
-	}
+	return reasons, states
 }

@@ -31,6 +31,10 @@ func TestWhatIsNotReadyIsCountedByReason(t *testing.T) {
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Generation: 2} }
 	objects := []client.Object{
 		&v1alpha1.AllowancePolicy{ObjectMeta: named("good"), Status: v1alpha1.AllowancePolicyStatus{Conditions: readyIf("True", "InForce", 2)}},
+		&v1alpha1.AllowancePolicy{
+			ObjectMeta: named("shadow"), Spec: v1alpha1.AllowancePolicySpec{EnforcementMode: v1alpha1.EnforcementModeShadow},
+			Status: v1alpha1.AllowancePolicyStatus{Conditions: readyIf("True", "Shadow", 2)},
+		},
 		&v1alpha1.AllowancePolicy{ObjectMeta: named("a"), Status: v1alpha1.AllowancePolicyStatus{Conditions: readyIf("False", "KindUnknown", 2)}},
 		&v1alpha1.AllowancePolicy{ObjectMeta: named("b"), Status: v1alpha1.AllowancePolicyStatus{Conditions: readyIf("False", "KindUnknown", 2)}},
 		&v1alpha1.AllowancePolicy{ObjectMeta: named("c"), Status: v1alpha1.AllowancePolicyStatus{Conditions: readyIf("True", "InForce", 1)}},
@@ -45,6 +49,9 @@ func TestWhatIsNotReadyIsCountedByReason(t *testing.T) {
 	}
 
 	want := []string{
+		"policies{AllowancePolicy,NotReady} 3",
+		"policies{AllowancePolicy,Ready} 1", "policies{AllowancePolicy,Shadow} 1", "policies{Enforcement,NotReady} 1", "policies{Enforcement,Ready} 1",
+		"policies{UpgradeAllowance,NotReady} 1",
 		"policies_not_ready{AllowancePolicy,KindUnknown} 2", "policies_not_ready{AllowancePolicy,Unobserved} 1",
 		"policies_not_ready{Enforcement,Unobserved} 1", "policies_not_ready{UpgradeAllowance,Invalid} 1",
 	}
@@ -56,7 +63,7 @@ func TestWhatIsNotReadyIsCountedByReason(t *testing.T) {
 // TestWhatCannotBeListedIsNotCounted as if there were none.
 func TestWhatCannotBeListedIsNotCounted(t *testing.T) {
 	n := &NotReady{Reader: fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build()}
-	if got := n.count(t.Context()); len(got) != 0 {
-		t.Errorf("counted %v", got)
+	if reasons, states := n.count(t.Context()); len(reasons) != 0 || len(states) != 0 {
+		t.Errorf("counted %v, %v", reasons, states)
 	}
 }

@@ -185,7 +185,7 @@ func key(spec *ast.ValueSpec) string {
 func prose(text string) string { return strings.NewReplacer("[", "", "]", "").Replace(text) }
 
 // writeShapes writes the structs that values are made of: those of some names, or
-// all of a file.
+// all of a file. A name may say of what it is, as in "Finding of doctor", where others have it, too.
 func writeShapes(out *bytes.Buffer, file *ast.File, names []string) {
 	for _, d := range file.Decls {
 		decl, ok := d.(*ast.GenDecl)
@@ -197,15 +197,27 @@ func writeShapes(out *bytes.Buffer, file *ast.File, names []string) {
 			spec, _ := s.(*ast.TypeSpec)
 
 			shape, ok := spec.Type.(*ast.StructType)
-			if !ok || len(names) > 0 && !slices.Contains(names, spec.Name.Name) {
+			if !ok {
 				continue
 			}
 
+			title := spec.Name.Name
+			if len(names) > 0 {
+				i := slices.IndexFunc(names, func(n string) bool { return n == title || strings.HasPrefix(n, title+" of ") })
+				if i < 0 {
+					continue
+				}
+
+				title = names[i]
+			}
+
 			text, _, _ := strings.Cut(decl.Doc.Text(), "\n+")
-			fmt.Fprintf(out, "\n## %s\n\n%s\n\n| Field | Type | Meaning |\n| --- | --- | --- |\n", spec.Name.Name, paragraph(prose(text)))
+			fmt.Fprintf(out, "\n## %s\n\n%s\n\n| Field | Type | Meaning |\n| --- | --- | --- |\n", title, paragraph(prose(text)))
 
 			for _, f := range shape.Fields.List {
-				writeField(out, f)
+				if f.Tag != nil { // What has none is not exported.
+					writeField(out, f)
+				}
 			}
 		}
 	}

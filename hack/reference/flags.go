@@ -38,6 +38,7 @@ func writeFlags(ctx context.Context, out *bytes.Buffer) error {
 			{"can"},
 			{"allowed"},
 			{"doctor"},
+			{"audit"},
 			{"version"},
 			{"lint"},
 			{"test"},

@@ -49,6 +49,7 @@ func elsewhere() map[string]string {
 		packages = "CRDs that a package brought are kept (gatecontroller/configuration/definitionowner.go)"
 		xrs      = "there is no Crossplane here (gatecontroller/composed)"
 		own      = "the certificate is somebody else's here (webhook/certificate.go)"
+		reports  = "OpenReports' CRDs are not installed here (gatecontroller/report)"
 		windows  = "there is no window here, nor an Enforcement or a binding (gatecontroller/status, webhook/usestatus.go)"
 	)
 
@@ -75,6 +76,17 @@ func elsewhere() map[string]string {
 		"ClusterRole compositionrevisions.apiextensions.crossplane.io get":         xrs,
 		"ClusterRole compositionrevisions.apiextensions.crossplane.io list":        xrs,
 		"ClusterRole compositionrevisions.apiextensions.crossplane.io watch":       xrs,
+
+		"ClusterRole clusterreports.openreports.io create": reports,
+		"ClusterRole clusterreports.openreports.io delete": reports,
+		"ClusterRole clusterreports.openreports.io get":    reports,
+		"ClusterRole clusterreports.openreports.io list":   reports,
+		"ClusterRole clusterreports.openreports.io patch":  reports,
+		"ClusterRole reports.openreports.io create":        reports,
+		"ClusterRole reports.openreports.io delete":        reports,
+		"ClusterRole reports.openreports.io get":           reports,
+		"ClusterRole reports.openreports.io list":          reports,
+		"ClusterRole reports.openreports.io patch":         reports,
 
 		"ClusterRole events.events.k8s.io patch": "an event that is told again becomes a series (client-go tools/events)",
 		"ClusterRole namespaces. patch":          "what deleting a namespace gives is written on it (webhook/deletion.go)",

@@ -26,7 +26,7 @@ func racing() bool { return os.Getenv("KAUSALITY_RACE") != "" }
 func options() stack.Options {
 	o := stack.Options{
 		Governed:     stack.Suite(),
-		ManagerFlags: []string{"--settle=2s", "--debug", "--gate-without-late-initialize=*.old.example.org"},
+		ManagerFlags: []string{"--settle=2s", "--debug", "--report-interval=2s", "--gate-without-late-initialize=*.old.example.org"},
 	}
 
 	if !racing() {

@@ -104,6 +104,18 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 			`kausality_gate_expression_errors_total{kind="AllowancePolicy", name="p"} 0+1x60`,
 			`kausality_webhook_expression_errors_total{kind="AllowancePolicy", name="p"} 7x60`,
 		},
+		"KausalityPolicyCostly": {
+			`kausality_webhook_policy_cost_bucket{policy="p", le="1e+06"} 0x60
+			kausality_webhook_policy_cost_bucket{policy="p", le="1e+07"} 0+10x60
+			kausality_webhook_policy_cost_bucket{policy="p", le="+Inf"} 0+10x60`,
+			`kausality_function_policy_cost_bucket{policy="p", le="100"} 0+10x60
+			kausality_function_policy_cost_bucket{policy="p", le="+Inf"} 0+10x60`,
+		},
+		"KausalityEnforcementRefusesAll": {
+			`kausality_webhook_enforcement_decisions_total{enforcement="e", decision="Denied"} 0+1x60`,
+			`kausality_webhook_enforcement_decisions_total{enforcement="e", decision="Denied"} 0+1x60
+			kausality_webhook_enforcement_decisions_total{enforcement="e", decision="Allowed"} 0+1x60`,
+		},
 		"KausalityShardUnattended": {`kausality_shard_unattended{shard="a"} 1x60`, `kausality_shard_unattended{shard="a"} 0x60`},
 		"KausalityEventsDropped":   {"kausality_events_dropped_total 0+1x60", "kausality_events_dropped_total 7x60"},
 		"KausalityGateOverdue":     {"kausality_gates_overdue" + gauge + "2x60", "kausality_gates_overdue" + gauge + "0x60"},

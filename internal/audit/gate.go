@@ -1,0 +1,80 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Gate judges the gate of a managed resource: whether it is open, and for longer than
+// what opened it allows, was taken away, or has a record that cannot be read.
+func Gate(u *unstructured.Unstructured, now time.Time, opts gate.Options) []Finding {
+	rec, err := allowance.ParseGate(u)
+
+	switch {
+	case err != nil:
+		f := broken(u, err)
+		f.Why, f.Remedy = "its gate does not move", "see the manager's log and events; the manager writes the record anew where it can"
+
+		return []Finding{f}
+	case rec == nil || !resource.IsManaged(u):
+		return nil
+	case rec.State == v1alpha1.GateUngated:
+		return []Finding{ungated(u, rec)}
+	case rec.State != v1alpha1.GateOpen:
+		return nil
+	case overdue(now, rec, opts):
+		c, _ := resource.ConditionOf(u, resource.ConditionSynced)
+
+		return []Finding{newFinding(GateOverdue, RefOf(u),
+			fmt.Sprintf("its gate is open since %s: Synced=%s %s", rec.Since.UTC().Format(time.RFC3339), c.Status, c.Message),
+			"see why its provider does not apply the change: kubectl describe it").since(rec.Since.Time)}
+	default:
+		return []Finding{newFinding(GateOpen, RefOf(u),
+			fmt.Sprintf("its gate is open for %s since %s", openFor(rec), rec.Since.UTC().Format(time.RFC3339)),
+			"wait: it closes when the change has landed; kubectl kausality trace "+resource.Argument(u)+" says what it waits for").
+			since(rec.Since.Time)}
+	}
+}
+
+// overdue reports whether a gate is open for longer than what opened it allows.
+func overdue(now time.Time, rec *v1alpha1.GateRecord, opts gate.Options) bool {
+	most := gate.MaxOpen(rec, opts)
+
+	return most > 0 && now.Sub(rec.Since.Time) > most
+}
+
+// openFor names what a gate is open for.
+func openFor(rec *v1alpha1.GateRecord) string {
+	actions := strings.Join(rec.Actions, " and ")
+	if rec.Initial {
+		return actions + " at first"
+	}
+
+	if who := gate.Initiators(rec.Allowances); len(who) > 0 {
+		return actions + ", asked for by " + strings.Join(who, " and ") + ","
+	}
+
+	return actions
+}
+
+// ungated is of a managed resource whose gate was taken away.
+func ungated(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) Finding {
+	if rec.Audit {
+		return newFinding(Ungated, RefOf(u), "it is not gated, because its Composition runs the function in mode Audit",
+			"give the function's input mode Enforce, once its reports show what it would hold")
+	}
+
+	return newFinding(Ungated, RefOf(u), "it is not gated, because its provider does not support management policies",
+		"take a provider, or a version of it, that supports management policies")
+}

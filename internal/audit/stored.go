@@ -1,0 +1,93 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/mask"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Grace is how long what is on its way may take before it counts.
+const Grace = 5 * time.Minute
+
+// Edited judges what is stored of an object that somebody might not store, by its
+// record of that: roots have one, and what an XR composes without a gate.
+func Edited(u *unstructured.Unstructured) []Finding {
+	edits, err := allowance.ParseEdits(u)
+	if err != nil {
+		return []Finding{broken(u, err)}
+	}
+
+	if len(edits) == 0 {
+		return nil
+	}
+
+	texts := make([]string, len(edits))
+	first := edits[0].Since.Time
+
+	for i, e := range edits {
+		texts[i] = fmt.Sprintf("%s %s, and was %s", e.Field, decision.StoredBy(e.User, e.Since.Time), lastAllowed(e))
+
+		if e.Since.Time.Before(first) {
+			first = e.Since.Time
+		}
+	}
+
+	return []Finding{newFinding(NotAllowed, RefOf(u), joined(texts),
+		"take it back, or have it stored again by who may: kubectl kausality trace "+resource.Argument(u)+" says which").since(first)}
+}
+
+// lastAllowed is the value last allowed, as it is shown.
+func lastAllowed(e v1alpha1.Edit) string {
+	switch {
+	case e.Masked:
+		return mask.Text
+	case e.From == "":
+		return "(unset)"
+	default:
+		return e.From
+	}
+}
+
+// Inside judges whether the external object of a managed resource is what its spec
+// says: the gate may not have let out what somebody stored. Crossplane and the provider
+// say of it that all is well. What is on its way is not there yet, for as long as
+// [Grace].
+func Inside(u *unstructured.Unstructured, now time.Time) []Finding {
+	list, err := gate.InsideOf(u)
+	if err != nil {
+		return []Finding{broken(u, err)}
+	}
+
+	texts := make([]string, len(list))
+
+	var since time.Time
+
+	for i, in := range list {
+		texts[i] = decision.DescribeInside(decision.HeldBetween(in.Change, "", u.Object)) + ": it " + decision.StoredBy(in.User, in.Since)
+		since = in.Since
+	}
+
+	if len(list) == 0 || !since.IsZero() && now.Sub(since) < Grace {
+		return nil
+	}
+
+	return []Finding{newFinding(NotLetOut, RefOf(u), joined(texts),
+		"take it back, or have it set back and set again by who may by a policy that allows External Update with it: "+
+			"kubectl kausality trace "+resource.Argument(u)+" says which").since(since)}
+}
+
+// broken is of a record that cannot be read.
+func broken(u *unstructured.Unstructured, err error) Finding {
+	return newFinding(RecordBroken, RefOf(u), err.Error(), "see the manager's log and events")
+}
