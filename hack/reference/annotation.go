@@ -201,14 +201,9 @@ func writeShapes(out *bytes.Buffer, file *ast.File, names []string) {
 				continue
 			}
 
-			title := spec.Name.Name
-			if len(names) > 0 {
-				i := slices.IndexFunc(names, func(n string) bool { return n == title || strings.HasPrefix(n, title+" of ") })
-				if i < 0 {
-					continue
-				}
-
-				title = names[i]
+			title, ok := titleOf(spec.Name.Name, names)
+			if !ok {
+				continue
 			}
 
 			text, _, _ := strings.Cut(decl.Doc.Text(), "\n+")
@@ -221,6 +216,20 @@ func writeShapes(out *bytes.Buffer, file *ast.File, names []string) {
 			}
 		}
 	}
+}
+
+// titleOf is what a struct is called among those that are to be written, if it is.
+func titleOf(name string, names []string) (string, bool) {
+	if len(names) == 0 {
+		return name, true
+	}
+
+	i := slices.IndexFunc(names, func(n string) bool { return n == name || strings.HasPrefix(n, name+" of ") })
+	if i < 0 {
+		return "", false
+	}
+
+	return names[i], true
 }
 
 // writeField writes a row about a field, if it is in the value.
