@@ -180,8 +180,8 @@ func TestReportsTellWhatWaitsUntilItDoesNot(t *testing.T) { //nolint:tparallel /
 			return scenario.Eventually(ctx, "a Report", r.tells("held", "stored-not-allowed"))
 		}},
 		{Title: "Nothing is written while nothing changes", Run: r.unwritten},
-		{Title: "What hans lets through is reported no more", Run: func(ctx context.Context) error {
-			if err := r.resize(ctx, hans, "huge"); err != nil {
+		{Title: "What hans changes instead is let through, and reported no more", Run: func(ctx context.Context) error {
+			if err := r.resize(ctx, hans, "large"); err != nil {
 				return err
 			}
 
@@ -196,7 +196,7 @@ func TestReportsTellWhatWaitsUntilItDoesNot(t *testing.T) { //nolint:tparallel /
 				return err
 			}
 
-			return scenario.Eventually(ctx, "a held size", all(r.says("stays huge (asked: small)"), r.unreported))
+			return scenario.Eventually(ctx, "a held size", all(r.says("stays large (asked: small)"), r.unreported))
 		}},
 	})
 }
