@@ -464,13 +464,13 @@ func TestAPermissionOfAnXRIsAskedInTheNamespaceOfItsClaim(t *testing.T) {
 				return err
 			}
 
-			as.take()
+			as.Take()
 
 			if err := as.Patch(ctx, xr, world.Merge(`{"metadata": {"labels": {"permitted.lab.example.org/cost": "a"}}}`), client.DryRunAll); err != nil {
 				return err
 			}
 
-			text := as.take()
+			text := as.Take()
 			if may := strings.Contains(resource.Annotation(xr, v1alpha1.AnnotationTrace), user); may != want || !want && !mentions(text, "in namespace default") {
 				return fmt.Errorf("allowed %t, and said %q: %w", may, text, world.ErrOther)
 			}
