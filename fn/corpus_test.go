@@ -151,7 +151,7 @@ func giveParams(t *testing.T, req *fnv1.RunFunctionRequest, s corpus.Scenario) {
 	for i := range s.Policies {
 		p := &s.Policies[i]
 		if k := p.Spec.ParamKind; k != nil && !slices.Contains(s.Request.Unreadable, k.Kind) {
-			p.Status.ParamScope = v1alpha1.ParamScopeNamespaced
+			p.Status.ParamScope = scopeOf(s, k.Kind)
 			p.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionParametersReadable, Status: metav1.ConditionTrue}}
 		}
 	}
@@ -180,6 +180,15 @@ func giveParams(t *testing.T, req *fnv1.RunFunctionRequest, s corpus.Scenario) {
 
 		req.RequiredResources[key] = found
 	}
+}
+
+// scopeOf is the scope of a kind of parameters: Cluster where those of it are in no namespace.
+func scopeOf(s corpus.Scenario, kind string) v1alpha1.ParamScope {
+	if slices.ContainsFunc(s.Params, func(u *unstructured.Unstructured) bool { return u.GetKind() == kind && u.GetNamespace() == "" }) {
+		return v1alpha1.ParamScopeCluster
+	}
+
+	return v1alpha1.ParamScopeNamespaced
 }
 
 // recorded is an observed resource with what the function noted when it composed

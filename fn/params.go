@@ -64,12 +64,19 @@ func readParams(req *fnv1.RunFunctionRequest, list []v1alpha1.AllowancePolicy) *
 }
 
 // find finds parameters, see [policy.Params].
-func (p *params) find(q policy.ParamQuery) ([]map[string]any, error) {
+func (p *params) find(q policy.ParamQuery) (policy.ParamList, error) {
 	q, err := p.scoped(q)
 	if err != nil {
-		return nil, err
+		return policy.ParamList{}, err
 	}
 
+	list, err := p.listed(q)
+
+	return policy.ParamList{Objects: list, ClusterScoped: p.scopes[q.Kind] == v1alpha1.ParamScopeCluster}, err
+}
+
+// listed is what Crossplane sent for a query, or that it is still to send it.
+func (p *params) listed(q policy.ParamQuery) ([]map[string]any, error) {
 	key := keyOfParams(q)
 	p.read[key] = selectorOf(q)
 

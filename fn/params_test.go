@@ -303,7 +303,7 @@ func TestParametersInANamespaceTakeACrossplaneThatSendsThem(t *testing.T) {
 		status, key, says string
 	}{
 		"Namespaced": {readable, "", "this Crossplane does not say that it sends functions what is in a namespace, which takes 2.2 or newer"},
-		"Cluster":    {ofCluster, "kausality.io/params/platform.example.org/v1/EngineLimit//default", "they have not been sent yet"},
+		"Cluster":    {ofCluster, "kausality.io/params/platform.example.org/v1/EngineLimit//default", `EngineLimit "default": they have not been sent yet`},
 	} {
 		req := call(t, steadyXR, observedObject, sized("small", "mysql"), "")
 		req.Meta.Capabilities = nil

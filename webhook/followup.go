@@ -118,7 +118,8 @@ func (s *scaling) stamp(ctx context.Context, j *Judge) (bool, error) {
 	// anew, for the request has ended.
 	ask := s.Request
 	ask.Old, ask.New = s.before(live), live
-	ask.Params, ask.Authorizer = j.Parameters.Within(ctx), s.noting(j.asking(ctx))
+	ask.Params, ask.Authorizer = j.outside(ctx)
+	ask.Authorizer = s.noting(ask.Authorizer)
 
 	s.unread = nil
 

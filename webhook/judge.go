@@ -95,8 +95,8 @@ func (j *Judge) request(ctx context.Context, req admission.Request) (*decision.R
 	}
 
 	out.Basis = in.Basis(j.Settings, j.Now())
-	out.Params = j.Parameters.Within(ctx)
-	out.Versions, out.Authorizer = j.versions(ctx, req, out), j.asking(ctx)
+	out.Params, out.Authorizer = j.outside(ctx)
+	out.Versions = j.versions(ctx, req, out)
 
 	return out, err
 }

@@ -5,6 +5,7 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -32,13 +33,22 @@ func NewAuthorizer(c authorizationv1.AuthorizationV1Interface) (authorizer.Autho
 	}.New()
 }
 
-// asking is the cluster's authorizer within a request; nil where there is none.
-func (j *Judge) asking(ctx context.Context) authorizer.Authorizer {
+// asking is the cluster's authorizer, for as long as one decision may wait; nil where there
+// is none.
+func (j *Judge) asking(within limit) authorizer.Authorizer {
 	if j.Authorizer == nil {
 		return nil
 	}
 
 	return authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-		return j.Authorizer.Authorize(ctx, a)
+		ctx, stop := within()
+		defer stop()
+
+		got, why, err := j.Authorizer.Authorize(ctx, a) //nolint:contextcheck // It is that of the request; the engine has none.
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("the API server has not answered within %s: %w", waitFor, ctx.Err())
+		}
+
+		return got, why, err
 	})
 }

@@ -93,7 +93,7 @@ func (s scene) in(tb testing.TB, n int) decision.Request {
 	}
 
 	if s.limits != nil {
-		req.Params = func(policy.ParamQuery) ([]map[string]any, error) { return s.limits, nil }
+		req.Params = func(policy.ParamQuery) (policy.ParamList, error) { return policy.ParamList{Objects: s.limits}, nil }
 	}
 
 	return req

@@ -23,8 +23,10 @@ var errQuestions = fmt.Errorf("the conditions about the object ask the cluster's
 // questions are what conditions have asked the cluster's authorizer.
 type questions struct {
 	answers map[string]questionAnswer
-	// refused is how often one was not asked any more.
-	refused int
+	// refused is how often one was not asked any more, and unanswered how often it was asked in
+	// vain; failure is why, the last time.
+	refused, unanswered int
+	failure             error
 }
 
 type questionAnswer struct {
@@ -41,6 +43,8 @@ func (i inquirer) Authorize(ctx context.Context, a authorizer.Attributes) (autho
 	key, asked := questionOf(a), &i.permitted.questions
 
 	if known, ok := asked.answers[key]; ok {
+		i.note(known.err)
+
 		return known.decision, known.reason, known.err
 	}
 
@@ -59,6 +63,7 @@ func (i inquirer) Authorize(ctx context.Context, a authorizer.Attributes) (autho
 	}
 
 	asked.answers[key] = out
+	i.note(out.err)
 
 	return out.decision, out.reason, out.err
 }
@@ -73,14 +78,34 @@ func questionOf(a authorizer.Attributes) string {
 		fields, fieldsErr, labels, labelsErr)
 }
 
+// note notes that a question was asked in vain, and has that told once.
+func (i inquirer) note(err error) {
+	if err == nil {
+		return
+	}
+
+	asked := &i.permitted.questions
+	if asked.unanswered == 0 {
+		i.problem(fmt.Errorf("the cluster's authorizer cannot be asked: %w", err))
+	}
+
+	asked.unanswered++
+	asked.failure = err
+}
+
 // withinQuestions is what evaluating gives. Where it would have had to ask more than is
-// asked, it is not evaluated to an end, whatever came of it.
+// asked, it is not evaluated to an end, whatever came of it. Where it asked in vain, and
+// is not met, it says so: conditions see no more than a right that is not granted.
 func (e *evaluator) withinQuestions(evaluate func() policy.Evaluation) policy.Evaluation {
-	before := e.permitted.questions.refused
+	asked := &e.permitted.questions
+	refused, unanswered := asked.refused, asked.unanswered
 	out := evaluate()
 
-	if e.permitted.questions.refused > before {
+	switch {
+	case asked.refused > refused:
 		return policy.Evaluation{Kind: policy.LackCEL, Missing: errQuestions.Error(), Problem: errQuestions}
+	case asked.unanswered > unanswered && !out.Met:
+		out.Missing += fmt.Sprintf(" (the cluster's authorizer cannot be asked: %s)", asked.failure)
 	}
 
 	return out

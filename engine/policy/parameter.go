@@ -48,6 +48,16 @@ func (q ParamQuery) String() string {
 	return paramName(q.Kind.Kind, q.Namespace, q.Name)
 }
 
+// within is the query as it was meant: a namespace means nothing where what was found tells
+// that the kind has none.
+func (q ParamQuery) within(list ParamList) ParamQuery {
+	if list.ClusterScoped {
+		q.Namespace = ""
+	}
+
+	return q
+}
+
 // paramName names a parameter for a person.
 func paramName(kind, namespace, name string) string {
 	if namespace != "" {
@@ -60,11 +70,19 @@ func paramName(kind, namespace, name string) string {
 // MaxParams is in how many objects a policy may have its parameters at once.
 const MaxParams = 100
 
-// Params finds objects that hold parameters. It gives those that are there, ordered by
-// namespace and name, and none where none is; of more than [MaxParams] not all of them. The
-// error is of what cannot be read, or of [ErrParamsAwaited]. What it gives is not to be
-// modified.
-type Params func(ParamQuery) ([]map[string]any, error)
+// ParamList is what was found of a [ParamQuery].
+type ParamList struct {
+	// Objects that are there, ordered by namespace and name; of more than [MaxParams] not all
+	// of them. They are not to be modified.
+	Objects []map[string]any
+	// ClusterScoped is true where their kind is known to be so, be there any objects or not,
+	// and whether or not they could be read: the query's namespace meant nothing.
+	ClusterScoped bool
+}
+
+// Params finds objects that hold parameters. The error is of what cannot be read, or of
+// [ErrParamsAwaited].
+type Params func(ParamQuery) (ParamList, error)
 
 // parameters is what a policy, or a binding for it, says of its parameters.
 type parameters struct {
@@ -185,18 +203,20 @@ func (p *parameters) evaluateWith(s *scope, conditions []*condition, in Input, b
 
 	list, err := in.params(q)
 	if err == nil {
-		err = q.check(list)
+		err = q.check(list.Objects)
 	}
+
+	q = q.within(list)
 
 	if err != nil {
 		return unread(q, err)
 	}
 
-	if len(list) == 0 {
+	if len(list.Objects) == 0 {
 		return Evaluation{Kind: LackParameter, Missing: fmt.Sprintf("there is no %s, which its paramRef asks for", q)}
 	}
 
-	for _, object := range list {
+	for _, object := range list.Objects {
 		in.Param = object
 
 		if v := evaluate(s, conditions, in, below, budget); !v.Met {
@@ -210,9 +230,9 @@ func (p *parameters) evaluateWith(s *scope, conditions []*condition, in Input, b
 	return Evaluation{Met: true, Cost: budget.spent}
 }
 
-func (in Input) params(q ParamQuery) ([]map[string]any, error) {
+func (in Input) params(q ParamQuery) (ParamList, error) {
 	if in.Params == nil {
-		return nil, errNoParams
+		return ParamList{}, errNoParams
 	}
 
 	return in.Params(q)

@@ -64,7 +64,7 @@ spec:
 		t.Run(name, func(t *testing.T) {
 			v := p.Evaluate(policy.Input{
 				Object: map[string]any{}, Home: tc.home,
-				Params: func(policy.ParamQuery) ([]map[string]any, error) { return tc.list, tc.err },
+				Params: func(policy.ParamQuery) (policy.ParamList, error) { return policy.ParamList{Objects: tc.list}, tc.err },
 			})
 
 			if v.Met != (tc.missing == "") || !strings.Contains(v.Missing, tc.missing) {
@@ -81,6 +81,48 @@ spec:
 
 			if !v.Met && v.Kind != policy.LackParameter {
 				t.Errorf("%s\nit lacks %s", tc.reason, v.Kind)
+			}
+		})
+	}
+}
+
+// TestAParameterOfNoNamespaceIsNamedWithoutOne whatever the object's namespace is, or the
+// policy's paramRef names.
+func TestAParameterOfNoNamespaceIsNamedWithoutOne(t *testing.T) {
+	const text = `
+spec:
+  paramKind: {apiVersion: example.org/v1, kind: Limit}
+  paramRef: %s
+  match: {kind: Widget, fields: [spec.size]}
+  allow: [{kind: ConfigMap, mutations: [data]}]`
+
+	cases := map[string]struct {
+		ref           string
+		clusterScoped bool
+		err           error
+		missing, text string
+	}{
+		"Named":     {"{name: all}", true, nil, `there is no Limit "all", which its paramRef asks for`, `Limit "all"`},
+		"Elsewhere": {"{name: all, namespace: bank}", true, nil, `there is no Limit "all", which its paramRef asks for`, `Limit "all"`},
+		"Selected":  {"{selector: {}}", true, nil, `there is no Limit of labels "", which its paramRef asks for`, `Limit of labels ""`},
+		"Unread":    {"{name: all}", true, errTimeout, `its parameters cannot be read: Limit "all": request timed out`, `Limit "all"`},
+		"Of":        {"{name: all}", false, nil, `there is no Limit "shop/all", which its paramRef asks for`, `Limit "shop/all"`},
+		"Unknown":   {"{name: all}", false, errTimeout, `its parameters cannot be read: Limit "shop/all": request timed out`, `Limit "shop/all"`},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := compile(t, fmt.Sprintf(text, tc.ref))
+			in := policy.Input{Object: map[string]any{}, Home: "shop", Params: func(policy.ParamQuery) (policy.ParamList, error) {
+				return policy.ParamList{ClusterScoped: tc.clusterScoped}, tc.err
+			}}
+
+			if got := p.Evaluate(in).Missing; got != tc.missing {
+				t.Errorf("it lacks %q, want %q", got, tc.missing)
+			}
+
+			if got := p.Results(in); len(got) != 1 || got[0].Text != tc.text {
+				t.Errorf("the results are %+v, want one of %s", got, tc.text)
 			}
 		})
 	}

@@ -122,20 +122,19 @@ func (p *parameters) results(s *scope, conditions []*condition, in Input, at fun
 	}
 
 	q := p.query(in.Home)
-	out := Result{Field: "spec.paramRef", Text: q.String(), Outcome: OutcomeMet}
-
 	list, err := in.params(q)
+	out := Result{Field: "spec.paramRef", Text: q.within(list).String(), Outcome: OutcomeMet}
 
 	switch {
 	case err != nil:
 		out.Outcome, out.Missing = OutcomeUnknown, fmt.Sprintf("it cannot be read: %s", err)
-	case len(list) == 0:
+	case len(list.Objects) == 0:
 		out.Outcome, out.Missing = OutcomeNotMet, "there is none"
 	}
 
 	all := []Result{out}
 
-	for _, object := range list {
+	for _, object := range list.Objects {
 		in.Param = object
 		name := paramName(p.kind.Kind, resource.String(object, "metadata", "namespace"), resource.String(object, "metadata", "name"))
 

@@ -60,23 +60,25 @@ func (r *Reader) Within(ctx context.Context) policy.Params {
 		return nil
 	}
 
-	return func(q policy.ParamQuery) ([]map[string]any, error) { return r.find(ctx, q) }
+	return func(q policy.ParamQuery) (policy.ParamList, error) { return r.find(ctx, q) }
 }
 
 // find finds parameters, see [policy.Params].
-func (r *Reader) find(ctx context.Context, q policy.ParamQuery) ([]map[string]any, error) {
+func (r *Reader) find(ctx context.Context, q policy.ParamQuery) (policy.ParamList, error) {
 	namespaced, err := r.namespaced.get(ctx, q.Kind, func(context.Context) (bool, error) { return r.scope(q.Kind) })
 
 	switch {
 	case err != nil:
-		return nil, err
+		return policy.ParamList{}, err
 	case !namespaced:
 		q.Namespace = ""
 	case q.Namespace == "":
-		return nil, policy.ErrParamNamespace
+		return policy.ParamList{}, policy.ErrParamNamespace
 	}
 
-	return r.objects.get(ctx, keyOfQuery(q), func(ctx context.Context) ([]map[string]any, error) { return r.read(ctx, q) })
+	list, err := r.objects.get(ctx, keyOfQuery(q), func(ctx context.Context) ([]map[string]any, error) { return r.read(ctx, q) })
+
+	return policy.ParamList{Objects: list, ClusterScoped: !namespaced}, err
 }
 
 // scope reports whether a kind has namespaces.

@@ -122,6 +122,7 @@ func TestParametersAreReadByNameAndBySelector(t *testing.T) {
 		"None":      {"No labels fit.", policy.ParamQuery{Kind: limit, Namespace: "shop", Selector: all("none")}, "", ""},
 		"Cluster":   {"A kind without namespaces has none.", policy.ParamQuery{Kind: global, Namespace: "shop", Name: "all"}, "/all", ""},
 		"Selecting": {"Nor where labels select.", policy.ParamQuery{Kind: global, Namespace: "shop", Selector: all("plans")}, "/all", ""},
+		"Absent":    {"That a kind has no namespaces is told where nothing of it is there, too.", policy.ParamQuery{Kind: global, Namespace: "shop", Name: "a"}, "", ""},
 		"Nowhere": {
 			"No namespace is not all of them.", policy.ParamQuery{Kind: limit, Selector: all("plans")}, "", policy.ErrParamNamespace.Error(),
 		},
@@ -142,12 +143,16 @@ func TestParametersAreReadByNameAndBySelector(t *testing.T) {
 			}
 
 			var got []string
-			for _, o := range list {
+			for _, o := range list.Objects {
 				got = append(got, resource.String(o, "metadata", "namespace")+"/"+resource.String(o, "metadata", "name"))
 			}
 
 			if err != nil || strings.Join(got, " ") != tc.want {
 				t.Errorf("%s\n%v, %v, want %s", tc.reason, got, err, tc.want)
+			}
+
+			if list.ClusterScoped != (tc.q.Kind == global) {
+				t.Errorf("%s\nthe kind is cluster-scoped: %t", tc.reason, list.ClusterScoped)
 			}
 		})
 	}
@@ -181,8 +186,8 @@ func TestWhatWasReadIsGoodForTwoSeconds(t *testing.T) {
 	for _, step := range steps {
 		step.change()
 
-		if got, err := find(q); err != nil || len(got) != step.found || s.reads != step.reads {
-			t.Errorf("%s\n%d objects, %d reads, %v", step.title, len(got), s.reads, err)
+		if got, err := find(q); err != nil || len(got.Objects) != step.found || s.reads != step.reads {
+			t.Errorf("%s\n%d objects, %d reads, %v", step.title, len(got.Objects), s.reads, err)
 		}
 	}
 }
@@ -357,8 +362,8 @@ func TestARequestThatEndsFailsNoOther(t *testing.T) {
 
 		wg.Go(func() {
 			// One that has ended may still be given what another has read.
-			if got, err := r.Within(ctx)(q); !fails && (err != nil || len(got) != 1) {
-				t.Errorf("%d objects, %v", len(got), err)
+			if got, err := r.Within(ctx)(q); !fails && (err != nil || len(got.Objects) != 1) {
+				t.Errorf("%d objects, %v", len(got.Objects), err)
 			}
 		})
 	}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -20,31 +20,41 @@ import (
 // errUnreadable is what who reads parameters says that cannot read them.
 var errUnreadable = errors.New("boom")
 
-// FindParams finds parameters of a scenario.
-func (s *Scenario) FindParams(q policy.ParamQuery) ([]map[string]any, error) {
-	if slices.Contains(s.Request.Unreadable, q.Kind.Kind) {
-		return nil, errUnreadable
-	}
+// FindParams finds parameters of a scenario. Their kind has namespaces where any of them
+// is in one, and none where all of them are in none.
+func (s *Scenario) FindParams(q policy.ParamQuery) (policy.ParamList, error) {
+	namespaced, known := s.scope(q.Kind)
+	out := policy.ParamList{ClusterScoped: known && !namespaced}
 
-	namespaced := slices.ContainsFunc(s.Params, func(u *unstructured.Unstructured) bool {
-		return u.GroupVersionKind() == q.Kind && u.GetNamespace() != ""
-	})
-	if namespaced && q.Namespace == "" {
-		return nil, policy.ErrParamNamespace
+	switch {
+	case slices.Contains(s.Request.Unreadable, q.Kind.Kind):
+		return out, errUnreadable
+	case namespaced && q.Namespace == "":
+		return out, policy.ErrParamNamespace
 	}
-
-	var out []map[string]any
 
 	for _, u := range s.Params {
 		here := u.GetNamespace() == "" || u.GetNamespace() == q.Namespace
 		named := u.GetName() == q.Name || q.Selector != nil && q.Selector.Matches(labels.Set(u.GetLabels()))
 
 		if here && named && u.GroupVersionKind() == q.Kind {
-			out = append(out, u.Object)
+			out.Objects = append(out.Objects, u.Object)
 		}
 	}
 
 	return out, nil
+}
+
+// scope reports whether a kind of parameters has namespaces, where there are any of it.
+func (s *Scenario) scope(kind schema.GroupVersionKind) (namespaced, known bool) {
+	for _, u := range s.Params {
+		if u.GroupVersionKind() == kind {
+			known = true
+			namespaced = namespaced || u.GetNamespace() != ""
+		}
+	}
+
+	return namespaced, known
 }
 
 // errFailing is what an authorizer says that cannot be asked.

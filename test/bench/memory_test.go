@@ -27,7 +27,7 @@ const (
 	// envParents is how many parents there are, if not defaultParents.
 	envParents     = "PARENTS"
 	defaultParents = 10_000
-	// parentsPerPolicy makes them 1,000 policies by default.
+	// parentsPerPolicy makes them 1,000 policies by default, and as many bindings.
 	parentsPerPolicy = 10
 	// creators is how many objects are created at once.
 	creators = 20
@@ -37,8 +37,9 @@ const (
 
 // BenchmarkMemory measures how much memory our manager has after 10,000 parents of some 3 KiB and 1,000
 // policies were created (rss-MiB), the most it had (peak-MiB), and both again after it was restarted,
-// when it reads all of them at once. The environment variable PARENTS sets another number of parents;
-// there is a policy for each ten of them. The stack is one that nothing else has used.
+// when it reads all of them at once. Each time somebody is let change a parent before. With bindings there are as
+// many of them as policies, and all policies and bindings have parameters. The environment variable PARENTS sets
+// another number of parents; there is a policy for each ten of them. The stack is one that nothing else has used.
 func BenchmarkMemory(b *testing.B) {
 	if !procfs {
 		b.Skip("the system does not tell how much memory a process has")
@@ -46,14 +47,18 @@ func BenchmarkMemory(b *testing.B) {
 
 	parents := parentCount(b)
 
-	b.Run(fmt.Sprintf("parents=%d/policies=%d/by=%s", parents, parents/parentsPerPolicy, byKausality), func(b *testing.B) {
-		for b.Loop() {
-			measureMemory(b, parents, parents/parentsPerPolicy)
-		}
-	})
+	policies := parents / parentsPerPolicy
+
+	for _, bindings := range []int{0, policies} {
+		b.Run(fmt.Sprintf("parents=%d/policies=%d/bindings=%d/by=%s", parents, policies, bindings, byKausality), func(b *testing.B) {
+			for b.Loop() {
+				measureMemory(b, parents, policies, bindings)
+			}
+		})
+	}
 }
 
-func measureMemory(b *testing.B, parents, policies int) {
+func measureMemory(b *testing.B, parents, policies, bindings int) {
 	b.Helper()
 
 	s, err := stack.Start(b.Context(), stack.Options{ManagerOnly: true, Governed: stack.Suite()})
@@ -71,11 +76,18 @@ func measureMemory(b *testing.B, parents, policies int) {
 	// 1. Everything there is to know. Nobody reconciles parents yet, so they are made as they would be.
 	c.define(b, kindParent)
 	c.createAll(b, parents, func(i int) client.Object { return newParent(i) })
-	c.createAll(b, policies, func(i int) client.Object { return newPolicy(i) })
+	c.create(b, newObject(kindParent, nameAsked))
+
+	if bindings > 0 {
+		c.bind(b, policies, bindings)
+	} else {
+		c.createAll(b, policies, func(i int) client.Object { return newPolicy(i) })
+		c.settled(b, policies)
+	}
 
 	// 2. After it was created.
-	c.settled(b, policies)
 	c.known(b, parents)
+	c.asked(b, policies, bindings)
 	reportMemory(b, c.manager(), "")
 
 	// 3. After it was read anew.
@@ -84,6 +96,7 @@ func measureMemory(b *testing.B, parents, policies int) {
 	}
 
 	c.known(b, parents)
+	c.asked(b, policies, bindings)
 	reportMemory(b, c.manager(), "restarted-")
 }
 
@@ -216,13 +229,16 @@ func newParent(i int) *unstructured.Unstructured {
 	return u
 }
 
+// settingFor is the setting that a policy is about, as others are.
+func settingFor(i int) string { return fmt.Sprintf("setting-%02d", i%settings) }
+
 // newPolicy makes a policy about a change of parents, with an expression of its own.
 func newPolicy(i int) *v1alpha1.AllowancePolicy {
 	return &v1alpha1.AllowancePolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("parent-%d", i)},
 		Spec: v1alpha1.AllowancePolicySpec{
 			Match: v1alpha1.Match{
-				APIGroup: group, Kind: kindParent, Fields: []string{fmt.Sprintf("spec.settings.setting-%02d", i%settings), "spec.size"},
+				APIGroup: group, Kind: kindParent, Fields: []string{"spec.settings." + settingFor(i), "spec.size"},
 				CEL: []string{fmt.Sprintf("%s && object.spec.size < %d", expression, i)}, Capture: []string{"metadata.annotations[jira]"},
 			},
 			Subjects: []v1alpha1.Subject{{Kind: v1alpha1.SubjectGroup, Name: "platform-team", MayInitiate: true}},

@@ -123,7 +123,7 @@ func TestWhatIsNotAllowedDoesNotRideAlong(t *testing.T) { //nolint:tparallel // 
 				return err
 			}
 
-			if said := as.take(); !mentions(said, "spec.forProvider.manifest.data.version is stored, but is put back before the gate opens") {
+			if said := as.Take(); !mentions(said, "spec.forProvider.manifest.data.version is stored, but is put back before the gate opens") {
 				return fmt.Errorf("warnings %q: %w", said, world.ErrOther)
 			}
 
@@ -208,7 +208,7 @@ func (c cluster) editWhileOpen(ctx context.Context, t *testing.T) error {
 		return err
 	}
 
-	if said := as.take(); !mentions(said, "spec.forProvider.manifest.data.version stays v1 (asked: hacked)") {
+	if said := as.Take(); !mentions(said, "spec.forProvider.manifest.data.version stays v1 (asked: hacked)") {
 		return fmt.Errorf("warnings %q: %w", said, world.ErrOther)
 	}
 

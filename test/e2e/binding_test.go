@@ -9,8 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -312,24 +310,7 @@ func TestTheStatusOfABindingSaysWhyItGrantsNothing(t *testing.T) {
 func TestTheXROfAClaimGoesByTheBindingsOfItsNamespace(t *testing.T) {
 	t.Parallel()
 
-	c := claimed{newCluster(t, "DatabaseClaim", "bound-database")}
-
-	for _, file := range []string{"xrd.yaml", "composition.yaml", "policies.yaml"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "examples", "claim-with-ticket", file))
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		if err := c.apply(t.Context(), admin, string(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	if err := c.apply(t.Context(), hans, `{apiVersion: example.org/v1alpha1, kind: DatabaseClaim,
-		metadata: {name: bound-database, namespace: default, annotations: {jira: INFRA-1}}, spec: {size: small, engine: postgres}}`); err != nil {
-		t.Fatal(err)
-	}
-
+	c := newClaimed(t, "bound-database")
 	b := newBound(t, "lab-claim")
 	policy := &v1alpha1.AllowancePolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "lab-claim"},
@@ -411,24 +392,7 @@ func TestTheXROfAClaimGoesByTheBindingsOfItsNamespace(t *testing.T) {
 func TestAPermissionOfAnXRIsAskedInTheNamespaceOfItsClaim(t *testing.T) {
 	t.Parallel()
 
-	c := claimed{newCluster(t, "DatabaseClaim", "permitted-database")}
-
-	for _, file := range []string{"xrd.yaml", "composition.yaml", "policies.yaml"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "examples", "claim-with-ticket", file))
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		if err := c.apply(t.Context(), admin, string(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	if err := c.apply(t.Context(), hans, `{apiVersion: example.org/v1alpha1, kind: DatabaseClaim,
-		metadata: {name: permitted-database, namespace: default, annotations: {jira: INFRA-1}}, spec: {size: small, engine: postgres}}`); err != nil {
-		t.Fatal(err)
-	}
-
+	c := newClaimed(t, "permitted-database")
 	b := newBound(t, "lab-permitted")
 	policy := &v1alpha1.AllowancePolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "lab-permitted"},
@@ -464,13 +428,13 @@ func TestAPermissionOfAnXRIsAskedInTheNamespaceOfItsClaim(t *testing.T) {
 				return err
 			}
 
-			as.take()
+			as.Take()
 
 			if err := as.Patch(ctx, xr, world.Merge(`{"metadata": {"labels": {"permitted.lab.example.org/cost": "a"}}}`), client.DryRunAll); err != nil {
 				return err
 			}
 
-			text := as.take()
+			text := as.Take()
 			if may := strings.Contains(resource.Annotation(xr, v1alpha1.AnnotationTrace), user); may != want || !want && !mentions(text, "in namespace default") {
 				return fmt.Errorf("allowed %t, and said %q: %w", may, text, world.ErrOther)
 			}

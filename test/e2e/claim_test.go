@@ -28,6 +28,31 @@ type claimed struct {
 	cluster
 }
 
+// newClaimed has hans make a Claim of a name, with what the example with a ticket has for Claims.
+func newClaimed(t *testing.T, name string) claimed {
+	t.Helper()
+
+	c := claimed{newCluster(t, "DatabaseClaim", name)}
+
+	for _, file := range []string{"xrd.yaml", "composition.yaml", "policies.yaml"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "examples", "claim-with-ticket", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if err := c.apply(t.Context(), admin, string(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if err := c.apply(t.Context(), hans, fmt.Sprintf(`{apiVersion: example.org/v1alpha1, kind: DatabaseClaim,
+		metadata: {name: %s, namespace: default, annotations: {jira: INFRA-1}}, spec: {size: small, engine: postgres}}`, name)); err != nil {
+		t.Fatal(err)
+	}
+
+	return c
+}
+
 func (c claimed) claim(ctx context.Context) (*unstructured.Unstructured, error) {
 	return c.get(ctx, schema.GroupVersionKind{Group: "example.org", Version: "v1alpha1", Kind: "DatabaseClaim"}, c.name)
 }

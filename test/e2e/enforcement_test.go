@@ -64,7 +64,7 @@ func TestAnUnaskedChangeMeetsWhatItsEnforcementSays(t *testing.T) {
 				t.Errorf("%s\n%q does not say %q", tc.reason, err, why)
 			}
 
-			if said := as.take(); tc.warned != mentions(said, why...) {
+			if said := as.Take(); tc.warned != mentions(said, why...) {
 				t.Errorf("%s\nWarnings: %q", tc.reason, said)
 			}
 
@@ -101,7 +101,7 @@ func TestAnAskedForChangePassesWhateverItsEnforcementSays(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			if said := as.take(); said != "" {
+			if said := as.Take(); said != "" {
 				t.Errorf("Warnings: %q", said)
 			}
 

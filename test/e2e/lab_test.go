@@ -10,14 +10,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -145,58 +143,18 @@ func (l lab) ask(t *testing.T, size string) {
 	}
 }
 
-// warned is a client of a user that remembers what it is warned of.
-type warned struct {
-	client.Client
-
-	mu   sync.Mutex
-	said []string
-}
-
-// HandleWarningHeader remembers a warning.
-func (w *warned) HandleWarningHeader(_ int, _, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-
-	w.said = append(w.said, text)
-}
-
-// take returns what was said since the last time.
-func (w *warned) take() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-
-	out := strings.Join(w.said, "\n")
-	w.said = nil
-
-	return out
-}
-
 // controller is a service account of the lab that may do all, as far as roles go.
-func controller(t *testing.T, user string) *warned {
+func controller(t *testing.T, user string) *world.Warned {
 	t.Helper()
 
 	return warnedAs(t, user, "system:masters", "system:serviceaccounts", "system:authenticated")
 }
 
 // warnedAs is a client of a user in some groups.
-func warnedAs(t *testing.T, user string, groups ...string) *warned {
+func warnedAs(t *testing.T, user string, groups ...string) *world.Warned {
 	t.Helper()
 
-	w := &warned{}
-	config := running.Config()
-	config.QPS = -1
-	config.WarningHandler = w
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
-
-	c, err := client.New(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	w.Client = c
-
-	return w
+	return world.WarnedAs(t, running, user, groups...)
 }
 
 // size of an object as it is stored.

@@ -32,18 +32,18 @@ func setting(key, value string) client.Patch {
 }
 
 // eventually waits until a user's change of the plan is allowed, or is not and is warned of.
-func (l lab) eventually(t *testing.T, as *warned, key, value string, may bool, says string) {
+func (l lab) eventually(t *testing.T, as *world.Warned, key, value string, may bool, says string) {
 	t.Helper()
 
 	if err := scenario.Eventually(t.Context(), fmt.Sprintf("%s=%s being allowed: %t", key, value, may), func(ctx context.Context) error {
-		as.take()
+		as.Take()
 
 		plan := l.plan.DeepCopy()
 		if err := as.Patch(ctx, plan, setting(key, value), client.DryRunAll); err != nil {
 			return err
 		}
 
-		text := as.take()
+		text := as.Take()
 		if got := resource.Annotation(plan, v1alpha1.AnnotationAllowances); mentions(got, "mutation: ") != may || !mentions(text, says) {
 			return fmt.Errorf("allowances %q, and said %q: %w", got, text, world.ErrOther)
 		}
@@ -315,7 +315,7 @@ func TestWhatIsHeldNamesTheOwnerOfThePolicy(t *testing.T) {
 
 	const owner = `ask the lab (#lab) about policy "lab-settings"`
 
-	if text := as.take(); !mentions(text, owner) {
+	if text := as.Take(); !mentions(text, owner) {
 		t.Errorf("it is warned of %q", text)
 	}
 

@@ -269,7 +269,7 @@ func TestAHeldScalingKeepsTheReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if said := as.take(); !mentions(said, "spec.ships.count") {
+	if said := as.Take(); !mentions(said, "spec.ships.count") {
 		t.Errorf("Warnings: %q", said)
 	}
 

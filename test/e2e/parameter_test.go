@@ -330,11 +330,11 @@ func (p parameterized) has(ctx context.Context, typ string, want metav1.Conditio
 
 // may waits until hans may change the cost of the plan by the policy, or may not, and is
 // told why.
-func (p parameterized) may(t *testing.T, as *warned, may bool, says string) {
+func (p parameterized) may(t *testing.T, as *world.Warned, may bool, says string) {
 	t.Helper()
 
 	if err := scenario.Eventually(t.Context(), fmt.Sprintf("policy %s allowing it: %t", p.policy, may), func(ctx context.Context) error {
-		as.take()
+		as.Take()
 
 		plan := p.plan.DeepCopy()
 		patch := world.Merge(`{"spec": {"settings": {"` + p.policy + `.lab.example.org/cost": "low"}}}`)
@@ -343,7 +343,7 @@ func (p parameterized) may(t *testing.T, as *warned, may bool, says string) {
 			return err
 		}
 
-		text := as.take()
+		text := as.Take()
 		if got := resource.Annotation(plan, v1alpha1.AnnotationAllowances); (got != "") != may || !mentions(text, says) {
 			return fmt.Errorf("allowances %q, and said %q: %w", got, text, world.ErrOther)
 		}

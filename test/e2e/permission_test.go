@@ -155,7 +155,7 @@ func (l lab) counted(t *testing.T, as client.Client, who string, rule rbacv1.Pol
 }
 
 // painted has a condition of a policy ask the authorizer.
-func (l lab) painted(t *testing.T, as *warned, who string, rule rbacv1.PolicyRule) {
+func (l lab) painted(t *testing.T, as *world.Warned, who string, rule rbacv1.PolicyRule) {
 	t.Helper()
 
 	may := func(ctx context.Context) (bool, error) {
@@ -165,9 +165,9 @@ func (l lab) painted(t *testing.T, as *warned, who string, rule rbacv1.PolicyRul
 		return resource.Annotation(plan, v1alpha1.AnnotationAllowances) != "", err
 	}
 
-	as.take()
+	as.Take()
 
-	if ok, err := may(t.Context()); err != nil || ok || !mentions(as.take(), `condition "may-paint": only who may paint`) {
+	if ok, err := may(t.Context()); err != nil || ok || !mentions(as.Take(), `condition "may-paint": only who may paint`) {
 		t.Errorf("who may not paint: allowed %t: %v", ok, err)
 	}
 
@@ -185,7 +185,7 @@ func (l lab) painted(t *testing.T, as *warned, who string, rule rbacv1.PolicyRul
 }
 
 // down takes from the manager the right to ask, and has it back.
-func (l lab) down(t *testing.T, as *warned) {
+func (l lab) down(t *testing.T, as *world.Warned) {
 	t.Helper()
 
 	role := &rbacv1.ClusterRole{}
@@ -216,10 +216,10 @@ func (l lab) down(t *testing.T, as *warned) {
 	}
 
 	if err := scenario.Eventually(t.Context(), "nobody to ask", func(ctx context.Context) error {
-		as.take()
+		as.Take()
 
 		may, err := l.initiates(ctx, as)
-		if text := as.take(); err != nil || may || !mentions(text, "the cluster's authorizer cannot be asked for initiate of plans.lab.example.org/kausality") {
+		if text := as.Take(); err != nil || may || !mentions(text, "the cluster's authorizer cannot be asked for initiate of plans.lab.example.org/kausality") {
 			return fmt.Errorf("allowed %t (%w), and said %q: %w", may, err, text, world.ErrOther)
 		}
 
