@@ -32,6 +32,9 @@ const (
 type suggestOptions struct {
 	clusterOptions
 
+	// logs are files, or - for standard input.
+	logs []string
+
 	files    []string
 	subjects []string
 	external string
@@ -54,13 +57,16 @@ func suggestCommand() *cobra.Command {
 			"and the XR, with one policy for all fields that lead to the same. The patches of function-patch-and-transform are followed exactly, " +
 			"also those of Compositions without a pipeline: through PatchSets, the environment, the XR's status, and the Compositions of XRs that " +
 			"are composed. Comments say which patch each mutation comes from, and what no policy is about. Of what other functions compose, " +
-			"--held suggests what their XRs' conditions report as held or, in mode Audit, as passed.\n\n" +
+			"that is suggested which was seen: --from-log reads what kausality-manager and function-kausality wrote with --decision-log, and " +
+			"--held what the conditions of XRs report as held or, in mode Audit, as passed. Comments say how often and where each was seen, and " +
+			"what is a GUESS: fields of the XR of which several were changed each time. Nothing is suggested that was not seen.\n\n" +
 			"The Composition, its CompositeResourceDefinition and the CustomResourceDefinitions of what it composes are read from the cluster, " +
 			"or from files, and then no cluster is asked. Nothing is written. What could not be followed is said on standard error.\n\n" + exitHelp,
 		Example: "  kubectl kausality suggest xdatabases.example.org --subject Group=platform-team > policies.yaml\n" +
 			"  # From files, without a cluster.\n" +
 			"  kubectl kausality suggest -f examples/nested-xr --subject Group=platform-team --subject ServiceAccount=ci/deployer\n" +
 			"  # What another function composes, once it was seen.\n" +
+			"  kubectl kausality suggest -f composition.yaml -f xrd.yaml --from-log manager.log --from-log function.log\n" +
 			"  kubectl kausality suggest xqueues.example.org --held",
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
@@ -99,6 +105,8 @@ func (o *suggestOptions) suggesting(cmd *cobra.Command) {
 	flags.StringVar(&o.prefix, "policy-prefix", "", "What the policies' names begin with.")
 	flags.BoolVar(&o.create, "create", true, "Let the subjects make Claims, or XRs that have none.")
 	flags.BoolVar(&o.remove, "delete", false, "Let the subjects delete Claims, or XRs that have none, and all they stand for.")
+	flags.StringArrayVar(&o.logs, "from-log", nil,
+		"Decision log, also a compressed one, or - for standard input, of which to suggest what was seen, too. May be given again.")
 	flags.BoolVar(&o.held, "held", false, "Suggest what conditions of the Composition's XRs report as held or passed, too.")
 	functionNames(flags, &o.functions)
 
@@ -125,6 +133,10 @@ func suggestFrom(ctx context.Context, o suggestOptions, name string, in io.Reade
 
 	m, err := read.material(ctx, name)
 	if err != nil {
+		return err
+	}
+
+	if err := read.observe(ctx, &m); err != nil {
 		return err
 	}
 

@@ -32,7 +32,7 @@ func TestWhatStepsDoIsToldApart(t *testing.T) {
 		"Other": {
 			reason: "Of others nobody knows.", given: pipeline(patches + ", {step: two, functionRef: {name: function-kcl}}"), policies: started,
 			problems: "Composition things: step two: what function-kcl makes of the XR's fields is not known: " +
-				"run it with mode Audit and see with --held, or write policies for it\n",
+				"run it with mode Audit and see with --from-log or --held, or write policies for it\n",
 		},
 		"PatchedTwice": {
 			reason: "A step without a base patches what one before it made.",
