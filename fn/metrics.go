@@ -10,7 +10,6 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/internal/logfile"
 )
@@ -58,8 +57,9 @@ func newMetrics() *metrics {
 		shadow: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_function_shadow_total",
 			Help: "Changes of composed resources that would be decided otherwise if what is in Shadow mode were enforced, counted in every " +
-				"call, by the composite resource's kind, what would be decided, and the policy that would allow them, or not.",
-		}, []string{"composite_kind", "verdict", "policy"}),
+				"call, by the composite resource's kind, what would be decided, the policy that would allow them, or not, and the condition " +
+				"of it that is in Shadow mode; empty where the policy is as a whole.",
+		}, []string{"composite_kind", "verdict", "policy", "condition"}),
 		costs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "kausality_function_policy_cost",
 			Help: "What the CEL expressions of an AllowancePolicy cost each time that they were evaluated for a composed resource, in CEL's " +
@@ -132,7 +132,7 @@ func (m *metrics) observe(rsp *fnv1.RunFunctionResponse, s *state, took time.Dur
 			}
 
 			for _, f := range s.outcomes[name].Shadow {
-				m.shadow.WithLabelValues(s.xr.GetKind(), string(f.Verdict), decision.ShadowPolicy(f)).Inc()
+				m.shadow.WithLabelValues(s.xr.GetKind(), string(f.Verdict), f.By.Policy, f.By.Condition).Inc()
 			}
 		}
 

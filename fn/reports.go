@@ -112,13 +112,16 @@ func (t *reports) log(log logging.Logger, s *state) {
 // logShadow logs what would be decided otherwise if what is in Shadow mode were enforced,
 // where that is something else than before.
 func (s *state) logShadow(log logging.Logger, t *reports) {
-	type line struct{ resource, would string }
+	type line struct {
+		resource, would string
+		by              decision.InShadow
+	}
 
 	var lines []line
 
 	for _, name := range s.names {
 		for _, f := range s.outcomes[name].Shadow {
-			lines = append(lines, line{name, decision.ShadowText(f)})
+			lines = append(lines, line{name, decision.ShadowText(f), f.By})
 		}
 	}
 
@@ -127,7 +130,8 @@ func (s *state) logShadow(log logging.Logger, t *reports) {
 	}
 
 	for _, l := range lines[:min(len(lines), maxReportLines)] {
-		log.Info("Would be decided otherwise without Shadow mode", "resource", l.resource, "would", l.would)
+		log.Info("Would be decided otherwise without Shadow mode", "resource", l.resource, "would", l.would,
+			"policy", l.by.Policy, "condition", l.by.Condition)
 	}
 }
 

@@ -51,7 +51,7 @@ const (
 	// credential.
 	auditAttestations = "attestations"
 	// auditShadow says of each change what would be decided otherwise if what is in
-	// Shadow mode were enforced, and by which policy.
+	// Shadow mode were enforced, and by which policy, or which condition of it.
 	auditShadow = "shadow"
 )
 

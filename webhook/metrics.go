@@ -51,9 +51,9 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 		}, append(slices.Clone(kind), "operation", "decision", "rule", "policy")),
 		shadow: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_webhook_shadow_total",
-			Help: "Changes that would be decided otherwise if what is in Shadow mode were enforced, by what would be decided, " +
-				"and the policy that would allow them, or not.",
-		}, append(slices.Clone(kind), "operation", "verdict", "policy")),
+			Help: "Changes that would be decided otherwise if what is in Shadow mode were enforced, by what would be decided, the policy " +
+				"that would allow them, or not, and the condition of it that is in Shadow mode; empty where the policy is as a whole.",
+		}, append(slices.Clone(kind), "operation", "verdict", "policy", "condition")),
 		overruled: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_webhook_overruled_total",
 			Help: "Values of our own annotations, and of spec.managementPolicies from before a gate was moved, " +
@@ -172,7 +172,7 @@ func (m *Metrics) decided(gvk schema.GroupVersionKind, operation decision.Operat
 	}
 
 	for _, f := range d.Shadow {
-		m.shadow.WithLabelValues(gvk.Group, gvk.Kind, string(operation), string(f.Verdict), decision.ShadowPolicy(f)).Inc()
+		m.shadow.WithLabelValues(gvk.Group, gvk.Kind, string(operation), string(f.Verdict), f.By.Policy, f.By.Condition).Inc()
 	}
 }
 

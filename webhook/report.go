@@ -42,7 +42,7 @@ func (j *Judge) report(req admission.Request, ask *decision.Request, d *decision
 
 	for _, f := range d.Shadow {
 		log.Info("Would be decided otherwise without Shadow mode", "field", f.Change.Field, "verdict", f.Verdict, "would", decision.ShadowText(f),
-			"policies", texts(f.Policies()))
+			"policy", f.By.Policy, "condition", f.By.Condition, "policies", texts(f.Policies()))
 	}
 
 	if len(d.Overruled) > 0 {

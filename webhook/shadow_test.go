@@ -4,10 +4,14 @@
 package webhook_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -65,5 +69,75 @@ func TestWhatIsInShadowModeIsReportedByTheWholeParent(t *testing.T) {
 	rsp := post(t, serve(t, &webhook.Mutator{Judge: c.judge(t, time.Now())}), scaled(t, replicaSet))
 	if got, want := rsp.AuditAnnotations["shadow"], `spec.replicas would be allowed by AllowancePolicy "reading"`; got != want {
 		t.Errorf("shadow: %q, want %q", got, want)
+	}
+}
+
+// TestWhatInShadowModeMakesTheDifferenceIsCounted by the policy, or by the condition of it
+// that would refuse what is allowed.
+func TestWhatInShadowModeMakesTheDifferenceIsCounted(t *testing.T) {
+	condition := v1alpha1.PolicyCondition{
+		MatchCondition:  v1alpha1.MatchCondition{Name: "ticket", Expression: "object.spec.zone == 'c'"},
+		EnforcementMode: v1alpha1.EnforcementModeShadow,
+	}
+
+	for name, tc := range map[string]struct {
+		shadow func(*v1alpha1.AllowancePolicySpec)
+		want   string
+	}{
+		"Condition": {
+			func(s *v1alpha1.AllowancePolicySpec) { s.Match.MatchConditions = append(s.Match.MatchConditions, condition) },
+			"condition=ticket,policy=size,verdict=Unallowed 2",
+		},
+		"Policy": {
+			func(s *v1alpha1.AllowancePolicySpec) { s.EnforcementMode = v1alpha1.EnforcementModeShadow },
+			"condition=,policy=size,verdict=Allowed 2",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := stores(t, "Deny")
+			tc.shadow(&c.policies[0].Spec)
+
+			judge, reg := c.judge(t, time.Now()), prometheus.NewRegistry()
+
+			counts, err := webhook.NewMetrics(reg, never{})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			judge.Metrics = counts
+
+			for range 2 {
+				handled(t, &webhook.Mutator{Judge: judge}, larger(t, "hans"))
+			}
+
+			families, err := reg.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			var got []string
+
+			for _, f := range families {
+				if f.GetName() != "kausality_webhook_shadow_total" {
+					continue
+				}
+
+				for _, m := range f.GetMetric() {
+					var labels []string
+
+					for _, l := range m.GetLabel() {
+						if slices.Contains([]string{"condition", "policy", "verdict"}, l.GetName()) {
+							labels = append(labels, l.GetName()+"="+l.GetValue())
+						}
+					}
+
+					got = append(got, fmt.Sprint(strings.Join(labels, ","), " ", m.GetCounter().GetValue()))
+				}
+			}
+
+			if diff := cmp.Diff([]string{tc.want}, got); diff != "" {
+				t.Errorf("-want, +got:\n%s", diff)
+			}
+		})
 	}
 }

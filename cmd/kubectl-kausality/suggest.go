@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/internal/suggestion"
@@ -30,15 +32,19 @@ const (
 type suggestOptions struct {
 	clusterOptions
 
-	files     []string
-	subjects  []string
-	external  string
-	crossed   string
-	functions []string
-	prefix    string
-	create    bool
-	remove    bool
-	held      bool
+	// logs are files, or - for standard input.
+	logs []string
+
+	files    []string
+	subjects []string
+	external string
+	// crossplane is the user name that Crossplane works under.
+	crossplane string
+	functions  []string
+	prefix     string
+	create     bool
+	remove     bool
+	held       bool
 }
 
 func suggestCommand() *cobra.Command {
@@ -51,13 +57,16 @@ func suggestCommand() *cobra.Command {
 			"and the XR, with one policy for all fields that lead to the same. The patches of function-patch-and-transform are followed exactly, " +
 			"also those of Compositions without a pipeline: through PatchSets, the environment, the XR's status, and the Compositions of XRs that " +
 			"are composed. Comments say which patch each mutation comes from, and what no policy is about. Of what other functions compose, " +
-			"--held suggests what their XRs' conditions report as held or, in mode Audit, as passed.\n\n" +
+			"that is suggested which was seen: --from-log reads what kausality-manager and function-kausality wrote with --decision-log, and " +
+			"--held what the conditions of XRs report as held or, in mode Audit, as passed. Comments say how often and where each was seen, and " +
+			"what is a GUESS: fields of the XR of which several were changed each time. Nothing is suggested that was not seen.\n\n" +
 			"The Composition, its CompositeResourceDefinition and the CustomResourceDefinitions of what it composes are read from the cluster, " +
 			"or from files, and then no cluster is asked. Nothing is written. What could not be followed is said on standard error.\n\n" + exitHelp,
 		Example: "  kubectl kausality suggest xdatabases.example.org --subject Group=platform-team > policies.yaml\n" +
 			"  # From files, without a cluster.\n" +
 			"  kubectl kausality suggest -f examples/nested-xr --subject Group=platform-team --subject ServiceAccount=ci/deployer\n" +
 			"  # What another function composes, once it was seen.\n" +
+			"  kubectl kausality suggest -f composition.yaml -f xrd.yaml --from-log manager.log --from-log function.log\n" +
 			"  kubectl kausality suggest xqueues.example.org --held",
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
@@ -88,15 +97,16 @@ func (o *suggestOptions) suggesting(cmd *cobra.Command) {
 		"Files, or directories of them, with the Composition, CompositeResourceDefinitions, Compositions of XRs that it composes, "+
 			"CustomResourceDefinitions and, with --held, XRs; - for standard input.")
 	flags.StringArrayVar(&o.subjects, "subject", nil,
-		"Who may start a change: User=NAME, Group=NAME, ServiceAccount=NAMESPACE/NAME or Permission=NAME. May be given again. "+
+		"Who may start a change: User=NAME, Group=NAME, ServiceAccount=NAMESPACE/NAME (or its user name) or Permission=NAME. May be given again. "+
 			"Without any the policies let nobody in, and say where to write it.")
 	flags.StringVar(&o.external, "external", externalUpdate,
 		"What a provider may do where a managed resource changes: Update (and Create where one is made), or none.")
-	flags.StringVar(&o.crossed, "crossplane-service-account", "crossplane-system/crossplane",
-		"Crossplane's service account, as NAMESPACE/NAME.")
+	flags.StringVar(&o.crossplane, "crossplane-service-account", defaultCrossplane, "User name Crossplane works under.")
 	flags.StringVar(&o.prefix, "policy-prefix", "", "What the policies' names begin with.")
 	flags.BoolVar(&o.create, "create", true, "Let the subjects make Claims, or XRs that have none.")
 	flags.BoolVar(&o.remove, "delete", false, "Let the subjects delete Claims, or XRs that have none, and all they stand for.")
+	flags.StringArrayVar(&o.logs, "from-log", nil,
+		"Decision log, also a compressed one, or - for standard input, of which to suggest what was seen, too. May be given again.")
 	flags.BoolVar(&o.held, "held", false, "Suggest what conditions of the Composition's XRs report as held or passed, too.")
 	functionNames(flags, &o.functions)
 
@@ -123,6 +133,10 @@ func suggestFrom(ctx context.Context, o suggestOptions, name string, in io.Reade
 
 	m, err := read.material(ctx, name)
 	if err != nil {
+		return err
+	}
+
+	if err := read.observe(ctx, &m); err != nil {
 		return err
 	}
 
@@ -155,7 +169,7 @@ func (o *suggestOptions) options() (suggestion.Options, error) {
 	}
 
 	var err error
-	if out.Crossplane, err = subjectOf(string(v1alpha1.SubjectServiceAccount) + "=" + o.crossed); err != nil {
+	if out.Crossplane, err = userOf(o.crossplane); err != nil {
 		return out, err
 	}
 
@@ -166,6 +180,7 @@ func (o *suggestOptions) options() (suggestion.Options, error) {
 var (
 	errExternal = errors.New("give Update or none; what has an external object made anew is written by hand")
 	errSubject  = errors.New("give User=NAME, Group=NAME, ServiceAccount=NAMESPACE/NAME or Permission=NAME")
+	errUser     = errors.New("give a user name; that of a service account is system:serviceaccount:NAMESPACE:NAME")
 	errPrefix   = errors.New("it has to begin a name: with a lower-case letter or digit, and with these, - and . behind it")
 )
 
@@ -182,8 +197,8 @@ func subjectOf(text string) (v1alpha1.Subject, error) {
 			return out, wrong
 		}
 	case v1alpha1.SubjectServiceAccount:
-		namespace, name, ok := strings.Cut(name, "/")
-		if out.Namespace, out.Name = namespace, name; !ok || namespace == "" {
+		var ok bool
+		if out.Namespace, out.Name, ok = accountOf(name); !ok {
 			return out, wrong
 		}
 	default:
@@ -195,6 +210,32 @@ func subjectOf(text string) (v1alpha1.Subject, error) {
 	}
 
 	return out, nil
+}
+
+// accountOf reads a service account, as NAMESPACE/NAME or as its user name.
+func accountOf(text string) (namespace, name string, ok bool) {
+	if namespace, name, err := serviceaccount.SplitUsername(text); err == nil {
+		return namespace, name, true
+	}
+
+	namespace, name, _ = strings.Cut(text, "/")
+
+	return namespace, name, len(validation.IsDNS1123Label(namespace))+len(validation.IsDNS1123Subdomain(name)) == 0
+}
+
+// userOf is the subject of a user name: a service account where it is that of one.
+func userOf(name string) (v1alpha1.Subject, error) {
+	namespace, account, err := serviceaccount.SplitUsername(name)
+	if err == nil {
+		return v1alpha1.Subject{Kind: v1alpha1.SubjectServiceAccount, Namespace: namespace, Name: account}, nil
+	}
+
+	// NAMESPACE/NAME is none, and nobody would notice before the policy lets nobody in.
+	if _, _, ok := accountOf(name); ok || name == "" || strings.HasPrefix(name, serviceaccount.ServiceAccountUsernamePrefix) {
+		return v1alpha1.Subject{}, usageError{fmt.Errorf("cannot take %q as --crossplane-service-account: %w", name, errUser)}
+	}
+
+	return v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: name}, nil
 }
 
 // checkPrefix is an error where no name of a policy can begin so.

@@ -87,11 +87,13 @@ func TestSuggestReadsFilesWithoutACluster(t *testing.T) {
 		"Subjects": {
 			reason: "All kinds of subjects may be given.", args: []string{
 				"-f", suggestExamples + "namespaced-xr", "--subject=User=hans", "--subject=ServiceAccount=ci/deployer", "--subject=Permission=size",
-				"--crossplane-service-account=upbound-system/crossplane", "--external=none",
+				"--subject=ServiceAccount=system:serviceaccount:ci:other",
+				"--crossplane-service-account=system:serviceaccount:upbound-system:crossplane", "--external=none",
 			},
 			out: `  - {kind: User, name: hans, mayInitiate: true}
   - {kind: ServiceAccount, namespace: ci, name: deployer, mayInitiate: true}
   - {kind: Permission, name: size, mayInitiate: true}
+  - {kind: ServiceAccount, namespace: ci, name: other, mayInitiate: true}
   - {kind: ServiceAccount, namespace: upbound-system, name: crossplane}
   allow:
   - {apiGroup: kubernetes.m.crossplane.io, kind: Object, mutations: [spec.forProvider.manifest.data.memory]}
@@ -108,6 +110,20 @@ func TestSuggestReadsFilesWithoutACluster(t *testing.T) {
 		"NoNamespace": {
 			reason: "A service account has a namespace.", args: []string{"-f", "x", "--subject=ServiceAccount=crossplane"}, code: exitUsage,
 			err: `cannot read subject "ServiceAccount=crossplane": ` + errSubject.Error(),
+		},
+		"CrossplanesUser": {
+			reason: "Crossplane may work under another user than a service account.", args: []string{
+				"-f", suggestExamples + "namespaced-xr", subject, "--crossplane-service-account=upbound:crossplane",
+			},
+			out: `  - {kind: User, name: "upbound:crossplane"}`,
+		},
+		"NotAUser": {
+			reason: "NAMESPACE/NAME is no user name.", args: []string{"-f", "x", "--crossplane-service-account=upbound-system/crossplane"}, code: exitUsage,
+			err: `cannot take "upbound-system/crossplane" as --crossplane-service-account: ` + errUser.Error(),
+		},
+		"HalfAUser": {
+			reason: "The user name of a service account has a namespace.", args: []string{"-f", "x", "--crossplane-service-account=system:serviceaccount:crossplane"},
+			code: exitUsage, err: `cannot take "system:serviceaccount:crossplane" as --crossplane-service-account: ` + errUser.Error(),
 		},
 		"NotAnAction": {
 			reason: "What has external objects made anew is not suggested.", args: []string{"-f", "x", "--external=Delete"}, code: exitUsage,

@@ -76,9 +76,9 @@ type Result struct {
 	Problems []error
 	// Passed are the changes that are let through.
 	Passed []Passed
-	// Shadow are the findings that would be others if what is in Shadow mode were
+	// Shadow are the changes that would be decided otherwise if what is in Shadow mode were
 	// enforced.
-	Shadow []decision.Finding
+	Shadow []decision.Shadowed
 	// Costs are what the expressions of policies cost.
 	Costs []decision.Cost
 	// Enforcements that govern the resource; only what they except counts here.

@@ -275,9 +275,9 @@ type Decision struct {
 	// Problems are inputs that could not be used and count as absent:
 	// annotations that do not parse, expressions that fail.
 	Problems []error
-	// Shadow are the findings that would be others if what is in Shadow mode were
-	// enforced, as they would be then. See [Decide]; [Verify] has none.
-	Shadow []Finding
+	// Shadow are the changes that would be decided otherwise if what is in Shadow mode were
+	// enforced. See [Decide]; [Verify] has none.
+	Shadow []Shadowed
 	// Costs are what the expressions of policies cost, each time that they were evaluated,
 	// in that order; not of [Shadow].
 	Costs []Cost

@@ -12,11 +12,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
-// shadowed are the findings that would be others if what is in Shadow mode were
-// enforced, as they would be then.
-func (j *judge) shadowed(findings []Finding) []Finding {
+// Shadowed is a change that would be decided otherwise if what is in Shadow mode were
+// enforced.
+type Shadowed struct {
+	// Finding on it, as it would be then.
+	Finding
+
+	// By is what in Shadow mode makes the difference.
+	By InShadow
+}
+
+// InShadow is a policy in Shadow mode, or a condition of one.
+type InShadow struct {
+	// Policy that would allow the change, or not; empty where it is none.
+	Policy string
+	// Condition of it that is in Shadow mode, and does not hold; empty where the policy is
+	// as a whole.
+	Condition string
+}
+
+// shadowed are the changes of which something else would be found if what is in Shadow
+// mode were enforced.
+func (j *judge) shadowed(findings []Finding) []Shadowed {
 	var parent schema.GroupKind
 	if j.Parent != nil {
 		parent = j.Parent.GroupVersionKind().GroupKind()
@@ -36,51 +56,135 @@ func (j *judge) shadowed(findings []Finding) []Finding {
 	}
 	f.bindingCosts = newBindingCosts()
 
-	var out []Finding
+	var out []Shadowed
 
-	for _, would := range newJudge(&f).judgeAll().findings {
-		i := slices.IndexFunc(findings, func(is Finding) bool { return change.Compare(is.Change, would.Change) == 0 })
-		if i < 0 && would.Verdict == Ungoverned || i >= 0 && findings[i].Verdict == would.Verdict {
-			continue
+	enforced := newJudge(&f).judgeAll()
+
+	for _, would := range enforced.findings {
+		is := Finding{Verdict: Ungoverned}
+		if i := slices.IndexFunc(findings, func(f Finding) bool { return change.Compare(f.Change, would.Change) == 0 }); i >= 0 {
+			is = findings[i]
 		}
 
-		out = append(out, would)
+		if is.Verdict != would.Verdict {
+			out = append(out, Shadowed{would, enforced.difference(is, would)})
+		}
 	}
 
 	return out
 }
 
-// ShadowPolicy is the policy by which a change is decided otherwise in Shadow mode: the one that
-// would allow it, or that it would first lack something of; empty where there is none.
-func ShadowPolicy(f Finding) string {
-	if f.Verdict == Allowed {
-		return f.Policy
+// difference is what in Shadow mode has a change be found otherwise by this judge, which
+// enforces it, than it is.
+func (j *judge) difference(is, would Finding) InShadow {
+	switch {
+	case would.Verdict == Allowed:
+		return InShadow{Policy: would.Policy}
+	case is.Verdict == Ungoverned:
+		return InShadow{Policy: j.whole(would.Lacks)}
 	}
 
-	for _, l := range f.Lacks {
+	// A condition that does not hold: of the policy that allows it, or of one that forbids it.
+	for _, name := range append([]string{is.Policy}, policiesOf(is.Lacks)...) {
+		if condition := j.shadowCondition(j.Policies.ByName(name)); condition != "" {
+			return InShadow{name, condition}
+		}
+	}
+
+	if is.Policy != "" {
+		return InShadow{Policy: is.Policy}
+	}
+
+	return InShadow{Policy: j.whole(would.Lacks)}
+}
+
+// whole is the first policy that lacks are of and that is in Shadow mode as a whole, or else
+// the first one; empty where they are of none.
+func (j *judge) whole(lacks []Lack) string {
+	names := policiesOf(lacks)
+
+	i := slices.IndexFunc(names, func(name string) bool {
+		p := j.Policies.ByName(name)
+
+		return p != nil && p.InShadow()
+	})
+	if i < 0 && len(names) == 0 {
+		return ""
+	}
+
+	return names[max(i, 0)]
+}
+
+func policiesOf(lacks []Lack) []string {
+	var out []string
+
+	for _, l := range lacks {
 		if l.Policy != "" {
-			return l.Policy
+			out = append(out, l.Policy)
+		}
+	}
+
+	return out
+}
+
+// shadowCondition is the condition in Shadow mode of a policy that does not hold, with its
+// own parameters or those of a binding that names the user; empty for none, and for no
+// policy.
+func (j *judge) shadowCondition(p *policy.Policy) string {
+	if p == nil {
+		return ""
+	}
+
+	if v := j.evaluate(p); !v.Met {
+		return p.ShadowCondition(v.Condition)
+	}
+
+	for _, b := range j.bindings(p) {
+		if !j.boundBy(b) {
+			continue
+		}
+
+		if name := p.ShadowCondition(j.evaluateBinding(p, b).Condition); name != "" {
+			return name
 		}
 	}
 
 	return ""
 }
 
-// ShadowText says of a change that is decided otherwise in Shadow mode how, and by what,
-// for a person.
-func ShadowText(f Finding) string {
-	if f.Verdict == Allowed {
-		by := string(f.Rule)
-		if f.Policy != "" {
-			by = fmt.Sprintf("%s %q", f.kind(), f.Policy)
+// ShadowText says of a change that would be decided otherwise without Shadow mode how, and
+// by what, for a person.
+func ShadowText(s Shadowed) string {
+	switch s.Verdict {
+	case Allowed:
+		by := string(s.Rule)
+		if s.Policy != "" {
+			by = fmt.Sprintf("%s %q", s.kind(), s.Policy)
 		}
 
-		return fmt.Sprintf("%s would be allowed by %s", f.Change.Field, by)
+		return fmt.Sprintf("%s would be allowed by %s", s.Change.Field, by)
+	case Ungoverned:
+		out := s.Change.Field + " would not be governed"
+		if s.By.Condition != "" {
+			out += fmt.Sprintf(": policy %q: condition %q does not hold", s.By.Policy, s.By.Condition)
+		}
+
+		return out
+	default:
+		// What makes the difference is first: the rest may be cut.
+		f := s.Finding
+		f.Lacks = slices.Clone(s.Lacks)
+		slices.SortStableFunc(f.Lacks, func(a, b Lack) int { return s.By.rank(a) - s.By.rank(b) })
+
+		return fmt.Sprintf("%s would not be allowed: %s", f.Change.Field, change.Text(strings.TrimSpace(f.Missing()), maxCauseText))
+	}
+}
+
+// rank is zero of a lack of the policy, and one of others.
+func (s InShadow) rank(l Lack) int {
+	if s.Policy != "" && l.Policy == s.Policy {
+		return 0
 	}
 
-	if f.Verdict == Ungoverned {
-		return f.Change.Field + " would not be governed"
-	}
-
-	return fmt.Sprintf("%s would not be allowed: %s", f.Change.Field, change.Text(strings.TrimSpace(f.Missing()), maxCauseText))
+	return 1
 }

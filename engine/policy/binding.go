@@ -89,7 +89,7 @@ func (b *Binding) Evaluate(p *Policy, in Input, budget *Budget) Evaluation {
 	}
 
 	v := evaluate(b.scope, b.conditions, in, false, budget)
-	if !v.Met || b.params == nil {
+	if v.Condition = ""; !v.Met || b.params == nil { // It would be the binding's.
 		return v
 	}
 

@@ -98,6 +98,9 @@ type Evaluation struct {
 	Missing string
 	// Kind is what kind of thing that is; empty when Met.
 	Kind LackKind
+	// Condition of the policy that does not hold, by its name; empty for one of cel, for one
+	// of a binding, and for all else.
+	Condition string
 	// Problem is an expression that could not be evaluated; it counts as not
 	// met.
 	Problem error
@@ -146,13 +149,13 @@ func evaluate(s *scope, conditions []*condition, in Input, below bool, budget *B
 
 		ok, err := budget.eval(c.expression, given)
 		if err != nil {
-			out = Evaluation{Kind: LackCEL, Missing: c.failed(err), Problem: err}
+			out = Evaluation{Kind: LackCEL, Missing: c.failed(err), Condition: c.name, Problem: err}
 
 			break
 		}
 
 		if !ok {
-			out = Evaluation{Kind: LackCEL, Missing: c.missing(given, budget)}
+			out = Evaluation{Kind: LackCEL, Missing: c.missing(given, budget), Condition: c.name}
 
 			break
 		}

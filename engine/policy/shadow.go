@@ -31,6 +31,21 @@ func inShadow(spec *v1alpha1.AllowancePolicySpec) bool {
 	return spec.EnforcementMode == v1alpha1.EnforcementModeShadow
 }
 
+// InShadow reports whether the policy is in Shadow mode as a whole.
+func (p *Policy) InShadow() bool { return inShadow(&p.spec) }
+
+// ShadowCondition is the name of a condition where the policy has it in Shadow mode; empty
+// otherwise.
+func (p *Policy) ShadowCondition(name string) string {
+	if slices.ContainsFunc(p.spec.Match.MatchConditions, func(c v1alpha1.PolicyCondition) bool {
+		return c.Name == name && c.EnforcementMode == v1alpha1.EnforcementModeShadow
+	}) {
+		return name
+	}
+
+	return ""
+}
+
 // shadows reports whether the policy, or a condition of it, is in Shadow mode.
 func (p *Policy) shadows() bool {
 	return inShadow(&p.spec) || slices.ContainsFunc(p.conditions, func(c *condition) bool { return c.shadow })

@@ -118,8 +118,23 @@ func (w *writer) claim(g *graph, claim schema.GroupKind, fields group) {
 	gk := g.kind.gvk().GroupKind()
 	paths := fields.paths()
 
-	w.draft(g, claim, paths, w.starters(), []v1alpha1.Permission{{APIGroup: gk.Group, Kind: gk.Kind, Mutations: paths}},
-		fmt.Sprintf("Who may change %s of %s %s, which Crossplane copies to its %s.", list(paths), article(claim.Kind), claim.Kind, gk.Kind))
+	comments := []string{
+		fmt.Sprintf("Who may change %s of %s %s, which Crossplane copies to its %s.", list(paths), article(claim.Kind), claim.Kind, gk.Kind),
+	}
+
+	if !fields.gates() {
+		for _, c := range g.copied {
+			if slices.ContainsFunc(fields.fields, same(c.field)) {
+				comments = append(comments, fmt.Sprintf("- %s: %s", c, c.field))
+			}
+		}
+
+		if len(comments) > 1 {
+			comments = append(comments, "What follows from that was not seen yet: it shows once the XR has changed.")
+		}
+	}
+
+	w.draft(g, claim, paths, w.starters(), []v1alpha1.Permission{{APIGroup: gk.Group, Kind: gk.Kind, Mutations: paths}}, comments...)
 }
 
 // composite writes the policy about fields of an XR.

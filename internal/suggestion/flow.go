@@ -58,6 +58,8 @@ type flow struct {
 	required bool
 	// narrows is true of one that makes the same of several values.
 	narrows bool
+	// seen is true of none that a patch says, but of what was seen.
+	seen bool
 }
 
 // composed is a resource that a Composition composes.

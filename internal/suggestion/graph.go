@@ -21,6 +21,8 @@ type graph struct {
 	// resources that it composes, in order.
 	resources []*composed
 	flows     []flow
+	// copied are fields of the XR that were seen to be copied from its Claim, with where.
+	copied []cause
 	// pipeline is true where it has one: then Crossplane takes of the XR only the status.
 	pipeline bool
 }
@@ -81,7 +83,7 @@ func (r *reader) read(u *unstructured.Unstructured) (*graph, error) {
 			r.step(g, s.Step, t)
 		case !r.composesNothing(s):
 			r.problemf(g, origin{step: s.Step}, "what %s makes of the XR's fields is not known: "+
-				"run it with mode Audit and see with --held, or write policies for it", s.FunctionRef.Name)
+				"run it with mode Audit and see with --from-log or --held, or write policies for it", s.FunctionRef.Name)
 		}
 	}
 

@@ -140,10 +140,8 @@ func quoted(name string) string {
 // named is the Composition that an XR is to have, by its base or its definition; empty
 // where neither says.
 func (r *reader) named(c *composed, gk schema.GroupKind) string {
-	for _, path := range [][]string{{fieldSpec, "crossplane", "compositionRef", "name"}, {fieldSpec, "compositionRef", "name"}} {
-		if name := resource.String(c.base, path...); name != "" {
-			return name
-		}
+	if name := composedBy(&unstructured.Unstructured{Object: c.base}); name != "" {
+		return name
 	}
 
 	d := r.definition(gk)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -36,6 +35,24 @@ type Observed struct {
 	ChildField string
 	// User who changed the XR, or the Claim; empty where that is not known.
 	User string
+	// Composition that composes the XR; empty where that is not known.
+	Composition string
+	// At is where it is recorded, as LOG:LINE; empty of what an XR itself reports.
+	At string
+}
+
+// where names the XR, who changed it, and where that is recorded.
+func (o *Observed) where() string {
+	out := fmt.Sprintf("of %s %s", o.Parent.Kind, o.ParentName)
+	if o.User != "" {
+		out += ", changed by " + o.User
+	}
+
+	if o.At != "" {
+		out += ", at " + o.At
+	}
+
+	return out
 }
 
 // HeldOf are the changes that composition functions report of XRs as held, or in mode Audit
@@ -56,7 +73,7 @@ func HeldOf(composites []*unstructured.Unstructured) iter.Seq[Observed] {
 
 				o := Observed{
 					Parent: xr.GroupVersionKind().GroupKind(), ParentName: nameOf(xr), ParentFields: fields,
-					Child: childOf(xr, kind, rest), ChildField: h.Field, User: user,
+					Child: childOf(xr, kind, rest), ChildField: h.Field, User: user, Composition: composedBy(xr),
 				}
 				if !yield(o) {
 					return
@@ -64,6 +81,18 @@ func HeldOf(composites []*unstructured.Unstructured) iter.Seq[Observed] {
 			}
 		}
 	}
+}
+
+// composedBy is the name of the Composition that composes an XR; empty where it does not
+// say.
+func composedBy(xr *unstructured.Unstructured) string {
+	for _, path := range [][]string{{fieldSpec, "crossplane", "compositionRef", "name"}, {fieldSpec, "compositionRef", "name"}} {
+		if name := resource.String(xr.Object, path...); name != "" {
+			return name
+		}
+	}
+
+	return ""
 }
 
 func nameOf(u *unstructured.Unstructured) string {
@@ -117,87 +146,6 @@ func childOf(xr *unstructured.Unstructured, kind, name string) schema.GroupKind 
 	}
 
 	return schema.GroupKind{Kind: kind}
-}
-
-// observe adds what was seen of the XRs of a Composition to what its patches say.
-func (r *reader) observe(g *graph) error {
-	if r.Observed == nil {
-		return nil
-	}
-
-	gk := g.kind.gvk().GroupKind()
-
-	for o := range r.Observed {
-		if o.Parent != gk {
-			continue
-		}
-
-		at := origin{patch: fmt.Sprintf("seen of %s %s", gk.Kind, o.ParentName)}
-		if o.User != "" {
-			at.patch += ", changed by " + o.User
-		}
-
-		target, err := change.ParsePattern(anyIndex(o.ChildField))
-
-		switch {
-		case err != nil:
-			r.problemf(g, at, "%s of %s cannot be read: %v", o.ChildField, o.Child.Kind, err)
-		case o.ChildField == v1alpha1.MutationDelete:
-			r.problemf(g, at, "%s %s was to be deleted: write a policy for that, if it may be", article(o.Child.Kind), o.Child.Kind)
-		case len(o.ParentFields) == 0:
-			r.problemf(g, at, "%s of %s follows from a change that is not recorded on the XR", o.ChildField, o.Child.Kind)
-		default:
-			if err := r.seen(g, at, o, target); err != nil {
-				return err
-			}
-		}
-	}
-
-	return nil
-}
-
-// seen adds one change that was seen, unless a patch says it already.
-func (r *reader) seen(g *graph, at origin, o Observed, target change.Pattern) error {
-	c := r.seenResource(g, o.Child, target)
-
-	for _, text := range o.ParentFields {
-		source, err := change.ParsePattern(anyIndex(text))
-		if err != nil || !editable(source.Segments()) {
-			continue
-		}
-
-		if slices.ContainsFunc(g.flows, func(f flow) bool {
-			return f.from.side == composite && f.from.path.Covers(source.Segments()) && f.to.side == composedSide &&
-				f.to.resource.groupKind() == o.Child && f.to.path.Covers(target.Segments())
-		}) {
-			continue
-		}
-
-		where := at
-		if len(o.ParentFields) > 1 {
-			where.patch += fmt.Sprintf(", with %s: which of them it follows from is to be checked", list(o.ParentFields))
-		}
-
-		g.flows = append(g.flows, flow{
-			from: placeOn(composite, nil, source), to: placeOn(composedSide, c, target), at: where, order: len(g.flows),
-		})
-	}
-
-	return r.knowOne(g, c)
-}
-
-// seenResource is the resource of the Composition that a change was seen of; one of its own
-// where it has none of the kind.
-func (r *reader) seenResource(g *graph, gk schema.GroupKind, target change.Pattern) *composed {
-	if i := slices.IndexFunc(g.resources, func(c *composed) bool { return c.groupKind() == gk }); i >= 0 {
-		return g.resources[i]
-	}
-
-	c := &composed{at: origin{resource: gk.Kind}, kind: typeRef{gk.Group + "/", gk.Kind}}
-	c.managed = below(target.Segments(), fieldSpec, "forProvider") || below(target.Segments(), fieldSpec, "initProvider")
-	g.resources = append(g.resources, c)
-
-	return c
 }
 
 // anyIndex is a field with any index in place of each: in another object the element is

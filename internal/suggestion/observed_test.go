@@ -5,6 +5,7 @@ package suggestion_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,7 +47,7 @@ func TestWhatConditionsReportIsObserved(t *testing.T) {
 	observed := func(child schema.GroupKind, field string) suggestion.Observed {
 		return suggestion.Observed{
 			Parent: schema.GroupKind{Group: "example.org", Kind: "Thing"}, ParentName: "shop/one",
-			ParentFields: []string{"spec.color", "spec.ports[1].name"}, Child: child, ChildField: field, User: "anna@example.com",
+			ParentFields: []string{"spec.color", "spec.ports[1].name"}, Child: child, ChildField: field, User: "anna@example.com", Composition: "things",
 		}
 	}
 
@@ -67,7 +68,7 @@ func TestWhatWasObservedIsSuggested(t *testing.T) {
 		"{compositeTypeRef: {apiVersion: example.org/v1, kind: Thing}, mode: Pipeline, pipeline: [{step: compose, functionRef: {name: function-kcl}}]}}"
 
 	const unknown = "Composition things: step compose: what function-kcl makes of the XR's fields is not known: " +
-		"run it with mode Audit and see with --held, or write policies for it\n"
+		"run it with mode Audit and see with --from-log or --held, or write policies for it\n"
 
 	seen := func(field string, from ...string) suggestion.Observed {
 		return suggestion.Observed{
@@ -98,6 +99,53 @@ func TestWhatWasObservedIsSuggested(t *testing.T) {
 			reason: "What is seen of two XRs is suggested once.", given: composition,
 			observed: []suggestion.Observed{seen("spec.forProvider.size", "spec.size"), seen("spec.forProvider.size", "spec.size")},
 			policies: "Thing [spec.size]: platform-team crossplane -> Instance [spec.forProvider.size] External [Update]\n",
+			problems: unknown,
+		},
+		"Coincidence": {
+			reason: "What was not changed each time has nothing to do with it.", given: composition,
+			observed: []suggestion.Observed{
+				seen("spec.forProvider.size", "spec.size", "spec.color"), seen("spec.forProvider.size", "spec.zone", "spec.size"),
+			},
+			policies: "Thing [spec.size]: platform-team crossplane -> Instance [spec.forProvider.size] External [Update]\n",
+			problems: unknown,
+		},
+		"Alone": {
+			reason: "What was the only one once is, whatever was changed with it another time.", given: composition,
+			observed: []suggestion.Observed{
+				seen("spec.forProvider.size", "spec.size", "spec.deep"), seen("spec.forProvider.size", "spec.size"), seen("spec.forProvider.size", "spec.color"),
+			},
+			policies: "Thing [spec.size spec.color]: platform-team crossplane -> Instance [spec.forProvider.size] External [Update]\n",
+			problems: unknown,
+		},
+		"Wider": {
+			reason: "Where all of a map was changed once it is all of it.", given: composition,
+			observed: []suggestion.Observed{
+				seen("spec.forProvider.size", "spec.deep.a", "spec.color"), seen("spec.forProvider.size", "spec.deep", "spec.zone"),
+			},
+			policies: "Thing [spec.deep]: platform-team crossplane -> Instance [spec.forProvider.size] External [Update]\n",
+			problems: unknown,
+		},
+		"NothingInCommon": {
+			reason: "Where nothing was changed each time nothing is suggested.", given: composition,
+			observed: []suggestion.Observed{
+				seen("spec.forProvider.size", "spec.a", "spec.b"), seen("spec.forProvider.size", "spec.c", "spec.d"),
+			},
+			problems: unknown + "Composition things: seen of Thing one: spec.forProvider.size of Instance was to change twice, and no field of the XR " +
+				"was changed each time (spec.a and spec.b; spec.c and spec.d): write a policy for it\n",
+		},
+		"PatchedBeside": {
+			reason: "What a patch explains is not put down to what was changed with it.", given: composing("{fromFieldPath: spec.size, toFieldPath: spec.forProvider.size}"),
+			observed: []suggestion.Observed{seen("spec.forProvider.size", "spec.size", "spec.color")},
+			policies: "Thing [spec.size]: platform-team crossplane -> Instance [spec.forProvider.size] External [Update]\n",
+		},
+		"OfAnother": {
+			reason: "XRs of other Compositions do not matter.", given: composition,
+			observed: []suggestion.Observed{func() suggestion.Observed {
+				o := seen("spec.forProvider.size", "spec.size")
+				o.Composition = "others"
+
+				return o
+			}()},
 			problems: unknown,
 		},
 		"Patched": {
@@ -140,5 +188,44 @@ func TestWhatWasObservedIsSuggested(t *testing.T) {
 				t.Errorf("%s\nproblems: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+func TestCommentsSayWhereItWasSeenAndWhatIsAGuess(t *testing.T) {
+	const composition = "{apiVersion: apiextensions.crossplane.io/v1, kind: Composition, metadata: {name: things}, spec: " +
+		"{compositeTypeRef: {apiVersion: example.org/v1, kind: Thing}, mode: Pipeline, pipeline: [{step: compose, functionRef: {name: function-kcl}}]}}"
+
+	seen := func(at, name, field string, from ...string) suggestion.Observed {
+		return suggestion.Observed{
+			Parent: schema.GroupKind{Group: "example.org", Kind: "Thing"}, ParentName: name, ParentFields: from, At: at, User: "anna",
+			Child: schema.GroupKind{Group: "rds.example.org", Kind: "Instance"}, ChildField: field,
+		}
+	}
+
+	m := materialOf(t, composition, thing, instance)
+	m.Observed = slices.Values([]suggestion.Observed{
+		seen("a.log:3", "one", "spec.forProvider.size", "spec.size"), seen("a.log:9", "two", "spec.forProvider.size", "spec.size"),
+		seen("b.log:7", "one", "spec.forProvider.tags.a", "spec.deep", "spec.color"),
+	})
+
+	s, _ := suggest(t, m, options())
+
+	var got []string
+
+	for _, p := range s.Policies {
+		for _, c := range p.Comments {
+			if strings.HasPrefix(c, "- ") {
+				got = append(got, c)
+			}
+		}
+	}
+
+	want := []string{
+		"- seen twice of 2 XRs, first of Thing one, changed by anna, at a.log:3: spec.size -> spec.forProvider.size",
+		"- GUESS, for spec.color was changed with it each time: seen once of Thing one, changed by anna, at b.log:7: spec.deep -> spec.forProvider.tags.a",
+		"- GUESS, for spec.deep was changed with it each time: seen once of Thing one, changed by anna, at b.log:7: spec.color -> spec.forProvider.tags.a",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
 	}
 }

@@ -140,7 +140,9 @@ func (r *reader) sources(g *graph, reached []change.Pattern, all bool) level {
 			continue
 		}
 
-		if !all && !slices.ContainsFunc(reached, path.Overlaps) {
+		// What was seen was reached, whatever led there: labels of an XR that is composed are nothing
+		// to be asked about before a policy names them.
+		if !all && !f.seen && !slices.ContainsFunc(reached, path.Overlaps) {
 			continue
 		}
 
@@ -152,6 +154,12 @@ func (r *reader) sources(g *graph, reached []change.Pattern, all bool) level {
 		}
 
 		out.origins = append(out.origins, source{path, w.targets})
+	}
+
+	for _, c := range g.copied {
+		if all && !slices.ContainsFunc(out.origins, func(s source) bool { return s.path.Covers(c.field.Segments()) }) {
+			out.origins = append(out.origins, source{path: c.field})
+		}
 	}
 
 	return out

@@ -26,6 +26,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 	"github.com/kausality-io/kausality-crossplane/internal/suggestion"
 )
 
@@ -52,6 +53,11 @@ type world struct {
 	// let are the external actions that managed resources were given, by their kind and name.
 	let map[string][]string
 	uid int
+	// now is when it is.
+	now time.Time
+	// mode of the function, and log of what is decided; nil for none.
+	mode v1alpha1.Mode
+	log  *recording
 }
 
 // node is an XR with what it is composed of.
@@ -65,29 +71,44 @@ type node struct {
 
 func (w *world) basis() decision.Basis {
 	return decision.Basis{
-		Policies: w.policies, Settings: decision.Settings{Crossplane: crossplane}, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Policies: w.policies, Settings: decision.Settings{Crossplane: crossplane}, Now: w.now,
 	}
 }
+
+// start is when a world begins.
+//
+//nolint:gochecknoglobals // A constant that Go has no way to write.
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // newWorld makes a root and settles what follows from it.
 func newWorld(t *testing.T, m suggestion.Material, policies *policy.Set, root *unstructured.Unstructured) *world {
 	t.Helper()
 
-	w := &world{t: t, Material: m, policies: policies, let: map[string][]string{}}
+	w := &world{t: t, Material: m, policies: policies, mode: v1alpha1.ModeHold, now: start}
+	w.make(root)
+
+	return w
+}
+
+// make makes a root and settles what follows from it.
+func (w *world) make(root *unstructured.Unstructured) {
+	w.t.Helper()
+
+	w.let = map[string][]string{}
 	root = root.DeepCopy()
 	root.SetUID("root")
 	root.SetGeneration(1)
 
-	made := decision.Decide(decision.Request{Basis: w.basis(), Operation: decision.OperationCreate, New: root, User: hans()})
+	made := w.decide(decision.Request{Basis: w.basis(), Operation: decision.OperationCreate, New: root, User: hans()})
 	if !made.Allowed() {
-		t.Fatalf("hans may not make it: %v", made.Findings)
+		w.t.Fatalf("hans may not make it: %v", made.Findings)
 	}
 
 	root = made.Object.DeepCopy()
-	ref := resource.Map(m.Composition.Object, "spec", "compositeTypeRef")
+	ref := resource.Map(w.Composition.Object, "spec", "compositeTypeRef")
 
 	if root.GetKind() == ref["kind"] {
-		w.xr = w.node(root, m.Composition)
+		w.xr = w.node(root, w.Composition)
 	} else {
 		w.bind(root, ref)
 	}
@@ -95,12 +116,18 @@ func newWorld(t *testing.T, m suggestion.Material, policies *policy.Set, root *u
 	w.settle()
 
 	if held := w.held(); len(held) > 0 {
-		t.Fatalf("held from the start: %v", held)
+		w.t.Fatalf("held from the start: %v", held)
 	}
 
 	clear(w.let)
+}
 
-	return w
+// decide decides what is put to the webhook.
+func (w *world) decide(req decision.Request) decision.Decision {
+	d := decision.Decide(req)
+	w.log.add(w.t, decisionlog.By{Part: decisionlog.PartMutate}, &req, &d)
+
+	return d
 }
 
 // bind makes the XR of a Claim.
@@ -159,7 +186,7 @@ func (w *world) edit(user policy.User, field string, value any) bool {
 	obj := old.DeepCopy()
 	setPath(w.t, obj.Object, field, value)
 
-	d := decision.Decide(decision.Request{
+	d := w.decide(decision.Request{
 		Basis: w.basis(), Operation: decision.OperationUpdate, Old: old, New: obj, User: user, ParentSettles: w.claim == nil,
 	})
 	stored := d.Object.DeepCopy()
@@ -253,7 +280,7 @@ func (w *world) propagate() {
 	obj.Object["spec"] = spec
 	obj.SetLabels(w.claim.GetLabels())
 
-	d := decision.Decide(decision.Request{
+	d := w.decide(decision.Request{
 		Basis: w.basis(), Operation: decision.OperationUpdate, Old: old, New: obj, Parent: w.claim, User: machine(),
 	})
 	w.xr.object = d.Object.DeepCopy()
@@ -284,7 +311,7 @@ func (w *world) reconcile(n *node) {
 	for _, name := range names {
 		out := composition.Decide(composition.Request{
 			Basis: w.basis(), XR: n.object, Name: name, Observed: n.composed[name], Desired: want.resources[name],
-			User: machine(), Mode: v1alpha1.ModeHold, Room: v1alpha1.MaxWishBytes,
+			User: machine(), Mode: w.mode, Room: v1alpha1.MaxWishBytes, Asked: w.log.asked(w.t, n.object, name),
 		})
 		for _, p := range out.Problems {
 			w.t.Fatal(p)
