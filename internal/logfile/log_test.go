@@ -463,3 +463,74 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestAFileThatSomebodyElseTouchesIsBegunAnew with what was in force, as each line has to be
+// decided again by its own file.
+func TestAFileThatSomebodyElseTouchesIsBegunAnew(t *testing.T) {
+	t.Parallel()
+
+	for name, tc := range map[string]struct {
+		reason string
+		touch  func(path string) error
+		want   map[string]int
+	}{
+		"Removed": {"It is made again.", os.Remove, map[string]int{"Decision": 2, "InForce": 1}},
+		"Renamed": {
+			"Another program may rotate it.", func(path string) error { return os.Rename(path, path+".1") },
+			map[string]int{"Decision": 2, "InForce": 1},
+		},
+		"Emptied": {
+			"Another program may copy and empty it.", func(path string) error { return os.Truncate(path, 0) },
+			map[string]int{"Decision": 2, "InForce": 1},
+		},
+		"DirectoryRemoved": {
+			"So is its directory.", func(path string) error { return os.RemoveAll(filepath.Dir(path)) },
+			map[string]int{"Decision": 2, "InForce": 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			opts := options(t)
+			log := newLog(opts, counters(), silent(t))
+
+			log.write(entry(t, "a", 1))
+
+			if err := tc.touch(opts.File); err != nil {
+				t.Fatal(err)
+			}
+
+			log.write(entry(t, "b", 1))
+			log.write(entry(t, "c", 1))
+			log.file.close()
+
+			if diff := cmp.Diff(tc.want, read(t, opts.File)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestTwoThatWriteOneFileWriteWholeLines as two replicas may on a volume that they share.
+func TestTwoThatWriteOneFileWriteWholeLines(t *testing.T) {
+	t.Parallel()
+
+	opts := options(t)
+	logs := []*Log{newLog(opts, counters(), silent(t)), newLog(opts, counters(), silent(t))}
+
+	const each = 10
+
+	for i := range each {
+		for _, log := range logs {
+			log.write(entry(t, strconv.Itoa(i), 1024))
+		}
+	}
+
+	for _, log := range logs {
+		log.file.close()
+	}
+
+	if diff := cmp.Diff(map[string]int{"Decision": len(logs) * each, "InForce": len(logs)}, read(t, opts.File)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
