@@ -5,8 +5,10 @@ package logfile
 
 import (
 	"math"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -20,6 +22,10 @@ const (
 	maxQueuedBytes = 64 * 1024 * 1024
 )
 
+// closingGrace is how long a disk may take for what waits to be written at the end: less
+// than the half of a minute that a pod has.
+const closingGrace = 10 * time.Second
+
 // Log is a log of decisions. It is safe for concurrent use. Nil logs nothing.
 type Log struct {
 	encoder  decisionlog.Encoder
@@ -31,9 +37,11 @@ type Log struct {
 	dropped atomic.Int64
 
 	stop, stopped chan struct{}
-	closing       sync.Once
-	closed        atomic.Bool
-	file          *file
+	// grace is how long it may take to write what waits when it is closed.
+	grace   time.Duration
+	closing sync.Once
+	closed  atomic.Bool
+	file    *file
 }
 
 // New makes a log, and has it written until it is closed; nil where the options name no
@@ -46,6 +54,11 @@ func New(opts Options, counters Counters, complain func(error)) (*Log, error) {
 
 	if err := opts.validate(); err != nil {
 		return nil, err
+	}
+
+	// Rotated files are beside the file itself, and not beside a link to it.
+	if target, err := filepath.EvalSymlinks(opts.File); err == nil {
+		opts.File = target
 	}
 
 	out := newLog(opts, counters, complain)
@@ -65,7 +78,8 @@ func newLog(opts Options, counters Counters, complain func(error)) *Log {
 	return &Log{
 		counters: counters, limiter: rate.NewLimiter(limit, max(1, int(math.Ceil(opts.Rate)))),
 		queue: make(chan decisionlog.Entry, maxQueued), stop: make(chan struct{}), stopped: make(chan struct{}),
-		file: newFile(opts, complain),
+		grace: closingGrace,
+		file:  newFile(opts, complain),
 	}
 }
 
@@ -165,7 +179,7 @@ func (l *Log) write(entry decisionlog.Entry) {
 }
 
 // Close writes what waits to be written, and closes the file. What is recorded later is
-// left out.
+// left out, and so is what a disk that does not answer has not taken in [closingGrace].
 func (l *Log) Close() {
 	if l == nil {
 		return
@@ -176,5 +190,8 @@ func (l *Log) Close() {
 		close(l.stop)
 	})
 
-	<-l.stopped
+	select {
+	case <-l.stopped:
+	case <-time.After(l.grace):
+	}
 }

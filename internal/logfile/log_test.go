@@ -5,8 +5,10 @@ package logfile
 
 import (
 	"bufio"
+	stdcmp "cmp"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -450,11 +453,15 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 		"Bytes": {Options{MaxBytes: 1, MaxFiles: 2}, "cannot use --decision-log-max-bytes=1: it has to be at least 65536"},
 		"Files": {Options{MaxBytes: 1 << 20, MaxFiles: 1}, "cannot use --decision-log-max-files=1: it has to be at least 2"},
 		"Rate":  {Options{MaxBytes: 1 << 20, MaxFiles: 2, Rate: -1}, "cannot use --decision-log-rate=-1: it must not be negative"},
+		"File": {
+			Options{MaxBytes: 1 << 20, MaxFiles: 2, File: "/dev/null"},
+			"cannot use --decision-log=/dev/null: it is no regular file, and could not be rotated",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			tc.opts.File = "decisions.log"
+			tc.opts.File = stdcmp.Or(tc.opts.File, "decisions.log")
 
 			log, err := New(tc.opts, counters(), silent(t))
 			if log != nil || err == nil || err.Error() != tc.want {
@@ -532,5 +539,73 @@ func TestTwoThatWriteOneFileWriteWholeLines(t *testing.T) {
 
 	if diff := cmp.Diff(map[string]int{"Decision": len(logs) * each, "InForce": len(logs)}, read(t, opts.File)); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// TestALogIsClosedThoughTheFileTakesNothing as a pod has to end.
+func TestALogIsClosedThoughTheFileTakesNothing(t *testing.T) {
+	t.Parallel()
+
+	opts := options(t)
+	if err := os.Mkdir(filepath.Dir(opts.File), 0o700); err != nil {
+		t.Fatal(err)
+	}
+
+	// Nobody reads from it: to open it takes until somebody does.
+	if err := syscall.Mkfifo(opts.File, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	log := newLog(opts, counters(), silent(t))
+	log.grace = 10 * time.Millisecond
+
+	go log.run()
+
+	req, d := request("a", 1)
+	log.Record(decisionlog.Asked{}, req, d)
+
+	closed := make(chan struct{})
+
+	go func() {
+		log.Close()
+		close(closed)
+	}()
+
+	select {
+	case <-closed:
+	case <-time.After(patience.Limit):
+		t.Error("it is not closed")
+	}
+}
+
+// TestALinkIsFollowed so that what is rotated stays on the volume that it leads to.
+func TestALinkIsFollowed(t *testing.T) {
+	t.Parallel()
+
+	opts := options(t)
+	target := filepath.Join(t.TempDir(), "decisions.log")
+
+	if err := errors.Join(os.WriteFile(target, nil, 0o600), os.Mkdir(filepath.Dir(opts.File), 0o700), os.Symlink(target, opts.File)); err != nil {
+		t.Fatal(err)
+	}
+
+	log, err := New(opts, counters(), silent(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for range 3 {
+		req, d := request("a", 600*1024)
+		log.Record(decisionlog.Asked{}, req, d)
+	}
+
+	log.Close()
+
+	if info, err := os.Lstat(opts.File); err != nil || info.Mode().IsRegular() {
+		t.Errorf("the link is %v, %v", info.Mode(), err)
+	}
+
+	if got := read(t, target)["Decision"]; got != 1 {
+		t.Errorf("%d decisions in the last file, want 1", got)
 	}
 }
