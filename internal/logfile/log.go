@@ -4,6 +4,8 @@
 package logfile
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
 	"sync"
@@ -99,7 +101,7 @@ func (l *Log) Record(asked decisionlog.Asked, req *decision.Request, d *decision
 		return
 	}
 
-	entry, err := l.encoder.Encode(asked, req, d)
+	entry, err := l.encode(asked, req, d)
 	if err != nil {
 		l.drop(reasonEncode)
 
@@ -108,6 +110,20 @@ func (l *Log) Record(asked decisionlog.Asked, req *decision.Request, d *decision
 
 	l.enqueue(entry)
 }
+
+// encode encodes a decision. That it panics is an error: the decision was made, and counts.
+func (l *Log) encode(asked decisionlog.Asked, req *decision.Request, d *decision.Decision) (out decisionlog.Entry, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("cannot encode decision: %w: %v", errInternal, r)
+		}
+	}()
+
+	return l.encoder.Encode(asked, req, d)
+}
+
+// errInternal is the cause of a fault of our own.
+var errInternal = errors.New("internal error")
 
 // full reports whether there is no room.
 func (l *Log) full() bool {

@@ -609,3 +609,36 @@ func TestALinkIsFollowed(t *testing.T) {
 		t.Errorf("%d decisions in the last file, want 1", got)
 	}
 }
+
+// panics when it is encoded.
+type panics struct{}
+
+func (panics) MarshalJSON() ([]byte, error) { panic("it cannot be encoded") }
+
+// TestWhatCannotBeEncodedIsLeftOut and does not take the request with it that was decided.
+func TestWhatCannotBeEncodedIsLeftOut(t *testing.T) {
+	t.Parallel()
+
+	opts, count := options(t), counters()
+
+	log, err := New(opts, count, silent(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	req, d := request("a", 1)
+	bad := *req
+	bad.Options = map[string]any{"fieldManager": panics{}}
+
+	log.Record(decisionlog.Asked{}, &bad, d)
+	log.Record(decisionlog.Asked{}, req, d)
+	log.Close()
+
+	if diff := cmp.Diff(map[string]int{"Decision": 1, "InForce": 1, "Dropped": 1}, read(t, opts.File)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+
+	if got := count.dropped(reasonEncode); got != 1 {
+		t.Errorf("%d dropped, want 1", got)
+	}
+}
