@@ -34,7 +34,9 @@ type Log struct {
 	counters Counters
 	limiter  *rate.Limiter
 	queue    chan decisionlog.Entry
-	bytes    atomic.Int64
+	// bytes that wait to be written, with what was in force, each once.
+	bytes   atomic.Int64
+	waiting waiting
 	// dropped are the decisions that were left out since the last line that said so.
 	dropped atomic.Int64
 
@@ -131,14 +133,19 @@ func (l *Log) full() bool {
 }
 
 func (l *Log) enqueue(entry decisionlog.Entry) {
-	l.bytes.Add(int64(len(entry.Decision)))
+	l.bytes.Add(int64(len(entry.Decision)) + l.waiting.add(&entry))
 
 	select {
 	case l.queue <- entry:
 	default:
-		l.bytes.Add(-int64(len(entry.Decision)))
+		l.dequeued(entry)
 		l.drop(reasonQueue)
 	}
+}
+
+// dequeued notes that an entry does not wait any more.
+func (l *Log) dequeued(entry decisionlog.Entry) {
+	l.bytes.Add(-int64(len(entry.Decision)) - l.waiting.remove(&entry))
 }
 
 // drop counts a decision that is left out.
@@ -172,7 +179,7 @@ func (l *Log) run() {
 
 // write writes an entry, after how many were left out before it.
 func (l *Log) write(entry decisionlog.Entry) {
-	l.bytes.Add(-int64(len(entry.Decision)))
+	l.dequeued(entry)
 
 	dropped := l.dropped.Swap(0)
 

@@ -642,3 +642,52 @@ func TestWhatCannotBeEncodedIsLeftOut(t *testing.T) {
 		t.Errorf("%d dropped, want 1", got)
 	}
 }
+
+// TestWhatWaitsIsBoundedWithWhatWasInForce which a function makes anew for each composite
+// resource, and which is larger than decisions are.
+func TestWhatWaitsIsBoundedWithWhatWasInForce(t *testing.T) {
+	t.Parallel()
+
+	const large, few = 1 << 20, 3
+
+	for name, tc := range map[string]struct {
+		reason string
+		digest func(i int) string
+		want   int
+	}{
+		"Others": {"Each has to have room.", strconv.Itoa, maxQueuedBytes/large + 1},
+		"Same": {
+			"The same is there once.", func(int) string { return "same" }, 2 * maxQueuedBytes / large,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			log := newLog(options(t), counters(), silent(t))
+			texts, n := map[*byte]bool{}, 0
+
+			for i := 0; !log.full() && i < 2*maxQueuedBytes/large; i++ {
+				log.enqueue(decisionlog.Entry{Digest: tc.digest(i), InForce: make([]byte, large), Decision: []byte("{}\n")})
+				n++
+			}
+
+			if n < tc.want-few || n > tc.want {
+				t.Errorf("%s\n%d wait, want about %d", tc.reason, n, tc.want)
+			}
+
+			for range n {
+				one := <-log.queue
+				texts[&one.InForce[0]] = true
+				log.dequeued(one)
+			}
+
+			if len(texts)*large > maxQueuedBytes+large {
+				t.Errorf("%s\n%d texts wait", tc.reason, len(texts))
+			}
+
+			if got := log.bytes.Load(); got != 0 {
+				t.Errorf("%d bytes wait of nothing", got)
+			}
+		})
+	}
+}
