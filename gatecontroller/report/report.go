@@ -5,6 +5,7 @@ package report
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -194,14 +195,30 @@ func (r *Reconciler) write(ctx context.Context, found []audit.Finding, complete 
 
 	var errs []error
 
-	for _, namespace := range sorted(by) {
-		one := kept{fingerprint: fingerprint(by[namespace])}
+	// The cluster's comes last: it has what namespaces cannot have that are gone.
+	for _, namespace := range lastFirst(by) {
+		list := by[namespace]
+		if namespace == "" {
+			list = slices.SortedFunc(slices.Values(list), audit.Compare)
+		}
+
+		if len(list) == 0 {
+			delete(by, namespace)
+
+			continue
+		}
+
+		one := kept{fingerprint: fingerprint(list)}
 		if item, ok := there[namespace]; ok {
 			one.version = item.GetResourceVersion()
 		}
 
 		if one.version == "" || before[namespace] != one {
-			one.version, err = r.writeOne(ctx, namespace, one.version != "", by[namespace], now)
+			one.version, err = r.writeOne(ctx, namespace, one.version != "", list, now)
+			if namespaceGone(err) {
+				by[""], err = append(by[""], list...), nil
+			}
+
 			errs = append(errs, err)
 		}
 
@@ -217,6 +234,22 @@ func (r *Reconciler) write(ctx context.Context, found []audit.Finding, complete 
 	}
 
 	return worst(errs)
+}
+
+// lastFirst are the namespaces of findings, and that of the cluster last, be there anything of
+// it or not.
+func lastFirst(by map[string][]audit.Finding) []string {
+	out := slices.DeleteFunc(sorted(by), func(namespace string) bool { return namespace == "" })
+
+	return append(out, "")
+}
+
+// namespaceGone reports whether something cannot be created, as its namespace is not there: an
+// XR may outlive that of its Claim.
+func namespaceGone(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+
+	return ok && apierrors.IsNotFound(err) && status.ErrStatus.Details != nil && status.ErrStatus.Details.Kind == "namespaces"
 }
 
 // worst is an error that says more than that something is to be tried again, or else one
