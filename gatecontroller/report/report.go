@@ -45,7 +45,8 @@ const (
 const (
 	// request is the one there is.
 	request = "reports"
-	// settle is how long it is waited at first for all that is watched to be known.
+	// settle is how long it is waited for all that is watched to be known: at first, and when
+	// something comes to be watched.
 	settle = time.Minute
 	// soon is how often it is looked meanwhile.
 	soon = 2 * time.Second
@@ -72,7 +73,7 @@ type Reconciler struct {
 	Every time.Duration
 	Now   func() time.Time
 
-	// begun is when it was looked first.
+	// begun is when it was looked first since all was known; zero where it is.
 	begun time.Time
 	// kept are the Reports as they were left last, by namespace.
 	kept map[string]kept
@@ -124,13 +125,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 
 	// 2. Judge what is known. What is not yet may be in a moment.
-	found, complete, err := r.judge(ctx, now)
+	found, complete, settled, err := r.judge(ctx, now)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 
-	if !complete && now.Sub(r.begun) < settle {
+	if !settled && now.Sub(r.begun) < settle {
 		return reconcile.Result{RequeueAfter: soon}, nil
+	}
+
+	if settled {
+		r.begun = time.Time{}
 	}
 
 	// 3. Write what is new.

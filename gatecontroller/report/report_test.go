@@ -471,7 +471,8 @@ func TestWhatIsNotKnownYetIsWaitedFor(t *testing.T) {
 	h.expect(t, "It is created.", []string{"create Report"}, []string{team})
 
 	instances := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Instance"}
-	h.begun, h.Watched = time.Time{}, watched{unknown: []schema.GroupVersionKind{instances}}
+	h.now = h.now.Add(time.Hour)
+	h.Watched = watched{unknown: []schema.GroupVersionKind{instances}}
 
 	if got := h.expect(t, "It waits.", nil, []string{team}); got.RequeueAfter != soon {
 		t.Errorf("it looks again after %s", got.RequeueAfter)
@@ -479,12 +480,27 @@ func TestWhatIsNotKnownYetIsWaitedFor(t *testing.T) {
 
 	h.now = h.now.Add(settle)
 	h.expect(t, "A kind that cannot be listed is said, and what was there stays.", []string{"create ClusterReport"},
-		[]string{"/kausality: unread Instance.example.org@60", team})
+		[]string{"/kausality: unread Instance.example.org@3660", team})
 
 	h.Watched = watched{err: fixture.ErrBroken, objects: []unstructured.Unstructured{*fixture.Parse(t, edited)}}
 	if _, _, err := h.run(t); !errors.Is(err, fixture.ErrBroken) {
 		t.Errorf("a cache that fails: %v", err)
 	}
+}
+
+// TestWhatIsSaidOfKindsStaysWhileTheyAreLookedAtAgain as they are whenever an XRD comes.
+func TestWhatIsSaidOfKindsStaysWhileTheyAreLookedAtAgain(t *testing.T) {
+	h := newHarness(t, xr)
+	want := []string{"/kausality: kind-not-governed ConfigMap@0"}
+	h.expect(t, "It is created.", []string{"create ClusterReport"}, want)
+
+	h.now = h.now.Add(time.Hour)
+	h.Composed.Set(composed.Findings{Revisions: map[string]bool{"runs-1": true}}, nil, []kind.Served{})
+	h.expect(t, "What kinds are is not known.", nil, want)
+
+	h.now = h.now.Add(time.Second)
+	h.Composed.Set(composed.Findings{Revisions: map[string]bool{"runs-1": true}, Complete: true}, nil, []kind.Served{})
+	h.expect(t, "It is, and nothing changed.", nil, want)
 }
 
 // TestOnlyWhatIsInTheShardIsReported and what is asked for by the main manager alone.
