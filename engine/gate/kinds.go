@@ -46,6 +46,21 @@ func ParseKinds(texts []string) (Kinds, error) {
 	return out, nil
 }
 
+// Texts are what [ParseKinds] reads; nil for none.
+func (k Kinds) Texts() []string {
+	var out []string
+
+	for _, gk := range k {
+		if gk.Group == anything {
+			out = append(out, anything)
+		} else {
+			out = append(out, gk.String())
+		}
+	}
+
+	return out
+}
+
 // Has reports whether a kind is among them.
 func (k Kinds) Has(gk schema.GroupKind) bool {
 	return slices.ContainsFunc(k, func(have schema.GroupKind) bool {

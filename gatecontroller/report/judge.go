@@ -31,11 +31,12 @@ type Watched interface {
 	List(ctx context.Context, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, bool, error)
 }
 
-// judge judges what the caches have. It returns false where they do not have all yet.
-func (r *Reconciler) judge(ctx context.Context, now time.Time) ([]audit.Finding, bool, error) {
+// judge judges what the caches have. Complete is false where they do not have all yet, and
+// settled where more is to be known in a moment, be it of kinds.
+func (r *Reconciler) judge(ctx context.Context, now time.Time) (found []audit.Finding, complete, settled bool, err error) {
 	config, err := r.config(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, false, false, err
 	}
 
 	opts := audit.Options{Now: now, Revisions: r.Composed.Runs(), Gate: r.Gate, OpenLonger: audit.Grace}
@@ -43,7 +44,7 @@ func (r *Reconciler) judge(ctx context.Context, now time.Time) ([]audit.Finding,
 
 	s := audit.NewSweep(opts, config)
 	known := map[schema.GroupKind][]unstructured.Unstructured{}
-	complete := true
+	complete = true
 
 	kinds := r.Watched.Kinds()
 	slices.SortFunc(kinds, func(a, b schema.GroupVersionKind) int { return cmp.Compare(a.String(), b.String()) })
@@ -51,7 +52,7 @@ func (r *Reconciler) judge(ctx context.Context, now time.Time) ([]audit.Finding,
 	for _, gvk := range kinds {
 		items, ok, err := r.Watched.List(ctx, gvk)
 		if err != nil {
-			return nil, false, err
+			return nil, false, false, err
 		}
 
 		if !ok {
@@ -71,9 +72,10 @@ func (r *Reconciler) judge(ctx context.Context, now time.Time) ([]audit.Finding,
 		}
 	}
 
-	found := s.Findings(audit.Found{Gone: gone(s.Owners(), known), Kinds: r.described(s.Kinds())})
+	kindsOf, all := r.described(s.Kinds())
+	found = s.Findings(audit.Found{Gone: gone(s.Owners(), known), Kinds: kindsOf})
 
-	return slices.DeleteFunc(found, r.foreign), complete, nil
+	return slices.DeleteFunc(found, r.foreign), complete, complete && all, nil
 }
 
 // foreign reports whether a finding is the main manager's to report: what is asked for,
@@ -132,14 +134,12 @@ func gone(owners []resource.Reference, known map[schema.GroupKind][]unstructured
 	return out
 }
 
-// described says what kinds are, as far as it is known.
-func (r *Reconciler) described(list []schema.GroupVersionKind) []kind.Served {
-	var out []kind.Served
-
+// described says what kinds are; false where it is not known of all of them yet.
+func (r *Reconciler) described(list []schema.GroupVersionKind) (out []kind.Served, all bool) {
 	for _, gvk := range list {
 		gated, known := r.Composed.Gates(gvk.GroupKind())
 		if !known {
-			return nil
+			return nil, false
 		}
 
 		m, err := r.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -150,5 +150,5 @@ func (r *Reconciler) described(list []schema.GroupVersionKind) []kind.Served {
 		out = append(out, kind.Served{GVK: gvk, Resource: m.Resource.Resource, Managed: gated})
 	}
 
-	return out
+	return out, true
 }

@@ -44,7 +44,8 @@ const (
 const (
 	// request is the one there is.
 	request = "reports"
-	// settle is how long it is waited at first for all that is watched to be known.
+	// settle is how long it is waited for all that is watched to be known: at first, and when
+	// something comes to be watched.
 	settle = time.Minute
 	// soon is how often it is looked meanwhile.
 	soon = 2 * time.Second
@@ -71,7 +72,7 @@ type Reconciler struct {
 	Every time.Duration
 	Now   func() time.Time
 
-	// begun is when it was looked first.
+	// begun is when it was looked first since all was known; zero where it is.
 	begun time.Time
 	// kept are the Reports as they were left last, by namespace.
 	kept map[string]kept
@@ -123,13 +124,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 
 	// 2. Judge what is known. What is not yet may be in a moment.
-	found, complete, err := r.judge(ctx, now)
+	found, complete, settled, err := r.judge(ctx, now)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 
-	if !complete && now.Sub(r.begun) < settle {
+	if !settled && now.Sub(r.begun) < settle {
 		return reconcile.Result{RequeueAfter: soon}, nil
+	}
+
+	if settled {
+		r.begun = time.Time{}
 	}
 
 	// 3. Write what is new.
@@ -194,14 +199,30 @@ func (r *Reconciler) write(ctx context.Context, found []audit.Finding, complete 
 
 	var errs []error
 
-	for _, namespace := range sorted(by) {
-		one := kept{fingerprint: fingerprint(by[namespace])}
+	// The cluster's comes last: it has what namespaces cannot have that are gone.
+	for _, namespace := range openreport.Namespaces(by) {
+		list := by[namespace]
+		if namespace == "" {
+			list = slices.SortedFunc(slices.Values(list), audit.Compare)
+		}
+
+		if len(list) == 0 {
+			delete(by, namespace)
+
+			continue
+		}
+
+		one := kept{fingerprint: fingerprint(list)}
 		if item, ok := there[namespace]; ok {
 			one.version = item.GetResourceVersion()
 		}
 
 		if one.version == "" || before[namespace] != one {
-			one.version, err = r.writeOne(ctx, namespace, one.version != "", by[namespace], now)
+			one.version, err = r.writeOne(ctx, namespace, one.version != "", list, now)
+			if openreport.NamespaceGone(err) {
+				by[""], err = append(by[""], list...), nil
+			}
+
 			errs = append(errs, err)
 		}
 

@@ -100,6 +100,8 @@ type harness struct {
 	cached client.Client
 	// calls are the requests to the API server, as VERB KIND.
 	calls []string
+	// gone are namespaces that are not there.
+	gone []string
 	// fail is what the next write fails with.
 	fail error
 	// listing is what lists fail with.
@@ -142,6 +144,10 @@ func newHarness(t *testing.T, texts ...string) *harness {
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			if err := write("create", obj); err != nil {
 				return err
+			}
+
+			if slices.Contains(h.gone, obj.GetNamespace()) {
+				return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, obj.GetNamespace())
 			}
 
 			return c.Create(ctx, obj, opts...)
@@ -291,7 +297,7 @@ func TestReportsFollowWhatIsFound(t *testing.T) {
 	cluster := "/kausality: kind-not-governed ConfigMap@0"
 	team := "team-a/kausality: stored-not-allowed db@0"
 
-	if got := h.expect(t, "They are created.", []string{"create ClusterReport", "create Report"}, []string{cluster, team}); got.RequeueAfter != time.Minute {
+	if got := h.expect(t, "They are created.", []string{"create Report", "create ClusterReport"}, []string{cluster, team}); got.RequeueAfter != time.Minute {
 		t.Errorf("it goes on after %s", got.RequeueAfter)
 	}
 
@@ -300,7 +306,7 @@ func TestReportsFollowWhatIsFound(t *testing.T) {
 
 	// Another replica leads, and knows nothing of what was written.
 	h.kept = nil
-	h.expect(t, "What is there is read, and not written.", []string{"get ClusterReport", "get Report"}, []string{cluster, team})
+	h.expect(t, "What is there is read, and not written.", []string{"get Report", "get ClusterReport"}, []string{cluster, team})
 
 	h.watch(t, edited, xr, orphan)
 	h.expect(t, "What comes has its own time, and the rest keeps its.", []string{"get ClusterReport", "patch ClusterReport"},
@@ -312,6 +318,20 @@ func TestReportsFollowWhatIsFound(t *testing.T) {
 	h.watch(t)
 	h.expect(t, "And so is the last.", []string{"delete ClusterReport"}, nil)
 	h.expect(t, "Once.", nil, nil)
+}
+
+// TestWhatMattersToANamespaceThatIsGoneIsReportedOfTheCluster as an XR may outlive its Claim.
+func TestWhatMattersToANamespaceThatIsGoneIsReportedOfTheCluster(t *testing.T) {
+	h := newHarness(t, strings.Replace(xr, "runs-1", "plain-1", 1), strings.ReplaceAll(edited, "team-a", "team-b"))
+	h.Composed.Set(composed.Findings{Revisions: map[string]bool{"plain-1": false}, Complete: true}, nil, []kind.Served{})
+	h.gone = []string{"team-a"}
+
+	want := []string{"/kausality: function-missing db-x@0", "team-b/kausality: stored-not-allowed db@0"}
+	h.expect(t, "It is reported all the same.", []string{"create Report", "create Report", "create ClusterReport"}, want)
+	h.expect(t, "Nothing else is read or written for that.", []string{"create Report"}, want)
+
+	h.watch(t)
+	h.expect(t, "It goes with what it is about.", []string{"delete ClusterReport", "delete Report"}, nil)
 }
 
 // TestReportsThatOthersChangeAreRestored and those of others stay.
@@ -433,13 +453,13 @@ func TestAWriteThatFailsIsTriedAgain(t *testing.T) {
 
 func TestOneReportThatCannotBeWrittenDoesNotKeepTheOthersFromIt(t *testing.T) {
 	h := newHarness(t, edited, xr)
-	h.fail = fixture.ErrRefused // Of the first, that of the cluster.
+	h.fail = fixture.ErrRefused // Of the first, that of the namespace.
 
 	if _, _, err := h.run(t); !errors.Is(err, fixture.ErrRefused) {
 		t.Errorf("got %v", err)
 	}
 
-	if diff := cmp.Diff([]string{"team-a/kausality: stored-not-allowed db@0"}, h.reports(t)); diff != "" {
+	if diff := cmp.Diff([]string{"/kausality: kind-not-governed ConfigMap@0"}, h.reports(t)); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
@@ -451,7 +471,8 @@ func TestWhatIsNotKnownYetIsWaitedFor(t *testing.T) {
 	h.expect(t, "It is created.", []string{"create Report"}, []string{team})
 
 	instances := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Instance"}
-	h.begun, h.Watched = time.Time{}, watched{unknown: []schema.GroupVersionKind{instances}}
+	h.now = h.now.Add(time.Hour)
+	h.Watched = watched{unknown: []schema.GroupVersionKind{instances}}
 
 	if got := h.expect(t, "It waits.", nil, []string{team}); got.RequeueAfter != soon {
 		t.Errorf("it looks again after %s", got.RequeueAfter)
@@ -459,12 +480,27 @@ func TestWhatIsNotKnownYetIsWaitedFor(t *testing.T) {
 
 	h.now = h.now.Add(settle)
 	h.expect(t, "A kind that cannot be listed is said, and what was there stays.", []string{"create ClusterReport"},
-		[]string{"/kausality: unread Instance.example.org@60", team})
+		[]string{"/kausality: unread Instance.example.org@3660", team})
 
 	h.Watched = watched{err: fixture.ErrBroken, objects: []unstructured.Unstructured{*fixture.Parse(t, edited)}}
 	if _, _, err := h.run(t); !errors.Is(err, fixture.ErrBroken) {
 		t.Errorf("a cache that fails: %v", err)
 	}
+}
+
+// TestWhatIsSaidOfKindsStaysWhileTheyAreLookedAtAgain as they are whenever an XRD comes.
+func TestWhatIsSaidOfKindsStaysWhileTheyAreLookedAtAgain(t *testing.T) {
+	h := newHarness(t, xr)
+	want := []string{"/kausality: kind-not-governed ConfigMap@0"}
+	h.expect(t, "It is created.", []string{"create ClusterReport"}, want)
+
+	h.now = h.now.Add(time.Hour)
+	h.Composed.Set(composed.Findings{Revisions: map[string]bool{"runs-1": true}}, nil, []kind.Served{})
+	h.expect(t, "What kinds are is not known.", nil, want)
+
+	h.now = h.now.Add(time.Second)
+	h.Composed.Set(composed.Findings{Revisions: map[string]bool{"runs-1": true}, Complete: true}, nil, []kind.Served{})
+	h.expect(t, "It is, and nothing changed.", nil, want)
 }
 
 // TestOnlyWhatIsInTheShardIsReported and what is asked for by the main manager alone.
@@ -478,7 +514,7 @@ func TestOnlyWhatIsInTheShardIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	h.expect(t, "The main manager reports all.", []string{"create ClusterReport", "create Report"},
+	h.expect(t, "The main manager reports all.", []string{"create Report", "create ClusterReport"},
 		[]string{"/kausality: kind-not-governed ConfigMap@0 not-ready e@0 warn-only e@0", "team-a/kausality: stored-not-allowed db@0"})
 
 	other, err := shard.New("a")

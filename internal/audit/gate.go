@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -35,9 +36,10 @@ func Gate(u *unstructured.Unstructured, now time.Time, opts gate.Options) []Find
 		return nil
 	case overdue(now, rec, opts):
 		c, _ := resource.ConditionOf(u, resource.ConditionSynced)
+		said := mask.Value(nil, c.Message, u.Object) // Providers quote what they were told, such as a URL with a password.
 
 		return []Finding{newFinding(GateOverdue, RefOf(u),
-			fmt.Sprintf("its gate is open since %s: Synced=%s %s", rec.Since.UTC().Format(time.RFC3339), c.Status, c.Message),
+			fmt.Sprintf("its gate is open since %s: Synced=%s %s", rec.Since.UTC().Format(time.RFC3339), c.Status, said),
 			"see why its provider does not apply the change: kubectl describe it").since(rec.Since.Time)}
 	default:
 		return []Finding{newFinding(GateOpen, RefOf(u),

@@ -12,6 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -36,7 +37,7 @@ func Edited(u *unstructured.Unstructured) []Finding {
 	first := edits[0].Since.Time
 
 	for i, e := range edits {
-		texts[i] = fmt.Sprintf("%s %s, and was %s", e.Field, decision.StoredBy(e.User, e.Since.Time), lastAllowed(e))
+		texts[i] = fmt.Sprintf("%s %s, and was %s", e.Field, decision.StoredBy(e.User, e.Since.Time), lastAllowed(u, e))
 
 		if e.Since.Time.Before(first) {
 			first = e.Since.Time
@@ -47,10 +48,13 @@ func Edited(u *unstructured.Unstructured) []Finding {
 		"take it back, or have it stored again by who may: kubectl kausality trace "+resource.Argument(u)+" says which").since(first)}
 }
 
-// lastAllowed is the value last allowed, as it is shown.
-func lastAllowed(e v1alpha1.Edit) string {
+// lastAllowed is the value last allowed, as it is shown: earlier versions of Kausality recorded
+// credentials, too.
+func lastAllowed(u *unstructured.Unstructured, e v1alpha1.Edit) string {
+	path, err := fieldpath.Parse(e.Field)
+
 	switch {
-	case e.Masked:
+	case e.Masked || e.From != "" && err == nil && mask.Hides(path, e.From, u.Object):
 		return mask.Text
 	case e.From == "":
 		return "(unset)"

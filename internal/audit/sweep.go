@@ -97,7 +97,7 @@ func (s *Sweep) Object(u *unstructured.Unstructured) {
 	switch {
 	case resource.IsManaged(u) && owns:
 		s.owned[ref] = append(s.owned[ref], owned{
-			Ref: RefOf(u), losable: losable(u), there: s.homed(u, Left(u, ref, false, s.opts.Now)),
+			Ref: RefOf(u), losable: lost(u, s.opts.Now), there: s.homed(u, Left(u, ref, false, s.opts.Now)),
 		})
 	case resource.IsManaged(u):
 		found = append(found, Left(u, ref, false, s.opts.Now)...)

@@ -130,6 +130,18 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 			opts:    audit.Options{OpenLonger: 24 * time.Hour},
 			want:    []string{"gate-overdue high fail team-a Instance db-1 2026-03-05: its gate is open since 2026-03-05T10:30:00Z: Synced= "},
 		},
+		"OverdueMasked": {
+			reason: "What its provider says may quote a credential.",
+			objects: []string{xr, with(managed(`kausality.io/gate: '{state: Open, actions: [Update], generation: 3, since: 2026-03-05T10:30:00Z}'`, owner),
+				`{type: Synced, status: 'False', reason: ReconcileError, message: 'cannot connect to postgres://admin:hunter2@db'}`)},
+			want: []string{"gate-overdue high fail team-a Instance db-1 2026-03-05: its gate is open since 2026-03-05T10:30:00Z: Synced=False (masked)"},
+		},
+		"EditedMasked": {
+			reason: "Earlier versions recorded the value last allowed of a credential.",
+			objects: []string{`{apiVersion: example.org/v1, kind: Database, metadata: {name: db, namespace: team-a, annotations: {kausality.io/edits:
+  '[{field: spec.password, user: hans, from: hunter2, since: 2026-03-03T00:00:00Z}]'}}, spec: {password: other}}`},
+			want: []string{"stored-not-allowed high fail team-a Database team-a/db 2026-03-03: spec.password was stored by hans at 2026-03-03T00:00:00Z, and was (masked)"},
+		},
 		"Ungated": {
 			reason:  "What has no gate any more is said.",
 			objects: []string{managed(`kausality.io/gate: '{state: Ungated, generation: 3, since: 2026-03-05T10:30:00Z}'`, owner)},
@@ -149,6 +161,10 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 		"OwnerGone": {
 			reason: "What nobody owns any more stays, and is said.", objects: []string{managed(closedGate, owner)}, gone: true,
 			want: []string{"owner-gone medium fail  Instance db-1 : its owner XDatabase db-x is gone"},
+		},
+		"OwnerNotSeenYet": {
+			reason:  "What was made a moment ago may be seen before its owner is.",
+			objects: []string{managed(closedGate, owner+", creationTimestamp: '2026-03-05T11:59:00Z'")}, gone: true,
 		},
 		"OwnerThere": {reason: "An owner of which nobody knows counts as there.", objects: []string{managed(closedGate, owner)}},
 		"Going": {

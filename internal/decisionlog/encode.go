@@ -62,7 +62,7 @@ func (e *Encoder) Encode(asked Asked, req *decision.Request, d *decision.Decisio
 func recordOf(asked Asked, req *decision.Request) *Decision {
 	out := &Decision{
 		Header: Header{Version, KindDecision}, Time: req.Now.UTC(), By: asked.By,
-		Operation: req.Operation, User: User{Name: req.User.Name, UID: req.User.UID, Groups: req.User.Groups, Extra: req.User.Extra},
+		Operation: req.Operation, User: User{Name: req.User.Name, UID: req.User.UID, Groups: req.User.Groups},
 		Resource: Resource{Group: req.Resource.Group, Resource: req.Resource.Resource}, Subresource: req.Subresource,
 		Versions: req.Versions, DryRun: req.DryRun, FieldManager: req.FieldManager, Orphans: req.Orphans,
 		ParentTrimmed: asked.ParentTrimmed, ParentGone: req.ParentGone, ParentSettles: req.ParentSettles, Action: req.Action,
@@ -70,9 +70,7 @@ func recordOf(asked Asked, req *decision.Request) *Decision {
 		ReadsParameters: req.Params != nil, Authorizes: req.Authorizer != nil,
 	}
 
-	for _, gk := range req.Settings.WithoutLateInitialize {
-		out.Settings.WithoutLateInitialize = append(out.Settings.WithoutLateInitialize, gk.String())
-	}
+	out.Settings.WithoutLateInitialize = req.Settings.WithoutLateInitialize.Texts()
 
 	out.setObjects(req)
 
@@ -98,6 +96,7 @@ func (d *Decision) setObjects(req *decision.Request) {
 	parent := withoutManagedFields(objectOf(req.Parent))
 	d.Parent, d.Namespace = m.object(parent), m.object(withoutManagedFields(objectOf(req.Namespace)))
 	d.Options = m.object(req.Options)
+	d.User.Extra = m.extra(req.User.Extra)
 
 	m.maskAnnotations(d.Old, old)
 	m.maskAnnotations(d.New, obj)

@@ -58,6 +58,27 @@ func (m *masking) object(object map[string]any, peers ...map[string]any) Object 
 	return mask.Object(object, m.hide, peers...)
 }
 
+// extra masks what an authenticator knows of a user: it may be what the user showed it.
+func (m *masking) extra(of map[string][]string) map[string][]string {
+	out := make(map[string][]string, len(of))
+
+	for key, values := range of {
+		list := make([]any, len(values))
+		for i, v := range values {
+			list[i] = v
+		}
+
+		shown, _ := m.object(map[string]any{key: list})[key].([]any)
+
+		out[key] = make([]string, len(shown))
+		for i, v := range shown {
+			out[key][i], _ = v.(string)
+		}
+	}
+
+	return out
+}
+
 // masked reports whether anything was.
 func (m *masking) masked() bool { return len(m.numbers) > 0 }
 

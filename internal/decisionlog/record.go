@@ -55,7 +55,7 @@ type Decision struct {
 	// DryRun is true where nothing was to be stored.
 	DryRun bool `json:"dryRun,omitempty"`
 	// Options of the request.
-	Options Object `json:"options,omitempty"`
+	Options Object `json:"options,omitzero"`
 	// FieldManager that the writer named.
 	FieldManager string `json:"fieldManager,omitempty"`
 	// Orphans is true where what the object owns was to stay.
@@ -88,8 +88,8 @@ type Decision struct {
 	Checks []Check `json:"checks,omitempty"`
 	// Authorizes is true where it could be asked.
 	Authorizes bool `json:"authorizes,omitempty"`
-	// Masked is true where credentials are masked in the objects or parameters: what reads them
-	// may decide otherwise than it did.
+	// Masked is true where credentials are masked in the objects, the parameters, the options or
+	// what is known of the user: what reads them may decide otherwise than it did.
 	Masked bool `json:"masked,omitempty"`
 	// Outcome of the decision.
 	Outcome Outcome `json:"outcome"`
@@ -143,7 +143,7 @@ type User struct {
 	UID string `json:"uid,omitempty"`
 	// Groups the user is in.
 	Groups []string `json:"groups,omitempty"`
-	// Extra is what else the authenticator knew.
+	// Extra is what else the authenticator knew, with credentials masked.
 	Extra map[string][]string `json:"extra,omitempty"`
 }
 
@@ -161,7 +161,7 @@ type Settings struct {
 	Crossplane string `json:"crossplane,omitempty"`
 	// Manager is that of Kausality's manager.
 	Manager string `json:"manager,omitempty"`
-	// WithoutLateInitialize are kinds, as KIND.GROUP, whose closed gates leave
+	// WithoutLateInitialize are kinds, as KIND.GROUP, *.GROUP or *, whose closed gates leave
 	// LateInitialize out.
 	WithoutLateInitialize []string `json:"withoutLateInitialize,omitempty"`
 }

@@ -6,7 +6,9 @@ package logfile
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"gopkg.in/natefinch/lumberjack.v2"
@@ -23,7 +25,9 @@ type file struct {
 	max      int64
 	complain func(error)
 
-	// size of the file that is written to.
+	// is the file that is written to, as it was found; nil before it was looked for.
+	is os.FileInfo
+	// size of it.
 	size int64
 	// torn is true where its last line may have no end.
 	torn bool
@@ -36,7 +40,7 @@ type file struct {
 func newFile(opts Options, complain func(error)) *file {
 	const mebibyte = 1024 * 1024
 
-	out := &file{
+	return &file{
 		max: opts.MaxBytes, complain: complain, has: map[string]bool{},
 		// It rotates where it is told to, as each file has to begin with what was in force:
 		// by itself only what is larger than it can be.
@@ -44,27 +48,81 @@ func newFile(opts Options, complain func(error)) *file {
 			Filename: opts.File, MaxSize: int(2*opts.MaxBytes/mebibyte) + 1, MaxBackups: opts.MaxFiles - 1, Compress: true,
 		},
 	}
+}
 
-	// A process that was killed may have left half a line.
-	if info, err := os.Stat(opts.File); err == nil && info.Size() > 0 {
-		out.size, out.torn = info.Size(), true
+// find finds the file that is written to, and makes it where there is none. One that is
+// not as it was left, for somebody removed it, rotated it or emptied it, begins anew with
+// what was in force. What others append to it counts.
+func (f *file) find() error {
+	info, err := os.Stat(f.out.Filename)
+	if err == nil && f.is != nil && os.SameFile(info, f.is) && info.Size() >= f.size {
+		f.size = info.Size()
+
+		return nil
 	}
 
-	return out
+	if err := f.leave(); err != nil {
+		return err
+	}
+
+	if errors.Is(err, fs.ErrNotExist) {
+		err = f.create()
+	}
+
+	if err == nil {
+		info, err = os.Stat(f.out.Filename)
+	}
+
+	if err != nil {
+		return err
+	}
+
+	// A process that was killed may have left half a line.
+	f.is, f.size, f.torn = info, info.Size(), info.Size() > 0
+
+	return nil
 }
+
+// leave has the file be looked for again.
+func (f *file) leave() error {
+	f.is, f.size, f.torn = nil, 0, false
+	clear(f.has)
+
+	return f.out.Close()
+}
+
+// create makes an empty file, which is then appended to, whoever else writes to it.
+func (f *file) create() error {
+	const directory, ours = 0o755, 0o600
+
+	if err := os.MkdirAll(filepath.Dir(f.out.Filename), directory); err != nil {
+		return err
+	}
+
+	out, err := os.OpenFile(f.out.Filename, os.O_CREATE|os.O_WRONLY|os.O_APPEND, ours)
+	if err != nil {
+		return err
+	}
+
+	return out.Close()
+}
+
+// rotate has the next entry begin another file.
+func (f *file) rotate() error { return errors.Join(f.out.Rotate(), f.leave(), f.find()) }
 
 // write writes an entry, with what was in force where the file does not have that, after how
 // many were dropped. It returns how many bytes it wrote.
 func (f *file) write(entry decisionlog.Entry, dropped int64) (int, error) {
+	if err := f.find(); err != nil {
+		return 0, f.failed(err)
+	}
+
 	text := f.text(entry, dropped)
 
 	if f.size > 0 && f.size+int64(len(text)) > f.max {
-		if err := f.out.Rotate(); err != nil {
+		if err := f.rotate(); err != nil {
 			return 0, f.failed(err)
 		}
-
-		f.size, f.torn = 0, false
-		clear(f.has)
 
 		text = f.text(entry, dropped)
 	}

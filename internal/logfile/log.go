@@ -4,9 +4,13 @@
 package logfile
 
 import (
+	"errors"
+	"fmt"
 	"math"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -20,20 +24,28 @@ const (
 	maxQueuedBytes = 64 * 1024 * 1024
 )
 
+// closingGrace is how long a disk may take for what waits to be written at the end: less
+// than the half of a minute that a pod has.
+const closingGrace = 10 * time.Second
+
 // Log is a log of decisions. It is safe for concurrent use. Nil logs nothing.
 type Log struct {
 	encoder  decisionlog.Encoder
 	counters Counters
 	limiter  *rate.Limiter
 	queue    chan decisionlog.Entry
-	bytes    atomic.Int64
+	// bytes that wait to be written, with what was in force, each once.
+	bytes   atomic.Int64
+	waiting waiting
 	// dropped are the decisions that were left out since the last line that said so.
 	dropped atomic.Int64
 
 	stop, stopped chan struct{}
-	closing       sync.Once
-	closed        atomic.Bool
-	file          *file
+	// grace is how long it may take to write what waits when it is closed.
+	grace   time.Duration
+	closing sync.Once
+	closed  atomic.Bool
+	file    *file
 }
 
 // New makes a log, and has it written until it is closed; nil where the options name no
@@ -46,6 +58,11 @@ func New(opts Options, counters Counters, complain func(error)) (*Log, error) {
 
 	if err := opts.validate(); err != nil {
 		return nil, err
+	}
+
+	// Rotated files are beside the file itself, and not beside a link to it.
+	if target, err := filepath.EvalSymlinks(opts.File); err == nil {
+		opts.File = target
 	}
 
 	out := newLog(opts, counters, complain)
@@ -65,7 +82,8 @@ func newLog(opts Options, counters Counters, complain func(error)) *Log {
 	return &Log{
 		counters: counters, limiter: rate.NewLimiter(limit, max(1, int(math.Ceil(opts.Rate)))),
 		queue: make(chan decisionlog.Entry, maxQueued), stop: make(chan struct{}), stopped: make(chan struct{}),
-		file: newFile(opts, complain),
+		grace: closingGrace,
+		file:  newFile(opts, complain),
 	}
 }
 
@@ -85,7 +103,7 @@ func (l *Log) Record(asked decisionlog.Asked, req *decision.Request, d *decision
 		return
 	}
 
-	entry, err := l.encoder.Encode(asked, req, d)
+	entry, err := l.encode(asked, req, d)
 	if err != nil {
 		l.drop(reasonEncode)
 
@@ -95,20 +113,39 @@ func (l *Log) Record(asked decisionlog.Asked, req *decision.Request, d *decision
 	l.enqueue(entry)
 }
 
+// encode encodes a decision. That it panics is an error: the decision was made, and counts.
+func (l *Log) encode(asked decisionlog.Asked, req *decision.Request, d *decision.Decision) (out decisionlog.Entry, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("cannot encode decision: %w: %v", errInternal, r)
+		}
+	}()
+
+	return l.encoder.Encode(asked, req, d)
+}
+
+// errInternal is the cause of a fault of our own.
+var errInternal = errors.New("internal error")
+
 // full reports whether there is no room.
 func (l *Log) full() bool {
 	return l.closed.Load() || len(l.queue) == cap(l.queue) || l.bytes.Load() > maxQueuedBytes
 }
 
 func (l *Log) enqueue(entry decisionlog.Entry) {
-	l.bytes.Add(int64(len(entry.Decision)))
+	l.bytes.Add(int64(len(entry.Decision)) + l.waiting.add(&entry))
 
 	select {
 	case l.queue <- entry:
 	default:
-		l.bytes.Add(-int64(len(entry.Decision)))
+		l.dequeued(entry)
 		l.drop(reasonQueue)
 	}
+}
+
+// dequeued notes that an entry does not wait any more.
+func (l *Log) dequeued(entry decisionlog.Entry) {
+	l.bytes.Add(-int64(len(entry.Decision)) - l.waiting.remove(&entry))
 }
 
 // drop counts a decision that is left out.
@@ -142,7 +179,7 @@ func (l *Log) run() {
 
 // write writes an entry, after how many were left out before it.
 func (l *Log) write(entry decisionlog.Entry) {
-	l.bytes.Add(-int64(len(entry.Decision)))
+	l.dequeued(entry)
 
 	dropped := l.dropped.Swap(0)
 
@@ -165,7 +202,7 @@ func (l *Log) write(entry decisionlog.Entry) {
 }
 
 // Close writes what waits to be written, and closes the file. What is recorded later is
-// left out.
+// left out, and so is what a disk that does not answer has not taken in [closingGrace].
 func (l *Log) Close() {
 	if l == nil {
 		return
@@ -176,5 +213,8 @@ func (l *Log) Close() {
 		close(l.stop)
 	})
 
-	<-l.stopped
+	select {
+	case <-l.stopped:
+	case <-time.After(l.grace):
+	}
 }

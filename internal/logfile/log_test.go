@@ -5,8 +5,10 @@ package logfile
 
 import (
 	"bufio"
+	stdcmp "cmp"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -450,15 +453,240 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 		"Bytes": {Options{MaxBytes: 1, MaxFiles: 2}, "cannot use --decision-log-max-bytes=1: it has to be at least 65536"},
 		"Files": {Options{MaxBytes: 1 << 20, MaxFiles: 1}, "cannot use --decision-log-max-files=1: it has to be at least 2"},
 		"Rate":  {Options{MaxBytes: 1 << 20, MaxFiles: 2, Rate: -1}, "cannot use --decision-log-rate=-1: it must not be negative"},
+		"File": {
+			Options{MaxBytes: 1 << 20, MaxFiles: 2, File: "/dev/null"},
+			"cannot use --decision-log=/dev/null: it is no regular file, and could not be rotated",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			tc.opts.File = "decisions.log"
+			tc.opts.File = stdcmp.Or(tc.opts.File, "decisions.log")
 
 			log, err := New(tc.opts, counters(), silent(t))
 			if log != nil || err == nil || err.Error() != tc.want {
 				t.Errorf("%v, %v, want %s", log, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestAFileThatSomebodyElseTouchesIsBegunAnew with what was in force, as each line has to be
+// decided again by its own file.
+func TestAFileThatSomebodyElseTouchesIsBegunAnew(t *testing.T) {
+	t.Parallel()
+
+	for name, tc := range map[string]struct {
+		reason string
+		touch  func(path string) error
+		want   map[string]int
+	}{
+		"Removed": {"It is made again.", os.Remove, map[string]int{"Decision": 2, "InForce": 1}},
+		"Renamed": {
+			"Another program may rotate it.", func(path string) error { return os.Rename(path, path+".1") },
+			map[string]int{"Decision": 2, "InForce": 1},
+		},
+		"Emptied": {
+			"Another program may copy and empty it.", func(path string) error { return os.Truncate(path, 0) },
+			map[string]int{"Decision": 2, "InForce": 1},
+		},
+		"DirectoryRemoved": {
+			"So is its directory.", func(path string) error { return os.RemoveAll(filepath.Dir(path)) },
+			map[string]int{"Decision": 2, "InForce": 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			opts := options(t)
+			log := newLog(opts, counters(), silent(t))
+
+			log.write(entry(t, "a", 1))
+
+			if err := tc.touch(opts.File); err != nil {
+				t.Fatal(err)
+			}
+
+			log.write(entry(t, "b", 1))
+			log.write(entry(t, "c", 1))
+			log.file.close()
+
+			if diff := cmp.Diff(tc.want, read(t, opts.File)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestTwoThatWriteOneFileWriteWholeLines as two replicas may on a volume that they share.
+func TestTwoThatWriteOneFileWriteWholeLines(t *testing.T) {
+	t.Parallel()
+
+	opts := options(t)
+	logs := []*Log{newLog(opts, counters(), silent(t)), newLog(opts, counters(), silent(t))}
+
+	const each = 10
+
+	for i := range each {
+		for _, log := range logs {
+			log.write(entry(t, strconv.Itoa(i), 1024))
+		}
+	}
+
+	for _, log := range logs {
+		log.file.close()
+	}
+
+	if diff := cmp.Diff(map[string]int{"Decision": len(logs) * each, "InForce": len(logs)}, read(t, opts.File)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// TestALogIsClosedThoughTheFileTakesNothing as a pod has to end.
+func TestALogIsClosedThoughTheFileTakesNothing(t *testing.T) {
+	t.Parallel()
+
+	opts := options(t)
+	if err := os.Mkdir(filepath.Dir(opts.File), 0o700); err != nil {
+		t.Fatal(err)
+	}
+
+	// Nobody reads from it: to open it takes until somebody does.
+	if err := syscall.Mkfifo(opts.File, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	log := newLog(opts, counters(), silent(t))
+	log.grace = 10 * time.Millisecond
+
+	go log.run()
+
+	req, d := request("a", 1)
+	log.Record(decisionlog.Asked{}, req, d)
+
+	closed := make(chan struct{})
+
+	go func() {
+		log.Close()
+		close(closed)
+	}()
+
+	select {
+	case <-closed:
+	case <-time.After(patience.Limit):
+		t.Error("it is not closed")
+	}
+}
+
+// TestALinkIsFollowed so that what is rotated stays on the volume that it leads to.
+func TestALinkIsFollowed(t *testing.T) {
+	t.Parallel()
+
+	opts := options(t)
+	target := filepath.Join(t.TempDir(), "decisions.log")
+
+	if err := errors.Join(os.WriteFile(target, nil, 0o600), os.Mkdir(filepath.Dir(opts.File), 0o700), os.Symlink(target, opts.File)); err != nil {
+		t.Fatal(err)
+	}
+
+	log, err := New(opts, counters(), silent(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for range 3 {
+		req, d := request("a", 600*1024)
+		log.Record(decisionlog.Asked{}, req, d)
+	}
+
+	log.Close()
+
+	if info, err := os.Lstat(opts.File); err != nil || info.Mode().IsRegular() {
+		t.Errorf("the link is %v, %v", info.Mode(), err)
+	}
+
+	if got := read(t, target)["Decision"]; got != 1 {
+		t.Errorf("%d decisions in the last file, want 1", got)
+	}
+}
+
+// panics when it is encoded.
+type panics struct{}
+
+func (panics) MarshalJSON() ([]byte, error) { panic("it cannot be encoded") }
+
+// TestWhatCannotBeEncodedIsLeftOut and does not take the request with it that was decided.
+func TestWhatCannotBeEncodedIsLeftOut(t *testing.T) {
+	t.Parallel()
+
+	opts, count := options(t), counters()
+
+	log, err := New(opts, count, silent(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	req, d := request("a", 1)
+	bad := *req
+	bad.Options = map[string]any{"fieldManager": panics{}}
+
+	log.Record(decisionlog.Asked{}, &bad, d)
+	log.Record(decisionlog.Asked{}, req, d)
+	log.Close()
+
+	if diff := cmp.Diff(map[string]int{"Decision": 1, "InForce": 1, "Dropped": 1}, read(t, opts.File)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+
+	if got := count.dropped(reasonEncode); got != 1 {
+		t.Errorf("%d dropped, want 1", got)
+	}
+}
+
+// TestWhatWaitsIsBoundedWithWhatWasInForce which a function makes anew for each composite
+// resource, and which is larger than decisions are.
+func TestWhatWaitsIsBoundedWithWhatWasInForce(t *testing.T) {
+	t.Parallel()
+
+	const large, few = 1 << 20, 3
+
+	for name, tc := range map[string]struct {
+		reason string
+		digest func(i int) string
+		want   int
+	}{
+		"Others": {"Each has to have room.", strconv.Itoa, maxQueuedBytes/large + 1},
+		"Same": {
+			"The same is there once.", func(int) string { return "same" }, 2 * maxQueuedBytes / large,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			log := newLog(options(t), counters(), silent(t))
+			texts, n := map[*byte]bool{}, 0
+
+			for i := 0; !log.full() && i < 2*maxQueuedBytes/large; i++ {
+				log.enqueue(decisionlog.Entry{Digest: tc.digest(i), InForce: make([]byte, large), Decision: []byte("{}\n")})
+				n++
+			}
+
+			if n < tc.want-few || n > tc.want {
+				t.Errorf("%s\n%d wait, want about %d", tc.reason, n, tc.want)
+			}
+
+			for range n {
+				one := <-log.queue
+				texts[&one.InForce[0]] = true
+				log.dequeued(one)
+			}
+
+			if len(texts)*large > maxQueuedBytes+large {
+				t.Errorf("%s\n%d texts wait", tc.reason, len(texts))
+			}
+
+			if got := log.bytes.Load(); got != 0 {
+				t.Errorf("%d bytes wait of nothing", got)
 			}
 		})
 	}

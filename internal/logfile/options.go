@@ -6,6 +6,7 @@ package logfile
 import (
 	"errors"
 	"fmt"
+	"os"
 )
 
 // Options are flags of a program that logs decisions, as kong reads them.
@@ -30,6 +31,7 @@ var (
 	errBytes = fmt.Errorf("it has to be at least %d", leastBytes)
 	errFiles = fmt.Errorf("it has to be at least %d", leastFiles)
 	errRate  = errors.New("it must not be negative")
+	errFile  = errors.New("it is no regular file, and could not be rotated")
 )
 
 // validate reports what cannot be.
@@ -41,7 +43,11 @@ func (o *Options) validate() error {
 		return fmt.Errorf("cannot use --decision-log-max-files=%d: %w", o.MaxFiles, errFiles)
 	case o.Rate < 0:
 		return fmt.Errorf("cannot use --decision-log-rate=%v: %w", o.Rate, errRate)
-	default:
-		return nil
 	}
+
+	if info, err := os.Stat(o.File); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("cannot use --decision-log=%s: %w", o.File, errFile)
+	}
+
+	return nil
 }

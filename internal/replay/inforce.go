@@ -51,6 +51,8 @@ type sets struct {
 	// readNamespaces is true where what was in force read namespaces, and readsNamespaces
 	// where what decides now does.
 	readNamespaces, readsNamespaces bool
+	// unlogged are those of what decides now that read what no record has.
+	unlogged unlogged
 	// unsure are the windows of which a log does not say whether they would have been active.
 	unsure []v1alpha1.UpgradeAllowance
 }
@@ -117,12 +119,14 @@ func (l *logged) setsFor(b *basis, by decisionlog.By) *sets {
 	if b.sets[reader] == nil {
 		out := &sets{was: l.compiled.Set(b.objects), readNamespaces: b.objects.ReadNamespaces()}
 		out.now, out.readsNamespaces = out.was, out.readNamespaces
+		objects := b.objects
 
 		if l.policies.given() {
-			objects := l.policies.of(b.objects, by)
+			objects = l.policies.of(b.objects, by)
 			out.now, out.readsNamespaces, out.unsure = l.compiled.Set(objects), objects.ReadNamespaces(), l.policies.unsure(b.objects.Windows)
 		}
 
+		out.unlogged = unloggedBy(objects)
 		b.sets[reader] = out
 	}
 
@@ -132,6 +136,10 @@ func (l *logged) setsFor(b *basis, by decisionlog.By) *sets {
 // addUnknown adds what decisions are made by and the record does not have, for nobody asked
 // for it then.
 func (s *sets) addUnknown(d *decisionlog.Decision, req *decision.Request, unknown *decisionlog.Unknown) {
+	if gk, _, _ := about(d); s.unlogged.reads(gk) {
+		unknown.Add("who wrote which fields: managedFields")
+	}
+
 	if s.now == s.was {
 		return
 	}

@@ -233,6 +233,17 @@ func TestOtherPoliciesDecideOtherwise(t *testing.T) {
 			replay.Policies{Objects: inforce.Objects{Policies: []v1alpha1.AllowancePolicy{withParams}}},
 			`what ConfigMap "default/sizes" was`, 0, 0,
 		},
+		"ManagedFields": {
+			"Nor is who wrote which fields, which no record has of the new object.", other,
+			replay.Policies{Objects: inforce.Objects{Policies: []v1alpha1.AllowancePolicy{
+				byHans(t, `cel: ["!has(object.metadata.managedFields)"]`),
+			}}},
+			"who wrote which fields: managedFields", 0, 0,
+		},
+		"ManagedFieldsBefore": {
+			"Neither where they decided then.", byHans(t, `cel: ["has(object.metadata.managedFields)"]`), replay.Policies{},
+			"who wrote which fields: managedFields", 0, 0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
