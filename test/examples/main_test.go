@@ -4,8 +4,7 @@
 //go:build stack
 
 // Package examples_test plays what the READMEs of examples/ show on a stack of
-// its own, has the API server refuse what is invalid, and tries every recipe of
-// the cookbook.
+// its own, and has the API server refuse what is invalid.
 package examples_test
 
 import (
