@@ -48,7 +48,7 @@ func (a *Answers) Watch(req *decision.Request) {
 // WatchParams notes which parameters are found, of who knows no request before it is
 // decided.
 func (a *Answers) WatchParams(params policy.Params) policy.Params {
-	return func(q policy.ParamQuery) ([]map[string]any, error) {
+	return func(q policy.ParamQuery) (policy.ParamList, error) {
 		found, err := params(q)
 		a.noteParameter(parameterOf(q), found, err)
 
@@ -56,10 +56,12 @@ func (a *Answers) WatchParams(params policy.Params) policy.Params {
 	}
 }
 
-func (a *Answers) noteParameter(p Parameter, found []map[string]any, err error) {
+func (a *Answers) noteParameter(p Parameter, found policy.ParamList, err error) {
+	p.ClusterScoped = found.ClusterScoped
+
 	masked := false
 
-	for _, object := range found {
+	for _, object := range found.Objects {
 		p.Found = append(p.Found, mask.Object(withoutManagedFields(object), func([]string, any) string {
 			masked = true
 
@@ -121,14 +123,14 @@ func (p Parameter) same(o Parameter) bool {
 }
 
 // answer is what was found.
-func (p Parameter) answer() ([]map[string]any, error) {
-	if p.Error != "" {
-		return nil, errors.New(p.Error)
+func (p Parameter) answer() (policy.ParamList, error) {
+	out := policy.ParamList{Objects: make([]map[string]any, len(p.Found)), ClusterScoped: p.ClusterScoped}
+	for i, object := range p.Found {
+		out.Objects[i] = object
 	}
 
-	out := make([]map[string]any, len(p.Found))
-	for i, object := range p.Found {
-		out[i] = object
+	if p.Error != "" {
+		return out, errors.New(p.Error)
 	}
 
 	return out, nil

@@ -100,14 +100,14 @@ func unstructuredOf(o Object) *unstructured.Unstructured {
 
 // params finds the parameters that were found.
 func (d *Decision) params(unknown *Unknown) policy.Params {
-	return func(q policy.ParamQuery) ([]map[string]any, error) {
+	return func(q policy.ParamQuery) (policy.ParamList, error) {
 		asked := parameterOf(q)
 
 		i := slices.IndexFunc(d.Parameters, asked.same)
 		if i < 0 {
 			unknown.Add(fmt.Sprintf("what %s was", q))
 
-			return nil, errUnrecorded
+			return policy.ParamList{}, errUnrecorded
 		}
 
 		return d.Parameters[i].answer()

@@ -174,6 +174,8 @@ type Parameter struct {
 	Kind       string `json:"kind"`
 	// Namespace that was asked in.
 	Namespace string `json:"namespace,omitempty"`
+	// ClusterScoped is true where the kind is known to be so: the namespace means nothing.
+	ClusterScoped bool `json:"clusterScoped,omitempty"`
 	// Name that was asked for; none with a selector.
 	Name string `json:"name,omitempty"`
 	// Selector that was asked by; none with a name.
