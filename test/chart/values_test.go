@@ -68,6 +68,15 @@ func sets() map[string]set {
 			args:    []string{"--webhook-client-ca=/etc/kausality/clients/ca.crt", "--webhook-client-name=kube-apiserver"},
 			without: []string{"Certificate/kausality-webhook"},
 		},
+		"DecisionLog": {
+			reason: "Each Pod logs to a file of its own.",
+			values: "decisionLog: {enabled: true, maxFiles: 3, rate: 0.5}",
+			want:   []string{"Deployment/kausality-manager"},
+			args: []string{
+				"--decision-log=/var/log/kausality/$(POD_NAME).log", "--decision-log-max-bytes=104857600", "--decision-log-max-files=3",
+				"--decision-log-rate=0.5",
+			},
+		},
 		"OneReplica": {
 			reason:  "A budget for a single replica would only keep nodes from being drained.",
 			values:  "{replicas: 1, leaderElection: {enabled: false}}",
@@ -171,6 +180,9 @@ func refusals() map[string]refusal {
 		"NothingToMonitor":   {"metrics: {enabled: false, podMonitor: {enabled: true}}", []string{"/metrics/podMonitor/enabled"}},
 		"NoDigest":           {"image: {digest: v1}", []string{"/image/digest"}},
 		"NoServiceAccount":   {"crossplaneServiceAccount: crossplane", []string{"/crossplaneServiceAccount"}},
+		"LogOfNoWebhook":     {"{decisionLog: {enabled: true}, webhook: {enabled: false}}", []string{"/webhook/enabled", "must be true"}},
+		"LogOfOneFile":       {"decisionLog: {maxFiles: 1}", []string{"/decisionLog/maxFiles", "minimum: got 1, want 2"}},
+		"LogOnTwoVolumes":    {"decisionLog: {volume: {emptyDir: {}, hostPath: {path: /a}}}", []string{"/decisionLog/volume", "maxProperties"}},
 		"NoPort":             {"health: {port: 0}", []string{"/health/port"}},
 	}
 }

@@ -101,6 +101,26 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 - --webhook-client-name={{ . }}
 {{- end }}
 {{- end }}
+{{- with $.Values.decisionLog }}
+{{- if .enabled }}
+- --decision-log=/var/log/kausality/$(POD_NAME).log
+- --decision-log-max-bytes={{ int64 .maxBytes }}
+- --decision-log-max-files={{ int64 .maxFiles }}
+- --decision-log-rate={{ .rate }}
+{{- end }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{- /* The volume of the log of decisions. One file is written, another one compressed, and one too many may be there
+for a moment: an emptyDir that is full would have the Pod evicted. */ -}}
+{{- define "kausality.logVolume" -}}
+{{- with .Values.decisionLog -}}
+{{- if .volume -}}
+{{ toYaml .volume }}
+{{- else -}}
+emptyDir: {sizeLimit: "{{ mul (int64 .maxBytes) (add (int64 .maxFiles) 2) }}"}
 {{- end -}}
 {{- end -}}
 {{- end }}
@@ -111,6 +131,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $selector := printf "%s\napp.kubernetes.io/component: %s" (include "kausality.selector" $root) .component -}}
 {{- $mounts := and .serves (include "kausality.mounts" $root) -}}
 {{- $clients := and .serves $root.Values.webhook.clients.secretName -}}
+{{- $log := and .serves $root.Values.decisionLog.enabled -}}
 {{- with $root.Values -}}
 apiVersion: apps/v1
 kind: Deployment
@@ -173,6 +194,10 @@ spec:
         env:
         - name: POD_NAMESPACE
           valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+        {{- if $log }}
+        - name: POD_NAME
+          valueFrom: {fieldRef: {fieldPath: metadata.name}}
+        {{- end }}
         {{- with .env }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
@@ -199,7 +224,7 @@ spec:
           readOnlyRootFilesystem: true
           privileged: false
           capabilities: {drop: [ALL]}
-        {{- if or $mounts $clients }}
+        {{- if or $mounts $clients $log }}
         volumeMounts:
         {{- if $mounts }}
         - {name: webhook, mountPath: /etc/kausality/webhook, readOnly: true}
@@ -207,8 +232,11 @@ spec:
         {{- if $clients }}
         - {name: clients, mountPath: /etc/kausality/clients, readOnly: true}
         {{- end }}
+        {{- if $log }}
+        - {name: decisions, mountPath: /var/log/kausality}
         {{- end }}
-      {{- if or $mounts $clients }}
+        {{- end }}
+      {{- if or $mounts $clients $log }}
       volumes:
       {{- if $mounts }}
       - name: webhook
@@ -217,6 +245,10 @@ spec:
       {{- if $clients }}
       - name: clients
         secret: {secretName: {{ $clients }}, items: [{key: ca.crt, path: ca.crt}]}
+      {{- end }}
+      {{- if $log }}
+      - name: decisions
+        {{- include "kausality.logVolume" $root | nindent 8 }}
       {{- end }}
       {{- end }}
       {{- with .nodeSelector }}
