@@ -52,12 +52,12 @@ func WithoutApplied(object map[string]any) (map[string]any, bool) {
 	metadata, _ := object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 
-	if _, ok := annotations[lastApplied]; !ok {
+	if _, ok := annotations[LastApplied]; !ok {
 		return object, false
 	}
 
 	object, metadata, annotations = maps.Clone(object), maps.Clone(metadata), maps.Clone(annotations)
-	delete(annotations, lastApplied)
+	delete(annotations, LastApplied)
 
 	object["metadata"], metadata["annotations"] = metadata, annotations
 

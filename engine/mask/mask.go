@@ -13,8 +13,8 @@ import (
 // even whether two are the same.
 const Text = "(masked)"
 
-// lastApplied is the annotation in which kubectl stores all that was applied.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+// LastApplied is the annotation in which kubectl stores all that was applied.
+const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // hidden says how much of a value is hidden.
 type hidden int
@@ -90,7 +90,7 @@ func below(how hidden, in map[string]any, field string) hidden {
 	switch {
 	case how == everything:
 		return everything
-	case field == lastApplied, isSecret(in) && (field == "data" || field == "stringData"):
+	case field == LastApplied, isSecret(in) && (field == "data" || field == "stringData"):
 		return everything
 	case field == "imagePullSecrets" || field == "serviceAccountToken": // Of pods: names, and how to make one.
 		return shown

@@ -58,8 +58,20 @@ func (m *masking) object(object map[string]any, peers ...map[string]any) Object 
 	return mask.Object(object, m.hide, peers...)
 }
 
-// masked reports whether anything was.
-func (m *masking) masked() bool { return len(m.numbers) > 0 }
+// masked reports whether anything was that decisions may go by. What kubectl stores of what was
+// applied is hidden of most objects, and says nothing that is not in their fields.
+func (m *masking) masked() bool {
+	for field := range m.numbers {
+		if field != applied {
+			return true
+		}
+	}
+
+	return false
+}
+
+// applied is the field in which kubectl stores that.
+const applied = "metadata\x00annotations\x00" + mask.LastApplied
 
 // renumber takes the hashes of values out of the records of wishes on objects, which are
 // copies.

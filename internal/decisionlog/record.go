@@ -89,7 +89,7 @@ type Decision struct {
 	// Authorizes is true where it could be asked.
 	Authorizes bool `json:"authorizes,omitempty"`
 	// Masked is true where credentials are masked in the objects or parameters: what reads them
-	// may decide otherwise than it did.
+	// may decide otherwise than it did. What kubectl keeps of what was applied is always masked, and does not count.
 	Masked bool `json:"masked,omitempty"`
 	// Outcome of the decision.
 	Outcome Outcome `json:"outcome"`
