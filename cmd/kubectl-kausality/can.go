@@ -17,6 +17,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 )
 
@@ -253,7 +254,9 @@ func explained(req decision.Request, fields []string) (decision.Explanation, err
 			return decision.Explanation{}, usageError{err}
 		}
 
-		in.Changes = append(in.Changes, c)
+		if !slices.ContainsFunc(in.Changes, func(o change.Change) bool { return o.Field == c.Field }) {
+			in.Changes = append(in.Changes, c)
+		}
 	}
 
 	return decision.Explain(in)

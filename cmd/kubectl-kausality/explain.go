@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,17 +17,18 @@ func explainCommand() *cobra.Command {
 	var opts inquiryOptions
 
 	cmd := &cobra.Command{
-		Use:   "explain KIND/NAME [FIELD]...",
+		Use:   "explain KIND/NAME [FIELD[=VALUE]]...",
 		Short: "Show all that decides what may be changed of an object",
 		Long: "Show in the most explicit form what decides whether an object may be changed, in the order in which it is tried: " +
 			"the allowances of its parent, UpgradeAllowances, AllowancePolicies with each condition, subject and binding, " +
 			"the phase of its parent, and Enforcements with their exceptions. Defaults are filled in, and of each it says whether " +
 			"it holds for the object as it is, and for the user.\n\n" +
 			"With FIELD, a path such as spec.size, or create or delete, it shows what is about that field, and what would be decided of a change " +
-			"of it. Conditions about a new value cannot be judged: kubectl kausality can does, for a value.\n\n" +
+			"of it. With =VALUE, which is YAML, the object is looked at with that value; without, as it is: conditions about a new value " +
+			"cannot be judged then.\n\n" +
 			"It reads as whoever runs it, also where --as names somebody else. What may not be read is said.\n\n" + exitHelp,
 		Example: "  kubectl kausality explain databaseclaim/my-database\n" +
-			"  kubectl kausality explain databaseclaim/my-database spec.size --as anna@example.com --as-group app-team",
+			"  kubectl kausality explain databaseclaim/my-database spec.size=large --as anna@example.com --as-group app-team",
 		Args:              usageArgs(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: completeBy(&opts.clusterOptions),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,14 +54,24 @@ func (i *inquirer) explain(ctx context.Context, out io.Writer, args []string, as
 		return err
 	}
 
+	values, fields, err := askedValues(args[1:])
+	if err != nil {
+		return err
+	}
+
 	u, err := i.Get(ctx, kind, name)
 	if err != nil {
 		return err
 	}
 
-	req, problems := i.request(ctx, u, u.DeepCopy())
+	to := u.DeepCopy()
+	if err := values.set(to); err != nil {
+		return err
+	}
 
-	doc, err := explanationOf(req, args[1:])
+	req, problems := i.request(ctx, u, to)
+
+	doc, err := explanationOf(req, fields)
 	if err != nil {
 		return err
 	}
@@ -71,6 +83,27 @@ func (i *inquirer) explain(ctx context.Context, out io.Writer, args []string, as
 	}
 
 	return say(out, "%s", wrap(doc.render(), widthOf(out)))
+}
+
+// askedValues are the values that are asked about, and the fields: those that get values, and
+// others.
+func askedValues(args []string) (askedFields, []string, error) {
+	var with []string
+
+	fields := make([]string, 0, len(args))
+
+	for _, arg := range args {
+		path, _, given := strings.Cut(arg, "=")
+		if given {
+			with = append(with, arg)
+		}
+
+		fields = append(fields, path)
+	}
+
+	values, err := parseFields(with)
+
+	return values, fields, err
 }
 
 // explanationOf explains what holds for the object of a request, and for fields of it.

@@ -7,12 +7,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 )
 
@@ -141,6 +144,69 @@ func TestAnExplanationOfAFieldIsAboutThatFieldAlone(t *testing.T) {
 				t.Errorf("changes %+v, policies %v", doc.Changes, got)
 			}
 		})
+	}
+}
+
+// TestAnExplanationIsAboutTheValuesThatFieldsAreToGet where there are some.
+func TestAnExplanationIsAboutTheValuesThatFieldsAreToGet(t *testing.T) {
+	t.Parallel()
+
+	for name, tc := range map[string]struct {
+		args  []string
+		want  []verdictEntry
+		limit string
+	}{
+		"Value":    {[]string{"spec.color=blue"}, []verdictEntry{{Field: "spec.color", Verdict: "Unallowed"}}, "NotMet"},
+		"Another":  {[]string{"spec.color=green"}, []verdictEntry{{Field: "spec.color", Verdict: "Allowed"}}, "Met"},
+		"NoValue":  {[]string{"spec.color"}, []verdictEntry{{Field: "spec.color", Verdict: "Allowed"}}, "Met"},
+		"TheSame":  {[]string{"spec.color=red"}, []verdictEntry{{Field: "spec.color", Verdict: "Allowed"}}, "Met"},
+		"AndOther": {[]string{"spec.color=blue", "spec.size"}, []verdictEntry{{Field: "spec.color", Verdict: "Unallowed"}, {Field: "spec.size", Verdict: "Unallowed"}}, "NotMet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			req := asked(t, "policy/shadow-condition-beside")
+			if err := unstructured.SetNestedField(req.New.Object, "red", "spec", "color"); err != nil {
+				t.Fatal(err)
+			}
+
+			req.Old = req.New.DeepCopy()
+
+			values, fields, err := askedValues(tc.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			if err := values.set(req.New); err != nil {
+				t.Fatal(err)
+			}
+
+			doc, err := explanationOf(req, fields)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			got := each(doc.Changes, func(e verdictEntry) verdictEntry { return verdictEntry{Field: e.Field, Verdict: e.Verdict} })
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+
+			i := slices.IndexFunc(doc.Policies[0].Conditions, func(r policy.Result) bool { return strings.Contains(r.Text, "'blue'") })
+			if i < 0 || string(doc.Policies[0].Conditions[i].Outcome) != tc.limit {
+				t.Errorf("conditions %+v, want %s", doc.Policies[0].Conditions, tc.limit)
+			}
+		})
+	}
+
+	for _, arg := range []string{"spec.size=[a", "spec..size=a"} {
+		values, _, err := askedValues([]string{arg})
+		if err == nil {
+			err = values.set(&unstructured.Unstructured{Object: map[string]any{}})
+		}
+
+		if exitCode(err) != exitUsage {
+			t.Errorf("%s: %v", arg, err)
+		}
 	}
 }
 
