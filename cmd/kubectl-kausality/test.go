@@ -26,6 +26,7 @@ type testOptions struct {
 	pattern string
 	update  bool
 	verbose bool
+	enforce bool
 	// coverage is asked for, and is to be minCoverage percent at least.
 	coverage    bool
 	minCoverage int
@@ -46,10 +47,14 @@ func testCommand() *cobra.Command {
 			"With --coverage it says which AllowancePolicies, and which of their fields, selectors, conditions and subjects, no test has tried: " +
 			"by a change that is allowed by them, and by one that is not for them. Of the policies, only those in files count, not those in the " +
 			"scenarios.\n\n" +
+			"A policy in Shadow mode lets nothing through, and a condition in Shadow mode keeps nobody from it. With --enforce they are in " +
+			"force: they are tested as they will be.\n\n" +
 			exitHelp + " So a test that fails, or too little coverage, is 3, and a test that cannot be read is 1.",
 		Example: "  kubectl kausality test policies/tests\n" +
 			"  # And have all of the policies tried.\n" +
 			"  kubectl kausality test policies/tests --min-coverage 100\n" +
+			"  # As it will be once what is in Shadow mode is enforced.\n" +
+			"  kubectl kausality test policies/tests --enforce\n" +
 			"  # Those about one kind, each with what it says.\n" +
 			"  kubectl kausality test policies/tests --run database -v\n" +
 			"  # For a CI system.\n" +
@@ -70,6 +75,7 @@ func testCommand() *cobra.Command {
 	flags.BoolVar(&opts.update, "update", false, "Write what is decided into scenarios that fail, or say nothing of what is wanted.")
 	flags.BoolVar(&opts.coverage, "coverage", false, "Say what of the policies no test has tried.")
 	flags.IntVar(&opts.minCoverage, "min-coverage", 0, "Percentage of the policies' parts that is to be tried at least; without it, none.")
+	flags.BoolVar(&opts.enforce, "enforce", false, "Have what is in Shadow mode be in force.")
 	flags.BoolVarP(&opts.verbose, "verbose", "v", false, "List those that pass, too.")
 
 	formats := []string{formatJSON, formatYAML, formatPath, formatJUnit}
@@ -80,7 +86,7 @@ func testCommand() *cobra.Command {
 
 // validate is to be called before anything is done.
 func (o *testOptions) validate() (policytest.Options, error) {
-	out := policytest.Options{Update: o.update, Coverage: o.coverage || o.minCoverage > 0, Clock: o.clock}
+	out := policytest.Options{Update: o.update, Coverage: o.coverage || o.minCoverage > 0, Enforce: o.enforce, Clock: o.clock}
 
 	if o.minCoverage < 0 || o.minCoverage > 100 {
 		return out, usageError{fmt.Errorf("cannot have a coverage of %d%%: %w", o.minCoverage, errPercent)}

@@ -78,3 +78,25 @@ func (o *Objects) ReadNamespaces() bool {
 			slices.ContainsFunc(e.Spec.MatchConditions, func(c v1alpha1.MatchCondition) bool { return reads(c.Expression) })
 	})
 }
+
+// Enforced are policies with all of them in force that is in Shadow mode.
+func Enforced(list []v1alpha1.AllowancePolicy) []v1alpha1.AllowancePolicy {
+	out := make([]v1alpha1.AllowancePolicy, len(list))
+
+	for i := range list {
+		list[i].DeepCopyInto(&out[i])
+
+		spec := &out[i].Spec
+		if spec.EnforcementMode == v1alpha1.EnforcementModeShadow {
+			spec.EnforcementMode = v1alpha1.EnforcementModeEnforce
+		}
+
+		for k := range spec.Match.MatchConditions {
+			if c := &spec.Match.MatchConditions[k]; c.EnforcementMode == v1alpha1.EnforcementModeShadow {
+				c.EnforcementMode = v1alpha1.EnforcementModeEnforce
+			}
+		}
+	}
+
+	return out
+}

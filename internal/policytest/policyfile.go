@@ -77,6 +77,10 @@ func (s *Scenario) readPolicies() error {
 	s.Policies, s.Bindings, s.Upgrades, s.Enforcements = all.Policies, all.Bindings, all.Windows, all.Enforcements
 	s.broken, s.where = all.broken, all.where
 
+	if s.reader.enforce {
+		s.Policies = inforce.Enforced(s.Policies)
+	}
+
 	if s.Request != nil && len(s.Enforcements) > 0 && s.Request.Resource == "" {
 		return s.section(fileRequest).wrong("resource",
 			"say the plural of the object's kind, for there are Enforcements, which are about resources")

@@ -25,6 +25,8 @@ type Reader struct {
 	files    Files
 	compiled *inforce.Cache
 	gates    *policy.Cache
+	// enforce has what is in Shadow mode be in force.
+	enforce bool
 
 	texts    once[[]byte]
 	bases    once[[]byte]

@@ -57,6 +57,8 @@ type Options struct {
 	Update bool
 	// Coverage is true where [CoverageOf] is to sum up what was tried.
 	Coverage bool
+	// Enforce has what is in Shadow mode be in force: it is to be tested before it is.
+	Enforce bool
 	// Clock tells how long it takes.
 	Clock func() time.Time
 }
@@ -87,6 +89,8 @@ func Run(ctx context.Context, files Files, roots []string, opts Options) ([]Resu
 	}
 
 	r := NewReader(files)
+	r.enforce = opts.Enforce
+
 	out := make([]Result, len(places))
 	each(len(places), func(i int) {
 		if ctx.Err() == nil {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -60,6 +61,53 @@ func TestResultsAreInTheOrderOfNames(t *testing.T) {
 
 	if _, err := policytest.Run(ended, files(more), []string{"t"}, policytest.Options{Clock: time.Now}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Run that is interrupted: %v", err)
+	}
+}
+
+// TestWhatIsInShadowModeIsTestedAsItWillBe where that is asked for, a condition of it as well.
+func TestWhatIsInShadowModeIsTestedAsItWillBe(t *testing.T) {
+	const unready = `apiVersion: kausality.io/v1alpha1
+kind: AllowancePolicy
+metadata: {name: claim}
+spec:
+  enforcementMode: Shadow
+  match:
+    kind: DatabaseClaim
+    fields: [spec.size]
+    matchConditions: [{name: not-huge, expression: "object.spec.size != 'huge'", enforcementMode: Shadow}]
+  subjects: [{kind: Group, name: platform-team, mayInitiate: true}]
+  allow: [{kind: XDatabase, mutations: [spec.size]}]
+`
+
+	in := files(map[string]string{
+		"policies.yaml": unready, "t/size.txtar": edited + "-- want.yaml --\nallowed: true\n",
+		"t/huge.txtar": strings.Replace(edited, "large", "huge", 1) + "-- want.yaml --\nallowed: false\nfindings: [{lacks: [{what: CEL}]}]\n",
+	})
+
+	for enforce, want := range map[bool]struct {
+		statuses []policytest.Status
+		items    int
+	}{
+		false: {[]policytest.Status{policytest.Failed, policytest.Failed}, 0},
+		true:  {[]policytest.Status{policytest.Passed, policytest.Passed}, 4},
+	} {
+		results, err := policytest.Run(t.Context(), in, []string{"t"}, policytest.Options{Clock: time.Now, Enforce: enforce, Coverage: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		got := make([]policytest.Status, len(results))
+		for i, r := range results {
+			got[i] = r.Status
+		}
+
+		if diff := cmp.Diff(want.statuses, got); diff != "" {
+			t.Errorf("enforce %t: -want, +got:\n%s", enforce, diff)
+		}
+
+		if items := policytest.CoverageOf(results).Items; items != want.items {
+			t.Errorf("enforce %t: %d items are covered or not, want %d", enforce, items, want.items)
+		}
 	}
 }
 

@@ -57,7 +57,7 @@ func (p *Policies) of(was inforce.Objects, by decisionlog.By) inforce.Objects {
 	}
 
 	if p.Enforce {
-		was.Policies = enforced(was.Policies)
+		was.Policies = inforce.Enforced(was.Policies)
 	}
 
 	return was
@@ -120,28 +120,6 @@ func (p *Policies) unsure(was []v1alpha1.UpgradeAllowance) []v1alpha1.UpgradeAll
 	for i := range p.Windows {
 		if w := p.Windows[i]; w.Spec.ActivateWhen != nil && !w.Spec.Suspend && !slices.ContainsFunc(was, sameWindow(&w)) {
 			out = append(out, w)
-		}
-	}
-
-	return out
-}
-
-// enforced are policies with all of them in force.
-func enforced(list []v1alpha1.AllowancePolicy) []v1alpha1.AllowancePolicy {
-	out := make([]v1alpha1.AllowancePolicy, len(list))
-
-	for i := range list {
-		list[i].DeepCopyInto(&out[i])
-
-		spec := &out[i].Spec
-		if spec.EnforcementMode == v1alpha1.EnforcementModeShadow {
-			spec.EnforcementMode = v1alpha1.EnforcementModeEnforce
-		}
-
-		for k := range spec.Match.MatchConditions {
-			if c := &spec.Match.MatchConditions[k]; c.EnforcementMode == v1alpha1.EnforcementModeShadow {
-				c.EnforcementMode = v1alpha1.EnforcementModeEnforce
-			}
 		}
 	}
 
