@@ -10,10 +10,13 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/internal/replay"
 )
@@ -30,6 +33,7 @@ type replayOptions struct {
 	outputOptions
 
 	policies []string
+	kinds    []string
 	enforce  bool
 }
 
@@ -44,7 +48,8 @@ func replayCommand() *cobra.Command {
 			"decides the same. It reads the logs, also compressed ones and - for standard input, and asks no cluster.\n\n" +
 			"Of each kind of which there are any in --policies (AllowancePolicy, AllowanceBinding, UpgradeAllowance, Enforcement) these " +
 			"stand for all that were in force; the other kinds stay as they were. With --enforce, what is in Shadow mode is in force: " +
-			"who is hit by that is seen before it is.\n\n" +
+			"who is hit by that is seen before it is. With --kind only decisions about objects of these kinds are made again, so that it " +
+			"takes no more than the policies about them.\n\n" +
 			"Each decision is decided by itself: what other decisions would have allowed to follow is not there. What the policies ask " +
 			"for and the log does not have, such as a parameter or a permission that nobody asked for then, cannot be known, and is " +
 			"said so.\n\n" + exitHelp,
@@ -52,6 +57,8 @@ func replayCommand() *cobra.Command {
 			"  kubectl kausality replay decisions.log\n" +
 			"  # What would these policies have done yesterday?\n" +
 			"  kubectl kausality replay decisions-*.log.gz decisions.log --policies policies/\n" +
+			"  # And of that, what is about one kind?\n" +
+			"  kubectl kausality replay decisions.log --policies policies/cache.yaml --kind Cache.example.org\n" +
 			"  # Who would be hit if what is in Shadow mode were enforced?\n" +
 			"  zcat decisions-*.log.gz | kubectl kausality replay - --enforce -o json",
 		Args: usageArgs(cobra.MinimumNArgs(1)),
@@ -67,6 +74,8 @@ func replayCommand() *cobra.Command {
 	opts.flags(cmd)
 	cmd.Flags().StringArrayVar(&opts.policies, "policies", nil,
 		"File, or directory of files, with what to decide by, as YAML; may be given again.")
+	cmd.Flags().StringArrayVar(&opts.kinds, "kind", nil,
+		"Decide only what is about objects of this kind, as KIND or KIND.GROUP; may be given again.")
 	cmd.Flags().BoolVar(&opts.enforce, "enforce", false, "Have what is in Shadow mode be in force.")
 
 	return cmd
@@ -96,6 +105,8 @@ type replayDocument struct {
 
 	// Enforced is true where what is in Shadow mode was in force.
 	Enforced bool `json:"enforced,omitempty"`
+	// Kinds are those that were asked about; none for all.
+	Kinds []string `json:"kinds,omitempty"`
 	// Policies are the files and directories of the policies.
 	Policies []string `json:"policies,omitempty"`
 }
@@ -117,7 +128,9 @@ func replayLogs(ctx context.Context, out, progress io.Writer, logs []replay.Log,
 
 	start, show := time.Now(), progressOn(progress)
 
-	summary, err := replay.Run(ctx, logs, replay.Options{Policies: policies, Workers: runtime.GOMAXPROCS(0), Progress: show.at})
+	summary, err := replay.Run(ctx, logs, replay.Options{
+		Policies: policies, About: opts.about(), Workers: runtime.GOMAXPROCS(0), Progress: show.at,
+	})
 	show.clear()
 
 	if err != nil {
@@ -126,7 +139,7 @@ func replayLogs(ctx context.Context, out, progress io.Writer, logs []replay.Log,
 
 	if opts.structured() {
 		err = opts.print(out, replayDocument{
-			header: header{outputVersion, "Replay"}, Enforced: opts.enforce, Policies: opts.policies, Summary: *summary,
+			header: header{outputVersion, "Replay"}, Enforced: opts.enforce, Kinds: opts.kinds, Policies: opts.policies, Summary: *summary,
 		})
 	} else {
 		err = say(out, "%s", replayText(summary, time.Since(start), widthOf(out)))
@@ -141,6 +154,17 @@ func replayLogs(ctx context.Context, out, progress io.Writer, logs []replay.Log,
 		return fmt.Errorf("replayed %s: %w", plural(summary.Decisions, "decision"), errChanged)
 	default:
 		return nil
+	}
+}
+
+// about says of which kinds decisions are made again; nil for all.
+func (o *replayOptions) about() func(schema.GroupKind) bool {
+	if len(o.kinds) == 0 {
+		return nil
+	}
+
+	return func(gk schema.GroupKind) bool {
+		return slices.ContainsFunc(o.kinds, func(k string) bool { return strings.EqualFold(k, gk.Kind) || strings.EqualFold(k, gk.String()) })
 	}
 }
 

@@ -145,6 +145,23 @@ func TestALogIsReplayed(t *testing.T) {
 				"4 decisions replayed in TIME: 1 as recorded (1 of them for another reason); 3 change: 2 would be allowed, 1 would not\n",
 			"replayed 4 decisions: not all is decided as it was", exitFinding,
 		},
+		"Kind": {
+			"What is about other kinds is neither decided nor counted.", "decisions.log --policies policies --kind widget.example.org --kind gadget",
+			"Widget spec.size: Denied -> Allowed, policy \"widgets\"\n" +
+				"  2 decisions about 2 objects, by hans\n" +
+				"  UPDATE shop/widget-0 at 2026-01-06T12:00:00Z, decisions.log:2\n" +
+				"  UPDATE shop/widget-1 at 2026-01-06T12:00:01Z, decisions.log:3\n" +
+				"Widget spec.size: Allowed -> Denied, policy \"widgets\": user \"anna\" may not initiate it (User hans\n" +
+				"  may)\n" +
+				"  1 decision about 1 object, by anna\n" +
+				"  UPDATE shop/widget-2 at 2026-01-06T12:00:02Z, decisions.log:4\n" +
+				"4 decisions replayed in TIME: 1 as recorded (1 of them for another reason); 3 change: 2 would be allowed, 1 would not\n",
+			"replayed 4 decisions: not all is decided as it was", exitFinding,
+		},
+		"OtherKind": {
+			"A kind of another group is another kind.", "decisions.log --policies policies --kind Widget.shop.example.org",
+			"0 decisions replayed in TIME: 0 as recorded; 0 change\n", "", 0,
+		},
 		"Path": {
 			"A program takes what it needs.", "decisions.log --policies policies -o jsonpath={.kind}:{.changed}:{.changes[*].decisions}", "Replay:3:2 1",
 			"replayed 4 decisions: not all is decided as it was", exitFinding,

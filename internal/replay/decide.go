@@ -24,6 +24,8 @@ var errInForce = errors.New("what was in force is not in the log before it")
 
 // verdict is what comes of a record that is decided again.
 type verdict struct {
+	// elsewhere is true where it is about a kind that is not asked about.
+	elsewhere bool
 	// retried is true where who asked was told to ask again, and other policies decide.
 	retried bool
 	// otherwise is true where the same is decided in other words, by other policies or of what
@@ -61,6 +63,10 @@ func (l *logged) again(in *numbered) (out verdict) {
 	d := &decisionlog.Decision{}
 	if err := json.Unmarshal(in.text, d); err != nil {
 		return verdict{err: fmt.Errorf("cannot read decision: %w", err)}
+	}
+
+	if gk, _, _ := about(d); l.about != nil && !l.about(gk) {
+		return verdict{elsewhere: true}
 	}
 
 	basis := l.of(in, d.InForce)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
@@ -24,6 +26,7 @@ const maxInForce = 64 * 1024 * 1024
 type logged struct {
 	compiled *inforce.Cache
 	policies *Policies
+	about    func(schema.GroupKind) bool
 
 	mu       sync.Mutex
 	byDigest map[string]*basis

@@ -12,6 +12,8 @@ import (
 	"io"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
@@ -28,6 +30,8 @@ type Log struct {
 type Options struct {
 	// Policies to decide by, in the place of those of the log.
 	Policies Policies
+	// About says of which kinds decisions are made again; nil for all.
+	About func(schema.GroupKind) bool
 	// Workers is how many decisions are made at once; at least one.
 	Workers int
 	// Progress is told how many decisions were made so far; nil for nobody.
@@ -165,7 +169,7 @@ func (s *scanner) scan(l Log) {
 		return
 	}
 
-	by := &logged{compiled: s.compiled, policies: &s.opts.Policies, byDigest: map[string]*basis{}}
+	by := &logged{compiled: s.compiled, policies: &s.opts.Policies, about: s.opts.About, byDigest: map[string]*basis{}}
 
 	for s.ctx.Err() == nil {
 		text, err := read.next()

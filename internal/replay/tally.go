@@ -59,6 +59,10 @@ func (t *tally) add(where at, v verdict) {
 		return
 	}
 
+	if v.elsewhere {
+		return
+	}
+
 	t.Decisions++
 
 	switch {
