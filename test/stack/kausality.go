@@ -116,9 +116,13 @@ func (s *Stack) applyOwn(ctx context.Context) error {
 
 // startManager starts the manager, and waits until the API server asks it.
 func (s *Stack) startManager(ctx context.Context) error {
+	var flags []string
+	if s.options.DecisionLog {
+		flags = append(flags, "--decision-log="+s.path("run", "decisions.log"))
+	}
 	c, err := s.managerCommand(ctx, kausalityManager, managerPorts{
 		webhook: s.ports.managerWebhook, health: s.ports.managerHealth, metrics: s.ports.managerMetrics,
-	}, nil)
+	}, flags)
 	if err != nil {
 		return err
 	}

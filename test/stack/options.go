@@ -84,6 +84,10 @@ type Options struct {
 	// ManagerFlags are added to those of kausality-manager, such as --settle=2s.
 	ManagerFlags []string
 
+	// DecisionLog has the manager that every stack has log its decisions to decisions.log below run/ in Dir,
+	// where kubectl kausality replay finds them.
+	DecisionLog bool
+
 	// Governed is what the manager may govern, as in the chart's value rbac.governed. Nil means whatever there
 	// is, as rbac.wide, for who tries things out; Suite is for tests, and an empty list gives nothing.
 	Governed []string

@@ -147,6 +147,7 @@ func (s *settings) options(dir string) (stack.Options, error) {
 		Dir:          dir,
 		Until:        until,
 		ManagerFlags: strings.Fields(s.manager),
+		DecisionLog:  true,
 		Output:       os.Stdout,
 	}, nil
 }
