@@ -28,9 +28,10 @@ type command struct {
 }
 
 // reads reports whether it can be repeated until it shows what it should. A diff
-// reads an object twice, and shows what somebody wrote in between.
+// reads an object twice, and shows what somebody wrote in between; what is decided is
+// in the log a moment later.
 func (c command) reads() bool {
-	return regexp.MustCompile(`^(kubectl (-n \S+ )?(get|diff|kausality trace)|\.local/psql .*SELECT) `).MatchString(c.text)
+	return regexp.MustCompile(`^(kubectl (-n \S+ )?(get|diff|kausality (trace|can|explain|replay))|\.local/psql .*SELECT) `).MatchString(c.text)
 }
 
 // patient is what is typed, with as much time as a test has for what a person
@@ -39,9 +40,10 @@ func (c command) patient() string {
 	return regexp.MustCompile(`--timeout=\S+`).ReplaceAllString(c.text, "--timeout="+patience.Limit.String())
 }
 
-// fails reports whether it is meant to.
+// fails reports whether it is meant to: what is refused, or found, is said last, and so is
+// what differs.
 func (c command) fails() bool {
-	return len(c.shown) > 0 && strings.HasPrefix(c.shown[len(c.shown)-1], "Error from server")
+	return len(c.shown) > 0 && regexp.MustCompile(`^(Error from server|error: |[<>] )`).MatchString(c.shown[len(c.shown)-1])
 }
 
 // missing returns the first line that is to be seen and is not; empty if all

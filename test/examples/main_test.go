@@ -22,7 +22,9 @@ import (
 var running *stack.Stack
 
 func TestMain(m *testing.M) {
-	os.Exit(stack.Main(m, stack.Options{PostgreSQL: true, Governed: stack.Suite(), ManagerFlags: []string{"--settle=2s"}}, &running))
+	os.Exit(stack.Main(m, stack.Options{
+		PostgreSQL: true, Governed: stack.Suite(), ManagerFlags: []string{"--settle=2s"}, DecisionLog: true,
+	}, &running))
 }
 
 // somebody is a client of who may do everything, as far as roles go.
