@@ -88,7 +88,9 @@ func (i *inquirer) explain(ctx context.Context, out io.Writer, args []string, as
 // askedValues are the values that are asked about, and the fields: those that get values, and
 // others.
 func askedValues(args []string) (askedFields, []string, error) {
-	var with, fields []string
+	var with []string
+
+	fields := make([]string, 0, len(args))
 
 	for _, arg := range args {
 		path, _, given := strings.Cut(arg, "=")

@@ -128,7 +128,9 @@ func replayLogs(ctx context.Context, out, progress io.Writer, logs []replay.Log,
 
 	start, show := time.Now(), progressOn(progress)
 
-	summary, err := replay.Run(ctx, logs, replay.Options{Policies: policies, Workers: runtime.GOMAXPROCS(0), Progress: show.at, About: opts.about()})
+	summary, err := replay.Run(ctx, logs, replay.Options{
+		Policies: policies, About: opts.about(), Workers: runtime.GOMAXPROCS(0), Progress: show.at,
+	})
 	show.clear()
 
 	if err != nil {

@@ -5,6 +5,7 @@ package decisionlog_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -42,9 +43,7 @@ func TestWhatKubectlStoresOfWhatWasAppliedIsMaskedAndDoesNotCount(t *testing.T) 
 
 			widget := func(color string) *unstructured.Unstructured {
 				spec := map[string]any{"color": color}
-				for k, v := range tc.spec {
-					spec[k] = v
-				}
+				maps.Copy(spec, tc.spec)
 
 				return &unstructured.Unstructured{Object: map[string]any{
 					"apiVersion": "example.org/v1", "kind": "Widget", "metadata": map[string]any{"name": "a", "annotations": tc.annotations}, "spec": spec,

@@ -32,11 +32,13 @@ func TestTheDecisionLogHasAVolume(t *testing.T) {
 		"Off": {"Nothing is mounted that is not asked for.", "decisionLog: {volume: {hostPath: {path: /a}}}", "", nil, nil},
 		"EmptyDir": {
 			"There is room for twelve files of 100 MiB: ten, one that is being compressed, and one too many.",
-			"decisionLog: {enabled: true}", "", []corev1.VolumeMount{mount},
+			"decisionLog: {enabled: true}", "",
+			[]corev1.VolumeMount{mount},
 			&corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}},
 		},
 		"Small": {
-			"The room goes by the bounds.", "decisionLog: {enabled: true, maxBytes: 65536, maxFiles: 3}", "", []corev1.VolumeMount{mount},
+			"The room goes by the bounds.", "decisionLog: {enabled: true, maxBytes: 65536, maxFiles: 3}", "",
+			[]corev1.VolumeMount{mount},
 			&corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &small}},
 		},
 		"Claim": {

@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -81,6 +83,7 @@ func (l *life) gates(t *testing.T) {
 	// 1. What somebody may ask for passes.
 	l.resizeAll(t, "medium", l.list)
 	world.Eventually(t, "closed gates", l.Closed("medium", l.list...))
+	world.Eventually(t, "a log of what was decided", l.logs)
 
 	// 2. Nobody moves a gate by hand, once the API server has taken the guard into use.
 	refused := func(ctx context.Context, opts ...client.PatchOption) error {
@@ -97,6 +100,17 @@ func (l *life) gates(t *testing.T) {
 	if err := refused(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// logs reports whether what was asked for is in the log of decisions, which has the name of
+// its pod.
+func (l *life) logs(context.Context) error {
+	raw, err := os.ReadFile(filepath.Join(filepath.Dir(l.release.log), "kausality-manager-1.log"))
+	if err != nil || !strings.Contains(string(raw), `"kind":"Decision"`) || !strings.Contains(string(raw), `"size":"medium"`) {
+		return fmt.Errorf("the log %q has %d bytes: %w", l.release.log, len(raw), errors.Join(err, world.ErrOther))
+	}
+
+	return nil
 }
 
 // keepsDefinitions checks that our CRDs stay while there is something of theirs.

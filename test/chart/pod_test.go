@@ -46,6 +46,8 @@ type installed struct {
 	objects []*unstructured.Unstructured
 	version string
 	metrics string
+	// log of decisions.
+	log     string
 	process *stack.Process
 }
 
@@ -66,6 +68,7 @@ metrics: {port: %d}
 health: {port: %d}
 listen: 127.0.0.1
 gates: {settle: 1s}
+decisionLog: {enabled: true}
 rbac: {governed: ["*.sql.example.org"]}
 leaderElection: {leaseDuration: 6s, renewDeadline: 5s, retryPeriod: 500ms}
 env: [{name: GOGC, value: "80"}]
@@ -124,10 +127,19 @@ func started(t *testing.T, pod string) *installed {
 	_, out.version, _ = strings.Cut(container.Image, ":")
 	out.metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", ports["metrics"])
 
+	args := mounted(t, spec)
+	for i, arg := range args {
+		args[i] = strings.ReplaceAll(arg, "$(POD_NAME)", pod) // As a kubelet does.
+
+		if file, ok := strings.CutPrefix(args[i], "--decision-log="); ok {
+			out.log = file
+		}
+	}
+
 	var err error
 	if out.process, err = running.RunInstalled(t.Context(), stack.Installed{
 		Name: pod, Version: out.version, Namespace: home, ServiceAccount: spec.ServiceAccountName,
-		Args: mounted(t, spec), Env: environment(t, container), WebhookPort: ports["webhook"], HealthPort: ports["health"],
+		Args: args, Env: environment(t, container, pod), WebhookPort: ports["webhook"], HealthPort: ports["health"],
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -163,8 +175,8 @@ func (i *installed) runs(t *testing.T, version string) {
 	}
 }
 
-// mounted writes the Secrets that a pod mounts, and returns its arguments with
-// the directories they are in.
+// mounted writes the Secrets that a pod mounts, makes its other volumes, and returns its
+// arguments with the directories they are in.
 func mounted(t *testing.T, spec corev1.PodSpec) []string {
 	t.Helper()
 
@@ -174,9 +186,11 @@ func mounted(t *testing.T, spec corev1.PodSpec) []string {
 		i := slices.IndexFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
 		secret := &corev1.Secret{}
 
-		if err := world.Connect(t, running.Config()).Get(t.Context(),
-			client.ObjectKey{Namespace: home, Name: spec.Volumes[i].Secret.SecretName}, secret); err != nil {
-			t.Fatal(err)
+		if volume := spec.Volumes[i]; volume.EmptyDir == nil {
+			if err := world.Connect(t, running.Config()).Get(t.Context(),
+				client.ObjectKey{Namespace: home, Name: volume.Secret.SecretName}, secret); err != nil {
+				t.Fatal(err)
+			}
 		}
 
 		dir := t.TempDir()
@@ -195,19 +209,21 @@ func mounted(t *testing.T, spec corev1.PodSpec) []string {
 	return args
 }
 
-// environment is that of a container.
-func environment(t *testing.T, c corev1.Container) []string {
+// environment is that of a container of a pod.
+func environment(t *testing.T, c corev1.Container, pod string) []string {
 	t.Helper()
 
 	out := make([]string, 0, len(c.Env))
 
 	for _, e := range c.Env {
 		if e.ValueFrom != nil {
-			if e.ValueFrom.FieldRef == nil || e.ValueFrom.FieldRef.FieldPath != "metadata.namespace" {
+			known := map[string]string{"metadata.namespace": home, "metadata.name": pod}
+
+			if e.ValueFrom.FieldRef == nil || known[e.ValueFrom.FieldRef.FieldPath] == "" {
 				t.Fatalf("environment variable %q is of %+v", e.Name, e.ValueFrom)
 			}
 
-			e.Value = home
+			e.Value = known[e.ValueFrom.FieldRef.FieldPath]
 		}
 
 		out = append(out, e.Name+"="+e.Value)
