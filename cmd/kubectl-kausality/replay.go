@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,8 @@ var (
 	errChanged = errors.New("not all is decided as it was")
 	// errUnreadable is the cause when not all of a log can be read.
 	errUnreadable = errors.New("not all of it can be read")
+	// errTwice is the error where standard input is to be read more than once.
+	errTwice = errors.New("give the logs as files with --chains: standard input cannot be read twice")
 )
 
 // replayOptions are those of replay.
@@ -31,6 +34,7 @@ type replayOptions struct {
 
 	policies []string
 	enforce  bool
+	chains   bool
 }
 
 func replayCommand() *cobra.Command {
@@ -45,19 +49,27 @@ func replayCommand() *cobra.Command {
 			"Of each kind of which there are any in --policies (AllowancePolicy, AllowanceBinding, UpgradeAllowance, Enforcement) these " +
 			"stand for all that were in force; the other kinds stay as they were. With --enforce, what is in Shadow mode is in force: " +
 			"who is hit by that is seen before it is.\n\n" +
-			"Each decision is decided by itself: what other decisions would have allowed to follow is not there. What the policies ask " +
+			"Each decision is decided by itself: what other decisions would have allowed to follow is not there. With --chains it is, as far as " +
+			"the logs show what followed: parents carry the allowances that the decisions about them give by these policies. What is wanted " +
+			"again and again until it is let through follows the first time, before the object had settled without it. What the policies ask " +
 			"for and the log does not have, such as a parameter or a permission that nobody asked for then, cannot be known, and is " +
 			"said so.\n\n" + exitHelp,
 		Example: "  # Is all decided as it was?\n" +
 			"  kubectl kausality replay decisions.log\n" +
 			"  # What would these policies have done yesterday?\n" +
 			"  kubectl kausality replay decisions-*.log.gz decisions.log --policies policies/\n" +
+			"  # And what would have followed from that?\n" +
+			"  kubectl kausality replay manager.log function.log --policies policies/ --chains\n" +
 			"  # Who would be hit if what is in Shadow mode were enforced?\n" +
 			"  zcat decisions-*.log.gz | kubectl kausality replay - --enforce -o json",
 		Args: usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := opts.validate(); err != nil {
 				return err
+			}
+
+			if opts.chains && slices.Contains(args, standard) {
+				return usageError{errTwice}
 			}
 
 			return replayLogs(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), openLogs(args, cmd.InOrStdin()), opts)
@@ -67,6 +79,7 @@ func replayCommand() *cobra.Command {
 	opts.flags(cmd)
 	cmd.Flags().StringArrayVar(&opts.policies, "policies", nil,
 		"File, or directory of files, with what to decide by, as YAML; may be given again.")
+	cmd.Flags().BoolVar(&opts.chains, "chains", false, "Let follow what these policies let through. Needs logs that can be read twice.")
 	cmd.Flags().BoolVar(&opts.enforce, "enforce", false, "Have what is in Shadow mode be in force.")
 
 	return cmd
@@ -117,7 +130,7 @@ func replayLogs(ctx context.Context, out, progress io.Writer, logs []replay.Log,
 
 	start, show := time.Now(), progressOn(progress)
 
-	summary, err := replay.Run(ctx, logs, replay.Options{Policies: policies, Workers: runtime.GOMAXPROCS(0), Progress: show.at})
+	summary, err := replay.Run(ctx, logs, replay.Options{Policies: policies, Chains: opts.chains, Workers: runtime.GOMAXPROCS(0), Progress: show.at})
 	show.clear()
 
 	if err != nil {

@@ -24,6 +24,8 @@ const maxInForce = 64 * 1024 * 1024
 type logged struct {
 	compiled *inforce.Cache
 	policies *Policies
+	// chain is what follows; nil where each decision stands by itself.
+	chain *chain
 
 	mu       sync.Mutex
 	byDigest map[string]*basis

@@ -12,6 +12,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
@@ -28,6 +29,9 @@ type Log struct {
 type Options struct {
 	// Policies to decide by, in the place of those of the log.
 	Policies Policies
+	// Chains has changes follow from what these policies let through: parents carry the allowances
+	// that the decisions about them give now. The logs are opened several times for that.
+	Chains bool
 	// Workers is how many decisions are made at once; at least one.
 	Workers int
 	// Progress is told how many decisions were made so far; nil for nobody.
@@ -65,6 +69,35 @@ type numbered struct {
 
 // Run decides the decisions of logs again, in their order. The error is the context's.
 func Run(ctx context.Context, logs []Log, opts Options) (*Summary, error) {
+	if !opts.Chains {
+		return run(ctx, logs, opts, nil)
+	}
+
+	before := map[object][]v1alpha1.Allowance{}
+
+	for n := 1; ; n++ {
+		c := newChain(before)
+
+		out, err := run(ctx, logs, opts, c)
+		if err != nil || c.done() || n == maxHops {
+			if err == nil && (c.more || !c.done()) {
+				out.Problems = append(out.Problems, Problem{Message: errChains.Error()})
+				out.Unreadable++
+			}
+
+			return out, err
+		}
+
+		before = c.now
+	}
+}
+
+// errChains is the cause where not all is followed that these policies let through.
+var errChains = fmt.Errorf("it is not followed to the end what follows: more than %d objects give allowances, or a chain has more than %d hops",
+	maxGivers, maxHops)
+
+// run decides the decisions of logs once.
+func run(ctx context.Context, logs []Log, opts Options, follows *chain) (*Summary, error) {
 	work, order := make(chan *batch), make(chan *batch, 2*max(1, opts.Workers))
 
 	var group sync.WaitGroup
@@ -73,7 +106,7 @@ func Run(ctx context.Context, logs []Log, opts Options) (*Summary, error) {
 		defer close(work)
 		defer close(order)
 
-		s := &scanner{ctx: ctx, opts: &opts, compiled: inforce.NewCache(), work: work, order: order, batch: newBatch()}
+		s := &scanner{ctx: ctx, opts: &opts, chain: follows, compiled: inforce.NewCache(), work: work, order: order, batch: newBatch()}
 		for _, l := range logs {
 			s.scan(l)
 		}
@@ -140,6 +173,7 @@ func (b *batch) decide() {
 type scanner struct {
 	ctx         context.Context //nolint:containedctx // It lives as long as Run.
 	opts        *Options
+	chain       *chain
 	compiled    *inforce.Cache
 	work, order chan<- *batch
 	batch       *batch
@@ -165,7 +199,7 @@ func (s *scanner) scan(l Log) {
 		return
 	}
 
-	by := &logged{compiled: s.compiled, policies: &s.opts.Policies, byDigest: map[string]*basis{}}
+	by := &logged{compiled: s.compiled, policies: &s.opts.Policies, chain: s.chain, byDigest: map[string]*basis{}}
 
 	for s.ctx.Err() == nil {
 		text, err := read.next()

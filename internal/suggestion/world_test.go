@@ -379,10 +379,23 @@ func (w *world) apply(n *node, name string, desired *unstructured.Unstructured) 
 
 	if made {
 		u.SetGeneration(1)
+	} else if resource.IsComposite(u) {
+		// The webhook decides once more what the function let through.
+		w.decide(decision.Request{
+			Basis: w.basis(), Operation: decision.OperationUpdate, Old: live, New: withGeneration(u, live.GetGeneration()), Parent: n.object, User: machine(),
+			ParentSettles: true,
+		})
 	}
 
 	n.composed[name] = w.provide(u)
 	w.nest(n, name, made)
+}
+
+func withGeneration(u *unstructured.Unstructured, generation int64) *unstructured.Unstructured {
+	u = u.DeepCopy()
+	u.SetGeneration(generation)
+
+	return u
 }
 
 // own has a composed resource belong to its XR.
