@@ -130,7 +130,9 @@ func replayLogs(ctx context.Context, out, progress io.Writer, logs []replay.Log,
 
 	start, show := time.Now(), progressOn(progress)
 
-	summary, err := replay.Run(ctx, logs, replay.Options{Policies: policies, Chains: opts.chains, Workers: runtime.GOMAXPROCS(0), Progress: show.at})
+	summary, err := replay.Run(ctx, logs, replay.Options{
+		Policies: policies, Chains: opts.chains, Workers: runtime.GOMAXPROCS(0), Progress: show.at,
+	})
 	show.clear()
 
 	if err != nil {

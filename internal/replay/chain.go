@@ -134,5 +134,7 @@ func merged(have, add []v1alpha1.Allowance) []v1alpha1.Allowance {
 }
 
 func compareAllowances(a, b v1alpha1.Allowance) int {
-	return cmp.Or(allowance.CompareAge(a, b), strings.Compare(allowance.FormatList([]v1alpha1.Allowance{a}), allowance.FormatList([]v1alpha1.Allowance{b})))
+	text := func(a v1alpha1.Allowance) string { return allowance.FormatList([]v1alpha1.Allowance{a}) }
+
+	return cmp.Or(allowance.CompareAge(a, b), strings.Compare(text(a), text(b)))
 }

@@ -68,10 +68,11 @@ func chained(tb testing.TB, hops ...int) string {
 	}
 
 	var (
-		entries []decisionlog.Entry
 		encoder decisionlog.Encoder
 		out     bytes.Buffer
 	)
+
+	entries := make([]decisionlog.Entry, 0, len(hops))
 
 	for _, hop := range hops {
 		req := requests[hop]

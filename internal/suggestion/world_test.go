@@ -76,8 +76,6 @@ func (w *world) basis() decision.Basis {
 }
 
 // start is when a world begins.
-//
-//nolint:gochecknoglobals // A constant that Go has no way to write.
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // newWorld makes a root and settles what follows from it.
