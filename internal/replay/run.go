@@ -93,7 +93,7 @@ func Run(ctx context.Context, logs []Log, opts Options) (*Summary, error) {
 }
 
 // errChains is the cause where not all is followed that these policies let through.
-var errChains = fmt.Errorf("not all is followed: more than %d objects give allowances, or a chain has more than %d hops", maxGivers, maxHops)
+var errChains = fmt.Errorf("not all is followed: more than %d objects give allowances, or chains have over %d hops", maxGivers, maxHops)
 
 // run decides the decisions of logs once.
 func run(ctx context.Context, logs []Log, opts Options, follows *chain) (*Summary, error) {
