@@ -85,7 +85,9 @@ func TestWhatInShadowModeMakesTheDifferenceIsCounted(t *testing.T) {
 		want   string
 	}{
 		"Condition": {
-			func(s *v1alpha1.AllowancePolicySpec) { s.Match.MatchConditions = append(s.Match.MatchConditions, condition) },
+			func(s *v1alpha1.AllowancePolicySpec) {
+				s.Match.MatchConditions = append(s.Match.MatchConditions, condition)
+			},
 			"condition=ticket,policy=size,verdict=Unallowed 2",
 		},
 		"Policy": {

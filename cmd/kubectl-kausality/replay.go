@@ -26,6 +26,8 @@ var (
 	errChanged = errors.New("not all is decided as it was")
 	// errUnreadable is the cause when not all of a log can be read.
 	errUnreadable = errors.New("not all of it can be read")
+	// errTwice is the error where standard input is to be read more than once.
+	errTwice = errors.New("give the logs as files with --chains: standard input cannot be read twice")
 )
 
 // replayOptions are those of replay.
@@ -35,6 +37,7 @@ type replayOptions struct {
 	policies []string
 	kinds    []string
 	enforce  bool
+	chains   bool
 }
 
 func replayCommand() *cobra.Command {
@@ -50,7 +53,9 @@ func replayCommand() *cobra.Command {
 			"stand for all that were in force; the other kinds stay as they were. With --enforce, what is in Shadow mode is in force: " +
 			"who is hit by that is seen before it is. With --kind only decisions about objects of these kinds are made again, so that it " +
 			"takes no more than the policies about them.\n\n" +
-			"Each decision is decided by itself: what other decisions would have allowed to follow is not there. What the policies ask " +
+			"Each decision is decided by itself: what other decisions would have allowed to follow is not there. With --chains it is, as far as " +
+			"the logs show what followed: parents carry the allowances that the decisions about them give by these policies. What is wanted " +
+			"again and again until it is let through follows the first time, before the object had settled without it. What the policies ask " +
 			"for and the log does not have, such as a parameter or a permission that nobody asked for then, cannot be known, and is " +
 			"said so.\n\n" + exitHelp,
 		Example: "  # Is all decided as it was?\n" +
@@ -59,12 +64,18 @@ func replayCommand() *cobra.Command {
 			"  kubectl kausality replay decisions-*.log.gz decisions.log --policies policies/\n" +
 			"  # And of that, what is about one kind?\n" +
 			"  kubectl kausality replay decisions.log --policies policies/cache.yaml --kind Cache.example.org\n" +
+			"  # And what would have followed from that?\n" +
+			"  kubectl kausality replay manager.log function.log --policies policies/ --chains\n" +
 			"  # Who would be hit if what is in Shadow mode were enforced?\n" +
 			"  zcat decisions-*.log.gz | kubectl kausality replay - --enforce -o json",
 		Args: usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := opts.validate(); err != nil {
 				return err
+			}
+
+			if opts.chains && slices.Contains(args, standard) {
+				return usageError{errTwice}
 			}
 
 			return replayLogs(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), openLogs(args, cmd.InOrStdin()), opts)
@@ -76,6 +87,7 @@ func replayCommand() *cobra.Command {
 		"File, or directory of files, with what to decide by, as YAML; may be given again.")
 	cmd.Flags().StringArrayVar(&opts.kinds, "kind", nil,
 		"Decide only what is about objects of this kind, as KIND or KIND.GROUP; may be given again.")
+	cmd.Flags().BoolVar(&opts.chains, "chains", false, "Let follow what these policies let through. Needs logs that can be read twice.")
 	cmd.Flags().BoolVar(&opts.enforce, "enforce", false, "Have what is in Shadow mode be in force.")
 
 	return cmd
@@ -129,7 +141,7 @@ func replayLogs(ctx context.Context, out, progress io.Writer, logs []replay.Log,
 	start, show := time.Now(), progressOn(progress)
 
 	summary, err := replay.Run(ctx, logs, replay.Options{
-		Policies: policies, About: opts.about(), Workers: runtime.GOMAXPROCS(0), Progress: show.at,
+		Policies: policies, About: opts.about(), Chains: opts.chains, Workers: runtime.GOMAXPROCS(0), Progress: show.at,
 	})
 	show.clear()
 

@@ -97,7 +97,8 @@ func (o *suggestOptions) suggesting(cmd *cobra.Command) {
 		"Files, or directories of them, with the Composition, CompositeResourceDefinitions, Compositions of XRs that it composes, "+
 			"CustomResourceDefinitions and, with --held, XRs; - for standard input.")
 	flags.StringArrayVar(&o.subjects, "subject", nil,
-		"Who may start a change: User=NAME, Group=NAME, ServiceAccount=NAMESPACE/NAME (or its user name) or Permission=NAME. May be given again. "+
+		"Who may start a change: User=NAME, Group=NAME, ServiceAccount=NAMESPACE/NAME (or its user name) or Permission=NAME. "+
+			"May be given again. "+
 			"Without any the policies let nobody in, and say where to write it.")
 	flags.StringVar(&o.external, "external", externalUpdate,
 		"What a provider may do where a managed resource changes: Update (and Create where one is made), or none.")

@@ -107,7 +107,9 @@ func (l *logged) compare(d *decisionlog.Decision, req *decision.Request, by *set
 		return verdict{retried: true}
 	}
 
+	l.chain.give(req)
 	out := d.Decide(*req)
+	l.chain.note(d, &out)
 	by.addUnknown(d, req, unknown)
 
 	if what := unknown.What(); len(what) > 0 {

@@ -27,6 +27,8 @@ type logged struct {
 	compiled *inforce.Cache
 	policies *Policies
 	about    func(schema.GroupKind) bool
+	// chain is what follows; nil where each decision stands by itself.
+	chain *chain
 
 	mu       sync.Mutex
 	byDigest map[string]*basis

@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
@@ -32,6 +33,9 @@ type Options struct {
 	Policies Policies
 	// About says of which kinds decisions are made again; nil for all.
 	About func(schema.GroupKind) bool
+	// Chains has changes follow from what these policies let through: parents carry the allowances
+	// that the decisions about them give now. The logs are opened several times for that.
+	Chains bool
 	// Workers is how many decisions are made at once; at least one.
 	Workers int
 	// Progress is told how many decisions were made so far; nil for nobody.
@@ -69,6 +73,34 @@ type numbered struct {
 
 // Run decides the decisions of logs again, in their order. The error is the context's.
 func Run(ctx context.Context, logs []Log, opts Options) (*Summary, error) {
+	if !opts.Chains {
+		return run(ctx, logs, opts, nil)
+	}
+
+	before := map[object][]v1alpha1.Allowance{}
+
+	for n := 1; ; n++ {
+		c := newChain(before)
+
+		out, err := run(ctx, logs, opts, c)
+		if err != nil || c.done() || n == maxHops {
+			if err == nil && (c.more || !c.done()) {
+				out.Problems = append(out.Problems, Problem{Message: errChains.Error()})
+				out.Unreadable++
+			}
+
+			return out, err
+		}
+
+		before = c.now
+	}
+}
+
+// errChains is the cause where not all is followed that these policies let through.
+var errChains = fmt.Errorf("not all is followed: more than %d objects give allowances, or chains have over %d hops", maxGivers, maxHops)
+
+// run decides the decisions of logs once.
+func run(ctx context.Context, logs []Log, opts Options, follows *chain) (*Summary, error) {
 	work, order := make(chan *batch), make(chan *batch, 2*max(1, opts.Workers))
 
 	var group sync.WaitGroup
@@ -77,7 +109,7 @@ func Run(ctx context.Context, logs []Log, opts Options) (*Summary, error) {
 		defer close(work)
 		defer close(order)
 
-		s := &scanner{ctx: ctx, opts: &opts, compiled: inforce.NewCache(), work: work, order: order, batch: newBatch()}
+		s := &scanner{ctx: ctx, opts: &opts, chain: follows, compiled: inforce.NewCache(), work: work, order: order, batch: newBatch()}
 		for _, l := range logs {
 			s.scan(l)
 		}
@@ -144,6 +176,7 @@ func (b *batch) decide() {
 type scanner struct {
 	ctx         context.Context //nolint:containedctx // It lives as long as Run.
 	opts        *Options
+	chain       *chain
 	compiled    *inforce.Cache
 	work, order chan<- *batch
 	batch       *batch
@@ -169,7 +202,9 @@ func (s *scanner) scan(l Log) {
 		return
 	}
 
-	by := &logged{compiled: s.compiled, policies: &s.opts.Policies, about: s.opts.About, byDigest: map[string]*basis{}}
+	by := &logged{
+		compiled: s.compiled, policies: &s.opts.Policies, about: s.opts.About, chain: s.chain, byDigest: map[string]*basis{},
+	}
 
 	for s.ctx.Err() == nil {
 		text, err := read.next()

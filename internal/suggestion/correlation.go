@@ -176,8 +176,9 @@ func (r *reader) explain(g *graph, c *correlation) error {
 
 	causes, unexplained := causesOf(rest)
 	if len(unexplained) > 0 {
-		r.problemf(g, origin{patch: "seen " + unexplained[0].where()}, "%s of %s was to change %s, and no field of the XR was changed each time (%s): "+
-			"write a policy for it", c.target, c.child.Kind, times(len(unexplained)), changedWith(unexplained))
+		r.problemf(g, origin{patch: "seen " + unexplained[0].where()},
+			"%s of %s was to change %s, and no field of the XR was changed each time (%s): write a policy for it",
+			c.target, c.child.Kind, times(len(unexplained)), changedWith(unexplained))
 	}
 
 	if len(causes) == 0 {
@@ -188,8 +189,8 @@ func (r *reader) explain(g *graph, c *correlation) error {
 
 	for _, cause := range causes {
 		g.flows = append(g.flows, flow{
-			from: placeOn(composite, nil, cause.field), to: placeOn(composedSide, to, c.target), at: origin{patch: cause.String()}, order: len(g.flows),
-			seen: true,
+			from: placeOn(composite, nil, cause.field), to: placeOn(composedSide, to, c.target), at: origin{patch: cause.String()},
+			order: len(g.flows), seen: true,
 		})
 	}
 

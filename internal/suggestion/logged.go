@@ -15,7 +15,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
@@ -159,7 +158,7 @@ func valueOf(obj *unstructured.Unstructured, field string) string {
 		return ""
 	}
 
-	v, _ := change.Path(path).In(obj.Object)
+	v, _ := path.In(obj.Object)
 	raw, _ := json.Marshal(v) //nolint:errchkjson // It was read from JSON.
 
 	return string(raw)

@@ -5,6 +5,8 @@ package suggestion_test
 
 import (
 	"fmt"
+	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,14 +39,9 @@ func logging(t *testing.T) *logged {
 }
 
 func (l *logged) xr() *unstructured.Unstructured {
-	labels := map[string]any{}
-	for k, v := range l.labels {
-		labels[k] = v
-	}
-
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Thing",
-		"metadata": map[string]any{"name": "one", "namespace": "shop", "uid": "u", "generation": l.generation, "labels": labels},
+		"metadata": map[string]any{"name": "one", "namespace": "shop", "uid": "u", "generation": l.generation, "labels": maps.Clone(l.labels)},
 		"spec":     map[string]any{"size": l.size, "crossplane": map[string]any{"compositionRef": map[string]any{"name": "things"}}},
 		"status": map[string]any{"conditions": []any{map[string]any{
 			"type": v1alpha1.ConditionKausality, "status": "True", "reason": "Allowed", "message": l.condition,
@@ -77,11 +74,13 @@ func (l *logged) edit(user, size string, do decision.Do, held ...string) {
 	}
 
 	l.add(&decisionlog.Decision{
-		By: decisionlog.By{Part: decisionlog.PartMutate, UID: fmt.Sprint(l.lines)}, Operation: decision.OperationUpdate,
+		By: decisionlog.By{Part: decisionlog.PartMutate, UID: strconv.Itoa(l.lines)}, Operation: decision.OperationUpdate,
 		User: decisionlog.User{Name: user}, Old: old, New: obj, Outcome: out,
 	})
 
-	if l.generation++; do == decision.Deny || len(held) > 0 {
+	l.generation++
+
+	if do == decision.Deny || len(held) > 0 {
 		l.size, l.generation = before.size, before.generation
 	}
 }
@@ -93,7 +92,7 @@ func (l *logged) refuse(size string) {
 	obj["spec"] = map[string]any{"size": size, "crossplane": map[string]any{}}
 
 	l.add(&decisionlog.Decision{
-		By: decisionlog.By{Part: decisionlog.PartEnforce, UID: fmt.Sprint(l.lines - 1)}, Operation: decision.OperationUpdate,
+		By: decisionlog.By{Part: decisionlog.PartEnforce, UID: strconv.Itoa(l.lines - 1)}, Operation: decision.OperationUpdate,
 		User: decisionlog.User{Name: "anna"}, Old: old, New: obj, Outcome: decisionlog.Outcome{Do: decision.Deny},
 	})
 }
@@ -239,9 +238,10 @@ func TestWhatALogShowsIsObservedOnce(t *testing.T) {
 			l := logging(t)
 			tc.play(l)
 
-			var got []string
+			seen := l.log.Observed()
+			got := make([]string, 0, len(seen))
 
-			for _, o := range l.log.Observed() {
+			for _, o := range seen {
 				from := strings.Join(o.ParentFields, ", ")
 				if from == "" {
 					from = "nothing"

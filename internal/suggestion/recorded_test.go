@@ -204,6 +204,57 @@ func (e edit) seen(t *testing.T, w *world) {
 	}
 }
 
+// excerpt is the recording with one decision of the function, by its line, and all of the
+// webhook.
+func (r *recording) excerpt(t *testing.T, line int) replay.Log {
+	t.Helper()
+
+	var out strings.Builder
+
+	for i, text := range strings.SplitAfter(r.text.String(), "\n") {
+		if i+1 == line || !strings.Contains(text, `"by":{"part":"function"`) {
+			out.WriteString(text)
+		}
+	}
+
+	return replay.Log{Name: "excerpt", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(out.String())), nil }}
+}
+
+// replayed checks that the policies that are suggested let through each change that was held for
+// want of a policy, where it was wanted first.
+func (r *recording) replayed(t *testing.T, s suggestion.Suggestion) {
+	t.Helper()
+
+	var policies replay.Policies
+	for _, p := range s.Policies {
+		policies.Policies = append(policies.Policies, p.Policy)
+	}
+
+	for _, o := range r.observed(t) {
+		_, number, _ := strings.Cut(o.At, ":")
+
+		line, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		field := regexp.MustCompile(`\[\d+\]`).ReplaceAllString(o.ChildField, "[*]")
+
+		for _, chains := range []bool{true, false} {
+			got, err := replay.Run(t.Context(), []replay.Log{r.excerpt(t, line)}, replay.Options{Policies: policies, Chains: chains, Workers: 2})
+			if err != nil || got.Unreadable+got.Unknown > 0 {
+				t.Fatalf("%+v: %v", got, err)
+			}
+
+			if allowed := slices.ContainsFunc(got.Changes, func(c replay.Change) bool {
+				return c.Kind == o.Child.Kind && c.Group == o.Child.Group && c.Field == field && c.After == string(decision.Allowed)
+			}); allowed != chains {
+				t.Errorf("%s of %s at %s: allowed %t, with chains %t: %+v", o.ChildField, o.Child.Kind, o.At, allowed, chains, got.Changes)
+			}
+		}
+	}
+}
+
 // onlySeen checks that nothing is allowed that no log shows.
 func onlySeen(t *testing.T, s suggestion.Suggestion, logs []*recording) {
 	t.Helper()
@@ -238,6 +289,10 @@ func TestWhatIsSuggestedOfALogLetsThroughWhatIsRecorded(t *testing.T) {
 
 				t.Log(s.Manifest())
 				onlySeen(t, s, logs)
+
+				for _, log := range logs {
+					log.replayed(t, s)
+				}
 
 				for _, c := range p.Changes {
 					t.Run(c.Field, func(t *testing.T) {

@@ -29,6 +29,9 @@ var running *stack.Stack
 // functionMetrics is where the function serves its metrics.
 var functionMetrics string
 
+// logs are what manager and function decided.
+var logs decisions
+
 // manager is the name of its process.
 const manager = "kausality-manager"
 
@@ -41,14 +44,25 @@ func TestMain(m *testing.M) {
 	functionMetrics = l.Addr().String()
 	_ = l.Close()
 
-	os.Exit(stack.Main(m, stack.Options{
+	dir, err := os.MkdirTemp("", "kausality-decisions-*")
+	if err != nil {
+		panic(err)
+	}
+
+	logs = decisions{dir}
+
+	code := stack.Main(m, stack.Options{
 		ProviderNop:   true,
 		Governed:      stack.Suite(),
-		FunctionFlags: []string{"--metrics-address=" + functionMetrics},
-		ManagerFlags: []string{
+		FunctionFlags: append(logs.flags(logs.function()), "--metrics-address="+functionMetrics),
+		ManagerFlags: append(logs.flags(logs.manager()),
 			"--settle=1s", "--leader-elect", "--leader-lease-duration=3s", "--leader-renew-deadline=2s", "--leader-retry-period=500ms",
-		},
-	}, &running))
+		),
+	}, &running)
+
+	_ = os.RemoveAll(dir)
+
+	os.Exit(code)
 }
 
 // narrator tells nothing but to the test's log.
