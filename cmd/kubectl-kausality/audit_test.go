@@ -400,6 +400,7 @@ metadata: {name: kausality, namespace: team-c, labels: {app.kubernetes.io/manage
 		dry       string
 		namespace string
 		refuse    string
+		gone      string
 		want      []string
 		written   []string
 	}{
@@ -432,6 +433,13 @@ metadata: {name: kausality, namespace: team-c, labels: {app.kubernetes.io/manage
 			objects: []string{auditedRevision, fmt.Sprintf(earlier, "team-d"), foreign}, namespace: "team-a",
 			want: []string{"team-c/kausality:", fmt.Sprintf("team-d/kausality-audit: stored-not-allowed@%d", before)},
 		},
+		"NamespaceGone": {
+			reason: "What matters to a namespace that is gone is reported of the cluster.", objects: all, gone: "team-a",
+			want: []string{
+				"/kausality-audit: gate-overdue@0 held@0", "team-b/kausality-audit: stored-not-allowed@0", "team-c/kausality:",
+			},
+			written: []string{"team-b", ""},
+		},
 		"DryRun": {
 			reason: "Nothing is sent to see what would be.", objects: append(all, fmt.Sprintf(earlier, "team-d")), dry: dryClient,
 			want:    []string{"team-c/kausality:", fmt.Sprintf("team-d/kausality-audit: stored-not-allowed@%d", before)},
@@ -448,6 +456,10 @@ metadata: {name: kausality, namespace: team-c, labels: {app.kubernetes.io/manage
 
 			client.PrependReactor("list", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
 				return a.GetResource().Resource == tc.refuse, nil, apierrors.NewForbidden(schema.GroupResource{Resource: tc.refuse}, "", errors.New("no"))
+			})
+
+			client.PrependReactor("patch", "reports", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				return a.GetNamespace() == tc.gone, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, tc.gone)
 			})
 
 			doc, err := auditOf(t, c, auditOptions{report: true})

@@ -45,7 +45,11 @@ func (c reporting) write(ctx context.Context, found []audit.Finding, complete bo
 	by := openreport.ByNamespace(found)
 	author := openreport.Author{Name: auditName, Source: auditName, ManagedBy: fieldManager}
 
-	for _, namespace := range slices.Sorted(maps.Keys(by)) {
+	for _, namespace := range openreport.Namespaces(by) {
+		if len(by[namespace]) == 0 {
+			continue
+		}
+
 		report, there := before[namespace]
 		if !there {
 			report = openreport.New(namespace)
@@ -55,7 +59,12 @@ func (c reporting) write(ctx context.Context, found []audit.Finding, complete bo
 			continue
 		}
 
-		if err := c.apply(ctx, report); err != nil {
+		err := c.apply(ctx, report)
+		if openreport.NamespaceGone(err) && c.namespace == "" {
+			by[""], err = append(by[""], by[namespace]...), nil
+		}
+
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -161,9 +170,10 @@ func (c reporting) apply(ctx context.Context, report openreport.Object) error {
 	u.SetUID("")
 	u.SetManagedFields(nil)
 	u.SetGeneration(0)
-	c.note(u)
 
 	if c.dry.local() {
+		c.note(u)
+
 		return nil
 	}
 
@@ -175,6 +185,8 @@ func (c reporting) apply(ctx context.Context, report openreport.Object) error {
 	if _, err := at.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: fieldManager, Force: true, DryRun: c.dryRun()}); err != nil {
 		return fmt.Errorf("cannot apply %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
+
+	c.note(u)
 
 	return nil
 }

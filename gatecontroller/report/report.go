@@ -5,7 +5,6 @@ package report
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -201,7 +200,7 @@ func (r *Reconciler) write(ctx context.Context, found []audit.Finding, complete 
 	var errs []error
 
 	// The cluster's comes last: it has what namespaces cannot have that are gone.
-	for _, namespace := range lastFirst(by) {
+	for _, namespace := range openreport.Namespaces(by) {
 		list := by[namespace]
 		if namespace == "" {
 			list = slices.SortedFunc(slices.Values(list), audit.Compare)
@@ -220,7 +219,7 @@ func (r *Reconciler) write(ctx context.Context, found []audit.Finding, complete 
 
 		if one.version == "" || before[namespace] != one {
 			one.version, err = r.writeOne(ctx, namespace, one.version != "", list, now)
-			if namespaceGone(err) {
+			if openreport.NamespaceGone(err) {
 				by[""], err = append(by[""], list...), nil
 			}
 
@@ -239,22 +238,6 @@ func (r *Reconciler) write(ctx context.Context, found []audit.Finding, complete 
 	}
 
 	return worst(errs)
-}
-
-// lastFirst are the namespaces of findings, and that of the cluster last, be there anything of
-// it or not.
-func lastFirst(by map[string][]audit.Finding) []string {
-	out := slices.DeleteFunc(sorted(by), func(namespace string) bool { return namespace == "" })
-
-	return append(out, "")
-}
-
-// namespaceGone reports whether something cannot be created, as its namespace is not there: an
-// XR may outlive that of its Claim.
-func namespaceGone(err error) bool {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-
-	return ok && apierrors.IsNotFound(err) && status.ErrStatus.Details != nil && status.ErrStatus.Details.Kind == "namespaces"
 }
 
 // worst is an error that says more than that something is to be tried again, or else one

@@ -107,16 +107,6 @@ func contentOf(o Object) content {
 // Results of a Report; not to be modified.
 func Results(o Object) []v1alpha1.ReportResult { return *contentOf(o).results }
 
-// ByNamespace are findings by the namespace that they matter to; empty for none.
-func ByNamespace(list []audit.Finding) map[string][]audit.Finding {
-	out := map[string][]audit.Finding{}
-	for _, f := range list {
-		out[f.Namespace] = append(out[f.Namespace], f)
-	}
-
-	return out
-}
-
 // Write makes a Report say what was found: what matters most first, the most of them that
 // fit, and how many do not. A result that was there before keeps its time. It returns whether the Report, in which all else stays, says
 // anything else than before.
