@@ -109,6 +109,9 @@ func TestALogIsReplayed(t *testing.T) {
 		"same/anna.yaml": byAnna, "wrong/typo.yaml": strings.Replace(byAnna, "subjects:", "subject:", 1),
 		"none/other.yaml": "kind: ConfigMap\n", "broken/cel.yaml": strings.Replace(byAnna, "fields: [spec.size]", `fields: [spec.size], cel: ["1 +"]`, 1),
 		"future/kind.yaml": "apiVersion: kausality.io/v1\nkind: AllowancePolicy\nmetadata: {name: a}\n", "torn.log": `{"apiVersion":` + "\n",
+		"list/got.yaml": "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(byAnna), "\n", "\n  ") +
+			"\n- {apiVersion: v1, kind: ConfigMap}\n",
+		"labelled/list.yaml": strings.Replace(byAnna, "{name: widgets}", "{name: widgets, labels: [team]}", 1),
 	} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
@@ -128,6 +131,14 @@ func TestALogIsReplayed(t *testing.T) {
 		},
 		"Same": {
 			"And by the same.", "decisions.log --policies same", "4 decisions replayed in TIME: 4 as recorded; 0 change\n", "", 0,
+		},
+		"List": {
+			"And by the same as kubectl get prints them.", "decisions.log --policies list", "4 decisions replayed in TIME: 4 as recorded; 0 change\n", "", 0,
+		},
+		"Labelled": {
+			"A policy that cannot be read is not left out.", "decisions.log --policies same --policies labelled", "",
+			"cannot read policies in \"labelled/list.yaml\": cannot read AllowancePolicy \"widgets\": error unmarshaling JSON: " +
+				"while decoding JSON: json: cannot unmarshal array into Go struct field ObjectMeta.metadata.labels of type map[string]string", exitError,
 		},
 		"Stdin": {
 			"Standard input is one more.", "decisions.log -", "8 decisions replayed in TIME: 8 as recorded; 0 change\n", "", 0,

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -81,22 +82,63 @@ func addPolicies(raw []byte, into *inforce.Objects) (int, error) {
 			return found, fmt.Errorf("cannot parse: %w", err)
 		}
 
-		var object metav1.PartialObjectMetadata
-		if len(doc.Raw) == 0 || yaml.Unmarshal(doc.Raw, &object) != nil {
-			continue // It is empty, or nothing of ours.
+		n, err := addDocument(doc.Raw, into)
+		if err != nil {
+			return found, err
 		}
 
-		gvk := schema.FromAPIVersionAndKind(object.APIVersion, object.Kind)
-		if gvk.Group != v1alpha1.GroupVersion().Group {
-			continue
-		}
-
-		if err := addPolicy(gvk, doc.Raw, into); err != nil {
-			return found, fmt.Errorf("cannot read %s %q: %w", gvk.Kind, object.GetName(), err)
-		}
-
-		found++
+		found += n
 	}
+}
+
+// addDocument adds an object if it is of our kinds, or those of a list, and returns how many
+// there are.
+func addDocument(raw []byte, into *inforce.Objects) (int, error) {
+	var object metav1.TypeMeta
+	if len(raw) == 0 || yaml.Unmarshal(raw, &object) != nil {
+		return 0, nil // It is empty, or nothing of ours.
+	}
+
+	gvk := object.GroupVersionKind()
+
+	if strings.HasSuffix(gvk.Kind, "List") && (gvk.Group == "" || gvk.Group == v1alpha1.GroupVersion().Group) {
+		return addList(raw, into)
+	}
+
+	if gvk.Group != v1alpha1.GroupVersion().Group {
+		return 0, nil
+	}
+
+	if err := addPolicy(gvk, raw, into); err != nil {
+		var named metav1.PartialObjectMetadata
+
+		_ = yaml.Unmarshal(raw, &named) // It is to say which one, if that can be read.
+
+		return 0, fmt.Errorf("cannot read %s %q: %w", gvk.Kind, named.GetName(), err)
+	}
+
+	return 1, nil
+}
+
+// addList adds the objects of our kinds in a list, as kubectl get prints one.
+func addList(raw []byte, into *inforce.Objects) (int, error) {
+	var list metav1.List
+	if err := yaml.Unmarshal(raw, &list); err != nil {
+		return 0, fmt.Errorf("cannot read list: %w", err)
+	}
+
+	found := 0
+
+	for i := range list.Items {
+		n, err := addDocument(list.Items[i].Raw, into)
+		if err != nil {
+			return found, err
+		}
+
+		found += n
+	}
+
+	return found, nil
 }
 
 func addPolicy(gvk schema.GroupVersionKind, raw []byte, into *inforce.Objects) error {
