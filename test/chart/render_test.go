@@ -81,6 +81,41 @@ func TestTheChartMakesOfValuesWhatTheySay(t *testing.T) {
 	}
 }
 
+// TestADecisionLogHasAVolume as nothing else can be written, be it with a certificate that is
+// mounted or without.
+func TestADecisionLogHasAVolume(t *testing.T) {
+	t.Parallel()
+
+	const volume = "volumes: [{name: log, emptyDir: {}}]\nvolumeMounts: [{name: log, mountPath: /var/log/kausality}]\n" +
+		"extraArgs: [--decision-log=/var/log/kausality/decisions.log]\n"
+
+	for name, values := range map[string]string{
+		"Alone": volume, "WithCertificate": volume + "webhook: {certificate: {from: secret, secretName: mine}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			text, err := render(t, values)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			pod := deployment(t, world.Parse(t, text), "").Spec.Template.Spec
+			mounts := pod.Containers[0].VolumeMounts
+
+			if i := slices.IndexFunc(mounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/var/log/kausality" }); i < 0 || mounts[i].ReadOnly {
+				t.Errorf("mounted are %+v", mounts)
+			}
+
+			if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == "log" && v.EmptyDir != nil }) {
+				t.Errorf("volumes are %+v", pod.Volumes)
+			}
+
+			restricted(t, pod)
+		})
+	}
+}
+
 // TestAManagerThatIsNotReadyPreventsNoNodeFromBeingDrained reads the budgets of the
 // manager and of its shards. Without that, one that cannot start would keep the
 // nodes of all its replicas.

@@ -133,6 +133,8 @@ podAnnotations: {a: b}
 podLabels: {c: d}
 hostNetwork: true
 env: [{name: GOGC, value: "50"}]
+volumes: [{name: log, emptyDir: {sizeLimit: 2Gi}}]
+volumeMounts: [{name: log, mountPath: /var/log/kausality}]
 extraArgs: [--zap-more]
 `
 
@@ -171,6 +173,7 @@ func refusals() map[string]refusal {
 		"NothingToMonitor":   {"metrics: {enabled: false, podMonitor: {enabled: true}}", []string{"/metrics/podMonitor/enabled"}},
 		"NoDigest":           {"image: {digest: v1}", []string{"/image/digest"}},
 		"NoServiceAccount":   {"crossplaneServiceAccount: crossplane", []string{"/crossplaneServiceAccount"}},
+		"NowhereMounted":     {"volumeMounts: [{name: log}]", []string{"/volumeMounts/0", "missing property 'mountPath'"}},
 		"NoPort":             {"health: {port: 0}", []string{"/health/port"}},
 	}
 }

@@ -199,7 +199,7 @@ spec:
           readOnlyRootFilesystem: true
           privileged: false
           capabilities: {drop: [ALL]}
-        {{- if or $mounts $clients }}
+        {{- if or $mounts $clients .volumeMounts }}
         volumeMounts:
         {{- if $mounts }}
         - {name: webhook, mountPath: /etc/kausality/webhook, readOnly: true}
@@ -207,8 +207,11 @@ spec:
         {{- if $clients }}
         - {name: clients, mountPath: /etc/kausality/clients, readOnly: true}
         {{- end }}
+        {{- with .volumeMounts }}
+        {{- toYaml . | nindent 8 }}
         {{- end }}
-      {{- if or $mounts $clients }}
+        {{- end }}
+      {{- if or $mounts $clients .volumes }}
       volumes:
       {{- if $mounts }}
       - name: webhook
@@ -217,6 +220,9 @@ spec:
       {{- if $clients }}
       - name: clients
         secret: {secretName: {{ $clients }}, items: [{key: ca.crt, path: ca.crt}]}
+      {{- end }}
+      {{- with .volumes }}
+      {{- toYaml . | nindent 6 }}
       {{- end }}
       {{- end }}
       {{- with .nodeSelector }}
