@@ -97,7 +97,7 @@ func addPolicies(raw []byte, into *inforce.Objects) (int, error) {
 func addDocument(raw []byte, into *inforce.Objects) (int, error) {
 	var object metav1.TypeMeta
 	if len(raw) == 0 || yaml.Unmarshal(raw, &object) != nil {
-		return 0, nil // It is empty, or nothing of ours.
+		return 0, nil //nolint:nilerr // It is empty, or nothing of ours.
 	}
 
 	gvk := object.GroupVersionKind()

@@ -258,7 +258,8 @@ func TestOtherPoliciesDecideOtherwise(t *testing.T) {
 			"who wrote which fields: managedFields", 0, 0,
 		},
 		"ManagedFieldsBefore": {
-			"Neither where they decided then.", byHans(t, `cel: ["has(object.metadata.managedFields)"]`), replay.Policies{},
+			"Neither where they decided then.", byHans(t, `cel: ["has(object.metadata.managedFields)"]`),
+			replay.Policies{},
 			"who wrote which fields: managedFields", 0, 0,
 		},
 	} {
