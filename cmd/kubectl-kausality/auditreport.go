@@ -43,23 +43,9 @@ func (c reporting) write(ctx context.Context, found []audit.Finding, complete bo
 	}
 
 	by := openreport.ByNamespace(found)
-	author := openreport.Author{Name: auditName, Source: auditName, ManagedBy: fieldManager}
 
 	for _, namespace := range openreport.Namespaces(by) {
-		if len(by[namespace]) == 0 {
-			continue
-		}
-
-		report, there := before[namespace]
-		if !there {
-			report = openreport.New(namespace)
-		}
-
-		if !author.Write(report, by[namespace], now) {
-			continue
-		}
-
-		err := c.apply(ctx, report)
+		err := c.writeOne(ctx, namespace, before[namespace], by[namespace], now)
 		if openreport.NamespaceGone(err) && c.namespace == "" {
 			by[""], err = append(by[""], by[namespace]...), nil
 		}
@@ -94,6 +80,25 @@ func (c reporting) write(ctx context.Context, found []audit.Finding, complete bo
 	}
 
 	return out, nil
+}
+
+// writeOne writes a Report, if there is anything to report that it does not say. It was there
+// before, or is nil.
+func (c reporting) writeOne(ctx context.Context, namespace string, report openreport.Object, found []audit.Finding, now time.Time) error {
+	if len(found) == 0 {
+		return nil
+	}
+
+	if report == nil {
+		report = openreport.New(namespace)
+	}
+
+	author := openreport.Author{Name: auditName, Source: auditName, ManagedBy: fieldManager}
+	if !author.Write(report, found, now) {
+		return nil
+	}
+
+	return c.apply(ctx, report)
 }
 
 // earlier are the Reports that this command wrote before, by namespace.

@@ -140,6 +140,10 @@ func TestALogIsReplayed(t *testing.T) {
 			"cannot read policies in \"labelled/list.yaml\": cannot read AllowancePolicy \"widgets\": error unmarshaling JSON: " +
 				"while decoding JSON: json: cannot unmarshal array into Go struct field ObjectMeta.metadata.labels of type map[string]string", exitError,
 		},
+		"Two": {
+			"There is one of a name.", "decisions.log --policies same --policies policies", "",
+			"cannot read policies in \"policies/hans.yaml\": cannot read AllowancePolicy \"widgets\": there is another one of that name", exitError,
+		},
 		"Stdin": {
 			"Standard input is one more.", "decisions.log -", "8 decisions replayed in TIME: 8 as recorded; 0 change\n", "", 0,
 		},

@@ -27,6 +27,7 @@ import (
 
 var (
 	errNoPolicies  = errors.New("there are no AllowancePolicies, AllowanceBindings, UpgradeAllowances or Enforcements")
+	errTwo         = errors.New("there is another one of that name")
 	errUnknownKind = errors.New("it is of no kind or version that is known")
 )
 
@@ -96,7 +97,7 @@ func addPolicies(raw []byte, into *inforce.Objects) (int, error) {
 func addDocument(raw []byte, into *inforce.Objects) (int, error) {
 	var object metav1.TypeMeta
 	if len(raw) == 0 || yaml.Unmarshal(raw, &object) != nil {
-		return 0, nil // It is empty, or nothing of ours.
+		return 0, nil //nolint:nilerr // It is empty, or nothing of ours.
 	}
 
 	gvk := object.GroupVersionKind()
@@ -158,11 +159,21 @@ func addPolicy(gvk schema.GroupVersionKind, raw []byte, into *inforce.Objects) e
 	}
 }
 
-// appendDecoded decodes an object; a field that its kind does not have is an error.
-func appendDecoded[T any](raw []byte, list *[]T) error {
+// appendDecoded decodes an object; a field that its kind does not have is an error, and so is
+// another one of its name.
+func appendDecoded[T any, P interface {
+	*T
+	metav1.Object
+}](raw []byte, list *[]T) error {
 	var one T
 	if err := yaml.UnmarshalStrict(raw, &one); err != nil {
 		return err
+	}
+
+	for i := range *list {
+		if is, other := P(&one), P(&(*list)[i]); is.GetName() == other.GetName() && is.GetNamespace() == other.GetNamespace() {
+			return errTwo
+		}
 	}
 
 	*list = append(*list, one)

@@ -39,7 +39,7 @@ func (r *Reconciler) judge(ctx context.Context, now time.Time) (found []audit.Fi
 		return nil, false, false, err
 	}
 
-	opts := audit.Options{Now: now, Revisions: r.Composed.Runs(), Gate: r.Gate, OpenLonger: audit.Grace}
+	opts := audit.Options{Now: now, Revisions: r.Composed.Runs(), Gate: r.Gate, OpenLonger: audit.Grace, Behind: audit.Grace}
 	opts.Gate.PolicyGate = r.Policies.Of(ctx)
 
 	s := audit.NewSweep(opts, config)

@@ -312,6 +312,14 @@ func TestReportsFollowWhatIsFound(t *testing.T) {
 	h.expect(t, "What comes has its own time, and the rest keeps its.", []string{"get ClusterReport", "patch ClusterReport"},
 		[]string{"/kausality: owner-gone db-1@3600 kind-not-governed ConfigMap@0", team})
 
+	fresh := strings.Replace(orphan, "uid: mr", "uid: mr, creationTimestamp: '2026-03-05T12:59:00Z'", 1)
+	h.watch(t, edited, xr, fresh)
+	h.expect(t, "Of what was made just now the owner may not be known yet.", []string{"get ClusterReport", "patch ClusterReport"}, []string{cluster, team})
+
+	h.watch(t, edited, xr, orphan)
+	h.expect(t, "It is said once that is long ago.", []string{"get ClusterReport", "patch ClusterReport"},
+		[]string{"/kausality: owner-gone db-1@3600 kind-not-governed ConfigMap@0", team})
+
 	h.watch(t, asAsked, xr)
 	h.expect(t, "What is gone goes; one for which nothing is left is deleted.", []string{"get ClusterReport", "patch ClusterReport", "delete Report"}, []string{cluster})
 

@@ -32,6 +32,9 @@ type Options struct {
 	// HeldLonger leaves out what is held for less, and OpenLonger gates that are open for
 	// less and not overdue. What nobody knows the time of is not left out.
 	HeldLonger, OpenLonger time.Duration
+	// Behind is by how much the objects of one kind may be behind those of another: an owner
+	// that is not there may only not be known yet. Zero where it is asked for itself.
+	Behind time.Duration
 }
 
 // Sweep judges the objects of a cluster one after another. It keeps what it finds, and
@@ -97,7 +100,7 @@ func (s *Sweep) Object(u *unstructured.Unstructured) {
 	switch {
 	case resource.IsManaged(u) && owns:
 		s.owned[ref] = append(s.owned[ref], owned{
-			Ref: RefOf(u), losable: lost(u, s.opts.Now), there: s.homed(u, Left(u, ref, false, s.opts.Now)),
+			Ref: RefOf(u), losable: losable(u) && !s.behind(u), there: s.homed(u, Left(u, ref, false, s.opts.Now)),
 		})
 	case resource.IsManaged(u):
 		found = append(found, Left(u, ref, false, s.opts.Now)...)
@@ -110,6 +113,11 @@ func (s *Sweep) Object(u *unstructured.Unstructured) {
 	}
 
 	s.found = append(s.found, s.homed(u, slices.DeleteFunc(found, s.tooYoung))...)
+}
+
+// behind reports whether the owner of an object may not be known yet.
+func (s *Sweep) behind(u *unstructured.Unstructured) bool {
+	return s.opts.Now.Sub(u.GetCreationTimestamp().Time) < s.opts.Behind
 }
 
 // heldBy judges what is held of an object by the webhook, and of what it composes by the

@@ -165,6 +165,12 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 		"OwnerNotSeenYet": {
 			reason:  "What was made a moment ago may be seen before its owner is.",
 			objects: []string{managed(closedGate, owner+", creationTimestamp: '2026-03-05T11:59:00Z'")}, gone: true,
+			opts: audit.Options{Behind: audit.Grace},
+		},
+		"OwnerAskedFor": {
+			reason:  "Where it was asked for, it is not there.",
+			objects: []string{managed(closedGate, owner+", creationTimestamp: '2026-03-05T11:59:00Z'")}, gone: true,
+			want: []string{"owner-gone medium fail  Instance db-1 : its owner XDatabase db-x is gone"},
 		},
 		"OwnerThere": {reason: "An owner of which nobody knows counts as there.", objects: []string{managed(closedGate, owner)}},
 		"Going": {

@@ -57,7 +57,8 @@ func (w *waiting) remove(entry *decisionlog.Entry) int64 {
 		return 0
 	}
 
-	if have.entries--; have.entries > 0 {
+	have.entries--
+	if have.entries > 0 {
 		return 0
 	}
 

@@ -56,8 +56,8 @@ type sets struct {
 	// readNamespaces is true where what was in force read namespaces, and readsNamespaces
 	// where what decides now does.
 	readNamespaces, readsNamespaces bool
-	// unlogged are those of what decides now that read what no record has.
-	unlogged unlogged
+	// expressions are those of what decides now.
+	expressions []expression
 	// unsure are the windows of which a log does not say whether they would have been active.
 	unsure []v1alpha1.UpgradeAllowance
 }
@@ -131,7 +131,7 @@ func (l *logged) setsFor(b *basis, by decisionlog.By) *sets {
 			out.now, out.readsNamespaces, out.unsure = l.compiled.Set(objects), objects.ReadNamespaces(), l.policies.unsure(b.objects.Windows)
 		}
 
-		out.unlogged = unloggedBy(objects)
+		out.expressions = expressionsOf(objects)
 		b.sets[reader] = out
 	}
 
@@ -141,12 +141,22 @@ func (l *logged) setsFor(b *basis, by decisionlog.By) *sets {
 // addUnknown adds what decisions are made by and the record does not have, for nobody asked
 // for it then.
 func (s *sets) addUnknown(d *decisionlog.Decision, req *decision.Request, unknown *decisionlog.Unknown) {
-	if gk, _, _ := about(d); s.unlogged.reads(gk) {
-		unknown.Add("who wrote which fields: managedFields")
+	gk, _, _ := about(d)
+
+	if s.reads(gk, managedFields) {
+		unknown.Add("who wrote which fields: " + managedFields)
 	}
 
 	if s.now == s.was {
 		return
+	}
+
+	if d.Masked {
+		for _, field := range maskedIn(d) {
+			if s.reads(gk, field) {
+				unknown.Add("what is masked: " + field)
+			}
+		}
 	}
 
 	if d.ParentTrimmed && req.ReadsParent() {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -164,6 +165,12 @@ func scenario(tb testing.TB, name string, policies ...v1alpha1.AllowancePolicy) 
 		req.Old.SetName(name)
 		req.New.SetName(name)
 
+		for _, u := range []*unstructured.Unstructured{req.Old, req.New} {
+			if err := unstructured.SetNestedField(u.Object, "hunter2-hunter2", "spec", "password"); err != nil {
+				tb.Fatal(err)
+			}
+		}
+
 		answers := &decisionlog.Answers{}
 		answers.Watch(&req)
 
@@ -233,6 +240,16 @@ func TestOtherPoliciesDecideOtherwise(t *testing.T) {
 			replay.Policies{Objects: inforce.Objects{Policies: []v1alpha1.AllowancePolicy{withParams}}},
 			`what ConfigMap "default/sizes" was`, 0, 0,
 		},
+		"Masked": {
+			"Nor is a credential, be it by its length.", other,
+			replay.Policies{Objects: inforce.Objects{Policies: []v1alpha1.AllowancePolicy{byHans(t, `cel: ["object.spec.password.size() < 10"]`)}}},
+			"what is masked: password", 0, 0,
+		},
+		"NotMasked": {
+			"What has but its name in a longer one is.", other,
+			replay.Policies{Objects: inforce.Objects{Policies: []v1alpha1.AllowancePolicy{byHans(t, `cel: ["!has(object.spec.passwordSecretRef)"]`)}}},
+			`Denied -> Allowed, policy "widgets"`, 1, 0,
+		},
 		"ManagedFields": {
 			"Nor is who wrote which fields, which no record has of the new object.", other,
 			replay.Policies{Objects: inforce.Objects{Policies: []v1alpha1.AllowancePolicy{
@@ -241,7 +258,8 @@ func TestOtherPoliciesDecideOtherwise(t *testing.T) {
 			"who wrote which fields: managedFields", 0, 0,
 		},
 		"ManagedFieldsBefore": {
-			"Neither where they decided then.", byHans(t, `cel: ["has(object.metadata.managedFields)"]`), replay.Policies{},
+			"Neither where they decided then.", byHans(t, `cel: ["has(object.metadata.managedFields)"]`),
+			replay.Policies{},
 			"who wrote which fields: managedFields", 0, 0,
 		},
 	} {
