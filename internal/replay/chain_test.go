@@ -65,6 +65,7 @@ func chained(tb testing.TB, hops ...int) string {
 		{Old: chainObject(tb, chainWidget, 4, "small"), New: chainObject(tb, chainWidget, 4, "large"), User: policy.User{Name: "hans"}},
 		{Old: chainObject(tb, chainPart, 7, "small"), New: chainObject(tb, chainPart, 7, "large"), Parent: chainObject(tb, chainWidget, 5, "large")},
 		{Old: chainObject(tb, chainConfig, "small"), New: chainObject(tb, chainConfig, "large"), Parent: chainObject(tb, chainPart, 8, "large")},
+		{Old: chainObject(tb, chainPart, 7, "small"), New: chainObject(tb, chainPart, 7, "large"), Parent: chainObject(tb, chainWidget, 4, "small")},
 	}
 
 	var (
@@ -116,6 +117,7 @@ func TestWhatIsLetThroughLetsFollow(t *testing.T) {
 		"Chain":    {"With chains it follows, hop by hop.", []v1alpha1.AllowancePolicy{widgets, parts}, false, []int{0, 1, 2}, []string{"Widget", "Part", "ConfigMap"}},
 		"Order":    {"Whatever the order of the logs.", []v1alpha1.AllowancePolicy{widgets, parts}, false, []int{2, 1, 0}, []string{"ConfigMap", "Part", "Widget"}},
 		"Ends":     {"Where a policy is missing it ends.", []v1alpha1.AllowancePolicy{widgets}, false, []int{0, 1, 2}, []string{"Widget", "Part"}},
+		"Before":   {"What was wanted before does not follow.", []v1alpha1.AllowancePolicy{widgets, parts}, false, []int{3, 0}, []string{"Widget"}},
 		"NotThere": {"So it does where a decision is not in the logs.", []v1alpha1.AllowancePolicy{widgets, parts}, false, []int{0, 2}, []string{"Widget"}},
 	} {
 		t.Run(name, func(t *testing.T) {
