@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/internal/replay"
@@ -125,7 +124,7 @@ type replayDocument struct {
 
 // replayLogs decides logs again. The error is errUnreadable where not all could be read, and
 // errChanged where something is decided otherwise or cannot be known.
-func replayLogs(ctx context.Context, out, progress io.Writer, logs []replay.Log, opts replayOptions) error {
+func replayLogs(ctx context.Context, out, terminal io.Writer, logs []replay.Log, opts replayOptions) error {
 	policies := replay.Policies{Enforce: opts.enforce}
 
 	for _, path := range opts.policies {
@@ -138,12 +137,13 @@ func replayLogs(ctx context.Context, out, progress io.Writer, logs []replay.Log,
 		return err
 	}
 
-	start, show := time.Now(), progressOn(progress)
+	start, show := time.Now(), newProgress(terminal)
 
 	summary, err := replay.Run(ctx, logs, replay.Options{
-		Policies: policies, About: opts.about(), Chains: opts.chains, Workers: runtime.GOMAXPROCS(0), Progress: show.at,
+		Policies: policies, About: opts.about(), Chains: opts.chains, Workers: runtime.GOMAXPROCS(0),
+		Progress: func(decisions int) { show.showf("%s replayed", plural(decisions, "decision")) },
 	})
-	show.clear()
+	show.done()
 
 	if err != nil {
 		return err
@@ -177,42 +177,5 @@ func (o *replayOptions) about() func(schema.GroupKind) bool {
 
 	return func(gk schema.GroupKind) bool {
 		return slices.ContainsFunc(o.kinds, func(k string) bool { return strings.EqualFold(k, gk.Kind) || strings.EqualFold(k, gk.String()) })
-	}
-}
-
-// progressLine shows on a terminal how far a replay has come.
-type progressLine struct {
-	out   io.Writer
-	next  time.Time
-	shown bool
-}
-
-// progressEvery is how often it shows that, and after which time first.
-const progressEvery = time.Second
-
-// progressOn shows progress on what is a terminal, and nowhere else.
-func progressOn(out io.Writer) *progressLine {
-	f, ok := out.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return &progressLine{}
-	}
-
-	return &progressLine{out: out, next: time.Now().Add(progressEvery)}
-}
-
-// at shows how many decisions were made.
-func (p *progressLine) at(decisions int) {
-	if p.out == nil || time.Now().Before(p.next) {
-		return
-	}
-
-	p.next, p.shown = time.Now().Add(progressEvery), true
-	fmt.Fprintf(p.out, "\r%s", plural(decisions, "decision"))
-}
-
-// clear takes the line away.
-func (p *progressLine) clear() {
-	if p.shown {
-		fmt.Fprint(p.out, "\r\x1b[K")
 	}
 }

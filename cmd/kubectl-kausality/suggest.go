@@ -137,7 +137,7 @@ func suggestFrom(ctx context.Context, o suggestOptions, name string, in io.Reade
 		return err
 	}
 
-	if err := read.observe(ctx, &m); err != nil {
+	if err := read.observe(ctx, &m, newProgress(warnings)); err != nil {
 		return err
 	}
 

@@ -13,17 +13,24 @@ import (
 	"github.com/kausality-io/kausality-crossplane/internal/suggestion"
 )
 
-// observe adds what was seen: what logs show is first.
-func (r *materialReader) observe(ctx context.Context, m *suggestion.Material) error {
+// observe adds what was seen: what logs show is first. A terminal is told how far it is.
+func (r *materialReader) observe(ctx context.Context, m *suggestion.Material, show *progress) error {
 	if len(r.logs) == 0 {
 		return nil
 	}
 
 	var seen suggestion.Log
 
+	decisions := 0
+
 	read, err := replay.Read(ctx, openLogs(r.logs, r.in), func(log string, line int, d *decisionlog.Decision) {
 		seen.Add(fmt.Sprintf("%s:%d", log, line), d)
+
+		decisions++
+		show.showf("%s read", plural(decisions, "decision"))
 	})
+	show.done()
+
 	if err != nil {
 		return err
 	}
