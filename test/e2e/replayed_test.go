@@ -123,5 +123,12 @@ func again(file string) error {
 		bad = append(bad, fmt.Errorf("%w: %d", errFew, s.Decisions))
 	}
 
-	return errors.Join(bad...)
+	if err := errors.Join(bad...); err != nil {
+		return err
+	}
+
+	fmt.Fprintf(os.Stderr, "%d decisions of %s were decided again: %d as they were, %d otherwise for what is masked\n",
+		s.Decisions, filepath.Base(file), s.AsRecorded, s.Changed)
+
+	return nil
 }
