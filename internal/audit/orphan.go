@@ -16,11 +16,10 @@ import (
 
 // Left judges whether anybody owns a managed resource any more, and lets it go. Gone is
 // true where its owner is not there. What its gate lets be deleted is on its way, and
-// for as long as [Grace] what waits for that; and who owns what was made just now may not
-// be known yet.
+// for as long as [Grace] what waits for that.
 func Left(u *unstructured.Unstructured, owner resource.Reference, gone bool, now time.Time) []Finding {
 	switch {
-	case gone && lost(u, now):
+	case gone && losable(u):
 		return []Finding{ownerGone(RefOf(u), owner)}
 	case losable(u) && resource.Deleting(u) && now.Sub(u.GetDeletionTimestamp().Time) > Grace:
 		return []Finding{newFinding(DeletionWaits, RefOf(u), "it is being deleted, and its gate is not open for Delete", remedyLeft(RefOf(u))).
@@ -28,11 +27,6 @@ func Left(u *unstructured.Unstructured, owner resource.Reference, gone bool, now
 	default:
 		return nil
 	}
-}
-
-// lost reports whether an object whose owner is not there is left behind.
-func lost(u *unstructured.Unstructured, now time.Time) bool {
-	return losable(u) && now.Sub(u.GetCreationTimestamp().Time) > Grace
 }
 
 // losable reports whether an object is left behind once its owner is gone.
