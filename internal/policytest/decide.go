@@ -14,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
 
 // Decision makes the request for the engine. Policies, windows and
@@ -59,34 +60,14 @@ func (s *Scenario) user() policy.User {
 	return policy.User{Name: u.Name, Groups: u.Groups, UID: u.UID, Extra: u.Extra}
 }
 
-// Describe is a decision as want.yaml says it.
+// Describe is a decision as want.yaml says it, in the words of the log of decisions.
 func Describe(d decision.Decision) Want {
-	w := Want{
-		Action: d.Action, Enforcements: d.Enforcements, Forged: d.Forged, Held: d.Held, Warnings: d.Warnings,
+	o := decisionlog.OutcomeOf(&d)
+
+	return Want{
+		Denied: o.Reason, Action: o.Action, Enforcements: o.Enforcements, Findings: o.Findings, Forged: o.Forged, Held: o.Held,
+		Problems: o.Problems, Shadow: o.Shadow, Warnings: o.Warnings,
 	}
-
-	w.Denied = d.Answer().Reason
-
-	for _, f := range d.Findings {
-		out := Finding{
-			Field: f.Change.Field, Verdict: f.Verdict, Rule: f.Rule, Policy: f.Policy, Initiator: f.Initiator(),
-		}
-		for _, l := range f.Lacks {
-			out.Lacks = append(out.Lacks, Lack{Policy: l.Policy, What: l.What, Text: l.Text})
-		}
-
-		w.Findings = append(w.Findings, out)
-	}
-
-	for _, f := range d.Shadow {
-		w.Shadow = append(w.Shadow, decision.ShadowText(f))
-	}
-
-	for _, err := range d.Problems {
-		w.Problems = append(w.Problems, err.Error())
-	}
-
-	return w
 }
 
 // Plan is what the engine makes of the gate: want.yaml.

@@ -12,7 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
 
 // Want is what want.yaml says of a decision.
@@ -30,7 +30,7 @@ type Want struct {
 	// Enforcements that govern the object.
 	Enforcements []string `json:"enforcements,omitempty"`
 	// Findings on each change.
-	Findings []Finding `json:"findings,omitempty"`
+	Findings []decisionlog.Finding `json:"findings,omitempty"`
 	// Forged annotations.
 	Forged []string `json:"forged,omitempty"`
 	// Held changes.
@@ -41,23 +41,6 @@ type Want struct {
 	Shadow []string `json:"shadow,omitempty"`
 	// Warnings for the user.
 	Warnings []string `json:"warnings,omitempty"`
-}
-
-// Finding is what is decided about one change.
-type Finding struct {
-	Field     string           `json:"field"`
-	Verdict   decision.Verdict `json:"verdict"`
-	Rule      decision.Rule    `json:"rule,omitempty"`
-	Policy    string           `json:"policy,omitempty"`
-	Initiator string           `json:"initiator,omitempty"`
-	Lacks     []Lack           `json:"lacks,omitempty"`
-}
-
-// Lack is one thing that prevents a change from being allowed.
-type Lack struct {
-	Policy string          `json:"policy,omitempty"`
-	What   policy.LackKind `json:"what"`
-	Text   string          `json:"text"`
 }
 
 // Plan is what want.yaml says of a gate.
