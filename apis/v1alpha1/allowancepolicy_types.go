@@ -56,6 +56,13 @@ type AllowancePolicySpec struct {
 	// +optional
 	Owner *PolicyOwner `json:"owner,omitempty"`
 
+	// Approval has what follows from the changes of the policy's own initiators wait for the
+	// approval of others, as what follows from those of anybody else. Those are its subjects with
+	// mayInitiate, whoever has its Permission, and the subjects of its bindings: they initiate
+	// nothing by it alone. It is not about what a parent, or a window, allows.
+	// +optional
+	Approval *PolicyApproval `json:"approval,omitempty"`
+
 	// EnforcementMode is Enforce, or Shadow: the policy then grants and forbids nothing, and
 	// the API server asks the webhook about nothing more because of it. Of each change that
 	// is decided anyway, logs, metrics and audit annotations say where the policy would have
@@ -128,6 +135,14 @@ type PolicyOwner struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern="^[^\n\r]*$"
 	Contact string `json:"contact,omitempty"`
+}
+
+// PolicyApproval says how many people have to approve what follows from a change.
+type PolicyApproval struct {
+	// Required is how many other people have to approve it, each with a ChangeApproval.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=5
+	Required int32 `json:"required"`
 }
 
 // Match selects changes of parent objects.

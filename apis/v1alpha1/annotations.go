@@ -53,6 +53,10 @@ const (
 	// [Edit]. While it names one, windows grant nothing to what the object owns. It
 	// is absent where there is none.
 	AnnotationEdits = AnnotationPrefix + "edits"
+	// AnnotationApproved is on the object that a PendingChange is about: a list of
+	// [ApprovedChange], oldest first, at most [MaxApproved], those that were made. A
+	// ChangeApproval that is made again, of the same name, grants none of them.
+	AnnotationApproved = AnnotationPrefix + "approved"
 	// AnnotationRelease is the one that a person writes, on a managed resource
 	// whose parent is gone: orphan ([ReleaseOrphan]) or alone ([ReleaseAlone]).
 	AnnotationRelease = AnnotationPrefix + "release"
@@ -110,6 +114,8 @@ const (
 	// MaxEdits is the most entries AnnotationEdits holds; the last one then stands
 	// for all that are left out.
 	MaxEdits = 64
+	// MaxApproved is the most entries AnnotationApproved holds; the oldest are left out.
+	MaxApproved = 64
 	// MaxEditGroups is the most groups of its user an entry of it names.
 	MaxEditGroups = 16
 	// MaxAskedBytes is the most bytes AnnotationAsked holds.
@@ -190,6 +196,11 @@ type Allowance struct {
 	// Until is when it ends, of an allowance to create or delete of which nothing
 	// else shows when it has served: it is [MaxUnobserved] from when it was given.
 	Until *metav1.Time `json:"until,omitempty"`
+	// Digest is the change that it is for, and no other, where a ChangeApproval gave it.
+	// See [HeldEntry.Digest].
+	Digest string `json:"digest,omitempty"`
+	// Approval is the UID of the ChangeApproval that gave it.
+	Approval string `json:"approval,omitempty"`
 	// Trace is the path from the initiator's change to this object, in order.
 	Trace []Hop `json:"trace,omitempty"`
 	// Unknown are fields that this version does not know.
@@ -251,6 +262,9 @@ type HeldChange struct {
 	User string `json:"user,omitempty"`
 	// Reason says what is missing, for a person, cut short where long.
 	Reason string `json:"reason"`
+	// Digest stands for exactly this change, see [HeldEntry.Digest]; absent in records that
+	// are older than this field.
+	Digest string `json:"digest,omitempty"`
 }
 
 // Edit is one entry of AnnotationEdits: a change of this object that was stored
@@ -274,7 +288,37 @@ type Edit struct {
 	Masked bool `json:"masked,omitempty"`
 	// Since is when the field was first changed so.
 	Since metav1.Time `json:"since"`
+	// Approvals are how many people have to approve what follows from it, where its user is one
+	// of those who may initiate it by a policy that asks for approvals: the most that any such
+	// policy asks for. Absent where none does.
+	Approvals int32 `json:"approvals,omitempty"`
 }
+
+// ApprovedChange is one entry of AnnotationApproved: a change that was made because of a
+// ChangeApproval.
+// +kubebuilder:object:generate=false
+type ApprovedChange struct {
+	// Approval is the name of the ChangeApproval.
+	Approval string `json:"approval"`
+	// UID of it.
+	UID types.UID `json:"uid,omitempty"`
+	// Digest of the change, see [HeldEntry.Digest].
+	Digest string `json:"digest"`
+}
+
+// Attestations of the hop of a ChangeApproval.
+const (
+	// AttestationDigest is the digest of the change that was approved. It tells apart what
+	// shows the use of several allowances of one ChangeApproval.
+	AttestationDigest = "digest"
+	// AttestationReason is spec.reason, cut where long.
+	AttestationReason = "reason"
+	// AttestationRequester is the user who asked for the change, if there is one.
+	AttestationRequester = "requester"
+	// AttestationApprovers are all other people who have approved the change, if there are
+	// any, separated by commas.
+	AttestationApprovers = "approvers"
+)
 
 // AskedRecord is the value of AnnotationAsked: what was asked for of a managed
 // resource, where what is stored is something else.

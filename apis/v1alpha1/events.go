@@ -78,4 +78,10 @@ const (
 	// EventReasonWindowResumed is a Normal event on: UpgradeAllowance. It is active
 	// again.
 	EventReasonWindowResumed EventReason = "KausalityWindowResumed"
+	// EventReasonApproved is a Normal event on: the object's parent, Claim, XR. A change
+	// that is held was approved: of what, by whom, and why.
+	EventReasonApproved EventReason = "KausalityApproved"
+	// EventReasonApprovalUsed is a Normal event on: the object's parent, Claim, XR. A change
+	// that was approved was made.
+	EventReasonApprovalUsed EventReason = "KausalityApprovalUsed"
 )

@@ -20,6 +20,13 @@ const (
 	// NameParameterGuard is that of the ValidatingAdmissionPolicy, and its binding, of the
 	// CRDs of what policies have parameters of.
 	NameParameterGuard = "kausality-params"
+	// NameApprovalGuard, NamePendingGuard and NameHeldGuard are those of
+	// ValidatingAdmissionPolicies and their bindings: of what ChangeApprovals say of who
+	// made them, of who writes PendingChanges, and of who says of an XR or a Claim what is
+	// held.
+	NameApprovalGuard = "kausality-approval"
+	NamePendingGuard  = "kausality-pending"
+	NameHeldGuard     = "kausality-held"
 	// PrefixDefinitionGuard goes before the plural of a kind of ours in the name of
 	// what guards its CRD.
 	PrefixDefinitionGuard = "kausality-crd-"
@@ -32,6 +39,9 @@ type Definition struct {
 	Kind, Plural string
 	// Namespaced is true where its objects are in namespaces.
 	Namespaced bool
+	// Unguarded is true where nothing is let through for want of its objects: its CRD may go
+	// at any time.
+	Unguarded bool
 }
 
 // Name of the CRD.
@@ -42,7 +52,9 @@ func Definitions() []Definition {
 	return []Definition{
 		{Kind: "AllowanceBinding", Plural: "allowancebindings", Namespaced: true},
 		{Kind: "AllowancePolicy", Plural: "allowancepolicies"},
+		{Kind: "ChangeApproval", Plural: "changeapprovals", Namespaced: true, Unguarded: true},
 		{Kind: "Enforcement", Plural: "enforcements"},
+		{Kind: "PendingChange", Plural: "pendingchanges", Namespaced: true, Unguarded: true},
 		{Kind: "UpgradeAllowance", Plural: "upgradeallowances"},
 	}
 }

@@ -27,6 +27,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&AllowanceBinding{}, &AllowanceBindingList{},
 		&UpgradeAllowance{}, &UpgradeAllowanceList{},
 		&Enforcement{}, &EnforcementList{},
+		&PendingChange{}, &PendingChangeList{},
+		&ChangeApproval{}, &ChangeApprovalList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion())
 

@@ -1,0 +1,172 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ObjectReference names one object.
+type ObjectReference struct {
+	// APIVersion of the object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	APIVersion string `json:"apiVersion"`
+	// Kind of the object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// Namespace of the object; empty for a cluster-scoped one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+	// Name of the object; empty for one that has none yet.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// UID of the object; empty for one that is not there yet.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+}
+
+// CauseType is why somebody or something asks for a change that is held.
+// +kubebuilder:validation:Enum=Edit;Composition;Drift;Pipeline
+type CauseType string
+
+// Causes.
+const (
+	// CauseEdit is that a user changed the object that people edit.
+	CauseEdit CauseType = "Edit"
+	// CauseComposition is that the XR has another revision of its Composition than when it
+	// last had nothing held.
+	CauseComposition CauseType = "Composition"
+	// CauseDrift is that somebody changed by hand what a Composition composes.
+	CauseDrift CauseType = "Drift"
+	// CausePipeline is all else: a function wishes something else than before, such as
+	// because of another version of it or of what it reads.
+	CausePipeline CauseType = "Pipeline"
+)
+
+// Cause says who or what asks for a change.
+type Cause struct {
+	// Type of it.
+	Type CauseType `json:"type"`
+	// User who asks; empty where there is none or none is known.
+	// +optional
+	User string `json:"user,omitempty"`
+	// Since is when the change was first held.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+	// Revision of the Composition that asks for it.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+}
+
+// HeldEntry is one change that is held.
+type HeldEntry struct {
+	// Ref is the object that keeps its value. One that is to be created has no UID.
+	Ref ObjectReference `json:"ref"`
+	// ComposedResource is the name of the object in its Composition; empty for other objects.
+	// +optional
+	ComposedResource string `json:"composedResource,omitempty"`
+	// Parent is the object from whose state the change follows. In the list of one XR it is
+	// left out: it is that XR.
+	// +optional
+	Parent *ObjectReference `json:"parent,omitempty"`
+	// Field that keeps its value, or create or delete.
+	Field string `json:"field"`
+	// From is the value kept, as text, cut where long. Empty means absent; (masked)
+	// stands for a credential.
+	// +optional
+	From string `json:"from,omitempty"`
+	// To is the value asked for, as From.
+	// +optional
+	To string `json:"to,omitempty"`
+	// Digest stands for exactly this change of this object to exactly this value:
+	// sha256: and 64 hexadecimal digits. Where it is empty nobody can approve the change.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+	// Masked is true where the digest does not say the value, for that is hidden: what is
+	// approved is any value of the field, once.
+	// +optional
+	Masked bool `json:"masked,omitempty"`
+	// Cause of the change.
+	// +optional
+	Cause *Cause `json:"cause,omitempty"`
+	// Follows are the external actions that follow, such as Update.
+	// +optional
+	// +listType=atomic
+	Follows []string `json:"follows,omitempty"`
+	// Destroys is true where something is destroyed with it.
+	// +optional
+	Destroys bool `json:"destroys,omitempty"`
+	// Missing says what it would take by policy.
+	// +optional
+	Missing string `json:"missing,omitempty"`
+	// Unstable is true where what is asked for is another value each time, so that it
+	// cannot be approved.
+	// +optional
+	Unstable bool `json:"unstable,omitempty"`
+}
+
+// HeldList is the message of the condition [ConditionHeldChanges] of an XR, as compact JSON
+// of at most [MaxHeldListBytes].
+//
+// +kubebuilder:object:generate=false
+type HeldList struct {
+	// Generation of the XR that it is about.
+	Generation int64 `json:"generation,omitempty"`
+	// Revision of the Composition when nothing was held last that it asked for.
+	Revision string `json:"revision,omitempty"`
+	// Changes that are held, in order.
+	Changes []HeldEntry `json:"changes,omitempty"`
+	// More is how many did not fit.
+	More int `json:"more,omitempty"`
+	// Approvals are the allowances of approvals that the XR carries, and how far they are.
+	Approvals []ApprovalUse `json:"approvals,omitempty"`
+	// Unsteady counts, by what they are of, changes of which the value was another one in
+	// the last run, without another generation.
+	Unsteady map[string]int `json:"unsteady,omitempty"`
+}
+
+// ApprovalUseState is how far the allowance of an approval is.
+type ApprovalUseState string
+
+// States of an allowance of an approval.
+const (
+	// ApprovalApplying means that the change is let through, and was not seen yet.
+	ApprovalApplying ApprovalUseState = "Applying"
+	// ApprovalUsed means that the change was seen to have been made.
+	ApprovalUsed ApprovalUseState = "Used"
+	// ApprovalWaiting means that the change is still held, for another reason.
+	ApprovalWaiting ApprovalUseState = "Waiting"
+	// ApprovalAbsent means that nothing asks for the change.
+	ApprovalAbsent ApprovalUseState = "Absent"
+)
+
+// ApprovalUse says how far the allowance of an approval is.
+//
+// +kubebuilder:object:generate=false
+type ApprovalUse struct {
+	// Approval is [Allowance.Approval].
+	Approval string `json:"approval"`
+	// Digest of the change.
+	Digest string `json:"digest"`
+	// State of it.
+	State ApprovalUseState `json:"state"`
+}
+
+// ConditionHeldChanges is on XRs: a [HeldList], for Kausality's manager. It is false where
+// something is held.
+const ConditionHeldChanges = "KausalityHeldChanges"
+
+const (
+	// MaxHeldListBytes is the most bytes of the message of [ConditionHeldChanges], as the API
+	// server takes of a condition.
+	MaxHeldListBytes = 32 * 1024
+	// MaxUnsteady is in how many runs in a row a change may ask for another value, of one
+	// generation, before it is unstable.
+	MaxUnsteady = 5
+)
