@@ -32,7 +32,7 @@ func TestWhatIsAdoptedIsNoBaseline(t *testing.T) {
 			a := newApp(t, xr, wished, observed)
 			for range 2 {
 				rsp, message := a.run("")
-				if !strings.HasSuffix(message, "1 held: Deployment d: spec.template.spec.containers[0].image stays nginx (asked: apache): "+
+				if !strings.HasSuffix(strings.Split(message, "; to let it through: ")[0], "1 held: Deployment d: spec.template.spec.containers[0].image stays nginx (asked: apache): "+
 					`XApp "app" has no allowance for it, and no policy about XApp gives one: add an AllowancePolicy that allows Deployment spec.template.spec.containers[0].image, `+
 					"or, where the Composition or a function asks for it, an UpgradeAllowance") {
 					t.Errorf("%s\ncondition: %q", tc.reason, message)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -97,6 +98,8 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 
 	condition(rsp, v1alpha1.ConditionKausality, status.Reason).WithMessage(status.Message).TargetCompositeAndClaim()
 
+	s.reportHeld(rsp, held)
+
 	was, ok := resource.ConditionOf(s.xr, v1alpha1.ConditionKausality)
 	if !ok && s.composedBefore() && !s.conditions {
 		response.Warning(rsp, errNoConditions).TargetComposite().WithReason(string(v1alpha1.EventReasonInput))
@@ -128,6 +131,26 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 	for _, h := range held {
 		response.Warning(rsp, errors.New(h.String())).TargetCompositeAndClaim().WithReason(string(v1alpha1.EventReasonHeld))
 	}
+}
+
+// reportHeld sets the condition by which the manager knows what is held.
+func (s *state) reportHeld(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
+	var passed []composition.Passed
+	for _, name := range s.names {
+		passed = slices.Concat(passed, s.outcomes[name].Passed, s.outcomes[name].Awaiting)
+	}
+
+	list, ok := composition.List(s.xr, s.observed, held, passed)
+	if !ok {
+		return
+	}
+
+	condition, reason := response.ConditionTrue, v1alpha1.ReasonAllowed
+	if len(list.Changes) > 0 {
+		condition, reason = response.ConditionFalse, v1alpha1.ReasonHeld
+	}
+
+	condition(rsp, v1alpha1.ConditionHeldChanges, reason).WithMessage(heldlist.Format(list))
 }
 
 // findings are what was found out about the XR in this run.

@@ -16,9 +16,10 @@ import (
 )
 
 // Covers reports whether an allowance of a parent is about a change of a child of
-// the given kind. External allowances are about no child.
+// the given kind. External allowances are about no child, and those of approvals about one
+// change of one object, which their digest says.
 func Covers(a v1alpha1.Allowance, kind schema.GroupKind, c change.Change) bool {
-	if External(a) || a.Kind != kind.Kind || (a.APIGroup != "" && a.APIGroup != kind.Group) {
+	if External(a) || OfApproval(a) || a.Kind != kind.Kind || (a.APIGroup != "" && a.APIGroup != kind.Group) {
 		return false
 	}
 
@@ -71,6 +72,10 @@ func Merge(have, add []v1alpha1.Allowance) []v1alpha1.Allowance {
 // hang on the policy that grants them, for they ride along with that policy's
 // mutations. What a deletion gave outlasts every generation, and stands by itself.
 func sameTarget(a, b v1alpha1.Allowance) bool {
+	if a.Digest != b.Digest || a.Approval != b.Approval {
+		return false // An approval is of one change, and stands by itself.
+	}
+
 	if (grantingField(a) == v1alpha1.MutationDelete) != (grantingField(b) == v1alpha1.MutationDelete) {
 		return false
 	}
@@ -94,8 +99,13 @@ func SameGrant(a, b v1alpha1.Allowance) bool {
 // A managed resource's External allowance has when its gate has closed behind
 // it. Any other has when the object's controller has seen the generation and
 // finished; where a composition function reports on an XR, finished is what it
-// says. One that the object's deletion gave serves until the object is gone.
+// says. One that the object's deletion gave serves until the object is gone, and one
+// of an approval until the manager takes it away.
 func Consumed(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
+	if OfApproval(a) {
+		return false
+	}
+
 	if External(a) && resource.IsManaged(u) {
 		rec, err := ParseGate(u)
 
@@ -150,9 +160,11 @@ func Used(trace []v1alpha1.TraceEntry, a v1alpha1.Allowance) bool {
 }
 
 // sameHop compares a hop as two objects carry it. These are a parent and its child, so
-// that they have the hop from one another, and no other namespace is possible.
+// that they have the hop from one another, and no other namespace is possible. One
+// ChangeApproval gives several allowances by one hop: their digests tell them apart.
 func sameHop(a, b v1alpha1.Hop) bool {
-	return a.Kind == b.Kind && a.Name == b.Name && a.Generation == b.Generation && a.Request == b.Request && a.Field == b.Field
+	return a.Kind == b.Kind && a.Name == b.Name && a.Generation == b.Generation && a.Request == b.Request && a.Field == b.Field &&
+		a.Attestations[v1alpha1.AttestationDigest] == b.Attestations[v1alpha1.AttestationDigest]
 }
 
 // grantingField is the field whose change gave the allowance.

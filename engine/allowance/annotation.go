@@ -60,6 +60,11 @@ func ParseEdits(u *unstructured.Unstructured) ([]v1alpha1.Edit, error) {
 	return parseList[v1alpha1.Edit](u, v1alpha1.AnnotationEdits)
 }
 
+// ParseApproved reads kausality.io/approved, oldest entry first.
+func ParseApproved(u *unstructured.Unstructured) ([]v1alpha1.ApprovedChange, error) {
+	return parseList[v1alpha1.ApprovedChange](u, v1alpha1.AnnotationApproved)
+}
+
 // ParseGate reads kausality.io/gate; nil without an error means that the gate
 // controller has not seen the resource yet.
 func ParseGate(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) {

@@ -137,6 +137,8 @@ func (r *reader) allowance() v1alpha1.Allowance {
 		a.Until = &until
 	}
 
+	a.Digest = r.Optional("  digest: ")
+	a.Approval = r.Optional("  approval: ")
 	a.Trace = r.trace()
 
 	return a

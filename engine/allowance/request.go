@@ -59,6 +59,10 @@ func CompareAge(a, b v1alpha1.Allowance) int {
 // Settled reports whether the composition function that reports on an object says
 // that it is done with an allowance of it.
 func Settled(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
+	if OfApproval(a) {
+		return false
+	}
+
 	generation, _ := resource.SettledGeneration(u)
 	if Observed(a, generation) {
 		return true
@@ -73,6 +77,10 @@ func Settled(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 // for nothing else shows when it has served: of a kind that reports no observed
 // generation, and one that was given within a generation.
 func ByUse(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
+	if OfApproval(a) {
+		return true
+	}
+
 	if _, settles := resource.SettledGeneration(u); settles || grantingField(a) == v1alpha1.MutationDelete {
 		return false
 	}

@@ -87,6 +87,8 @@ func (w *writer) allowance(a *v1alpha1.Allowance) {
 	w.text("  initiator: ", a.Initiator)
 	w.optional("  policy: ", a.Policy)
 	w.time("  until: ", a.Until)
+	w.optional("  digest: ", a.Digest)
+	w.optional("  approval: ", a.Approval)
 	w.trace(a.Trace)
 	w.out[at] = '-' // The first line of the element.
 }

@@ -67,7 +67,7 @@ func (r *Request) asking(op decision.Operation, old, obj *unstructured.Unstructu
 
 	return decision.Request{
 		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR, ParentSettles: true, Namespace: r.Namespace,
-		Basis: r.Basis, Action: action,
+		Basis: r.Basis, Action: action, ComposedResource: r.Name, Ungated: r.Ungated,
 		Resource: r.Resources.Of(cmp.Or(old, obj).GroupVersionKind().GroupKind()),
 	}
 }
@@ -86,7 +86,7 @@ func (r *Request) create() Result {
 	}
 
 	out.Pending = describe(obj) + " is being created"
-	out.Desired = d.Object
+	out.Desired = withSpec(d.Object)
 	dropPrepared(out.Desired, r.Desired)
 	encodeSecret(out.Desired)
 
@@ -100,6 +100,17 @@ func (r *Request) create() Result {
 	out.Problems = append(out.Problems, r.record(out.Desired, wish.RecordOf(out.Desired.Object))...)
 
 	return out
+}
+
+// withSpec returns an object with a spec of its own: the decided one shares it with what was
+// asked for.
+func withSpec(u *unstructured.Unstructured) *unstructured.Unstructured {
+	object := maps.Clone(u.Object)
+	if spec := resource.Map(object, "spec"); spec != nil {
+		object["spec"] = maps.Clone(spec)
+	}
+
+	return &unstructured.Unstructured{Object: object}
 }
 
 // update applies what is allowed and keeps the rest as observed.
@@ -189,7 +200,7 @@ func (r *Request) unchanged() (Result, bool) {
 
 // addState adds what is held and pending whatever is wished now.
 func (r *Request) addState(out *Result, merged *unstructured.Unstructured, d decision.Decision) {
-	out.Held = append(out.Held, heldOutside(r.Observed)...)
+	out.Held = append(out.Held, r.heldOutside()...)
 	out.Held = append(out.Held, r.heldInside(merged, d.Findings)...)
 
 	out.Pending = r.pending(d)
@@ -228,9 +239,10 @@ func (r *Request) heldOf(d decision.Decision) []Held {
 
 	for _, f := range d.Findings {
 		if f.Verdict == decision.Unallowed {
+			h := decision.HeldChange(f)
 			out = append(out, Held{
-				Resource: describe(r.Observed), HeldChange: decision.HeldChange(f), Passed: r.Mode == v1alpha1.ModeAudit,
-				Policies: f.Policies(),
+				Resource: describe(r.Observed), HeldChange: h, Passed: r.Mode == v1alpha1.ModeAudit,
+				Policies: f.Policies(), Entry: r.entry(h, f.Approvable()),
 			})
 		}
 	}
@@ -255,6 +267,10 @@ func (r *Request) allowsHeld(findings []decision.Finding) bool {
 
 	return slices.ContainsFunc(findings, func(f decision.Finding) bool {
 		return f.Verdict == decision.Unallowed && slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool {
+			if allowance.OfApproval(a) {
+				return f.Approvable().Digest == a.Digest && !decision.ReportedUsed(r.XR, a)
+			}
+
 			return allowance.Covers(a, kind, f.Change) && !allowance.Settled(r.XR, a)
 		})
 	})
@@ -307,27 +323,34 @@ func (r *Request) kept() Result {
 func (r *Request) unreadable(err error) Result {
 	return Result{
 		Desired: r.whole(), Kept: true, Problems: []error{err},
-		Held: []Held{{Resource: describe(r.Observed), HeldChange: v1alpha1.HeldChange{Field: "metadata.managedFields", Reason: err.Error()}}},
+		Held: []Held{r.heldAsIs(v1alpha1.HeldChange{Field: "metadata.managedFields", Reason: err.Error()})},
 	}
+}
+
+// heldAsIs is a change of the observed resource that nobody can approve.
+func (r *Request) heldAsIs(h v1alpha1.HeldChange) Held {
+	return Held{Resource: describe(r.Observed), HeldChange: h, Entry: r.entry(h, decision.Approvable{})}
 }
 
 // wholeHeld is what is held of a creation or deletion: nothing or all of it.
 func (r *Request) wholeHeld(u *unstructured.Unstructured, d decision.Decision, field string) []Held {
-	for _, f := range d.Findings {
-		if f.Verdict == decision.Unallowed && f.Change.Field == field {
-			h := Held{
-				Resource: describe(u), HeldChange: v1alpha1.HeldChange{Field: field, Reason: f.Missing()}, Passed: r.Mode == v1alpha1.ModeAudit,
-				Policies: f.Policies(),
-			}
-			if field == v1alpha1.MutationCreate {
-				h.Resource = r.unmade(u)
-			}
-
-			return []Held{h}
-		}
+	i := slices.IndexFunc(d.Findings, func(f decision.Finding) bool { return f.Verdict == decision.Unallowed && f.Change.Field == field })
+	if i < 0 {
+		return nil
 	}
 
-	return nil
+	f := d.Findings[i]
+	a := f.Approvable()
+	c := v1alpha1.HeldChange{Field: field, Reason: f.Missing(), Digest: a.Digest}
+	h := Held{
+		Resource: describe(u), HeldChange: c, Passed: r.Mode == v1alpha1.ModeAudit, Policies: f.Policies(), Entry: r.entry(c, a),
+	}
+
+	if field == v1alpha1.MutationCreate {
+		h.Resource = r.unmade(u)
+	}
+
+	return []Held{h}
 }
 
 // unmade describes a resource that is not there yet.

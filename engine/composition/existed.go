@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 )
 
 // heldOutside is what a managed resource's gate prevents on an external object
 // that existed before it.
-func heldOutside(observed *unstructured.Unstructured) []Held {
+func (r *Request) heldOutside() []Held {
+	observed := r.Observed
+
 	desired, err := gate.Desired(observed)
 	if err != nil || !slices.Contains(desired, gate.ActionUpdate) || !gate.Existing(observed) {
 		return nil
@@ -28,7 +28,7 @@ func heldOutside(observed *unstructured.Unstructured) []Held {
 	var out []Held
 
 	for _, c := range gate.Differing(observed) {
-		out = append(out, Held{Resource: describe(observed), HeldChange: decision.HeldBetween(c, reason, observed.Object)})
+		out = append(out, r.heldAsIs(decision.HeldBetween(c, reason, observed.Object)))
 	}
 
 	return out

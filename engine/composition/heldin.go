@@ -17,7 +17,7 @@ var (
 	// heldPart is where a message begins to say what is held, and heldEnd what may
 	// come after that: earlier versions wrote "to mend", and their messages may be stored.
 	heldPart = regexp.MustCompile(`; (\d+) held: `)
-	heldEnd  = regexp.MustCompile(`; \d+ (?:left to others|to (?:correct|mend)): `)
+	heldEnd  = regexp.MustCompile(`; \d+ (?:left to others|to (?:correct|mend)): |` + approveMark)
 	// heldStart is where a held change begins: its resource, and what becomes of it.
 	heldStart = regexp.MustCompile(`(?:^|; )[A-Z]\w* (?:of composed resource )?[^\s:;"]*` +
 		`(?:: \S+ (?:stays|is) |: \(audit\) |: \d+ more changes, | is (?:not |\(audit\) )(?:created|deleted): )`)

@@ -42,9 +42,10 @@ func (r *Request) heldInside(wished *unstructured.Unstructured, findings []decis
 		}
 
 		reason := "it " + decision.StoredBy(in.User, in.Since) + ", and the gate did not let it out: " + decision.RemedyForStored(asks, in.Change)
-		out = append(out, Held{
-			Resource: describe(r.Observed), HeldChange: decision.HeldBetween(in.Change, reason, r.Observed.Object, wished.Object), Inside: true,
-		})
+		h := r.heldAsIs(decision.HeldBetween(in.Change, reason, r.Observed.Object, wished.Object))
+		h.Inside, h.Entry.Cause = true, &v1alpha1.Cause{Type: v1alpha1.CauseDrift, User: in.User}
+
+		out = append(out, h)
 	}
 
 	return out

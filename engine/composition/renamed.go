@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
 )
 
 // Other is another resource of the Composition that is the same object.
@@ -77,11 +78,11 @@ func (r *Request) again() Result {
 		return Result{} // It is made once the former one is gone, which says so.
 	}
 
+	h := v1alpha1.HeldChange{Field: v1alpha1.MutationCreate, Reason: fmt.Sprintf(
+		"composed resource %s is %s already: take one of them out of the Composition, or give it another metadata.name",
+		r.Other.Name, describe(r.Desired))}
 	held := Held{
-		Resource: r.unmade(r.Desired), Passed: r.Mode == v1alpha1.ModeAudit,
-		HeldChange: v1alpha1.HeldChange{Field: v1alpha1.MutationCreate, Reason: fmt.Sprintf(
-			"composed resource %s is %s already: take one of them out of the Composition, or give it another metadata.name",
-			r.Other.Name, describe(r.Desired))},
+		Resource: r.unmade(r.Desired), Passed: r.Mode == v1alpha1.ModeAudit, HeldChange: h, Entry: r.entry(h, decision.Approvable{}),
 	}
 
 	if r.Mode != v1alpha1.ModeAudit {

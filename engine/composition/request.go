@@ -76,6 +76,8 @@ type Result struct {
 	Problems []error
 	// Passed are the changes that are let through.
 	Passed []Passed
+	// Awaiting are those that are allowed, and made once what is held may be, too.
+	Awaiting []Passed
 	// Shadow are the changes that would be decided otherwise if what is in Shadow mode were
 	// enforced.
 	Shadow []decision.Shadowed
@@ -98,6 +100,11 @@ type Passed struct {
 	Policies []decision.Source
 	// Initiator is who started the chain that allowed it.
 	Initiator string
+	// Approval is the UID of the ChangeApproval that allowed it, and Digest what that is for;
+	// empty where none did.
+	Approval, Digest string
+	// Awaits is true of one that is not made before another one that is held.
+	Awaits bool
 }
 
 // Held is a change of a composed resource, or of the XR, that is held.
@@ -106,6 +113,8 @@ type Held struct {
 
 	// Resource that keeps its value, as "Kind name".
 	Resource string
+	// Entry is the change as it is listed for the manager; empty where it is not.
+	Entry v1alpha1.HeldEntry
 	// Passed is true in mode Audit: the change is made and only reported.
 	Passed bool
 	// Inside is true of a change that is stored, and that the gate did not let out.
@@ -122,6 +131,7 @@ func (o Result) of(d *decision.Decision, object string) Result {
 		if f.Verdict == decision.Allowed {
 			o.Passed = append(o.Passed, Passed{
 				Resource: object, Field: f.Change.Field, Policies: f.Policies(), Initiator: f.Initiator(),
+				Approval: f.Approval, Digest: f.Digest,
 			})
 		}
 	}

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -24,6 +26,9 @@ const maxListed = 5
 // news is the part of a message that is worth an event when it changes: what is
 // held, left to others, and to be fixed.
 var news = regexp.MustCompile(`; \d+ (held|did not settle|left to others|to (?:correct|mend)): [\s\S]*$`)
+
+// approveMark is before the command that approves what is held.
+const approveMark = "; to let it through: "
 
 // Status is what an XR's Kausality condition says.
 type Status struct {
@@ -69,29 +74,29 @@ type Findings struct {
 func Summarize(xr *unstructured.Unstructured, f Findings) Status {
 	s := Status{Allowed: len(f.Held) == 0, Reason: v1alpha1.ReasonAllowed}
 
-	pending := f.Pending
+	waits := f.Pending
 	if f.Status.Pending != "" {
-		pending = append(slices.Clip(pending), f.Status.Pending)
+		waits = append(slices.Clip(waits), f.Status.Pending)
 	}
 
 	switch {
-	case resource.SeenReady(xr) || len(pending) > 0:
+	case resource.SeenReady(xr) || len(waits) > 0:
 	case f.Composed == 0:
-		pending = []string{describe(xr) + " has composed nothing yet"}
+		waits = []string{describe(xr) + " has composed nothing yet"}
 	case !f.Ready:
-		pending = []string{describe(xr) + " is not ready yet"}
+		waits = []string{describe(xr) + " is not ready yet"}
 	}
 
-	s.Overdue = len(pending) > 0 && f.Composed > 0 && overdue(xr, f)
+	s.Overdue = len(waits) > 0 && f.Composed > 0 && overdue(xr, f)
 
 	switch {
-	case len(pending) == 0:
+	case len(waits) == 0:
 		s.Message = settledMessage(xr)
 	case s.Overdue:
 		s.Message = fmt.Sprintf("%s, for it has been ready for %s; %d did not settle: %s",
-			settledMessage(xr), f.Limit, len(pending), list(pending))
+			settledMessage(xr), f.Limit, len(waits), list(waits))
 	default:
-		s.Message = fmt.Sprintf("%s: %s", resource.ProgressMessage(xr), list(pending))
+		s.Message = fmt.Sprintf("%s: %s", resource.ProgressMessage(xr), list(waits))
 	}
 
 	if len(f.Held) > 0 {
@@ -105,7 +110,7 @@ func Summarize(xr *unstructured.Unstructured, f Findings) Status {
 		}
 
 		s.Reason = v1alpha1.ReasonHeld
-		s.Message += fmt.Sprintf("; %d held: %s", total, list(lines))
+		s.Message += fmt.Sprintf("; %d held: %s", total, list(lines)) + howToApprove(xr, f.Held)
 	}
 
 	if len(f.Delegated) > 0 {
@@ -119,6 +124,38 @@ func Summarize(xr *unstructured.Unstructured, f Findings) Status {
 	s.Message += f.Status.mark
 
 	return s
+}
+
+// howToApprove says where what is held is listed, and the command that approves it; empty
+// where nothing of it can be approved.
+func howToApprove(xr *unstructured.Unstructured, held []Held) string {
+	if !slices.ContainsFunc(held, func(h Held) bool { return h.Entry.Digest != "" && !h.Passed }) {
+		return ""
+	}
+
+	return approveMark + "kubectl kausality approve " + approvable(xr)
+}
+
+// approvable names what is approved, as arguments of the command: the PendingChange of the
+// Claim, or of an XR that people edit, or else the XR, by which the command finds it.
+func approvable(xr *unstructured.Unstructured) string {
+	gvk, name, namespace := xr.GroupVersionKind(), xr.GetName(), xr.GetNamespace()
+	_, below := resource.ParentOf(xr)
+
+	if claim, ok := resource.ClaimOf(xr); ok {
+		gvk, name, namespace, below = schema.FromAPIVersionAndKind(claim.APIVersion, claim.Kind), claim.Name, claim.Namespace, false
+	}
+
+	out := strings.ToLower(gvk.Kind) + "." + gvk.Group + "/" + name
+	if namespace == "" {
+		return out // The manager's namespace, where its PendingChange is, is not known here.
+	}
+
+	if !below {
+		out = "pch/" + pending.Name(gvk.GroupKind(), name)
+	}
+
+	return out + " -n " + namespace
 }
 
 // overdue reports whether an XR that is built up has been ready for longer than it

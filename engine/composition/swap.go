@@ -26,15 +26,32 @@ func (r *Request) swap() Result {
 
 	out.Held = slices.Concat(out.Held, made.Held)
 	out.Problems = slices.Concat(out.Problems, made.Problems)
-	out.Passed = slices.Concat(out.Passed, made.Passed)
 	out.Costs = slices.Concat(out.Costs, made.Costs)
 
-	if r.Mode == v1alpha1.ModeAudit || len(out.Held) == 0 || !deletes {
+	switch {
+	case r.Mode == v1alpha1.ModeAudit || len(out.Held) == 0:
+		out.Passed = slices.Concat(out.Passed, made.Passed)
+
+		return out
+	case !deletes:
+		out.Awaiting = awaiting(made.Passed)
+
 		return out
 	}
 
 	kept := r.kept()
+	kept.Awaiting = awaiting(out.Passed)
 	kept.Held, kept.Problems, kept.Costs = out.Held, slices.Concat(out.Problems, kept.Problems), out.Costs
 
 	return kept
+}
+
+// awaiting are changes that are allowed, and not made yet.
+func awaiting(passed []Passed) []Passed {
+	out := slices.Clone(passed)
+	for i := range out {
+		out[i].Awaits = true
+	}
+
+	return out
 }

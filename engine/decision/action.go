@@ -106,6 +106,12 @@ func unasked(u *unstructured.Unstructured) ([]string, error) {
 	}
 
 	for _, e := range edits {
+		if e.Approvals > 0 {
+			out = append(out, fmt.Sprintf("%s was changed by %s, who may once %s what follows", e.Field, e.User, OthersApprove(e.Approvals)))
+
+			continue
+		}
+
 		out = append(out, fmt.Sprintf("%s was changed by %s, who may not: take it back, or have it made by who may", e.Field, e.User))
 	}
 

@@ -158,6 +158,11 @@ func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 			reason: "And what is no managed resource has none.", action: "Update",
 			missing: "Update is an action of Crossplane's providers, which gates let through: ask about a managed resource",
 		},
+		"EditedAndNotApproved": {
+			reason:      "And what waits for the approval of others.",
+			annotations: applied + `, "kausality.io/edits": "[{field: spec.region, user: anna, since: \"2026-01-01T00:00:00Z\", approvals: 2}]"`,
+			missing:     "spec.region was changed by anna, who may once 2 other people approve what follows",
+		},
 		"Asked": {
 			reason: "What is to be put back does not go out.", object: managedWorkspace,
 			annotations: applied + `, "kausality.io/asked": "{generation: 5, user: anna, spec: {forProvider: {size: small}}}"`,

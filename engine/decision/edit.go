@@ -64,7 +64,7 @@ func (s *stamper) writeEdits() {
 	if s.recordsEdits() {
 		for _, f := range s.findings {
 			if f.Verdict == Unallowed {
-				edits = s.addEdit(edits, f.Change)
+				edits = s.addEdit(edits, f)
 			}
 		}
 	}
@@ -113,10 +113,13 @@ func (f *facts) asBefore(e v1alpha1.Edit) bool {
 
 // addEdit adds a change to a record. What was edited before keeps the value that
 // was last allowed.
-func (s *stamper) addEdit(edits []v1alpha1.Edit, c change.Change) []v1alpha1.Edit {
+func (s *stamper) addEdit(edits []v1alpha1.Edit, f Finding) []v1alpha1.Edit {
+	c := f.Change
+
 	e := v1alpha1.Edit{
 		Field: c.Field, User: change.Text(s.User.Name, maxEditValue), UID: s.User.UID,
 		Groups: slices.Clone(s.User.Groups[:min(len(s.User.Groups), v1alpha1.MaxEditGroups)]), Since: metav1.Time{Time: s.Now.UTC()},
+		Approvals: f.approvals(),
 	}
 
 	if e.Masked = mask.Hides(c.Path, c.From, s.between()...) || mask.Hides(c.Path, c.To, s.between()...); !e.Masked {
@@ -133,7 +136,10 @@ func (s *stamper) addEdit(edits []v1alpha1.Edit, c change.Change) []v1alpha1.Edi
 
 	if len(edits) >= v1alpha1.MaxEdits-1 {
 		e.Field, e.From, e.Digest, e.Masked = unlisted, "", "", true
-		edits = slices.DeleteFunc(edits, same)
+		if i := slices.IndexFunc(edits, same); i >= 0 {
+			e.Approvals = max(e.Approvals, edits[i].Approvals) // It stands for that one, too.
+			edits = slices.Delete(edits, i, i+1)
+		}
 	}
 
 	return append(edits, e)
@@ -186,8 +192,12 @@ func (x explainer) lackingEdits(c change.Change) []Lack {
 	parts := make([]string, 0, len(edits))
 	for _, e := range edits[:min(len(edits), maxRefused)] {
 		part := fmt.Sprintf("edited by %s: %s", e.User, e.Field)
-		if x.mayBegin(e) {
+
+		switch {
+		case x.mayBegin(e):
 			part += " (who may: have it stored once more when all else is met)"
+		case e.Approvals > 0:
+			part += fmt.Sprintf(" (who may once %s what follows)", OthersApprove(e.Approvals))
 		}
 
 		parts = append(parts, part)
@@ -218,6 +228,6 @@ func (x explainer) mayBegin(e v1alpha1.Edit) bool {
 	user := policy.User{Name: e.User, UID: e.UID, Groups: e.Groups}
 
 	return slices.ContainsFunc(x.Policies.For(x.Parent.GroupVersionKind().GroupKind()), func(p *policy.Policy) bool {
-		return p.Covers(c) && !p.RequiresBinding() && policy.MayInitiate(p.Spec().Subjects, user)
+		return p.RequiredApprovals() == 0 && p.Covers(c) && !p.RequiresBinding() && policy.MayInitiate(p.Spec().Subjects, user)
 	})
 }

@@ -69,6 +69,11 @@ func (x explainer) lackingInitiator(c change.Change) []Lack {
 
 		if v := x.evaluate(p); !v.Met {
 			out = append(out, Lack{Policy: p.Name(), What: v.Kind, Text: said + v.Missing})
+			said = "and "
+		}
+
+		if x.waitsForApproval(p, c) {
+			out = append(out, x.lackingApproval(p, c, said))
 		}
 	}
 
@@ -263,7 +268,13 @@ func trigger(p *policy.Policy) string {
 
 	out := "once " + strings.Join(ways(spec.Match.Fields, "a change of ", "its creation", "its deletion"), " or ") + " is allowed"
 	if policy.HasInitiators(spec) {
-		out = "when " + mayInitiateBy(p) + " " + strings.Join(ways(spec.Match.Fields, "changes ", "creates it", "deletes it"), " or ")
+		who := mayInitiateBy(p) + " " + strings.Join(ways(spec.Match.Fields, "changes ", "creates it", "deletes it"), " or ")
+
+		if n := p.RequiredApprovals(); n > 0 {
+			out += fmt.Sprintf(" by what it follows from, and when %s, this takes the approval of %s", who, others(n))
+		} else {
+			out = "when " + who
+		}
 	}
 
 	if excluded := spec.Match.ExcludeFields; len(excluded) > 0 {

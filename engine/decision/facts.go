@@ -37,6 +37,8 @@ type facts struct {
 	// stored is true where the new object is as it would be stored, so that nothing of
 	// it can be put back.
 	stored bool
+	// locator of the changes between old and new object; nil until it is asked for.
+	locator *change.Locator
 }
 
 // A caller is who makes a request. Its operation agrees with the objects, and its
@@ -150,10 +152,20 @@ func gather(req Request, stored bool) (*facts, error) {
 	return f, nil
 }
 
-// with returns the facts where another version of the new object is asked for.
+// with returns the facts where another version of the new object is asked for. The changes that
+// are judged by it stay those of this one, and so do their places.
 func (f *facts) with(object *unstructured.Unstructured) *facts {
 	out := *f
-	out.New = object
+	out.New, out.locator = object, f.locate()
+
+	return &out
+}
+
+// within returns the facts for changes to the new object as it is, instead of those to the one of
+// which it is left.
+func (f *facts) within() *facts {
+	out := *f
+	out.locator = nil
 
 	return &out
 }
@@ -217,7 +229,7 @@ func (f *facts) readParent() {
 	}
 
 	if f.edited, err = allowance.ParseEdits(f.Parent); err != nil {
-		f.edited = []v1alpha1.Edit{{Field: "(unreadable)", User: "(unknown)"}}
+		f.edited = []v1alpha1.Edit{{Field: "(unreadable)", User: unreadableUser}}
 	}
 }
 

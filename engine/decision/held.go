@@ -25,6 +25,7 @@ func HeldChange(f Finding) v1alpha1.HeldChange {
 		From:   change.Text(mask.Value(f.Change.Path, f.Change.From, f.between...), maxHeldValue),
 		To:     change.Text(mask.Value(f.Change.Path, f.Change.To, f.between...), maxHeldValue),
 		Reason: change.Text(f.Missing(), maxHeldReason),
+		Digest: f.Approvable().Digest,
 	}
 }
 

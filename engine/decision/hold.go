@@ -103,12 +103,18 @@ func (h *holding) dropIncomplete() {
 // holdBeside has changes of a list held too that are not allowed where they are
 // once others of the same list are taken back: what is held moves them.
 func (h *holding) holdBeside() {
+	left := h.judge
+	if slices.ContainsFunc(h.allowances, allowance.OfApproval) {
+		left = newJudge(h.within())
+		left.changes = h.changes
+	}
+
 	for _, c := range change.Between(h.Old.Object, h.New.Object) {
 		if h.exempt(c) || h.putsBack(c) || h.takesBack(c) {
 			continue
 		}
 
-		f := h.find(c)
+		f := left.find(c)
 		if f.Verdict != Unallowed {
 			continue
 		}

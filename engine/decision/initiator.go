@@ -12,10 +12,10 @@ import (
 )
 
 // byInitiator searches for a policy about the object's kind that lets the
-// user start a chain.
+// user start a chain. One that asks for approvals lets nobody.
 func (s *subjects) byInitiator(c change.Change) (Finding, bool) {
 	for _, p := range s.Policies.For(s.groupKind()) {
-		if p.Covers(c) && s.mightInitiate(p) && s.evaluate(p).Met && s.mayInitiate(p) {
+		if p.RequiredApprovals() == 0 && p.Covers(c) && s.mightInitiate(p) && s.evaluate(p).Met && s.mayInitiate(p) {
 			return Finding{Policy: p.Name(), cause: cause{initiator: s.User.Name}}, true
 		}
 	}

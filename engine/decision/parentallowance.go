@@ -20,8 +20,19 @@ import (
 
 // byAllowance searches for an unconsumed allowance of the parent that covers the
 // change and that the user may exercise. The trace is of the first by granting
-// hop; what rides along is of all of them.
+// hop; what rides along is of all of them. One of an approval is used where there is no
+// other.
 func (j *judge) byAllowance(c change.Change) (Finding, bool) {
+	if f, ok := j.byAllowanceThat(c, func(a v1alpha1.Allowance) bool {
+		return allowance.Covers(a, j.groupKind(), c)
+	}); ok {
+		return f, true
+	}
+
+	return j.byAllowanceThat(c, func(a v1alpha1.Allowance) bool { return allowance.OfApproval(a) && j.approved(a, c) })
+}
+
+func (j *judge) byAllowanceThat(c change.Change, covers func(v1alpha1.Allowance) bool) (Finding, bool) {
 	var (
 		best     *v1alpha1.Allowance
 		external []v1alpha1.Allowance
@@ -29,7 +40,7 @@ func (j *judge) byAllowance(c change.Change) (Finding, bool) {
 
 	for i := range j.allowances {
 		a := &j.allowances[i]
-		if !allowance.Covers(*a, j.groupKind(), c) || j.premature(*a) || j.consumed(*a, c) || !j.mayExercise(*a, c) {
+		if !covers(*a) || j.premature(*a) || j.consumed(*a, c) || !j.mayExercise(*a, c) {
 			continue
 		}
 
@@ -44,7 +55,7 @@ func (j *judge) byAllowance(c change.Change) (Finding, bool) {
 		return Finding{}, false
 	}
 
-	return Finding{Policy: best.Policy, cause: cause{
+	return Finding{Policy: best.Policy, Approval: best.Approval, Digest: best.Digest, cause: cause{
 		initiator: best.Initiator, trace: j.moved(best.Trace), external: external, propagated: true,
 	}}, true
 }
@@ -52,6 +63,10 @@ func (j *judge) byAllowance(c change.Change) (Finding, bool) {
 // consumed reports whether an allowance of the parent has served, as far as this
 // change of this child is concerned.
 func (g *grants) consumed(a v1alpha1.Allowance, c change.Change) bool {
+	if allowance.OfApproval(a) {
+		return g.approvalUsed(a)
+	}
+
 	if g.ParentSettles {
 		return allowance.Settled(g.Parent, a)
 	}
@@ -107,7 +122,7 @@ func (g *grants) ridingAlong(a v1alpha1.Allowance) []v1alpha1.Allowance {
 	var out []v1alpha1.Allowance
 
 	for _, e := range g.allowances {
-		if allowance.External(e) && e.Policy == a.Policy && allowance.SameRequest(e, a) {
+		if allowance.External(e) && e.Policy == a.Policy && allowance.SameApproval(e, a) && allowance.SameRequest(e, a) {
 			if p := g.Policies.ByName(e.Policy); p != nil {
 				if e.Mutations = p.External(e.Mutations); len(e.Mutations) == 0 {
 					continue
@@ -161,11 +176,11 @@ func (g *grants) usedUp(a v1alpha1.Allowance, c change.Change) bool {
 // usable are the allowances of the parent of which the trace of a child shows
 // whether it has used them.
 func (g *grants) usable() []v1alpha1.Allowance {
-	if g.ParentSettles {
-		return nil
-	}
-
 	return slices.DeleteFunc(slices.Clone(g.allowances), func(a v1alpha1.Allowance) bool {
+		if g.ParentSettles && !allowance.OfApproval(a) {
+			return true
+		}
+
 		return allowance.External(a) || allowance.Consumed(g.Parent, a) || !allowance.ByUse(g.Parent, a)
 	})
 }

@@ -103,6 +103,12 @@ type Request struct {
 	// Orphans is true when an object is to be deleted and what it owns is to
 	// stay.
 	Orphans bool
+	// ComposedResource is the name that a new object has in its Composition; empty where it
+	// is composed by none.
+	ComposedResource string
+	// Ungated is true where the kind of a new managed resource is known to have no
+	// spec.managementPolicies.
+	Ungated bool
 	// Authorizer is the cluster's; nil where nobody can ask it.
 	Authorizer authorizer.Authorizer
 	// Subresource that is asked for; empty for the object itself.
@@ -176,10 +182,15 @@ type Finding struct {
 	Policy string
 	// Generation of it, or of the Enforcement; zero where that is not known.
 	Generation int64
+	// Approval is the UID of the ChangeApproval that allowed it, and Digest what that is for;
+	// empty where none did.
+	Approval, Digest string
 	// Lacks say what it would take, nearest policy first; none when Allowed.
 	Lacks []Lack
 
 	cause cause
+	// of are the facts of an unallowed change, for its digest; nil where it has none.
+	of *facts
 	// between are the objects that the change is between.
 	between []map[string]any
 	// alone is true of an allowed change that is for a managed resource alone, and
@@ -199,6 +210,9 @@ type Lack struct {
 	What policy.LackKind
 	// Text says it for a person.
 	Text string
+	// Approvals are how many people have to approve what follows; zero where that is not what
+	// is lacking.
+	Approvals int32
 }
 
 // Missing says what it would take to allow the change, for a person; empty

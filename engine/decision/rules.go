@@ -31,7 +31,7 @@ func rules() [7]rule {
 		},
 		{
 			RuleInitiate, "A policy about the object names the change, its selectors and expressions hold, " +
-				"and the user is one of its subjects that may initiate it.", (*judge).byInitiator,
+				"the user is one of its subjects that may initiate it, and it asks for no approvals.", (*judge).byInitiator,
 		},
 		{
 			RuleInitializing, "The parent was never ready, and the user is a controller that builds up what it is made of, " +
@@ -97,5 +97,5 @@ func (t *gating) lacking(c change.Change, lacks []Lack) Finding {
 
 	t.nameOwners(lacks)
 
-	return Finding{Change: c, Verdict: Unallowed, Lacks: lacks, between: t.between()}
+	return Finding{Change: c, Verdict: Unallowed, Lacks: lacks, between: t.between(), of: t.facts}
 }

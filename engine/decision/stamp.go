@@ -166,9 +166,13 @@ const attestException = "exception"
 
 // mayInject reports whether a policy adds its allowances for an allowed change: a
 // policy that lists who may start a chain adds them only for those, unless the
-// change was itself caused from above.
+// change was itself caused from above. One that asks for approvals adds none for them.
 func (s *subjects) mayInject(p *policy.Policy, f Finding) bool {
-	return f.cause.propagated || !policy.HasInitiators(p.Spec()) || s.mayInitiate(p)
+	if f.cause.propagated || !policy.HasInitiators(p.Spec()) {
+		return true
+	}
+
+	return (p.RequiredApprovals() == 0 || f.Rule == RuleUpgrade) && s.mayInitiate(p)
 }
 
 // expand adds one allowance per mutation of a child, or one for all verbs of an
@@ -206,7 +210,7 @@ func external(u *unstructured.Unstructured, f Finding, hop v1alpha1.Hop) []v1alp
 			}
 		}
 
-		e.Generation, e.Initiator = hop.Generation, f.cause.initiator
+		e.Generation, e.Initiator, e.Digest, e.Approval = hop.Generation, f.cause.initiator, "", ""
 		e.Trace = allowance.ExtendTrace(f.cause.trace, hop)
 		out = append(out, e)
 	}
@@ -279,7 +283,7 @@ func (s *stamper) revoke(have []v1alpha1.Allowance) []v1alpha1.Allowance {
 	}
 
 	return slices.DeleteFunc(have, func(a v1alpha1.Allowance) bool {
-		if len(a.Trace) == 0 {
+		if len(a.Trace) == 0 || allowance.OfApproval(a) {
 			return false
 		}
 

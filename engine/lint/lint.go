@@ -76,6 +76,7 @@ func Check(in Input) []Finding {
 		l.checkCreate(p)
 		l.checkExternal(p.At, p.Object.Spec.Allow)
 		l.checkUnusedExternal(p)
+		l.checkApproval(p)
 		l.checkConstant(p)
 		l.checkCovered(i)
 	}

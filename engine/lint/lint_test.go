@@ -286,6 +286,45 @@ func cases() map[string]struct {
 			documents: claim + next + `{metadata: {name: xr}, spec: {match: {kind: XDatabase, fields: [spec.size], cel: ["request.userInfo.username != ''"]}, subjects: [` + crossplane + `], allow: [{kind: ConfigMap, mutations: [data]}]}}`,
 			want:      []string{"1 met-below spec.match.cel[0]: it reads now, the authorizer, or who asks and how: it decides who may initiate a change, and counts as met where another policy or a window led to the change"},
 		},
+		"ApprovalOfNobody": {
+			reason:    "Where nobody initiates by a policy nothing waits for approvals.",
+			documents: claim + next + `{metadata: {name: xr}, spec: {approval: {required: 2}, match: {kind: XDatabase, fields: [spec.size]}, subjects: [` + crossplane + `], allow: [{kind: ConfigMap, mutations: [data]}]}}`,
+			want:      []string{"1 approval-idle spec.approval: nobody initiates anything by the policy, so that there is nothing to approve: give a subject mayInitiate: true, or leave approval out"},
+		},
+		"ApprovalOfTheWhole": {
+			reason:    "Nor does a creation or a deletion.",
+			documents: `{metadata: {name: p}, spec: {approval: {required: 2}, match: {kind: Workspace, fields: [create, spec.size, delete]}, subjects: [` + people + `], allow: [{kind: ConfigMap, mutations: [data]}]}}`,
+			want: []string{
+				"0 approval-idle spec.match.fields[0]: it does not wait for approvals: while the policy asks for them, nobody may create an object by it; name it in a policy without approval",
+				"0 approval-idle spec.match.fields[2]: it does not wait for approvals: while the policy asks for them, nobody may delete an object by it; name it in a policy without approval",
+			},
+		},
+		"ApprovalByBinding": {
+			reason:    "Subjects of bindings initiate by it, too.",
+			documents: `{metadata: {name: p}, spec: {approval: {required: 1}, bindingMode: Required, match: {kind: Workspace, fields: [spec.size]}, allow: [{kind: ConfigMap, mutations: [data]}]}}` + next + binding,
+		},
+		"ApprovalUnderDeny": {
+			reason:    "What is refused, or held, has nothing follow that could be approved.",
+			documents: onXR("p", `approval: {required: 2}, allow: [{kind: ConfigMap, mutations: [data]}]`) + next + enforcement + next + strings.NewReplacer("name: e}", "name: held}", "Deny", "Hold").Replace(enforcement),
+			want: []string{
+				`0 approval-refused spec.approval: Enforcement "e" (Deny) does not let a change of a XDatabase be stored that waits for approvals: nothing follows that could be approved`,
+				`0 approval-refused spec.approval: Enforcement "held" (Hold) does not let a change of a XDatabase be stored that waits for approvals: nothing follows that could be approved`,
+			},
+		},
+		"ApprovalUnderWarn": {
+			reason:    "What is stored with a warning has, and what no Enforcement is about.",
+			documents: onXR("p", `approval: {required: 2}, allow: [{kind: ConfigMap, mutations: [data]}]`) + next + strings.Replace(enforcement, "Deny", "Warn", 1) + next + `{metadata: {name: w}, spec: {approval: {required: 2}, match: {kind: Workspace, fields: [spec.size]}, subjects: [` + people + `], allow: [{kind: ConfigMap, mutations: [data]}]}}` + next + strings.Replace(enforcement, "name: e}", "name: d}", 1),
+			want:      []string{`0 approval-refused spec.approval: Enforcement "d" (Deny) does not let a change of a XDatabase be stored that waits for approvals: nothing follows that could be approved`},
+		},
+		"ApprovalCovered": {
+			reason: "A policy without approvals covers one that asks for them, and of those that ask the one that asks for more.",
+			documents: given("free", "fields: [spec.size]", people) + next + given("asks", "fields: [spec.size]}, approval: {required: 1", people) + next +
+				given("engine", "fields: [spec.engine]}, approval: {required: 2", people) + next + given("more", "fields: [spec.engine]}, approval: {required: 3", people),
+			want: []string{
+				`1 covered-policy metadata.name: AllowancePolicy "free" allows all that this one does, to the same subjects`,
+				`2 covered-policy metadata.name: AllowancePolicy "more" allows all that this one does, to the same subjects`,
+			},
+		},
 		"Over": {
 			reason: "Windows and exceptions end the moment they are said to.",
 			documents: `{kind: UpgradeAllowance, metadata: {name: w}, spec: {serviceAccount: "system:serviceaccount:a:b", validFrom: "2026-01-01T00:00:00Z", validUntil: "2026-06-01T12:00:00Z", allow: [{kind: ConfigMap, mutations: [data]}]}}` + next +

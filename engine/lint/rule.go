@@ -59,6 +59,7 @@ const (
 	ExternalVerb     = "external-verb"
 	Unreachable      = "unreachable"
 	MetBelow         = "met-below"
+	ApprovalIdle     = "approval-idle"
 	BindingPolicy    = "binding-policy"
 	BindingSubject   = "binding-subject"
 	WindowIdle       = "window-idle"
@@ -75,6 +76,7 @@ const (
 	DeleteMissing     = "external-delete-missing"
 	CreateOnly        = "create-only"
 	NotComposed       = "not-composed"
+	ApprovalRefused   = "approval-refused"
 	DuplicatePolicy   = "duplicate-policy"
 	CoveredPolicy     = "covered-policy"
 	ConstantCondition = "constant-condition"
@@ -100,6 +102,7 @@ func Rules() []Rule {
 		{ExternalVerb, Warning, "No gate opens for this verb."},
 		{Unreachable, Warning, "Nobody can make use of a policy: nobody may initiate by it, and nothing else allows what it is about."},
 		{MetBelow, Warning, "A condition decides only where a chain starts, and the policy also serves below another one."},
+		{ApprovalIdle, Warning, "Nothing waits for the approvals of a policy: nobody initiates by it, or it is about creation or deletion."},
 		{BindingPolicy, Warning, "A binding grants nothing, for its policy is not there, cannot be used, or does not let it."},
 		{BindingSubject, Warning, "A subject of a binding initiates nothing by it."},
 		{WindowIdle, Warning, "A window does nothing."},
@@ -116,6 +119,7 @@ func Rules() []Rule {
 		{DeleteMissing, Note, "The deletion of a managed resource is allowed, and not that of what it stands for: its gate stays closed for it."},
 		{CreateOnly, Note, "A child may be created, and nothing allows a change of it later."},
 		{NotComposed, Note, "A policy about a Claim allows a change of something else than its XR, which alone is made for it."},
+		{ApprovalRefused, Note, "A policy asks for approvals of what follows from a change, and an Enforcement does not let that be stored."},
 		{DuplicatePolicy, Note, "Two policies match and allow the same."},
 		{CoveredPolicy, Note, "All that a policy allows another one allows as well, to the same subjects."},
 		{ConstantCondition, Note, "A condition reads nothing of the change, and so is always true, or never."},

@@ -117,8 +117,16 @@ func coversPolicy(q, p *v1alpha1.AllowancePolicySpec) bool {
 
 	return !forbids(q) && !forbids(p) && !shadow(q) && !shadow(p) &&
 		coversMatch(&q.Match, &p.Match) && coversSubjects(q.Subjects, p.Subjects) && coversAllow(q.Allow, p.Allow) &&
-		q.BindingMode == p.BindingMode && equality.Semantic.DeepEqual(q.Gate, p.Gate) &&
+		q.BindingMode == p.BindingMode && coversApproval(q, p) && equality.Semantic.DeepEqual(q.Gate, p.Gate) &&
 		equality.Semantic.DeepEqual(q.ParamKind, p.ParamKind) && equality.Semantic.DeepEqual(q.ParamRef, p.ParamRef)
+}
+
+// coversApproval reports whether a policy lets its initiators do what another one does: without
+// approvals, or with as many as that one asks for or more, for the most that any asks for count.
+func coversApproval(q, p *v1alpha1.AllowancePolicySpec) bool {
+	has, other := policy.RequiredApprovals(q), policy.RequiredApprovals(p)
+
+	return has == 0 || other > 0 && other <= has
 }
 
 // coversMatch reports whether a match is about all that another one is.

@@ -56,6 +56,8 @@ func ruleOfResult(r typecheck.Result) string {
 		return Unreachable
 	case typecheck.CheckStart:
 		return MetBelow
+	case typecheck.CheckApproval:
+		return ApprovalIdle
 	case typecheck.CheckSubject:
 		return BindingSubject
 	default:

@@ -82,6 +82,9 @@ const (
 	LackParent LackKind = "Parent"
 	// LackInitiator is anybody who may initiate a change of the field.
 	LackInitiator LackKind = "Initiator"
+	// LackApproval is the approval of other people, without which a policy lets those initiate
+	// nothing who may by it.
+	LackApproval LackKind = "Approval"
 	// LackParameter is an object that holds the policy's parameters, which is not there or
 	// cannot be read.
 	LackParameter LackKind = "Parameter"

@@ -43,6 +43,8 @@ const (
 	CheckReach Check = "Reach"
 	// CheckStart finds conditions that decide only where a chain starts.
 	CheckStart Check = "Start"
+	// CheckApproval finds approvals that nothing waits for.
+	CheckApproval Check = "Approval"
 	// CheckSubject finds subjects of bindings who initiate nothing.
 	CheckSubject Check = "Subject"
 )
@@ -128,7 +130,8 @@ func Policy(p *v1alpha1.AllowancePolicy, kinds []kind.Served, schemas Schemas, a
 	return slices.Concat(out,
 		results(CheckVerb, policy.CheckExternal(p.Spec.Allow, managed)),
 		results(CheckReach, compiled.CheckReach(given)),
-		results(CheckStart, compiled.CheckStart(given)))
+		results(CheckStart, compiled.CheckStart(given)),
+		results(CheckApproval, compiled.CheckApproval()))
 }
 
 func composite(k kind.Served) bool { return k.Composite }

@@ -70,6 +70,12 @@ func TestEachWarningHasWhatFoundIt(t *testing.T) {
 				subjects: [{kind: Group, name: devs, mayInitiate: true}], allow: [{kind: Bucket, mutations: [spec.size]}]}}`,
 			want: map[string]typecheck.Check{"spec.match.cel[0]": typecheck.CheckStart},
 		},
+		"Approval": {
+			reason: "A creation waits for no approvals.",
+			policy: `{spec: {approval: {required: 2}, match: {kind: Bucket, fields: [spec.size, create]}, subjects: [{kind: Group, name: devs, mayInitiate: true}],
+				allow: [{relation: External, mutations: [Update]}]}}`,
+			want: map[string]typecheck.Check{"spec.match.fields[1]": typecheck.CheckApproval},
+		},
 		"Broken": {
 			reason: "Of what does not compile nothing is said.",
 			policy: `{spec: {match: {kind: Bucket, fields: [spec.sice, "spec["]}, allow: []}}`,

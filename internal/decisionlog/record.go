@@ -72,6 +72,11 @@ type Decision struct {
 	ParentTrimmed bool `json:"parentTrimmed,omitempty"`
 	// ParentGone is true where the parent was not there.
 	ParentGone bool `json:"parentGone,omitempty"`
+	// ComposedResource is the name that a new object has in its Composition.
+	ComposedResource string `json:"composedResource,omitempty"`
+	// Ungated is true where the kind of a new managed resource has no
+	// spec.managementPolicies.
+	Ungated bool `json:"ungated,omitempty"`
 	// ParentSettles is true where a composition function reports on the parent.
 	ParentSettles bool `json:"parentSettles,omitempty"`
 	// Namespace of the object; none where it has none or it was not read.

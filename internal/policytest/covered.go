@@ -42,7 +42,8 @@ type CoveredItem struct {
 	Field string `json:"field"`
 	// Text of it, for a person.
 	Text string `json:"text"`
-	// Allowed is true where a test passes in which a change was allowed by it, and Refused where one does in
+	// Allowed is true where a test passes in which a change was allowed by it, or lacked only the approvals that
+	// the policy asks for, and Refused where one does in
 	// which one was refused, held or warned about for it, or in which nothing followed for it.
 	Allowed bool `json:"allowed"`
 	Refused bool `json:"refused"`

@@ -63,6 +63,28 @@ func TestCoverageIsWhatTestsHaveTried(t *testing.T) {
 				"xr spec": "neither allowed nor refused", "xr spec.match.fields[0]": "neither allowed nor refused",
 			},
 		},
+		"approvals": {
+			reason: "Where a policy asks for approvals, a change that lacks these alone is as one that is allowed.", percent: 66,
+			more: map[string]string{
+				"policies.yaml": strings.Replace(claimPolicy, "spec:\n", "spec:\n  approval: {required: 2}\n", 1) + "---\n" + xrPolicy,
+				"t/hans.txtar":  strings.Replace(hans, "allowed: true", "allowed: false", 1), "t/anna.txtar": anna, "t/ticket.txtar": noTicket,
+			},
+			want: map[string]string{
+				"claim spec": "", "claim spec.match.fields[0]": "", "claim spec.match.cel[0]": "", "claim spec.subjects[0]": "",
+				"xr spec": "neither allowed nor refused", "xr spec.match.fields[0]": "neither allowed nor refused",
+			},
+		},
+		"approvals are no refusal": {
+			reason: "What lacks approvals alone does not show that the policy refuses anything.",
+			more: map[string]string{
+				"policies.yaml": strings.Replace(claimPolicy, "spec:\n", "spec:\n  approval: {required: 2}\n", 1) + "---\n" + xrPolicy,
+				"t/hans.txtar":  strings.Replace(hans, "allowed: true", "allowed: false", 1),
+			},
+			want: map[string]string{
+				"claim spec": "never refused", "claim spec.match.fields[0]": "never refused", "claim spec.match.cel[0]": "never refused", "claim spec.subjects[0]": "never refused",
+				"xr spec": "neither allowed nor refused", "xr spec.match.fields[0]": "neither allowed nor refused",
+			},
+		},
 		"fails": {
 			reason: "A test that fails tests nothing.", more: map[string]string{"t/hans.txtar": strings.Replace(hans, "allowed: true", "allowed: false", 1)},
 			want: map[string]string{},

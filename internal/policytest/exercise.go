@@ -130,9 +130,19 @@ func (e *exercise) about(p decision.ExplainedPolicy, changes []decision.Finding,
 	}
 }
 
-// initiated reports whether a change is allowed because the policy lets the user initiate it.
+// initiated reports whether a change is allowed because the policy lets the user initiate it, or lacks of
+// the policy only the approval of others.
 func (e *exercise) initiated(c decision.Finding) bool {
+	if e.waits(c) {
+		return !slices.ContainsFunc(c.Lacks, func(l decision.Lack) bool { return l.Policy == e.name && l.What != policy.LackApproval })
+	}
+
 	return c.Verdict == decision.Allowed && c.Rule == decision.RuleInitiate && c.Policy == e.name
+}
+
+// waits reports whether a change lacks the approval of others that the policy asks for.
+func (e *exercise) waits(c decision.Finding) bool {
+	return slices.ContainsFunc(c.Lacks, func(l decision.Lack) bool { return l.Policy == e.name && l.What == policy.LackApproval })
 }
 
 // follows reports whether an allowance is what the policy lets follow from a change.
@@ -211,7 +221,7 @@ func (e *exercise) giving(p decision.ExplainedPolicy, changes []decision.Finding
 // lacking is whether a change is not allowed for something of the policy.
 func (e *exercise) lacking(changes []decision.Finding) {
 	for _, c := range changes {
-		if slices.ContainsFunc(c.Lacks, func(l decision.Lack) bool { return l.Policy == e.name }) {
+		if slices.ContainsFunc(c.Lacks, func(l decision.Lack) bool { return l.Policy == e.name && l.What != policy.LackApproval }) {
 			e.refuse(fieldPolicy)
 		}
 	}

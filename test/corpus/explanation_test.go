@@ -113,6 +113,10 @@ func explains(t *testing.T, x decision.Explanation, f decision.Finding) {
 			if p.Initiates || p.Missing == "" {
 				t.Errorf("%s lacks %q: initiates %t, missing %q", f.Change.Field, l.Text, p.Initiates, p.Missing)
 			}
+		case policy.LackApproval:
+			if !p.Initiates || p.RequiredApprovals() != l.Approvals || l.Approvals == 0 {
+				t.Errorf("%s lacks %q: initiates %t, approvals %d of %d", f.Change.Field, l.Text, p.Initiates, l.Approvals, p.RequiredApprovals())
+			}
 		default:
 		}
 	}

@@ -31,6 +31,7 @@ func TestWhatInShadowModeMakesTheDifferenceIsKnown(t *testing.T) {
 	}
 
 	want := map[string]decision.InShadow{
+		"approval-shadow":               {Policy: "widgets"},
 		"param-shadow":                  {Policy: "colors"},
 		"shadow-allows":                 {Policy: "colors"},
 		"shadow-binding":                {Policy: "colors"},

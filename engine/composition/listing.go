@@ -1,0 +1,254 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// entry is a held change as it is listed for the manager, without its cause.
+func (r *Request) entry(h v1alpha1.HeldChange, a decision.Approvable) v1alpha1.HeldEntry {
+	u := r.Observed
+	if u == nil || h.Field == v1alpha1.MutationCreate {
+		u = r.Desired
+	}
+
+	e := v1alpha1.HeldEntry{
+		Ref: v1alpha1.ObjectReference{
+			APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(),
+		},
+		ComposedResource: r.Name, Field: h.Field, From: h.From, To: h.To, Missing: h.Reason,
+		Digest: a.Digest, Masked: a.Masked, Follows: a.Follows, Destroys: heldlist.Destroys(u, h.Field),
+	}
+
+	if e.Ref.Namespace == "" {
+		e.Ref.Namespace = r.XR.GetNamespace() // All that a namespaced XR composes is in its namespace.
+	}
+
+	if u == r.Observed {
+		e.Cause = byHand(u, h.Field)
+	}
+
+	return e
+}
+
+// byHand is the cause of a change of a field that somebody has changed by hand; nil where
+// nobody has.
+func byHand(u *unstructured.Unstructured, field string) *v1alpha1.Cause {
+	edits, err := allowance.ParseEdits(u)
+	if err != nil {
+		return nil // Reported with the decision.
+	}
+
+	for _, e := range edits {
+		if e.Field == field {
+			return &v1alpha1.Cause{Type: v1alpha1.CauseDrift, User: e.User, Since: e.Since.DeepCopy()}
+		}
+	}
+
+	return nil
+}
+
+// List is what the manager is told of all that an XR composes: what is held, why it is asked
+// for, and how far the approvals are whose allowances the XR carries. False where there is
+// nothing to tell.
+func List(
+	xr *unstructured.Unstructured, observed map[string]*unstructured.Unstructured, held []Held, passed []Passed,
+) (v1alpha1.HeldList, bool) {
+	was, known := heldlist.Read(xr)
+	if !known {
+		was = &v1alpha1.HeldList{}
+	}
+
+	l := lister{xr: xr, was: was}
+
+	var out v1alpha1.HeldList
+
+	for _, h := range held {
+		if h.Entry.Field != "" && !h.Passed {
+			out.Changes = append(out.Changes, l.complete(h.Entry))
+		}
+	}
+
+	slices.SortStableFunc(out.Changes, compareEntries)
+
+	out.Unsteady, out.Revision = l.unsteady, resource.RevisionOf(xr)
+	out.Approvals = uses(xr, was, observed, out.Changes, passed)
+
+	if len(out.Changes) > 0 {
+		out.Generation = resource.Generation(xr)
+	}
+
+	if slices.ContainsFunc(out.Changes, func(e v1alpha1.HeldEntry) bool { return e.Cause.Type == v1alpha1.CauseComposition }) {
+		out.Revision = was.Revision
+	}
+
+	return out, known || out.Revision != "" || len(out.Changes)+len(out.Approvals) > 0
+}
+
+// compareEntries orders what is listed: what destroys something first, for the list may be cut.
+func compareEntries(a, b v1alpha1.HeldEntry) int {
+	switch {
+	case a.Destroys == b.Destroys:
+		return 0
+	case a.Destroys:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// A lister completes what is listed of an XR, by what was listed before.
+type lister struct {
+	xr       *unstructured.Unstructured
+	was      *v1alpha1.HeldList
+	unsteady map[string]int
+}
+
+// complete adds the cause of a change, and takes away its digest where it is another one each
+// time though nobody has changed the XR.
+func (l *lister) complete(e v1alpha1.HeldEntry) v1alpha1.HeldEntry {
+	before := l.before(e)
+
+	switch {
+	case before != nil && before.Digest == e.Digest && before.Cause != nil && before.Cause.Type != v1alpha1.CausePipeline:
+		e.Cause = before.Cause
+	case e.Cause == nil: // An XR names its new revision one run after Crossplane has begun to use it.
+		e.Cause = l.cause()
+	}
+
+	if before == nil || e.Digest == "" || l.was.Generation != resource.Generation(l.xr) {
+		return e
+	}
+
+	key := steadyKey(e)
+
+	n := l.was.Unsteady[key]
+	if before.Unstable {
+		n = v1alpha1.MaxUnsteady
+	} else if before.Digest != e.Digest {
+		n++
+	}
+
+	if n == 0 || before.Digest == e.Digest && !before.Unstable {
+		return e
+	}
+
+	if l.unsteady == nil {
+		l.unsteady = map[string]int{}
+	}
+
+	l.unsteady[key] = n
+
+	if n >= v1alpha1.MaxUnsteady {
+		out := *before // As it was: it is not to be written each time.
+		out.Digest, out.Unstable = "", true
+
+		return out
+	}
+
+	return e
+}
+
+// before is what was listed of the same field of the same object.
+func (l *lister) before(e v1alpha1.HeldEntry) *v1alpha1.HeldEntry {
+	for i := range l.was.Changes {
+		if b := &l.was.Changes[i]; b.Ref == e.Ref && b.ComposedResource == e.ComposedResource && b.Field == e.Field {
+			return b
+		}
+	}
+
+	return nil
+}
+
+// steadyKey stands for a field of a composed resource.
+func steadyKey(e v1alpha1.HeldEntry) string {
+	return strings.Join([]string{e.ComposedResource, e.Ref.Kind, e.Field}, " ")
+}
+
+// cause is why what was not changed by hand is asked for.
+func (l *lister) cause() *v1alpha1.Cause {
+	if edits, err := allowance.ParseEdits(l.xr); err == nil && len(edits) > 0 {
+		newest := slices.MaxFunc(edits, func(a, b v1alpha1.Edit) int { return a.Since.Compare(b.Since.Time) })
+
+		return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: newest.User, Since: newest.Since.DeepCopy()}
+	}
+
+	if is := resource.RevisionOf(l.xr); is != "" && l.was.Revision != "" && is != l.was.Revision {
+		return &v1alpha1.Cause{Type: v1alpha1.CauseComposition, Revision: is}
+	}
+
+	generation := resource.Generation(l.xr)
+	if settled, ok := resource.SettledGeneration(l.xr); ok && settled < generation {
+		entries, _ := allowance.ParseTrace(l.xr)
+		for _, e := range entries {
+			if e.Generation == generation {
+				return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: e.Initiator}
+			}
+		}
+	}
+
+	return &v1alpha1.Cause{Type: v1alpha1.CausePipeline}
+}
+
+// uses are the allowances of approvals that an XR carries, and how far each is.
+func uses(
+	xr *unstructured.Unstructured, was *v1alpha1.HeldList, observed map[string]*unstructured.Unstructured,
+	held []v1alpha1.HeldEntry, passed []Passed,
+) []v1alpha1.ApprovalUse {
+	list, err := allowance.Parse(xr)
+	if err != nil {
+		return was.Approvals // Reported with the decisions.
+	}
+
+	var out []v1alpha1.ApprovalUse
+
+	for _, a := range list {
+		if !allowance.OfApproval(a) || allowance.External(a) {
+			continue
+		}
+
+		use := v1alpha1.ApprovalUse{Approval: a.Approval, Digest: a.Digest, State: v1alpha1.ApprovalAbsent}
+		through := slices.IndexFunc(passed, func(p Passed) bool { return p.Approval == a.Approval && p.Digest == a.Digest })
+
+		switch {
+		case decision.ReportedUsed(xr, a) || shown(observed, a):
+			use.State = v1alpha1.ApprovalUsed
+		case through >= 0 && !passed[through].Awaits:
+			use.State = v1alpha1.ApprovalApplying
+		case through >= 0 || slices.ContainsFunc(held, func(e v1alpha1.HeldEntry) bool { return e.Digest == a.Digest }):
+			use.State = v1alpha1.ApprovalWaiting
+		}
+
+		out = append(out, use)
+	}
+
+	return out
+}
+
+// shown reports whether the trace of a composed resource shows that an allowance was used. That
+// of one which is about to be deleted names what allows that before it is gone: the manager sees
+// when it is.
+func shown(observed map[string]*unstructured.Unstructured, a v1alpha1.Allowance) bool {
+	if a.Mutation == v1alpha1.MutationDelete {
+		return false
+	}
+
+	for _, u := range observed {
+		if entries, err := allowance.ParseTrace(u); err == nil && allowance.Used(entries, a) {
+			return true
+		}
+	}
+
+	return false
+}

@@ -1,0 +1,210 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/digest"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
+	"github.com/kausality-io/kausality-crossplane/engine/mask"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// A ChangeApproval lets one change through: of one object, to the value that was seen.
+// What is held says by its digest which that is. The manager writes an allowance with
+// the digest on the parent, and takes it away once the change was seen to be made.
+
+// Approvable is what a held change is approved by.
+type Approvable struct {
+	// Digest of it; empty where it cannot be approved.
+	Digest string
+	// Masked is true where the value is hidden, and no part of the digest.
+	Masked bool
+	// Follows are the external actions that follow.
+	Follows []string
+}
+
+// Approvable returns what the change is approved by.
+func (f Finding) Approvable() Approvable {
+	if f.of == nil {
+		return Approvable{}
+	}
+
+	d := f.of.digested(f.Change)
+
+	return Approvable{Digest: digest.Of(d), Masked: d.Masked, Follows: d.Follows}
+}
+
+// digested is what the digest of a change stands for.
+func (f *facts) digested(c change.Change) digest.Change {
+	out := digest.Change{Kind: f.groupKind(), Operation: digest.Update, Follows: f.follows(c)}
+
+	switch {
+	case c.Field == v1alpha1.MutationCreate:
+		out.Operation, out.Name = digest.Create, f.composedName()
+		out.To, out.Masked = wholeValue(f.New)
+
+		if f.Parent != nil {
+			out.UID = f.Parent.GetUID()
+		}
+	case c.Field == v1alpha1.MutationDelete || f.Old == nil || f.New == nil:
+		out.Operation = digest.Delete
+		if f.Old != nil {
+			out.UID = f.Old.GetUID()
+		}
+	default:
+		out.UID, out.Elements = f.Old.GetUID(), f.locate().Elements(c)
+		in := f.between()
+		out.From, out.To = c.From, c.To
+
+		if out.Masked = mask.Hides(c.Path, c.From, in...) || mask.Hides(c.Path, c.To, in...); out.Masked {
+			out.From, out.To = mask.Value(c.Path, c.From, in...), mask.Value(c.Path, c.To, in...)
+		}
+	}
+
+	return out
+}
+
+// locate says where changes of the object are, by what is not hidden of it.
+func (f *facts) locate() *change.Locator {
+	if f.locator == nil {
+		hide := func([]string, any) string { return mask.Text }
+		was, is := mask.Object(f.Old.Object, hide, f.New.Object), mask.Object(f.New.Object, hide, f.Old.Object)
+		f.locator = change.NewLocator(was, is, digest.OfLists)
+	}
+
+	return f.locator
+}
+
+// composedName is the name of a new object in its Composition, or its own.
+func (f *facts) composedName() string {
+	if f.ComposedResource != "" {
+		return f.ComposedResource
+	}
+
+	return resource.Name(f.New)
+}
+
+// wholeValue is all that is wished of a new object. What is hidden of it is masked; true
+// where anything is.
+func wholeValue(u *unstructured.Unstructured) (any, bool) {
+	masked := false
+	object := mask.Object(u.Object, func([]string, any) string {
+		masked = true
+
+		return mask.Text
+	})
+
+	for _, key := range []string{"apiVersion", "kind", "status"} {
+		delete(object, key)
+	}
+
+	meta := map[string]any{}
+
+	for _, key := range []string{"name", "namespace", "labels"} {
+		if v, ok := resource.Value(object, "metadata", key); ok {
+			meta[key] = v
+		}
+	}
+
+	theirs := maps.Clone(resource.Map(object, "metadata", "annotations"))
+	maps.DeleteFunc(theirs, func(key string, _ any) bool { return strings.HasPrefix(key, v1alpha1.AnnotationPrefix) })
+
+	if len(theirs) > 0 {
+		meta["annotations"] = theirs
+	}
+
+	object["metadata"] = meta
+
+	return object, masked
+}
+
+// follows are the external actions that follow a change of a managed resource with a gate.
+func (f *facts) follows(c change.Change) []string {
+	if !resource.IsManaged(f.target()) {
+		return nil
+	}
+
+	if f.Old == nil {
+		if f.Ungated {
+			return nil
+		}
+
+		return []string{gate.ActionCreate}
+	}
+
+	_, set := resource.Value(f.Old.Object, "spec", "managementPolicies")
+
+	switch {
+	case gate.Ungated(f.Old) || !set && !gate.Governed(f.Old):
+		return nil
+	case c.Field == v1alpha1.MutationDelete:
+		return []string{gate.ActionDelete}
+	case goesOut(c):
+		return []string{gate.ActionUpdate}
+	default:
+		return nil
+	}
+}
+
+// approved reports whether an allowance of an approval is for a change: by its digest, or by
+// what the composition function says that Crossplane applies. What the API server and
+// other webhooks make of it is not what the function has seen.
+func (j *judge) approved(a v1alpha1.Allowance, c change.Change) bool {
+	kind := j.groupKind()
+	if allowance.External(a) || a.Kind != kind.Kind || a.APIGroup != kind.Group {
+		return false
+	}
+
+	return digest.Of(j.digested(c)) == a.Digest || j.vouched(a, c)
+}
+
+// vouched reports whether the writer is Crossplane, which brings a trace by which the function
+// has made use of an allowance for the change.
+func (j *judge) vouched(a v1alpha1.Allowance, c change.Change) bool {
+	if !j.byCrossplane() || j.asked == nil || j.ParentSettles {
+		return false
+	}
+
+	entries, _ := allowance.ParseTrace(j.asked)
+	for _, e := range entries {
+		if change.FieldCovers(e.Field, c.Path) && allowance.Used([]v1alpha1.TraceEntry{e}, a) {
+			return true
+		}
+	}
+
+	return false
+}
+
+// approvalUsed reports whether an allowance of an approval has served: the object shows
+// the use, or the function has reported it. One to delete serves until the object is gone,
+// whose trace names it before that.
+func (g *grants) approvalUsed(a v1alpha1.Allowance) bool {
+	return a.Mutation != v1alpha1.MutationDelete && (allowance.Used(g.trace(), a) || ReportedUsed(g.Parent, a))
+}
+
+// ReportedUsed reports whether the composition function of an XR has reported that an
+// allowance of an approval has served.
+func ReportedUsed(xr *unstructured.Unstructured, a v1alpha1.Allowance) bool {
+	list, ok := heldlist.Read(xr)
+	if !ok {
+		return false
+	}
+
+	for _, use := range list.Approvals {
+		if use.Approval == a.Approval && use.Digest == a.Digest {
+			return use.State == v1alpha1.ApprovalUsed
+		}
+	}
+
+	return false
+}

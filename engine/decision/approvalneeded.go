@@ -1,0 +1,120 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// A policy may ask for approvals: those who may initiate by it initiate nothing alone. Their
+// change of a root is stored as that of anybody else is, what would follow from it is held, and
+// what is held people approve. How many have to is in the record of the edit.
+
+// UnknownRequester stands for a user of whom nothing is known: the edit was stored while
+// nobody could see whose it is.
+const UnknownRequester = "unknown"
+
+// RequiredApprovals is how many people have to approve what follows from the edits of a root:
+// one at least, and as many as the edit does that asks for the most. One of which nobody knows
+// whose it is takes one more, for who approves may be who made it.
+func RequiredApprovals(edits []v1alpha1.Edit) int32 {
+	out := int32(1)
+
+	for _, e := range edits {
+		n := max(e.Approvals, 1)
+		if unknownUser(e.User) {
+			n++
+		}
+
+		out = max(out, n)
+	}
+
+	return out
+}
+
+// unknownUser reports whether nothing is known of the user of an edit.
+func unknownUser(name string) bool {
+	return name == "" || name == UnknownRequester || name == unreadableUser
+}
+
+// unreadableUser stands for the user of an edit in a record that cannot be read.
+const unreadableUser = "(unknown)"
+
+// waitsForApproval reports whether a policy lets the user initiate a change, whether or not
+// its conditions hold, but for the approvals that it asks for.
+func (s *subjects) waitsForApproval(p *policy.Policy, c change.Change) bool {
+	return p.RequiredApprovals() > 0 && p.Covers(c) && s.mightInitiate(p) && s.mayInitiate(p)
+}
+
+// lackingApproval says how many people have to approve for a policy to let the user initiate
+// a change, after what is said of the policy already.
+func (x explainer) lackingApproval(p *policy.Policy, c change.Change, said string) Lack {
+	n := p.RequiredApprovals()
+	out := Lack{Policy: p.Name(), What: policy.LackApproval, Approvals: n}
+
+	lets := fmt.Sprintf("%suser %q may initiate it only", said, x.User.Name)
+
+	switch {
+	case c.Field == v1alpha1.MutationCreate:
+		out.Text = fmt.Sprintf("%s with the approval of %s, for which a creation does not wait", lets, others(n))
+	case c.Field == v1alpha1.MutationDelete:
+		out.Text = fmt.Sprintf("%s with the approval of %s, for which a deletion does not wait", lets, others(n))
+	case !x.root() || x.guarded():
+		out.Text = fmt.Sprintf("%s with the approval of %s", lets, others(n))
+	default:
+		out.Text = fmt.Sprintf("%s once %s what follows (kubectl kausality approve %s)%s",
+			lets, OthersApprove(n), resource.Argument(x.target()), x.unstored())
+	}
+
+	return out
+}
+
+// others are so many other people, as text.
+func others(n int32) string {
+	if n == 1 {
+		return "another person"
+	}
+
+	return fmt.Sprintf("%d other people", n)
+}
+
+// OthersApprove says that so many other people approve, for a person.
+func OthersApprove(n int32) string {
+	if n == 1 {
+		return "another person approves"
+	}
+
+	return others(n) + " approve"
+}
+
+// unstored says which Enforcement does not let a change of a root be stored, so that nothing
+// follows from it that could be approved; empty where none does.
+func (x explainer) unstored() string {
+	i := slices.IndexFunc(x.governing, func(e *enforcement.Enforcement) bool {
+		return enforcement.Strictness(actionOf(e)) >= enforcement.Strictness(v1alpha1.ActionHold)
+	})
+	if i < 0 {
+		return ""
+	}
+
+	return fmt.Sprintf(", but Enforcement %q does not let it be stored, and nothing follows that could be approved", x.governing[i].Name())
+}
+
+// approvals is how many people have to approve what follows from an unallowed change, by the
+// policies that let its user initiate it but for that; zero where none does.
+func (f Finding) approvals() int32 {
+	var out int32
+	for _, l := range f.Lacks {
+		out = max(out, l.Approvals)
+	}
+
+	return out
+}

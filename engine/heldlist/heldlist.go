@@ -1,0 +1,78 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package heldlist
+
+import (
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Read reads the list of an XR. False where it has none that is of now: the function has not
+// reported yet, or its pipeline failed.
+func Read(xr *unstructured.Unstructured) (*v1alpha1.HeldList, bool) {
+	c, ok := resource.ConditionOf(xr, v1alpha1.ConditionHeldChanges)
+	if !ok || c.Status == "Unknown" {
+		return nil, false
+	}
+
+	list := &v1alpha1.HeldList{}
+	if err := json.Unmarshal([]byte(c.Message), list); err != nil {
+		return nil, false
+	}
+
+	return list, true
+}
+
+// Format writes a list within [v1alpha1.MaxHeldListBytes]. What does not fit is left out at the
+// end, and counted: reasons first, then whole changes.
+func Format(list v1alpha1.HeldList) string {
+	text := compact(list)
+	if len(text) <= v1alpha1.MaxHeldListBytes {
+		return text
+	}
+
+	changes := make([]v1alpha1.HeldEntry, len(list.Changes))
+	for i, e := range list.Changes {
+		e.Missing = ""
+		changes[i] = e
+	}
+
+	all := changes
+	list.Changes = all
+
+	if text = compact(list); len(text) <= v1alpha1.MaxHeldListBytes {
+		return text
+	}
+
+	// The most that fit. Fewer changes are never longer, but for the digits of their count.
+	more, fits, not := list.More, 0, len(all)
+	for fits+1 < not {
+		n := (fits + not) / 2 //nolint:mnd // Their middle.
+
+		list.Changes, list.More = all[:n], more+len(all)-n
+		if len(compact(list)) <= v1alpha1.MaxHeldListBytes {
+			fits = n
+		} else {
+			not = n
+		}
+	}
+
+	list.Changes, list.More = all[:fits], more+len(all)-fits
+
+	return compact(list)
+}
+
+// compact is a list as JSON. It holds nothing that cannot be written so.
+func compact(list v1alpha1.HeldList) string {
+	raw, err := json.Marshal(list)
+	if err != nil {
+		return "{}"
+	}
+
+	return string(raw)
+}
