@@ -183,6 +183,14 @@ func (c *Kinds) Gates(gk schema.GroupKind) (gated, known bool) {
 	return c.known.gated[gk], c.known.Complete
 }
 
+// Composes reports whether the function runs for XRs of a kind.
+func (c *Kinds) Composes(gk schema.GroupKind) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	return c.known.xrs[gk]
+}
+
 // Watched are the kinds to be watched for what is found, beside those that have
 // gates.
 func (f Findings) Watched(served []kind.Served) []kind.Served {

@@ -5,10 +5,12 @@ package governed
 
 import (
 	"context"
+	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -33,7 +35,17 @@ type Reconciler struct {
 	Leftovers *deletion.Leftovers
 	// Composed says which kinds and XRs are our business.
 	Composed *composed.Kinds
-	Gated    bool
+	// Pending hears of what is there, and what is not; nil for nobody.
+	Pending Pending
+	Gated   bool
+}
+
+// Pending hears of objects for what is held of them.
+type Pending interface {
+	// Observe hears of one that is there; of one of another shard, as that is left in the cache.
+	Observe(ctx context.Context, u *unstructured.Unstructured) error
+	// Gone hears of one that is not there any more, or not in this shard.
+	Gone(gk schema.GroupKind, key types.NamespacedName)
 }
 
 // Reconcile moves the object's gate where it has one, and maintains its
@@ -55,13 +67,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.Composed.Forget(r.Gvk)
 	}
 
+	told := r.tell(ctx, req.NamespacedName, u, mine, err)
+
 	if err != nil || !mine && shard.Foreign(u) {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, errors.Join(client.IgnoreNotFound(err), told)
 	}
 
 	r.Composed.Observe(u)
 
 	res, err := r.reconcileObject(ctx, u)
+	if err == nil && told != nil {
+		return reconcile.Result{}, told
+	}
 
 	switch {
 	case apierrors.IsConflict(err):
@@ -71,6 +88,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	default:
 		return res, err
 	}
+}
+
+// tell tells of an object that was read, or was not there to be.
+func (r *Reconciler) tell(ctx context.Context, key types.NamespacedName, u *unstructured.Unstructured, mine bool, err error) error {
+	switch {
+	case r.Pending == nil:
+		return nil
+	case err == nil && (mine || shard.Stripped(u) && u.GetNamespace() == ""):
+		return r.Pending.Observe(ctx, u)
+	case err == nil, apierrors.IsNotFound(err):
+		r.Pending.Gone(r.Gvk.GroupKind(), key)
+	}
+
+	return nil
 }
 
 // reconcileObject does what there is to do about an object.

@@ -6,15 +6,19 @@ package governed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,6 +57,7 @@ func governing(t *testing.T, gvk schema.GroupVersionKind, gated bool, patch erro
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{bucketKind.GroupVersion(), storeKind.GroupVersion()})
 	mapper.Add(bucketKind, meta.RESTScopeNamespace)
 	mapper.Add(storeKind, meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Group: "wide.example.org", Version: "v1", Kind: "Wide"}, meta.RESTScopeRoot)
 
 	b := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
@@ -165,6 +170,73 @@ func TestWhatIsDoneAboutAnObjectIsAsItIs(t *testing.T) {
 
 			if object.HasFinalizer(live) != tc.finalizer {
 				t.Errorf("%s\nfinalizers %v", tc.reason, live.GetFinalizers())
+			}
+		})
+	}
+}
+
+// heard is what is told of objects.
+type heard struct {
+	said []string
+	err  error
+}
+
+func (h *heard) Observe(_ context.Context, u *unstructured.Unstructured) error {
+	h.said = append(h.said, "there "+u.GetName())
+
+	return h.err
+}
+
+func (h *heard) Gone(gk schema.GroupKind, key types.NamespacedName) {
+	h.said = append(h.said, "gone "+gk.Kind+" "+key.String())
+}
+
+func TestWhatIsThereAndWhatIsNotIsTold(t *testing.T) {
+	const (
+		spaced = "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: x, namespace: a, uid: x, generation: 1}, spec: {}}"
+		wide   = "{apiVersion: wide.example.org/v1, kind: Wide, metadata: {name: x, uid: x, generation: 1}%s}"
+	)
+
+	wideKind := schema.GroupVersionKind{Group: "wide.example.org", Version: "v1", Kind: "Wide"}
+
+	cases := map[string]struct {
+		reason, object, namespace, shard string
+		gvk                              schema.GroupVersionKind
+		err                              error
+		want                             []string
+	}{
+		"There":     {reason: "One that is there.", gvk: storeKind, object: spaced, namespace: "a", want: []string{"there x"}},
+		"Gone":      {reason: "One that is not.", gvk: storeKind, namespace: "a", want: []string{"gone Store a/x"}},
+		"Fails":     {reason: "Where that fails it is tried again.", gvk: storeKind, object: spaced, namespace: "a", err: fixture.ErrRefused, want: []string{"there x"}},
+		"Elsewhere": {reason: "One of another shard is as good as gone.", gvk: storeKind, object: spaced, namespace: "a", shard: "b", want: []string{"gone Store a/x"}},
+		"Left":      {reason: "But for what is left of one in no namespace.", gvk: wideKind, object: fmt.Sprintf(wide, ", stripped: true"), shard: "b", want: []string{"there x"}},
+		"Whole":     {reason: "Or it is whole, and of the shard without a name.", gvk: wideKind, object: fmt.Sprintf(wide, ""), shard: "b", want: []string{"gone Wide /x"}},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r, c := governing(t, storeKind, true, nil, "")
+
+			if tc.object != "" {
+				if err := c.Create(t.Context(), fixture.Parse(t, tc.object)); err != nil {
+					t.Fatal(err)
+				}
+			}
+
+			var err error
+			if r.Shard, err = shard.New(tc.shard); err != nil {
+				t.Fatal(err)
+			}
+
+			told := &heard{err: tc.err}
+			r.Gvk, r.Pending = tc.gvk, told
+
+			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: tc.namespace, Name: "x"}}); !errors.Is(err, tc.err) {
+				t.Errorf("%s\n%v", tc.reason, err)
+			}
+
+			if diff := cmp.Diff(tc.want, told.said); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // Shard is the part of all objects that one manager is for: those in
@@ -137,7 +138,7 @@ func (s *Shard) Asked(namespace string) bool {
 const keyStripped = "stripped"
 
 // Strip takes away all of an object in another shard but what shows that it is
-// there, whose it is, and whether it waits for us. It must not be used where anything else
+// there, whose it is, of an XR also which Claim's, and whether it waits for us. It must not be used where anything else
 // reads the same cache, as the webhook does.
 func (s *Shard) Strip(u *unstructured.Unstructured) {
 	if s.Has(u.GetNamespace()) {
@@ -155,6 +156,12 @@ func (s *Shard) Strip(u *unstructured.Unstructured) {
 
 	if owner := metav1.GetControllerOfNoCopy(u); owner != nil {
 		left.SetOwnerReferences([]metav1.OwnerReference{{UID: owner.UID, Controller: new(true)}})
+	}
+
+	if u.GetNamespace() == "" {
+		if ref := resource.Map(u.Object, "spec", "claimRef"); ref != nil {
+			left.Object["spec"] = map[string]any{"claimRef": ref}
+		}
 	}
 
 	u.Object = left.Object

@@ -97,3 +97,25 @@ func TestOfOtherShardsObjectsOnlyThatTheyAreThereIsKept(t *testing.T) {
 		t.Errorf("of another shard, -want, +got:\n%s", diff)
 	}
 }
+
+func TestOfAnXROfAnotherShardItIsKeptWhoseItIs(t *testing.T) {
+	claim := map[string]any{"apiVersion": "g/v1", "kind": "C", "namespace": "in-a", "name": "c"}
+	object := func(namespace string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "g/v1", "kind": "K", "metadata": map[string]any{"namespace": namespace, "name": "x"},
+			"spec": map[string]any{"claimRef": claim, "size": "large"},
+		}}
+	}
+
+	a := shardOf(t, "a")
+
+	for namespace, want := range map[string]map[string]any{"": {"claimRef": claim}, "free": nil} {
+		u := object(namespace)
+		a.Strip(u)
+
+		spec, _ := u.Object["spec"].(map[string]any)
+		if diff := cmp.Diff(want, spec); diff != "" || !Stripped(u) {
+			t.Errorf("in namespace %q, -want, +got:\n%s", namespace, diff)
+		}
+	}
+}

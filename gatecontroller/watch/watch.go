@@ -234,6 +234,23 @@ func (w *Watches) List(ctx context.Context, gvk schema.GroupVersionKind) ([]unst
 	return list.Items, true, nil
 }
 
+// Known returns the version in which all objects of a kind are in the cache; false where
+// they are not, or not yet.
+func (w *Watches) Known(ctx context.Context, gk schema.GroupKind) (schema.GroupVersionKind, bool) {
+	for _, gvk := range w.Kinds() {
+		if gvk.GroupKind() != gk {
+			continue
+		}
+
+		informer, err := w.cache.GetInformer(ctx, object.New(gvk), cache.BlockUntilSynced(false))
+		if err == nil && informer.HasSynced() {
+			return gvk, true
+		}
+	}
+
+	return schema.GroupVersionKind{}, false
+}
+
 // owner reports whether a kind is reconciled because of what its objects own.
 func (w *Watches) owner(gvk schema.GroupVersionKind) bool {
 	_, ok := w.owners[gvk]

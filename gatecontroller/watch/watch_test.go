@@ -94,6 +94,23 @@ func same(t *testing.T, what string, want, got []string) {
 	}
 }
 
+func TestAKindIsKnownInTheVersionThatIsWatched(t *testing.T) {
+	f := watches(t)
+	kinds := served("Bucket", "Shop")
+
+	if err := f.Run(t.Context(), kinds[:1]); err != nil {
+		t.Fatal(err)
+	}
+
+	if got, ok := f.Known(t.Context(), kinds[0].GVK.GroupKind()); !ok || got != kinds[0].GVK {
+		t.Errorf("of one that is watched: %v, %v", got, ok)
+	}
+
+	if got, ok := f.Known(t.Context(), kinds[1].GVK.GroupKind()); ok {
+		t.Errorf("of one that is not: %v", got)
+	}
+}
+
 func TestAKindIsReleasedBeforeItIsNoLongerWatched(t *testing.T) {
 	f := watches(t)
 	ctx := t.Context()

@@ -1,0 +1,134 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pending
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+)
+
+const (
+	// Unknown is the requester of an edit that was stored while nobody could see whose it is.
+	Unknown = "unknown"
+	// unlisted is the field of the edits that a record has no room for. Of these only the last
+	// user is known.
+	unlisted = "(more)"
+	// maxRequesters is how many of them a status names.
+	maxRequesters = 64
+	// minCut is how many bytes a user name has at least that was cut when it was written down.
+	minCut = 125
+)
+
+// causeOf is why a change that an object's annotation names is asked for. Of what an XR composes
+// that is the hand of whoever is named, or else its pipeline; all else follows from an edit.
+func (s *summary) causeOf(o *Object, user string) *v1alpha1.Cause {
+	composed := o.Parent != nil && s.composites[o.Parent.UID]
+
+	switch {
+	case composed && user != "":
+		return &v1alpha1.Cause{Type: v1alpha1.CauseDrift, User: user}
+	case composed:
+		return &v1alpha1.Cause{Type: v1alpha1.CausePipeline}
+	case o.Parent == nil || s.edited(user):
+		return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: known(user)}
+	case len(s.edits) > 0:
+		return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: known(s.edits[len(s.edits)-1].User)}
+	default:
+		return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: known(user)}
+	}
+}
+
+// edited reports whether an edit of the root is a user's.
+func (s *summary) edited(user string) bool {
+	return slices.ContainsFunc(s.edits, func(e v1alpha1.Edit) bool { return e.User == user })
+}
+
+// known is a user as a status names them.
+func known(user string) string {
+	if user == "" || user == "(unknown)" {
+		return Unknown
+	}
+
+	return user
+}
+
+// explain completes the cause of an entry, and since when it is held: what is below a root that
+// was edited is taken to follow from that, unless something else is known.
+func (s *summary) explain(e *entry) {
+	if e.Cause == nil {
+		e.Cause = &v1alpha1.Cause{}
+	}
+
+	// An XR does not know any more what its pipeline asked for before that failed.
+	if was := s.before[e.Digest]; was != nil && was.Cause != nil && e.Cause.Type == v1alpha1.CausePipeline && e.Digest != "" {
+		e.Cause = was.Cause.DeepCopy()
+	}
+
+	switch e.Cause.Type {
+	case v1alpha1.CauseComposition, v1alpha1.CauseDrift:
+	case v1alpha1.CauseEdit:
+		e.Cause.User = known(e.Cause.User)
+	default:
+		e.Cause.Type = v1alpha1.CausePipeline
+		if len(s.edits) > 0 {
+			e.Cause.Type, e.Cause.User = v1alpha1.CauseEdit, known(s.edits[len(s.edits)-1].User)
+		}
+	}
+
+	e.Cause.Since = s.since(e)
+}
+
+// requesters are the users who ask for what is held, and how many people have to approve it. Who
+// edited the root is one of them as long as that is recorded; so is whoever asked by hand.
+func (s *summary) requesters() (users []string, required int32) {
+	all := map[string]bool{}
+
+	for _, e := range s.edits {
+		all[known(e.User)] = true
+		all[Unknown] = all[Unknown] || e.Field == unlisted
+	}
+
+	for _, e := range s.entries {
+		if e.Cause.Type == v1alpha1.CauseEdit {
+			all[e.Cause.User] = true
+		}
+
+		if e.askedBy != "" {
+			all[e.askedBy] = true
+		}
+	}
+
+	if len(s.lost) > 0 {
+		for _, user := range s.Previous.Requesters {
+			all[user] = true
+		}
+	}
+
+	// Nobody could be compared with a name that was cut.
+	for user, asks := range all {
+		if asks && len(user) >= minCut && strings.HasSuffix(user, "...") {
+			all[Unknown] = true
+		}
+	}
+
+	maps.DeleteFunc(all, func(_ string, asks bool) bool { return !asks })
+
+	users = slices.Sorted(maps.Keys(all))
+	if len(users) > maxRequesters {
+		users = slices.DeleteFunc(users, func(user string) bool { return user == Unknown })
+		users = append(users[:maxRequesters-1], Unknown)
+		slices.Sort(users)
+	}
+
+	required = decision.RequiredApprovals(s.edits)
+	if slices.Contains(users, Unknown) && !slices.ContainsFunc(s.edits, func(e v1alpha1.Edit) bool { return known(e.User) == Unknown }) {
+		required++
+	}
+
+	return users, required
+}

@@ -1,0 +1,142 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pending
+
+import (
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/digest"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Input is what a status follows from.
+type Input struct {
+	// Root is the object that people edit.
+	Root *unstructured.Unstructured
+	// Objects are all that were read, in any order: the root, what is below it, and each
+	// one's parent.
+	Objects []Object
+	// Gone are those of which it is known that they are not there any more.
+	Gone map[Key]bool
+	// Previous is the status before.
+	Previous v1alpha1.PendingChangeStatus
+	// ShowForeign shows the values of objects in other namespaces than the root's, too.
+	ShowForeign bool
+	// Now is the time, of which no more than seconds count.
+	Now time.Time
+}
+
+// summary is an input, and what is found in it.
+type summary struct {
+	Input
+	collection
+
+	now metav1.Time
+	// edits of the root that nobody allowed, the newest last.
+	edits []v1alpha1.Edit
+	// composites are the XRs that were read, listed those of which the list is known, and
+	// read all objects.
+	composites, listed map[types.UID]bool
+	read               map[Key]*Object
+	// lost are the XRs of which the list is not known any more.
+	lost map[Key]bool
+	// before are the entries of the status before.
+	before map[string]*v1alpha1.HeldEntry
+}
+
+// Status is what is held below a root: all but what approvals make of it, which stays as it was.
+// FinishedAt is set where nothing is held.
+func Status(in Input) v1alpha1.PendingChangeStatus {
+	// 1. Read what was found.
+	s := newSummary(in)
+	s.collect()
+
+	// 2. What is not known keeps.
+	s.keep()
+
+	for _, e := range s.entries {
+		s.explain(e)
+	}
+
+	// 3. Bring it into order, and into its size.
+	list := s.sorted()
+	total := len(list) + s.more
+
+	if len(s.lost) > 0 { // So is what was counted only.
+		total = max(total, len(list)+int(in.Previous.Total)-len(in.Previous.Changes))
+	}
+
+	list = fit(list)
+
+	out := v1alpha1.PendingChangeStatus{
+		Total: int32(min(total, math.MaxInt32)), Changes: list, //nolint:gosec // It fits.
+		Approvals: in.Previous.DeepCopy().Approvals,
+	}
+	out.Requesters, out.Required = s.requesters()
+
+	digests := make([]string, 0, len(list))
+
+	for i := range list {
+		digests = append(digests, list[i].Digest)
+
+		if list[i].Destroys {
+			out.Destroys++
+		}
+	}
+
+	if len(digests) > 0 {
+		out.Digest = digest.OfList(digests)
+	}
+
+	out.Conditions = s.conditions()
+
+	if total == 0 {
+		out.FinishedAt = &s.now
+		if at := in.Previous.FinishedAt; at != nil {
+			out.FinishedAt = at.DeepCopy()
+		}
+	}
+
+	return out
+}
+
+func newSummary(in Input) *summary {
+	s := &summary{
+		Input: in, collection: collection{entries: map[string]*entry{}, fields: map[fieldOf]*entry{}},
+		now:        metav1.NewTime(in.Now.UTC().Truncate(time.Second)),
+		composites: map[types.UID]bool{}, listed: map[types.UID]bool{}, read: map[Key]*Object{},
+		lost: map[Key]bool{}, before: map[string]*v1alpha1.HeldEntry{},
+	}
+
+	edits, err := allowance.ParseEdits(in.Root)
+	if err != nil { // It is reported where it is written next, and stands for whatever it was.
+		edits = []v1alpha1.Edit{{Field: unlisted, User: Unknown}}
+	}
+
+	s.edits = edits
+	sortEdits(s.edits)
+
+	// In their order, so that nothing follows from that in which they were read.
+	s.Objects = sortObjects(in.Objects)
+
+	for i := range s.Objects {
+		o := &s.Objects[i]
+		s.read[KeyOfObject(o.Unstructured)] = o
+		s.composites[o.GetUID()] = resource.IsComposite(o.Unstructured)
+	}
+
+	for i := range in.Previous.Changes {
+		e := &in.Previous.Changes[i]
+		s.before[(&entry{HeldEntry: *e}).identity()] = e
+	}
+
+	return s
+}
