@@ -18,10 +18,12 @@ import (
 // governed. Bindings is true where there are AllowanceBindings.
 func DefinitionGuards(bindings bool) []Guard {
 	list := v1alpha1.Definitions()
-	out := make([]Guard, len(list))
+	out := make([]Guard, 0, len(list))
 
-	for i, d := range list {
-		out[i] = bound(definitionGuard(d, bindings))
+	for _, d := range list {
+		if !d.Unguarded {
+			out = append(out, bound(definitionGuard(d, bindings)))
+		}
 	}
 
 	return out

@@ -34,8 +34,8 @@ type Server struct {
 	// Service in our namespace, and its port.
 	Service string
 	Port    int32
-	// MutatePath, EnforcePath and ValidatePath are the server's paths.
-	MutatePath, EnforcePath, ValidatePath string
+	// MutatePath, EnforcePath, ValidatePath and ApprovePath are the server's paths.
+	MutatePath, EnforcePath, ValidatePath, ApprovePath string
 	// CABundle is what the server is verified with, as PEM; none to trust what the
 	// API server trusts anyway.
 	CABundle []byte
@@ -65,8 +65,8 @@ type GovernedKind struct {
 }
 
 // Configurations builds the webhook configurations: what policies and Enforcements
-// are about to be stamped, what Enforcements are about to be refused, and our
-// kinds to be checked.
+// are about to be stamped, ChangeApprovals to be signed, what Enforcements are about
+// to be refused, and our kinds to be checked.
 func (h Options) Configurations(
 	governed []GovernedKind, enforced []Enforced,
 ) (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration, error) {
@@ -78,7 +78,7 @@ func (h Options) Configurations(
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{
 		TypeMeta:   typeMeta("MutatingWebhookConfiguration"),
 		ObjectMeta: meta,
-		Webhooks:   h.mutating(governed),
+		Webhooks:   append(h.mutating(governed), h.approving()),
 	}
 
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{
@@ -170,6 +170,30 @@ func (h Options) mutating(governed []GovernedKind) []admissionregistrationv1.Mut
 	}
 
 	return out
+}
+
+// approving is about ChangeApprovals, which have to say who made them. It fails closed, for
+// [ApprovalGuard] refuses what it has not seen.
+func (h Options) approving() admissionregistrationv1.MutatingWebhook {
+	return admissionregistrationv1.MutatingWebhook{
+		Name:         "approvals." + v1alpha1.Group,
+		ClientConfig: h.clientConfig(h.Server.ApprovePath),
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{opCreate},
+			Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{v1alpha1.Group}, APIVersions: []string{v1alpha1.Version},
+				Resources: []string{changeApprovals}, Scope: ptr.To(admissionregistrationv1.AllScopes),
+			},
+		}},
+		FailurePolicy:           ptr.To(admissionregistrationv1.Fail),
+		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
+		NamespaceSelector:       &metav1.LabelSelector{},
+		ObjectSelector:          &metav1.LabelSelector{},
+		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+		TimeoutSeconds:          ptr.To[int32](timeoutSeconds),
+		AdmissionReviewVersions: []string{"v1"},
+		ReinvocationPolicy:      ptr.To(admissionregistrationv1.IfNeededReinvocationPolicy),
+	}
 }
 
 // enforcing makes one webhook for each Enforcement, of exactly what that says.

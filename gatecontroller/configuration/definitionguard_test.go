@@ -27,8 +27,8 @@ func TestOurDefinitionsAreGuardedWhereverConfigurationsAreKept(t *testing.T) {
 	}
 
 	definitions := []string{
-		v1alpha1.NameBindGuard, "kausality-crd-allowancepolicies", "kausality-crd-enforcements", "kausality-crd-upgradeallowances",
-		v1alpha1.NameParameterGuard,
+		v1alpha1.NameApprovalGuard, v1alpha1.NameBindGuard, "kausality-crd-allowancepolicies", "kausality-crd-enforcements", "kausality-crd-upgradeallowances",
+		v1alpha1.NameHeldGuard, v1alpha1.NameParameterGuard, v1alpha1.NamePendingGuard,
 	}
 	all := slices.Sorted(slices.Values(slices.Concat(definitions, []string{v1alpha1.NameDeleteGuard, v1alpha1.NameWriterGuard, v1alpha1.NameUsageGuard})))
 

@@ -68,8 +68,20 @@ func planFor(o observed, hooks admission.Options) *plan {
 	}
 
 	p.governed = admission.Awaited(admission.GovernedKinds(o.want, kind.Union(o.named, o.gated), o.enforced), o.stamped, names)
+	p.guards = append(p.guards, hooks.ApprovalGuard(), hooks.PendingGuard(), hooks.HeldGuard(p.held()))
 
 	return p
+}
+
+// held are the kinds whose objects may say what is held: those that the webhook is asked
+// about, and those for whose XRs the function runs.
+func (p *plan) held() []kind.Served {
+	out := make([]kind.Served, len(p.governed))
+	for i, g := range p.governed {
+		out[i] = g.Served
+	}
+
+	return kind.Union(out, p.watched)
 }
 
 // parentKinds are the kinds of which something may follow, and those that have

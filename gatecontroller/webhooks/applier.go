@@ -63,7 +63,8 @@ func (a *Applier) builder() admission.Options {
 	out := a.Hooks
 	if w := a.Webhook; w != nil {
 		out.Server = admission.Server{
-			URL: w.URL, Service: w.Service, Port: w.Port, MutatePath: w.MutatePath, EnforcePath: w.EnforcePath, ValidatePath: w.ValidatePath,
+			URL: w.URL, Service: w.Service, Port: w.Port,
+			MutatePath: w.MutatePath, EnforcePath: w.EnforcePath, ValidatePath: w.ValidatePath, ApprovePath: w.ApprovePath,
 			CABundle: w.Trust.Bundle(), InjectCAFrom: w.InjectCAFrom, Manager: w.Manager,
 		}
 	}

@@ -59,7 +59,7 @@ func TestWebhookConfigurationsCarryTheCAThatThereIsNow(t *testing.T) {
 		url string
 		err error
 	}{
-		"URL":     {reason: "It is asked at its URL.", webhook: &Webhook{URL: "https://127.0.0.1:9443", MutatePath: "/mutate", EnforcePath: "/enforce", ValidatePath: "/validate", Trust: trusted("ca")}, url: "https://127.0.0.1:9443/"},
+		"URL":     {reason: "It is asked at its URL.", webhook: &Webhook{URL: "https://127.0.0.1:9443", MutatePath: "/mutate", EnforcePath: "/enforce", ValidatePath: "/validate", ApprovePath: "/approve", Trust: trusted("ca")}, url: "https://127.0.0.1:9443/"},
 		"None":    {reason: "Where there is no webhook, nothing is asked."},
 		"Refused": {reason: "What cannot be applied is an error.", webhook: &Webhook{URL: "https://127.0.0.1:9443", Trust: trusted("ca")}, refuse: "kausality", err: fixture.ErrRefused},
 	}

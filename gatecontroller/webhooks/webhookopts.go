@@ -12,8 +12,8 @@ type Webhook struct {
 	// Service in our namespace, and its port.
 	Service string
 	Port    int32
-	// MutatePath, EnforcePath and ValidatePath are the server's paths.
-	MutatePath, EnforcePath, ValidatePath string
+	// MutatePath, EnforcePath, ValidatePath and ApprovePath are the server's paths.
+	MutatePath, EnforcePath, ValidatePath, ApprovePath string
 	// Trust is what the server is verified with.
 	Trust Trust
 	// InjectCAFrom is a Certificate of cert-manager, as NAMESPACE/NAME, whose CA

@@ -107,6 +107,10 @@ func (v *Validator) Validate(ctx context.Context, in map[string]any) Result {
 		meta.Namespace = "" // The API server takes it away.
 	}
 
+	if meta.Name == "" && meta.GenerateName != "" {
+		meta.Name = generated(meta.GenerateName)
+	}
+
 	// 2. What the schema does not know, and defaults.
 	pruned := pruning.PruneWithOptions(u.Object, v.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, v.structural)
@@ -133,6 +137,19 @@ func (v *Validator) Validate(ctx context.Context, in map[string]any) Result {
 	out.Errs, out.Rules = append(out.Errs, errs...), len(errs)
 
 	return out
+}
+
+// generated is a name as the API server makes one of metadata.generateName: as much of that as
+// leaves room for five letters.
+//
+// Source: k8s.io/apiserver pkg/storage/names.
+func generated(base string) string {
+	const (
+		letters = "xxxxx"
+		most    = 63 - len(letters)
+	)
+
+	return base[:min(len(base), most)] + letters
 }
 
 // blocks reports whether an error keeps the rules of the schema from being evaluated.

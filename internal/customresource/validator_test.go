@@ -74,6 +74,15 @@ func TestAnObjectIsValidatedAsTheAPIServerDoes(t *testing.T) {
 			object: `{spec: {` + good + `}}`,
 			errs:   []string{"metadata.name"},
 		},
+		"GeneratedName": {
+			reason: "One that the API server makes is one, too.",
+			object: `{metadata: {generateName: a-}, spec: {` + good + `}}`,
+		},
+		"NoGeneratedName": {
+			reason: "Of what is no beginning of a name none is made.",
+			object: `{metadata: {generateName: A_}, spec: {` + good + `}}`,
+			errs:   []string{"metadata.generateName", "metadata.name"},
+		},
 		"Labels": {
 			reason: "Metadata has types, too.",
 			object: `{metadata: {name: a, labels: [x]}, spec: {` + good + `}}`,

@@ -28,7 +28,7 @@ const (
 type Finding struct {
 	// Check that found it: crds, webhooks, guards, manager, rights, webhook-reach,
 	// certificates, function, compositions, crossplane, providers, kinds, policies,
-	// enforcements, windows, gates, outside or left-behind.
+	// enforcements, windows, waiting, gates, outside or left-behind.
 	Check string `json:"check"`
 	// Severity of it.
 	Severity Severity `json:"severity"`
@@ -101,7 +101,7 @@ func checks() []check {
 	return []check{
 		{"crds", "Kausality's kinds are installed and served.", []Source{CRDs}, definitions},
 		{"webhooks", "The webhook configurations are there and have a CA.", []Source{Mutating, Validating}, webhooks},
-		{"guards", "Every gated kind has its guards.", []Source{CRDs, AllowancePolicies, Guards, GuardBindings}, guards},
+		{"guards", "Every gated kind has its guards.", []Source{CRDs, AllowancePolicies, Guards, GuardBindings, Mutating}, guards},
 		{"manager", "The manager is at work.", []Source{Leases}, manager},
 		{"rights", "The manager may do all that what is governed takes.", nil, rights},
 		{"webhook-reach", "The webhook answered a dry-run request.", nil, reach},
@@ -116,6 +116,7 @@ func checks() []check {
 		{"bindings", "All AllowanceBindings are in force.", []Source{AllowanceBindings, GuardBindings}, bindings},
 		{"enforcements", "All Enforcements are in force.", []Source{Enforcements}, enforcements},
 		{"windows", "All UpgradeAllowances are in order.", []Source{UpgradeAllowances}, windows},
+		{"waiting", "Nothing is held for longer than a day.", []Source{PendingChanges}, waiting},
 		{"gates", "No gate is overdue.", []Source{CRDs, AllowancePolicies}, gates},
 		{"outside", "What is stored of managed resources was let out.", []Source{CRDs, AllowancePolicies}, outside},
 		{"left-behind", "No managed resource is orphaned.", []Source{CRDs, AllowancePolicies}, left},

@@ -90,6 +90,18 @@ func TestTheDoctorFindsExactlyWhatIsWrong(t *testing.T) {
 			},
 			want: []brief{{"guards", Error, "ValidatingAdmissionPolicyBinding kausality-gate-writer", "it is missing"}},
 		},
+		"ApprovalsUnguarded": {
+			reason: "What approvers are shown, and who they are, is guarded.",
+			ill: func(_ *testing.T, s *State) {
+				bindings, guards := s.Lists[GuardBindings], s.Lists[Guards]
+				bindings.Items, guards.Items = bindings.Items[:3], append(guards.Items[:2:2], guards.Items[3])
+				s.Lists[GuardBindings], s.Lists[Guards] = bindings, guards
+			},
+			want: []brief{
+				{"guards", Error, "ValidatingAdmissionPolicy kausality-approval", "it is missing"},
+				{"guards", Error, "ValidatingAdmissionPolicyBinding kausality-pending", "it is missing"},
+			},
+		},
 		"KindWithoutGuard": {
 			reason: "A guard that leaves a gated kind out is named with it.",
 			ill: func(t *testing.T, s *State) {
@@ -330,6 +342,24 @@ data: {tls.crt: "`+ca+`"}`)
 			ill:    func(_ *testing.T, s *State) { s.Gone = map[string]bool{"u1": true} },
 			want:   []brief{{"left-behind", Warning, "Instance db", "its owner Database mine is gone"}},
 		},
+		"Waiting": {
+			reason: "What is held for longer than a day should be decided about; what is over, or new, is left out.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+
+				s.Lists[PendingChanges] = read(t, waitingFor("old", "2026-11-20T11:00:00Z", "")+"---\n"+waitingFor("new", "2026-11-20T13:00:00Z", "")+
+					"---\n"+waitingFor("over", "2026-11-20T11:00:00Z", "finishedAt: '2026-11-20T12:00:00Z'"))
+			},
+			want: []brief{{"waiting", Warning, "Claim team/old", "2 changes are held below it, since 2026-11-20T11:00:00Z"}},
+		},
+		"WaitingForever": {
+			reason: "One that does not say since when is held since it was made.",
+			ill: func(t *testing.T, s *State) {
+				t.Helper()
+				s.Lists[PendingChanges] = read(t, waitingFor("old", "", ""))
+			},
+			want: []brief{{"waiting", Warning, "Claim team/old", "2 changes are held below it, since 2026-11-01T00:00:00Z"}},
+		},
 		"EndedWindow": {
 			reason: "A window that has ended can go.",
 			ill: func(t *testing.T, s *State) {
@@ -361,4 +391,17 @@ status: {conditions: [{type: Ready, status: "True"}]}`)
 	for name, tc := range cases {
 		t.Run(name, tc.diagnose)
 	}
+}
+
+// waitingFor is a PendingChange of a Claim, since some time, with more of a status.
+func waitingFor(name, since, more string) string {
+	return `
+apiVersion: kausality.io/v1alpha1
+kind: PendingChange
+metadata: {name: ` + name + `, namespace: team, creationTimestamp: "2026-11-01T00:00:00Z"}
+spec: {objectRef: {apiVersion: shop.example.org/v1, kind: Claim, namespace: team, name: ` + name + `}}
+status:
+  total: 2
+  changes: [{cause: {since: "` + since + `"}}, {}]
+  ` + more + "\n"
 }

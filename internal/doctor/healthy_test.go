@@ -84,7 +84,19 @@ status: {conditions: [{type: Established, status: "True"}]}
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
+metadata: {name: changeapprovals.kausality.io}
+spec: {versions: [{name: v1alpha1, served: true}]}
+status: {conditions: [{type: Established, status: "True"}]}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
 metadata: {name: enforcements.kausality.io}
+spec: {versions: [{name: v1alpha1, served: true}]}
+status: {conditions: [{type: Established, status: "True"}]}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: pendingchanges.kausality.io}
 spec: {versions: [{name: v1alpha1, served: true}]}
 status: {conditions: [{type: Established, status: "True"}]}
 ---
@@ -118,6 +130,7 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: kausality}
 webhooks: [{name: policies.kausality.io, clientConfig: {caBundle: "` + authority(t, now.Add(365*24*time.Hour)) + `"}}]`
+	mutating := strings.NewReplacer("Validating", "Mutating", policiesHook, approvalsHook).Replace(hooks)
 	guard := func(name string) string {
 		return "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: " + name + "}\n" +
 			"spec: {failurePolicy: Fail, matchConstraints: {resourceRules: [{apiGroups: [rds.example.org], resources: [instances]}]}}\n"
@@ -127,15 +140,20 @@ webhooks: [{name: policies.kausality.io, clientConfig: {caBundle: "` + authority
 			"spec: {policyName: " + name + ", validationActions: [Deny]}\n"
 	}
 
+	each := func(text func(string) string) string {
+		return text(v1alpha1.NameWriterGuard) + "---\n" + text(v1alpha1.NameDeleteGuard) + "---\n" +
+			text(v1alpha1.NameApprovalGuard) + "---\n" + text(v1alpha1.NamePendingGuard)
+	}
+
 	return &State{
 		Now: now, Manager: FindManager(nil), Functions: []string{"function-kausality"}, MaxOpen: time.Hour,
 		Probes: []Probe{{Ask: Ask{Webhook: policiesHook, Own: true}, Answered: true}, {Ask: Ask{Webhook: "watched.kausality.io"}}},
 		Lists: map[Source]List{
 			CRDs:          read(t, crds),
 			Validating:    read(t, hooks),
-			Mutating:      read(t, strings.ReplaceAll(hooks, "Validating", "Mutating")),
-			Guards:        read(t, guard(v1alpha1.NameWriterGuard)+"---\n"+guard(v1alpha1.NameDeleteGuard)),
-			GuardBindings: read(t, binding(v1alpha1.NameWriterGuard)+"---\n"+binding(v1alpha1.NameDeleteGuard)),
+			Mutating:      read(t, mutating),
+			Guards:        read(t, each(guard)),
+			GuardBindings: read(t, each(binding)),
 			Leases: read(t, `
 apiVersion: coordination.k8s.io/v1
 kind: Lease

@@ -6,6 +6,7 @@ package doctor
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -22,6 +23,10 @@ const (
 
 // policiesHook is the webhook about our own kinds.
 const policiesHook = "policies.kausality.io"
+
+// approvalsHook is the webhook that ChangeApprovals are put to when they are made. It is on the
+// same server, and there is nothing to ask it about that would leave no trace.
+const approvalsHook = "approvals.kausality.io"
 
 // hook is one webhook of a configuration of ours.
 type hook struct {
@@ -98,7 +103,7 @@ func Asks(s *State) []Ask {
 	slices.SortStableFunc(list, func(a, b hook) int { return b.weight() - a.weight() })
 
 	for _, h := range list {
-		if h.weight() == 0 || seen[h.way()] {
+		if h.weight() == 0 || seen[h.way()] || h.name() == approvalsHook {
 			continue
 		}
 
@@ -165,6 +170,32 @@ func (a Ask) Suits(u *unstructured.Unstructured) bool {
 	}
 
 	return true
+}
+
+// approvalGuards checks that what approvers are shown, and who they are, is guarded.
+func approvalGuards(s *State) []Finding {
+	if !slices.ContainsFunc(hooks(s), func(h hook) bool { return h.name() == approvalsHook }) {
+		return nil
+	}
+
+	var out []Finding
+
+	for _, g := range []struct{ name, why string }{
+		{v1alpha1.NameApprovalGuard, "whoever may make a ChangeApproval could write that somebody else did"},
+		{v1alpha1.NamePendingGuard, "whoever may write PendingChanges could show others something else than what is held"},
+	} {
+		for kind, list := range map[string]List{
+			"ValidatingAdmissionPolicy": s.Lists[Guards], "ValidatingAdmissionPolicyBinding": s.Lists[GuardBindings],
+		} {
+			if list.find(g.name) == nil {
+				out = append(out, Finding{Severity: Error, Object: kind + " " + g.name, What: missing, Why: g.why, Remedy: restart})
+			}
+		}
+	}
+
+	slices.SortFunc(out, func(a, b Finding) int { return strings.Compare(a.Object, b.Object) })
+
+	return out
 }
 
 // A Probe is what became of a dry-run request that a webhook has to answer.

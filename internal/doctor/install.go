@@ -19,19 +19,25 @@ const reinstall = "install Kausality's CRDs again, of the manager's version (pac
 // restart is the remedy for what the manager makes.
 const restart = "see the manager's log, and that it runs with --enable-webhook and --enable-gates: it makes it again within a minute"
 
+// missing is what is wrong with what is not there.
+const missing = "it is missing"
+
 // definitions checks our own kinds.
 func definitions(s *State) []Finding {
-	ours := []Source{AllowancePolicies, AllowanceBindings, Enforcements, UpgradeAllowances}
+	ours := v1alpha1.Definitions()
 	out := make([]Finding, 0, len(ours))
 
-	for _, src := range ours {
-		full := src.Resource + "." + src.Group
+	for _, d := range ours {
 		f := Finding{
-			Severity: Error, Object: "CustomResourceDefinition " + full,
+			Severity: Error, Object: "CustomResourceDefinition " + d.Name(),
 			Why: "nothing can be allowed or enforced without this kind", Remedy: reinstall,
 		}
 
-		crd := s.Lists[CRDs].find(full)
+		if d.Unguarded {
+			f.Why = "what is held cannot be looked at in one place, and approved, without this kind"
+		}
+
+		crd := s.Lists[CRDs].find(d.Name())
 
 		switch {
 		case crd == nil:
@@ -75,7 +81,7 @@ func webhooks(s *State) []Finding {
 
 		u := s.Lists[w.source].find(v1alpha1.NameWebhooks)
 		if u == nil {
-			f.What = "it is missing"
+			f.What = missing
 			out = append(out, f)
 
 			continue
@@ -93,11 +99,10 @@ func webhooks(s *State) []Finding {
 	return out
 }
 
-// guards checks the ValidatingAdmissionPolicies of the kinds that policies name.
+// guards checks the ValidatingAdmissionPolicies of the kinds that policies name, and those of
+// approvals.
 func guards(s *State) []Finding {
-	wanted := gatedKinds(s)
-
-	var out []Finding
+	wanted, out := gatedKinds(s), approvalGuards(s)
 
 	for _, g := range []struct{ name, why string }{
 		{v1alpha1.NameWriterGuard, "anybody could open a gate while the manager is away"},
@@ -110,10 +115,10 @@ func guards(s *State) []Finding {
 		case len(wanted) == 0:
 			continue
 		case policy == nil:
-			f.What = "it is missing"
+			f.What = missing
 		case binding == nil:
 			f.Object = "ValidatingAdmissionPolicyBinding " + g.name
-			f.What = "it is missing"
+			f.What = missing
 		case resource.String(binding.Object, "spec", "policyName") != g.name ||
 			!slices.Contains(resource.Strings(binding.Object, "spec", "validationActions"), "Deny"):
 			f.Object = "ValidatingAdmissionPolicyBinding " + g.name
@@ -123,9 +128,9 @@ func guards(s *State) []Finding {
 		default:
 			for _, k := range wanted {
 				if !covers(policy, k) {
-					missing := f
-					missing.What = "it does not cover " + k.String()
-					out = append(out, missing)
+					uncovered := f
+					uncovered.What = "it does not cover " + k.String()
+					out = append(out, uncovered)
 				}
 			}
 

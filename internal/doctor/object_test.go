@@ -202,7 +202,7 @@ status: {conditions: [{type: Healthy, status: "False", reason: Un, message: gone
 			reason: "A cluster without Crossplane may be meant.",
 			ill: func(_ *testing.T, s *State) {
 				l := s.Lists[CRDs]
-				l.Items = append(l.Items[:4:4], l.Items[5:]...)
+				l.Items = append(l.Items[:6:6], l.Items[7:]...)
 				s.Lists[CRDs] = l
 				s.Lists[Functions] = List{Absent: true}
 			},

@@ -42,6 +42,7 @@ var (
 	AllowanceBindings = Source{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "allowancebindings"}
 	Enforcements      = Source{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "enforcements"}
 	UpgradeAllowances = Source{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "upgradeallowances"}
+	PendingChanges    = Source{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "pendingchanges"}
 	Leases            = Source{Group: "coordination.k8s.io", Version: v1, Resource: "leases", Home: true}
 	// Secrets are only [Manager.Secret] and those with [orphan.Label].
 	Secrets = Source{Version: v1, Resource: "secrets", Home: true}
@@ -51,7 +52,7 @@ var (
 func Sources() []Source {
 	return []Source{
 		CRDs, Mutating, Validating, Guards, GuardBindings, Functions, Providers, Compositions, Deployments,
-		AllowancePolicies, AllowanceBindings, Enforcements, UpgradeAllowances, Leases, Secrets,
+		AllowancePolicies, AllowanceBindings, Enforcements, UpgradeAllowances, PendingChanges, Leases, Secrets,
 	}
 }
 

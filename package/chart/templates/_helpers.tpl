@@ -45,6 +45,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- range .functionNames }}
 - --function-name={{ . }}
 {{- end }}
+{{- range .approvers }}
+- --approvers={{ . }}
+{{- end }}
 {{- if .gates.enabled }}
 - --settle={{ .gates.settle }}
 - --max-open={{ .gates.maxOpen }}
