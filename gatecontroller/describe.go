@@ -7,10 +7,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/approval"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/deletion"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/pending"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
@@ -27,6 +29,8 @@ func DescribeMetrics(reg prometheus.Registerer) error {
 		func() error { _, err := shard.UnattendedGauge(reg); return err },
 		func() error { _, err := gates.NewLedger(reg); return err },
 		func() error { _, err := deletion.NewLeftovers(reg, nil, nil, nil, "", gate.Options{}, nil); return err },
+		func() error { _, err := pending.NewMetrics(reg, nil); return err },
+		func() error { _, err := approval.NewMetrics(reg); return err },
 		func() error { return reg.Register(watch.NewWatches(nil, nil)) },
 		func() error { return reg.Register(gates.NewUngated(nil)) },
 		func() error { return reg.Register(discovery.NewUnlisted(nil)) },

@@ -15,13 +15,14 @@ package gatecontroller
 // +kubebuilder:rbac:groups=kausality.io,resources=enforcements,verbs=get;list;watch
 // +kubebuilder:rbac:groups=kausality.io,resources=allowancebindings,verbs=list;watch
 // +kubebuilder:rbac:groups=kausality.io,resources=allowancebindings/status;allowancepolicies/status;enforcements/status;upgradeallowances/status,verbs=patch
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=allowancebindings.kausality.io;allowancepolicies.kausality.io;enforcements.kausality.io;upgradeallowances.kausality.io,verbs=patch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=allowancebindings.kausality.io;allowancepolicies.kausality.io;changeapprovals.kausality.io;enforcements.kausality.io;pendingchanges.kausality.io;upgradeallowances.kausality.io,verbs=patch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apiextensions.crossplane.io,resources=compositionrevisions,verbs=get;list;watch
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,resourceNames=kausality,verbs=create;patch
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies,resourceNames=kausality-gate-delete,verbs=get
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=kausality-gate-writer;kausality-gate-delete;kausality-usage-delete;kausality-bind;kausality-params;kausality-crd-allowancebindings;kausality-crd-allowancepolicies;kausality-crd-enforcements;kausality-crd-upgradeallowances,verbs=create;patch;delete
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=kausality-gate-writer;kausality-gate-delete;kausality-usage-delete;kausality-bind;kausality-params;kausality-approval;kausality-pending;kausality-held;kausality-crd-allowancebindings;kausality-crd-allowancepolicies;kausality-crd-enforcements;kausality-crd-upgradeallowances,verbs=create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",namespace=kausality-system,resources=events,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=kausality-system,resources=leases,verbs=get;list;watch;create;update

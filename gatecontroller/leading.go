@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/configuration"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/pending"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 )
@@ -45,13 +46,20 @@ type maker interface {
 
 // newLeading makes the controllers: those that each shard has, and those of others, which
 // only the shard without a name has.
-func newLeading(mgr ctrl.Manager, part *shard.Shard, c *configuration.Reconciler, each []maker, others ...maker) (*leading, error) {
+func newLeading(
+	mgr ctrl.Manager, part *shard.Shard, c *configuration.Reconciler, held *pending.Reconciler, each []maker, others ...maker,
+) (*leading, error) {
 	one, err := c.Controller(mgr.GetCache(), mgr.GetLogger())
 	if err != nil {
 		return nil, err
 	}
 
-	out := &leading{shard: part, cache: mgr.GetCache(), watches: c.Watches, controllers: []runner{one}}
+	two, err := held.Controller(mgr.GetCache(), mgr.GetLogger())
+	if err != nil {
+		return nil, err
+	}
+
+	out := &leading{shard: part, cache: mgr.GetCache(), watches: c.Watches, controllers: []runner{one, two}}
 	makers := append([]maker{&watch.Mover{Shard: part, Watches: c.Watches}}, each...)
 
 	if part.Main() {

@@ -21,6 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/approval"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/configuration"
@@ -31,6 +32,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/governed"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/label"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/pending"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/report"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
@@ -70,6 +72,10 @@ type Options struct {
 	Now func() time.Time
 	// Reports is how often Reports of OpenReports are brought up to date; zero for never.
 	Reports time.Duration
+	// ShowForeign shows, in PendingChanges, values of objects in other namespaces, too.
+	ShowForeign bool
+	// Rights say who may approve changes; nil where that cannot be asked.
+	Rights approval.Rights
 	// Used hears of each use of a window that opened a gate by itself; nil for
 	// nobody.
 	Used func(v1alpha1.GateWindow)
@@ -104,7 +110,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	w := watch.NewWatches(mgr.GetCache(), opts.Now)
 	composedKinds := &composed.Kinds{Functions: opts.Functions, Watches: w, Prompt: watch.NewPrompt()}
 
-	g, err := newObjects(mgr, opts, disco, recorded, composedKinds)
+	g, held, err := newObjects(mgr, opts, disco, recorded, composedKinds)
 	if err != nil {
 		return err
 	}
@@ -115,7 +121,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return err
 	}
 
-	leads, err := newLeading(mgr, opts.Shard, c, reports(mgr, opts, composedKinds, g), exceptions, unattended,
+	leads, err := newLeading(mgr, opts.Shard, c, held, each(mgr, opts, composedKinds, g, held), exceptions, unattended,
 		status.Policies{Reporter: c.Statuses}, status.Enforcements{Reporter: c.Statuses}, status.Bindings{
 			Reporter: c.Statuses, Initiates: func(user string) bool { return opts.Settings.InitiatesByBinding(policy.User{Name: user}) },
 			GuardedSince: func() (time.Time, bool) { return c.Applier.GuardedSince(v1alpha1.NameBindGuard) },
@@ -139,6 +145,16 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	return nil
 }
 
+// each makes the controllers that each shard has: of Reports, and of ChangeApprovals that are left.
+func each(mgr ctrl.Manager, opts Options, composedKinds *composed.Kinds, g *gates.Reconciler, held *pending.Reconciler) []maker {
+	out := reports(mgr, opts, composedKinds, g)
+	if s, ok := held.Approvals.(*approval.Settler); ok {
+		out = append(out, approval.Leftovers{Settler: s, Shard: opts.Shard})
+	}
+
+	return out
+}
+
 // reports makes the controller of Reports of OpenReports; none where they are switched off.
 func reports(mgr ctrl.Manager, opts Options, composedKinds *composed.Kinds, g *gates.Reconciler) []maker {
 	if opts.Reports <= 0 {
@@ -150,6 +166,60 @@ func reports(mgr ctrl.Manager, opts Options, composedKinds *composed.Kinds, g *g
 		Watched: composedKinds.Watches, Composed: composedKinds, Policies: g.Policies, Gate: opts.Gate, Shard: opts.Shard,
 		Every: opts.Reports, Now: opts.Now,
 	}}
+}
+
+// settler makes what carries out what becomes of ChangeApprovals; nil where nobody can be asked who
+// may approve.
+func settler(mgr ctrl.Manager, opts Options, composedKinds *composed.Kinds, recorded events.EventRecorder) (*approval.Settler, error) {
+	if opts.Rights == nil {
+		return nil, nil //nolint:nilnil // As said above.
+	}
+
+	if err := approval.Index(mgr.GetFieldIndexer()); err != nil {
+		return nil, err
+	}
+
+	counts, err := approval.NewMetrics(metrics.Registry)
+	if err != nil {
+		return nil, err
+	}
+
+	return &approval.Settler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rights: opts.Rights, Events: recorded, Metrics: counts, Now: opts.Now,
+		Objects: approval.Reader{
+			Reader: shard.Reader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader()},
+			Mapper: mgr.GetRESTMapper(), Known: composedKinds.Watches.Known,
+		},
+	}, nil
+}
+
+// newPending makes the controller of PendingChanges.
+func newPending(
+	mgr ctrl.Manager, opts Options, composedKinds *composed.Kinds, recorded events.EventRecorder,
+) (*pending.Reconciler, error) {
+	m, err := pending.NewMetrics(metrics.Registry, opts.Now)
+	if err != nil {
+		return nil, err
+	}
+
+	approvals, err := settler(mgr, opts, composedKinds, recorded)
+	if err != nil {
+		return nil, err
+	}
+
+	out := &pending.Reconciler{
+		Client: mgr.GetClient(), Shard: opts.Shard, Composes: composedKinds.Composes,
+		Objects: pending.Objects{
+			Reader: shard.Reader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader()},
+			Mapper: mgr.GetRESTMapper(), Known: composedKinds.Watches.Known,
+		},
+		Namespace: opts.Namespace, ShowForeign: opts.ShowForeign, Now: opts.Now,
+	}
+	if approvals != nil {
+		out.Approvals = approvals
+	}
+
+	return out.Init(m), nil
 }
 
 // newConfiguration makes the reconciler of what results from all policies together.
@@ -180,15 +250,20 @@ func newConfiguration(
 }
 
 // newObjects makes what reconciles objects, one kind at a time as these are
-// watched. It returns what moves their gates.
+// watched. It returns what moves their gates, and what lists what is held of them.
 func newObjects(
 	mgr ctrl.Manager, opts Options, disco kubediscovery.DiscoveryInterface, recorded events.EventRecorder, composedKinds *composed.Kinds,
-) (*gates.Reconciler, error) {
+) (*gates.Reconciler, *pending.Reconciler, error) {
+	held, err := newPending(mgr, opts, composedKinds, recorded)
+	if err != nil {
+		return nil, nil, err
+	}
+
 	compiled, w := policy.NewCache(), composedKinds.Watches
 
 	book, err := gates.NewLedger(metrics.Registry)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
 	failed := audit.NewExpressions()
@@ -211,12 +286,12 @@ func newObjects(
 	}
 
 	if err := register(w, g.Ungated, failed.Failed); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
 	e, err := deletion.NewLeftovers(metrics.Registry, mgr.GetClient(), mgr.GetAPIReader(), recorded, opts.Namespace, opts.Gate, opts.Now)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
 	keeps := &governed.Parents{Client: mgr.GetClient(), Unused: governed.NewUnused(opts.Now)}
@@ -229,11 +304,11 @@ func newObjects(
 
 		return &governed.Reconciler{
 			Gvk: gvk, Reader: objects, Shard: opts.Shard, Gates: g, Parents: keeps,
-			Owners: o, Leftovers: e, Composed: composedKinds, Gated: opts.Gates,
+			Owners: o, Leftovers: e, Composed: composedKinds, Pending: held, Gated: opts.Gates,
 		}
 	}
 
-	return g, nil
+	return g, held, nil
 }
 
 // register makes metrics visible.

@@ -4,7 +4,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
@@ -16,8 +18,20 @@ func (c *cli) Validate() error {
 		return fmt.Errorf("--gate-without-late-initialize: %w", err)
 	}
 
+	for _, a := range c.Approvers {
+		if !approver.MatchString(a) {
+			return fmt.Errorf("--approvers %q: %w", a, errNotAccount)
+		}
+	}
+
 	return nil
 }
+
+// approver is a service account as --approvers names one.
+var approver = regexp.MustCompile(`^[^:/\s]+:[^:/\s]+$`)
+
+// errNotAccount is why a value of --approvers is refused.
+var errNotAccount = errors.New("a service account is named NAMESPACE:NAME")
 
 // withoutLate are the kinds whose provider's runtime does not support Observe
 // with LateInitialize alone.

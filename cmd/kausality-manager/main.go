@@ -92,7 +92,11 @@ type cli struct {
 	LeaderRetryPeriod   time.Duration `default:"2s" help:"How often the lease is tried."`
 	Shard               string        `help:"Reconcile the objects in namespaces with this value of the label kausality.io/shard, and nothing else: no webhook, no configuration. Goes with --leader-elect. Without it, after all that have no such label."`
 
+	Approvers []string `help:"Service accounts that may approve and reject changes, as NAMESPACE:NAME, where they have the right; people need none of this. May be given again." placeholder:"NAMESPACE:NAME"`
+
 	ReportInterval time.Duration `default:"30s" help:"How often Reports of OpenReports are brought up to date, where its CRDs are installed; 0 for never."`
+
+	ShowForeignValues bool `help:"Show in PendingChanges values of objects in other namespaces than that of the object that people edit, too."`
 
 	MetricsBindAddress     string `default:":8080" help:"Address of Prometheus metrics; 0 for none."`
 	HealthProbeBindAddress string `default:":8081" help:"Address of /healthz and /readyz."`
@@ -188,7 +192,7 @@ func (c *cli) serve(ctx context.Context, mgr ctrl.Manager, cert webhook.Certific
 		return err
 	}
 
-	if err := c.addControllers(mgr, cert); err != nil {
+	if err := c.addControllers(mgr, cert); err != nil { //nolint:contextcheck // An index is made at once.
 		return err
 	}
 
@@ -300,6 +304,11 @@ func (c *cli) managerUser() string {
 }
 
 func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error {
+	rights, err := c.reviewer(mgr)
+	if err != nil {
+		return err
+	}
+
 	opts := gatecontroller.Options{
 		Namespace: c.Namespace,
 		Settings:  c.settings(),
@@ -311,6 +320,9 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 		Inputs:    c.inputs.Inputs,
 		Now:       time.Now,
 		Reports:   c.ReportInterval,
+
+		Rights:      rights,
+		ShowForeign: c.ShowForeignValues,
 		Used: func(w v1alpha1.GateWindow) {
 			if c.uses != nil {
 				c.uses.Count(upgradeallowance.Use{Windows: []upgradeallowance.Key{{Name: w.Name, UID: w.UID}}})
@@ -321,7 +333,7 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 	if cert != nil {
 		opts.Webhook = &webhooks.Webhook{
 			URL: c.WebhookURL, Service: c.WebhookService, Port: c.WebhookServicePort, Trust: cert, InjectCAFrom: c.WebhookCAFrom,
-			MutatePath: webhook.MutatePath, EnforcePath: webhook.EnforcePath, ValidatePath: webhook.ValidatePath,
+			MutatePath: webhook.MutatePath, EnforcePath: webhook.EnforcePath, ValidatePath: webhook.ValidatePath, ApprovePath: webhook.ApprovePath,
 			Manager: c.record(),
 		}
 	}

@@ -88,6 +88,10 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 		webhook.ValidatePath: &admission.Webhook{Handler: webhook.Validator{}},
 		webhook.MutatePath:   webhook.NewEndpoint(&webhook.Mutator{Judge: judge, Scaler: scaler}),
 		webhook.EnforcePath:  webhook.NewEndpoint(&webhook.Enforcer{Judge: judge, Scaler: scaler}),
+		webhook.ApprovePath: &admission.Webhook{Handler: &webhook.Approver{
+			Reviewer: &webhook.Reviewer{Authorizer: judge.Authorizer, Mapper: mgr.GetRESTMapper(), Approvers: c.Approvers},
+			Live:     judge.Live, Metrics: judge.Metrics, Log: judge.Log,
+		}},
 	} {
 		server.Register(path, c.only(endpoint))
 	}
