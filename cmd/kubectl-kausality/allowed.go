@@ -156,7 +156,7 @@ func (d answerDocument) write(out io.Writer, u *unstructured.Unstructured, as ou
 	fmt.Fprintf(&text, "%s: %s %s\n", object(u), d.Action, verdict)
 
 	for _, a := range d.By {
-		fmt.Fprintf(&text, "- asked for by %s (generation %d%s)\n", a.Initiator, a.Generation, byPolicy(a))
+		fmt.Fprintf(&text, "- %s (generation %d%s)\n", givenBy(a), a.Generation, byPolicy(a))
 	}
 
 	for _, m := range d.Missing {

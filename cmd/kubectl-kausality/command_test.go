@@ -67,6 +67,20 @@ func TestTheCommandLineEndsAsTheHelpSays(t *testing.T) {
 			reason: "Removing does not decide what becomes of managed resources.", args: "uninstall", code: exitUsage,
 			err: "say how managed resources are to be left, with --leave=open or --leave=closed",
 		},
+		"ApprovedByAProgramWithoutADigest": {
+			reason: "A program says what it looked at.", args: "approve claim/db --yes", code: exitUsage,
+			err: "--yes goes with --digest, the status.digest of the PendingChange that was looked at",
+		},
+		"DigestWithoutYes": {
+			reason: "A person looks now.", args: "reject claim/db --digest sha256:1", code: exitUsage, err: "--digest goes with --yes",
+		},
+		"TimeoutWithoutFollow": {
+			reason: "Nothing is waited for.", args: "approve claim/db --timeout 1m", code: exitUsage, err: "--timeout goes with --follow",
+		},
+		"NothingToApprove": {
+			reason: "What is approved is named.", args: "approve", code: exitUsage,
+			err: "requires at least 1 arg(s), only received 0; see kubectl kausality approve --help",
+		},
 		"NoCluster": {
 			reason: "That no cluster is there is a failure.", args: "doctor --context nowhere --kubeconfig " + empty, code: exitError,
 			err: `cannot read kubeconfig: context "nowhere" does not exist`,

@@ -40,7 +40,7 @@ func doctorCommand() *cobra.Command {
 		Long: "Find out whether Kausality is installed and at work as it should be: kinds, webhook configurations, guards, " +
 			"the manager and its rights, whether the API server reaches each webhook (by dry-run requests), certificates, " +
 			"the function and the Compositions that need it, " +
-			"versions of Crossplane and providers, policies, Enforcements, windows, gates that are overdue, and what is orphaned.\n\n" +
+			"versions of Crossplane and providers, policies, Enforcements, windows, what is held for a day, gates that are overdue, orphans.\n\n" +
 			"Of each finding it says what it is, why it matters and what helps. Nothing is changed. What it may not read it says, " +
 			"as a warning. The manager is found by what it writes on its webhook configurations, or else by its Deployment. Without " +
 			"--namespace managed resources of all namespaces are looked at.\n\n" +

@@ -94,11 +94,34 @@ Enforcements:
 A change that nothing allows is refused (Deny).
 `
 
+const approvalExplanation = `Widget default/w (example.org/v1, generation 3), changed by hans@example.com
+It has no parent: it is a root.
+
+spec.color: not allowed: it would be stored, with a warning, and nothing may follow from it
+- policy "widgets": user "hans@example.com" may initiate it only once 2 other people approve what follows (kubectl kausality approve Widget.example.org/w -n default)
+
+In the order in which it is tried:
+
+UpgradeAllowances: none
+
+AllowancePolicies about Widget:
+- widgets
+  fields: spec (covers spec.color)
+  may initiate: Group platform-team (this user)
+  then 2 other people have to approve what follows
+  may carry it on: anybody
+  then may follow: ConfigMap data
+
+Enforcements: none
+
+A change that nothing allows is stored, with a warning, and nothing may follow from it.
+`
+
 // TestAnExplanationShowsWhatIsTriedInOrder and what comes of it.
 func TestAnExplanationShowsWhatIsTriedInOrder(t *testing.T) {
 	t.Parallel()
 
-	for name, want := range map[string]string{"policy/param-binding": boundExplanation, "exception/expired": composedExplanation} {
+	for name, want := range map[string]string{"policy/param-binding": boundExplanation, "exception/expired": composedExplanation, "policy/approval-alone": approvalExplanation} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 

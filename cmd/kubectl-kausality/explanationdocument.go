@@ -87,6 +87,9 @@ type explainedPolicy struct {
 	EnforcementMode string `json:"enforcementMode"`
 	// BindingMode is None, Optional or Required.
 	BindingMode string `json:"bindingMode"`
+	// Approvals are how many other people have to approve what follows from a change of those who
+	// may initiate it; absent where nobody has to.
+	Approvals int32 `json:"approvals,omitempty"`
 	// Fields of it, and ExcludeFields.
 	Fields        []explainedField `json:"fields"`
 	ExcludeFields []string         `json:"excludeFields,omitempty"`
@@ -217,6 +220,7 @@ func policyOf(p decision.ExplainedPolicy) explainedPolicy {
 	out := explainedPolicy{
 		Name: p.Name(), Generation: p.Generation(), BindingMode: cmp.Or(string(spec.BindingMode), string(v1alpha1.BindingModeNone)),
 		EnforcementMode: cmp.Or(string(spec.EnforcementMode), string(v1alpha1.EnforcementModeEnforce)), ExcludeFields: spec.Match.ExcludeFields,
+		Approvals:  p.RequiredApprovals(),
 		Fields:     each(p.Fields, func(f decision.ExplainedField) explainedField { return explainedField{f.Path, f.Covers} }),
 		Conditions: append([]policy.Result{}, p.Results...), Met: p.Met, Initiates: p.Initiates, Missing: p.Missing,
 		Subjects: each(p.Subjects, func(s decision.ExplainedSubject) explainedSubject {

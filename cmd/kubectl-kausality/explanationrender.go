@@ -239,6 +239,13 @@ func (p explainedPolicy) renderSubjects(out *strings.Builder) {
 
 	fmt.Fprintf(out, "  may initiate: %s\n", cmp.Or(strings.Join(initiate, ", "), policy.Nobody))
 
+	switch {
+	case p.Approvals == 1:
+		out.WriteString("  then another person has to approve what follows\n")
+	case p.Approvals > 1:
+		fmt.Fprintf(out, "  then %d other people have to approve what follows\n", p.Approvals)
+	}
+
 	if !p.Initiates && p.Missing != "" {
 		fmt.Fprintf(out, "  %s\n", p.Missing)
 	}

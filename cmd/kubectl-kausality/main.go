@@ -74,6 +74,7 @@ func root() *cobra.Command {
 		testCommand(),
 		replayCommand(),
 		auditCommand(),
+		pendingCommand(), approveCommand(), rejectCommand(), discardCommand(),
 	)
 
 	return cmd

@@ -120,6 +120,8 @@ func fakeCluster(objects ...*unstructured.Unstructured) (*cluster, *dynamicfake.
 		{"shop.example.org", "v1", "Database", "databases", meta.RESTScopeRoot},
 		{"shop.example.org", "v1", "Claim", "claims", meta.RESTScopeNamespace},
 		{"", "v1", "Secret", "secrets", meta.RESTScopeNamespace},
+		{"kausality.io", "v1alpha1", "PendingChange", "pendingchanges", meta.RESTScopeNamespace},
+		{"kausality.io", "v1alpha1", "ChangeApproval", "changeapprovals", meta.RESTScopeNamespace},
 		{"admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", meta.RESTScopeRoot},
 		{"apiextensions.crossplane.io", "v1", "CompositeResourceDefinition", "compositeresourcedefinitions", meta.RESTScopeRoot},
 	} {
@@ -135,10 +137,18 @@ func fakeCluster(objects ...*unstructured.Unstructured) (*cluster, *dynamicfake.
 	}
 
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, list...)
+	named := 0
+
 	client.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if create, ok := action.(clienttesting.CreateAction); ok {
 			if u, ok := create.GetObject().(*unstructured.Unstructured); ok {
 				u.SetUID("made")
+
+				if u.GetName() == "" && u.GetGenerateName() != "" {
+					named++
+
+					u.SetName(u.GetGenerateName() + strconv.Itoa(named))
+				}
 			}
 		}
 

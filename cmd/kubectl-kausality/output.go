@@ -163,7 +163,7 @@ func names(document any) []byte {
 type header struct {
 	APIVersion string `json:"apiVersion"`
 	// Kind of the document: Trace, Explanation, Verdict, VerdictList, Answer, Result, Diagnosis,
-	// Audit, LintReport, TestReport, Replay or Version.
+	// Audit, LintReport, TestReport, Replay, PendingList or Version.
 	Kind string `json:"kind"`
 }
 

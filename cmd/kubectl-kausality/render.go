@@ -83,10 +83,17 @@ func renderTrace(out *strings.Builder, u *unstructured.Unstructured, entries []v
 }
 
 func renderEntry(out *strings.Builder, e v1alpha1.TraceEntry) {
-	fmt.Fprintf(out, "\n%s of generation %d, asked for by\n%s\n", e.Field, e.Generation, e.Initiator)
+	fmt.Fprintf(out, "\n%s of generation %d, %s\n%s\n", e.Field, e.Generation, begunBy(e.Trace), e.Initiator)
 
 	for i, hop := range e.Trace {
 		indent := strings.Repeat("   ", i)
+
+		if hop.Kind == approvalKind().Kind {
+			renderApproval(out, indent, hop)
+
+			continue
+		}
+
 		fmt.Fprintf(out, "%s└─ %s %s  %s  (generation %d)\n", indent, hop.Kind, nameOf(hop), hop.Field, hop.Generation)
 
 		for _, k := range sortedKeys(hop.Attestations) {
@@ -156,7 +163,7 @@ func renderAllowances(out *strings.Builder, list []v1alpha1.Allowance) {
 			what = "external " + strings.Join(a.Mutations, ", ")
 		}
 
-		fmt.Fprintf(out, "- %s, asked for by %s (generation %d%s)\n", what, a.Initiator, a.Generation, byPolicy(a))
+		fmt.Fprintf(out, "- %s, %s (generation %d%s)\n", what, givenBy(a), a.Generation, byPolicy(a))
 	}
 }
 
@@ -187,8 +194,14 @@ func renderList(out *strings.Builder, head string, list []storedEntry, describe 
 			fmt.Fprintf(out, "\n%s:\n", head)
 		}
 
+		what := advice
+		if s.Approvals > 0 {
+			what = fmt.Sprintf("nothing follows from it until %s it: approve that, take it back, or have it made by who may alone",
+				decision.OthersApprove(s.Approvals))
+		}
+
 		text := describe(v1alpha1.HeldChange{Field: s.Field, From: s.Allowed, To: s.Value})
-		fmt.Fprintf(out, "- %s%s: it %s; %s\n", of(s.Object), text, storedText(s), advice)
+		fmt.Fprintf(out, "- %s%s: it %s; %s\n", of(s.Object), text, storedText(s), what)
 	}
 }
 

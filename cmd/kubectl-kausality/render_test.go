@@ -73,6 +73,39 @@ May still follow:
 - external Update, asked for by hans@example.com (generation 5, policy xdatabase-to-object)
 `,
 		},
+		"Approved": {
+			reason: "Who approved a change is not who asked for it, and both are worth a line, with the reason.",
+			object: `
+apiVersion: rds.example.org/v1
+kind: Instance
+metadata:
+  name: db-1
+  generation: 4
+  annotations:
+    kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 4, initiator: anna@example.com, digest: 'sha256:ab', approval: u}]"
+    kausality.io/trace: |
+      - field: spec.forProvider.engineVersion
+        generation: 4
+        initiator: anna@example.com
+        trace:
+        - {kind: ChangeApproval, namespace: team, name: claim-db-1f0c-k2x, generation: 1, field: spec, attestations: {reason: "OPS-1, read by two", requester: hans@example.com}}
+        - {kind: Database, name: db-x, generation: 7, field: spec.engineVersion}
+        - {kind: Instance, name: db-1, generation: 4, field: spec.forProvider.engineVersion}
+`,
+			want: `Instance db-1 (rds.example.org/v1, generation 4)
+
+spec.forProvider.engineVersion of generation 4, approved by
+anna@example.com
+└─ ChangeApproval team/claim-db-1f0c-k2x
+      asked for by hans@example.com
+      because: OPS-1, read by two
+   └─ Database db-x  spec.engineVersion  (generation 7)
+      └─ Instance db-1  spec.forProvider.engineVersion  (generation 4)
+
+May still follow:
+- external Update, approved by anna@example.com (generation 4)
+`,
+		},
 		"WithoutAPolicy": {
 			reason: "What is made while its parent is initializing is allowed by no policy, and none is named.",
 			object: `

@@ -45,7 +45,8 @@ func askers() []named {
 	return append([]named{
 		{gvk: registration("MutatingWebhookConfiguration"), name: v1alpha1.NameWebhooks},
 		{gvk: registration("ValidatingWebhookConfiguration"), name: v1alpha1.NameWebhooks},
-	}, guards(v1alpha1.NameWriterGuard, v1alpha1.NameBindGuard)...)
+	}, guards(v1alpha1.NameWriterGuard, v1alpha1.NameBindGuard,
+		v1alpha1.NameApprovalGuard, v1alpha1.NamePendingGuard, v1alpha1.NameHeldGuard)...)
 }
 
 // deletionGuards are what prevents things from being deleted.
@@ -54,7 +55,9 @@ func deletionGuards() []named {
 	names := append(make([]string, 0, 3+len(ours)), v1alpha1.NameDeleteGuard, v1alpha1.NameUsageGuard, v1alpha1.NameParameterGuard)
 
 	for _, d := range ours {
-		names = append(names, v1alpha1.PrefixDefinitionGuard+d.Plural)
+		if !d.Unguarded {
+			names = append(names, v1alpha1.PrefixDefinitionGuard+d.Plural)
+		}
 	}
 
 	return guards(names...)

@@ -96,6 +96,9 @@ type storedEntry struct {
 	// Inside is true where a gate keeps it from the external object, which has the
 	// value that was asked for.
 	Inside bool `json:"inside,omitempty"`
+	// Approvals are how many other people have to approve what follows from it, where its user may
+	// initiate it by a policy that asks for approvals; absent elsewhere.
+	Approvals int32 `json:"approvals,omitempty"`
 }
 
 func (d *traceDocument) refs() []objectRef { return []objectRef{d.Object} }

@@ -205,7 +205,7 @@ func (d *traceDocument) storeIn(u *unstructured.Unstructured, ref *objectRef) er
 	for _, e := range edits {
 		entry := storedEntry{
 			Object: ref, Field: e.Field, Allowed: e.From, User: e.User, Since: timeOf(e.Since.Time),
-			Value: valueAt(u, e.Field), Manager: managerOf(u, e.Field),
+			Value: valueAt(u, e.Field), Manager: managerOf(u, e.Field), Approvals: e.Approvals,
 		}
 
 		if e.Masked {

@@ -115,6 +115,35 @@ func world(t *testing.T) there {
 	}
 }
 
+// TestATraceSaysHowManyHaveToApprove what follows from an edit whose user may initiate it but
+// for that.
+func TestATraceSaysHowManyHaveToApprove(t *testing.T) {
+	t.Parallel()
+
+	for approvals, want := range map[string]string{
+		"0": "nothing may follow from it: take it back, or have it made by who may",
+		"1": "nothing follows from it until another person approves it: approve that, take it back, or have it made by who may alone",
+		"2": "nothing follows from it until 2 other people approve it: approve that, take it back, or have it made by who may alone",
+	} {
+		t.Run(approvals, func(t *testing.T) {
+			t.Parallel()
+
+			u := parsed(t, `{apiVersion: example.org/v1, kind: Bucket, metadata: {name: logs, annotations: {kausality.io/edits:
+  "[{field: spec.region, user: hans, from: eu, since: 2026-11-22T10:00:00Z, approvals: APPROVALS}]"}}, spec: {region: us}}`, "APPROVALS", approvals)
+
+			doc, err := documentOf(u, related{})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			want := "spec.region is us (last allowed: eu): it was stored by hans at 2026-11-22T10:00:00Z; " + want
+			if text := strings.Join(strings.Fields(render(u, &doc, false)), " "); !strings.Contains(text, want) {
+				t.Errorf("want %q in\n%s", want, text)
+			}
+		})
+	}
+}
+
 func TestATraceShowsWhatIsHeldAndWhoStoredIt(t *testing.T) {
 	t.Parallel()
 

@@ -203,8 +203,8 @@ func TestPackagesPassTheLintersOfCrossplane(t *testing.T) {
 		configuration + ".xpkg":  {linter: xpkg.NewConfigurationLinter()},
 		function + "-amd64.xpkg": {linter: xpkg.NewFunctionLinter(), objects: 1},
 		function + "-arm64.xpkg": {linter: xpkg.NewFunctionLinter(), objects: 1},
-		provider + "-amd64.xpkg": {linter: xpkg.NewProviderLinter(), objects: 4},
-		provider + "-arm64.xpkg": {linter: xpkg.NewProviderLinter(), objects: 4},
+		provider + "-amd64.xpkg": {linter: xpkg.NewProviderLinter(), objects: 6},
+		provider + "-arm64.xpkg": {linter: xpkg.NewProviderLinter(), objects: 6},
 	}
 
 	for path, tc := range cases {

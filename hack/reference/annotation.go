@@ -43,6 +43,7 @@ func writers() map[string]who {
 		"AnnotationHeld":               {annotation, "the manager's webhook"},
 		"AnnotationAsked":              {annotation, "the manager's webhook, and the manager"},
 		"AnnotationEdits":              {annotation, "the manager's webhook"},
+		"AnnotationApproved":           {annotation, manager},
 		"AnnotationWish":               {annotation, "the function, through Crossplane"},
 		"AnnotationRelease":            {annotation, "people, by kubectl kausality release, or uninstall"},
 		"AnnotationManager":            {annotation, manager},

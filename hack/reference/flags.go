@@ -19,16 +19,9 @@ type program struct {
 	helps [][]string
 }
 
-// writeFlags writes what the programs say of their flags. cobra/doc knows only the
-// commands of kubectl-kausality, and writes a file for each.
-func writeFlags(ctx context.Context, out *bytes.Buffer) error {
-	dir, err := os.MkdirTemp("", "kausality-reference-*")
-	if err != nil {
-		return fmt.Errorf("cannot make a directory: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-
-	programs := []program{
+// programs are those that have flags.
+func programs() []program {
+	return []program{
 		{"function-kausality", [][]string{{}}},
 		{"kausality-manager", [][]string{{}}},
 		{"kubectl-kausality", [][]string{
@@ -37,6 +30,10 @@ func writeFlags(ctx context.Context, out *bytes.Buffer) error {
 			{"explain"},
 			{"can"},
 			{"allowed"},
+			{"pending"},
+			{"approve"},
+			{"reject"},
+			{"discard"},
 			{"doctor"},
 			{"audit"},
 			{"version"},
@@ -49,6 +46,18 @@ func writeFlags(ctx context.Context, out *bytes.Buffer) error {
 			{"uninstall"},
 		}},
 	}
+}
+
+// writeFlags writes what the programs say of their flags. cobra/doc knows only the
+// commands of kubectl-kausality, and writes a file for each.
+func writeFlags(ctx context.Context, out *bytes.Buffer) error {
+	dir, err := os.MkdirTemp("", "kausality-reference-*")
+	if err != nil {
+		return fmt.Errorf("cannot make a directory: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+
+	programs := programs()
 
 	args := []string{"build", "-o", dir + string(filepath.Separator)}
 	for _, p := range programs {

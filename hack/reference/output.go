@@ -22,6 +22,7 @@ func writeOutput(out *bytes.Buffer) error {
 		{"cmd/kubectl-kausality/output.go", []string{"header", "objectRef", "resultDocument"}},
 		{"cmd/kubectl-kausality/tracedocument.go", []string{"traceDocument", "heldEntry", "storedEntry", "storedBy"}},
 		{"cmd/kubectl-kausality/allowed.go", []string{"answerDocument"}},
+		{"cmd/kubectl-kausality/pendingdocument.go", []string{"pendingDocument", "pendingEntry", "pendingClass", "classMember"}},
 		{"cmd/kubectl-kausality/can.go", []string{"verdictDocument", "verdictEntry", "verdictsDocument"}},
 		{"cmd/kubectl-kausality/explanationdocument.go", []string{
 			"explanationDocument", "explainedAllowance", "explainedWindow", "explainedPolicy", "explainedField", "explainedSubject",
@@ -48,7 +49,8 @@ func writeOutput(out *bytes.Buffer) error {
 		writeShapes(out, file, source.types)
 	}
 
-	fmt.Fprint(out, "\nTraceEntry, GateRecord, Allowance and HeldChange are those of the [annotations](annotations.md).\n")
+	fmt.Fprint(out, "\nTraceEntry, GateRecord, Allowance and HeldChange are those of the [annotations](annotations.md), HeldEntry, Cause, "+
+		"PendingApproval and ObjectReference those of a [PendingChange](crds.md).\n")
 
 	return nil
 }
