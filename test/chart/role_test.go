@@ -50,6 +50,7 @@ func elsewhere() map[string]string {
 		xrs      = "there is no Crossplane here (gatecontroller/composed)"
 		own      = "the certificate is somebody else's here (webhook/certificate.go)"
 		reports  = "OpenReports' CRDs are not installed here (gatecontroller/report)"
+		held     = "nothing is held here, nor approved (gatecontroller/pending, gatecontroller/approval)"
 		windows  = "there is no window here, nor an Enforcement or a binding (gatecontroller/status, webhook/usestatus.go)"
 	)
 
@@ -71,6 +72,18 @@ func elsewhere() map[string]string {
 		"ClusterRole enforcements/status.kausality.io patch":      windows,
 		"ClusterRole upgradeallowances.kausality.io patch":        windows,
 		"ClusterRole upgradeallowances/status.kausality.io patch": windows,
+
+		"ClusterRole changeapprovals.kausality.io delete":       held,
+		"ClusterRole changeapprovals.kausality.io get":          held,
+		"ClusterRole changeapprovals.kausality.io list":         held,
+		"ClusterRole changeapprovals.kausality.io watch":        held,
+		"ClusterRole changeapprovals/status.kausality.io patch": held,
+		"ClusterRole pendingchanges.kausality.io create":        held,
+		"ClusterRole pendingchanges.kausality.io delete":        held,
+		"ClusterRole pendingchanges.kausality.io get":           held,
+		"ClusterRole pendingchanges.kausality.io list":          held,
+		"ClusterRole pendingchanges.kausality.io watch":         held,
+		"ClusterRole pendingchanges/status.kausality.io patch":  held,
 
 		"ClusterRole customresourcedefinitions.apiextensions.k8s.io patch by name": packages,
 		"ClusterRole compositionrevisions.apiextensions.crossplane.io get":         xrs,

@@ -110,7 +110,7 @@ func sets() map[string]set {
 				"Deployment/kausality-manager-shard-a", "Deployment/kausality-manager-shard-b",
 			},
 			args: []string{
-				"--gate-without-late-initialize=*.old.example.org", "--overdue=Close", "--function-name=other", "--debug", "--max-open=2h",
+				"--gate-without-late-initialize=*.old.example.org", "--overdue=Close", "--function-name=other", "--approvers=flux-system:approver", "--debug", "--max-open=2h",
 				"--leader-retry-period=1s", "--webhook-bind-address=10.0.0.1:10443", "--metrics-bind-address=10.0.0.1:10080", "--zap-more",
 			},
 		},
@@ -124,6 +124,7 @@ replicas: 3
 leaderElection: {leaseDuration: 20s, renewDeadline: 8s, retryPeriod: 1s}
 serviceAccount: {name: manager, annotations: {team: platform}}
 functionNames: [function-kausality, other]
+approvers: ["flux-system:approver"]
 function: {create: true, package: "registry.example.org/k/f:v1", pullSecrets: [{name: pull}]}
 webhook: {port: 10443, url: "https://kausality.example.org", certificate: {from: cert-manager, lifetime: 2160h}}
 gates: {lateInitialize: false, withoutLateInitialize: ["*.old.example.org"], settle: 90s, maxOpen: 2h, overdue: Close}
@@ -179,6 +180,7 @@ func refusals() map[string]refusal {
 		"TwoMonitors":        {"metrics: {serviceMonitor: {enabled: true}, podMonitor: {enabled: true}}", []string{"/metrics", "'not' failed"}},
 		"NothingToMonitor":   {"metrics: {enabled: false, podMonitor: {enabled: true}}", []string{"/metrics/podMonitor/enabled"}},
 		"NoDigest":           {"image: {digest: v1}", []string{"/image/digest"}},
+		"ApproverOfNobody":   {"approvers: [flux-system/approver]", []string{"/approvers/0", "does not match pattern"}},
 		"NoServiceAccount":   {"crossplaneServiceAccount: crossplane", []string{"/crossplaneServiceAccount"}},
 		"LogOfNoWebhook":     {"{decisionLog: {enabled: true}, webhook: {enabled: false}}", []string{"/webhook/enabled", "must be true"}},
 		"LogOfOneFile":       {"decisionLog: {maxFiles: 1}", []string{"/decisionLog/maxFiles", "minimum: got 1, want 2"}},

@@ -24,6 +24,9 @@ func inOrder() map[string]string {
 		"Allowed":  "nothing is held",
 		"Held":     "the table goes by the condition's message, which says what",
 		"NotRun":   "likewise",
+		"Approved": "nobody has to decide any more",
+		"Applied":  "it is made",
+		"Current":  "the list is of now",
 	}
 }
 

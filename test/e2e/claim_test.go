@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
@@ -91,6 +92,27 @@ func (c claimed) ready(ctx context.Context) error {
 	rec, err := allowance.ParseGate(managed)
 	if err != nil || rec == nil || rec.State != "Closed" || !resource.Ready(xr) || len(xr.GetFinalizers()) < 2 {
 		return fmt.Errorf("gate %+v, ready %t, finalizers %v (%w): %w", rec, resource.Ready(xr), xr.GetFinalizers(), err, world.ErrOther)
+	}
+
+	return nil
+}
+
+// builtUp checks that Claim and XR were seen ready: that from now on each change is asked about.
+func (c claimed) builtUp(ctx context.Context) error {
+	claim, err := c.claim(ctx)
+	if err != nil {
+		return err
+	}
+
+	xr, _, err := c.below(ctx)
+	if err != nil {
+		return err
+	}
+
+	for _, u := range []*unstructured.Unstructured{claim, xr} {
+		if resource.Annotation(u, v1alpha1.AnnotationInitialized) != "true" {
+			return fmt.Errorf("%s %q is being built up: %w", u.GetKind(), u.GetName(), world.ErrOther)
+		}
 	}
 
 	return nil

@@ -31,7 +31,7 @@ type command struct {
 // reads an object twice, and shows what somebody wrote in between; what is decided is
 // in the log a moment later.
 func (c command) reads() bool {
-	return regexp.MustCompile(`^(kubectl (-n \S+ )?(get|diff|kausality (trace|can|explain|replay))|\.local/psql .*SELECT) `).MatchString(c.text)
+	return regexp.MustCompile(`^(kubectl (-n \S+ )?(get|diff|kausality (trace|can|explain|pending|replay))|\.local/psql .*SELECT) `).MatchString(c.text)
 }
 
 // patient is what is typed, with as much time as a test has for what a person
@@ -41,9 +41,9 @@ func (c command) patient() string {
 }
 
 // fails reports whether it is meant to: what is refused, or found, is said last, and so is
-// what differs.
+// what differs, or that somebody may not.
 func (c command) fails() bool {
-	return len(c.shown) > 0 && regexp.MustCompile(`^(Error from server|error: |[<>] )`).MatchString(c.shown[len(c.shown)-1])
+	return len(c.shown) > 0 && regexp.MustCompile(`^(Error from server|error: |[<>] |no$)`).MatchString(c.shown[len(c.shown)-1])
 }
 
 // missing returns the first line that is to be seen and is not; empty if all

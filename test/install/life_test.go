@@ -208,6 +208,7 @@ func (l *life) count(t *testing.T, kind string) int {
 
 func definitions() []string {
 	return []string{
-		"allowancebindings.kausality.io", "allowancepolicies.kausality.io", "enforcements.kausality.io", "upgradeallowances.kausality.io",
+		"allowancebindings.kausality.io", "allowancepolicies.kausality.io", "changeapprovals.kausality.io", "enforcements.kausality.io",
+		"pendingchanges.kausality.io", "upgradeallowances.kausality.io",
 	}
 }
