@@ -189,8 +189,9 @@ func hold(t *testing.T) {
 	}
 
 	world.Must(t, c.Get(t.Context(), client.ObjectKeyFromObject(want), made))
+	before := made.DeepCopy()
 	made.Status = want.Status
-	world.Must(t, c.Status().Update(t.Context(), made))
+	world.Must(t, c.Status().Patch(t.Context(), made, client.MergeFrom(before)))
 }
 
 // deciding is a ChangeApproval of some changes; of all where there is none.
