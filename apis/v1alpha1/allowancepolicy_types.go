@@ -59,7 +59,8 @@ type AllowancePolicySpec struct {
 	// Approval has what follows from the changes of the policy's own initiators wait for the
 	// approval of others, as what follows from those of anybody else. Those are its subjects with
 	// mayInitiate, whoever has its Permission, and the subjects of its bindings: they initiate
-	// nothing by it alone. It is not about what a parent, or a window, allows.
+	// nothing by it alone. Who may not initiate a change by it does not take fewer approvals. It
+	// is not about what a parent, or a window, allows.
 	// +optional
 	Approval *PolicyApproval `json:"approval,omitempty"`
 

@@ -288,9 +288,8 @@ type Edit struct {
 	Masked bool `json:"masked,omitempty"`
 	// Since is when the field was first changed so.
 	Since metav1.Time `json:"since"`
-	// Approvals are how many people have to approve what follows from it, where its user is one
-	// of those who may initiate it by a policy that asks for approvals: the most that any such
-	// policy asks for. Absent where none does.
+	// Approvals are how many people have to approve what follows from it: the most that any
+	// policy about it asks for, whoever may initiate it by that. Absent where none does.
 	Approvals int32 `json:"approvals,omitempty"`
 }
 

@@ -107,7 +107,7 @@ func unasked(u *unstructured.Unstructured) ([]string, error) {
 
 	for _, e := range edits {
 		if e.Approvals > 0 {
-			out = append(out, fmt.Sprintf("%s was changed by %s, who may once %s what follows", e.Field, e.User, OthersApprove(e.Approvals)))
+			out = append(out, fmt.Sprintf("%s was changed by %s: what follows takes the approval of %s", e.Field, e.User, others(e.Approvals)))
 
 			continue
 		}

@@ -161,7 +161,7 @@ func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 		"EditedAndNotApproved": {
 			reason:      "And what waits for the approval of others.",
 			annotations: applied + `, "kausality.io/edits": "[{field: spec.region, user: anna, since: \"2026-01-01T00:00:00Z\", approvals: 2}]"`,
-			missing:     "spec.region was changed by anna, who may once 2 other people approve what follows",
+			missing:     "spec.region was changed by anna: what follows takes the approval of 2 other people",
 		},
 		"Asked": {
 			reason: "What is to be put back does not go out.", object: managedWorkspace,

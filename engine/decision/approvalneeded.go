@@ -108,6 +108,22 @@ func (x explainer) unstored() string {
 	return fmt.Sprintf(", but Enforcement %q does not let it be stored, and nothing follows that could be approved", x.governing[i].Name())
 }
 
+// approvalsAsked is how many people have to approve what follows from an unallowed change of
+// a root, whoever makes it: the most that any policy asks for which is about it and may
+// select the object; zero where none asks for any. Who may not initiate the change does not
+// take fewer than who may.
+func (s *subjects) approvalsAsked(c change.Change) int32 {
+	var out int32
+
+	for _, p := range s.Policies.For(s.groupKind()) {
+		if p.RequiredApprovals() > 0 && policy.HasInitiators(p.Spec()) && p.Touches(c) && p.MaySelect(s.input()) {
+			out = max(out, p.RequiredApprovals())
+		}
+	}
+
+	return out
+}
+
 // approvals is how many people have to approve what follows from an unallowed change, by the
 // policies that let its user initiate it but for that; zero where none does.
 func (f Finding) approvals() int32 {

@@ -119,7 +119,7 @@ func (s *stamper) addEdit(edits []v1alpha1.Edit, f Finding) []v1alpha1.Edit {
 	e := v1alpha1.Edit{
 		Field: c.Field, User: change.Text(s.User.Name, maxEditValue), UID: s.User.UID,
 		Groups: slices.Clone(s.User.Groups[:min(len(s.User.Groups), v1alpha1.MaxEditGroups)]), Since: metav1.Time{Time: s.Now.UTC()},
-		Approvals: f.approvals(),
+		Approvals: max(f.approvals(), s.approvalsAsked(f.Change)),
 	}
 
 	if e.Masked = mask.Hides(c.Path, c.From, s.between()...) || mask.Hides(c.Path, c.To, s.between()...); !e.Masked {
@@ -197,7 +197,7 @@ func (x explainer) lackingEdits(c change.Change) []Lack {
 		case x.mayBegin(e):
 			part += " (who may: have it stored once more when all else is met)"
 		case e.Approvals > 0:
-			part += fmt.Sprintf(" (who may once %s what follows)", OthersApprove(e.Approvals))
+			part += fmt.Sprintf(" (what follows takes the approval of %s)", others(e.Approvals))
 		}
 
 		parts = append(parts, part)
