@@ -116,7 +116,8 @@ type HeldEntry struct {
 //
 // +kubebuilder:object:generate=false
 type HeldList struct {
-	// Generation of the XR that it is about.
+	// Generation of the XR that it is about. Crossplane may have its function run once more with an
+	// XR of before, which it has in its cache.
 	Generation int64 `json:"generation,omitempty"`
 	// Revision of the Composition when nothing was held last that it asked for.
 	Revision string `json:"revision,omitempty"`

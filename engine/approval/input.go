@@ -95,7 +95,7 @@ func ParentOf(ref v1alpha1.ObjectReference, u *unstructured.Unstructured) (Paren
 	}
 
 	out.Reports = true
-	if list, known := heldlist.Read(u); known {
+	if list, known := heldlist.Read(u); known && !heldlist.Behind(u, list) {
 		out.List = list
 	}
 

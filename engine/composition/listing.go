@@ -72,7 +72,7 @@ func List(
 
 	l := lister{xr: xr, was: was}
 
-	var out v1alpha1.HeldList
+	out := v1alpha1.HeldList{Generation: resource.Generation(xr)}
 
 	for _, h := range held {
 		if h.Entry.Field != "" && !h.Passed {
@@ -84,10 +84,6 @@ func List(
 
 	out.Unsteady, out.Revision = l.unsteady, resource.RevisionOf(xr)
 	out.Approvals = uses(xr, was, observed, out.Changes, passed)
-
-	if len(out.Changes) > 0 {
-		out.Generation = resource.Generation(xr)
-	}
 
 	if slices.ContainsFunc(out.Changes, func(e v1alpha1.HeldEntry) bool { return e.Cause.Type == v1alpha1.CauseComposition }) {
 		out.Revision = was.Revision

@@ -28,6 +28,13 @@ func Read(xr *unstructured.Unstructured) (*v1alpha1.HeldList, bool) {
 	return list, true
 }
 
+// Behind reports whether a list is about an earlier generation of an XR than that which is there:
+// the function has not run for it since, or Crossplane had it run once more with the XR that it
+// had in its cache. It then says nothing of what is held by now, and not that something is not.
+func Behind(xr *unstructured.Unstructured, list *v1alpha1.HeldList) bool {
+	return list.Generation > 0 && list.Generation < resource.Generation(xr)
+}
+
 // Format writes a list within [v1alpha1.MaxHeldListBytes]. What does not fit is left out at the
 // end, and counted: reasons first, then whole changes.
 func Format(list v1alpha1.HeldList) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -67,6 +68,11 @@ func (s *summary) fromList(o *Object) {
 	}
 
 	s.listed[o.GetUID()] = true
+
+	if heldlist.Behind(o.Unstructured, list) {
+		s.behind[o.GetUID()] = true
+	}
+
 	s.more += max(list.More, 0)
 	parent := RefTo(o.Unstructured)
 

@@ -11,7 +11,8 @@ import (
 )
 
 // keep keeps of the status before what nobody can know to be over: what an XR has listed whose
-// pipeline fails, and what is held of an object that could not be read.
+// pipeline fails, or has run last for the XR as it was before, and what is held of an object that
+// could not be read.
 func (s *summary) keep() {
 	for i := range s.Objects {
 		xr := s.Objects[i].Unstructured
@@ -95,7 +96,7 @@ func (s *summary) keeps(e *v1alpha1.HeldEntry) bool {
 		return false
 	case there:
 		o := s.read[KeyOf(*e.Parent)]
-		if s.listed[o.GetUID()] {
+		if s.listed[o.GetUID()] && !s.behind[o.GetUID()] {
 			return false // It says all.
 		}
 

@@ -42,10 +42,10 @@ type summary struct {
 	now metav1.Time
 	// edits of the root that nobody allowed, the newest last.
 	edits []v1alpha1.Edit
-	// composites are the XRs that were read, listed those of which the list is known, and
-	// read all objects.
-	composites, listed map[types.UID]bool
-	read               map[Key]*Object
+	// composites are the XRs that were read, listed those of which the list is known, behind
+	// those whose list is of an earlier generation, and read all objects.
+	composites, listed, behind map[types.UID]bool
+	read                       map[Key]*Object
 	// lost are the XRs of which the list is not known any more.
 	lost map[Key]bool
 	// before are the entries of the status before.
@@ -70,7 +70,7 @@ func Status(in Input) v1alpha1.PendingChangeStatus {
 	list := s.sorted()
 	total := len(list) + s.more
 
-	if len(s.lost) > 0 { // So is what was counted only.
+	if len(s.lost) > 0 || len(s.behind) > 0 { // So is what was counted only.
 		total = max(total, len(list)+int(in.Previous.Total)-len(in.Previous.Changes))
 	}
 
@@ -112,7 +112,7 @@ func newSummary(in Input) *summary {
 	s := &summary{
 		Input: in, collection: collection{entries: map[string]*entry{}, fields: map[fieldOf]*entry{}},
 		now:        metav1.NewTime(in.Now.UTC().Truncate(time.Second)),
-		composites: map[types.UID]bool{}, listed: map[types.UID]bool{}, read: map[Key]*Object{},
+		composites: map[types.UID]bool{}, listed: map[types.UID]bool{}, behind: map[types.UID]bool{}, read: map[Key]*Object{},
 		lost: map[Key]bool{}, before: map[string]*v1alpha1.HeldEntry{},
 	}
 

@@ -55,6 +55,13 @@ func xr(t *testing.T, annotations string, condition *v1alpha1.HeldList) *unstruc
 	return u
 }
 
+// ofGeneration is an XR at a generation.
+func ofGeneration(n int64, u *unstructured.Unstructured) *unstructured.Unstructured {
+	u.SetGeneration(n)
+
+	return u
+}
+
 func database(t *testing.T, annotations string) *unstructured.Unstructured {
 	t.Helper()
 
@@ -259,6 +266,13 @@ func TestWhatIsHeldIsListed(t *testing.T) {
 		"It stays where its XR could not be read": {
 			claim: claim(t, ""), previous: kept(),
 			want: []string{"Composition : corner-db spec.forProvider.size 1>3 of corner-x as db follows Update since 11:00:00"}, total: 1, required: 1,
+		},
+		"It stays while the list is of the XR as it was before": {
+			claim: claim(t, ""), xr: ofGeneration(4, xr(t, "", &v1alpha1.HeldList{Generation: 3})), previous: kept(),
+			want: []string{"Composition : corner-db spec.forProvider.size 1>3 of corner-x as db follows Update since 11:00:00"}, total: 3, required: 1,
+		},
+		"It goes once a list of the XR as it is says so": {
+			claim: claim(t, ""), xr: ofGeneration(4, xr(t, "", &v1alpha1.HeldList{Generation: 4})), previous: kept(), required: 1,
 		},
 		"It goes once the list says so": {claim: claim(t, ""), xr: xr(t, "", &v1alpha1.HeldList{}), previous: kept(), required: 1},
 		"It goes once the function does not run any more": {
