@@ -26,12 +26,12 @@ type Reviewer struct {
 	Approvers []string
 }
 
-// MayDecide reports whether an approver may decide about a change, whichever way: see
+// MayDecide reports whether an approver may decide about a change: see
 // [approval.Asker.MayDecide]. It waits for the answer for two seconds at most.
 func (r *Reviewer) MayDecide(
-	ctx context.Context, approver v1alpha1.Approver, _ v1alpha1.ApprovalDecision, entry v1alpha1.HeldEntry, rootNamespace string,
+	ctx context.Context, approver v1alpha1.Approver, decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldEntry, rootNamespace string,
 ) (ok bool, reason string, err error) {
-	return r.asker(limited(ctx)).MayDecide(approver, entry, rootNamespace) //nolint:contextcheck // What is within is of the context.
+	return r.asker(limited(ctx)).MayDecide(approver, decision, entry, rootNamespace) //nolint:contextcheck // What is within is of the context.
 }
 
 // asker asks for one decision, for as long as that may wait.

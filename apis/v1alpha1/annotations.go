@@ -317,6 +317,8 @@ const (
 	// AttestationApprovers are all other people who have approved the change, if there are
 	// any, separated by commas.
 	AttestationApprovers = "approvers"
+	// AttestationDecision is BreakGlass where one person has let the change through alone.
+	AttestationDecision = "decision"
 )
 
 // AskedRecord is the value of AnnotationAsked: what was asked for of a managed

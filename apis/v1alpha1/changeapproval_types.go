@@ -10,7 +10,7 @@ import (
 )
 
 // ApprovalDecision is what somebody decides about changes.
-// +kubebuilder:validation:Enum=Approve;Reject
+// +kubebuilder:validation:Enum=Approve;Reject;BreakGlass
 type ApprovalDecision string
 
 // Decisions.
@@ -20,7 +20,13 @@ const (
 	// DecisionReject has them held whoever else approves them, until it is deleted or its
 	// user approves them.
 	DecisionReject ApprovalDecision = "Reject"
+	// DecisionBreakGlass lets changes through alone in an emergency: also what its user asks
+	// for, what takes several people, and what somebody has rejected.
+	DecisionBreakGlass ApprovalDecision = "BreakGlass"
 )
+
+// Approves reports whether a decision lets changes through.
+func (d ApprovalDecision) Approves() bool { return d != DecisionReject }
 
 const (
 	// VerbApprove lets its user approve changes of objects of a resource, on the subresource
@@ -28,6 +34,10 @@ const (
 	VerbApprove = "approve"
 	// VerbApproveDestructive lets its user approve those that destroy something.
 	VerbApproveDestructive = "approve-destructive"
+	// VerbBreakGlass lets its user let changes through alone, on the subresource kausality.
+	VerbBreakGlass = "break-glass"
+	// VerbWithdraw lets its user delete ChangeApprovals of others before they end, on these.
+	VerbWithdraw = "withdraw"
 	// DefaultValidFor is for how long an approval may be used where it does not say.
 	DefaultValidFor = 24 * time.Hour
 	// MaxApprovalAge is how long a ChangeApproval stays.
@@ -37,6 +47,7 @@ const (
 // ChangeApprovalSpec is what somebody decides about changes that are held.
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec cannot be changed: make another ChangeApproval, or delete this one to withdraw it"
 // +kubebuilder:validation:XValidation:rule="has(self.digest) || (has(self.changes) && size(self.changes) > 0)",message="one of digest and changes is required: what is approved has to be said"
+// +kubebuilder:validation:XValidation:rule="!has(self.decision) || self.decision != 'BreakGlass' || (has(self.reason) && self.reason.trim().size() > 0)",message="reason is required where the decision is BreakGlass: say why it cannot wait for others"
 type ChangeApprovalSpec struct {
 	// PendingChange is the name of the PendingChange, in the same namespace, that lists the
 	// changes.

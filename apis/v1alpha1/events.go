@@ -81,6 +81,9 @@ const (
 	// EventReasonApproved is a Normal event on: the object's parent, Claim, XR. A change
 	// that is held was approved: of what, by whom, and why.
 	EventReasonApproved EventReason = "KausalityApproved"
+	// EventReasonBreakGlass is a Warning event on: the object's parent, Claim, XR. Somebody
+	// has let a change through alone: of what, who, and why.
+	EventReasonBreakGlass EventReason = "KausalityBreakGlass"
 	// EventReasonApprovalUsed is a Normal event on: the object's parent, Claim, XR. A change
 	// that was approved was made.
 	EventReasonApprovalUsed EventReason = "KausalityApprovalUsed"

@@ -110,6 +110,9 @@ type PendingApproval struct {
 	Field string `json:"field,omitempty"`
 	// User who approved or rejected it.
 	User string `json:"user"`
+	// Decision of theirs.
+	// +optional
+	Decision ApprovalDecision `json:"decision,omitempty"`
 	// State of it.
 	State ApprovalState `json:"state"`
 	// Message says more, for a person.

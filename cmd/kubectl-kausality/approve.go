@@ -29,6 +29,8 @@ var (
 	errNotYes = errors.New("--digest goes with --yes")
 	// errNobodyAsked is what helps where nobody can be asked.
 	errNobodyAsked = fmt.Errorf("%w: give --yes and --digest", errNoTerminal)
+	// errNoReason is the cause when somebody lets changes through alone, and does not say why.
+	errNoReason = errors.New("--break-glass goes with --reason: say why it cannot wait for others")
 	// errTimeoutAlone is the cause when a time to wait is given, and nothing to wait for.
 	errTimeoutAlone = errors.New("--timeout goes with --follow")
 )
@@ -46,6 +48,8 @@ type approveOptions struct {
 	validFor time.Duration
 	follow   bool
 	timeout  time.Duration
+	// breakGlass lets changes through alone.
+	breakGlass bool
 }
 
 func approveCommand() *cobra.Command {
@@ -58,6 +62,8 @@ func approveCommand() *cobra.Command {
 			"that: each change once, to the very value that was shown. Where something is destroyed the answer is the object's name. " +
 			"A PendingChange can be named itself, as pch/NAME. Of a list of which something cannot be approved the rest is only where --change " +
 			"names it.\n\n" +
+			"In an emergency --break-glass lets changes through alone: also what one asks for oneself, what takes several people, and what " +
+			"somebody has rejected. It takes the verb break-glass, and is told by an event, a metric and an alert.\n\n" +
 			"A program gives --yes, and with --digest which list it looked at; several objects have one --digest each. It takes the verb " +
 			"approve, or approve-destructive, on the subresource kausality of what is changed.\n\n" + exitHelp,
 		Example: "  kubectl kausality approve databaseclaim/my-database -n team-a --reason OPS-123\n" +
@@ -65,6 +71,8 @@ func approveCommand() *cobra.Command {
 			"  kubectl kausality approve databaseclaim/my-database -n team-a --change 1f0c --follow\n" +
 			"  # As a program does, with .pending[].digest of what it has looked at by kubectl kausality pending -o json.\n" +
 			"  kubectl kausality approve databaseclaim/my-database --yes --digest \"$LOOKED_AT\"\n" +
+			"  # Nobody else is there, and it cannot wait.\n" +
+			"  kubectl kausality approve databaseclaim/my-database -n team-a --break-glass --reason 'INC-7: disk full, nobody on call'\n" +
 			"  # May I?\n" +
 			"  kubectl auth can-i approve instances.rds.example.org --subresource=kausality -n team-a",
 		Args:              usageArgs(cobra.MinimumNArgs(1)),
@@ -79,6 +87,8 @@ func approveCommand() *cobra.Command {
 		"For how long it may be used, at most 30 days; without it what the API's default is, a day.")
 	flags.BoolVar(&opts.follow, "follow", false,
 		"Wait until the changes are made, show what then waits below the same object, and ask again, until nothing is pending.")
+	flags.BoolVar(&opts.breakGlass, "break-glass", false,
+		"Let the changes through alone, whoever else has to approve them or has rejected them; takes --reason, and the verb break-glass.")
 	flags.DurationVar(&opts.timeout, "timeout", 10*time.Minute, "With --follow, for how long to wait until what is approved is made.")
 
 	return cmd
@@ -122,6 +132,8 @@ func (o *approveOptions) flags(cmd *cobra.Command) {
 // validate is to be called before anything is read.
 func (o *approveOptions) validate(cmd *cobra.Command) error {
 	switch {
+	case o.breakGlass && strings.TrimSpace(o.reason) == "":
+		return usageError{errNoReason}
 	case o.yes && len(o.digests) == 0:
 		return usageError{errNoDigest}
 	case !o.yes && len(o.digests) > 0:
@@ -136,6 +148,10 @@ func (o *approveOptions) validate(cmd *cobra.Command) error {
 func (o *approveOptions) run(cmd *cobra.Command, args []string) error {
 	if err := o.validate(cmd); err != nil {
 		return err
+	}
+
+	if o.breakGlass {
+		o.decision = v1alpha1.DecisionBreakGlass
 	}
 
 	c, err := newCluster(o.clusterOptions)
@@ -281,11 +297,23 @@ func (d *decider) choices(ctx context.Context, all []pendingAt) ([]choice, error
 }
 
 func (d *decider) verb() string {
-	if d.opts.decision == v1alpha1.DecisionReject {
+	switch d.opts.decision {
+	case v1alpha1.DecisionReject:
 		return "reject"
+	case v1alpha1.DecisionBreakGlass:
+		return "break the glass for"
+	default:
+		return "approve"
+	}
+}
+
+// does is what a ChangeApproval does.
+func (d *decider) does() string {
+	if d.opts.decision == v1alpha1.DecisionBreakGlass {
+		return "breaks the glass for"
 	}
 
-	return "approve"
+	return d.verb() + "s"
 }
 
 // about shows what is decided about, asks, and writes the decision. It returns the name of the
@@ -311,6 +339,10 @@ func (d *decider) about(ctx context.Context, c choice) (string, error) {
 		} else if err != nil {
 			return "", fmt.Errorf("cannot %s changes of %s: %w", d.verb(), name, err)
 		}
+	}
+
+	if err := d.why(ctx); err != nil {
+		return "", fmt.Errorf("cannot %s changes of %s: %w", d.verb(), name, err)
 	}
 
 	made, err := d.write(ctx, c)
@@ -363,7 +395,7 @@ func (d *decider) write(ctx context.Context, c choice) (*unstructured.Unstructur
 
 // done says what was decided.
 func (d *decider) done(c choice, made *unstructured.Unstructured) error {
-	verb, name := d.verb()+"s", " "+path(made.GetNamespace(), made.GetName())
+	verb, name := d.does(), " "+path(made.GetNamespace(), made.GetName())
 	if d.dry.on() {
 		verb, name = "would "+d.verb(), "" // It has its name when it is made.
 	}

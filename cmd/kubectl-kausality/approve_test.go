@@ -203,10 +203,28 @@ Left out: Instance of composed resource replica spec.forProvider.stamp: (unset) 
 `,
 		},
 		"Rejected": {
-			args: []string{"claim/db"}, answer: "y\n",
+			args: []string{"claim/db"}, answer: "y\nOPS-9\n",
 			opts: approveOptions{decision: v1alpha1.DecisionReject, changes: []string{"aaaa0"}},
+			want: portDiff + "Reject 1 change of Claim/db? [y/N] Why? ChangeApproval team/claim-db-HASH-1 rejects 1 change of Claim/db\n",
+			made: strings.Replace(portSpec, "DECISION", "Reject", 1) + "reason: OPS-9\n",
+		},
+		"RejectedForAReason": {
+			args: []string{"claim/db"}, answer: "y\n",
+			opts: approveOptions{decision: v1alpha1.DecisionReject, changes: []string{"aaaa0"}, reason: "OPS-8"},
 			want: portDiff + "Reject 1 change of Claim/db? [y/N] ChangeApproval team/claim-db-HASH-1 rejects 1 change of Claim/db\n",
-			made: strings.Replace(portSpec, "DECISION", "Reject", 1),
+			made: strings.Replace(portSpec, "DECISION", "Reject", 1) + "reason: OPS-8\n",
+		},
+		"LetThroughAlone": {
+			args: []string{"claim/db"}, answer: "db\n",
+			opts: approveOptions{decision: v1alpha1.DecisionBreakGlass, changes: []string{"aaaa0"}, reason: "INC-7"},
+			want: portDiff + "Break the glass for 1 change of Claim/db? " + alone + " Type db to confirm: " +
+				"ChangeApproval team/claim-db-HASH-1 breaks the glass for 1 change of Claim/db\n",
+			made: strings.Replace(portSpec, "DECISION", "BreakGlass", 1) + "reason: INC-7\n",
+		},
+		"NotLetThroughAloneByYes": {
+			args: []string{"claim/db"}, answer: "y\n",
+			opts: approveOptions{decision: v1alpha1.DecisionBreakGlass, changes: []string{"aaaa0"}, reason: "INC-7"},
+			want: portDiff + "Break the glass for 1 change of Claim/db? " + alone + " Type db to confirm: ", err: errDeclined, code: exitError,
 		},
 		"ADryRun": {
 			args: []string{"claim/db"}, answer: "y\n",

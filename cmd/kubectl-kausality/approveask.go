@@ -107,15 +107,44 @@ func (a asker) confirmName(ctx context.Context, question, name string) error {
 	return nil
 }
 
+// alone is what somebody is told who lets changes through alone.
+const alone = "They are let through whoever else has to approve them or has rejected them, and everybody is told so."
+
+// why asks for the reason of a rejection, where there is none and somebody is there: who is held by it
+// sees that, and cannot know otherwise what would end it.
+func (d *decider) why(ctx context.Context) error {
+	if d.opts.decision != v1alpha1.DecisionReject || d.opts.yes || strings.TrimSpace(d.opts.reason) != "" {
+		return nil
+	}
+
+	got, err := d.asker.ask(ctx, "Why?")
+	d.opts.reason = got
+
+	return err
+}
+
 // question asks whether a decision is meant. Where an approval destroys something, its answer
 // is the name of the object that people edit.
 func (c choice) question(ctx context.Context, a asker, as v1alpha1.ApprovalDecision) error {
 	root := c.change.Spec.ObjectRef
-	text := fmt.Sprintf("%s %s of %s", as, counted(len(c.chosen), "change"), shortText(root))
+	act := string(as)
+	if as == v1alpha1.DecisionBreakGlass {
+		act = "Break the glass for"
+	}
+
+	text := fmt.Sprintf("%s %s of %s", act, counted(len(c.chosen), "change"), shortText(root))
 
 	lost := c.destroyed()
-	if len(lost) == 0 || as != v1alpha1.DecisionApprove {
+
+	switch {
+	case as == v1alpha1.DecisionBreakGlass && len(lost) == 0:
+		return a.confirmName(ctx, text+"? "+alone, root.Name)
+	case len(lost) == 0 || !as.Approves():
 		return a.confirm(ctx, text+"?")
+	}
+
+	if as == v1alpha1.DecisionBreakGlass {
+		text += "? " + alone + " Go on"
 	}
 
 	names := make([]string, 0, maxMembers)

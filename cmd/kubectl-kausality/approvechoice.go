@@ -65,7 +65,7 @@ func choose(p *v1alpha1.PendingChange, prefixes, decided []string, as v1alpha1.A
 		case len(prefixes) > 0 && !slices.Contains(digests, e.Digest), e.Digest != "" && slices.Contains(decided, e.Digest):
 		case unapprovable(e) != "":
 			out.left = append(out.left, e)
-		case as == v1alpha1.DecisionApprove && granted(p, e.Digest):
+		case as.Approves() && granted(p, e.Digest):
 			out.granted = append(out.granted, e)
 		default:
 			out.chosen = append(out.chosen, e)

@@ -132,7 +132,12 @@ func (p pendingEntry) renderChange(out *strings.Builder, e v1alpha1.HeldEntry, r
 
 // approvalText says what there is of an approval.
 func approvalText(a v1alpha1.PendingApproval) string {
-	out := fmt.Sprintf("ChangeApproval %s by %s: %s", visible(a.Name), visible(a.User), a.State)
+	by := visible(a.User)
+	if a.Decision == v1alpha1.DecisionBreakGlass {
+		by += " alone (" + string(a.Decision) + ")"
+	}
+
+	out := fmt.Sprintf("ChangeApproval %s by %s: %s", visible(a.Name), by, a.State)
 	if a.Message != "" {
 		out += ", " + visible(a.Message)
 	}

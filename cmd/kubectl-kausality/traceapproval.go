@@ -14,6 +14,7 @@ import (
 const (
 	attestedReason    = "reason"
 	attestedRequester = "requester"
+	attestedDecision  = "decision"
 )
 
 // approved reports whether a path starts with a ChangeApproval: its initiator has approved the
@@ -24,7 +25,10 @@ func approved(trace []v1alpha1.Hop) bool {
 
 // begunBy says what the initiator of a path did.
 func begunBy(trace []v1alpha1.Hop) string {
-	if approved(trace) {
+	switch {
+	case approved(trace) && trace[0].Attestations[attestedDecision] == string(v1alpha1.DecisionBreakGlass):
+		return "let through alone by"
+	case approved(trace):
 		return "approved by"
 	}
 
@@ -33,7 +37,7 @@ func begunBy(trace []v1alpha1.Hop) string {
 
 // givenBy says who an allowance comes from.
 func givenBy(a v1alpha1.Allowance) string {
-	if a.Approval != "" {
+	if a.Approval != "" && !approved(a.Trace) {
 		return "approved by " + a.Initiator
 	}
 
@@ -54,7 +58,7 @@ func renderApproval(out *strings.Builder, indent string, hop v1alpha1.Hop) {
 	}
 
 	for _, k := range sortedKeys(hop.Attestations) {
-		if k != attestedRequester && k != attestedReason {
+		if k != attestedRequester && k != attestedReason && k != attestedDecision {
 			fmt.Fprintf(out, "%s      %s = %s\n", indent, k, hop.Attestations[k])
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -59,18 +60,18 @@ func Admit(in Request, ask *Asker) (Admission, error) {
 	// 2. Whether the user may decide about them.
 	spec := in.Approval.Spec
 
-	if spec.Decision != v1alpha1.DecisionReject {
+	if spec.Decision.Approves() && spec.Decision != v1alpha1.DecisionBreakGlass {
 		if out.Refused = SameEyes(in.User.Username, in.Pending.Status.Requesters); out.Refused != "" {
 			return out, nil
 		}
 	}
 
-	if out.Refused = ask.machine(in.User.Username); out.Refused != "" {
+	if out.Refused = ask.machine(in.User.Username, spec.Decision); out.Refused != "" {
 		return out, nil
 	}
 
 	for _, entry := range meant {
-		ok, reason, err := ask.MayDecide(in.User, entry, in.Pending.Spec.ObjectRef.Namespace)
+		ok, reason, err := ask.MayDecide(in.User, spec.Decision, entry, in.Pending.Spec.ObjectRef.Namespace)
 		if err != nil {
 			return out, err
 		}
@@ -103,7 +104,11 @@ func malformed(spec v1alpha1.ChangeApprovalSpec) bool {
 		return true
 	}
 
-	decisions := []v1alpha1.ApprovalDecision{"", v1alpha1.DecisionApprove, v1alpha1.DecisionReject}
+	decisions := []v1alpha1.ApprovalDecision{"", v1alpha1.DecisionApprove, v1alpha1.DecisionReject, v1alpha1.DecisionBreakGlass}
+
+	if spec.Decision == v1alpha1.DecisionBreakGlass && strings.TrimSpace(spec.Reason) == "" {
+		return true
+	}
 
 	return spec.PendingChange == "" || len(named) == 0 || !slices.Contains(decisions, spec.Decision) ||
 		slices.ContainsFunc(named, func(d string) bool { return !wellFormed.MatchString(d) })
@@ -216,8 +221,13 @@ func warnings(in Request, meant []v1alpha1.HeldEntry) []string {
 		}
 	}
 
-	if in.Approval.Spec.Decision == v1alpha1.DecisionReject {
+	if !in.Approval.Spec.Decision.Approves() {
 		return out
+	}
+
+	if in.Approval.Spec.Decision == v1alpha1.DecisionBreakGlass {
+		out = append(out, "this lets the changes through whoever else has to approve them, or has rejected them: "+
+			"it is told by an event KausalityBreakGlass and by the metric kausality_approvals_total")
 	}
 
 	for _, entry := range meant {

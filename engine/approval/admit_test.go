@@ -88,6 +88,7 @@ const (
 	destroyDB = "approve-destructive instances.rds.example.org/kausality team-b/db"
 	approveDB = "approve instances.rds.example.org/kausality team-b/db"
 	logs      = "approve buckets.s3.example.org/kausality team-a/logs"
+	breakDB   = "break-glass instances.rds.example.org/kausality team-b/db"
 )
 
 type admitCase struct {
@@ -212,6 +213,38 @@ func admitCases() map[string]admitCase {
 			spec:    "{pendingChange: databaseclaim-db, decision: Reject, digest: " + digest(100) + "}",
 			refused: []string{`user "berta" may not approve-destructive changes of Instance "db" in namespace "team-b"`},
 		},
+		"BreakGlass": {
+			reason: "It takes a right of its own, and is told.", asked: []string{breakDB}, changes: []int{2},
+			spec:     "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: outage, changes: [" + digest(2) + "]}",
+			warnings: []string{"this lets the changes through whoever else has to approve them"},
+		},
+		"BreakGlassOfOnesOwn": {
+			reason: "In an emergency nobody waits for four eyes.", user: "anna", asked: []string{breakDB}, changes: []int{2},
+			spec:     "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: outage, changes: [" + digest(2) + "]}",
+			warnings: []string{"this lets the changes through whoever else has to approve them"},
+		},
+		"BreakGlassThatDestroys": {
+			reason: "The right to destroy is another one.", lacks: []string{destroyDB}, asked: []string{breakDB, destroyDB},
+			spec:    "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: outage, changes: [" + digest(1) + "]}",
+			refused: []string{"may not approve-destructive changes of Instance"},
+		},
+		"BreakGlassWithTheRightToApprove": {
+			reason: "To approve is another one.", lacks: []string{breakDB}, asked: []string{breakDB},
+			spec: "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: outage, changes: [" + digest(2) + "]}",
+			refused: []string{
+				`user "berta" may not let through alone, by break-glass, changes of Instance "db" in namespace "team-b"`,
+				"kubectl create role kausality-break-glass --verb=break-glass --resource=instances.rds.example.org/kausality -n team-b",
+			},
+		},
+		"BreakGlassByAMachine": {
+			reason: "Not even one that may approve.", user: "system:serviceaccount:flux-system:approver", approvers: []string{"flux-system:approver"},
+			spec:    "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: outage, changes: [" + digest(2) + "]}",
+			refused: []string{`service account "flux-system/approver" may not let changes through by decision BreakGlass`},
+		},
+		"BreakGlassForNoReason": {
+			reason: "The schema says what is missing.", gone: true, changes: []int{2},
+			spec: "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: ' ', changes: [" + digest(2) + "]}",
+		},
 		"WithoutRight": {
 			reason: "The message has the right, how to see it, and what gives it.", spec: one, lacks: []string{approveDB}, asked: []string{approveDB},
 			refused: []string{
@@ -279,7 +312,7 @@ func admitCases() map[string]admitCase {
 func TestWhoMayDecideAboutWhatIsHeldDoes(t *testing.T) {
 	for name, tc := range admitCases() {
 		t.Run(name, func(t *testing.T) {
-			c := &cluster{grants: []string{destroyDB, approveDB, logs}, broken: tc.broken}
+			c := &cluster{grants: []string{destroyDB, approveDB, logs, breakDB}, broken: tc.broken}
 			c.grants = slices.DeleteFunc(c.grants, func(g string) bool { return slices.Contains(tc.lacks, g) })
 
 			user := v1alpha1.Approver{Username: "berta", UID: "1", Groups: []string{"dba"}, Extra: map[string]v1alpha1.ExtraValue{"a": {"b"}}}
@@ -365,7 +398,7 @@ func TestNobodyDecidesWithoutAnAuthorizer(t *testing.T) {
 	a := asker(nil)
 	a.Authorizer = nil
 
-	ok, _, err := a.MayDecide(v1alpha1.Approver{Username: "berta"}, pending(t).Status.Changes[0], "team-a")
+	ok, _, err := a.MayDecide(v1alpha1.Approver{Username: "berta"}, v1alpha1.DecisionApprove, pending(t).Status.Changes[0], "team-a")
 	if ok || !errors.Is(err, errNoAuthorizer) {
 		t.Errorf("may decide: %t, %v", ok, err)
 	}

@@ -69,6 +69,10 @@ func hopOf(entry v1alpha1.HeldEntry, cha *v1alpha1.ChangeApproval, others []stri
 	attest(v1alpha1.AttestationReason, cha.Spec.Reason)
 	attest(v1alpha1.AttestationApprovers, strings.Join(others, ", "))
 
+	if cha.Spec.Decision == v1alpha1.DecisionBreakGlass {
+		attest(v1alpha1.AttestationDecision, string(cha.Spec.Decision))
+	}
+
 	if entry.Cause != nil {
 		attest(v1alpha1.AttestationRequester, entry.Cause.User)
 	}

@@ -251,6 +251,8 @@ func (c *computing) decideHeld(s *subject) {
 		case v.state != "":
 		case t.failed != nil:
 			v.keep("it cannot be asked who may decide about the change, and is tried again: " + t.failed.Error())
+		case v.breaks():
+			v.to(v1alpha1.ApprovalStateGranted, c.messageGranted(s))
 		case len(t.rejections) > 0:
 			v.to(v1alpha1.ApprovalStateRejected, messageRejected(t.rejections[0]))
 		case enough:
@@ -271,11 +273,11 @@ func (c *computing) decideHeld(s *subject) {
 		return
 	}
 
-	c.carry(s, t, enough)
+	c.carry(s, t, enough || t.broken() != nil)
 }
 
-// carry has the parent of a change that is held carry what is granted: of one approval, the
-// newest, or that of which it carries it already.
+// carry has the parent of a change that is held carry what is granted: of one approval, that of
+// which it carries it already, or else that of who breaks the glass, or else the newest.
 func (c *computing) carry(s *subject, t tally, enough bool) {
 	var kept *grant
 
@@ -296,6 +298,11 @@ func (c *computing) carry(s *subject, t tally, enough bool) {
 		return
 	}
 
+	by := t.broken()
+	if by == nil {
+		by = t.approvals[0]
+	}
+
 	p := c.parents[s.parentUID()]
 
 	switch {
@@ -305,18 +312,18 @@ func (c *computing) carry(s *subject, t tally, enough bool) {
 	case p.Gone:
 		s.wait("the parent of the object is gone: nothing can be let through")
 	case c.confirmed():
-		s.gives = append(s.gives, give(s, t, p))
+		s.gives = append(s.gives, give(s, by, t, p))
 	}
 }
 
-// give is what the newest approval gives to the parent.
-func give(s *subject, t tally, p *Parent) Grant {
-	v := t.approvals[0]
+// give is what an approval gives to the parent.
+func give(s *subject, v *vote, t tally, p *Parent) Grant {
 	others := slices.DeleteFunc(slices.Clone(t.people), func(user string) bool { return user == v.user() })
 	slices.Sort(others)
 
 	return Grant{
 		Approval: v.Name, User: v.user(), UID: v.UID, Digest: s.digest, Ref: s.ref, Field: s.field, Reason: v.Spec.Reason,
+		Decision:   v.decided(),
 		Allowances: Allowances(*s.entry, v.ChangeApproval, p.Generation, others),
 	}
 }

@@ -222,8 +222,11 @@ func (m *model) decide() {
 		}
 	}
 
-	if m.rand.IntN(6) == 0 {
+	switch m.rand.IntN(12) {
+	case 0, 1:
 		cha.Spec.Decision = v1alpha1.DecisionReject
+	case 2:
+		cha.Spec.Decision = v1alpha1.DecisionBreakGlass
 	}
 
 	m.made++
@@ -568,6 +571,10 @@ func (m *model) mayBeGranted(in approval.Input, g approval.Grant) {
 		m.failf("%s is granted again", k)
 	}
 
+	if !slices.ContainsFunc(in.Status.Changes, func(e v1alpha1.HeldEntry) bool { return e.Digest == g.Digest }) {
+		m.failf("%s is granted, and not held", k)
+	}
+
 	people := map[string]bool{}
 	newest := map[string]v1alpha1.ChangeApproval{}
 
@@ -580,7 +587,7 @@ func (m *model) mayBeGranted(in approval.Input, g approval.Grant) {
 		}
 
 		_, cached := m.cache.approvals[a.cha.UID] // What just came the cache may not have yet.
-		expired := a.cha.Spec.Decision == v1alpha1.DecisionApprove && m.now.Sub(a.cha.CreationTimestamp.Time) >= v1alpha1.DefaultValidFor
+		expired := a.cha.Spec.Decision != v1alpha1.DecisionReject && m.now.Sub(a.cha.CreationTimestamp.Time) >= v1alpha1.DefaultValidFor
 
 		if !cached || expired || a.cha.Spec.Decision == v1alpha1.DecisionApprove && user == m.requester {
 			continue
@@ -590,6 +597,12 @@ func (m *model) mayBeGranted(in approval.Input, g approval.Grant) {
 			a.cha.CreationTimestamp.Equal(&b.CreationTimestamp) && a.cha.Spec.Decision == v1alpha1.DecisionReject {
 			newest[user] = a.cha
 		}
+	}
+
+	by := m.live.approvals[g.UID].cha
+	if last, counts := newest[by.Spec.Approver.Username]; counts && by.Spec.Decision == v1alpha1.DecisionBreakGlass &&
+		last.Spec.Decision != v1alpha1.DecisionReject && m.now.Sub(by.CreationTimestamp.Time) < v1alpha1.DefaultValidFor {
+		return // One is enough, whoever else rejects it.
 	}
 
 	for user, cha := range newest {
@@ -602,10 +615,6 @@ func (m *model) mayBeGranted(in approval.Input, g approval.Grant) {
 
 	if len(people) < int(m.required) {
 		m.failf("%s is granted by %v, of whom it takes %d", k, people, m.required)
-	}
-
-	if !slices.ContainsFunc(in.Status.Changes, func(e v1alpha1.HeldEntry) bool { return e.Digest == g.Digest }) {
-		m.failf("%s is granted, and not held", k)
 	}
 }
 

@@ -54,7 +54,9 @@ func (c *computing) void(s *subject, g *grant) bool {
 
 	return c.expired(g.vote) || !s.grantedBefore(g.vote) || g.vote.was.State == v1alpha1.ApprovalStateNotAllowed ||
 		g.vote.was.State == v1alpha1.ApprovalStateRejected ||
-		slices.ContainsFunc(s.votes, func(v *vote) bool { return v.rejects() && v.was.State == v1alpha1.ApprovalStateRejected })
+		slices.ContainsFunc(s.votes, func(v *vote) bool {
+			return v.rejects() && v.was.State == v1alpha1.ApprovalStateRejected && (!g.vote.breaks() || v.user() == g.vote.user())
+		})
 }
 
 // notHeld reports whether a change is known not to be held: what decides about it grants nothing

@@ -72,6 +72,8 @@ type Grant struct {
 	Approval, User string
 	UID            types.UID
 	Digest         string
+	// Decision of it; empty for Approve.
+	Decision v1alpha1.ApprovalDecision
 	// Ref, Field and Reason are for a person.
 	Ref           v1alpha1.ObjectReference
 	Field, Reason string

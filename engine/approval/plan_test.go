@@ -106,6 +106,13 @@ func rejecting(user string, digests ...int) v1alpha1.ChangeApproval {
 	return cha
 }
 
+func breaking(user string, digests ...int) v1alpha1.ChangeApproval {
+	cha := by("g", user, digests...)
+	cha.Spec.Decision, cha.Spec.Reason = v1alpha1.DecisionBreakGlass, "outage"
+
+	return cha
+}
+
 // recorded gives a ChangeApproval a state that was recorded.
 func recorded(cha v1alpha1.ChangeApproval, state v1alpha1.ApprovalState) v1alpha1.ChangeApproval {
 	parent, since := xrRef(), metav1.NewTime(start.Add(-30*time.Minute))
@@ -361,6 +368,66 @@ func TestWhatIsHeldIsGrantedOnceEnoughPeopleApproveIt(t *testing.T) {
 			reason: "What is held can still be approved.",
 			in:     func() approval.Input { return with(input(1), by("a", "berta", 1), rejecting("berta", 1)) },
 			want:   said{States: map[string]string{"a/1": "Rejected", "r/1": "Rejected"}, Approved: "Rejected", Applied: "Waiting"},
+		},
+		"Who breaks the glass needs nobody else": {
+			reason: "Also where it takes two.",
+			in: func() approval.Input {
+				in := with(input(1), breaking("berta", 1), later(by("a", "carl", 1), time.Minute))
+				in.Status.Required = 3
+
+				return in
+			},
+			want:     said{States: map[string]string{"a/1": "Waiting", "g/1": "Granted"}, Add: []string{"g/1 to xr"}, UnderWay: true, Approved: "Approved", Applied: "Waiting"},
+			messages: map[string]string{"a/1": "2 of 3 approvals"},
+		},
+		"Who breaks the glass may have asked for it": {
+			reason: "It counts for nobody else, as their own approval.",
+			in: func() approval.Input {
+				in := with(input(1), breaking("anna", 1), later(by("a", "carl", 1), time.Minute))
+				in.Status.Required = 2
+
+				return in
+			},
+			want:     said{States: map[string]string{"a/1": "Waiting", "g/1": "Granted"}, Add: []string{"g/1 to xr"}, UnderWay: true, Approved: "Approved", Applied: "Waiting"},
+			messages: map[string]string{"a/1": "1 of 2 approvals"},
+		},
+		"Who breaks the glass is held by no rejection of others": {
+			reason: "Which stays.",
+			in: func() approval.Input {
+				return with(input(1), breaking("berta", 1), later(rejecting("dora", 1), time.Minute), by("a", "carl", 1))
+			},
+			want: said{
+				States: map[string]string{"a/1": "Rejected", "g/1": "Granted", "r/1": "Rejected"}, Add: []string{"g/1 to xr"}, UnderWay: true,
+				Approved: "Approved", Applied: "Waiting",
+			},
+		},
+		"Who breaks the glass is held by a later rejection of theirs": {
+			reason: "Of one person the newest decision counts.",
+			in: func() approval.Input {
+				return with(input(1), breaking("berta", 1), later(rejecting("berta", 1), time.Minute))
+			},
+			want: said{States: map[string]string{"g/1": "Rejected", "r/1": "Rejected"}, Approved: "Rejected", Applied: "Waiting"},
+		},
+		"Who may not break the glass does not": {
+			reason: "It is asked again at the use.",
+			in:     func() approval.Input { return with(input(1), breaking("no-berta", 1)) },
+			want:   said{States: map[string]string{"g/1": "NotAllowed"}, Approved: "Waiting", Applied: "Waiting"},
+		},
+		"A glass that is broken is for a day": {
+			reason: "As an approval is.",
+			in:     func() approval.Input { return with(input(1), later(breaking("berta", 1), -24*time.Hour)) },
+			want:   said{States: map[string]string{"g/1": "Expired"}, Approved: "Waiting", Applied: "Waiting"},
+		},
+		"What is let through alone is carried though others reject it": {
+			reason: "While nothing holds it, as it is being made.",
+			in: func() approval.Input {
+				g := recorded(breaking("berta", 1), v1alpha1.ApprovalStateGranted)
+				in := with(input(), g, recorded(later(rejecting("dora", 1), time.Minute), v1alpha1.ApprovalStateRejected))
+				xr(&in).Allowances = carrying(g, 1)
+
+				return in
+			},
+			want: said{States: map[string]string{"g/1": "Granted", "r/1": "Rejected"}, UnderWay: true, Approved: "Approved", Applied: "Waiting"},
 		},
 		"It has expired": {
 			reason: "A day is what it is good for by default; a rejection lasts.",

@@ -73,7 +73,15 @@ func (v *vote) keep(message string) {
 	v.to(v1alpha1.ApprovalState(cmp.Or(string(v.was.State), string(v1alpha1.ApprovalStateWaiting))), message)
 }
 
-func (v *vote) rejects() bool { return v.Spec.Decision == v1alpha1.DecisionReject }
+func (v *vote) rejects() bool { return !v.Spec.Decision.Approves() }
+
+// breaks reports whether it lets the change through alone.
+func (v *vote) breaks() bool { return v.Spec.Decision == v1alpha1.DecisionBreakGlass }
+
+// decided is its decision.
+func (v *vote) decided() v1alpha1.ApprovalDecision {
+	return cmp.Or(v.Spec.Decision, v1alpha1.DecisionApprove)
+}
 
 // user is who made it; empty where it does not say.
 func (v *vote) user() string {
@@ -126,9 +134,18 @@ func (g *grant) approval() string {
 	return g.allowance.Trace[0].Name
 }
 
+// decision is that of the ChangeApproval that gave it; empty for one that approves like others.
+func (g *grant) decision() v1alpha1.ApprovalDecision {
+	if len(g.allowance.Trace) == 0 {
+		return ""
+	}
+
+	return v1alpha1.ApprovalDecision(g.allowance.Trace[0].Attestations[v1alpha1.AttestationDecision])
+}
+
 func (g *grant) describe() Grant {
 	return Grant{
-		Approval: g.approval(), User: g.allowance.Initiator, UID: g.uid(), Digest: g.allowance.Digest,
+		Approval: g.approval(), User: g.allowance.Initiator, UID: g.uid(), Digest: g.allowance.Digest, Decision: g.decision(),
 		Ref: g.subject.ref, Field: g.subject.field,
 	}
 }
@@ -221,7 +238,7 @@ func (c *computing) gatherVotes() {
 // newer orders the newest first. Of two of one second a rejection counts as the newer.
 func newer(a, b *v1alpha1.ChangeApproval) int {
 	rejects := func(c *v1alpha1.ChangeApproval) int {
-		if c.Spec.Decision == v1alpha1.DecisionReject {
+		if !c.Spec.Decision.Approves() {
 			return 0
 		}
 

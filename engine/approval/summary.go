@@ -72,7 +72,7 @@ func (c *computing) expireAt(v *vote) {
 func (v *vote) pending() v1alpha1.PendingApproval {
 	out := v1alpha1.PendingApproval{
 		Name: v.Name, Digest: v.subject.digest, Ref: v.was.Ref, Parent: v.was.Parent, Field: v.was.Field,
-		User: v.user(), State: v.state, Message: v.message,
+		User: v.user(), Decision: v.decided(), State: v.state, Message: v.message,
 	}
 
 	if s := v.subject; !v.seen() && (s.entry != nil || s.listed || s.grantedBefore(v)) {
@@ -86,7 +86,8 @@ func (v *vote) pending() v1alpha1.PendingApproval {
 func (g *grant) withdrawn() v1alpha1.PendingApproval {
 	return v1alpha1.PendingApproval{
 		Name: g.approval(), Digest: g.allowance.Digest, Ref: g.subject.ref, Parent: &g.parent.Ref, Field: g.subject.field,
-		User: g.allowance.Initiator, State: v1alpha1.ApprovalStateGranted, Message: "it was withdrawn while the change was being made",
+		User: g.allowance.Initiator, Decision: cmp.Or(g.decision(), v1alpha1.DecisionApprove), State: v1alpha1.ApprovalStateGranted,
+		Message: "it was withdrawn while the change was being made",
 	}
 }
 
@@ -113,6 +114,8 @@ func (c *computing) approvedCondition() metav1.Condition {
 		case e.Unstable:
 			unstable++
 		case s == nil:
+		case s.has(v1alpha1.ApprovalStateGranted, (*vote).breaks):
+			granted++
 		case s.has(v1alpha1.ApprovalStateRejected, (*vote).rejects):
 			rejected++
 		case s.has(v1alpha1.ApprovalStateGranted, func(v *vote) bool { return !v.rejects() }):

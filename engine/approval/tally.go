@@ -15,10 +15,21 @@ type tally struct {
 	// people who have approved it, each once, and approvals of theirs, the newest first.
 	people    []string
 	approvals []*vote
+	// breaking are those of the approvals that let it through alone, the newest first.
+	breaking []*vote
 	// rejections that stand, the newest first.
 	rejections []*vote
 	// failed is why it is not known who may decide; nil where it is.
 	failed error
+}
+
+// broken is the approval that lets the change through alone; nil for none.
+func (t tally) broken() *vote {
+	if len(t.breaking) == 0 {
+		return nil
+	}
+
+	return t.breaking[0]
 }
 
 // tally counts the decisions about a change that is held: of each person the newest. It says what
@@ -49,7 +60,11 @@ func (c *computing) tally(s *subject) tally {
 		default:
 			t.approvals = append(t.approvals, v)
 
-			if v == first {
+			if v.breaks() {
+				t.breaking = append(t.breaking, v)
+			}
+
+			if v == first && !slices.Contains(c.Status.Requesters, v.user()) {
 				t.people = append(t.people, v.user())
 			}
 		}
@@ -71,7 +86,7 @@ func (c *computing) counts(s *subject, v *vote, t *tally) bool {
 		v.to(v1alpha1.ApprovalStateNotAllowed, messageNobody)
 
 		return false
-	case !v.rejects() && slices.Contains(c.Status.Requesters, user):
+	case !v.rejects() && !v.breaks() && slices.Contains(c.Status.Requesters, user):
 		v.to(v1alpha1.ApprovalStateNotAllowed, messageOwn(user))
 		c.again(notAllowedEvery)
 

@@ -34,7 +34,7 @@ type Asker struct {
 // Right is what it takes to decide about a change: a verb on the subresource kausality of
 // the object that keeps its value.
 type Right struct {
-	// Verb is approve or approve-destructive.
+	// Verb is approve, approve-destructive or break-glass.
 	Verb string
 	// Resource of the object.
 	Resource schema.GroupResource
@@ -47,31 +47,38 @@ type Right struct {
 var errNoAuthorizer = errors.New("the cluster's authorizer cannot be asked here")
 
 // MayDecide reports whether an approver may decide about a change: both to approve and to
-// reject take the same right. Reason says what is missing, and how it is given. It does not
+// reject take the same right, and to break the glass takes another. Reason says what is missing, and how it is given. It does not
 // ask who made the change, see [SameEyes]. RootNamespace is that of the object that people
 // edit, empty for a cluster-scoped one. An error means that it could not be asked: nobody
 // may then.
-func (a *Asker) MayDecide(approver v1alpha1.Approver, entry v1alpha1.HeldEntry, rootNamespace string) (ok bool, reason string, err error) {
-	if reason := a.machine(approver.Username); reason != "" {
+func (a *Asker) MayDecide(
+	approver v1alpha1.Approver, decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldEntry, rootNamespace string,
+) (ok bool, reason string, err error) {
+	if reason := a.machine(approver.Username, decision); reason != "" {
 		return false, reason, nil
 	}
 
-	right, err := a.right(entry, rootNamespace)
+	rights, err := a.rights(decision, entry, rootNamespace)
 	if err != nil {
 		return false, "", err
 	}
 
-	ok, err = a.has(approver, right)
-	if ok || err != nil {
-		return ok, "", err
+	for _, right := range rights {
+		if ok, err = a.has(approver, right); err != nil {
+			return false, "", err
+		}
+
+		if !ok {
+			return false, right.missing(approver.Username, entry), nil
+		}
 	}
 
-	return false, right.missing(approver.Username, entry), nil
+	return true, "", nil
 }
 
 // machine says why a user who is no person may not decide; empty for one who is, and for a
 // service account that may.
-func (a *Asker) machine(name string) string {
+func (a *Asker) machine(name string, decision v1alpha1.ApprovalDecision) string {
 	u := policy.User{Name: name}
 	if !u.Machine() {
 		return ""
@@ -80,6 +87,11 @@ func (a *Asker) machine(name string) string {
 	namespace, account, err := serviceaccount.SplitUsername(name)
 	if err != nil {
 		return fmt.Sprintf("user %q is a component of Kubernetes: only people, and service accounts that are named, decide about changes", name)
+	}
+
+	if decision == v1alpha1.DecisionBreakGlass {
+		return fmt.Sprintf("service account %q may not let changes through by decision %s: only people do; approve it with decision %s instead",
+			namespace+"/"+account, decision, v1alpha1.DecisionApprove)
 	}
 
 	named := namespace + ":" + account
@@ -91,13 +103,14 @@ func (a *Asker) machine(name string) string {
 		"--approvers=%s (approvers of the Helm chart), and give it the right", namespace+"/"+account, named)
 }
 
-// right is the one that it takes to decide about a change.
-func (a *Asker) right(entry v1alpha1.HeldEntry, rootNamespace string) (Right, error) {
+// rights are those that it takes to decide about a change: where it destroys something, that of
+// breaking the glass does not stand for that of destroying.
+func (a *Asker) rights(decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldEntry, rootNamespace string) ([]Right, error) {
 	gvk := schema.FromAPIVersionAndKind(entry.Ref.APIVersion, entry.Ref.Kind)
 
 	resource, err := a.Resource(gvk)
 	if err != nil {
-		return Right{}, fmt.Errorf("cannot find the resource of kind %q of %s: %w", gvk.Kind, entry.Ref.APIVersion, err)
+		return nil, fmt.Errorf("cannot find the resource of kind %q of %s: %w", gvk.Kind, entry.Ref.APIVersion, err)
 	}
 
 	out := Right{Verb: v1alpha1.VerbApprove, Resource: resource, Namespace: entry.Ref.Namespace, Name: entry.Ref.Name}
@@ -109,7 +122,18 @@ func (a *Asker) right(entry v1alpha1.HeldEntry, rootNamespace string) (Right, er
 		out.Namespace = rootNamespace
 	}
 
-	return out, nil
+	if decision != v1alpha1.DecisionBreakGlass {
+		return []Right{out}, nil
+	}
+
+	breaking := out
+	breaking.Verb = v1alpha1.VerbBreakGlass
+
+	if !entry.Destroys {
+		return []Right{breaking}, nil
+	}
+
+	return []Right{breaking, out}, nil
 }
 
 // has asks the cluster's authorizer, once for each right. Whoever gives it has bound it to
@@ -169,9 +193,18 @@ func (r Right) missing(name string, entry v1alpha1.HeldEntry) string {
 		where, role = " -n "+r.Namespace, "role"
 	}
 
-	return fmt.Sprintf("user %[1]q may not %[2]s changes of %[3]s: kubectl auth can-i %[2]s %[4]s --subresource=%[5]s%[6]s says no; "+
+	return fmt.Sprintf("user %[1]q may not %[9]s %[3]s: kubectl auth can-i %[2]s %[4]s --subresource=%[5]s%[6]s says no; "+
 		"what gives it, once bound to the user: kubectl create %[7]s kausality-%[2]s --verb=%[2]s --resource=%[8]s/%[5]s%[6]s",
-		name, r.Verb, Subject(entry), object, v1alpha1.SubresourceKausality, where, role, r.Resource)
+		name, r.Verb, Subject(entry), object, v1alpha1.SubresourceKausality, where, role, r.Resource, r.act())
+}
+
+// act is what somebody may not do, before the name of an object.
+func (r Right) act() string {
+	if r.Verb == v1alpha1.VerbBreakGlass {
+		return "let through alone, by " + r.Verb + ", changes of"
+	}
+
+	return r.Verb + " changes of"
 }
 
 // Subject is what a change is of, for a person, such as Instance "db" in namespace "team-a".

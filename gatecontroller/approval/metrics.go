@@ -19,13 +19,17 @@ type Metrics struct{ total *prometheus.CounterVec }
 func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{total: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kausality_approvals_total",
-		Help: "How often a change of a ChangeApproval came into a state, by its decision, Approve or Reject, and the state: Waiting for more " +
-			"approvals, Granted, Applied, Superseded, Expired, NotAllowed, Rejected.",
+		Help: "How often a change of a ChangeApproval came into a state, by its decision, Approve, Reject or BreakGlass, and the state: " +
+			"Waiting for more approvals, Granted, Applied, Superseded, Expired, NotAllowed, Rejected.",
 	}, []string{"decision", "state"})}
 
 	if err := reg.Register(m.total); err != nil {
 		return nil, fmt.Errorf("cannot register metrics: %w", err)
 	}
+
+	// It is there from the beginning, for of a series that begins with the first one the increase
+	// is none, and an alert goes by that.
+	m.total.WithLabelValues(string(v1alpha1.DecisionBreakGlass), string(v1alpha1.ApprovalStateGranted))
 
 	return m, nil
 }

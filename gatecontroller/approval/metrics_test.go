@@ -40,7 +40,9 @@ func counted(t *testing.T, reg prometheus.Gatherer) map[string]float64 {
 				labels[i] = l.GetValue()
 			}
 
-			out[f.GetName()+" "+strings.Join(labels, " ")] = m.GetCounter().GetValue()
+			if n := m.GetCounter().GetValue(); n > 0 {
+				out[f.GetName()+" "+strings.Join(labels, " ")] = n
+			}
 		}
 	}
 

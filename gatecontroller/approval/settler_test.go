@@ -211,8 +211,14 @@ func (w *world) approve() *v1alpha1.ChangeApproval {
 func (w *world) approveAs(uid types.UID) *v1alpha1.ChangeApproval {
 	w.t.Helper()
 
+	return w.decide(uid, "")
+}
+
+func (w *world) decide(uid types.UID, decision v1alpha1.ApprovalDecision) *v1alpha1.ChangeApproval {
+	w.t.Helper()
+
 	cha := &v1alpha1.ChangeApproval{Spec: v1alpha1.ChangeApprovalSpec{
-		PendingChange: "database-db", Changes: []string{change}, Reason: "INFRA-1", Approver: &v1alpha1.Approver{Username: "berta"},
+		PendingChange: "database-db", Decision: decision, Changes: []string{change}, Reason: "INFRA-1", Approver: &v1alpha1.Approver{Username: "berta"},
 	}}
 	cha.Namespace, cha.Name, cha.UID, cha.CreationTimestamp = "team-a", "a", uid, metav1.NewTime(w.now)
 
@@ -660,5 +666,21 @@ func TestObjectsAreReadFromTheCacheOrTheAPIServer(t *testing.T) {
 				t.Errorf("got %v, %v", u, err)
 			}
 		})
+	}
+}
+
+// TestWhoBreaksTheGlassIsToldOf by a warning in the place of what is said of who approves.
+func TestWhoBreaksTheGlassIsToldOf(t *testing.T) {
+	w := newWorld(t, claim, xr, instance)
+	w.report(true)
+	w.decide("uid-a", v1alpha1.DecisionBreakGlass)
+	w.mustSettle()
+
+	want := []string{
+		`Warning KausalityBreakGlass of XDatabase: spec.forProvider.size of Instance db-1 is let through by berta alone, by ChangeApproval "a": INFRA-1`,
+		`Warning KausalityBreakGlass of Database: spec.forProvider.size of Instance db-1 is let through by berta alone, by ChangeApproval "a": INFRA-1`,
+	}
+	if diff := cmp.Diff(want, w.events); diff != "" {
+		t.Errorf("events, -want, +got:\n%s", diff)
 	}
 }

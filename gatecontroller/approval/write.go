@@ -145,6 +145,13 @@ func (g *gathering) tell(ctx context.Context, parent *unstructured.Unstructured,
 		logger.Info("Approved a change", "approval", grant.Approval, "user", grant.User, "digest", grant.Digest)
 
 		for _, u := range about {
+			if grant.Decision == v1alpha1.DecisionBreakGlass {
+				g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonBreakGlass), actionApprove,
+					"%s is let through by %s alone, by ChangeApproval %q: %s", subject(grant), grant.User, grant.Approval, grant.Reason)
+
+				continue
+			}
+
 			g.Events.Eventf(u, nil, corev1.EventTypeNormal, string(v1alpha1.EventReasonApproved), actionApprove, "%s", approvedNote(grant))
 		}
 	}

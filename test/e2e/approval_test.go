@@ -170,8 +170,10 @@ func TestWhatIsHeldIsApprovedAsItWasSeen(t *testing.T) { //nolint:tparallel // S
 	objects, notes := [3]string{v1alpha1.VerbApprove, "kubernetes.m.crossplane.io", "objects"}, [3]string{v1alpha1.VerbApprove, "", "configmaps"}
 	berta, clara := approverNamed(t, "approval-berta", objects, notes), approverNamed(t, "approval-clara", objects)
 	destroyer := approverNamed(t, "approval-dora", objects, notes, [3]string{v1alpha1.VerbApproveDestructive, "kubernetes.m.crossplane.io", "objects"})
-	// Who edits the store may approve, but nothing of what they ask for.
-	editor := approverNamed(t, annaName, objects, notes)
+	// Who edits the store may approve, but nothing of what they ask for; breaking the glass takes a
+	// right of its own.
+	editor := approverNamed(t, annaName, objects, notes,
+		[3]string{v1alpha1.VerbBreakGlass, "kubernetes.m.crossplane.io", "objects"}, [3]string{v1alpha1.VerbBreakGlass, "", "configmaps"})
 
 	c.play(t, []scenario.Step{
 		{Title: "A store is made, and a new version of its Composition is held", Run: func(ctx context.Context) error {
@@ -395,6 +397,60 @@ func TestWhatIsHeldIsApprovedAsItWasSeen(t *testing.T) { //nolint:tparallel // S
 			}
 
 			return nil
+		}},
+		{Title: "What somebody has rejected is held, and nobody else withdraws that", Run: func(ctx context.Context) error {
+			if err := c.apply(ctx, anna, storeOf(composition, c.name, "huge")); err != nil {
+				return err
+			}
+
+			if err := scenario.Eventually(ctx, "a list", p.lists([]string{annaName}, held{kind: "Object", to: "huge"}, held{kind: "ConfigMap", to: "huge"})); err != nil {
+				return err
+			}
+
+			if err := scenario.Eventually(ctx, "a rejection", func(ctx context.Context) error {
+				return clara.decide(ctx, p, "never", v1alpha1.DecisionReject, ofKind("Object"))
+			}); err != nil {
+				return err
+			}
+
+			err := berta.Delete(ctx, &v1alpha1.ChangeApproval{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "never"}})
+			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `which "`+clara.name+`" has made`) {
+				return fmt.Errorf("%w: %w", err, world.ErrOther)
+			}
+
+			return scenario.Eventually(ctx, "a rejection that stands", all(p.becomes("never", v1alpha1.ApprovalStateRejected), c.shows("size", "small", "queue")))
+		}},
+		{Title: "Who may break the glass lets it through alone, though they ask for it themselves", Run: func(ctx context.Context) error {
+			if err := scenario.Eventually(ctx, "a broken glass", func(ctx context.Context) error {
+				return editor.decide(ctx, p, "emergency", v1alpha1.DecisionBreakGlass, every)
+			}); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "a huge store", all(
+				c.shows("size", "huge", "queue"), p.becomes("emergency", v1alpha1.ApprovalStateApplied), p.finished, c.settled, c.spent))
+		}},
+		{Title: "Everybody is told of it", Run: func(ctx context.Context) error {
+			return scenario.Eventually(ctx, "an event, and a trace", func(ctx context.Context) error {
+				live, err := c.parts(ctx, objectKind())
+				if err != nil {
+					return err
+				}
+
+				trace := resource.Annotation(live["queue"], v1alpha1.AnnotationTrace)
+				for _, part := range []string{"initiator: " + annaName, "name: emergency", "decision: BreakGlass", "reason: CHG-emergency"} {
+					if !strings.Contains(trace, part) {
+						return fmt.Errorf("%q is not in %s: %w", part, trace, world.ErrOther)
+					}
+				}
+
+				xr, err := c.xr(ctx)
+				if err != nil {
+					return err
+				}
+
+				return c.told(xr, string(v1alpha1.EventReasonBreakGlass))(ctx)
+			})
 		}},
 	})
 }

@@ -133,6 +133,10 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 			`kausality_function_held_changes_total{composite_kind="XDatabase"} 7x60`,
 		},
 		"KausalityChangeWaits": {"kausality_pending_oldest_seconds 86401+60x60", "kausality_pending_oldest_seconds 82000+60x60"},
+		"KausalityBreakGlass": {
+			`kausality_approvals_total{decision="BreakGlass", state="Granted"} 0x10 1x60`,
+			`kausality_approvals_total{decision="Approve", state="Granted"} 0x10 1x60`,
+		},
 		"KausalityFunctionFails": {
 			`kausality_function_calls_total{outcome="fatal"} 0+1x60`, `kausality_function_calls_total{outcome="held"} 0+1x60`,
 		},
