@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // changeApprovals is the resource of ChangeApprovals, subStatus the subresource of a status.
@@ -32,16 +33,31 @@ const (
 		"object.spec.approver.?groups.orValue([]) == request.userInfo.?groups.orValue([]) && " +
 		"object.spec.approver.?extra.orValue({}) == request.userInfo.?extra.orValue({}))"
 
+	// ended are those of which nothing comes any more.
+	ended = "oldObject.?status.?changes.orValue([]).size() > 0 && " +
+		"oldObject.status.changes.all(c, c.state in ['Applied', 'Superseded', 'Expired'])"
+
+	own = "oldObject.spec.?approver.?username.orValue(request.userInfo.username) == request.userInfo.username"
+
+	mayWithdraw = "authorizer.group('" + v1alpha1.Group + "').resource('" + changeApprovals + "')" +
+		".namespace(oldObject.metadata.namespace).name(oldObject.metadata.name).check('" + v1alpha1.VerbWithdraw + "').allowed()"
+
+	notTheirs = "'user \"' + request.userInfo.username + '\" may not delete ChangeApproval \"' + oldObject.metadata.name + '\", which \"' + " +
+		"oldObject.spec.approver.username + '\" has made, before it ends: have them do it, or who has the verb " + v1alpha1.VerbWithdraw +
+		", such as by: kubectl create role withdraw --verb=" + v1alpha1.VerbWithdraw + " --resource=" + changeApprovals + "." + v1alpha1.Group +
+		" -n ' + oldObject.metadata.namespace"
+
 	sameSpec = "request.operation != 'UPDATE' || object.spec == oldObject.spec"
 )
 
 // ApprovalGuard refuses a ChangeApproval that does not say who made it, or says that it was
 // somebody else, and has only the manager say what became of it. The webhook writes who made
 // it; whatever becomes of the webhook, nobody writes another one. Who writes only metadata,
-// such as a finalizer, is let pass.
+// such as a finalizer, is let pass. One that has not ended is deleted by who made it, for else
+// who may not decide could withdraw what others have decided, such as a rejection.
 func (h Options) ApprovalGuard() Guard {
 	r := rules{}
-	r.add(v1alpha1.Group, changeApprovals, opCreate, opUpdate)
+	r.add(v1alpha1.Group, changeApprovals, opCreate, opUpdate, opDelete)
 	r.add(v1alpha1.Group, changeApprovals+subStatus, opUpdate)
 
 	forbidden := ptr.To(metav1.StatusReasonForbidden)
@@ -61,5 +77,9 @@ func (h Options) ApprovalGuard() Guard {
 		}, {
 			Expression: fmt.Sprintf("!(%s) || request.userInfo.username == %q", ofStatus, h.Manager), Reason: forbidden,
 			Message: "only Kausality says what became of a ChangeApproval",
+		}, {
+			Expression: fmt.Sprintf("request.operation != 'DELETE' || request.userInfo.username in [%q, %q, %q] || (%s) || (%s) || %s",
+				h.Manager, policy.NamespaceController, policy.GarbageCollector, ended, own, mayWithdraw),
+			Reason: forbidden, Message: "only who made a ChangeApproval deletes it before it ends", MessageExpression: notTheirs,
 		}}), nil)
 }

@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,6 +37,8 @@ func (a asked) goesThrough(t *testing.T, guard *admissionregistrationv1.Validati
 	old, obj := merged(t, a.old), merged(t, a.obj)
 
 	eval := func(text string) bool {
+		text = strings.ReplaceAll(text, mayWithdraw, "request.userInfo.username == 'withdrawer'") // Nobody answers for the authorizer here.
+
 		e, err := policy.CompileExpression(text)
 		if err != nil {
 			t.Fatal(err)
@@ -100,6 +103,18 @@ func TestAChangeApprovalSaysWhoMadeIt(t *testing.T) {
 		"EditedByUs":    {reason: "Nor do we.", asked: asked{operation: "UPDATE", user: named(ourManager), old: []string{signed}, obj: []string{signed, `spec: {reason: x}`}}, want: false},
 		"Resigned":      {reason: "Nor who made it.", asked: asked{operation: "UPDATE", user: named("anna"), old: []string{signed}, obj: []string{signed, `spec: {approver: {username: anna}}`}}, want: false},
 		"Status":        {reason: "We say what became of it.", asked: asked{operation: "UPDATE", subresource: "status", user: named(ourManager), old: []string{signed}, obj: []string{signed, `status: {changes: [{digest: a}]}`}}, want: true},
+		"Withdrawn":     {reason: "Who made it may.", asked: asked{operation: "DELETE", user: named("berta"), old: []string{signed}}, want: true},
+		"Taken":         {reason: "Nobody else does.", asked: asked{operation: "DELETE", user: named("anna"), old: []string{signed}}, want: false},
+		"TakenGladly":   {reason: "But who has the right.", asked: asked{operation: "DELETE", user: named("withdrawer"), old: []string{signed}}, want: true},
+		"Rejects": {reason: "A rejection lasts.", asked: asked{operation: "DELETE", user: named("anna"), old: []string{
+			signed, `status: {changes: [{digest: a, state: Rejected}, {digest: b, state: Applied}]}`,
+		}}, want: false},
+		"Ended": {reason: "What is done anybody clears away.", asked: asked{operation: "DELETE", user: named("anna"), old: []string{
+			signed, `status: {changes: [{digest: a, state: Applied}, {digest: b, state: Superseded}, {digest: c, state: Expired}]}`,
+		}}, want: true},
+		"Nobodys":   {reason: "It grants nothing.", asked: asked{operation: "DELETE", user: named("anna"), old: []string{`spec: {pendingChange: db}`}}, want: true},
+		"Old":       {reason: "We clear away.", asked: asked{operation: "DELETE", user: named(ourManager), old: []string{signed}}, want: true},
+		"Namespace": {reason: "Its namespace goes.", asked: asked{operation: "DELETE", user: named(policy.NamespaceController), old: []string{signed}}, want: true},
 		"StatusOfTheirs": {reason: "Nobody else does.", asked: asked{
 			operation: "UPDATE", subresource: "status", user: berta, old: []string{signed}, obj: []string{signed, `status: {changes: [{digest: a}]}`},
 		}, want: false},
@@ -201,7 +216,7 @@ func TestTheGuardsOfApprovalsAreAboutNoDeletion(t *testing.T) {
 		guard Guard
 		want  []string
 	}{
-		"Approval": {ours().ApprovalGuard(), []string{"kausality.io/changeapprovals CREATE,UPDATE", "kausality.io/changeapprovals/status UPDATE"}},
+		"Approval": {ours().ApprovalGuard(), []string{"kausality.io/changeapprovals CREATE,UPDATE,DELETE", "kausality.io/changeapprovals/status UPDATE"}},
 		"Pending":  {ours().PendingGuard(), []string{"kausality.io/pendingchanges CREATE,UPDATE", "kausality.io/pendingchanges/status UPDATE"}},
 		"Held": {
 			ours().HeldGuard(append(fixture.ServedKinds(), claim)), []string{"example.org/databaseclaims/status,xdatabases/status UPDATE"},

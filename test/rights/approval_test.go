@@ -90,7 +90,8 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: approvals-forge}
 rules:
-- {apiGroups: [kausality.io], resources: [changeapprovals, changeapprovals/status, pendingchanges, pendingchanges/status], verbs: ["*"]}
+- {apiGroups: [kausality.io], resources: [changeapprovals, changeapprovals/status, pendingchanges, pendingchanges/status],
+  verbs: [create, get, list, watch, update, patch, delete, deletecollection]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -333,6 +334,44 @@ func TestWhoMayApproveByKubectlMayApprove(t *testing.T) {
 	}
 }
 
+// TestWhoBreaksTheGlassHasARightOfItsOwn and says why.
+func TestWhoBreaksTheGlassHasARightOfItsOwn(t *testing.T) {
+	guarded(t)
+	hold(t)
+
+	breaking := func(reason, change string) *v1alpha1.ChangeApproval {
+		out := deciding(change)
+		out.Spec.Decision, out.Spec.Reason = v1alpha1.DecisionBreakGlass, reason
+
+		return out
+	}
+
+	anna, dora := as(t, userOf{name: "anna"}), as(t, userOf{name: "dora", groups: []string{"dba"}})
+	refusedBy(t, "the right to approve", dora.Create(t.Context(), breaking("outage", digest(2)), client.DryRunAll), "--verb=break-glass")
+
+	kubectl(t, "", "create", "role", "break-glass", "--verb=break-glass", "--resource=things.approval.example.org/kausality", "-n", approvals)
+	kubectl(t, "", "create", "rolebinding", "break-glass", "--role=break-glass", "--user=anna", "--serviceaccount=approvals:robot", "-n", approvals)
+
+	world.Eventually(t, "the right to break the glass", func(ctx context.Context) error {
+		return anna.Create(ctx, breaking("outage", digest(2)), client.DryRunAll)
+	})
+
+	if !can(t, anna, v1alpha1.VerbBreakGlass, "one") {
+		t.Error("kubectl auth can-i says no")
+	}
+
+	for _, reason := range []string{"", " "} {
+		if err := anna.Create(t.Context(), breaking(reason, digest(2)), client.DryRunAll); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "say why it cannot wait") {
+			t.Errorf("reason %q: %v", reason, err)
+		}
+	}
+
+	refusedBy(t, "what destroys", anna.Create(t.Context(), breaking("outage", digest(1)), client.DryRunAll), "may not approve-destructive")
+
+	robot := as(t, userOf{name: "system:serviceaccount:approvals:robot"})
+	refusedBy(t, "a service account", robot.Create(t.Context(), breaking("outage", digest(2)), client.DryRunAll), "only people do")
+}
+
 // TestWhatARefusalSaysGivesTheRight runs the command that it prints.
 func TestWhatARefusalSaysGivesTheRight(t *testing.T) {
 	guarded(t)
@@ -397,11 +436,27 @@ func TestAnApprovalIsSignedAndStays(t *testing.T) {
 		}
 	}
 
+	// Before it ends others do not delete it, not even all of them at once, unless they may.
+	refusedBy(t, "deleted", eve.Delete(t.Context(), made.DeepCopy(), client.DryRunAll), v1alpha1.NameApprovalGuard,
+		`user "eve" may not delete ChangeApproval "`+made.Name+`", which "dora" has made, before it ends`, "kubectl create role withdraw --verb=withdraw")
+	refusedBy(t, "all deleted", eve.DeleteAllOf(t.Context(), &v1alpha1.ChangeApproval{}, client.InNamespace(approvals), client.DryRunAll), v1alpha1.NameApprovalGuard)
+	world.Must(t, as(t, userOf{name: "root", groups: []string{"system:masters"}}).Delete(t.Context(), made.DeepCopy(), client.DryRunAll))
+	world.Must(t, dora.Delete(t.Context(), made.DeepCopy(), client.DryRunAll))
+
+	kubectl(t, "", "create", "role", "withdraw", "--verb=withdraw,delete", "--resource=changeapprovals.kausality.io", "-n", approvals)
+	kubectl(t, "", "create", "rolebinding", "withdraw", "--role=withdraw", "--user=wilma", "-n", approvals)
+	world.Eventually(t, "the right to withdraw", func(ctx context.Context) error {
+		return as(t, userOf{name: "wilma"}).Delete(ctx, made.DeepCopy(), client.DryRunAll)
+	})
+
 	status := world.Merge(`{"status": {"changes": [{"digest": "` + digest(2) + `", "ref": {"apiVersion": "v1", "kind": "A"}, "state": "Applied"}]}}`)
 	refusedBy(t, "status", eve.Status().Patch(t.Context(), made.DeepCopy(), status), v1alpha1.NameApprovalGuard)
 	world.Must(t, as(t, userOf{name: manager}).Status().Patch(t.Context(), made.DeepCopy(), status))
 
-	// It goes, whoever deletes it, and whatever is on it.
+	// After that anybody does, whatever is on it.
+	over := world.Merge(`{"status": {"changes": [{"digest": "` + digest(2) + `", "ref": {"apiVersion": "v1", "kind": "A"}, "state": "Applied"},
+		{"digest": "` + digest(7) + `", "state": "Superseded"}]}}`)
+	world.Must(t, as(t, userOf{name: manager}).Status().Patch(t.Context(), made.DeepCopy(), over))
 	world.Must(t, eve.Patch(t.Context(), made, world.Merge(`{"metadata": {"finalizers": ["example.org/a"]}}`)))
 	world.Must(t, eve.Delete(t.Context(), made))
 	world.Must(t, eve.Patch(t.Context(), made, world.Merge(`{"metadata": {"finalizers": null}}`)))
