@@ -25,6 +25,8 @@ const (
 var (
 	// errNotMade is the cause when what was approved is not made.
 	errNotMade = errors.New("it is not made")
+	// errListGone is the cause when nobody can know whether it is.
+	errListGone = errors.New("the PendingChange is gone, and with it what would say whether it is made: look at the object")
 	// errMoreWaits is the cause when a program would have to look at what follows.
 	errMoreWaits = errors.New("more waits now, which takes another look, and its own --digest")
 	// errFollowed is the cause when it takes too long.
@@ -39,9 +41,11 @@ type following struct {
 	name string
 	// seen are digests of all that was shown, or was there when something was; decided those
 	// of what is approved, by what it is of; said those of which the end was said.
+	// Unmade are those of which it was that nothing asks for them any more.
 	seen    []string
 	decided map[string]string
 	said    map[string]bool
+	unmade  []string
 	// approvals are the names of the ChangeApprovals that were made.
 	approvals []string
 }
@@ -71,7 +75,7 @@ func (d *decider) follow(ctx context.Context, c choice, approval string) error {
 			return err
 		}
 
-		next, err := choose(p, nil, f.seen, v1alpha1.DecisionApprove)
+		next, err := choose(p, nil, f.seen, d.opts.decision)
 
 		switch {
 		case err != nil:
@@ -148,6 +152,10 @@ func (f *following) look(p *v1alpha1.PendingChange) ([]string, error) {
 				return nil, err
 			}
 		case v1alpha1.ApprovalStateSuperseded:
+			if !f.said[digest] {
+				f.unmade = append(f.unmade, f.decided[digest])
+			}
+
 			if err := f.tell(digest, "nothing asks for it any more"); err != nil {
 				return nil, err
 			}
@@ -198,8 +206,19 @@ func (f *following) tell(digest, end string) error {
 	return say(f.out, "%s: %s\n", f.decided[digest], end)
 }
 
-// end says that nothing is pending any more, or what still is.
+// end says that nothing is pending any more, or what still is. It is an error where something that was
+// approved is not made, or nobody can know.
 func (f *following) end(p *v1alpha1.PendingChange) error {
+	for _, digest := range sortedKeys(f.decided) {
+		if p == nil && !f.said[digest] {
+			return fmt.Errorf("cannot follow %s: %w", f.decided[digest], errListGone)
+		}
+	}
+
+	if len(f.unmade) > 0 {
+		return fmt.Errorf("cannot follow %s: %w: nothing asks for it any more", strings.Join(f.unmade, ", "), errNotMade)
+	}
+
 	if p == nil || len(p.Status.Changes) == 0 {
 		return say(f.out, "Nothing is pending at %s any more.\n", f.name)
 	}

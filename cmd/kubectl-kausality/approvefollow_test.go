@@ -131,11 +131,14 @@ func TestWhatIsApprovedIsFollowedToItsEnd(t *testing.T) {
 		},
 		"ItIsTakenBackMeanwhile": {
 			levels: []level{{changes: []string{"a"}}, {states: states{"a": v1alpha1.ApprovalStateSuperseded}}},
-			answer: "y\n", made: 1, want: []string{"Instance i a: 1 -> 2: nothing asks for it any more\n"}, not: ": made",
+			answer: "y\n", made: 1, want: []string{"Instance i a: 1 -> 2: nothing asks for it any more\n"}, not: ": made", err: errNotMade,
 		},
 		"TheListGoesMeanwhile": {
-			levels: []level{{changes: []string{"a"}}, {gone: true}}, answer: "y\n", made: 1,
-			want: []string{"Nothing is pending at Claim/db any more.\n"},
+			levels: []level{{changes: []string{"a"}}, {gone: true}}, answer: "y\n", made: 1, err: errListGone,
+		},
+		"TheListGoesAfterwards": {
+			levels: []level{{changes: []string{"a"}}, {states: states{"a": applied}}, {gone: true}}, answer: "y\n", made: 1,
+			settled: time.Minute, want: []string{": made\n", "Nothing is pending at Claim/db any more.\n"},
 		},
 		"SomebodyRejectsIt": {
 			levels: []level{{changes: []string{"a"}}, {changes: []string{"a"}, states: states{"a": v1alpha1.ApprovalStateRejected}}},
