@@ -30,6 +30,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/governed"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/label"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/pending"
@@ -254,6 +255,13 @@ func newConfiguration(
 func newObjects(
 	mgr ctrl.Manager, opts Options, disco kubediscovery.DiscoveryInterface, recorded events.EventRecorder, composedKinds *composed.Kinds,
 ) (*gates.Reconciler, *pending.Reconciler, error) {
+	by := &judging.Judge{
+		Inputs: opts.Inputs, Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(),
+		Settings: opts.Settings, Now: opts.Now,
+		Parameters: parameter.NewReader(mgr.GetAPIReader(), mgr.GetRESTMapper(), opts.Access, opts.Now),
+		Versions:   served.NewVersions(disco.RESTClient(), opts.Now),
+	}
+
 	held, err := newPending(mgr, opts, composedKinds, recorded)
 	if err != nil {
 		return nil, nil, err
@@ -272,12 +280,7 @@ func newObjects(
 		Writer: object.Writer{Client: mgr.GetClient()}, Live: mgr.GetAPIReader(), Objects: objects,
 		Events: recorded, Watches: w, Access: opts.Access, Failed: failed,
 		Ungoverned: composedKinds.Ungoverned,
-		Deletions: &deletion.Deletions{
-			Inputs: opts.Inputs, Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(),
-			Settings: opts.Settings, Now: opts.Now,
-			Parameters: parameter.NewReader(mgr.GetAPIReader(), mgr.GetRESTMapper(), opts.Access, opts.Now),
-			Versions:   served.NewVersions(disco.RESTClient(), opts.Now),
-		},
+		Judge:      by,
 	}
 	g := &gates.Reconciler{
 		Client: mgr.GetClient(), Events: recorded, Ungated: gates.NewUngated(composedKinds.Prompt), Opts: opts.Gate, Now: opts.Now,

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
 	"github.com/kausality-io/kausality-crossplane/internal/current"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -31,8 +32,8 @@ func BenchmarkDecideRatio(b *testing.B) {
 	child, parent := fixture.Parse(b, endingMR), fixture.Parse(b, endingXR)
 
 	// What is in force is compiled once.
-	for _, d := range []*Deletions{one, many} {
-		if _, err := d.decide(b.Context(), child, parent); err != nil {
+	for _, d := range []*judging.Judge{one, many} {
+		if _, err := judge(b.Context(), d, child, parent); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -40,11 +41,11 @@ func BenchmarkDecideRatio(b *testing.B) {
 	var took [2]time.Duration
 
 	for b.Loop() {
-		for i, d := range []*Deletions{one, many} {
+		for i, d := range []*judging.Judge{one, many} {
 			start := time.Now()
 
 			for range turn {
-				got, err := d.decide(b.Context(), child, parent)
+				got, err := judge(b.Context(), d, child, parent)
 				if err != nil || got.Object == nil {
 					b.Fatalf("nothing is given: %+v, %v", got, err)
 				}
@@ -58,7 +59,7 @@ func BenchmarkDecideRatio(b *testing.B) {
 }
 
 // deletionsUnder judges under n policies.
-func deletionsUnder(b *testing.B, n int) *Deletions {
+func deletionsUnder(b *testing.B, n int) *judging.Judge {
 	b.Helper()
 
 	scheme := runtime.NewScheme()
@@ -95,5 +96,5 @@ func deletionsUnder(b *testing.B, n int) *Deletions {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.FromAPIVersionAndKind("rds.example.org/v1", "Instance"), meta.RESTScopeNamespace)
 
-	return &Deletions{Inputs: current.Of(c), Live: c, Mapper: mapper, Now: func() time.Time { return time.Unix(0, 0) }}
+	return &judging.Judge{Inputs: current.Of(c), Live: c, Mapper: mapper, Now: func() time.Time { return time.Unix(0, 0) }}
 }

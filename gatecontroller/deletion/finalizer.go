@@ -22,6 +22,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
@@ -41,8 +42,8 @@ type Owners struct {
 	// Objects reads what may be in another shard, of which enough is left.
 	Objects shard.Reader
 	Events  events.EventRecorder
-	// Deletions are judged by what there is to decide by.
-	Deletions *Deletions
+	// Judge judges deletions by what there is to decide by.
+	Judge *judging.Judge
 	// Watches has kinds be reconciled by these controllers.
 	Watches *watch.Watches
 	// Access reports whether a kind of parents may be read.
@@ -241,7 +242,7 @@ func (o *Owners) watched(ctx context.Context, parent *unstructured.Unstructured)
 }
 
 func (o *Owners) passOnTo(ctx context.Context, parent, child *unstructured.Unstructured) error {
-	d, err := o.Deletions.decide(ctx, child, parent)
+	d, err := judge(ctx, o.Judge, child, parent)
 	o.Failed.Count(d.Problems...)
 
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
 	"github.com/kausality-io/kausality-crossplane/internal/current"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -63,11 +64,11 @@ func TestWhatFollowsFromADeletionIsJudgedByTheNamespace(t *testing.T) {
 		mapper := meta.NewDefaultRESTMapper(nil)
 		mapper.Add(schema.FromAPIVersionAndKind("rds.example.org/v1", "Instance"), meta.RESTScopeNamespace)
 
-		d := &Deletions{
+		d := &judging.Judge{
 			Inputs: current.Of(c), Live: c, Mapper: mapper, Now: func() time.Time { return time.Unix(0, 0) },
 		}
 
-		got, err := d.decide(t.Context(), fixture.Parse(t, endingMR), fixture.Parse(t, endingXR))
+		got, err := judge(t.Context(), d, fixture.Parse(t, endingMR), fixture.Parse(t, endingXR))
 		if err != nil {
 			t.Fatal(err)
 		}

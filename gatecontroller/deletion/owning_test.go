@@ -26,6 +26,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
@@ -81,7 +82,7 @@ func owning(t *testing.T, objects ...client.Object) (*Owners, client.Client, *ev
 	return &Owners{
 		Writer: object.Writer{Client: c}, Live: c, Objects: shard.Reader{Cache: c, Live: c}, Events: recorder, Watches: w, Leftovers: left,
 		Ungoverned: func(schema.GroupKind) bool { return false },
-		Deletions:  &Deletions{Inputs: current.Of(c), Live: c, Mapper: mapper, Settings: decision.Settings{}, Now: now},
+		Judge:      &judging.Judge{Inputs: current.Of(c), Live: c, Mapper: mapper, Settings: decision.Settings{}, Now: now},
 	}, c, recorder
 }
 

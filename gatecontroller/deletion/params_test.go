@@ -76,7 +76,7 @@ func TestTheOwnerOfAGatedResourceWaitsForParameters(t *testing.T) {
 			m.Add(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, meta.RESTScopeNamespace)
 
 			now, reader, reg := time.Unix(0, 0), &flaky{Reader: c, down: true}, prometheus.NewRegistry()
-			o.Deletions.Parameters = parameter.NewReader(reader, m, nil, func() time.Time { return now })
+			o.Judge.Parameters = parameter.NewReader(reader, m, nil, func() time.Time { return now })
 
 			o.Failed = audit.NewExpressions()
 			if err := reg.Register(o.Failed.Failed); err != nil {
