@@ -171,7 +171,9 @@ func reports(mgr ctrl.Manager, opts Options, composedKinds *composed.Kinds, g *g
 
 // settler makes what carries out what becomes of ChangeApprovals; nil where nobody can be asked who
 // may approve.
-func settler(mgr ctrl.Manager, opts Options, composedKinds *composed.Kinds, recorded events.EventRecorder) (*approval.Settler, error) {
+func settler(
+	mgr ctrl.Manager, opts Options, by *judging.Judge, composedKinds *composed.Kinds, recorded events.EventRecorder,
+) (*approval.Settler, error) {
 	if opts.Rights == nil {
 		return nil, nil //nolint:nilnil // As said above.
 	}
@@ -186,7 +188,8 @@ func settler(mgr ctrl.Manager, opts Options, composedKinds *composed.Kinds, reco
 	}
 
 	return &approval.Settler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rights: opts.Rights, Events: recorded, Metrics: counts, Now: opts.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rights: opts.Rights, Judge: by,
+		Events: recorded, Metrics: counts, Now: opts.Now,
 		Objects: approval.Reader{
 			Reader: shard.Reader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader()},
 			Mapper: mgr.GetRESTMapper(), Known: composedKinds.Watches.Known,
@@ -196,14 +199,14 @@ func settler(mgr ctrl.Manager, opts Options, composedKinds *composed.Kinds, reco
 
 // newPending makes the controller of PendingChanges.
 func newPending(
-	mgr ctrl.Manager, opts Options, composedKinds *composed.Kinds, recorded events.EventRecorder,
+	mgr ctrl.Manager, opts Options, by *judging.Judge, composedKinds *composed.Kinds, recorded events.EventRecorder,
 ) (*pending.Reconciler, error) {
 	m, err := pending.NewMetrics(metrics.Registry, opts.Now)
 	if err != nil {
 		return nil, err
 	}
 
-	approvals, err := settler(mgr, opts, composedKinds, recorded)
+	approvals, err := settler(mgr, opts, by, composedKinds, recorded)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +265,7 @@ func newObjects(
 		Versions:   served.NewVersions(disco.RESTClient(), opts.Now),
 	}
 
-	held, err := newPending(mgr, opts, composedKinds, recorded)
+	held, err := newPending(mgr, opts, by, composedKinds, recorded)
 	if err != nil {
 		return nil, nil, err
 	}

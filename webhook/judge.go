@@ -56,6 +56,8 @@ type Judge struct {
 	Settings decision.Settings
 	// Decisions logs each with all that it was made by; nil to have that not logged.
 	Decisions DecisionLog
+	// Refusals hears of requests that are refused; nil for nobody.
+	Refusals Refusals
 	// Log of decisions, for people.
 	Log logr.Logger
 	// Now is the clock.
@@ -65,6 +67,11 @@ type Judge struct {
 // DecisionLog logs decisions. It does not wait, and keeps nothing of what it is given.
 type DecisionLog interface {
 	Record(asked decisionlog.Asked, req *decision.Request, d *decision.Decision)
+}
+
+// Refusals hears of requests that are refused. It does not wait, and keeps nothing of what it is given.
+type Refusals interface {
+	Refused(req *decision.Request, d *decision.Decision)
 }
 
 // Writer writes objects and their status.

@@ -102,6 +102,10 @@ func (j *Judge) held(req admission.Request, ask *decision.Request, d *decision.D
 
 // recordRefusal records an event of a request that is refused.
 func (j *Judge) recordRefusal(req admission.Request, ask *decision.Request, d *decision.Decision) {
+	if j.Refusals != nil {
+		j.Refusals.Refused(ask, d)
+	}
+
 	first := ""
 	if causes := d.Causes(); len(causes) > 0 {
 		first = causes[0].Field

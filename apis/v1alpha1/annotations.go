@@ -273,6 +273,9 @@ type HeldChange struct {
 type Edit struct {
 	// Field that was changed, with concrete indices.
 	Field string `json:"field"`
+	// Where is the same with the keys of elements in the place of indices, as JSON, where the field
+	// is in a list whose elements have keys; else it is absent.
+	Where string `json:"where,omitempty"`
 	// User who stored it last.
 	User string `json:"user"`
 	// UID of the user, where the API server knows one.

@@ -16,6 +16,8 @@ type PendingChangeSpec struct {
 const (
 	// MaxPendingChanges is how many changes a PendingChange lists; more are counted.
 	MaxPendingChanges = 100
+	// MaxPendingRefused is how many refusals it lists.
+	MaxPendingRefused = 32
 	// MaxPendingApprovals is how many approvals it lists, the newest.
 	MaxPendingApprovals = 100
 )
@@ -76,6 +78,13 @@ type PendingChangeStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	Changes []HeldEntry `json:"changes,omitempty"`
+	// Refused are writes that were refused and would follow from an edit of this object that
+	// nobody allowed. Nothing of them is stored: what is approved is the edit, see Changes.
+	// +optional
+	// +listType=map
+	// +listMapKey=digest
+	// +kubebuilder:validation:MaxItems=32
+	Refused []RefusedChange `json:"refused,omitempty"`
 	// Approvals that are about changes of this object, newest first.
 	// +optional
 	// +listType=atomic
@@ -91,6 +100,35 @@ type PendingChangeStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// RefusedChange is a write that was refused because nobody allowed what it follows from.
+type RefusedChange struct {
+	// Digest stands for exactly this write.
+	// +kubebuilder:validation:MaxLength=128
+	Digest string `json:"digest"`
+	// Ref is the object that the write was about.
+	Ref ObjectReference `json:"ref"`
+	// Field that was to be changed, or create or delete.
+	Field string `json:"field"`
+	// From is the value kept, as text, cut where long, and To the one asked for.
+	// +optional
+	From string `json:"from,omitempty"`
+	// +optional
+	To string `json:"to,omitempty"`
+	// User whose request was refused.
+	User string `json:"user"`
+	// Message says why.
+	Message string `json:"message"`
+	// Destroys is true where something would be destroyed with it.
+	// +optional
+	Destroys bool `json:"destroys,omitempty"`
+	// ParentGeneration is the generation of this object that it would follow from.
+	// +optional
+	ParentGeneration int64 `json:"parentGeneration,omitempty"`
+	// Since is when it was refused first, and Last when that was seen last, to some minutes.
+	Since metav1.Time `json:"since"`
+	Last  metav1.Time `json:"last"`
 }
 
 // PendingApproval is what a ChangeApproval is to one change.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/pending"
 	"github.com/kausality-io/kausality-crossplane/internal/logfile"
 	"github.com/kausality-io/kausality-crossplane/internal/parameter"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
@@ -61,6 +62,11 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 		return nil, err
 	}
 
+	refusals := (&pending.Refusals{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: c.Namespace, Log: mgr.GetLogger().WithName("refusals"), Now: time.Now,
+	}).Init()
+	judge.Refusals = refusals
+
 	scaler := webhook.NewScaler(mgr.GetRESTMapper())
 
 	heart := webhook.NewHeartbeat(mgr.GetClient(), client.ObjectKey{Namespace: c.Namespace, Name: heartbeat},
@@ -77,7 +83,7 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 	judge.Uses.Metrics = judge.Metrics
 	c.uses = judge.Uses
 
-	for _, r := range []manager.Runnable{cert, scaler, heart, judge.Uses} {
+	for _, r := range []manager.Runnable{cert, scaler, heart, judge.Uses, refusals} {
 		if err := mgr.Add(r); err != nil {
 			return nil, fmt.Errorf("cannot add %T: %w", r, err)
 		}

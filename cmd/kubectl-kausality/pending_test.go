@@ -88,6 +88,31 @@ status:
 `
 )
 
+// pendingRollout is of a Deployment whose rollout is refused.
+const pendingRollout = `
+apiVersion: kausality.io/v1alpha1
+kind: PendingChange
+metadata: {name: deployment-web, namespace: team}
+spec: {objectRef: {apiVersion: apps/v1, kind: Deployment, namespace: team, name: web}}
+status:
+  digest: sha256:1
+  total: 1
+  requesters: [anna@example.com]
+  changes:
+  - ref: {apiVersion: apps/v1, kind: Deployment, namespace: team, name: web, uid: web}
+    parent: {apiVersion: apps/v1, kind: Deployment, namespace: team, name: web, uid: web}
+    field: spec.replicas
+    from: "2"
+    to: "3"
+    digest: sha256:aaaa00000000bbbb
+    cause: {type: Edit, user: anna@example.com, since: "2026-11-22T11:00:00Z"}
+  refused:
+  - {digest: "sha256:1", ref: {apiVersion: apps/v1, kind: ReplicaSet, name: web-1}, field: spec.replicas, user: controller, message: no way}
+  - {digest: "sha256:2", ref: {apiVersion: apps/v1, kind: ReplicaSet, name: web-2}, field: spec.replicas, user: controller, message: no way}
+  - {digest: "sha256:3", ref: {apiVersion: apps/v1, kind: ReplicaSet, name: web-3}, field: create, user: controller, message: no way}
+  - {digest: "sha256:4", ref: {apiVersion: apps/v1, kind: ReplicaSet, name: web-4}, field: create, user: controller, message: no way}
+`
+
 func pendingNow() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 
 // pendingIn is a PendingChange in a namespace, of a Claim, with the same change as others.
@@ -163,6 +188,19 @@ func TestWhatWaitsIsListed(t *testing.T) {
 		"ByName": {
 			objects: []*unstructured.Unstructured{parse(t, pendingDB), pendingIn(t, "team", "a")}, args: []string{"pendingchange/claim-db-6782be60"},
 			want: pendingText,
+		},
+		"RefusedBecauseOfAnEdit": {
+			objects: []*unstructured.Unstructured{parse(t, pendingRollout)},
+			want: `Deployment team/web: 1 change, asked for by anna@example.com
+  waits since 2026-11-22T11:00:00Z (60m)
+  - Deployment web spec.replicas: 2 -> 3
+      asked for by an edit by anna@example.com
+  refused because of it: spec.replicas of ReplicaSet web-1, to controller
+  refused because of it: spec.replicas of ReplicaSet web-2, to controller
+  refused because of it: create of ReplicaSet web-3, to controller
+  refused because of it: 1 more
+  to let it through: kubectl kausality approve deployment.apps/web -n team
+`,
 		},
 		"ByClass": {
 			objects: []*unstructured.Unstructured{

@@ -45,6 +45,8 @@ type pendingEntry struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// Changes that wait: those that destroy something first. Each is as a PendingChange has it.
 	Changes []v1alpha1.HeldEntry `json:"changes"`
+	// Refused are writes that were refused and would follow from changes, as a PendingChange has them.
+	Refused []v1alpha1.RefusedChange `json:"refused,omitempty"`
 	// Approvals that there are, and the state of each, as a PendingChange has them.
 	Approvals []v1alpha1.PendingApproval `json:"approvals"`
 	// Current is false where the list is from before the pipeline failed.
@@ -124,6 +126,7 @@ func pendingEntryOf(p *v1alpha1.PendingChange) pendingEntry {
 		Digest: p.Status.Digest, Total: p.Status.Total, Destroys: p.Status.Destroys, Required: max(1, p.Status.Required),
 		Requesters: append([]string{}, p.Status.Requesters...),
 		Changes:    append([]v1alpha1.HeldEntry{}, p.Status.Changes...),
+		Refused:    p.Status.DeepCopy().Refused,
 		Approvals:  append([]v1alpha1.PendingApproval{}, p.Status.Approvals...),
 		Current:    true,
 		Command:    "kubectl kausality approve " + argumentText(p.Spec.ObjectRef),

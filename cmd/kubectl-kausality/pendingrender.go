@@ -72,6 +72,8 @@ func (p pendingEntry) render(out *strings.Builder, now time.Time) {
 		fmt.Fprintf(out, "  - %d more, too many to list\n", more)
 	}
 
+	p.renderRefused(out)
+
 	if p.Required > 1 {
 		fmt.Fprintf(out, "  %d people have to approve each of them\n", p.Required)
 	}
@@ -83,6 +85,18 @@ func (p pendingEntry) render(out *strings.Builder, now time.Time) {
 	}
 
 	fmt.Fprintf(out, "  to let it through: %s\n", p.Command)
+}
+
+// renderRefused says what was refused because of changes that wait: what was last, and how much there is.
+func (p pendingEntry) renderRefused(out *strings.Builder) {
+	for _, r := range p.Refused[:min(len(p.Refused), maxMembers)] {
+		what := fmt.Sprintf("%s of %s %s, to %s", r.Field, r.Ref.Kind, r.Ref.Name, r.User)
+		fmt.Fprintf(out, "  refused because of it: %s\n", visible(what))
+	}
+
+	if more := len(p.Refused) - maxMembers; more > 0 {
+		fmt.Fprintf(out, "  refused because of it: %d more\n", more)
+	}
 }
 
 func askedText(requesters []string) string {

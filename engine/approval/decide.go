@@ -311,6 +311,8 @@ func (c *computing) carry(s *subject, t tally, enough bool) {
 		s.wait("the parent of the object could not be read: it is tried again")
 	case p.Gone:
 		s.wait("the parent of the object is gone: nothing can be let through")
+	case c.confirmed() && s.edit():
+		c.plan.Edits = append(c.plan.Edits, give(s, by, t, p))
 	case c.confirmed():
 		s.gives = append(s.gives, give(s, by, t, p))
 	}
@@ -321,11 +323,18 @@ func give(s *subject, v *vote, t tally, p *Parent) Grant {
 	others := slices.DeleteFunc(slices.Clone(t.people), func(user string) bool { return user == v.user() })
 	slices.Sort(others)
 
-	return Grant{
+	out := Grant{
 		Approval: v.Name, User: v.user(), UID: v.UID, Digest: s.digest, Ref: s.ref, Field: s.field, Reason: v.Spec.Reason,
-		Decision:   v.decided(),
-		Allowances: Allowances(*s.entry, v.ChangeApproval, p.Generation, others),
+		Decision: v.decided(),
 	}
+
+	if s.edit() {
+		out.Hop = hopOf(*s.entry, v.ChangeApproval, others)
+	} else {
+		out.Allowances = Allowances(*s.entry, v.ChangeApproval, p.Generation, others)
+	}
+
+	return out
 }
 
 // wait has approvals wait though they are enough.

@@ -76,6 +76,10 @@ func (c *computing) messageGranted(s *subject) string {
 		}
 	}
 
+	if s.edit() {
+		return "it is approved: what follows from it is let through as policies say"
+	}
+
 	return "it is approved, and made by the next that asks for it"
 }
 

@@ -35,6 +35,10 @@ type Plan struct {
 	Remember []v1alpha1.ApprovedChange
 	// Parents are those of which the allowances are others.
 	Parents []ParentWrite
+	// Edits are those of the root that are let through, each by one approval: it is then as if somebody
+	// had made them who may. That and the memory of it are one write, so that neither is without the
+	// other.
+	Edits []Grant
 	// Delete are ChangeApprovals that are old, and done.
 	Delete []*v1alpha1.ChangeApproval
 	// Again is when to look again though nothing happens; zero for never.
@@ -79,8 +83,9 @@ type Grant struct {
 	Field, Reason string
 	// Used is true of one that is taken away because it was used.
 	Used bool
-	// Allowances are those that are given.
+	// Allowances are those that are given; none for an edit of the root, but a Hop.
 	Allowances []v1alpha1.Allowance
+	Hop        v1alpha1.Hop
 }
 
 const (

@@ -188,6 +188,12 @@ func (c *computing) gather() {
 	}
 }
 
+// edit reports whether a change that is held is an edit of the root itself, which is stored already,
+// and from which nothing follows.
+func (s *subject) edit() bool {
+	return s.entry != nil && s.entry.Parent != nil && s.entry.Parent.UID == s.entry.Ref.UID
+}
+
 // know notes what a change is of, unless that is known.
 func (s *subject) know(ref v1alpha1.ObjectReference, parent *v1alpha1.ObjectReference, field string) {
 	if s.field == "" && field != "" {

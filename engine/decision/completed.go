@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/digest"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -40,10 +41,15 @@ func (f *facts) readEdits() {
 	}
 
 	before := f.Old.DeepCopy()
+	f.readApproved(edits, before)
+
+	if len(f.Approved) > 0 {
+		return // Nobody makes anything else once more.
+	}
 
 	for _, e := range edits {
-		path, err := fieldpath.Parse(e.Field)
-		if err != nil || indexed(path) {
+		path, ok := f.pathOf(e)
+		if !ok {
 			continue // Another element may be in that place now.
 		}
 
@@ -59,6 +65,16 @@ func (f *facts) readEdits() {
 			f.repeated, f.unedited = append(f.repeated, c), before
 		}
 	}
+}
+
+// pathOf is where an edit is; false where another element of a list may be in that place.
+func (f *facts) pathOf(e v1alpha1.Edit) (change.Path, bool) {
+	path, err := fieldpath.Parse(e.Field)
+	if err != nil {
+		return nil, false
+	}
+
+	return path, !indexed(path) || e.Where != "" && f.where(change.Change{Path: path, Field: e.Field}) == e.Where
 }
 
 // indexed reports whether a path leads through a list.
@@ -102,11 +118,34 @@ func valueOf(text string, like any) (any, bool) {
 	return v, true
 }
 
+// maxWhere limits the bytes of where an edit is.
+const maxWhere = 256
+
+// where says where a change of the object is, if it leads through a list: with the keys of elements
+// in the place of their indices. Empty where it does not, an element has none, or that is long.
+func (f *facts) where(c change.Change) string {
+	if !indexed(c.Path) {
+		return ""
+	}
+
+	elements := change.NewLocator(f.Old.Object, f.New.Object, digest.OfLists).Elements(c)
+	if slices.ContainsFunc(elements, func(e any) bool { _, unkeyed := e.(change.Unkeyed); return unkeyed }) {
+		return ""
+	}
+
+	raw, err := json.Marshal(elements)
+	if err != nil || len(raw) > maxWhere {
+		return ""
+	}
+
+	return string(raw)
+}
+
 // setField gives a field a value; nil takes it away. False where it cannot.
 func setField(u *unstructured.Unstructured, path change.Path, v any) bool {
 	fields, ok := path.Fields()
 	if !ok {
-		return false
+		return setInList(u, path, v)
 	}
 
 	if v == nil {
@@ -116,6 +155,33 @@ func setField(u *unstructured.Unstructured, path change.Path, v any) bool {
 	}
 
 	return unstructured.SetNestedField(u.Object, v, fields...) == nil
+}
+
+// setInList does that where the path leads through a list, whose elements stay.
+func setInList(u *unstructured.Unstructured, path change.Path, v any) bool {
+	last := len(path) - 1
+	in, _ := path[:last].In(u.Object)
+
+	switch s := path[last]; in := in.(type) {
+	case map[string]any:
+		if v == nil {
+			delete(in, s.Field)
+		} else {
+			in[s.Field] = v
+		}
+
+		return s.Type == fieldpath.SegmentField
+	case []any:
+		if s.Type != fieldpath.SegmentIndex || s.Index >= uint(len(in)) || v == nil {
+			return false
+		}
+
+		in[s.Index] = v
+
+		return true
+	default:
+		return false
+	}
 }
 
 // touches reports whether the request changes a field.

@@ -117,7 +117,7 @@ func (s *stamper) addEdit(edits []v1alpha1.Edit, f Finding) []v1alpha1.Edit {
 	c := f.Change
 
 	e := v1alpha1.Edit{
-		Field: c.Field, User: change.Text(s.User.Name, maxEditValue), UID: s.User.UID,
+		Field: c.Field, Where: s.where(c), User: change.Text(s.User.Name, maxEditValue), UID: s.User.UID,
 		Groups: slices.Clone(s.User.Groups[:min(len(s.User.Groups), v1alpha1.MaxEditGroups)]), Since: metav1.Time{Time: s.Now.UTC()},
 		Approvals: max(f.approvals(), s.approvalsAsked(f.Change)),
 	}
@@ -129,13 +129,17 @@ func (s *stamper) addEdit(edits []v1alpha1.Edit, f Finding) []v1alpha1.Edit {
 	same := func(o v1alpha1.Edit) bool { return o.Field == e.Field }
 	if i := slices.IndexFunc(edits, same); i >= 0 {
 		e.From, e.Digest, e.Masked, e.Since = edits[i].From, edits[i].Digest, edits[i].Masked, edits[i].Since
+		if e.Where != edits[i].Where {
+			e.Where = "" // It is another element that is in this place by now.
+		}
+
 		edits[i] = e
 
 		return edits
 	}
 
 	if len(edits) >= v1alpha1.MaxEdits-1 {
-		e.Field, e.From, e.Digest, e.Masked = unlisted, "", "", true
+		e.Field, e.Where, e.From, e.Digest, e.Masked = unlisted, "", "", "", true
 		if i := slices.IndexFunc(edits, same); i >= 0 {
 			e.Approvals = max(e.Approvals, edits[i].Approvals) // It stands for that one, too.
 			edits = slices.Delete(edits, i, i+1)

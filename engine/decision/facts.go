@@ -108,7 +108,9 @@ type editFacts struct {
 	// repeated are those that its user makes once more, and unedited is the old object
 	// as it was before these; nil without any.
 	repeated []change.Change
-	unedited *unstructured.Unstructured
+	// approved are those among them that people have approved.
+	approvedEdits []approvedEdit
+	unedited      *unstructured.Unstructured
 }
 
 // problems collects inputs that cannot be used.

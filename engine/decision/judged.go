@@ -139,6 +139,10 @@ func (g *judged) request(generation int64) int64 {
 		return 0
 	}
 
+	if len(g.approvedEdits) > 0 && resource.ObservedGeneration(g.Old) > 0 {
+		return 0 // What follows is what the generation asks for, which is there already.
+	}
+
 	if was := resource.Generation(g.Old); was > 0 && generation > was {
 		return 0
 	}

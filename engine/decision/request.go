@@ -115,6 +115,9 @@ type Request struct {
 	Subresource string
 	// DryRun is true where nothing is to be stored.
 	DryRun bool
+	// Approved are edits that the old object records and people have approved: they are made
+	// once more, in the name of who approved them.
+	Approved []ApprovedEdit
 	// Options of the request, decoded; nil where they are not known.
 	Options map[string]any
 }
@@ -151,6 +154,8 @@ type Rule string
 
 // Rules, in the order they are tried.
 const (
+	// RuleApproval is a ChangeApproval of an edit that is stored already.
+	RuleApproval Rule = "Approval"
 	// RuleAllowance is an unconsumed allowance of the parent.
 	RuleAllowance Rule = "Allowance"
 	// RuleUpgrade is an active UpgradeAllowance.

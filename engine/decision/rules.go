@@ -19,11 +19,15 @@ type rule struct {
 
 // rules are all of them, in the order in which they are tried: the first that allows
 // a change is why.
-func rules() [7]rule {
+func rules() [8]rule {
 	return [...]rule{
 		{
 			RuleAllowance, "The parent carries an allowance for the change that was not used yet, given by a policy that still gives it, " +
 				"and the user is among those who may exercise it.", (*judge).byAllowance,
+		},
+		{
+			RuleApproval, "A ChangeApproval has approved this edit of an object whose children are refused because of it.",
+			(*judge).byApproval,
 		},
 		{
 			RuleUpgrade, "An UpgradeAllowance is in force for the user and the object and allows the change, " +

@@ -57,7 +57,9 @@ type summary struct {
 func Status(in Input) v1alpha1.PendingChangeStatus {
 	// 1. Read what was found.
 	s := newSummary(in)
+	refused := s.refusals()
 	s.collect()
+	s.fromEdits(refused)
 
 	// 2. What is not known keeps.
 	s.keep()
@@ -78,7 +80,7 @@ func Status(in Input) v1alpha1.PendingChangeStatus {
 
 	out := v1alpha1.PendingChangeStatus{
 		Total: int32(min(total, math.MaxInt32)), Changes: list, //nolint:gosec // It fits.
-		Approvals: in.Previous.DeepCopy().Approvals,
+		Approvals: in.Previous.DeepCopy().Approvals, Refused: refused,
 	}
 	out.Requesters, out.Required = s.requesters()
 

@@ -47,6 +47,7 @@ type Settler struct {
 	Live    client.Reader
 	Objects Objects
 	Rights  Rights
+	Judge   Judge
 	Events  events.EventRecorder
 	// Metrics count into which states changes come; nil for nobody.
 	Metrics *Metrics
@@ -84,7 +85,7 @@ func (s *Settler) Settle(
 	}
 
 	// 3. Write it, in this order.
-	for _, step := range []func(context.Context, approval.Plan) error{g.first, g.remember, g.parents, g.last, g.remove} {
+	for _, step := range []func(context.Context, approval.Plan) error{g.first, g.remember, g.parents, g.edits, g.last, g.remove} {
 		if err := step(ctx, plan); err != nil {
 			return 0, err
 		}

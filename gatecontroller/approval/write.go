@@ -101,13 +101,18 @@ func (g *gathering) parents(ctx context.Context, plan approval.Plan) error {
 	return nil
 }
 
-// annotate writes one annotation to an object as it was read, or takes it away for nil. One that
-// is gone needs none.
+// annotate writes one annotation to an object as it was read, or takes it away for nil.
 func (g *gathering) annotate(ctx context.Context, uid types.UID, key string, value any) error {
+	return g.annotateAll(ctx, uid, map[string]any{key: value})
+}
+
+// annotateAll writes annotations to an object as it was read, or takes them away for nil. One that
+// is gone needs none.
+func (g *gathering) annotateAll(ctx context.Context, uid types.UID, annotations map[string]any) error {
 	u := g.objects[uid]
 
 	raw, err := json.Marshal(map[string]any{object.KeyMetadata: map[string]any{
-		object.KeyVersion: u.GetResourceVersion(), object.KeyAnnotations: map[string]any{key: value},
+		object.KeyVersion: u.GetResourceVersion(), object.KeyAnnotations: annotations,
 	}})
 	if err != nil {
 		return fmt.Errorf("cannot encode annotations of %s %q: %w", u.GetKind(), u.GetName(), err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -60,9 +61,11 @@ func (r *Reconciler) sources(c cache.Cache) []source.TypedSource[Root] {
 	out = append(out,
 		r.index.source(),
 		source.TypedKind(c, &v1alpha1.PendingChange{}, byRoot, predicate.TypedFuncs[*v1alpha1.PendingChange]{
-			// Else it is what was just written; but as all are looked at again, now and then.
+			// Else it is what was just written; but as all are looked at again, now and then. What is refused
+			// whoever refuses it writes.
 			UpdateFunc: func(e event.TypedUpdateEvent[*v1alpha1.PendingChange]) bool {
-				return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
+				return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() ||
+					!equality.Semantic.DeepEqual(e.ObjectOld.Status.Refused, e.ObjectNew.Status.Refused)
 			},
 		}),
 	)

@@ -180,6 +180,10 @@ func (r *Reconciler) reconcileRoot(ctx context.Context, root *unstructured.Unstr
 	}
 
 	// 2. What is held?
+	if root, err = r.whole(ctx, root, pch); err != nil || root == nil {
+		return reconcile.Result{}, err
+	}
+
 	in := pending.Input{Root: root, ShowForeign: r.ShowForeign, Now: now}
 	if pch != nil {
 		in.Previous = pch.Status
@@ -222,6 +226,27 @@ func (r *Reconciler) reconcileRoot(ctx context.Context, root *unstructured.Unstr
 	}
 
 	return r.expire(ctx, pch, keptFor-now.Sub(status.FinishedAt.Time), again)
+}
+
+// whole is a root with all that counts of it: where edits of it can be approved that is their values, which
+// the cache may not have. Nil where it is gone, which is heard of.
+func (r *Reconciler) whole(
+	ctx context.Context, root *unstructured.Unstructured, pch *v1alpha1.PendingChange,
+) (*unstructured.Unstructured, error) {
+	if pch == nil || len(pch.Status.Refused) == 0 {
+		return root, nil
+	}
+
+	live, err := r.Objects.live(ctx, referenceTo(pch.Spec.ObjectRef), true)
+
+	switch {
+	case object.IsGone(err), errors.Is(err, object.ErrGone):
+		return nil, nil //nolint:nilnil // As said above.
+	case err != nil:
+		return nil, fmt.Errorf("cannot get %s %q: %w", pch.Spec.ObjectRef.Kind, pch.Spec.ObjectRef.Name, err)
+	default:
+		return live, nil
+	}
 }
 
 // carried are the approvals of which an object carries what they grant, though none that was named
@@ -295,13 +320,18 @@ func (r *Reconciler) present(ctx context.Context, root *unstructured.Unstructure
 	}
 }
 
-// named is the PendingChange of a root, without a status.
 func (r *Reconciler) named(root *unstructured.Unstructured) *v1alpha1.PendingChange {
+	return pendingChangeOf(root, r.Namespace)
+}
+
+// pendingChangeOf is the PendingChange of a root, without a status. The namespace is that of those of
+// objects in none.
+func pendingChangeOf(root *unstructured.Unstructured, namespace string) *v1alpha1.PendingChange {
 	ref := pending.RefTo(root)
 
 	return &v1alpha1.PendingChange{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: pending.Name(pending.KeyOfObject(root).GroupKind, root.GetName()), Namespace: pending.Namespace(root, r.Namespace),
+			Name: pending.Name(pending.KeyOfObject(root).GroupKind, root.GetName()), Namespace: pending.Namespace(root, namespace),
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID, BlockOwnerDeletion: new(false),
 			}},

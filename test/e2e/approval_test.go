@@ -40,6 +40,13 @@ type approver struct {
 func approverNamed(t *testing.T, name string, rights ...[3]string) approver {
 	t.Helper()
 
+	return approverIn(t, namespace, name, rights...)
+}
+
+// approverIn is somebody who has them in another namespace.
+func approverIn(t *testing.T, namespace, name string, rights ...[3]string) approver {
+	t.Helper()
+
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,109 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/approval"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/pending"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+)
+
+// Judge decides about requests that the manager makes by itself.
+type Judge interface {
+	// Decide decides about a request, of which it completes what there is to decide by.
+	Decide(ctx context.Context, req decision.Request) (decision.Decision, error)
+}
+
+// edits lets edits of the root through that are approved: in one write it gets what policies give for
+// them, why, and the memory of the approvals, and loses the record of the edits.
+func (g *gathering) edits(ctx context.Context, plan approval.Plan) error {
+	if len(plan.Edits) == 0 || g.root == nil {
+		return nil
+	}
+
+	// The cache does not have all of it.
+	ref := pending.RefTo(g.root)
+
+	u, err := g.Objects.Read(ctx, ref, true)
+	if errors.Is(err, object.ErrGone) {
+		return nil
+	}
+
+	if err != nil {
+		return fmt.Errorf("cannot get %s %q: %w", ref.Kind, ref.Name, err)
+	}
+
+	if plan.Edits, err = stillRecorded(u, plan.Edits); err != nil || len(plan.Edits) == 0 {
+		return err // It is looked at again once that is heard of.
+	}
+
+	g.objects[ref.UID] = u
+
+	approved, err := allowance.ParseApproved(u)
+	if err != nil {
+		return fmt.Errorf("cannot read %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	req := decision.Request{Operation: decision.OperationUpdate, Old: u, New: u.DeepCopy()}
+	req.User.Name = plan.Edits[0].User
+
+	for _, e := range plan.Edits {
+		req.Approved = append(req.Approved, decision.ApprovedEdit{Digest: e.Digest, Initiator: e.User, Hop: e.Hop})
+		approved = append(approved, v1alpha1.ApprovedChange{Approval: e.Approval, UID: e.UID, Digest: e.Digest})
+	}
+
+	d, err := g.Judge.Decide(ctx, req)
+	if err != nil {
+		return fmt.Errorf("cannot let edits of %s %q through: %w", u.GetKind(), u.GetName(), err)
+	}
+
+	if more := len(approved) - v1alpha1.MaxApproved; more > 0 {
+		approved = approved[more:]
+	}
+
+	annotations := map[string]any{v1alpha1.AnnotationApproved: allowance.FormatList(approved)}
+
+	for _, key := range []string{v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace, v1alpha1.AnnotationEdits} {
+		if was, is := resource.Annotation(u, key), resource.Annotation(d.Object, key); was != is {
+			annotations[key] = orNil(is)
+		}
+	}
+
+	if err := g.annotateAll(ctx, u.GetUID(), annotations); err != nil {
+		return err
+	}
+
+	g.tell(ctx, u, approval.ParentWrite{Ref: plan.Edits[0].Ref, Add: plan.Edits})
+
+	return nil
+}
+
+// stillRecorded are those of approved edits that an object records, of the very value.
+func stillRecorded(u *unstructured.Unstructured, edits []approval.Grant) ([]approval.Grant, error) {
+	recorded, err := decision.RecordedEdits(u)
+
+	return slices.DeleteFunc(slices.Clone(edits), func(g approval.Grant) bool {
+		return !slices.ContainsFunc(recorded, func(e decision.RecordedEdit) bool { return e.Digest == g.Digest })
+	}), err
+}
+
+// orNil is the value of an annotation in a patch: nothing takes it away.
+func orNil(text string) any {
+	if text == "" {
+		return nil
+	}
+
+	return text
+}
