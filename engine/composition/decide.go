@@ -264,16 +264,31 @@ func (r *Request) allowsHeld(findings []decision.Finding) bool {
 	}
 
 	kind := r.Observed.GroupVersionKind().GroupKind()
+	approved := unused(r.XR, list)
 
 	return slices.ContainsFunc(findings, func(f decision.Finding) bool {
-		return f.Verdict == decision.Unallowed && slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool {
-			if allowance.OfApproval(a) {
-				return f.Approvable().Digest == a.Digest && !decision.ReportedUsed(r.XR, a)
-			}
-
-			return allowance.Covers(a, kind, f.Change) && !allowance.Settled(r.XR, a)
-		})
+		return f.Verdict == decision.Unallowed && (len(approved) > 0 && approved[f.Approvable().Digest] ||
+			slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool {
+				return !allowance.OfApproval(a) && allowance.Covers(a, kind, f.Change) && !allowance.Settled(r.XR, a)
+			}))
 	})
+}
+
+// unused are the digests of changes that approvals have allowed, as far as these are not used up.
+func unused(xr *unstructured.Unstructured, list []v1alpha1.Allowance) map[string]bool {
+	if !slices.ContainsFunc(list, allowance.OfApproval) {
+		return nil
+	}
+
+	out, reported := map[string]bool{}, decision.ReadReported(xr)
+
+	for _, a := range list {
+		if allowance.OfApproval(a) && !reported.Used(a) {
+			out[a.Digest] = true
+		}
+	}
+
+	return out
 }
 
 // remove deletes what may be deleted. A managed resource is first kept with the

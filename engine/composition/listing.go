@@ -207,7 +207,20 @@ func uses(
 		return was.Approvals // Reported with the decisions.
 	}
 
-	var out []v1alpha1.ApprovalUse
+	if !slices.ContainsFunc(list, allowance.OfApproval) {
+		return nil
+	}
+
+	var (
+		out      []v1alpha1.ApprovalUse
+		reported = decision.ReadReported(xr)
+		traces   = tracesOf(observed)
+		asked    = map[string]bool{}
+	)
+
+	for _, e := range held {
+		asked[e.Digest] = true
+	}
 
 	for _, a := range list {
 		if !allowance.OfApproval(a) || allowance.External(a) {
@@ -218,11 +231,11 @@ func uses(
 		through := slices.IndexFunc(passed, func(p Passed) bool { return p.Approval == a.Approval && p.Digest == a.Digest })
 
 		switch {
-		case decision.ReportedUsed(xr, a) || shown(observed, a):
+		case reported.Used(a) || shown(traces, a):
 			use.State = v1alpha1.ApprovalUsed
 		case through >= 0 && !passed[through].Awaits:
 			use.State = v1alpha1.ApprovalApplying
-		case through >= 0 || slices.ContainsFunc(held, func(e v1alpha1.HeldEntry) bool { return e.Digest == a.Digest }):
+		case through >= 0 || asked[a.Digest]:
 			use.State = v1alpha1.ApprovalWaiting
 		}
 
@@ -232,19 +245,23 @@ func uses(
 	return out
 }
 
-// shown reports whether the trace of a composed resource shows that an allowance was used. That
-// of one which is about to be deleted names what allows that before it is gone: the manager sees
-// when it is.
-func shown(observed map[string]*unstructured.Unstructured, a v1alpha1.Allowance) bool {
-	if a.Mutation == v1alpha1.MutationDelete {
-		return false
-	}
+// tracesOf are those of composed resources. What does not parse is reported when it is written.
+func tracesOf(observed map[string]*unstructured.Unstructured) [][]v1alpha1.TraceEntry {
+	out := make([][]v1alpha1.TraceEntry, 0, len(observed))
 
 	for _, u := range observed {
-		if entries, err := allowance.ParseTrace(u); err == nil && allowance.Used(entries, a) {
-			return true
+		if entries, err := allowance.ParseTrace(u); err == nil && len(entries) > 0 {
+			out = append(out, entries)
 		}
 	}
 
-	return false
+	return out
+}
+
+// shown reports whether the trace of a composed resource shows that an allowance was used. That
+// of one which is about to be deleted names what allows that before it is gone: the manager sees
+// when it is.
+func shown(traces [][]v1alpha1.TraceEntry, a v1alpha1.Allowance) bool {
+	return a.Mutation != v1alpha1.MutationDelete &&
+		slices.ContainsFunc(traces, func(entries []v1alpha1.TraceEntry) bool { return allowance.Used(entries, a) })
 }

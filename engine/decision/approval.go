@@ -6,6 +6,7 @@ package decision
 import (
 	"maps"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -156,16 +157,17 @@ func (f *facts) follows(c change.Change) []string {
 	}
 }
 
-// approved reports whether an allowance of an approval is for a change: by its digest, or by
+// approved tells which allowances are of an approval of a change: by its digest, or by
 // what the composition function says that Crossplane applies. What the API server and
 // other webhooks make of it is not what the function has seen.
-func (j *judge) approved(a v1alpha1.Allowance, c change.Change) bool {
+func (j *judge) approved(c change.Change) func(v1alpha1.Allowance) bool {
 	kind := j.groupKind()
-	if allowance.External(a) || a.Kind != kind.Kind || a.APIGroup != kind.Group {
-		return false
-	}
+	sum := sync.OnceValue(func() string { return digest.Of(j.digested(c)) })
 
-	return digest.Of(j.digested(c)) == a.Digest || j.vouched(a, c)
+	return func(a v1alpha1.Allowance) bool {
+		return allowance.OfApproval(a) && !allowance.External(a) && a.Kind == kind.Kind && a.APIGroup == kind.Group &&
+			(sum() == a.Digest || j.vouched(a, c))
+	}
 }
 
 // vouched reports whether the writer is Crossplane, which brings a trace by which the function
@@ -175,8 +177,7 @@ func (j *judge) vouched(a v1alpha1.Allowance, c change.Change) bool {
 		return false
 	}
 
-	entries, _ := allowance.ParseTrace(j.asked)
-	for _, e := range entries {
+	for _, e := range j.traceOf(j.asked) {
 		if change.FieldCovers(e.Field, c.Path) && allowance.Used([]v1alpha1.TraceEntry{e}, a) {
 			return true
 		}
@@ -189,22 +190,46 @@ func (j *judge) vouched(a v1alpha1.Allowance, c change.Change) bool {
 // the use, or the function has reported it. One to delete serves until the object is gone,
 // whose trace names it before that.
 func (g *grants) approvalUsed(a v1alpha1.Allowance) bool {
-	return a.Mutation != v1alpha1.MutationDelete && (allowance.Used(g.trace(), a) || ReportedUsed(g.Parent, a))
+	return a.Mutation != v1alpha1.MutationDelete && (allowance.Used(g.trace(), a) || g.reports().Used(a))
 }
 
-// ReportedUsed reports whether the composition function of an XR has reported that an
-// allowance of an approval has served.
-func ReportedUsed(xr *unstructured.Unstructured, a v1alpha1.Allowance) bool {
+// reports is what the function of the parent has reported, which is read once.
+func (g *grants) reports() *Reported {
+	if g.reported == nil {
+		g.reported = ReadReported(g.Parent)
+	}
+
+	return g.reported
+}
+
+// Reported is what the composition function of an XR has reported of the allowances of
+// approvals that the XR carries.
+type Reported struct {
+	states map[reportedUse]v1alpha1.ApprovalUseState
+}
+
+// reportedUse is an approval of a change.
+type reportedUse struct{ approval, digest string }
+
+// ReadReported reads what an XR shows of it. Of what is none nothing is reported.
+func ReadReported(xr *unstructured.Unstructured) *Reported {
+	out := &Reported{}
+
 	list, ok := heldlist.Read(xr)
 	if !ok {
-		return false
+		return out
 	}
+
+	out.states = make(map[reportedUse]v1alpha1.ApprovalUseState, len(list.Approvals))
 
 	for _, use := range list.Approvals {
-		if use.Approval == a.Approval && use.Digest == a.Digest {
-			return use.State == v1alpha1.ApprovalUsed
-		}
+		out.states[reportedUse{use.Approval, use.Digest}] = use.State
 	}
 
-	return false
+	return out
+}
+
+// Used reports whether an allowance of an approval has served.
+func (r *Reported) Used(a v1alpha1.Allowance) bool {
+	return r.states[reportedUse{a.Approval, a.Digest}] == v1alpha1.ApprovalUsed
 }

@@ -41,25 +41,30 @@ spec: {quota: 1Gi}
 `
 )
 
-func objectOf(t *testing.T, text string) *unstructured.Unstructured {
-	t.Helper()
+func objectOf(tb testing.TB, text string) *unstructured.Unstructured {
+	tb.Helper()
 
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 
 	return u
+}
+
+// approvalOf is the allowance of an approval.
+func approvalOf(parent *unstructured.Unstructured, kind, field, digest string) v1alpha1.Allowance {
+	return v1alpha1.Allowance{
+		APIGroup: "example.org", Kind: kind, Mutation: field, Generation: parent.GetGeneration(), Initiator: "anna", Digest: digest, Approval: "cha-uid",
+		Trace: []v1alpha1.Hop{{Kind: "ChangeApproval", Namespace: new("team-a"), Name: "database-db-1", Generation: 1, Field: digest}},
+	}
 }
 
 // approve gives a parent the allowance of an approval.
 func approve(t *testing.T, parent *unstructured.Unstructured, kind, field, digest string) v1alpha1.Allowance {
 	t.Helper()
 
-	a := v1alpha1.Allowance{
-		APIGroup: "example.org", Kind: kind, Mutation: field, Generation: parent.GetGeneration(), Initiator: "anna", Digest: digest, Approval: "cha-uid",
-		Trace: []v1alpha1.Hop{{Kind: "ChangeApproval", Namespace: new("team-a"), Name: "database-db-1", Generation: 1, Field: digest}},
-	}
+	a := approvalOf(parent, kind, field, digest)
 
 	annotations := parent.GetAnnotations()
 	if annotations == nil {

@@ -66,6 +66,10 @@ type grants struct {
 
 	// allowances that the parent carries.
 	allowances []v1alpha1.Allowance
+	// traces of objects, once they were read; reported is how far the function of the parent has
+	// reported approvals to be, likewise.
+	traces   map[*unstructured.Unstructured][]v1alpha1.TraceEntry
+	reported *Reported
 }
 
 // enforcementFacts are what Enforcements say of the object.
@@ -291,11 +295,25 @@ func (f *facts) between() []map[string]any {
 // trace is the old object's; what does not parse names nothing, and is reported
 // when it is written.
 func (g *grants) trace() []v1alpha1.TraceEntry {
-	if g.Old == nil {
+	return g.traceOf(g.Old)
+}
+
+// traceOf is that of an object, which is read once: it is asked for with each change and allowance.
+func (g *grants) traceOf(u *unstructured.Unstructured) []v1alpha1.TraceEntry {
+	if u == nil {
 		return nil
 	}
 
-	entries, _ := allowance.ParseTrace(g.Old)
+	entries, known := g.traces[u]
+	if !known {
+		entries, _ = allowance.ParseTrace(u)
+
+		if g.traces == nil {
+			g.traces = map[*unstructured.Unstructured][]v1alpha1.TraceEntry{}
+		}
+
+		g.traces[u] = entries
+	}
 
 	return entries
 }

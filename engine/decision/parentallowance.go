@@ -29,7 +29,7 @@ func (j *judge) byAllowance(c change.Change) (Finding, bool) {
 		return f, true
 	}
 
-	return j.byAllowanceThat(c, func(a v1alpha1.Allowance) bool { return allowance.OfApproval(a) && j.approved(a, c) })
+	return j.byAllowanceThat(c, j.approved(c))
 }
 
 func (j *judge) byAllowanceThat(c change.Change, covers func(v1alpha1.Allowance) bool) (Finding, bool) {
