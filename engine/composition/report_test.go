@@ -118,6 +118,58 @@ func TestAnXRSaysHowItIsDoing(t *testing.T) {
 	}
 }
 
+// TestAConditionNamesTheCommandThatApprovesWhatIsHeld of the PendingChange that there is of it, where anybody can
+// approve it: of a change of the XR itself where something is above it, which asks for it.
+func TestAConditionNamesTheCommandThatApprovesWhatIsHeld(t *testing.T) {
+	const (
+		xr    = `kind: XStore, apiVersion: example.org/v1`
+		claim = `spec: {claimRef: {apiVersion: example.org/v1, kind: Store, namespace: team-a, name: corner}}`
+		owner = `ownerReferences: [{apiVersion: example.org/v1, kind: Mall, name: south, uid: m, controller: true}]`
+		held  = `annotations: {kausality.io/held: '[{field: spec.size, from: a, to: b, reason: why, digest: "sha256:1"}]'}`
+		old   = `annotations: {kausality.io/held: '[{field: spec.size, from: a, to: b, reason: why}]'}`
+	)
+
+	listed := composition.Held{
+		HeldChange: v1alpha1.HeldChange{Field: "spec.size", From: "a", To: "b", Reason: "why"}, Entry: v1alpha1.HeldEntry{Digest: "sha256:2"},
+	}
+	passed := listed
+	passed.Passed = true
+
+	for reason, tc := range map[string]struct {
+		xr     string
+		listed []composition.Held
+		want   string
+	}{
+		"What an XR of a Claim composes": {
+			xr: `{` + xr + `, metadata: {name: corner-x}, ` + claim + `}`, listed: []composition.Held{listed},
+			want: "pch/store-corner-",
+		},
+		"What a Claim asks for": {
+			xr: `{` + xr + `, metadata: {name: corner-x, ` + held + `}, ` + claim + `}`, want: "pch/store-corner-",
+		},
+		"What it asked for when there were no digests": {xr: `{` + xr + `, metadata: {name: corner-x, ` + old + `}, ` + claim + `}`},
+		"What an XR that people edit composes": {
+			xr: `{` + xr + `, metadata: {name: corner, namespace: team-a}}`, listed: []composition.Held{listed}, want: "pch/xstore-corner-",
+		},
+		"What was taken back of one that people edit": {xr: `{` + xr + `, metadata: {name: corner, namespace: team-a, ` + held + `}}`},
+		"What another XR asks for of one": {
+			xr: `{` + xr + `, metadata: {name: corner, namespace: team-a, ` + held + `, ` + owner + `}}`, want: "xstore.example.org/corner -n team-a",
+		},
+		"What is only reported": {xr: `{` + xr + `, metadata: {name: corner, namespace: team-a}}`, listed: []composition.Held{passed}},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			u := object(t, tc.xr)
+
+			_, got, ok := strings.Cut(composition.Summarize(u, composition.Findings{
+				Ready: true, Composed: 1, Held: append(tc.listed, composition.HeldOn(u)...),
+			}).Message, "; to let it through: kubectl kausality approve ")
+			if ok != (tc.want != "") || !strings.HasPrefix(got, tc.want) {
+				t.Errorf("it is approved by %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestAPipelineThatReportsIsNotSettled(t *testing.T) {
 	xr := object(t, "{kind: Chain, metadata: {name: long}, status: {size: small, ports: [80], at: {zone: a}, conditions: [{type: Ready, status: 'True'}]}}")
 

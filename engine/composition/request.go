@@ -115,6 +115,8 @@ type Held struct {
 	Resource string
 	// Entry is the change as it is listed for the manager; empty where it is not.
 	Entry v1alpha1.HeldEntry
+	// OnXR is true of a change of the XR itself, which the webhook held.
+	OnXR bool
 	// Passed is true in mode Audit: the change is made and only reported.
 	Passed bool
 	// Inside is true of a change that is stored, and that the gate did not let out.
@@ -177,7 +179,7 @@ func HeldOn(xr *unstructured.Unstructured) []Held {
 
 	out := make([]Held, len(list))
 	for i, h := range list {
-		out[i] = Held{HeldChange: h, Resource: describe(xr)}
+		out[i] = Held{HeldChange: h, Resource: describe(xr), OnXR: true}
 	}
 
 	return out

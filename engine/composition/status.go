@@ -129,7 +129,12 @@ func Summarize(xr *unstructured.Unstructured, f Findings) Status {
 // howToApprove says where what is held is listed, and the command that approves it; empty
 // where nothing of it can be approved.
 func howToApprove(xr *unstructured.Unstructured, held []Held) string {
-	if !slices.ContainsFunc(held, func(h Held) bool { return h.Entry.Digest != "" && !h.Passed }) {
+	_, below := resource.ParentOf(xr)
+
+	// What is held of the XR itself was taken back, if nothing is above it: nobody can approve that.
+	if !slices.ContainsFunc(held, func(h Held) bool {
+		return !h.Passed && (h.Entry.Digest != "" || below && h.OnXR && h.Digest != "")
+	}) {
 		return ""
 	}
 
