@@ -480,7 +480,9 @@ func TestWhatAClaimAsksForIsApproved(t *testing.T) {
 	}
 
 	p := pendingsOf(t, "example.org/v1alpha1", "DatabaseClaim", namespace, c.name)
-	if err := scenario.Eventually(ctx, "a list", p.lists([]string{annaName}, held{kind: "XDatabase", field: "spec.size", to: "medium"})); err != nil {
+	if err := scenario.Eventually(ctx, "a list, and a Claim that names it", all(
+		p.lists([]string{annaName}, held{kind: "XDatabase", field: "spec.size", to: "medium"}),
+		c.names(p, "1 held: XDatabase ", ": spec.size stays small (asked: medium): "))); err != nil {
 		t.Fatal(err)
 	}
 
@@ -497,6 +499,45 @@ func TestWhatAClaimAsksForIsApproved(t *testing.T) {
 
 		return err
 	})); err != nil {
+		t.Fatal(err)
+	}
+
+	// So it does where the function holds what follows from an edit that is allowed.
+	if err := c.apply(ctx, hans, fmt.Sprintf(`{apiVersion: example.org/v1alpha1, kind: DatabaseClaim,
+		metadata: {name: %s, namespace: default, annotations: {jira: INFRA-2}}, spec: {size: medium, engine: mysql}}`, c.name)); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := scenario.Eventually(ctx, "another list, and a Claim that names it", c.names(p,
+		"1 held: Object ", ": spec.forProvider.manifest.data.engine stays postgres (asked: mysql): ")); err != nil {
 		t.Error(err)
+	}
+}
+
+// names checks that the condition of the Claim has some words, and names the PendingChange that
+// there is of it with the command that approves it.
+func (c claimed) names(p pendings, words ...string) check {
+	return func(ctx context.Context) error {
+		claim, err := c.claim(ctx)
+		if err != nil {
+			return err
+		}
+
+		pch, err := p.get(ctx)
+		if err != nil {
+			return err
+		}
+
+		got, _ := resource.ConditionOf(claim, v1alpha1.ConditionKausality)
+
+		for _, w := range append(words, "; to let it through: kubectl kausality approve pch/"+pch.Name+" -n "+pch.Namespace) {
+			if !strings.Contains(got.Message, w) {
+				return fmt.Errorf("the condition of the Claim says %q, not %q: %w", got.Message, w, world.ErrOther)
+			}
+		}
+
+		p.t.Log(got.Message)
+
+		return nil
 	}
 }
