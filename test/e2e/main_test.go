@@ -30,7 +30,7 @@ func options() stack.Options {
 	}
 
 	if !racing() {
-		o.ProviderNop = true
+		o.ProviderNop, o.RBACManager = true, true
 		o.Functions = map[string]string{"function-templates": "./test/e2e/templates"}
 		// Certificates and their CA are rotated all the time.
 		o.ManagerFlags = append(o.ManagerFlags, "--webhook-ca-life=2m", "--webhook-cert-life=1m", "--webhook-ca-publish=10s", "--webhook-reload=2s")

@@ -267,10 +267,10 @@ func asked(t *testing.T, user string) []string {
 }
 
 // grant gives a subject a role of a name.
-func (l lab) grant(t *testing.T, name string, subject rbacv1.Subject, rule rbacv1.PolicyRule, cluster bool) {
+func (c cluster) grant(t *testing.T, name string, subject rbacv1.Subject, rule rbacv1.PolicyRule, cluster bool) {
 	t.Helper()
 
-	meta := metav1.ObjectMeta{Name: name, Namespace: l.namespace}
+	meta := metav1.ObjectMeta{Name: name, Namespace: c.namespace}
 	objects := []client.Object{
 		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}},
 		&rbacv1.RoleBinding{
@@ -291,35 +291,43 @@ func (l lab) grant(t *testing.T, name string, subject rbacv1.Subject, rule rbacv
 	}
 
 	for _, obj := range objects {
-		if err := l.Create(t.Context(), obj); err != nil {
+		if err := c.Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
 
-		t.Cleanup(func() { _ = l.Delete(context.WithoutCancel(t.Context()), obj) })
+		t.Cleanup(func() { _ = c.Delete(context.WithoutCancel(t.Context()), obj) })
 	}
 }
 
 // can is what kubectl auth can-i says of either verb.
 func (l lab) can(ctx context.Context, who string, groups []string) (bool, error) {
 	for _, verb := range []string{"initiate", "initiate:may"} {
-		args := make([]string, 0, 16)
-		args = append(args,
-			"auth", "can-i", verb, "plans."+labGroup+"/plan", "--subresource=kausality", "-n", l.namespace, "--as", who,
-			"--kubeconfig", filepath.Join(running.Dir(), "kubeconfig"))
-
-		for _, g := range groups {
-			args = append(args, "--as-group", g)
+		if yes, err := l.canI(ctx, who, verb, "plans."+labGroup+"/plan", v1alpha1.SubresourceKausality, groups...); yes || err != nil {
+			return yes, err
 		}
+	}
 
-		out, err := exec.CommandContext(ctx, running.Tools().Binary("kubectl"), args...).Output()
+	return false, nil
+}
 
-		// Its exit code is 1 where the answer is no.
-		switch said := strings.TrimSpace(string(out)); {
-		case said == "yes":
-			return true, nil
-		case !strings.HasPrefix(said, "no"):
-			return false, fmt.Errorf("kubectl auth can-i %s says %q: %w", verb, said, errors.Join(err, world.ErrOther))
-		}
+// canI is what kubectl auth can-i says of an object, or a subresource of it.
+func (c cluster) canI(ctx context.Context, who, verb, object, subresource string, groups ...string) (bool, error) {
+	args := make([]string, 0, 16)
+	args = append(args, "auth", "can-i", verb, object, "--subresource="+subresource, "-n", c.namespace, "--as", who,
+		"--kubeconfig", filepath.Join(running.Dir(), "kubeconfig"))
+
+	for _, g := range groups {
+		args = append(args, "--as-group", g)
+	}
+
+	out, err := exec.CommandContext(ctx, running.Tools().Binary("kubectl"), args...).Output()
+
+	// Its exit code is 1 where the answer is no.
+	switch said := strings.TrimSpace(string(out)); {
+	case said == "yes":
+		return true, nil
+	case !strings.HasPrefix(said, "no"):
+		return false, fmt.Errorf("kubectl auth can-i %s says %q: %w", verb, said, errors.Join(err, world.ErrOther))
 	}
 
 	return false, nil

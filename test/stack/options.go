@@ -72,6 +72,9 @@ type Options struct {
 	// nothing runs, as there is no kubelet, and starts its RBAC manager.
 	Packages bool
 
+	// RBACManager starts Crossplane's RBAC manager, which makes roles of XRDs and of revisions of Providers.
+	RBACManager bool
+
 	// ProviderFlags are added to those of provider-kubernetes.
 	ProviderFlags []string
 

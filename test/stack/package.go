@@ -24,10 +24,10 @@ import (
 // rbacManager is the service account of Crossplane's RBAC manager.
 const rbacManager = "rbac-manager"
 
-// startRBACManager starts what gives Providers their rights, where packages are installed. It may do
-// everything: what it may not give others is not at issue.
+// startRBACManager starts what gives Providers their rights, and people theirs on XRs and managed resources.
+// It may do everything: what it may not give others is not at issue.
 func (s *Stack) startRBACManager(ctx context.Context) error {
-	if !s.options.Packages {
+	if !s.options.Packages && !s.options.RBACManager {
 		return nil
 	}
 	kubeconfig, _, err := s.createServiceAccount(ctx, CrossplaneNamespace, rbacManager)
