@@ -76,6 +76,32 @@ func nothingPending(ctx context.Context, t *testing.T, object string) {
 	}
 }
 
+// waiting has kubectl wait for either condition of the PendingChange of an object, which it lacks, and hands
+// over how each ends.
+func waiting(ctx context.Context, t *testing.T, object string) map[string]<-chan result {
+	t.Helper()
+
+	got := kubectl(ctx, t, "", "get", "pch", "-n", "default", "-o", `jsonpath={.items[?(@.spec.objectRef.name=="`+object+`")].metadata.name}`)
+	name := "pch/" + got.stdout
+	out := map[string]<-chan result{}
+
+	for _, condition := range []string{v1alpha1.ConditionApproved, v1alpha1.ConditionApplied} {
+		if r := kubectl(ctx, t, "", "wait", "--for=condition="+condition, name, "-n", "default", "--timeout=1s"); r.code != 1 ||
+			!strings.Contains(r.stderr, "timed out waiting for the condition") {
+			t.Errorf("wait --for=condition=%s of what waits: %+v", condition, r)
+		}
+
+		ended := make(chan result, 1)
+		out[condition] = ended
+
+		go func() {
+			ended <- kubectl(ctx, t, "", "wait", "--for=condition="+condition, name, "-n", "default", "--timeout="+patience.Limit.String())
+		}()
+	}
+
+	return out
+}
+
 // TestWhatIsHeldIsApprovedAndPutBackByCommands of people who may, and by nobody who asked for it.
 func TestWhatIsHeldIsApprovedAndPutBackByCommands(t *testing.T) {
 	ctx := t.Context()
@@ -132,7 +158,9 @@ func TestWhatIsHeldIsApprovedAndPutBackByCommands(t *testing.T) {
 		}
 	}
 
-	// 4. Approved by somebody else it is made, and its trace says by whom and why.
+	// 4. Approved by somebody else it is made, and its trace says by whom and why. Who waits for either is told.
+	waits := waiting(ctx, t, "cellar")
+
 	var r result
 
 	// That she has not the right is remembered for a moment.
@@ -149,6 +177,12 @@ func TestWhatIsHeldIsApprovedAndPutBackByCommands(t *testing.T) {
 
 	if r.code != 0 || !strings.Contains(r.stdout, "  - novels\n  + poems\n") || !strings.Contains(r.stdout, ": made\n") {
 		t.Fatalf("approve: %+v", r)
+	}
+
+	for condition, ended := range waits {
+		if got := <-ended; got.code != 0 || !strings.HasSuffix(got.stdout, " condition met\n") {
+			t.Errorf("wait --for=condition=%s: %+v", condition, got)
+		}
 	}
 
 	succeeds(ctx, t, "", "wait", "--for=jsonpath={.data.books}=poems", wait, composed, "-n", "default")
