@@ -5,10 +5,12 @@
 // write, beside no webhook, a webhook of the same framework that allows everything, and a
 // ValidatingAdmissionPolicy. Of its gate controller: how soon it has reconciled many managed resources,
 // and how soon it opens and closes gates, beside bare controllers of the same framework. Of both: what
-// the process takes of CPU time, memory and the API server.
+// the process takes of CPU time, memory and the API server. Of what is held: how soon it is listed, and made
+// once it is approved, beside a change that is allowed.
 //
 // All that is beside each other is configured at once, each for kinds of its own, and the machine runs
-// nothing but etcd, kube-apiserver, the manager, the peers, and the clients. Run it with
+// nothing but etcd, kube-apiserver, the manager, the peers, and the clients; for approvals, also Crossplane and a
+// provider. Run it with
 //
 //	make bench PACKAGES=./test/bench
 //

@@ -143,7 +143,7 @@ func (g *gates) populate(b *testing.B) {
 
 	composites := make([]*unstructured.Unstructured, (g.objects+managedPerComposite-1)/managedPerComposite)
 	g.createAll(b, len(composites), func(i int) client.Object {
-		composites[i] = newComposite(i)
+		composites[i] = newComposite(i, managedPerComposite)
 
 		return composites[i]
 	})

@@ -64,17 +64,17 @@ func compositeCRD() *extv1.CustomResourceDefinition {
 	return out
 }
 
-// newComposite makes a composite that some managed resources belong to.
-func newComposite(i int) *unstructured.Unstructured {
+// newComposite makes a composite that n managed resources belong to.
+func newComposite(i, n int) *unstructured.Unstructured {
 	u := newObject(kindComposite, fmt.Sprintf("composite-%d", i))
 	u.SetFinalizers([]string{v1alpha1.Finalizer})
 	u.SetAnnotations(map[string]string{v1alpha1.AnnotationInitialized: "true"})
 
-	refs := make([]any, managedPerComposite)
+	refs := make([]any, n)
 	for j := range refs {
 		refs[j] = map[string]any{
 			"apiVersion": gvkOf(kindManaged).GroupVersion().String(), "kind": kindManaged,
-			"name": nameOf(i*managedPerComposite + j),
+			"name": nameOf(i*n + j),
 		}
 	}
 

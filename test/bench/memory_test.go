@@ -144,9 +144,18 @@ func (c *cluster) known(tb testing.TB, parents int) {
 func reportMemory(b *testing.B, pid int, prefix string) {
 	b.Helper()
 
+	now, peak := calmMemory(b, pid)
+	b.ReportMetric(now, prefix+"rss-MiB")
+	b.ReportMetric(peak, prefix+"peak-MiB")
+}
+
+// calmMemory returns how much memory a process has once that does not grow any more, and the most it had.
+func calmMemory(b *testing.B, pid int) (now, peak float64) {
+	b.Helper()
+
 	var (
-		peak, was float64
-		since     time.Time
+		was   float64
+		since time.Time
 	)
 
 	eventually(b, "rest of the process", func(context.Context) error {
@@ -171,12 +180,17 @@ func reportMemory(b *testing.B, pid int, prefix string) {
 		b.Fatal(err)
 	}
 
-	b.ReportMetric(now, prefix+"rss-MiB")
-	b.ReportMetric(peak, prefix+"peak-MiB")
+	return now, peak
 }
 
 // createAll creates n objects, several at once.
 func (c *cluster) createAll(tb testing.TB, n int, object func(i int) client.Object) {
+	tb.Helper()
+	c.each(tb, n, func(i int) error { return c.admin.Create(tb.Context(), object(i)) })
+}
+
+// each does something n times, several at once.
+func (c *cluster) each(tb testing.TB, n int, do func(i int) error) {
 	tb.Helper()
 
 	var (
@@ -187,7 +201,7 @@ func (c *cluster) createAll(tb testing.TB, n int, object func(i int) client.Obje
 	for range creators {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				if err := c.admin.Create(tb.Context(), object(i)); err != nil {
+				if err := do(i); err != nil {
 					tb.Error(err)
 
 					return

@@ -363,22 +363,28 @@ func (g *gates) writes(b *testing.B, calm time.Duration) written {
 }
 
 func (g *gates) countWrites(ctx context.Context) (written, error) {
-	raw, err := g.get(ctx, "/metrics")
+	objects, err := g.taken(ctx, resourceOf(kindManaged), resourceOf(kindComposite))
+	events, err2 := g.taken(ctx, "events")
+
+	return written{objects: objects, events: events}, errors.Join(err, err2)
+}
+
+// taken is how many writes of some resources the API server has taken by now.
+func (c *cluster) taken(ctx context.Context, resources ...string) (float64, error) {
+	raw, err := c.get(ctx, "/metrics")
 	if err != nil {
-		return written{}, err
+		return 0, err
 	}
 
-	count := func(resource string) float64 {
-		var out float64
+	var out float64
 
+	for _, resource := range resources {
 		for _, verb := range []string{"POST", "PUT", "PATCH", "APPLY", "DELETE"} {
 			n, parseErr := sum(raw, "apiserver_request_total", `resource="`+resource+`"`, `verb="`+verb+`"`)
 			err = errors.Join(err, parseErr)
 			out += n
 		}
-
-		return out
 	}
 
-	return written{objects: count(resourceOf(kindManaged)) + count(resourceOf(kindComposite)), events: count("events")}, err
+	return out, err
 }
