@@ -9,8 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -419,14 +417,7 @@ func TestWhatIsHeldBelowANestedXRIsListedForTheOuterOne(t *testing.T) {
 	below := c.of("Store", "pending-store")
 	ctx := t.Context()
 
-	text, err := os.ReadFile(filepath.Join("testdata", "malls.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	arcades := strings.NewReplacer("Mall", "Arcade", "malls", "arcades", "mall-", "arcade-").Replace(string(text))
-
-	if err := errors.Join(c.applyFile(ctx, "stores.yaml"), c.apply(ctx, admin, arcades),
+	if err := errors.Join(c.applyFile(ctx, "stores.yaml"), c.nested(ctx, "Arcade"),
 		c.apply(ctx, admin, storeComposition("arcade-stores", "v1", "data")), c.apply(ctx, hans, sized("Arcade", c.name, "small"))); err != nil {
 		t.Fatal(err)
 	}

@@ -48,12 +48,6 @@ func TestACredentialIsReportedNowhere(t *testing.T) { //nolint:tparallel // Step
 
 	a := newApp(t, "hushed")
 
-	compose := func(ctx context.Context, password string) error {
-		parts := maps.Clone(appParts("v1"))
-		parts["secret"] = fmt.Sprintf(plantedSecret, password)
-
-		return a.apply(ctx, admin, templatedWith(parts)("hushed", "v1", stepKausality))
-	}
 	edit := func(ctx context.Context, password string) error {
 		u, err := a.live(ctx, "secret")
 		if err != nil {
@@ -65,7 +59,7 @@ func TestACredentialIsReportedNowhere(t *testing.T) { //nolint:tparallel // Step
 
 	a.play(t, []scenario.Step{
 		{Title: "It is composed", Run: func(ctx context.Context) error {
-			if err := compose(ctx, "first"); err != nil {
+			if err := a.planted(ctx, "first"); err != nil {
 				return err
 			}
 
@@ -76,7 +70,7 @@ func TestACredentialIsReportedNowhere(t *testing.T) { //nolint:tparallel // Step
 			return scenario.Eventually(ctx, "an App", all(a.runs("web-1"), a.settled, a.spent))
 		}},
 		{Title: "Another one is held", Run: func(ctx context.Context) error {
-			if err := compose(ctx, "second"); err != nil {
+			if err := a.planted(ctx, "second"); err != nil {
 				return err
 			}
 
@@ -105,6 +99,14 @@ func TestACredentialIsReportedNowhere(t *testing.T) { //nolint:tparallel // Step
 			return scenario.Eventually(ctx, "silence", a.silent)
 		}},
 	})
+}
+
+// planted has the Composition of an App ask for a credential.
+func (a app) planted(ctx context.Context, password string) error {
+	parts := maps.Clone(appParts("v1"))
+	parts["secret"] = fmt.Sprintf(plantedSecret, password)
+
+	return a.apply(ctx, admin, templatedWith(parts)(a.name, "v1", stepKausality))
 }
 
 // errLeak is what was said, where anything was.
@@ -156,8 +158,8 @@ func (a app) silent(ctx context.Context) error {
 	}
 
 	for _, args := range [][]string{
-		{"trace", "app.shop.example.org", "hushed", "-n", "default"},
-		{"trace", "app.shop.example.org", "hushed", "-n", "default", "-o", "json"},
+		{"trace", "app.shop.example.org", a.name, "-n", "default"},
+		{"trace", "app.shop.example.org", a.name, "-n", "default", "-o", "json"},
 		{"trace", "secret", secret.GetName(), "-n", secret.GetNamespace()},
 		{"trace", "secret", secret.GetName(), "-n", secret.GetNamespace(), "-o", "yaml"},
 	} {
@@ -173,7 +175,16 @@ func (a app) silent(ctx context.Context) error {
 		return err
 	}
 
-	for _, name := range []string{"function-kausality.log", "kausality-manager.log", "kube-apiserver.log"} {
+	if err := readLogs(said, "function-kausality.log", "kausality-manager.log", "kube-apiserver.log"); err != nil {
+		return err
+	}
+
+	return untold(said, corpus.Leaks)
+}
+
+// readLogs reads logs, each of which has something in it.
+func readLogs(into map[string]string, names ...string) error {
+	for _, name := range names {
 		raw, err := os.ReadFile(filepath.Join(running.LogDir(), name))
 		if err != nil {
 			return err
@@ -183,12 +194,17 @@ func (a app) silent(ctx context.Context) error {
 			return fmt.Errorf("%s is empty: %w", name, world.ErrOther)
 		}
 
-		said[name] = string(raw)
+		into[name] = string(raw)
 	}
 
+	return nil
+}
+
+// untold checks that no text tells what it must not.
+func untold(said map[string]string, leaks func(string) bool) error {
 	for where, text := range said {
 		for line := range strings.Lines(text) {
-			if corpus.Leaks(line) {
+			if leaks(line) {
 				return fmt.Errorf("%s tells a credential: %s: %w", where, line, world.ErrOther)
 			}
 		}
@@ -219,11 +235,11 @@ func (a app) objects(ctx context.Context, into map[string]string) error {
 }
 
 // list reads all objects of a kind.
-func (a app) list(ctx context.Context, gvk schema.GroupVersionKind, into map[string]string) error {
+func (c cluster) list(ctx context.Context, gvk schema.GroupVersionKind, into map[string]string) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk)
 
-	if err := a.List(ctx, list); err != nil {
+	if err := c.List(ctx, list); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 
