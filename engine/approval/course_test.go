@@ -217,6 +217,11 @@ func TestWhatIsNotMadeYetIsTakenBack(t *testing.T) {
 			reason: "It is taken back.", in: func() approval.Input { return carried("", true, old) },
 			want: said{States: map[string]string{"a/1": "Expired"}, Remove: away, Approved: "Waiting", Applied: "Waiting"},
 		},
+		"It is being deleted": {
+			reason: "That it is gone waits for a finalizer, and this does not.",
+			in:     func() approval.Input { return carried(v1alpha1.ApprovalWaiting, true, deleted(a)) },
+			want:   said{States: map[string]string{}, Remove: away, Approved: "Waiting", Applied: "Waiting"},
+		},
 		"And it is not held any more": {
 			reason: "Nothing came of it.", in: func() approval.Input { return carried("", false, old) },
 			want: said{States: map[string]string{"a/1": "Expired"}, Remove: away, Approved: "Waiting", Applied: "TakenBack"},

@@ -122,6 +122,9 @@ func Compute(in Input) Plan {
 		remember: slices.Clone(in.Approved),
 	}
 
+	// Whatever else it waits for, such as the end of a deletion in the foreground, it is withdrawn.
+	c.Approvals = slices.DeleteFunc(slices.Clone(in.Approvals), func(a v1alpha1.ChangeApproval) bool { return a.DeletionTimestamp != nil })
+
 	// 1. What there is, by change.
 	c.gather()
 

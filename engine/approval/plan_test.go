@@ -137,6 +137,14 @@ func later(cha v1alpha1.ChangeApproval, by time.Duration) v1alpha1.ChangeApprova
 	return cha
 }
 
+// deleted is one that is being deleted.
+func deleted(cha v1alpha1.ChangeApproval) v1alpha1.ChangeApproval {
+	at := metav1.NewTime(start)
+	cha.DeletionTimestamp, cha.Finalizers = &at, []string{metav1.FinalizerDeleteDependents}
+
+	return cha
+}
+
 // carrying is the XR with the allowances of an approval of changes.
 func carrying(cha v1alpha1.ChangeApproval, digests ...int) []v1alpha1.Allowance {
 	out := make([]v1alpha1.Allowance, 0, len(digests))
