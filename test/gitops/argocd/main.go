@@ -5,10 +5,12 @@
 // Applications does: with its libraries, its field manager, its tracking annotation
 // and the Application's ignoreDifferences. KUBECONFIG says where, --as who it is.
 //
-//	argocd [--as=USER] diff|sync APPLICATION FILE
+//	argocd [--as=USER] [--project=FILE] diff|sync|autosync APPLICATION FILE
 //
 // For each object diff prints Synced or OutOfSync, for each way of comparing that
-// Argo CD has.
+// Argo CD has. By autosync it compares, syncs and prunes, time and again until its
+// standard input ends, see [automated]; the user is who compares, and it syncs as the
+// service account that the AppProject names.
 package main
 
 import (
@@ -27,6 +29,7 @@ import (
 	argodiff "github.com/argoproj/argo-cd/v3/util/argo/diff"
 	"github.com/argoproj/argo-cd/v3/util/argo/normalizers"
 	"github.com/argoproj/gitops-engine/pkg/diff"
+	synccommon "github.com/argoproj/gitops-engine/pkg/sync/common"
 	"github.com/argoproj/gitops-engine/pkg/utils/kube"
 	"github.com/argoproj/gitops-engine/pkg/utils/tracing"
 	"github.com/go-logr/logr"
@@ -43,28 +46,30 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/util/openapi"
 	"sigs.k8s.io/yaml"
 )
 
-var errUsage = errors.New("usage: argocd [--as=USER] diff|sync APPLICATION FILE")
+var errUsage = errors.New("usage: argocd [--as=USER] [--project=FILE] diff|sync|autosync APPLICATION FILE")
 
 func main() {
 	as := flag.String("as", "", "`user` to be")
+	project := flag.String("project", "", "`file` of the AppProject, for autosync")
 	flag.Parse()
 
-	if err := run(context.Background(), *as, flag.Args()); err != nil {
+	if err := run(context.Background(), *as, *project, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "argocd:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, as string, args []string) error {
+func run(ctx context.Context, as, project string, args []string) error {
 	if len(args) != 3 {
 		return errUsage
 	}
 
-	app, objects, err := load(args[1], args[2])
-	if err != nil {
+	app := &v1alpha1.Application{}
+	if err := load(args[1], app); err != nil {
 		return err
 	}
 
@@ -73,6 +78,20 @@ func run(ctx context.Context, as string, args []string) error {
 		return err
 	}
 	defer c.close()
+
+	if args[0] == "autosync" {
+		return autosync(ctx, c, app, project, args[2])
+	}
+
+	raw, err := os.ReadFile(args[2])
+	if err != nil {
+		return err
+	}
+
+	objects, err := build(app, raw)
+	if err != nil {
+		return fmt.Errorf("cannot read %q: %w", args[2], err)
+	}
 
 	for _, u := range objects {
 		switch args[0] {
@@ -92,24 +111,22 @@ func run(ctx context.Context, as string, args []string) error {
 	return nil
 }
 
-// load reads an Application, strictly, and the objects as Argo CD would apply them:
-// with what tracks them.
-func load(application, file string) (*v1alpha1.Application, []*unstructured.Unstructured, error) {
-	raw, err := os.ReadFile(application)
+// load reads an Application, or its AppProject, strictly.
+func load(file string, into any) error {
+	raw, err := os.ReadFile(file)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 
-	app := &v1alpha1.Application{}
-	if err := yaml.UnmarshalStrict(raw, app); err != nil {
-		return nil, nil, fmt.Errorf("cannot read %q: %w", application, err)
+	if err := yaml.UnmarshalStrict(raw, into); err != nil {
+		return fmt.Errorf("cannot read %q: %w", file, err)
 	}
 
-	raw, err = os.ReadFile(file)
-	if err != nil {
-		return nil, nil, err
-	}
+	return nil
+}
 
+// build makes objects as Argo CD would apply them: with what tracks them.
+func build(app *v1alpha1.Application, raw []byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 
 	for dec := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096); ; {
@@ -117,15 +134,15 @@ func load(application, file string) (*v1alpha1.Application, []*unstructured.Unst
 
 		switch err := dec.Decode(u); {
 		case errors.Is(err, io.EOF):
-			return app, out, nil
+			return out, nil
 		case err != nil:
-			return nil, nil, fmt.Errorf("cannot read %q: %w", file, err)
+			return nil, err
 		}
 
 		err := argo.NewResourceTracking().SetAppInstance(u, common.LabelKeyAppInstance, app.GetName(),
 			app.Spec.Destination.Namespace, v1alpha1.TrackingMethodAnnotation, "")
 		if err != nil {
-			return nil, nil, fmt.Errorf("cannot track %q: %w", u.GetName(), err)
+			return nil, fmt.Errorf("cannot track %q: %w", u.GetName(), err)
 		}
 
 		out = append(out, u)
@@ -136,6 +153,9 @@ func load(application, file string) (*v1alpha1.Application, []*unstructured.Unst
 type cluster struct {
 	dynamic.Interface
 
+	config   *rest.Config
+	kubectl  *kube.KubectlCmd
+	schema   openapi.Resources
 	mapper   meta.RESTMapper
 	applier  kube.ResourceOperations
 	dry      diff.ServerSideDryRunner
@@ -151,7 +171,7 @@ func newCluster(as string) (*cluster, error) {
 
 	config.Impersonate = rest.ImpersonationConfig{UserName: as}
 
-	c := &cluster{}
+	c := &cluster{config: config}
 	if c.Interface, err = dynamic.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("cannot make a client: %w", err)
 	}
@@ -186,6 +206,7 @@ func (c *cluster) connect(config *rest.Config) error {
 		return fmt.Errorf("cannot make what applies: %w", err)
 	}
 
+	c.kubectl, c.schema = kubectl, schema
 	c.applier, c.cleanups = applier, append(c.cleanups, cleanup)
 
 	dry, cleanup, err := kube.ManageServerSideDiffDryRuns(config, schema, tracing.NopTracer{}, logr.Discard(), nil)
@@ -220,13 +241,11 @@ func (c *cluster) diff(ctx context.Context, app *v1alpha1.Application, u *unstru
 		return err
 	}
 
-	serverSideApply := app.Spec.SyncPolicy != nil && app.Spec.SyncPolicy.SyncOptions.HasOption("ServerSideApply=true")
-
 	for _, way := range []struct {
 		name    string
 		builder *argodiff.DiffConfigBuilder
 	}{
-		{"as it applies", c.builder(app).WithStructuredMergeDiff(serverSideApply)},
+		{"as it applies", c.builder(app).WithStructuredMergeDiff(serverSide(app))},
 		{"three-way", c.builder(app)},
 		{"server-side", c.builder(app).WithServerSideDiff(true).WithServerSideDryRunner(c.dry)},
 		{"server-side with webhooks", c.builder(app).WithServerSideDiff(true).WithServerSideDryRunner(c.dry).WithIgnoreMutationWebhook(false)},
@@ -273,9 +292,8 @@ func (c *cluster) live(ctx context.Context, u *unstructured.Unstructured) (*unst
 
 // sync applies an object as the Application says.
 func (c *cluster) sync(ctx context.Context, app *v1alpha1.Application, u *unstructured.Unstructured) error {
-	serverSideApply := app.Spec.SyncPolicy != nil && app.Spec.SyncPolicy.SyncOptions.HasOption("ServerSideApply=true")
-
-	said, err := c.applier.ApplyResource(ctx, u, cmdutil.DryRunNone, false, true, serverSideApply, common.ArgoCDSSAManager)
+	said, err := c.applier.ApplyResource(ctx, u, cmdutil.DryRunNone, false, true,
+		serverSide(app), common.ArgoCDSSAManager)
 	if err != nil {
 		return fmt.Errorf("cannot apply %q: %w", u.GetName(), err)
 	}
@@ -283,4 +301,9 @@ func (c *cluster) sync(ctx context.Context, app *v1alpha1.Application, u *unstru
 	fmt.Println(said)
 
 	return nil
+}
+
+// serverSide reports whether an Application is applied by the API server.
+func serverSide(app *v1alpha1.Application) bool {
+	return app.Spec.SyncPolicy != nil && app.Spec.SyncPolicy.SyncOptions.HasOption(synccommon.SyncOptionServerSideApply)
 }

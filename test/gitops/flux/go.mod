@@ -3,6 +3,7 @@ module github.com/kausality-io/kausality-crossplane/test/gitops/flux
 go 1.26.0
 
 require (
+	github.com/fluxcd/cli-utils v0.37.2-flux.1
 	github.com/fluxcd/kustomize-controller/api v1.7.3
 	github.com/fluxcd/pkg/ssa v0.70.0
 	github.com/google/go-cmp v0.7.0
@@ -22,7 +23,6 @@ require (
 	github.com/emicklei/go-restful/v3 v3.12.2 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
 	github.com/exponent-io/jsonpath v0.0.0-20210407135951-1de76d718b3f // indirect
-	github.com/fluxcd/cli-utils v0.37.2-flux.1 // indirect
 	github.com/fluxcd/pkg/apis/kustomize v1.14.0 // indirect
 	github.com/fluxcd/pkg/apis/meta v1.23.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect

@@ -5,9 +5,11 @@
 // Kustomizations does: with its library, its field manager, its labels and the
 // common metadata of the Kustomization. KUBECONFIG says where, --as who it is.
 //
-//	flux [--as=USER] diff|apply KUSTOMIZATION FILE
+//	flux [--as=USER] diff|apply|reconcile KUSTOMIZATION FILE
 //
-// For each object it prints what Flux calls it: created, configured or unchanged.
+// For each object it prints what Flux calls it: created, configured or unchanged. By
+// reconcile it applies them, and prunes, time and again until its standard input ends,
+// see [reconciling]. Without --as it is the service account that the Kustomization names.
 package main
 
 import (
@@ -35,7 +37,7 @@ import (
 // controller is the field manager.
 const controller = "kustomize-controller"
 
-var errUsage = errors.New("usage: flux [--as=USER] diff|apply KUSTOMIZATION FILE")
+var errUsage = errors.New("usage: flux [--as=USER] diff|apply|reconcile KUSTOMIZATION FILE")
 
 func main() {
 	as := flag.String("as", "", "`user` to be")
@@ -52,9 +54,13 @@ func run(ctx context.Context, as string, args []string) error {
 		return errUsage
 	}
 
-	k, objects, err := load(args[1], args[2])
+	k, err := load(args[1])
 	if err != nil {
 		return err
+	}
+
+	if as == "" && k.Spec.ServiceAccountName != "" {
+		as = "system:serviceaccount:" + k.GetNamespace() + ":" + k.Spec.ServiceAccountName
 	}
 
 	m, err := manager(as)
@@ -62,7 +68,19 @@ func run(ctx context.Context, as string, args []string) error {
 		return err
 	}
 
-	m.SetOwnerLabels(objects, k.GetName(), k.GetNamespace())
+	if args[0] == "reconcile" {
+		return (&reconciling{ResourceManager: m, kustomization: k, file: args[2]}).run(ctx)
+	}
+
+	raw, err := os.ReadFile(args[2])
+	if err != nil {
+		return err
+	}
+
+	objects, err := build(k, m, raw)
+	if err != nil {
+		return fmt.Errorf("cannot read %q: %w", args[2], err)
+	}
 
 	switch args[0] {
 	case "diff":
@@ -74,37 +92,39 @@ func run(ctx context.Context, as string, args []string) error {
 	return errUsage
 }
 
-// load reads a Kustomization, strictly, and the objects as it wants them.
-func load(kustomization, file string) (*kustomizev1.Kustomization, []*unstructured.Unstructured, error) {
-	raw, err := os.ReadFile(kustomization)
+// load reads a Kustomization, strictly.
+func load(file string) (*kustomizev1.Kustomization, error) {
+	raw, err := os.ReadFile(file)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 
 	k := &kustomizev1.Kustomization{}
 	if err := yaml.UnmarshalStrict(raw, k); err != nil {
-		return nil, nil, fmt.Errorf("cannot read %q: %w", kustomization, err)
+		return nil, fmt.Errorf("cannot read %q: %w", file, err)
 	}
 
-	raw, err = os.ReadFile(file)
-	if err != nil {
-		return nil, nil, err
-	}
+	return k, nil
+}
 
+// build makes objects as the Kustomization wants them.
+func build(k *kustomizev1.Kustomization, m *ssa.ResourceManager, raw []byte) ([]*unstructured.Unstructured, error) {
 	objects, err := ssautils.ReadObjects(bytes.NewReader(raw))
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot read %q: %w", file, err)
+		return nil, err
 	}
 
 	if err := normalize.UnstructuredList(objects); err != nil {
-		return nil, nil, fmt.Errorf("cannot normalize %q: %w", file, err)
+		return nil, fmt.Errorf("cannot normalize: %w", err)
 	}
 
 	if common := k.Spec.CommonMetadata; common != nil {
 		ssautils.SetCommonMetadata(objects, common.Labels, common.Annotations)
 	}
 
-	return k, objects, nil
+	m.SetOwnerLabels(objects, k.GetName(), k.GetNamespace())
+
+	return objects, nil
 }
 
 func manager(as string) (*ssa.ResourceManager, error) {
@@ -142,8 +162,22 @@ func diff(ctx context.Context, m *ssa.ResourceManager, objects []*unstructured.U
 	return nil
 }
 
-// apply applies the objects, and takes over what was applied by kubectl.
+// apply applies the objects, and says what of each was done.
 func apply(ctx context.Context, m *ssa.ResourceManager, objects []*unstructured.Unstructured) error {
+	changes, err := m.ApplyAll(ctx, objects, applying())
+	if err != nil {
+		return fmt.Errorf("cannot apply: %w", err)
+	}
+
+	for _, entry := range changes.Entries {
+		fmt.Println(&entry)
+	}
+
+	return nil
+}
+
+// applying takes over what was applied by kubectl.
+func applying() ssa.ApplyOptions {
 	opts := ssa.DefaultApplyOptions()
 	opts.Cleanup = ssa.ApplyCleanupOptions{
 		Annotations: []string{corev1.LastAppliedConfigAnnotation},
@@ -155,14 +189,5 @@ func apply(ctx context.Context, m *ssa.ResourceManager, objects []*unstructured.
 		},
 	}
 
-	changes, err := m.ApplyAll(ctx, objects, opts)
-	if err != nil {
-		return fmt.Errorf("cannot apply: %w", err)
-	}
-
-	for _, entry := range changes.Entries {
-		fmt.Println(&entry)
-	}
-
-	return nil
+	return opts
 }
