@@ -22,7 +22,9 @@ var running *stack.Stack
 
 func TestMain(m *testing.M) {
 	os.Exit(stack.Main(m, stack.Options{
-		PostgreSQL: true, Governed: stack.Suite(), ManagerFlags: []string{"--settle=2s"}, DecisionLog: true,
+		PostgreSQL: true, Governed: stack.Suite(), DecisionLog: true,
+		ManagerFlags:   []string{"--settle=2s", "--approvers=" + team + ":" + approvalsAccount},
+		APIServerFlags: []string{"--audit-policy-file=" + auditPolicy(), "--audit-log-path=-"},
 	}, &running))
 }
 
