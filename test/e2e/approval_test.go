@@ -13,12 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -47,53 +44,9 @@ func approverNamed(t *testing.T, name string, rights ...[3]string) approver {
 func approverIn(t *testing.T, namespace, name string, rights ...[3]string) approver {
 	t.Helper()
 
-	scheme := runtime.NewScheme()
-	if err := errors.Join(v1alpha1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
+	a := world.NewApprover(t, running, namespace, name, rights...)
 
-	rules := make([]rbacv1.PolicyRule, 0, 1+len(rights))
-	rules = append(rules, rbacv1.PolicyRule{
-		APIGroups: []string{v1alpha1.Group}, Resources: []string{"changeapprovals"}, Verbs: []string{"create", "delete", "get", "list"},
-	})
-
-	for _, r := range rights {
-		rules = append(rules, rbacv1.PolicyRule{
-			Verbs: []string{r[0]}, APIGroups: []string{r[1]}, Resources: []string{r[2] + "/" + v1alpha1.SubresourceKausality},
-		})
-	}
-
-	all, err := client.New(running.Config(), client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	role := metav1.ObjectMeta{Name: "approver-" + name, Namespace: namespace}
-
-	for _, obj := range []client.Object{
-		&rbacv1.Role{ObjectMeta: role, Rules: rules},
-		&rbacv1.RoleBinding{
-			ObjectMeta: role, Subjects: []rbacv1.Subject{userNamed(name)},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
-		},
-	} {
-		if err := all.Create(t.Context(), obj); err != nil {
-			t.Fatal(err)
-		}
-
-		t.Cleanup(func() { _ = all.Delete(context.WithoutCancel(t.Context()), obj) })
-	}
-
-	config := rest.CopyConfig(running.Config())
-	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: []string{"system:authenticated"}}
-	config.WarningHandler = rest.NoWarnings{}
-
-	as, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return approver{Client: as, name: name}
+	return approver{Client: a.Client, name: a.Name}
 }
 
 // decide makes a ChangeApproval of some of the changes that are listed.
@@ -105,18 +58,7 @@ func (a approver) decide(
 		return err
 	}
 
-	cha := &v1alpha1.ChangeApproval{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pch.Namespace, Name: name},
-		Spec:       v1alpha1.ChangeApprovalSpec{PendingChange: pch.Name, Digest: pch.Status.Digest, Decision: decision, Reason: "CHG-" + name},
-	}
-
-	for _, e := range pch.Status.Changes {
-		if which(e) {
-			cha.Spec.Changes = append(cha.Spec.Changes, e.Digest)
-		}
-	}
-
-	return a.Create(ctx, cha)
+	return world.Approver{Client: a.Client, Name: a.name}.Decide(ctx, pch, name, decision, which)
 }
 
 // approve makes one that is admitted.
