@@ -260,7 +260,7 @@ func (d *database) history(ctx context.Context, c change, since int64) error {
 			switch kind {
 			case managed:
 				size = resource.String(u.Object, manifest("size")...)
-				errs = append(errs, unasked(resource.Map(u.Object, manifest("")[:4]...), engine), d.narrow(u))
+				errs = append(errs, unasked(resource.Map(u.Object, manifest("")[:4]...), engine), narrow(u, byHans))
 			case external:
 				size = resource.String(u.Object, "data", "size")
 				errs = append(errs, unasked(resource.Map(u.Object, "data"), engine))
@@ -296,9 +296,11 @@ func unasked(fields map[string]any, engine string) error {
 	return nil
 }
 
-// narrow checks that a gate is no wider than its record says, and than hans was
-// allowed.
-func (d *database) narrow(u *unstructured.Unstructured) error {
+func byHans(a v1alpha1.Allowance) bool { return a.Initiator == hansUser }
+
+// narrow checks that a gate is no wider than its record says, and that it is open
+// only for updates that an allowance was given for.
+func narrow(u *unstructured.Unstructured, given func(v1alpha1.Allowance) bool) error {
 	rec, err := allowance.ParseGate(u)
 	if err != nil || rec == nil {
 		return fmt.Errorf("the gate has no record: %w", errors.Join(err, world.ErrOther))
@@ -310,11 +312,15 @@ func (d *database) narrow(u *unstructured.Unstructured) error {
 	}
 
 	if slices.Equal(open, []string{gate.ActionUpdate}) && slices.Equal(rec.Actions, open) &&
-		len(rec.Allowances) > 0 && rec.Allowances[0].Initiator == hansUser {
+		len(rec.Allowances) > 0 && !slices.ContainsFunc(rec.Allowances, not(given)) {
 		return nil
 	}
 
 	return fmt.Errorf("at generation %d the gate was open for %v, with the record %+v: %w", u.GetGeneration(), open, rec, world.ErrOther)
+}
+
+func not(is func(v1alpha1.Allowance) bool) func(v1alpha1.Allowance) bool {
+	return func(a v1alpha1.Allowance) bool { return !is(a) }
 }
 
 // openings counts how often a gate opened.

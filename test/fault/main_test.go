@@ -16,5 +16,5 @@ import (
 var running *stack.Stack
 
 func TestMain(m *testing.M) {
-	os.Exit(stack.Main(m, stack.Options{Governed: stack.Suite(), ManagerFlags: []string{"--settle=2s", "--debug"}}, &running))
+	os.Exit(stack.Main(m, stack.Options{Governed: stack.Suite(), Service: true, ManagerFlags: []string{"--settle=2s", "--debug"}}, &running))
 }

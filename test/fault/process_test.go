@@ -24,9 +24,9 @@ func processes() []string {
 	}
 }
 
-// kill kills a process, starts it again a moment later, and says how long that
-// took.
-func kill(ctx context.Context, name string) (took string, err error) {
+// kill kills a process, starts it again a moment later, perhaps with more flags,
+// and says how long that took.
+func kill(ctx context.Context, name string, flags ...string) (took string, err error) {
 	p, start := running.Process(name), time.Now()
 
 	if err := p.Kill(); err != nil {
@@ -39,7 +39,7 @@ func kill(ctx context.Context, name string) (took string, err error) {
 		time.Sleep(away)
 	}
 
-	if err := p.Restart(ctx); err != nil {
+	if err := p.Restart(ctx, flags...); err != nil {
 		return "", err
 	}
 

@@ -19,8 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/patience"
 )
 
-// sight is the newest version of each part of a database, by kind; none of what
-// is gone.
+// sight is the newest version of each part, by kind; none of what is gone.
 type sight map[string]*unstructured.Unstructured
 
 // step is a point in a cycle that can be seen.
@@ -29,7 +28,7 @@ type step struct {
 	reached func(s sight) bool
 }
 
-// watcher sees the parts of a database as they change.
+// watcher sees parts as they change.
 type watcher struct {
 	events  chan event
 	watches []watch.Interface
@@ -43,7 +42,10 @@ type event struct {
 }
 
 // watch starts to watch a database.
-func (d *database) watch(ctx context.Context) (*watcher, error) {
+func (d *database) watch(ctx context.Context) (*watcher, error) { return watchParts(ctx, d.parts()) }
+
+// watchParts starts to watch parts, by kind.
+func watchParts(ctx context.Context, parts map[string]part) (*watcher, error) {
 	c, err := dynamic.NewForConfig(running.Config())
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client: %w", err)
@@ -51,7 +53,7 @@ func (d *database) watch(ctx context.Context) (*watcher, error) {
 
 	w := &watcher{events: make(chan event, 1000), last: sight{}}
 
-	for kind, p := range d.parts() {
+	for kind, p := range parts {
 		i, err := c.Resource(p.gvr).Namespace(p.namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + p.name})
 		if err != nil {
 			w.stop()
