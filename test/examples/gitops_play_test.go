@@ -75,7 +75,7 @@ func (s *storeFromGit) isApprovedOnce(t *testing.T) {
 func (s *storeFromGit) isPruned(t *testing.T) {
 	t.Helper()
 
-	before := auditFromNow(t)
+	before, generation := auditFromNow(t), s.generation(t)
 
 	s.approvals.commit(t)
 	s.eventually(t, "no approval", s.gone("1"), s.approvals.says(inSync))
@@ -83,7 +83,11 @@ func (s *storeFromGit) isPruned(t *testing.T) {
 
 	s.wrote(t, before, approvalsUser, "changeapprovals", s.name+"-1", 1)
 	s.wrote(t, before, storesUser, "", "", 0)
-	s.wrote(t, before, managerAccount, "stores", s.name, 0)
+
+	if after := s.generation(t); after != generation {
+		t.Errorf("generation %d of the store, and %d before", after, generation)
+	}
+
 	s.eventually(t, "a large store", s.outside("large"), s.says(": settled"))
 }
 

@@ -7,7 +7,6 @@ package examples_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,31 +80,6 @@ func (s *storeFromGit) eventually(t *testing.T, what string, checks ...func(cont
 
 		return nil
 	})
-}
-
-// rest waits until the tool has found several times that it has nothing to do. After that it has to
-// find it each time, and neither it nor the manager writes anything.
-func (s *storeFromGit) rest(t *testing.T) {
-	t.Helper()
-
-	const rounds = 4
-
-	changes, approvals := s.changes.count(), s.approvals.count()
-
-	if err := errors.Join(s.changes.settles(t.Context(), changes, rounds), s.approvals.settles(t.Context(), approvals, rounds)); err != nil {
-		t.Fatal(err)
-	}
-
-	since := auditFromNow(t)
-	changes, approvals = s.changes.count(), s.approvals.count()
-
-	if err := errors.Join(s.changes.rests(t.Context(), changes, rounds), s.approvals.rests(t.Context(), approvals, rounds)); err != nil {
-		t.Error(err)
-	}
-
-	for _, user := range []string{storesUser, approvalsUser, managerAccount} {
-		s.wrote(t, since, user, "", "", 0)
-	}
 }
 
 // pending is the PendingChange of the store.
@@ -256,54 +230,4 @@ func (s *storeFromGit) hans(t *testing.T, text string) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// wrote checks how many writes there were by a user, of a resource and a name; empty stands for all
-// that belong to the store.
-func (s *storeFromGit) wrote(t *testing.T, since auditLog, user, res, name string, want int) {
-	t.Helper()
-
-	got := since.writes(t, func(w write) bool {
-		return w.user == user && (w.resource == res || res == "") && (w.name == name || name == "" && strings.Contains(w.name, s.name))
-	})
-	if len(got) != want {
-		t.Errorf("%s wrote %+v, want %d", user, got, want)
-	}
-}
-
-// fights checks that a change was no fight, and logs who has written the store: the spec was changed once,
-// and the manager wrote no more than so often. Flux compares an object with what a trial makes of it a moment
-// later, so that it applies the same once more, which changes nothing, where the manager wrote in between.
-func (s *storeFromGit) fights(t *testing.T, since auditLog, generation int64) {
-	t.Helper()
-
-	const most = 8
-
-	by := map[string]int{}
-
-	for _, w := range since.writes(t, func(w write) bool { return w.resource == "stores" && w.name == s.name }) {
-		by[w.user]++
-	}
-
-	t.Logf("writes of Store %q: %d by the tool, %d by the manager", s.name, by[storesUser], by[managerAccount])
-
-	if n := by[managerAccount]; n == 0 || n > most || by[storesUser] < 1 || by[storesUser] > 1+n {
-		t.Errorf("Store %q was written %v", s.name, by)
-	}
-
-	if u, err := s.of(t.Context(), storeKind); err != nil || u.GetGeneration() != generation+1 {
-		t.Errorf("generation %d, %v, want one more than %d", u.GetGeneration(), err, generation)
-	}
-}
-
-// generation is the store's.
-func (s *storeFromGit) generation(t *testing.T) int64 {
-	t.Helper()
-
-	u, err := s.of(t.Context(), storeKind)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return u.GetGeneration()
 }

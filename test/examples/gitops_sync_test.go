@@ -23,7 +23,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
@@ -167,49 +166,23 @@ func (s *syncing) says(state string, parts ...string) func(context.Context) erro
 	}
 }
 
-// sinceThen are the rounds from one on.
-func (s *syncing) sinceThen(round int) []string {
+// count is how many rounds there were.
+func (s *syncing) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	return slices.Clone(s.rounds[round:])
+	return len(s.rounds)
 }
 
-// count is how many rounds there were.
-func (s *syncing) count() int { return len(s.sinceThen(0)) }
+// idle checks that in no round from one on something was to do, and all were of the newest commit.
+func (s *syncing) idle(from int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 
-// settles waits until it finds nothing to do in a number of rounds, one after the other.
-func (s *syncing) settles(ctx context.Context, from, number int) error {
-	return scenario.Eventually(ctx, fmt.Sprintf("%d rounds of %s with nothing to do", number, s.name), func(context.Context) error {
-		after := s.sinceThen(from)
-		if last := after[max(0, len(after)-number):]; len(last) < number || slices.ContainsFunc(last, s.works) {
-			return fmt.Errorf("the last are %q: %w", last, world.ErrOther)
-		}
-
-		return nil
-	})
-}
-
-// rests waits for a number of rounds, and fails where it finds something to do in one of them.
-func (s *syncing) rests(ctx context.Context, from, number int) error {
-	var after []string
-
-	if err := scenario.Eventually(ctx, fmt.Sprintf("%d rounds of %s", number, s.name), func(context.Context) error {
-		if after = s.sinceThen(from); len(after) < number {
-			return fmt.Errorf("%d rounds: %w", len(after), world.ErrOther)
-		}
-
-		return nil
-	}); err != nil {
-		return err
-	}
-
-	if i := slices.IndexFunc(after, s.works); i >= 0 {
-		return fmt.Errorf("%s says %q once it was in sync: %w", s.name, after[i], world.ErrOther)
+	idle := s.revision + " " + inSync + " "
+	if i := slices.IndexFunc(s.rounds[from:], func(round string) bool { return round != idle }); i >= 0 {
+		return fmt.Errorf("%s says %q: %w", s.name, s.rounds[from+i], world.ErrOther)
 	}
 
 	return nil
 }
-
-// works reports whether something was to do in a round, or it was not of the newest commit.
-func (s *syncing) works(round string) bool { return round != s.revision+" "+inSync+" " }
