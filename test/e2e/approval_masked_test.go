@@ -173,7 +173,7 @@ func TestAnApprovalOfWhatIsHiddenIsForAnyValueOnce(t *testing.T) { //nolint:tpar
 
 // secretStore is the Composition of a store whose objects have a password.
 func secretStore(name, password string) string {
-	return strings.ReplaceAll(storeComposition(name, "v1", "data"), "{version: v1}", "{version: v1, password: hushed-"+password+"}")
+	return strings.ReplaceAll(storeComposition(name, "v1", "data"), "{version: v1}", "{version: v1, password: whispered-"+password+"}")
 }
 
 // TestAFieldThatIsNamedAsACredentialIsHiddenToo where it is of an external object.
@@ -194,7 +194,7 @@ func TestAFieldThatIsNamedAsACredentialIsHiddenToo(t *testing.T) { //nolint:tpar
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "a small store", all(s.shows("password", "hushed-first", "data"), s.settled)); err != nil {
+			if err := scenario.Eventually(ctx, "a small store", all(s.shows("password", "whispered-first", "data"), s.settled)); err != nil {
 				return err
 			}
 
@@ -224,12 +224,12 @@ func TestAFieldThatIsNamedAsACredentialIsHiddenToo(t *testing.T) { //nolint:tpar
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "a third password outside", all(s.shows("password", "hushed-third", "data"),
+			if err := scenario.Eventually(ctx, "a third password outside", all(s.shows("password", "whispered-third", "data"),
 				s.pending.becomes("exact-password", v1alpha1.ApprovalStateApplied), s.spent)); err != nil {
 				return err
 			}
 
-			return still(ctx, all(passwords.were("hushed-first", "hushed-third"), s.note("password", "hushed-first")))
+			return still(ctx, all(passwords.were("whispered-first", "whispered-third"), s.note("password", "whispered-first")))
 		}},
 		{Title: "Nothing of ours tells it", Run: func(ctx context.Context) error {
 			said := map[string]string{}
@@ -265,7 +265,7 @@ func TestAFieldThatIsNamedAsACredentialIsHiddenToo(t *testing.T) { //nolint:tpar
 				return err
 			}
 
-			return untold(said, func(line string) bool { return strings.Contains(line, "hushed-") })
+			return untold(said, func(line string) bool { return strings.Contains(line, "whispered-") })
 		}},
 	})
 }
