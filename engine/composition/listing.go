@@ -60,10 +60,10 @@ func byHand(u *unstructured.Unstructured, field string) *v1alpha1.Cause {
 }
 
 // List is what the manager is told of all that an XR composes: what is held, why it is asked
-// for, and how far the approvals are whose allowances the XR carries. False where there is
-// nothing to tell.
+// for, and how far the approvals are whose allowances the XR carries. Governed is true where a policy
+// is about the XR. False where there is nothing to tell.
 func List(
-	xr *unstructured.Unstructured, observed map[string]*unstructured.Unstructured, held []Held, passed []Passed,
+	xr *unstructured.Unstructured, observed map[string]*unstructured.Unstructured, held []Held, passed []Passed, governed bool,
 ) (v1alpha1.HeldList, bool) {
 	was, known := heldlist.Read(xr)
 	if !known {
@@ -71,6 +71,7 @@ func List(
 	}
 
 	l := lister{xr: xr, was: was}
+	l.look(governed)
 
 	out := v1alpha1.HeldList{Generation: resource.Generation(xr)}
 
@@ -83,6 +84,12 @@ func List(
 	slices.SortStableFunc(out.Changes, compareEntries)
 
 	out.Unsteady, out.Revision = l.unsteady, resource.RevisionOf(xr)
+	out.Spec, out.Unseen = l.spec, l.unseen && len(out.Changes) > 0
+
+	if l.unseen && !out.Unseen {
+		out.Spec = specDigest(xr)
+	}
+
 	out.Approvals = uses(xr, was, observed, out.Changes, passed)
 
 	if slices.ContainsFunc(out.Changes, func(e v1alpha1.HeldEntry) bool { return e.Cause.Type == v1alpha1.CauseComposition }) {
@@ -109,6 +116,10 @@ type lister struct {
 	xr       *unstructured.Unstructured
 	was      *v1alpha1.HeldList
 	unsteady map[string]int
+	// spec is what the next run compares that of the XR with, and unseen is true where nobody knows who
+	// has edited it.
+	spec   string
+	unseen bool
 }
 
 // complete adds the cause of a change, and takes away its digest where it is another one each
@@ -174,6 +185,10 @@ func steadyKey(e v1alpha1.HeldEntry) string {
 
 // cause is why what was not changed by hand is asked for.
 func (l *lister) cause() *v1alpha1.Cause {
+	if l.unseen {
+		return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: decision.UnknownRequester}
+	}
+
 	if edits, err := allowance.ParseEdits(l.xr); err == nil && len(edits) > 0 {
 		newest := slices.MaxFunc(edits, func(a, b v1alpha1.Edit) int { return a.Since.Compare(b.Since.Time) })
 

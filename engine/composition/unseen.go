@@ -1,0 +1,86 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/digest"
+	"github.com/kausality-io/kausality-crossplane/engine/mask"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// While the API server asks no webhook, for somebody has taken its configuration away, an edit of an
+// XR is stored and nobody records it. Nor is there anybody to say whose it is. The function sees that
+// the spec is another one than in the run before, at another generation, of which nothing tells:
+// neither the record of edits nor the trace.
+
+// look says what the spec is in this run, and whether an edit of it was not seen. Governed is true
+// where a policy is about the XR: of others nobody records who edits them.
+func (l *lister) look(governed bool) {
+	is, was := specDigest(l.xr), l.was.Spec
+	l.spec, l.unseen = is, false
+
+	switch {
+	case !governed || was == "" || was == is:
+	case l.was.Unseen: // Until it is taken back, or nothing that is held follows from it.
+		l.spec, l.unseen = was, true
+	case recorded(l.xr): // Once that is taken back it is as it was.
+		l.spec = was
+	case resource.Generation(l.xr) == l.was.Generation || explained(l.xr, l.was.Generation):
+	default:
+		l.spec, l.unseen = was, true
+	}
+}
+
+// recorded reports whether an XR records an edit, or what it records cannot be read.
+func recorded(xr *unstructured.Unstructured) bool {
+	edits, err := allowance.ParseEdits(xr)
+
+	return err != nil || len(edits) > 0
+}
+
+// explained reports whether the trace of an XR tells of a change since a generation.
+func explained(xr *unstructured.Unstructured, since int64) bool {
+	entries, err := allowance.ParseTrace(xr)
+
+	return err != nil || slices.ContainsFunc(entries, func(e v1alpha1.TraceEntry) bool { return e.Generation > since })
+}
+
+// specDigest stands for the spec of an XR, without what Crossplane writes there by itself. What is hidden
+// is not in it.
+func specDigest(xr *unstructured.Unstructured) string {
+	spec := maps.Clone(resource.Map(xr.Object, "spec"))
+	for _, key := range crossplanes() {
+		delete(spec, key)
+	}
+
+	if own := resource.Map(spec, "crossplane"); own != nil {
+		own = maps.Clone(own)
+		for _, key := range crossplanes() {
+			delete(own, key)
+		}
+
+		if spec["crossplane"] = own; len(own) == 0 {
+			delete(spec, "crossplane")
+		}
+	}
+
+	shown := mask.Object(map[string]any{"spec": spec}, func([]string, any) string { return mask.Text })
+
+	return digest.OfLists(nil, []any{shown})
+}
+
+// crossplanes are the fields that Crossplane writes of an XR, in its spec or below spec.crossplane.
+func crossplanes() []string {
+	return []string{
+		"claimRef", "compositionRef", "compositionRevisionRef", "compositionUpdatePolicy", "resourceRef", "resourceRefs",
+		"writeConnectionSecretToRef",
+	}
+}

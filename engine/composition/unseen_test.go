@@ -1,0 +1,187 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition_test
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// A seenXR is an XR as one run of the function has it, and what is held then.
+type seenXR struct {
+	generation int64
+	size       string
+	// edited is the user of an edit that is recorded, and allowed the generation of a change that the
+	// trace tells of; empty, or zero, for none.
+	edited  string
+	allowed int64
+	// crossplanes is what Crossplane writes of it.
+	crossplanes string
+	// held is the value of the one change that is held; empty for none.
+	held string
+	// ungoverned is true where no policy is about it, and failed where the pipeline has failed before.
+	ungoverned, failed bool
+	// want is the cause of what is held, and its user.
+	want string
+}
+
+func (s seenXR) xr(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+
+	u := object(t, `{apiVersion: example.org/v1, kind: Database, metadata: {name: db, namespace: team-a, annotations: {}},
+		spec: {size: `+s.size+`, password: none, crossplane: {compositionRevisionRef: {name: r1}, resourceRefs: [`+s.crossplanes+`]}}}`)
+	u.SetGeneration(s.generation)
+
+	annotations := map[string]string{}
+
+	if s.edited != "" {
+		annotations[v1alpha1.AnnotationEdits] = "- {field: spec.size, user: " + s.edited + ", from: small, since: '2026-01-01T00:00:00Z'}"
+	}
+
+	if s.allowed > 0 {
+		annotations[v1alpha1.AnnotationTrace] = strings.ReplaceAll("- {field: spec.size, generation: G, initiator: hans, "+
+			"trace: [{kind: Database, name: db, generation: G, field: spec.size}]}", "G", string(rune('0'+s.allowed)))
+	}
+
+	u.SetAnnotations(annotations)
+
+	return u
+}
+
+// TestAnEditThatNobodySawIsOfSomebodyUnknown run by run, each of which has what the one before said.
+func TestAnEditThatNobodySawIsOfSomebodyUnknown(t *testing.T) {
+	first := seenXR{generation: 1, size: "small"}
+
+	for name, tc := range map[string]struct {
+		reason string
+		runs   []seenXR
+	}{
+		"Unseen": {
+			reason: "The spec is another one, and nothing says whose.",
+			runs: []seenXR{
+				first,
+				{generation: 2, size: "huge", held: "huge", want: "Edit unknown"},
+				{generation: 2, size: "huge", held: "huge", want: "Edit unknown"},
+				{generation: 2, size: "huge"},
+				{generation: 2, size: "huge", held: "other", want: "Pipeline"},
+			},
+		},
+		"TakenBack": {
+			reason: "What is as it was nobody has edited.",
+			runs: []seenXR{
+				first, {generation: 2, size: "huge", held: "huge", want: "Edit unknown"}, {generation: 3, size: "small", held: "other", want: "Pipeline"},
+			},
+		},
+		"AndMoreIsAllowedSince": {
+			reason: "That says nothing of the edit before.",
+			runs: []seenXR{
+				first, {generation: 2, size: "huge", held: "huge", want: "Edit unknown"}, {generation: 3, size: "larger", allowed: 3, held: "larger", want: "Edit unknown"},
+			},
+		},
+		"AndMoreIsEditedSince": {
+			reason: "Who edits it then is one of two.",
+			runs: []seenXR{
+				first, {generation: 2, size: "huge", held: "huge", want: "Edit unknown"}, {generation: 3, size: "larger", edited: "anna", held: "larger", want: "Edit unknown"},
+			},
+		},
+		"Allowed": {
+			reason: "The trace says whose it is: nothing that is held follows from it.",
+			runs:   []seenXR{first, {generation: 2, size: "huge", allowed: 2, held: "other", want: "Pipeline"}},
+		},
+		"Recorded": {
+			reason: "So does the record of edits, also once the edit is taken back.",
+			runs: []seenXR{
+				first, {generation: 2, size: "huge", edited: "anna", held: "huge", want: "Edit anna"}, {generation: 3, size: "small", held: "other", want: "Pipeline"},
+			},
+		},
+		"Approved": {
+			reason: "What was recorded is forgotten once it is approved, and counts from then on.",
+			runs: []seenXR{
+				first,
+				{generation: 2, size: "huge", edited: "anna", held: "huge", want: "Edit anna"},
+				{generation: 2, size: "huge"},
+				{generation: 3, size: "small", held: "small", want: "Edit unknown"},
+			},
+		},
+		"ByCrossplane": {
+			reason: "What it records of an XR is no edit.",
+			runs:   []seenXR{first, {generation: 2, size: "small", crossplanes: "{kind: A}", held: "other", want: "Pipeline"}},
+		},
+		"WithoutAnotherGeneration": {
+			reason: "It is a default, or another version of the API.",
+			runs:   []seenXR{first, {generation: 1, size: "medium", held: "other", want: "Pipeline"}, {generation: 2, size: "huge", held: "huge", want: "Edit unknown"}},
+		},
+		"Ungoverned": {
+			reason: "Of what no policy is about nobody records who edits it.",
+			runs:   []seenXR{first, {generation: 2, size: "huge", held: "huge", ungoverned: true, want: "Pipeline"}},
+		},
+		"NotKnownBefore": {
+			reason: "Of the first run, and of one after a pipeline that failed, nobody knows what was before.",
+			runs:   []seenXR{{generation: 1, size: "small", held: "other", want: "Pipeline"}, {generation: 2, size: "huge", held: "huge", failed: true, want: "Pipeline"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := ""
+
+			for i, run := range tc.runs {
+				xr := run.xr(t)
+
+				if said != "" {
+					status := "False"
+					if run.failed {
+						status = "Unknown"
+					}
+
+					xr.Object["status"] = map[string]any{"conditions": []any{map[string]any{
+						"type": v1alpha1.ConditionHeldChanges, "status": status, "message": said,
+					}}}
+				}
+
+				var held []composition.Held
+				if run.held != "" {
+					held = append(held, composition.Held{Entry: v1alpha1.HeldEntry{Field: "spec.a", To: run.held, Digest: "sha256:" + run.held}})
+				}
+
+				list, ok := composition.List(xr, nil, held, nil, !run.ungoverned)
+				if !ok {
+					t.Fatalf("%s\nrun %d says nothing", tc.reason, i)
+				}
+
+				got := ""
+				for _, e := range list.Changes {
+					got = strings.TrimSpace(string(e.Cause.Type) + " " + e.Cause.User)
+				}
+
+				if got != run.want {
+					t.Errorf("%s\nrun %d: the cause is %q, want %q", tc.reason, i, got, run.want)
+				}
+
+				said = heldlist.Format(list)
+			}
+		})
+	}
+}
+
+// TestWhatIsHiddenOfASpecIsNotHashed for it could be guessed.
+func TestWhatIsHiddenOfASpecIsNotHashed(t *testing.T) {
+	said := func(password string) string {
+		xr := seenXR{generation: 1, size: "small"}.xr(t)
+		resource.Map(xr.Object, "spec")["password"] = password
+
+		list, _ := composition.List(xr, nil, nil, nil, true)
+
+		return list.Spec
+	}
+
+	if a, b := said("a"), said("b"); a != b || a == "" {
+		t.Errorf("%q and %q", a, b)
+	}
+}
