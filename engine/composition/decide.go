@@ -115,6 +115,10 @@ func withSpec(u *unstructured.Unstructured) *unstructured.Unstructured {
 
 // update applies what is allowed and keeps the rest as observed.
 func (r *Request) update() Result {
+	if back := r.backToAsked(); back != nil {
+		return back.compared()
+	}
+
 	if out, ok := r.unchanged(); ok {
 		return out
 	}
@@ -143,15 +147,7 @@ func (r *Request) compared() Result {
 		return r.unreadable(err)
 	}
 
-	desired, last, err := r.desired()
-
-	asked := wish.Compare(wish.Input{
-		Wish: desired, Stored: r.Observed, Fields: fields, Record: last,
-		Baseline: r.Baseline && !secret(r.Observed) && !decision.Older(r.Observed, r.XR), Delegated: r.delegated(),
-	})
-
-	merged := &unstructured.Unstructured{Object: managedfields.Merge(r.Observed.Object, asked.Object, fields)}
-	addRendered(merged, r.Observed)
+	asked, merged, err := r.merged(fields)
 
 	d := r.ask(decision.OperationUpdate, r.Observed, merged)
 	out := Result{Problems: d.Problems, Held: r.heldOf(d), Baseline: asked.Baseline, Delegated: asked.Delegated}.of(&d, describe(r.Observed))
@@ -164,6 +160,22 @@ func (r *Request) compared() Result {
 	r.addState(&out, merged, d)
 
 	return out
+}
+
+// merged is a wish as it is compared with what is stored, and what applying it makes of that. The error
+// is of the record of the last wish.
+func (r *Request) merged(fields managedfields.Fields) (*wish.Comparison, *unstructured.Unstructured, error) {
+	desired, last, err := r.desired()
+
+	asked := wish.Compare(wish.Input{
+		Wish: desired, Stored: r.Observed, Fields: fields, Record: last,
+		Baseline: r.Baseline && !secret(r.Observed) && !decision.Older(r.Observed, r.XR), Delegated: r.delegated(),
+	})
+
+	merged := &unstructured.Unstructured{Object: managedfields.Merge(r.Observed.Object, asked.Object, fields)}
+	addRendered(merged, r.Observed)
+
+	return asked, merged, err
 }
 
 // unchanged applies a wish that is as it was and is stored, as nearly all of a run are; false

@@ -5,14 +5,17 @@ package composition_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
 const asked = `    kausality.io/asked: |
@@ -44,11 +47,11 @@ func TestWhatTheGateKeptIsReportedThoughTheSpecIsAsWished(t *testing.T) {
 	xr := edit(t, steadyXR, "ALLOWANCES", "[]")
 	observed := edit(t, observedRDS, "  ownerReferences", asked+"  ownerReferences")
 
-	class := v1alpha1.Permission{APIGroup: "rds.aws.upbound.io", Kind: "RDSInstance", Mutations: []string{"spec.forProvider.instanceClass"}}
+	zone := v1alpha1.Permission{APIGroup: "rds.aws.upbound.io", Kind: "RDSInstance", Mutations: []string{"spec.forProvider.zone"}}
 	update := v1alpha1.Permission{Relation: v1alpha1.RelationExternal, Mutations: []string{"Update"}}
 
-	const said = "RDSInstance db-rds: spec.forProvider.instanceClass is small, and stays large outside: it was stored by " +
-		"system:serviceaccount:crossplane-system:crossplane at 2026-01-01T00:00:00Z, and the gate did not let it out: take it back, or "
+	const said = "RDSInstance db-rds: spec.forProvider.zone is late, and stays early outside: it was stored by anna at 2026-01-01T00:00:00Z, " +
+		"and the gate did not let it out: take it back, or "
 
 	for name, tc := range map[string]struct {
 		reason            string
@@ -60,17 +63,17 @@ func TestWhatTheGateKeptIsReportedThoughTheSpecIsAsWished(t *testing.T) {
 	}{
 		"NoPolicy": {
 			reason: "What lets nothing out is to be written.", observed: observed, desired: desiredRDS,
-			want: []string{"spec.forProvider.instanceClass", "spec.forProvider.zone"},
-			text: said + "add an AllowancePolicy about XDatabase that allows RDSInstance spec.forProvider.instanceClass and External Update, and have it set back and set again",
+			want: []string{"spec.forProvider.zone"},
+			text: said + "add an AllowancePolicy about XDatabase that allows RDSInstance spec.forProvider.zone and External Update, and have it set back and set again",
 		},
 		"Policy": {
-			reason: "A policy lets it out.", observed: observed, desired: desiredRDS, policies: policies(t, class, update),
-			want: []string{"spec.forProvider.instanceClass", "spec.forProvider.zone"},
+			reason: "A policy lets it out.", observed: observed, desired: desiredRDS, policies: policies(t, zone, update),
+			want: []string{"spec.forProvider.zone"},
 			text: said + `have it set back and set again: policy "size" lets it out once a change of spec.size is allowed`,
 		},
 		"WithoutExternal": {
-			reason: "It lets the resource alone be changed.", observed: observed, desired: desiredRDS, policies: policies(t, class),
-			want: []string{"spec.forProvider.instanceClass", "spec.forProvider.zone"},
+			reason: "It lets the resource alone be changed.", observed: observed, desired: desiredRDS, policies: policies(t, zone),
+			want: []string{"spec.forProvider.zone"},
 			text: said + `let policy "size" allow External Update too, and have it set back and set again`,
 		},
 		"PutBack": {
@@ -101,11 +104,77 @@ func TestWhatTheGateKeptIsReportedThoughTheSpecIsAsWished(t *testing.T) {
 			if tc.text != "" && held[0].String() != tc.text {
 				t.Errorf("%s\nit says %q, want %q", tc.reason, held[0], tc.text)
 			}
+		})
+	}
+}
 
-			for _, h := range held {
-				if h.Field == "spec.forProvider.zone" && !strings.Contains(h.Reason, "stored by anna at") {
-					t.Errorf("%s\nit says %q, and anna stored it", tc.reason, h)
+// TestWhatCrossplaneStoredAndNothingAllowsIsPutBack and is held then, as it was before it was stored.
+func TestWhatCrossplaneStoredAndNothingAllowsIsPutBack(t *testing.T) {
+	observed := edit(t, observedRDS, "instanceClass: small", "instanceClass: medium", "  ownerReferences", asked+"  ownerReferences")
+	desired := edit(t, desiredRDS, "instanceClass: small", "instanceClass: medium")
+	before := edit(t, observedRDS, "instanceClass: small", "instanceClass: large", "zone: late", "zone: early")
+
+	entry := func(r composition.Result) (v1alpha1.HeldEntry, bool) {
+		for _, h := range r.Held {
+			if h.Field == "spec.forProvider.instanceClass" {
+				return h.Entry, !h.Inside
+			}
+		}
+
+		return v1alpha1.HeldEntry{}, false
+	}
+	class := func(r composition.Result) string {
+		return resource.String(r.Desired.Object, "spec", "forProvider", "instanceClass")
+	}
+
+	for name, tc := range map[string]struct {
+		reason, xr string
+		recorded   bool
+		want       string
+	}{
+		"Unallowed":         {reason: "Nothing allows it.", xr: edit(t, steadyXR, "ALLOWANCES", "[]"), want: "large"},
+		"Recorded":          {reason: "It was let through once.", xr: edit(t, steadyXR, "ALLOWANCES", "[]"), recorded: true, want: "large"},
+		"Allowed":           {reason: "To put it back and to let it through would have no end.", xr: allowing("spec.forProvider.instanceClass", "Update"), want: "medium"},
+		"AllowedAndWritten": {reason: "Nor once it is recorded.", xr: allowing("spec.forProvider.instanceClass", "Update"), recorded: true, want: "medium"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := request(t, tc.xr, observed, desired)
+			if tc.recorded {
+				text, err := wish.RecordOf(req.Desired.Object).Format(req.Desired.GetAPIVersion(), req.Desired.GetKind())
+				if err != nil {
+					t.Fatal(err)
 				}
+
+				annotations := req.Observed.GetAnnotations()
+				annotations[v1alpha1.AnnotationWish] = text
+				req.Observed.SetAnnotations(annotations)
+			}
+
+			stored := req.Observed.DeepCopy()
+
+			got := composition.Decide(req)
+			if diff := cmp.Diff(stored.Object, req.Observed.Object); diff != "" {
+				t.Errorf("%s\nIt modifies what is observed, -was, +is:\n%s", tc.reason, diff)
+			}
+
+			e, held := entry(got)
+			if class(got) != tc.want || held != (tc.want == "large") {
+				t.Fatalf("%s\nthe class is %q, want %q; held: %v", tc.reason, class(got), tc.want, got.Held)
+			}
+
+			if !held {
+				return
+			}
+
+			was, _ := entry(composition.Decide(request(t, tc.xr, before, desired)))
+			if e.Digest == "" || e.Digest != was.Digest || e.From != "large" || e.To != "medium" {
+				t.Errorf("%s\nit is listed as %+v, and before it was stored as %+v", tc.reason, e, was)
+			}
+
+			// It is not recorded as wished: else it would count as let through once it is put back.
+			rec, err := wish.Parse(got.Desired)
+			if err != nil || rec.Same(rec, req.Desired.Object, change.Path{fieldpath.Field("spec"), fieldpath.Field("forProvider"), fieldpath.Field("instanceClass")}) {
+				t.Errorf("%s\nit is recorded: %v, %v", tc.reason, rec, err)
 			}
 		})
 	}
