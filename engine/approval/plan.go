@@ -91,7 +91,7 @@ type Grant struct {
 const (
 	// rightsEvery is how often it is asked again who may decide, while what was granted is not
 	// being made.
-	rightsEvery = time.Minute
+	rightsEvery = 15 * time.Second
 	// goneEvery is how often it is looked whether what is to be deleted is gone.
 	goneEvery = 2 * time.Second
 	// notAllowedEvery is how often it is asked again of who may not.

@@ -268,7 +268,7 @@ func TestWhatIsHeldIsGrantedOnceEnoughPeopleApproveIt(t *testing.T) {
 			reason: "The parent gets the allowance.",
 			in:     func() approval.Input { return with(input(1), by("a", "berta", 1)) },
 			want:   said{States: map[string]string{"a/1": "Granted"}, Add: []string{"a/1 to xr"}, UnderWay: true, Approved: "Approved", Applied: "Waiting"},
-			again:  time.Minute,
+			again:  15 * time.Second,
 		},
 		"Nothing is granted before it is confirmed": {
 			reason: "Of a cache that is behind an approval may be one that was used.",

@@ -74,7 +74,7 @@ func TestWhoHasLostTheRightLetsNothingThrough(t *testing.T) { //nolint:tparallel
 				return err
 			}
 
-			// The manager asks again each minute.
+			// The manager asks again every 15 seconds.
 			if err := scenario.Eventually(ctx, "no grant", all(s.carries(0), s.pending.decided("exact-right", object, v1alpha1.ApprovalStateNotAllowed,
 				`user "exact-right-berta" may not approve changes of Object`, "what gives it"))); err != nil {
 				return err
