@@ -127,11 +127,12 @@ type lister struct {
 func (l *lister) complete(e v1alpha1.HeldEntry) v1alpha1.HeldEntry {
 	before := l.before(e)
 
-	switch {
-	case before != nil && before.Digest == e.Digest && before.Cause != nil && before.Cause.Type != v1alpha1.CausePipeline:
-		e.Cause = before.Cause
-	case e.Cause == nil: // An XR names its new revision one run after Crossplane has begun to use it.
+	if e.Cause == nil {
 		e.Cause = l.cause()
+	}
+
+	if before != nil && before.Digest == e.Digest && before.Cause != nil && l.stays(before.Cause, e.Cause) {
+		e.Cause = before.Cause
 	}
 
 	if before == nil || e.Digest == "" || l.was.Generation != resource.Generation(l.xr) {
@@ -165,6 +166,13 @@ func (l *lister) complete(e v1alpha1.HeldEntry) v1alpha1.HeldEntry {
 	}
 
 	return e
+}
+
+// stays reports whether the cause of a change is the one that was listed of it, not the one that there is
+// now: an XR names its new revision one run after Crossplane has begun to use it, and who has edited it
+// since then did not ask for what was held before.
+func (l *lister) stays(was, is *v1alpha1.Cause) bool {
+	return was.Type != v1alpha1.CausePipeline || is.Type == v1alpha1.CauseEdit && l.was.Generation < resource.Generation(l.xr)
 }
 
 // before is what was listed of the same field of the same object.
