@@ -31,7 +31,7 @@ func options() stack.Options {
 
 	if !racing() {
 		o.ProviderNop, o.RBACManager = true, true
-		o.Functions = map[string]string{"function-templates": "./test/e2e/templates"}
+		o.Functions = map[string]string{functionTemplates: "./test/e2e/templates", functionTemplates + "-next": "./test/e2e/templates"}
 		// Certificates and their CA are rotated all the time.
 		o.ManagerFlags = append(o.ManagerFlags, "--webhook-ca-life=2m", "--webhook-cert-life=1m", "--webhook-ca-publish=10s", "--webhook-reload=2s")
 		o.APIServerFlags = []string{"--audit-policy-file=" + auditPolicy(), "--audit-log-path=-"}
@@ -46,6 +46,9 @@ func options() stack.Options {
 
 	return o
 }
+
+// functionTemplates is the name of a function; with -next, of its next release.
+const functionTemplates = "function-templates"
 
 // auditPolicy is the file that says what the API server logs.
 func auditPolicy() string {

@@ -27,6 +27,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/stack"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
@@ -52,6 +53,10 @@ func pendingsOf(t *testing.T, apiVersion, kind, namespace, name string) pendings
 func (p pendings) get(ctx context.Context) (*v1alpha1.PendingChange, error) {
 	pch := &v1alpha1.PendingChange{}
 	key := client.ObjectKey{Namespace: p.root.Namespace, Name: pending.Name(pending.KeyOf(p.root).GroupKind, p.root.Name)}
+
+	if key.Namespace == "" {
+		key.Namespace = stack.KausalityNamespace
+	}
 
 	return pch, p.Get(ctx, key, pch)
 }

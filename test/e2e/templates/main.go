@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"os"
+	"path/filepath"
 	"text/template"
 	"time"
 
@@ -49,7 +51,11 @@ func (templates) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (*
 }
 
 func render(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) error {
-	funcs := template.FuncMap{"now": func() string { return time.Now().UTC().Truncate(time.Minute).Format(time.RFC3339) }}
+	funcs := template.FuncMap{
+		"now": func() string { return time.Now().UTC().Truncate(time.Minute).Format(time.RFC3339) },
+		// As another release of the function may render the same input otherwise.
+		"program": func() string { return filepath.Base(os.Args[0]) },
+	}
 
 	t, err := template.New("input").Funcs(funcs).Parse(req.GetInput().GetFields()["template"].GetStringValue())
 	if err != nil {
