@@ -22,6 +22,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Name, package, pattern of the tests, and the environment of a long run.
 plays=(
 	'random   ./test/random   ^TestAtRandomNothingHappensOutside                 KAUSALITY_RUNS=500'
+	'approval ./test/random   ^TestAtRandomAnApprovalIsUsedOnce                 KAUSALITY_RUNS=500'
 	'witness  ./test/witness  ^TestEachStatementOfTheProviderWasAskedFor$        KAUSALITY_RUNS=50'
 	'race     ./test/e2e      ^TestTheGateKeepsUpWithStaleObservations$          KAUSALITY_RACE=1'
 	'fidelity ./test/fidelity .                                                  KAUSALITY_OBJECTS=2000'

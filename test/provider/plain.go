@@ -117,7 +117,7 @@ func request(s *Server, verb external.Verb) external.Request {
 	}
 
 	return external.Request{Verb: verb, Name: meta.GetExternalName(s), Managed: external.Managed{
-		Generation: s.GetGeneration(), Policies: policies, Annotations: s.GetAnnotations(), Deleting: meta.WasDeleted(s),
+		UID: string(s.GetUID()), Generation: s.GetGeneration(), Policies: policies, Annotations: s.GetAnnotations(), Deleting: meta.WasDeleted(s),
 	}}
 }
 

@@ -81,9 +81,15 @@ var (
 
 // setStage applies the manifests and waits until they are in force.
 func (c cast) setStage(ctx context.Context) error {
-	text, err := os.ReadFile("testdata/servers.yaml")
-	if err != nil {
-		return err
+	var text []byte
+
+	for _, name := range []string{"testdata/servers.yaml", "testdata/racks.yaml"} {
+		more, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+
+		text = append(append(text, "---\n"...), more...)
 	}
 
 	var objects []*unstructured.Unstructured
@@ -96,6 +102,10 @@ func (c cast) setStage(ctx context.Context) error {
 			return err
 		}
 
+		if len(u.Object) == 0 {
+			continue
+		}
+
 		objects = append(objects, u)
 
 		err := scenario.Eventually(ctx, "applying "+u.GetName(), func(ctx context.Context) error {
@@ -106,7 +116,7 @@ func (c cast) setStage(ctx context.Context) error {
 		}
 	}
 
-	err = scenario.Eventually(ctx, "policies in force", func(ctx context.Context) error {
+	err := scenario.Eventually(ctx, "policies in force", func(ctx context.Context) error {
 		for _, u := range objects {
 			live := u.DeepCopy()
 			if err := c.admin.Get(ctx, client.ObjectKeyFromObject(u), live); err != nil {

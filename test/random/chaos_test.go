@@ -16,6 +16,8 @@ import (
 // chaos kills processes and starts them again.
 type chaos struct {
 	rng *rand.Rand
+	// also are processes that die beside those that all tests have.
+	also []string
 
 	mu    sync.Mutex
 	kills map[string]int
@@ -28,6 +30,8 @@ type chaos struct {
 func (c *chaos) run(ctx context.Context) error {
 	for {
 		names := []string{processManager, processProvider, processManager, processProvider, processManager, processProvider}
+		names = append(names, c.also...)
+
 		if c.rng.IntN(2) == 0 {
 			names = append(names, processAPIServer)
 		} else {

@@ -24,10 +24,12 @@ var (
 
 // Processes of the stack.
 const (
-	processProvider  = "provider"
-	processManager   = "kausality-manager"
-	processAPIServer = "kube-apiserver"
-	processEtcd      = "etcd"
+	processProvider   = "provider"
+	processManager    = "kausality-manager"
+	processAPIServer  = "kube-apiserver"
+	processEtcd       = "etcd"
+	processCrossplane = "crossplane"
+	processFunction   = "function-kausality"
 )
 
 func TestMain(m *testing.M) {
@@ -38,9 +40,9 @@ func TestMain(m *testing.M) {
 	// machine either: one that numbers no conditions and has died for longer has lost a
 	// change for good that was taken back meanwhile. With three seconds that happened.
 	code := stack.Main(m, stack.Options{
-		ManagerOnly:  true,
-		Governed:     stack.Suite(),
-		ManagerFlags: []string{"--settle=7s"},
+		Governed:       stack.Suite(),
+		ManagerFlags:   []string{"--settle=7s"},
+		APIServerFlags: []string{"--audit-policy-file=" + auditPolicy(), "--audit-log-path=-"},
 		Providers: map[string]stack.Provider{processProvider: {
 			Package: "./test/provider", CRDs: "test/provider/crds", Flags: []string{"--external=" + outside.URL()},
 		}},

@@ -38,7 +38,9 @@ type Request struct {
 
 // Managed is what a managed resource was like when the provider acted for it.
 type Managed struct {
-	// Generation of the resource.
+	// UID of the resource.
+	UID string `json:"uid"`
+	// Generation of it.
 	Generation int64 `json:"generation"`
 	// Policies are its management policies.
 	Policies []string `json:"policies,omitempty"`
