@@ -189,7 +189,7 @@ func (l *auditLog) verdicts(namespace string, names []string, mine []own, listed
 // verdictOf is a ChangeApproval that was made at a time.
 func verdictOf(cha *v1alpha1.ChangeApproval, at time.Time, listed map[string]approvable) verdict {
 	v := verdict{
-		name: cha.Name, uid: string(cha.UID), user: cha.Spec.Approver.Username, at: at, rejects: cha.Spec.Decision == v1alpha1.DecisionReject,
+		name: cha.Name, uid: string(cha.UID), user: cha.Spec.Approver.Username, at: at, stored: cha.CreationTimestamp.Time, rejects: cha.Spec.Decision == v1alpha1.DecisionReject,
 	}
 
 	for _, digest := range cha.Spec.Changes {

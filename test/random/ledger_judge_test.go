@@ -21,7 +21,7 @@ func asks(second int, allowed bool, field, value string) asking {
 
 func decides(second int, user, name string) verdict {
 	return verdict{
-		name: name, uid: "uid-" + name, user: user, at: at(second), changes: []approvable{{name: "s", uid: "1", field: "size", value: "large"}},
+		name: name, uid: "uid-" + name, user: user, at: at(second), stored: at(second), changes: []approvable{{name: "s", uid: "1", field: "size", value: "large"}},
 	}
 }
 
@@ -202,6 +202,23 @@ func TestTheLedgerReportsWhatWasNotApprovedOrNotMade(t *testing.T) {
 				l.verdicts = append(l.verdicts, no)
 				l.calls, l.outside["s"] = l.calls[:1], values{"size": "small"}
 			},
+		},
+		"What somebody rejects and approves within one second is not lost": {
+			ledger: honest(), change: func(l *ledger) {
+				no := decides(12, "berta", "no")
+				no.rejects, no.at = true, no.at.Add(-time.Millisecond)
+				l.verdicts = append([]verdict{no}, l.verdicts...)
+				l.calls, l.outside["s"] = l.calls[:1], values{"size": "small"}
+			},
+		},
+		"What somebody rejects, and approves a second later, is lost": {
+			ledger: honest(), change: func(l *ledger) {
+				no := decides(11, "berta", "no")
+				no.rejects = true
+				l.verdicts = append([]verdict{no}, l.verdicts...)
+				l.calls, l.outside["s"] = l.calls[:1], values{"size": "small"}
+			},
+			want: "size=large of s was approved by berta",
 		},
 		"What was rejected is lost once that is withdrawn": {
 			ledger: honest(), change: func(l *ledger) {

@@ -40,6 +40,8 @@ type verdict struct {
 	name, uid, user string
 	rejects         bool
 	at              time.Time
+	// stored is when it was made as it says itself, in whole seconds.
+	stored time.Time
 	// ended is when it was deleted; zero where it was not.
 	ended   time.Time
 	changes []approvable
@@ -237,7 +239,8 @@ func (l *ledger) rejectedAt(t time.Time, certain bool, which func(approvable) bo
 		}
 
 		if !slices.ContainsFunc(l.verdicts, func(v verdict) bool {
-			return !v.rejects && v.user == r.user && v.at.After(r.at) && !v.at.After(t) && slices.ContainsFunc(v.changes, which)
+			// Of two within one second the rejection counts.
+			return !v.rejects && v.user == r.user && v.at.After(r.at) && (certain || v.stored.After(r.stored)) && !v.at.After(t) && slices.ContainsFunc(v.changes, which)
 		}) {
 			return true
 		}
