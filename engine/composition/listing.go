@@ -131,7 +131,7 @@ func (l *lister) complete(e v1alpha1.HeldEntry) v1alpha1.HeldEntry {
 		e.Cause = l.cause()
 	}
 
-	if before != nil && before.Digest == e.Digest && before.Cause != nil && l.stays(before.Cause, e.Cause) {
+	if before != nil && before.Digest == e.Digest && before.Cause != nil && stays(before.Cause, e.Cause) {
 		e.Cause = before.Cause
 	}
 
@@ -169,10 +169,10 @@ func (l *lister) complete(e v1alpha1.HeldEntry) v1alpha1.HeldEntry {
 }
 
 // stays reports whether the cause of a change is the one that was listed of it, not the one that there is
-// now: an XR names its new revision one run after Crossplane has begun to use it, and who has edited it
-// since then did not ask for what was held before.
-func (l *lister) stays(was, is *v1alpha1.Cause) bool {
-	return was.Type != v1alpha1.CausePipeline || is.Type == v1alpha1.CauseEdit && l.was.Generation < resource.Generation(l.xr)
+// now: an XR names its new revision one run after Crossplane has begun to use it, but what is recorded
+// of an edit is stored with that. Who has edited it since then did not ask for what was held before.
+func stays(was, is *v1alpha1.Cause) bool {
+	return was.Type != v1alpha1.CausePipeline || is.Type == v1alpha1.CauseEdit
 }
 
 // before is what was listed of the same field of the same object.
