@@ -174,6 +174,19 @@ func (r rack) pinned(ctx context.Context, release, digest string) error {
 	return nil
 }
 
+// revised checks that there is a revision of its Composition of a release.
+func (r rack) revised(ctx context.Context, release string) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositionRevisionList"})
+
+	err := r.admin.List(ctx, list, client.MatchingLabels{"crossplane.io/composition-name": r.name, labelRelease: release})
+	if err == nil && len(list.Items) == 0 {
+		err = fmt.Errorf("there is none of release %q: %w", release, world.ErrOther)
+	}
+
+	return err
+}
+
 // labelRelease is on Compositions, and so on their revisions.
 const labelRelease = "example.org/release"
 

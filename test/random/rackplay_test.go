@@ -171,9 +171,15 @@ func (p *rackPlay) color() string { return []string{"red", "green", "blue"}[p.rn
 func (p *rackPlay) compose(ctx context.Context) error {
 	u := p.composition(p.releaseName(), p.spared, p.traits)
 
-	return eventually(ctx, "a Composition", func(ctx context.Context) error {
+	if err := eventually(ctx, "a Composition", func(ctx context.Context) error {
 		return p.admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()), client.FieldOwner("test"), client.ForceOwnership)
-	})
+	}); err != nil {
+		return err
+	}
+
+	// Where a Composition changes again before Crossplane has seen its last revision, Crossplane gives
+	// both revisions one number, and XRs go to and fro between them for ever.
+	return eventually(ctx, "its revision", func(ctx context.Context) error { return p.revised(ctx, p.releaseName()) })
 }
 
 func (p *rackPlay) releaseName() string { return fmt.Sprint("v", p.release) }
