@@ -121,8 +121,10 @@ type HeldList struct {
 	Generation int64 `json:"generation,omitempty"`
 	// Revision of the Composition when nothing was held last that it asked for.
 	Revision string `json:"revision,omitempty"`
-	// Spec stands for the spec of the XR when it was known last who had made it so.
-	Spec string `json:"spec,omitempty"`
+	// Spec stands for the spec of the XR when it was known last who had made it so, and SpecGeneration is
+	// its generation then.
+	Spec           string `json:"spec,omitempty"`
+	SpecGeneration int64  `json:"specGeneration,omitempty"`
 	// Unseen is true where an edit of the XR was stored while the webhook was not asked, and something is
 	// held that may follow from it: nobody knows whose it is.
 	Unseen bool `json:"unseen,omitempty"`

@@ -84,11 +84,12 @@ func List(
 	slices.SortStableFunc(out.Changes, compareEntries)
 
 	out.Unsteady, out.Revision = l.unsteady, resource.RevisionOf(xr)
-	out.Spec, out.Unseen = l.spec, l.unseen && len(out.Changes) > 0
 
-	if l.unseen && !out.Unseen {
-		out.Spec = specDigest(xr)
+	if out.Unseen = l.unseen && len(out.Changes) > 0; l.unseen && !out.Unseen {
+		l.seen = seen{specDigest(xr), resource.Generation(xr)}
 	}
+
+	out.Spec, out.SpecGeneration = l.seen.spec, l.seen.generation
 
 	out.Approvals = uses(xr, was, observed, out.Changes, passed)
 
@@ -116,9 +117,9 @@ type lister struct {
 	xr       *unstructured.Unstructured
 	was      *v1alpha1.HeldList
 	unsteady map[string]int
-	// spec is what the next run compares that of the XR with, and unseen is true where nobody knows who
-	// has edited it.
-	spec   string
+	// seen is what the next run compares the XR with, and unseen is true where nobody knows who has edited
+	// it.
+	seen   seen
 	unseen bool
 }
 

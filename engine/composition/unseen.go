@@ -21,21 +21,29 @@ import (
 // the spec is another one than in the run before, at another generation, of which nothing tells:
 // neither the record of edits nor the trace.
 
-// look says what the spec is in this run, and whether an edit of it was not seen. Governed is true
-// where a policy is about the XR: of others nobody records who edits them.
+// A seen spec is one of which it is known who has made it so, and its generation.
+type seen struct {
+	spec       string
+	generation int64
+}
+
+// look says which spec was seen last, this one included, and whether an edit of it was not. Governed is
+// true where a policy is about the XR: of others nobody records who edits them.
 func (l *lister) look(governed bool) {
-	is, was := specDigest(l.xr), l.was.Spec
-	l.spec, l.unseen = is, false
+	was, is := seen{l.was.Spec, l.was.SpecGeneration}, seen{specDigest(l.xr), resource.Generation(l.xr)}
+	l.seen, l.unseen = is, false
 
 	switch {
-	case !governed || was == "" || was == is:
+	case !governed || was.spec == "":
 	case l.was.Unseen: // Until it is taken back, or nothing that is held follows from it.
-		l.spec, l.unseen = was, true
-	case recorded(l.xr): // Once that is taken back it is as it was.
-		l.spec = was
-	case resource.Generation(l.xr) == l.was.Generation || explained(l.xr, l.was.Generation):
+		if was.spec != is.spec {
+			l.seen, l.unseen = was, true
+		}
+	case recorded(l.xr): // Once that is taken back it is as it was, or as somebody has made it who may.
+		l.seen = was
+	case was.spec == is.spec, is.generation == l.was.Generation, explained(l.xr, was.generation):
 	default:
-		l.spec, l.unseen = was, true
+		l.seen, l.unseen = was, true
 	}
 }
 

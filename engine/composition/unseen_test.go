@@ -105,9 +105,16 @@ func TestAnEditThatNobodySawIsOfSomebodyUnknown(t *testing.T) {
 		"HeldBefore": {
 			reason: "Who edits it does not ask for what was held before.",
 			runs: []seenXR{
-				{generation: 1, size: "small", held: "other", want: "Pipeline"}, {generation: 2, size: "huge", edited: "anna", held: "other", want: "Pipeline"},
+				{generation: 1, size: "small", held: "other", want: "Pipeline"},
+				{generation: 2, size: "huge", edited: "anna", held: "other", want: "Pipeline"},
 				{generation: 2, size: "huge", edited: "anna", held: "other", want: "Pipeline"},
 				{generation: 2, size: "huge", edited: "anna", held: "another", want: "Edit anna"},
+			},
+		},
+		"TakenBackToWhatWasAllowedMeanwhile": {
+			reason: "There is not a run for each generation: who may has made it huge, and somebody else has taken back what they made of that.",
+			runs: []seenXR{
+				first, {generation: 3, size: "small", edited: "anna", allowed: 2, held: "other", want: "Edit anna"}, {generation: 4, size: "huge", allowed: 2, held: "huge", want: "Pipeline"},
 			},
 		},
 		"Approved": {

@@ -154,7 +154,7 @@ func TestWhatAnotherReleaseOfAFunctionAsksForIsListed(t *testing.T) { //nolint:t
 	}
 	both := func(check func(c cluster, p pendings) check) check {
 		return func(ctx context.Context) error {
-			var errs []error
+			errs := make([]error, 0, len(lists))
 			for c, p := range lists {
 				errs = append(errs, check(*c, p)(ctx))
 			}
