@@ -20,6 +20,7 @@ package gatecontroller
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=allowancebindings.kausality.io;allowancepolicies.kausality.io;changeapprovals.kausality.io;enforcements.kausality.io;pendingchanges.kausality.io;upgradeallowances.kausality.io,verbs=patch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apiextensions.crossplane.io,resources=compositionrevisions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=pkg.crossplane.io,resources=functionrevisions,verbs=list
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,resourceNames=kausality,verbs=create;patch
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies,resourceNames=kausality-gate-delete,verbs=get
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=kausality-gate-writer;kausality-gate-delete;kausality-usage-delete;kausality-bind;kausality-params;kausality-approval;kausality-pending;kausality-held;kausality-crd-allowancebindings;kausality-crd-allowancepolicies;kausality-crd-enforcements;kausality-crd-upgradeallowances,verbs=create;patch;delete

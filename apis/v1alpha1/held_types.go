@@ -62,6 +62,12 @@ type Cause struct {
 	// Revision of the Composition that asks for it.
 	// +optional
 	Revision string `json:"revision,omitempty"`
+	// Functions are updates of functions that its pipeline runs, by the names of their FunctionRevisions, the
+	// newest first: those of the day before the change was first held. One of them may ask for it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5
+	Functions []string `json:"functions,omitempty"`
 }
 
 // HeldEntry is one change that is held.

@@ -135,6 +135,9 @@ func causeText(c *v1alpha1.Cause) string {
 		out = "a change by hand of what is composed"
 	default:
 		out = "the pipeline: a function, or what it reads"
+		if len(c.Functions) > 0 {
+			out += "; updated lately: " + visible(strings.Join(c.Functions, ", "))
+		}
 	}
 
 	if c.User != "" {

@@ -31,6 +31,20 @@ func RunsFunction(revision *unstructured.Unstructured, names []string) bool {
 	})
 }
 
+// FunctionsOf returns the names of the functions that the steps of a CompositionRevision run.
+func FunctionsOf(revision *unstructured.Unstructured) []string {
+	var out []string
+
+	for _, step := range List(revision.Object, "spec", "pipeline") {
+		m, _ := step.(map[string]any)
+		if name := String(m, "functionRef", "name"); name != "" && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+
+	return out
+}
+
 // ComposesFor returns the kind of XRs that a CompositionRevision is for.
 func ComposesFor(revision *unstructured.Unstructured) schema.GroupKind {
 	return schema.FromAPIVersionAndKind(

@@ -32,6 +32,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
 	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
@@ -83,6 +84,10 @@ func newHarness(t *testing.T, texts ...string) *harness {
 
 	for _, kind := range []string{"Deployment", "ReplicaSet"} {
 		mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, meta.RESTScopeNamespace)
+	}
+
+	for _, gvk := range []schema.GroupVersionKind{resource.RevisionKind().WithVersion("v1"), pending.FunctionRevisionKind()} {
+		mapper.Add(gvk, meta.RESTScopeRoot)
 	}
 
 	for _, gvk := range []schema.GroupVersionKind{v1alpha1.GroupVersion().WithKind("PendingChange"), v1alpha1.GroupVersion().WithKind("ChangeApproval")} {
@@ -173,6 +178,16 @@ func newReconciler(t *testing.T, h *harness, mapper meta.RESTMapper) *Reconciler
 			h.live = append(h.live, kind+" "+key.Name)
 
 			return c.Get(ctx, scoped(key, obj), obj, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			kind := list.GetObjectKind().GroupVersionKind().Kind
+			if err := h.fail["list "+kind]; err != nil {
+				return err
+			}
+
+			h.live = append(h.live, "list "+kind)
+
+			return c.List(ctx, list, opts...)
 		},
 	})
 

@@ -56,9 +56,10 @@ type Reconciler struct {
 	ShowForeign bool
 	Now         func() time.Time
 
-	metrics *Metrics
-	index   *index
-	written object.Expectations
+	metrics   *Metrics
+	index     *index
+	written   object.Expectations
+	functions functions
 }
 
 // Init makes a Reconciler ready to use, which counts in metrics.
@@ -196,6 +197,7 @@ func (r *Reconciler) reconcileRoot(ctx context.Context, root *unstructured.Unstr
 
 	in.Objects, in.Gone = g.objects(), g.gone
 	status := pending.Status(in)
+	r.hint(ctx, in.Objects, &in.Previous, &status)
 
 	carried := r.carried(in.Objects, in.Previous.Approvals)
 

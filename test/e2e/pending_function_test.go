@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,6 +124,18 @@ func (c cluster) activate(ctx context.Context, number int, function string) erro
 	return c.apply(ctx, admin, rigging(number-1, "Inactive"))
 }
 
+// updated checks which updates of functions may be why the first change is asked for.
+func (p pendings) updated(revisions ...string) check {
+	return func(ctx context.Context) error {
+		pch, err := p.get(ctx)
+		if err == nil && (len(pch.Status.Changes) == 0 || !slices.Equal(pch.Status.Changes[0].Cause.Functions, revisions)) {
+			err = fmt.Errorf("the changes are %+v, and not perhaps because of %q: %w", pch.Status.Changes, revisions, world.ErrOther)
+		}
+
+		return err
+	}
+}
+
 // sails checks by which program a ConfigMap was rendered, and how large its sails are.
 func (c cluster) sails(program, size string) check {
 	return func(ctx context.Context) error {
@@ -198,7 +211,7 @@ func TestWhatAnotherReleaseOfAFunctionAsksForIsListed(t *testing.T) { //nolint:t
 
 			return scenario.Eventually(ctx, "two lists", both(func(c cluster, p pendings) check {
 				return all(c.says("1 held: "), c.sails(functionTemplates, "small"),
-					p.lists(nil, asks(c)))
+					p.lists(nil, asks(c)), p.updated("function-rigging-2"))
 			}))
 		}},
 		{Title: "Who edits them asks for that alone", Run: func(ctx context.Context) error {
@@ -220,7 +233,7 @@ func TestWhatAnotherReleaseOfAFunctionAsksForIsListed(t *testing.T) { //nolint:t
 
 			return scenario.Eventually(ctx, "two lists", both(func(c cluster, p pendings) check {
 				return all(c.sails(functionTemplates, "large"), c.says(": settled", "1 held: "),
-					p.lists(nil, asks(c)))
+					p.lists(nil, asks(c)), p.updated("function-rigging-2"))
 			}))
 		}},
 		{Title: "It is approved", Run: func(ctx context.Context) error {

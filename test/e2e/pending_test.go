@@ -133,7 +133,7 @@ func (p pendings) unwritten(ctx context.Context, meanwhile func(i int) error) er
 		return err
 	}
 
-	for i := range 20 {
+	for i := range 100 {
 		if err := meanwhile(i); err != nil {
 			return err
 		}

@@ -12,9 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -46,7 +49,9 @@ const processOther = "kausality-manager-2"
 // TestCompositeResourcesThatNobodyTouchesAreLeftAlone has a fleet of composite
 // resources that settled and that nobody touches. Others of their kind are
 // changed all the time: by who may, through a window, and in vain; and one of the
-// managers is restarted. Crossplane watches policies, windows and Enforcements
+// managers is restarted. Of some of those that nobody touches something is held all the while: their
+// PendingChanges are not written either, though their pipelines run as often as in ten minutes and more
+// of polling as it is by default. Crossplane watches policies, windows and Enforcements
 // and runs the pipeline of each composite resource when any of them is written
 // to, so none may be.
 //
@@ -71,7 +76,12 @@ func TestCompositeResourcesThatNobodyTouchesAreLeftAlone(t *testing.T) {
 	loads := m.loads(t)
 	m.fill(t, loads, int(n))
 
+	held := named(quiet, min(kept, int(n)))
+	m.hold(t, held)
+
 	world.Eventually(t, "calm", func(context.Context) error { return calm(runs(t), ttl, ttl*3/2) })
+
+	listed := m.listed(t, held)
 
 	// 2. With nothing to do pipelines run when it is time.
 	from := time.Now()
@@ -96,6 +106,10 @@ func TestCompositeResourcesThatNobodyTouchesAreLeftAlone(t *testing.T) {
 		t.Errorf("under load there were %s; idle, there were %d, and %d were due", loaded, idle.runs, due)
 	}
 
+	if diff := cmp.Diff(listed, m.listed(t, held)); diff != "" {
+		t.Errorf("PendingChanges were written while nothing else was held, by resource version, -before, +after:\n%s", diff)
+	}
+
 	// 4. That would have been seen.
 	m.control(t, int(n))
 
@@ -103,6 +117,9 @@ func TestCompositeResourcesThatNobodyTouchesAreLeftAlone(t *testing.T) {
 	// restarted: each of its uses stored a ConfigMap and a managed resource.
 	m.close(t, 2*int64(times[rolled]))
 }
+
+// kept is of how many something is held of those that nobody touches.
+const kept = 5
 
 // What the names begin with of those that nobody touches, and of those that are
 // changed by their Composition.
@@ -124,6 +141,56 @@ func (m market) fill(t *testing.T, loads []load, n int) {
 	}
 
 	m.open(t, false, named(quiet, n)...)
+}
+
+// hold has something asked for of stalls that nobody may, and waits until that is listed.
+func (m market) hold(t *testing.T, stalls []string) {
+	t.Helper()
+
+	for _, name := range stalls {
+		world.Must(t, m.set(t.Context(), m.admin, name, "note", "kept"))
+	}
+
+	world.Eventually(t, "lists of what is held", func(ctx context.Context) error {
+		for _, name := range stalls {
+			u, err := m.pending(ctx, name)
+			if err != nil {
+				return err
+			}
+
+			if total := resource.Int(u.Object, "status", "total"); total != 1 {
+				return fmt.Errorf("%d changes of %s are listed: %w", total, name, world.ErrOther)
+			}
+		}
+
+		return nil
+	})
+}
+
+// pending is what is held of a stall.
+func (m market) pending(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	u := world.Prototype(v1alpha1.GroupVersion().WithKind("PendingChange"))
+	if err := m.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: pending.Name(stallKind().GroupKind(), name)}, u); err != nil {
+		return nil, fmt.Errorf("cannot get what is held of %s: %w", name, err)
+	}
+
+	return u, nil
+}
+
+// listed are the resource versions of the lists of what is held of stalls.
+func (m market) listed(t *testing.T, stalls []string) map[string]string {
+	t.Helper()
+
+	out := make(map[string]string, len(stalls))
+
+	for _, name := range stalls {
+		u, err := m.pending(t.Context(), name)
+		world.Must(t, err)
+
+		out[name] = u.GetResourceVersion()
+	}
+
+	return out
 }
 
 // strain puts on the loads for a time, and restarts the manager that leads in the
