@@ -140,7 +140,7 @@ func (s *state) reportHeld(rsp *fnv1.RunFunctionResponse, held []composition.Hel
 		passed = slices.Concat(passed, s.outcomes[name].Passed, s.outcomes[name].Awaiting)
 	}
 
-	list, ok := composition.List(s.xr, s.observed, held, passed, len(s.base.Policies.For(s.xr.GroupVersionKind().GroupKind())) > 0)
+	list, ok := composition.List(s.xr, s.observed, held, passed, s.base.Policies.Governs(s.xr.GroupVersionKind().GroupKind()))
 	if !ok {
 		return
 	}

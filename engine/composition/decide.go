@@ -115,8 +115,8 @@ func withSpec(u *unstructured.Unstructured) *unstructured.Unstructured {
 
 // update applies what is allowed and keeps the rest as observed.
 func (r *Request) update() Result {
-	if back := r.backToAsked(); back != nil {
-		return back.compared()
+	if out, ok := r.putBack(); ok {
+		return out
 	}
 
 	if out, ok := r.unchanged(); ok {

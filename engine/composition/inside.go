@@ -14,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
@@ -63,20 +64,40 @@ func overlap(a, b change.Path) bool {
 	return slices.Equal(a[:n], b[:n])
 }
 
+// putBack puts back what the gate did not let out, where that is to be done.
+func (r *Request) putBack() (Result, bool) {
+	back, paths := r.backToAsked()
+	if back == nil {
+		return Result{}, false
+	}
+
+	out := back.compared()
+	list, _ := gate.InsideOf(r.Observed)
+
+	for i := range out.Held {
+		h := &out.Held[i]
+		h.Back = !h.Inside && slices.ContainsFunc(list, func(in gate.Inside) bool {
+			return in.Change.Field == h.Field && slices.ContainsFunc(paths, func(path change.Path) bool { return overlap(path, in.Change.Path) })
+		})
+	}
+
+	return out, true
+}
+
 // backToAsked is the request as it is once what the gate did not let out is put back, as far as the
 // pipeline wishes it and nothing allows it: Crossplane stored it without this function, or after what
 // allowed it was gone. From then on it is held as any other change, and can be approved. Nil where there
 // is nothing to put back. What something allows stays, be it for the managed resource alone: to put
 // that back and to let it through again would have no end. In mode Fatal nothing is held: what is
 // stored passes, as before.
-func (r *Request) backToAsked() *Request {
+func (r *Request) backToAsked() (*Request, []change.Path) {
 	if r.Mode != v1alpha1.ModeHold {
-		return nil
+		return nil, nil
 	}
 
 	list, err := gate.InsideOf(r.Observed)
 	if err != nil || len(list) == 0 {
-		return nil // An error is reported with the decision.
+		return nil, nil // An error is reported with the decision.
 	}
 
 	rec, _ := gate.ParseAsked(r.Observed)
@@ -85,24 +106,40 @@ func (r *Request) backToAsked() *Request {
 	fields, third := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
 
 	if errors.Join(first, second, third) != nil {
-		return nil
+		return nil, nil
 	}
 
 	_, merged, _ := r.merged(fields)
 	moves := change.Between(r.Observed.Object, merged.Object)
 	d := decision.Decide(r.asking(decision.OperationUpdate, asked, r.Observed))
-	observed, found := r.Observed.DeepCopy(), false
+	observed := r.Observed.DeepCopy()
+
+	var paths []change.Path
 
 	for _, path := range gate.Away(rec) {
 		stays := !slices.ContainsFunc(moves, func(c change.Change) bool { return overlap(c.Path, path) })
-		if stays && unallowed(d.Findings, path) && back(observed, asked, r.Desired.Object, path) {
-			found = true
+		if !stays || !unallowed(d.Findings, path) || !r.byCrossplaneAlone(list, path) || r.inVain(list, path) {
+			continue
+		}
+
+		next := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(observed.Object)}
+		if !back(next, asked, r.Desired.Object, path) {
+			continue
+		}
+
+		if record != nil {
 			record.ForgetPart(r.Desired.Object, path)
 		}
+
+		if !r.heldAgain(next, record, fields, list, path) {
+			continue
+		}
+
+		observed, paths = next, append(paths, path)
 	}
 
-	if !found {
-		return nil
+	if len(paths) == 0 {
+		return nil, nil
 	}
 
 	out := *r
@@ -111,7 +148,7 @@ func (r *Request) backToAsked() *Request {
 		out.record(observed, record)
 	}
 
-	return &out
+	return &out, paths
 }
 
 // unallowed reports whether a field changes, and nothing of that is allowed.
@@ -140,10 +177,60 @@ func back(observed, asked *unstructured.Unstructured, wished map[string]any, pat
 	}
 
 	if v, ok := resource.Value(asked.Object, names...); ok {
+		// Of another version of the API it may be of another type.
+		if stored, is := resource.Value(observed.Object, names...); is && !sameShape(v, stored) {
+			return false
+		}
+
 		return unstructured.SetNestedField(observed.Object, runtime.DeepCopyJSONValue(v), names...) == nil
 	}
 
 	unstructured.RemoveNestedField(observed.Object, names...)
 
 	return true
+}
+
+// sameShape reports whether two values are both maps, both lists, or neither.
+func sameShape(a, b any) bool {
+	_, map1 := a.(map[string]any)
+	_, map2 := b.(map[string]any)
+	_, list1 := a.([]any)
+	_, list2 := b.([]any)
+
+	return map1 == map2 && list1 == list2
+}
+
+// byCrossplaneAlone reports whether Crossplane stored all of a field that is not as it was asked for.
+func (r *Request) byCrossplaneAlone(list []gate.Inside, path change.Path) bool {
+	return !slices.ContainsFunc(list, func(in gate.Inside) bool { return overlap(in.Change.Path, path) && in.User != r.User.Name })
+}
+
+// maxBack is in how many runs on end a field is put back. After that the API server does not take its old
+// value, as one that may only grow; and while that is tried it takes nothing else of the resource either.
+const maxBack = 5
+
+// inVain reports whether a field was put back that often.
+func (r *Request) inVain(list []gate.Inside, path change.Path) bool {
+	was, known := heldlist.Read(r.XR)
+
+	return known && slices.ContainsFunc(list, func(in gate.Inside) bool {
+		return overlap(in.Change.Path, path) && was.Back[backKey(r.Name, in.Change.Field)] >= maxBack
+	})
+}
+
+// heldAgain reports whether all that was stored of a field is a change again once that is put back.
+func (r *Request) heldAgain(
+	observed *unstructured.Unstructured, record *wish.Record, fields managedfields.Fields, list []gate.Inside, path change.Path,
+) bool {
+	out := *r
+	if out.Observed = observed; record != nil {
+		out.record(observed, record)
+	}
+
+	_, merged, _ := out.merged(fields)
+	again := change.Between(observed.Object, merged.Object)
+
+	return !slices.ContainsFunc(list, func(in gate.Inside) bool {
+		return overlap(in.Change.Path, path) && !slices.ContainsFunc(again, in.Change.Same)
+	})
 }

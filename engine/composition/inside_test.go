@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
@@ -177,5 +179,99 @@ func TestWhatCrossplaneStoredAndNothingAllowsIsPutBack(t *testing.T) {
 				t.Errorf("%s\nit is recorded: %v, %v", tc.reason, rec, err)
 			}
 		})
+	}
+}
+
+// TestWhatIsNotCrossplanesToPutBackStaysAndIsReported as before: nothing of it disappears from what is said.
+func TestWhatIsNotCrossplanesToPutBackStaysAndIsReported(t *testing.T) {
+	const nothing = "[]"
+
+	for name, tc := range map[string]struct {
+		reason                    string
+		observed, desired, record []string
+		held                      string
+		want                      any
+		path                      []string
+	}{
+		"ByHand": {
+			reason: "Crossplane does not own it: put back, it would be nobody's, and could not be approved.",
+			record: []string{"large, zone: early}", "medium, zone: early}"}, desired: []string{"engine: postgres", "engine: postgres, zone: late"},
+			held: "spec.forProvider.zone inside", want: "late", path: []string{"zone"},
+		},
+		"ByWhoMayForTheManagedResourceAlone": {
+			reason: "It was allowed.", observed: []string{"instanceClass: small", "instanceClass: medium"}, desired: []string{"instanceClass: small", "instanceClass: medium"},
+			record: []string{"user: system:serviceaccount:crossplane-system:crossplane", "user: hans"},
+			held:   "spec.forProvider.instanceClass inside", want: "medium", path: []string{"instanceClass"},
+		},
+		"ElementRemoved": {
+			reason: "What is put back of a list, and that nobody wishes, would be taken for somebody else's.",
+			record: []string{"instanceClass: large, zone: early", "tags: [{name: a, value: b}, {name: gone, value: c}, {name: z, value: theirs}]"},
+			held:   "spec.forProvider.tags[1].name inside", want: []any{map[string]any{"name": "a", "value": "b"}}, path: []string{"tags"},
+		},
+		"AnotherType": {
+			reason: "The record is of another version of the API.", record: []string{"instanceClass: large, zone: early", "instanceClass: [large]"},
+			held: "spec.forProvider.instanceClass inside", want: "small", path: []string{"instanceClass"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := request(t, edit(t, steadyXR, "ALLOWANCES", nothing),
+				edit(t, observedRDS, append([]string{"  ownerReferences", edit(t, asked, tc.record...) + "  ownerReferences"}, tc.observed...)...), edit(t, desiredRDS, tc.desired...))
+
+			got := composition.Decide(req)
+
+			said := make([]string, 0, len(got.Held))
+
+			for _, h := range got.Held {
+				text := h.Field
+				if h.Inside {
+					text += " inside"
+				}
+
+				said = append(said, text)
+			}
+
+			if !slices.Contains(said, tc.held) {
+				t.Errorf("%s\nheld are %q, want %q", tc.reason, said, tc.held)
+			}
+
+			v, _ := resource.Value(got.Desired.Object, append([]string{"spec", "forProvider"}, tc.path...)...)
+			if diff := cmp.Diff(tc.want, v); diff != "" {
+				t.Errorf("%s\nDesired, -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestWhatTheAPIServerDoesNotTakeBackIsTriedAFewTimes for as long as it is tried, nothing else of the resource is
+// applied either.
+func TestWhatTheAPIServerDoesNotTakeBackIsTriedAFewTimes(t *testing.T) {
+	observed := edit(t, observedRDS, "instanceClass: small", "instanceClass: medium", "  ownerReferences", asked+"  ownerReferences")
+	desired := edit(t, desiredRDS, "instanceClass: small", "instanceClass: medium")
+	xr := object(t, edit(t, steadyXR, "ALLOWANCES", "[]"))
+
+	const runs = 8
+
+	classes := make([]string, 0, runs)
+
+	for range runs {
+		req := request(t, edit(t, steadyXR, "ALLOWANCES", "[]"), observed, desired)
+		req.XR = xr
+
+		got := composition.Decide(req)
+		classes = append(classes, resource.String(got.Desired.Object, "spec", "forProvider", "instanceClass"))
+
+		list, ok := composition.List(xr, map[string]*unstructured.Unstructured{"rds": req.Observed}, got.Held, nil, true)
+		if !ok {
+			t.Fatal("it says nothing")
+		}
+
+		xr.Object["status"] = map[string]any{"conditions": []any{map[string]any{
+			"type": v1alpha1.ConditionHeldChanges, "status": "False", "message": heldlist.Format(list),
+		}}}
+	}
+
+	want := []string{"large", "large", "large", "large", "large", "medium", "medium", "medium"}
+	if diff := cmp.Diff(want, classes); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
 	}
 }

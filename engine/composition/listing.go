@@ -91,6 +91,7 @@ func List(
 
 	out.Spec, out.SpecGeneration = l.seen.spec, l.seen.generation
 
+	out.Back = backCounts(was, held)
 	out.Approvals = uses(xr, was, observed, out.Changes, passed)
 
 	if slices.ContainsFunc(out.Changes, func(e v1alpha1.HeldEntry) bool { return e.Cause.Type == v1alpha1.CauseComposition }) {
@@ -112,6 +113,35 @@ func compareEntries(a, b v1alpha1.HeldEntry) int {
 	}
 }
 
+// backCounts counts for how long fields are put back that gates have kept inside. One that is put back no
+// more keeps its count as long as it is inside.
+func backCounts(was *v1alpha1.HeldList, held []Held) map[string]int {
+	var out map[string]int
+
+	for _, h := range held {
+		key := backKey(h.Entry.ComposedResource, h.Field)
+		n := was.Back[key]
+
+		switch {
+		case h.Back:
+			n = min(n+1, maxBack)
+		case !h.Inside || n == 0:
+			continue
+		}
+
+		if out == nil {
+			out = map[string]int{}
+		}
+
+		out[key] = n
+	}
+
+	return out
+}
+
+// backKey stands for a field of a composed resource.
+func backKey(composed, field string) string { return composed + " " + field }
+
 // A lister completes what is listed of an XR, by what was listed before.
 type lister struct {
 	xr       *unstructured.Unstructured
@@ -132,7 +162,7 @@ func (l *lister) complete(e v1alpha1.HeldEntry) v1alpha1.HeldEntry {
 		e.Cause = l.cause()
 	}
 
-	if before != nil && before.Digest == e.Digest && before.Cause != nil && stays(before.Cause, e.Cause) {
+	if before != nil && before.Digest == e.Digest && before.Cause != nil && stays(e, before.Cause, e.Cause) {
 		e.Cause = before.Cause
 	}
 
@@ -171,9 +201,14 @@ func (l *lister) complete(e v1alpha1.HeldEntry) v1alpha1.HeldEntry {
 
 // stays reports whether the cause of a change is the one that was listed of it, not the one that there is
 // now: an XR names its new revision one run after Crossplane has begun to use it, but what is recorded
-// of an edit is stored with that. Who has edited it since then did not ask for what was held before.
-func stays(was, is *v1alpha1.Cause) bool {
-	return was.Type != v1alpha1.CausePipeline || is.Type == v1alpha1.CauseEdit
+// of an edit is stored with that. Who has edited it since then did not ask for what was held before,
+// unless its value is hidden: it may be another one by now.
+func stays(e v1alpha1.HeldEntry, was, is *v1alpha1.Cause) bool {
+	if is.Type == v1alpha1.CauseEdit {
+		return !e.Masked
+	}
+
+	return was.Type != v1alpha1.CausePipeline
 }
 
 // before is what was listed of the same field of the same object.
@@ -211,8 +246,8 @@ func (l *lister) cause() *v1alpha1.Cause {
 	generation := resource.Generation(l.xr)
 	if settled, ok := resource.SettledGeneration(l.xr); ok && settled < generation {
 		entries, _ := allowance.ParseTrace(l.xr)
-		for _, e := range entries {
-			if e.Generation == generation {
+		for _, e := range entries { // The newest first; Crossplane itself may have written it since.
+			if e.Generation > settled {
 				return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: e.Initiator}
 			}
 		}

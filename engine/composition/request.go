@@ -119,8 +119,9 @@ type Held struct {
 	OnXR bool
 	// Passed is true in mode Audit: the change is made and only reported.
 	Passed bool
-	// Inside is true of a change that is stored, and that the gate did not let out.
-	Inside bool
+	// Inside is true of a change that is stored, and that the gate did not let out, and Back of one that
+	// is put back, for nothing allows it.
+	Inside, Back bool
 	// Policies that would allow it, once they lack nothing.
 	Policies []decision.Source
 }

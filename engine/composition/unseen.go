@@ -7,11 +7,13 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -34,7 +36,11 @@ func (l *lister) look(governed bool) {
 	l.seen, l.unseen = is, false
 
 	switch {
-	case !governed || was.spec == "":
+	case !governed || metav1.GetControllerOf(l.xr) != nil: // What is composed Crossplane writes, and nobody records that.
+	case was.spec == "":
+		if recorded(l.xr) { // What it was before that is not known.
+			l.seen = seen{}
+		}
 	case l.was.Unseen: // Until it is taken back, or nothing that is held follows from it.
 		if was.spec != is.spec {
 			l.seen, l.unseen = was, true
@@ -61,10 +67,16 @@ func explained(xr *unstructured.Unstructured, since int64) bool {
 	return err != nil || slices.ContainsFunc(entries, func(e v1alpha1.TraceEntry) bool { return e.Generation > since })
 }
 
-// specDigest stands for the spec of an XR, without what Crossplane writes there by itself. What is hidden
-// is not in it.
+// specDigest stands for the spec of an XR, without what Crossplane writes there by itself, and without
+// defaults, of which a new version of its definition may have more. What is hidden is not in it.
 func specDigest(xr *unstructured.Unstructured) string {
-	spec := maps.Clone(resource.Map(xr.Object, "spec"))
+	object := xr.Object
+	if fields, err := managedfields.Of(xr, ""); err == nil && !fields.All.Empty() {
+		fields.Own = fields.All
+		object = managedfields.Extract(map[string]any{"spec": object["spec"]}, fields)
+	}
+
+	spec := maps.Clone(resource.Map(object, "spec"))
 	for _, key := range crossplanes() {
 		delete(spec, key)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -27,8 +28,15 @@ type seenXR struct {
 	crossplanes string
 	// held is the value of the one change that is held; empty for none.
 	held string
-	// ungoverned is true where no policy is about it, and failed where the pipeline has failed before.
-	ungoverned, failed bool
+	// ungoverned is true where no policy is about it, failed where the pipeline has failed before, and composed
+	// of an XR that another one composes.
+	ungoverned, failed, composed bool
+	// backups is true where a default is stored that the definition did not have before.
+	backups bool
+	// masked is true where the value of what is held is hidden.
+	masked bool
+	// settled is the generation at which all was settled last, where that is said.
+	settled int64
 	// want is the cause of what is held, and its user.
 	want string
 }
@@ -39,6 +47,18 @@ func (s seenXR) xr(t *testing.T) *unstructured.Unstructured {
 	u := object(t, `{apiVersion: example.org/v1, kind: Database, metadata: {name: db, namespace: team-a, annotations: {}},
 		spec: {size: `+s.size+`, password: none, crossplane: {compositionRevisionRef: {name: r1}, resourceRefs: [`+s.crossplanes+`]}}}`)
 	u.SetGeneration(s.generation)
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "example.org/v1", FieldsType: "FieldsV1",
+		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec": {"f:size": {}, "f:password": {}, "f:crossplane": {"f:compositionRevisionRef": {"f:name": {}}, "f:resourceRefs": {}}}}`)},
+	}})
+
+	if s.backups {
+		resource.Map(u.Object, "spec")["backups"] = true
+	}
+
+	if s.composed {
+		u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.org/v1", Kind: "Stack", Name: "stack", UID: "stack", Controller: new(true)}})
+	}
 
 	annotations := map[string]string{}
 
@@ -134,6 +154,34 @@ func TestAnEditThatNobodySawIsOfSomebodyUnknown(t *testing.T) {
 			reason: "It is a default, or another version of the API.",
 			runs:   []seenXR{first, {generation: 1, size: "medium", held: "other", want: "Pipeline"}, {generation: 2, size: "huge", held: "huge", want: "Edit unknown"}},
 		},
+		"Composed": {
+			reason: "What another XR composes Crossplane writes, and of nobody's edits of it is a record where that is not asked.",
+			runs:   []seenXR{{generation: 1, size: "small", composed: true}, {generation: 2, size: "huge", held: "huge", composed: true, want: "Pipeline"}},
+		},
+		"Defaulted": {
+			reason: "A new version of its definition has a default for it, and a new version of its Composition asks for more.",
+			runs:   []seenXR{first, {generation: 2, size: "small", backups: true, held: "other", want: "Pipeline"}},
+		},
+		"FirstSeenWhileAnEditIsRecorded": {
+			reason: "What it was before is not known.",
+			runs: []seenXR{
+				{generation: 2, size: "huge", edited: "anna", held: "huge", want: "Edit anna"},
+				{generation: 3, size: "small", held: "other", want: "Pipeline"},
+				{generation: 4, size: "huge", held: "huge", want: "Edit unknown"},
+			},
+		},
+		"Masked": {
+			reason: "Its digest says nothing of its value: it may be another one than was held before.",
+			runs: []seenXR{
+				first,
+				{generation: 1, size: "small", held: "hidden", masked: true, want: "Pipeline"},
+				{generation: 2, size: "huge", edited: "anna", held: "hidden", masked: true, want: "Edit anna"},
+			},
+		},
+		"WrittenByCrossplaneSince": {
+			reason: "What follows from an edit follows from it though Crossplane has written the XR once more.",
+			runs:   []seenXR{first, {generation: 3, size: "huge", allowed: 2, settled: 1, held: "huge", want: "Edit hans"}},
+		},
 		"Ungoverned": {
 			reason: "Of what no policy is about nobody records who edits it.",
 			runs:   []seenXR{first, {generation: 2, size: "huge", held: "huge", ungoverned: true, want: "Pipeline"}},
@@ -149,20 +197,30 @@ func TestAnEditThatNobodySawIsOfSomebodyUnknown(t *testing.T) {
 			for i, run := range tc.runs {
 				xr := run.xr(t)
 
+				var conditions []any
+
 				if said != "" {
 					status := "False"
 					if run.failed {
 						status = "Unknown"
 					}
 
-					xr.Object["status"] = map[string]any{"conditions": []any{map[string]any{
-						"type": v1alpha1.ConditionHeldChanges, "status": status, "message": said,
-					}}}
+					conditions = append(conditions, map[string]any{"type": v1alpha1.ConditionHeldChanges, "status": status, "message": said})
 				}
+
+				if run.settled > 0 {
+					conditions = append(conditions, map[string]any{
+						"type": v1alpha1.ConditionKausality, "status": "True", "message": resource.SettledMessage(run.settled, 0),
+					})
+				}
+
+				xr.Object["status"] = map[string]any{"conditions": conditions}
 
 				var held []composition.Held
 				if run.held != "" {
-					held = append(held, composition.Held{Entry: v1alpha1.HeldEntry{Field: "spec.a", To: run.held, Digest: "sha256:" + run.held}})
+					held = append(held, composition.Held{Entry: v1alpha1.HeldEntry{
+						Field: "spec.a", To: run.held, Masked: run.masked, Digest: "sha256:" + run.held,
+					}})
 				}
 
 				list, ok := composition.List(xr, nil, held, nil, !run.ungoverned)

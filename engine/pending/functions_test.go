@@ -37,13 +37,10 @@ func TestOfUpdatesOfFunctionsThoseOfTheDayBeforeCount(t *testing.T) {
 }
 
 func TestOnlySomeUpdatesOfFunctionsAreNamed(t *testing.T) {
-	var (
-		revisions []unstructured.Unstructured
-		functions []string
-	)
+	functions := []string{"a", "b", "c", "d", "e", "f", "g"}
+	revisions := make([]unstructured.Unstructured, 0, len(functions))
 
-	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		functions = append(functions, name)
+	for _, name := range functions {
 		revisions = append(revisions, *fixture.Parse(t, "{apiVersion: pkg.crossplane.io/v1, kind: FunctionRevision, metadata: {name: "+name+
 			"-2, labels: {pkg.crossplane.io/package: "+name+"}, creationTimestamp: \"2026-03-05T11:00:00Z\"}, spec: {desiredState: Active, revision: 2}}"))
 	}

@@ -140,6 +140,11 @@ func (s *Set) For(gk schema.GroupKind) []*Policy {
 	return s.byKind[schema.GroupKind{Kind: gk.Kind}]
 }
 
+// Governs reports whether a policy is about who may change objects of a kind.
+func (s *Set) Governs(gk schema.GroupKind) bool {
+	return slices.ContainsFunc(s.For(gk), (*Policy).Governs)
+}
+
 // Shadowed are the policies about a kind that are in Shadow mode as a whole, ordered by
 // name.
 func (s *Set) Shadowed(gk schema.GroupKind) []*Policy {
