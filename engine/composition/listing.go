@@ -245,6 +245,10 @@ func (l *lister) cause() *v1alpha1.Cause {
 
 	generation := resource.Generation(l.xr)
 	if settled, ok := resource.SettledGeneration(l.xr); ok && settled < generation {
+		if settled == 0 { // It is not known, as after a pipeline that failed.
+			settled = generation - 1
+		}
+
 		entries, _ := allowance.ParseTrace(l.xr)
 		for _, e := range entries { // The newest first; Crossplane itself may have written it since.
 			if e.Generation > settled {

@@ -35,7 +35,7 @@ type seenXR struct {
 	backups bool
 	// masked is true where the value of what is held is hidden.
 	masked bool
-	// settled is the generation at which all was settled last, where that is said.
+	// settled is the generation at which all was settled last, where that is said; negative where something else is.
 	settled int64
 	// want is the cause of what is held, and its user.
 	want string
@@ -182,6 +182,14 @@ func TestAnEditThatNobodySawIsOfSomebodyUnknown(t *testing.T) {
 			reason: "What follows from an edit follows from it though Crossplane has written the XR once more.",
 			runs:   []seenXR{first, {generation: 3, size: "huge", allowed: 2, settled: 1, held: "huge", want: "Edit hans"}},
 		},
+		"SettledNobodyKnowsWhen": {
+			reason: "Then an edit of before is none that what is held follows from.",
+			runs: []seenXR{
+				first,
+				{generation: 3, size: "huge", allowed: 2, settled: -1, held: "other", want: "Pipeline"},
+				{generation: 3, size: "huge", allowed: 3, settled: -1, held: "another", want: "Edit hans"},
+			},
+		},
 		"Ungoverned": {
 			reason: "Of what no policy is about nobody records who edits it.",
 			runs:   []seenXR{first, {generation: 2, size: "huge", held: "huge", ungoverned: true, want: "Pipeline"}},
@@ -208,10 +216,13 @@ func TestAnEditThatNobodySawIsOfSomebodyUnknown(t *testing.T) {
 					conditions = append(conditions, map[string]any{"type": v1alpha1.ConditionHeldChanges, "status": status, "message": said})
 				}
 
-				if run.settled > 0 {
-					conditions = append(conditions, map[string]any{
-						"type": v1alpha1.ConditionKausality, "status": "True", "message": resource.SettledMessage(run.settled, 0),
-					})
+				if run.settled != 0 {
+					message := "the pipeline failed"
+					if run.settled > 0 {
+						message = resource.SettledMessage(run.settled, 0)
+					}
+
+					conditions = append(conditions, map[string]any{"type": v1alpha1.ConditionKausality, "status": "True", "message": message})
 				}
 
 				xr.Object["status"] = map[string]any{"conditions": conditions}

@@ -20,7 +20,7 @@ import (
 
 // functionsFor is how long FunctionRevisions that were read count: after an update of a function something
 // may be held of thousands of XRs at once.
-const functionsFor = 10 * time.Second
+const functionsFor = time.Second
 
 // functions are the FunctionRevisions that were read last.
 type functions struct {
