@@ -140,7 +140,9 @@ func (s *state) reportHeld(rsp *fnv1.RunFunctionResponse, held []composition.Hel
 		passed = slices.Concat(passed, s.outcomes[name].Passed, s.outcomes[name].Awaiting)
 	}
 
-	list, ok := composition.List(s.xr, s.observed, held, passed, s.base.Policies.Governs(s.xr.GroupVersionKind().GroupKind()))
+	kind := s.xr.GroupVersionKind().GroupKind()
+
+	list, ok := composition.List(s.xr, s.observed, held, passed, s.base.RecordsEdits(kind, s.base.Resources.Of(kind)))
 	if !ok {
 		return
 	}

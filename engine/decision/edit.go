@@ -12,10 +12,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -43,6 +45,14 @@ func (g *judged) recordsEdits() bool {
 
 	return (g.root() || byHand) && g.Action == "" && g.action != v1alpha1.ActionHold && !g.guarded() && !deletesForOthers(g.User) &&
 		!g.provider() && !g.byCrossplane() && !g.byManager()
+}
+
+// RecordsEdits reports whether of each change of a root's spec, of a kind and its resource, something tells
+// where the webhook is asked: its trace, or the record of edits. It does not where no policy says
+// who may change such objects, nor where an Enforcement may leave fields alone that no policy names.
+func (b Basis) RecordsEdits(gk schema.GroupKind, gr schema.GroupResource) bool {
+	return b.Policies.Governs(gk) &&
+		!slices.ContainsFunc(b.Enforcements, func(e *enforcement.Enforcement) bool { return e.IgnoresUnnamed() && e.Covers(gr) })
 }
 
 // writeEdits brings the record of edits up to date with what is stored: without

@@ -10,13 +10,69 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
+
+// TestEditsAreRecordedWhereAPolicySaysWhoMayMakeThem and where nothing leaves fields alone that no policy names.
+func TestEditsAreRecordedWhereAPolicySaysWhoMayMakeThem(t *testing.T) {
+	about := func(subject string) v1alpha1.AllowancePolicy {
+		var p v1alpha1.AllowancePolicy
+		if err := yaml.UnmarshalStrict([]byte(`{metadata: {name: widgets}, spec: {match: {apiGroup: example.org, kind: Widget, fields: [spec.size]},
+			subjects: [`+subject+`], allow: [{kind: ConfigMap, mutations: [data]}]}}`), &p); err != nil {
+			t.Fatal(err)
+		}
+
+		return p
+	}
+
+	const hans, crossplane = "{kind: User, name: hans, mayInitiate: true}", "{kind: User, name: crossplane}"
+
+	for name, tc := range map[string]struct {
+		subject, resource string
+		unnamed           v1alpha1.UnnamedFields
+		want              bool
+	}{
+		"Initiator":              {subject: hans, want: true},
+		"NoInitiator":            {subject: crossplane},
+		"UnnamedFieldsIgnored":   {subject: hans, resource: "widgets", unnamed: v1alpha1.UnnamedFieldsIgnore},
+		"UnnamedFieldsEnforced":  {subject: hans, resource: "widgets", want: true},
+		"IgnoredOfAnotherObject": {subject: hans, resource: "gadgets", unnamed: v1alpha1.UnnamedFieldsIgnore, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, bad := policy.NewCache().Set([]v1alpha1.AllowancePolicy{about(tc.subject)})
+			if len(bad) > 0 {
+				t.Fatal(bad)
+			}
+
+			basis := decision.Basis{Policies: set}
+
+			if tc.resource != "" {
+				in := v1alpha1.Enforcement{}
+				in.Spec.Match.ResourceRules = []v1alpha1.ResourceRule{{APIGroups: []string{"example.org"}, Resources: []string{tc.resource}}}
+				in.Spec.UnnamedFields = tc.unnamed
+
+				e, errs := enforcement.Compile(&in)
+				if len(errs) > 0 {
+					t.Fatal(errs)
+				}
+
+				basis.Enforcements = append(basis.Enforcements, e)
+			}
+
+			kind := schema.GroupKind{Group: "example.org", Kind: "Widget"}
+			if got := basis.RecordsEdits(kind, enforcement.Resources{}.Of(kind)); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
 
 func TestTheRecordOfEditsIsBounded(t *testing.T) {
 	var p v1alpha1.AllowancePolicy
