@@ -49,9 +49,10 @@ func (g *judged) recordsEdits() bool {
 
 // RecordsEdits reports whether of each change of a root's spec, of a kind and its resource, something tells
 // where the webhook is asked: its trace, or the record of edits. It does not where no policy says
-// who may change such objects, nor where an Enforcement may leave fields alone that no policy names.
-func (b Basis) RecordsEdits(gk schema.GroupKind, gr schema.GroupResource) bool {
-	return b.Policies.Governs(gk) &&
+// who may change such objects, nor where an Enforcement may leave fields alone that no policy names. Bound is
+// true of an XR of a Claim: what Crossplane passes on to that is held or traced by any policy.
+func (b Basis) RecordsEdits(gk schema.GroupKind, gr schema.GroupResource, bound bool) bool {
+	return (b.Policies.Governs(gk) || bound && len(b.Policies.For(gk)) > 0) &&
 		!slices.ContainsFunc(b.Enforcements, func(e *enforcement.Enforcement) bool { return e.IgnoresUnnamed() && e.Covers(gr) })
 }
 

@@ -37,10 +37,11 @@ func TestEditsAreRecordedWhereAPolicySaysWhoMayMakeThem(t *testing.T) {
 	for name, tc := range map[string]struct {
 		subject, resource string
 		unnamed           v1alpha1.UnnamedFields
-		want              bool
+		bound, want       bool
 	}{
 		"Initiator":              {subject: hans, want: true},
 		"NoInitiator":            {subject: crossplane},
+		"OfAClaim":               {subject: crossplane, bound: true, want: true},
 		"UnnamedFieldsIgnored":   {subject: hans, resource: "widgets", unnamed: v1alpha1.UnnamedFieldsIgnore},
 		"UnnamedFieldsEnforced":  {subject: hans, resource: "widgets", want: true},
 		"IgnoredOfAnotherObject": {subject: hans, resource: "gadgets", unnamed: v1alpha1.UnnamedFieldsIgnore, want: true},
@@ -67,7 +68,7 @@ func TestEditsAreRecordedWhereAPolicySaysWhoMayMakeThem(t *testing.T) {
 			}
 
 			kind := schema.GroupKind{Group: "example.org", Kind: "Widget"}
-			if got := basis.RecordsEdits(kind, enforcement.Resources{}.Of(kind)); got != tc.want {
+			if got := basis.RecordsEdits(kind, enforcement.Resources{}.Of(kind), tc.bound); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
