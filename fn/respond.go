@@ -142,7 +142,9 @@ func (s *state) reportHeld(rsp *fnv1.RunFunctionResponse, held []composition.Hel
 
 	kind := s.xr.GroupVersionKind().GroupKind()
 
-	list, ok := composition.List(s.xr, s.observed, held, passed, s.base.RecordsEdits(kind, s.base.Resources.Of(kind), resource.BoundToClaim(s.xr)))
+	recorded := s.base.RecordsEdits(kind, s.base.Resources.Of(kind), resource.BoundToClaim(s.xr))
+
+	list, ok := composition.List(s.xr, s.observed, held, passed, recorded)
 	if !ok {
 		return
 	}

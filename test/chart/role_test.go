@@ -90,6 +90,8 @@ func elsewhere() map[string]string {
 		"ClusterRole compositionrevisions.apiextensions.crossplane.io list":        xrs,
 		"ClusterRole compositionrevisions.apiextensions.crossplane.io watch":       xrs,
 
+		"ClusterRole functionrevisions.pkg.crossplane.io list": held,
+
 		"ClusterRole clusterreports.openreports.io create": reports,
 		"ClusterRole clusterreports.openreports.io delete": reports,
 		"ClusterRole clusterreports.openreports.io get":    reports,
