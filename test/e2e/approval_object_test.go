@@ -230,9 +230,9 @@ func TestAnApprovalIsNotForAnotherObjectOfTheName(t *testing.T) { //nolint:tpara
 				return err
 			}
 
-			// Where a policy of another test lets stores be deleted, what is outside goes a moment later: not to be
-			// taken for that of the new one.
-			if err := rests(ctx, "the end of the store", all(s.ended, s.leftOrGone("data"))); err != nil {
+			// What it composed goes a moment later, and what is outside, where a policy of another test lets stores be
+			// deleted: neither is to be taken for what the new one has.
+			if err := rests(ctx, "the end of the store", all(s.ended, s.noteless, s.leftOrGone("data"))); err != nil {
 				return err
 			}
 
@@ -256,6 +256,16 @@ func TestAnApprovalIsNotForAnotherObjectOfTheName(t *testing.T) { //nolint:tpara
 			return still(ctx, all(s.shows("version", "v1", "data"), s.note("version", "v1"), s.carries(0), s.says("2 held: ")))
 		}},
 	})
+}
+
+// noteless checks that the ConfigMap that was composed is gone.
+func (c cluster) noteless(ctx context.Context) error {
+	live, err := c.parts(ctx, configMapKind())
+	if err == nil && live["note"] != nil {
+		err = fmt.Errorf("the note is still there: %w", world.ErrOther)
+	}
+
+	return err
 }
 
 // leftOrGone checks that a managed resource is gone with its external object, or that both are left
