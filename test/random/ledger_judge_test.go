@@ -21,7 +21,7 @@ func asks(second int, allowed bool, field, value string) asking {
 
 func decides(second int, user, name string) verdict {
 	return verdict{
-		name: name, uid: "uid-" + name, user: user, at: at(second), stored: at(second), changes: []approvable{{name: "s", uid: "1", field: "size", value: "large"}},
+		name: name, uid: "uid-" + name, user: user, at: at(second), stored: at(second), changes: []approvable{{name: "s", uid: "1", field: "size", from: "small", value: "large"}},
 	}
 }
 
@@ -219,6 +219,12 @@ func TestTheLedgerReportsWhatWasNotApprovedOrNotMade(t *testing.T) {
 				l.calls, l.outside["s"] = l.calls[:1], values{"size": "small"}
 			},
 			want: "size=large of s was approved by berta",
+		},
+		"What is approved from a value that it has no more is not lost": {
+			ledger: honest(), change: func(l *ledger) {
+				l.verdicts[0].changes[0].from = "tiny"
+				l.calls, l.outside["s"] = l.calls[:1], values{"size": "small"}
+			},
 		},
 		"What was rejected is lost once that is withdrawn": {
 			ledger: honest(), change: func(l *ledger) {

@@ -355,7 +355,8 @@ func (l *ledger) lost() []string {
 			case fieldCreate:
 				done = there && len(differing(a.made, is)) == 0
 			default:
-				done = there && is[a.field] == a.value
+				// From another value it is another change: somebody who may has set that before.
+				done = there && (is[a.field] == a.value || is[a.field] != a.from)
 			}
 
 			if !done {
