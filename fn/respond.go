@@ -140,11 +140,9 @@ func (s *state) reportHeld(rsp *fnv1.RunFunctionResponse, held []composition.Hel
 		passed = slices.Concat(passed, s.outcomes[name].Passed, s.outcomes[name].Awaiting)
 	}
 
-	kind := s.xr.GroupVersionKind().GroupKind()
+	records := s.base.RecordsEdits(s.xr, s.base.Resources.Of(s.xr.GroupVersionKind().GroupKind()))
 
-	recorded := s.base.RecordsEdits(kind, s.base.Resources.Of(kind), resource.BoundToClaim(s.xr))
-
-	list, ok := composition.List(s.xr, s.observed, held, passed, recorded)
+	list, ok := composition.List(s.xr, s.observed, held, passed, records)
 	if !ok {
 		return
 	}

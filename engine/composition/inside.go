@@ -127,9 +127,7 @@ func (r *Request) backToAsked() (*Request, []change.Path) {
 			continue
 		}
 
-		if record != nil {
-			record.ForgetPart(r.Desired.Object, path)
-		}
+		record.ForgetPart(r.Desired.Object, path)
 
 		if !r.heldAgain(next, record, fields, list, path) {
 			continue

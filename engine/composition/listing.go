@@ -60,10 +60,10 @@ func byHand(u *unstructured.Unstructured, field string) *v1alpha1.Cause {
 }
 
 // List is what the manager is told of all that an XR composes: what is held, why it is asked
-// for, and how far the approvals are whose allowances the XR carries. Governed is true where a policy
-// is about the XR. False where there is nothing to tell.
+// for, and how far the approvals are whose allowances the XR carries. Records is true where
+// edits of the XR leave a record: see [decision.Basis.RecordsEdits]. False where there is nothing to tell.
 func List(
-	xr *unstructured.Unstructured, observed map[string]*unstructured.Unstructured, held []Held, passed []Passed, governed bool,
+	xr *unstructured.Unstructured, observed map[string]*unstructured.Unstructured, held []Held, passed []Passed, records bool,
 ) (v1alpha1.HeldList, bool) {
 	was, known := heldlist.Read(xr)
 	if !known {
@@ -71,7 +71,7 @@ func List(
 	}
 
 	l := lister{xr: xr, was: was}
-	l.look(governed)
+	l.look(records)
 
 	out := v1alpha1.HeldList{Generation: resource.Generation(xr)}
 

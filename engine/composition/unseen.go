@@ -29,14 +29,17 @@ type seen struct {
 	generation int64
 }
 
-// look says which spec was seen last, this one included, and whether an edit of it was not. Governed is
-// true where a policy is about the XR: of others nobody records who edits them.
-func (l *lister) look(governed bool) {
+// look says which spec was seen last, this one included, and whether an edit of it was not. Records is
+// true where edits of the XR leave a record.
+func (l *lister) look(records bool) {
+	if !records || metav1.GetControllerOf(l.xr) != nil { // What is composed Crossplane writes, and nobody records that.
+		return
+	}
+
 	was, is := seen{l.was.Spec, l.was.SpecGeneration}, seen{specDigest(l.xr), resource.Generation(l.xr)}
 	l.seen, l.unseen = is, false
 
 	switch {
-	case !governed || metav1.GetControllerOf(l.xr) != nil: // What is composed Crossplane writes, and nobody records that.
 	case was.spec == "":
 		if recorded(l.xr) { // What it was before that is not known.
 			l.seen = seen{}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -47,12 +48,14 @@ func (g *judged) recordsEdits() bool {
 		!g.provider() && !g.byCrossplane() && !g.byManager()
 }
 
-// RecordsEdits reports whether of each change of a root's spec, of a kind and its resource, something tells
-// where the webhook is asked: its trace, or the record of edits. It does not where no policy says
-// who may change such objects, nor where an Enforcement may leave fields alone that no policy names. Bound is
-// true of an XR of a Claim: what Crossplane passes on to that is held or traced by any policy.
-func (b Basis) RecordsEdits(gk schema.GroupKind, gr schema.GroupResource, bound bool) bool {
-	return (b.Policies.Governs(gk) || bound && len(b.Policies.For(gk)) > 0) &&
+// RecordsEdits reports whether of each change of a root's spec something tells where the webhook is asked:
+// its trace, or the record of edits. It does not where no policy says who may change such objects, but for XRs
+// of Claims: what Crossplane passes on to these is held or traced by any policy about them. Nor does it where
+// an Enforcement about the root's resource leaves fields alone that no policy names.
+func (b Basis) RecordsEdits(root *unstructured.Unstructured, gr schema.GroupResource) bool {
+	gk := root.GroupVersionKind().GroupKind()
+
+	return (b.Policies.Governs(gk) || resource.BoundToClaim(root) && len(b.Policies.For(gk)) > 0) &&
 		!slices.ContainsFunc(b.Enforcements, func(e *enforcement.Enforcement) bool { return e.IgnoresUnnamed() && e.Covers(gr) })
 }
 

@@ -67,8 +67,15 @@ func TestEditsAreRecordedWhereAPolicySaysWhoMayMakeThem(t *testing.T) {
 				basis.Enforcements = append(basis.Enforcements, e)
 			}
 
-			kind := schema.GroupKind{Group: "example.org", Kind: "Widget"}
-			if got := basis.RecordsEdits(kind, enforcement.Resources{}.Of(kind), tc.bound); got != tc.want {
+			widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1", "kind": "Widget"}}
+			if tc.bound {
+				widget.Object["spec"] = map[string]any{
+					"claimRef":     map[string]any{"apiVersion": "example.org/v1", "kind": "WidgetClaim", "namespace": "team-a", "name": "w"},
+					"resourceRefs": []any{},
+				}
+			}
+
+			if got := basis.RecordsEdits(widget, schema.GroupResource{Group: "example.org", Resource: "widgets"}); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})

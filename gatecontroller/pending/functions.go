@@ -76,7 +76,7 @@ func (r *Reconciler) updates(ctx context.Context, objects []pending.Object, ref 
 	return nil, nil
 }
 
-// functionRevisions are those that were there some seconds ago, or are now.
+// functionRevisions are those that were there a second ago, or are now.
 func (r *Reconciler) functionRevisions(ctx context.Context) ([]unstructured.Unstructured, error) {
 	r.functions.mu.Lock()
 	defer r.functions.mu.Unlock()

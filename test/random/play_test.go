@@ -131,12 +131,31 @@ func (p *play) run(ctx context.Context) error {
 	return p.judge()
 }
 
+// chance is something that may happen, and how often beside the others.
+type chance struct {
+	weight int
+	do     func(context.Context) error
+}
+
+// one is one of them.
+func one(rng *rand.Rand, of []chance) func(context.Context) error {
+	sum := 0
+	for _, c := range of {
+		sum += c.weight
+	}
+
+	for n := rng.IntN(sum); ; {
+		if n -= of[0].weight; n < 0 {
+			return of[0].do
+		}
+
+		of = of[1:]
+	}
+}
+
 // step lets one thing happen.
 func (p *play) step(ctx context.Context) error {
-	steps := []struct {
-		weight int
-		do     func(context.Context) error
-	}{
+	steps := []chance{
 		{9, p.editSome},
 		{5, p.takeBack},
 		{4, func(context.Context) error { p.makeTrouble(); return nil }},
@@ -151,18 +170,7 @@ func (p *play) step(ctx context.Context) error {
 		{4, p.waitUntilSettled},
 	}
 
-	sum := 0
-	for _, s := range steps {
-		sum += s.weight
-	}
-
-	for n := p.rng.IntN(sum); ; {
-		if n -= steps[0].weight; n < 0 {
-			return steps[0].do(ctx)
-		}
-
-		steps = steps[1:]
-	}
+	return one(p.rng, steps)(ctx)
 }
 
 // edit has hans change something, and remembers that first.
