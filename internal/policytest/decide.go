@@ -77,16 +77,6 @@ func Describe(d decision.Decision) Want {
 	}
 }
 
-// Plan is what the engine makes of the gate: want.yaml.
-func (s *Scenario) Plan() (string, error) {
-	plan, err := s.plan()
-	if err != nil {
-		return "", err
-	}
-
-	return write(plan)
-}
-
 func (s *Scenario) plan() (Plan, error) {
 	opts := gate.Options{LateInitialize: !s.Gate.OldRuntime, Settle: time.Minute, MaxOpen: time.Hour, CloseOverdue: s.Gate.CloseOverdue}
 

@@ -33,6 +33,7 @@
 //
 //	want.yaml     the decision, see [Want]; the plan, see [Plan]; or of upkeep the annotations
 //	patched.yaml  the merge patch from the new object to the one to be stored
+//	texts.yaml    the messages for people, see [Texts]
 //
 // # Names
 //
@@ -62,7 +63,7 @@
 // want.yaml need only say what matters. Each field that it gives must be equal; what it leaves out is not
 // compared. A list has as many elements as want.yaml gives, in that order, and they are compared likewise. An
 // empty mapping or list is equal to an empty one alone, and so is "" or false to what is not there.
-// patched.yaml is compared in the same way, where there is one. So this is enough of many:
+// patched.yaml and texts.yaml are compared in the same way, where they are there. So this is enough of many:
 //
 //	allowed: false
 //
@@ -72,8 +73,10 @@
 //	findings:
 //	- {field: spec.size, lacks: [{what: Subject}]}
 //
-// With exact: true, in request.yaml or defaults.yaml, want.yaml and patched.yaml say everything.
+// With exact: true, in request.yaml or defaults.yaml, the three say everything, each its own part: want.yaml and
+// patched.yaml have the decision without messages, texts.yaml has the messages. So a new wording does
+// not hide another decision.
 //
 // A scenario without want.yaml fails, and prints what is decided. kubectl kausality test --update writes
-// want.yaml, and patched.yaml where there is one, anew: with the fields that they have.
+// want.yaml, and patched.yaml and texts.yaml where they are there, anew: with the fields that they have.
 package policytest

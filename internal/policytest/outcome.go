@@ -40,20 +40,6 @@ func (o *Outcome) Want() (string, error) {
 // Patched is the merge patch from the new object to the one to be stored; empty for none.
 func (o *Outcome) Patched() (string, error) { return difference(o.asked, o.stored) }
 
-// Run is what the engine makes of the scenario: want.yaml and patched.yaml.
-func (s *Scenario) Run() (want, patched string, err error) {
-	out, err := s.Outcome()
-	if err == nil {
-		want, err = out.Want()
-	}
-
-	if err == nil {
-		patched, err = out.Patched()
-	}
-
-	return want, patched, err
-}
-
 // Outcome is what the engine makes of the scenario.
 func (s *Scenario) Outcome() (Outcome, error) {
 	if s.Request != nil {
@@ -106,7 +92,7 @@ func (s *Scenario) outcome() (Outcome, error) {
 
 	out.abridge(d.Outcome())
 
-	return out, nil
+	return out, out.shadowed(d.Shadow)
 }
 
 // abridge adds what says it in short.
@@ -135,13 +121,4 @@ func (o *Outcome) say(v any) error {
 	}
 
 	return nil
-}
-
-func write(v any) (string, error) {
-	var out Outcome
-	if err := out.say(v); err != nil {
-		return "", err
-	}
-
-	return out.Want()
 }

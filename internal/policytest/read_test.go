@@ -26,8 +26,8 @@ func TestWhatIsWrongIsNamedWithFileLineAndField(t *testing.T) {
 		"no reason":               {scenario: "-- request.yaml --\nbase: claim\n", want: "t/x.txtar: the comment before the first file has to give a reason, in one line"},
 		"two reasons":             {scenario: "One.\nTwo.\n-- request.yaml --\nbase: claim\n", want: "t/x.txtar: the comment before the first file has to give a reason, in one line"},
 		"nothing asked":           {scenario: "A.\n-- want.yaml --\nallowed: true\n", want: "t/x.txtar: there has to be one of request.yaml, gate.yaml and upkeep.yaml"},
-		"unknown file":            {scenario: edited + ok + "-- wants.yaml --\n", want: "t/x.txtar:10: wants.yaml: no such file belongs to request.yaml: there may be request.yaml, old.yaml, new.yaml, parent.yaml, namespace.yaml, policies.yaml, params.yaml, want.yaml, patched.yaml"},
-		"file of another ask":     {scenario: "A.\n-- gate.yaml --\nbase: claim\n-- new.yaml --\n", want: "t/x.txtar:4: new.yaml: no such file belongs to gate.yaml: there may be gate.yaml, object.yaml, policies.yaml, want.yaml"},
+		"unknown file":            {scenario: edited + ok + "-- wants.yaml --\n", want: "t/x.txtar:10: wants.yaml: no such file belongs to request.yaml: there may be request.yaml, old.yaml, new.yaml, parent.yaml, namespace.yaml, policies.yaml, params.yaml, want.yaml, patched.yaml, texts.yaml"},
+		"file of another ask":     {scenario: "A.\n-- gate.yaml --\nbase: claim\n-- new.yaml --\n", want: "t/x.txtar:4: new.yaml: no such file belongs to gate.yaml: there may be gate.yaml, object.yaml, policies.yaml, want.yaml, texts.yaml"},
 		"the same file twice":     {scenario: edited + "-- new.yaml --\n" + ok, want: "t/x.txtar:8: new.yaml: it is there twice"},
 		"unknown field":           {scenario: "A.\n-- request.yaml --\n# Who asks.\nuser: {name: hans}\nbsae: claim\npolicy: x\n" + ok, want: "t/x.txtar:5: request.yaml: bsae: unknown field\nt/x.txtar:6: request.yaml: policy: unknown field"},
 		"unknown field of a user": {scenario: "A.\n-- request.yaml --\nbase: claim\nuser:\n  name: hans\n  group: [a]\n" + ok, want: "t/x.txtar:6: request.yaml: user.group: unknown field"},
@@ -69,7 +69,7 @@ func TestWhatIsWrongIsNamedWithFileLineAndField(t *testing.T) {
 			want: `t/x.yaml:12: cannot use AllowancePolicy "claim": spec.match.cel[0]: Invalid value: "has(objekt.metadata.annotations.ticket)": ` +
 				"cannot compile CEL: ERROR: <input>:1:5: undeclared reference to 'objekt' (in container '')\n" +
 				" | has(objekt.metadata.annotations.ticket)\n | ....^\n" +
-				"it is not in force; want.yaml has problems, or broken of a gate, where that is what is tested",
+				"it is not in force; want.yaml or texts.yaml has problems, or broken of a gate, where that is what is tested",
 		},
 		"no resource": {
 			scenario: edited + "-- policies.yaml --\nkind: Enforcement\nmetadata: {name: e}\nspec: {match: {resourceRules: [{apiGroups: ['*'], resources: ['*']}]}, validationActions: [Deny]}\n" + ok,

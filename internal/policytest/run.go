@@ -180,10 +180,10 @@ func (o *Result) judge(s *Scenario, opts Options) error {
 }
 
 func (s *Scenario) update(got Outcome) error {
-	want, patched, err := s.Renew(got)
+	written, err := s.Renew(got)
 	if err != nil {
 		return err
 	}
 
-	return s.Save("", want, patched)
+	return s.Save("", written)
 }

@@ -143,7 +143,7 @@ func TestUpdatingWritesWhatIsDecided(t *testing.T) {
 		},
 		"exact": {
 			reason: "All of it where all is wanted.", before: "Nothing changes.\n-- request.yaml --\nbase: claim\n-- want.yaml --\ndenied: x\n-- patched.yaml --\nspec: {}\n",
-			after: "Nothing changes.\n-- request.yaml --\nbase: claim\n-- want.yaml --\n{}\n", status: policytest.Updated, defaults: "exact: true\n",
+			after: "Nothing changes.\n-- request.yaml --\nbase: claim\n-- want.yaml --\noutcome: Unchanged\n", status: policytest.Updated, defaults: "exact: true\n",
 		},
 		"unreadable": {
 			reason: "What cannot be read is left alone.", before: edited + "-- want.yaml --\nallowde: true\n", after: edited + "-- want.yaml --\nallowde: true\n",

@@ -33,6 +33,7 @@ const (
 	fileParams    = "params.yaml"
 	fileWant      = "want.yaml"
 	filePatched   = "patched.yaml"
+	fileTexts     = "texts.yaml"
 )
 
 // Scenario is one file.
@@ -56,8 +57,8 @@ type Scenario struct {
 	Enforcements []v1alpha1.Enforcement
 	// Params are objects that hold parameters.
 	Params []*unstructured.Unstructured
-	// Want and Patched as they are in the file.
-	Want, Patched string
+	// Written is what is wanted, as it is in the file.
+	Written Written
 
 	reader   *Reader
 	at       Place
@@ -65,8 +66,8 @@ type Scenario struct {
 	archive  *txtar.Archive
 	sections []section
 	exact    bool
-	// wanted and stored are want.yaml and patched.yaml.
-	wanted, stored map[string]any
+	// wanted, stored and said are want.yaml, patched.yaml and texts.yaml.
+	wanted, stored, said map[string]any
 	// broken are the policies that do not compile, with where they are.
 	broken []error
 	// where policies are, by kind and name.
@@ -85,9 +86,9 @@ func (s *Scenario) fail(err error) error { return section{file: s.at.Path}.fail(
 func belongs(ask string) []string {
 	switch ask {
 	case fileRequest:
-		return []string{fileRequest, fileOld, fileNew, fileParent, fileNamespace, filePolicies, fileParams, fileWant, filePatched}
+		return []string{fileRequest, fileOld, fileNew, fileParent, fileNamespace, filePolicies, fileParams, fileWant, filePatched, fileTexts}
 	case fileGate:
-		return []string{fileGate, fileObject, filePolicies, fileWant}
+		return []string{fileGate, fileObject, filePolicies, fileWant, fileTexts}
 	default:
 		return []string{fileUpkeep, fileObject, fileWant}
 	}

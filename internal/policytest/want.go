@@ -39,6 +39,8 @@ type Want struct {
 	Problems []string `json:"problems,omitempty"`
 	// Shadow says what would be decided otherwise without Shadow mode.
 	Shadow []string `json:"shadow,omitempty"`
+	// Shadowed says so in fields, and is written where everything is compared.
+	Shadowed []Shadowed `json:"shadowed,omitempty"`
 	// Warnings for the user.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -79,12 +81,16 @@ func outcomes() []decision.Outcome {
 	}
 }
 
-// readWant checks that want.yaml and patched.yaml can be compared.
+// readWant checks that want.yaml, patched.yaml and texts.yaml can be compared.
 func (s *Scenario) readWant() error {
-	s.Want, s.Patched = s.text(fileWant), s.text(filePatched)
+	s.Written = Written{Want: s.text(fileWant), Patched: s.text(filePatched), Texts: s.text(fileTexts)}
 
 	var err error
-	if s.stored, err = s.section(filePatched).mapping(); err != nil || !s.has(fileWant) {
+	if s.stored, err = s.section(filePatched).mapping(); err != nil {
+		return err
+	}
+
+	if err := s.readTexts(); err != nil || !s.has(fileWant) {
 		return err
 	}
 
@@ -119,6 +125,23 @@ func (s *Scenario) readWant() error {
 	}
 
 	return nil
+}
+
+// readTexts checks that texts.yaml can be compared.
+func (s *Scenario) readTexts() error {
+	texts := s.section(fileTexts)
+
+	var err error
+	if s.said, err = texts.mapping(); err != nil || len(s.said) == 0 {
+		return err
+	}
+
+	raw, err := json.Marshal(s.said)
+	if err != nil {
+		return texts.fail(0, err)
+	}
+
+	return texts.fill(raw, "", &Texts{})
 }
 
 // mapping is what a section says, decoded; an empty one where it says nothing.

@@ -86,7 +86,7 @@ spec: {size: large}
 
 // TestExactlyWhatIsWanted is how the corpus is compared.
 func TestExactlyWhatIsWanted(t *testing.T) {
-	all := edited + "-- want.yaml --\nfindings:\n- {field: spec.size, verdict: Allowed, rule: Initiate, policy: claim, initiator: hans}\n"
+	all := edited + "-- want.yaml --\nfindings:\n- {field: spec.size, verdict: Allowed, rule: Initiate, policy: claim, initiator: hans}\noutcome: Allowed\n"
 	got := run(t, files(map[string]string{"t/x.txtar": all, "t/defaults.yaml": "exact: true"}))["t/x"]
 
 	for i := range got.Differences {
@@ -98,7 +98,7 @@ func TestExactlyWhatIsWanted(t *testing.T) {
 		t.Errorf("what is patched is not wanted, -want, +got:\n%s", diff)
 	}
 
-	part := edited + "-- want.yaml --\nfindings:\n- {field: spec.size, verdict: Allowed, policy: claim, initiator: hans}\n"
+	part := edited + "-- want.yaml --\nfindings:\n- {field: spec.size, verdict: Allowed, policy: claim, initiator: hans}\noutcome: Allowed\n"
 	got = run(t, files(map[string]string{"t/x.txtar": part, "t/defaults.yaml": "exact: true"}))["t/x"]
 
 	if len(got.Differences) != 2 || got.Differences[0] != (policytest.Difference{Path: "findings[0].rule", Got: `"Initiate"`}) {

@@ -9,6 +9,7 @@
 // internal/policytest. What the corpus has besides: it is compared exactly
 // (defaults.yaml says so, too), and no two scenarios give the same reason.
 //
-// go test ./test/corpus -update writes what comes of the scenarios anew: read
-// what changed. kubectl kausality test test/corpus checks the same.
+// go test ./test/corpus -update writes the decisions of the scenarios anew, -update-texts their
+// messages; neither writes what the other does. Read what changed. kubectl kausality test
+// test/corpus checks the same.
 package corpus
