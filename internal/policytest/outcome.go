@@ -6,6 +6,7 @@ package policytest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
@@ -69,18 +70,19 @@ func (s *Scenario) Outcome() (Outcome, error) {
 func (s *Scenario) outcome() (Outcome, error) {
 	req, bad := s.Decision()
 	d := decision.Decide(req)
+	d.Problems = slices.Concat(d.Problems, bad)
 
-	w := Describe(d)
-	for _, err := range bad {
-		w.Problems = append(w.Problems, err.Error())
+	return OutcomeOf(&req, &d)
+}
+
+// OutcomeOf is what the engine makes of a request. Neither is modified.
+func OutcomeOf(req *decision.Request, d *decision.Decision) (Outcome, error) {
+	out := Outcome{asked: req.New, stored: d.Object}
+	if out.asked == nil {
+		out.asked = req.Old
 	}
 
-	out := Outcome{asked: s.New, stored: d.Object}
-	if s.New == nil {
-		out.asked = s.Old
-	}
-
-	if err := out.say(w); err != nil {
+	if err := out.say(Describe(*d)); err != nil {
 		return out, err
 	}
 

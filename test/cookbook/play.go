@@ -129,9 +129,14 @@ func (p *Play) untried(results []policytest.Result) []string {
 
 // addGate adds what a scenario of a gate shows.
 func (s *seen) addGate(one *policytest.Scenario) error {
-	text, err := one.Plan()
+	plan, err := one.Outcome()
 	if err != nil {
-		return err
+		return err //nolint:wrapcheck // It names the scenario.
+	}
+
+	text, err := plan.Want()
+	if err != nil {
+		return err //nolint:wrapcheck // Likewise.
 	}
 
 	if strings.Contains(text, "move: "+string(gate.OpenUp)+"\n") {

@@ -29,7 +29,7 @@ type logged struct {
 }
 
 func newLogged(m *testing.M) (*logged, error) {
-	dir, err := os.MkdirTemp("", "kausality-decisions-*")
+	dir, err := os.MkdirTemp(os.Getenv(stack.EnvDecisions), "kausality-decisions-*")
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a directory for decision logs: %w", err)
 	}
@@ -45,7 +45,7 @@ func (l *logged) main() int {
 	o := options()
 
 	// All of it is logged, and nothing rotated. The race is one with the clock.
-	if !racing() {
+	if racing() == 0 {
 		const more = 1 << 40
 
 		flags := func(file string) []string {
@@ -57,7 +57,7 @@ func (l *logged) main() int {
 	}
 
 	code := stack.Main(l, o, &running)
-	if code == 0 {
+	if code == 0 && os.Getenv(stack.EnvDecisions) == "" {
 		_ = os.RemoveAll(l.dir)
 	}
 
@@ -70,7 +70,7 @@ const fewestReplayed = 100
 // Run runs the tests, and then decides again what was decided.
 func (l *logged) Run() int {
 	code := l.tests.Run()
-	if code != 0 || racing() {
+	if code != 0 || racing() > 0 {
 		return code
 	}
 

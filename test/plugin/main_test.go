@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	functionMetrics = l.Addr().String()
 	_ = l.Close()
 
-	dir, err := os.MkdirTemp("", "kausality-decisions-*")
+	dir, err := os.MkdirTemp(os.Getenv(stack.EnvDecisions), "kausality-decisions-*")
 	if err != nil {
 		panic(err)
 	}
@@ -60,7 +60,9 @@ func TestMain(m *testing.M) {
 		),
 	}, &running)
 
-	_ = os.RemoveAll(dir)
+	if os.Getenv(stack.EnvDecisions) == "" {
+		_ = os.RemoveAll(dir)
+	}
 
 	os.Exit(code)
 }

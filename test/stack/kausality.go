@@ -91,7 +91,7 @@ func (s *Stack) startFunction(ctx context.Context) error {
 	return s.runFunction(ctx, command{
 		name: functionKausality,
 		path: s.path("run", "bin", functionKausality),
-		args: slices.Concat([]string{"--metrics-address="}, s.options.FunctionFlags),
+		args: recorded(functionKausality, slices.Concat([]string{"--metrics-address="}, s.options.FunctionFlags)),
 	}, s.ports.function)
 }
 
@@ -118,7 +118,11 @@ func (s *Stack) applyOwn(ctx context.Context) error {
 func (s *Stack) startManager(ctx context.Context) error {
 	var flags []string
 	if s.options.DecisionLog {
-		flags = append(flags, "--decision-log="+s.path("run", "decisions.log"))
+		log, err := s.decisionLog()
+		if err != nil {
+			return err
+		}
+		flags = append(flags, log)
 	}
 	c, err := s.managerCommand(ctx, kausalityManager, managerPorts{
 		webhook: s.ports.managerWebhook, health: s.ports.managerHealth, metrics: s.ports.managerMetrics,

@@ -115,7 +115,7 @@ func (s *Stack) managerCommand(ctx context.Context, name string, at managerPorts
 	return command{
 		name:  name,
 		path:  s.path("run", "bin", kausalityManager),
-		args:  slices.Concat(args, s.options.ManagerFlags, flags),
+		args:  recorded(name, slices.Concat(args, s.options.ManagerFlags, flags)),
 		probe: ready,
 	}, nil
 }
