@@ -24,7 +24,7 @@ plays=(
 	'random   ./test/random   ^TestAtRandomNothingHappensOutside                 KAUSALITY_RUNS=500'
 	'approval ./test/random   ^TestAtRandomAnApprovalIsUsedOnce                 KAUSALITY_RUNS=500'
 	'witness  ./test/witness  ^TestEachStatementOfTheProviderWasAskedFor$        KAUSALITY_RUNS=50'
-	'race     ./test/e2e      ^TestTheGateKeepsUpWithStaleObservations$          KAUSALITY_RACE=1'
+	'race     ./test/e2e      ^TestTheGateKeepsUpWithStaleObservations$          KAUSALITY_RACE=200'
 	'fidelity ./test/fidelity .                                                  KAUSALITY_OBJECTS=2000'
 	'quiet    ./test/quiet    .                                                  KAUSALITY_XRS=500'
 )

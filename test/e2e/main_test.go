@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/kausality-io/kausality-crossplane/test/stack"
@@ -17,9 +18,16 @@ import (
 // running is the stack all tests of the package share.
 var running *stack.Stack
 
-// racing reports whether this process is to run the one test that needs the machine
-// for itself, as make test-race does.
-func racing() bool { return os.Getenv("KAUSALITY_RACE") != "" }
+// racing is how many rounds the race has, where this process is to run the one test that needs the machine
+// for itself, as make test-race does; 0 where it is not.
+func racing() int {
+	n, err := strconv.Atoi(os.Getenv("KAUSALITY_RACE"))
+	if err != nil {
+		return 0
+	}
+
+	return max(n, rounds)
+}
 
 // options are those of the stack; for the race with the circuit breaker that
 // Crossplane has by default.
@@ -29,7 +37,7 @@ func options() stack.Options {
 		ManagerFlags: []string{"--settle=2s", "--debug", "--report-interval=2s", "--gate-without-late-initialize=*.old.example.org"},
 	}
 
-	if !racing() {
+	if racing() == 0 {
 		o.ProviderNop, o.RBACManager = true, true
 		o.Functions = map[string]string{functionTemplates: "./test/e2e/templates", functionTemplates + "-next": "./test/e2e/templates"}
 		// Certificates and their CA are rotated all the time.
@@ -37,7 +45,7 @@ func options() stack.Options {
 		o.APIServerFlags = []string{"--audit-policy-file=" + auditPolicy(), "--audit-log-path=-"}
 	}
 
-	if racing() {
+	if racing() > 0 {
 		o.CrossplaneFlags = []string{
 			fmt.Sprint("--circuit-breaker-burst=", breakerBurst), fmt.Sprint("--circuit-breaker-refill-rate=", breakerRefill),
 		}

@@ -141,6 +141,8 @@ func inArgoCD(name string, project *unstructured.Unstructured, edits ...edit) fu
 // TestApprovalsComeFromGit has the tools' own code apply changes, and approvals as somebody else, all
 // the time.
 func TestApprovalsComeFromGit(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	shown := documented(t)

@@ -8,6 +8,7 @@
 package examples_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -21,8 +22,10 @@ import (
 var running *stack.Stack
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+
 	os.Exit(stack.Main(m, stack.Options{
-		PostgreSQL: true, Governed: stack.Suite(), DecisionLog: true,
+		PostgreSQL: !testing.Short(), Governed: stack.Suite(), DecisionLog: true,
 		ManagerFlags:   []string{"--settle=2s", "--approvers=" + team + ":" + approvalsAccount},
 		APIServerFlags: []string{"--audit-policy-file=" + auditPolicy(), "--audit-log-path=-"},
 	}, &running))

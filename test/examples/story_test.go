@@ -25,6 +25,8 @@ import (
 const (
 	root = "../.."
 	dir  = root + "/examples"
+	// postgres is the example for which the stack has a PostgreSQL server.
+	postgres = "postgres"
 )
 
 func TestEachExampleIsAsItsREADMEShows(t *testing.T) {
@@ -54,11 +56,18 @@ func TestEachExampleIsAsItsREADMEShows(t *testing.T) {
 				takeApplications(t)
 			}
 
+			if entry.Name() == postgres {
+				world.Long(t)
+			}
+
 			play(t, filepath.Join(dir, entry.Name()))
 
 			if entry.Name() == "gitops" {
-				toolsAgree(t)
-				toolsLeaveGates(t)
+				t.Run("Tools", func(t *testing.T) {
+					world.Long(t)
+					toolsAgree(t)
+					toolsLeaveGates(t)
+				})
 			}
 
 			if entry.Name() == "other-systems" {

@@ -131,6 +131,8 @@ type death func(ctx context.Context) (string, error)
 // booth goes to and fro between two sizes, so that each change but the first two is one that was
 // approved before: that has no say any more.
 func TestAnApprovalIsUsedOnceWhateverDiesOnTheWay(t *testing.T) {
+	world.Long(t)
+
 	impatient(t)
 
 	b, last := newBooth(t, "approved"), approved{was: "large", size: "small"}

@@ -30,6 +30,8 @@ import (
 // Crossplane, which is dead for that, may be composing for it: its last write
 // comes later, and says that the managed resource is to stay.
 func TestADeletionIsNotCalledOffByWhatWasComposedBefore(t *testing.T) {
+	world.Long(t)
+
 	impatient(t)
 	ctx := t.Context()
 	hans, crossplane := as(t, "hans"), as(t, "crossplane")

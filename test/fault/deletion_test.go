@@ -46,6 +46,8 @@ func deletionSteps() []step {
 // TestADeletionLeavesNothingWhateverDiesOnTheWay kills every process at every
 // step of a Claim's deletion.
 func TestADeletionLeavesNothingWhateverDiesOnTheWay(t *testing.T) {
+	world.Long(t)
+
 	impatient(t)
 	install(t)
 

@@ -169,6 +169,8 @@ func (b lateBody) Close() error { return errors.Join(b.body.Close(), b.PipeReade
 // TestAnApprovalIsUsedOnceWhateverCrossplaneSees plays approvals while Crossplane sees everything late: that
 // the XR carries an allowance when that was used, what the provider made when the next change is asked for.
 func TestAnApprovalIsUsedOnceWhateverCrossplaneSees(t *testing.T) {
+	world.Long(t)
+
 	impatient(t)
 
 	b, last, l := newBooth(t, "lagging"), approved{number: 1000, was: "large", size: "small"}, newLag(t)

@@ -95,6 +95,8 @@ func (u unseen) became(ctx context.Context, name string, state v1alpha1.Approval
 
 // TestWhatIsEditedWhileNobodyLooksTakesTwoPeople for the one may be who has edited it.
 func TestWhatIsEditedWhileNobodyLooksTakesTwoPeople(t *testing.T) {
+	world.Long(t)
+
 	install(t)
 
 	d := newDatabase(t, "unseen")

@@ -50,6 +50,8 @@ func (l *life) done(t *testing.T, what string) {
 // TestPackagesAreInstalledUpgradedRolledBackAndRemoved plays steps that build on
 // each other.
 func TestPackagesAreInstalledUpgradedRolledBackAndRemoved(t *testing.T) {
+	world.Long(t)
+
 	l := &life{c: connect(t, running.Config(), nil), net: services, start: time.Now()}
 	l.net.serveNames(t, l.c)
 

@@ -38,6 +38,8 @@ spec:
 // for a definition, the one for Crossplane itself among them: who has it may write, and
 // initiates nothing by a Permission.
 func TestRolesOfCrossplaneGrantNoPermission(t *testing.T) {
+	world.Long(t)
+
 	c := connect(t, running.Config(), nil)
 	c.apply(t, []byte(stores))
 

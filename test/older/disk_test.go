@@ -26,6 +26,8 @@ import (
 )
 
 func TestADiskIsMadeAndChangedByWhoMay(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	c := newClaimed(t, "changed")
@@ -96,6 +98,8 @@ func checkTrace(t *testing.T, disk *unstructured.Unstructured) {
 }
 
 func TestAChangeThatNobodyMayAskForIsHeld(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	c := newClaimed(t, "held")
@@ -148,6 +152,8 @@ func (c claimed) holds(ctx context.Context) error {
 }
 
 func TestADiskThatNobodyMayDeleteStays(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	c := newClaimed(t, "kept")
@@ -177,6 +183,8 @@ func TestADiskThatNobodyMayDeleteStays(t *testing.T) {
 }
 
 func TestADiskGoesWithItsClaim(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	for name, how := range map[string]metav1.DeletionPropagation{

@@ -21,6 +21,8 @@ import (
 // would see its requirements change each time if it got them in a field that it
 // does not know. Most of what is composed is no managed resource.
 func TestARackOfManyKindsIsMade(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	const composed = 7

@@ -57,6 +57,8 @@ func doctor(ctx context.Context, object string) ([]finding, error) {
 }
 
 func TestAKindThatIsNotNamedIsReportedOf(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	admin := define(t)

@@ -57,6 +57,8 @@ const processOther = "kausality-manager-2"
 //
 // KAUSALITY_XRS=n has n of them, KAUSALITY_SEED=n others changed in the same order.
 func TestCompositeResourcesThatNobodyTouchesAreLeftAlone(t *testing.T) {
+	world.Long(t)
+
 	seed, n := world.Number(t, world.EnvSeed, rand.Uint64()>>32), world.Number(t, envXRs, xrs)
 	ttl := min(max(time.Duration(n)*time.Second/perSecond, ttlLeast), ttlMost).Round(time.Second)
 	length := min(periods*ttl, longest)

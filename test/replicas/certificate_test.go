@@ -28,6 +28,8 @@ import (
 // TestReplicasRotateCertificatesTogether makes requests, and reads what each
 // replica serves, until CA and certificate have been replaced.
 func TestReplicasRotateCertificatesTogether(t *testing.T) {
+	world.Long(t)
+
 	w := world.New(t, running)
 	w.Namespace(t, "rotation", nil)
 

@@ -27,6 +27,8 @@ import (
 // TestNamespacesAreSharedOutByLabel has one manager reconcile the namespaces of
 // a shard and the other after all else, and moves namespaces between them.
 func TestNamespacesAreSharedOutByLabel(t *testing.T) {
+	world.Long(t)
+
 	w := world.New(t, running)
 	rest := running.Manager()
 
@@ -106,6 +108,8 @@ func TestNamespacesAreSharedOutByLabel(t *testing.T) {
 // object, of a kind that the manager of such objects has no reason to read,
 // own a database in a shard.
 func TestAParentInNoNamespaceIsKeptByTheShardOfItsChildren(t *testing.T) {
+	world.Long(t)
+
 	w := world.New(t, running)
 
 	shard, err := running.StartManager(t.Context(), "kausality-manager-c", "--shard=c")

@@ -8,6 +8,7 @@ package situations_test
 import (
 	"flag"
 	"fmt"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,6 +24,8 @@ var page = filepath.Join("..", "..", "docs", "situations.md")
 // TestSituationsReadAsDocumented plays all of them, one after the other: policies are
 // the whole cluster's.
 func TestSituationsReadAsDocumented(t *testing.T) {
+	world.Long(t)
+
 	update := flag.Lookup("update").Value.String() == "true"
 	p := newPlayer(t)
 

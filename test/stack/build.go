@@ -36,9 +36,9 @@ func (t Tools) Binary(name string) string { return filepath.Join(t[name], name) 
 // asset returns the path of a directory kept beside a tool's binary.
 func (t Tools) asset(name, dir string) string { return filepath.Join(t[name], dir) }
 
-// Build builds every tool of any stack that the cache does not have, and says so on out.
-func Build(ctx context.Context, out io.Writer) (Tools, error) {
-	return build(ctx, out, Options{CrossplaneBefore2: true}.tools())
+// Build builds the tools of a stack that the cache does not have, and says so on out.
+func Build(ctx context.Context, out io.Writer, o Options) (Tools, error) {
+	return build(ctx, out, o.tools())
 }
 
 // A pending tool is one to be in the cache.

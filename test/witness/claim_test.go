@@ -28,6 +28,8 @@ func clusterDatabase() schema.GroupVersionKind {
 // TestAClaimOfAClusterScopedDatabase changes and deletes one that a Claim asked
 // for, and that is named by its external name.
 func TestAClaimOfAClusterScopedDatabase(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	x := newTenant(t, "claimed")

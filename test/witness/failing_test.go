@@ -26,6 +26,8 @@ import (
 // a later round, when all of the first is ready, and so is the composite resource:
 // Crossplane then takes away what the function said of it.
 func TestAReportThatCannotBeMadeAtOnceIsMadeLater(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	x := newTenant(t, "exceeds")

@@ -20,6 +20,8 @@ import (
 
 // TestATenantIsDeletedWithAGrantAlone deletes one, to the end.
 func TestATenantIsDeletedWithAGrantAlone(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	x := newTenant(t, "ends")
@@ -67,6 +69,8 @@ func (x tenant) executed(since int, want ...string) check {
 
 // TestADeletedNamespaceTakesNoDatabaseAlong deletes one that nobody may.
 func TestADeletedNamespaceTakesNoDatabaseAlong(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	x := newTenant(t, "spaces")
@@ -84,6 +88,8 @@ func TestADeletedNamespaceTakesNoDatabaseAlong(t *testing.T) {
 
 // TestDriftIsRepairedInAWindow has somebody change what is outside.
 func TestDriftIsRepairedInAWindow(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	x := newTenant(t, "drifts")
@@ -109,6 +115,8 @@ func TestDriftIsRepairedInAWindow(t *testing.T) {
 // gave, in a resource that does not late-initialize it, and opens its gate for
 // another field.
 func TestWhatIsGivenForTheBeginningOnlyIsNotPutBack(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	x := newTenant(t, "begins")
@@ -141,6 +149,8 @@ spec:
 // TestAPasswordIsChangedOutside changes what no status shows: the reference to a
 // Secret.
 func TestAPasswordIsChangedOutside(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	x := newTenant(t, "password")

@@ -28,6 +28,8 @@ func remade(view, query string) string {
 
 // TestATenantIsMadeAndChangedAsItWasAskedFor changes each kind of resource.
 func TestATenantIsMadeAndChangedAsItWasAskedFor(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	x := newTenant(t, "changes")
@@ -104,6 +106,8 @@ func (x tenant) rests(ctx context.Context, c check) error {
 // TestAChangeThatTheDatabaseRefusesLateStaysAllowedUntilItIsMade has changes fail
 // that were reported as synced.
 func TestAChangeThatTheDatabaseRefusesLateStaysAllowedUntilItIsMade(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	x := newTenant(t, "refused")
@@ -137,6 +141,8 @@ func TestAChangeThatTheDatabaseRefusesLateStaysAllowedUntilItIsMade(t *testing.T
 
 // TestAChangeIsNotLostWithTheProvider kills it while the database is at a change.
 func TestAChangeIsNotLostWithTheProvider(t *testing.T) {
+	world.Long(t)
+
 	x := newTenant(t, "killed")
 	ctx := t.Context()
 
@@ -161,6 +167,8 @@ func TestAChangeIsNotLostWithTheProvider(t *testing.T) {
 // cannot change: a provider made with upjet refuses that, and so the database is
 // deleted and made anew by who may do both.
 func TestADatabaseIsMadeAnewUnderADestructiveAllowanceAlone(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	x := newTenant(t, "anew")
@@ -204,6 +212,8 @@ func TestADatabaseIsMadeAnewUnderADestructiveAllowanceAlone(t *testing.T) {
 // PostgreSQL cannot change: nothing is executed, and the gate stays open until it is
 // taken back.
 func TestAnUpdateThatWouldDestroyIsRefusedByTheProvider(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	x := newTenant(t, "mistaken")

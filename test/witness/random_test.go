@@ -51,6 +51,8 @@ const (
 // KAUSALITY_SEED=n plays the tenant of seed n and those that follow it, of which
 // there are KAUSALITY_RUNS.
 func TestEachStatementOfTheProviderWasAskedFor(t *testing.T) {
+	world.Long(t)
+
 	seed, count := world.Number(t, world.EnvSeed, rand.Uint64()>>32), world.Number(t, envRuns, runs)
 	t.Logf("%s=%d %s=%d", world.EnvSeed, seed, envRuns, count)
 

@@ -38,6 +38,8 @@ func connect(t *testing.T, database string) *sql.DB {
 // TestTheLogShowsEachStatementThatChangesSomethingOnce has the server do what a
 // provider may have it do, and reads what it says of that.
 func TestTheLogShowsEachStatementThatChangesSomethingOnce(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	db := connect(t, "postgres")

@@ -31,6 +31,16 @@ func Number(t *testing.T, variable string, fallback uint64) uint64 {
 	return n
 }
 
+// Sample is how many plays of a random test there are by default: all, or few where go test -short runs, as
+// make test does.
+func Sample(few, all uint64) uint64 {
+	if testing.Short() {
+		return few
+	}
+
+	return all
+}
+
 // Must ends the test where there is an error.
 func Must(t *testing.T, err error) {
 	t.Helper()

@@ -63,7 +63,7 @@ func (s *settings) flags() *flag.FlagSet {
 	f.StringVar(&s.dir, "dir", ".local", "directory for kubeconfigs, logs and data")
 	f.StringVar(&s.until, "until", "kausality", "last part to start: apiserver, controller-manager, crossplane or kausality")
 	f.StringVar(&s.manager, "manager-flags", "", "more flags for kausality-manager, separated by spaces")
-	f.StringVar(&s.with, "with", "", "what to add: postgresql, a server and the provider for it")
+	f.StringVar(&s.with, "with", "", "what to add: postgresql, a server and the provider for it; to what is built: older, Crossplane 1.20")
 	f.Usage = func() {
 		fmt.Fprintln(f.Output(), usage)
 		f.PrintDefaults()
@@ -88,7 +88,10 @@ func run(ctx context.Context, args []string) error {
 	installation := stack.Installation{Dir: dir, Output: os.Stdout}
 	switch args[0] {
 	case "build":
-		_, err := stack.Build(ctx, os.Stdout)
+		if s.with != "" && s.with != "older" {
+			return fmt.Errorf("nothing to build: %q", s.with)
+		}
+		_, err := stack.Build(ctx, os.Stdout, stack.Options{CrossplaneBefore2: s.with != ""})
 		return err
 	case "assets":
 		assets, err := stack.Assets(ctx)
