@@ -51,6 +51,14 @@ func TestTheWebhooksAreAskedAboutWhatPoliciesAndEnforcementsName(t *testing.T) {
 				"apps.scale-enforcement.kausality.io": {"apps/deployments/scale UPDATE"},
 			},
 		},
+		"Operations": {
+			reason: "What is done to objects counts where a rule says so; their names and versions are looked at when it is asked about.",
+			enforcements: []string{`{metadata: {name: pods}, spec: {match: {resourceRules: [
+				{apiGroups: [""], resources: [pods], apiVersions: [v1], operations: [DELETE], resourceNames: [kept], scope: Namespaced},
+				{apiGroups: [""], resources: [pods], apiVersions: [v2], operations: [DELETE]}]}, validationActions: [Deny]}}`},
+			open:     []string{"/pods CREATE,UPDATE,DELETE"},
+			enforced: map[string][]string{"pods.enforcement.kausality.io": {"/pods DELETE"}},
+		},
 		"Invalid": {
 			reason:       "An Enforcement that does not compile is asked about as its failure policy says, whatever its selectors, and harms no other.",
 			enforcements: []string{`{metadata: {name: bad}, spec: {match: {resourceRules: [{apiGroups: [""], resources: [pods]}], objectSelector: {matchExpressions: [{key: a, operator: Near}]}}, matchConditions: [{name: x, expression: "("}], validationActions: [Deny]}}`},
