@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -19,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -302,146 +300,5 @@ func TestTheStatusOfABindingSaysWhyItGrantsNothing(t *testing.T) {
 		return nil
 	}); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestTheXROfAClaimGoesByTheBindingsOfItsNamespace has a binding beside a Claim, and another
-// elsewhere.
-func TestTheXROfAClaimGoesByTheBindingsOfItsNamespace(t *testing.T) {
-	t.Parallel()
-
-	c := newClaimed(t, "bound-database")
-	b := newBound(t, "lab-claim")
-	policy := &v1alpha1.AllowancePolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: "lab-claim"},
-		Spec: v1alpha1.AllowancePolicySpec{
-			BindingMode: v1alpha1.BindingModeRequired,
-			Match:       v1alpha1.Match{APIGroup: "example.org", Kind: "XDatabase", Fields: []string{"metadata.labels[claim.lab.example.org/*]"}},
-			Allow:       []v1alpha1.Permission{},
-		},
-	}
-	here, elsewhere := b.binding("here", "lab-claim", "here@example.com"), b.binding("elsewhere", "lab-claim", "elsewhere@example.com")
-	here.Namespace = metav1.NamespaceDefault
-
-	for _, obj := range []client.Object{policy, here, elsewhere} {
-		if err := b.typed.Create(t.Context(), obj); err != nil {
-			t.Fatal(err)
-		}
-
-		t.Cleanup(func() { _ = b.typed.Delete(context.WithoutCancel(t.Context()), obj) })
-	}
-
-	for _, user := range []string{"here@example.com", "elsewhere@example.com"} {
-		b.grant(t, "lab-claim-"+user, userNamed(user), rbacv1.PolicyRule{
-			APIGroups: []string{"example.org"}, Resources: []string{"xdatabases"}, Verbs: []string{"patch"},
-		}, true)
-	}
-
-	// What is allowed is in the trace.
-	initiated := func(ctx context.Context, user string) (bool, error) {
-		xr, _, err := c.below(ctx)
-		if err != nil {
-			return false, err
-		}
-
-		as := impersonate(t, user, "system:authenticated")
-		err = as.Patch(ctx, xr, world.Merge(`{"metadata": {"labels": {"claim.lab.example.org/cost": "a"}}}`), client.DryRunAll)
-
-		return strings.Contains(resource.Annotation(xr, v1alpha1.AnnotationTrace), user), err
-	}
-
-	if err := scenario.Eventually(t.Context(), "the binding of the Claim's namespace", func(ctx context.Context) error {
-		if may, err := initiated(ctx, "here@example.com"); err != nil || !may {
-			return errors.Join(err, world.ErrOther)
-		}
-
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-
-	if may, err := initiated(t.Context(), "elsewhere@example.com"); err != nil || may {
-		t.Errorf("the binding of another namespace: allowed %t: %v", may, err)
-	}
-
-	// One that says it belongs to a Claim which names another XR belongs to no namespace.
-	liar := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(`{apiVersion: example.org/v1alpha1, kind: XDatabase, metadata: {name: liar, annotations: {crossplane.io/paused: "true"}},
-		spec: {size: small, engine: postgres, claimRef: {apiVersion: example.org/v1alpha1, kind: DatabaseClaim, name: bound-database, namespace: default}}}`),
-		&liar.Object); err != nil {
-		t.Fatal(err)
-	}
-
-	if err := b.Create(t.Context(), liar); err != nil {
-		t.Fatal(err)
-	}
-
-	t.Cleanup(func() { _ = b.Delete(context.WithoutCancel(t.Context()), liar) })
-
-	as := impersonate(t, "here@example.com", "system:authenticated")
-	if err := as.Patch(t.Context(), liar, world.Merge(`{"metadata": {"labels": {"claim.lab.example.org/cost": "a"}}}`), client.DryRunAll); err != nil {
-		t.Fatal(err)
-	}
-
-	if got := resource.Annotation(liar, v1alpha1.AnnotationTrace); strings.Contains(got, "here@example.com") {
-		t.Errorf("by a claimRef that lies it is allowed: %s", got)
-	}
-}
-
-// TestAPermissionOfAnXRIsAskedInTheNamespaceOfItsClaim and in no other.
-func TestAPermissionOfAnXRIsAskedInTheNamespaceOfItsClaim(t *testing.T) {
-	t.Parallel()
-
-	c := newClaimed(t, "permitted-database")
-	b := newBound(t, "lab-permitted")
-	policy := &v1alpha1.AllowancePolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: "lab-permitted"},
-		Spec: v1alpha1.AllowancePolicySpec{
-			Match:    v1alpha1.Match{APIGroup: "example.org", Kind: "XDatabase", Fields: []string{"metadata.labels[permitted.lab.example.org/*]"}},
-			Subjects: []v1alpha1.Subject{{Kind: v1alpha1.SubjectPermission, Name: "label", MayInitiate: true}},
-			Allow:    []v1alpha1.Permission{},
-		},
-	}
-
-	if err := b.typed.Create(t.Context(), policy); err != nil {
-		t.Fatal(err)
-	}
-
-	t.Cleanup(func() { _ = b.typed.Delete(context.WithoutCancel(t.Context()), policy) })
-
-	rule := rbacv1.PolicyRule{APIGroups: []string{"example.org"}, Resources: []string{"xdatabases/kausality"}, Verbs: []string{"initiate:label"}}
-	beside := b.lab
-	beside.namespace = metav1.NamespaceDefault
-	beside.grant(t, "lab-permitted-here", userNamed("permitted-here@example.com"), rule, false)
-	b.grant(t, "lab-permitted-elsewhere", userNamed("permitted-elsewhere@example.com"), rule, false)
-
-	for user, want := range map[string]bool{"permitted-here@example.com": true, "permitted-elsewhere@example.com": false} {
-		b.grant(t, "lab-permitted-patch-"+user, userNamed(user), rbacv1.PolicyRule{
-			APIGroups: []string{"example.org"}, Resources: []string{"xdatabases"}, Verbs: []string{"patch"},
-		}, true)
-
-		as := warnedAs(t, user, "system:authenticated")
-
-		if err := scenario.Eventually(t.Context(), fmt.Sprintf("%s being allowed: %t", user, want), func(ctx context.Context) error {
-			xr, _, err := c.below(ctx)
-			if err != nil {
-				return err
-			}
-
-			as.Take()
-
-			if err := as.Patch(ctx, xr, world.Merge(`{"metadata": {"labels": {"permitted.lab.example.org/cost": "a"}}}`), client.DryRunAll); err != nil {
-				return err
-			}
-
-			text := as.Take()
-			if may := strings.Contains(resource.Annotation(xr, v1alpha1.AnnotationTrace), user); may != want || !want && !mentions(text, "in namespace default") {
-				return fmt.Errorf("allowed %t, and said %q: %w", may, text, world.ErrOther)
-			}
-
-			return nil
-		}); err != nil {
-			t.Error(err)
-		}
 	}
 }
