@@ -17,11 +17,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -81,146 +78,6 @@ func TestAnUnaskedChangeMeetsWhatItsEnforcementSays(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestAnAskedForChangePassesWhateverItsEnforcementSays(t *testing.T) {
-	t.Parallel()
-
-	for _, label := range []string{"deny", "hold", "warn", "audit", "none"} {
-		t.Run(label, func(t *testing.T) {
-			t.Parallel()
-
-			l := newLab(t, "lab-asked-"+label, label)
-			task := l.made(t, "task")
-			as := controller(t, worker)
-
-			l.ask(t, "large")
-
-			if err := as.Patch(t.Context(), task.DeepCopy(), world.Merge(`{"spec": {"size": "large"}}`)); err != nil {
-				t.Fatal(err)
-			}
-
-			if said := as.Take(); said != "" {
-				t.Errorf("Warnings: %q", said)
-			}
-
-			audited(t, l, task, "Allowed", map[string]string{
-				"rule": "Allowance", "policy": "lab-plans", "initiator": hansName, "trace": "Plan/plan@2 spec.size",
-			})
-
-			live := task.DeepCopy()
-			if err := l.Get(t.Context(), client.ObjectKeyFromObject(task), live); err != nil {
-				t.Fatal(err)
-			}
-
-			e, err := traceOf(live, "spec.size")
-			if err != nil {
-				t.Fatal(err)
-			}
-
-			if e.Initiator != hansName || len(e.Trace) != 2 || e.Trace[0].Attestations["metadata.annotations[ticket]"] != "LAB-23" {
-				t.Errorf("trace: %+v", e)
-			}
-		})
-	}
-}
-
-func TestAKeyPrefixAllowsEachKeyWithItAndTheOwnerIsNamed(t *testing.T) {
-	t.Parallel()
-
-	const mine, other = "team.lab.example.org/cost", "other.lab.example.org/cost"
-
-	l := newLab(t, "lab-settings", "deny")
-	task := l.made(t, "task")
-	as := controller(t, worker)
-
-	set := func(key string) error {
-		return as.Patch(t.Context(), task.DeepCopy(), world.Merge(`{"spec": {"settings": {"`+key+`": "a"}}}`))
-	}
-
-	// 1. Before anybody asked for it, whoever is refused reads whom to ask.
-	err := set(mine)
-	if !apierrors.IsForbidden(err) || !mentions(err.Error(), `policy "lab-settings" gives one`, `ask the lab (#lab) about policy "lab-settings"`) {
-		t.Errorf("not asked for: %v", err)
-	}
-
-	// 2. A key of the plan with the prefix allows those of its tasks, and no other. One that is excluded
-	// allows none.
-	hansen, err := l.as(hans)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	plan := l.plan.DeepCopy()
-	if err := hansen.Patch(t.Context(), plan, world.Merge(`{"spec": {"settings": {"team.lab.example.org/locked": "b"}}}`), client.DryRunAll); err != nil {
-		t.Fatal(err)
-	}
-
-	if got := resource.Annotation(plan, v1alpha1.AnnotationAllowances); got != "" {
-		t.Errorf("what is excluded allows %s", got)
-	}
-
-	if err := hansen.Patch(t.Context(), l.plan.DeepCopy(), world.Merge(`{"spec": {"settings": {"team.lab.example.org/owner": "b"}}}`)); err != nil {
-		t.Fatal(err)
-	}
-
-	if err := set(other); !apierrors.IsForbidden(err) {
-		t.Errorf("another key: %v", err)
-	}
-
-	if err := set(mine); err != nil {
-		t.Error(err)
-	}
-
-	audited(t, l, task, "Allowed", map[string]string{"rule": "Allowance", "policy": "lab-settings", "initiator": hansName})
-}
-
-func TestAnExceptionLetsItsSubjectsUntilItEnds(t *testing.T) {
-	t.Parallel()
-
-	l := newLab(t, "lab-exception", "deny")
-	task := l.made(t, "task")
-
-	if err := controller(t, migration).Patch(t.Context(), task.DeepCopy(), world.Merge(`{"spec": {"size": "huge"}}`)); err != nil {
-		t.Errorf("excepted: %v", err)
-	}
-
-	audited(t, l, task, "Allowed", map[string]string{"rule": "Exception", "policy": "lab-deny/migration"})
-
-	if err := controller(t, migration).Patch(t.Context(), task.DeepCopy(), world.Merge(`{"spec": {"color": "blue"}}`)); !apierrors.IsForbidden(err) {
-		t.Errorf("another field: %v", err)
-	}
-
-	if err := controller(t, late).Patch(t.Context(), task.DeepCopy(), world.Merge(`{"spec": {"size": "tiny"}}`)); !apierrors.IsForbidden(err) {
-		t.Errorf("after its end: %v", err)
-	}
-}
-
-func TestWhatIsHeldIsRecordedAndThePartThatIsAllowedPasses(t *testing.T) {
-	t.Parallel()
-
-	l := newLab(t, "lab-held", "hold")
-	task := l.made(t, "task")
-
-	l.ask(t, "large")
-
-	if err := controller(t, worker).Patch(t.Context(), task.DeepCopy(), world.Merge(`{"spec": {"size": "large", "color": "blue"}}`)); err != nil {
-		t.Fatal(err)
-	}
-
-	live := task.DeepCopy()
-	if err := l.Get(t.Context(), client.ObjectKeyFromObject(task), live); err != nil {
-		t.Fatal(err)
-	}
-
-	if size, color := resource.String(live.Object, "spec", "size"), resource.String(live.Object, "spec", "color"); size != "large" || color != "red" {
-		t.Errorf("size %q, color %q", size, color)
-	}
-
-	held, err := allowance.ParseHeld(live)
-	if err != nil || len(held) != 1 || held[0].Field != "spec.color" || held[0].To != "blue" {
-		t.Errorf("held: %+v, %v", held, err)
 	}
 }
 

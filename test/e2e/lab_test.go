@@ -27,7 +27,6 @@ import (
 const (
 	worker    = "system:serviceaccount:lab:worker"
 	migration = "system:serviceaccount:lab:migration"
-	late      = "system:serviceaccount:lab:late"
 )
 
 const labGroup = "lab.example.org"
