@@ -169,44 +169,6 @@ func vanish(ctx context.Context, c cluster, name, policy string) error {
 	})
 }
 
-// TestAConfigMapHoldsParameters has the parameters of a policy in ConfigMaps, which it selects.
-func TestAConfigMapHoldsParameters(t *testing.T) {
-	t.Parallel()
-
-	l := newLab(t, "lab-configured", "none")
-	ctx := t.Context()
-
-	if err := l.applyFile(ctx, "configured.yaml"); err != nil {
-		t.Fatal(err)
-	}
-
-	if err := l.readable(ctx, "configmaps"); err != nil {
-		t.Fatal(err)
-	}
-
-	p := parameterized{lab: l, typed: typedAs(t, ""), policy: "lab-with-maps"}
-	t.Cleanup(func() { p.gone(t) })
-
-	p.eventually(t, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonInForce, "")
-
-	warned := warnedAs(t, hans, "platform-team", "system:masters", "system:authenticated")
-	p.may(t, warned, false, `there is no ConfigMap of labels "for=plans" in namespace lab-configured`)
-
-	for _, name := range []string{"one", "two"} {
-		if err := l.costs(ctx, name, "low,high"); err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	p.may(t, warned, true, "")
-
-	if err := l.costs(ctx, "two", "high"); err != nil {
-		t.Fatal(err)
-	}
-
-	p.may(t, warned, false, `(with ConfigMap "lab-configured/two")`)
-}
-
 // TestABindingHasParametersOfItsOwn where its policy lets it, and those of the policy hold,
 // too.
 func TestABindingHasParametersOfItsOwn(t *testing.T) {

@@ -16,11 +16,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -101,72 +98,4 @@ func TestWhatIsAllowedIsOnRecordWithItsTicket(t *testing.T) {
 		"fields": "spec.size", "policies": "lab-plans@", "enforcements": "lab-deny@",
 		"attestations": `"metadata.annotations[ticket]":"LAB-23"`,
 	})
-}
-
-// TestWhatDoesNotFitOrIsNotReadyIsReported before anybody is surprised by it: in the
-// status of an Enforcement, and in metrics.
-func TestWhatDoesNotFitOrIsNotReadyIsReported(t *testing.T) {
-	t.Parallel()
-
-	c := newCluster(t, "Note", "note")
-	if err := c.applyFile(t.Context(), "notes.yaml"); err != nil {
-		t.Fatal(err)
-	}
-
-	t.Cleanup(func() {
-		for kind, name := range map[string]string{"Enforcement": "notes", "AllowancePolicy": "notes-nowhere"} {
-			u := &unstructured.Unstructured{}
-			u.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(kind))
-			u.SetName(name)
-
-			_ = c.Delete(context.WithoutCancel(t.Context()), u)
-		}
-	})
-
-	// It never is in force, so nothing waits for it.
-	nowhere := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "kausality.io/v1alpha1", "kind": "AllowancePolicy", "metadata": map[string]any{"name": "notes-nowhere"},
-		"spec": map[string]any{
-			"match":    map[string]any{"apiGroup": "nowhere.example.org", "kind": "Note", "fields": []any{"spec.text"}},
-			"subjects": []any{map[string]any{"kind": "Group", "name": "platform-team", "mayInitiate": true}},
-			"allow":    []any{map[string]any{"apiGroup": "notes.example.org", "kind": "Note", "mutations": []any{"spec.text"}}},
-		},
-	}}
-	if err := c.Create(t.Context(), nowhere); err != nil {
-		t.Fatal(err)
-	}
-
-	const warning = "notes.example.org/v1, kind Note: 1:12: undefined field 'txt'"
-
-	if err := scenario.Eventually(t.Context(), "a warning of the condition", func(ctx context.Context) error {
-		u := &unstructured.Unstructured{}
-		u.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("Enforcement"))
-
-		if err := c.Get(ctx, client.ObjectKey{Name: "notes"}, u); err != nil {
-			return err
-		}
-
-		list, _, _ := unstructured.NestedSlice(u.Object, "status", "typeChecking")
-		if ready, _ := resource.ConditionOf(u, "Ready"); len(list) != 1 || !mentions(fmt.Sprint(list), warning) ||
-			!mentions(ready.Message, "the Enforcement is in force, but spec.matchConditions[0].expression: "+warning) {
-			return fmt.Errorf("typeChecking %v, Ready %q: %w", list, ready.Message, world.ErrOther)
-		}
-
-		return nil
-	}); err != nil {
-		t.Error(err)
-	}
-
-	want := regexp.MustCompile(`(?m)^kausality_policies_not_ready\{kind="AllowancePolicy",reason="KindUnknown"\} [1-9]`)
-
-	if err := scenario.Eventually(t.Context(), "a metric of the policy", func(ctx context.Context) error {
-		text, err := scraped(ctx)
-		if err == nil && !want.MatchString(text) {
-			err = world.ErrOther
-		}
-
-		return err
-	}); err != nil {
-		t.Error(err)
-	}
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/internal/openreport"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -199,4 +200,31 @@ func TestReportsTellWhatWaitsUntilItDoesNot(t *testing.T) { //nolint:tparallel /
 			return scenario.Eventually(ctx, "a held size", all(r.says("stays large (asked: small)"), r.unreported))
 		}},
 	})
+}
+
+// edited checks who edited the composite resource without being allowed to.
+func (c cluster) edited(users ...string) check {
+	return func(ctx context.Context) error {
+		u, err := c.xr(ctx)
+		if err != nil {
+			return err
+		}
+
+		edits, err := allowance.ParseEdits(u)
+		if err != nil {
+			return err
+		}
+
+		if len(edits) != len(users) {
+			return fmt.Errorf("%q has edits %+v, want of %q: %w", c.name, edits, users, world.ErrOther)
+		}
+
+		for i, e := range edits {
+			if e.User != users[i] || e.Field != "spec.size" || e.From != "small" {
+				return fmt.Errorf("%q has edit %+v, want of %q: %w", c.name, e, users[i], world.ErrOther)
+			}
+		}
+
+		return nil
+	}
 }

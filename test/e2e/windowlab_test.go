@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
@@ -364,30 +363,6 @@ func TestReplicasCountTheUsesOfAWindowTogether(t *testing.T) {
 
 	stop()
 	replicas.Wait()
-}
-
-func TestAWindowShowsWhatKeepsItFromBeingReady(t *testing.T) {
-	t.Parallel()
-
-	c := newCluster(t, "Plan", "plan")
-	w := newUpgrade(t.Context(), t, c, "unknown-kind", `{serviceAccount: "`+worker+`", validFrom: "2126-01-01T00:00:00Z", validUntil: "2127-01-01T00:00:00Z",
-  allow: [{kind: Unheard, mutations: [spec]}]}`)
-
-	if err := scenario.Eventually(t.Context(), "a status", all(w.is(false, v1alpha1.ReasonNotStarted), func(ctx context.Context) error {
-		live := w.object()
-		if err := w.Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
-			return err
-		}
-
-		c, _ := resource.ConditionOf(live, v1alpha1.ConditionReady)
-		if c.True() || c.Reason != v1alpha1.ReasonKindUnknown || !mentions(c.Message, "Unheard") {
-			return fmt.Errorf("%+v: %w", c, world.ErrOther)
-		}
-
-		return nil
-	}, w.events())); err != nil {
-		t.Error(err)
-	}
 }
 
 // TestAWindowIsReportedOnceThoughTheManagerIsKilled does not run beside others,
