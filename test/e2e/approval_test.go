@@ -423,9 +423,20 @@ func TestWhatAClaimAsksForIsApproved(t *testing.T) {
 
 	p := pendingsOf(t, "example.org/v1alpha1", "DatabaseClaim", namespace, c.name)
 	if err := scenario.Eventually(ctx, "a list, and a Claim that names it", all(
-		p.lists([]string{annaName}, held{kind: "XDatabase", field: "spec.size", to: "medium"}),
+		p.lists([]string{annaName}, held{
+			kind: "XDatabase", field: "spec.size", to: "medium", parent: "DatabaseClaim", cause: v1alpha1.CauseEdit, user: annaName,
+		}),
 		c.names(p, "1 held: XDatabase ", ": spec.size stays small (asked: medium): "))); err != nil {
 		t.Fatal(err)
+	}
+
+	claim, err := c.claim(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if err := p.ownedBy(ctx, claim); err != nil {
+		t.Error(err)
 	}
 
 	berta := approverNamed(t, "approved-berta", [3]string{v1alpha1.VerbApprove, "example.org", "xdatabases"})

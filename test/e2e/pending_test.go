@@ -366,46 +366,6 @@ func TestWhatIsHeldOfAnXRIsListedForIt(t *testing.T) { //nolint:tparallel // Ste
 	})
 }
 
-func TestWhatIsHeldBelowAClaimIsListedForIt(t *testing.T) {
-	t.Parallel()
-
-	c := newClaimed(t, "pending-database")
-	ctx := t.Context()
-
-	if err := scenario.Eventually(ctx, "a database that was ready", all(c.ready, c.builtUp)); err != nil {
-		t.Fatal(err)
-	}
-
-	if err := c.apply(ctx, anna, fmt.Sprintf(`{apiVersion: example.org/v1alpha1, kind: DatabaseClaim,
-		metadata: {name: %s, namespace: default}, spec: {size: medium}}`, c.name)); err != nil {
-		t.Fatal(err)
-	}
-
-	p := pendingsOf(t, "example.org/v1alpha1", "DatabaseClaim", namespace, c.name)
-
-	isHeld := func(ctx context.Context) error {
-		xr, _, err := c.below(ctx)
-		if err == nil && resource.Annotation(xr, v1alpha1.AnnotationHeld) == "" {
-			err = world.ErrOther
-		}
-
-		return err
-	}
-	if err := p.listsSoon(ctx, isHeld, p.lists([]string{annaName},
-		held{kind: "XDatabase", field: "spec.size", to: "medium", parent: "DatabaseClaim", cause: v1alpha1.CauseEdit, user: annaName})); err != nil {
-		t.Fatal(err)
-	}
-
-	claim, err := c.claim(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	if err := p.ownedBy(ctx, claim); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestWhatIsHeldBelowANestedXRIsListedForTheOuterOne(t *testing.T) {
 	t.Parallel()
 
