@@ -258,7 +258,7 @@ func TestWhileTheManagerIsAwayNoManagedResourceIsEdited(t *testing.T) {
 	u.SetName("unattended")
 	u.SetAnnotations(map[string]string{v1alpha1.AnnotationManagementPolicies: "- '*'\n"})
 
-	if err := impersonate(t, "system:serviceaccount:kausality-system:kausality-manager", "system:masters").Create(ctx, u); err != nil {
+	if err := asManager(t).Create(ctx, u); err != nil {
 		t.Fatal(err)
 	}
 

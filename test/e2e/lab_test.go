@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -61,8 +62,12 @@ func newLab(t *testing.T, namespace, label string) lab {
 
 	t.Cleanup(func() { _ = l.Delete(context.WithoutCancel(ctx), ns) })
 
+	// It is known to have been ready once whoever reads it first: what the manager's cache has of it may be
+	// older than what its controller has said.
 	l.plan = l.object("Plan", "plan", map[string]any{"size": "small"})
-	if err := l.Create(ctx, l.plan); err != nil {
+	l.plan.SetAnnotations(map[string]string{v1alpha1.AnnotationInitialized: "true"})
+
+	if err := asManager(t).Create(ctx, l.plan); err != nil {
 		t.Fatal(err)
 	}
 
@@ -115,12 +120,19 @@ func (l lab) task(name string) *unstructured.Unstructured {
 	return u
 }
 
+// asManager is the manager itself, whom nobody is asked about.
+func asManager(t *testing.T) client.Client {
+	t.Helper()
+
+	return impersonate(t, "system:serviceaccount:kausality-system:kausality-manager", "system:masters")
+}
+
 // made makes a task as nobody is asked about: by the manager itself.
 func (l lab) made(t *testing.T, name string) *unstructured.Unstructured {
 	t.Helper()
 
 	u := l.task(name)
-	if err := impersonate(t, "system:serviceaccount:kausality-system:kausality-manager", "system:masters").Create(t.Context(), u); err != nil {
+	if err := asManager(t).Create(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}
 

@@ -43,6 +43,12 @@ func TestAParentThatNobodyWritesToAnyMoreIsKeptUp(t *testing.T) {
 		}
 	}
 
+	// That it was ready once the manager finds out.
+	forget := world.Merge(`{"metadata": {"annotations": {"` + v1alpha1.AnnotationInitialized + `": null}}}`)
+	if err := asManager(t).Patch(ctx, l.plan.DeepCopy(), forget); err != nil {
+		t.Fatal(err)
+	}
+
 	if err := scenario.Eventually(ctx, "an initialized parent", kept(false)); err != nil {
 		t.Fatal(err)
 	}

@@ -171,7 +171,7 @@ func TestAWindowCountsEachStoredChangeOnce(t *testing.T) {
 	fleet := l.object("Fleet", "fleet", map[string]any{"ships": map[string]any{"count": int64(1)}})
 	fleet.SetOwnerReferences(task.GetOwnerReferences())
 
-	if err := impersonate(t, "system:serviceaccount:kausality-system:kausality-manager", "system:masters").Create(ctx, fleet); err != nil {
+	if err := asManager(t).Create(ctx, fleet); err != nil {
 		t.Fatal(err)
 	}
 
