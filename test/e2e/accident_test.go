@@ -164,6 +164,8 @@ func counted(left, kind string) check {
 // TestWithoutPoliciesNothingWaitsForKausality comes first, and by itself: nothing
 // else may have a gate.
 func TestWithoutPoliciesNothingWaitsForKausality(t *testing.T) {
+	world.Long(t)
+
 	c := newCluster(t, "Store", "ungoverned")
 	a := &accident{cluster: c}
 

@@ -84,6 +84,7 @@ func (a app) uids(ctx context.Context) (map[string]string, error) {
 }
 
 func TestAFleetThatRunsIsTakenOverAsItIs(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	const size = 5
@@ -254,6 +255,7 @@ status:
   endpoints: [{host: a}, {host: b, port: 81}]`
 
 func TestAStatusThatIsNeverStoredAsWantedKeepsNothing(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	a := newApp(t, "reports")
@@ -277,6 +279,7 @@ func TestAStatusThatIsNeverStoredAsWantedKeepsNothing(t *testing.T) {
 }
 
 func TestARolloutOfWhatIsComposedIsUndone(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	a := newApp(t, "undone")

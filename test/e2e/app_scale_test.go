@@ -21,6 +21,7 @@ import (
 )
 
 func TestAnAutoscalerScalesWhatIsComposed(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	a := newApp(t, "scaled")

@@ -321,15 +321,19 @@ func content(u *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-func TestAnAppOfOrdinaryKindsSettlesAndIsKept(t *testing.T) {
+func TestAnAppOfOrdinaryKindsSettlesAndIsKept(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
 
-	for name, composition := range map[string]appComposition{"patched": patched, "templated": templated} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			newApp(t, name).play(t, appSteps(newApp(t, name), name, composition))
-		})
-	}
+	a := newApp(t, "patched")
+	a.play(t, appSteps(a, a.name, patched))
+}
+
+func TestAnAppOfTemplatesSettlesAndIsKept(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
+	t.Parallel()
+
+	a := newApp(t, "templated")
+	a.play(t, appSteps(a, a.name, templated))
 }
 
 func appSteps(a app, name string, composition appComposition) []scenario.Step {

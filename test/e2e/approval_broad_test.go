@@ -94,6 +94,7 @@ func (c cluster) counts(p pendings, want int) check {
 // TestHoweverMuchIsHeldItIsHeld: what does not fit into the list is counted, and what is listed can be
 // approved, without anything else.
 func TestHoweverMuchIsHeldItIsHeld(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	c := newCluster(t, "Broad", "broad")

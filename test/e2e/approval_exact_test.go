@@ -282,6 +282,7 @@ func (w *writes) were(want ...string) check {
 
 // TestAnApprovalIsOfOneFieldAlone while others of the same object change.
 func TestAnApprovalIsOfOneFieldAlone(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	s := newStocked(t, "exact-field")
@@ -342,6 +343,7 @@ func TestAnApprovalIsOfOneFieldAlone(t *testing.T) { //nolint:tparallel // Steps
 // TestAnApprovalCountsWhereTheStoreHasSettled at the generation that it has when the approval comes:
 // what a policy allows is over by then.
 func TestAnApprovalCountsWhereTheStoreHasSettled(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	s := newStocked(t, "exact-settled")
@@ -406,6 +408,7 @@ func TestAnApprovalCountsWhereTheStoreHasSettled(t *testing.T) { //nolint:tparal
 
 // TestTwoApprovalsThatCrossLetAChangeThroughOnce whichever comes first.
 func TestTwoApprovalsThatCrossLetAChangeThroughOnce(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	versions := []string{"v2", "v1", "v2", "v1", "v2"}

@@ -17,6 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // frigates have a Deployment of two containers, and a third before these where somebody asks for it who may.
@@ -110,6 +111,7 @@ func directories(u *unstructured.Unstructured) string {
 
 // TestAnApprovalIsOfItsElementOfAList wherever in the list that is by then.
 func TestAnApprovalIsOfItsElementOfAList(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	c := newCluster(t, "Frigate", "exact-element")

@@ -73,6 +73,7 @@ func (c cluster) revised(ctx context.Context, change check) error {
 
 // TestAnApprovalOfWhatIsHiddenIsForAnyValueOnce and says so, and nothing tells the values.
 func TestAnApprovalOfWhatIsHiddenIsForAnyValueOnce(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	a := newApp(t, "exact-hidden")
@@ -178,6 +179,7 @@ func secretStore(name, password string) string {
 
 // TestAFieldThatIsNamedAsACredentialIsHiddenToo where it is of an external object.
 func TestAFieldThatIsNamedAsACredentialIsHiddenToo(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	s := newStocked(t, "exact-password")

@@ -30,6 +30,7 @@ func configMapKind() schema.GroupVersionKind {
 // TestACreationWithoutANameIsApprovedByItsPlace in the Composition, for nobody knows the name before
 // Crossplane has generated it.
 func TestACreationWithoutANameIsApprovedByItsPlace(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	s := newStocked(t, "exact-creation")
@@ -137,6 +138,7 @@ func (c cluster) restored(ctx context.Context, u *unstructured.Unstructured) err
 
 // TestAnApprovalIsNotForAnotherObjectOfTheName which is there since it was seen.
 func TestAnApprovalIsNotForAnotherObjectOfTheName(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	s := newStocked(t, "exact-object")

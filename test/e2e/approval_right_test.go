@@ -39,6 +39,7 @@ func (p pendings) loses(ctx context.Context, a approver) error {
 
 // TestWhoHasLostTheRightLetsNothingThrough though they had it when they approved.
 func TestWhoHasLostTheRightLetsNothingThrough(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	s := newStocked(t, "exact-right")
@@ -135,6 +136,7 @@ func (c cluster) nested(ctx context.Context, kind string) error {
 // TestAnApprovalExpiresBetweenTwoLevels of composite resources: what it has let through by then stays,
 // and nothing else follows.
 func TestAnApprovalExpiresBetweenTwoLevels(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	const validFor = 40 * time.Second
@@ -263,6 +265,7 @@ func (c cluster) salons(ctx context.Context) error {
 
 // TestAPolicyThatAsksForTwoPeopleGetsTwo besides those who ask for the change, whenever they do.
 func TestAPolicyThatAsksForTwoPeopleGetsTwo(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	c := newCluster(t, "Salon", "exact-people")

@@ -242,6 +242,8 @@ func (c cluster) putBack(name string) check {
 // TestWhileTheManagerIsAwayNoManagedResourceIsEdited does not run beside others,
 // for which the manager would be away too.
 func TestWhileTheManagerIsAwayNoManagedResourceIsEdited(t *testing.T) {
+	world.Long(t)
+
 	c := newCluster(t, "Store", "unattended")
 	ctx := t.Context()
 

@@ -248,6 +248,7 @@ func TestABindingSaysWhoMayInitiateInItsNamespace(t *testing.T) {
 // TestTheStatusOfABindingSaysWhyItGrantsNothing has bindings of policies that are not there,
 // or want none.
 func TestTheStatusOfABindingSaysWhyItGrantsNothing(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	b := newBound(t, "lab-bindings")

@@ -121,73 +121,52 @@ func (c claimed) builtUp(ctx context.Context) error {
 func TestAClaimGoesWithItsDatabase(t *testing.T) {
 	t.Parallel()
 
-	for name, how := range map[string]metav1.DeletionPropagation{
-		"old": metav1.DeletePropagationBackground, "older": metav1.DeletePropagationForeground,
-	} {
-		t.Run(string(how), func(t *testing.T) {
-			t.Parallel()
+	newClaimed(t, "old-database").goes(t, metav1.DeletePropagationBackground)
+}
 
-			c := claimed{newCluster(t, "DatabaseClaim", name+"-database")}
-			ctx := t.Context()
+func TestAClaimThatWaitsForItsDatabaseGoesWithIt(t *testing.T) {
+	world.Long(t)
+	t.Parallel()
 
-			for _, file := range []string{"xrd.yaml", "composition.yaml", "policies.yaml"} {
-				text, err := os.ReadFile(filepath.Join("..", "..", "examples", "claim-with-ticket", file))
-				if err != nil {
-					t.Fatal(err)
-				}
+	newClaimed(t, "older-database").goes(t, metav1.DeletePropagationForeground)
+}
 
-				if err := c.apply(ctx, admin, string(text)); err != nil {
-					t.Fatal(err)
-				}
-			}
+// goes has hans delete the Claim, once its database is there, and waits until nothing is left of either.
+func (c claimed) goes(t *testing.T, how metav1.DeletionPropagation) {
+	t.Helper()
 
-			if err := c.applyFile(ctx, "claim-deletion.yaml"); err != nil {
-				t.Fatal(err)
-			}
+	ctx := t.Context()
 
-			if err := c.apply(ctx, hans, fmt.Sprintf(`{apiVersion: example.org/v1alpha1, kind: DatabaseClaim,
-				metadata: {name: %s, namespace: default, annotations: {jira: INFRA-1}}, spec: {size: small, engine: postgres}}`, c.name)); err != nil {
-				t.Fatal(err)
-			}
+	if err := c.applyFile(ctx, "claim-deletion.yaml"); err != nil {
+		t.Fatal(err)
+	}
 
-			if err := scenario.Eventually(ctx, "a database", c.ready); err != nil {
-				t.Fatal(err)
-			}
+	if err := scenario.Eventually(ctx, "a database", c.ready); err != nil {
+		t.Fatal(err)
+	}
 
-			xr, managed, err := c.below(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+	xr, managed, err := c.below(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
 
-			claim, err := c.claim(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+	claim, err := c.claim(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
 
-			if err := c.remove(ctx, hans, claim, how); err != nil {
-				t.Fatal(err)
-			}
+	if err := c.remove(ctx, hans, claim, how); err != nil {
+		t.Fatal(err)
+	}
 
-			gone := func(u *unstructured.Unstructured) check {
-				return func(ctx context.Context) error {
-					err := c.Get(ctx, client.ObjectKeyFromObject(u), u.DeepCopy())
-					if err == nil {
-						err = fmt.Errorf("%s %q is still there: %w", u.GetKind(), u.GetName(), world.ErrOther)
-					}
+	outside := &unstructured.Unstructured{}
+	outside.SetAPIVersion("v1")
+	outside.SetKind("ConfigMap")
+	outside.SetNamespace(namespace)
+	outside.SetName(xr.GetName())
 
-					return client.IgnoreNotFound(err)
-				}
-			}
-
-			outside := &unstructured.Unstructured{}
-			outside.SetAPIVersion("v1")
-			outside.SetKind("ConfigMap")
-			outside.SetNamespace(namespace)
-			outside.SetName(xr.GetName())
-
-			if err := scenario.Eventually(ctx, "the end of the database", all(gone(claim), gone(xr), gone(managed), gone(outside))); err != nil {
-				t.Fatal(err)
-			}
-		})
+	if err := scenario.Eventually(ctx, "the end of the database",
+		all(c.missing(claim), c.missing(xr), c.missing(managed), c.missing(outside))); err != nil {
+		t.Fatal(err)
 	}
 }

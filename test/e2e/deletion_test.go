@@ -121,6 +121,7 @@ func (c cluster) kept(ctx context.Context) error {
 }
 
 func TestAnAllowedDeletionEndsWithNothingLeft(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	for name, how := range map[string]metav1.DeletionPropagation{
@@ -151,6 +152,7 @@ func TestAnAllowedDeletionEndsWithNothingLeft(t *testing.T) {
 }
 
 func TestADeletionThatNobodyMayAskForLeavesTheExternalObject(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	c := newCluster(t, "Store", "squatted")
@@ -196,6 +198,7 @@ func TestADeletionThatNobodyMayAskForLeavesTheExternalObject(t *testing.T) { //n
 }
 
 func TestWhoOrphansKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	c := newCluster(t, "Store", "orphaned")
@@ -268,6 +271,7 @@ func (c cluster) paused(ctx context.Context) error {
 }
 
 func TestADeletionPassesTwoLevelsOfCompositeResources(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	c := newCluster(t, "Mall", "north")
@@ -308,6 +312,7 @@ func TestADeletionPassesTwoLevelsOfCompositeResources(t *testing.T) { //nolint:t
 }
 
 func TestANamespaceGoesWithWhatItHolds(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	c := newCluster(t, "Store", "moved")
@@ -353,6 +358,8 @@ func TestANamespaceGoesWithWhatItHolds(t *testing.T) { //nolint:tparallel // Ste
 // TestWhatIsKeptIsReleasedAfterARestart does not run beside others, for which the
 // manager would be away too. No policy names the kind that is kept.
 func TestWhatIsKeptIsReleasedAfterARestart(t *testing.T) {
+	world.Long(t)
+
 	c := newCluster(t, "Kiosk", "kept")
 	kiosk := strings.NewReplacer("Store", "Kiosk", "stores", "kiosks")
 

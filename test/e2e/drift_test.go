@@ -66,6 +66,7 @@ func (c cluster) openedBy(want ...string) check {
 }
 
 func TestAWindowForTheOutsideLetsARepairOfDriftThroughOnce(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	c := newCluster(t, "Kiosk", "drift")

@@ -121,6 +121,7 @@ func (p plaza) kinds(ctx context.Context) (map[string]string, error) {
 // TestWhoHasCrossplanesRolesEditsAndDoesNotApprove as these name no subresource but status, whichever the
 // verbs; who has a right on kausality does.
 func TestWhoHasCrossplanesRolesEditsAndDoesNotApprove(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	p := newPlaza(t)

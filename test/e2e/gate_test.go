@@ -191,6 +191,7 @@ func eventsOf(ctx context.Context, u *unstructured.Unstructured, reason string) 
 }
 
 func TestAPolicySaysWhenItsGatesClose(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	c := newCluster(t, "Kiosk", "patient")
@@ -275,6 +276,7 @@ func TestAPolicySaysWhenItsGatesClose(t *testing.T) { //nolint:tparallel // Step
 }
 
 func TestAPolicyHasGatesClosedThatAreOpenForTooLong(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	c := newCluster(t, "Kiosk", "impatient")

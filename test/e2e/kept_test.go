@@ -67,6 +67,7 @@ func TestAHandDecidesNothingAboutTheOutside(t *testing.T) { //nolint:tparallel /
 // TestWhatExistedBeforeIsNotMadeAnythingElse composes a managed resource whose
 // external object exists, with other values.
 func TestWhatExistedBeforeIsNotMadeAnythingElse(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	c := newCluster(t, "Store", "found")

@@ -161,6 +161,8 @@ func (c cluster) define(ctx context.Context, crd *unstructured.Unstructured) err
 }
 
 func TestAKindDeletedByAccidentWhileKausalityIsDownIsWrittenDown(t *testing.T) {
+	world.Long(t)
+
 	c := newCluster(t, "Store", "outlasting")
 	a := &accident{cluster: c}
 	crd := c.definition(t, "objects.kubernetes.m.crossplane.io")
@@ -191,6 +193,8 @@ func TestAKindDeletedByAccidentWhileKausalityIsDownIsWrittenDown(t *testing.T) {
 }
 
 func TestAProviderRemovedByAccidentCostsNothingOutside(t *testing.T) {
+	world.Long(t)
+
 	c := newCluster(t, "Store", "unprovided")
 	a := &accident{cluster: c}
 	crd := c.definition(t, "objects.kubernetes.m.crossplane.io")

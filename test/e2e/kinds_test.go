@@ -136,6 +136,8 @@ func (c cluster) undeletable(ctx context.Context) error {
 // TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt does not run beside
 // others, for the manager is restarted.
 func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) {
+	world.Long(t)
+
 	c := newCluster(t, "Bank", "north")
 	vaults := client.Object(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "vaults.old.example.org"},

@@ -24,6 +24,7 @@ import (
 )
 
 func TestUpdateAndDeleteAreServedOneAfterTheOther(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	v := newVault(t, "twofold")
@@ -67,6 +68,7 @@ func TestUpdateAndDeleteAreServedOneAfterTheOther(t *testing.T) { //nolint:tpara
 }
 
 func TestAnExternalObjectIsMadeAnewUnderDeleteAndCreateAlone(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	v := newVault(t, "anew")
@@ -184,6 +186,7 @@ func (v vault) lacks(ctx context.Context) error {
 }
 
 func TestAGateIsNeverWiderThanItsCompositionAsksFor(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	v := newVault(t, "bounded")
@@ -238,6 +241,7 @@ func (v vault) goesAlone(ctx context.Context) error {
 }
 
 func TestWhatIsMeantToBeObservedIsLeftAlone(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	v := newVault(t, "observed")
@@ -352,6 +356,7 @@ func (v vault) tracedTo(initiator string) check {
 }
 
 func TestAResourceThatIsMadePausedIsMadeWhenItNoLongerIs(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	v := newVault(t, "late")
@@ -384,6 +389,7 @@ func TestAResourceThatIsMadePausedIsMadeWhenItNoLongerIs(t *testing.T) { //nolin
 }
 
 func TestWhileCrossplanesAnnotationPausesAnObjectItsChangeWaits(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	pauses := map[string]struct {

@@ -160,6 +160,7 @@ func TestANamespaceThatNobodyMayDeleteWaits(t *testing.T) { //nolint:tparallel /
 }
 
 func TestANamespaceIsLeftWithoutWhatItStandsFor(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	n := newTenant(t, "leaving")

@@ -170,6 +170,7 @@ func TestADryRunHasNoEffect(t *testing.T) {
 }
 
 func TestAnObjectWithAGeneratedNameIsStampedAndPasses(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	l := newLab(t, "lab-generated", "deny")
@@ -253,6 +254,7 @@ func TestScalingIsAChangeOfTheReplicasAndItsStampFollows(t *testing.T) {
 }
 
 func TestAHeldScalingKeepsTheReplicas(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	l := newLab(t, "lab-held-fleets", "hold")
@@ -284,6 +286,7 @@ func TestAHeldScalingKeepsTheReplicas(t *testing.T) {
 }
 
 func TestAHeldScalingOfWhatIsNotSetIsRefused(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	l := newLab(t, "lab-unset-fleets", "hold")
@@ -301,6 +304,7 @@ func TestAHeldScalingOfWhatIsNotSetIsRefused(t *testing.T) {
 }
 
 func TestAnObjectThatTheAPIServerFillsInIsNoConflict(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	l := newLab(t, "lab-services", "deny")

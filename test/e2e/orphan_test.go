@@ -22,6 +22,7 @@ import (
 // TestADeletionPolicyThatOrphansKeepsTheExternalObject allows to delete what is
 // outside, too: an explicit Delete would win over the deletion policy.
 func TestADeletionPolicyThatOrphansKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	v := vault{newCluster(t, "XCellar", "deep")}

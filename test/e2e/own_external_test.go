@@ -69,6 +69,7 @@ func (c cluster) storesSize(want string) check {
 // TestEachChangeLeavesUnderItsOwnExternal has two people change two fields that two
 // policies allow, one of them without External, in both orders.
 func TestEachChangeLeavesUnderItsOwnExternal(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	c := newCluster(t, "Shed", "size-first")

@@ -172,6 +172,7 @@ func vanish(ctx context.Context, c cluster, name, policy string) error {
 // TestABindingHasParametersOfItsOwn where its policy lets it, and those of the policy hold,
 // too.
 func TestABindingHasParametersOfItsOwn(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	p := parameterized{lab: newLab(t, "lab-own", "none"), typed: typedAs(t, ""), policy: "lab-with-own"}

@@ -155,6 +155,7 @@ func (c cluster) sails(program, size string) check {
 // TestWhatAnotherReleaseOfAFunctionAsksForIsListed of XRs as before Crossplane 2 and since, at once: of neither
 // has anybody edited anything, nor is there another revision of its Composition.
 func TestWhatAnotherReleaseOfAFunctionAsksForIsListed(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	const next = functionTemplates + "-next"

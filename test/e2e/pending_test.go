@@ -170,6 +170,7 @@ func failing(composition string) string {
 }
 
 func TestWhatIsHeldOfAnXRIsListedForIt(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	const composition = "pendings"
@@ -367,6 +368,7 @@ func TestWhatIsHeldOfAnXRIsListedForIt(t *testing.T) { //nolint:tparallel // Ste
 }
 
 func TestWhatIsHeldBelowANestedXRIsListedForTheOuterOne(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	c := newCluster(t, "Arcade", "pending")
@@ -419,6 +421,7 @@ spec:
 `
 
 func TestWhatIsHeldOfAReplicaSetIsListedForItsDeployment(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	d := deployment{cluster: newCluster(t, "Deployment", "web"), namespace: "pending-rollout", name: "web"}
@@ -493,6 +496,8 @@ func TestWhatIsHeldOfAReplicaSetIsListedForItsDeployment(t *testing.T) {
 // TestWhatIsListedOutlivesTheManager does not run beside others, for which the manager would be away
 // too.
 func TestWhatIsListedOutlivesTheManager(t *testing.T) {
+	world.Long(t)
+
 	const composition = "pending-restarts"
 
 	c := newCluster(t, "Store", "pending-restart")

@@ -24,6 +24,7 @@ import (
 // Crossplane composes while the manager moves gates, so that it writes what it read
 // before, again and again.
 func TestAnAllowedChangeWarnsOfNothing(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	const (

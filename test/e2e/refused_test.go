@@ -91,6 +91,7 @@ func (c cluster) strip(ctx context.Context, user string) error {
 }
 
 func TestADeletionThatIsRefusedGrantsNothingToAnybodyElse(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	c := newCluster(t, "Store", "refused")

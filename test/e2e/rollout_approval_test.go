@@ -24,6 +24,7 @@ import (
 // TestARefusedRolloutIsApprovedOnce and goes to its end: people approve the edit, for what is made of it
 // is many writes, and nothing of these is stored.
 func TestARefusedRolloutIsApprovedOnce(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	const (

@@ -33,7 +33,7 @@ func TestARolloutGoesToItsEndAndNothingElseHappens(t *testing.T) { //nolint:tpar
 	d := newDeployment(t, "rollout", "web")
 	controller := impersonate(t, deploymentController)
 
-	d.play(t, []scenario.Step{
+	steps := []scenario.Step{
 		{Title: "Policies are in force", Run: d.govern(impersonate(t, replicaSetController))},
 		{Title: "Enforcements are in force", Run: d.enforced},
 		{Title: "A Deployment is built up", Run: func(ctx context.Context) error { return d.buildUp(ctx, 10) }},
@@ -45,6 +45,18 @@ func TestARolloutGoesToItsEndAndNothingElseHappens(t *testing.T) { //nolint:tpar
 		{Title: "A Pod that is not ready frees nothing", Run: d.stumble(controller)},
 		{Title: "Who may scale does, by kubectl scale and as the HPA does", Run: d.scale(impersonate(t, podAutoscaler))},
 		{Title: "Nothing follows when others scale", Run: d.scaleByOthers},
+	}
+
+	if !testing.Short() { // As world.Long has it: what follows is played by make test-all.
+		steps = append(steps, d.later()...)
+	}
+
+	d.play(t, steps)
+}
+
+// later is what else becomes of a Deployment that was rolled out.
+func (d deployment) later() []scenario.Step {
+	return []scenario.Step{
 		{Title: "Nothing follows when others change the image, until somebody does who may", Run: d.editByOthers},
 		{Title: "Rolling back scales the old ReplicaSet up again", Run: d.rollBack},
 		{Title: "Old revisions are forgotten", Run: d.forget},
@@ -54,12 +66,14 @@ func TestARolloutGoesToItsEndAndNothingElseHappens(t *testing.T) { //nolint:tpar
 		{Title: "One that is to end last says who deleted it", Run: d.beside("last").endLast},
 		{Title: "An orphaned ReplicaSet stays", Run: d.beside("orphan").orphan},
 		{Title: "The namespace ends with what is left in it", Run: d.endNamespace},
-	})
+	}
 }
 
 // TestARolloutOutlivesTheManager does not run beside others, for which the
 // manager would be away too.
 func TestARolloutOutlivesTheManager(t *testing.T) {
+	world.Long(t)
+
 	d := newDeployment(t, "rollout-restart", "web")
 
 	d.play(t, []scenario.Step{

@@ -40,6 +40,7 @@ func shelves(t *testing.T, file string) []byte {
 // TestWhatIsSuggestedIsInForce plays an allowed and a held change by the policies that the
 // command suggests for a Composition of the cluster.
 func TestWhatIsSuggestedIsInForce(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	admin := world.Connect(t, running.Config())

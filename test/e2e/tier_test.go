@@ -24,6 +24,7 @@ import (
 
 // TestAClusterScopedKindHoldsParameters which the policy selects.
 func TestAClusterScopedKindHoldsParameters(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	l := newLab(t, "lab-tiers", "none")

@@ -41,6 +41,7 @@ func (c cluster) widget(field, want string) check {
 }
 
 func TestAKindWithoutManagementPoliciesIsHeldWithoutAGate(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	c := newCluster(t, "Toy", "bear")

@@ -24,6 +24,8 @@ import (
 // the manager is away, which it does not learn of by a request. It does not run
 // beside other tests, for which the manager would be away too.
 func TestAParentThatNobodyWritesToAnyMoreIsKeptUp(t *testing.T) {
+	world.Long(t)
+
 	l := newLab(t, "lab-at-rest", "none")
 	ctx := t.Context()
 

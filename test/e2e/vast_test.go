@@ -47,6 +47,7 @@ func (c cluster) bytes(want int) check {
 // TestWhatIsTooLargeForCrossplaneIsNamed composes more than the function is sent by default of
 // gRPC, and more than Crossplane reads.
 func TestWhatIsTooLargeForCrossplaneIsNamed(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	const mebibyte = 1 << 20

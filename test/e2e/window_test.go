@@ -194,6 +194,7 @@ const crossplaneWindow = `{
     {relation: External, mutations: [Update]}], %s}`
 
 func TestACompositionUpdateUnderAWindowTouchesWhatItSelects(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	world.Long(t)
 	t.Parallel()
 
 	c := newCluster(t, "Store", "gold")

@@ -35,6 +35,7 @@ import (
 )
 
 func TestAWindowIsInForceOnlyWhileItsPodsRunTheImage(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	l := newLab(t, "lab-window-pods", "deny")
@@ -161,6 +162,7 @@ func TestAWindowIsInForceOnlyOnceItsControllerIsThatFar(t *testing.T) {
 }
 
 func TestAWindowCountsEachStoredChangeOnce(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	l := newLab(t, "lab-window-uses", "deny")
@@ -280,6 +282,7 @@ func TestAWindowCountsEachStoredChangeOnce(t *testing.T) {
 }
 
 func TestReplicasCountTheUsesOfAWindowTogether(t *testing.T) {
+	world.Long(t)
 	t.Parallel()
 
 	l := newLab(t, "lab-window-replicas", "none")
@@ -368,6 +371,8 @@ func TestReplicasCountTheUsesOfAWindowTogether(t *testing.T) {
 // TestAWindowIsReportedOnceThoughTheManagerIsKilled does not run beside others,
 // for which the manager would be away too.
 func TestAWindowIsReportedOnceThoughTheManagerIsKilled(t *testing.T) {
+	world.Long(t)
+
 	l := newLab(t, "lab-window-restart", "deny")
 	as, task := controller(t, worker), l.made(t, "task")
 	w := newUpgrade(t.Context(), t, l.cluster, "restart", l.windowOfTasks(""))
