@@ -131,8 +131,12 @@ func composing(t *testing.T, s corpus.Scenario) *fnv1.RunFunctionRequest {
 		Desired:  &fnv1.State{Resources: map[string]*fnv1.Resource{}},
 		RequiredResources: map[string]*fnv1.Resources{
 			"kausality.io/allowancepolicies": items(t, s.Policies), "kausality.io/upgradeallowances": items(t, s.Upgrades),
-			"kausality.io/enforcements": items(t, s.Enforcements),
+			"kausality.io/enforcements": items(t, s.Enforcements), "kausality.io/namespace": {},
 		},
+	}
+
+	if s.Namespace != nil {
+		req.RequiredResources["kausality.io/namespace"].Items = []*fnv1.Resource{toResource(t, s.Namespace.Object)}
 	}
 
 	if s.Old != nil {
