@@ -259,20 +259,6 @@ spec:
 			xr:     steadyXR, observed: observedObject, desired: sized("large", "postgres"),
 			want: stamped, condition: "generation 12: in progress: Object db-obj is being changed",
 		},
-		"Held": {
-			reason: "What is not allowed keeps its observed value, beside what somebody did.",
-			xr:     steadyXR, observed: observedObject, desired: sized("large", "mysql"),
-			want: stamped, condition: "generation 12: in progress: Object db-obj is being changed; 1 held: " +
-				`Object db-obj: spec.forProvider.engine stays postgres (asked: mysql): XDatabase "db" has no allowance for it, ` +
-				"and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine, or, where the Composition or a function asks for it, an UpgradeAllowance",
-		},
-		"Removed": {
-			reason: "A field that is no longer desired is a removal where Crossplane owns it, and only there.",
-			xr:     steadyXR, observed: observedObject, desired: strings.Replace(sized("large", "x"), ", engine: x", "", 1),
-			want: stamped, condition: "generation 12: in progress: Object db-obj is being changed; 1 held: " +
-				`Object db-obj: spec.forProvider.engine stays postgres (asked: (unset)): XDatabase "db" has no allowance for it, ` +
-				"and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine, or, where the Composition or a function asks for it, an UpgradeAllowance",
-		},
 		"Unchanged": {
 			reason: "Nothing to do is settled.",
 			xr:     steadyXR, observed: observedObject, desired: sized("small", "postgres"),
@@ -288,12 +274,6 @@ spec:
 			reason: "A new resource of an initializing XR starts with Create.",
 			xr:     fresh, desired: sized("small", "postgres"),
 			want: created, condition: "generation 1: initializing: Object db- is being created",
-		},
-		"HeldCreate": {
-			reason: "A new resource of a steady XR is left out unless somebody asked for it.",
-			xr:     steadyXR, desired: sized("small", "postgres"),
-			condition: "generation 12: settled; 1 held: Object of composed resource database is not created: " +
-				`XDatabase "db" has no allowance for it, and no policy about XDatabase gives one: add an AllowancePolicy that allows Object create, or, where the Composition or a function asks for it, an UpgradeAllowance`,
 		},
 		"HeldDelete": {
 			reason: "A resource nobody asked to delete stays desired, as Crossplane applied it.",
@@ -397,31 +377,6 @@ func TestModeFatalLetsPassWhatIsStoredAndOnlyTheGateKeeps(t *testing.T) {
 
 	if got := rsp.GetConditions()[0].GetMessage(); !strings.Contains(got, "spec.forProvider.engine is mysql, and stays postgres outside") {
 		t.Errorf("the condition says %q", got)
-	}
-}
-
-func TestAPolicyThatDoesNotCompileIsNamedAndGrantsNothing(t *testing.T) {
-	req := call(t, steadyXR, observedObject, sized("small", "mysql"), "")
-	req.RequiredResources = map[string]*fnv1.Resources{"kausality.io/allowancepolicies": {Items: []*fnv1.Resource{resourceOf(t, `
-apiVersion: kausality.io/v1alpha1
-kind: AllowancePolicy
-metadata: {name: broken}
-spec:
-  match: {kind: Object, fields: [spec], cel: ["object."]}
-  subjects: [{kind: User, name: "system:serviceaccount:crossplane-system:crossplane", mayInitiate: true}]
-  allow: [{relation: External, mutations: [Update]}]`)}}}
-
-	rsp := run(t, req)
-
-	var messages strings.Builder
-	for _, r := range rsp.GetResults() {
-		messages.WriteString(r.GetMessage() + "\n")
-	}
-
-	for _, w := range []string{`AllowancePolicy "broken"`, "spec.match.cel[0]", "spec.forProvider.engine stays postgres"} {
-		if !strings.Contains(messages.String(), w) {
-			t.Errorf("results %q do not say %q", messages.String(), w)
-		}
 	}
 }
 

@@ -70,17 +70,6 @@ func TestTheFunctionAsksForTheParametersThatCrossplaneMayRead(t *testing.T) {
 			[]string{"platform.example.org/v1/EngineLimit/platform/default"},
 			"mysql",
 		},
-		"False": {
-			"What it does not list stays.", byName, "Enforce", readable,
-			[]*fnv1.Resource{aLimit(t, "{name: default, namespace: platform}", "[postgres]")},
-			[]string{"platform.example.org/v1/EngineLimit/platform/default"},
-			"postgres",
-		},
-		"Missing": {
-			"One that is not there lists nothing.", byName, "Enforce", readable, nil,
-			[]string{"platform.example.org/v1/EngineLimit/platform/default"},
-			"postgres",
-		},
 		"Selected": {
 			"By labels, and by what else the selector says.", some, "Enforce", readable,
 			[]*fnv1.Resource{

@@ -168,9 +168,8 @@ status: {active: true, uses: 4, observedGeneration: 3}
 			reason:   "What the pipeline's step asks for hides nothing of what the function did.",
 			required: map[string]*fnv1.Resources{"someones": {}}, extra: list(window), engine: "mysql",
 		},
-		"None":     {reason: "Nothing is allowed before they were sent.", engine: "postgres"},
-		"Inactive": {reason: "One that is not active allows nothing.", required: list(strings.Replace(window, "active: true", "active: false", 1)), engine: "postgres"},
-		"Garbage":  {reason: "One that cannot be read is named, and the others count.", required: list("{metadata: {name: odd}, spec: {allow: 3}}", window), engine: "mysql", warning: `cannot read UpgradeAllowance "odd"`},
+		"None":    {reason: "Nothing is allowed before they were sent.", engine: "postgres"},
+		"Garbage": {reason: "One that cannot be read is named, and the others count.", required: list("{metadata: {name: odd}, spec: {allow: 3}}", window), engine: "mysql", warning: `cannot read UpgradeAllowance "odd"`},
 	}
 
 	for name, tc := range cases {
