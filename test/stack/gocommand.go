@@ -43,7 +43,7 @@ func (g goCommand) run(ctx context.Context, args ...string) (string, error) {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return "", fmt.Errorf("cannot run go %s in %s: %w\n%s", args[0], g.dir, err, lastLines(stderr.String(), tailLines))
+		return "", fmt.Errorf("cannot run go %s in %s: %w\n%s", args[0], g.dir, err, lastLines(stderr.String()))
 	}
 	return strings.TrimSpace(stdout.String()), nil
 }

@@ -29,10 +29,10 @@ const tailLines = 20
 // tailBytes is how much of the end of a log is read to find them.
 const tailBytes = 32 << 10
 
-// lastLines returns the last n lines of s.
-func lastLines(s string, n int) string {
+// lastLines returns the last lines of s: as many as an error shows.
+func lastLines(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
 
 // tail returns the last lines of a log, below a line that names it.
@@ -44,7 +44,7 @@ func tail(path string) string {
 	if strings.TrimSpace(end) == "" {
 		return fmt.Sprintf("(nothing in %s)", path)
 	}
-	return fmt.Sprintf("the last lines of %s:\n%s", path, lastLines(end, tailLines))
+	return fmt.Sprintf("the last lines of %s:\n%s", path, lastLines(end))
 }
 
 // readEnd returns at most the last n bytes of a file.

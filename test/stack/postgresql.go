@@ -199,7 +199,7 @@ func postgreSQLPrograms(ctx context.Context) (string, error) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("cannot find PostgreSQL: %w\n%s", err, lastLines(stderr.String(), tailLines))
+		return "", fmt.Errorf("cannot find PostgreSQL: %w\n%s", err, lastLines(stderr.String()))
 	}
 	return strings.TrimSpace(string(out)), nil
 }
