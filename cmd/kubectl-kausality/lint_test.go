@@ -33,7 +33,7 @@ var updateLint = flag.Bool("update-lint", false, "write testdata/lint/want.* ane
 const (
 	examplesDir = "../../examples"
 	// databaseCRDs are of managed resources that examples/postgres is made of.
-	databaseCRDs = "../../test/upjet/crds"
+	databaseCRDs = "testdata/crds"
 )
 
 // linted lints files, as of the day on which the windows of the examples are open.
