@@ -41,8 +41,7 @@ func (s *Stack) startOtherProviders(ctx context.Context) error {
 	return parallel(ctx, steps...)
 }
 
-// startOtherProvider starts one of them as a service account that may do everything, beside those of
-// Crossplane's other providers.
+// startOtherProvider builds and starts one of them.
 func (s *Stack) startOtherProvider(ctx context.Context, name string, p Provider, port int) error {
 	root, err := repository()
 	if err != nil {
@@ -52,25 +51,45 @@ func (s *Stack) startOtherProvider(ctx context.Context, name string, p Provider,
 	if err := (goCommand{dir: filepath.Join(root, filepath.FromSlash(p.Module))}).build(ctx, path, p.Package); err != nil {
 		return err
 	}
+	other := otherProvider{name: name, path: path, flags: p.Flags, port: port}
 	if p.CRDs != "" {
-		if err := s.applyCRDs(ctx, filepath.Join(root, filepath.FromSlash(p.CRDs))); err != nil {
+		other.crds = filepath.Join(root, filepath.FromSlash(p.CRDs))
+	}
+	return s.runOtherProvider(ctx, other)
+}
+
+// An otherProvider is one that is built.
+type otherProvider struct {
+	name string
+
+	// path of the binary; crds is the directory of its CustomResourceDefinitions, or empty.
+	path, crds string
+
+	flags []string
+	port  int
+}
+
+// runOtherProvider starts it as a service account that may do everything, beside those of Crossplane's other providers.
+func (s *Stack) runOtherProvider(ctx context.Context, p otherProvider) error {
+	if p.crds != "" {
+		if err := s.applyCRDs(ctx, p.crds); err != nil {
 			return err
 		}
 	}
-	kubeconfig, _, err := s.createServiceAccount(ctx, CrossplaneNamespace, name)
+	kubeconfig, _, err := s.createServiceAccount(ctx, CrossplaneNamespace, p.name)
 	if err != nil {
 		return err
 	}
-	if err := s.bindClusterAdmin(ctx, name); err != nil {
+	if err := s.bindClusterAdmin(ctx, p.name); err != nil {
 		return err
 	}
 	return s.startProcess(ctx, command{
-		name: name,
-		path: path,
+		name: p.name,
+		path: p.path,
 		args: slices.Concat([]string{
 			"--kubeconfig=" + kubeconfig,
-			"--health-probe-bind-address=" + address(port),
-		}, p.Flags),
-		probe: Probe{URL: "http://" + address(port) + "/readyz"},
+			"--health-probe-bind-address=" + address(p.port),
+		}, p.flags),
+		probe: Probe{URL: "http://" + address(p.port) + "/readyz"},
 	})
 }
