@@ -20,6 +20,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -99,21 +100,27 @@ func (c cache) add(ctx context.Context, name, key string, fill func(dir string) 
 
 // cacheKey is short and made of everything that decides what comes out of a build.
 func cacheKey(t tool, goVersion, platform, goMod, goSum string) string {
-	h := sha256.New()
-	part := func(s string) { _, _ = fmt.Fprintf(h, "%d:%s,", len(s), s) }
-	for _, s := range []string{goVersion, platform, goMod, goSum, t.pkg, t.ldflags} {
-		part(s)
-	}
+	h := keyHash{sha256.New()}
+	h.add(goVersion, platform, goMod, goSum, t.pkg, t.ldflags)
 	for _, s := range t.substitutions {
-		part(s.module + "/" + s.file)
-		part(s.old)
-		part(s.new)
+		h.add(s.module+"/"+s.file, s.old, s.new)
 	}
 	for _, to := range []string{assetCRDs, assetWebhooks} {
-		part(t.assets[to])
+		h.add(t.assets[to])
 	}
-	return hex.EncodeToString(h.Sum(nil))[:16]
+	return h.key()
 }
+
+// A keyHash makes a key of parts: another one where any part, their order or their boundaries differ.
+type keyHash struct{ hash.Hash }
+
+func (h keyHash) add(parts ...string) {
+	for _, s := range parts {
+		_, _ = fmt.Fprintf(h, "%d:%s,", len(s), s)
+	}
+}
+
+func (h keyHash) key() string { return hex.EncodeToString(h.Sum(nil))[:16] }
 
 // lockPoll is how often a lock somebody else has is tried again.
 const lockPoll = 200 * time.Millisecond
