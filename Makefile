@@ -22,7 +22,9 @@ RECORD ?=
 LOCAL ?= .local
 
 # Modules of their own: what they need must not meet what the others do. Argo CD and its users replace dependencies.
-MODULES = hack/package package/monitoring/check docs/workflows/check test/oldprovider test/upjet
+# Code of UPJET is generated for the most part, into the cache of the stack.
+MODULES = hack/package package/monitoring/check docs/workflows/check test/oldprovider
+UPJET   = test/upjet
 GITOPS  = test/gitops/flux test/gitops/argocd
 BINARIES = function-kausality kausality-manager kubectl-kausality
 STACK    = $(GO) run ./test/stack/cmd/stack
@@ -116,11 +118,11 @@ stack: ## Build the parts of the local stack: kube-apiserver, etcd, Crossplane, 
 stack-older: ## Build Crossplane 1.20, for the tests of older versions.
 	$(STACK) build --with=older
 
-# Likewise, of upjet's libraries there are many: of the provider that is made with it, and the server it is for.
+# Likewise: the provider is generated with upjet, whose libraries are many.
 .PHONY: postgresql
 postgresql: ## Build the provider for PostgreSQL; install PostgreSQL's server where that can be done.
 	hack/postgres.sh >/dev/null
-	GOWORK=off CGO_ENABLED=0 $(GO) -C test/upjet build -trimpath -buildvcs=false -o /dev/null ./cmd/provider
+	$(STACK) postgresql >/dev/null
 
 # Likewise. Of Argo CD's libraries there are many.
 .PHONY: gitops
@@ -131,12 +133,16 @@ gitops: ## Build what compares and applies as Argo CD and Flux do, for the tests
 bench: ## Run the benchmarks; results in bench/results.json and as a table.
 	COUNT=$(COUNT) VERSION=$(VERSION) hack/bench.sh
 
+# UPJET is linted as a copy with what is generated, without which it does not compile. The settings are copied, too:
+# paths in them are relative to where they are.
 .PHONY: lint
 lint: ## Run the linters and check formatting and go.mod.
 	$(TOOLS) && "$$tools/golangci-lint" run ./... && \
 		for module in $(MODULES); do (cd $$module && "$$tools/golangci-lint" run ./...) || exit; done
 	$(TOOLS) && for module in $(GITOPS); do (cd $$module && "$$tools/golangci-lint" run --disable=gomoddirectives ./...) || exit; done
-	for module in . $(MODULES) $(GITOPS); do $(GO) -C $$module mod tidy -diff || exit; done
+	$(TOOLS) && generated=$$($(STACK) postgresql) && copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && \
+		cp -R "$$generated/source/." .golangci.yml "$$copy" && cd "$$copy/$(UPJET)" && "$$tools/golangci-lint" run ./...
+	for module in . $(MODULES) $(UPJET) $(GITOPS); do $(GO) -C $$module mod tidy -diff || exit; done
 
 # The stack is built before: on a new machine that takes longer than go test lets a package take.
 .PHONY: chart
@@ -152,7 +158,6 @@ fix: ## Format, and fix what the linters can fix by themselves.
 .PHONY: generate
 generate: ## Generate deepcopy functions, CRDs, RBAC and docs/reference from the Go sources.
 	hack/generate.sh
-	test/upjet/generate.sh
 
 # Of a commit without a tag: after all earlier commits, and before the release.
 PACKAGE_VERSION ?= $(shell git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null || \

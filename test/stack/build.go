@@ -47,6 +47,9 @@ type pending struct {
 
 	key string
 	cmd goCommand
+
+	// sources of a tool that a script builds.
+	sources []source
 }
 
 // build builds those of the tools that the cache does not have.
@@ -96,31 +99,48 @@ func keyed(ctx context.Context, want []tool) ([]pending, error) {
 	}
 	all := make([]pending, 0, len(want))
 	for _, t := range want {
-		dir := filepath.Join(root, "test", "stack", "modules", t.dir)
-		goMod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		p, err := t.keyed(root, goVersion, runtime.GOOS+"/"+runtime.GOARCH)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read pins of %q: %w", t.name, err)
+			return nil, err
 		}
-		goSum, err := os.ReadFile(filepath.Join(dir, "go.sum"))
-		if err != nil {
-			return nil, fmt.Errorf("cannot read pins of %q: %w", t.name, err)
-		}
-		key := cacheKey(t, goVersion, runtime.GOOS+"/"+runtime.GOARCH, string(goMod), string(goSum))
-		all = append(all, pending{tool: t, key: key, cmd: goCommand{dir: dir}})
+		all = append(all, p)
 	}
 	return all, nil
 }
 
+// keyed returns the tool with its key.
+func (t tool) keyed(root, goVersion, platform string) (pending, error) {
+	if t.script != "" {
+		sources, err := readSources(filepath.Join(root, filepath.FromSlash(t.dir)))
+		return pending{tool: t, key: generatedKey(t, goVersion, platform, sources), sources: sources}, err
+	}
+	dir := filepath.Join(root, "test", "stack", "modules", t.dir)
+	goMod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return pending{}, fmt.Errorf("cannot read pins of %q: %w", t.name, err)
+	}
+	goSum, err := os.ReadFile(filepath.Join(dir, "go.sum"))
+	if err != nil {
+		return pending{}, fmt.Errorf("cannot read pins of %q: %w", t.name, err)
+	}
+	key := cacheKey(t, goVersion, platform, string(goMod), string(goSum))
+	return pending{tool: t, key: key, cmd: goCommand{dir: dir}}, nil
+}
+
 // build builds one tool into the cache, and says how long it took.
 func (c cache) build(ctx context.Context, out io.Writer, progress string, p pending) error {
-	version, err := p.cmd.list(ctx, p.module, "{{.Version}}")
-	if err != nil {
-		return err
+	name, fill := p.name, func(dir string) error { return p.generate(ctx, dir) }
+	if p.script == "" {
+		version, err := p.cmd.list(ctx, p.module, "{{.Version}}")
+		if err != nil {
+			return err
+		}
+		name += " " + version
+		fill = func(dir string) error { return p.build(ctx, dir, version) }
 	}
-	_, _ = fmt.Fprintf(out, "%s building %s %s ...", progress, p.name, version)
+	_, _ = fmt.Fprintf(out, "%s building %s ...", progress, name)
 	start := time.Now()
-	err = c.add(ctx, p.name, p.key, func(dir string) error { return p.build(ctx, dir, version) })
-	if err != nil {
+	if err := c.add(ctx, p.name, p.key, fill); err != nil {
 		_, _ = fmt.Fprintln(out, " failed")
 		return fmt.Errorf("cannot build %q: %w", p.name, err)
 	}

@@ -137,10 +137,14 @@ func (o Options) has(part Part) bool {
 
 // tools returns what a stack is built from.
 func (o Options) tools() []tool {
+	all := tools()
 	if o.CrossplaneBefore2 {
-		return append(tools(), crossplaneToolBefore2())
+		all = append(all, crossplaneToolBefore2())
 	}
-	return tools()
+	if o.PostgreSQL {
+		all = append(all, postgreSQLTool())
+	}
+	return all
 }
 
 // crossplane is the name of the tool that is to be its Crossplane.

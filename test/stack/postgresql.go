@@ -87,9 +87,13 @@ func (s *Stack) startPostgreSQL(ctx context.Context) error {
 	if err := s.runPostgreSQL(ctx); err != nil {
 		return err
 	}
-	err := s.startOtherProvider(ctx, providerPostgreSQL, Provider{
-		Module: "test/upjet", Package: "./cmd/provider", CRDs: "test/upjet/crds", Flags: []string{"--poll=5s"},
-	}, s.ports.providerPostgreSQL)
+	err := s.runOtherProvider(ctx, otherProvider{
+		name:  providerPostgreSQL,
+		path:  s.tools.Binary(providerPostgreSQL),
+		crds:  s.tools.asset(providerPostgreSQL, assetCRDs),
+		flags: []string{"--poll=5s"},
+		port:  s.ports.providerPostgreSQL,
+	})
 	if err != nil {
 		return err
 	}

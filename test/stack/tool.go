@@ -20,8 +20,13 @@ type tool struct {
 	// name of the binary.
 	name string
 
-	// dir of its module, below modules/. That module's go.mod pins the version.
+	// dir of its module, below modules/. That module's go.mod pins the version. Where a script builds the tool, it
+	// is relative to the root of the repository.
 	dir string
+
+	// script in dir that builds the tool and its assets, from all that is in dir, into the directory it is given.
+	// Nothing of the following is for such a tool.
+	script string
 
 	// module the main package is part of: its version is the tool's.
 	module string

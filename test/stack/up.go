@@ -47,6 +47,9 @@ type Installation struct {
 
 	// Output gets the progress.
 	Output io.Writer
+
+	// PostgreSQL has the provider for PostgreSQL built, too.
+	PostgreSQL bool
 }
 
 // Up returns when the stack runs and is ready. If it already does it changes nothing; if it does so
@@ -60,7 +63,7 @@ func (i Installation) Up(ctx context.Context, supervise *exec.Cmd) error {
 	}
 	defer unlock()
 	// 2. Build here, where it is seen and can be interrupted.
-	if _, err := build(ctx, i.Output, tools()); err != nil {
+	if _, err := build(ctx, i.Output, Options{PostgreSQL: i.PostgreSQL}.tools()); err != nil {
 		return err
 	}
 	// 3. Leave alone what works.

@@ -35,6 +35,8 @@ const usage = `usage: stack <command> [flags]
 
   build:   builds what the stack is made of
   assets:  prints the directory of etcd, kube-apiserver and kubectl, for KUBEBUILDER_ASSETS
+  postgresql:
+           builds the provider for PostgreSQL, prints its directory, with its CRDs and its generated sources
   up:      starts the stack, or sees that it runs, and returns when it is ready
   down:    stops it
 
@@ -85,7 +87,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("cannot find directory %q: %w", s.dir, err)
 	}
-	installation := stack.Installation{Dir: dir, Output: os.Stdout}
+	installation := stack.Installation{Dir: dir, Output: os.Stdout, PostgreSQL: s.with != ""}
 	switch args[0] {
 	case "build":
 		if s.with != "" && s.with != "older" {
@@ -96,6 +98,10 @@ func run(ctx context.Context, args []string) error {
 	case "assets":
 		assets, err := stack.Assets(ctx)
 		fmt.Println(assets)
+		return err
+	case "postgresql":
+		dir, err := stack.ProviderPostgreSQL(ctx)
+		fmt.Println(dir)
 		return err
 	case "up":
 		return s.up(ctx, installation)
