@@ -20,7 +20,7 @@ import (
 // fewest are how many decisions of each file there are at least: a file that was cut judges less.
 const (
 	fewestOfCorpus = 1000
-	fewestOfLog    = 4000
+	fewestOfLog    = 10000
 )
 
 // TestNothingIsDecidedOtherwiseThanAtTheBaseline but for what changed.yaml says.

@@ -6,6 +6,8 @@
 // but for names of objects, UIDs, versions and times, the first stays.
 //
 //	go run ./test/judge/record [--most=BYTES] DIRECTORY...
+//
+// Without a directory the log stays, and the decisions of the corpus are made again.
 package main
 
 import (
@@ -54,32 +56,42 @@ func record(dirs []string, most int) error {
 		return err
 	}
 
-	files, err := logs(dirs)
-	if err != nil {
-		return err
-	}
+	out := map[string][]byte{"corpus.jsonl.gz": cases, "baseline": commit}
 
-	s := newSieve()
-	for _, file := range files {
-		if err := s.read(file); err != nil {
+	if len(dirs) > 0 {
+		if out["log.jsonl.gz"], err = recordLog(dirs, most); err != nil {
 			return err
 		}
 	}
 
-	log, err := s.within(most)
-	if err != nil {
-		return err
-	}
-
-	for name, data := range map[string][]byte{"corpus.jsonl.gz": cases, "log.jsonl.gz": log, "baseline": commit} {
+	for name, data := range out {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil { //nolint:gosec // As the others of the repository.
 			return fmt.Errorf("cannot write file: %w", err)
 		}
 	}
 
+	return nil
+}
+
+// recordLog makes the log of those in some directories.
+func recordLog(dirs []string, most int) ([]byte, error) {
+	files, err := logs(dirs)
+	if err != nil {
+		return nil, err
+	}
+
+	s := newSieve()
+
+	for _, file := range files {
+		if err := s.read(file); err != nil {
+			return nil, err
+		}
+	}
+
+	out, err := s.within(most)
 	fmt.Println(s)
 
-	return nil
+	return out, err
 }
 
 // casesOfCorpus are the decisions of the corpus, as a file.
