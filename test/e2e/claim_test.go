@@ -137,9 +137,24 @@ func (c claimed) goes(t *testing.T, how metav1.DeletionPropagation) {
 
 	ctx := t.Context()
 
+	drawn.Lock()
+	defer drawn.Unlock()
+
 	if err := c.applyFile(ctx, "claim-deletion.yaml"); err != nil {
 		t.Fatal(err)
 	}
+
+	defer func() {
+		for _, name := range []string{"claim-deletion", "xdatabase-deletion"} {
+			p := &unstructured.Unstructured{}
+			p.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("AllowancePolicy"))
+			p.SetName(name)
+
+			if err := c.Delete(context.WithoutCancel(ctx), p); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
 
 	if err := scenario.Eventually(ctx, "a database", c.ready); err != nil {
 		t.Fatal(err)

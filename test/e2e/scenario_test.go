@@ -7,6 +7,7 @@ package e2e_test
 
 import (
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,9 +15,16 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 )
 
+// drawn is held while the story is played that docs/demo.svg shows, and by tests with other policies about its kinds:
+// refusals name them.
+var drawn sync.Mutex
+
 // The demo plays the same story, and has drawn a picture of it.
 func TestAnAskedForChangeReachesTheExternalObjectAndNoOtherDoes(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
+
+	drawn.Lock()
+	defer drawn.Unlock()
 
 	told := session.New(t.Output(), false, time.Now)
 
