@@ -24,6 +24,8 @@ const lintedKinds = "../../cmd/kubectl-kausality/testdata/crds/databases.yaml"
 
 // TestTheProviderHasWhatTheExamplesAreLintedAgainst for those kinds are written by hand.
 func TestTheProviderHasWhatTheExamplesAreLintedAgainst(t *testing.T) {
+	world.Long(t)
+
 	t.Parallel()
 
 	raw, err := os.ReadFile(lintedKinds)
