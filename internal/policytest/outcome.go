@@ -94,7 +94,9 @@ func OutcomeOf(req *decision.Request, d *decision.Decision) (Outcome, error) {
 
 	out.abridge(d.Outcome())
 
-	return out, out.shadowed(d.Shadow)
+	err := out.shadowed(d.Shadow)
+
+	return out, err
 }
 
 // abridge adds what says it in short.

@@ -66,7 +66,7 @@ func (o *Outcome) shadowed(list []decision.Shadowed) error {
 	out := make([]Shadowed, len(list))
 	for i, s := range list {
 		out[i] = Shadowed{
-			Field: s.Change.Field, Verdict: s.Verdict, Rule: s.Rule, Policy: s.Finding.Policy, By: s.By.Policy, Condition: s.By.Condition,
+			Field: s.Change.Field, Verdict: s.Verdict, Rule: s.Rule, Policy: s.Policy, By: s.By.Policy, Condition: s.By.Condition,
 		}
 	}
 
@@ -123,14 +123,12 @@ func (o *Outcome) Texts() (map[string]any, error) {
 		return nil, err
 	}
 
+	var lacks []map[string]any
+
 	for _, f := range mappings(o.said["findings"]) {
 		for _, l := range mappings(f["lacks"]) {
-			add(&out.Lacks, f["field"], l["text"])
+			lacks = append(lacks, map[string]any{"field": f["field"], "text": l["text"]})
 		}
-	}
-
-	for _, h := range mappings(o.said["held"]) {
-		add(&out.Held, h["field"], h["reason"])
 	}
 
 	stored, err := o.storedReasons()
@@ -138,9 +136,7 @@ func (o *Outcome) Texts() (map[string]any, error) {
 		return nil, err
 	}
 
-	for _, h := range stored {
-		add(&out.Stored, h["field"], h["reason"])
-	}
+	out.Lacks, out.Held, out.Stored = byField(lacks, "text"), byField(mappings(o.said["held"]), "reason"), byField(stored, "reason")
 
 	texts := map[string]any{}
 	err = again(out, &texts)
@@ -226,15 +222,21 @@ func document(of map[string]any) (string, error) {
 	return string(raw), nil
 }
 
-// add adds a text to those of a field.
-func add(to *map[string][]string, field, text any) {
-	if *to == nil {
-		*to = map[string][]string{}
+// byField are the texts under a key of some mappings, by what they have under field; nil for none.
+func byField(list []map[string]any, key string) map[string][]string {
+	var out map[string][]string
+
+	for _, m := range list {
+		if out == nil {
+			out = map[string][]string{}
+		}
+
+		field, _ := m["field"].(string)
+		text, _ := m[key].(string)
+		out[field] = append(out[field], text)
 	}
 
-	f, _ := field.(string)
-	t, _ := text.(string)
-	(*to)[f] = append((*to)[f], t)
+	return out
 }
 
 // mappings are the elements of a list that are mappings.

@@ -31,11 +31,23 @@ func allowed() judge.Judged {
 	}
 }
 
+// as is a value of a type.
+func as[T any](t *testing.T, v any) T {
+	t.Helper()
+
+	out, ok := v.(T)
+	if !ok {
+		t.Fatalf("%v is no %T", v, out)
+	}
+
+	return out
+}
+
 func TestEachPartOfADecisionIsCompared(t *testing.T) {
-	findings := func(j judge.Judged) []any { return j.Decided["findings"].([]any) } //nolint:forcetypeassert // As above.
-	finding := func(j judge.Judged, i int) map[string]any { return findings(j)[i].(map[string]any) }
+	findings := func(j judge.Judged) []any { return as[[]any](t, j.Decided["findings"]) }
+	finding := func(j judge.Judged, i int) map[string]any { return as[map[string]any](t, findings(j)[i]) }
 	patched := func(j judge.Judged) map[string]any {
-		return j.Patched["metadata"].(map[string]any)["annotations"].(map[string]any) //nolint:forcetypeassert // As above.
+		return as[map[string]any](t, as[map[string]any](t, j.Patched["metadata"])["annotations"])
 	}
 
 	cases := map[string]struct {

@@ -8,7 +8,6 @@ package situations_test
 import (
 	"flag"
 	"fmt"
-	"github.com/kausality-io/kausality-crossplane/test/world"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
 // page is what is written, and compared.

@@ -65,7 +65,7 @@ func record(dirs []string, most int) error {
 	}
 
 	for name, data := range out {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil { //nolint:gosec // As the others of the repository.
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
 			return fmt.Errorf("cannot write file: %w", err)
 		}
 	}

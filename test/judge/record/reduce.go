@@ -26,8 +26,8 @@ func reduced(full *decisionlog.InForce, d *decisionlog.Decision) (*decisionlog.I
 	out := &decisionlog.InForce{Header: full.Header}
 
 	for _, p := range full.Policies {
-		m := p.Spec.Match
-		if slices.Contains(kinds, m.Kind) || slices.ContainsFunc(m.Kinds, func(k string) bool { return slices.Contains(kinds, k) }) || named(p.GetName()) {
+		about := append(slices.Clone(p.Spec.Match.Kinds), p.Spec.Match.Kind)
+		if named(p.GetName()) || slices.ContainsFunc(about, func(k string) bool { return slices.Contains(kinds, k) }) {
 			out.Policies = append(out.Policies, p)
 		}
 	}

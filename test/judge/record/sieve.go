@@ -31,7 +31,7 @@ type sieve struct {
 	seen  map[[sha256.Size]byte]bool
 	kept  []decided
 
-	read_, alike, unknown int
+	all, alike, unknown int
 }
 
 // decided is a decision that was kept.
@@ -50,7 +50,7 @@ func newSieve() *sieve {
 
 func (s *sieve) String() string {
 	return fmt.Sprintf("%d decisions: %d are like others, %d ask for what their log does not have; %d are in the log, by %d sets of policies",
-		s.read_, s.alike, s.unknown, len(s.kept), len(s.sets()))
+		s.all, s.alike, s.unknown, len(s.kept), len(s.sets()))
 }
 
 // read reads a log. Who writes it may have been killed: a line that is no JSON is left out.
@@ -110,7 +110,7 @@ func (s *sieve) line(text []byte) error {
 
 // decision decides a decision of the log again, and keeps it where none like it is kept.
 func (s *sieve) decision(d *decisionlog.Decision) error {
-	s.read_++
+	s.all++
 
 	full, ok := s.full[d.InForce]
 	if !ok {
