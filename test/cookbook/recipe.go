@@ -7,9 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/kausality-io/kausality-crossplane/test/play"
 )
 
 // A Recipe is one of the page's: what is below a heading of the third level.
@@ -22,12 +23,8 @@ type Recipe struct {
 	Text string
 }
 
-// What a page is made of.
-const (
-	heading = "### "
-	opening = "```yaml"
-	fence   = "```"
-)
+// level is that of the headings of recipes.
+const level = 3
 
 // Read reads the recipes of a page, in their order. It is an error where a heading has no YAML block, or
 // several, where a block is under no heading, and where two recipes have one heading.
@@ -35,32 +32,29 @@ func Read(page string) ([]Recipe, error) {
 	var out []Recipe
 
 	seen := map[string]bool{}
-	lines := strings.SplitAfter(page, "\n")
 
-	for i := 0; i < len(lines); i++ {
-		line := strings.TrimSpace(lines[i])
+	for _, s := range play.Sections(page) {
+		r := Recipe{Heading: s.Heading, Anchor: play.Anchor(s.Heading)}
 
-		switch {
-		case strings.HasPrefix(line, heading):
-			r := Recipe{Heading: strings.TrimPrefix(line, heading)}
-			if r.Anchor = anchor(r.Heading); seen[r.Anchor] {
-				return nil, fmt.Errorf("line %d: there is another recipe %q", i+1, r.Heading)
+		if s.Level == level && seen[r.Anchor] {
+			return nil, fmt.Errorf("line %d: there is another recipe %q", s.Line, r.Heading)
+		}
+
+		for _, b := range s.Blocks {
+			if b.Language != "yaml" {
+				continue
 			}
 
+			if s.Level != level || r.Text != "" {
+				return nil, fmt.Errorf("line %d: a YAML block that is not the only one of a recipe", b.Line)
+			}
+
+			r.Line, r.Text = b.Line, b.Text
+		}
+
+		if s.Level == level {
 			seen[r.Anchor] = true
 			out = append(out, r)
-		case strings.HasPrefix(line, fence):
-			text := until(lines[i+1:], fence)
-
-			if line == opening {
-				if len(out) == 0 || out[len(out)-1].Text != "" {
-					return nil, fmt.Errorf("line %d: a YAML block that is not the only one of a recipe", i+1)
-				}
-
-				out[len(out)-1].Line, out[len(out)-1].Text = i+1, strings.Join(text, "")
-			}
-
-			i += len(text) + 1
 		}
 	}
 
@@ -71,24 +65,6 @@ func Read(page string) ([]Recipe, error) {
 	}
 
 	return out, nil
-}
-
-// until are the lines before the one that ends them.
-func until(lines []string, end string) []string {
-	i := slices.IndexFunc(lines, func(line string) bool { return strings.TrimSpace(line) == end })
-	if i < 0 {
-		return lines
-	}
-
-	return lines[:i]
-}
-
-// unlinked is what anchors leave out of headings.
-var unlinked = regexp.MustCompile(`[^a-z0-9 _-]`)
-
-// anchor is what a heading is linked by.
-func anchor(text string) string {
-	return strings.ReplaceAll(unlinked.ReplaceAllString(strings.ToLower(text), ""), " ", "-")
 }
 
 // Times that a recipe names.

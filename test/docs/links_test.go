@@ -9,8 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kausality-io/kausality-crossplane/test/play"
 )
 
 const root = "../.."
@@ -70,24 +73,16 @@ func follow(t *testing.T, file, target string) string {
 		to = filepath.Join(to, "README.md")
 	}
 
-	if !anchors(text(t, to))[anchor] {
+	raw, err := os.ReadFile(to)
+	if err != nil {
+		return err.Error()
+	}
+
+	if !slices.ContainsFunc(play.Sections(string(raw)), func(s play.Section) bool { return play.Anchor(s.Heading) == anchor }) {
 		return "no heading makes this anchor"
 	}
 
 	return ""
-}
-
-// anchors are those that headings make.
-func anchors(page []byte) map[string]bool {
-	out := map[string]bool{}
-
-	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllSubmatch(page, -1) {
-		name := strings.ToLower(string(m[1]))
-		name = regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(name, "")
-		out[strings.ReplaceAll(name, " ", "-")] = true
-	}
-
-	return out
 }
 
 // text of a page, without blocks of code.

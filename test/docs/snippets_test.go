@@ -9,12 +9,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/kausality-io/kausality-crossplane/test/play"
 )
 
 // TestSnippetsAreOfTheExamples has what is shown first be what the examples'
 // tests apply.
 func TestSnippetsAreOfTheExamples(t *testing.T) {
-	snippets := regexp.MustCompile("(?s)\n```yaml\n(.*?)```\n")
 	from := regexp.MustCompile(`^# (examples/\S+\.yaml)\n`)
 
 	for _, page := range []string{"README.md", "docs/getting-started.md"} {
@@ -23,15 +24,15 @@ func TestSnippetsAreOfTheExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		found := snippets.FindAllStringSubmatch(string(raw), -1)
+		found := play.Blocks(string(raw), "yaml")
 		if len(found) == 0 {
 			t.Errorf("%s shows no YAML", page)
 		}
 
-		for _, m := range found {
-			source := from.FindStringSubmatch(m[1])
+		for _, b := range found {
+			source := from.FindStringSubmatch(b.Text)
 			if source == nil {
-				t.Errorf("%s: the first line does not say which example this is of, as # examples/NAME/FILE.yaml:\n%s", page, m[1])
+				t.Errorf("%s: the first line does not say which example this is of, as # examples/NAME/FILE.yaml:\n%s", page, b.Text)
 
 				continue
 			}
@@ -43,8 +44,8 @@ func TestSnippetsAreOfTheExamples(t *testing.T) {
 				continue
 			}
 
-			if !strings.Contains(string(example), strings.TrimPrefix(m[1], source[0])) {
-				t.Errorf("%s: %s has not this in it:\n%s", page, source[1], m[1])
+			if !strings.Contains(string(example), strings.TrimPrefix(b.Text, source[0])) {
+				t.Errorf("%s: %s has not this in it:\n%s", page, source[1], b.Text)
 			}
 		}
 	}

@@ -8,7 +8,6 @@ package examples_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/test/play"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
@@ -40,18 +40,17 @@ func documented(t *testing.T) manifests {
 		t.Fatal(err)
 	}
 
-	_, section, _ := strings.Cut(string(page), "\n## From Git\n")
-	section, _, _ = strings.Cut(section, "\n## ")
 	out := manifests{}
 
-	for i, block := range strings.Split(section, "```") {
-		text, isYAML := strings.CutPrefix(block, "yaml\n")
-		if i%2 == 0 || !isYAML {
-			continue
-		}
+	for _, s := range play.Sections(string(page)) {
+		for _, b := range s.Blocks {
+			if s.Heading != "From Git" || b.Language != "yaml" {
+				continue
+			}
 
-		for _, u := range world.Parse(t, []byte(text)) {
-			out[u.GetKind()+" "+u.GetName()] = u
+			for _, u := range world.Parse(t, []byte(b.Text)) {
+				out[u.GetKind()+" "+u.GetName()] = u
+			}
 		}
 	}
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/play"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -221,7 +222,7 @@ func (s *storeFromGit) hans(t *testing.T, text string) {
 	t.Helper()
 
 	if err := scenario.Eventually(t.Context(), text, func(ctx context.Context) error {
-		out, err := command{user: "hans", text: text}.output(ctx)
+		out, err := shell().Type(ctx, play.Command{User: "hans", Text: text})
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}

@@ -6,9 +6,7 @@
 package examples_test
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +14,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kausality-io/kausality-crossplane/test/play"
 )
 
 // hookAsks runs what Argo CD's hook runs, with the rights that the example gives
@@ -43,25 +43,20 @@ func hookAsks(t *testing.T) {
 	ask := func(code int) {
 		t.Helper()
 
-		cmd := exec.CommandContext(t.Context(), filepath.Join(running.BinDir(), "kubectl-kausality"), args...)
-		cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(running.Dir(), "kubeconfig"))
-
-		out, err := cmd.CombinedOutput()
-
-		var exit *exec.ExitError
-		if err != nil && !errors.As(err, &exit) {
+		r, err := shell().Run(t.Context(), play.Admin, "kubectl-kausality", args...)
+		if err != nil {
 			t.Fatal(err)
 		}
 
-		if cmd.ProcessState.ExitCode() != code || strings.Contains(string(out), "not known") {
-			t.Errorf("the hook ends with %d, want %d:\n%s", cmd.ProcessState.ExitCode(), code, out)
+		if out := r.Stdout + r.Stderr; r.Code != code || strings.Contains(out, "not known") {
+			t.Errorf("the hook ends with %d, want %d:\n%s", r.Code, code, out)
 		}
 	}
 
 	ask(0)
 
-	edit := command{user: "anna", text: `kubectl patch application shop -n argocd --type=merge -p '{"spec": {"source": {"path": "other", "targetRevision": "v4"}}}'`}
-	if out, err := edit.output(t.Context()); err != nil {
+	edit := play.Command{User: "anna", Text: `kubectl patch application shop -n argocd --type=merge -p '{"spec": {"source": {"path": "other", "targetRevision": "v4"}}}'`}
+	if out, err := shell().Type(t.Context(), edit); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 

@@ -71,15 +71,15 @@ func asks(ctx context.Context, t *testing.T) {
 	} {
 		r := kubectl(ctx, t, tc.user, append([]string{"kausality"}, append(tc.args, "-n", "default")...)...)
 
-		text := strings.Join(strings.Fields(r.stdout), " ")
+		text := strings.Join(strings.Fields(r.Stdout), " ")
 		for _, want := range tc.want {
 			if !strings.Contains(text, want) {
-				t.Errorf("%s: no %q in %s", name, want, r.stdout)
+				t.Errorf("%s: no %q in %s", name, want, r.Stdout)
 			}
 		}
 
-		if r.code != tc.code || strings.Contains(r.stdout, "Not known") {
-			t.Errorf("%s: exit code %d, want %d: %s%s", name, r.code, tc.code, r.stdout, r.stderr)
+		if r.Code != tc.code || strings.Contains(r.Stdout, "Not known") {
+			t.Errorf("%s: exit code %d, want %d: %s%s", name, r.Code, tc.code, r.Stdout, r.Stderr)
 		}
 	}
 }
@@ -89,9 +89,9 @@ func composite(ctx context.Context, t *testing.T) string {
 	t.Helper()
 
 	r := kubectl(ctx, t, "", "get", "databaseclaim", "my-database", "-n", "default", "-o", "jsonpath={.spec.resourceRef.name}")
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		t.Fatal(err)
 	}
 
-	return r.stdout
+	return r.Stdout
 }

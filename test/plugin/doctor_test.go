@@ -159,12 +159,12 @@ func completes(ctx context.Context, t *testing.T) {
 		"databaseclaims.example.org/my-":    "databaseclaims.example.org/my-database\n",
 		"databaseclaims.example.org/other-": ":4\n",
 	} {
-		if r := kubectl(ctx, t, "", "__complete", "kausality", "trace", text); !strings.HasPrefix(r.stdout, want) {
+		if r := kubectl(ctx, t, "", "__complete", "kausality", "trace", text); !strings.HasPrefix(r.Stdout, want) {
 			t.Errorf("complete %q: %+v", text, r)
 		}
 	}
 
-	if r := kubectl(ctx, t, "", "__complete", "kausality", "trace", "--namespace", "kausality-"); !strings.HasPrefix(r.stdout, "kausality-system\n") {
+	if r := kubectl(ctx, t, "", "__complete", "kausality", "trace", "--namespace", "kausality-"); !strings.HasPrefix(r.Stdout, "kausality-system\n") {
 		t.Errorf("complete --namespace: %+v", r)
 	}
 }
@@ -175,16 +175,16 @@ func traces(ctx context.Context, t *testing.T) {
 
 	r := kubectl(ctx, t, "hans", "kausality", "trace", "databaseclaim/my-database", "-n", "default", "-o", "yaml")
 	for _, want := range []string{"apiVersion: cli.kausality.io/v1alpha1", "kind: Trace", "initiator: hans@example.com", "kind: DatabaseClaim"} {
-		if r.code != 0 || !strings.Contains(r.stdout, want) {
+		if r.Code != 0 || !strings.Contains(r.Stdout, want) {
 			t.Errorf("trace -o yaml: no %q in %+v", want, r)
 		}
 	}
 
-	if r := kubectl(ctx, t, "", "kausality", "trace", "databaseclaim/none"); r.code != 1 || !strings.Contains(r.stderr, "not found") {
+	if r := kubectl(ctx, t, "", "kausality", "trace", "databaseclaim/none"); r.Code != 1 || !strings.Contains(r.Stderr, "not found") {
 		t.Errorf("trace of nothing: %+v", r)
 	}
 
-	if r := kubectl(ctx, t, "", "kausality", "trace", "databaseclaim"); r.code != 2 {
+	if r := kubectl(ctx, t, "", "kausality", "trace", "databaseclaim"); r.Code != 2 {
 		t.Errorf("trace without a name: %+v", r)
 	}
 
@@ -192,7 +192,7 @@ func traces(ctx context.Context, t *testing.T) {
 	for _, want := range []string{
 		"function-kausality local (Function function-kausality,", "kausality-manager dev (ValidatingWebhookConfiguration kausality)\n",
 	} {
-		if r.code != 0 || !strings.Contains(r.stdout, want) || strings.Contains(r.stdout, "unknown") {
+		if r.Code != 0 || !strings.Contains(r.Stdout, want) || strings.Contains(r.Stdout, "unknown") {
 			t.Errorf("version: no %q in %+v", want, r)
 		}
 	}

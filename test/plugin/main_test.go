@@ -6,19 +6,18 @@
 package plugin_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/kausality-io/kausality-crossplane/test/play"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -73,41 +72,16 @@ type narrator struct{ t *testing.T }
 func (n narrator) Sayf(format string, args ...any) { n.t.Logf(format, args...) }
 func (n narrator) Show(text string)                { n.t.Log(text) }
 
-// result is how a command ended.
-type result struct {
-	code           int
-	stdout, stderr string
-}
-
-func (r result) err() error {
-	if r.code != 0 {
-		return fmt.Errorf("exit code %d, %s%s: %w", r.code, r.stdout, r.stderr, world.ErrOther)
-	}
-
-	return nil
-}
-
 // kubectl runs kubectl as a user; the empty one is the administrator.
-func kubectl(ctx context.Context, t *testing.T, user string, args ...string) result {
+func kubectl(ctx context.Context, t *testing.T, user string, args ...string) play.Result {
 	t.Helper()
 
-	kubeconfig := filepath.Join(running.Dir(), "kubeconfig")
-	if user != "" {
-		kubeconfig = filepath.Join(running.Dir(), "users", user+".kubeconfig")
+	r, err := play.Shell{Stack: running, Path: []string{plugins(t)}}.Run(ctx, user, "kubectl", args...)
+	if err != nil {
+		t.Fatal(err)
 	}
 
-	cmd := exec.CommandContext(ctx, running.Tools().Binary("kubectl"), args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+plugins(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
-
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-
-	var exit *exec.ExitError
-	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
-		t.Fatalf("kubectl %v: %v", args, err)
-	}
-
-	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	return r
 }
 
 // plugins is a directory with the plugin under the names that kubectl searches for.
@@ -144,11 +118,11 @@ func doctor(ctx context.Context, t *testing.T, flags ...string) (int, []finding,
 		Findings []finding `json:"findings"`
 	}{}
 
-	if err := json.Unmarshal([]byte(r.stdout), &doc); err != nil || doc.Kind != "Diagnosis" {
-		return r.code, nil, fmt.Errorf("doctor: %+v: %w", r, errors.Join(err, world.ErrOther))
+	if err := json.Unmarshal([]byte(r.Stdout), &doc); err != nil || doc.Kind != "Diagnosis" {
+		return r.Code, nil, fmt.Errorf("doctor: %+v: %w", r, errors.Join(err, world.ErrOther))
 	}
 
-	return r.code, doc.Findings, nil
+	return r.Code, doc.Findings, nil
 }
 
 // diagnosed waits until the doctor finds exactly some checks to be in error, and

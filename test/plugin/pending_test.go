@@ -15,6 +15,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/test/patience"
+	"github.com/kausality-io/kausality-crossplane/test/play"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -41,13 +42,13 @@ func pendingAt(ctx context.Context, t *testing.T, object, field, to, requester s
 		r := kubectl(ctx, t, "", "kausality", "pending", object, "-n", "default", "-o", "json")
 
 		var got pendingList
-		if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || got.Kind != "PendingList" || r.code != 0 {
+		if err := json.Unmarshal([]byte(r.Stdout), &got); err != nil || got.Kind != "PendingList" || r.Code != 0 {
 			return fmt.Errorf("%w: %+v, %w", world.ErrOther, r, err)
 		}
 
 		if len(got.Pending) != 1 || len(got.Pending[0].Changes) != 1 || got.Pending[0].Changes[0].Field != field ||
 			got.Pending[0].Changes[0].To != to || !slices.Equal(got.Pending[0].Requesters, []string{requester}) {
-			return fmt.Errorf("%w: %s", world.ErrOther, r.stdout)
+			return fmt.Errorf("%w: %s", world.ErrOther, r.Stdout)
 		}
 
 		digest = got.Pending[0].Digest
@@ -66,7 +67,7 @@ func nothingPending(ctx context.Context, t *testing.T, object string) {
 
 	if err := scenario.Eventually(ctx, "nothing pending at "+object, func(ctx context.Context) error {
 		r := kubectl(ctx, t, "", "kausality", "pending", object, "-n", "default")
-		if r.code != 0 || !strings.HasPrefix(r.stdout, "Nothing is pending") {
+		if r.Code != 0 || !strings.HasPrefix(r.Stdout, "Nothing is pending") {
 			return fmt.Errorf("%w: %+v", world.ErrOther, r)
 		}
 
@@ -78,20 +79,20 @@ func nothingPending(ctx context.Context, t *testing.T, object string) {
 
 // waiting has kubectl wait for either condition of the PendingChange of an object, which it lacks, and hands
 // over how each ends.
-func waiting(ctx context.Context, t *testing.T, object string) map[string]<-chan result {
+func waiting(ctx context.Context, t *testing.T, object string) map[string]<-chan play.Result {
 	t.Helper()
 
 	got := kubectl(ctx, t, "", "get", "pch", "-n", "default", "-o", `jsonpath={.items[?(@.spec.objectRef.name=="`+object+`")].metadata.name}`)
-	name := "pch/" + got.stdout
-	out := map[string]<-chan result{}
+	name := "pch/" + got.Stdout
+	out := map[string]<-chan play.Result{}
 
 	for _, condition := range []string{v1alpha1.ConditionApproved, v1alpha1.ConditionApplied} {
-		if r := kubectl(ctx, t, "", "wait", "--for=condition="+condition, name, "-n", "default", "--timeout=1s"); r.code != 1 ||
-			!strings.Contains(r.stderr, "timed out waiting for the condition") {
+		if r := kubectl(ctx, t, "", "wait", "--for=condition="+condition, name, "-n", "default", "--timeout=1s"); r.Code != 1 ||
+			!strings.Contains(r.Stderr, "timed out waiting for the condition") {
 			t.Errorf("wait --for=condition=%s of what waits: %+v", condition, r)
 		}
 
-		ended := make(chan result, 1)
+		ended := make(chan play.Result, 1)
 		out[condition] = ended
 
 		go func() {
@@ -119,7 +120,7 @@ func TestWhatIsHeldIsApprovedAndPutBackByCommands(t *testing.T) {
 	succeeds(ctx, t, "", "wait", "--for=jsonpath={.data.books}=novels", wait, "configmap", "-n", "default", "-l", "crossplane.io/composite=cellar")
 
 	list := kubectl(ctx, t, "", "get", "configmap", "-n", "default", "-l", "crossplane.io/composite=cellar", "-o", "name")
-	composed := strings.TrimSpace(list.stdout)
+	composed := strings.TrimSpace(list.Stdout)
 
 	succeeds(ctx, t, "hans", "patch", rack, "-n", "default", "--type=merge", "-p", `{"spec": {"books": "poems"}}`)
 
@@ -129,7 +130,7 @@ func TestWhatIsHeldIsApprovedAndPutBackByCommands(t *testing.T) {
 	}
 
 	// 2. Who has not the right may not approve it.
-	if r := kubectl(ctx, t, "anna", "kausality", "approve", rack, "-n", "default", "--yes", "--digest", digest); r.code != 1 {
+	if r := kubectl(ctx, t, "anna", "kausality", "approve", rack, "-n", "default", "--yes", "--digest", digest); r.Code != 1 {
 		t.Errorf("without the right: %+v", r)
 	}
 
@@ -153,7 +154,7 @@ func TestWhatIsHeldIsApprovedAndPutBackByCommands(t *testing.T) {
 		"AnotherThing": {user: "anna", args: []string{"--yes", "--digest", digest, "--change", "nothing"}, code: 1, want: "no change that waits"},
 	} {
 		r := kubectl(ctx, t, tc.user, append([]string{"kausality", "approve", rack, "-n", "default"}, tc.args...)...)
-		if r.code != tc.code || !strings.Contains(r.stderr, tc.want) {
+		if r.Code != tc.code || !strings.Contains(r.Stderr, tc.want) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
@@ -161,13 +162,13 @@ func TestWhatIsHeldIsApprovedAndPutBackByCommands(t *testing.T) {
 	// 4. Approved by somebody else it is made, and its trace says by whom and why. Who waits for either is told.
 	waits := waiting(ctx, t, "cellar")
 
-	var r result
+	var r play.Result
 
 	// That she has not the right is remembered for a moment.
 	if err := scenario.Eventually(ctx, "an approval", func(ctx context.Context) error {
 		r = kubectl(ctx, t, "anna", "kausality", "approve", composed, "-n", "default", "--yes", "--digest", digest, "--reason", "OPS-1", "--follow", wait)
-		if strings.Contains(r.stderr, "may not approve") {
-			return r.err()
+		if strings.Contains(r.Stderr, "may not approve") {
+			return r.Err()
 		}
 
 		return nil
@@ -175,12 +176,12 @@ func TestWhatIsHeldIsApprovedAndPutBackByCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if r.code != 0 || !strings.Contains(r.stdout, "  - novels\n  + poems\n") || !strings.Contains(r.stdout, ": made\n") {
+	if r.Code != 0 || !strings.Contains(r.Stdout, "  - novels\n  + poems\n") || !strings.Contains(r.Stdout, ": made\n") {
 		t.Fatalf("approve: %+v", r)
 	}
 
 	for condition, ended := range waits {
-		if got := <-ended; got.code != 0 || !strings.HasSuffix(got.stdout, " condition met\n") {
+		if got := <-ended; got.Code != 0 || !strings.HasSuffix(got.Stdout, " condition met\n") {
 			t.Errorf("wait --for=condition=%s: %+v", condition, got)
 		}
 	}
@@ -190,8 +191,8 @@ func TestWhatIsHeldIsApprovedAndPutBackByCommands(t *testing.T) {
 
 	trace := kubectl(ctx, t, "", "kausality", "trace", composed, "-n", "default")
 	for _, want := range []string{"approved by\nanna@example.com", "ChangeApproval ", "because: OPS-1", "asked for by hans@example.com"} {
-		if !strings.Contains(trace.stdout, want) {
-			t.Errorf("no %q in %s", want, trace.stdout)
+		if !strings.Contains(trace.Stdout, want) {
+			t.Errorf("no %q in %s", want, trace.Stdout)
 		}
 	}
 

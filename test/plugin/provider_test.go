@@ -19,7 +19,7 @@ func succeeds(ctx context.Context, t *testing.T, user string, args ...string) {
 	t.Helper()
 
 	if err := scenario.Eventually(ctx, strings.Join(args, " "), func(ctx context.Context) error {
-		return kubectl(ctx, t, user, args...).err()
+		return kubectl(ctx, t, user, args...).Err()
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -97,9 +97,9 @@ func managed(ctx context.Context, t *testing.T) string {
 	t.Helper()
 
 	r := kubectl(ctx, t, "", "get", "objects.kubernetes.crossplane.io", "-o", "jsonpath={.items[*].metadata.name}")
-	if r.code != 0 || r.stdout == "" || strings.Contains(r.stdout, " ") {
+	if r.Code != 0 || r.Stdout == "" || strings.Contains(r.Stdout, " ") {
 		t.Fatalf("managed resources: %+v", r)
 	}
 
-	return r.stdout
+	return r.Stdout
 }

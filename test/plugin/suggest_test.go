@@ -56,15 +56,15 @@ func TestWhatIsSuggestedOfLogsLetsThroughWhatWasHeld(t *testing.T) {
 	if err := scenario.Eventually(ctx, "suggest", func(ctx context.Context) error {
 		r := kubectl(ctx, t, "nobody", args...)
 
-		if r.code != 3 || !strings.Contains(r.stdout, "- {kind: ConfigMap, mutations: [data.books]}") || !strings.Contains(r.stdout, "fields: [spec.books]") {
-			return fmt.Errorf("exit code %d, %s%s: %w", r.code, r.stdout, r.stderr, world.ErrOther)
+		if r.Code != 3 || !strings.Contains(r.Stdout, "- {kind: ConfigMap, mutations: [data.books]}") || !strings.Contains(r.Stdout, "fields: [spec.books]") {
+			return fmt.Errorf("exit code %d, %s%s: %w", r.Code, r.Stdout, r.Stderr, world.ErrOther)
 		}
 
-		if strings.Contains(r.stdout, "wood]") || strings.Contains(r.stdout, "poems") {
-			t.Errorf("it suggests what was not seen, or quotes a value: %s", r.stdout)
+		if strings.Contains(r.Stdout, "wood]") || strings.Contains(r.Stdout, "poems") {
+			t.Errorf("it suggests what was not seen, or quotes a value: %s", r.Stdout)
 		}
 
-		return os.WriteFile(policies, []byte(r.stdout), 0o600)
+		return os.WriteFile(policies, []byte(r.Stdout), 0o600)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -73,14 +73,14 @@ func TestWhatIsSuggestedOfLogsLetsThroughWhatWasHeld(t *testing.T) {
 	r := kubectl(ctx, t, "nobody", "kausality", "replay", logs.manager(), logs.function(), "--policies", policies, "--chains", "-o", "json")
 
 	var got replay.Summary
-	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
+	if err := json.Unmarshal([]byte(r.Stdout), &got); err != nil {
 		t.Fatalf("%v: %+v", err, r)
 	}
 
 	if !slices.ContainsFunc(got.Changes, func(c replay.Change) bool {
 		return c.Kind == "ConfigMap" && c.Field == "data.books" && c.Before == "Held" && c.After == "Allowed"
 	}) {
-		t.Errorf("replay: %s", r.stdout)
+		t.Errorf("replay: %s", r.Stdout)
 	}
 
 	// 4. So it does in the cluster.

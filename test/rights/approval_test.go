@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -394,11 +393,7 @@ func TestWhatARefusalSaysGivesTheRight(t *testing.T) {
 		return fritz.Create(ctx, deciding(digest(1)), client.DryRunAll)
 	})
 
-	asked := exec.CommandContext(t.Context(), running.Tools().Binary("kubectl"), "auth", "can-i", "approve-destructive",
-		"things.approval.example.org/one", "--subresource=kausality", "-n", "approvals", "--as=fritz", "--kubeconfig", admin())
-	if out, err := asked.CombinedOutput(); err != nil || !strings.Contains(string(out), "yes") {
-		t.Errorf("kubectl auth can-i: %v: %s", err, out)
-	}
+	kubectl(t, "", "auth", "can-i", "approve-destructive", "things.approval.example.org/one", "--subresource=kausality", "-n", "approvals", "--as=fritz")
 }
 
 // TestAnApprovalIsSignedAndStays as it was made.

@@ -6,13 +6,9 @@
 package rights_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +22,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/test/demo/session"
+	"github.com/kausality-io/kausality-crossplane/test/play"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -37,35 +34,21 @@ const example = "../../examples/claim-with-ticket/"
 func kubectl(t *testing.T, stdin string, args ...string) {
 	t.Helper()
 
-	cmd := exec.CommandContext(t.Context(), running.Tools().Binary("kubectl"), append(args, "--kubeconfig", admin())...)
-	cmd.Stdin = strings.NewReader(stdin)
-
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := (play.Shell{Stack: running, Input: stdin}).Command(t.Context(), play.Admin, "kubectl", args...).CombinedOutput(); err != nil {
 		t.Fatalf("kubectl %q: %v: %s", args, err, out)
 	}
 }
-
-func admin() string { return filepath.Join(running.Dir(), "kubeconfig") }
 
 // doctor runs the plugin's command.
 func doctor(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 
-	var out, problem bytes.Buffer
-
-	plugin := filepath.Join(running.BinDir(), "kubectl-kausality")
-
-	cmd := exec.CommandContext(t.Context(), plugin, append([]string{"doctor", "--kubeconfig", admin()}, args...)...)
-	cmd.Stdout, cmd.Stderr = &out, &problem
-
-	err := cmd.Run()
-
-	exit := &exec.ExitError{}
-	if err != nil && !errors.As(err, &exit) {
+	r, err := play.Shell{Stack: running}.Run(t.Context(), play.Admin, "kubectl-kausality", append([]string{"doctor"}, args...)...)
+	if err != nil {
 		t.Fatal(err)
 	}
 
-	return out.String(), problem.String(), cmd.ProcessState.ExitCode()
+	return r.Stdout, r.Stderr, r.Code
 }
 
 // ready reports whether the condition Ready of a policy has a status, a reason, and

@@ -8,10 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/kausality-io/kausality-crossplane/test/play"
 )
 
 // errSucceeded is the cause when a command succeeds that should not.
@@ -34,27 +34,15 @@ func (s *Scenario) kubectl(ctx context.Context, user string, args ...string) (st
 
 // quietly runs kubectl as a user without showing it.
 func (s *Scenario) quietly(ctx context.Context, user string, args ...string) (string, error) {
-	kubeconfig := filepath.Join(s.stack.Dir(), "kubeconfig")
-	if user != "" {
-		kubeconfig = filepath.Join(s.stack.Dir(), "users", user+".kubeconfig")
+	// Manifests are shown as one would name them in the repository.
+	shell := play.Shell{Stack: s.stack, Dir: filepath.Dir(s.examples)}
+
+	out, err := shell.Command(ctx, user, "kubectl", args...).CombinedOutput()
+	if err != nil {
+		return string(out), fmt.Errorf("cannot run kubectl %s: %w: %s", quote(args), err, bytes.TrimSpace(out))
 	}
 
-	binary := s.stack.Tools().Binary("kubectl")
-	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Dir = filepath.Dir(s.examples) // Manifests are shown as one would name them in the repository.
-	cmd.Env = append(os.Environ(),
-		"KUBECONFIG="+kubeconfig,
-		"PATH="+s.stack.BinDir()+string(os.PathListSeparator)+os.Getenv("PATH"),
-	)
-
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-
-	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("cannot run kubectl %s: %w: %s", quote(args), err, strings.TrimSpace(out.String()))
-	}
-
-	return out.String(), nil
+	return string(out), nil
 }
 
 // refused runs kubectl and expects the API server to refuse, in words.

@@ -22,9 +22,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
-// interval is how often a step checks for what it expects.
-const interval = 100 * time.Millisecond
-
 // The objects of the scenario.
 const (
 	claimName      = "my-database"
@@ -148,30 +145,16 @@ func (s *Scenario) object(ctx context.Context) (*unstructured.Unstructured, erro
 	return s.get(ctx, externalKind(), s.external)
 }
 
-// Eventually looks until a check passes. Its last error says what is missing.
+// Eventually is [patience.Eventually].
 func Eventually(ctx context.Context, what string, check func(ctx context.Context) error) error {
-	var last error
-
-	err := wait.PollUntilContextTimeout(ctx, interval, patience.Limit, true, func(ctx context.Context) (bool, error) {
-		err := check(ctx)
-		if ctx.Err() == nil {
-			last = err // Not the end of our patience, in other words.
-		}
-
-		return err == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("%s did not happen within %s: %w", what, patience.Limit, last)
-	}
-
-	return nil
+	return patience.Eventually(ctx, what, check)
 }
 
 // stays runs a check for a while, which has to go on passing.
 func stays(ctx context.Context, d time.Duration, what string, check func(ctx context.Context) error) error {
 	var failed error
 
-	err := wait.PollUntilContextTimeout(ctx, interval, d, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, patience.Interval, d, true, func(context.Context) (bool, error) {
 		failed = check(ctx) // Not cut short by the end of our patience.
 
 		return failed != nil, nil

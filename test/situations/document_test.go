@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kausality-io/kausality-crossplane/test/play"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
@@ -91,24 +92,10 @@ that had settled; anna is of the group app-team, hans of the platform-team.
 `)
 
 	for _, s := range all() {
-		fmt.Fprintf(&out, "| [%s](#%s) | %s |\n", s.title, anchor(s.title), s.remedy)
+		fmt.Fprintf(&out, "| [%s](#%s) | %s |\n", s.title, play.Anchor(s.title), s.remedy)
 	}
 
 	return out.String()
-}
-
-// anchor is what a heading is linked by.
-func anchor(title string) string {
-	allowed := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == ' ', r == '-':
-			return r
-		default:
-			return -1
-		}
-	}, strings.ToLower(title))
-
-	return strings.ReplaceAll(allowed, " ", "-")
 }
 
 // document writes a situation as it was read.
@@ -123,7 +110,7 @@ func (s *situation) document(r reading) string {
 
 	var typed strings.Builder
 	for _, c := range append(s.before, s.does) {
-		typed.WriteString(c.typed())
+		typed.WriteString(c.Typed())
 	}
 
 	fmt.Fprintf(&out, "\n```console\n%s%s\n```\n", typed.String(), text(r.said))
@@ -139,22 +126,12 @@ func (s *situation) document(r reading) string {
 	fmt.Fprintf(&out, "\n%s\n\n```console\n", s.remedy)
 
 	for _, c := range s.fix {
-		out.WriteString(c.typed())
+		out.WriteString(c.Typed())
 	}
 
 	out.WriteString("```\n")
 
 	return out.String()
-}
-
-// typed is a command as it is shown.
-func (c command) typed() string {
-	user := c.user
-	if user == "" {
-		user = "admin"
-	}
-
-	return user + "$ " + c.text + "\n"
 }
 
 // generated are the parts of names that Crossplane makes up.
@@ -166,15 +143,14 @@ func text(read string) string {
 }
 
 // documented is the section of the page about a situation.
-func documented(all, title string) string {
-	_, rest, ok := strings.Cut(all, "\n## "+title+"\n")
-	if !ok {
-		return ""
+func documented(page, title string) string {
+	for _, s := range play.Sections(page) {
+		if s.Heading == title {
+			return "\n## " + title + "\n" + s.Text
+		}
 	}
 
-	section, _, _ := strings.Cut(rest, "\n## ")
-
-	return "\n## " + title + "\n" + strings.TrimSuffix(section, "\n") + "\n"
+	return ""
 }
 
 // digits are what differs from one time to the next: generations, times, seconds.

@@ -26,6 +26,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/play"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -52,47 +53,37 @@ func newPlayer(t *testing.T) *player {
 	t.Helper()
 
 	p := &player{Client: world.Connect(t, running.Config()), t: t}
-	p.must(command{"", "kubectl create namespace " + shop})
-	p.must(command{"", "kubectl apply -f testdata/buckets.yaml"})
+	p.must(play.Command{Text: "kubectl create namespace " + shop})
+	p.must(play.Command{Text: "kubectl apply -f testdata/buckets.yaml"})
 
 	return p
 }
 
 // run runs what somebody types.
-func (p *player) run(c command) (out string, ok bool) {
+func (p *player) run(c play.Command) (out string, ok bool) {
 	p.t.Helper()
 
 	return p.runIn(p.t.Context(), c)
 }
 
-func (p *player) runIn(ctx context.Context, c command) (out string, ok bool) {
+func (p *player) runIn(ctx context.Context, c play.Command) (out string, ok bool) {
 	p.t.Helper()
 
-	kubeconfig := filepath.Join(running.Dir(), "kubeconfig")
-	if c.user != "" {
-		kubeconfig = filepath.Join(running.Dir(), "users", c.user+".kubeconfig")
-	}
-
-	path := []string{running.BinDir(), filepath.Dir(running.Tools().Binary("kubectl")), os.Getenv("PATH")}
-
-	cmd := exec.CommandContext(ctx, "bash", "-c", c.text)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+strings.Join(path, string(os.PathListSeparator)))
-
-	raw, err := cmd.CombinedOutput()
+	out, err := play.Shell{Stack: running}.Type(ctx, c)
 
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		p.t.Fatalf("%s: %v", c.text, err)
+		p.t.Fatalf("%s: %v", c.Text, err)
 	}
 
-	return string(raw), err == nil
+	return out, err == nil
 }
 
-func (p *player) must(c command) {
+func (p *player) must(c play.Command) {
 	p.t.Helper()
 
 	if out, ok := p.run(c); !ok {
-		p.t.Fatalf("%s\n%s", c.text, out)
+		p.t.Fatalf("%s\n%s", c.Text, out)
 	}
 }
 
@@ -253,7 +244,7 @@ type finding struct {
 func (p *player) diagnosis(names []string) string {
 	p.t.Helper()
 
-	out, _ := p.run(command{"", "kubectl kausality doctor -o json 2> /dev/null"})
+	out, _ := p.run(play.Command{Text: "kubectl kausality doctor -o json 2> /dev/null"})
 	doc := struct {
 		Findings []finding `json:"findings"`
 	}{}
@@ -302,7 +293,7 @@ func (p *player) play(s *situation) reading {
 
 	said, ok := p.run(s.does)
 	if r.said = said; ok == s.fails {
-		p.t.Fatalf("%s\n%s", s.does.text, said)
+		p.t.Fatalf("%s\n%s", s.does.Text, said)
 	}
 
 	if s.fails {
@@ -315,7 +306,7 @@ func (p *player) play(s *situation) reading {
 	// 3. The way out of it is one.
 	p.fixes(s)
 
-	p.must(command{"", "kubectl delete allowancepolicies,upgradeallowances,enforcements --all"})
+	p.must(play.Command{Text: "kubectl delete allowancepolicies,upgradeallowances,enforcements --all"})
 	p.eventually("buckets that nothing is about", p.ungoverned)
 
 	return r
@@ -387,10 +378,10 @@ func (p *player) read(s *situation, r *reading, since time.Time) {
 	})
 
 	if r.condition != "" {
-		r.trace, _ = p.run(command{"", "kubectl kausality trace bucket/" + s.name + " -n " + shop})
+		r.trace, _ = p.run(play.Command{Text: "kubectl kausality trace bucket/" + s.name + " -n " + shop})
 	}
 
-	r.diagnosis = p.diagnosis(append(policiesOf(s.policies+s.does.text), s.name))
+	r.diagnosis = p.diagnosis(append(policiesOf(s.policies+s.does.Text), s.name))
 }
 
 // fixes shows that the remedy works, and that nothing changed outside before.
@@ -408,8 +399,8 @@ func (p *player) fixes(s *situation) {
 		p.must(c)
 		p.inForce()
 
-		if !strings.Contains(c.text, "kind: ") && s.outside != "" {
-			p.eventually("a condition for "+c.text, func(ctx context.Context) error { return p.arrived(ctx, s.name) })
+		if !strings.Contains(c.Text, "kind: ") && s.outside != "" {
+			p.eventually("a condition for "+c.Text, func(ctx context.Context) error { return p.arrived(ctx, s.name) })
 		}
 	}
 

@@ -5,22 +5,20 @@ package world
 
 import (
 	"context"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kausality-io/kausality-crossplane/test/play"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
 // Uninstall runs the command that removes Kausality from a stack, as its
 // administrator, and returns what it prints.
 func Uninstall(ctx context.Context, s *stack.Stack, args ...string) (string, error) {
-	args = append([]string{"uninstall", "--kubeconfig", filepath.Join(s.Dir(), "kubeconfig")}, args...)
-	out, err := exec.CommandContext(ctx, filepath.Join(s.BinDir(), "kubectl-kausality"), args...).CombinedOutput()
+	out, err := play.Shell{Stack: s}.Command(ctx, play.Admin, "kubectl-kausality", append([]string{"uninstall"}, args...)...).CombinedOutput()
 
 	return string(out), err
 }
