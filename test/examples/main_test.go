@@ -3,8 +3,8 @@
 
 //go:build stack
 
-// Package examples_test plays what the READMEs of examples/ show on a stack of
-// its own, and has the API server refuse what is invalid.
+// Package examples_test plays what pages show on one stack: the READMEs of examples/, docs/situations.md, and
+// docs/approvals.md. It has the API server refuse what is invalid.
 package examples_test
 
 import (

@@ -3,7 +3,7 @@
 
 //go:build stack
 
-package situations_test
+package examples_test
 
 import (
 	"context"
@@ -54,7 +54,7 @@ func newPlayer(t *testing.T) *player {
 
 	p := &player{Client: world.Connect(t, running.Config()), t: t}
 	p.must(play.Command{Text: "kubectl create namespace " + shop})
-	p.must(play.Command{Text: "kubectl apply -f testdata/buckets.yaml"})
+	p.must(play.Command{Text: "kubectl apply -f test/examples/testdata/situations/buckets.yaml"})
 
 	return p
 }
@@ -69,7 +69,7 @@ func (p *player) run(c play.Command) (out string, ok bool) {
 func (p *player) runIn(ctx context.Context, c play.Command) (out string, ok bool) {
 	p.t.Helper()
 
-	out, err := play.Shell{Stack: running}.Type(ctx, c)
+	out, err := shell().Type(ctx, c)
 
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -127,7 +127,7 @@ func (p *player) arrived(ctx context.Context, name string) error {
 func (p *player) made(name string) {
 	p.t.Helper()
 
-	raw, err := os.ReadFile(filepath.Join("testdata", "composition.yaml"))
+	raw, err := os.ReadFile(filepath.Join("testdata", "situations", "composition.yaml"))
 	if err != nil {
 		p.t.Fatal(err)
 	}

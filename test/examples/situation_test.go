@@ -3,7 +3,7 @@
 
 //go:build stack
 
-package situations_test
+package examples_test
 
 import "github.com/kausality-io/kausality-crossplane/test/play"
 

@@ -3,7 +3,7 @@
 
 //go:build stack
 
-package situations_test
+package examples_test
 
 import (
 	"flag"
@@ -20,7 +20,11 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
-// page is what is written, and compared.
+// page is what is written, and compared. To write it anew out of what was read:
+//
+//	go test -tags stack ./test/examples -run Situations -update
+//
+// Read what changed then.
 var page = filepath.Join("..", "..", "docs", "situations.md")
 
 // TestSituationsReadAsDocumented plays all of them, one after the other: policies are
@@ -54,8 +58,8 @@ func TestSituationsReadAsDocumented(t *testing.T) {
 				return
 			}
 
-			if diff := cmp.Diff(lines(documented(string(have), s.title)), lines(section)); diff != "" {
-				t.Errorf("docs/situations.md says otherwise, -docs, +read (go test -tags stack ./test/situations -update writes it anew):\n%s", diff)
+			if diff := cmp.Diff(lines(written(string(have), s.title)), lines(section)); diff != "" {
+				t.Errorf("docs/situations.md says otherwise, -docs, +read (go test -tags stack ./test/examples -run Situations -update writes it anew):\n%s", diff)
 			}
 		})
 	}
@@ -83,8 +87,8 @@ func head() string {
 
 	out.WriteString(`# Situations
 
-What people meet, what they read then, and what helps. ` + "`go test -tags stack ./test/situations`" + ` plays each of these on a real control
-plane, compares what it reads with this page, and shows that the remedy is one. Bucket ` + "`NAME`" + ` is a composite resource
+What people meet, what they read then, and what helps. ` + "`go test -tags stack ./test/examples -run Situations`" + ` plays each of these on a
+real control plane, compares what it reads with this page, and shows that the remedy is one. Bucket ` + "`NAME`" + ` is a composite resource
 that had settled; anna is of the group app-team, hans of the platform-team.
 
 | What happened | What helps |
@@ -142,8 +146,8 @@ func text(read string) string {
 	return generated.ReplaceAllString(strings.TrimSpace(read), "$1-x7k2p")
 }
 
-// documented is the section of the page about a situation.
-func documented(page, title string) string {
+// written is the section of the page about a situation.
+func written(page, title string) string {
 	for _, s := range play.Sections(page) {
 		if s.Heading == title {
 			return "\n## " + title + "\n" + s.Text
