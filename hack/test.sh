@@ -86,7 +86,7 @@ covered() {
 # (long). Where world.Long is not the first statement, only a part of the test is long.
 tests() {
 	awk '
-		/^func Test[A-Za-z0-9_]*\(t \*testing\.T\) \{$/ { name = $2; sub(/\(.*/, "", name); lines = long = whole = 0; next }
+		/^func Test[A-Za-z0-9_]*\(t \*testing\.T\) \{( \/\/.*)?$/ { name = $2; sub(/\(.*/, "", name); lines = long = whole = 0; next }
 		/^}$/ && name { if (!whole) print "short", name; if (long) print "long", name; name = "" }
 		name { lines++; if (/world\.(Long\(t\)$|Sample\()/) { long = 1; if (lines == 1 && /Long/) whole = 1 } }
 	' $(grep -l '^//go:build stack$' "test/$1"/*_test.go) | awk -v want="$2" '$1 == want { print $2 }' | sort
