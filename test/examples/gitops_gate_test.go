@@ -11,8 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -46,6 +48,24 @@ spec:
   allow: [{relation: External, mutations: [Create, Update]}]
 `
 
+// objects is whose turn it is to have a policy about Objects, or to read what is said of them: that names all policies
+// about the kind.
+var objects sync.Mutex
+
+// takeObjects waits for its turn, and deletes a policy when the test is over.
+func takeObjects(t *testing.T, c client.Client, policy *unstructured.Unstructured) {
+	t.Helper()
+	objects.Lock()
+
+	t.Cleanup(func() {
+		defer objects.Unlock()
+
+		if err := c.Delete(context.WithoutCancel(t.Context()), policy); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // toolsLeaveGates has the tools apply a managed resource, and compare once its gate
 // is closed.
 func toolsLeaveGates(t *testing.T) {
@@ -59,6 +79,8 @@ func toolsLeaveGates(t *testing.T) {
 	admin := somebody(t)
 
 	policy := world.Parse(t, []byte(standalonePolicy))[0]
+	takeObjects(t, admin, policy)
+
 	if err := admin.Create(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}

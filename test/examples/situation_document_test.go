@@ -27,10 +27,13 @@ import (
 // Read what changed then.
 var page = filepath.Join("..", "..", "docs", "situations.md")
 
-// TestSituationsReadAsDocumented plays all of them, one after the other: policies are
-// the whole cluster's.
-func TestSituationsReadAsDocumented(t *testing.T) {
+// TestSituationsReadAsDocumented plays all of them, one after the other: their policies are about one kind.
+// No other test has policies about that kind, none has one about Objects meanwhile, and the windows of situations
+// are about their namespace.
+func TestSituationsReadAsDocumented(t *testing.T) { //nolint:tparallel // One after the other, beside other tests.
 	world.Long(t)
+
+	t.Parallel()
 
 	update := flag.Lookup("update").Value.String() == "true"
 	p := newPlayer(t)
@@ -48,6 +51,9 @@ func TestSituationsReadAsDocumented(t *testing.T) {
 
 	for _, s := range all() {
 		t.Run(s.name, func(t *testing.T) {
+			objects.Lock()
+			defer objects.Unlock()
+
 			p.t = t
 			section := s.document(p.play(&s))
 			out.WriteString(section)

@@ -167,9 +167,11 @@ func (p *player) outside(ctx context.Context, name, want string) error {
 	return nil
 }
 
-// inForce waits until the policies that are applied are ready.
-func (p *player) inForce() {
+// inForce waits until the policies of a situation that are applied are ready.
+func (p *player) inForce(s *situation) {
 	p.t.Helper()
+
+	own := s.policyNames()
 
 	p.eventually("policies that are looked at", func(ctx context.Context) error {
 		for _, kind := range []string{"AllowancePolicy", "UpgradeAllowance", "Enforcement"} {
@@ -182,6 +184,9 @@ func (p *player) inForce() {
 
 			for i := range list.Items {
 				u := &list.Items[i]
+				if !slices.Contains(own, kind+"/"+u.GetName()) {
+					continue
+				}
 
 				c, ok := resource.ConditionOf(u, "Ready")
 				if !ok || c.ObservedGeneration < u.GetGeneration() || c.Status == "Unknown" {
@@ -240,8 +245,8 @@ type finding struct {
 	Remedy   string `json:"remedy"`
 }
 
-// diagnosis is what the doctor finds about some objects, and what is made for them.
-func (p *player) diagnosis(names []string) string {
+// diagnosis is what the doctor finds about some objects, by NAME or KIND/NAME, and what is made for them.
+func (p *player) diagnosis(names ...string) string {
 	p.t.Helper()
 
 	out, _ := p.run(play.Command{Text: "kubectl kausality doctor -o json 2> /dev/null"})
@@ -257,7 +262,11 @@ func (p *player) diagnosis(names []string) string {
 
 	for _, f := range doc.Findings {
 		object := f.Object[strings.LastIndexAny(f.Object, " /")+1:]
-		if f.Severity != "ok" && slices.ContainsFunc(names, func(n string) bool { return object == n || strings.HasPrefix(object, n+"-") }) {
+		if f.Severity != "ok" && slices.ContainsFunc(names, func(n string) bool {
+			n = n[strings.Index(n, "/")+1:]
+
+			return object == n || strings.HasPrefix(object, n+"-")
+		}) {
 			lines = append(lines, fmt.Sprintf("%s: %s: %s", f.Severity, f.Object, strings.Join(filled(f.What, f.Why, f.Remedy), "; ")))
 		}
 	}
@@ -277,7 +286,7 @@ func (p *player) play(s *situation) reading {
 	// 1. What leads there.
 	if s.policies != "" {
 		p.must(apply(s.policies))
-		p.inForce()
+		p.inForce(s)
 	}
 
 	since := time.Now().Add(-time.Second).Truncate(time.Second)
@@ -298,7 +307,7 @@ func (p *player) play(s *situation) reading {
 
 	if s.fails {
 		r.events = p.reported(s, since)
-		r.diagnosis = p.diagnosis(policiesOf(s.policies))
+		r.diagnosis = p.diagnosis(policiesOf(s.policies)...)
 	} else {
 		p.read(s, &r, since)
 	}
@@ -306,7 +315,7 @@ func (p *player) play(s *situation) reading {
 	// 3. The way out of it is one.
 	p.fixes(s)
 
-	p.must(play.Command{Text: "kubectl delete allowancepolicies,upgradeallowances,enforcements --all"})
+	p.must(play.Command{Text: "kubectl delete --ignore-not-found " + strings.Join(s.policyNames(), " ")})
 	p.eventually("buckets that nothing is about", p.ungoverned)
 
 	return r
@@ -381,7 +390,7 @@ func (p *player) read(s *situation, r *reading, since time.Time) {
 		r.trace, _ = p.run(play.Command{Text: "kubectl kausality trace bucket/" + s.name + " -n " + shop})
 	}
 
-	r.diagnosis = p.diagnosis(append(policiesOf(s.policies+s.does.Text), s.name))
+	r.diagnosis = p.diagnosis(append(policiesOf(s.policies+s.does.Text), s.name)...)
 }
 
 // fixes shows that the remedy works, and that nothing changed outside before.
@@ -397,7 +406,7 @@ func (p *player) fixes(s *situation) {
 
 	for _, c := range s.fix {
 		p.must(c)
-		p.inForce()
+		p.inForce(s)
 
 		if !strings.Contains(c.Text, "kind: ") && s.outside != "" {
 			p.eventually("a condition for "+c.Text, func(ctx context.Context) error { return p.arrived(ctx, s.name) })
@@ -413,17 +422,36 @@ func (p *player) fixes(s *situation) {
 	})
 }
 
-// policiesOf are the names of the policies in manifests.
+// policiesOf are the policies in manifests, as KIND/NAME.
 func policiesOf(manifests string) []string {
-	var out []string
+	var (
+		out  []string
+		kind string
+	)
 
 	for line := range strings.Lines(manifests) {
+		if text, ok := strings.CutPrefix(line, "kind: "); ok {
+			kind = strings.TrimSpace(text)
+		}
+
 		if name, ok := strings.CutPrefix(line, "metadata: {name: "); ok {
-			out = append(out, strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(name), "}")))
+			out = append(out, kind+"/"+strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(name), "}")))
 		}
 	}
 
 	return out
+}
+
+// policyNames are all policies that a situation applies, as KIND/NAME.
+func (s *situation) policyNames() []string {
+	out := policiesOf(s.policies)
+	for _, c := range slices.Concat(s.before, []play.Command{s.does}, s.fix) {
+		out = append(out, policiesOf(c.Text)...)
+	}
+
+	slices.Sort(out)
+
+	return slices.Compact(out)
 }
 
 func (p *player) eventually(what string, ok func(context.Context) error) {

@@ -245,6 +245,7 @@ kind: UpgradeAllowance
 metadata: {name: new-version}
 spec:
   serviceAccount: system:serviceaccount:crossplane-system:crossplane
+  namespaces: [shop]
   validFrom: "2026-01-01T00:00:00Z"
   validUntil: "2126-01-01T00:00:00Z"
   allow:
