@@ -7,7 +7,6 @@ package examples_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -236,31 +235,18 @@ func (p *player) alone(ctx context.Context, name string) error {
 	return nil
 }
 
-// finding is one of the doctor's.
-type finding struct {
-	Severity string `json:"severity"`
-	Object   string `json:"object"`
-	What     string `json:"what"`
-	Why      string `json:"why"`
-	Remedy   string `json:"remedy"`
-}
-
 // diagnosis is what the doctor finds about some objects, by NAME or KIND/NAME, and what is made for them.
 func (p *player) diagnosis(names ...string) string {
 	p.t.Helper()
 
-	out, _ := p.run(play.Command{Text: "kubectl kausality doctor -o json 2> /dev/null"})
-	doc := struct {
-		Findings []finding `json:"findings"`
-	}{}
-
-	if err := json.Unmarshal([]byte(out), &doc); err != nil {
-		p.t.Fatalf("doctor: %v\n%s", err, out)
+	_, all, err := shell().Doctor(p.t.Context())
+	if err != nil {
+		p.t.Fatal(err)
 	}
 
 	var lines []string
 
-	for _, f := range doc.Findings {
+	for _, f := range all {
 		object := f.Object[strings.LastIndexAny(f.Object, " /")+1:]
 		if f.Severity != "ok" && slices.ContainsFunc(names, func(n string) bool {
 			n = n[strings.Index(n, "/")+1:]

@@ -7,11 +7,8 @@ package older_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,39 +18,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/play"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
-// finding is one of the doctor's.
-type finding struct {
-	Check    string `json:"check"`
-	Severity string `json:"severity"`
-	Object   string `json:"object"`
-	What     string `json:"what"`
-	Why      string `json:"why"`
-	Remedy   string `json:"remedy"`
-}
-
 // doctor returns what the doctor finds about a kind.
-func doctor(ctx context.Context, object string) ([]finding, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(running.BinDir(), "kubectl-kausality"),
-		"doctor", "-o", "json", "--kubeconfig", filepath.Join(running.Dir(), "kubeconfig"))
+func doctor(ctx context.Context, object string) ([]play.Finding, error) {
+	_, all, err := play.Shell{Stack: running}.Doctor(ctx)
 
-	var exit *exec.ExitError
-
-	out, err := cmd.Output()
-	if err != nil && !errors.As(err, &exit) {
-		return nil, err
-	}
-
-	doc := struct {
-		Findings []finding `json:"findings"`
-	}{}
-	if err := json.Unmarshal(out, &doc); err != nil {
-		return nil, fmt.Errorf("%s: %w", out, err)
-	}
-
-	return slices.DeleteFunc(doc.Findings, func(f finding) bool { return f.Object != object }), nil
+	return slices.DeleteFunc(all, func(f play.Finding) bool { return f.Object != object }), err
 }
 
 func TestAKindThatIsNotNamedIsReportedOf(t *testing.T) {
@@ -95,7 +68,7 @@ func TestAKindThatIsNotNamedIsReportedOf(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if diff := cmp.Diff([]finding{{
+	if diff := cmp.Diff([]play.Finding{{
 		Check: "providers", Severity: "warning", Object: "Tape.old.example.org",
 		What: "its provider sets no observedGeneration on condition Synced, so it was built on crossplane-runtime before 1.20",
 		Why:  "when a change has landed can only be told from status.atProvider, and its gates may be open for longer",

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kausality-io/kausality-crossplane/test/play"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -93,7 +94,7 @@ func away(ctx context.Context, t *testing.T, c client.Client) string {
 				return err
 			}
 
-			if !slices.ContainsFunc(all, func(f finding) bool {
+			if !slices.ContainsFunc(all, func(f play.Finding) bool {
 				return f.Check == "certificates" && f.Severity == "error" && f.Object == object && strings.HasPrefix(f.What, what)
 			}) {
 				return fmt.Errorf("%+v: %w", all, world.ErrOther)

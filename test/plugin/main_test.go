@@ -7,8 +7,6 @@ package plugin_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -76,12 +74,19 @@ func (n narrator) Show(text string)                { n.t.Log(text) }
 func kubectl(ctx context.Context, t *testing.T, user string, args ...string) play.Result {
 	t.Helper()
 
-	r, err := play.Shell{Stack: running, Path: []string{plugins(t)}}.Run(ctx, user, "kubectl", args...)
+	r, err := shell(t).Run(ctx, user, "kubectl", args...)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	return r
+}
+
+// shell finds the plugin.
+func shell(t *testing.T) play.Shell {
+	t.Helper()
+
+	return play.Shell{Stack: running, Path: []string{plugins(t)}}
 }
 
 // plugins is a directory with the plugin under the names that kubectl searches for.
@@ -98,46 +103,26 @@ func plugins(t *testing.T) string {
 	return dir
 }
 
-// finding is one of the doctor's.
-type finding struct {
-	Check    string `json:"check"`
-	Severity string `json:"severity"`
-	Object   string `json:"object"`
-	What     string `json:"what"`
-	Why      string `json:"why"`
-	Remedy   string `json:"remedy"`
-}
-
 // doctor runs it with more flags, and returns its exit code and findings.
-func doctor(ctx context.Context, t *testing.T, flags ...string) (int, []finding, error) {
+func doctor(ctx context.Context, t *testing.T, flags ...string) (int, []play.Finding, error) {
 	t.Helper()
 
-	r := kubectl(ctx, t, "", append([]string{"kausality", "doctor", "-o", "json"}, flags...)...)
-	doc := struct {
-		Kind     string    `json:"kind"`
-		Findings []finding `json:"findings"`
-	}{}
-
-	if err := json.Unmarshal([]byte(r.Stdout), &doc); err != nil || doc.Kind != "Diagnosis" {
-		return r.Code, nil, fmt.Errorf("doctor: %+v: %w", r, errors.Join(err, world.ErrOther))
-	}
-
-	return r.Code, doc.Findings, nil
+	return shell(t).Doctor(ctx, flags...)
 }
 
 // diagnosed waits until the doctor finds exactly some checks to be in error, and
 // ends accordingly.
-func diagnosed(ctx context.Context, t *testing.T, want ...string) []finding {
+func diagnosed(ctx context.Context, t *testing.T, want ...string) []play.Finding {
 	t.Helper()
 
 	return diagnosedWhile(ctx, t, func(context.Context) error { return nil }, want...)
 }
 
 // diagnosedWhile does something before each look, which others put right.
-func diagnosedWhile(ctx context.Context, t *testing.T, do func(context.Context) error, want ...string) []finding {
+func diagnosedWhile(ctx context.Context, t *testing.T, do func(context.Context) error, want ...string) []play.Finding {
 	t.Helper()
 
-	var bad []finding
+	var bad []play.Finding
 
 	err := scenario.Eventually(ctx, fmt.Sprintf("a diagnosis of %v", want), func(ctx context.Context) error {
 		if err := do(ctx); err != nil {
@@ -149,7 +134,7 @@ func diagnosedWhile(ctx context.Context, t *testing.T, do func(context.Context) 
 			return err
 		}
 
-		bad = slices.DeleteFunc(all, func(f finding) bool { return f.Severity != "error" })
+		bad = slices.DeleteFunc(all, func(f play.Finding) bool { return f.Severity != "error" })
 
 		got := make([]string, 0, len(bad))
 		for _, f := range bad {
@@ -183,10 +168,10 @@ func diagnosedWhile(ctx context.Context, t *testing.T, do func(context.Context) 
 }
 
 // found waits until the doctor finds something that starts like this.
-func found(ctx context.Context, t *testing.T, severity, check, what string) finding {
+func found(ctx context.Context, t *testing.T, severity, check, what string) play.Finding {
 	t.Helper()
 
-	var out finding
+	var out play.Finding
 
 	if err := scenario.Eventually(ctx, what, func(ctx context.Context) error {
 		_, all, err := doctor(ctx, t)
@@ -194,7 +179,7 @@ func found(ctx context.Context, t *testing.T, severity, check, what string) find
 			return err
 		}
 
-		i := slices.IndexFunc(all, func(f finding) bool {
+		i := slices.IndexFunc(all, func(f play.Finding) bool {
 			return f.Severity == severity && f.Check == check && strings.HasPrefix(f.What, what)
 		})
 		if i < 0 {

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
+	"github.com/kausality-io/kausality-crossplane/test/play"
 )
 
 // refused is one document of examples/invalid, and why it is refused.
@@ -224,8 +225,8 @@ func TestEveryRecipeOfTheCookbookIsGood(t *testing.T) {
 
 	good := 0
 
-	for _, block := range regexp.MustCompile("(?s)\n```yaml\n(.*?\n)```\n").FindAllSubmatch(raw, -1) {
-		objects := parse(t, block[1])
+	for _, block := range play.Blocks(string(raw), "yaml") {
+		objects := parse(t, []byte(block.Text))
 		for _, u := range objects {
 			if u.GetKind() == "CustomResourceDefinition" {
 				s.define(t, u)
