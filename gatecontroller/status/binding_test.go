@@ -10,6 +10,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
@@ -86,5 +90,54 @@ func TestABindingSaysThatItWasMadeUnguarded(t *testing.T) {
 				t.Errorf("%s\n%v", tc.reason, got)
 			}
 		})
+	}
+}
+
+// TestTheStatusOfABindingWaitsForItsGuard because only then the status says whether the binding is older.
+func TestTheStatusOfABindingWaitsForItsGuard(t *testing.T) {
+	guard := time.Date(2026, time.January, 6, 12, 0, 0, 0, time.UTC)
+	binding := func(name string, made time.Time) *v1alpha1.AllowanceBinding {
+		b := fixture.Documents[v1alpha1.AllowanceBinding](t, `{metadata: {name: `+name+`, namespace: shop}, spec: {policy: p, subjects: [{kind: Group, name: g}]}}`)[0]
+		b.SetCreationTimestamp(metav1.NewTime(made))
+
+		return &b
+	}
+
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+
+	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.AllowanceBinding{}).
+		WithObjects(binding("before", guard.Add(-time.Minute)), binding("after", guard.Add(time.Minute))).Build()
+
+	known := false
+	r := Bindings{
+		Reporter:     &Reporter{Client: c, Reader: c, Schemas: &Schemas{Discovery: &fakeOpenAPI{}}},
+		Initiates:    func(string) bool { return true },
+		GuardedSince: func() (time.Time, bool) { return guard, known },
+	}
+
+	for name, want := range map[string]int{"before": 1, "after": 0} {
+		key := client.ObjectKey{Namespace: "shop", Name: name}
+		b := &v1alpha1.AllowanceBinding{}
+
+		known = false
+		if got, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil || got.RequeueAfter != guardSoon {
+			t.Errorf("%s: %v, %v, want another try in %s", name, got, err, guardSoon)
+		}
+
+		if err := c.Get(t.Context(), key, b); err != nil || len(b.Status.Conditions) > 0 {
+			t.Errorf("%s: reported before it is known: %v, %v", name, b.Status, err)
+		}
+
+		known = true
+		if got, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil || !got.IsZero() {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+
+		if err := c.Get(t.Context(), key, b); err != nil || len(b.Status.Conditions) == 0 || len(b.Status.TypeChecking) != want {
+			t.Errorf("%s: %+v, %v, want %d warnings", name, b.Status, err, want)
+		}
 	}
 }
