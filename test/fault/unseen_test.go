@@ -128,7 +128,9 @@ func TestWhatIsEditedWhileNobodyLooksTakesTwoPeople(t *testing.T) {
 
 				return sizeIs(u, err, size, manifest("size")...)
 			}},
-			dead: []string{"kausality-manager"},
+			// A run of the pipeline that fails, for a write is refused while no webhook answers, forgets which spec
+			// was seen last, and with that that nobody saw the edit: docs/approvals.md.
+			dead: []string{"crossplane", "kausality-manager"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
