@@ -6,6 +6,8 @@ package configuration
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -163,6 +165,49 @@ func TestAKindIsGatedThatXRsComposeAndAsLongAsSomethingIsLeft(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnXRIsReconciledOnceItsRevisionDoesNotRunTheFunction though nothing has changed of the XR itself.
+func TestAnXRIsReconciledOnceItsRevisionDoesNotRunTheFunction(t *testing.T) {
+	const (
+		plain = `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositionRevision, metadata: {name: stores-2},
+			spec: {compositeTypeRef: {apiVersion: shop.example.org/v1, kind: XStore}, pipeline: [{step: o, functionRef: {name: other}}]}}`
+		left = `{apiVersion: shop.example.org/v1, kind: XStore, metadata: {name: left, uid: l},
+			spec: {crossplane: {compositionRevisionRef: {name: stores-2}}},
+			status: {conditions: [{type: Kausality, status: "True", reason: Allowed, message: "generation 1: settled"}]}}`
+	)
+
+	synctest.Test(t, func(t *testing.T) {
+		r, served := gated(t, revisionThatRuns, plain, storeOfABucket, left)
+
+		reconciled := make(chan string, 1)
+		r.Watches.Object = func(schema.GroupVersionKind) reconcile.Reconciler {
+			return reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+				reconciled <- req.Name
+
+				return reconcile.Result{}, nil
+			})
+		}
+
+		if err := r.Watches.Run(t.Context(), served[:2]); err != nil {
+			t.Fatal(err)
+		}
+
+		synctest.Wait()
+
+		if _, _, err := r.findGated(t.Context(), served, nil); err != nil {
+			t.Fatal(err)
+		}
+
+		select {
+		case name := <-reconciled:
+			if name != "left" {
+				t.Errorf("XR %q is reconciled, want the one that was left", name)
+			}
+		case <-time.After(time.Minute):
+			t.Error("no XR is reconciled")
+		}
+	})
 }
 
 func TestTheConfigurationFollowsFromAllThatItIsPlannedFrom(t *testing.T) {

@@ -30,6 +30,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/deletion"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
@@ -69,7 +70,8 @@ func governing(t *testing.T, gvk schema.GroupVersionKind, gated bool, patch erro
 		},
 	})
 	if text != "" {
-		b = b.WithObjects(fixture.Parse(t, text))
+		u := fixture.Parse(t, text)
+		b = b.WithObjects(u).WithStatusSubresource(u)
 	}
 
 	c, reg, recorder := b.Build(), prometheus.NewRegistry(), events.NewFakeRecorder(10)
@@ -172,6 +174,31 @@ func TestWhatIsDoneAboutAnObjectIsAsItIs(t *testing.T) {
 				t.Errorf("%s\nfinalizers %v", tc.reason, live.GetFinalizers())
 			}
 		})
+	}
+}
+
+// TestAnXRThatTheFunctionDoesNotRunForSaysSo whatever else is to be done about the XR.
+func TestAnXRThatTheFunctionDoesNotRunForSaysSo(t *testing.T) {
+	const xr = `{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: x, namespace: a, uid: x},
+		spec: {crossplane: {compositionRevisionRef: {name: stores-1}}},
+		status: {conditions: [{type: Kausality, status: "True", reason: Allowed, message: "generation 1: settled", lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`
+
+	for runs, want := range map[bool]string{true: v1alpha1.ReasonAllowed, false: v1alpha1.ReasonNotRun} {
+		r, c := governing(t, storeKind, false, nil, xr)
+		r.Composed.Set(composed.Findings{Revisions: map[string]bool{"stores-1": runs}}, nil, nil)
+
+		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "a", Name: "x"}}); err != nil {
+			t.Fatal(err)
+		}
+
+		live := object.New(storeKind)
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "x"}, live); err != nil {
+			t.Fatal(err)
+		}
+
+		if said, _ := resource.ConditionOf(live, v1alpha1.ConditionKausality); said.Reason != want {
+			t.Errorf("the revision runs the function: %v; the condition's reason is %s, want %s", runs, said.Reason, want)
+		}
 	}
 }
 
