@@ -154,6 +154,32 @@ status: {conditions: [{type: ParametersReadable, `+tc.condition+`}]}`))
 	}
 }
 
+// TestTheManagerWritesConditionsOfClaimsAndXRs and so the doctor asks for the right to.
+func TestTheManagerWritesConditionsOfClaimsAndXRs(t *testing.T) {
+	t.Parallel()
+
+	var lists metav1.APIResourceList
+
+	lists.GroupVersion = "shop.example.org/v1"
+	for kind, category := range map[string]string{"Claim": "claim", "XR": "composite", "Instance": "managed", "Plain": "all"} {
+		lists.APIResources = append(lists.APIResources, metav1.APIResource{
+			Name: strings.ToLower(kind) + "s", Kind: kind, Categories: []string{category}, Verbs: metav1.Verbs{"get", "update"},
+		})
+	}
+
+	c := &cluster{discovery: serves{lists: []*metav1.APIResourceList{&lists}}}
+	changed, _ := examination{c}.served()
+
+	got := map[string]bool{}
+	for _, k := range changed {
+		got[k.Kind] = k.Conditions
+	}
+
+	if diff := cmp.Diff(map[string]bool{"Claim": true, "XR": true, "Instance": false, "Plain": false}, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
 // TestOneRoleIsEnoughForAllPoliciesOfAKind of parameters.
 func TestOneRoleIsEnoughForAllPoliciesOfAKind(t *testing.T) {
 	t.Parallel()

@@ -5,8 +5,11 @@ package rights
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/kausality-io/kausality-crossplane/engine/admission"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
@@ -36,5 +39,23 @@ func TestAKindThatMayNotBeReadIsNotWatchedAndOthersAre(t *testing.T) {
 
 	if len(r.missing) != 2 || right.Has(r.missing, revision.GroupResource()) {
 		t.Errorf("lacks: %v", r.missing)
+	}
+}
+
+// TestTheRightToWriteAStatusIsMissedOfXRs as their conditions say it where the function does not run any more, and of
+// Deployments, which are annotated by it.
+func TestTheRightToWriteAStatusIsMissedOfXRs(t *testing.T) {
+	r := NewRights(access.Asking(func(_ context.Context, asked right.Right) (bool, error) {
+		return asked.Resource != "*" && !strings.HasSuffix(asked.Resource, "/status"), nil
+	}, time.Now))
+	r.Refresh(t.Context(), admission.Config{}, nil, fixture.ServedKinds())
+
+	got := make([]string, 0, len(r.missing))
+	for _, m := range r.missing {
+		got = append(got, m.Resource)
+	}
+
+	if diff := cmp.Diff([]string{"deployments", "xdatabases"}, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
