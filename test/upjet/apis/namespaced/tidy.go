@@ -3,4 +3,4 @@
 
 // All else in this package is generated: without this file go mod tidy would find no such package.
 
-package namespaced
+package namespaced //nolint:revive // The generated zz_register.go has the package's comment.
