@@ -98,7 +98,8 @@ func (d *Decider) Know(by *decisionlog.InForce) {
 
 var errInForce = errors.New("the policies that it was decided by are not in the file before it")
 
-// Prepare returns what decides a request again, by the policies that are known now.
+// Prepare returns what decides a request again, by the policies that are known now. A panic of the engine
+// is an error.
 func (d *Decider) Prepare(record *decisionlog.Decision) (func() (Judged, error), error) {
 	set, ok := d.sets[record.InForce]
 	if !ok {
@@ -108,13 +109,16 @@ func (d *Decider) Prepare(record *decisionlog.Decision) (func() (Judged, error),
 	return func() (Judged, error) { return decide(record, set) }, nil
 }
 
-// decide decides a request again. A panic of the engine is an error.
+// rescue makes an error of a panic of the engine, where it is deferred.
+func rescue(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("cannot decide: %v\n%s", r, debug.Stack()) //nolint:err113 // Of no kind.
+	}
+}
+
+// decide decides a request again.
 func decide(record *decisionlog.Decision, by *inforce.Set) (out Judged, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("cannot decide: %v\n%s", r, debug.Stack()) //nolint:err113 // Of no kind.
-		}
-	}()
+	defer rescue(&err)
 
 	unknown := &decisionlog.Unknown{}
 
@@ -147,8 +151,10 @@ func Name(record *decisionlog.Decision, number int) string {
 // Gone is what is decided of a case that the corpus has no more.
 func Gone() Judged { return Judged{Decided: map[string]any{partCase: "gone"}} }
 
-// Case decides a case of the corpus.
-func Case(s *corpus.Scenario) (Judged, error) {
+// Case decides a case of the corpus. A panic of the engine is an error.
+func Case(s *corpus.Scenario) (out Judged, err error) {
+	defer rescue(&err)
+
 	outcome, err := s.Outcome()
 	if err != nil {
 		return Judged{}, fmt.Errorf("cannot decide case: %w", err)
