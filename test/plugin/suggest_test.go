@@ -34,6 +34,8 @@ func (d decisions) flags(file string) []string {
 // TestWhatIsSuggestedOfLogsLetsThroughWhatWasHeld has nobody but the logs tell what a function makes of
 // what.
 func TestWhatIsSuggestedOfLogsLetsThroughWhatWasHeld(t *testing.T) {
+	world.Long(t)
+
 	ctx := t.Context()
 
 	const shelf = "shelf.notes.example.org/upper"
