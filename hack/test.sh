@@ -149,7 +149,7 @@ rest() {
 	[[ $1 != draw ]] || set -- "$(draw)"
 	local name=${1%-[0-9]} number=1 list target
 	[[ $1 != race ]] || { race; return; }
-	parts | grep -qx -- "$1" || { echo "cannot play part $1: there are $(parts | xargs)" >&2; return 2; }
+	[[ " $(parts | xargs) " == *" $1 "* ]] || { echo "cannot play part $1: there are $(parts | xargs)" >&2; return 2; }
 	[[ $1 == "$name" ]] || number=${1##*-}
 	for target in ${needs[$name]:-}; do
 		make "$target" || return
