@@ -11,17 +11,6 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 )
 
-const openWindow = `
-apiVersion: kausality.io/v1alpha1
-kind: UpgradeAllowance
-metadata: {name: upgrade}
-spec:
-  serviceAccount: system:serviceaccount:crossplane-system:crossplane
-  validFrom: "2025-01-01T00:00:00Z"
-  validUntil: "2027-01-01T00:00:00Z"
-  allow: [{kind: ConfigMap, relation: Child, mutations: [data]}]
-`
-
 // TestAnEditIsUnseenOnlyWhereItWouldHaveLeftARecord checks what the function passes on: an XR without a record of
 // an edit says nothing where the webhook records no edits of it.
 func TestAnEditIsUnseenOnlyWhereItWouldHaveLeftARecord(t *testing.T) {

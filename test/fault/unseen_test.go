@@ -129,7 +129,7 @@ func TestWhatIsEditedWhileNobodyLooksTakesTwoPeople(t *testing.T) {
 				return sizeIs(u, err, size, manifest("size")...)
 			}},
 			// A run of the pipeline that fails, for a write is refused while no webhook answers, forgets which spec
-			// was seen last, and with that that nobody saw the edit: docs/approvals.md.
+			// was seen last, and so that nobody saw the edit: docs/approvals.md.
 			dead: []string{"crossplane", "kausality-manager"},
 		},
 	} {

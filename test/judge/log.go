@@ -106,20 +106,24 @@ func (d *Decider) Prepare(record *decisionlog.Decision) (func() (Judged, error),
 		return nil, errInForce
 	}
 
-	return func() (Judged, error) { return decide(record, set) }, nil
+	return func() (Judged, error) {
+		return rescued(func() (Judged, error) { return decide(record, set) })
+	}, nil
 }
 
-// rescue makes an error of a panic of the engine, where it is deferred.
-func rescue(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("cannot decide: %v\n%s", r, debug.Stack()) //nolint:err113 // Of no kind.
-	}
+// rescued calls what may panic: that is an error then.
+func rescued(call func() (Judged, error)) (out Judged, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("cannot decide: %v\n%s", r, debug.Stack()) //nolint:err113 // Of no kind.
+		}
+	}()
+
+	return call()
 }
 
 // decide decides a request again.
-func decide(record *decisionlog.Decision, by *inforce.Set) (out Judged, err error) {
-	defer rescue(&err)
-
+func decide(record *decisionlog.Decision, by *inforce.Set) (Judged, error) {
 	unknown := &decisionlog.Unknown{}
 
 	req, err := record.Request(by, unknown)
@@ -129,9 +133,8 @@ func decide(record *decisionlog.Decision, by *inforce.Set) (out Judged, err erro
 
 	decided := record.Decide(req)
 
-	if out, err = Judge(&req, &decided); err == nil {
-		out.Unknown = unknown.What()
-	}
+	out, err := Judge(&req, &decided)
+	out.Unknown = unknown.What()
 
 	return out, err
 }
@@ -152,13 +155,13 @@ func Name(record *decisionlog.Decision, number int) string {
 func Gone() Judged { return Judged{Decided: map[string]any{partCase: "gone"}} }
 
 // Case decides a case of the corpus. A panic of the engine is an error.
-func Case(s *corpus.Scenario) (out Judged, err error) {
-	defer rescue(&err)
+func Case(s *corpus.Scenario) (Judged, error) {
+	return rescued(func() (Judged, error) {
+		outcome, err := s.Outcome()
+		if err != nil {
+			return Judged{}, fmt.Errorf("cannot decide case: %w", err)
+		}
 
-	outcome, err := s.Outcome()
-	if err != nil {
-		return Judged{}, fmt.Errorf("cannot decide case: %w", err)
-	}
-
-	return judge(&outcome)
+		return judge(&outcome)
+	})
 }
