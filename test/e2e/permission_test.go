@@ -30,7 +30,7 @@ import (
 
 // TestWhoTheAuthorizerGrantsThePermissionMayInitiate has users with roles of all sorts, and
 // compares what they may with what kubectl auth can-i says.
-func TestWhoTheAuthorizerGrantsThePermissionMayInitiate(t *testing.T) { //nolint:tparallel // One step takes away the right to ask.
+func TestWhoTheAuthorizerGrantsThePermissionMayInitiate(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
 
 	l := newLab(t, "lab-permission", "none")
@@ -105,7 +105,6 @@ func TestWhoTheAuthorizerGrantsThePermissionMayInitiate(t *testing.T) { //nolint
 
 	t.Run("counted", func(t *testing.T) { l.counted(t, as, who, rule("initiate", "plans/kausality")) })
 	t.Run("condition", func(t *testing.T) { l.painted(t, as, who, rule("paint", "plans", "plan")) })
-	t.Run("down", func(t *testing.T) { l.down(t, as) })
 }
 
 // counted counts what the API server is asked of a user: both verbs at most, and nothing that
@@ -184,9 +183,15 @@ func (l lab) painted(t *testing.T, as *world.Warned, who string, rule rbacv1.Pol
 	}
 }
 
-// down takes from the manager the right to ask, and has it back.
-func (l lab) down(t *testing.T, as *world.Warned) {
-	t.Helper()
+// TestNobodyMayInitiateWhileNobodyCanBeAsked takes from the manager the right to ask, which all other tests need: it runs
+// while none of them does.
+func TestNobodyMayInitiateWhileNobodyCanBeAsked(t *testing.T) { //nolint:paralleltest // As said.
+	const who = "lab-permission-asks"
+
+	l, as := newLab(t, "lab-permission-down", "none"), warnedAs(t, who, "system:authenticated")
+	l.grant(t, who+"-patches", userNamed(who), rbacv1.PolicyRule{
+		APIGroups: []string{labGroup}, Resources: []string{"plans"}, Verbs: []string{"patch"},
+	}, false)
 
 	role := &rbacv1.ClusterRole{}
 	if err := l.Get(t.Context(), client.ObjectKey{Name: "kausality-manager"}, role); err != nil {

@@ -246,6 +246,21 @@ func (x tenant) says(text string) check {
 	}
 }
 
+// unsettled checks that the tenant has not settled as it is. What it said of an earlier generation Crossplane may write
+// back for a moment.
+func (x tenant) unsettled(ctx context.Context) error {
+	u, err := x.get(ctx, tenantKind())
+	if err != nil {
+		return err
+	}
+
+	if settled, _ := resource.SettledGeneration(u); settled >= u.GetGeneration() {
+		return fmt.Errorf("it has settled as generation %d: %w", settled, world.ErrOther)
+	}
+
+	return nil
+}
+
 // closed checks that the gates of managed resources are closed, with nothing left
 // over.
 func (x tenant) closed(kinds ...string) check {
