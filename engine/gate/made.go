@@ -37,6 +37,29 @@ func made(u *unstructured.Unstructured) bool {
 	return err != nil || !at.Before(born)
 }
 
+// begun reports whether a resource's provider has begun to create the external object, and has not recorded what came of
+// that. One that creates in the background may report Synced before.
+//
+// Source: github.com/crossplane/crossplane-runtime/v2 pkg/meta, ExternalCreateIncomplete, and
+// github.com/crossplane/upjet/v2 pkg/controller, APICallbacks.
+func begun(u *unstructured.Unstructured) bool {
+	at := func(key string) time.Time {
+		t, _ := time.Parse(time.RFC3339, resource.Annotation(u, key)) // The zero time where there is none.
+
+		return t
+	}
+
+	pending := at(annotationPending)
+
+	return pending.After(at(resource.AnnotationCreated)) && pending.After(at(annotationFailed))
+}
+
+// Annotations in which a provider records that it is about to create the external object, and that it failed to.
+const (
+	annotationPending = "crossplane.io/external-create-pending"
+	annotationFailed  = "crossplane.io/external-create-failed"
+)
+
 // implicit reports whether an allowance is what an XR may do while it is built up:
 // nobody allowed to change what was not made by that.
 func implicit(a v1alpha1.Allowance) bool {
@@ -88,7 +111,7 @@ func (c creation) existing() bool {
 // its first creation was there before: its provider may create it, did not, and
 // is content.
 func (c creation) existed() bool {
-	if !c.creating() || made(c.u) || slices.Contains(c.record.Actions, ActionUpdate) || !slices.Contains(c.record.Actions, ActionCreate) {
+	if !c.creating() || made(c.u) || begun(c.u) || slices.Contains(c.record.Actions, ActionUpdate) || !slices.Contains(c.record.Actions, ActionCreate) {
 		return false
 	}
 

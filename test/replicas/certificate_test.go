@@ -33,17 +33,27 @@ func TestReplicasRotateCertificatesTogether(t *testing.T) {
 	w := world.New(t, running)
 	w.Namespace(t, "rotation", nil)
 
-	other, err := running.StartManager(t.Context(), "kausality-manager-other")
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	t.Cleanup(func() { _ = other.Stop() })
-
 	k, err := kubernetes.NewForConfig(running.Config())
-	if err != nil {
-		t.Fatal(err)
+	world.Must(t, err)
+
+	// Nothing else is to depend on certificates that last for seconds.
+	short := []string{"--webhook-ca-life=36s", "--webhook-cert-life=20s", "--webhook-ca-publish=8s", "--webhook-reload=1s"}
+	anew := func(ctx context.Context, flags ...string) error {
+		err := k.CoreV1().Secrets(stack.KausalityNamespace).Delete(ctx, "kausality-webhook-cert", metav1.DeleteOptions{})
+
+		return errors.Join(err, running.Process("kausality-manager").Restart(ctx, flags...))
 	}
+
+	world.Must(t, anew(t.Context(), short...))
+
+	other, err := running.StartManager(t.Context(), "kausality-manager-other", short...)
+	world.Must(t, err)
+
+	t.Cleanup(func() {
+		if err := errors.Join(other.Stop(), anew(context.WithoutCancel(t.Context()))); err != nil {
+			t.Error(err)
+		}
+	})
 
 	u := w.Database(t, "rotation", "db")
 	bundles, serials, requests := map[string]bool{}, map[string]bool{}, 0

@@ -23,7 +23,6 @@ func TestMain(m *testing.M) {
 		ManagerOnly: true, Service: true, Governed: stack.Suite(),
 		ManagerFlags: []string{
 			"--settle=1s", "--leader-elect", "--leader-lease-duration=6s", "--leader-renew-deadline=5s", "--leader-retry-period=500ms",
-			"--webhook-ca-life=36s", "--webhook-cert-life=20s", "--webhook-ca-publish=8s", "--webhook-reload=1s",
 		},
 	}, &running))
 }
