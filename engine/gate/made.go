@@ -111,7 +111,8 @@ func (c creation) existing() bool {
 // its first creation was there before: its provider may create it, did not, and
 // is content.
 func (c creation) existed() bool {
-	if !c.creating() || made(c.u) || begun(c.u) || slices.Contains(c.record.Actions, ActionUpdate) || !slices.Contains(c.record.Actions, ActionCreate) {
+	if !c.creating() || made(c.u) || begun(c.u) ||
+		slices.Contains(c.record.Actions, ActionUpdate) || !slices.Contains(c.record.Actions, ActionCreate) {
 		return false
 	}
 
