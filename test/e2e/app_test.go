@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -40,11 +41,25 @@ func newApp(t *testing.T, name string) app {
 	t.Helper()
 
 	a := app{newCluster(t, "App", name)}
-	if err := a.applyFile(t.Context(), "apps.yaml"); err != nil {
-		t.Fatal(err)
+
+	// Policies about Deployments of another namespace have the manager keep up annotations of all.
+	for _, file := range []string{"apps.yaml", "rollout.yaml"} {
+		if err := a.applyFile(t.Context(), file); err != nil {
+			t.Fatal(err)
+		}
 	}
 
 	return a
+}
+
+// settled checks that it is, and that the manager has written what it keeps up of its Deployment.
+func (a app) settled(ctx context.Context) error {
+	u, err := a.live(ctx, "deployment")
+	if err == nil && resource.Annotation(u, v1alpha1.AnnotationInitialized) != "true" {
+		err = fmt.Errorf("the Deployment is not recorded to be initialized: %w", world.ErrOther)
+	}
+
+	return errors.Join(err, a.cluster.settled(ctx))
 }
 
 // kinds are those of what it composes.
