@@ -145,7 +145,7 @@ func gather(req Request, stored bool) (*facts, error) {
 		return nil, err
 	}
 
-	f.stored = stored
+	f.stored, f.Params = stored, f.Params.Once()
 	f.proposal = f.propose()
 	f.New = f.object
 

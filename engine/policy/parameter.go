@@ -84,6 +84,36 @@ type ParamList struct {
 // [ErrParamsAwaited].
 type Params func(ParamQuery) (ParamList, error)
 
+// Once finds what was found first of each query, so that all that one decision finds is of one moment. It is not safe
+// for concurrent use. It is nil where nobody finds any.
+func (p Params) Once() Params {
+	if p == nil {
+		return nil
+	}
+
+	type answer struct {
+		list ParamList
+		err  error
+	}
+
+	found := map[ParamQuery]answer{}
+
+	return func(q ParamQuery) (ParamList, error) {
+		key := q
+		if q.Selector != nil { // Two that select the same need not be equal.
+			key.Name, key.Selector = q.Selector.String(), labels.Nothing()
+		}
+
+		a, ok := found[key]
+		if !ok {
+			a.list, a.err = p(q)
+			found[key] = a
+		}
+
+		return a.list, a.err
+	}
+}
+
 // parameters is what a policy, or a binding for it, says of its parameters.
 type parameters struct {
 	kind      schema.GroupVersionKind
