@@ -4,11 +4,14 @@
 package corpus_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // TestAskedAgainTheAnswerIsTheSame asks about what was decided: once as another
@@ -62,5 +65,51 @@ func TestWhatWasNotStampedIsAConflict(t *testing.T) {
 
 	if conflicts == 0 {
 		t.Error("no scenario gave a conflict")
+	}
+}
+
+// TestWhatAnotherWebhookMakesOfOurAnnotationsIsAConflict verifies what is stored with an allowance that nobody gave, and
+// with a trace of somebody else.
+func TestWhatAnotherWebhookMakesOfOurAnnotationsIsAConflict(t *testing.T) {
+	const (
+		given  = "- kind: Secret\n  mutation: create\n  generation: 1\n  initiator: mallory\n  trace:\n  - kind: Widget\n    name: w\n    generation: 1\n    field: spec\n"
+		traced = "- field: spec\n  generation: 1\n  initiator: mallory\n  trace:\n  - kind: Widget\n    name: w\n    generation: 1\n    field: spec\n"
+	)
+
+	checked := map[string]int{}
+
+	for name, req := range requests(t) {
+		first := decision.Decide(req)
+		if first.Answer().Final || req.New == nil || first.Object == nil || !first.Allowed() {
+			continue
+		}
+
+		if first.Action != v1alpha1.ActionDeny && first.Action != v1alpha1.ActionHold {
+			continue // It tells, and refuses nothing.
+		}
+
+		for key, value := range map[string]string{v1alpha1.AnnotationAllowances: given, v1alpha1.AnnotationTrace: traced} {
+			was := resource.Annotation(first.Object, key)
+			if was == "" {
+				continue
+			}
+
+			other := first.Object.DeepCopy()
+			annotations := other.GetAnnotations()
+			annotations[key] = value + strings.TrimPrefix(was, "[]\n")
+			other.SetAnnotations(annotations)
+
+			stored := req
+			stored.New = other
+			checked[key]++
+
+			if got := decision.Verify(stored); !strings.Contains(got.Conflict, key) {
+				t.Errorf("%s: another %s is stored, and the conflict is %q", name, key, got.Conflict)
+			}
+		}
+	}
+
+	if len(checked) < 2 {
+		t.Errorf("scenarios by annotation: %v", checked)
 	}
 }

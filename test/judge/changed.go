@@ -40,11 +40,14 @@ type Change struct {
 	// Part of the decision, see [Difference].
 	Part string `json:"part"`
 	// In, Field, From and To are regular expressions (RE2) that match the whole of what [Difference] has
-	// under that name; what is left out matches everything. One of them at least is given.
+	// under that name; what is left out matches everything. One of them at least is given, and none matches
+	// the empty text.
 	In    string `json:"in,omitempty"`
 	Field string `json:"field,omitempty"`
 	From  string `json:"from,omitempty"`
 	To    string `json:"to,omitempty"`
+	// Count is how many differences it is of.
+	Count int `json:"count"`
 
 	patterns []pattern
 }
@@ -56,7 +59,8 @@ type pattern struct {
 }
 
 var (
-	errUnexplained = errors.New("why, by and part, and at least one of in, field, from and to, have to be given")
+	errUnexplained = errors.New("why, by, part and count, and at least one of in, field, from and to, have to be given")
+	errAnything    = errors.New("it matches anything")
 	errNoName      = errors.New("a name is empty")
 )
 
@@ -68,7 +72,7 @@ func ParseChanged(raw []byte) (*Changed, error) {
 	}
 
 	for from, to := range out.names() {
-		if from == "" || to == "" {
+		if strings.HasSuffix(from, ": ") || to == "" {
 			return nil, fmt.Errorf("cannot read changed.yaml: renamed: %w", errNoName)
 		}
 	}
@@ -82,12 +86,12 @@ func ParseChanged(raw []byte) (*Changed, error) {
 	return out, nil
 }
 
-// names yields what is renamed.
+// names yields what is renamed: the table and the name at the baseline, and the one now.
 func (c *Changed) names() func(yield func(from, to string) bool) {
 	return func(yield func(from, to string) bool) {
-		for _, m := range []map[string]string{c.Renamed.Rules, c.Renamed.Reasons} {
+		for table, m := range map[string]map[string]string{"rules": c.Renamed.Rules, "reasons": c.Renamed.Reasons} {
 			for from, to := range m {
-				if !yield(from, to) {
+				if !yield(table+": "+from, to) {
 					return
 				}
 			}
@@ -114,10 +118,14 @@ func (c *Change) compile() error {
 			return err //nolint:wrapcheck // It has the expression.
 		}
 
+		if re.MatchString("") {
+			return fmt.Errorf("%s: %w", p.text, errAnything)
+		}
+
 		c.patterns = append(c.patterns, pattern{re, p.of})
 	}
 
-	if c.Why == "" || c.By == "" || c.Part == "" || len(c.patterns) == 0 {
+	if c.Why == "" || c.By == "" || c.Part == "" || c.Count <= 0 || len(c.patterns) == 0 {
 		return errUnexplained
 	}
 
@@ -134,12 +142,13 @@ type Sorting struct {
 	// Others are those that fit none.
 	Others []Difference
 	used   []int
-	names  map[string]bool
+	// names are those at the baseline that are renamed, and taken those which it has beside what gets that name.
+	names, taken map[string]bool
 }
 
 // Sort begins to sort differences.
 func (c *Changed) Sort() *Sorting {
-	return &Sorting{changed: c, used: make([]int, len(c.Changes)), names: map[string]bool{}}
+	return &Sorting{changed: c, used: make([]int, len(c.Changes)), names: map[string]bool{}, taken: map[string]bool{}}
 }
 
 // Compare sorts the differences between a decision at the baseline and now.
@@ -179,10 +188,10 @@ func (s *Sorting) renamed(j Judged) Judged {
 
 	for _, key := range []string{"findings", "shadowed"} {
 		for _, f := range mappings(out.Decided[key]) {
-			s.rename(f, partRule, s.changed.Renamed.Rules)
+			s.rename(f, partRule, "rules", s.changed.Renamed.Rules)
 
 			for _, l := range mappings(f["lacks"]) {
-				s.rename(l, "what", s.changed.Renamed.Reasons)
+				s.rename(l, "what", "reasons", s.changed.Renamed.Reasons)
 			}
 		}
 	}
@@ -190,29 +199,39 @@ func (s *Sorting) renamed(j Judged) Judged {
 	return out
 }
 
-// rename renames the value of a key.
-func (s *Sorting) rename(m map[string]any, key string, names map[string]string) {
+// rename renames the value of a key, by the names of a table.
+func (s *Sorting) rename(m map[string]any, key, table string, names map[string]string) {
 	from, _ := m[key].(string)
+
+	for _, to := range names {
+		s.taken[table+": "+to] = s.taken[table+": "+to] || from == to
+	}
+
 	if to, ok := names[from]; ok {
-		m[key], s.names[from] = to, true
+		m[key], s.names[table+": "+from] = to, true
 	}
 }
 
-// Unused are the entries of changed.yaml without a difference, for a person.
+// Unused are the entries of changed.yaml that do not say what differs, for a person.
 func (s *Sorting) Unused() []string {
 	var out []string
 
-	for from := range s.changed.names() {
-		if !s.names[from] {
-			out = append(out, fmt.Sprintf("renamed: %s: no decision at the baseline has it", from))
+	for name, to := range s.changed.names() {
+		table, _, _ := strings.Cut(name, ": ")
+
+		switch {
+		case !s.names[name]:
+			out = append(out, fmt.Sprintf("renamed: %s: no decision at the baseline has it", name))
+		case s.taken[table+": "+to]:
+			out = append(out, fmt.Sprintf("renamed: %s: the baseline has %s as well", name, to))
 		}
 	}
 
 	slices.Sort(out)
 
 	for i, n := range s.used {
-		if n == 0 {
-			out = append(out, fmt.Sprintf("changes[%d] (%s): no difference fits it", i, s.changed.Changes[i].Why))
+		if want := s.changed.Changes[i].Count; n != want {
+			out = append(out, fmt.Sprintf("changes[%d] (%s): %d differences fit it, and its count is %d", i, s.changed.Changes[i].Why, n, want))
 		}
 	}
 

@@ -90,7 +90,7 @@ func TestEachPartOfADecisionIsCompared(t *testing.T) {
 		},
 		"finding": {
 			reason: "A finding that is gone is one difference.", change: func(j *judge.Judged) { j.Decided["findings"] = findings(*j)[1:] },
-			want: []judge.Difference{{Part: "verdict", Field: "spec.size", From: "Allowed", To: "none"}},
+			want: []judge.Difference{{Part: "verdict", Field: "spec.size", From: "Allowed, rule Initiate, policy sizes, initiator hans", To: "none"}},
 		},
 		"held": {
 			reason: "So is what is held.", change: func(j *judge.Judged) { delete(j.Decided, "held") },
@@ -134,7 +134,7 @@ func TestEachPartOfADecisionIsCompared(t *testing.T) {
 }
 
 func TestADifferenceFitsAClassOrIsReported(t *testing.T) {
-	const entry = "{why: Because., by: REDESIGN.md section 2, part: rule, "
+	const entry = "{why: Because., by: REDESIGN.md section 2, part: rule, count: 1, "
 
 	cases := map[string]struct {
 		reason, changed string
@@ -144,14 +144,27 @@ func TestADifferenceFitsAClassOrIsReported(t *testing.T) {
 		"none":  {reason: "Without a class each is reported.", changed: "{}", others: 2},
 		"one":   {reason: "A class is of one part.", changed: "changes: [" + entry + "from: Initiate, to: Begin}]", others: 1},
 		"field": {reason: "It may be of some fields.", changed: "changes: [" + entry + "field: 'spec\\..*'}]", others: 1},
-		"whole": {reason: "An expression is of the whole text.", changed: "changes: [" + entry + "from: Init}]", others: 2, unused: []string{"changes[0] (Because.): no difference fits it"}},
-		"in":    {reason: "It may be of some cases.", changed: "changes: [" + entry + "in: corpus/edit/.*}]", others: 2, unused: []string{"changes[0] (Because.): no difference fits it"}},
+		"whole": {reason: "An expression is of the whole text.", changed: "changes: [" + entry + "from: Init}]", others: 2, unused: []string{"changes[0] (Because.): 0 differences fit it, and its count is 1"}},
+		"in":    {reason: "It may be of some cases.", changed: "changes: [" + entry + "in: corpus/edit/.*}]", others: 2, unused: []string{"changes[0] (Because.): 0 differences fit it, and its count is 1"}},
+		"more": {
+			reason: "It is of so many differences.", others: 1,
+			changed: "changes: [{why: Because., by: REDESIGN.md section 2, part: rule, count: 2, field: spec.size}]",
+			unused:  []string{"changes[0] (Because.): 1 differences fit it, and its count is 2"},
+		},
 		"renamed": {
 			reason: "A new name is no difference.", changed: "renamed: {rules: {Initiate: Begin}, reasons: {Subject: User}}", others: 0,
 		},
 		"renamed in vain": {
 			reason: "A name that nothing has is reported.", changed: "renamed: {rules: {Begin: Start}}", others: 2,
-			unused: []string{"renamed: Begin: no decision at the baseline has it"},
+			unused: []string{"renamed: rules: Begin: no decision at the baseline has it"},
+		},
+		"renamed as a rule": {
+			reason: "Nor is it renamed for another that is.", changed: "renamed: {rules: {Initiate: Begin, Subject: User}, reasons: {Subject: User}}", others: 0,
+			unused: []string{"renamed: rules: Subject: no decision at the baseline has it"},
+		},
+		"merged": {
+			reason: "A name of which the baseline has another is reported.", changed: "renamed: {reasons: {User: Subject}}", others: 2,
+			unused: []string{"renamed: reasons: User: no decision at the baseline has it"},
 		},
 	}
 
@@ -184,16 +197,41 @@ func TestADifferenceFitsAClassOrIsReported(t *testing.T) {
 
 func TestAClassSaysWhyAndByWhat(t *testing.T) {
 	for name, text := range map[string]string{
-		"no why":          "changes: [{by: REDESIGN.md, part: rule, from: Initiate}]",
-		"no by":           "changes: [{why: Because., part: rule, from: Initiate}]",
-		"no part":         "changes: [{why: Because., by: REDESIGN.md, from: Initiate}]",
-		"everything":      "changes: [{why: Because., by: REDESIGN.md, part: rule}]",
-		"no expression":   "changes: [{why: Because., by: REDESIGN.md, part: rule, from: '('}]",
-		"an unknown key":  "changes: [{why: Because., by: REDESIGN.md, part: rule, form: Initiate}]",
+		"no why":          "changes: [{by: REDESIGN.md, part: rule, count: 1, from: Initiate}]",
+		"no by":           "changes: [{why: Because., part: rule, count: 1, from: Initiate}]",
+		"no part":         "changes: [{why: Because., by: REDESIGN.md, count: 1, from: Initiate}]",
+		"no count":        "changes: [{why: Because., by: REDESIGN.md, part: rule, from: Initiate}]",
+		"everything":      "changes: [{why: Because., by: REDESIGN.md, part: rule, count: 1}]",
+		"anything":        "changes: [{why: Because., by: REDESIGN.md, part: rule, count: 1, from: '.*'}]",
+		"no expression":   "changes: [{why: Because., by: REDESIGN.md, part: rule, count: 1, from: '('}]",
+		"an unknown key":  "changes: [{why: Because., by: REDESIGN.md, part: rule, count: 1, form: Initiate}]",
 		"renamed nothing": "renamed: {rules: {'': Begin}}",
 	} {
 		if _, err := judge.ParseChanged([]byte(text)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// TestANameIsNotRenamedToOneThatThereIs has two rules become one, which is a change of decisions.
+func TestANameIsNotRenamedToOneThatThereIs(t *testing.T) {
+	c, err := judge.ParseChanged([]byte("renamed: {rules: {Initiate: Allowance}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	was, is := allowed(), allowed()
+	for rule, j := range map[string]*judge.Judged{"Initiate": &was, "Allowance": &is} {
+		j.Decided["findings"] = []any{
+			map[string]any{"field": "spec.size", "verdict": "Allowed", "rule": rule},
+			map[string]any{"field": "spec.color", "verdict": "Allowed", "rule": "Allowance"},
+		}
+	}
+
+	s := c.Sort()
+	s.Compare("corpus/policy/two", was, is)
+
+	if diff := cmp.Diff([]string{"renamed: rules: Initiate: the baseline has Allowance as well"}, s.Unused()); diff != "" || len(s.Others) > 0 {
+		t.Errorf("%d others; unused, -want, +got:\n%s", len(s.Others), diff)
 	}
 }

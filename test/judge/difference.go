@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Difference is a part of a decision that is another one than at the baseline.
@@ -22,7 +23,8 @@ type Difference struct {
 	// Field that the part is about; empty for the whole request.
 	Field string
 	// From is the value at the baseline and To the one now: a text as it is, anything else as JSON; none
-	// where there is nothing.
+	// where there is nothing. The verdict of a finding that the other decision does not have is with its
+	// rule, policy and initiator.
 	From, To string
 }
 
@@ -59,6 +61,10 @@ func Compare(in string, from, to Judged) []Difference {
 			continue
 		}
 
+		if key.part == partVerdict {
+			a, b = was.whole(key.field, a, is), is.whole(key.field, b, was)
+		}
+
 		out = append(out, Difference{In: in, Part: key.part, Field: key.field, From: a, To: b})
 	}
 
@@ -80,6 +86,23 @@ func lone(a, b parts, field string) bool {
 	_, there := b[about{partVerdict, field}]
 
 	return field != "" && here && !there
+}
+
+// whole is a verdict, with what it is by where the other decision has none on the field.
+func (p parts) whole(field, verdict string, other parts) string {
+	if !lone(p, other, field) {
+		return verdict
+	}
+
+	out := []string{verdict}
+
+	for _, part := range []string{partRule, "policy", "initiator"} {
+		if v, ok := p[about{part, field}]; ok {
+			out = append(out, part+" "+v)
+		}
+	}
+
+	return strings.Join(out, ", ")
 }
 
 func valueOf(p parts, key about) string {

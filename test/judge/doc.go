@@ -6,7 +6,7 @@
 //
 // # What is decided again
 //
-// The file baseline names a commit. Two files have what was decided there:
+// The file baseline names a commit, and has the sums of two files. These have what was decided there:
 //
 //	corpus.jsonl.gz  the decision of each case of test/corpus, by its name. The case itself is that of the
 //	                 tree: it is decided again as it is now
@@ -15,13 +15,18 @@
 //
 // Both are decided again by the engine of the tree, without a stack, the network or a cache. Compared are
 // the outcome, the action, and of each change the verdict, the rule, the policy, the initiator and the
-// reasons; the held changes; the annotations and fields that are written; the plan of a gate. Messages are
-// not: test/corpus compares those.
+// reasons; the held changes; the annotations and fields that are written; the plan of a gate, for cases. Messages are
+// not: test/corpus compares those, and with them that there is one.
+//
+// Not judged, but tested where they are: what else is told of a decision (kept, overruled, attested, costs; what a gate
+// waits for); whether what is stored is what was decided (decision.Verify; the log has some of these); explanations;
+// whole runs of a pipeline, approvals and what is pending; configurations of admission. A case that is newer than the
+// baseline is judged by the corpus alone: the test names it.
 //
 // # What may differ
 //
-// Each difference has to match an entry of changed.yaml, see [Changed]. An entry without a difference is an
-// error, too.
+// Each difference has to match an entry of changed.yaml, see [Changed]. An entry with more differences than it says, or
+// fewer, is an error, too.
 //
 // # A new baseline
 //

@@ -6,11 +6,14 @@ package judge
 import (
 	"bufio"
 	"compress/gzip"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -53,6 +56,17 @@ func Write(to io.Writer, lines []Line) error {
 	}
 
 	return nil
+}
+
+// Sums are the SHA-256 sums of files, as sha256sum writes them.
+func Sums(files map[string][]byte) string {
+	var out strings.Builder
+
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(&out, "%x  %s\n", sha256.Sum256(files[name]), name)
+	}
+
+	return out.String()
 }
 
 // Read calls a function with each line, and its number from 1.

@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-var errChanged = errors.New("engine or apis differ from the commit: a baseline is a commit")
+var errChanged = errors.New("engine, apis or internal differ from the commit: a baseline is a commit")
 
 // record makes the files. The baseline is the last commit that changed what decides.
 func record(dirs []string, most int) error {
@@ -47,8 +47,10 @@ func record(dirs []string, most int) error {
 		return fmt.Errorf("cannot name the commit: %w", err)
 	}
 
-	if err := exec.Command("git", "diff", "--quiet", "HEAD", "--", "engine", "apis").Run(); err != nil { //nolint:noctx // Likewise.
-		return errChanged
+	// What decides, and what says what a decision is.
+	changed, err := exec.Command("git", "status", "--porcelain", "--", "engine", "apis", "internal").Output() //nolint:noctx // Likewise.
+	if err != nil || len(changed) > 0 {
+		return errors.Join(errChanged, err)
 	}
 
 	cases, err := casesOfCorpus()
@@ -56,13 +58,19 @@ func record(dirs []string, most int) error {
 		return err
 	}
 
-	out := map[string][]byte{"corpus.jsonl.gz": cases, "baseline": commit}
+	out := map[string][]byte{"corpus.jsonl.gz": cases}
 
 	if len(dirs) > 0 {
-		if out["log.jsonl.gz"], err = recordLog(dirs, most); err != nil {
-			return err
-		}
+		out["log.jsonl.gz"], err = recordLog(dirs, most)
+	} else {
+		out["log.jsonl.gz"], err = os.ReadFile(filepath.Join(dir, "log.jsonl.gz"))
 	}
+
+	if err != nil {
+		return fmt.Errorf("cannot make log: %w", err)
+	}
+
+	out["baseline"] = append(commit, judge.Sums(out)...)
 
 	for name, data := range out {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
