@@ -138,16 +138,23 @@ mutate: ## Change 150 places of engine/, one at a time, and list the changes tha
 bench: ## Run the benchmarks; results in bench/results.json and as a table.
 	COUNT=$(COUNT) VERSION=$(VERSION) hack/bench.sh
 
-# UPJET is linted as a copy with what is generated, without which it does not compile. The settings are copied, too:
-# paths in them are relative to where they are.
 .PHONY: lint
-lint: ## Run the linters and check formatting and go.mod.
+lint: lint-own lint-libraries ## Run the linters and check formatting and go.mod.
+
+.PHONY: lint-own
+lint-own: ## Of these, those that need no libraries of upjet, Argo CD and Flux.
 	$(TOOLS) && "$$tools/golangci-lint" run ./... && \
 		for module in $(MODULES); do (cd $$module && "$$tools/golangci-lint" run ./...) || exit; done
+	for module in . $(MODULES); do $(GO) -C $$module mod tidy -diff || exit; done
+
+# UPJET is linted as a copy with what is generated, without which it does not compile. The settings are copied, too:
+# paths in them are relative to where they are.
+.PHONY: lint-libraries
+lint-libraries: ## Of these, those that do: on a new machine they take long.
 	$(TOOLS) && for module in $(GITOPS); do (cd $$module && "$$tools/golangci-lint" run --disable=gomoddirectives ./...) || exit; done
 	$(TOOLS) && generated=$$($(STACK) postgresql) && copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && \
 		cp -R "$$generated/source/." .golangci.yml "$$copy" && cd "$$copy/$(UPJET)" && "$$tools/golangci-lint" run ./...
-	for module in . $(MODULES) $(UPJET) $(GITOPS); do $(GO) -C $$module mod tidy -diff || exit; done
+	for module in $(UPJET) $(GITOPS); do $(GO) -C $$module mod tidy -diff || exit; done
 
 # The stack is built before: on a new machine that takes longer than go test lets a package take.
 .PHONY: chart

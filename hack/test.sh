@@ -7,7 +7,8 @@
 #   short         the stack tests of make test: of each mechanism at least one
 #   all           all stack tests
 #   race          gates against stale observations, with the machine for itself
-#   rest-PART     one part of what only make test-all plays; rest-draw draws one by the hash of the commit's tree
+#   rest-PART     one part of what only make test-all plays, or of what only make lint runs (lint); rest-draw draws one by
+#                 the hash of the commit's tree
 #   parts         prints the names of these parts
 #
 #   GO=go         the go command
@@ -135,6 +136,7 @@ parts() {
 		done
 	done
 	echo race
+	echo lint
 }
 
 # draw draws a part by the hash of the tree of the commit, so that each commit has its own and each run of it the same.
@@ -149,6 +151,7 @@ rest() {
 	[[ $1 != draw ]] || set -- "$(draw)"
 	local name=${1%-[0-9]} number=1 list target
 	[[ $1 != race ]] || { race; return; }
+	[[ $1 != lint ]] || { make lint-libraries; return; }
 	[[ " $(parts | xargs) " == *" $1 "* ]] || { echo "cannot play part $1: there are $(parts | xargs)" >&2; return 2; }
 	[[ $1 == "$name" ]] || number=${1##*-}
 	for target in ${needs[$name]:-}; do
