@@ -96,7 +96,7 @@ func (p Params) Once() Params {
 		err  error
 	}
 
-	found := map[ParamQuery]answer{}
+	var found map[ParamQuery]answer // Most decisions read none.
 
 	return func(q ParamQuery) (ParamList, error) {
 		key := q
@@ -106,6 +106,10 @@ func (p Params) Once() Params {
 
 		a, ok := found[key]
 		if !ok {
+			if found == nil {
+				found = map[ParamQuery]answer{}
+			}
+
 			a.list, a.err = p(q)
 			found[key] = a
 		}
