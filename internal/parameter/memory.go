@@ -59,6 +59,11 @@ func (m *memory[K, V]) get(ctx context.Context, key K, read func(context.Context
 	defer stop()
 
 	got := m.reading.DoChan(fmt.Sprintf("%#v", key), func() (any, error) {
+		// A read may have ended since.
+		if a, ok := m.recall(key); ok {
+			return a.value, a.err
+		}
+
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), readFor)
 		defer stop()
 
