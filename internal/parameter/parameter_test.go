@@ -299,6 +299,37 @@ func TestNobodyWaitsForLongForWhatDoesNotAnswer(t *testing.T) {
 	})
 }
 
+// TestWhoAsksAsAReadEndsHasItsOutcome and waits for no other: a hundred ask just then.
+func TestWhoAsksAsAReadEndsHasItsOutcome(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			s, begun := &silent{}, time.Now()
+			find := parameter.NewReader(s, mapper(), nil, time.Now).Within(t.Context())
+			q := policy.ParamQuery{Kind: limit, Namespace: "shop", Name: "a"}
+
+			var wg sync.WaitGroup
+
+			for i := range 100 {
+				wg.Go(func() {
+					if i > 0 {
+						time.Sleep(2 * time.Second)
+					}
+
+					if _, err := find(q); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 2*time.Second {
+						t.Errorf("after %s: %v", time.Since(begun), err)
+					}
+				})
+			}
+
+			wg.Wait()
+
+			if n := s.reads.Load(); n != 1 {
+				t.Errorf("%d reads", n)
+			}
+		})
+	}
+}
+
 // TestParametersOfAnotherNamespaceAreNotUsed where a kind has namespaces that had none
 // before: the mapper never forgets.
 func TestParametersOfAnotherNamespaceAreNotUsed(t *testing.T) {
