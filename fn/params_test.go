@@ -172,7 +172,7 @@ func TestWhatIsStillToBeSentIsNothingToReport(t *testing.T) {
 		req := call(t, steadyXR, observedObject, sized("small", "mysql"), "")
 		req.RequiredResources = nil
 
-		for round, want := range []string{"Crossplane has not sent the AllowancePolicies", "they have not been sent yet", "is being changed"} {
+		for round, want := range []string{"Crossplane has not sent the AllowancePolicies", "they have not been sent yet", "in progress"} {
 			rsp, err := l.RunFunction(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)

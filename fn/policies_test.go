@@ -262,7 +262,7 @@ func TestAnAllowanceIsNotUsedUpWhileItsPolicyIsAway(t *testing.T) {
 	xr := strings.Replace(steadyXR, "initiator: hans\n", "initiator: hans\n        policy: away\n", 1)
 
 	got := run(t, call(t, xr, observedObject, sized("large", "postgres"), "")).GetConditions()[0].GetMessage()
-	if want := "generation 12: in progress: Object db-obj waits for what its held change lacks; 1 held: "; !strings.HasPrefix(got, want) {
+	if want := "generation 12: in progress; 1 held: "; !strings.HasPrefix(got, want) {
 		t.Errorf("condition %q, want %q", got, want)
 	}
 }

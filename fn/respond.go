@@ -98,7 +98,7 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 
 	condition(rsp, v1alpha1.ConditionKausality, status.Reason).WithMessage(status.Message).TargetCompositeAndClaim()
 
-	s.reportHeld(rsp, held)
+	s.reportHeld(rsp, held, f.Status)
 
 	was, ok := resource.ConditionOf(s.xr, v1alpha1.ConditionKausality)
 	if !ok && s.composedBefore() && !s.conditions {
@@ -134,7 +134,7 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 }
 
 // reportHeld sets the condition by which the manager knows what is held.
-func (s *state) reportHeld(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
+func (s *state) reportHeld(rsp *fnv1.RunFunctionResponse, held []composition.Held, status composition.Reporting) {
 	var passed []composition.Passed
 	for _, name := range s.names {
 		passed = slices.Concat(passed, s.outcomes[name].Passed, s.outcomes[name].Awaiting)
@@ -143,9 +143,11 @@ func (s *state) reportHeld(rsp *fnv1.RunFunctionResponse, held []composition.Hel
 	records := s.base.RecordsEdits(s.xr, s.base.Resources.Of(s.xr.GroupVersionKind().GroupKind()))
 
 	list, ok := composition.List(s.xr, s.observed, held, passed, records)
-	if !ok {
+	if !ok && status.Hash == "" {
 		return
 	}
+
+	list.Status, list.Idle = status.Hash, status.Idle
 
 	condition, reason := response.ConditionTrue, v1alpha1.ReasonAllowed
 	if len(list.Changes) > 0 {
@@ -157,13 +159,16 @@ func (s *state) reportHeld(rsp *fnv1.RunFunctionResponse, held []composition.Hel
 
 // findings are what was found out about the XR in this run.
 func (s *state) findings(rsp *fnv1.RunFunctionResponse, held []composition.Held) composition.Findings {
-	pending := s.pending()
+	pending, unasked := s.pending(), ""
+	if !s.answered {
+		unasked = unanswered
+	}
 
 	return composition.Findings{
 		Ready: s.ready(rsp.GetDesired()), Composed: len(s.names),
-		Held: held, Pending: pending, Problems: s.unfixed(),
+		Held: held, Pending: pending, Unanswered: unasked, Problems: s.unfixed(),
 		Delegated: s.each(func(o composition.Result) []string { return o.Delegated }),
-		Status:    composition.Report(s.xr, s.wantedXR, len(pending) == 0),
+		Status:    composition.Report(s.xr, s.wantedXR, s.answered && len(pending) == 0),
 		Limit:     s.limit, Now: s.base.Now,
 	}
 }
@@ -228,10 +233,6 @@ func (s *state) composedBefore() bool {
 
 func (s *state) pending() []string {
 	var out []string
-
-	if !s.answered {
-		out = append(out, unanswered)
-	}
 
 	for _, name := range s.names {
 		if p := s.outcomes[name].Pending; p != "" {

@@ -83,6 +83,7 @@ func ask(t *testing.T, s corpus.Scenario) {
 	}
 
 	judge := c.judge(t, req.Now)
+	judge.Settings = req.Settings
 	judge.Versions = func(context.Context, schema.GroupResource) []string { return s.Request.Versions }
 
 	if s.Request.Granted != nil {

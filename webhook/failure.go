@@ -74,6 +74,10 @@ func (j *Judge) recovered(ctx context.Context, req admission.Request, ask *decis
 	err := fmt.Errorf("%w: %v", errInternal, panicked)
 	j.Log.Error(err, "Recovered from a panic", "uid", req.UID, "stack", string(debug.Stack()))
 
+	if req.SubResource == subresourceStatus {
+		return admission.Allowed("")
+	}
+
 	if ask == nil || ask.Old == nil && ask.New == nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	}

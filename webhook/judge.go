@@ -52,6 +52,9 @@ type Judge struct {
 	Parameters *parameter.Reader
 	// Versions finds out in which ones resources are served; nil where nobody can.
 	Versions func(context.Context, schema.GroupResource) []string
+	// Patches reports whether the manager may patch a resource: what it may not move nobody else is to move for it;
+	// nil where it may patch all.
+	Patches func(context.Context, schema.GroupResource) bool
 	// Settings of the installation.
 	Settings decision.Settings
 	// Decisions logs each with all that it was made by; nil to have that not logged.
@@ -102,6 +105,7 @@ func (j *Judge) request(ctx context.Context, req admission.Request) (*decision.R
 	}
 
 	out.Basis = in.Basis(j.Settings, j.Now())
+	out.Settings.Gates = out.Settings.Gates && (j.Patches == nil || j.Patches(ctx, out.Resource))
 	out.Params, out.Authorizer = j.outside(ctx)
 	out.Versions = j.versions(ctx, req, out)
 

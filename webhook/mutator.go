@@ -38,6 +38,10 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admiss
 		}
 	}()
 
+	if req.SubResource == subresourceStatus {
+		return m.status(req)
+	}
+
 	// 1. Gather what there is to decide by.
 	ask, err := m.request(ctx, req)
 	if err != nil {

@@ -6,6 +6,7 @@ package webhook
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"gomodules.xyz/jsonpatch/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,11 +17,13 @@ import (
 )
 
 // patch is the JSON patch from what was asked for to what is decided. Mostly
-// only annotations differ, and of a new managed resource its management
+// only annotations differ, of an XR its finalizers, and of a new managed resource its management
 // policies, and comparing whole objects costs more than deciding about them.
 func patch(asked *unstructured.Unstructured, d *decision.Decision) ([]jsonpatch.Operation, error) {
 	if len(d.Held)+len(d.Kept) == 0 {
-		return append(annotationPatch(asked, d.Object), gatePatch(asked, d.Object)...), nil
+		return slices.Concat(
+			annotationPatch(asked, d.Object), finalizerPatch(asked, d.Object), gatePatch(asked, d.Object), ownersPatch(asked, d.Object),
+		), nil
 	}
 
 	raw, err := json.Marshal(asked)
@@ -54,20 +57,31 @@ func annotationPatch(asked, decided *unstructured.Unstructured) []jsonpatch.Oper
 	}
 }
 
-// gatePatch sets the management policies that a new managed resource starts with, or
-// those that are stored, and who owns them then.
+func finalizerPatch(asked, decided *unstructured.Unstructured) []jsonpatch.Operation {
+	was, is := resource.List(asked.Object, "metadata", "finalizers"), resource.List(decided.Object, "metadata", "finalizers")
+	if len(was) == len(is) {
+		return nil
+	}
+
+	return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/finalizers", is)}
+}
+
+// gatePatch sets the management policies that a managed resource is stored with.
 func gatePatch(asked, decided *unstructured.Unstructured) []jsonpatch.Operation {
 	was, is := resource.List(asked.Object, "spec", "managementPolicies"), resource.List(decided.Object, "spec", "managementPolicies")
 	if change.Equal(was, is) {
 		return nil
 	}
 
-	out := []jsonpatch.Operation{jsonpatch.NewOperation("replace", "/spec/managementPolicies", is)}
+	return []jsonpatch.Operation{jsonpatch.NewOperation("replace", "/spec/managementPolicies", is)}
+}
 
-	was, is = resource.List(asked.Object, "metadata", "managedFields"), resource.List(decided.Object, "metadata", "managedFields")
-	if !change.Equal(was, is) {
-		out = append(out, jsonpatch.NewOperation("replace", "/metadata/managedFields", is))
+// ownersPatch sets who owns what, where that is to stay.
+func ownersPatch(asked, decided *unstructured.Unstructured) []jsonpatch.Operation {
+	was, is := resource.List(asked.Object, "metadata", "managedFields"), resource.List(decided.Object, "metadata", "managedFields")
+	if change.Equal(was, is) {
+		return nil
 	}
 
-	return out
+	return []jsonpatch.Operation{jsonpatch.NewOperation("replace", "/metadata/managedFields", is)}
 }

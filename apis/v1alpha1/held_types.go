@@ -137,6 +137,10 @@ type HeldList struct {
 	// Back counts the runs on end in which a field was put back that its gate had kept inside, by composed
 	// resource and field.
 	Back map[string]int `json:"back,omitempty"`
+	// Status is a hash of the status that the pipeline wished last, and Idle in how many runs on end that was
+	// another one though nothing resulted from it.
+	Status string `json:"status,omitempty"`
+	Idle   int    `json:"idle,omitempty"`
 	// Changes that are held, in order.
 	Changes []HeldEntry `json:"changes,omitempty"`
 	// More is how many did not fit.

@@ -72,16 +72,18 @@ func (c examination) probePolicy(ctx context.Context, a doctor.Ask) doctor.Probe
 	}
 }
 
-// probeChange asks the API server to change nothing on an object; or, where that
-// goes on without the webhook, to write what only Kausality may, which the webhook
-// does not let through.
+// probeChange asks the API server to annotate an object; where that goes on without
+// the webhook, with what only Kausality may write, which the webhook does not let through.
+// It is asked about nothing that changes nothing.
 func (c examination) probeChange(ctx context.Context, a doctor.Ask, u *unstructured.Unstructured) doctor.Probe {
 	out := doctor.Probe{Ask: a, Object: object(u)}
 
-	patch := "{}"
+	key := probing
 	if a.Open {
-		patch = fmt.Sprintf(`{"metadata": {"annotations": {%q: %q}}}`, v1alpha1.AnnotationTrace, probing)
+		key = v1alpha1.AnnotationTrace
 	}
+
+	patch := fmt.Sprintf(`{"metadata": {"annotations": {%q: %q}}}`, key, probing)
 
 	at, err := c.at(u.GroupVersionKind(), u.GetNamespace())
 	if err != nil {

@@ -74,6 +74,11 @@ func namedRules(r rules) []admissionregistrationv1.NamedRuleWithOperations {
 const (
 	marked = "has(%[1]s.metadata.annotations) && (%[2]q in %[1]s.metadata.annotations || %[3]q in %[1]s.metadata.annotations)"
 
+	// Where its change says why, Kausality may have opened the gate with it.
+	opens = "request.userInfo.username == %[1]q && oldObject.metadata.?annotations[?%[2]q].orValue('').contains('state: %[4]s') && " +
+		"object.metadata.?annotations[?%[2]q].orValue('').contains('state: %[5]s') && " +
+		"object.metadata.?annotations[?%[3]q].orValue('') != oldObject.metadata.?annotations[?%[3]q].orValue('')"
+
 	unchangedPolicies = "request.operation != 'UPDATE' || (has(object.spec.managementPolicies) == has(oldObject.spec.managementPolicies) && " +
 		"(!has(object.spec.managementPolicies) || object.spec.managementPolicies == oldObject.spec.managementPolicies))"
 
@@ -121,6 +126,8 @@ func (h Options) writerGuard(
 	)
 
 	invalid := ptr.To(metav1.StatusReasonInvalid)
+	opened := " || " + fmt.Sprintf(opens,
+		h.Crossplane, v1alpha1.AnnotationGate, v1alpha1.AnnotationTrace, v1alpha1.GateClosed, v1alpha1.GateOpen)
 
 	return guard(v1alpha1.NameWriterGuard, rules,
 		[]admissionregistrationv1.MatchCondition{
@@ -132,10 +139,10 @@ func (h Options) writerGuard(
 			},
 		},
 		append([]admissionregistrationv1.Validation{
-			{Expression: unchangedPolicies, Reason: invalid, Message: howTo},
+			{Expression: unchangedPolicies + opened, Reason: invalid, Message: howTo},
 			{Expression: startsBounded, Reason: invalid, Message: howToCreate},
 			{
-				Expression: fmt.Sprintf(unchangedRecord, v1alpha1.AnnotationGate), Reason: invalid,
+				Expression: fmt.Sprintf(unchangedRecord, v1alpha1.AnnotationGate) + opened, Reason: invalid,
 				Message: "only Kausality writes the annotation " + v1alpha1.AnnotationGate,
 			},
 			{

@@ -18,6 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // Seconds that the API server waits for the webhook: where it may go on without
@@ -78,7 +79,7 @@ func (h Options) Configurations(
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{
 		TypeMeta:   typeMeta("MutatingWebhookConfiguration"),
 		ObjectMeta: meta,
-		Webhooks:   append(h.mutating(governed), h.approving()),
+		Webhooks:   slices.Concat(h.mutating(governed), h.reporting(governed), []admissionregistrationv1.MutatingWebhook{h.approving()}),
 	}
 
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{
@@ -170,6 +171,56 @@ func (h Options) mutating(governed []GovernedKind) []admissionregistrationv1.Mut
 	}
 
 	return out
+}
+
+// reporting is about the status of XRs, where Crossplane applies conditions that it read before it ran our function, and
+// others are stored by now: see [resource.KeepRestated]. Where nobody answers it goes on.
+func (h Options) reporting(governed []GovernedKind) []admissionregistrationv1.MutatingWebhook {
+	const (
+		conditions = "%s.?status.?conditions.orValue([])"
+		applied    = "request.userInfo.username == %q && request.options.?fieldManager.orValue('') == %q"
+		ours       = "%s.exists(o, o.type == %q)"
+		others     = "%s.exists(o, %s.exists(c, c.type == o.type && c != o && (o.type in [%s] || c.status == o.status && " +
+			"c.?reason.orValue('') == o.?reason.orValue('') && c.?message.orValue('') == o.?message.orValue(''))))"
+	)
+
+	statuses := rules{}
+
+	for _, s := range governed {
+		if s.Composite {
+			statuses.add(s.GVK.Group, s.Resource+"/status", opUpdate)
+		}
+	}
+
+	if len(statuses) == 0 {
+		return nil
+	}
+
+	types := make([]string, 0, len(resource.Restated()))
+	for _, typ := range resource.Restated() {
+		types = append(types, strconv.Quote(typ))
+	}
+
+	was, is := fmt.Sprintf(conditions, "oldObject"), fmt.Sprintf(conditions, "object")
+
+	return []admissionregistrationv1.MutatingWebhook{{
+		Name:                    "statuses." + v1alpha1.Group,
+		ClientConfig:            h.clientConfig(h.Server.MutatePath),
+		Rules:                   statuses.list(),
+		FailurePolicy:           ptr.To(admissionregistrationv1.Ignore),
+		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
+		NamespaceSelector:       h.notOurNamespace(nil),
+		ObjectSelector:          &metav1.LabelSelector{},
+		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+		TimeoutSeconds:          ptr.To[int32](openTimeoutSeconds),
+		AdmissionReviewVersions: []string{"v1"},
+		ReinvocationPolicy:      ptr.To(admissionregistrationv1.NeverReinvocationPolicy),
+		MatchConditions: []admissionregistrationv1.MatchCondition{
+			{Name: "applied-by-crossplane", Expression: fmt.Sprintf(applied, h.Crossplane, resource.CompositeManager)},
+			{Name: "with-our-function", Expression: fmt.Sprintf(ours, was, v1alpha1.ConditionKausality)},
+			{Name: "other-conditions", Expression: fmt.Sprintf(others, was, is, strings.Join(types, ", "))},
+		},
+	}}
 }
 
 // approving is about ChangeApprovals, which have to say who made them. It fails closed, for
@@ -320,7 +371,32 @@ func (h Options) exempt() []admissionregistrationv1.MatchCondition {
 		h.notBy("not-exempt", h.Manager, policy.GarbageCollector, policy.NamespaceController),
 		{Name: "not-our-crds", Expression: fmt.Sprintf(
 			"request.resource.group != 'apiextensions.k8s.io' || !request.name.endsWith('.%s')", v1alpha1.Group)},
-		h.notNoted(),
+		h.notNoted(), changes(),
+	}
+}
+
+// changes leaves out what changes nothing, as most of what Crossplane applies again and again: nobody waits for us then. What
+// says of itself that something was held, edited or asked for otherwise is not left out: that may be over. The mutating webhooks
+// are asked all the same: one that was not is not asked again after another one that changes something.
+func changes() admissionregistrationv1.MatchCondition {
+	const (
+		same = "%[1]s.all(k, k in [%[3]s] || k in %[2]s && %[2]s[k] == %[1]s[k]) && %[2]s.all(k, k in [%[3]s] || k in %[1]s)"
+		rest = "object.metadata.?annotations.orValue({}).all(k, !k.startsWith(%q) || k in [%s])"
+		kept = "'managedFields', 'resourceVersion', 'generation'" // By the API server.
+	)
+
+	stays := strings.Join([]string{
+		strconv.Quote(v1alpha1.AnnotationAllowances), strconv.Quote(v1alpha1.AnnotationTrace), strconv.Quote(v1alpha1.AnnotationInitialized),
+		strconv.Quote(v1alpha1.AnnotationGate), strconv.Quote(v1alpha1.AnnotationManagementPolicies), strconv.Quote(v1alpha1.AnnotationMode),
+		strconv.Quote(v1alpha1.AnnotationWish), strconv.Quote(v1alpha1.AnnotationLastUpgrade),
+	}, ", ")
+
+	return admissionregistrationv1.MatchCondition{
+		Name: "changes-something",
+		Expression: fmt.Sprintf("request.operation != 'UPDATE' || !(%s) || !(%s) || !(%s)",
+			fmt.Sprintf(same, "object", "oldObject", "'metadata'"),
+			fmt.Sprintf(same, "object.metadata", "oldObject.metadata", kept),
+			fmt.Sprintf(rest, v1alpha1.AnnotationPrefix, stays)),
 	}
 }
 

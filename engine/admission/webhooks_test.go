@@ -146,7 +146,7 @@ func TestTheWebhookOfAnEnforcementIsWhatItSays(t *testing.T) {
 	// A condition that the API server cannot evaluate would refuse the request
 	// where it fails closed, and one that it cannot compile every configuration.
 	conditions := make([]string, 0, 1)
-	for _, m := range got[0].MatchConditions[3:] {
+	for _, m := range got[0].MatchConditions[4:] {
 		conditions = append(conditions, m.Expression)
 	}
 
@@ -154,7 +154,7 @@ func TestTheWebhookOfAnEnforcementIsWhatItSays(t *testing.T) {
 		t.Errorf("conditions, -want, +got:\n%s", diff)
 	}
 
-	if n := len(got[1].MatchConditions); n != 3 {
+	if n := len(got[1].MatchConditions); n != 4 {
 		t.Errorf("%d conditions where it fails closed, want ours alone", n)
 	}
 

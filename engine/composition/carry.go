@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -41,6 +42,47 @@ func wanted(desired *unstructured.Unstructured) []string {
 	}
 
 	return []string{gate.ActionAll}
+}
+
+// leaveToGate leaves out what the gate alone has, and as it is to be. Crossplane would own it too, until the next move of the
+// gate: that would be one write more after each move, and an event for the provider.
+func (r *Request) leaveToGate(desired *unstructured.Unstructured) {
+	if desired == nil || r.Observed == nil || desired.GroupVersionKind() != r.Observed.GroupVersionKind() {
+		return
+	}
+
+	r.leave(desired, "spec", "managementPolicies")
+	r.leave(desired, "metadata", "annotations", v1alpha1.AnnotationAllowances)
+}
+
+// leave leaves out the field at a path where the gate alone has it, and as it is to be.
+func (r *Request) leave(desired *unstructured.Unstructured, at ...string) {
+	fields := make([]string, len(at))
+	for i, name := range at {
+		fields[i] = "f:" + name
+	}
+
+	have, _ := resource.Value(r.Observed.Object, at...)
+	want, wished := resource.Value(desired.Object, at...)
+
+	_, has := resource.Value(managedfields.AppliedBy(r.Observed, gate.Manager), fields...)
+	_, both := resource.Value(managedfields.AppliedBy(r.Observed, managedfields.ManagerOf(r.XR)), fields...)
+
+	if has && !both && wished && change.Equal(want, have) {
+		desired.Object = without(desired.Object, at...)
+	}
+}
+
+// without is an object without the field at a path, which has it; the object is not modified.
+func without(object map[string]any, at ...string) map[string]any {
+	out := maps.Clone(object)
+	if len(at) == 1 {
+		delete(out, at[0])
+	} else {
+		out[at[0]] = without(resource.Map(object, at[0]), at[1:]...)
+	}
+
+	return out
 }
 
 // recordWanted notes what the Composition asked for, the gate's upper bound.

@@ -24,6 +24,7 @@ import (
 func Decide(req Request) Result {
 	out := req.decide()
 	req.stampMode(out.Desired)
+	req.leaveToGate(out.Desired)
 
 	return out
 }

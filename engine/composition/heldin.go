@@ -37,8 +37,6 @@ var (
 // HeldIn reads what the message of a Kausality condition says is held, and how many
 // more it does not list. False where it cannot be read: it is to be shown as it is.
 func HeldIn(message string) (held []Held, more int, ok bool) {
-	message = statusMark.ReplaceAllString(message, "")
-
 	at := heldPart.FindStringSubmatchIndex(message)
 	if at == nil {
 		return nil, 0, true

@@ -6,22 +6,15 @@ package composition
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
-
-// statusMark is at the end of a condition's message: a hash of the status that
-// the pipeline wished last, and in how many runs in a row it wished another one
-// though nothing resulted from that.
-var statusMark = regexp.MustCompile(` \[status ([0-9a-f]{16})(?: \+(\d+))?\]$`)
 
 // maxIdle is after how many runs in a row a status that is another one each time,
 // such as one with the time in it, no longer counts.
@@ -32,8 +25,9 @@ const maxIdle = 3
 type Reporting struct {
 	// Pending says what of it is new; empty for nothing.
 	Pending string
-
-	mark string
+	// Hash is [v1alpha1.HeldList.Status], and Idle what goes with it.
+	Hash string
+	Idle int
 }
 
 // Report compares the status that a pipeline wishes with what it wished in the
@@ -48,11 +42,11 @@ func Report(xr, desired *unstructured.Unstructured, idle bool) Reporting {
 		return Reporting{}
 	}
 
-	c, _ := resource.ConditionOf(xr, v1alpha1.ConditionKausality)
-	last, hash := statusMark.FindStringSubmatch(c.Message), fmt.Sprintf("%016x", wish.Hash(want))
-	out := Reporting{mark: fmt.Sprintf(" [status %s]", hash)}
+	last, known := heldlist.Read(xr)
+	known = known && last.Status != ""
+	out := Reporting{Hash: fmt.Sprintf("%016x", wish.Hash(want))}
 
-	if len(last) > 0 && last[1] == hash {
+	if known && last.Status == out.Hash {
 		return out
 	}
 
@@ -61,11 +55,10 @@ func Report(xr, desired *unstructured.Unstructured, idle bool) Reporting {
 		return out
 	}
 
-	if idle && len(last) > 0 {
-		runs, _ := strconv.Atoi(last[2]) // Zero where there is none.
-		out.mark = fmt.Sprintf(" [status %s +%d]", hash, min(runs+1, maxIdle))
+	if idle && known {
+		out.Idle = min(last.Idle+1, maxIdle)
 
-		if runs >= maxIdle {
+		if last.Idle >= maxIdle {
 			return out
 		}
 	}

@@ -54,6 +54,8 @@ type Findings struct {
 	Held []Held
 	// Pending says what is under way.
 	Pending []string
+	// Unanswered is what nobody has answered, which holds up all else; empty for nothing.
+	Unanswered string
 	// Delegated are the fields that are left to others.
 	Delegated []string
 	// Problems that somebody has to fix.
@@ -68,15 +70,19 @@ type Findings struct {
 }
 
 // Summarize says how an XR is doing: settled when nothing is pending, with
-// whatever is held, and the problems that somebody has to fix. One that is
+// whatever is held, and the problems that somebody has to fix. What is pending it does not
+// name: Crossplane writes a condition that it read before back for a moment, and two that take
+// turns have it run the pipeline again and again. One that is
 // built up is not settled before it composes something and is ready, as it will
 // be after this run.
 func Summarize(xr *unstructured.Unstructured, f Findings) Status {
 	s := Status{Allowed: len(f.Held) == 0, Reason: v1alpha1.ReasonAllowed}
 
-	waits := f.Pending
-	if f.Status.Pending != "" {
-		waits = append(slices.Clip(waits), f.Status.Pending)
+	waits := slices.Clip(f.Pending)
+	for _, text := range []string{f.Unanswered, f.Status.Pending} {
+		if text != "" {
+			waits = append(waits, text)
+		}
 	}
 
 	switch {
@@ -95,8 +101,10 @@ func Summarize(xr *unstructured.Unstructured, f Findings) Status {
 	case s.Overdue:
 		s.Message = fmt.Sprintf("%s, for it has been ready for %s; %d did not settle: %s",
 			settledMessage(xr), f.Limit, len(waits), list(waits))
+	case f.Unanswered != "":
+		s.Message = resource.ProgressMessage(xr) + ": " + f.Unanswered
 	default:
-		s.Message = fmt.Sprintf("%s: %s", resource.ProgressMessage(xr), list(waits))
+		s.Message = resource.ProgressMessage(xr)
 	}
 
 	if len(f.Held) > 0 {
@@ -120,8 +128,6 @@ func Summarize(xr *unstructured.Unstructured, f Findings) Status {
 	if len(f.Problems) > 0 {
 		s.Message += fmt.Sprintf("; %d to correct: %s", len(f.Problems), list(f.Problems))
 	}
-
-	s.Message += f.Status.mark
 
 	return s
 }
@@ -188,7 +194,7 @@ func settledMessage(xr *unstructured.Unstructured) string {
 func SameNews(a, b string) bool { return newsOf(a) == newsOf(b) }
 
 func newsOf(message string) string {
-	return news.FindString(statusMark.ReplaceAllString(message, ""))
+	return news.FindString(message)
 }
 
 func list(lines []string) string {

@@ -139,11 +139,11 @@ func (r reviewer) conflict() string {
 		return ""
 	}
 
-	return fmt.Sprintf("%s: the annotation %s is not what Kausality gives for this change: "+
+	return fmt.Sprintf("%s: %s is not what Kausality gives for this change: "+
 		"another webhook changed the object after it, or Kausality was not asked before: try again", r.title(), strings.Join(differ, ", "))
 }
 
-// differing are the annotations of ours that would be stored otherwise than
+// differing are the annotations of ours, and the gate that opens, that would be stored otherwise than
 // they should. What was held is no change any more, so nothing shows what to
 // record of it; an edit was recorded at another moment.
 func (r reviewer) differing() []string {
@@ -159,6 +159,10 @@ func (r reviewer) differing() []string {
 				out = append(out, key)
 			}
 		}
+	}
+
+	if r.opens && !gate.Same(setOf(r.asked), setOf(r.object)) {
+		out = append(out, fieldPolicies)
 	}
 
 	slices.Sort(out)
@@ -187,6 +191,8 @@ func (r reviewer) sameFinally(key string) bool {
 
 		return gotErr == nil && wantErr == nil && len(got) > 0 && len(want) > 0 &&
 			got[0].Generation == want[0].Generation && got[0].Initiator == want[0].Initiator
+	case v1alpha1.AnnotationGate: // It has the time at which the mutating webhook was asked; the manager writes one that is not there.
+		return r.Operation == OperationCreate && resource.Annotation(r.asked, key) == "" || gate.SameRecord(r.asked, r.object)
 	case v1alpha1.AnnotationAsked:
 		return gate.SameAsked(resource.Annotation(r.asked, key), resource.Annotation(r.object, key))
 	default:

@@ -40,10 +40,10 @@ func (s *stamper) startGate() {
 		return // Its Composition runs the function, which only reports.
 	}
 
-	have := resource.Strings(s.object.Object, "spec", "managementPolicies")
+	have := setOf(s.object)
 
 	asked := have
-	if first, err := allowance.ParseManagementPolicies(s.asked); err == nil && first != nil && gate.Same(s.initial(first), have) {
+	if first, err := allowance.ParseManagementPolicies(s.asked); err == nil && first != nil && s.answeredSet(first, have) {
 		asked = first // What we answered before, to the same request.
 	}
 
@@ -57,6 +57,113 @@ func (s *stamper) startGate() {
 	if s.root() && slices.Contains(set, gate.ActionCreate) {
 		s.writeAllowances(s.buildingUp(), false)
 	}
+}
+
+// answeredSet reports whether a set is what we may have answered to one who asked for another: the first one, or one that
+// was moved with its record.
+func (s *stamper) answeredSet(first, have []string) bool {
+	set := s.initial(first)
+	if resource.Annotation(s.asked, v1alpha1.AnnotationGate) == "" {
+		return gate.Same(set, have)
+	}
+
+	return gate.Same(slices.Concat(set, have), have) && gate.Same(slices.Concat(first, have), first)
+}
+
+// recordGate records the gate of a managed resource that is made with it open, and has it wait for what becomes of that
+// before it goes. Nobody has to write it later, when its provider writes it most.
+func (s *stamper) recordGate() {
+	if !s.attended() || s.Operation != OperationCreate || s.findings[0].Verdict == Unallowed || s.byManager() || !gate.Governed(s.object) {
+		return
+	}
+
+	plan := gate.First(s.object, !s.Settings.WithoutLateInitialize.Has(s.groupKind()), s.Now)
+	if s.moveGate(plan) && !slices.Contains(s.object.GetFinalizers(), v1alpha1.Finalizer) {
+		addFinalizer(s.object)
+	}
+}
+
+// openGate opens the gate of a managed resource in the write of what it opens for, as Crossplane applies it. Nobody has to
+// move it a moment later, when its provider writes it most, and the provider never sees one without the other.
+func (s *stamper) openGate() {
+	said := func(u *unstructured.Unstructured) string { return resource.Annotation(u, v1alpha1.AnnotationTrace) }
+	if !s.attended() || s.Operation != OperationUpdate || !s.movable() || said(s.object) == said(s.Old) {
+		return
+	}
+
+	if !gate.Same(setOf(s.object), setOf(s.Old)) {
+		return // A pipeline asks for no set that a gate is moved to. The API server refuses that.
+	}
+
+	before := &unstructured.Unstructured{Object: maps.Clone(s.object.Object)}
+	meta := maps.Clone(resource.Map(before.Object, "metadata"))
+	meta["generation"] = resource.Generation(s.Old)
+	before.Object["metadata"], before.Object["status"] = meta, s.Old.Object["status"]
+	setPolicies(before, setOf(s.Old))
+
+	plan := gate.Opening(before, !s.Settings.WithoutLateInitialize.Has(s.groupKind()), s.Now)
+	if s.moveGate(plan) && gate.Same(setOf(s.object), setOf(s.asked)) {
+		s.overruled = slices.DeleteFunc(slices.Clone(s.overruled), func(field string) bool { return field == fieldPolicies })
+	}
+}
+
+// keepOwners leaves who owns what as it is where all that Crossplane asks for is put back, for the composition function saw
+// the gate before its last move. Nothing is written then, and the provider is not disturbed.
+func (s *stamper) keepOwners() {
+	if s.Operation != OperationUpdate || !s.movable() || len(s.changes) > 0 || s.opens {
+		return
+	}
+
+	allowances := func(u *unstructured.Unstructured) string {
+		return resource.Annotation(u, v1alpha1.AnnotationAllowances)
+	}
+	if gate.Same(setOf(s.asked), setOf(s.Old)) && allowances(s.asked) == allowances(s.Old) {
+		return
+	}
+
+	owners, ok := resource.Map(s.Old.Object, "metadata")["managedFields"]
+	if meta := maps.Clone(resource.Map(s.object.Object, "metadata")); ok && meta != nil {
+		meta["managedFields"] = owners
+		s.object.Object["metadata"] = meta
+	}
+}
+
+// moveGate has the gate moved by a plan, nil for none, with the request.
+func (s *stamper) moveGate(plan *gate.Plan) bool {
+	if plan == nil {
+		return false
+	}
+
+	text, err := allowance.Format(&plan.Record)
+	if err != nil {
+		return false // The manager reports it.
+	}
+
+	annotate(s.object, v1alpha1.AnnotationGate, text)
+
+	if s.opens = true; !gate.Same(plan.Policies, setOf(s.object)) {
+		setPolicies(s.object, plan.Policies)
+	}
+
+	return true
+}
+
+// fieldPolicies is the field that is a managed resource's gate.
+const fieldPolicies = "spec.managementPolicies"
+
+func setOf(u *unstructured.Unstructured) []string {
+	return resource.Strings(u.Object, "spec", "managementPolicies")
+}
+
+// movable reports whether Crossplane applies a managed resource whose gate may be another one when that is stored.
+func (l *lineage) movable() bool {
+	return l.applies() && gate.Governed(l.Old) && resource.Annotation(l.New, v1alpha1.AnnotationWish) != ""
+}
+
+// attended reports whether the manager moves the gates of the object's kind. Those in a namespace of a shard are left to the
+// manager of that, which may not run.
+func (f *facts) attended() bool {
+	return f.Settings.Gates && (f.Namespace == nil || f.Namespace.GetLabels()[v1alpha1.LabelShard] == "")
 }
 
 // buildingUp is what a root's provider may do to build it up, as what a parent
@@ -86,16 +193,14 @@ func setPolicies(u *unstructured.Unstructured, set []string) {
 // change, and a refusal would have Crossplane warn of it. Anybody else's write, and
 // what a pipeline without the function asks for, the API server refuses.
 func (p *proposer) restoreGate() {
-	if p.Operation != OperationUpdate || !p.applies() || !gate.Governed(p.Old) || resource.Annotation(p.New, v1alpha1.AnnotationWish) == "" {
+	if p.Operation != OperationUpdate || !p.movable() {
 		return
 	}
 
-	was := resource.Strings(p.Old.Object, "spec", "managementPolicies")
-
-	is := resource.Strings(p.out.object.Object, "spec", "managementPolicies")
+	was, is := setOf(p.Old), setOf(p.out.object)
 	if !gate.Same(was, is) && gate.Moved(was) && gate.Moved(is) {
 		setPolicies(p.out.object, was)
-		p.out.overruled = append(p.out.overruled, "spec.managementPolicies")
+		p.out.overruled = append(p.out.overruled, fieldPolicies)
 
 		if fields := gate.StayOwned(p.Old, p.out.object); fields != nil {
 			meta := maps.Clone(resource.Map(p.out.object.Object, "metadata"))

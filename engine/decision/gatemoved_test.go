@@ -110,6 +110,47 @@ func TestAGateThatWasMovedStaysOurs(t *testing.T) {
 	}
 }
 
+// Crossplane applies again what the function saw before the last move. All of it is put back, so nothing is to be written.
+func TestAWriteThatIsAllPutBackOwnsNothing(t *testing.T) {
+	owners := func(who string) []any { return []any{map[string]any{"manager": who, "operation": "Apply"}} }
+
+	for name, tc := range map[string]struct {
+		change func(u *unstructured.Unstructured)
+		size   int64
+		want   string
+	}{
+		"Set":        {change: func(u *unstructured.Unstructured) { setSet(u, "Observe", "LateInitialize", "Update") }, want: "before"},
+		"Allowances": {change: func(u *unstructured.Unstructured) { setAllowances(u, "- {relation: External}\n") }, want: "before"},
+		"Nothing":    {change: func(*unstructured.Unstructured) {}, want: "after"},
+		"Beside":     {change: func(u *unstructured.Unstructured) { setSet(u, "Observe", "LateInitialize", "Update") }, size: 1, want: "after"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			was, is := gatedInstance(true, 1, "Observe", "LateInitialize"), gatedInstance(true, 1+tc.size, "Observe", "LateInitialize")
+			resource.Map(was.Object, "metadata")["managedFields"] = owners("before")
+			resource.Map(is.Object, "metadata")["managedFields"] = owners("after")
+			tc.change(is)
+
+			d := decision.Decide(decision.Request{
+				Operation: decision.OperationUpdate, Old: was, New: is,
+				User: policy.User{Name: crossplaneUser}, FieldManager: managedfields.ComposedManager + "0",
+				Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
+			})
+
+			if diff := cmp.Diff(owners(tc.want), resource.List(d.Object.Object, "metadata", "managedFields")); diff != "" {
+				t.Errorf("managedFields, -want, +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func setSet(u *unstructured.Unstructured, set ...string) {
+	resource.Map(u.Object, "spec")["managementPolicies"] = resource.Values(set)
+}
+
+func setAllowances(u *unstructured.Unstructured, text string) {
+	resource.Map(u.Object, "metadata", "annotations")[v1alpha1.AnnotationAllowances] = text
+}
+
 // What is allowed beside it is stored.
 func TestAGateThatWasMovedPreventsNothingElseFromBeingStored(t *testing.T) {
 	d := decision.Decide(decision.Request{

@@ -9,8 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -25,6 +28,7 @@ func (p *proposer) restoreLinks() {
 	}
 
 	p.restoreFinalizer()
+	p.blockDeletion()
 
 	if p.byCrossplane() || !bound(p.Old.Object) {
 		return
@@ -44,11 +48,31 @@ func (p *proposer) restoreFinalizer() {
 		return
 	}
 
-	list := slices.Concat(resource.List(p.out.object.Object, "metadata", "finalizers"), []any{v1alpha1.Finalizer})
-	resource.Map(p.out.object.Object, "metadata")["finalizers"] = list // That map is not shared.
-
+	addFinalizer(p.out.object)
 	p.recordKept("metadata.finalizers", "%s goes by itself once it is settled what becomes of what %s stands for; "+
 		"where Kausality is to be removed, run: kubectl kausality uninstall", v1alpha1.Finalizer, p.title())
+}
+
+// blockDeletion gives an XR our finalizer where Crossplane is about to make what may have a gate: in the write in which it
+// refers to that first. Nobody has to write it later, when Crossplane writes to the XR most.
+func (p *proposer) blockDeletion() {
+	u := p.out.object
+	if !p.attended() || p.Operation != OperationUpdate || !p.byCrossplane() || resource.Deleting(u) || !resource.Composing(u) ||
+		slices.Contains(u.GetFinalizers(), v1alpha1.Finalizer) {
+		return
+	}
+
+	custom := func(r resource.Reference) bool { return !resource.BuiltIn(r.GroupKind().Group) }
+	if slices.ContainsFunc(resource.Composed(u), custom) &&
+		slices.ContainsFunc(p.Policies.For(p.groupKind()), (*policy.Policy).ReachesOutside) {
+		addFinalizer(u)
+	}
+}
+
+// addFinalizer gives an object of which the metadata is not shared our finalizer.
+func addFinalizer(u *unstructured.Unstructured) {
+	meta := resource.Map(u.Object, "metadata")
+	meta["finalizers"] = slices.Concat(resource.List(meta, "finalizers"), []any{v1alpha1.Finalizer})
 }
 
 // restoreReferences puts back each of the references to what an XR is made of. More may

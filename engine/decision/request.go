@@ -39,6 +39,8 @@ type Settings struct {
 	Crossplane string
 	// Manager is the user name of Kausality's manager.
 	Manager string
+	// Gates is true where the manager moves gates: the parents of what has one are to wait for it before they go.
+	Gates bool
 	// WithoutLateInitialize are kinds of managed resources whose provider's
 	// runtime does not support Observe with LateInitialize alone.
 	WithoutLateInitialize gate.Kinds

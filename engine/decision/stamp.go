@@ -28,6 +28,8 @@ type stamper struct {
 	attestations map[string]string
 	// refusal says why it cannot be stamped.
 	refusal error
+	// opens is true where the gate opens with the request.
+	opens bool
 }
 
 // A stamp is what is written for allowed changes: what may follow, and why.
@@ -72,6 +74,9 @@ func (s *stamper) stampObject() {
 	s.writeAsked()
 	s.writeEdits()
 	s.startGate()
+	s.recordGate()
+	s.openGate()
+	s.keepOwners()
 
 	if name, ok := usedUpgrade(s.findings); ok {
 		annotate(s.object, v1alpha1.AnnotationLastUpgrade, name)

@@ -42,7 +42,7 @@ func (o observing) result(t terms) (shown bool, missing lack) {
 		return shown, lack{wait: WaitExternal, text: fmt.Sprintf("waiting for the external system to show the new value of %s", differs)}
 	}
 
-	made := o.record.Initial && !slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "spec.") })
+	made := o.record.Initial && (o.whole() || !slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "spec.") }))
 
 	return (shown || made) && !byWindow, lack{}
 }
@@ -78,6 +78,36 @@ func (o observing) compareExternal(fields []string) (shown bool, differs string)
 	}
 
 	return shown, ""
+}
+
+// whole reports whether the provider shows all that the spec says.
+func (o observing) whole() bool {
+	return shows(resource.Map(o.u.Object, "spec", "forProvider"), resource.Map(o.u.Object, "status", "atProvider"))
+}
+
+// shows reports whether all that is wanted is shown. Providers add to maps, also to those in lists.
+func shows(want, have any) bool {
+	switch wanted := want.(type) {
+	case map[string]any:
+		shown, ok := have.(map[string]any)
+
+		for key, w := range wanted {
+			ok = ok && shows(w, shown[key])
+		}
+
+		return ok
+	case []any:
+		shown, ok := have.([]any)
+		ok = ok && len(shown) == len(wanted)
+
+		for i, w := range wanted {
+			ok = ok && shows(w, shown[i])
+		}
+
+		return ok
+	default:
+		return change.Equal(want, have)
+	}
 }
 
 // compare reports whether an actual value shows anything of a wanted one, and

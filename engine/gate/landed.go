@@ -25,7 +25,12 @@ func (o observing) landed() lack {
 	// (a) The provider has reconciled with the gate open. The allowance's own
 	// generation does not count: with the gate closed it is reported as synced
 	// too, and nothing was applied.
-	synced, missing := o.synced(o.record.Generation)
+	generation := o.record.Generation
+	if o.record.Initial { // What came since is built as well.
+		generation = max(generation, resource.Generation(o.u))
+	}
+
+	synced, missing := o.synced(generation)
 	if missing != "" {
 		return lack{wait: WaitSynced, text: missing}
 	}
@@ -78,6 +83,13 @@ func (o observing) synced(generation int64) (c resource.Condition, missing strin
 	default:
 		return c, ""
 	}
+}
+
+// generations reports whether the provider says which generation it has synced, as far as it has said anything.
+func (o observing) generations() bool {
+	c, ok := resource.ConditionOf(o.u, resource.ConditionSynced)
+
+	return !ok || c.ObservedGeneration != 0
 }
 
 // saidSince reports whether a Synced condition is surely from an observation of the

@@ -67,13 +67,53 @@ func implicit(a v1alpha1.Allowance) bool {
 }
 
 // unmade reports whether an action of an allowance is not to be served, because
-// the provider has not made the external object.
+// the provider has not made the external object, or has made it what the spec says.
 func (s serving) unmade(a v1alpha1.Allowance, action string) bool {
-	if !implicit(a) || made(s.u) {
+	switch {
+	case !implicit(a):
 		return false
+	case made(s.u):
+		lacks, _ := s.lacksUpdate()
+
+		return action == ActionUpdate && s.creating() && !slices.Contains(s.record.Actions, ActionUpdate) && !lacks
+	default:
+		return action == ActionUpdate || !s.fresh() && !s.creating()
+	}
+}
+
+// lacksUpdate reports whether the external object that the provider has made is not all that the spec says, as far as the
+// provider shows it, or when to ask again. A provider shows nothing before it observes what it made.
+func (c creation) lacksUpdate() (lacks bool, again time.Duration) {
+	want, have := resource.Map(c.u.Object, "spec", "forProvider"), resource.Map(c.u.Object, "status", "atProvider")
+
+	if _, missing := c.synced(resource.Generation(c.u)); missing != "" || c.whole() && !c.leaves() {
+		return false, 0
 	}
 
-	return action == ActionUpdate || !s.fresh() && !s.creating()
+	if shown, _ := compare(want, have); shown || c.ready() {
+		return true, 0
+	}
+
+	left := max(0, c.terms().settle-c.now.Sub(c.steadySince()))
+
+	return left == 0, left
+}
+
+// leaves reports whether the spec no longer has what the external object was made with, by the trace: what is not wanted
+// is not to be missed in what the provider shows.
+func (c creation) leaves() bool {
+	entries, _ := allowance.ParseTrace(c.u) // What does not parse names nothing.
+
+	return slices.ContainsFunc(entries, func(e v1alpha1.TraceEntry) bool {
+		path, err := fieldpath.Parse(e.Field)
+		if err != nil || !strings.HasPrefix(e.Field, "spec.forProvider.") || c.record == nil || e.Generation <= c.record.Generation {
+			return false
+		}
+
+		_, there := path.In(c.u.Object)
+
+		return !there
+	})
 }
 
 // fresh reports whether the resource is new, to be made, and was perhaps made paused.
@@ -159,16 +199,7 @@ func (s serving) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowan
 		return pending
 	}
 
-	var out []v1alpha1.Allowance
-
-	for _, a := range pending {
-		a.Mutations = slices.DeleteFunc(slices.Clone(a.Mutations), func(action string) bool { return action == ActionUpdate })
-		if len(a.Mutations) > 0 {
-			out = append(out, a)
-		}
-	}
-
-	return out
+	return without(pending, ActionUpdate)
 }
 
 // covers reports whether fields are all that differs, or more.

@@ -38,7 +38,25 @@ func (s serving) unserved() []v1alpha1.Allowance {
 		}
 	}
 
+	if s.opts.WithholdDelete && !slices.Contains(s.current, ActionDelete) {
+		out = without(out, ActionDelete)
+	}
+
 	return s.withholdUpdate(out)
+}
+
+// without takes an action from allowances.
+func without(allowances []v1alpha1.Allowance, action string) []v1alpha1.Allowance {
+	var out []v1alpha1.Allowance
+
+	for _, a := range allowances {
+		a.Mutations = slices.DeleteFunc(slices.Clone(a.Mutations), func(m string) bool { return m == action })
+		if len(a.Mutations) > 0 {
+			out = append(out, a)
+		}
+	}
+
+	return out
 }
 
 // remaining returns the actions of an allowance that have not served yet.
@@ -87,13 +105,22 @@ func has(list []v1alpha1.Allowance, a v1alpha1.Allowance, action string) bool {
 }
 
 // unrecorded reports whether the gate is to serve an allowance that its record
-// does not know.
+// does not know. One for the first creation is served as well, whatever came to the spec since.
 func (s serving) unrecorded(serves []string) bool {
+	building := s.creating() && s.generations()
+
 	return slices.ContainsFunc(s.pending, func(a v1alpha1.Allowance) bool {
-		return slices.ContainsFunc(a.Mutations, func(action string) bool {
+		return (!building || !creates(a)) && slices.ContainsFunc(a.Mutations, func(action string) bool {
 			return slices.Contains(serves, action) && !s.recorded(a, action)
 		})
 	})
+}
+
+// creates reports whether an allowance is for what an XR makes while it is built up.
+func creates(a v1alpha1.Allowance) bool {
+	actions := Acting(a.Mutations)
+
+	return a.Policy == "" && slices.Contains(actions, ActionCreate) && !slices.Contains(actions, ActionDelete)
 }
 
 // taking returns what the record has to remember of allowances while the gate

@@ -54,6 +54,8 @@ type Options struct {
 	// open, which goes before Settle, MaxOpen and CloseOverdue; nil for nothing.
 	// Nil where no policy says anything.
 	PolicyGate func(policy string) *policy.Gate
+	// WithholdDelete leaves what may be deleted for later.
+	WithholdDelete bool
 	// Windows there are, in force or not. Those that allow External actions only
 	// open gates by themselves.
 	Windows []v1alpha1.UpgradeAllowance

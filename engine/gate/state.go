@@ -4,7 +4,11 @@
 package gate
 
 import (
+	"maps"
 	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
@@ -75,12 +79,81 @@ func (p *planner) firstSight() Plan {
 	case len(asked) > 0 && !p.ready():
 		return p.move(TakeOver, set, v1alpha1.GateRecord{
 			State: v1alpha1.GateOpen, Actions: serves, Initial: true, Allowances: p.taking(serves),
-		}, "open until first ready")
+		}, untilReady)
 	case len(p.pending) > 0:
 		return p.open()
 	default:
 		return p.takeOver()
 	}
+}
+
+// First is the first move of the gate of a managed resource that is about to be made with it open; nil where it is not, and
+// where it is open for everything: nobody who knows of gates makes it so, and the API server refuses it.
+func First(u *unstructured.Unstructured, lateInitialize bool, now time.Time) *Plan {
+	if !Moved(resource.Strings(u.Object, "spec", "managementPolicies")) {
+		return nil
+	}
+
+	// A copy may say that its external object was made: for another resource, which was there before.
+	object, meta := maps.Clone(u.Object), maps.Clone(resource.Map(u.Object, "metadata"))
+	meta["creationTimestamp"] = now.UTC().Add(time.Second).Format(time.RFC3339)
+	object["metadata"] = meta
+
+	delete(object, "status")
+
+	plan, err := PlanFor(&unstructured.Unstructured{Object: object}, Options{LateInitialize: lateInitialize}, now)
+	if err != nil || plan.Move != TakeOver || audited(u) {
+		return nil
+	}
+
+	plan.Record.Generation = 1
+
+	return &plan
+}
+
+// Opening is the move of a closed gate that is to open with the change that it opens for: a managed resource as it is to be
+// stored, but with the gate, the generation and the status that it has before. Nil where the gate stays, and where more
+// than the resource says whether it moves, as before a deletion and where a window opened it.
+func Opening(u *unstructured.Unstructured, lateInitialize bool, now time.Time) *Plan {
+	rec, err := parseRecord(u)
+	if err != nil || rec == nil || rec.State != v1alpha1.GateClosed || rec.Initial || len(rec.Actions) > 0 || len(rec.Windows) > 0 {
+		return nil
+	}
+
+	plan, err := PlanFor(u, Options{LateInitialize: lateInitialize, WithholdDelete: true}, now)
+	if err != nil || plan.Move != OpenUp || Same(plan.Policies, currentOf(u)) || resource.Deleting(u) {
+		return nil
+	}
+
+	return &plan
+}
+
+// Opened is the move that opened the gate of a managed resource with the write of what it is open for, by what is planned
+// next.
+func Opened(u *unstructured.Unstructured, next *Plan) *Plan {
+	rec, err := parseRecord(u)
+	if err != nil || rec == nil {
+		rec = &next.Record
+	}
+
+	out := &Plan{Move: OpenUp, Policies: currentOf(u), Record: *rec, By: next.By, Why: "allowed by " + Causes(next.By)}
+	if rec.Initial {
+		out.Move, out.Why = TakeOver, untilReady
+	}
+
+	return out
+}
+
+// untilReady says why the gate of a new resource is open.
+const untilReady = "open until first ready"
+
+// SameRecord reports whether two records are the same but for their times, and for what they took up.
+func SameRecord(a, b *unstructured.Unstructured) bool {
+	one, err := parseRecord(a)
+	other, otherErr := parseRecord(b)
+
+	return err == nil && otherErr == nil && one != nil && other != nil && one.State == other.State && one.Generation == other.Generation &&
+		one.Initial == other.Initial && Same(one.Actions, other.Actions) && one.Consumed == other.Consumed && one.Existed == other.Existed
 }
 
 // takeOver closes the gate of a resource that is there already. While all its
@@ -226,7 +299,13 @@ func (p *planner) whileOpen() Plan {
 		return p.close("applied")
 	}
 
-	return p.waiting(missing)
+	plan := p.waiting(missing)
+
+	if _, again := p.lacksUpdate(); p.creating() && made(p.u) && again > 0 && (plan.Again == 0 || again < plan.Again) {
+		plan.Again = again
+	}
+
+	return plan
 }
 
 // stillAllowed are the actions the gate is open for, without Delete where the

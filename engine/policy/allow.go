@@ -37,6 +37,11 @@ func (p *Policy) Allows(gk schema.GroupKind, c change.Change) bool {
 	})
 }
 
+// ReachesOutside reports whether the policy allows anything in the system outside.
+func (p *Policy) ReachesOutside() bool {
+	return slices.ContainsFunc(p.spec.Allow, func(a v1alpha1.Permission) bool { return a.Relation == v1alpha1.RelationExternal })
+}
+
 // External are those of some actions in the system outside that the policy allows.
 func (p *Policy) External(actions []string) []string {
 	return slices.DeleteFunc(slices.Clone(actions), func(action string) bool {

@@ -166,6 +166,11 @@ func (a *Access) Reads(ctx context.Context, gr schema.GroupResource) bool {
 	return len(a.Missing(ctx, []right.Need{right.Read(gr)})) == 0
 }
 
+// Patches reports whether we may patch a resource.
+func (a *Access) Patches(ctx context.Context, gr schema.GroupResource) bool {
+	return a.May(ctx, right.Right{Verb: "patch", Group: gr.Group, Resource: gr.Resource})
+}
+
 // answer is the last one, or a new one where that is too old. A denial counts for
 // as long as is said.
 func (a *Access) answer(ctx context.Context, r right.Right, denied time.Duration) bool {

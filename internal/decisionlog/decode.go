@@ -58,7 +58,7 @@ func (d *Decision) Request(by *inforce.Set, unknown *Unknown) (decision.Request,
 		return decision.Request{}, fmt.Errorf("cannot read settings: %w", err)
 	}
 
-	settings := decision.Settings{Crossplane: d.Settings.Crossplane, Manager: d.Settings.Manager}
+	settings := decision.Settings{Crossplane: d.Settings.Crossplane, Manager: d.Settings.Manager, Gates: d.Settings.Gates}
 	if len(kinds) > 0 {
 		settings.WithoutLateInitialize = kinds
 	}

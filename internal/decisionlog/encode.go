@@ -67,7 +67,7 @@ func recordOf(asked Asked, req *decision.Request) *Decision {
 		ComposedResource: req.ComposedResource, Ungated: req.Ungated,
 		Versions: req.Versions, DryRun: req.DryRun, FieldManager: req.FieldManager, Orphans: req.Orphans,
 		ParentTrimmed: asked.ParentTrimmed, ParentGone: req.ParentGone, ParentSettles: req.ParentSettles, Action: req.Action,
-		Settings:        Settings{Crossplane: req.Settings.Crossplane, Manager: req.Settings.Manager},
+		Settings:        Settings{Crossplane: req.Settings.Crossplane, Manager: req.Settings.Manager, Gates: req.Settings.Gates},
 		ReadsParameters: req.Params != nil, Authorizes: req.Authorizer != nil,
 	}
 

@@ -167,6 +167,8 @@ type Settings struct {
 	Crossplane string `json:"crossplane,omitempty"`
 	// Manager is that of Kausality's manager.
 	Manager string `json:"manager,omitempty"`
+	// Gates is true where the manager moves gates.
+	Gates bool `json:"gates,omitempty"`
 	// WithoutLateInitialize are kinds, as KIND.GROUP, *.GROUP or *, whose closed gates leave
 	// LateInitialize out.
 	WithoutLateInitialize []string `json:"withoutLateInitialize,omitempty"`

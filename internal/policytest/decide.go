@@ -15,6 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
 
@@ -25,7 +26,9 @@ func (s *Scenario) Decision() (decision.Request, []error) {
 		Policies: s.Policies, Bindings: s.Bindings, Windows: s.Upgrades, Enforcements: s.Enforcements,
 	})
 
-	settings := decision.Settings{Crossplane: cmp.Or(s.Request.Crossplane, Crossplane), Manager: cmp.Or(s.Request.Manager, Manager)}
+	settings := decision.Settings{
+		Crossplane: cmp.Or(s.Request.Crossplane, Crossplane), Manager: cmp.Or(s.Request.Manager, Manager), Gates: s.Request.Gates,
+	}
 
 	req := decision.Request{
 		Basis:     set.Basis(settings, moment(s.Request.Now)),
@@ -37,7 +40,7 @@ func (s *Scenario) Decision() (decision.Request, []error) {
 		Resource: schema.GroupResource{Group: s.group(), Resource: s.Request.Resource},
 		Versions: s.Request.Versions,
 		Action:   s.Request.Action,
-		DryRun:   s.Request.DryRun, Options: s.Request.Options,
+		DryRun:   s.Request.DryRun, Options: s.Request.Options, FieldManager: resource.String(s.Request.Options, "fieldManager"),
 	}
 
 	req.Params = s.FindParams
