@@ -4,6 +4,8 @@
 package gatecontroller
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
@@ -27,7 +29,7 @@ func DescribeMetrics(reg prometheus.Registerer) error {
 		func() error { _, err := recorder.New(reg, nil, nil); return err },
 		func() error { _, err := status.NewExceptions(reg, nil, nil, nil); return err },
 		func() error { _, err := shard.UnattendedGauge(reg); return err },
-		func() error { _, err := gates.NewLedger(reg); return err },
+		func() error { _, err := gates.NewLedger(reg, time.Now); return err },
 		func() error { _, err := deletion.NewLeftovers(reg, nil, nil, nil, "", gate.Options{}, nil); return err },
 		func() error { _, err := pending.NewMetrics(reg, nil); return err },
 		func() error { _, err := approval.NewMetrics(reg); return err },

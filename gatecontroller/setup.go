@@ -12,6 +12,7 @@ import (
 	kubediscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -69,6 +70,8 @@ type Options struct {
 	Access *access.Access
 	// Inputs are what deletions are judged by.
 	Inputs *current.Inputs
+	// Writes is how many may be under way at once.
+	Writes int
 	// Now is the clock.
 	Now func() time.Time
 	// Reports is how often Reports of OpenReports are brought up to date; zero for never.
@@ -82,20 +85,28 @@ type Options struct {
 	Used func(v1alpha1.GateWindow)
 }
 
+// remembering is a manager whose client remembers what it wrote.
+type remembering struct {
+	ctrl.Manager
+
+	client *object.Client
+}
+
+// GetClient returns the one client of all controllers.
+func (m remembering) GetClient() client.Client { return m.client }
+
 // Setup adds the controllers to a manager.
-func Setup(mgr ctrl.Manager, opts Options) error {
+func Setup(from ctrl.Manager, opts Options) error {
+	mgr := remembering{from, object.NewClient(from.GetClient(), opts.Writes, opts.Now)}
+
 	disco, err := kubediscovery.NewDiscoveryClientForConfig(mgr.GetConfig())
 	if err != nil {
 		return fmt.Errorf("cannot make a discovery client: %w", err)
 	}
 
-	recorded, err := recorder.New(metrics.Registry, mgr.GetEventRecorder("kausality"), mgr.GetScheme())
+	recorded, err := newRecorder(mgr)
 	if err != nil {
 		return err
-	}
-
-	if err := mgr.Add(recorded); err != nil {
-		return fmt.Errorf("cannot add the recorder of events: %w", err)
 	}
 
 	exceptions, err := status.NewExceptions(metrics.Registry, mgr.GetCache(), recorded, opts.Now)
@@ -127,8 +138,8 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 			Reporter: c.Statuses, Initiates: func(user string) bool { return opts.Settings.InitiatesByBinding(policy.User{Name: user}) },
 			GuardedSince: func() (time.Time, bool) { return c.Applier.GuardedSince(v1alpha1.NameBindGuard) },
 		},
-		label.Policies(mgr.GetClient(), mgr.GetCache()), label.Windows(mgr.GetClient(), mgr.GetCache()),
-		&definition.Reconciler{Client: mgr.GetClient(), Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Namespace: opts.Namespace})
+		label.Policies(mgr.GetClient()), label.Windows(mgr.GetClient()),
+		&definition.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: opts.Namespace})
 	if err != nil {
 		return err
 	}
@@ -144,6 +155,20 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	}
 
 	return nil
+}
+
+// newRecorder makes the recorder of events, which runs with the manager.
+func newRecorder(mgr ctrl.Manager) (events.EventRecorder, error) {
+	recorded, err := recorder.New(metrics.Registry, mgr.GetEventRecorder("kausality"), mgr.GetScheme())
+	if err != nil {
+		return nil, err
+	}
+
+	if err := mgr.Add(recorded); err != nil {
+		return nil, fmt.Errorf("cannot add the recorder of events: %w", err)
+	}
+
+	return recorded, nil
 }
 
 // each makes the controllers that each shard has: of Reports, and of ChangeApprovals that are left.
@@ -191,7 +216,7 @@ func settler(
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rights: opts.Rights, Judge: by,
 		Events: recorded, Metrics: counts, Now: opts.Now,
 		Objects: approval.Reader{
-			Reader: shard.Reader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader()},
+			Reader: shard.Reader{Cache: mgr.GetClient(), Live: mgr.GetAPIReader()},
 			Mapper: mgr.GetRESTMapper(), Known: composedKinds.Watches.Known,
 		},
 	}, nil
@@ -214,7 +239,7 @@ func newPending(
 	out := &pending.Reconciler{
 		Client: mgr.GetClient(), Shard: opts.Shard, Composes: composedKinds.Composes,
 		Objects: pending.Objects{
-			Reader: shard.Reader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader()},
+			Reader: shard.Reader{Cache: mgr.GetClient(), Live: mgr.GetAPIReader()},
 			Mapper: mgr.GetRESTMapper(), Known: composedKinds.Watches.Known,
 		},
 		Namespace: opts.Namespace, ShowForeign: opts.ShowForeign, Now: opts.Now,
@@ -244,7 +269,7 @@ func newConfiguration(
 		}},
 	}).Init()
 	c.Statuses = (&status.Reporter{
-		Client: mgr.GetClient(), Reader: mgr.GetCache(), Schemas: &status.Schemas{Discovery: disco}, Rights: c.Rights, Ungated: g.Ungated,
+		Client: mgr.GetClient(), Schemas: &status.Schemas{Discovery: disco}, Rights: c.Rights, Ungated: g.Ungated,
 		Parameters: &status.Parameters{
 			Client: mgr.GetClient(), Discovery: disco, Access: opts.Access, Crossplane: opts.Settings.Crossplane,
 		},
@@ -256,7 +281,7 @@ func newConfiguration(
 // newObjects makes what reconciles objects, one kind at a time as these are
 // watched. It returns what moves their gates, and what lists what is held of them.
 func newObjects(
-	mgr ctrl.Manager, opts Options, disco kubediscovery.DiscoveryInterface, recorded events.EventRecorder, composedKinds *composed.Kinds,
+	mgr remembering, opts Options, disco kubediscovery.DiscoveryInterface, recorded events.EventRecorder, composedKinds *composed.Kinds,
 ) (*gates.Reconciler, *pending.Reconciler, error) {
 	by := &judging.Judge{
 		Inputs: opts.Inputs, Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(),
@@ -272,21 +297,21 @@ func newObjects(
 
 	compiled, w := policy.NewCache(), composedKinds.Watches
 
-	book, err := gates.NewLedger(metrics.Registry)
+	book, err := gates.NewLedger(metrics.Registry, opts.Now)
 	if err != nil {
 		return nil, nil, err
 	}
 
 	failed := audit.NewExpressions()
-	objects := shard.Reader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader()}
+	objects := shard.Reader{Cache: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	o := &deletion.Owners{
-		Writer: object.Writer{Client: mgr.GetClient()}, Live: mgr.GetAPIReader(), Objects: objects,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Objects: objects,
 		Events: recorded, Watches: w, Access: opts.Access, Failed: failed,
 		Ungoverned: composedKinds.Ungoverned,
 		Judge:      by,
 	}
 	g := &gates.Reconciler{
-		Client: mgr.GetClient(), Events: recorded, Ungated: gates.NewUngated(composedKinds.Prompt), Opts: opts.Gate, Now: opts.Now,
+		Client: mgr.client.First(), Events: recorded, Ungated: gates.NewUngated(composedKinds.Prompt), Opts: opts.Gate, Now: opts.Now,
 		Policies: &gates.PolicyGates{Reader: mgr.GetCache(), Compiled: compiled}, Ledger: book,
 		Openers: gates.Openers{Reader: mgr.GetCache()}, Used: opts.Used, Failed: failed,
 	}
@@ -300,7 +325,7 @@ func newObjects(
 		return nil, nil, err
 	}
 
-	keeps := &governed.Parents{Client: mgr.GetClient(), Unused: governed.NewUnused(opts.Now)}
+	keeps := &governed.Parents{Writer: object.Writer{Client: mgr.GetClient()}, Unused: governed.NewUnused(opts.Now)}
 	o.Leftovers = e
 	w.Release, w.Dropped = o.ReleaseAll, book.Forget
 	w.Object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {

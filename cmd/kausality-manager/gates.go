@@ -18,6 +18,10 @@ func (c *cli) Validate() error {
 		return fmt.Errorf("--gate-without-late-initialize: %w", err)
 	}
 
+	if c.MaxWritesInFlight < 1 {
+		return fmt.Errorf("--max-writes-in-flight %d: %w", c.MaxWritesInFlight, errNoWrites)
+	}
+
 	for _, a := range c.Approvers {
 		if !approver.MatchString(a) {
 			return fmt.Errorf("--approvers %q: %w", a, errNotAccount)
@@ -29,6 +33,9 @@ func (c *cli) Validate() error {
 
 // approver is a service account as --approvers names one.
 var approver = regexp.MustCompile(`^[^:/\s]+:[^:/\s]+$`)
+
+// errNoWrites is why a value of --max-writes-in-flight is refused.
+var errNoWrites = errors.New("it has to be 1 at least")
 
 // errNotAccount is why a value of --approvers is refused.
 var errNotAccount = errors.New("a service account is named NAMESPACE:NAME")

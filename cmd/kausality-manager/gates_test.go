@@ -21,9 +21,15 @@ func TestApproversAreServiceAccounts(t *testing.T) {
 		"Anonymous": {given: []string{":approver"}, err: errNotAccount},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := (&cli{Approvers: tc.given}).Validate(); !errors.Is(err, tc.err) {
+			if err := (&cli{Approvers: tc.given, MaxWritesInFlight: 1}).Validate(); !errors.Is(err, tc.err) {
 				t.Errorf("Validate: %v, want %v", err, tc.err)
 			}
 		})
+	}
+}
+
+func TestSomethingCanBeWritten(t *testing.T) {
+	if err := (&cli{}).Validate(); !errors.Is(err, errNoWrites) {
+		t.Errorf("Validate: %v, want %v", err, errNoWrites)
 	}
 }

@@ -96,6 +96,8 @@ type cli struct {
 
 	ReportInterval time.Duration `default:"30s" help:"How often Reports of OpenReports are brought up to date, where its CRDs are installed; 0 for never."`
 
+	MaxWritesInFlight int `default:"20" help:"How many writes the controllers send at once; a quarter is reserved for gates."`
+
 	ShowForeignValues bool `help:"Show in PendingChanges values of objects in other namespaces than that of the object that people edit, too."`
 
 	MetricsBindAddress     string `default:":8080" help:"Address of Prometheus metrics; 0 for none."`
@@ -296,7 +298,9 @@ func (c *cli) trim(obj any) (any, error) {
 }
 
 func (c *cli) settings() decision.Settings {
-	return decision.Settings{Crossplane: c.CrossplaneServiceAccount, Manager: c.managerUser(), WithoutLateInitialize: c.withoutLate()}
+	return decision.Settings{
+		Crossplane: c.CrossplaneServiceAccount, Manager: c.managerUser(), Gates: c.EnableGates, WithoutLateInitialize: c.withoutLate(),
+	}
 }
 
 func (c *cli) managerUser() string {
@@ -318,6 +322,7 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 		Shard:     c.shard,
 		Access:    c.access,
 		Inputs:    c.inputs.Inputs,
+		Writes:    c.MaxWritesInFlight,
 		Now:       time.Now,
 		Reports:   c.ReportInterval,
 

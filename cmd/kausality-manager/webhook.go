@@ -158,6 +158,7 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certi
 
 	out := &webhook.Judge{
 		Inputs:   inputs,
+		Patches:  c.access.Patches,
 		Objects:  webhook.NewObjects(mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper(), c.access),
 		Live:     mgr.GetAPIReader(),
 		Writer:   mgr.GetClient(),

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 )
@@ -55,7 +54,7 @@ func (l Leftovers) Controller(c cache.Cache, log logr.Logger) (controller.Contro
 		CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },
 	}
 
-	return unmanaged.New("leftovers of changeapprovals", l, log,
+	return unmanaged.New("leftovers of changeapprovals", l, controller.Options{Logger: log},
 		source.Kind(c, client.Object(&v1alpha1.ChangeApproval{}), &handler.EnqueueRequestForObject{}),
 		source.Kind(c, client.Object(&v1alpha1.PendingChange{}), gone, deleted))
 }
@@ -90,8 +89,6 @@ func (l Leftovers) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	again, err := l.Settle(ctx, nil, pch, &v1alpha1.PendingChangeStatus{})
 
 	switch {
-	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: object.ConflictDelay}, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return reconcile.Result{}, nil
 	default:

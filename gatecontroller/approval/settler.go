@@ -219,6 +219,8 @@ func (g *gathering) plan(ctx context.Context) (approval.Plan, error) {
 				g.in.Seen[ref] = approval.Seen{}
 			case apierrors.IsForbidden(err):
 				g.in.Seen[ref] = approval.Seen{Hidden: true}
+			case object.Outdated(err):
+				return plan, fmt.Errorf("cannot get %s %q: %w", ref.Kind, ref.Name, err)
 			case err != nil:
 				log.FromContext(ctx).Info("Cannot see what is approved", "kind", ref.Kind, "object", ref.Name, "cause", err.Error())
 

@@ -5,7 +5,6 @@ package composed
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
@@ -67,7 +65,7 @@ func (c *Kinds) noteReported(u *unstructured.Unstructured, before resource.Condi
 
 // ReportNotRun has the Kausality condition of an XR say so: what it said before would
 // stand for ever.
-func (c *Kinds) ReportNotRun(ctx context.Context, w client.Client, u *unstructured.Unstructured) error {
+func (c *Kinds) ReportNotRun(ctx context.Context, w object.Writer, u *unstructured.Unstructured) error {
 	message := c.notRun(u)
 	if message == "" {
 		return nil
@@ -75,37 +73,23 @@ func (c *Kinds) ReportNotRun(ctx context.Context, w client.Client, u *unstructur
 
 	said, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
 
-	var conditions []any
+	since := said.LastTransitionTime
+	if said.Status != string(corev1.ConditionUnknown) {
+		since = metav1.Now().UTC().Format(time.RFC3339)
+	}
 
-	for _, e := range resource.List(u.Object, "status", "conditions") {
-		m, ok := e.(map[string]any)
-		if !ok || resource.String(m, "type") != v1alpha1.ConditionKausality {
-			conditions = append(conditions, e)
-
+	for i, was := range resource.List(u.Object, "status", "conditions") {
+		if m, ok := was.(map[string]any); !ok || resource.String(m, "type") != v1alpha1.ConditionKausality {
 			continue
 		}
 
-		since := said.LastTransitionTime
-		if said.Status != string(corev1.ConditionUnknown) {
-			since = metav1.Now().UTC().Format(time.RFC3339)
-		}
-
-		conditions = append(conditions, map[string]any{
+		err := w.ReplaceStatus(ctx, u, fmt.Sprintf("/status/conditions/%d", i), was, map[string]any{
 			"type": v1alpha1.ConditionKausality, "status": string(corev1.ConditionUnknown), "reason": v1alpha1.ReasonNotRun,
 			"message": message, "lastTransitionTime": since,
 		})
-	}
-
-	raw, err := json.Marshal(map[string]any{
-		object.KeyMetadata: map[string]any{object.KeyVersion: u.GetResourceVersion()}, "status": map[string]any{"conditions": conditions},
-	})
-	if err != nil {
-		return fmt.Errorf("cannot encode conditions of %s %q: %w", u.GetKind(), u.GetName(), err)
-	}
-
-	patch := client.RawPatch(types.MergePatchType, raw)
-	if err := w.Status().Patch(ctx, u.DeepCopy(), patch, client.FieldOwner(object.FieldManager)); err != nil {
-		return fmt.Errorf("cannot say that the function does not run for %s %q: %w", u.GetKind(), u.GetName(), err)
+		if err != nil {
+			return fmt.Errorf("cannot say that the function does not run for %s %q: %w", u.GetKind(), u.GetName(), err)
+		}
 	}
 
 	c.noteReported(u, said)

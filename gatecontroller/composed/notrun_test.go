@@ -13,6 +13,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -66,7 +67,7 @@ status: {conditions: [{type: Ready, status: "True"}, {type: Kausality, status: "
 			}
 		}
 
-		if err := c.ReportNotRun(t.Context(), w, got); err != nil {
+		if err := c.ReportNotRun(t.Context(), object.Writer{Client: w}, got); err != nil {
 			t.Fatal(err)
 		}
 

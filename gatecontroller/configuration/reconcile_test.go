@@ -96,7 +96,7 @@ func cluster(t *testing.T, funcs interceptor.Funcs) (*Reconciler, client.Client)
 		Rights:    rights.NewRights(nil), Ungated: gates.NewUngated(watch.NewPrompt()), Unlisted: discovery.NewUnlisted(now),
 	}).Init()
 	r.Statuses = (&status.Reporter{
-		Client: c, Reader: c, Schemas: &status.Schemas{Discovery: withoutSchemas{disco}}, Rights: r.Rights, Ungated: r.Ungated,
+		Client: c, Schemas: &status.Schemas{Discovery: withoutSchemas{disco}}, Rights: r.Rights, Ungated: r.Ungated,
 		Parameters: &status.Parameters{},
 	}).Init()
 

@@ -5,7 +5,6 @@ package configuration
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/go-logr/logr"
@@ -31,6 +30,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/windows"
@@ -164,10 +164,7 @@ func kindsOf[object any]() handler.TypedEventHandler[object, Request] {
 
 // Controller makes the controller of the configuration.
 func (c *Reconciler) Controller(cch cache.Cache, log logr.Logger) (controller.TypedController[Request], error) {
-	skip := true
-
-	ctl, err := controller.NewTypedUnmanaged("configuration", controller.TypedOptions[Request]{
-		Reconciler: c, SkipNameValidation: &skip,
+	return unmanaged.New("configuration", c, controller.TypedOptions[Request]{
 		LogConstructor: func(req *Request) logr.Logger {
 			if req == nil {
 				return log
@@ -175,18 +172,7 @@ func (c *Reconciler) Controller(cch cache.Cache, log logr.Logger) (controller.Ty
 
 			return log.WithValues("part", string(*req))
 		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("cannot make the configuration controller: %w", err)
-	}
-
-	for _, src := range c.sources(cch) {
-		if err := ctl.Watch(src); err != nil {
-			return nil, fmt.Errorf("cannot watch what the configuration follows from: %w", err)
-		}
-	}
-
-	return ctl, nil
+	}, c.sources(cch)...)
 }
 
 // sources are all that the configuration follows from.

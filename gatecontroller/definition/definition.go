@@ -36,15 +36,15 @@ import (
 // collector takes those that are gone off instead.
 type Reconciler struct {
 	Client client.Client
-	// Reader is the cache, Live the API server.
-	Reader, Live client.Reader
+	// Live is the API server.
+	Live client.Reader
 	// Namespace we run in.
 	Namespace string
 }
 
 // Controller makes the controller of our CRDs.
 func (r *Reconciler) Controller(c cache.Cache, l logr.Logger) (controller.Controller, error) {
-	return unmanaged.New("definition", r, l,
+	return unmanaged.New("definition", r, controller.Options{Logger: l},
 		source.Kind(c, client.Object(empty()), &handler.EnqueueRequestForObject{}, predicate.NewPredicateFuncs(ours)))
 }
 
@@ -63,7 +63,7 @@ func ours(obj client.Object) bool {
 // Reconcile reconciles one CRD.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	crd := empty()
-	if err := r.Reader.Get(ctx, req.NamespacedName, crd); err != nil {
+	if err := r.Client.Get(ctx, req.NamespacedName, crd); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 
@@ -80,8 +80,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			"name", req.Name, "error", err.Error())
 
 		return reconcile.Result{}, nil
-	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: object.ConflictDelay}, nil
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("cannot make namespace %q an owner of CustomResourceDefinition %q: %w", r.Namespace, req.Name, err)
 	}

@@ -32,6 +32,7 @@ func TestOurNamespaceIsAnOwnerOfWhatAPackageBrought(t *testing.T) {
 	revision := metav1.OwnerReference{APIVersion: "pkg.crossplane.io/v1", Kind: "ProviderRevision", Name: "p-1", UID: "r", Controller: new(true)}
 	namespace := metav1.OwnerReference{APIVersion: "v1", Kind: "Namespace", Name: "kausality-system", UID: "n"}
 	gr := schema.GroupResource{Resource: "customresourcedefinitions"}
+	conflict := apierrors.NewConflict(gr, name, nil)
 
 	cases := map[string]struct {
 		reason string
@@ -40,7 +41,7 @@ func TestOurNamespaceIsAnOwnerOfWhatAPackageBrought(t *testing.T) {
 		patch  error
 		want   []metav1.OwnerReference
 		writes int
-		again  bool
+		late   bool
 		err    error
 	}{
 		"Package":   {reason: "One of a package would go with it.", owners: []metav1.OwnerReference{revision}, want: []metav1.OwnerReference{revision, namespace}, writes: 1},
@@ -48,7 +49,7 @@ func TestOurNamespaceIsAnOwnerOfWhatAPackageBrought(t *testing.T) {
 		"Chart":     {reason: "One of a chart has no owner, and gets none.", want: nil},
 		"Gone":      {reason: "One that is gone needs none.", gone: true},
 		"Forbidden": {reason: "Some clusters do not let us: that is told, and not tried for ever.", owners: []metav1.OwnerReference{revision}, patch: apierrors.NewForbidden(gr, name, nil), want: []metav1.OwnerReference{revision}, writes: 1},
-		"Conflict":  {reason: "A conflict is tried again silently.", owners: []metav1.OwnerReference{revision}, patch: apierrors.NewConflict(gr, name, nil), want: []metav1.OwnerReference{revision}, writes: 1, again: true},
+		"Conflict":  {reason: "A conflict is to be tried again silently.", owners: []metav1.OwnerReference{revision}, patch: conflict, want: []metav1.OwnerReference{revision}, writes: 1, err: conflict, late: true},
 		"Refused":   {reason: "Anything else is an error.", owners: []metav1.OwnerReference{revision}, patch: fixture.ErrRefused, want: []metav1.OwnerReference{revision}, writes: 1, err: fixture.ErrRefused},
 	}
 
@@ -81,14 +82,14 @@ func TestOurNamespaceIsAnOwnerOfWhatAPackageBrought(t *testing.T) {
 			}
 
 			c := b.Build()
-			r := &Reconciler{Client: c, Reader: c, Live: c, Namespace: "kausality-system"}
+			r := &Reconciler{Client: c, Live: c, Namespace: "kausality-system"}
 
 			if _, err := r.Controller(&informertest.FakeInformers{Scheme: scheme}, logr.Discard()); err != nil {
 				t.Fatal(err)
 			}
 
 			got, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
-			if !errors.Is(err, tc.err) || (got.RequeueAfter == object.ConflictDelay) != tc.again || writes != tc.writes {
+			if !errors.Is(err, tc.err) || !got.IsZero() || object.Outdated(err) != tc.late || writes != tc.writes {
 				t.Errorf("%s\n%v, %v, %d writes", tc.reason, got, err, writes)
 			}
 

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -55,7 +54,7 @@ spec: {crossplane: {resourceRefs: [{apiVersion: v1, kind: ConfigMap, name: c}, {
 		"Gate":   {reason: "What may have a gate may have to know.", unreadable: "Bucket", fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &Owners{Writer: object.Writer{Client: c}, Live: forbidding{Reader: c, kind: tc.unreadable}, Ungoverned: func(schema.GroupKind) bool { return tc.ungoverned }}
+			o := &Owners{Client: c, Live: forbidding{Reader: c, kind: tc.unreadable}, Ungoverned: func(schema.GroupKind) bool { return tc.ungoverned }}
 
 			children, err := o.children(t.Context(), xr)
 			if (err != nil) != tc.fails {

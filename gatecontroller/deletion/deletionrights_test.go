@@ -56,7 +56,7 @@ func TestAParentThatMayNotBeReadKeepsNobodyWaiting(t *testing.T) {
 	have := &fixture.Roles{Of: map[string]bool{}, Now: time.Unix(0, 0)}
 	o := &Owners{
 		Access:  have.Access(),
-		Writer:  object.Writer{Client: fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithRESTMapper(mapper).Build()},
+		Client:  fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithRESTMapper(mapper).Build(),
 		Objects: shard.Reader{Cache: waitsForEver{}},
 	}
 

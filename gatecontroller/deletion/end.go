@@ -34,8 +34,7 @@ import (
 // what is deleted past admission, with its CRD or its provider, is deleted
 // without the external object, and nothing else would show.
 type Leftovers struct {
-	object.Writer
-
+	writer object.Writer
 	live   client.Reader
 	events events.EventRecorder
 	// namespace we run in.
@@ -56,7 +55,7 @@ func NewLeftovers(
 	reg prometheus.Registerer, c client.Client, live client.Reader, recorded events.EventRecorder,
 	namespace string, opts gate.Options, now func() time.Time,
 ) (*Leftovers, error) {
-	e := &Leftovers{Writer: object.Writer{Client: c}, live: live, events: recorded, namespace: namespace, gate: opts, now: now}
+	e := &Leftovers{writer: object.Writer{Client: c}, live: live, events: recorded, namespace: namespace, gate: opts, now: now}
 	e.total = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kausality_left_behind_total",
 		Help: "Managed resources whose owner, and external objects whose managed resource, were deleted where deleting them was not allowed. " +
@@ -83,7 +82,7 @@ func (e *Leftovers) EnsureFinalizer(ctx context.Context, u *unstructured.Unstruc
 		return nil
 	}
 
-	return e.AddFinalizer(ctx, u)
+	return e.writer.AddFinalizer(ctx, u)
 }
 
 // Release writes down what a gated resource leaves behind, and lets it go. True
@@ -104,7 +103,7 @@ func (e *Leftovers) Release(ctx context.Context, u *unstructured.Unstructured, g
 			return true, nil
 		}
 	case orphan.Asked:
-		return false, e.RemoveFinalizer(ctx, live)
+		return false, e.writer.RemoveFinalizer(ctx, live)
 	case orphan.LeftBehind:
 	}
 
@@ -112,7 +111,7 @@ func (e *Leftovers) Release(ctx context.Context, u *unstructured.Unstructured, g
 		return false, err
 	}
 
-	return false, e.RemoveFinalizer(ctx, live)
+	return false, e.writer.RemoveFinalizer(ctx, live)
 }
 
 // record records what is orphaned: in a Secret of our namespace, which
@@ -136,7 +135,7 @@ func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) er
 
 	where := "Secret " + secret.GetNamespace() + "/" + secret.GetName()
 
-	switch err := client.IgnoreAlreadyExists(e.Client.Create(ctx, secret)); {
+	switch err := client.IgnoreAlreadyExists(e.writer.Client.Create(ctx, secret)); {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsInvalid(err), apierrors.IsRequestEntityTooLargeError(err):
 		log.FromContext(ctx).Error(err, "Cannot keep a record of an external object")
 
@@ -211,7 +210,7 @@ func (e *Leftovers) reportOwnerGone(ctx context.Context, u *unstructured.Unstruc
 	}
 
 	// The cache may be behind.
-	parent, err := object.Find(ctx, e.live, e.Client.RESTMapper(), ref)
+	parent, err := object.Find(ctx, e.live, e.writer.Client.RESTMapper(), ref)
 	if err == nil && string(parent.GetUID()) == ref.UID {
 		return nil
 	}

@@ -265,8 +265,8 @@ func TestTheOwnerOfAGatedResourceGoesOnceThatKnowsWhatItMeans(t *testing.T) {
 }
 
 func TestAllThatWaitsForUsIsReleasedWithItsKind(t *testing.T) {
-	waits := fixture.Parse(t, "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: a, namespace: a, finalizers: [other, "+v1alpha1.Finalizer+"]}}")
-	other := fixture.Parse(t, "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: b, namespace: a, finalizers: [other]}}")
+	waits := fixture.Parse(t, "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: a, namespace: a, uid: a, finalizers: [other, "+v1alpha1.Finalizer+"]}}")
+	other := fixture.Parse(t, "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: b, namespace: a, uid: b, finalizers: [other]}}")
 	o, c, _ := owning(t, waits, other)
 
 	if err := o.ReleaseAll(t.Context(), waits.GroupVersionKind()); err != nil {

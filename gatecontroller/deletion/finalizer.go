@@ -36,9 +36,8 @@ const actionLetGo = "LetGo"
 // Owners block the deletion of parents of gated resources until what their deletion gives is
 // written into what they own: once they are gone nothing else shows.
 type Owners struct {
-	object.Writer
-
-	Live client.Reader
+	Client client.Client
+	Live   client.Reader
 	// Objects reads what may be in another shard, of which enough is left.
 	Objects shard.Reader
 	Events  events.EventRecorder
@@ -109,12 +108,14 @@ func (o *Owners) EnsureFinalizer(ctx context.Context, u *unstructured.Unstructur
 		return nil
 	}
 
-	if err := o.AddFinalizer(ctx, parent); err != nil {
+	if err := o.writer().AddFinalizer(ctx, parent); err != nil {
 		return err
 	}
 
 	return o.Watches.RunOwner(ctx, gvk) // In case it was released meanwhile.
 }
+
+func (o *Owners) writer() object.Writer { return object.Writer{Client: o.Client} }
 
 func (o *Owners) find(ctx context.Context, ref resource.Reference) (*unstructured.Unstructured, error) {
 	return object.Find(ctx, o.Live, o.Client.RESTMapper(), ref)
@@ -145,7 +146,7 @@ func (o *Owners) Release(ctx context.Context, u *unstructured.Unstructured) erro
 		}
 	}
 
-	return o.RemoveFinalizer(ctx, parent)
+	return o.writer().RemoveFinalizer(ctx, parent)
 }
 
 // passOn writes what the deletion of a parent gives into each gated resource
@@ -259,7 +260,7 @@ func (o *Owners) passOnTo(ctx context.Context, parent, child *unstructured.Unstr
 		return nil
 	}
 
-	annotations := map[string]string{}
+	annotations := map[string]any{}
 
 	for _, key := range []string{v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace} {
 		if v := resource.Annotation(d.Object, key); v != resource.Annotation(child, key) {
@@ -271,7 +272,7 @@ func (o *Owners) passOnTo(ctx context.Context, parent, child *unstructured.Unstr
 		return nil
 	}
 
-	if err := o.Annotate(ctx, child, annotations); err != nil {
+	if _, err := o.writer().Annotate(ctx, child, annotations); err != nil {
 		return err
 	}
 
@@ -306,7 +307,7 @@ func (o *Owners) ReleaseAll(ctx context.Context, gvk schema.GroupVersionKind) er
 
 	for i := range list.Items {
 		if u := &list.Items[i]; object.HasFinalizer(u) {
-			if err := o.RemoveFinalizer(ctx, u); err != nil {
+			if err := o.writer().RemoveFinalizer(ctx, u); err != nil {
 				return err
 			}
 		}

@@ -80,7 +80,7 @@ func owning(t *testing.T, objects ...client.Object) (*Owners, client.Client, *ev
 	t.Cleanup(w.Stop)
 
 	return &Owners{
-		Writer: object.Writer{Client: c}, Live: c, Objects: shard.Reader{Cache: c, Live: c}, Events: recorder, Watches: w, Leftovers: left,
+		Client: c, Live: c, Objects: shard.Reader{Cache: c, Live: c}, Events: recorder, Watches: w, Leftovers: left,
 		Ungoverned: func(schema.GroupKind) bool { return false },
 		Judge:      &judging.Judge{Inputs: current.Of(c), Live: c, Mapper: mapper, Settings: decision.Settings{}, Now: now},
 	}, c, recorder

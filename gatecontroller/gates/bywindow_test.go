@@ -61,7 +61,7 @@ func TestAWindowOpensByItselfTheGatesOfWhatItSelectsAndIsCounted(t *testing.T) {
 
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(ofProvider(), closedDatabase("a"), closedDatabase("b")).Build()
 
-	book, err := NewLedger(prometheus.NewRegistry())
+	book, err := NewLedger(prometheus.NewRegistry(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestAWindowOpensByItselfTheGatesOfWhatItSelectsAndIsCounted(t *testing.T) {
 	for range 2 {
 		for _, team := range []string{"a", "b"} {
 			u := live(t, c, team)
-			if _, err := g.Reconcile(t.Context(), u); err != nil {
+			if _, err := g.Reconcile(t.Context(), u, true); err != nil {
 				t.Fatal(err)
 			}
 		}

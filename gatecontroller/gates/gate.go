@@ -44,19 +44,14 @@ type Reconciler struct {
 	Ledger  *Ledger
 	// Failed counts expressions that fail; nil for nobody.
 	Failed *audit.Expressions
-
-	written object.Expectations
 }
 
-// Reconcile makes the one move that a managed resource's gate needs now.
-func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
-	if wait := g.written.Behind(u, g.Now()); wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, nil
-	}
-
+// Reconcile makes the one move that a managed resource's gate needs now. It opens for Delete only where the resource's
+// parent is kept until it is known what becomes of it.
+func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured, kept bool) (reconcile.Result, error) {
 	gk, key := u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u)
 	opts := g.Opts
-	opts.PolicyGate = g.Policies.Of(ctx)
+	opts.PolicyGate, opts.WithholdDelete = g.Policies.Of(ctx), !kept
 
 	var err error
 	if opts.Windows, err = g.Openers.list(ctx); err != nil {
@@ -147,8 +142,12 @@ func (g *Reconciler) putBack(ctx context.Context, u *unstructured.Unstructured, 
 	return nil
 }
 
-// warn warns of what is new about a gate, once.
+// warn says what is new about a gate, once.
 func (g *Reconciler) warn(ctx context.Context, u *unstructured.Unstructured, plan *gate.Plan, n news) {
+	if n.opened {
+		g.reportMove(ctx, u, gate.Opened(u, plan))
+	}
+
 	if n.overdue {
 		text := "the gate has been open for too long: " + because(plan)
 		g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonGateOverdue), actionGate, "%s", text)
@@ -194,7 +193,15 @@ func (g *Reconciler) move(ctx context.Context, u *unstructured.Unstructured, pla
 		policies[i] = p
 	}
 
-	meta := map[string]any{"name": u.GetName(), object.KeyVersion: u.GetResourceVersion(), object.KeyAnnotations: annotations}
+	meta := map[string]any{
+		"name": u.GetName(), "uid": string(u.GetUID()), object.KeyVersion: u.GetResourceVersion(), object.KeyAnnotations: annotations,
+	}
+
+	// Nothing comes to block a deletion that has begun.
+	if object.HasFinalizer(u) || !resource.Deleting(u) {
+		meta["finalizers"] = []any{v1alpha1.Finalizer}
+	}
+
 	if ns := u.GetNamespace(); ns != "" {
 		meta["namespace"] = ns
 	}
@@ -210,8 +217,6 @@ func (g *Reconciler) move(ctx context.Context, u *unstructured.Unstructured, pla
 	if err != nil {
 		return fmt.Errorf("cannot move the gate of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
-
-	g.written.Expect(u.GetUID(), patch.GetResourceVersion(), g.Now()) // The answer is read into the patch.
 
 	return nil
 }

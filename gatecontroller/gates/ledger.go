@@ -40,8 +40,11 @@ type Ledger struct {
 	moves         *prometheus.CounterVec
 	waits         *prometheus.CounterVec
 	timeouts      *prometheus.CounterVec
+	now           func() time.Time
 
 	mu sync.Mutex
+	// began is since when it is told of gates, zero for never: what was opened before is not news.
+	began time.Time
 	// kinds has the gates of each kind that are open.
 	kinds map[schema.GroupKind]map[types.NamespacedName]*opening
 	// broken has what was reported of annotations that do not parse.
@@ -62,10 +65,11 @@ func openBuckets() []float64 {
 	return []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 2 * 3600, 6 * 3600, 24 * 3600}
 }
 
-// NewLedger makes a Ledger, and registers its metrics.
-func NewLedger(reg prometheus.Registerer) (*Ledger, error) {
+// NewLedger makes a Ledger by a clock, and registers its metrics.
+func NewLedger(reg prometheus.Registerer, now func() time.Time) (*Ledger, error) {
 	kind := []string{object.LabelGroup, object.LabelKind}
 	l := &Ledger{
+		now:    now,
 		kinds:  map[schema.GroupKind]map[types.NamespacedName]*opening{},
 		broken: map[schema.GroupKind]map[types.NamespacedName]string{},
 		open:   prometheus.NewDesc("kausality_gates_open", "Gates that are open now.", kind, nil),
@@ -129,7 +133,7 @@ func (l *Ledger) Collect(out chan<- prometheus.Metric) {
 
 // news is what has not been reported of a gate before.
 type news struct {
-	overdue, broken bool
+	opened, overdue, broken bool
 }
 
 // stays notes a gate that is left as it is.
@@ -143,7 +147,31 @@ func (l *Ledger) stays(gk schema.GroupKind, key types.NamespacedName, plan *gate
 		return news{}
 	}
 
-	return l.waiting(gk, l.opened(gk, key, plan.Record.Since.Time), plan)
+	came := l.came(gk, key, &plan.Record)
+	out := l.waiting(gk, l.opened(gk, key, plan.Record.Since.Time), plan)
+	out.opened = came
+
+	return out
+}
+
+// came notes, and reports, whether a gate that is open came open with the write of what it is open for: nobody moved it.
+func (l *Ledger) came(gk schema.GroupKind, key types.NamespacedName, rec *v1alpha1.GateRecord) bool {
+	if l.began.IsZero() {
+		l.began = l.now().Truncate(time.Second)
+	}
+
+	if _, known := l.of(gk)[key]; known || rec.Since.Time.Before(l.began) {
+		return false
+	}
+
+	move := moveOpen
+	if rec.Initial {
+		move = moveTakeOver
+	}
+
+	l.moves.WithLabelValues(gk.Group, gk.Kind, move).Inc()
+
+	return true
 }
 
 // waiting notes what an open gate waits for.
@@ -179,17 +207,21 @@ func (l *Ledger) moved(gk schema.GroupKind, key types.NamespacedName, before *v1
 	defer l.mu.Unlock()
 
 	was := before != nil && before.State == v1alpha1.GateOpen
+	came := was && l.came(gk, key, before)
 	l.moves.WithLabelValues(gk.Group, gk.Kind, nameOf(before, plan)).Inc()
 
 	switch {
 	case plan.Record.State == v1alpha1.GateOpen && was:
 		o := l.opened(gk, key, before.Since.Time)
 		o.wait, o.overdue = "", false // Its time begins anew.
+
+		return news{opened: came}
 	case plan.Record.State == v1alpha1.GateOpen:
 		l.of(gk)[key] = &opening{since: now}
 	case was:
 		o := l.opened(gk, key, before.Since.Time)
 		out := l.waiting(gk, o, plan)
+		out.opened = came
 		l.ended(gk, key, now)
 
 		return out

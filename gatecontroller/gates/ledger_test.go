@@ -149,6 +149,26 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 				return nil
 			},
 		},
+		"CameOpen": {
+			reason: "A gate that came open since it counts is told of once, also where it is to close by now; at first sight of a new resource, as such.",
+			do: func(l *Ledger) []news {
+				since := metav1.NewTime(start.Add(time.Hour))
+				came, first := plan(gate.Stay, v1alpha1.GateOpen, gate.WaitSynced, false), plan(gate.Stay, v1alpha1.GateOpen, gate.WaitReady, false)
+				came.Record.Since, first.Record.Since, first.Record.Initial = since, since, true
+				closes := plan(gate.CloseUp, v1alpha1.GateClosed, "", false)
+
+				return []news{
+					l.stays(gk, key, came), l.stays(gk, key, came), l.moved(gk, key, &came.Record, closes, start.Add(time.Hour)),
+					l.moved(gk, key, &came.Record, closes, start.Add(time.Hour)),
+					l.stays(gk, key, first),
+				}
+			},
+			news: []news{{opened: true}, {}, {}, {opened: true}, {opened: true}},
+			want: []string{
+				"gate_moves_total{g,K,Close} 2", "gate_moves_total{g,K,Open} 2", "gate_moves_total{g,K,TakeOver} 1", "gate_open_seconds{g,K} 2, 0s",
+				"gate_waits_total{g,K,Ready} 1", "gate_waits_total{g,K,Synced} 1", "gates_open{g,K} 1",
+			},
+		},
 		"NobodyLooks": {
 			reason: "Of a kind that nobody looks at any more nothing is left.",
 			do: func(l *Ledger) []news {
@@ -171,7 +191,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			reg := prometheus.NewRegistry()
 
-			l, err := NewLedger(reg)
+			l, err := NewLedger(reg, func() time.Time { return start.Add(time.Second) })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -81,7 +81,7 @@ func heard(t *testing.T, u *unstructured.Unstructured, now time.Time) []string {
 
 	var said []string
 
-	book, err := NewLedger(prometheus.NewRegistry())
+	book, err := NewLedger(prometheus.NewRegistry(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func heard(t *testing.T, u *unstructured.Unstructured, now time.Time) []string {
 
 	ctx := log.IntoContext(t.Context(), funcr.New(func(prefix, args string) { said = append(said, prefix+args) }, funcr.Options{Verbosity: 10}))
 
-	if _, err := g.Reconcile(ctx, u); err != nil {
+	if _, err := g.Reconcile(ctx, u, true); err != nil {
 		said = append(said, err.Error())
 	}
 

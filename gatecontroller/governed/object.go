@@ -6,6 +6,7 @@ package governed
 import (
 	"context"
 	"errors"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -80,14 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, told
 	}
 
-	switch {
-	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: object.ConflictDelay}, nil
-	case apierrors.IsNotFound(err):
-		return reconcile.Result{}, nil
-	default:
-		return res, err
-	}
+	return res, err
 }
 
 // tell tells of an object that was read, or was not there to be.
@@ -107,17 +101,35 @@ func (r *Reconciler) tell(ctx context.Context, key types.NamespacedName, u *unst
 // reconcileObject does what there is to do about an object.
 func (r *Reconciler) reconcileObject(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
 	if object.HasFinalizer(u) && resource.Deleting(u) {
-		return r.end(ctx, u)
+		res, err := r.end(ctx, u)
+
+		return res, client.IgnoreNotFound(err)
 	}
 
+	// What becomes of its parent holds up nothing but its deletion.
+	var kept error
 	if r.Gated && (gate.Governed(u) || object.HasFinalizer(u)) {
-		if err := r.Owners.EnsureFinalizer(ctx, u); err != nil {
-			return reconcile.Result{}, err
-		}
+		kept = r.Owners.EnsureFinalizer(ctx, u)
 	}
 
+	res, err := r.reconcileStaying(ctx, u, kept == nil)
+	err, kept = client.IgnoreNotFound(err), client.IgnoreNotFound(kept)
+
+	if err != nil || kept == nil || res.RequeueAfter == 0 {
+		return res, errors.Join(err, kept)
+	}
+
+	// An error would have the gate wait for longer and longer.
+	log.FromContext(ctx).Error(kept, "A parent cannot be kept until it is known what becomes of its managed resources")
+
+	return reconcile.Result{RequeueAfter: min(res.RequeueAfter, time.Minute)}, nil
+}
+
+// reconcileStaying does what there is to do about an object that does not go; its parent may be kept until it knows
+// what that means for it, or not yet.
+func (r *Reconciler) reconcileStaying(ctx context.Context, u *unstructured.Unstructured, kept bool) (reconcile.Result, error) {
 	if !gate.Governed(u) {
-		err := r.Composed.ReportNotRun(ctx, r.Parents.Client, u)
+		err := r.Composed.ReportNotRun(ctx, r.Parents.Writer, u)
 		if err != nil && !apierrors.IsForbidden(err) {
 			return reconcile.Result{}, err
 		}
@@ -137,7 +149,7 @@ func (r *Reconciler) reconcileObject(ctx context.Context, u *unstructured.Unstru
 		return reconcile.Result{}, nil
 	}
 
-	res, err := r.Gates.Reconcile(ctx, u)
+	res, err := r.Gates.Reconcile(ctx, u, kept)
 	if err == nil {
 		err = r.Leftovers.EnsureFinalizer(ctx, u)
 	}
@@ -155,5 +167,5 @@ func (r *Reconciler) end(ctx context.Context, u *unstructured.Unstructured) (rec
 		return reconcile.Result{}, err
 	}
 
-	return r.Gates.Reconcile(ctx, u)
+	return r.Gates.Reconcile(ctx, u, true)
 }

@@ -45,9 +45,9 @@ var (
 	storeKind  = schema.GroupVersionKind{Group: "shop.example.org", Version: "v1", Kind: "Store"}
 )
 
-// governing makes the Reconciler of a kind, in a cluster with one object at most, where
-// Stores are named by a policy.
-func governing(t *testing.T, gvk schema.GroupVersionKind, gated bool, patch error, text string) (*Reconciler, client.Client) {
+// governing makes the Reconciler of a kind, in a cluster with some objects, where Stores are named by a policy. Each
+// write may be refused.
+func governing(t *testing.T, gvk schema.GroupVersionKind, gated bool, refuse error, texts ...string) (*Reconciler, client.WithWatch) {
 	t.Helper()
 
 	scheme := runtime.NewScheme()
@@ -62,14 +62,22 @@ func governing(t *testing.T, gvk schema.GroupVersionKind, gated bool, patch erro
 
 	b := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
-			if patch != nil {
-				return patch
+			if refuse != nil {
+				return refuse
 			}
 
 			return c.Patch(ctx, obj, p, opts...)
 		},
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			if refuse != nil {
+				return refuse
+			}
+
+			return c.Apply(ctx, obj, opts...)
+		},
 	})
-	if text != "" {
+
+	for _, text := range texts {
 		u := fixture.Parse(t, text)
 		b = b.WithObjects(u).WithStatusSubresource(u)
 	}
@@ -83,7 +91,7 @@ func governing(t *testing.T, gvk schema.GroupVersionKind, gated bool, patch erro
 		t.Fatal(err)
 	}
 
-	ledger, err := gates.NewLedger(reg)
+	ledger, err := gates.NewLedger(reg, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +102,12 @@ func governing(t *testing.T, gvk schema.GroupVersionKind, gated bool, patch erro
 	}
 
 	w := watch.NewWatches(&fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: scheme}}, now)
+	w.Object = func(schema.GroupVersionKind) reconcile.Reconciler {
+		return reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
+	}
+
+	t.Cleanup(w.Stop)
+
 	known := &composed.Kinds{Watches: w, Prompt: watch.NewPrompt()}
 	known.Set(composed.Findings{}, []kind.Served{{GVK: storeKind}}, []kind.Served{{GVK: bucketKind}})
 
@@ -101,8 +115,8 @@ func governing(t *testing.T, gvk schema.GroupVersionKind, gated bool, patch erro
 
 	return &Reconciler{
 		Gvk: gvk, Reader: reader, Shard: main, Gated: gated, Composed: known, Leftovers: left,
-		Parents: &Parents{Client: c, Unused: NewUnused(now)},
-		Owners:  &deletion.Owners{Writer: object.Writer{Client: c}, Live: c, Objects: reader, Events: recorder, Watches: w, Leftovers: left},
+		Parents: &Parents{Writer: object.Writer{Client: c}, Unused: NewUnused(now)},
+		Owners:  &deletion.Owners{Client: c, Live: c, Objects: reader, Events: recorder, Watches: w, Leftovers: left},
 		Gates: &gates.Reconciler{
 			Client: c, Events: recorder, Ungated: gates.NewUngated(known.Prompt), Opts: opts, Now: now, Ledger: ledger,
 			Policies: &gates.PolicyGates{Reader: c, Compiled: policy.NewCache()}, Openers: gates.Openers{Reader: c},
@@ -124,36 +138,41 @@ func TestWhatIsDoneAboutAnObjectIsAsItIs(t *testing.T) {
 	store := func(metadata string) string {
 		return "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: x, namespace: a, uid: x, generation: 1" + metadata + "}, spec: {}}"
 	}
-	gr := schema.GroupResource{Resource: "buckets"}
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "buckets"}, "x", nil)
 
 	cases := map[string]struct {
 		reason, object string
 		gvk            schema.GroupVersionKind
 		ungated        bool
-		patch          error
+		refuse         error
 		policies       []any
 		finalizer      bool
-		again          time.Duration
 		err            error
+		late           bool
 	}{
-		"Gate":     {reason: "A gate is moved: it was never closed.", gvk: bucketKind, object: bucket(closed, openAll), policies: []any{"Observe", "LateInitialize"}},
+		"Gate":     {reason: "A gate is moved: it was never closed. In the same write it waits for us before it goes.", gvk: bucketKind, object: bucket(closed, openAll), policies: []any{"Observe", "LateInitialize"}, finalizer: true},
 		"AtRest":   {reason: "One that is at rest waits for us before it goes.", gvk: bucketKind, object: bucket(closed, observe), policies: []any{"Observe", "LateInitialize"}, finalizer: true},
 		"NoGates":  {reason: "Without gates nothing is moved.", gvk: bucketKind, object: bucket(closed, openAll), ungated: true, policies: []any{"*"}},
 		"Going":    {reason: "What goes is released.", gvk: bucketKind, object: bucket(going, openAll), policies: []any{"*"}},
 		"Parent":   {reason: "A parent that goes is released.", gvk: storeKind, object: store(going)},
 		"Plain":    {reason: "A parent that stays is left alone.", gvk: storeKind, object: store("")},
 		"Gone":     {reason: "What is gone needs nothing.", gvk: bucketKind},
-		"Conflict": {reason: "A conflict is tried again silently.", gvk: bucketKind, object: bucket(closed, observe), patch: apierrors.NewConflict(gr, "x", nil), policies: []any{"Observe", "LateInitialize"}, again: object.ConflictDelay},
-		"Refused":  {reason: "What is refused is an error.", gvk: bucketKind, object: bucket(closed, observe), patch: fixture.ErrRefused, policies: []any{"Observe", "LateInitialize"}, err: fixture.ErrRefused},
+		"Conflict": {reason: "A conflict is to be tried again silently.", gvk: bucketKind, object: bucket(closed, observe), refuse: conflict, policies: []any{"Observe", "LateInitialize"}, err: conflict, late: true},
+		"Refused":  {reason: "What is refused is an error.", gvk: bucketKind, object: bucket(closed, observe), refuse: fixture.ErrRefused, policies: []any{"Observe", "LateInitialize"}, err: fixture.ErrRefused},
 	}
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r, c := governing(t, tc.gvk, !tc.ungated, tc.patch, tc.object)
+			var there []string
+			if tc.object != "" {
+				there = append(there, tc.object)
+			}
 
-			got, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "a", Name: "x"}})
-			if !errors.Is(err, tc.err) || tc.again > 0 && got.RequeueAfter != tc.again {
-				t.Fatalf("%s\nagain after %s; %v", tc.reason, got.RequeueAfter, err)
+			r, c := governing(t, tc.gvk, !tc.ungated, tc.refuse, there...)
+
+			_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "a", Name: "x"}})
+			if !errors.Is(err, tc.err) || object.Outdated(err) != tc.late {
+				t.Fatalf("%s\n%v", tc.reason, err)
 			}
 
 			if tc.object == "" {
@@ -174,6 +193,130 @@ func TestWhatIsDoneAboutAnObjectIsAsItIs(t *testing.T) {
 				t.Errorf("%s\nfinalizers %v", tc.reason, live.GetFinalizers())
 			}
 		})
+	}
+}
+
+func TestAGateDoesNotWaitForAParentButToOpenForDelete(t *testing.T) {
+	const (
+		store    = "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: s, namespace: a, uid: s}, spec: {crossplane: {resourceRefs: [{apiVersion: mr.example.org/v1, kind: Bucket, name: x}]}}}"
+		closed   = `, kausality.io/gate: '{state: Closed, generation: 7, since: "2026-01-01T00:00:00Z", consumed: 3}'`
+		isOpen   = `, kausality.io/gate: '{state: Open, actions: [Update], generation: 8, since: "2026-01-01T00:00:00Z", consumed: 3}'`
+		toUpdate = ", kausality.io/allowances: '[{relation: External, mutations: [Update], generation: 8, initiator: hans}]'"
+		toDelete = ", kausality.io/allowances: '[{relation: External, mutations: [Delete], generation: 8, initiator: hans}]'"
+	)
+
+	bucket := func(annotations, policies, more string) string {
+		return `{apiVersion: mr.example.org/v1, kind: Bucket, metadata: {name: x, namespace: a, uid: x, generation: 8` + more + `,
+			annotations: {kausality.io/management-policies: "['*']"` + annotations + `},
+			ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: s, controller: true}]},
+			spec: {forProvider: {size: large}, managementPolicies: ` + policies + `},
+			status: {atProvider: {size: large}, conditions: [
+				{type: Synced, status: "True", observedGeneration: 8, lastTransitionTime: "2026-01-01T00:00:00Z"}, {type: Ready, status: "True"}]}}`
+	}
+	going := ", deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [finalizer.managedresource.crossplane.io, " + v1alpha1.Finalizer + "]"
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "stores"}, "s", nil)
+
+	parents := map[string]struct {
+		refuse     error
+		late, kept bool
+	}{
+		"Kept": {kept: true}, "Conflict": {refuse: conflict, late: true}, "Refused": {refuse: fixture.ErrRefused},
+	}
+
+	cases := map[string]struct {
+		reason, object string
+		// want are the management policies in the end, of one write; waiting those while the parent cannot be written.
+		want, waiting []string
+		// still is true where nothing is written then.
+		still bool
+		// unheld is true of what does not have its parent kept.
+		unheld bool
+	}{
+		"New":    {reason: "What was not recorded is, and is closed.", object: bucket("", "['*']", ""), want: []string{"Observe", "LateInitialize"}},
+		"Closed": {reason: "What was opened by hand is closed.", object: bucket(closed, "['*']", ""), want: []string{"Observe", "LateInitialize"}},
+		"Update": {reason: "What may be updated is.", object: bucket(closed+toUpdate, "[Observe, LateInitialize]", ""), want: []string{"Observe", "LateInitialize", "Update"}},
+		"Delete": {reason: "What may be deleted waits.", object: bucket(closed+toDelete, "[Observe, LateInitialize]", ""), want: []string{"Observe", "Delete"}, waiting: []string{"Observe", "LateInitialize"}, still: true},
+		"Going":  {reason: "What is on its way out knows what that means.", object: bucket(closed+toDelete, "[Observe, LateInitialize]", going), want: []string{"Observe", "Delete"}, unheld: true},
+		"Served": {reason: "An update that is made ends, though a deletion waits.", object: bucket(isOpen+toDelete, "[Observe, LateInitialize, Update]", ""), want: []string{"Observe", "Delete"}, waiting: []string{"Observe", "LateInitialize"}},
+	}
+
+	for name, tc := range cases {
+		for parent, p := range parents {
+			t.Run(name+parent, func(t *testing.T) {
+				r, c := governing(t, bucketKind, true, nil, store, tc.object)
+				r.Owners.Client = interceptor.NewClient(c, interceptor.Funcs{
+					Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+						if p.refuse != nil {
+							return p.refuse
+						}
+
+						return c.Apply(ctx, obj, opts...)
+					},
+				})
+
+				// What is written to the Bucket.
+				var writes []string
+
+				note := func(verb string, obj any) {
+					u, _ := obj.(client.Object)
+					_, recorded := u.GetAnnotations()[v1alpha1.AnnotationGate]
+					writes = append(writes, fmt.Sprintf("%s: record %t, finalizers %v", verb, recorded, u.GetFinalizers()))
+				}
+				noting := interceptor.NewClient(c, interceptor.Funcs{
+					Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+						note("patch", obj)
+
+						return c.Patch(ctx, obj, p, opts...)
+					},
+					Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+						note("apply", obj)
+
+						return c.Apply(ctx, obj, opts...)
+					},
+				})
+				r.Gates.Client = noting
+
+				var err error
+				if r.Leftovers, err = deletion.NewLeftovers(prometheus.NewRegistry(), noting, c, events.NewFakeRecorder(10), "kausality-system", r.Gates.Opts, r.Gates.Now); err != nil {
+					t.Fatal(err)
+				}
+
+				refuse, late := p.refuse, p.late
+				if tc.unheld {
+					refuse, late = nil, false
+				}
+
+				_, err = r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "a", Name: "x"}})
+				if !errors.Is(err, refuse) || object.Outdated(err) != late {
+					t.Errorf("%s\n%v", tc.reason, err)
+				}
+
+				want, wrote := tc.want, []string{fmt.Sprintf("apply: record true, finalizers [%s]", v1alpha1.Finalizer)}
+				if tc.waiting != nil && !p.kept {
+					if want = tc.waiting; tc.still {
+						wrote = nil
+					}
+				}
+
+				if diff := cmp.Diff(wrote, writes); diff != "" {
+					t.Errorf("%s\nwrites, -want, +got:\n%s", tc.reason, diff)
+				}
+
+				live := object.New(bucketKind)
+				if err := c.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "x"}, live); err != nil {
+					t.Fatal(err)
+				}
+
+				if diff := cmp.Diff(want, resource.Strings(live.Object, "spec", "managementPolicies")); diff != "" {
+					t.Errorf("%s\nmanagementPolicies, -want, +got:\n%s", tc.reason, diff)
+				}
+
+				owner := object.New(storeKind)
+				if err := c.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "s"}, owner); err != nil || object.HasFinalizer(owner) != (p.kept && !tc.unheld) {
+					t.Errorf("%s\nthe parent has finalizers %v, %v", tc.reason, owner.GetFinalizers(), err)
+				}
+			})
+		}
 	}
 }
 
@@ -242,7 +385,7 @@ func TestWhatIsThereAndWhatIsNotIsTold(t *testing.T) {
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r, c := governing(t, storeKind, true, nil, "")
+			r, c := governing(t, storeKind, true, nil)
 
 			if tc.object != "" {
 				if err := c.Create(t.Context(), fixture.Parse(t, tc.object)); err != nil {

@@ -5,13 +5,9 @@ package governed
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -22,7 +18,7 @@ import (
 // Parents maintains the annotations of parents that no request of
 // anybody else's would.
 type Parents struct {
-	Client client.Client
+	Writer object.Writer
 	// Unused are grants to delete of which nobody makes use.
 	Unused *Unused
 }
@@ -36,34 +32,13 @@ func (p *Parents) reconcile(ctx context.Context, u *unstructured.Unstructured) (
 	over, again := p.Unused.check(u)
 	maps.Copy(annotations, over)
 
-	return reconcile.Result{RequeueAfter: again}, p.write(ctx, u, annotations)
-}
+	if len(annotations) > 0 {
+		if _, err := p.Writer.Annotate(ctx, u, annotations); err != nil {
+			return reconcile.Result{}, err
+		}
 
-func (p *Parents) write(ctx context.Context, u *unstructured.Unstructured, annotations map[string]any) error {
-	if len(annotations) == 0 {
-		return nil
+		log.FromContext(ctx).V(1).Info("Kept up annotations", "annotations", len(annotations))
 	}
 
-	raw, err := json.Marshal(map[string]any{object.KeyMetadata: map[string]any{
-		object.KeyVersion: u.GetResourceVersion(), object.KeyAnnotations: annotations,
-	}})
-	if err != nil {
-		return fmt.Errorf("cannot encode annotations of %s %q: %w", u.GetKind(), u.GetName(), err)
-	}
-
-	patch := client.RawPatch(types.MergePatchType, raw)
-
-	if decision.AnnotatedByStatus(u) {
-		err = p.Client.Status().Patch(ctx, u.DeepCopy(), patch, client.FieldOwner(object.FieldManager))
-	} else {
-		err = p.Client.Patch(ctx, u.DeepCopy(), patch, client.FieldOwner(object.FieldManager))
-	}
-
-	if err != nil {
-		return fmt.Errorf("cannot annotate %s %q: %w", u.GetKind(), u.GetName(), err)
-	}
-
-	log.FromContext(ctx).V(1).Info("Kept up annotations", "annotations", len(annotations))
-
-	return nil
+	return reconcile.Result{RequeueAfter: again}, nil
 }

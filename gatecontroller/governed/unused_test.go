@@ -31,7 +31,7 @@ func TestTheGrantOfADeletionThatDidNotHappenIsTakenBack(t *testing.T) {
 
 	now := time.Now()
 	c := fake.NewClientBuilder().WithObjects(u).Build()
-	p := &Parents{Client: c, Unused: NewUnused(func() time.Time { return now })}
+	p := &Parents{Writer: object.Writer{Client: c}, Unused: NewUnused(func() time.Time { return now })}
 
 	live := func() *unstructured.Unstructured {
 		t.Helper()

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -30,7 +29,6 @@ import (
 // Reconciler labels the objects of one kind.
 type Reconciler struct {
 	client client.Client
-	reader client.Reader
 	kind   string
 	// empty makes an object of the kind, labels returns those that one is to have.
 	empty  func() client.Object
@@ -38,9 +36,9 @@ type Reconciler struct {
 }
 
 // Policies makes the Reconciler of AllowancePolicies. It reads from the cache.
-func Policies(c client.Client, cached client.Reader) *Reconciler {
+func Policies(c client.Client) *Reconciler {
 	return &Reconciler{
-		client: c, reader: cached, kind: policy.KindPolicy, empty: func() client.Object { return &v1alpha1.AllowancePolicy{} },
+		client: c, kind: policy.KindPolicy, empty: func() client.Object { return &v1alpha1.AllowancePolicy{} },
 		labels: func(obj client.Object) map[string]string {
 			p, _ := obj.(*v1alpha1.AllowancePolicy)
 
@@ -50,9 +48,9 @@ func Policies(c client.Client, cached client.Reader) *Reconciler {
 }
 
 // Windows makes the Reconciler of UpgradeAllowances. It reads from the cache.
-func Windows(c client.Client, cached client.Reader) *Reconciler {
+func Windows(c client.Client) *Reconciler {
 	return &Reconciler{
-		client: c, reader: cached, kind: policy.KindUpgrade, empty: func() client.Object { return &v1alpha1.UpgradeAllowance{} },
+		client: c, kind: policy.KindUpgrade, empty: func() client.Object { return &v1alpha1.UpgradeAllowance{} },
 		labels: func(obj client.Object) map[string]string {
 			u, _ := obj.(*v1alpha1.UpgradeAllowance)
 
@@ -65,14 +63,14 @@ func Windows(c client.Client, cached client.Reader) *Reconciler {
 func (r *Reconciler) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{})
 
-	return unmanaged.New("labels of "+strings.ToLower(r.kind), r, log,
+	return unmanaged.New("labels of "+strings.ToLower(r.kind), r, controller.Options{Logger: log},
 		source.Kind(c, r.empty(), &handler.EnqueueRequestForObject{}, changed))
 }
 
 // Reconcile labels one object.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	obj := r.empty()
-	if err := r.reader.Get(ctx, req.NamespacedName, obj); err != nil {
+	if err := r.client.Get(ctx, req.NamespacedName, obj); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 
@@ -92,10 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 	err := r.client.Patch(ctx, out, object.MergeFrom(obj), client.FieldOwner(object.FieldManager))
 
-	switch {
-	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: object.ConflictDelay}, nil
-	case client.IgnoreNotFound(err) != nil:
+	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot label %s %q: %w", r.kind, req.Name, err)
 	}
 

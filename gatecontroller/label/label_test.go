@@ -34,7 +34,7 @@ func TestPoliciesAndWindowsAreLabelledByWhatFunctionsAskFor(t *testing.T) {
 		patch  error
 		want   map[string]string
 		writes int
-		again  bool
+		late   bool
 		err    error
 	}{
 		"Policy":   {reason: "By its kind.", object: `{metadata: {name: x}, spec: {match: {kind: Shop, fields: [spec]}, allow: []}}`, want: map[string]string{v1alpha1.LabelKind: "Shop", v1alpha1.LabelKindPrefix + "Shop": ""}, writes: 1},
@@ -42,7 +42,7 @@ func TestPoliciesAndWindowsAreLabelledByWhatFunctionsAskFor(t *testing.T) {
 		"Other":    {reason: "A wrong label is put right, and those of others stay.", object: `{metadata: {name: x, labels: {kausality.io/kind: Old, team: a}}, spec: {match: {kind: Shop, fields: [spec]}, allow: []}}`, want: map[string]string{v1alpha1.LabelKind: "Shop", v1alpha1.LabelKindPrefix + "Shop": "", "team": "a"}, writes: 1},
 		"Kinds":    {reason: "One of several kinds by each, and by no other.", object: `{metadata: {name: x, labels: {kausality.io/kind: Old, kind.kausality.io/Old: "", team: a}}, spec: {match: {kinds: [Shop, Mall], fields: [spec]}, allow: []}}`, want: map[string]string{v1alpha1.LabelKindPrefix + "Shop": "", v1alpha1.LabelKindPrefix + "Mall": "", "team": "a"}, writes: 1},
 		"Window":   {reason: "A window by its service account.", window: true, object: `{metadata: {name: x}, spec: {serviceAccount: "system:serviceaccount:a:b"}}`, want: map[string]string{v1alpha1.LabelServiceAccount: "a.b"}, writes: 1},
-		"Conflict": {reason: "A conflict is tried again silently.", object: `{metadata: {name: x}, spec: {match: {kind: Shop, fields: [spec]}, allow: []}}`, patch: conflict, writes: 1, again: true},
+		"Conflict": {reason: "A conflict is to be tried again silently.", object: `{metadata: {name: x}, spec: {match: {kind: Shop, fields: [spec]}, allow: []}}`, patch: conflict, writes: 1, err: conflict, late: true},
 		"Refused":  {reason: "What is refused is an error.", object: `{metadata: {name: x}, spec: {match: {kind: Shop, fields: [spec]}, allow: []}}`, patch: fixture.ErrRefused, writes: 1, err: fixture.ErrRefused},
 		"Gone":     {reason: "One that is gone needs none."},
 	}
@@ -80,9 +80,9 @@ func TestPoliciesAndWindowsAreLabelledByWhatFunctionsAskFor(t *testing.T) {
 				},
 			}).Build()
 
-			r := Policies(c, c)
+			r := Policies(c)
 			if tc.window {
-				r = Windows(c, c)
+				r = Windows(c)
 			}
 
 			if _, err := r.Controller(&informertest.FakeInformers{Scheme: scheme}, logr.Discard()); err != nil {
@@ -90,7 +90,7 @@ func TestPoliciesAndWindowsAreLabelledByWhatFunctionsAskFor(t *testing.T) {
 			}
 
 			got, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "x"}})
-			if !errors.Is(err, tc.err) || (got.RequeueAfter == object.ConflictDelay) != tc.again || writes != tc.writes {
+			if !errors.Is(err, tc.err) || !got.IsZero() || object.Outdated(err) != tc.late || writes != tc.writes {
 				t.Errorf("%s\n%v, %v, %d writes", tc.reason, got, err, writes)
 			}
 

@@ -5,7 +5,6 @@ package object
 
 import (
 	"context"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -60,6 +59,3 @@ const (
 	LabelGroup = "group"
 	LabelKind  = "kind"
 )
-
-// ConflictDelay lets the cache catch up with a write by somebody else.
-const ConflictDelay = 50 * time.Millisecond

@@ -33,11 +33,22 @@ type Expectations struct {
 
 type version struct {
 	number string
-	since  time.Time
+	// newer is true where the version itself does not suffice.
+	newer bool
+	since time.Time
 }
 
-// Expect remembers a write.
+// Expect remembers the version that a write made.
 func (w *Expectations) Expect(uid types.UID, number string, now time.Time) {
+	w.put(uid, version{number: number, since: now})
+}
+
+// ExpectAfter remembers a version that is not the newest.
+func (w *Expectations) ExpectAfter(uid types.UID, number string, now time.Time) {
+	w.put(uid, version{number: number, newer: true, since: now})
+}
+
+func (w *Expectations) put(uid types.UID, v version) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -45,26 +56,33 @@ func (w *Expectations) Expect(uid types.UID, number string, now time.Time) {
 		w.versions = map[types.UID]version{}
 	}
 
-	w.versions[uid] = version{number: number, since: now}
+	if was, ok := w.versions[uid]; ok {
+		if order, err := resourceversion.CompareResourceVersion(v.number, was.number); err == nil && order < 0 {
+			return
+		} else if err == nil && order == 0 {
+			v.newer = v.newer || was.newer
+		}
+	}
+
+	w.versions[uid] = v
 }
 
-// Behind says for how long at most to wait until a cached object shows our last
-// write of it; zero where it does.
-func (w *Expectations) Behind(u metav1.Object, now time.Time) time.Duration {
+// Behind reports whether an object is older than what is remembered of it.
+func (w *Expectations) Behind(u metav1.Object, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	v, ok := w.versions[u.GetUID()]
 	if !ok {
-		return 0
+		return false
 	}
 
-	left := catchUp - now.Sub(v.since)
-	if order, err := resourceversion.CompareResourceVersion(u.GetResourceVersion(), v.number); err == nil && order < 0 && left > 0 {
-		return left
+	order, err := resourceversion.CompareResourceVersion(u.GetResourceVersion(), v.number)
+	if err == nil && (order < 0 || order == 0 && v.newer) && now.Sub(v.since) < catchUp {
+		return true
 	}
 
 	delete(w.versions, u.GetUID())
 
-	return 0
+	return false
 }

@@ -17,39 +17,50 @@ func TestTheCacheIsBehindUntilItShowsOurWrite(t *testing.T) {
 
 	w.Expect("a", "10", start)
 	w.Expect("b", "12", start)
+	w.ExpectAfter("d", "10", start)
 
 	steps := []struct {
 		reason, uid, version string
-		after, want          time.Duration
+		after                time.Duration
+		want                 bool
 	}{
 		{reason: "Nothing was written.", uid: "c", version: "9"},
-		{reason: "A version from before the write is behind.", uid: "a", version: "9", want: catchUp},
-		{reason: "It stays behind until the write shows.", uid: "a", version: "9", after: time.Second, want: catchUp - time.Second},
+		{reason: "A version from before the write is behind.", uid: "a", version: "9", want: true},
+		{reason: "It stays behind until the write shows.", uid: "a", version: "9", after: catchUp - 1, want: true},
 		{reason: "The write itself is not.", uid: "a", version: "10", after: time.Second},
 		{reason: "What has caught up is forgotten.", uid: "a", version: "9", after: time.Second},
 		{reason: "A later version is not behind either.", uid: "b", version: "13", after: time.Second},
+		{reason: "Before a version that is not the newest it is behind.", uid: "d", version: "9", want: true},
+		{reason: "That version itself is, too.", uid: "d", version: "10", after: catchUp - 1, want: true},
+		{reason: "A newer one is not.", uid: "d", version: "11", after: time.Second},
+		{reason: "And that is forgotten.", uid: "d", version: "10", after: time.Second},
 	}
 
 	for _, s := range steps {
 		if got := w.Behind(object(s.uid, s.version), start.Add(s.after)); got != s.want {
-			t.Errorf("%s\nbehind: got %s, want %s", s.reason, got, s.want)
+			t.Errorf("%s\nbehind: got %t, want %t", s.reason, got, s.want)
 		}
 	}
 }
 
 func TestTheCacheIsNotWaitedForInVain(t *testing.T) {
-	w, start := &Expectations{}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-	w.Expect("a", "10", start)
+	for name, expect := range map[string]func(*Expectations, types.UID, string, time.Time){
+		"Expect": (*Expectations).Expect, "ExpectAfter": (*Expectations).ExpectAfter,
+	} {
+		w := &Expectations{}
+		expect(w, "a", "10", start)
 
-	if got := w.Behind(object("a", "9"), start.Add(catchUp)); got != 0 {
-		t.Errorf("a write that never shows: behind for %s", got)
-	}
+		if w.Behind(object("a", "9"), start.Add(catchUp)) {
+			t.Errorf("%s: a version that never shows: behind after %s", name, catchUp)
+		}
 
-	w.Expect("a", "10", start)
+		expect(w, "a", "10", start)
 
-	if got := w.Behind(object("a", "not a number"), start); got != 0 {
-		t.Errorf("versions that cannot be compared: behind for %s", got)
+		if w.Behind(object("a", "not a number"), start) {
+			t.Errorf("%s: versions that cannot be compared: behind", name)
+		}
 	}
 }
 
@@ -69,5 +80,25 @@ func TestWhatIsWrittenIsNotRememberedForEver(t *testing.T) {
 
 	if n := len(w.versions); n > maxExpected {
 		t.Errorf("%d writes are remembered, want at most %d", n, maxExpected)
+	}
+}
+
+func TestWhatIsRememberedIsTheNewest(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+	for name, remember := range map[string]func(*Expectations){
+		"Write":    func(w *Expectations) { w.Expect("a", "20", start); w.Expect("a", "19", start) },
+		"Conflict": func(w *Expectations) { w.Expect("a", "20", start); w.ExpectAfter("a", "10", start) },
+		"Later":    func(w *Expectations) { w.ExpectAfter("a", "10", start); w.Expect("a", "20", start) },
+		"Same":     func(w *Expectations) { w.ExpectAfter("a", "19", start); w.Expect("a", "19", start) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &Expectations{}
+			remember(w)
+
+			if !w.Behind(object("a", "19"), start) || w.Behind(object("a", "20"), start) {
+				t.Error("what is remembered is not the newest")
+			}
+		})
 	}
 }

@@ -5,7 +5,6 @@ package pending
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -19,6 +18,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 )
 
 // concurrency is how many roots are worked on at once.
@@ -26,10 +27,8 @@ const concurrency = 5
 
 // Controller makes the controller of PendingChanges: each by its root.
 func (r *Reconciler) Controller(c cache.Cache, log logr.Logger) (controller.TypedController[Root], error) {
-	skip := true // Several managers of a test have one each.
-
-	ctl, err := controller.NewTypedUnmanaged("pendingchange", controller.TypedOptions[Root]{
-		Reconciler: r, MaxConcurrentReconciles: concurrency, SkipNameValidation: &skip,
+	return unmanaged.New("pendingchange", r, controller.TypedOptions[Root]{
+		MaxConcurrentReconciles: concurrency,
 		LogConstructor: func(req *Root) logr.Logger {
 			if req == nil {
 				return log
@@ -37,18 +36,7 @@ func (r *Reconciler) Controller(c cache.Cache, log logr.Logger) (controller.Type
 
 			return log.WithValues("kind", req.Kind, "group", req.Group, "namespace", req.Namespace, "name", req.Name)
 		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("cannot make the controller of PendingChanges: %w", err)
-	}
-
-	for _, src := range r.sources(c) {
-		if err := ctl.Watch(src); err != nil {
-			return nil, fmt.Errorf("cannot watch what PendingChanges follow from: %w", err)
-		}
-	}
-
-	return ctl, nil
+	}, r.sources(c)...)
 }
 
 // sources are what is heard of objects, PendingChanges that come or go, and ChangeApprovals.
@@ -76,7 +64,8 @@ func (r *Reconciler) sources(c cache.Cache) []source.TypedSource[Root] {
 
 	byChange := handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, cha *v1alpha1.ChangeApproval) []Root {
 		pch := &v1alpha1.PendingChange{}
-		if err := r.Client.Get(ctx, client.ObjectKey{Namespace: cha.Namespace, Name: cha.Spec.PendingChange}, pch); err != nil {
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: cha.Namespace, Name: cha.Spec.PendingChange}, pch)
+		if err != nil && !object.Outdated(err) { // Of which object it is never changes.
 			return nil // It is looked at with the PendingChange, once that is there.
 		}
 

@@ -58,7 +58,6 @@ type Reconciler struct {
 
 	metrics   *Metrics
 	index     *index
-	written   object.Expectations
 	functions functions
 }
 
@@ -102,14 +101,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Root) (reconcile.Result,
 		err = r.demote(ctx, root)
 	}
 
-	switch {
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
-		return reconcile.Result{RequeueAfter: object.ConflictDelay}, nil
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return reconcile.Result{}, nil // Nothing new comes to be there.
-	default:
-		return res, err
 	}
+
+	return res, err
 }
 
 // leave forgets a root that is gone, of which the garbage collector takes the PendingChange. What
@@ -173,11 +169,9 @@ func (r *Reconciler) reconcileRoot(ctx context.Context, root *unstructured.Unstr
 	switch {
 	case pch == nil:
 	case pch.DeletionTimestamp != nil:
-		return reconcile.Result{}, nil // Once it is gone it is made anew.
-	case r.written.Behind(pch, now) > 0:
-		return reconcile.Result{RequeueAfter: object.ConflictDelay}, nil
+		return reconcile.Result{}, nil // Likewise.
 	case pch.Spec.ObjectRef.UID != root.GetUID():
-		return reconcile.Result{RequeueAfter: object.ConflictDelay}, r.remove(ctx, pch)
+		return reconcile.Result{}, r.remove(ctx, pch) // Once it is gone it is made anew.
 	}
 
 	// 2. What is held?
@@ -396,7 +390,6 @@ func (r *Reconciler) write(ctx context.Context, pch *v1alpha1.PendingChange, sta
 	}
 
 	r.metrics.writes.Inc()
-	r.written.Expect(out.GetUID(), out.GetResourceVersion(), r.Now())
 
 	return nil
 }

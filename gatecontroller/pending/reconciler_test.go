@@ -20,11 +20,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -302,20 +304,54 @@ func TestWhatChangesWhileItIsReadIsHeardOf(t *testing.T) {
 
 func TestWhatWasWrittenIsWaitedFor(t *testing.T) {
 	h := heldBelowClaim(t)
-	h.change(t, "XStore corner-x", lists())
-	h.written.Expect("pch", "1000000", h.now)
-
 	root := pending.KeyOfObject(h.get(t, "Store corner"))
 
-	res, err := h.Reconcile(t.Context(), root)
-	if err != nil || res.RequeueAfter == 0 || len(h.writes) > 0 {
-		t.Errorf("again after %s, %v, wrote %v", res.RequeueAfter, err, h.writes)
+	// shown is the PendingChange that the cache shows; nil for that which there is.
+	var shown *v1alpha1.PendingChange
+
+	writing, _ := h.Client.(client.WithWatch)
+	h.Client = object.NewClient(interceptor.NewClient(writing, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if pch, ok := obj.(*v1alpha1.PendingChange); ok && shown != nil {
+				shown.DeepCopyInto(pch)
+
+				return nil
+			}
+
+			return c.Get(ctx, key, obj, opts...)
+		},
+	}), 1, h.Now)
+
+	steps := []struct {
+		reason string
+		change func(*unstructured.Unstructured)
+		after  time.Duration
+		behind bool
+		late   bool
+		writes int
+	}{
+		{reason: "What is new is written.", change: lists(), writes: 1},
+		{reason: "The cache does not show that yet: nothing is written by what was before.", change: lists(instance("db", "spec.size")), behind: true, late: true},
+		{reason: "It does.", writes: 1},
+		{reason: "Versions may have started over: it is tried.", change: lists(), after: time.Minute, behind: true, late: true, writes: 1},
 	}
 
-	h.now = h.now.Add(time.Minute) // Versions may have started over.
+	old := h.pch(t)
 
-	if _, err = h.Reconcile(t.Context(), root); err != nil || len(h.writes) != 1 {
-		t.Errorf("%v, wrote %v", err, h.writes)
+	for _, s := range steps {
+		if shown = nil; s.behind {
+			shown = old
+		}
+
+		if s.change != nil {
+			h.change(t, "XStore corner-x", s.change)
+		}
+
+		h.writes, h.now = nil, h.now.Add(s.after)
+
+		if _, err := h.Reconcile(t.Context(), root); object.Outdated(err) != s.late || err != nil && !s.late || len(h.writes) != s.writes {
+			t.Errorf("%s\n%v, wrote %v", s.reason, err, h.writes)
+		}
 	}
 }
 
@@ -396,10 +432,11 @@ func TestAnObjectMadeAnewHasAnotherOne(t *testing.T) {
 	h.change(t, "Store corner", func(u *unstructured.Unstructured) { u.SetUID("other") })
 
 	// The old one goes first.
-	if res := h.run(t); res.RequeueAfter == 0 || h.pch(t) != nil {
+	if res := h.run(t); !res.IsZero() || h.pch(t) != nil {
 		t.Fatalf("%+v %+v", res, h.pch(t))
 	}
 
+	// That is heard of.
 	h.index.ask(pending.KeyOfObject(h.get(t, "Store corner")))
 	h.run(t)
 
@@ -598,13 +635,13 @@ func TestWhatFailsIsTriedAgain(t *testing.T) {
 	ending.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: "NamespaceTerminating"}}
 
 	cases := map[string]struct {
-		verb  string
-		fail  error
-		again bool
-		err   bool
+		verb string
+		fail error
+		late bool
+		err  bool
 	}{
-		"Another one was quicker to make it":         {verb: "create PendingChange", fail: apierrors.NewAlreadyExists(gr, "x"), again: true},
-		"Somebody has changed it":                    {verb: "patch status PendingChange", fail: apierrors.NewConflict(gr, "x", nil), again: true},
+		"Another one was quicker to make it":         {verb: "create PendingChange", fail: apierrors.NewAlreadyExists(gr, "x"), err: true, late: true},
+		"Somebody has changed it":                    {verb: "patch status PendingChange", fail: apierrors.NewConflict(gr, "x", nil), err: true, late: true},
 		"It is gone, and that is heard of":           {verb: "patch status PendingChange", fail: apierrors.NewNotFound(gr, "x")},
 		"Its namespace ends":                         {verb: "create PendingChange", fail: ending},
 		"It may not be written":                      {verb: "patch status PendingChange", fail: apierrors.NewForbidden(gr, "x", nil), err: true},
@@ -618,7 +655,7 @@ func TestWhatFailsIsTriedAgain(t *testing.T) {
 			h.fail[tc.verb] = tc.fail
 
 			res, err := h.Reconcile(t.Context(), pending.KeyOfObject(h.get(t, "Store corner")))
-			if (res.RequeueAfter > 0) != tc.again || (err != nil) != tc.err {
+			if !res.IsZero() || (err != nil) != tc.err || object.Outdated(err) != tc.late {
 				t.Errorf("%+v, %v", res, err)
 			}
 		})

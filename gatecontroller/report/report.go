@@ -93,7 +93,7 @@ func (r *Reconciler) Controller(c cache.Cache, logger logr.Logger) (controller.C
 	})
 	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool { return slices.Contains(definitions(), obj.GetName()) })
 
-	return unmanaged.New(request, r, logger, source.Kind(c, client.Object(definition()), again, ours))
+	return unmanaged.New(request, r, controller.Options{Logger: logger}, source.Kind(c, client.Object(definition()), again, ours))
 }
 
 // definitions are the names of the CRDs of OpenReports.
@@ -145,8 +145,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		r.refused = false
 	case object.IsGone(err):
 		r.kept = nil // Nothing serves them yet, or any more.
-	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
-		return reconcile.Result{RequeueAfter: object.ConflictDelay}, nil
 	case apierrors.IsForbidden(err):
 		if !r.refused {
 			log.FromContext(ctx).Info("Cannot keep Reports, and tries on; switch them off with --report-interval=0", "reason", err.Error())

@@ -422,16 +422,18 @@ func TestNothingHappensWithoutOpenReports(t *testing.T) {
 // TestAWriteThatFailsIsTriedAgain each in its way.
 func TestAWriteThatFailsIsTriedAgain(t *testing.T) {
 	reports := schema.GroupResource{Group: openreports.GroupName, Resource: "reports"}
+	conflict, exists := apierrors.NewConflict(reports, Name, nil), apierrors.NewAlreadyExists(reports, Name)
 
 	cases := map[string]struct {
 		reason string
 		fail   error
 		after  time.Duration
 		err    error
+		late   bool
 		logs   int
 	}{
-		"Conflict":  {reason: "A conflict is tried again silently.", fail: apierrors.NewConflict(reports, Name, nil), after: object.ConflictDelay},
-		"Exists":    {reason: "So is what somebody else created meanwhile.", fail: apierrors.NewAlreadyExists(reports, Name), after: object.ConflictDelay},
+		"Conflict":  {reason: "A conflict is to be tried again silently.", fail: conflict, err: conflict, late: true},
+		"Exists":    {reason: "So is what somebody else created meanwhile.", fail: exists, err: exists, late: true},
 		"Gone":      {reason: "What is gone is written the next time.", fail: apierrors.NewNotFound(reports, Name), after: time.Minute},
 		"Forbidden": {reason: "A right that is missing is logged, and not each time.", fail: apierrors.NewForbidden(reports, Name, errors.New("no")), after: time.Minute, logs: 1},
 		"Refused":   {reason: "What is refused is an error.", fail: fixture.ErrRefused, err: fixture.ErrRefused},
@@ -445,7 +447,7 @@ func TestAWriteThatFailsIsTriedAgain(t *testing.T) {
 				h.fail = tc.fail
 
 				got, _, err := h.run(t)
-				if !errors.Is(err, tc.err) || got.RequeueAfter != tc.after {
+				if !errors.Is(err, tc.err) || object.Outdated(err) != tc.late || got.RequeueAfter != tc.after {
 					t.Errorf("%s\n%v, %v", tc.reason, got, err)
 				}
 			}

@@ -89,7 +89,8 @@ func (x *Unattended) Controller(c cache.Cache, l logr.Logger) (controller.Contro
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: OfNamespace(ns)}}}
 	})
 
-	return unmanaged.New("shards", x, l, source.Kind(c, client.Object(Namespace()), shards, predicate.Predicate(LabelChanged())))
+	return unmanaged.New("shards", x, controller.Options{Logger: l},
+		source.Kind(c, client.Object(Namespace()), shards, predicate.Predicate(LabelChanged())))
 }
 
 // Reconcile checks whether a manager runs for one shard, as long as a namespace is in it.

@@ -49,7 +49,7 @@ const guardTakes = 10 * time.Second
 
 // Controller makes the controller of the status of AllowanceBindings.
 func (r Bindings) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
-	return unmanaged.New("allowancebinding", r, log,
+	return unmanaged.New("allowancebinding", r, controller.Options{Logger: log},
 		source.Kind(c, client.Object(&v1alpha1.AllowanceBinding{}), &handler.EnqueueRequestForObject{},
 			predicate.Predicate(predicate.GenerationChangedPredicate{})),
 		source.Kind(c, client.Object(&v1alpha1.AllowancePolicy{}), handler.EnqueueRequestsFromMapFunc(r.of), predicate.Predicate(predicate.Funcs{
@@ -80,7 +80,7 @@ func reported(obj client.Object) report {
 // of are the bindings of a policy.
 func (r Bindings) of(ctx context.Context, obj client.Object) []reconcile.Request {
 	list := &v1alpha1.AllowanceBindingList{}
-	if err := r.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil // The cache that brought the policy has no other error than that it ends.
 	}
 
@@ -99,12 +99,12 @@ func (r Bindings) of(ctx context.Context, obj client.Object) []reconcile.Request
 func (r Bindings) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	// 1. Read it and its policy.
 	b := &v1alpha1.AllowanceBinding{}
-	if err := r.Reader.Get(ctx, req.NamespacedName, b); err != nil {
+	if err := r.Client.Get(ctx, req.NamespacedName, b); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 
 	p := &v1alpha1.AllowancePolicy{}
-	if err := client.IgnoreNotFound(r.Reader.Get(ctx, client.ObjectKey{Name: b.Spec.Policy}, p)); err != nil {
+	if err := client.IgnoreNotFound(r.Client.Get(ctx, client.ObjectKey{Name: b.Spec.Policy}, p)); err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot get AllowancePolicy %q: %w", b.Spec.Policy, err)
 	}
 

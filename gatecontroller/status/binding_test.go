@@ -113,7 +113,7 @@ func TestTheStatusOfABindingWaitsForItsGuard(t *testing.T) {
 
 	known := false
 	r := Bindings{
-		Reporter:     &Reporter{Client: c, Reader: c, Schemas: &Schemas{Discovery: &fakeOpenAPI{}}},
+		Reporter:     &Reporter{Client: c, Schemas: &Schemas{Discovery: &fakeOpenAPI{}}},
 		Initiates:    func(string) bool { return true },
 		GuardedSince: func() (time.Time, bool) { return guard, known },
 	}

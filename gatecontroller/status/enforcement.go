@@ -38,7 +38,7 @@ func (r Enforcements) Controller(_ cache.Cache, log logr.Logger) (controller.Con
 func (r Enforcements) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	// 1. Read it.
 	e := &v1alpha1.Enforcement{}
-	if err := r.Reader.Get(ctx, req.NamespacedName, e); err != nil {
+	if err := r.Client.Get(ctx, req.NamespacedName, e); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 

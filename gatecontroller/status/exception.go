@@ -73,7 +73,7 @@ func NewExceptions(
 
 // Controller makes the controller of exceptions.
 func (x *Exceptions) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
-	return unmanaged.New("exceptions", x, log, source.Kind(c, client.Object(&v1alpha1.Enforcement{}),
+	return unmanaged.New("exceptions", x, controller.Options{Logger: log}, source.Kind(c, client.Object(&v1alpha1.Enforcement{}),
 		&handler.EnqueueRequestForObject{}, predicate.Predicate(predicate.GenerationChangedPredicate{})))
 }
 

@@ -43,7 +43,7 @@ func (r Policies) Controller(_ cache.Cache, log logr.Logger) (controller.Control
 func (r Policies) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	// 1. Read it.
 	p := &v1alpha1.AllowancePolicy{}
-	if err := r.Reader.Get(ctx, req.NamespacedName, p); err != nil {
+	if err := r.Client.Get(ctx, req.NamespacedName, p); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -61,9 +60,7 @@ func (a *applied) includes(obj client.Object) bool {
 // Reporter writes the status of policies and Enforcements, each by its name, as the
 // configuration has last set it.
 type Reporter struct {
-	Client client.Client
-	// Reader is the cache.
-	Reader  client.Reader
+	Client  client.Client
 	Schemas *Schemas
 	// Rights are those that are missing.
 	Rights *rights.Rights
@@ -136,7 +133,7 @@ func enqueue(ctx context.Context, to chan<- nameEvent, names []string) {
 func newController(
 	name string, r reconcile.Reconciler, names <-chan nameEvent, log logr.Logger, more ...source.Source,
 ) (controller.Controller, error) {
-	return unmanaged.New(name, r, log, append(more, source.TypedChannel(names,
+	return unmanaged.New(name, r, controller.Options{Logger: log}, append(more, source.TypedChannel(names,
 		handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, list []string) []reconcile.Request {
 			out := make([]reconcile.Request, 0, len(list))
 			for _, name := range list {
@@ -152,10 +149,7 @@ func newController(
 func (s *Reporter) write(ctx context.Context, of string, out, read client.Object) (reconcile.Result, error) {
 	err := s.Client.Status().Patch(ctx, out, object.MergeFrom(read))
 
-	switch {
-	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: object.ConflictDelay}, nil
-	case client.IgnoreNotFound(err) != nil:
+	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot write the status of %s %q: %w", of, read.GetName(), err)
 	}
 

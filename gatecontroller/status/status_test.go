@@ -69,7 +69,7 @@ func reporting(t *testing.T, calls interceptor.Funcs, gone ...string) (*Reporter
 
 	c := b.Build()
 
-	return (&Reporter{Client: c, Reader: c, Schemas: &Schemas{Discovery: &fakeOpenAPI{}}, Ungated: gates.NewUngated(watch.NewPrompt()), Parameters: &Parameters{}}).Init(), want, c
+	return (&Reporter{Client: c, Schemas: &Schemas{Discovery: &fakeOpenAPI{}}, Ungated: gates.NewUngated(watch.NewPrompt()), Parameters: &Parameters{}}).Init(), want, c
 }
 
 // reportAll has everything reconciled that is asked for once something is applied.

@@ -34,7 +34,8 @@ func (m *Mover) Reconcile(ctx context.Context, req reconcile.Request) (reconcile
 
 // Controller runs the mover.
 func (m *Mover) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
-	return unmanaged.New("shard", m, log, source.Kind(c, client.Object(shard.Namespace()), &handler.EnqueueRequestForObject{}, m.moved()))
+	return unmanaged.New("shard", m, controller.Options{Logger: log},
+		source.Kind(c, client.Object(shard.Namespace()), &handler.EnqueueRequestForObject{}, m.moved()))
 }
 
 // moved passes namespaces whose shard changes, or comes to be known.

@@ -27,6 +27,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 )
 
 // Watches runs one controller per governed kind, and stops it when the kind is
@@ -284,10 +285,8 @@ func (w *Watches) start(ctx context.Context, gvk schema.GroupVersionKind) error 
 		return ErrEnded
 	}
 
-	skip := true
-
-	c, err := controller.NewUnmanaged(strings.ToLower(gvk.GroupKind().String()), controller.Options{
-		Reconciler: w.Object(gvk), MaxConcurrentReconciles: concurrency, SkipNameValidation: &skip,
+	c, err := unmanaged.New(strings.ToLower(gvk.GroupKind().String()), w.Object(gvk), controller.Options{
+		MaxConcurrentReconciles: concurrency,
 		LogConstructor: func(req *reconcile.Request) logr.Logger {
 			l := log.FromContext(ctx).WithValues("kind", gvk.Kind, "group", gvk.Group)
 			if req != nil {
@@ -296,19 +295,9 @@ func (w *Watches) start(ctx context.Context, gvk schema.GroupVersionKind) error 
 
 			return l
 		},
-	})
+	}, source.Kind(w.cache, client.Object(object.New(gvk)), &handler.EnqueueRequestForObject{}), w.enqueueSource(gvk), w.windowSource(gvk))
 	if err != nil {
-		return fmt.Errorf("cannot make a controller for %s: %w", gvk, err)
-	}
-
-	for _, src := range []source.Source{
-		source.Kind(w.cache, client.Object(object.New(gvk)), &handler.EnqueueRequestForObject{}),
-		w.enqueueSource(gvk),
-		w.windowSource(gvk),
-	} {
-		if err := c.Watch(src); err != nil {
-			return fmt.Errorf("cannot watch %s: %w", gvk, err)
-		}
+		return err
 	}
 
 	// The controller outlives the reconcile that starts it.

@@ -31,6 +31,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 )
 
 // evaluateEvery is how often a window is evaluated though nothing happened.
@@ -40,13 +41,10 @@ const evaluateEvery = time.Minute
 // used first, and ends.
 type Reconciler struct {
 	client  client.Client
-	reader  client.Reader
 	targets *targets
 	now     func() time.Time
 	// wake asks for windows to be reconciled.
 	wake chan event.TypedGenericEvent[string]
-	// written are the statuses that the cache may not show yet.
-	written object.Expectations
 
 	mu sync.Mutex
 	// said is what the configuration says of windows.
@@ -62,7 +60,7 @@ type said struct {
 // New makes the windows' reconciler.
 func New(mgr ctrl.Manager, now func() time.Time) *Reconciler {
 	w := &Reconciler{
-		client: mgr.GetClient(), reader: mgr.GetCache(), now: now,
+		client: mgr.GetClient(), now: now,
 		wake: make(chan event.TypedGenericEvent[string]),
 	}
 	w.targets = &targets{
@@ -96,7 +94,7 @@ func (w *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 func (w *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	// 1. Read it.
 	u := &v1alpha1.UpgradeAllowance{}
-	if err := w.reader.Get(ctx, req.NamespacedName, u); err != nil {
+	if err := w.client.Get(ctx, req.NamespacedName, u); err != nil {
 		if apierrors.IsNotFound(err) {
 			w.targets.release(ctx, req.Name)
 		}
@@ -105,10 +103,6 @@ func (w *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 
 	now := w.now()
-	if wait := w.written.Behind(u, now); wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, nil // That we see it comes before.
-	}
-
 	// 2. Look at what it waits for.
 	seen, settled, err := w.observe(ctx, u, now)
 	if err != nil {
@@ -125,8 +119,6 @@ func (w *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	err = w.report(ctx, u, state, now)
 
 	switch {
-	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: object.ConflictDelay}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, err
 	case state.Reason == v1alpha1.ReasonNotObserved:
@@ -173,8 +165,6 @@ func (w *Reconciler) report(ctx context.Context, u *v1alpha1.UpgradeAllowance, s
 	if err := w.client.Status().Patch(ctx, is, object.MergeFrom(u), client.FieldOwner(object.FieldManager)); err != nil {
 		return fmt.Errorf("cannot write the status of UpgradeAllowance %q: %w", u.GetName(), err)
 	}
-
-	w.written.Expect(is.GetUID(), is.GetResourceVersion(), now)
 
 	return nil
 }
@@ -281,24 +271,11 @@ func windowReadiness(
 
 // controller makes the controller of the windows.
 func (w *Reconciler) controller(cch cache.Cache, log logr.Logger) (controller.Controller, error) {
-	skip := true
-
-	ctl, err := controller.NewUnmanaged("window", controller.Options{Reconciler: w, SkipNameValidation: &skip, Logger: log})
-	if err != nil {
-		return nil, fmt.Errorf("cannot make the controller of windows: %w", err)
-	}
-
-	if err := ctl.Watch(source.Kind(cch, client.Object(&v1alpha1.UpgradeAllowance{}), &handler.EnqueueRequestForObject{})); err != nil {
-		return nil, fmt.Errorf("cannot watch UpgradeAllowances: %w", err)
-	}
-
 	named := handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, name string) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
 	})
 
-	if err := ctl.Watch(source.TypedChannel(w.wake, named)); err != nil {
-		return nil, fmt.Errorf("cannot watch what windows wait for: %w", err)
-	}
-
-	return ctl, nil
+	return unmanaged.New("window", w, controller.Options{Logger: log},
+		source.Kind(cch, client.Object(&v1alpha1.UpgradeAllowance{}), &handler.EnqueueRequestForObject{}),
+		source.TypedChannel(w.wake, named))
 }

@@ -4,6 +4,7 @@
 package windows
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -15,8 +16,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
 // TestAWindowIsNotReportedTwiceWhileTheCacheIsBehind has a cache that shows a
@@ -50,20 +53,32 @@ func TestAWindowIsNotReportedTwiceWhileTheCacheIsBehind(t *testing.T) {
 	}
 
 	behind := fake.NewClientBuilder().WithScheme(scheme).WithObjects(stale).Build()
-	w := &Reconciler{client: live, reader: behind, targets: &targets{}}
+
+	var (
+		cached client.Reader
+		at     time.Duration
+	)
+
+	now := func() time.Time { return start.Add(at) }
+	w := &Reconciler{now: now, targets: &targets{}, client: object.NewClient(interceptor.NewClient(live, interceptor.Funcs{
+		Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			return cached.Get(ctx, key, obj, opts...)
+		},
+	}), 1, now)}
 
 	for _, look := range []struct {
 		reader client.Reader
 		at     time.Duration
+		late   bool
 	}{
-		{behind, 0},
-		{behind, time.Second},
-		{live, 2 * time.Second},
+		{behind, 0, false},
+		{behind, time.Second, true},
+		{live, 2 * time.Second, false},
 	} {
-		w.reader, w.now = look.reader, func() time.Time { return start.Add(look.at) }
+		cached, at = look.reader, look.at
 
-		if _, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
-			t.Fatal(err)
+		if _, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); object.Outdated(err) != look.late || err != nil && !look.late {
+			t.Fatalf("after %s: %v", look.at, err)
 		}
 	}
 

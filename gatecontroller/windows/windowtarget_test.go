@@ -60,7 +60,7 @@ func looking(t *testing.T, funcs interceptor.Funcs, pods []string, texts ...stri
 
 	c := b.Build()
 	w := &Reconciler{
-		client: c, reader: c, now: func() time.Time { return start },
+		client: c, now: func() time.Time { return start },
 		wake: make(chan event.TypedGenericEvent[string], 10),
 	}
 	w.targets = &targets{
@@ -137,11 +137,10 @@ func TestAStatusThatCannotBeWrittenIsTriedAgain(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		err    error
-		again  time.Duration
-		want   error
+		late   bool
 	}{
-		"Conflict": {"A conflict is tried again silently.", conflict(), object.ConflictDelay, nil},
-		"Refused":  {"Anything else is an error.", fixture.ErrRefused, 0, fixture.ErrRefused},
+		"Conflict": {"A conflict is to be tried again silently.", conflict(), true},
+		"Refused":  {"Anything else is an error.", fixture.ErrRefused, false},
 	}
 
 	for name, tc := range cases {
@@ -153,7 +152,7 @@ func TestAStatusThatCannotBeWrittenIsTriedAgain(t *testing.T) {
 			}, nil, windowText("w", "2026-01-01T11:00:00Z", "2026-01-01T13:00:00Z", ""))
 
 			got, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "w"}})
-			if !errors.Is(err, tc.want) || got.RequeueAfter != tc.again {
+			if !errors.Is(err, tc.err) || object.Outdated(err) != tc.late || !got.IsZero() {
 				t.Errorf("%s\nagain after %s; %v", tc.reason, got.RequeueAfter, err)
 			}
 		})
