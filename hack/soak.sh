@@ -27,6 +27,7 @@ plays=(
 	'race     ./test/e2e      ^TestTheGateKeepsUpWithStaleObservations$          KAUSALITY_RACE=200'
 	'fidelity ./test/fidelity .                                                  KAUSALITY_OBJECTS=2000'
 	'quiet    ./test/quiet    .                                                  KAUSALITY_XRS=500'
+	'fleet    ./test/fleet    ^TestAStormEnds$                                   KAUSALITY_XRS=300'
 )
 for package in chart e2e examples fault fidelity install plugin quiet random removal replicas witness; do
 	plays+=("busy-$package ./test/$package .")

@@ -32,7 +32,7 @@ export GOGC=${GOGC:-400}
 eval "flags=(${TESTFLAGS:-})" # As the shell reads them: they may be quoted.
 
 # The packages that take longest, which start first, so that no core is idle at the end. The others are found.
-slowest=(fault e2e random install examples quiet witness)
+slowest=(fault e2e random install examples quiet fleet witness)
 
 # How many parts the rest of a package is played in; one where none is given.
 declare -A shares=([e2e]=3 [fault]=4 [random]=2 [witness]=2)

@@ -201,7 +201,7 @@ func all() []situation {
 			policies: bySize,
 			before: []play.Command{{Text: "kubectl annotate $(kubectl get objects.kubernetes.m.crossplane.io -n shop -l crossplane.io/composite=provider -o name) " +
 				"-n shop crossplane.io/paused=true"}},
-			does: resize(anna, "provider", "large"), until: "in progress: Object ",
+			does: resize(anna, "provider", "large"), until: ": in progress",
 			remedy: "See what the gate waits for in the trace of the managed resource, and mend that; here it is paused.",
 			fix: []play.Command{{Text: "kubectl annotate $(kubectl get objects.kubernetes.m.crossplane.io -n shop -l crossplane.io/composite=provider -o name) " +
 				"-n shop crossplane.io/paused-"}},

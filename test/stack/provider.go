@@ -19,6 +19,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,17 +61,17 @@ func (s *Stack) runProvider(ctx context.Context, kubeconfig string) error {
 	if err != nil {
 		return err
 	}
-	certs := s.path("run", providerKubernetes, "tls")
+	certs, poll := s.path("run", providerKubernetes, "tls"), []string{"--poll=10s"}
+	if slices.ContainsFunc(s.options.ProviderFlags, func(f string) bool { return strings.HasPrefix(f, "--poll=") }) {
+		poll = nil // It may not be repeated.
+	}
 	if err := serving.write(certs, s.authority.pem); err != nil {
 		return err
 	}
 	return s.startProcess(ctx, command{
 		name: providerKubernetes,
 		path: s.tools.Binary(providerKubernetes),
-		args: slices.Concat([]string{
-			"--poll=10s",
-			"--health-probe-bind-addr=" + address(s.ports.providerHealth),
-		}, s.options.ProviderFlags),
+		args: slices.Concat(poll, []string{"--health-probe-bind-addr=" + address(s.ports.providerHealth)}, s.options.ProviderFlags),
 		env: []string{
 			"KUBECONFIG=" + kubeconfig,
 			"WEBHOOK_TLS_CERT_DIR=" + certs,

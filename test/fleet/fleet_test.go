@@ -1,0 +1,437 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build stack
+
+package fleet_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/world"
+)
+
+// envXRs names the environment variable that says how many composite resources there are.
+const envXRs = "KAUSALITY_XRS"
+
+const (
+	// xrs is how many there are by default, and writers how many of them are written at once.
+	xrs     = 40
+	writers = 10
+	// calm is how long nobody writes before what comes of a storm is over.
+	calm = 10 * time.Second
+	// recorded is when each managed resource has the record of its gate at the latest, also on a busy machine. Some seconds
+	// are usual.
+	recorded  = time.Minute
+	namespace = "default"
+)
+
+// TestAStormEnds makes and then edits a fleet of composite resources at once, without Kausality and with it.
+//
+// KAUSALITY_XRS=n has n of them.
+func TestAStormEnds(t *testing.T) {
+	world.Long(t)
+
+	n := int(world.Number(t, envXRs, xrs))
+
+	plain := storm(t, fleet{kind: "Plain", n: n})
+	gated := storm(t, fleet{kind: "Gated", n: n, gated: true})
+
+	for i, name := range []string{"made", "changed"} {
+		a, b := plain[i], gated[i]
+		t.Logf("%d XRs are %s %.2f times slower with Kausality: %s without, %s with; CPU %.2f times: %s, %s", n, name,
+			b.took.Seconds()/a.took.Seconds(), a.took.Round(time.Millisecond), b.took.Round(time.Millisecond),
+			b.cpu.Seconds()/a.cpu.Seconds(), a.cpu, b.cpu)
+	}
+}
+
+// fleet is so many composite resources of a kind.
+type fleet struct {
+	kind        string
+	n           int
+	gated       bool
+	admin, hans client.Client
+}
+
+func (f fleet) group() string  { return strings.ToLower(f.kind) + ".fleet.example.org" }
+func (f fleet) plural() string { return strings.ToLower(f.kind) + "s" }
+func (f fleet) gvk() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: f.group(), Version: "v1", Kind: f.kind}
+}
+
+// has reports whether a request is about an object of the fleet: a composite resource, or what is composed of one.
+func (f fleet) has(e *event) bool {
+	return strings.HasPrefix(e.ObjectRef.Name, f.name(0)[:len(f.kind)+1])
+}
+
+func (f fleet) name(i int) string { return fmt.Sprintf("%s-%d", strings.ToLower(f.kind), i) }
+
+// took is how long a storm lasts until what it asks for is there, and what it takes until it is over.
+type took struct {
+	took, cpu time.Duration
+}
+
+// storm makes the composite resources of a fleet, then edits them.
+func storm(t *testing.T, f fleet) [2]took {
+	t.Helper()
+
+	f = f.set(t)
+
+	var out [2]took
+
+	seen := f.watch(t)
+	for i, size := range []string{"one", "two"} {
+		out[i] = f.play(t, size, i == 0)
+	}
+
+	if f.gated {
+		seen.check(t, f.n)
+	}
+
+	return out
+}
+
+// set makes the kind, and what composes it.
+func (f fleet) set(t *testing.T) fleet {
+	t.Helper()
+
+	f.admin, f.hans = world.Connect(t, running.Config()), world.ConnectAs(t, running, "hans")
+
+	text, err := os.ReadFile(filepath.Join("testdata", "kind.yaml"))
+	world.Must(t, err)
+
+	named := strings.NewReplacer("KIND", f.kind, "PLURAL", f.plural(), "GROUP", f.group())
+	objects := world.Parse(t, []byte(named.Replace(string(text))))
+
+	if f.gated {
+		steps := resource.List(objects[1].Object, "spec", "pipeline")
+		steps = append(steps, map[string]any{"step": "kausality", "functionRef": map[string]any{"name": "function-kausality"}})
+		world.Must(t, unstructured.SetNestedSlice(objects[1].Object, steps, "spec", "pipeline"))
+
+		text, err = os.ReadFile(filepath.Join("testdata", "gate.yaml"))
+		world.Must(t, err)
+
+		objects = append(objects, world.Parse(t, []byte(named.Replace(string(text))))...)
+	}
+
+	for _, u := range objects {
+		world.Apply(t, f.admin, u)
+	}
+
+	world.Eventually(t, "the kind", func(ctx context.Context) error {
+		return f.admin.List(ctx, f.list(f.gvk()), client.InNamespace(namespace))
+	})
+	time.Sleep(calm) // All have heard of it.
+
+	return f
+}
+
+func (fleet) list(gvk schema.GroupVersionKind) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk)
+
+	return list
+}
+
+// play writes all at once, waits until what comes of it is there, and then until nobody writes any more.
+func (f fleet) play(t *testing.T, size string, first bool) took {
+	t.Helper()
+
+	l := openLog(t)
+	l.next(t)
+
+	before, opened, start := cpu(t), opens(t), time.Now()
+
+	f.write(t, size)
+	world.Eventually(t, fmt.Sprintf("%d of size %s", f.n, size), func(ctx context.Context) error { return f.shows(ctx, size, first) })
+
+	out := took{took: time.Since(start)}
+
+	var events []event
+
+	world.Eventually(t, "the end of the storm", func(ctx context.Context) error {
+		events = append(events, l.next(t)...)
+
+		return f.over(ctx, events)
+	})
+
+	spent := cpu(t)
+	for name, had := range before {
+		spent[name] -= had
+	}
+
+	for _, had := range spent {
+		out.cpu += had
+	}
+
+	b := bill{xrs: f.n, events: events}
+	texts, example := b.alternations()
+	conflicts, most := total(b.conflicted())
+	opening := opens(t) - opened
+
+	t.Logf("%s, %d of size %s: %s, over after %s, CPU %s; runs of the pipeline per XR %.1f; conflicts %d, of one object %d; "+
+		"statuses written back %d; breakers opened %.0f\n%v\n%s", f.kind, f.n, size, out.took.Round(time.Millisecond),
+		time.Since(start).Round(time.Millisecond), out.cpu, float64(b.runs(f.plural()))/float64(f.n), conflicts, most, texts, opening, spent, b.rows())
+
+	if example != "" {
+		t.Logf("written back, for example:\n%s", example)
+	}
+
+	if opening > 0 {
+		t.Errorf("%s: circuit breakers opened %.0f times", f.kind, opening)
+	}
+
+	if !first && f.gated && (conflicts > f.n || texts > f.n) {
+		t.Errorf("%s: %d conflicts, %d statuses written back, want at most one of each object: %v", f.kind, conflicts, texts, worst(b.conflicted()))
+	}
+
+	return out
+}
+
+// write has all be of a size, some at a time.
+func (f fleet) write(t *testing.T, size string) {
+	t.Helper()
+
+	var group errgroup.Group
+	group.SetLimit(writers)
+
+	for i := range f.n {
+		group.Go(func() error {
+			u := world.Prototype(f.gvk())
+			u.SetNamespace(namespace)
+			u.SetName(f.name(i))
+			u.Object["spec"] = map[string]any{"size": size, "note": "x"}
+
+			return f.hans.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("hans"))
+		})
+	}
+
+	world.Must(t, group.Wait())
+}
+
+// worst are the objects with most conflicts.
+func worst(counts map[string]int) []string {
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return counts[b] - counts[a] })
+	for i, key := range keys {
+		keys[i] = fmt.Sprintf("%s: %d", key, counts[key])
+	}
+
+	return keys[:min(len(keys), 5)]
+}
+
+// shows checks that each external object has a size, and, once they are made, that each composite resource is ready.
+func (f fleet) shows(ctx context.Context, size string, ready bool) error {
+	list := f.list(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	if err := f.admin.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("cannot list what is made: %w", err)
+	}
+
+	shown := 0
+
+	for i := range list.Items {
+		if u := &list.Items[i]; strings.HasPrefix(u.GetName(), f.name(0)[:len(f.kind)+1]) && resource.String(u.Object, "data", "size") == size {
+			shown++
+		}
+	}
+
+	if shown < f.n {
+		return fmt.Errorf("%d of %d have size %s outside: %w", shown, f.n, size, world.ErrOther)
+	}
+
+	if !ready {
+		return nil
+	}
+
+	list = f.list(f.gvk())
+	if err := f.admin.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("cannot list what is made: %w", err)
+	}
+
+	for i := range list.Items {
+		if c, _ := resource.ConditionOf(&list.Items[i], resource.ConditionReady); !c.True() {
+			return fmt.Errorf("%s is not ready: %w", list.Items[i].GetName(), world.ErrOther)
+		}
+	}
+
+	return nil
+}
+
+// over checks that nobody has written to anything of the fleet for a while, and that the gates are closed.
+func (f fleet) over(ctx context.Context, events []event) error {
+	for i := len(events) - 1; i >= 0; i-- {
+		e := &events[i]
+		if time.Since(e.Stage) > calm {
+			break
+		}
+
+		if e.writes() && f.has(e) {
+			return fmt.Errorf("%s writes %s: %w", e.who(), e.object(), world.ErrOther)
+		}
+	}
+
+	if !f.gated {
+		return nil
+	}
+
+	list := f.list(objectKind())
+	if err := f.admin.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("cannot list managed resources: %w", err)
+	}
+
+	for i := range list.Items {
+		u := &list.Items[i]
+		if ref, _ := resource.ParentOf(u); ref.Kind == f.kind && (slices.Contains(policies(u), any("Update")) || len(policies(u)) == 0) {
+			return fmt.Errorf("the gate of %s is open: %w", u.GetName(), world.ErrOther)
+		}
+	}
+
+	return nil
+}
+
+func policies(u *unstructured.Unstructured) []any {
+	return resource.List(u.Object, "spec", "managementPolicies")
+}
+
+func objectKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "kubernetes.m.crossplane.io", Version: "v1alpha1", Kind: "Object"}
+}
+
+// sightings are when managed resources were seen first, and when with the record of a gate.
+type sightings struct {
+	mu              sync.Mutex
+	first, recorded map[string]time.Time
+}
+
+// watch notes when managed resources of a fleet are seen.
+func (f fleet) watch(t *testing.T) *sightings {
+	t.Helper()
+
+	c, s := world.Connect(t, running.Config()), &sightings{first: map[string]time.Time{}, recorded: map[string]time.Time{}}
+
+	stream, err := c.Watch(t.Context(), f.list(objectKind()), client.InNamespace(namespace))
+	world.Must(t, err)
+	t.Cleanup(stream.Stop)
+
+	go func() {
+		for e := range stream.ResultChan() {
+			u, ok := e.Object.(*unstructured.Unstructured)
+			if !ok {
+				continue
+			}
+
+			if ref, _ := resource.ParentOf(u); ref.Kind == f.kind {
+				s.note(u)
+			}
+		}
+	}()
+
+	return s
+}
+
+func (s *sightings) note(u *unstructured.Unstructured) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	if _, ok := s.first[u.GetName()]; !ok {
+		s.first[u.GetName()] = time.Now()
+	}
+
+	if _, ok := s.recorded[u.GetName()]; !ok && resource.Annotation(u, v1alpha1.AnnotationGate) != "" {
+		s.recorded[u.GetName()] = time.Now()
+	}
+}
+
+// check checks that all were recorded in time.
+func (s *sightings) check(t *testing.T, n int) {
+	t.Helper()
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	if len(s.first) < n {
+		t.Errorf("%d managed resources were seen, want %d", len(s.first), n)
+	}
+
+	waits := make([]time.Duration, 0, len(s.first))
+
+	for name, since := range s.first {
+		at, ok := s.recorded[name]
+		if !ok {
+			t.Errorf("managed resource %s has no record of a gate", name)
+
+			at = time.Now()
+		}
+
+		waits = append(waits, at.Sub(since))
+	}
+
+	slices.Sort(waits)
+
+	last := waits[len(waits)-1]
+	t.Logf("managed resources are recorded after %s in the median, after %s at most", waits[len(waits)/2], last)
+
+	if last > recorded {
+		t.Errorf("a managed resource has no record of a gate for %s", last)
+	}
+}
+
+// cpu is the time that the processes of the stack have had, by their names.
+func cpu(t *testing.T) map[string]time.Duration {
+	t.Helper()
+
+	out := map[string]time.Duration{}
+
+	for _, p := range running.Processes() {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
+		if err != nil {
+			t.Logf("cannot tell the time of %s: %v", p.Name(), err)
+
+			continue
+		}
+
+		// After the name, which may have spaces in it: the 12th and 13th are user and system, in hundredths of a second.
+		fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
+
+		var user, system int64
+		if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
+			t.Fatal(err)
+		}
+
+		out[p.Name()] += time.Duration(user+system) * 10 * time.Millisecond
+	}
+
+	return out
+}
+
+// opens is how often circuit breakers of Crossplane's have opened.
+func opens(t *testing.T) float64 {
+	t.Helper()
+
+	return scrape(t).Sum("circuit_breaker_opens_total")
+}
+
+func scrape(t *testing.T) world.Metrics {
+	t.Helper()
+
+	families, err := world.Scrape(t.Context(), running.CrossplaneMetricsURL())
+	world.Must(t, err)
+
+	return families
+}
