@@ -105,7 +105,11 @@ func (j *Judge) request(ctx context.Context, req admission.Request) (*decision.R
 	}
 
 	out.Basis = in.Basis(j.Settings, j.Now())
-	out.Settings.Gates = out.Settings.Gates && (j.Patches == nil || j.Patches(ctx, out.Resource))
+
+	if decision.MovesGate(out) && j.Patches != nil {
+		out.Settings.Gates = j.Patches(ctx, out.Resource)
+	}
+
 	out.Params, out.Authorizer = j.outside(ctx)
 	out.Versions = j.versions(ctx, req, out)
 

@@ -187,6 +187,7 @@ func TestTheWebhookOfStatusesIsAskedWhereCrossplaneSaysOnceMoreWhatWas(t *testin
 		"Same":       {},
 		"Pending":    {from: `Responsive, status: "True"`, to: `Responsive, status: "False"`},
 		"Since":      {from: `Responsive, status: "True"`, to: `Responsive, status: "True", lastTransitionTime: "2026-01-01T00:00:00Z"`, want: true},
+		"Later":      {from: `Responsive, status: "True"`, to: `Responsive, status: "True", observedGeneration: 2`},
 		"Reason":     {from: `Responsive, status: "True"`, to: `Responsive, status: "True", reason: Open`},
 		"AtTheEnd":   {manager: "crossplane", from: `"2"`, to: `"1"`},
 		"Nobody":     {manager: "none", from: `"2"`, to: `"1"`},

@@ -181,7 +181,8 @@ func (h Options) reporting(governed []GovernedKind) []admissionregistrationv1.Mu
 		applied    = "request.userInfo.username == %q && request.options.?fieldManager.orValue('') == %q"
 		ours       = "%s.exists(o, o.type == %q)"
 		others     = "%s.exists(o, %s.exists(c, c.type == o.type && c != o && (o.type in [%s] || c.status == o.status && " +
-			"c.?reason.orValue('') == o.?reason.orValue('') && c.?message.orValue('') == o.?message.orValue(''))))"
+			"c.?reason.orValue('') == o.?reason.orValue('') && c.?message.orValue('') == o.?message.orValue('') && " +
+			"c.?observedGeneration.orValue(0) <= o.?observedGeneration.orValue(0))))"
 	)
 
 	statuses := rules{}

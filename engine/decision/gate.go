@@ -160,6 +160,11 @@ func (l *lineage) movable() bool {
 	return l.applies() && gate.Governed(l.Old) && resource.Annotation(l.New, v1alpha1.AnnotationWish) != ""
 }
 
+// MovesGate reports whether a gate may be moved, or a deletion be blocked, with a request.
+func MovesGate(req *Request) bool {
+	return req.Settings.Gates && req.New != nil && (resource.IsManaged(req.New) || resource.Composing(req.New))
+}
+
 // attended reports whether the manager moves the gates of the object's kind. Those in a namespace of a shard are left to the
 // manager of that, which may not run.
 func (f *facts) attended() bool {

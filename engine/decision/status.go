@@ -11,7 +11,7 @@ import (
 
 // Status returns what is to be stored of a request to change the status of an XR; nil for what is asked for. Crossplane
 // applies the conditions that it read before it ran the pipeline, and says how they are at the end. While its cache is late it
-// would say them once more as they were, again and again, for each of the two writes has it run the pipeline anew.
+// would say them once more as they were, again and again: each of the two writes has it run the pipeline anew.
 func Status(req Request) *unstructured.Unstructured {
 	c := caller{req}
 	if req.Old == nil || req.New == nil || !c.byCrossplane() || req.FieldManager != resource.CompositeManager {

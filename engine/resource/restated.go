@@ -5,12 +5,12 @@ package resource
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
 )
 
 // CompositeManager is the field manager under which Crossplane applies the status of an XR before it says how the XR is.
@@ -26,8 +26,8 @@ func Restated() []string {
 
 // KeepRestated returns the XR to store where Crossplane applies its status with the conditions that it read before it ran the
 // pipeline: with those that are stored where it sets them anew at the end, for these are as new or newer, and where they say
-// the same since another time; nil where they are the same. Where that is all that is applied, who owns what stays too, and
-// nothing is to be written.
+// the same of as late a generation, since another time; nil where they are the same. Where that is all that is applied, who
+// owns what stays too, and nothing is to be written.
 func KeepRestated(stored, applied *unstructured.Unstructured) *unstructured.Unstructured {
 	was, is := List(stored.Object, "status", "conditions"), slices.Clone(List(applied.Object, "status", "conditions"))
 	same := true
@@ -36,7 +36,7 @@ func KeepRestated(stored, applied *unstructured.Unstructured) *unstructured.Unst
 		typ := typeOf(c)
 
 		at := slices.IndexFunc(was, func(o any) bool { return typeOf(o) == typ })
-		if at >= 0 && (slices.Contains(Restated(), typ) || saysSame(was[at], c)) && !reflect.DeepEqual(c, was[at]) {
+		if at >= 0 && (slices.Contains(Restated(), typ) || saysMore(was[at], c)) && !change.Equal(c, was[at]) {
 			is[i], same = was[at], false
 		}
 	}
@@ -49,7 +49,7 @@ func KeepRestated(stored, applied *unstructured.Unstructured) *unstructured.Unst
 	status["conditions"] = is
 	object["status"] = status
 
-	if owners, ok := Value(stored.Object, "metadata", "managedFields"); ok && reflect.DeepEqual(status, Map(stored.Object, "status")) {
+	if owners, ok := Value(stored.Object, "metadata", "managedFields"); ok && change.Equal(status, Map(stored.Object, "status")) {
 		meta := maps.Clone(Map(applied.Object, "metadata"))
 		meta["managedFields"] = owners
 		object["metadata"] = meta
@@ -58,10 +58,14 @@ func KeepRestated(stored, applied *unstructured.Unstructured) *unstructured.Unst
 	return &unstructured.Unstructured{Object: object}
 }
 
-// saysSame reports whether two conditions say the same, at other times or of other generations.
-func saysSame(a, b any) bool {
+// saysMore reports whether a condition says the same as another one, of as late a generation or a later one.
+func saysMore(a, b any) bool {
 	one, _ := a.(map[string]any)
 	other, _ := b.(map[string]any)
+
+	if Int(one, "observedGeneration") < Int(other, "observedGeneration") {
+		return false
+	}
 
 	return !slices.ContainsFunc([]string{"status", "reason", "message"}, func(key string) bool {
 		return String(one, key) != String(other, key)

@@ -80,9 +80,30 @@ status:
   conditions:
   - {type: Ready, status: "True", observedGeneration: 2}
   - {type: Kausality, status: "True", message: "generation 2: settled"}
-  - {type: Responsive, status: "True", reason: WatchCircuitClosed, lastTransitionTime: "2026-01-01T00:00:00Z", observedGeneration: 1}
+  - {type: Responsive, status: "True", reason: WatchCircuitClosed, lastTransitionTime: "2026-01-01T00:00:00Z"}
 `,
 			want: stored,
+		},
+		"OfALaterGeneration": {
+			reason: "What others say of a later generation is stored, for Crossplane does not say it again.",
+			applied: `
+metadata: {managedFields: [{manager: after}]}
+status:
+  size: 1
+  conditions:
+  - {type: Ready, status: "True", observedGeneration: 2}
+  - {type: Kausality, status: "True", message: "generation 1: settled"}
+  - {type: Responsive, status: "True", reason: WatchCircuitClosed, observedGeneration: 3}
+`,
+			want: `
+metadata: {managedFields: [{manager: after}]}
+status:
+  size: 1
+  conditions:
+  - {type: Ready, status: "True", observedGeneration: 2}
+  - {type: Kausality, status: "True", message: "generation 2: settled"}
+  - {type: Responsive, status: "True", reason: WatchCircuitClosed, observedGeneration: 3}
+`,
 		},
 		"First": {
 			reason:  "What is not stored is not kept.",

@@ -115,7 +115,7 @@ func (r *Reconciler) reconcileObject(ctx context.Context, u *unstructured.Unstru
 	res, err := r.reconcileStaying(ctx, u, kept == nil)
 	err, kept = client.IgnoreNotFound(err), client.IgnoreNotFound(kept)
 
-	if err != nil || kept == nil || res.RequeueAfter == 0 {
+	if err != nil || kept == nil || res.RequeueAfter == 0 || object.Outdated(kept) {
 		return res, errors.Join(err, kept)
 	}
 

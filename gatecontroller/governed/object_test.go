@@ -411,3 +411,49 @@ func TestWhatIsThereAndWhatIsNotIsTold(t *testing.T) {
 		})
 	}
 }
+
+// TestAGateThatIsOpenIsLookedAtThoughItsParentIsNotKept has an open gate with a time at which it is to be looked at again.
+func TestAGateThatIsOpenIsLookedAtThoughItsParentIsNotKept(t *testing.T) {
+	const (
+		store  = "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: s, namespace: a, uid: s}, spec: {}}"
+		bucket = `{apiVersion: mr.example.org/v1, kind: Bucket, metadata: {name: x, namespace: a, uid: x, generation: 8, finalizers: [` + v1alpha1.Finalizer + `],
+			annotations: {kausality.io/management-policies: "['*']",
+				kausality.io/allowances: '[{relation: External, mutations: [Update], generation: 8, initiator: hans}]',
+				kausality.io/gate: '{state: Open, actions: [Update], generation: 8, since: "2026-01-01T11:30:00Z", consumed: 3, allowances: [{relation: External, mutations: [Update], generation: 8, initiator: hans}]}'},
+			ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: s, controller: true}]},
+			spec: {forProvider: {size: large}, managementPolicies: [Observe, LateInitialize, Update]}}`
+	)
+
+	for name, tc := range map[string]struct {
+		refuse error
+		late   bool
+		after  time.Duration
+	}{
+		"Kept":     {after: 30 * time.Minute},
+		"Conflict": {refuse: apierrors.NewConflict(schema.GroupResource{Resource: "stores"}, "s", nil), late: true},
+		"Refused":  {refuse: fixture.ErrRefused, after: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, c := governing(t, bucketKind, true, nil, store, bucket)
+			r.Gates.Opts.MaxOpen = time.Hour
+			r.Owners.Client = interceptor.NewClient(c, interceptor.Funcs{
+				Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+					if tc.refuse != nil {
+						return tc.refuse
+					}
+
+					return c.Apply(ctx, obj, opts...)
+				},
+			})
+
+			res, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "a", Name: "x"}})
+			if object.Outdated(err) != tc.late || err != nil && !tc.late {
+				t.Errorf("Reconcile: %v, to be tried again soon: want %t", err, tc.late)
+			}
+
+			if !tc.late && res.RequeueAfter != tc.after {
+				t.Errorf("looked at again after %s, want %s", res.RequeueAfter, tc.after)
+			}
+		})
+	}
+}
