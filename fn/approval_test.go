@@ -38,7 +38,7 @@ status:
   conditions:
   - {type: Ready, status: "True", observedGeneration: 12}
   - {type: Kausality, status: "True", reason: Allowed, message: "generation 12: settled"}
-  - {type: KausalityHeldChanges, status: "True", reason: Allowed, message: '{"revision":"db-1"}'}
+  - {type: KausalityState, status: "True", reason: Allowed, message: '{"revision":"db-1"}'}
 `
 
 // withAllowances is an XR with the allowances that the manager writes for an approval.
@@ -71,15 +71,15 @@ func withAllowances(t *testing.T, kind, field, digest string, follows ...string)
 }
 
 // heldList is what a response tells the manager.
-func heldList(t *testing.T, rsp *fnv1.RunFunctionResponse) v1alpha1.HeldList {
+func heldList(t *testing.T, rsp *fnv1.RunFunctionResponse) v1alpha1.State {
 	t.Helper()
 
 	for _, c := range rsp.GetConditions() {
-		if c.GetType() != v1alpha1.ConditionHeldChanges {
+		if c.GetType() != v1alpha1.ConditionState {
 			continue
 		}
 
-		var out v1alpha1.HeldList
+		var out v1alpha1.State
 		if err := json.Unmarshal([]byte(c.GetMessage()), &out); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func heldList(t *testing.T, rsp *fnv1.RunFunctionResponse) v1alpha1.HeldList {
 
 	t.Fatalf("no list for the manager: %v", rsp)
 
-	return v1alpha1.HeldList{}
+	return v1alpha1.State{}
 }
 
 // storedOf is an observed resource as Crossplane makes it of a response.

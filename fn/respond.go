@@ -14,7 +14,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -154,7 +153,7 @@ func (s *state) reportHeld(rsp *fnv1.RunFunctionResponse, held []composition.Hel
 		condition, reason = response.ConditionFalse, v1alpha1.ReasonHeld
 	}
 
-	condition(rsp, v1alpha1.ConditionHeldChanges, reason).WithMessage(heldlist.Format(list))
+	condition(rsp, v1alpha1.ConditionState, reason).WithMessage(resource.FormatState(list))
 }
 
 // findings are what was found out about the XR in this run.

@@ -117,11 +117,11 @@ type HeldEntry struct {
 	Unstable bool `json:"unstable,omitempty"`
 }
 
-// HeldList is the message of the condition [ConditionHeldChanges] of an XR, as compact JSON
-// of at most [MaxHeldListBytes].
+// State is the message of the condition [ConditionState] of an XR, as compact JSON
+// of at most [MaxStateBytes].
 //
 // +kubebuilder:object:generate=false
-type HeldList struct {
+type State struct {
 	// Generation of the XR that it is about. Crossplane may have its function run once more with an
 	// XR of before, which it has in its cache.
 	Generation int64 `json:"generation,omitempty"`
@@ -179,14 +179,14 @@ type ApprovalUse struct {
 	State ApprovalUseState `json:"state"`
 }
 
-// ConditionHeldChanges is on XRs: a [HeldList], for Kausality's manager. It is false where
+// ConditionState is on XRs: a [State], for Kausality's manager. It is false where
 // something is held.
-const ConditionHeldChanges = "KausalityHeldChanges"
+const ConditionState = "KausalityState"
 
 const (
-	// MaxHeldListBytes is the most bytes of the message of [ConditionHeldChanges], as the API
+	// MaxStateBytes is the most bytes of the message of [ConditionState], as the API
 	// server takes of a condition.
-	MaxHeldListBytes = 32 * 1024
+	MaxStateBytes = 32 * 1024
 	// MaxUnsteady is in how many runs in a row a change may ask for another value, of one
 	// generation, before it is unstable.
 	MaxUnsteady = 5

@@ -168,8 +168,8 @@ func TestOnlyKausalityAndCrossplaneSayWhatIsHeld(t *testing.T) {
 		ready  = `{type: Ready, status: "True"}`
 		synced = `{type: Synced, status: "True"}`
 		own    = `{type: Kausality, status: "False", message: held}`
-		list   = `{type: KausalityHeldChanges, status: "False", message: "{}"}`
-		forged = `{type: KausalityHeldChanges, status: "False", message: "{changes: []}"}`
+		list   = `{type: KausalityState, status: "False", message: "{}"}`
+		forged = `{type: KausalityState, status: "False", message: "{changes: []}"}`
 	)
 
 	status := func(conditions string) []string { return []string{`status: {conditions: [` + conditions + `]}`} }

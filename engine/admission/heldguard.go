@@ -32,7 +32,7 @@ func (h Options) HeldGuard(kinds []kind.Served) Guard {
 		}
 	}
 
-	types := []string{v1alpha1.ConditionKausality, v1alpha1.ConditionHeldChanges}
+	types := []string{v1alpha1.ConditionKausality, v1alpha1.ConditionState}
 
 	same := make([]string, len(types))
 	for i, t := range types {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -65,7 +64,7 @@ type Parent struct {
 	// Reports is true of an XR whose function reports how far the allowances are.
 	Reports bool
 	// List is what it has reported; nil where that is not known now.
-	List *v1alpha1.HeldList
+	List *v1alpha1.State
 }
 
 // Seen is an object that was read from the API server: it is there, it is not, or that is not
@@ -86,7 +85,7 @@ func ParentOf(ref v1alpha1.ObjectReference, u *unstructured.Unstructured) (Paren
 
 	out := Parent{Ref: ref, Generation: resource.Generation(u), Allowances: list}
 
-	if _, said := resource.ConditionOf(u, v1alpha1.ConditionHeldChanges); !said {
+	if _, said := resource.ConditionOf(u, v1alpha1.ConditionState); !said {
 		return out, nil
 	}
 
@@ -95,7 +94,7 @@ func ParentOf(ref v1alpha1.ObjectReference, u *unstructured.Unstructured) (Paren
 	}
 
 	out.Reports = true
-	if list, known := heldlist.Read(u); known && !heldlist.Behind(u, list) {
+	if list, known := resource.StateOf(u); known && !resource.Behind(u, list) {
 		out.List = list
 	}
 

@@ -21,7 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/approval"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // The model is an XR with three children and a manager with a cache. Each child has one change
@@ -44,7 +44,7 @@ type part struct {
 type parentState struct {
 	version    int
 	allowances []v1alpha1.Allowance
-	list       *v1alpha1.HeldList // nil while the pipeline fails
+	list       *v1alpha1.State // nil while the pipeline fails
 }
 
 type rootState struct {
@@ -107,7 +107,7 @@ func newModel(t *testing.T, seed uint64) *model {
 
 	return &model{
 		t: t, rand: rand.New(rand.NewPCG(seed, 1)), now: start,
-		live: state{parent: parentState{list: &v1alpha1.HeldList{}}, approvals: map[types.UID]approvalState{}}, cache: state{parent: parentState{list: &v1alpha1.HeldList{}}},
+		live: state{parent: parentState{list: &v1alpha1.State{}}, approvals: map[types.UID]approvalState{}}, cache: state{parent: parentState{list: &v1alpha1.State{}}},
 		noRight: map[string]bool{}, requester: "anna", required: 1 + int32(seed%4/3),
 		uses: map[string]int{}, named: map[string]int{}, grants: map[string]int{},
 	}
@@ -279,7 +279,7 @@ func (p *part) shows(a v1alpha1.Allowance) bool { return allowance.Used(p.trace,
 // run runs the pipeline: its function lets through what is allowed, Crossplane applies it, and
 // the list is written, unless Crossplane is stopped before.
 func (m *model) run() {
-	list, was := &v1alpha1.HeldList{}, m.live.parent.list
+	list, was := &v1alpha1.State{}, m.live.parent.list
 	reported := func(a v1alpha1.Allowance) bool {
 		return was != nil && slices.Contains(was.Approvals, v1alpha1.ApprovalUse{Approval: a.Approval, Digest: a.Digest, State: v1alpha1.ApprovalUsed})
 	}
@@ -463,7 +463,7 @@ func (m *model) read(ref v1alpha1.ObjectReference) approval.Seen {
 
 	p, text := m.live.parent, ""
 	if p.list != nil {
-		text = heldlist.Format(*p.list)
+		text = resource.FormatState(*p.list)
 	}
 
 	seen := seenXR(text)

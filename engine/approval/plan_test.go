@@ -167,7 +167,7 @@ func input(held ...int) approval.Input {
 		Made:   start.Add(-2 * time.Hour), Confirmed: true, Seen: map[v1alpha1.ObjectReference]approval.Seen{}, Now: start,
 		Parents: []approval.Parent{
 			{Ref: v1alpha1.ObjectReference{APIVersion: "example.org/v1", Kind: "Database", Namespace: "team-a", Name: "db", UID: "claim"}},
-			{Ref: xrRef(), Generation: 3, Reports: true, List: &v1alpha1.HeldList{}},
+			{Ref: xrRef(), Generation: 3, Reports: true, List: &v1alpha1.State{}},
 		},
 		MayDecide: func(a v1alpha1.Approver, _ v1alpha1.ApprovalDecision, _ v1alpha1.HeldEntry) (bool, string, error) {
 			switch {
@@ -646,7 +646,7 @@ func TestAnApprovalIsOfWhatIsHeldWhenItIsLookedAtFirst(t *testing.T) {
 func seenXR(list string) approval.Seen {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "XDatabase", "metadata": map[string]any{"name": "db-x", "uid": "xr"},
-		"status": map[string]any{"conditions": []any{map[string]any{"type": v1alpha1.ConditionHeldChanges, "status": "False", "message": list}}},
+		"status": map[string]any{"conditions": []any{map[string]any{"type": v1alpha1.ConditionState, "status": "False", "message": list}}},
 	}}
 
 	return approval.Seen{Object: u}

@@ -14,7 +14,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
@@ -209,7 +208,7 @@ const maxBack = 5
 
 // inVain reports whether a field was put back that often.
 func (r *Request) inVain(list []gate.Inside, path change.Path) bool {
-	was, known := heldlist.Read(r.XR)
+	was, known := resource.StateOf(r.XR)
 
 	return known && slices.ContainsFunc(list, func(in gate.Inside) bool {
 		return overlap(in.Change.Path, path) && was.Back[backKey(r.Name, in.Change.Field)] >= maxBack

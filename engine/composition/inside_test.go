@@ -14,7 +14,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
@@ -266,7 +265,7 @@ func TestWhatTheAPIServerDoesNotTakeBackIsTriedAFewTimes(t *testing.T) {
 		}
 
 		xr.Object["status"] = map[string]any{"conditions": []any{map[string]any{
-			"type": v1alpha1.ConditionHeldChanges, "status": "False", "message": heldlist.Format(list),
+			"type": v1alpha1.ConditionState, "status": "False", "message": resource.FormatState(list),
 		}}}
 	}
 

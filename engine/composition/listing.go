@@ -12,7 +12,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -28,7 +27,7 @@ func (r *Request) entry(h v1alpha1.HeldChange, a decision.Approvable) v1alpha1.H
 			APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(),
 		},
 		ComposedResource: r.Name, Field: h.Field, From: h.From, To: h.To, Missing: h.Reason,
-		Digest: a.Digest, Masked: a.Masked, Follows: a.Follows, Destroys: heldlist.Destroys(u, h.Field),
+		Digest: a.Digest, Masked: a.Masked, Follows: a.Follows, Destroys: resource.Destroys(u, h.Field),
 	}
 
 	if e.Ref.Namespace == "" {
@@ -64,16 +63,16 @@ func byHand(u *unstructured.Unstructured, field string) *v1alpha1.Cause {
 // edits of the XR leave a record: see [decision.Basis.RecordsEdits]. False where there is nothing to tell.
 func List(
 	xr *unstructured.Unstructured, observed map[string]*unstructured.Unstructured, held []Held, passed []Passed, records bool,
-) (v1alpha1.HeldList, bool) {
-	was, known := heldlist.Read(xr)
+) (v1alpha1.State, bool) {
+	was, known := resource.StateOf(xr)
 	if !known {
-		was = &v1alpha1.HeldList{}
+		was = &v1alpha1.State{}
 	}
 
 	l := lister{xr: xr, was: was}
 	l.look(records)
 
-	out := v1alpha1.HeldList{Generation: resource.Generation(xr)}
+	out := v1alpha1.State{Generation: resource.Generation(xr)}
 
 	for _, h := range held {
 		if h.Entry.Field != "" && !h.Passed {
@@ -115,7 +114,7 @@ func compareEntries(a, b v1alpha1.HeldEntry) int {
 
 // backCounts counts for how long fields are put back that gates have kept inside. One that is put back no
 // more keeps its count as long as it is inside.
-func backCounts(was *v1alpha1.HeldList, held []Held) map[string]int {
+func backCounts(was *v1alpha1.State, held []Held) map[string]int {
 	var out map[string]int
 
 	for _, h := range held {
@@ -145,7 +144,7 @@ func backKey(composed, field string) string { return composed + " " + field }
 // A lister completes what is listed of an XR, by what was listed before.
 type lister struct {
 	xr       *unstructured.Unstructured
-	was      *v1alpha1.HeldList
+	was      *v1alpha1.State
 	unsteady map[string]int
 	// seen is what the next run compares the XR with, and unseen is true where nobody knows who has edited
 	// it.
@@ -262,7 +261,7 @@ func (l *lister) cause() *v1alpha1.Cause {
 
 // uses are the allowances of approvals that an XR carries, and how far each is.
 func uses(
-	xr *unstructured.Unstructured, was *v1alpha1.HeldList, observed map[string]*unstructured.Unstructured,
+	xr *unstructured.Unstructured, was *v1alpha1.State, observed map[string]*unstructured.Unstructured,
 	held []v1alpha1.HeldEntry, passed []Passed,
 ) []v1alpha1.ApprovalUse {
 	list, err := allowance.Parse(xr)

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/change"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
@@ -25,7 +24,7 @@ const maxIdle = 3
 type Reporting struct {
 	// Pending says what of it is new; empty for nothing.
 	Pending string
-	// Hash is [v1alpha1.HeldList.Status], and Idle what goes with it.
+	// Hash is [v1alpha1.State.Status], and Idle what goes with it.
 	Hash string
 	Idle int
 }
@@ -42,7 +41,7 @@ func Report(xr, desired *unstructured.Unstructured, idle bool) Reporting {
 		return Reporting{}
 	}
 
-	last, known := heldlist.Read(xr)
+	last, known := resource.StateOf(xr)
 	known = known && last.Status != ""
 	out := Reporting{Hash: fmt.Sprintf("%016x", wish.Hash(want))}
 

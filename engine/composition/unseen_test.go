@@ -12,7 +12,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -213,7 +212,7 @@ func TestAnEditThatNobodySawIsOfSomebodyUnknown(t *testing.T) {
 						status = "Unknown"
 					}
 
-					conditions = append(conditions, map[string]any{"type": v1alpha1.ConditionHeldChanges, "status": status, "message": said})
+					conditions = append(conditions, map[string]any{"type": v1alpha1.ConditionState, "status": status, "message": said})
 				}
 
 				if run.settled != 0 {
@@ -248,7 +247,7 @@ func TestAnEditThatNobodySawIsOfSomebodyUnknown(t *testing.T) {
 					t.Errorf("%s\nrun %d: the cause is %q, want %q", tc.reason, i, got, run.want)
 				}
 
-				said = heldlist.Format(list)
+				said = resource.FormatState(list)
 			}
 		})
 	}

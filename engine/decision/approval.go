@@ -15,7 +15,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -215,7 +214,7 @@ type reportedUse struct{ approval, digest string }
 func ReadReported(xr *unstructured.Unstructured) *Reported {
 	out := &Reported{}
 
-	list, ok := heldlist.Read(xr)
+	list, ok := resource.StateOf(xr)
 	if !ok {
 		return out
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -69,7 +68,7 @@ func (s *summary) fromList(o *Object) {
 
 	s.listed[o.GetUID()] = true
 
-	if heldlist.Behind(o.Unstructured, list) {
+	if resource.Behind(o.Unstructured, list) {
 		s.behind[o.GetUID()] = true
 	}
 

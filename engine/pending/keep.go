@@ -16,7 +16,7 @@ import (
 func (s *summary) keep() {
 	for i := range s.Objects {
 		xr := s.Objects[i].Unstructured
-		if _, said := resource.ConditionOf(xr, v1alpha1.ConditionHeldChanges); said && !s.listed[xr.GetUID()] {
+		if _, said := resource.ConditionOf(xr, v1alpha1.ConditionState); said && !s.listed[xr.GetUID()] {
 			s.lost[KeyOfObject(xr)] = true
 		}
 	}

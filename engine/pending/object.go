@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -47,10 +46,10 @@ func RefTo(u *unstructured.Unstructured) v1alpha1.ObjectReference {
 // Listed returns the list of an XR. False where it is not known: its pipeline failed, or did not
 // run yet. Of one whose Composition does not run the function any more it is empty, whatever the
 // condition says.
-func Listed(xr *unstructured.Unstructured) (*v1alpha1.HeldList, bool) {
+func Listed(xr *unstructured.Unstructured) (*v1alpha1.State, bool) {
 	if c, ok := resource.ConditionOf(xr, v1alpha1.ConditionKausality); ok && c.Reason == v1alpha1.ReasonNotRun {
-		return &v1alpha1.HeldList{}, true
+		return &v1alpha1.State{}, true
 	}
 
-	return heldlist.Read(xr)
+	return resource.StateOf(xr)
 }

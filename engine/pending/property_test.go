@@ -19,8 +19,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // fields are of which there are few, so that entries meet.
@@ -68,7 +68,7 @@ func tree(t *rapid.T) pending.Input {
 		x.Object["spec"] = map[string]any{"resourceRefs": []any{}}
 
 		if rapid.Bool().Draw(t, "known") {
-			say(x, "False", "Held", heldlist.Format(v1alpha1.HeldList{More: rapid.IntRange(0, 3).Draw(t, "more"), Changes: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) v1alpha1.HeldEntry {
+			say(x, "False", "Held", resource.FormatState(v1alpha1.State{More: rapid.IntRange(0, 3).Draw(t, "more"), Changes: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) v1alpha1.HeldEntry {
 				e := instance(fields().Draw(t, "field"), "", "x")
 				e.Ref.UID = types.UID("Instance" + rapid.SampledFrom([]string{"x0-0", "x1-0", "y"}).Draw(t, "uid"))
 				e.Digest, e.Destroys = digests().Draw(t, "digest"), rapid.Bool().Draw(t, "destroys")
@@ -144,7 +144,7 @@ func TestNothingIsLostThatIsNotCounted(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			if list, known := heldlist.Read(o.Unstructured); known {
+			if list, known := resource.StateOf(o.Unstructured); known {
 				for _, e := range list.Changes {
 					all[e.Digest] = true
 				}

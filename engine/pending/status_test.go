@@ -20,7 +20,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
@@ -43,13 +42,13 @@ func claim(t *testing.T, annotations string) *unstructured.Unstructured {
 		"spec: {resourceRef: {apiVersion: example.org/v1, kind: XStore, name: corner-x}}}")
 }
 
-func xr(t *testing.T, annotations string, condition *v1alpha1.HeldList) *unstructured.Unstructured {
+func xr(t *testing.T, annotations string, condition *v1alpha1.State) *unstructured.Unstructured {
 	t.Helper()
 
 	u := fixture.Parse(t, "{apiVersion: example.org/v1, kind: XStore, metadata: {name: corner-x, uid: xr"+annotations+"}, spec: {claimRef: "+
 		"{apiVersion: example.org/v1, kind: Store, namespace: team-a, name: corner}}}")
 	if condition != nil {
-		say(u, "False", "Held", heldlist.Format(*condition))
+		say(u, "False", "Held", resource.FormatState(*condition))
 	}
 
 	return u
@@ -71,7 +70,7 @@ func database(t *testing.T, annotations string) *unstructured.Unstructured {
 // say sets the condition that has an XR's list.
 func say(u *unstructured.Unstructured, status, reason, message string) {
 	u.Object["status"] = map[string]any{"conditions": []any{map[string]any{
-		"type": v1alpha1.ConditionHeldChanges, "status": status, "reason": reason, "message": message,
+		"type": v1alpha1.ConditionState, "status": status, "reason": reason, "message": message,
 	}}}
 }
 
@@ -138,12 +137,12 @@ func TestWhatIsHeldIsListed(t *testing.T) {
 	hands := v1alpha1.HeldChange{Field: "spec.forProvider.size", From: "1", To: "2", User: "eve", Reason: "r", Digest: sha("c")}
 	anna := v1alpha1.Edit{Field: "spec.size", User: "anna", Since: metav1.NewTime(noon.Add(-time.Hour))}
 	bert := v1alpha1.Edit{Field: "spec.color", User: "bert", Since: metav1.NewTime(noon.Add(-time.Minute))}
-	list := &v1alpha1.HeldList{Changes: []v1alpha1.HeldEntry{instance("spec.forProvider.size", "1", "3")}}
+	list := &v1alpha1.State{Changes: []v1alpha1.HeldEntry{instance("spec.forProvider.size", "1", "3")}}
 
-	with := func(e v1alpha1.HeldEntry, change func(*v1alpha1.HeldEntry)) *v1alpha1.HeldList {
+	with := func(e v1alpha1.HeldEntry, change func(*v1alpha1.HeldEntry)) *v1alpha1.State {
 		change(&e)
 
-		return &v1alpha1.HeldList{Changes: []v1alpha1.HeldEntry{e}}
+		return &v1alpha1.State{Changes: []v1alpha1.HeldEntry{e}}
 	}
 	failing := func() *unstructured.Unstructured {
 		u := xr(t, "", nil)
@@ -170,7 +169,7 @@ func TestWhatIsHeldIsListed(t *testing.T) {
 		required      int32
 		stale         bool
 	}{
-		"Nothing is held": {claim: claim(t, ""), xr: xr(t, "", &v1alpha1.HeldList{}), db: database(t, ""), required: 1},
+		"Nothing is held": {claim: claim(t, ""), xr: xr(t, "", &v1alpha1.State{}), db: database(t, ""), required: 1},
 		"What an XR lists follows from its pipeline": {
 			claim: claim(t, ""), xr: xr(t, "", list), want: []string{"Pipeline : corner-db spec.forProvider.size 1>3 of corner-x as db follows Update"}, total: 1, required: 1,
 		},
@@ -197,7 +196,7 @@ func TestWhatIsHeldIsListed(t *testing.T) {
 			want: []string{"Edit anna: corner-db spec.forProvider.size 1>3 of corner-x as db follows Update"}, total: 1, requesters: []string{"anna", "unknown"}, required: 2,
 		},
 		"And those of somebody whose name was cut": {
-			claim: claim(t, edits(v1alpha1.Edit{Field: "spec.size", User: strings.Repeat("a", 125) + "...", Since: before})), xr: xr(t, "", &v1alpha1.HeldList{}),
+			claim: claim(t, edits(v1alpha1.Edit{Field: "spec.size", User: strings.Repeat("a", 125) + "...", Since: before})), xr: xr(t, "", &v1alpha1.State{}),
 			requesters: []string{strings.Repeat("a", 125) + "...", "unknown"}, required: 2,
 		},
 		"An XR's own is its Claim's, and was asked for by who edited that": {
@@ -212,7 +211,7 @@ func TestWhatIsHeldIsListed(t *testing.T) {
 			want:  []string{"Edit anna: corner spec.size small>large without digest"}, total: 1, requesters: []string{"anna"}, required: 1,
 		},
 		"What is composed and was edited by hand is drift, and its user asks": {
-			claim: claim(t, ""), xr: xr(t, "", &v1alpha1.HeldList{}), db: database(t, held(hands)),
+			claim: claim(t, ""), xr: xr(t, "", &v1alpha1.State{}), db: database(t, held(hands)),
 			want: []string{"Drift eve: corner-db spec.forProvider.size 1>2 of corner-x"}, total: 1, requesters: []string{"eve"}, required: 1,
 		},
 		"An update below forProvider of what has a gate follows outside": {
@@ -231,12 +230,12 @@ func TestWhatIsHeldIsListed(t *testing.T) {
 			want: []string{"Pipeline : corner-db spec.forProvider.size 1>3 of corner-x as db follows Update"}, total: 1, required: 1,
 		},
 		"What did not fit is counted": {
-			claim: claim(t, held(size, v1alpha1.HeldChange{Field: "(12 more)", Reason: "too many to list"})), xr: xr(t, "", &v1alpha1.HeldList{More: 4}),
+			claim: claim(t, held(size, v1alpha1.HeldChange{Field: "(12 more)", Reason: "too many to list"})), xr: xr(t, "", &v1alpha1.State{More: 4}),
 			db:   database(t, held(hands, v1alpha1.HeldChange{Field: "(7 more)", Reason: "too many to list"})),
 			want: []string{"Edit unknown: corner spec.size small>large without digest", "Drift eve: corner-db spec.forProvider.size 1>2 of corner-x"}, total: 2 + 12 + 4, requesters: []string{"eve", "unknown"}, required: 2,
 		},
 		"What destroys something comes first, whatever it is": {
-			claim: claim(t, ""), xr: xr(t, "", &v1alpha1.HeldList{Changes: []v1alpha1.HeldEntry{
+			claim: claim(t, ""), xr: xr(t, "", &v1alpha1.State{Changes: []v1alpha1.HeldEntry{
 				instance("a", "", ""), {Ref: v1alpha1.ObjectReference{APIVersion: "v1", Kind: "Secret", Name: "z", UID: "z"}, Field: "delete", Digest: sha("f"), Destroys: true},
 			}}),
 			want: []string{"Pipeline : z delete > of corner-x destroys", "Pipeline : corner-db a > of corner-x as db follows Update"}, total: 2, destroys: 1, required: 1,
@@ -268,13 +267,13 @@ func TestWhatIsHeldIsListed(t *testing.T) {
 			want: []string{"Composition : corner-db spec.forProvider.size 1>3 of corner-x as db follows Update since 11:00:00"}, total: 1, required: 1,
 		},
 		"It stays while the list is of the XR as it was before": {
-			claim: claim(t, ""), xr: ofGeneration(4, xr(t, "", &v1alpha1.HeldList{Generation: 3})), previous: kept(),
+			claim: claim(t, ""), xr: ofGeneration(4, xr(t, "", &v1alpha1.State{Generation: 3})), previous: kept(),
 			want: []string{"Composition : corner-db spec.forProvider.size 1>3 of corner-x as db follows Update since 11:00:00"}, total: 3, required: 1,
 		},
 		"It goes once a list of the XR as it is says so": {
-			claim: claim(t, ""), xr: ofGeneration(4, xr(t, "", &v1alpha1.HeldList{Generation: 4})), previous: kept(), required: 1,
+			claim: claim(t, ""), xr: ofGeneration(4, xr(t, "", &v1alpha1.State{Generation: 4})), previous: kept(), required: 1,
 		},
-		"It goes once the list says so": {claim: claim(t, ""), xr: xr(t, "", &v1alpha1.HeldList{}), previous: kept(), required: 1},
+		"It goes once the list says so": {claim: claim(t, ""), xr: xr(t, "", &v1alpha1.State{}), previous: kept(), required: 1},
 		"It goes once the function does not run any more": {
 			claim: claim(t, ""), xr: func() *unstructured.Unstructured {
 				u := xr(t, "", list)
@@ -411,7 +410,7 @@ func TestAStatusIsNeverTooLarge(t *testing.T) {
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			root, list := claim(t, ""), &v1alpha1.HeldList{}
+			root, list := claim(t, ""), &v1alpha1.State{}
 
 			for i := range tc.n {
 				e := instance(fmt.Sprintf("spec.forProvider.f%03d", i), tc.value, tc.value)

@@ -21,7 +21,7 @@ const CompositeManager = "apiextensions.crossplane.io/composite"
 
 // Restated are the types of conditions that Crossplane sets anew at the end of each run of a pipeline with our function.
 func Restated() []string {
-	return []string{ConditionReady, ConditionSynced, v1alpha1.ConditionKausality, v1alpha1.ConditionHeldChanges}
+	return []string{ConditionReady, ConditionSynced, v1alpha1.ConditionKausality, v1alpha1.ConditionState}
 }
 
 // KeepRestated returns the XR to store where Crossplane applies its status with the conditions that it read before it ran the

@@ -28,7 +28,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/approval"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
@@ -233,14 +233,14 @@ func (w *world) decide(uid types.UID, decision v1alpha1.ApprovalDecision) *v1alp
 func (w *world) report(held bool, uses ...v1alpha1.ApprovalUse) {
 	w.t.Helper()
 
-	list := v1alpha1.HeldList{Approvals: uses}
+	list := v1alpha1.State{Approvals: uses}
 	if held {
 		list.Changes = []v1alpha1.HeldEntry{w.entry()}
 	}
 
 	u := w.get(xrRef())
 	u.Object["status"] = map[string]any{"conditions": []any{map[string]any{
-		"type": v1alpha1.ConditionHeldChanges, "status": "False", "reason": "Held", "message": heldlist.Format(list),
+		"type": v1alpha1.ConditionState, "status": "False", "reason": "Held", "message": resource.FormatState(list),
 	}}}
 
 	if err := w.client.Update(w.t.Context(), u); err != nil {
@@ -274,7 +274,7 @@ func (w *world) settle() (*v1alpha1.PendingChangeStatus, error) {
 	finished := metav1.NewTime(w.now)
 	status := &v1alpha1.PendingChangeStatus{Required: 1, Requesters: []string{"anna"}, FinishedAt: &finished, Conditions: pch.Status.Conditions}
 
-	if list, known := heldlist.Read(w.get(xrRef())); known && len(list.Changes) > 0 {
+	if list, known := resource.StateOf(w.get(xrRef())); known && len(list.Changes) > 0 {
 		status.Changes, status.Total, status.FinishedAt = []v1alpha1.HeldEntry{w.entry()}, 1, nil
 	}
 

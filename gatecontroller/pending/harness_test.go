@@ -30,7 +30,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
@@ -411,7 +410,7 @@ func lists(entries ...v1alpha1.HeldEntry) func(*unstructured.Unstructured) {
 			status, reason = "True", v1alpha1.ReasonAllowed
 		}
 
-		say(u, v1alpha1.ConditionHeldChanges, status, reason, heldlist.Format(v1alpha1.HeldList{Generation: 1, Changes: entries}))
+		say(u, v1alpha1.ConditionState, status, reason, resource.FormatState(v1alpha1.State{Generation: 1, Changes: entries}))
 	}
 }
 

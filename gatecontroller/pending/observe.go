@@ -98,7 +98,7 @@ func holds(u *unstructured.Unstructured) bool {
 		}
 	}
 
-	typ := v1alpha1.ConditionHeldChanges
+	typ := v1alpha1.ConditionState
 	if resource.IsClaim(u) {
 		typ = v1alpha1.ConditionKausality
 	}
@@ -131,7 +131,7 @@ func printOf(u *unstructured.Unstructured) fingerprint {
 		u.GetUID(), parent, resource.Deleting(u),
 		annotation(v1alpha1.AnnotationHeld), annotation(v1alpha1.AnnotationEdits),
 		annotation(v1alpha1.AnnotationTrace), annotation(v1alpha1.AnnotationAllowances),
-		condition(v1alpha1.ConditionHeldChanges), condition(v1alpha1.ConditionKausality),
+		condition(v1alpha1.ConditionState), condition(v1alpha1.ConditionKausality),
 	})
 	sum := sha256.Sum256(raw)
 

@@ -221,7 +221,7 @@ func TestAChangeGoesOnceItIsKnownNotToBeHeld(t *testing.T) {
 		"Its pipeline fails": {
 			do: func(h *harness) {
 				h.change(t, "XStore corner-x", func(u *unstructured.Unstructured) {
-					say(u, v1alpha1.ConditionHeldChanges, "Unknown", "FatalError", "it failed")
+					say(u, v1alpha1.ConditionState, "Unknown", "FatalError", "it failed")
 				})
 			}, observe: []string{"XStore corner-x"}, want: all, current: "PipelineFailed",
 		},
@@ -238,7 +238,7 @@ func TestAChangeGoesOnceItIsKnownNotToBeHeld(t *testing.T) {
 		"The pipeline fails, and the manager restarts": {
 			do: func(h *harness) {
 				h.change(t, "XStore corner-x", func(u *unstructured.Unstructured) {
-					say(u, v1alpha1.ConditionHeldChanges, "Unknown", "FatalError", "it failed")
+					say(u, v1alpha1.ConditionState, "Unknown", "FatalError", "it failed")
 				})
 				h.restart(t)
 			}, want: all, current: "PipelineFailed",

@@ -302,7 +302,7 @@ func (d *desk) annotate(b *testing.B, name string) []time.Duration {
 		b.Fatal(err)
 	}
 
-	list, _ := resource.ConditionOf(u, v1alpha1.ConditionHeldChanges)
+	list, _ := resource.ConditionOf(u, v1alpha1.ConditionState)
 
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"example.org/held": list.Message}}})
 	if err != nil {

@@ -23,7 +23,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
@@ -194,7 +193,7 @@ func (h *holding) say(b *testing.B, held func(u *unstructured.Unstructured) []v1
 
 	h.each(b, len(h.composites), func(i int) error {
 		u := h.composites[i].DeepCopy()
-		list := v1alpha1.HeldList{Generation: u.GetGeneration(), Changes: held(h.managed[i])}
+		list := v1alpha1.State{Generation: u.GetGeneration(), Changes: held(h.managed[i])}
 		status, reason, message := "True", v1alpha1.ReasonAllowed, resource.SettledMessage(u.GetGeneration(), 0)
 
 		if len(list.Changes) > 0 {
@@ -209,7 +208,7 @@ func (h *holding) say(b *testing.B, held func(u *unstructured.Unstructured) []v1
 		}
 
 		raw, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []any{
-			condition(v1alpha1.ConditionKausality, message), condition(v1alpha1.ConditionHeldChanges, heldlist.Format(list)),
+			condition(v1alpha1.ConditionKausality, message), condition(v1alpha1.ConditionState, resource.FormatState(list)),
 		}}})
 		if err != nil {
 			return err

@@ -72,7 +72,7 @@ func (c cluster) counts(p pendings, want int) check {
 			return err
 		}
 
-		list, _ := resource.ConditionOf(xr, v1alpha1.ConditionHeldChanges)
+		list, _ := resource.ConditionOf(xr, v1alpha1.ConditionState)
 		text, _ := resource.ConditionOf(xr, v1alpha1.ConditionKausality)
 
 		pch, err := p.get(ctx)
@@ -82,7 +82,7 @@ func (c cluster) counts(p pendings, want int) check {
 
 		listed := len(pch.Status.Changes)
 		if int(pch.Status.Total) != want || listed < min(want, 20) || listed > v1alpha1.MaxPendingChanges ||
-			len(list.Message) > v1alpha1.MaxHeldListBytes || len(text.Message) > v1alpha1.MaxHeldListBytes {
+			len(list.Message) > v1alpha1.MaxStateBytes || len(text.Message) > v1alpha1.MaxStateBytes {
 			return fmt.Errorf("%d changes wait, want %d; %d are listed; the conditions have %d and %d bytes: %w",
 				pch.Status.Total, want, listed, len(list.Message), len(text.Message), world.ErrOther)
 		}

@@ -22,7 +22,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -157,7 +156,7 @@ func (r rack) pinned(ctx context.Context, release, digest string) error {
 		return err
 	}
 
-	list, ok := heldlist.Read(xr)
+	list, ok := resource.StateOf(xr)
 	if !ok || list.Generation != xr.GetGeneration() || !slices.ContainsFunc(list.Changes, func(e v1alpha1.HeldEntry) bool { return e.Digest == digest }) {
 		return fmt.Errorf("the XR does not say that: %+v: %w", list, world.ErrOther)
 	}

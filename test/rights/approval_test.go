@@ -508,7 +508,7 @@ func TestAnEditorDoesNotSayWhatIsHeld(t *testing.T) {
 	thing.SetName("root")
 	world.Must(t, client.IgnoreAlreadyExists(as(t, userOf{}).Create(t.Context(), thing.DeepCopy())))
 
-	own, held := condition("Kausality", "held"), condition("KausalityHeldChanges", strings.Repeat("a", 30<<10))
+	own, held := condition("Kausality", "held"), condition("KausalityState", strings.Repeat("a", 30<<10))
 	world.Must(t, crossplane.Status().Patch(t.Context(), thing.DeepCopy(), conditions(own, held)))
 
 	world.Eventually(t, "the guard of conditions", func(ctx context.Context) error {
@@ -521,7 +521,7 @@ func TestAnEditorDoesNotSayWhatIsHeld(t *testing.T) {
 	})
 
 	for what, list := range map[string][]string{
-		"another list": {own, condition("KausalityHeldChanges", "{}")},
+		"another list": {own, condition("KausalityState", "{}")},
 		"nothing":      {},
 		"nothing held": {condition("Kausality", "settled"), held},
 	} {

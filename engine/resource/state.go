@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package heldlist
+package resource
 
 import (
 	"encoding/json"
@@ -9,18 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Read reads the list of an XR. False where it has none that is of now: the function has not
+// StateOf reads the list of an XR. False where it has none that is of now: the function has not
 // reported yet, or its pipeline failed.
-func Read(xr *unstructured.Unstructured) (*v1alpha1.HeldList, bool) {
-	c, ok := resource.ConditionOf(xr, v1alpha1.ConditionHeldChanges)
+func StateOf(xr *unstructured.Unstructured) (*v1alpha1.State, bool) {
+	c, ok := ConditionOf(xr, v1alpha1.ConditionState)
 	if !ok || c.Status == "Unknown" {
 		return nil, false
 	}
 
-	list := &v1alpha1.HeldList{}
+	list := &v1alpha1.State{}
 	if err := json.Unmarshal([]byte(c.Message), list); err != nil {
 		return nil, false
 	}
@@ -31,15 +30,15 @@ func Read(xr *unstructured.Unstructured) (*v1alpha1.HeldList, bool) {
 // Behind reports whether a list is about an earlier generation of an XR than that which is there:
 // the function has not run for it since, or Crossplane had it run once more with the XR that it
 // had in its cache. It then says nothing of what is held by now, and not that something is not.
-func Behind(xr *unstructured.Unstructured, list *v1alpha1.HeldList) bool {
-	return list.Generation > 0 && list.Generation < resource.Generation(xr)
+func Behind(xr *unstructured.Unstructured, list *v1alpha1.State) bool {
+	return list.Generation > 0 && list.Generation < Generation(xr)
 }
 
-// Format writes a list within [v1alpha1.MaxHeldListBytes]. What does not fit is left out at the
+// FormatState writes a list within [v1alpha1.MaxStateBytes]. What does not fit is left out at the
 // end, and counted: reasons first, then whole changes.
-func Format(list v1alpha1.HeldList) string {
-	text := compact(list)
-	if len(text) <= v1alpha1.MaxHeldListBytes {
+func FormatState(list v1alpha1.State) string {
+	text := stateText(list)
+	if len(text) <= v1alpha1.MaxStateBytes {
 		return text
 	}
 
@@ -52,7 +51,7 @@ func Format(list v1alpha1.HeldList) string {
 	all := changes
 	list.Changes = all
 
-	if text = compact(list); len(text) <= v1alpha1.MaxHeldListBytes {
+	if text = stateText(list); len(text) <= v1alpha1.MaxStateBytes {
 		return text
 	}
 
@@ -62,7 +61,7 @@ func Format(list v1alpha1.HeldList) string {
 		n := (fits + not) / 2 //nolint:mnd // Their middle.
 
 		list.Changes, list.More = all[:n], more+len(all)-n
-		if len(compact(list)) <= v1alpha1.MaxHeldListBytes {
+		if len(stateText(list)) <= v1alpha1.MaxStateBytes {
 			fits = n
 		} else {
 			not = n
@@ -71,11 +70,11 @@ func Format(list v1alpha1.HeldList) string {
 
 	list.Changes, list.More = all[:fits], more+len(all)-fits
 
-	return compact(list)
+	return stateText(list)
 }
 
-// compact is a list as JSON. It holds nothing that cannot be written so.
-func compact(list v1alpha1.HeldList) string {
+// stateText is a list as JSON. It holds nothing that cannot be written so.
+func stateText(list v1alpha1.State) string {
 	raw, err := json.Marshal(list)
 	if err != nil {
 		return "{}"

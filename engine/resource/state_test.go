@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package heldlist_test
+package resource_test
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/heldlist"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 func listed(status, message string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
-		map[string]any{"type": v1alpha1.ConditionHeldChanges, "status": status, "message": message},
+		map[string]any{"type": v1alpha1.ConditionState, "status": status, "message": message},
 	}}}}
 }
 
@@ -35,9 +35,9 @@ func entries(n, size int) []v1alpha1.HeldEntry {
 
 // TestAListIsReadAsItWasWritten and not where the pipeline failed after it.
 func TestAListIsReadAsItWasWritten(t *testing.T) {
-	want := v1alpha1.HeldList{Generation: 3, Revision: "r-1", Changes: entries(3, 128), Approvals: []v1alpha1.ApprovalUse{{Approval: "u", Digest: "d", State: v1alpha1.ApprovalUsed}}}
+	want := v1alpha1.State{Generation: 3, Revision: "r-1", Changes: entries(3, 128), Approvals: []v1alpha1.ApprovalUse{{Approval: "u", Digest: "d", State: v1alpha1.ApprovalUsed}}}
 
-	got, ok := heldlist.Read(listed("False", heldlist.Format(want)))
+	got, ok := resource.StateOf(listed("False", resource.FormatState(want)))
 	if !ok {
 		t.Fatal("it is not read")
 	}
@@ -47,9 +47,9 @@ func TestAListIsReadAsItWasWritten(t *testing.T) {
 	}
 
 	for name, u := range map[string]*unstructured.Unstructured{
-		"failed": listed("Unknown", heldlist.Format(want)), "words": listed("False", "A fatal error occurred"), "none": {Object: map[string]any{}},
+		"failed": listed("Unknown", resource.FormatState(want)), "words": listed("False", "A fatal error occurred"), "none": {Object: map[string]any{}},
 	} {
-		if _, ok := heldlist.Read(u); ok {
+		if _, ok := resource.StateOf(u); ok {
 			t.Errorf("%s: a list is read", name)
 		}
 	}
@@ -58,12 +58,12 @@ func TestAListIsReadAsItWasWritten(t *testing.T) {
 // TestAListFitsIntoACondition whatever is held, and counts what it leaves out.
 func TestAListFitsIntoACondition(t *testing.T) {
 	for _, tc := range []struct{ n, size int }{{0, 0}, {10, 100}, {50, 1000}, {100, 128}, {5000, 128}, {3, 40000}} {
-		text := heldlist.Format(v1alpha1.HeldList{Changes: entries(tc.n, tc.size)})
-		if len(text) > v1alpha1.MaxHeldListBytes {
+		text := resource.FormatState(v1alpha1.State{Changes: entries(tc.n, tc.size)})
+		if len(text) > v1alpha1.MaxStateBytes {
 			t.Errorf("%d of %d: %d bytes", tc.n, tc.size, len(text))
 		}
 
-		got, ok := heldlist.Read(listed("False", text))
+		got, ok := resource.StateOf(listed("False", text))
 		if !ok || len(got.Changes)+got.More != tc.n {
 			t.Fatalf("%d of %d: %d listed, %d more", tc.n, tc.size, len(got.Changes), got.More)
 		}
@@ -78,7 +78,7 @@ func TestAListFitsIntoACondition(t *testing.T) {
 				longer.Changes[i].Missing = ""
 			}
 
-			if again := heldlist.Format(longer); strings.Count(again, `"field"`) > len(got.Changes) {
+			if again := resource.FormatState(longer); strings.Count(again, `"field"`) > len(got.Changes) {
 				t.Errorf("%d of %d: %d are listed, and one more fits", tc.n, tc.size, len(got.Changes))
 			}
 		}

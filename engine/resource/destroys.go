@@ -1,14 +1,13 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package heldlist
+package resource
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // Destroys reports whether a change of an object, by its field, destroys what cannot be made
@@ -19,7 +18,7 @@ func Destroys(u *unstructured.Unstructured, field string) bool {
 		return false
 	}
 
-	if resource.IsManaged(u) || resource.IsComposite(u) || resource.IsClaim(u) {
+	if IsManaged(u) || IsComposite(u) || IsClaim(u) {
 		return true
 	}
 
