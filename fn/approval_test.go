@@ -23,6 +23,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
 
+// firstState is what the function handed to the next run of approvedXR.
+const firstState = `{"v":1,"progress":{"phase":"Settled","generation":12,"settled":{"generation":12}},"revision":"db-1"}`
+
 // approvedXR is an XR that has settled, without allowances, with a revision and a list.
 const approvedXR = `
 apiVersion: example.org/v1alpha1
@@ -32,13 +35,13 @@ metadata:
   uid: xr-uid
   generation: 12
   annotations:
-    kausality.io/initialized: "true"
+    kausality.io/initialized: '{"v":1}'
 spec: {size: large, crossplane: {compositionRevisionRef: {name: db-2}}}
 status:
   conditions:
   - {type: Ready, status: "True", observedGeneration: 12}
   - {type: Kausality, status: "True", reason: Allowed, message: "generation 12: settled"}
-  - {type: KausalityState, status: "True", reason: Allowed, message: '{"revision":"db-1"}'}
+  - {type: KausalityState, status: "True", reason: Allowed, message: '` + firstState + `'}
 `
 
 // withAllowances is an XR with the allowances that the manager writes for an approval.
@@ -296,7 +299,7 @@ func TestCreationsAndDeletionsAreApprovedWhole(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			again := run(t, call(t, strings.Replace(xr, `'{"revision":"db-1"}'`, "'"+string(message)+"'", 1), "", tc.desired, ""))
+			again := run(t, call(t, strings.Replace(xr, firstState, string(message), 1), "", tc.desired, ""))
 			if len(again.GetDesired().GetResources()) > 0 {
 				t.Errorf("%s\nit is made twice: %v", tc.reason, again.GetDesired())
 			}
@@ -321,7 +324,7 @@ func TestAChangeThatIsAnotherOneEachTimeCannotBeApproved(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		was := "'" + `{"revision":"db-1"}` + "'"
+		was := "'" + firstState + "'"
 		if len(texts) > 0 {
 			was = texts[len(texts)-1]
 		}

@@ -37,7 +37,7 @@ metadata:
   name: my-database-xyz
   generation: 12
   annotations:
-    kausality.io/initialized: "true"
+    kausality.io/initialized: '{"v":1}'
     kausality.io/allowances: |
       - kind: Instance
         mutation: spec.forProvider.engineVersion

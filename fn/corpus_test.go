@@ -216,6 +216,7 @@ func recorded(t *testing.T, s corpus.Scenario, observed *unstructured.Unstructur
 	xr := s.Parent.DeepCopy()
 	xr.SetAnnotations(nil)
 	delete(xr.Object, "status")
+	unstructured.RemoveNestedField(xr.Object, "spec", "resourceRefs") // It is about to compose something.
 
 	rsp, err := fn.New(logging.NewNopLogger()).RunFunction(t.Context(), &fnv1.RunFunctionRequest{
 		Observed: &fnv1.State{Composite: toResource(t, xr.Object)},

@@ -49,7 +49,7 @@ func TestAnEditIsUnseenOnlyWhereItWouldHaveLeftARecord(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			edited := strings.NewReplacer("generation: 12\n", "generation: 13\n", "size: large", "size: huge", `{"revision":"db-1"}`, string(message)).Replace(approvedXR)
+			edited := strings.NewReplacer("generation: 12\n", "generation: 13\n", "size: large", "size: huge", firstState, string(message)).Replace(approvedXR)
 
 			list := heldList(t, run(t, give(call(t, edited, observedObject, sized("huge", "postgres"), ""))))
 			if len(list.Changes) != 1 || list.Unseen != tc.want {

@@ -26,7 +26,7 @@ metadata:
   name: db
   generation: 12
   annotations:
-    kausality.io/initialized: "true"
+    kausality.io/initialized: '{"v":1}'
     kausality.io/allowances: |
       - kind: Object
         mutation: spec.forProvider.size

@@ -214,7 +214,7 @@ func TestACrossplaneThatIsTooOldIsReported(t *testing.T) {
 	}
 
 	// Or does, for it shows one.
-	req = call(t, reported("generation 12: settled"), observedObject, sized("small", "postgres"), "")
+	req = call(t, reported(rsp.GetConditions()...), observedObject, sized("small", "postgres"), "")
 	req.Meta.Capabilities = nil
 
 	if rsp := run(t, req); len(rsp.GetResults()) > 0 {
@@ -222,10 +222,16 @@ func TestACrossplaneThatIsTooOldIsReported(t *testing.T) {
 	}
 }
 
-// reported is the steady XR with what its condition said before.
-func reported(message string) string {
-	return strings.Replace(steadyXR, "conditions: [",
-		`conditions: [{type: Kausality, status: "True", message: '`+strings.ReplaceAll(message, "'", "''")+"'}, ", 1)
+// reported is the steady XR with what its conditions said before.
+func reported(conditions ...*fnv1.Condition) string {
+	var said strings.Builder
+
+	for _, c := range conditions {
+		status := map[fnv1.Status]string{fnv1.Status_STATUS_CONDITION_TRUE: "True", fnv1.Status_STATUS_CONDITION_FALSE: "False"}[c.GetStatus()]
+		fmt.Fprintf(&said, `{type: %s, status: "%s", message: '%s'}, `, c.GetType(), status, strings.ReplaceAll(c.GetMessage(), "'", "''"))
+	}
+
+	return strings.Replace(steadyXR, "conditions: [", "conditions: ["+said.String(), 1)
 }
 
 func TestProblemsAreReportedOnceAndInOrder(t *testing.T) {
@@ -249,11 +255,11 @@ func TestProblemsAreReportedOnceAndInOrder(t *testing.T) {
 		t.Errorf("condition %q, results %v", message, first.GetResults())
 	}
 
-	if again := ask(reported(message), "a", "b"); len(again.GetResults()) > 0 || again.GetConditions()[0].GetMessage() != message {
+	if again := ask(reported(first.GetConditions()...), "a", "b"); len(again.GetResults()) > 0 || again.GetConditions()[0].GetMessage() != message {
 		t.Errorf("the same again: condition %q, results %v", again.GetConditions()[0].GetMessage(), again.GetResults())
 	}
 
-	if corrected := ask(reported(message)); corrected.GetConditions()[0].GetMessage() != "generation 12: settled" {
+	if corrected := ask(reported(first.GetConditions()...)); corrected.GetConditions()[0].GetMessage() != "generation 12: settled" {
 		t.Errorf("corrected: %v", corrected.GetConditions())
 	}
 }

@@ -25,13 +25,14 @@ metadata:
   uid: uid-NAME
   generation: 12
   annotations:
-    kausality.io/initialized: "true"
+    kausality.io/initialized: '{"v":1}'
     kausality.io/allowances: "ALLOWANCES"
 spec: {size: large}
 status:
   conditions:
   - {type: Ready, status: "True", observedGeneration: 12}
   - {type: Kausality, status: "True", message: "generation 11: settled"}
+  - {type: KausalityState, status: "True", message: '{"v":1,"progress":{"phase":"Settled","generation":11,"settled":{"generation":11}}}'}
 `
 
 const toldPolicy = `

@@ -97,21 +97,20 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 
 	condition(rsp, v1alpha1.ConditionKausality, status.Reason).WithMessage(status.Message).TargetCompositeAndClaim()
 
-	s.reportHeld(rsp, held, f.Status)
+	news := s.reportState(rsp, held, &status)
 
-	was, ok := resource.ConditionOf(s.xr, v1alpha1.ConditionKausality)
-	if !ok && s.composedBefore() && !s.conditions {
+	if _, ok := resource.ConditionOf(s.xr, v1alpha1.ConditionKausality); !ok && s.composedBefore() && !s.conditions {
 		response.Warning(rsp, errNoConditions).TargetComposite().WithReason(string(v1alpha1.EventReasonInput))
 	}
 
-	s.overdue = status.Overdue
+	s.overdue = status.Overdue()
 
 	if lines := s.each(func(o composition.Result) []string { return o.Baseline }); len(lines) > 0 {
 		response.Normal(rsp, "These fields differ from what is stored and count as asked for, for nothing was recorded before: "+
 			strings.Join(lines, ", ")).TargetComposite().WithReason(string(v1alpha1.EventReasonBaseline))
 	}
 
-	if composition.SameNews(was.Message, status.Message) {
+	if !news {
 		return
 	}
 
@@ -119,7 +118,7 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 		response.Warning(rsp, errors.New(p)).TargetComposite().WithReason(string(v1alpha1.EventReasonInput))
 	}
 
-	if status.Overdue {
+	if status.Overdue() {
 		response.Warning(rsp, errors.New(status.Message)).TargetComposite().WithReason(string(v1alpha1.EventReasonNotSettled))
 	}
 
@@ -132,28 +131,27 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 	}
 }
 
-// reportHeld sets the condition by which the manager knows what is held.
-func (s *state) reportHeld(rsp *fnv1.RunFunctionResponse, held []composition.Held, status composition.Reporting) {
+// reportState sets the condition by which the manager, and the next run, know what is held and how far the XR is. It reports
+// whether there is something new.
+func (s *state) reportState(rsp *fnv1.RunFunctionResponse, held []composition.Held, status *composition.Status) bool {
 	var passed []composition.Passed
 	for _, name := range s.names {
 		passed = slices.Concat(passed, s.outcomes[name].Passed, s.outcomes[name].Awaiting)
 	}
 
 	records := s.base.RecordsEdits(s.xr, s.base.Resources.Of(s.xr.GroupVersionKind().GroupKind()))
-
-	list, ok := composition.List(s.xr, s.observed, held, passed, records)
-	if !ok && status.Hash == "" {
-		return
-	}
-
-	list.Status, list.Idle = status.Hash, status.Idle
+	state := composition.List(s.xr, status, s.observed, held, passed, records)
 
 	condition, reason := response.ConditionTrue, v1alpha1.ReasonAllowed
-	if len(list.Changes) > 0 {
+	if len(state.Changes) > 0 {
 		condition, reason = response.ConditionFalse, v1alpha1.ReasonHeld
 	}
 
-	condition(rsp, v1alpha1.ConditionState, reason).WithMessage(resource.FormatState(list))
+	condition(rsp, v1alpha1.ConditionState, reason).WithMessage(resource.FormatState(state))
+
+	was, known := resource.StateOf(s.xr)
+
+	return known && was.News != state.News || !known && state.News != ""
 }
 
 // findings are what was found out about the XR in this run.

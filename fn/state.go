@@ -134,7 +134,7 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 }
 
 func (s *state) decide() {
-	_, recorded := resource.ConditionOf(s.xr, v1alpha1.ConditionKausality)
+	_, recorded := resource.ProgressOf(s.xr)
 	room := v1alpha1.MaxWishesBytes
 	others := composition.Others(s.xr, s.observed, s.desired)
 

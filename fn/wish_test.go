@@ -30,12 +30,13 @@ spec: {size: large}
 const steadyXApp = `
 apiVersion: example.org/v1
 kind: XApp
-metadata: {name: app, uid: xr-uid, generation: 12, annotations: {kausality.io/initialized: "true"}}
+metadata: {name: app, uid: xr-uid, generation: 12, annotations: {kausality.io/initialized: '{"v":1}'}}
 spec: {size: large}
 status:
   conditions:
   - {type: Ready, status: "True", observedGeneration: 12}
   - {type: Kausality, status: "True", message: "generation 12: settled"}
+  - {type: KausalityState, status: "True", message: '{"v":1,"progress":{"phase":"Settled","generation":12,"settled":{"generation":12}}}'}
 `
 
 // ofApp is the metadata of what Crossplane composes for the XApp.

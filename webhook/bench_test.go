@@ -78,7 +78,7 @@ func owner() *unstructured.Unstructured {
 	u.SetKind("Owner")
 	u.SetUID("uid-of-owner")
 	u.SetAnnotations(map[string]string{
-		v1alpha1.AnnotationInitialized: "true",
+		v1alpha1.AnnotationInitialized: `{"v":1}`,
 		v1alpha1.AnnotationAllowances: allowance.FormatList([]v1alpha1.Allowance{{
 			Kind: "Widget", Mutation: "spec.size", Generation: 12, Initiator: "hans@example.com", Policy: "owner-to-widget",
 			Trace: []v1alpha1.Hop{{Kind: "Owner", Name: "owner", Generation: 12, Field: "spec.size"}},

@@ -83,7 +83,7 @@ metadata:
   generation: 4
   resourceVersion: "20"
   annotations:
-    kausality.io/initialized: "true"
+    kausality.io/initialized: '{"v":1}'
     kausality.io/allowances: |
       [{kind: ReplicaSet, mutation: spec.replicas, generation: 4, initiator: hans, policy: sets, trace: [{kind: Deployment, name: web, generation: 4, field: spec.replicas}]}]
 spec: {replicas: 2}

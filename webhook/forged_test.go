@@ -57,7 +57,7 @@ const (
 	liveClaim = `
 apiVersion: example.org/v1
 kind: Database
-metadata: {name: prod, namespace: shop, uid: u1, resourceVersion: "7", generation: 3, annotations: {kausality.io/initialized: "true"}}
+metadata: {name: prod, namespace: shop, uid: u1, resourceVersion: "7", generation: 3, annotations: {kausality.io/initialized: '{"v":1}'}}
 spec: {resourceRef: {apiVersion: example.org/v1, kind: XDatabase, name: prod-x}}
 `
 	// madeUp is what somebody who reaches the webhook's port can say is there.
@@ -79,8 +79,8 @@ spec: {resourceRef: {apiVersion: example.org/v1, kind: XDatabase, name: prod-x}}
 )
 
 func TestAReviewOfADeletionHasNothingWrittenButWhatTheLiveObjectGives(t *testing.T) {
-	granted := strings.Replace(strings.Replace(liveClaim, `"7"`, `"8"`, 1), `kausality.io/initialized: "true"`,
-		`kausality.io/initialized: "true", kausality.io/allowances: "[{kind: XDatabase, mutation: delete, generation: 3, initiator: hans, policy: deletes, `+
+	granted := strings.Replace(strings.Replace(liveClaim, `"7"`, `"8"`, 1), `kausality.io/initialized: '{"v":1}'`,
+		`kausality.io/initialized: '{"v":1}', kausality.io/allowances: "[{kind: XDatabase, mutation: delete, generation: 3, initiator: hans, policy: deletes, `+
 			`trace: [{kind: Database, name: prod, generation: 3, field: delete}]}]"`, 1)
 
 	cases := map[string]struct {
@@ -142,7 +142,7 @@ func TestAReviewOfADeletionHasNothingWrittenButWhatTheLiveObjectGives(t *testing
 
 func TestAReviewOfADeletionIsJudgedByTheLiveObjectsParent(t *testing.T) {
 	const generous = `{apiVersion: example.org/v1, kind: Team, metadata: {name: t, namespace: shop, uid: t, generation: 2, annotations: {
-		kausality.io/initialized: "true",
+		kausality.io/initialized: '{"v":1}',
 		kausality.io/allowances: "[{kind: Database, mutation: delete, generation: 2, initiator: hans, trace: [{kind: Team, name: t, generation: 2, field: delete}]}]"}}}`
 
 	c := deletable(t)

@@ -19,7 +19,7 @@ const (
 	ownedMap = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, uid: c,
 		ownerReferences: [{apiVersion: example.org/v1beta1, kind: Postgres, name: p, uid: p, controller: true}]}, data: {a: b}}`
 	owningPostgres = `{apiVersion: example.org/v1, kind: Postgres, metadata: {name: p, namespace: shop, uid: p, generation: 2, annotations: {
-		kausality.io/initialized: "true",
+		kausality.io/initialized: '{"v":1}',
 		kausality.io/allowances: "[{kind: ConfigMap, mutation: data, generation: 2, initiator: hans, trace: [{kind: Postgres, name: p, generation: 2, field: spec.size}]}]"}},
 		spec: {size: 2}, status: {observedGeneration: 1}}`
 	definedPostgres = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: postgres.example.org},
@@ -100,7 +100,7 @@ func TestNobodyReleasesWhatALivingOwnerHasInAnotherVersion(t *testing.T) {
 			kausality.io/management-policies: "['*']", kausality.io/gate: "{state: Closed, generation: 1}"},
 			ownerReferences: [{apiVersion: example.org/v1alpha1, kind: XDatabase, name: x, uid: x, controller: true}]},
 			spec: {managementPolicies: [Observe, LateInitialize], forProvider: {size: 1}}}`
-		xr = `{apiVersion: example.org/v1, kind: XDatabase, metadata: {name: x, uid: x, generation: 2, annotations: {kausality.io/initialized: "true"}}, spec: {crossplane: {}}}`
+		xr = `{apiVersion: example.org/v1, kind: XDatabase, metadata: {name: x, uid: x, generation: 2, annotations: {kausality.io/initialized: '{"v":1}'}}, spec: {crossplane: {}}}`
 	)
 
 	c := denying(t)

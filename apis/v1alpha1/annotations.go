@@ -23,7 +23,8 @@ const (
 	// [TraceEntry], newest first, at most [MaxTraceEntries]. An older entry of a
 	// field stays where it shows the use of an allowance that the parent carries.
 	AnnotationTrace = AnnotationPrefix + "trace"
-	// AnnotationInitialized is "true" on parents once they were seen ready.
+	// AnnotationInitialized is on parents once they were seen ready, and on XRs from before they compose
+	// something: an [Initialized].
 	AnnotationInitialized = AnnotationPrefix + "initialized"
 	// AnnotationGate is the gate's own record on managed resources, a
 	// [GateRecord].

@@ -112,7 +112,7 @@ func Consumed(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 		return err == nil && rec != nil && a.Generation <= rec.Consumed
 	}
 
-	if _, ok := resource.SettledGeneration(u); ok {
+	if _, ok := resource.ProgressOf(u); ok {
 		return Settled(u, a)
 	}
 

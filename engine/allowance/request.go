@@ -63,14 +63,14 @@ func Settled(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 		return false
 	}
 
-	generation, _ := resource.SettledGeneration(u)
-	if Observed(a, generation) {
+	p, _ := resource.ProgressOf(u)
+	if Observed(a, p.Settled.Generation) {
 		return true
 	}
 
 	n := RequestOf(a)
 
-	return n > 0 && generation == a.Generation && resource.SettledRequest(u) >= n
+	return n > 0 && p.Settled.Generation == a.Generation && p.Settled.Request >= n
 }
 
 // ByUse reports whether an allowance of an object is consumed by making use of it,
@@ -81,7 +81,7 @@ func ByUse(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 		return true
 	}
 
-	if _, settles := resource.SettledGeneration(u); settles || grantingField(a) == v1alpha1.MutationDelete {
+	if _, settles := resource.ProgressOf(u); settles || grantingField(a) == v1alpha1.MutationDelete {
 		return false
 	}
 

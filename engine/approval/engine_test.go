@@ -32,13 +32,13 @@ func TestTheEngineLetsThroughWhatOneApprovalGivesEachOnce(t *testing.T) {
 		return object(`
 apiVersion: example.org/v1
 kind: XDatabase
-metadata: {name: db-x, uid: xr-uid, generation: 5, labels: {crossplane.io/claim-name: db, crossplane.io/claim-namespace: team-a}, annotations: {kausality.io/initialized: "true"}}
+metadata: {name: db-x, uid: xr-uid, generation: 5, labels: {crossplane.io/claim-name: db, crossplane.io/claim-namespace: team-a}, annotations: {kausality.io/initialized: '{"v":1}'}}
 spec: {size: ` + size + `, color: ` + color + `, claimRef: {apiVersion: example.org/v1, kind: Database, namespace: team-a, name: db}}`)
 	}
 	claim := object(`
 apiVersion: example.org/v1
 kind: Database
-metadata: {namespace: team-a, name: db, uid: claim-uid, generation: 3, annotations: {kausality.io/initialized: "true"}}
+metadata: {namespace: team-a, name: db, uid: claim-uid, generation: 3, annotations: {kausality.io/initialized: '{"v":1}'}}
 spec: {size: huge, color: red, resourceRef: {apiVersion: example.org/v1, kind: XDatabase, name: db-x}}`)
 	ask := func(old, is *unstructured.Unstructured) decision.Decision {
 		req := decision.Request{Operation: decision.OperationUpdate, Old: old, New: is, Parent: claim, User: policy.User{Name: crossplane}}

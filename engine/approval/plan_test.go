@@ -644,6 +644,7 @@ func TestAnApprovalIsOfWhatIsHeldWhenItIsLookedAtFirst(t *testing.T) {
 
 // seenXR is the XR as the API server has it, with a list.
 func seenXR(list string) approval.Seen {
+	list = strings.Replace(strings.Replace(list, "{", `{"v":1,`, 1), ",}", "}", 1)
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "XDatabase", "metadata": map[string]any{"name": "db-x", "uid": "xr"},
 		"status": map[string]any{"conditions": []any{map[string]any{"type": v1alpha1.ConditionState, "status": "False", "message": list}}},

@@ -417,10 +417,11 @@ func (r *Request) pending(d decision.Decision) string {
 // caughtUp reports whether the controller of a composed resource, such as another
 // XR, has seen its generation; kinds that do not report that always have.
 func caughtUp(u *unstructured.Unstructured) bool {
-	if settled, ok := resource.SettledGeneration(u); ok {
+	if p, reports := resource.ProgressOf(u); reports {
 		generation := resource.Generation(u)
+		settled := p.Phase == v1alpha1.PhaseSettled || p.Phase == v1alpha1.PhaseOverdue
 
-		return settled > generation || settled == generation && resource.SettledRequest(u) >= allowance.LastRequest(u, generation)
+		return settled && (p.Generation > generation || p.Generation == generation && p.Request >= allowance.LastRequest(u, generation))
 	}
 
 	seen := resource.ObservedGeneration(u)

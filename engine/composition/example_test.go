@@ -24,7 +24,7 @@ func Example() {
 	out := composition.Decide(composition.Request{
 		XR: &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "example.org/v1", "kind": "XStore",
-			"metadata": map[string]any{"name": "store", "annotations": map[string]any{v1alpha1.AnnotationInitialized: "true"}},
+			"metadata": map[string]any{"name": "store", "annotations": map[string]any{v1alpha1.AnnotationInitialized: `{"v":1}`}},
 		}},
 		Name:     "bucket",
 		Observed: bucket("standard", map[string]any{"name": "store-bucket", "generation": int64(3)}),

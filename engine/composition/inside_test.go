@@ -259,10 +259,7 @@ func TestWhatTheAPIServerDoesNotTakeBackIsTriedAFewTimes(t *testing.T) {
 		got := composition.Decide(req)
 		classes = append(classes, resource.String(got.Desired.Object, "spec", "forProvider", "instanceClass"))
 
-		list, ok := composition.List(xr, map[string]*unstructured.Unstructured{"rds": req.Observed}, got.Held, nil, true)
-		if !ok {
-			t.Fatal("it says nothing")
-		}
+		list := composition.List(xr, &composition.Status{}, map[string]*unstructured.Unstructured{"rds": req.Observed}, got.Held, nil, true)
 
 		xr.Object["status"] = map[string]any{"conditions": []any{map[string]any{
 			"type": v1alpha1.ConditionState, "status": "False", "message": resource.FormatState(list),

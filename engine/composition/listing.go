@@ -4,6 +4,7 @@
 package composition
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
 // entry is a held change as it is listed for the manager, without its cause.
@@ -60,10 +62,10 @@ func byHand(u *unstructured.Unstructured, field string) *v1alpha1.Cause {
 
 // List is what the manager is told of all that an XR composes: what is held, why it is asked
 // for, and how far the approvals are whose allowances the XR carries. Records is true where
-// edits of the XR leave a record: see [decision.Basis.RecordsEdits]. False where there is nothing to tell.
+// edits of the XR leave a record: see [decision.Basis.RecordsEdits].
 func List(
-	xr *unstructured.Unstructured, observed map[string]*unstructured.Unstructured, held []Held, passed []Passed, records bool,
-) (v1alpha1.State, bool) {
+	xr *unstructured.Unstructured, status *Status, observed map[string]*unstructured.Unstructured, held []Held, passed []Passed, records bool,
+) v1alpha1.State {
 	was, known := resource.StateOf(xr)
 	if !known {
 		was = &v1alpha1.State{}
@@ -72,12 +74,22 @@ func List(
 	l := lister{xr: xr, was: was}
 	l.look(records)
 
-	out := v1alpha1.State{Generation: resource.Generation(xr)}
+	out, news := v1alpha1.State{Progress: status.Progress}, slices.Clone(status.News)
 
 	for _, h := range held {
-		if h.Entry.Field != "" && !h.Passed {
-			out.Changes = append(out.Changes, l.complete(h.Entry))
+		if h.Entry.Field == "" || h.Passed {
+			news = append(news, h.String())
+
+			continue
 		}
+
+		e := l.complete(h.Entry)
+		news = append(news, strings.Join([]string{h.Resource, e.Field, e.From, e.To, e.Missing}, "\x00"))
+		out.Changes = append(out.Changes, e)
+	}
+
+	if len(news) > 0 {
+		out.News = fmt.Sprintf("%016x", wish.Hash(strings.Join(news, "\n")))
 	}
 
 	slices.SortStableFunc(out.Changes, compareEntries)
@@ -97,7 +109,7 @@ func List(
 		out.Revision = was.Revision
 	}
 
-	return out, known || out.Revision != "" || len(out.Changes)+len(out.Approvals) > 0
+	return out
 }
 
 // compareEntries orders what is listed: what destroys something first, for the list may be cut.
@@ -165,7 +177,7 @@ func (l *lister) complete(e v1alpha1.HeldEntry) v1alpha1.HeldEntry {
 		e.Cause = before.Cause
 	}
 
-	if before == nil || e.Digest == "" || l.was.Generation != resource.Generation(l.xr) {
+	if before == nil || e.Digest == "" || l.was.Progress.Generation != resource.Generation(l.xr) {
 		return e
 	}
 
@@ -243,7 +255,8 @@ func (l *lister) cause() *v1alpha1.Cause {
 	}
 
 	generation := resource.Generation(l.xr)
-	if settled, ok := resource.SettledGeneration(l.xr); ok && settled < generation {
+	if p, reports := resource.ProgressOf(l.xr); reports && p.Settled.Generation < generation {
+		settled := p.Settled.Generation
 		if settled == 0 { // It is not known, as after a pipeline that failed.
 			settled = generation - 1
 		}

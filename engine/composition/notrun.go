@@ -5,7 +5,6 @@ package composition
 
 import (
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -13,14 +12,10 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// notRun comes after what the function said last on an XR for which it runs no more.
-const notRun = " [not run"
-
 // NotRun returns the message that the Kausality condition of an XR takes, with status
 // Unknown, once the CompositionRevision that the XR is composed by does not run the
-// function: up to where the XR had settled stays known. It is empty where the
-// function may run, never did, or the condition says so already. Revisions are the
-// names of CompositionRevisions, with whether they run it.
+// function. It is empty where the function may run, never did, or the condition says so
+// already. Revisions are the names of CompositionRevisions, with whether they run it.
 func NotRun(xr *unstructured.Unstructured, revisions map[string]bool) string {
 	name := resource.RevisionOf(xr)
 
@@ -31,11 +26,10 @@ func NotRun(xr *unstructured.Unstructured, revisions map[string]bool) string {
 		return ""
 	}
 
-	said, _, _ := strings.Cut(c.Message, notRun)
+	p, _ := resource.ProgressOf(xr)
 
-	message := fmt.Sprintf("%s%s: CompositionRevision %s has no step that runs function-kausality, so nothing is held of what "+
-		"the XR composes, and what is said before is from when it had: put the step back, or see docs/install.md for how to leave]",
-		said, notRun, name)
+	message := fmt.Sprintf("generation %d: CompositionRevision %s has no step that runs function-kausality, so nothing is held of what "+
+		"the XR composes: put the step back, or see docs/install.md for how to leave", p.Generation, name)
 	if c.Message == message {
 		return ""
 	}

@@ -24,7 +24,7 @@ const maxIdle = 3
 type Reporting struct {
 	// Pending says what of it is new; empty for nothing.
 	Pending string
-	// Hash is [v1alpha1.State.Status], and Idle what goes with it.
+	// Hash is [v1alpha1.Progress.Status], and Idle what goes with it.
 	Hash string
 	Idle int
 }
@@ -41,8 +41,8 @@ func Report(xr, desired *unstructured.Unstructured, idle bool) Reporting {
 		return Reporting{}
 	}
 
-	last, known := resource.StateOf(xr)
-	known = known && last.Status != ""
+	last, _ := resource.ProgressOf(xr)
+	known := last.Status != ""
 	out := Reporting{Hash: fmt.Sprintf("%016x", wish.Hash(want))}
 
 	if known && last.Status == out.Hash {

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // restarted is an XR of which a person has changed an annotation for the n-th time
@@ -23,10 +25,10 @@ metadata:
   name: db
   generation: 12
   annotations:
-    kausality.io/initialized: "true"
+    kausality.io/initialized: '{"v":1}'
     kausality.io/allowances: "[{kind: RDSInstance, mutation: spec.forProvider, generation: 12, initiator: anna, %s}]"
     kausality.io/trace: "[{field: metadata.annotations.restart, generation: 12, initiator: anna, %s}]"
-status: {conditions: [{type: Kausality, status: "True", message: %q}]}
+status: {conditions: [%s]}
 `, trace, trace, said)
 }
 
@@ -42,15 +44,15 @@ func TestRequestsWithinAGenerationSettleOneByOne(t *testing.T) {
 	}{
 		"Asked": {
 			reason: "What was asked for after the XR had settled is done, though the generation is the same.",
-			xr:     restarted(1, "generation 12: settled"), pending: true,
+			xr:     restarted(1, fixture.State(v1alpha1.PhaseSettled, 12, 0)), pending: true,
 		},
 		"AskedAgain": {
 			reason: "So is what was asked for after it had settled again.",
-			xr:     restarted(2, "generation 12: settled, request 1; 1 held: a"), pending: true,
+			xr:     restarted(2, fixture.State(v1alpha1.PhaseSettled, 12, 1)), pending: true,
 		},
 		"Settled": {
 			reason: "What it has settled allows nothing more, and nothing waits for that.",
-			xr:     restarted(2, "generation 12: settled, request 2"), held: []string{"spec.forProvider.instanceClass"},
+			xr:     restarted(2, fixture.State(v1alpha1.PhaseSettled, 12, 2)), held: []string{"spec.forProvider.instanceClass"},
 		},
 	}
 

@@ -5,8 +5,8 @@ package composition
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,10 +23,6 @@ import (
 // condition's message lists; the rest is a count.
 const maxListed = 5
 
-// news is the part of a message that is worth an event when it changes: what is
-// held, left to others, and to be fixed.
-var news = regexp.MustCompile(`; \d+ (held|did not settle|left to others|to (?:correct|mend)): [\s\S]*$`)
-
 // approveMark is before the command that approves what is held.
 const approveMark = "; to let it through: "
 
@@ -36,13 +32,16 @@ type Status struct {
 	Allowed bool
 	// Reason of the condition.
 	Reason string
-	// Message of the condition. It starts with the XR's generation, and with
-	// [resource.SettledMessage] once every allowed change has arrived.
+	// Message of the condition, for people. It starts with the XR's generation and phase.
 	Message string
-	// Overdue is true in the run in which an XR that is ready counts as settled
-	// though it is not.
-	Overdue bool
+	// Progress of the XR.
+	Progress v1alpha1.Progress
+	// News is what is worth an event when it changes, beside what is held.
+	News []string
 }
+
+// Overdue reports whether an XR that is ready counts as settled though it is not.
+func (s *Status) Overdue() bool { return s.Progress.Phase == v1alpha1.PhaseOverdue }
 
 // Findings are what is found out about all that an XR composes, in one run.
 type Findings struct {
@@ -76,8 +75,44 @@ type Findings struct {
 // built up is not settled before it composes something and is ready, as it will
 // be after this run.
 func Summarize(xr *unstructured.Unstructured, f Findings) Status {
-	s := Status{Allowed: len(f.Held) == 0, Reason: v1alpha1.ReasonAllowed}
+	waits := waiting(xr, f)
 
+	s := Status{Allowed: len(f.Held) == 0, Reason: v1alpha1.ReasonAllowed, Progress: progress(xr, f, len(waits) > 0)}
+	s.Message = phaseText(&s.Progress)
+
+	switch {
+	case s.Overdue():
+		text := fmt.Sprintf("; %d did not settle: %s", len(waits), list(waits))
+		s.Message += fmt.Sprintf(", for it has been ready for %s", f.Limit) + text
+		s.News = append(s.News, text)
+	case f.Unanswered != "":
+		s.Message += ": " + f.Unanswered
+	}
+
+	if len(f.Held) > 0 {
+		s.Reason = v1alpha1.ReasonHeld
+		s.Message += heldText(f.Held) + howToApprove(xr, f.Held)
+	}
+
+	s.tell("left to others", f.Delegated)
+	s.tell("to correct", f.Problems)
+
+	return s
+}
+
+// tell adds what is worth an event.
+func (s *Status) tell(what string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+
+	text := fmt.Sprintf("; %d %s: %s", len(lines), what, list(lines))
+	s.Message += text
+	s.News = append(s.News, text)
+}
+
+// waiting is what is to arrive before an XR has settled.
+func waiting(xr *unstructured.Unstructured, f Findings) []string {
 	waits := slices.Clip(f.Pending)
 	for _, text := range []string{f.Unanswered, f.Status.Pending} {
 		if text != "" {
@@ -87,49 +122,76 @@ func Summarize(xr *unstructured.Unstructured, f Findings) Status {
 
 	switch {
 	case resource.SeenReady(xr) || len(waits) > 0:
+		return waits
 	case f.Composed == 0:
-		waits = []string{describe(xr) + " has composed nothing yet"}
+		return []string{describe(xr) + " has composed nothing yet"}
 	case !f.Ready:
-		waits = []string{describe(xr) + " is not ready yet"}
+		return []string{describe(xr) + " is not ready yet"}
+	default:
+		return nil
 	}
+}
 
-	s.Overdue = len(waits) > 0 && f.Composed > 0 && overdue(xr, f)
+// progress is how far an XR is after this run.
+func progress(xr *unstructured.Unstructured, f Findings, waits bool) v1alpha1.Progress {
+	was, _ := resource.ProgressOf(xr)
+	generation := resource.Generation(xr)
+	out := v1alpha1.Progress{
+		Generation: generation, Request: allowance.LastRequest(xr, generation), Settled: was.Settled, Status: f.Status.Hash, Idle: f.Status.Idle,
+	}
 
 	switch {
-	case len(waits) == 0:
-		s.Message = settledMessage(xr)
-	case s.Overdue:
-		s.Message = fmt.Sprintf("%s, for it has been ready for %s; %d did not settle: %s",
-			settledMessage(xr), f.Limit, len(waits), list(waits))
-	case f.Unanswered != "":
-		s.Message = resource.ProgressMessage(xr) + ": " + f.Unanswered
+	case !waits:
+		out.Phase = v1alpha1.PhaseSettled
+	case f.Composed > 0 && overdue(xr, f):
+		out.Phase = v1alpha1.PhaseOverdue
+	case resource.SeenReady(xr):
+		out.Phase = v1alpha1.PhaseProgressing
+
+		return out
 	default:
-		s.Message = resource.ProgressMessage(xr)
+		out.Phase = v1alpha1.PhaseInitializing
+
+		return out
 	}
 
-	if len(f.Held) > 0 {
-		lines, total := make([]string, len(f.Held)), len(f.Held)
-		for i, h := range f.Held {
-			lines[i] = h.String()
+	out.Settled = v1alpha1.Settled{Generation: out.Generation, Request: out.Request}
 
-			if n, ok := allowance.MoreHeld(h.HeldChange); ok {
-				total += n - 1
-			}
+	return out
+}
+
+// phaseText starts the message of the Kausality condition of an XR.
+func phaseText(p *v1alpha1.Progress) string {
+	text := "generation " + strconv.FormatInt(p.Generation, 10) + ": "
+
+	switch p.Phase {
+	case v1alpha1.PhaseInitializing:
+		return text + "initializing"
+	case v1alpha1.PhaseProgressing:
+		return text + "in progress"
+	case v1alpha1.PhaseSettled, v1alpha1.PhaseOverdue:
+	}
+
+	text += "settled"
+	if p.Request > 0 {
+		text += ", request " + strconv.FormatInt(p.Request, 10)
+	}
+
+	return text
+}
+
+// heldText says what is held.
+func heldText(held []Held) string {
+	lines, total := make([]string, len(held)), len(held)
+	for i, h := range held {
+		lines[i] = h.String()
+
+		if n, ok := allowance.MoreHeld(h.HeldChange); ok {
+			total += n - 1
 		}
-
-		s.Reason = v1alpha1.ReasonHeld
-		s.Message += fmt.Sprintf("; %d held: %s", total, list(lines)) + howToApprove(xr, f.Held)
 	}
 
-	if len(f.Delegated) > 0 {
-		s.Message += fmt.Sprintf("; %d left to others: %s", len(f.Delegated), list(f.Delegated))
-	}
-
-	if len(f.Problems) > 0 {
-		s.Message += fmt.Sprintf("; %d to correct: %s", len(f.Problems), list(f.Problems))
-	}
-
-	return s
+	return fmt.Sprintf("; %d held: %s", total, list(lines))
 }
 
 // howToApprove says where what is held is listed, and the command that approves it; empty
@@ -180,21 +242,6 @@ func overdue(xr *unstructured.Unstructured, f Findings) bool {
 	since, err := time.Parse(time.RFC3339, c.LastTransitionTime)
 
 	return err == nil && f.Now.Sub(since) >= f.Limit
-}
-
-// settledMessage says that an XR has settled, up to its last request.
-func settledMessage(xr *unstructured.Unstructured) string {
-	generation := resource.Generation(xr)
-
-	return resource.SettledMessage(generation, allowance.LastRequest(xr, generation))
-}
-
-// SameNews reports whether two messages report the same held changes and
-// problems.
-func SameNews(a, b string) bool { return newsOf(a) == newsOf(b) }
-
-func newsOf(message string) string {
-	return news.FindString(message)
 }
 
 func list(lines []string) string {

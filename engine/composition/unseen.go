@@ -50,7 +50,7 @@ func (l *lister) look(records bool) {
 		}
 	case recorded(l.xr): // Once that is taken back it is as it was, or as somebody has made it who may.
 		l.seen = was
-	case was.spec == is.spec, is.generation == l.was.Generation, explained(l.xr, was.generation):
+	case was.spec == is.spec, is.generation == l.was.Progress.Generation, explained(l.xr, was.generation):
 	default:
 		l.seen, l.unseen = was, true
 	}

@@ -20,13 +20,13 @@ const (
 	approvedClaim = `
 apiVersion: example.org/v1
 kind: Database
-metadata: {namespace: team-a, name: db, uid: claim-uid, generation: 3, annotations: {kausality.io/initialized: "true"}}
+metadata: {namespace: team-a, name: db, uid: claim-uid, generation: 3, annotations: {kausality.io/initialized: '{"v":1}'}}
 spec: {size: huge, resourceRef: {apiVersion: example.org/v1, kind: XDatabase, name: db-x}}
 `
 	approvedXR = `
 apiVersion: example.org/v1
 kind: XDatabase
-metadata: {name: db-x, uid: xr-uid, generation: 5, labels: {crossplane.io/claim-name: db, crossplane.io/claim-namespace: team-a}, annotations: {kausality.io/initialized: "true"}}
+metadata: {name: db-x, uid: xr-uid, generation: 5, labels: {crossplane.io/claim-name: db, crossplane.io/claim-namespace: team-a}, annotations: {kausality.io/initialized: '{"v":1}'}}
 spec: {size: small, claimRef: {apiVersion: example.org/v1, kind: Database, namespace: team-a, name: db}}
 `
 	approvedPart = `
@@ -256,7 +256,7 @@ func TestWhatIsHeldBesideAnotherHasItsOwnDigest(t *testing.T) {
 	}
 
 	claim.SetAnnotations(map[string]string{
-		v1alpha1.AnnotationAllowances: allowance.FormatList(allowances), v1alpha1.AnnotationInitialized: "true",
+		v1alpha1.AnnotationAllowances: allowance.FormatList(allowances), v1alpha1.AnnotationInitialized: `{"v":1}`,
 	})
 
 	beside := digestOf(claim, xr(`[{name: x, kind: k}, {name: b, port: "2"}, {name: c, port: "1"}]`), "spec.rules[1].port")

@@ -64,7 +64,7 @@ func approvedFields(tb testing.TB, changes, approved int) decision.Request {
 		list = append(list, approvalOf(xr, "Part", f.Change.Field, f.Approvable().Digest))
 	}
 
-	xr.SetAnnotations(map[string]string{v1alpha1.AnnotationInitialized: "true", v1alpha1.AnnotationAllowances: allowance.FormatList(list)})
+	xr.SetAnnotations(map[string]string{v1alpha1.AnnotationInitialized: `{"v":1}`, v1alpha1.AnnotationAllowances: allowance.FormatList(list)})
 
 	return req
 }

@@ -51,7 +51,7 @@ func TestTheRecordOfWhatIsHeldKeepsToItsBudget(t *testing.T) {
 
 	claim := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Claim",
-		"metadata": map[string]any{"name": "c", "namespace": "n", "annotations": map[string]any{v1alpha1.AnnotationInitialized: "true"}},
+		"metadata": map[string]any{"name": "c", "namespace": "n", "annotations": map[string]any{v1alpha1.AnnotationInitialized: `{"v":1}`}},
 		"spec":     map[string]any{"resourceRef": map[string]any{"apiVersion": "example.org/v1", "kind": "XR", "name": "x"}},
 	}}
 

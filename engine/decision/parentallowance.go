@@ -149,7 +149,7 @@ func (g *grants) until(hop v1alpha1.Hop) *metav1.Time {
 		return nil
 	}
 
-	if _, settles := resource.SettledGeneration(g.Old); settles || hop.Request == 0 && resource.ObservedGeneration(g.Old) > 0 {
+	if _, settles := resource.ProgressOf(g.Old); settles || hop.Request == 0 && resource.ObservedGeneration(g.Old) > 0 {
 		return nil
 	}
 

@@ -219,7 +219,8 @@ func parent(t *rapid.T, settles bool) *unstructured.Unstructured {
 
 	if settles {
 		conditions = append(conditions, map[string]any{
-			"type": "Kausality", "status": "True", "message": pick(t, "message", "generation 11: settled", "generation 12: settled", "generation 12: in progress"),
+			"type": v1alpha1.ConditionState, "status": "True", "message": pick(t, "message", fixture.StateMessage(v1alpha1.PhaseSettled, 11, 0),
+				fixture.StateMessage(v1alpha1.PhaseSettled, 12, 0), fixture.StateMessage(v1alpha1.PhaseProgressing, 12, 0)),
 		})
 	}
 

@@ -47,7 +47,7 @@ func TestTheRecordIsOfWhatIsStored(t *testing.T) {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "example.org/v1", "kind": "XApp",
 			"metadata": map[string]any{"name": "app", "uid": "xr-uid", "generation": int64(1), "annotations": map[string]any{
-				v1alpha1.AnnotationInitialized: "true", v1alpha1.AnnotationAllowances: allowances,
+				v1alpha1.AnnotationInitialized: `{"v":1}`, v1alpha1.AnnotationAllowances: allowances,
 			}},
 		}}
 	}
@@ -114,7 +114,7 @@ func TestTheRecordIsOfWhatIsStored(t *testing.T) {
 func TestAnElementThatIsHeldKeepsItsRecord(t *testing.T) {
 	parent := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "XApp",
-		"metadata": map[string]any{"name": "app", "uid": "xr-uid", "annotations": map[string]any{v1alpha1.AnnotationInitialized: "true"}},
+		"metadata": map[string]any{"name": "app", "uid": "xr-uid", "annotations": map[string]any{v1alpha1.AnnotationInitialized: `{"v":1}`}},
 	}}
 	manager := managedfields.ManagerOf(parent)
 	old, obj := recordedDeployment(t, "web-1", 1, manager), recordedDeployment(t, "web-1", 1, manager)

@@ -36,7 +36,7 @@ metadata:
   generation: 4
   annotations:
     jira: INFRA-23232
-    kausality.io/initialized: "true"
+    kausality.io/initialized: '{"v":1}'
 spec:
   size: small
   engine: postgres
@@ -54,7 +54,7 @@ metadata:
   name: my-database-xyz
   generation: 11
   annotations:
-    kausality.io/initialized: "true"
+    kausality.io/initialized: '{"v":1}'
 spec:
   size: small
   engine: postgres
@@ -64,6 +64,7 @@ status:
   - {type: Synced, status: "True", observedGeneration: 11}
   - {type: Ready, status: "True", observedGeneration: 11}
   - {type: Kausality, status: "True", reason: Allowed, message: "generation 11: settled"}
+  - {type: KausalityState, status: "True", reason: Allowed, message: '{"v":1,"progress":{"phase":"Settled","generation":11,"settled":{"generation":11}}}'}
 `
 
 const rdsInstance = `

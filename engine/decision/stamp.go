@@ -73,6 +73,7 @@ func (s *stamper) stampObject() {
 	s.writeHeld()
 	s.writeAsked()
 	s.writeEdits()
+	s.recordBuilding()
 	s.startGate()
 	s.recordGate()
 	s.openGate()

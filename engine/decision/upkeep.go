@@ -19,10 +19,6 @@ import (
 func Upkeep(u *unstructured.Unstructured) map[string]string {
 	out := map[string]string{}
 
-	if resource.SeenReady(u) && resource.Annotation(u, v1alpha1.AnnotationInitialized) != "true" {
-		out[v1alpha1.AnnotationInitialized] = "true"
-	}
-
 	list, err := allowance.Parse(u)
 	if err == nil && len(list) > 0 {
 		if left := allowance.Unconsumed(u, list); len(left) < len(list) {
@@ -30,11 +26,33 @@ func Upkeep(u *unstructured.Unstructured) map[string]string {
 		}
 	}
 
+	if text := initialized(u, len(out) > 0); text != "" {
+		out[v1alpha1.AnnotationInitialized] = text
+	}
+
 	if len(out) == 0 {
 		return nil
 	}
 
 	return out
+}
+
+// initialized is the record of an object that has been ready, where it is to be written: of an XR once the composition
+// function reports that it has settled, and again with allowances that have served, for Crossplane may take away what the
+// function reports.
+func initialized(u *unstructured.Unstructured, served bool) string {
+	rec, known := resource.InitializedOf(u)
+	first := !known || rec.Building
+	progress, reports := resource.ProgressOf(u)
+
+	switch {
+	case !first && (!served || rec.Settled == progress.Settled):
+		return ""
+	case reports && progress.Settled.Generation == 0, !reports && !resource.WasReady(u):
+		return ""
+	default:
+		return resource.FormatInitialized(v1alpha1.Initialized{Settled: progress.Settled})
+	}
 }
 
 // AnnotatedByStatus reports whether annotations are to be written through the status

@@ -54,7 +54,7 @@ func wishedDeployment(t *testing.T, image, manager string) *unstructured.Unstruc
 func TestAWishOverAnEditIsAChange(t *testing.T) {
 	xr := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "XApp",
-		"metadata": map[string]any{"name": "app", "uid": "xr-uid", "annotations": map[string]any{v1alpha1.AnnotationInitialized: "true"}},
+		"metadata": map[string]any{"name": "app", "uid": "xr-uid", "annotations": map[string]any{v1alpha1.AnnotationInitialized: `{"v":1}`}},
 	}}
 	manager := managedfields.ManagerOf(xr)
 

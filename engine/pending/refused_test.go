@@ -241,7 +241,7 @@ func TestWhatIsRefusedToAControllerBecauseOfAnEditIsNoted(t *testing.T) {
 
 // builtUp are annotations of an object that is built up.
 func builtUp(annotations map[string]string) map[string]string {
-	out := map[string]string{v1alpha1.AnnotationInitialized: "true"}
+	out := map[string]string{v1alpha1.AnnotationInitialized: `{"v":1}`}
 	maps.Copy(out, annotations)
 
 	return out

@@ -267,11 +267,11 @@ func TestWhatIsHeldIsListed(t *testing.T) {
 			want: []string{"Composition : corner-db spec.forProvider.size 1>3 of corner-x as db follows Update since 11:00:00"}, total: 1, required: 1,
 		},
 		"It stays while the list is of the XR as it was before": {
-			claim: claim(t, ""), xr: ofGeneration(4, xr(t, "", &v1alpha1.State{Generation: 3})), previous: kept(),
+			claim: claim(t, ""), xr: ofGeneration(4, xr(t, "", &v1alpha1.State{Progress: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled, Generation: 3}})), previous: kept(),
 			want: []string{"Composition : corner-db spec.forProvider.size 1>3 of corner-x as db follows Update since 11:00:00"}, total: 3, required: 1,
 		},
 		"It goes once a list of the XR as it is says so": {
-			claim: claim(t, ""), xr: ofGeneration(4, xr(t, "", &v1alpha1.State{Generation: 4})), previous: kept(), required: 1,
+			claim: claim(t, ""), xr: ofGeneration(4, xr(t, "", &v1alpha1.State{Progress: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled, Generation: 4}})), previous: kept(), required: 1,
 		},
 		"It goes once the list says so": {claim: claim(t, ""), xr: xr(t, "", &v1alpha1.State{}), previous: kept(), required: 1},
 		"It goes once the function does not run any more": {
@@ -422,6 +422,8 @@ func TestAStatusIsNeverTooLarge(t *testing.T) {
 
 				list.Changes = append(list.Changes, e)
 			}
+
+			list.V = v1alpha1.RecordVersion
 
 			raw, err := json.Marshal(list)
 			if err != nil {

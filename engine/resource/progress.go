@@ -4,9 +4,8 @@
 package resource
 
 import (
+	"encoding/json"
 	"math"
-	"regexp"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -84,25 +83,92 @@ func ObservedGeneration(u *unstructured.Unstructured) int64 {
 // though the function does not say so.
 const InitializingLimit = 10 * time.Minute
 
-// SeenReady reports whether the object is or was ready: marked initialized, or
-// with a Ready or Available condition that is True. Kinds without such a
-// condition are taken as ready once their controller has observed them. Where a
-// function composes, it says until when an XR is built up: that may be ready for
-// a moment, between one round and the next, and not ready for a while later.
+// ProgressOf returns how far a composition function has come with an XR, and up to where that has settled: by what the
+// function said last, and by the annotation, which lasts. False where no function reports on it. Where Crossplane has taken away
+// what the function said, for a step of the pipeline failed or a composed resource could not be applied, the XR is built up
+// no more, unless the annotation says that it is.
+//
+// Source: github.com/crossplane/crossplane/v2 v2.4.0
+// internal/controller/apiextensions/composite/reconciler.go, Reconcile.
+func ProgressOf(xr *unstructured.Unstructured) (v1alpha1.Progress, bool) {
+	condition, reports := ConditionOf(xr, v1alpha1.ConditionState)
+	rec, known := InitializedOf(xr)
+
+	p, says := progressIn(condition)
+	if !says {
+		p = v1alpha1.Progress{Phase: v1alpha1.PhaseProgressing}
+		if known && rec.Building && readyUntil(xr, condition) < InitializingLimit {
+			p.Phase = v1alpha1.PhaseInitializing
+		}
+	}
+
+	p.Settled = later(p.Settled, rec.Settled)
+	if p.Phase == v1alpha1.PhaseInitializing && (known && !rec.Building || p.Settled.Generation > 0) {
+		p.Phase = v1alpha1.PhaseProgressing // It was said before that, and Crossplane has written it back.
+	}
+
+	return p, reports || rec.Settled.Generation > 0
+}
+
+// later returns the later of two marks.
+func later(a, b v1alpha1.Settled) v1alpha1.Settled {
+	if a.Generation > b.Generation || a.Generation == b.Generation && a.Request > b.Request {
+		return a
+	}
+
+	return b
+}
+
+// InitializedOf reads [v1alpha1.AnnotationInitialized]. False where there is none, or none that is understood.
+func InitializedOf(u *unstructured.Unstructured) (v1alpha1.Initialized, bool) {
+	text, out := Annotation(u, v1alpha1.AnnotationInitialized), v1alpha1.Initialized{}
+
+	switch text {
+	case "":
+		return out, false
+	case bare: // Of all but XRs; read for each decision.
+		return v1alpha1.Initialized{V: v1alpha1.RecordVersion}, true
+	}
+
+	if err := json.Unmarshal([]byte(text), &out); err != nil || out.V != v1alpha1.RecordVersion {
+		return v1alpha1.Initialized{}, false
+	}
+
+	return out, true
+}
+
+// bare is a record that says nothing more.
+const bare = `{"v":1}`
+
+// FormatInitialized writes [v1alpha1.AnnotationInitialized].
+func FormatInitialized(rec v1alpha1.Initialized) string {
+	rec.V = v1alpha1.RecordVersion
+
+	raw, err := json.Marshal(rec)
+	if err != nil {
+		return ""
+	}
+
+	return string(raw)
+}
+
+// SeenReady reports whether the object is or was ready: recorded to be initialized, or with a Ready or Available
+// condition that is True. Kinds without such a condition are taken as ready once their controller has observed them. Where a
+// function composes, it says until when an XR is built up: that may be ready for a moment, between one round and the next,
+// and not ready for a while later. An XR that composes something, and of which no record says that it is built up, has been.
 func SeenReady(u *unstructured.Unstructured) bool {
-	if Annotation(u, v1alpha1.AnnotationInitialized) == "true" {
-		return true
+	if p, reports := ProgressOf(u); reports {
+		return p.Phase != v1alpha1.PhaseInitializing
 	}
 
-	said, ok := ConditionOf(u, v1alpha1.ConditionKausality)
+	rec, known := InitializedOf(u)
 
-	switch {
-	case ok && ourMessage.MatchString(said.Message):
-		return !initializingMessage.MatchString(said.Message)
-	case ok && readyUntil(u, said) < InitializingLimit:
-		return false
-	}
+	return known && !rec.Building || WasReady(u) || !rec.Building && IsComposite(u) && len(Composed(u)) > 0
+}
 
+// WasReady reports whether the object's own conditions show that it is ready. Of kinds without such a condition their
+// controller has observed it.
+func WasReady(u *unstructured.Unstructured) bool {
 	has := false
 
 	for _, typ := range []string{ConditionReady, ConditionAvailable} {
@@ -121,19 +187,18 @@ func SeenReady(u *unstructured.Unstructured) bool {
 	return ObservedGeneration(u) > 0
 }
 
-// readyUntil returns for how long an object had been ready when its Kausality
-// condition became what it is, or more than [InitializingLimit] where the conditions
-// do not show it. Where a step of the pipeline fails, or a composed resource cannot be
-// applied, Crossplane takes away what the function said, and nothing else shows
-// whether the XR had settled, or was ready between one round and the next.
-//
-// Source: github.com/crossplane/crossplane/v2
-// internal/controller/apiextensions/composite/reconciler.go, Reconcile.
-func readyUntil(u *unstructured.Unstructured, said Condition) time.Duration {
-	ready, _ := ConditionOf(u, ConditionReady)
+// readyUntil returns for how long an XR had been ready when Crossplane took away what the function said of it; 0 where it is
+// not ready, and more than [InitializingLimit] where the conditions do not show it. An XR may be ready for a moment between
+// two rounds.
+func readyUntil(xr *unstructured.Unstructured, lost Condition) time.Duration {
+	ready, _ := ConditionOf(xr, ConditionReady)
+	if !ready.True() {
+		return 0
+	}
+
 	since, err := time.Parse(time.RFC3339, ready.LastTransitionTime)
 
-	until, errUntil := time.Parse(time.RFC3339, said.LastTransitionTime)
+	until, errUntil := time.Parse(time.RFC3339, lost.LastTransitionTime)
 	if err != nil || errUntil != nil {
 		return math.MaxInt64
 	}
@@ -155,84 +220,9 @@ func Converged(u *unstructured.Unstructured) bool {
 	return err == nil && res.Status == status.CurrentStatus
 }
 
-// initializingMessage is how the function's condition starts until an XR has
-// settled for the first time.
-var initializingMessage = regexp.MustCompile(`^generation \d+: initializing\b`)
-
-// ourMessage is how the function's condition starts.
-var ourMessage = regexp.MustCompile(`^generation \d+: `)
-
 // Ready reports whether the object's Ready condition is True.
 func Ready(u *unstructured.Unstructured) bool {
 	c, ok := ConditionOf(u, ConditionReady)
 
 	return ok && c.True()
-}
-
-// ProgressMessage starts the message of the Kausality condition of an XR some
-// of whose changes are under way, or that is being built up.
-func ProgressMessage(u *unstructured.Unstructured) string {
-	word := "in progress"
-	if !SeenReady(u) {
-		word = "initializing"
-	}
-
-	return "generation " + strconv.FormatInt(Generation(u), 10) + ": " + word
-}
-
-// settledMessage is how the function's condition starts once an XR's change
-// has reached everything it composes.
-var settledMessage = regexp.MustCompile(`^generation (\d+): settled\b(?:, request (\d+)\b)?`)
-
-// SettledMessage starts the message of the Kausality condition of an XR whose
-// changes up to a generation, and up to a request within it, have reached
-// everything it composes.
-func SettledMessage(generation, request int64) string {
-	text := "generation " + strconv.FormatInt(generation, 10) + ": settled"
-	if request > 0 {
-		text += ", request " + strconv.FormatInt(request, 10)
-	}
-
-	return text
-}
-
-// SettledGeneration returns the generation up to which the composition
-// function reports an XR settled, and whether a function reports on it at all.
-// A Claim shows its XR's condition, which says nothing of the Claim's own
-// generation.
-func SettledGeneration(u *unstructured.Unstructured) (int64, bool) {
-	c, ok := ConditionOf(u, v1alpha1.ConditionKausality)
-	if !ok || IsClaim(u) {
-		return 0, false
-	}
-
-	m := settledMessage.FindStringSubmatch(c.Message)
-	if m == nil {
-		return 0, true
-	}
-
-	g, err := strconv.ParseInt(m[1], 10, 64)
-	if err != nil {
-		return 0, true
-	}
-
-	return g, true
-}
-
-// SettledRequest returns the request within [SettledGeneration] up to which an XR
-// has settled; 0 where there was none.
-func SettledRequest(u *unstructured.Unstructured) int64 {
-	c, _ := ConditionOf(u, v1alpha1.ConditionKausality)
-
-	m := settledMessage.FindStringSubmatch(c.Message)
-	if m == nil || IsClaim(u) {
-		return 0
-	}
-
-	n, err := strconv.ParseInt(m[2], 10, 64)
-	if err != nil {
-		return 0
-	}
-
-	return n
 }

@@ -4,12 +4,14 @@
 package resource_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -90,6 +92,18 @@ func TestCrossplanesKindsAreReported(t *testing.T) {
 	}
 }
 
+// lost is an XR that was ready at midnight, and of which Crossplane took away at a time what the function had said.
+func lost(building bool, at string) string {
+	rec := "null"
+	if building {
+		rec = `'{"v":1,"building":true}'`
+	}
+
+	return "{metadata: {generation: 1, annotations: {kausality.io/initialized: " + rec + "}}, status: {conditions: [" +
+		"{type: Ready, status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z'}, " +
+		"{type: KausalityState, status: Unknown, lastTransitionTime: '2026-01-01T" + at + "', message: A fatal error occurred}]}}"
+}
+
 func TestHowFarAControllerHasCome(t *testing.T) {
 	cases := map[string]struct {
 		reason, object   string
@@ -103,13 +117,19 @@ func TestHowFarAControllerHasCome(t *testing.T) {
 		"Failed":      {"A failed attempt does not count.", "{metadata: {generation: 2}, status: {conditions: [{type: Synced, status: 'False', observedGeneration: 2}, {type: Ready, status: 'True', observedGeneration: 1}]}}", 1, true, false},
 		"NotReady":    {"Not ready yet.", "{metadata: {generation: 1}, status: {conditions: [{type: Ready, status: 'False', observedGeneration: 1}]}}", 0, false, false},
 		"Available":   {"Available is as good.", "{metadata: {generation: 1}, status: {conditions: [{type: Available, status: 'True'}]}}", 0, true, true},
-		"Marked":      {"What was ready once stays so.", "{metadata: {generation: 1, annotations: {kausality.io/initialized: 'true'}}, status: {conditions: [{type: Ready, status: 'False'}]}}", 0, true, false},
-		"OtherMark":   {"Only true is.", "{metadata: {generation: 1, annotations: {kausality.io/initialized: 'false'}}}", 0, false, true},
+		"Marked":      {"What was ready once stays so.", "{metadata: {generation: 1, annotations: {kausality.io/initialized: '{\"v\":1}'}}, status: {conditions: [{type: Ready, status: 'False'}]}}", 0, true, false},
+		"OtherMark":   {"Not by a record of another version.", "{metadata: {generation: 1, annotations: {kausality.io/initialized: '{\"v\":2}'}}}", 0, false, true},
+		"OldMark":     {"Nor by one of before.", "{metadata: {generation: 1, annotations: {kausality.io/initialized: 'true'}}}", 0, false, true},
 		"XR":          {"An XR is ready when it says so, not when it was seen.", "{metadata: {generation: 1}, spec: {resourceRefs: []}, status: {conditions: [{type: Synced, status: 'True', observedGeneration: 1}]}}", 1, false, true},
-		"BuiltUp":     {"Ready for a moment, while more is to come.", "{metadata: {generation: 1}, status: {conditions: [{type: Ready, status: 'True'}, {type: Kausality, status: 'True', message: 'generation 1: initializing: x'}]}}", 0, false, true},
-		"BuiltOnce":   {"Not once it has settled.", "{metadata: {generation: 2}, status: {conditions: [{type: Ready, status: 'True'}, {type: Kausality, status: 'True', message: 'generation 2: in progress: x'}]}}", 0, true, true},
-		"LostEarly":   {"Ready for a moment, and then Crossplane took the function's condition away.", "{metadata: {generation: 1}, status: {conditions: [{type: Ready, status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z'}, {type: Kausality, status: Unknown, lastTransitionTime: '2026-01-01T00:00:04Z', message: A fatal error occurred}]}}", 0, false, true},
-		"LostLate":    {"Ready for long before.", "{metadata: {generation: 1}, status: {conditions: [{type: Ready, status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z'}, {type: Kausality, status: Unknown, lastTransitionTime: '2026-01-01T00:10:00Z', message: A fatal error occurred}]}}", 0, true, true},
+		"BuiltUp":     {"Ready for a moment, while more is to come.", "{metadata: {generation: 1}, status: {conditions: [{type: Ready, status: 'True'}, " + fixture.State(v1alpha1.PhaseInitializing, 1, 0) + "]}}", 0, false, true},
+		"BuiltOnce":   {"Not once it has settled.", "{metadata: {generation: 2}, status: {conditions: [{type: Ready, status: 'True'}, " + fixture.State(v1alpha1.PhaseProgressing, 2, 0) + "]}}", 0, true, true},
+		"LostEarly":   {"Ready for a moment while it is built up, and then Crossplane took away what the function said.", lost(true, "00:00:04Z"), 0, false, true},
+		"LostLate":    {"Ready for long before.", lost(true, "00:10:00Z"), 0, true, true},
+		"LostUnready": {"Built up, and not ready yet.", strings.Replace(lost(true, "00:10:00Z"), "status: 'True', last", "status: 'False', last", 1), 0, false, false},
+		"LostKnown":   {"No record says that it is built up.", lost(false, "00:00:04Z"), 0, true, true},
+		"Restored":    {"It composes something, and nothing is recorded.", "{metadata: {generation: 1}, spec: {resourceRefs: [{apiVersion: a/v1, kind: A, name: a}]}}", 0, true, true},
+		"Building":    {"It composes something for the first time.", "{metadata: {generation: 1, annotations: {kausality.io/initialized: '{\"v\":1,\"building\":true}'}}, spec: {resourceRefs: [{apiVersion: a/v1, kind: A, name: a}]}}", 0, false, true},
+		"WrittenBack": {"What was said first is written back for a moment.", "{metadata: {generation: 2, annotations: {kausality.io/initialized: '{\"v\":1,\"settled\":{\"generation\":1}}'}}, status: {conditions: [" + fixture.State(v1alpha1.PhaseInitializing, 1, 0) + "]}}", 0, true, true},
 		"Garbage":     {"Garbage says nothing.", "{metadata: {generation: a}, status: {observedGeneration: b, conditions: [1, {type: 2}, {type: Ready}]}}", 0, false, false},
 		"Terminating": {"What goes away does not finish.", "{metadata: {generation: 1, deletionTimestamp: '2026-01-01T00:00:00Z'}}", 0, false, false},
 	}
@@ -134,30 +154,66 @@ func TestHowFarAControllerHasCome(t *testing.T) {
 	}
 }
 
-func TestTheFunctionsMessageSaysWhatIsSettled(t *testing.T) {
-	for message, want := range map[string]struct {
-		generation int64
-		ok         bool
+func TestTheStateOfAnXRSaysWhatHasSettled(t *testing.T) {
+	const initialized = `{"v":1,"settled":{"generation":11,"request":2}}`
+
+	for name, tc := range map[string]struct {
+		reason, state, status, annotation string
+		want                              v1alpha1.Progress
+		none                              bool
 	}{
-		resource.SettledMessage(12, 0):                 {12, true},
-		resource.SettledMessage(12, 0) + "; 1 held: a": {12, true},
-		"generation 12: in progress: a":                {0, true},
-		"generation 12: settledness":                   {0, true},
-		"generation 99999999999999999999: settled":     {0, true},
-		"x " + resource.SettledMessage(3, 0):           {0, true},
-		"":                                             {0, true},
+		"Settled": {
+			reason: "The function has said so.", state: fixture.StateMessage(v1alpha1.PhaseSettled, 12, 1),
+			want: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled, Generation: 12, Request: 1, Settled: v1alpha1.Settled{Generation: 12, Request: 1}},
+		},
+		"Rest": {
+			reason: "Nobody reads on who asks for that alone.", state: strings.TrimSuffix(fixture.StateMessage(v1alpha1.PhaseProgressing, 12, 0), "}") + ", and more",
+			want: v1alpha1.Progress{Phase: v1alpha1.PhaseProgressing, Generation: 12},
+		},
+		"Later": {
+			reason: "The annotation may say more, for an older state was written back.", annotation: initialized,
+			state: fixture.StateMessage(v1alpha1.PhaseSettled, 11, 1),
+			want:  v1alpha1.Progress{Phase: v1alpha1.PhaseSettled, Generation: 11, Request: 1, Settled: v1alpha1.Settled{Generation: 11, Request: 2}},
+		},
+		"Earlier": {
+			reason: "And less.", annotation: initialized, state: fixture.StateMessage(v1alpha1.PhaseOverdue, 12, 0),
+			want: v1alpha1.Progress{Phase: v1alpha1.PhaseOverdue, Generation: 12, Settled: v1alpha1.Settled{Generation: 12}},
+		},
+		"Failed": {
+			reason: "A run of the pipeline failed.", annotation: initialized, status: "Unknown", state: fixture.StateMessage(v1alpha1.PhaseSettled, 12, 0),
+			want: v1alpha1.Progress{Phase: v1alpha1.PhaseProgressing, Settled: v1alpha1.Settled{Generation: 11, Request: 2}},
+		},
+		"OtherVersion": {
+			reason: "Nobody knows what it means.", annotation: initialized, state: `{"v":2,"progress":{"phase":"Settled","generation":12}}`,
+			want: v1alpha1.Progress{Phase: v1alpha1.PhaseProgressing, Settled: v1alpha1.Settled{Generation: 11, Request: 2}},
+		},
+		"Before": {
+			reason: "It is of before there were versions.", state: `{"generation":12,"revision":"a"}`,
+			want: v1alpha1.Progress{Phase: v1alpha1.PhaseProgressing},
+		},
+		"Wiped": {
+			reason: "The annotation alone is left.", annotation: initialized,
+			want: v1alpha1.Progress{Phase: v1alpha1.PhaseProgressing, Settled: v1alpha1.Settled{Generation: 11, Request: 2}},
+		},
+		"Nothing": {reason: "No function reports.", none: true, want: v1alpha1.Progress{Phase: v1alpha1.PhaseProgressing}},
 	} {
-		u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
-			map[string]any{"type": "Kausality", "status": "True", "message": message},
-		}}}}
+		t.Run(name, func(t *testing.T) {
+			u := &unstructured.Unstructured{Object: map[string]any{}}
+			if tc.state != "" {
+				u.Object["status"] = map[string]any{"conditions": []any{map[string]any{
+					"type": v1alpha1.ConditionState, "status": tc.status, "message": tc.state,
+				}}}
+			}
 
-		if got, ok := resource.SettledGeneration(u); got != want.generation || ok != want.ok {
-			t.Errorf("%q: %d, %v", message, got, ok)
-		}
-	}
+			if tc.annotation != "" {
+				u.SetAnnotations(map[string]string{v1alpha1.AnnotationInitialized: tc.annotation})
+			}
 
-	if _, ok := resource.SettledGeneration(object(t, "{}")); ok {
-		t.Error("without a condition no function reports")
+			got, reports := resource.ProgressOf(u)
+			if diff := cmp.Diff(tc.want, got); diff != "" || reports == tc.none {
+				t.Errorf("%s\n%t, -want, +got:\n%s", tc.reason, reports, diff)
+			}
+		})
 	}
 }
 

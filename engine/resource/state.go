@@ -5,36 +5,67 @@ package resource
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// StateOf reads the list of an XR. False where it has none that is of now: the function has not
-// reported yet, or its pipeline failed.
+// StateOf reads the state of an XR. False where it has none that is of now: the function has not
+// reported yet, its pipeline failed, or the record is of another version.
 func StateOf(xr *unstructured.Unstructured) (*v1alpha1.State, bool) {
 	c, ok := ConditionOf(xr, v1alpha1.ConditionState)
-	if !ok || c.Status == "Unknown" {
+	if !ok || c.Status == unknown {
 		return nil, false
 	}
 
-	list := &v1alpha1.State{}
-	if err := json.Unmarshal([]byte(c.Message), list); err != nil {
+	state := &v1alpha1.State{}
+	if err := json.Unmarshal([]byte(c.Message), state); err != nil || state.V != v1alpha1.RecordVersion {
 		return nil, false
 	}
 
-	return list, true
+	return state, true
 }
 
-// Behind reports whether a list is about an earlier generation of an XR than that which is there:
+// unknown is the status of a condition that Crossplane has taken away.
+const unknown = "Unknown"
+
+// progressIn reads the progress in the state of an XR; false where there is none that is of now. It reads no further.
+func progressIn(c Condition) (p v1alpha1.Progress, ok bool) {
+	if c.Message == "" || c.Status == unknown {
+		return p, false
+	}
+
+	read := json.NewDecoder(strings.NewReader(c.Message))
+	version := 0
+
+	if !reads(read, json.Delim('{'), "v") || read.Decode(&version) != nil || version != v1alpha1.RecordVersion ||
+		!reads(read, "progress") || read.Decode(&p) != nil || p.Phase == "" {
+		return v1alpha1.Progress{}, false
+	}
+
+	return p, true
+}
+
+// reads reports whether the next tokens are these.
+func reads(from *json.Decoder, want ...json.Token) bool {
+	return !slices.ContainsFunc(want, func(w json.Token) bool {
+		t, err := from.Token()
+
+		return err != nil || t != w
+	})
+}
+
+// Behind reports whether a state is about an earlier generation of an XR than that which is there:
 // the function has not run for it since, or Crossplane had it run once more with the XR that it
 // had in its cache. It then says nothing of what is held by now, and not that something is not.
-func Behind(xr *unstructured.Unstructured, list *v1alpha1.State) bool {
-	return list.Generation > 0 && list.Generation < Generation(xr)
+func Behind(xr *unstructured.Unstructured, state *v1alpha1.State) bool {
+	return state.Progress.Generation > 0 && state.Progress.Generation < Generation(xr)
 }
 
-// FormatState writes a list within [v1alpha1.MaxStateBytes]. What does not fit is left out at the
+// FormatState writes a state within [v1alpha1.MaxStateBytes]. What does not fit is left out at the
 // end, and counted: reasons first, then whole changes.
 func FormatState(list v1alpha1.State) string {
 	text := stateText(list)
@@ -73,8 +104,10 @@ func FormatState(list v1alpha1.State) string {
 	return stateText(list)
 }
 
-// stateText is a list as JSON. It holds nothing that cannot be written so.
+// stateText is a state as JSON. It holds nothing that cannot be written so.
 func stateText(list v1alpha1.State) string {
+	list.V = v1alpha1.RecordVersion
+
 	raw, err := json.Marshal(list)
 	if err != nil {
 		return "{}"

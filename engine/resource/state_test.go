@@ -35,7 +35,7 @@ func entries(n, size int) []v1alpha1.HeldEntry {
 
 // TestAListIsReadAsItWasWritten and not where the pipeline failed after it.
 func TestAListIsReadAsItWasWritten(t *testing.T) {
-	want := v1alpha1.State{Generation: 3, Revision: "r-1", Changes: entries(3, 128), Approvals: []v1alpha1.ApprovalUse{{Approval: "u", Digest: "d", State: v1alpha1.ApprovalUsed}}}
+	want := v1alpha1.State{V: 1, Progress: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled, Generation: 3}, Revision: "r-1", Changes: entries(3, 128), Approvals: []v1alpha1.ApprovalUse{{Approval: "u", Digest: "d", State: v1alpha1.ApprovalUsed}}}
 
 	got, ok := resource.StateOf(listed("False", resource.FormatState(want)))
 	if !ok {
@@ -58,7 +58,7 @@ func TestAListIsReadAsItWasWritten(t *testing.T) {
 // TestAListFitsIntoACondition whatever is held, and counts what it leaves out.
 func TestAListFitsIntoACondition(t *testing.T) {
 	for _, tc := range []struct{ n, size int }{{0, 0}, {10, 100}, {50, 1000}, {100, 128}, {5000, 128}, {3, 40000}} {
-		text := resource.FormatState(v1alpha1.State{Changes: entries(tc.n, tc.size)})
+		text := resource.FormatState(v1alpha1.State{V: 1, Changes: entries(tc.n, tc.size)})
 		if len(text) > v1alpha1.MaxStateBytes {
 			t.Errorf("%d of %d: %d bytes", tc.n, tc.size, len(text))
 		}

@@ -33,7 +33,7 @@ func (g *gathering) forgetEdits(ctx context.Context, status *v1alpha1.PendingCha
 		return 0, nil
 	}
 
-	if generation, settles := resource.SettledGeneration(g.root); settles && generation < resource.Generation(g.root) {
+	if p, settles := resource.ProgressOf(g.root); settles && p.Settled.Generation < resource.Generation(g.root) {
 		status.FinishedAt = nil
 
 		return soon, nil

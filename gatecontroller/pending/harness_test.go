@@ -410,7 +410,7 @@ func lists(entries ...v1alpha1.HeldEntry) func(*unstructured.Unstructured) {
 			status, reason = "True", v1alpha1.ReasonAllowed
 		}
 
-		say(u, v1alpha1.ConditionState, status, reason, resource.FormatState(v1alpha1.State{Generation: 1, Changes: entries}))
+		say(u, v1alpha1.ConditionState, status, reason, resource.FormatState(v1alpha1.State{Progress: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled, Generation: 1}, Changes: entries}))
 	}
 }
 

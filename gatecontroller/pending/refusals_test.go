@@ -20,7 +20,7 @@ import (
 )
 
 const editedDeployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: team-a, uid: web, generation: 4, annotations: {
-  kausality.io/initialized: "true", kausality.io/edits: "- {field: spec.replicas, user: anna, from: '2', since: '2026-03-05T11:00:00Z'}"}},
+  kausality.io/initialized: '{"v":1}', kausality.io/edits: "- {field: spec.replicas, user: anna, from: '2', since: '2026-03-05T11:00:00Z'}"}},
   spec: {replicas: 3}, status: {observedGeneration: 4}}`
 
 // refusing is a replica that hears of refusals in the cluster of a harness.
@@ -96,7 +96,7 @@ func TestARefusalIsWrittenDownAndTheEditListed(t *testing.T) {
 
 	// 4. Once it is taken back all is over.
 	u := h.get(t, "Deployment web")
-	u.SetAnnotations(map[string]string{v1alpha1.AnnotationInitialized: "true"})
+	u.SetAnnotations(map[string]string{v1alpha1.AnnotationInitialized: `{"v":1}`})
 
 	if err := h.client.Update(t.Context(), u); err != nil {
 		t.Fatal(err)

@@ -30,13 +30,13 @@ spec:
 `
 	claimObject = `apiVersion: example.org/v1
 kind: DatabaseClaim
-metadata: {name: db, namespace: shop, uid: claim-uid, generation: 3, annotations: {ticket: T-1, kausality.io/initialized: "true"}}
+metadata: {name: db, namespace: shop, uid: claim-uid, generation: 3, annotations: {ticket: T-1, kausality.io/initialized: '{"v":1}'}}
 spec: {size: small, resourceRef: {apiVersion: example.org/v1, kind: XDatabase, name: db-x}}
 status: {conditions: [{type: Synced, status: "True", observedGeneration: 3}, {type: Ready, status: "True", observedGeneration: 3}]}
 `
 	xrObject = `apiVersion: example.org/v1
 kind: XDatabase
-metadata: {name: db-x, uid: xr-uid, generation: 5, annotations: {kausality.io/initialized: "true"}}
+metadata: {name: db-x, uid: xr-uid, generation: 5, annotations: {kausality.io/initialized: '{"v":1}'}}
 spec: {size: small, claimRef: {apiVersion: example.org/v1, kind: DatabaseClaim, namespace: shop, name: db}}
 status: {conditions: [{type: Synced, status: "True", observedGeneration: 5}, {type: Ready, status: "True", observedGeneration: 5}]}
 `

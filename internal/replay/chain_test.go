@@ -22,9 +22,9 @@ import (
 
 // A widget that Hans makes larger, and what follows from that, and from that.
 const (
-	chainWidget = `{apiVersion: example.org/v1, kind: Widget, metadata: {name: w, namespace: default, uid: w, generation: %d, annotations: {kausality.io/initialized: "true"}},
+	chainWidget = `{apiVersion: example.org/v1, kind: Widget, metadata: {name: w, namespace: default, uid: w, generation: %d, annotations: {kausality.io/initialized: '{"v":1}'}},
   spec: {size: %s}, status: {observedGeneration: 4}}`
-	chainPart = `{apiVersion: example.org/v1, kind: Part, metadata: {name: p, namespace: default, uid: p, generation: %d, annotations: {kausality.io/initialized: "true"},
+	chainPart = `{apiVersion: example.org/v1, kind: Part, metadata: {name: p, namespace: default, uid: p, generation: %d, annotations: {kausality.io/initialized: '{"v":1}'},
   ownerReferences: [{apiVersion: example.org/v1, kind: Widget, name: w, uid: w, controller: true}]}, spec: {size: %s}, status: {observedGeneration: 7}}`
 	chainConfig = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: default, uid: c,
   ownerReferences: [{apiVersion: example.org/v1, kind: Part, name: p, uid: p, controller: true}]}, data: {size: %s}}`

@@ -96,10 +96,10 @@ func wishOf(at string, d *decisionlog.Decision, parent *unstructured.Unstructure
 	}
 
 	fields, user := newest(parent)
-	settled, settles := resource.SettledGeneration(parent)
+	progress, settles := resource.ProgressOf(parent)
 
 	out := wished{time: d.Time, xr: keyOf(parent), generation: resource.Generation(parent), object: objectName(d, old, obj)}
-	out.settled = settles && settled >= out.generation || !settles && resource.ObservedGeneration(parent) >= out.generation
+	out.settled = settles && progress.Settled.Generation >= out.generation || !settles && resource.ObservedGeneration(parent) >= out.generation
 	out.before = heldBefore(d, parent, old, field)
 	out.value = valueOf(obj, field)
 	out.Observed = Observed{

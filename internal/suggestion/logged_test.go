@@ -18,6 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 	"github.com/kausality-io/kausality-crossplane/internal/suggestion"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // logged makes decisions of a log about one XR, of generation 4 at the start.
@@ -28,6 +29,7 @@ type logged struct {
 	size       string
 	labels     map[string]any
 	condition  string
+	settled    int64
 	minutes    int
 	lines      int
 }
@@ -35,7 +37,7 @@ type logged struct {
 func logging(t *testing.T) *logged {
 	t.Helper()
 
-	return &logged{t: t, generation: 4, size: "small", condition: "generation 4: settled", labels: map[string]any{}}
+	return &logged{t: t, generation: 4, size: "small", condition: "generation 4: settled", settled: 4, labels: map[string]any{}}
 }
 
 func (l *logged) xr() *unstructured.Unstructured {
@@ -43,9 +45,10 @@ func (l *logged) xr() *unstructured.Unstructured {
 		"apiVersion": "example.org/v1", "kind": "Thing",
 		"metadata": map[string]any{"name": "one", "namespace": "shop", "uid": "u", "generation": l.generation, "labels": maps.Clone(l.labels)},
 		"spec":     map[string]any{"size": l.size, "crossplane": map[string]any{"compositionRef": map[string]any{"name": "things"}}},
-		"status": map[string]any{"conditions": []any{map[string]any{
-			"type": v1alpha1.ConditionKausality, "status": "True", "reason": "Allowed", "message": l.condition,
-		}}},
+		"status": map[string]any{"conditions": []any{
+			map[string]any{"type": v1alpha1.ConditionKausality, "status": "True", "reason": "Allowed", "message": l.condition},
+			map[string]any{"type": v1alpha1.ConditionState, "status": "True", "message": fixture.StateMessage(v1alpha1.PhaseSettled, l.settled, 0)},
+		}},
 	}}
 }
 
@@ -139,6 +142,7 @@ func TestWhatALogShowsIsObservedOnce(t *testing.T) {
 			func(l *logged) {
 				l.edit("anna", "large", decision.Allow)
 				l.want("b")
+				l.settled = 5
 				l.condition = "generation 5: settled; 1 held: Instance db: spec.forProvider.class stays a (asked: b): no policy"
 				l.want("b")
 				l.labels["color"] = "red"
@@ -193,7 +197,7 @@ func TestWhatALogShowsIsObservedOnce(t *testing.T) {
 			"What is wanted of an XR that had settled follows from nobody's change.",
 			func(l *logged) {
 				l.edit("anna", "large", decision.Allow)
-				l.condition = "generation 5: settled"
+				l.condition, l.settled = "generation 5: settled", 5
 				l.want("b")
 			}, "a.log:2 : nothing -> spec.forProvider.class",
 		},

@@ -487,6 +487,7 @@ func (w *world) report(n *node, want *unstructured.Unstructured, s composition.S
 		map[string]any{"type": "Synced", "status": "True", "observedGeneration": n.object.GetGeneration()},
 		map[string]any{"type": "Ready", "status": "True"},
 		map[string]any{"type": v1alpha1.ConditionKausality, "status": allowed, "reason": s.Reason, "message": s.Message},
+		map[string]any{"type": v1alpha1.ConditionState, "status": "True", "message": resource.FormatState(v1alpha1.State{Progress: s.Progress})},
 	}
 
 	n.object = n.object.DeepCopy()

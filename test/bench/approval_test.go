@@ -28,6 +28,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	given "github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -230,8 +231,8 @@ func (d *desk) settled(b *testing.B, name string) {
 		}
 
 		c, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
-		if !strings.HasPrefix(c.Message, resource.SettledMessage(resource.Generation(u), 0)) || strings.Contains(c.Message, " held: ") ||
-			resource.Annotation(u, v1alpha1.AnnotationInitialized) != "true" || resource.Annotation(u, v1alpha1.AnnotationEdits) != "" {
+		if !strings.HasPrefix(c.Message, given.SettledMessage(resource.Generation(u))) || strings.Contains(c.Message, " held: ") ||
+			!given.Initialized(u) || resource.Annotation(u, v1alpha1.AnnotationEdits) != "" {
 			return fmt.Errorf("it says %q", c.Message)
 		}
 

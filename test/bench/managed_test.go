@@ -68,7 +68,7 @@ func compositeCRD() *extv1.CustomResourceDefinition {
 func newComposite(i, n int) *unstructured.Unstructured {
 	u := newObject(kindComposite, fmt.Sprintf("composite-%d", i))
 	u.SetFinalizers([]string{v1alpha1.Finalizer})
-	u.SetAnnotations(map[string]string{v1alpha1.AnnotationInitialized: "true"})
+	u.SetAnnotations(map[string]string{v1alpha1.AnnotationInitialized: `{"v":1}`})
 
 	refs := make([]any, n)
 	for j := range refs {

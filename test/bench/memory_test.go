@@ -230,7 +230,7 @@ func newParent(i int) *unstructured.Unstructured {
 
 	u.SetAnnotations(map[string]string{
 		"jira":                         "INFRA-23232",
-		v1alpha1.AnnotationInitialized: "true",
+		v1alpha1.AnnotationInitialized: `{"v":1}`,
 		v1alpha1.AnnotationTrace: allowance.FormatList([]v1alpha1.TraceEntry{{
 			Field: "spec.size", Generation: 12, Initiator: initiator, Trace: trace,
 		}}),

@@ -25,6 +25,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	given "github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
@@ -193,8 +194,8 @@ func (h *holding) say(b *testing.B, held func(u *unstructured.Unstructured) []v1
 
 	h.each(b, len(h.composites), func(i int) error {
 		u := h.composites[i].DeepCopy()
-		list := v1alpha1.State{Generation: u.GetGeneration(), Changes: held(h.managed[i])}
-		status, reason, message := "True", v1alpha1.ReasonAllowed, resource.SettledMessage(u.GetGeneration(), 0)
+		list := v1alpha1.State{Progress: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled, Generation: u.GetGeneration()}, Changes: held(h.managed[i])}
+		status, reason, message := "True", v1alpha1.ReasonAllowed, given.SettledMessage(u.GetGeneration())
 
 		if len(list.Changes) > 0 {
 			status, reason = "False", v1alpha1.ReasonHeld

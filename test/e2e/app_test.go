@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -55,7 +55,7 @@ func newApp(t *testing.T, name string) app {
 // settled checks that it is, and that the manager has written what it keeps up of its Deployment.
 func (a app) settled(ctx context.Context) error {
 	u, err := a.live(ctx, "deployment")
-	if err == nil && resource.Annotation(u, v1alpha1.AnnotationInitialized) != "true" {
+	if err == nil && !fixture.Initialized(u) {
 		err = fmt.Errorf("the Deployment is not recorded to be initialized: %w", world.ErrOther)
 	}
 

@@ -24,6 +24,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -375,7 +376,7 @@ func TestAnApprovalCountsWhereTheStoreHasSettled(t *testing.T) { //nolint:tparal
 				generation = resource.Generation(xr)
 
 				c, _ := resource.ConditionOf(xr, v1alpha1.ConditionKausality)
-				if !strings.HasPrefix(c.Message, resource.SettledMessage(generation, 0)) || !strings.Contains(c.Message, "; 2 held: ") {
+				if !strings.HasPrefix(c.Message, fixture.SettledMessage(generation)) || !strings.Contains(c.Message, "; 2 held: ") {
 					return fmt.Errorf("at generation %d the condition says %q: %w", generation, c.Message, world.ErrOther)
 				}
 

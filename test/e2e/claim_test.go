@@ -20,6 +20,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -110,7 +111,7 @@ func (c claimed) builtUp(ctx context.Context) error {
 	}
 
 	for _, u := range []*unstructured.Unstructured{claim, xr} {
-		if resource.Annotation(u, v1alpha1.AnnotationInitialized) != "true" {
+		if !fixture.Initialized(u) {
 			return fmt.Errorf("%s %q is being built up: %w", u.GetKind(), u.GetName(), world.ErrOther)
 		}
 	}

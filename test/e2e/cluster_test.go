@@ -28,6 +28,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -313,7 +314,7 @@ func (c cluster) settled(ctx context.Context) error {
 	}
 
 	got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
-	if !strings.HasPrefix(got.Message, resource.SettledMessage(resource.Generation(u), 0)) || strings.Contains(got.Message, " held: ") {
+	if !strings.HasPrefix(got.Message, fixture.SettledMessage(resource.Generation(u))) || strings.Contains(got.Message, " held: ") {
 		return fmt.Errorf("at generation %d the condition says %q: %w", resource.Generation(u), got.Message, world.ErrOther)
 	}
 

@@ -65,7 +65,7 @@ func newLab(t *testing.T, namespace, label string) lab {
 	// It is known to have been ready once whoever reads it first: what the manager's cache has of it may be
 	// older than what its controller has said.
 	l.plan = l.object("Plan", "plan", map[string]any{"size": "small"})
-	l.plan.SetAnnotations(map[string]string{v1alpha1.AnnotationInitialized: "true"})
+	l.plan.SetAnnotations(map[string]string{v1alpha1.AnnotationInitialized: `{"v":1}`})
 
 	if err := asManager(t).Create(ctx, l.plan); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -37,8 +37,8 @@ func TestAParentThatNobodyWritesToAnyMoreIsKeptUp(t *testing.T) {
 			}
 
 			list, err := allowance.Parse(live)
-			if got := resource.Annotation(live, v1alpha1.AnnotationInitialized); err != nil || got != "true" || allows != (len(list) > 0) {
-				return fmt.Errorf("initialized %q, %d allowances (%w)", got, len(list), errors.Join(err, world.ErrOther))
+			if got := fixture.Initialized(live); err != nil || !got || allows != (len(list) > 0) {
+				return fmt.Errorf("initialized %t, %d allowances (%w)", got, len(list), errors.Join(err, world.ErrOther))
 			}
 
 			return nil

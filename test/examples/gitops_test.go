@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -176,7 +177,7 @@ func arrives(t *testing.T, retention, commit string) {
 			topic.GetAnnotations()["kausality.io/allowances"], object.GetAnnotations()["kausality.io/trace"],
 		}
 
-		if got[0] != retention || got[1] != resource.SettledMessage(topic.GetGeneration(), 0) || got[2] != "[]\n" && got[2] != "[]" ||
+		if got[0] != retention || got[1] != fixture.SettledMessage(topic.GetGeneration()) || got[2] != "[]\n" && got[2] != "[]" ||
 			!strings.Contains(got[3], "metadata.annotations[commit]: "+commit) {
 			return fmt.Errorf("it is %q: %w", got, world.ErrOther)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -89,7 +90,7 @@ func carries(u *unstructured.Unstructured, which func(v1alpha1.Allowance) bool) 
 func settled(u *unstructured.Unstructured) bool {
 	c, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
 
-	return strings.HasPrefix(c.Message, resource.SettledMessage(u.GetGeneration(), 0))
+	return strings.HasPrefix(c.Message, fixture.SettledMessage(u.GetGeneration()))
 }
 
 // TestAChangeArrivesAsAllowedWhateverDiesOnTheWay kills every process at every

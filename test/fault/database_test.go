@@ -24,6 +24,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -213,7 +214,7 @@ func (d *database) quiet(ctx context.Context) error {
 		d.managed = ref.Name
 	}
 
-	if got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality); !strings.HasPrefix(got.Message, resource.SettledMessage(u.GetGeneration(), 0)) || strings.Contains(got.Message, " held: ") ||
+	if got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality); !strings.HasPrefix(got.Message, fixture.SettledMessage(u.GetGeneration())) || strings.Contains(got.Message, " held: ") ||
 		len(u.GetFinalizers()) < 2 {
 		return fmt.Errorf("finalizers %v, condition %+v: %w", u.GetFinalizers(), got, world.ErrOther)
 	}

@@ -224,7 +224,7 @@ func (p *play) end(ctx context.Context) error {
 // by an XR that was for long, and then with a wish that changes at once.
 func (p *play) compose(ctx context.Context) error {
 	if p.rng.IntN(4) == 0 {
-		p.c.xr.SetAnnotations(map[string]string{annotationInitialized: "true"})
+		p.c.xr.SetAnnotations(map[string]string{annotationInitialized: `{"v":1}`})
 		p.c.required = []*unstructured.Unstructured{window(p.c.kind.Kind, "create")}
 
 		if _, err := p.pass(ctx, p.wish); err != nil {
@@ -244,7 +244,7 @@ func (p *play) compose(ctx context.Context) error {
 
 	if !settled.MatchString(message) {
 		_ = p.fault("an XR does not settle after its creation", "it says: %s\nwished:\n%s", message, text(p.wish))
-		p.c.xr.SetAnnotations(map[string]string{annotationInitialized: "true"})
+		p.c.xr.SetAnnotations(map[string]string{annotationInitialized: `{"v":1}`})
 	}
 
 	return nil

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
@@ -167,7 +168,7 @@ func (m market) open(t *testing.T, own bool, names ...string) {
 // settled checks that a stall is, with nothing held.
 func (m market) settled(name string) func(context.Context) error {
 	return m.says(name, func(u *unstructured.Unstructured, message string) bool {
-		return strings.HasPrefix(message, resource.SettledMessage(resource.Generation(u), 0)) && !strings.Contains(message, " held: ")
+		return strings.HasPrefix(message, fixture.SettledMessage(resource.Generation(u))) && !strings.Contains(message, " held: ")
 	})
 }
 

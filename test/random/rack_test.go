@@ -24,6 +24,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
@@ -157,7 +158,7 @@ func (r rack) pinned(ctx context.Context, release, digest string) error {
 	}
 
 	list, ok := resource.StateOf(xr)
-	if !ok || list.Generation != xr.GetGeneration() || !slices.ContainsFunc(list.Changes, func(e v1alpha1.HeldEntry) bool { return e.Digest == digest }) {
+	if !ok || list.Progress.Generation != xr.GetGeneration() || !slices.ContainsFunc(list.Changes, func(e v1alpha1.HeldEntry) bool { return e.Digest == digest }) {
 		return fmt.Errorf("the XR does not say that: %+v: %w", list, world.ErrOther)
 	}
 
@@ -288,7 +289,7 @@ func (r rack) quiet(ctx context.Context, asked map[string]values, mine []own) er
 	}
 
 	c, _ := resource.ConditionOf(xr, v1alpha1.ConditionKausality)
-	if list, err := allowance.Parse(xr); err != nil || len(list) > 0 || !strings.HasPrefix(c.Message, resource.SettledMessage(xr.GetGeneration(), 0)) {
+	if list, err := allowance.Parse(xr); err != nil || len(list) > 0 || !strings.HasPrefix(c.Message, fixture.SettledMessage(xr.GetGeneration())) {
 		return fmt.Errorf("at generation %d it carries %d allowances (%w) and says %q: %w", xr.GetGeneration(), len(list), err, c.Message, world.ErrOther)
 	}
 

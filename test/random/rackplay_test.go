@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/patience"
 	"github.com/kausality-io/kausality-crossplane/test/provider/external"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -140,7 +140,7 @@ func (p *rackPlay) begin(ctx context.Context) error {
 			return err
 		}
 
-		if resource.Annotation(live, v1alpha1.AnnotationInitialized) != "true" {
+		if !fixture.Initialized(live) {
 			return fmt.Errorf("it is not: %w", world.ErrOther)
 		}
 

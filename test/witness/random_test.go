@@ -19,9 +19,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -261,7 +260,7 @@ func (y *play) wait(ctx context.Context, what string, c check) error {
 // ready checks that the tenant is, and was built up.
 func (y *play) ready(ctx context.Context) error {
 	u, err := y.get(ctx, tenantKind())
-	if err == nil && resource.Annotation(u, v1alpha1.AnnotationInitialized) != "true" {
+	if err == nil && !fixture.Initialized(u) {
 		err = fmt.Errorf("%q is not initialized: %w", u.GetName(), world.ErrOther)
 	}
 

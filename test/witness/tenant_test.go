@@ -254,8 +254,8 @@ func (x tenant) unsettled(ctx context.Context) error {
 		return err
 	}
 
-	if settled, _ := resource.SettledGeneration(u); settled >= u.GetGeneration() {
-		return fmt.Errorf("it has settled as generation %d: %w", settled, world.ErrOther)
+	if p, _ := resource.ProgressOf(u); p.Phase == v1alpha1.PhaseSettled && p.Generation >= u.GetGeneration() {
+		return fmt.Errorf("it has settled as generation %d: %w", p.Generation, world.ErrOther)
 	}
 
 	return nil
