@@ -42,8 +42,6 @@ type Judge struct {
 	Writer Writer
 	// Events are recorded on what is held up.
 	Events events.EventRecorder
-	// Uses count what windows allow; nil to have that not counted.
-	Uses *Uses
 	// Metrics count and time decisions.
 	Metrics *Metrics
 	// Authorizer is asked for Permissions; nil grants nobody by one.

@@ -9,9 +9,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/internal/logfile"
 )
 
@@ -74,7 +76,8 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 		}, append(slices.Clone(kind), "answer")),
 		uses: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_webhook_window_uses_total",
-			Help: "Creations, updates and deletions that were stored and of which a window, the UpgradeAllowance, allowed at least one change.",
+			Help: "Creations, updates and deletions of which a window, the UpgradeAllowance, allowed at least one change. One that another " +
+				"webhook refuses, or that loses against another write, counts too.",
 		}, []string{"window"}),
 		expressions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_webhook_expression_errors_total",
@@ -188,11 +191,19 @@ func (m *Metrics) readAgain(gvk schema.GroupVersionKind) {
 	m.liveReads.WithLabelValues(gvk.Group, gvk.Kind).Inc()
 }
 
-func (m *Metrics) used(window string) {
-	if m != nil {
-		m.uses.WithLabelValues(window).Inc()
+// windows counts the windows that allow a request.
+func (m *Metrics) windows(req admission.Request, ask *decision.Request, d *decision.Decision) {
+	if m == nil || req.DryRun != nil && *req.DryRun {
+		return
+	}
+
+	for _, name := range upgradeallowance.UsedBy(ask, d) {
+		m.Used(name)
 	}
 }
+
+// Used counts a use of a window.
+func (m *Metrics) Used(window string) { m.uses.WithLabelValues(window).Inc() }
 
 // unevaluated counts the expressions among problems.
 func (m *Metrics) unevaluated(problems []error) {

@@ -64,7 +64,7 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admiss
 
 	// 3. Say so.
 	m.report(req, ask, &d)
-	m.Uses.note(ctx, req, ask, &d)
+	m.Metrics.windows(req, ask, &d)
 
 	// 4. Answer.
 	if req.Operation == admissionv1.Delete {

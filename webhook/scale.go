@@ -75,7 +75,7 @@ func (m *Mutator) scale(ctx context.Context, req admission.Request, ask *decisio
 	}
 
 	m.report(req, &s.Request, &d)
-	m.Uses.note(ctx, req, &s.Request, &d)
+	m.Metrics.windows(req, &s.Request, &d)
 
 	rsp = admission.Allowed("").WithWarnings(clip(m.warnings(&d))...)
 	rsp.AuditAnnotations = audit(&d)

@@ -64,9 +64,6 @@ const (
 	// AnnotationManager is on the webhook configurations: a [ManagerRecord], who
 	// keeps them.
 	AnnotationManager = AnnotationPrefix + "manager"
-	// AnnotationUses is on a Lease of the managers': how often each window was used,
-	// by its UID. Nothing that Crossplane watches is written to for that.
-	AnnotationUses = AnnotationPrefix + "uses"
 )
 
 // ReleaseOrphan is the value of AnnotationRelease that asks to leave the external

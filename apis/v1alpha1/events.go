@@ -67,9 +67,6 @@ const (
 	// EventReasonWindowStarted is a Normal event on: UpgradeAllowance. It became active
 	// for the first time.
 	EventReasonWindowStarted EventReason = "KausalityWindowStarted"
-	// EventReasonWindowUsed is a Normal event on: UpgradeAllowance. It allowed a
-	// mutation for the first time.
-	EventReasonWindowUsed EventReason = "KausalityWindowUsed"
 	// EventReasonWindowEnded is a Normal event on: UpgradeAllowance. It has ended.
 	EventReasonWindowEnded EventReason = "KausalityWindowEnded"
 	// EventReasonWindowPaused is a Warning event on: UpgradeAllowance. What activateWhen

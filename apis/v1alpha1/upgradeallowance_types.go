@@ -116,12 +116,9 @@ const (
 	ConditionActive = "Active"
 	// ConditionStarted is true once the window has been active.
 	ConditionStarted = "Started"
-	// ConditionUsed is true once the window has allowed a mutation.
-	ConditionUsed = "Used"
 )
 
-// Reasons of [ConditionActive], and of [ConditionStarted] and [ConditionUsed],
-// whose reason is their type. A window that does not validate is not active for
+// Reasons of [ConditionActive], and of [ConditionStarted], whose reason is its type. A window that does not validate is not active for
 // the reason [ReasonInvalid].
 const (
 	// ReasonActive means that the window is in force.
@@ -162,15 +159,6 @@ type UpgradeAllowanceStatus struct {
 	// Reason says why it is or is not active: the reason of condition Active.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Uses counts the creations, updates and deletions that were stored and of
-	// which the window allowed at least one change. An update that changes
-	// several fields counts once; dry runs, and what was refused or lost a
-	// race, do not count. Each gate that the window opens by itself is a use, but
-	// for those that the manager of a shard opens. It is written when the window is over, and at most once
-	// an hour before; of what a manager that is killed has counted the last minute
-	// is lost. The metric kausality_webhook_window_uses_total counts at once.
-	// +optional
-	Uses int64 `json:"uses,omitempty"`
 	// TypeChecking holds warnings: paths of allow that no object of the kind has.
 	// They never keep the window from being in force.
 	// +optional
@@ -178,7 +166,7 @@ type UpgradeAllowanceStatus struct {
 	// +kubebuilder:validation:MaxItems=256
 	TypeChecking []TypeCheckingWarning `json:"typeChecking,omitempty"`
 	// Conditions: Ready with reason InForce, Invalid, KindUnknown or RightsMissing;
-	// Active with the reasons of windows; Started and Used, which are set once.
+	// Active with the reasons of windows; Started, which is set once.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -195,7 +183,6 @@ type UpgradeAllowanceStatus struct {
 // +kubebuilder:printcolumn:name="Until",type=string,JSONPath=".spec.validUntil"
 // +kubebuilder:printcolumn:name="Active",type=boolean,JSONPath=".status.active"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=".status.reason"
-// +kubebuilder:printcolumn:name="Uses",type=integer,JSONPath=".status.uses"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 type UpgradeAllowance struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -37,7 +37,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
@@ -109,8 +108,8 @@ type cli struct {
 	shard   *shard.Shard
 	clients *webhook.Clients
 	inputs  *webhook.Inputs
-	// uses counts what windows allow; nil without the webhook.
-	uses *webhook.Uses
+	// counts are the webhook's metrics; nil without the webhook.
+	counts *webhook.Metrics
 	// decisions logs them; nil without the webhook, and without a file.
 	decisions *logfile.Log
 }
@@ -198,15 +197,13 @@ func (c *cli) serve(ctx context.Context, mgr ctrl.Manager, cert webhook.Certific
 		return err
 	}
 
-	uses, err := c.addWebhook(ctx, mgr, cert)
-	if err != nil {
+	if err := c.addWebhook(ctx, mgr, cert); err != nil {
 		return err
 	}
 
-	err = mgr.Start(ctx)
+	err := mgr.Start(ctx)
 
 	// By now the webhook does not serve any more.
-	uses.Finish(context.WithoutCancel(ctx))
 	c.decisions.Close()
 
 	return err
@@ -329,8 +326,8 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 		Rights:      rights,
 		ShowForeign: c.ShowForeignValues,
 		Used: func(w v1alpha1.GateWindow) {
-			if c.uses != nil {
-				c.uses.Count(upgradeallowance.Use{Windows: []upgradeallowance.Key{{Name: w.Name, UID: w.UID}}})
+			if c.counts != nil {
+				c.counts.Used(w.Name)
 			}
 		},
 	}

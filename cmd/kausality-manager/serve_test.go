@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -34,7 +33,6 @@ import (
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
@@ -153,43 +151,6 @@ func newCLI(t *testing.T) *cli {
 	}
 
 	return &cli{Namespace: "kausality-system", ServiceAccount: "manager", EnableWebhook: true, EnableGates: true, shard: main}
-}
-
-// TestAUseIsCountedUntilTheWebhookServesNoMore though it is the last thing that a manager answers.
-func TestAUseIsCountedUntilTheWebhookServesNoMore(t *testing.T) {
-	api := &apiServer{}
-
-	host := httptest.NewServer(api)
-	defer host.Close()
-
-	c := newCLI(t)
-	mgr := newManager(t, host.URL, &lateServer{answer: func() {
-		c.uses.Count(upgradeallowance.Use{Windows: []upgradeallowance.Key{{Name: "w", UID: "window"}}})
-	}})
-
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-
-	go func() { ended <- c.serve(ctx, mgr, noCertificate{time.Now().Add(time.Hour)}) }()
-
-	select {
-	case <-mgr.Elected():
-	case err := <-ended:
-		t.Fatalf("it ends at once: %v", err)
-	}
-
-	cancel()
-
-	if err := <-ended; err != nil {
-		t.Errorf("it ends with %v", err)
-	}
-
-	api.mu.Lock()
-	defer api.mu.Unlock()
-
-	if !slices.ContainsFunc(api.leases, func(text string) bool { return strings.Contains(text, `{"window":1}`) }) {
-		t.Errorf("the use is in none of %d Leases", len(api.leases))
-	}
 }
 
 // adding is a manager that remembers what is added to it.

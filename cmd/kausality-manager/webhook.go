@@ -30,9 +30,6 @@ import (
 // its Service is called: doctor and uninstall search for it.
 const heartbeat = "kausality-webhook"
 
-// usesLease is the lease in which replicas add up how often windows were used.
-const usesLease = "kausality-window-uses"
-
 // addInputs follows what decisions are made by, and adds what reports whether that was read.
 func (c *cli) addInputs(ctx context.Context, mgr ctrl.Manager) error {
 	inputs, err := webhook.NewInputs(ctx, mgr.GetCache())
@@ -50,16 +47,15 @@ func (c *cli) addInputs(ctx context.Context, mgr ctrl.Manager) error {
 	return nil
 }
 
-// addWebhook adds the endpoints, and what reports whether they are ready. It returns
-// the uses that they count, nil without endpoints.
-func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Certificates) (*webhook.Uses, error) {
+// addWebhook adds the endpoints, if there are any, and what reports whether they are ready.
+func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Certificates) error {
 	if cert == nil {
-		return nil, nil //nolint:nilnil // As said above.
+		return nil
 	}
 
 	judge, err := c.judge(mgr, c.inputs, cert)
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	refusals := (&pending.Refusals{
@@ -72,20 +68,14 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 	heart := webhook.NewHeartbeat(mgr.GetClient(), client.ObjectKey{Namespace: c.Namespace, Name: heartbeat},
 		mgr.GetLogger().WithName("heartbeat"), time.Now)
 	if err := heart.Register(ctx, metrics.Registry); err != nil {
-		return nil, err
+		return err
 	}
 
-	judge.Uses, err = uses(mgr, client.ObjectKey{Namespace: c.Namespace, Name: usesLease})
-	if err != nil {
-		return nil, err
-	}
+	c.counts = judge.Metrics
 
-	judge.Uses.Metrics = judge.Metrics
-	c.uses = judge.Uses
-
-	for _, r := range []manager.Runnable{cert, scaler, heart, judge.Uses, refusals} {
+	for _, r := range []manager.Runnable{cert, scaler, heart, refusals} {
 		if err := mgr.Add(r); err != nil {
-			return nil, fmt.Errorf("cannot add %T: %w", r, err)
+			return fmt.Errorf("cannot add %T: %w", r, err)
 		}
 	}
 
@@ -104,23 +94,11 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 
 	for name, ok := range map[string]healthz.Checker{"webhook": server.StartedChecker(), "certificate": webhook.Valid(cert, time.Now)} {
 		if err := mgr.AddReadyzCheck(name, ok); err != nil {
-			return nil, fmt.Errorf("cannot add a readiness check: %w", err)
+			return fmt.Errorf("cannot add a readiness check: %w", err)
 		}
 	}
 
-	return judge.Uses, nil
-}
-
-// uses counts what windows allow, as the API server has it.
-func uses(mgr ctrl.Manager, lease client.ObjectKey) (*webhook.Uses, error) {
-	live, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a client: %w", err)
-	}
-
-	return webhook.NewUses(live, lease, mgr.GetLogger().WithName("uses")), nil
+	return nil
 }
 
 // judge is what the endpoints share.

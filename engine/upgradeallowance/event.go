@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -53,26 +52,3 @@ func Event(u *v1alpha1.UpgradeAllowance, n News, now time.Time) *eventsv1.Event 
 		ReportingController: "kausality", ReportingInstance: "kausality-manager",
 	}
 }
-
-// Used is the news that a window is used for the first time.
-func Used(u *v1alpha1.UpgradeAllowance) News {
-	reason := v1alpha1.EventReasonWindowUsed
-
-	return News{Key: string(reason), Reason: reason, Note: "the window is used for the first time, by " + u.Spec.ServiceAccount}
-}
-
-// Count has the status of a window say how often it was used in all, and with the
-// first time that it is used: one write for both. What it says never shrinks.
-func Count(u *v1alpha1.UpgradeAllowance, uses int64, now time.Time) {
-	u.Status.Uses = max(u.Status.Uses, uses)
-
-	if u.Status.Uses > 0 && !meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionUsed) {
-		meta.SetStatusCondition(&u.Status.Conditions, metav1.Condition{
-			Type: v1alpha1.ConditionUsed, Status: metav1.ConditionTrue, Reason: v1alpha1.ConditionUsed, Message: messageUsed,
-			ObservedGeneration: u.GetGeneration(), LastTransitionTime: metav1.NewTime(now),
-		})
-	}
-}
-
-// messageUsed is the message of condition Used.
-const messageUsed = "the window has allowed something"

@@ -53,10 +53,6 @@ func Next(u *v1alpha1.UpgradeAllowance, state State, ready *metav1.Condition, no
 		s.once(u, v1alpha1.ConditionStarted, "the window has been in force", now)
 	}
 
-	if s.Status.Uses > 0 {
-		s.once(u, v1alpha1.ConditionUsed, messageUsed, now)
-	}
-
 	if ready != nil {
 		c := *ready
 		c.LastTransitionTime = metav1.NewTime(now)
@@ -105,11 +101,6 @@ func (s *Step) findNews(u *v1alpha1.UpgradeAllowance, was *metav1.Condition, sta
 	since := ""
 	if was != nil {
 		since = "/" + strconv.FormatInt(was.LastTransitionTime.Unix(), 10) + "/" + was.Reason + "/" + was.Message
-	}
-
-	// What a window was used for is reported before that it is over.
-	if u.Status.Uses > 0 && !meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionUsed) {
-		s.News = append(s.News, Used(u))
 	}
 
 	switch {

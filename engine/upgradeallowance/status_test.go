@@ -22,7 +22,6 @@ import (
 type moment struct {
 	after time.Duration
 	state upgradeallowance.State
-	uses  int64
 	// until is a new end of the window.
 	until time.Duration
 	// events are the reasons of the events, in order.
@@ -42,30 +41,14 @@ func TestEachTurnOfAWindowIsReportedOnce(t *testing.T) {
 		moments []moment
 	}{
 		"Plain": {
-			reason: "It starts, is used, and ends.",
+			reason: "It starts, and ends.",
 			moments: []moment{
 				{state: early},
 				{state: early},
 				{state: active, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
 				{state: active},
-				{state: active, uses: 1, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowUsed}},
-				{state: active, uses: 7},
-				{state: over, uses: 8, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
-				{state: over, uses: 9},
-			},
-		},
-		"UsedAtOnce": {
-			reason: "What was used until it was over is told before that.",
-			moments: []moment{
-				{state: active, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}}, {state: over, uses: 1, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowUsed, v1alpha1.EventReasonWindowEnded}},
-			},
-		},
-		"Late": {
-			reason: "Uses may be counted when it is over.",
-			moments: []moment{
-				{state: active, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}},
 				{state: over, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
-				{state: over, uses: 1, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowUsed}},
+				{state: over},
 			},
 		},
 		"Waiting": {
@@ -106,7 +89,7 @@ func TestEachTurnOfAWindowIsReportedOnce(t *testing.T) {
 		"Unseen": {
 			reason: "What happened while nobody looked is told when somebody does.",
 			moments: []moment{
-				{state: active, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}}, {after: time.Hour, state: over, uses: 3, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowUsed, v1alpha1.EventReasonWindowEnded}},
+				{state: active, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowStarted}}, {after: time.Hour, state: over, events: []v1alpha1.EventReason{v1alpha1.EventReasonWindowEnded}},
 			},
 		},
 	}
@@ -118,7 +101,6 @@ func TestEachTurnOfAWindowIsReportedOnce(t *testing.T) {
 
 			for i, m := range tc.moments {
 				now = now.Add(m.after)
-				u.Status.Uses = m.uses
 				u.Spec.ValidUntil.Time = u.Spec.ValidUntil.Add(m.until)
 
 				next := upgradeallowance.Next(u, m.state, nil, now)
@@ -143,7 +125,7 @@ func TestEachTurnOfAWindowIsReportedOnce(t *testing.T) {
 					t.Errorf("%s\nmoment %d: told otherwise by who comes again: %+v, %+v", tc.reason, i, next.News, again.News)
 				}
 
-				if s := next.Status; s.Active != m.state.Active || s.Reason != m.state.Reason || s.ObservedGeneration != 3 || s.Uses != m.uses {
+				if s := next.Status; s.Active != m.state.Active || s.Reason != m.state.Reason || s.ObservedGeneration != 3 {
 					t.Errorf("%s\nmoment %d: status %+v", tc.reason, i, s)
 				}
 
@@ -180,7 +162,6 @@ func TestTheStatusOfAWindowDoesNotFlap(t *testing.T) {
 	state := upgradeallowance.State{Active: true, Reason: v1alpha1.ReasonActive, Message: "m"}
 	ready := &metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonInForce, ObservedGeneration: 3}
 
-	u.Status.Uses = 1
 	u.Status = upgradeallowance.Next(u, state, ready, noon).Status
 
 	got := make([]string, 0, len(u.Status.Conditions))
@@ -188,7 +169,7 @@ func TestTheStatusOfAWindowDoesNotFlap(t *testing.T) {
 		got = append(got, c.Type+" "+string(c.Status)+" "+c.Reason)
 	}
 
-	want := []string{"Active True Active", "Started True Started", "Used True Used", "Ready True InForce"}
+	want := []string{"Active True Active", "Started True Started", "Ready True InForce"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("conditions: -want, +got:\n%s", diff)
 	}

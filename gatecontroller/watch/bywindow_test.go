@@ -29,7 +29,6 @@ func TestGatesAreReconciledOnceAWindowIsInForceOrNotAnyMore(t *testing.T) {
 		want   bool
 	}{
 		"Same":       {"Nothing has happened.", same, false},
-		"Used":       {"That it is used is no news.", func(u *v1alpha1.UpgradeAllowance) { u.Status.Uses = 3 }, false},
 		"Generation": {"It asks for something else.", func(u *v1alpha1.UpgradeAllowance) { u.SetGeneration(2) }, true},
 		"Active":     {"It is in force.", func(u *v1alpha1.UpgradeAllowance) { u.Status.Active = true }, true},
 		"Observed":   {"It was looked at.", func(u *v1alpha1.UpgradeAllowance) { u.Status.ObservedGeneration = 1 }, true},

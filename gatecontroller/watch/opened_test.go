@@ -22,7 +22,6 @@ func TestGatesHearOfAWindowThatTurnsAndNotOfItsUses(t *testing.T) {
 		"Spec":    {"It asks for something else.", func(u *v1alpha1.UpgradeAllowance) { u.Generation++ }, true},
 		"Active":  {"It is in force now.", func(u *v1alpha1.UpgradeAllowance) { u.Status.Active = true }, true},
 		"Looked":  {"Somebody has looked at what it asks for.", func(u *v1alpha1.UpgradeAllowance) { u.Status.ObservedGeneration = 1 }, true},
-		"Used":    {"That it is used wakes nobody.", func(u *v1alpha1.UpgradeAllowance) { u.Status.Uses++ }, false},
 		"Labels":  {"Nor do labels.", func(u *v1alpha1.UpgradeAllowance) { u.SetLabels(map[string]string{"a": "b"}) }, false},
 		"Nothing": {"Nor does looking at all once more.", func(*v1alpha1.UpgradeAllowance) {}, false},
 	}

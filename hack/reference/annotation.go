@@ -47,7 +47,6 @@ func writers() map[string]who {
 		"AnnotationWish":               {annotation, "the function, through Crossplane"},
 		"AnnotationRelease":            {annotation, "people, by kubectl kausality release, or uninstall"},
 		"AnnotationManager":            {annotation, manager},
-		"AnnotationUses":               {annotation, manager},
 		"Finalizer":                    {"finalizer", manager},
 		"LabelKind":                    {label, manager},
 		"LabelKindPrefix":              {label, manager},
