@@ -16,7 +16,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/pending"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
@@ -28,7 +27,6 @@ func DescribeMetrics(reg prometheus.Registerer) error {
 	for _, add := range []func() error{
 		func() error { _, err := recorder.New(reg, nil, nil); return err },
 		func() error { _, err := status.NewExceptions(reg, nil, nil, nil); return err },
-		func() error { _, err := shard.UnattendedGauge(reg); return err },
 		func() error { _, err := gates.NewLedger(reg, time.Now); return err },
 		func() error { _, err := deletion.NewLeftovers(reg, nil, nil, nil, "", gate.Options{}, nil); return err },
 		func() error { _, err := pending.NewMetrics(reg, nil); return err },

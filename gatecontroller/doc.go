@@ -18,7 +18,7 @@ package gatecontroller
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=allowancebindings.kausality.io;allowancepolicies.kausality.io;changeapprovals.kausality.io;enforcements.kausality.io;pendingchanges.kausality.io;upgradeallowances.kausality.io,verbs=patch
-// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=apiextensions.crossplane.io,resources=compositionrevisions,verbs=get;list;watch
 // +kubebuilder:rbac:groups=pkg.crossplane.io,resources=functionrevisions,verbs=list
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,resourceNames=kausality,verbs=create;patch

@@ -17,14 +17,11 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/configuration"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/pending"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 )
 
 // leading is what only one of several replicas does.
 type leading struct {
-	shard       *shard.Shard
-	cache       cache.Cache
 	watches     *watch.Watches
 	controllers []runner
 }
@@ -44,11 +41,8 @@ type maker interface {
 	Controller(c cache.Cache, log logr.Logger) (controller.Controller, error)
 }
 
-// newLeading makes the controllers: those that each shard has, and those of others, which
-// only the shard without a name has.
-func newLeading(
-	mgr ctrl.Manager, part *shard.Shard, c *configuration.Reconciler, held *pending.Reconciler, each []maker, others ...maker,
-) (*leading, error) {
+// newLeading makes the controllers.
+func newLeading(mgr ctrl.Manager, c *configuration.Reconciler, held *pending.Reconciler, makers []maker) (*leading, error) {
 	one, err := c.Controller(mgr.GetCache(), mgr.GetLogger())
 	if err != nil {
 		return nil, err
@@ -59,12 +53,7 @@ func newLeading(
 		return nil, err
 	}
 
-	out := &leading{shard: part, cache: mgr.GetCache(), watches: c.Watches, controllers: []runner{one, two}}
-	makers := append([]maker{&watch.Mover{Shard: part, Watches: c.Watches}}, each...)
-
-	if part.Main() {
-		makers = append(makers, others...)
-	}
+	out := &leading{watches: c.Watches, controllers: []runner{one, two}}
 
 	for _, m := range makers {
 		ctl, err := m.Controller(mgr.GetCache(), mgr.GetLogger())
@@ -87,12 +76,6 @@ func (l *leading) Start(ctx context.Context) error {
 	defer l.watches.Stop()
 	defer context.AfterFunc(ctx, l.watches.Cancel)()
 
-	// 1. Nothing is taken for an object of this shard that is none.
-	if err := l.shard.WatchNamespaces(ctx, l.cache); err != nil {
-		return err
-	}
-
-	// 2. All others follow from these.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 

@@ -37,7 +37,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/pending"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/report"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
@@ -63,9 +62,6 @@ type Options struct {
 	Functions []string
 	// Webhook to configure; nil for none.
 	Webhook *webhooks.Webhook
-	// Shard is what is reconciled. Only that without a name configures
-	// anything.
-	Shard *shard.Shard
 	// Access reports what we may do; nil where we may do all.
 	Access *access.Access
 	// Inputs are what deletions are judged by.
@@ -114,11 +110,6 @@ func Setup(from ctrl.Manager, opts Options) error {
 		return err
 	}
 
-	unattended, err := shard.NewUnattended(metrics.Registry, opts.Shard, mgr.GetAPIReader(), recorded, opts.Namespace, opts.Now)
-	if err != nil {
-		return err
-	}
-
 	w := watch.NewWatches(mgr.GetCache(), opts.Now)
 	composedKinds := &composed.Kinds{Functions: opts.Functions, Watches: w, Prompt: watch.NewPrompt()}
 
@@ -133,21 +124,21 @@ func Setup(from ctrl.Manager, opts Options) error {
 		return err
 	}
 
-	leads, err := newLeading(mgr, opts.Shard, c, held, each(mgr, opts, composedKinds, g, held), exceptions, unattended,
+	makers := append(optional(mgr, opts, composedKinds, g, held), exceptions,
 		status.Policies{Reporter: c.Statuses}, status.Enforcements{Reporter: c.Statuses}, status.Bindings{
 			Reporter: c.Statuses, Initiates: func(user string) bool { return opts.Settings.InitiatesByBinding(policy.User{Name: user}) },
 			GuardedSince: func() (time.Time, bool) { return c.Applier.GuardedSince(v1alpha1.NameBindGuard) },
 		},
 		label.Policies(mgr.GetClient()), label.Windows(mgr.GetClient()),
 		&definition.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: opts.Namespace})
+
+	leads, err := newLeading(mgr, c, held, makers)
 	if err != nil {
 		return err
 	}
 
-	if opts.Shard.Main() {
-		if err := c.Windows.SetupWithManager(mgr); err != nil {
-			return err
-		}
+	if err := c.Windows.SetupWithManager(mgr); err != nil {
+		return err
 	}
 
 	if err := mgr.Add(leads); err != nil {
@@ -171,27 +162,24 @@ func newRecorder(mgr ctrl.Manager) (events.EventRecorder, error) {
 	return recorded, nil
 }
 
-// each makes the controllers that each shard has: of Reports, and of ChangeApprovals that are left.
-func each(mgr ctrl.Manager, opts Options, composedKinds *composed.Kinds, g *gates.Reconciler, held *pending.Reconciler) []maker {
-	out := reports(mgr, opts, composedKinds, g)
+// optional makes the controllers that can be switched off: of Reports of OpenReports, and of
+// ChangeApprovals that are left.
+func optional(mgr ctrl.Manager, opts Options, composedKinds *composed.Kinds, g *gates.Reconciler, held *pending.Reconciler) []maker {
+	var out []maker
+
+	if opts.Reports > 0 {
+		out = append(out, &report.Reconciler{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Reader: mgr.GetCache(), Mapper: mgr.GetRESTMapper(),
+			Watched: composedKinds.Watches, Composed: composedKinds, Policies: g.Policies, Gate: opts.Gate,
+			Every: opts.Reports, Now: opts.Now,
+		})
+	}
+
 	if s, ok := held.Approvals.(*approval.Settler); ok {
-		out = append(out, approval.Leftovers{Settler: s, Shard: opts.Shard})
+		out = append(out, approval.Leftovers{Settler: s})
 	}
 
 	return out
-}
-
-// reports makes the controller of Reports of OpenReports; none where they are switched off.
-func reports(mgr ctrl.Manager, opts Options, composedKinds *composed.Kinds, g *gates.Reconciler) []maker {
-	if opts.Reports <= 0 {
-		return nil
-	}
-
-	return []maker{&report.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Reader: mgr.GetCache(), Mapper: mgr.GetRESTMapper(),
-		Watched: composedKinds.Watches, Composed: composedKinds, Policies: g.Policies, Gate: opts.Gate, Shard: opts.Shard,
-		Every: opts.Reports, Now: opts.Now,
-	}}
 }
 
 // settler makes what carries out what becomes of ChangeApprovals; nil where nobody can be asked who
@@ -216,8 +204,7 @@ func settler(
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rights: opts.Rights, Judge: by,
 		Events: recorded, Metrics: counts, Now: opts.Now,
 		Objects: approval.Reader{
-			Reader: shard.Reader{Cache: mgr.GetClient(), Live: mgr.GetAPIReader()},
-			Mapper: mgr.GetRESTMapper(), Known: composedKinds.Watches.Known,
+			Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Known: composedKinds.Watches.Known,
 		},
 	}, nil
 }
@@ -237,10 +224,9 @@ func newPending(
 	}
 
 	out := &pending.Reconciler{
-		Client: mgr.GetClient(), Shard: opts.Shard, Composes: composedKinds.Composes,
+		Client: mgr.GetClient(), Composes: composedKinds.Composes,
 		Objects: pending.Objects{
-			Reader: shard.Reader{Cache: mgr.GetClient(), Live: mgr.GetAPIReader()},
-			Mapper: mgr.GetRESTMapper(), Known: composedKinds.Watches.Known,
+			Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Known: composedKinds.Watches.Known,
 		},
 		Namespace: opts.Namespace, ShowForeign: opts.ShowForeign, Now: opts.Now,
 	}
@@ -256,7 +242,7 @@ func newConfiguration(
 	mgr ctrl.Manager, opts Options, disco kubediscovery.DiscoveryInterface, composedKinds *composed.Kinds, g *gates.Reconciler,
 ) *configuration.Reconciler {
 	c := (&configuration.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetCache(), Watches: composedKinds.Watches, Shard: opts.Shard, Gated: opts.Gates,
+		Client: mgr.GetClient(), Reader: mgr.GetCache(), Watches: composedKinds.Watches, Gated: opts.Gates,
 		OpenGates: g.Ledger.OpenGates,
 		Resolver: &discovery.Resolver{
 			Discovery: disco, Crds: mgr.GetCache(), Live: mgr.GetAPIReader(), Described: map[string]discovery.Shape{},
@@ -303,9 +289,8 @@ func newObjects(
 	}
 
 	failed := audit.NewExpressions()
-	objects := shard.Reader{Cache: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	o := &deletion.Owners{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Objects: objects,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
 		Events: recorded, Watches: w, Access: opts.Access, Failed: failed,
 		Ungoverned: composedKinds.Ungoverned,
 		Judge:      by,
@@ -334,7 +319,7 @@ func newObjects(
 		}
 
 		return &governed.Reconciler{
-			Gvk: gvk, Reader: objects, Shard: opts.Shard, Gates: g, Parents: keeps,
+			Gvk: gvk, Reader: mgr.GetClient(), Gates: g, Parents: keeps,
 			Owners: o, Leftovers: e, Composed: composedKinds, Pending: held, Gated: opts.Gates,
 		}
 	}

@@ -18,39 +18,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
-
-// stored is a cache whose informer of namespaces has a store.
-type stored struct{ *fixture.Cache }
-
-func (c stored) GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error) {
-	if obj.GetObjectKind().GroupVersionKind() == shard.Namespace().GroupVersionKind() {
-		return withStore{&controllertest.FakeInformer{Synced: true}}, nil
-	}
-
-	return c.Cache.GetInformer(ctx, obj, opts...)
-}
-
-// withStore is an informer with an empty store.
-type withStore struct{ *controllertest.FakeInformer }
-
-func (withStore) GetStore() toolscache.Store {
-	return toolscache.NewStore(toolscache.MetaNamespaceKeyFunc)
-}
 
 // newManager makes a manager of an empty cluster whose API server is not reached.
 func newManager(t *testing.T) ctrl.Manager {
@@ -69,7 +48,7 @@ func newManager(t *testing.T) ctrl.Manager {
 		Scheme: scheme, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"},
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return meta.NewDefaultRESTMapper(nil), nil },
 		NewCache: func(*rest.Config, cache.Options) (cache.Cache, error) {
-			return stored{&fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: scheme}}}, nil
+			return &fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: scheme}}, nil
 		},
 		NewClient: func(*rest.Config, client.Options) (client.Client, error) {
 			return fake.NewClientBuilder().WithScheme(scheme).Build(), nil
@@ -83,14 +62,9 @@ func newManager(t *testing.T) ctrl.Manager {
 }
 
 func TestTheControllersStartAndEndWithTheManager(t *testing.T) {
-	main, err := shard.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
-
 	opts := Options{
 		Namespace: "kausality-system", Settings: decision.Settings{Crossplane: "crossplane", Manager: "manager"}, Gates: true,
-		Gate: gate.Options{}, Functions: []string{"function-kausality"}, Shard: main, Now: time.Now, Reports: time.Minute,
+		Gate: gate.Options{}, Functions: []string{"function-kausality"}, Now: time.Now, Reports: time.Minute,
 	}
 
 	mgr := newManager(t)

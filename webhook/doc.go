@@ -9,6 +9,6 @@
 package webhook
 
 // Who deletes a namespace is written down on it before it goes.
-// +kubebuilder:rbac:groups="",resources=namespaces,verbs=patch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create

@@ -94,10 +94,6 @@ const (
 	LabelServiceAccount = AnnotationPrefix + "service-account"
 )
 
-// LabelShard is on namespaces whose objects have a manager of their own,
-// the one that was started with --shard and the label's value. People set it.
-const LabelShard = AnnotationPrefix + "shard"
-
 // Limits of what Kausality writes on one object.
 const (
 	// MaxTraceEntries is the most entries AnnotationTrace holds, unless more than

@@ -61,9 +61,6 @@ const (
 	// EventReasonExceptionEnds is a Warning event on: Enforcement. An exception ends
 	// within a day, or has ended.
 	EventReasonExceptionEnds EventReason = "KausalityExceptionEnds"
-	// EventReasonShardUnattended is a Warning event on: Namespace. No manager runs for
-	// the shard its label names.
-	EventReasonShardUnattended EventReason = "KausalityShardUnattended"
 	// EventReasonWindowStarted is a Normal event on: UpgradeAllowance. It became active
 	// for the first time.
 	EventReasonWindowStarted EventReason = "KausalityWindowStarted"

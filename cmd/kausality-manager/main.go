@@ -38,7 +38,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
 	"github.com/kausality-io/kausality-crossplane/internal/build"
@@ -89,7 +88,6 @@ type cli struct {
 	LeaderLeaseDuration time.Duration `default:"15s" help:"How long the others wait for a leader that does not renew its lease."`
 	LeaderRenewDeadline time.Duration `default:"10s" help:"How long a leader tries to renew its lease before it gives up and ends."`
 	LeaderRetryPeriod   time.Duration `default:"2s" help:"How often the lease is tried."`
-	Shard               string        `help:"Reconcile the objects in namespaces with this value of the label kausality.io/shard, and nothing else: no webhook, no configuration. Goes with --leader-elect. Without it, after all that have no such label."`
 
 	Approvers []string `help:"Service accounts that may approve and reject changes, as NAMESPACE:NAME, where they have the right; people need none of this. May be given again." placeholder:"NAMESPACE:NAME"`
 
@@ -105,7 +103,6 @@ type cli struct {
 	Decisions logfile.Options `embed:""`
 
 	access  *access.Access
-	shard   *shard.Shard
 	clients *webhook.Clients
 	inputs  *webhook.Inputs
 	// counts are the webhook's metrics; nil without the webhook.
@@ -139,14 +136,6 @@ func (c *cli) Run() error {
 	ctrl.SetLogger(zap.New(zap.UseDevMode(c.Debug)))
 
 	ctx := ctrl.SetupSignalHandler()
-
-	var err error
-	if c.shard, err = shard.New(c.Shard); err != nil {
-		return err
-	}
-
-	// A shard has only what it manages in memory.
-	c.EnableWebhook = c.EnableWebhook && c.Shard == ""
 
 	go tuneMemory(ctx)
 
@@ -223,6 +212,9 @@ func (c *cli) restConfig() (*rest.Config, error) {
 	return cfg, nil
 }
 
+// leaderLease is the lease of the replica that leads.
+const leaderLease = "kausality-manager"
+
 func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Certificates) (ctrl.Manager, error) {
 	host, port, err := splitAddress(c.WebhookBindAddress)
 	if err != nil {
@@ -233,8 +225,8 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 		Scheme:                  scheme,
 		Metrics:                 metricsserver.Options{BindAddress: c.MetricsBindAddress},
 		HealthProbeBindAddress:  c.HealthProbeBindAddress,
-		LeaderElection:          c.LeaderElect || c.Shard != "", // A shard's lease also says that somebody is there.
-		LeaderElectionID:        shard.LeaseName(c.Shard),
+		LeaderElection:          c.LeaderElect,
+		LeaderElectionID:        leaderLease,
 		LeaderElectionNamespace: c.Namespace,
 		LeaderElectionLabels:    map[string]string{v1alpha1.LabelOwn: "true"},
 		LeaseDuration:           &c.LeaderLeaseDuration,
@@ -242,7 +234,7 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 		RetryPeriod:             &c.LeaderRetryPeriod,
 		// Nothing runs after the manager.
 		LeaderElectionReleaseOnCancel: true,
-		Cache: cache.Options{DefaultTransform: c.trim, NewInformer: webhook.NewInformer, ByObject: map[client.Object]cache.ByObject{
+		Cache: cache.Options{DefaultTransform: trim, NewInformer: webhook.NewInformer, ByObject: map[client.Object]cache.ByObject{
 			&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{c.Namespace: {}}},
 		}},
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
@@ -278,14 +270,9 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 	return mgr, nil
 }
 
-// trim leaves of an object in the cache what decisions read: nothing of those in
-// other shards, but where the webhook may be asked about their children.
-func (c *cli) trim(obj any) (any, error) {
+// trim leaves of an object in the cache what decisions read.
+func trim(obj any) (any, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		if !c.EnableWebhook {
-			c.shard.Strip(u)
-		}
-
 		gate.Trim(u)
 	} else if accessor, err := meta.Accessor(obj); err == nil {
 		accessor.SetManagedFields(nil)
@@ -316,7 +303,6 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 		Gates:     c.EnableGates,
 		Gate:      c.gateOptions(),
 		Functions: c.FunctionName,
-		Shard:     c.shard,
 		Access:    c.access,
 		Inputs:    c.inputs.Inputs,
 		Writes:    c.MaxWritesInFlight,

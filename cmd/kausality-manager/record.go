@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 )
 
 // record is what the manager says of itself on the webhook configurations.
@@ -22,7 +21,7 @@ func (c *cli) record() v1alpha1.ManagerRecord {
 	}
 
 	if c.LeaderElect {
-		out.Leader = shard.LeaseName("")
+		out.Leader = leaderLease
 	}
 
 	return out

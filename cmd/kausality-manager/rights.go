@@ -42,14 +42,14 @@ func (c *cli) rights() []right {
 		list      = "list"
 	)
 
-	out := []right{{list, "", "namespaces", ""}, {list, "apiextensions.k8s.io", "customresourcedefinitions", ""}}
+	out := []right{{list, "apiextensions.k8s.io", "customresourcedefinitions", ""}}
 
 	if c.EnableWebhook {
-		out = append(out, right{create, admission, "mutatingwebhookconfigurations", v1alpha1.NameWebhooks},
+		out = append(out, right{list, "", "namespaces", ""}, right{create, admission, "mutatingwebhookconfigurations", v1alpha1.NameWebhooks},
 			right{create, admission, "validatingwebhookconfigurations", v1alpha1.NameWebhooks})
 	}
 
-	if c.EnableGates && c.Shard == "" {
+	if c.EnableGates {
 		out = append(out, right{create, admission, "validatingadmissionpolicies", v1alpha1.NameWriterGuard},
 			right{create, admission, "validatingadmissionpolicybindings", v1alpha1.NameWriterGuard})
 	}

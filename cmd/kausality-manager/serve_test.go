@@ -6,11 +6,8 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"io"
 	"net/http"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,21 +16,16 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -48,66 +40,8 @@ func (noCertificate) Changed() <-chan struct{}        { return nil }
 func (noCertificate) TLS(*tls.Config)                 {}
 func (c noCertificate) NotAfter() time.Time           { return c.notAfter }
 
-// lateServer is a webhook server that answers one more request when it is stopped.
-type lateServer struct {
-	ctrlwebhook.Server
-
-	answer func()
-}
-
-func (*lateServer) NeedLeaderElection() bool          { return false }
-func (*lateServer) Register(string, http.Handler)     {}
-func (*lateServer) StartedChecker() healthz.Checker   { return healthz.Ping }
-func (s *lateServer) Start(ctx context.Context) error { <-ctx.Done(); s.answer(); return nil }
-
-// emptyCache is a cache of an empty cluster whose informers have stores.
-type emptyCache struct{ *fixture.Cache }
-
-func (c emptyCache) GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error) {
-	if obj.GetObjectKind().GroupVersionKind() == shard.Namespace().GroupVersionKind() {
-		return storing{&controllertest.FakeInformer{Synced: true}}, nil
-	}
-
-	return c.Cache.GetInformer(ctx, obj, opts...)
-}
-
-type storing struct{ *controllertest.FakeInformer }
-
-func (storing) GetStore() toolscache.Store {
-	return toolscache.NewStore(toolscache.MetaNamespaceKeyFunc)
-}
-
-// apiServer has one window, and remembers the Leases that are created.
-type apiServer struct {
-	mu     sync.Mutex
-	leases []string
-}
-
-func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-
-	switch {
-	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/leases"):
-		body, _ := io.ReadAll(r.Body)
-
-		a.mu.Lock()
-		a.leases = append(a.leases, string(body))
-		a.mu.Unlock()
-
-		w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
-		w.WriteHeader(http.StatusCreated)
-		_, _ = w.Write(body)
-	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/upgradeallowances/w"):
-		_, _ = io.WriteString(w, `{"kind": "UpgradeAllowance", "apiVersion": "kausality.io/v1alpha1", "metadata": {"name": "w", "uid": "window"},
-			"spec": {"validUntil": "2100-01-01T00:00:00Z"}}`)
-	default:
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
-	}
-}
-
-// newManager makes a manager of an empty cluster, with a webhook server.
-func newManager(t *testing.T, host string, server ctrlwebhook.Server) manager.Manager {
+// newManager makes a manager of an empty cluster.
+func newManager(t *testing.T) manager.Manager {
 	t.Helper()
 
 	scheme, err := kinds()
@@ -119,11 +53,11 @@ func newManager(t *testing.T, host string, server ctrlwebhook.Server) manager.Ma
 	mapper.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
 	mapper.Add(v1alpha1.GroupVersion().WithKind("UpgradeAllowance"), meta.RESTScopeRoot)
 
-	mgr, err := ctrl.NewManager(&rest.Config{Host: host}, ctrl.Options{
-		Scheme: scheme, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"}, WebhookServer: server,
+	mgr, err := ctrl.NewManager(&rest.Config{Host: "https://127.0.0.1:1"}, ctrl.Options{
+		Scheme: scheme, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"},
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil },
 		NewCache: func(*rest.Config, cache.Options) (cache.Cache, error) {
-			return emptyCache{&fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: scheme}}}, nil
+			return &fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: scheme}}, nil
 		},
 		NewClient: func(*rest.Config, client.Options) (client.Client, error) {
 			return fake.NewClientBuilder().WithScheme(scheme).Build(), nil
@@ -145,12 +79,7 @@ func newCLI(t *testing.T) *cli {
 
 	t.Cleanup(func() { metrics.Registry = was })
 
-	main, err := shard.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return &cli{Namespace: "kausality-system", ServiceAccount: "manager", EnableWebhook: true, EnableGates: true, shard: main}
+	return &cli{Namespace: "kausality-system", ServiceAccount: "manager", EnableWebhook: true, EnableGates: true}
 }
 
 // adding is a manager that remembers what is added to it.
@@ -169,7 +98,7 @@ func (a *adding) Add(r manager.Runnable) error {
 // TestTheEventsOfTheWebhookAreLimited so that many refusals at once do not keep the API server busy.
 func TestTheEventsOfTheWebhookAreLimited(t *testing.T) {
 	c := newCLI(t)
-	mgr := &adding{Manager: newManager(t, "https://127.0.0.1:1", &lateServer{})}
+	mgr := &adding{Manager: newManager(t)}
 
 	if err := c.addInputs(t.Context(), mgr); err != nil {
 		t.Fatal(err)

@@ -93,7 +93,7 @@ func (c reporting) writeOne(ctx context.Context, namespace string, report openre
 		report = openreport.New(namespace)
 	}
 
-	author := openreport.Author{Name: auditName, Source: auditName, ManagedBy: fieldManager}
+	author := openreport.Author{Name: auditName, ManagedBy: fieldManager}
 	if !author.Write(report, found, now) {
 		return nil
 	}

@@ -335,7 +335,7 @@ allowances:
 	}
 
 	for name, edit := range map[string][2]string{
-		"An unknown field": {"consumed: 2\n", "consumed: 2\nshard: west\n"},
+		"An unknown field": {"consumed: 2\n", "consumed: 2\nregion: west\n"},
 		"Another time":     {`"2026-11-21T00:00:00Z"`, `"2026-11-21T00:00:00+01:00"`},
 		"No quotes":        {`"2026-11-21T00:00:00Z"`, `2026-11-21T00:00:00Z`},
 		"No actions":       {"- Create\n- Update\n", ""},
@@ -382,7 +382,7 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 	const gate = `state: Closed
 generation: 4
 since: "2026-11-21T00:00:00Z"
-shard: west
+region: west
 `
 
 	rec, err := allowance.ParseGate(carrying(v1alpha1.AnnotationGate, gate))

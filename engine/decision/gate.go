@@ -73,7 +73,7 @@ func (s *stamper) answeredSet(first, have []string) bool {
 // recordGate records the gate of a managed resource that is made with it open, and has it wait for what becomes of that
 // before it goes. Nobody has to write it later, when its provider writes it most.
 func (s *stamper) recordGate() {
-	if !s.attended() || s.Operation != OperationCreate || s.findings[0].Verdict == Unallowed || s.byManager() || !gate.Governed(s.object) {
+	if !s.Settings.Gates || s.Operation != OperationCreate || s.findings[0].Verdict == Unallowed || s.byManager() || !gate.Governed(s.object) {
 		return
 	}
 
@@ -87,7 +87,7 @@ func (s *stamper) recordGate() {
 // move it a moment later, when its provider writes it most, and the provider never sees one without the other.
 func (s *stamper) openGate() {
 	said := func(u *unstructured.Unstructured) string { return resource.Annotation(u, v1alpha1.AnnotationTrace) }
-	if !s.attended() || s.Operation != OperationUpdate || !s.movable() || said(s.object) == said(s.Old) {
+	if !s.Settings.Gates || s.Operation != OperationUpdate || !s.movable() || said(s.object) == said(s.Old) {
 		return
 	}
 
@@ -163,12 +163,6 @@ func (l *lineage) movable() bool {
 // MovesGate reports whether a gate may be moved, or a deletion be blocked, with a request.
 func MovesGate(req *Request) bool {
 	return req.Settings.Gates && req.New != nil && (resource.IsManaged(req.New) || resource.Composing(req.New))
-}
-
-// attended reports whether the manager moves the gates of the object's kind. Those in a namespace of a shard are left to the
-// manager of that, which may not run.
-func (f *facts) attended() bool {
-	return f.Settings.Gates && (f.Namespace == nil || f.Namespace.GetLabels()[v1alpha1.LabelShard] == "")
 }
 
 // buildingUp is what a root's provider may do to build it up, as what a parent

@@ -57,7 +57,7 @@ func (p *proposer) restoreFinalizer() {
 // refers to that first. Nobody has to write it later, when Crossplane writes to the XR most.
 func (p *proposer) blockDeletion() {
 	u := p.out.object
-	if !p.attended() || p.Operation != OperationUpdate || !p.byCrossplane() || resource.Deleting(u) || !resource.Composing(u) ||
+	if !p.Settings.Gates || p.Operation != OperationUpdate || !p.byCrossplane() || resource.Deleting(u) || !resource.Composing(u) ||
 		slices.Contains(u.GetFinalizers(), v1alpha1.Finalizer) {
 		return
 	}

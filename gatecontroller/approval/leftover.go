@@ -20,16 +20,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 )
 
 // Leftovers ends ChangeApprovals whose PendingChange is gone, and deletes them when they are old: a
 // PendingChange stays for an hour after all is made, and they stay for 30 days.
 type Leftovers struct {
-	*Settler
-
-	Shard *shard.Shard
+	Settler *Settler
 }
 
 // Controller makes the controller.
@@ -37,7 +34,7 @@ func (l Leftovers) Controller(c cache.Cache, log logr.Logger) (controller.Contro
 	gone := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, pch client.Object) []reconcile.Request {
 		list := &v1alpha1.ChangeApprovalList{}
 
-		err := l.Client.List(ctx, list, client.InNamespace(pch.GetNamespace()), client.MatchingFields{IndexedField: pch.GetName()})
+		err := l.Settler.Client.List(ctx, list, client.InNamespace(pch.GetNamespace()), client.MatchingFields{IndexedField: pch.GetName()})
 		if err != nil {
 			return nil // The index was made, or there would be no controller.
 		}
@@ -61,20 +58,16 @@ func (l Leftovers) Controller(c cache.Cache, log logr.Logger) (controller.Contro
 
 // Reconcile looks at one ChangeApproval.
 func (l Leftovers) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	if !l.Shard.Has(req.Namespace) {
-		return reconcile.Result{}, nil
-	}
-
 	// 1. Has it lost its PendingChange?
 	cha := &v1alpha1.ChangeApproval{}
-	if err := l.Client.Get(ctx, req.NamespacedName, cha); err != nil {
+	if err := l.Settler.Client.Get(ctx, req.NamespacedName, cha); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 
 	pch := &v1alpha1.PendingChange{}
 	pch.Namespace, pch.Name = cha.Namespace, cha.Spec.PendingChange
 
-	for _, reader := range []client.Reader{l.Client, l.Live} { // A cache may not know it yet.
+	for _, reader := range []client.Reader{l.Settler.Client, l.Settler.Live} { // A cache may not know it yet.
 		err := reader.Get(ctx, client.ObjectKeyFromObject(pch), &v1alpha1.PendingChange{})
 		if err == nil {
 			return reconcile.Result{}, nil // It is looked at with that.
@@ -86,7 +79,7 @@ func (l Leftovers) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	}
 
 	// 2. Then nothing is held of what it is about.
-	again, err := l.Settle(ctx, nil, pch, &v1alpha1.PendingChangeStatus{})
+	again, err := l.Settler.Settle(ctx, nil, pch, &v1alpha1.PendingChangeStatus{})
 
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):

@@ -15,13 +15,12 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 )
 
 // Reader reads objects: from the cache what is watched, and all else from the API server.
 type Reader struct {
-	shard.Reader
-
+	Cache  client.Reader
+	Live   client.Reader
 	Mapper meta.RESTMapper
 	// Known returns the version in which all objects of a kind are in the cache; false where
 	// they are not, or not yet.
@@ -63,7 +62,7 @@ func (r Reader) cached(ctx context.Context, ref v1alpha1.ObjectReference) (*unst
 
 	u := object.New(gvk)
 
-	err := r.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, u, true)
+	err := r.Cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, u)
 	if object.IsGone(err) || err == nil && ref.UID != "" && u.GetUID() != ref.UID {
 		return nil, object.ErrGone
 	}

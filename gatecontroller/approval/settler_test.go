@@ -30,7 +30,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/approval"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -131,10 +130,9 @@ func newWorld(t *testing.T, texts ...string) *world {
 	pch.Namespace, pch.Name, pch.CreationTimestamp = "team-a", "database-db", metav1.NewTime(w.now.Add(-time.Hour))
 
 	w.client = b.WithObjects(pch).Build()
-	reader := shard.Reader{Cache: w.client, Live: w.client}
 	w.Settler = &Settler{
 		Client: w.client, Live: w.client, Rights: w, Events: w, Now: func() time.Time { return w.now },
-		Objects: Reader{Reader: reader, Mapper: mapper, Known: func(_ context.Context, gk schema.GroupKind) (schema.GroupVersionKind, bool) {
+		Objects: Reader{Cache: w.client, Live: w.client, Mapper: mapper, Known: func(_ context.Context, gk schema.GroupKind) (schema.GroupVersionKind, bool) {
 			return gk.WithVersion("v1"), gk.Group == "example.org"
 		}},
 	}
@@ -595,13 +593,7 @@ func TestAParentThatMayNotBeReadIsWaitedFor(t *testing.T) {
 
 func TestAChangeApprovalThatHasLostItsPendingChangeEnds(t *testing.T) {
 	w := newWorld(t, claim, xr, instance)
-
-	part, err := shard.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	l := Leftovers{Settler: w.Settler, Shard: part}
+	l := Leftovers{Settler: w.Settler}
 
 	key := client.ObjectKey{Namespace: "team-a", Name: "a"}
 	look := func() time.Duration {

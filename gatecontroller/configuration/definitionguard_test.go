@@ -15,7 +15,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -34,26 +33,17 @@ func TestOurDefinitionsAreGuardedWhereverConfigurationsAreKept(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		reason string
-		shard  string
 		gates  bool
 		want   []string
 	}{
 		"Gates":   {reason: "Gates have guards, too.", gates: true, want: all},
 		"NoGates": {reason: "Policies and Enforcements matter without gates.", want: definitions},
-		"Shard":   {reason: "Another manager keeps configurations.", shard: "large", gates: true, want: []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			part, err := shard.New(tc.shard)
-			if err != nil {
-				t.Fatal(err)
-			}
-
 			live := fake.NewClientBuilder().WithScheme(scheme).Build()
 			usage := kind.Served{GVK: schema.GroupVersionKind{Group: "aws.upbound.io", Version: "v1beta1", Kind: "ProviderConfigUsage"}, Resource: "providerconfigusages"}
 			c := &Reconciler{Applier: &webhooks.Applier{Client: live}}
-			p := planFor(observed{
-				main: part.Main(), gates: tc.gates, gated: fixture.ServedKinds(), usages: []kind.Served{usage},
-			}, c.Applier.Hooks)
+			p := planFor(observed{gates: tc.gates, gated: fixture.ServedKinds(), usages: []kind.Served{usage}}, c.Applier.Hooks)
 
 			if _, err := c.applyGuards(t.Context(), p); err != nil {
 				t.Fatal(err)

@@ -221,8 +221,8 @@ func TestTheConfigurationFollowsFromAllThatItIsPlannedFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Policies, bindings, windows, Enforcements, CRDs, namespaces; parts, two prompts, and the CA.
-	if n := len(r.sources(informers)); n != 10 {
+	// Policies, bindings, windows, Enforcements, CRDs; parts, two prompts, and the CA.
+	if n := len(r.sources(informers)); n != 9 {
 		t.Errorf("%d sources", n)
 	}
 

@@ -49,7 +49,7 @@ func (c *Reconciler) reconcileKinds(ctx context.Context) (reconcile.Result, erro
 // observe reads what is asked for, and finds the kinds that it is about. It returns
 // true where discovery is behind what is served.
 func (c *Reconciler) observe(ctx context.Context) (o observed, behind bool, err error) {
-	o.main, o.gates, o.stamped = c.Shard.Main(), c.Gated, c.stamped
+	o.gates, o.stamped = c.Gated, c.stamped
 
 	if o.want, err = c.read(ctx); err != nil {
 		return o, false, err

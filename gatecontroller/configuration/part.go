@@ -15,8 +15,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/windows"
 )
 
-// applyGuards applies the guards: those of our own CRDs wherever this manager maintains
-// configurations, and those of managed resources where it moves their gates, too.
+// applyGuards applies the guards: those of our own CRDs, and those of managed resources
+// where gates are switched on.
 func (c *Reconciler) applyGuards(ctx context.Context, p *plan) (reconcile.Result, error) {
 	return reconcile.Result{}, c.Applier.ApplyGuards(ctx, p.guards)
 }
@@ -58,10 +58,6 @@ func (c *Reconciler) enqueueOpenGates(policies []v1alpha1.AllowancePolicy) error
 
 // applyWebhooks applies the webhook configurations.
 func (c *Reconciler) applyWebhooks(ctx context.Context, p *plan) (reconcile.Result, error) {
-	if !p.main {
-		return reconcile.Result{}, nil
-	}
-
 	if err := c.Applier.ApplyWebhooks(ctx, p.governed, p.enforced); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -75,10 +71,6 @@ func (c *Reconciler) applyWebhooks(ctx context.Context, p *plan) (reconcile.Resu
 // force, each by a controller of its kind. Where a schema is missing to check them
 // against, it is tried again soon.
 func (c *Reconciler) report(ctx context.Context, p *plan) (reconcile.Result, error) {
-	if !p.main {
-		return reconcile.Result{}, nil
-	}
-
 	named, unknown := kind.Named(p.listed, kind.Names(p.want.Policies, p.want.Windows)) // Also in Shadow mode.
 
 	complete := c.Statuses.Set(ctx, status.Applied{Want: p.want, Listed: p.listed, Named: kind.Union(p.named, named), Unknown: unknown})

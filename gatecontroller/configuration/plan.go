@@ -32,9 +32,8 @@ type observed struct {
 	stamped []admission.GovernedKind
 	// bindings is true where there are AllowanceBindings.
 	bindings bool
-	// main is true where this manager maintains configurations, gates where gates are
-	// switched on.
-	main, gates bool
+	// gates is true where gates are switched on.
+	gates bool
 }
 
 // plan is what follows from what was observed; never modified.
@@ -57,10 +56,6 @@ func planFor(o observed, hooks admission.Options) *plan {
 
 	_, p.missing = kind.Named(o.served, names)
 	_, p.unknown = kind.Named(o.listed, names)
-
-	if !o.main {
-		return p
-	}
 
 	p.guards = append(admission.DefinitionGuards(o.bindings), admission.BindGuard(), admission.ParameterGuard())
 	if o.gates {

@@ -37,7 +37,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
@@ -69,11 +68,6 @@ func cluster(t *testing.T, funcs interceptor.Funcs) (*Reconciler, client.Client)
 		{Name: "configmaps", Kind: "ConfigMap", Verbs: metav1.Verbs{"get", "update"}},
 	}}}
 
-	main, err := shard.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
-
 	now := time.Now
 
 	disco := &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{Resources: lists}}
@@ -88,7 +82,7 @@ func cluster(t *testing.T, funcs interceptor.Funcs) (*Reconciler, client.Client)
 	})
 
 	r := (&Reconciler{
-		Client: c, Reader: c, Shard: main, Watches: w, Composed: &composed.Kinds{}, Windows: &windows.Reconciler{},
+		Client: c, Reader: c, Watches: w, Composed: &composed.Kinds{}, Windows: &windows.Reconciler{},
 		OpenGates: func() map[schema.GroupKind][]types.NamespacedName { return nil },
 		Resolver:  &discovery.Resolver{Discovery: disco, Crds: c, Live: c, Described: map[string]discovery.Shape{}},
 		Adoption:  &deletion.Adoption{Live: c, Watches: w},
@@ -331,25 +325,5 @@ func TestWhatCannotBeReadIsRetriedAndPlansNothing(t *testing.T) {
 
 	if _, err := r.Reconcile(t.Context(), Kinds); !errors.Is(err, fixture.ErrRefused) || r.plan != nil || len(asked(r)) > 0 {
 		t.Errorf("error %v, plan %v", err, r.plan)
-	}
-}
-
-func TestAnotherShardAppliesNothing(t *testing.T) {
-	refused := func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
-		return fixture.ErrRefused
-	}
-	r, c := cluster(t, interceptor.Funcs{Apply: refused})
-
-	var err error
-	if r.Shard, err = shard.New("large"); err != nil {
-		t.Fatal(err)
-	}
-
-	for _, req := range []Request{Kinds, Guards, Watches, Webhooks, Status, Adoption, Prune} {
-		walk(t, r, req)
-	}
-
-	if ready(t, r, c) || len(r.Watches.Kinds()) != 1 {
-		t.Errorf("ready: %v, watched: %v", ready(t, r, c), r.Watches.Kinds())
 	}
 }

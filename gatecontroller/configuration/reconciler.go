@@ -28,7 +28,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
@@ -44,8 +43,6 @@ type Reconciler struct {
 	Resolver *discovery.Resolver
 	Watches  *watch.Watches
 	Statuses *status.Reporter
-	// Shard of the manager; only that without a name configures anything.
-	Shard *shard.Shard
 	// Gated is true where gates and their guards are switched on.
 	Gated bool
 	// Applier applies webhook configurations and guards.
@@ -184,7 +181,6 @@ func (c *Reconciler) sources(cch cache.Cache) []source.TypedSource[Request] {
 
 	out := []source.TypedSource[Request]{
 		source.TypedKind(cch, client.Object(crds), kindsOf[client.Object](), crdPredicate()),
-		source.TypedKind(cch, client.Object(shard.Namespace()), kindsOf[client.Object](), shard.LabelChanged()),
 		source.TypedChannel(c.requests, handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, r Request) []Request {
 			return []Request{r}
 		})),

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +25,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 )
 
@@ -41,6 +41,9 @@ type Reconciler struct {
 	// Namespace we run in.
 	Namespace string
 }
+
+// kindNamespace is the kind of the owner.
+const kindNamespace = "Namespace"
 
 // Controller makes the controller of our CRDs.
 func (r *Reconciler) Controller(c cache.Cache, l logr.Logger) (controller.Controller, error) {
@@ -89,14 +92,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // needsOwner reports whether a CRD is of a package, and would go with it.
 func needsOwner(crd *metav1.PartialObjectMetadata) bool {
-	namespace := shard.Namespace().Kind
-
 	return metav1.GetControllerOf(crd) != nil &&
-		!slices.ContainsFunc(crd.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.Kind == namespace })
+		!slices.ContainsFunc(crd.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.Kind == kindNamespace })
 }
 
 func (r *Reconciler) addOwner(ctx context.Context, crd *metav1.PartialObjectMetadata) error {
-	ns := shard.Namespace()
+	ns := &metav1.PartialObjectMetadata{}
+	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kindNamespace))
+
 	if err := r.Live.Get(ctx, client.ObjectKey{Name: r.Namespace}, ns); err != nil {
 		return err
 	}

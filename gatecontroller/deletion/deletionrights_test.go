@@ -20,7 +20,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -55,9 +54,8 @@ func TestAParentThatMayNotBeReadKeepsNobodyWaiting(t *testing.T) {
 
 	have := &fixture.Roles{Of: map[string]bool{}, Now: time.Unix(0, 0)}
 	o := &Owners{
-		Access:  have.Access(),
-		Client:  fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithRESTMapper(mapper).Build(),
-		Objects: shard.Reader{Cache: waitsForEver{}},
+		Access: have.Access(),
+		Client: waitsForEver{fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithRESTMapper(mapper).Build()},
 	}
 
 	child := object.New(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
@@ -75,7 +73,7 @@ func TestAParentThatMayNotBeReadKeepsNobodyWaiting(t *testing.T) {
 }
 
 // waitsForEver is a cache of what may not be listed.
-type waitsForEver struct{ client.Reader }
+type waitsForEver struct{ client.Client }
 
 func (waitsForEver) Get(ctx context.Context, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 	<-ctx.Done()

@@ -24,7 +24,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
@@ -38,9 +37,7 @@ const actionLetGo = "LetGo"
 type Owners struct {
 	Client client.Client
 	Live   client.Reader
-	// Objects reads what may be in another shard, of which enough is left.
-	Objects shard.Reader
-	Events  events.EventRecorder
+	Events events.EventRecorder
 	// Judge judges deletions by what there is to decide by.
 	Judge *judging.Judge
 	// Watches has kinds be reconciled by these controllers.
@@ -75,7 +72,7 @@ func (o *Owners) EnsureFinalizer(ctx context.Context, u *unstructured.Unstructur
 	}
 
 	// From the cache: read each time that the object changes.
-	err := o.Objects.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent, false)
+	err := o.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent)
 	if served.Unserved(err) {
 		if parent, err = o.find(ctx, ref); err == nil {
 			gvk = parent.GroupVersionKind()
@@ -231,7 +228,7 @@ func (o *Owners) watched(ctx context.Context, parent *unstructured.Unstructured)
 		}
 
 		for i := range list.Items {
-			if u := &list.Items[i]; shard.Stripped(u) && owned(u, parent) || inherits(u, parent) {
+			if u := &list.Items[i]; inherits(u, parent) {
 				out = append(out, resource.Reference{
 					APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
 				})

@@ -28,7 +28,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 	"github.com/kausality-io/kausality-crossplane/internal/current"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
@@ -80,7 +79,7 @@ func owning(t *testing.T, objects ...client.Object) (*Owners, client.Client, *ev
 	t.Cleanup(w.Stop)
 
 	return &Owners{
-		Client: c, Live: c, Objects: shard.Reader{Cache: c, Live: c}, Events: recorder, Watches: w, Leftovers: left,
+		Client: c, Live: c, Events: recorder, Watches: w, Leftovers: left,
 		Ungoverned: func(schema.GroupKind) bool { return false },
 		Judge:      &judging.Judge{Inputs: current.Of(c), Live: c, Mapper: mapper, Settings: decision.Settings{}, Now: now},
 	}, c, recorder

@@ -265,15 +265,6 @@ func (l *Ledger) Gone(gk schema.GroupKind, key types.NamespacedName, now time.Ti
 	}
 }
 
-// Drop forgets an object that somebody else reconciles.
-func (l *Ledger) Drop(gk schema.GroupKind, key types.NamespacedName) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-
-	delete(l.broken[gk], key)
-	delete(l.kinds[gk], key)
-}
-
 // Forget takes a kind that nobody reconciles out of all that is counted.
 func (l *Ledger) Forget(gk schema.GroupKind) {
 	l.mu.Lock()

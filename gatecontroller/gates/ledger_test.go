@@ -140,15 +140,6 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 			},
 			want: []string{"gate_moves_total{g,K,Gone} 1", "gate_open_seconds{g,K} 1, 1s", "gate_waits_total{g,K,Gone} 1"},
 		},
-		"Elsewhere": {
-			reason: "What another shard is for is not counted, and did not end.",
-			do: func(l *Ledger) []news {
-				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, "", false))
-				l.Drop(gk, key)
-
-				return nil
-			},
-		},
 		"CameOpen": {
 			reason: "A gate that came open since it counts is told of once, also where it is to close by now; at first sight of a new resource, as such.",
 			do: func(l *Ledger) []news {

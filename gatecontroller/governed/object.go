@@ -22,14 +22,12 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/deletion"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 )
 
 // Reconciler reads one object and hands it to gates and parents.
 type Reconciler struct {
 	Gvk       schema.GroupVersionKind
-	Reader    shard.Reader
-	Shard     *shard.Shard
+	Reader    client.Reader
 	Gates     *gates.Reconciler
 	Parents   *Parents
 	Owners    *deletion.Owners
@@ -43,34 +41,27 @@ type Reconciler struct {
 
 // Pending hears of objects for what is held of them.
 type Pending interface {
-	// Observe hears of one that is there; of one of another shard, as that is left in the cache.
+	// Observe hears of one that is there.
 	Observe(ctx context.Context, u *unstructured.Unstructured) error
-	// Gone hears of one that is not there any more, or not in this shard.
+	// Gone hears of one that is not there any more.
 	Gone(gk schema.GroupKind, key types.NamespacedName)
 }
 
 // Reconcile moves the object's gate where it has one, and maintains its
 // annotations as a parent.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	gk := r.Gvk.GroupKind()
-	mine := r.Shard.Has(req.Namespace)
-
 	u := object.New(r.Gvk)
 
-	err := r.Reader.Get(ctx, req.NamespacedName, u, mine)
-
-	switch {
-	case !mine:
-		r.Gates.Ledger.Drop(gk, req.NamespacedName)
-	case apierrors.IsNotFound(err):
-		r.Gates.Ledger.Gone(gk, req.NamespacedName, r.Gates.Now())
+	err := r.Reader.Get(ctx, req.NamespacedName, u)
+	if apierrors.IsNotFound(err) {
+		r.Gates.Ledger.Gone(r.Gvk.GroupKind(), req.NamespacedName, r.Gates.Now())
 		r.Gates.Ungated.Set(r.Gvk, req.NamespacedName, false)
 		r.Composed.Forget(r.Gvk)
 	}
 
-	told := r.tell(ctx, req.NamespacedName, u, mine, err)
+	told := r.tell(ctx, req.NamespacedName, u, err)
 
-	if err != nil || !mine && shard.Foreign(u) {
+	if err != nil {
 		return reconcile.Result{}, errors.Join(client.IgnoreNotFound(err), told)
 	}
 
@@ -85,13 +76,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // tell tells of an object that was read, or was not there to be.
-func (r *Reconciler) tell(ctx context.Context, key types.NamespacedName, u *unstructured.Unstructured, mine bool, err error) error {
+func (r *Reconciler) tell(ctx context.Context, key types.NamespacedName, u *unstructured.Unstructured, err error) error {
 	switch {
 	case r.Pending == nil:
 		return nil
-	case err == nil && (mine || shard.Stripped(u) && u.GetNamespace() == ""):
+	case err == nil:
 		return r.Pending.Observe(ctx, u)
-	case err == nil, apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		r.Pending.Gone(r.Gvk.GroupKind(), key)
 	}
 

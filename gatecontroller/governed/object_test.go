@@ -35,7 +35,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/deletion"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -58,7 +57,6 @@ func governing(t *testing.T, gvk schema.GroupVersionKind, gated bool, refuse err
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{bucketKind.GroupVersion(), storeKind.GroupVersion()})
 	mapper.Add(bucketKind, meta.RESTScopeNamespace)
 	mapper.Add(storeKind, meta.RESTScopeNamespace)
-	mapper.Add(schema.GroupVersionKind{Group: "wide.example.org", Version: "v1", Kind: "Wide"}, meta.RESTScopeRoot)
 
 	b := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
@@ -96,11 +94,6 @@ func governing(t *testing.T, gvk schema.GroupVersionKind, gated bool, refuse err
 		t.Fatal(err)
 	}
 
-	main, err := shard.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
-
 	w := watch.NewWatches(&fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: scheme}}, now)
 	w.Object = func(schema.GroupVersionKind) reconcile.Reconciler {
 		return reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
@@ -111,12 +104,10 @@ func governing(t *testing.T, gvk schema.GroupVersionKind, gated bool, refuse err
 	known := &composed.Kinds{Watches: w, Prompt: watch.NewPrompt()}
 	known.Set(composed.Findings{}, []kind.Served{{GVK: storeKind}}, []kind.Served{{GVK: bucketKind}})
 
-	reader := shard.Reader{Cache: c, Live: c}
-
 	return &Reconciler{
-		Gvk: gvk, Reader: reader, Shard: main, Gated: gated, Composed: known, Leftovers: left,
+		Gvk: gvk, Reader: c, Gated: gated, Composed: known, Leftovers: left,
 		Parents: &Parents{Writer: object.Writer{Client: c}, Unused: NewUnused(now)},
-		Owners:  &deletion.Owners{Client: c, Live: c, Objects: reader, Events: recorder, Watches: w, Leftovers: left},
+		Owners:  &deletion.Owners{Client: c, Live: c, Events: recorder, Watches: w, Leftovers: left},
 		Gates: &gates.Reconciler{
 			Client: c, Events: recorder, Ungated: gates.NewUngated(known.Prompt), Opts: opts, Now: now, Ledger: ledger,
 			Policies: &gates.PolicyGates{Reader: c, Compiled: policy.NewCache()}, Openers: gates.Openers{Reader: c},
@@ -362,25 +353,16 @@ func (h *heard) Gone(gk schema.GroupKind, key types.NamespacedName) {
 }
 
 func TestWhatIsThereAndWhatIsNotIsTold(t *testing.T) {
-	const (
-		spaced = "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: x, namespace: a, uid: x, generation: 1}, spec: {}}"
-		wide   = "{apiVersion: wide.example.org/v1, kind: Wide, metadata: {name: x, uid: x, generation: 1}%s}"
-	)
-
-	wideKind := schema.GroupVersionKind{Group: "wide.example.org", Version: "v1", Kind: "Wide"}
+	const store = "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: x, namespace: a, uid: x, generation: 1}, spec: {}}"
 
 	cases := map[string]struct {
-		reason, object, namespace, shard string
-		gvk                              schema.GroupVersionKind
-		err                              error
-		want                             []string
+		reason, object string
+		err            error
+		want           []string
 	}{
-		"There":     {reason: "One that is there.", gvk: storeKind, object: spaced, namespace: "a", want: []string{"there x"}},
-		"Gone":      {reason: "One that is not.", gvk: storeKind, namespace: "a", want: []string{"gone Store a/x"}},
-		"Fails":     {reason: "Where that fails it is tried again.", gvk: storeKind, object: spaced, namespace: "a", err: fixture.ErrRefused, want: []string{"there x"}},
-		"Elsewhere": {reason: "One of another shard is as good as gone.", gvk: storeKind, object: spaced, namespace: "a", shard: "b", want: []string{"gone Store a/x"}},
-		"Left":      {reason: "But for what is left of one in no namespace.", gvk: wideKind, object: fmt.Sprintf(wide, ", stripped: true"), shard: "b", want: []string{"there x"}},
-		"Whole":     {reason: "Or it is whole, and of the shard without a name.", gvk: wideKind, object: fmt.Sprintf(wide, ""), shard: "b", want: []string{"gone Wide /x"}},
+		"There": {reason: "One that is there.", object: store, want: []string{"there x"}},
+		"Gone":  {reason: "One that is not.", want: []string{"gone Store a/x"}},
+		"Fails": {reason: "Where that fails it is tried again.", object: store, err: fixture.ErrRefused, want: []string{"there x"}},
 	}
 
 	for name, tc := range cases {
@@ -393,15 +375,10 @@ func TestWhatIsThereAndWhatIsNotIsTold(t *testing.T) {
 				}
 			}
 
-			var err error
-			if r.Shard, err = shard.New(tc.shard); err != nil {
-				t.Fatal(err)
-			}
-
 			told := &heard{err: tc.err}
-			r.Gvk, r.Pending = tc.gvk, told
+			r.Pending = told
 
-			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: tc.namespace, Name: "x"}}); !errors.Is(err, tc.err) {
+			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "a", Name: "x"}}); !errors.Is(err, tc.err) {
 				t.Errorf("%s\n%v", tc.reason, err)
 			}
 

@@ -19,13 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -33,7 +29,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -106,11 +101,6 @@ func newHarness(t *testing.T, texts ...string) *harness {
 
 func newReconciler(t *testing.T, h *harness, mapper meta.RESTMapper) *Reconciler {
 	t.Helper()
-
-	main, err := shard.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
 
 	// scoped leaves out the namespace of what has none, as clients do.
 	scoped := func(key client.ObjectKey, obj client.Object) client.ObjectKey {
@@ -207,10 +197,10 @@ func newReconciler(t *testing.T, h *harness, mapper meta.RESTMapper) *Reconciler
 	}
 
 	return (&Reconciler{
-		Client: writing, Shard: main, Namespace: own, Now: func() time.Time { return h.now },
+		Client: writing, Namespace: own, Now: func() time.Time { return h.now },
 		Composes: func(gk schema.GroupKind) bool { return gk.Kind == "XStore" || gk.Kind == "XShelf" || gk.Kind == "Lab" },
 		Objects: Objects{
-			Reader: shard.Reader{Cache: cached, Live: live}, Mapper: mapper,
+			Cache: cached, Live: live, Mapper: mapper,
 			Known: func(_ context.Context, gk schema.GroupKind) (schema.GroupVersionKind, bool) {
 				return gk.WithVersion("v1"), !h.unwatched[gk.Kind]
 			},
@@ -437,49 +427,4 @@ func holding(fields ...string) func(*unstructured.Unstructured) {
 
 		u.SetAnnotations(annotations)
 	}
-}
-
-// namespaces is a cache that knows some, with their shards.
-type namespaces struct {
-	*informertest.FakeInformers
-
-	store toolscache.Store
-}
-
-func (n namespaces) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
-	return stored{&controllertest.FakeInformer{Synced: true}, n.store}, nil
-}
-
-type stored struct {
-	*controllertest.FakeInformer
-
-	store toolscache.Store
-}
-
-func (s stored) GetStore() toolscache.Store { return s.store }
-
-// sharded is a shard that has the namespace team-a, where it has a name.
-func sharded(t *testing.T, name string) *shard.Shard {
-	t.Helper()
-
-	out, err := shard.New(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	store := toolscache.NewStore(toolscache.MetaNamespaceKeyFunc)
-
-	ns := shard.Namespace()
-	ns.SetName("team-a")
-	ns.SetLabels(map[string]string{v1alpha1.LabelShard: "a"})
-
-	if err := store.Add(ns); err != nil {
-		t.Fatal(err)
-	}
-
-	if err := out.WatchNamespaces(t.Context(), namespaces{store: store}); err != nil {
-		t.Fatal(err)
-	}
-
-	return out
 }

@@ -31,10 +31,6 @@ type index struct {
 	parents map[types.UID]pending.Key
 	// open are the roots of which something is held or under way.
 	open map[Root]time.Time
-	// elsewhere are XRs of another shard whose roots are in ours, and elsewhereByUID what they
-	// are called.
-	elsewhere      map[pending.Key]foreign
-	elsewhereByUID map[types.UID]pending.Key
 	// queue takes requests; nil before the controller runs, and waiting are those until then.
 	queue   queue
 	waiting map[Root]bool
@@ -50,17 +46,10 @@ type entry struct {
 	said fingerprint
 }
 
-// foreign is an XR of another shard, and the version of it that was seen last.
-type foreign struct {
-	root    Root
-	uid     types.UID
-	version string
-}
-
 func newIndex() *index {
 	return &index{
 		objects: map[pending.Key]*entry{}, below: map[Root]map[pending.Key]bool{}, parents: map[types.UID]pending.Key{},
-		open: map[Root]time.Time{}, elsewhere: map[pending.Key]foreign{}, elsewhereByUID: map[types.UID]pending.Key{}, waiting: map[Root]bool{},
+		open: map[Root]time.Time{}, waiting: map[Root]bool{},
 	}
 }
 
@@ -174,12 +163,6 @@ func (x *index) gone(key pending.Key) {
 		x.remove(key)
 		x.ask(was.root)
 	}
-
-	if was, ok := x.elsewhere[key]; ok {
-		delete(x.elsewhere, key)
-		delete(x.elsewhereByUID, was.uid)
-		x.ask(was.root)
-	}
 }
 
 // follow has changes of an object heard of, if it is not known yet: it is about to be read.
@@ -243,30 +226,4 @@ func (x *index) forget(root Root) {
 	for key := range maps.Clone(x.below[root]) {
 		x.remove(key)
 	}
-}
-
-// stripped hears of an XR of another shard whose root is in ours, and asks for that where the XR
-// changes. What it was when it is first seen the Claim tells.
-func (x *index) stripped(key pending.Key, f foreign) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-
-	was, seen := x.elsewhere[key]
-	delete(x.elsewhereByUID, was.uid)
-
-	x.elsewhere[key], x.elsewhereByUID[f.uid] = f, key
-
-	if seen && was.version != f.version {
-		x.ask(f.root)
-	}
-}
-
-// rootElsewhere is the root of an XR of another shard; false where it is none of ours.
-func (x *index) rootElsewhere(uid types.UID) (Root, bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-
-	key, ok := x.elsewhereByUID[uid]
-
-	return x.elsewhere[key].root, ok
 }

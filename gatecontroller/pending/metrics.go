@@ -14,7 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
-// Metrics of what is held, of this manager's shard.
+// Metrics of what is held.
 type Metrics struct {
 	changes, oldest *prometheus.Desc
 	writes          prometheus.Counter

@@ -18,7 +18,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 )
 
 // fingerprint tells what an object says of held changes from anything else.
@@ -27,12 +26,6 @@ type fingerprint [16]byte
 // Observe hears of an object that is there. Where something new is said of what is held of it, or
 // of what was made of what is approved, its root is reconciled.
 func (r *Reconciler) Observe(ctx context.Context, u *unstructured.Unstructured) error {
-	if shard.Stripped(u) {
-		r.observeElsewhere(u)
-
-		return nil
-	}
-
 	key, holds := pending.KeyOfObject(u), holds(u)
 	if !holds && !r.index.involved(key, parentUID(u)) {
 		return nil // Most objects, most of the time.
@@ -43,15 +36,9 @@ func (r *Reconciler) Observe(ctx context.Context, u *unstructured.Unstructured) 
 		return nil
 	}
 
-	root, ours, err := r.rootOf(ctx, u)
+	root, err := r.rootOf(ctx, u)
 	if err != nil {
 		return err
-	}
-
-	if !ours || !r.Shard.Has(root.Namespace) {
-		r.index.gone(key)
-
-		return nil
 	}
 
 	r.index.set(key, entry{root: root, uid: u.GetUID(), holds: holds, said: said})
@@ -59,30 +46,9 @@ func (r *Reconciler) Observe(ctx context.Context, u *unstructured.Unstructured) 
 	return nil
 }
 
-// Gone hears of an object that is not there any more, or in another shard.
+// Gone hears of an object that is not there any more.
 func (r *Reconciler) Gone(gk schema.GroupKind, key types.NamespacedName) {
 	r.index.gone(pending.Key{GroupKind: gk, Namespace: key.Namespace, Name: key.Name})
-}
-
-// observeElsewhere hears of an object of another shard. The XR of a Claim is in no namespace, and
-// so in no shard that has a name, while the Claim may be.
-func (r *Reconciler) observeElsewhere(u *unstructured.Unstructured) {
-	if u.GetNamespace() != "" {
-		return
-	}
-
-	root, ours := r.index.rootElsewhere(parentUID(u))
-	ours = ours && r.Composes(u.GroupVersionKind().GroupKind())
-
-	if claim, ok := resource.ClaimOf(u); ok {
-		root, ours = Root{GroupKind: claim.GroupKind(), Namespace: claim.Namespace, Name: claim.Name}, r.Shard.Has(claim.Namespace)
-	}
-
-	if !ours {
-		return
-	}
-
-	r.index.stripped(pending.KeyOfObject(u), foreign{root: root, uid: u.GetUID(), version: u.GetResourceVersion()})
 }
 
 // holds reports whether something is held of an object, or says that something below it is, or

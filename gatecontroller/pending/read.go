@@ -19,7 +19,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
@@ -28,8 +27,8 @@ var errUnread = errors.New("it may not be read")
 
 // Objects reads objects: from the cache what is watched, and all else from the API server.
 type Objects struct {
-	shard.Reader
-
+	Cache  client.Reader
+	Live   client.Reader
 	Mapper meta.RESTMapper
 	// Known returns the version in which all objects of a kind are in the cache; false where
 	// they are not, or not yet.
@@ -68,7 +67,7 @@ func (o Objects) cached(ctx context.Context, ref resource.Reference) (*unstructu
 
 	u := object.New(gvk)
 
-	err := o.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, u, true)
+	err := o.Cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, u)
 	if object.IsGone(err) {
 		return nil, object.ErrGone
 	}

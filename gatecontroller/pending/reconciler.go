@@ -25,7 +25,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 )
 
 // Approvals makes of ChangeApprovals what they come to.
@@ -45,7 +44,6 @@ type Reconciler struct {
 	// Client reads PendingChanges from the cache, and writes them.
 	Client  client.Client
 	Objects Objects
-	Shard   *shard.Shard
 	// Composes reports whether XRs of a kind run the function.
 	Composes func(gk schema.GroupKind) bool
 	// Approvals are those of changes; nil for none.
@@ -71,12 +69,6 @@ func (r *Reconciler) Init(m *Metrics) *Reconciler {
 
 // Reconcile brings the PendingChange of one root up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, req Root) (reconcile.Result, error) {
-	if !r.Shard.Has(req.Namespace) {
-		r.index.forget(req)
-
-		return reconcile.Result{}, nil
-	}
-
 	root, err := r.Objects.read(ctx, referenceByKey(req), true)
 	if errors.Is(err, object.ErrGone) || errors.Is(err, errUnread) {
 		return reconcile.Result{}, r.leave(ctx, req)
@@ -86,7 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Root) (reconcile.Result,
 		return reconcile.Result{}, err
 	}
 
-	top, ours, err := r.rootOf(ctx, root)
+	top, err := r.rootOf(ctx, root)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -95,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Root) (reconcile.Result,
 
 	switch key := pending.KeyOfObject(root); {
 	case key != req: // Whoever referred to it named a namespace, and its kind has none.
-	case ours && top == req:
+	case top == req:
 		res, err = r.reconcileRoot(ctx, root)
 	default:
 		err = r.demote(ctx, root)

@@ -27,7 +27,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -662,105 +661,6 @@ func TestWhatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestARootIsItsShards(t *testing.T) {
-	hold := func(h *harness) {
-		h.change(t, "XStore corner-x", lists(instance("db", "spec.size")))
-	}
-	// cached is what the shard of the Claim has of the XR.
-	cached := func(h *harness) *unstructured.Unstructured {
-		u := h.get(t, "XStore corner-x")
-		h.Shard.Strip(u)
-
-		if !shard.Stripped(u) {
-			t.Fatal("the XR is in the shard")
-		}
-
-		return u
-	}
-
-	t.Run("Not that of its XR", func(t *testing.T) {
-		h := newHarness(t, claim, xr)
-		h.Shard = sharded(t, "")
-		hold(h)
-		h.observe(t, "XStore corner-x")
-
-		if _, err := h.Reconcile(t.Context(), pending.KeyOfObject(h.get(t, "Store corner"))); err != nil || h.pch(t) != nil || len(h.index.objects) > 0 {
-			t.Errorf("%v: %+v", err, h.pch(t))
-		}
-	})
-
-	t.Run("Nor that of what is below one in no namespace", func(t *testing.T) {
-		h := newHarness(t, wide, strings.Replace(lab, "uid: lab}", "uid: lab, ownerReferences: [{apiVersion: example.org/v1, kind: XStore, name: wide, uid: wide, controller: true}]}", 1))
-		h.Shard = sharded(t, "a")
-		h.change(t, "Lab physics", lists(instance("db", "spec.size")))
-
-		if err := h.Observe(t.Context(), h.get(t, "Lab physics")); err != nil || len(h.asked()) > 0 || len(h.index.objects) > 0 {
-			t.Errorf("%v: it asks for %v", err, h.asked())
-		}
-	})
-
-	t.Run("Which hears of it by the Claim", func(t *testing.T) {
-		h := newHarness(t, claim, xr)
-		h.Shard = sharded(t, "a")
-		hold(h)
-		h.change(t, "Store corner", func(u *unstructured.Unstructured) { say(u, v1alpha1.ConditionKausality, "False", "Held", "m") })
-		h.observe(t, "Store corner")
-
-		if diff := cmp.Diff([]string{"db spec.size of corner-x"}, h.lines(t)); diff != "" {
-			t.Errorf("-want, +got:\n%s", diff)
-		}
-	})
-
-	t.Run("Or by what is left of the XR, once it changes", func(t *testing.T) {
-		h := newHarness(t, claim, xr, nested)
-		h.Shard = sharded(t, "a")
-
-		for range 2 {
-			if err := h.Observe(t.Context(), cached(h)); err != nil || len(h.asked()) > 0 {
-				t.Fatalf("%v: nothing changed, and it asks for %v", err, h.asked())
-			}
-		}
-
-		hold(h)
-
-		if err := h.Observe(t.Context(), cached(h)); err != nil || !cmp.Equal(h.asked(), []string{"Store corner"}) {
-			t.Fatalf("%v: it asks for %v", err, h.asked())
-		}
-
-		h.run(t)
-
-		if h.pch(t) == nil {
-			t.Error("nothing is listed")
-		}
-
-		// So it does of the XRs below, and of nothing else below.
-		shelf := h.get(t, "XShelf shelf")
-		h.Shard.Strip(shelf)
-
-		for _, version := range []string{"1000", "1001"} {
-			shelf.SetResourceVersion(version)
-
-			if err := h.Observe(t.Context(), shelf); err != nil {
-				t.Fatal(err)
-			}
-		}
-
-		if diff := cmp.Diff([]string{"Store corner"}, h.asked()); diff != "" {
-			t.Errorf("-want, +got:\n%s", diff)
-		}
-
-		h.run(t)
-
-		for _, u := range []*unstructured.Unstructured{cached(h), shelf} {
-			h.Gone(u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u))
-		}
-
-		if len(h.index.elsewhere)+len(h.index.elsewhereByUID) > 0 {
-			t.Errorf("%+v", h.index.elsewhere)
-		}
-	})
-}
-
 func TestOnlyWhatSaysSomethingIsRemembered(t *testing.T) {
 	texts := make([]string, 0, 2000)
 	for i := range 2000 {
@@ -916,9 +816,9 @@ func TestTheSearchForARootEnds(t *testing.T) {
 			h := newHarness(t, tc.objects...)
 
 			for _, from := range tc.from {
-				got, ours, err := h.rootOf(t.Context(), h.get(t, from))
-				if err != nil || !ours || got.Name != tc.want {
-					t.Errorf("from %s: %s, %v, %v", from, got.Name, ours, err)
+				got, err := h.rootOf(t.Context(), h.get(t, from))
+				if err != nil || got.Name != tc.want {
+					t.Errorf("from %s: %s, %v", from, got.Name, err)
 				}
 			}
 		})

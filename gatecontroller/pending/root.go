@@ -25,40 +25,35 @@ const maxDepth = 16
 // rootOf finds the object that people edit of one below it: the Claim of an XR, or else the
 // topmost by controller owner references. A parent that is not there, or may not be read, ends
 // the search; so do parents that lead back, of which the first by UID is taken. Of more than
-// [maxDepth] none is, but the object itself. False where it is in another shard.
-func (r *Reconciler) rootOf(ctx context.Context, u *unstructured.Unstructured) (Root, bool, error) {
+// [maxDepth] none is, but the object itself.
+func (r *Reconciler) rootOf(ctx context.Context, u *unstructured.Unstructured) (Root, error) {
 	seen := []*unstructured.Unstructured{u}
 
 	for at := u; len(seen) < maxDepth; {
 		ref, ok := resource.ParentOf(at)
 		if !ok {
-			return pending.KeyOfObject(at), true, nil
-		}
-
-		// Of a Claim no more is in question than whose it is.
-		if _, claimed := resource.ClaimOf(at); claimed && ref.UID == "" && !r.Shard.Has(ref.Namespace) {
-			return Root{}, false, nil
+			return pending.KeyOfObject(at), nil
 		}
 
 		parent, err := r.Objects.read(ctx, ref, true)
 
 		switch {
 		case errors.Is(err, object.ErrGone), errors.Is(err, errUnread):
-			return pending.KeyOfObject(at), true, nil
+			return pending.KeyOfObject(at), nil
 		case err != nil:
-			return Root{}, false, err
+			return Root{}, err
 		}
 
 		for i, o := range seen {
 			if o.GetUID() == parent.GetUID() {
-				return pending.KeyOfObject(firstByUID(seen[i:])), true, nil
+				return pending.KeyOfObject(firstByUID(seen[i:])), nil
 			}
 		}
 
 		seen, at = append(seen, parent), parent
 	}
 
-	return pending.KeyOfObject(u), true, nil
+	return pending.KeyOfObject(u), nil
 }
 
 func firstByUID(list []*unstructured.Unstructured) *unstructured.Unstructured {

@@ -18,7 +18,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/internal/audit"
 )
 
@@ -65,25 +64,19 @@ func (r *Reconciler) judge(ctx context.Context, now time.Time) (found []audit.Fi
 
 		known[gvk.GroupKind()] = items
 
+		if gvk.GroupKind() == resource.RevisionKind() {
+			continue
+		}
+
 		for i := range items {
-			if u := &items[i]; gvk.GroupKind() != resource.RevisionKind() && !shard.Stripped(u) && r.Shard.Has(u.GetNamespace()) {
-				s.Object(u)
-			}
+			s.Object(&items[i])
 		}
 	}
 
 	kindsOf, all := r.described(s.Kinds())
 	found = s.Findings(audit.Found{Gone: gone(s.Owners(), known), Kinds: kindsOf})
 
-	return slices.DeleteFunc(found, r.foreign), complete, complete && all, nil
-}
-
-// foreign reports whether a finding is the main manager's to report: what is asked for,
-// and what kinds are.
-func (r *Reconciler) foreign(f audit.Finding) bool {
-	group := schema.FromAPIVersionAndKind(f.Object.APIVersion, f.Object.Kind).Group
-
-	return !r.Shard.Main() && (group == v1alpha1.Group || f.Object.Name == "" && f.Rule != audit.Unread)
+	return found, complete, complete && all, nil
 }
 
 func resourceOf(gvk schema.GroupVersionKind) string { return gvk.GroupKind().String() }

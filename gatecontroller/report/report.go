@@ -27,15 +27,13 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 	"github.com/kausality-io/kausality-crossplane/internal/audit"
 	"github.com/kausality-io/kausality-crossplane/internal/openreport"
 )
 
 const (
-	// Name of the Reports, and the source of their results; those of a shard have
-	// its name behind a dash, as they are of other objects.
+	// Name of the Reports, and the source of their results.
 	Name = "kausality"
 	// ManagedBy is their label [openreport.LabelManagedBy].
 	ManagedBy = object.FieldManager
@@ -66,8 +64,6 @@ type Reconciler struct {
 	// Policies say for how long gates may be open, and Gate where they do not.
 	Policies *gates.PolicyGates
 	Gate     gate.Options
-	// Shard of the manager: of other objects it reports nothing.
-	Shard *shard.Shard
 	// Every is how often they are brought up to date.
 	Every time.Duration
 	Now   func() time.Time
@@ -170,16 +166,6 @@ func (r *Reconciler) installed(ctx context.Context) (bool, error) {
 	}
 
 	return true, nil
-}
-
-// author is who keeps the Reports.
-func (r *Reconciler) author() openreport.Author {
-	name := Name
-	if !r.Shard.Main() {
-		name += "-" + r.Shard.Name()
-	}
-
-	return openreport.Author{Name: name, Source: Name, ManagedBy: ManagedBy}
 }
 
 // write writes the Reports that say something else than before, and deletes those for

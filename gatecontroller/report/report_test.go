@@ -36,7 +36,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/internal/openreport"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -126,11 +125,6 @@ func scheme(t *testing.T) *runtime.Scheme {
 func newHarness(t *testing.T, texts ...string) *harness {
 	t.Helper()
 
-	main, err := shard.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
-
 	h := &harness{now: time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC)}
 	write := func(verb string, obj runtime.Object) error {
 		h.calls = append(h.calls, fmt.Sprintf("%s %s", verb, kindOf(obj)))
@@ -186,7 +180,7 @@ func newHarness(t *testing.T, texts ...string) *harness {
 	mapper.AddSpecific(configMaps, configMaps.GroupVersion().WithResource("configmaps"), configMaps.GroupVersion().WithResource("configmap"), meta.RESTScopeNamespace)
 
 	h.Reconciler = &Reconciler{
-		Client: h.client, Live: h.client, Reader: h.cached, Mapper: mapper, Composed: &composed.Kinds{}, Shard: main,
+		Client: h.client, Live: h.client, Reader: h.cached, Mapper: mapper, Composed: &composed.Kinds{},
 		Policies: &gates.PolicyGates{Reader: h.cached, Compiled: policy.NewCache()}, Gate: gate.Options{MaxOpen: time.Hour},
 		Every: time.Minute, Now: func() time.Time { return h.now },
 	}
@@ -376,7 +370,7 @@ func TestReportsThatOthersChangeAreRestored(t *testing.T) {
 		}
 	}
 
-	h.expect(t, "Those of the command, and of another shard, are theirs.", nil,
+	h.expect(t, "Those of the command, and those of another name, are somebody else's.", nil,
 		[]string{"team-a/kausality: stored-not-allowed db@3600", "team-b/kausality-a:", "team-b/kausality-audit:"})
 }
 
@@ -513,8 +507,8 @@ func TestWhatIsSaidOfKindsStaysWhileTheyAreLookedAtAgain(t *testing.T) {
 	h.expect(t, "It is, and nothing changed.", nil, want)
 }
 
-// TestOnlyWhatIsInTheShardIsReported and what is asked for by the main manager alone.
-func TestOnlyWhatIsInTheShardIsReported(t *testing.T) {
+// TestWhatIsAskedForIsReportedToo beside what is found on objects.
+func TestWhatIsAskedForIsReportedToo(t *testing.T) {
 	h := newHarness(t, edited, xr)
 
 	if err := h.cached.Create(t.Context(), &v1alpha1.Enforcement{
@@ -524,21 +518,8 @@ func TestOnlyWhatIsInTheShardIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	h.expect(t, "The main manager reports all.", []string{"create Report", "create ClusterReport"},
+	h.expect(t, "It is reported for the cluster.", []string{"create Report", "create ClusterReport"},
 		[]string{"/kausality: kind-not-governed ConfigMap@0 not-ready e@0 warn-only e@0", "team-a/kausality: stored-not-allowed db@0"})
-
-	other, err := shard.New("a")
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	h = newHarness(t, edited, xr)
-	h.Shard = other
-	h.expect(t, "A shard whose namespaces are none has nothing to report.", nil, nil)
-
-	if got := h.author().Name; got != "kausality-a" {
-		t.Errorf("its Reports are named %s", got)
-	}
 }
 
 func TestTheControllerWatchesTheCRDs(t *testing.T) {

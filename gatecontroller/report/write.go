@@ -41,7 +41,6 @@ func fingerprint(found []audit.Finding) string {
 // list lists the metadata of the Reports there are, by namespace.
 func (r *Reconciler) list(ctx context.Context) (map[string]*metav1.PartialObjectMetadata, error) {
 	out := map[string]*metav1.PartialObjectMetadata{}
-	name := r.author().Name
 
 	for _, kind := range []string{openreport.KindReport, openreport.KindClusterReport} {
 		list := &metav1.PartialObjectMetadataList{}
@@ -57,7 +56,7 @@ func (r *Reconciler) list(ctx context.Context) (map[string]*metav1.PartialObject
 			}
 
 			for i := range list.Items {
-				if item := &list.Items[i]; item.GetName() == name {
+				if item := &list.Items[i]; item.GetName() == Name {
 					item.SetGroupVersionKind(groupVersionKind(kind))
 					out[item.GetNamespace()] = item
 				}
@@ -81,14 +80,15 @@ func (r *Reconciler) writeOne(
 	kind := report.GetObjectKind().GroupVersionKind().Kind
 
 	if there {
-		if err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: r.author().Name}, report); err != nil {
+		if err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: Name}, report); err != nil {
 			return "", fmt.Errorf("cannot get %s of namespace %q: %w", kind, namespace, err)
 		}
 	}
 
 	before, _ := report.DeepCopyObject().(client.Object)
 
-	if !r.author().Write(report, found, now) {
+	author := openreport.Author{Name: Name, ManagedBy: ManagedBy}
+	if !author.Write(report, found, now) {
 		return report.GetResourceVersion(), nil
 	}
 

@@ -5,9 +5,7 @@ package watch
 
 import (
 	"context"
-	"fmt"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -57,28 +55,6 @@ func (w *Watches) EnqueueAll(ctx context.Context) error {
 
 		for i := range items {
 			keys[gvk.GroupKind()] = append(keys[gvk.GroupKind()], client.ObjectKeyFromObject(&items[i]))
-		}
-	}
-
-	w.Enqueue(keys)
-
-	return nil
-}
-
-// enqueueNamespace has all objects of a namespace reconciled.
-func (w *Watches) enqueueNamespace(ctx context.Context, namespace string) error {
-	keys := map[schema.GroupKind][]types.NamespacedName{}
-
-	for _, gvk := range w.Kinds() {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(gvk)
-
-		if err := w.cache.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("cannot list %s in namespace %q: %w", gvk, namespace, err)
-		}
-
-		for i := range list.Items {
-			keys[gvk.GroupKind()] = append(keys[gvk.GroupKind()], client.ObjectKeyFromObject(&list.Items[i]))
 		}
 	}
 

@@ -3,5 +3,5 @@
 
 // Package watch runs one controller for each kind that is governed, and stops it when
 // the kind is not any more. It enqueues objects that nothing happened to, where a
-// window, a shard or a policy has changed.
+// window or a policy has changed.
 package watch

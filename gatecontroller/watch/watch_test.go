@@ -11,19 +11,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/shard"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -230,11 +227,6 @@ func TestObjectsThatNothingHappenedToAreAskedFor(t *testing.T) {
 			return nil
 		}, []string{"a/x"}},
 		"All": {"All that are known.", func(w *Watches) error { return w.EnqueueAll(context.Background()) }, []string{"a/x", "b/y"}},
-		"Namespace": {"Those of a namespace that moves into the shard.", func(w *Watches) error {
-			_, err := (&Mover{Watches: w}).Reconcile(context.Background(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "b"}})
-
-			return err
-		}, []string{"b/y"}},
 	}
 
 	for name, tc := range cases {
@@ -276,29 +268,5 @@ func TestObjectsThatNothingHappenedToAreAskedFor(t *testing.T) {
 				f.Stop()
 			})
 		})
-	}
-}
-
-func TestNamespacesThatMoveAreReconciled(t *testing.T) {
-	part, err := shard.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	m := &Mover{Shard: part}
-	if _, err := m.Controller(&informertest.FakeInformers{Scheme: runtime.NewScheme()}, logr.Discard()); err != nil {
-		t.Fatal(err)
-	}
-
-	moved := m.moved()
-	plain, large := shard.Namespace(), shard.Namespace()
-	large.SetLabels(map[string]string{v1alpha1.LabelShard: "large"})
-
-	if moved.Create(event.CreateEvent{Object: plain}) || !moved.Create(event.CreateEvent{Object: large}) {
-		t.Error("a namespace that is made moves where it has a label")
-	}
-
-	if moved.Update(event.UpdateEvent{ObjectOld: plain, ObjectNew: plain}) || !moved.Update(event.UpdateEvent{ObjectOld: plain, ObjectNew: large}) {
-		t.Error("a namespace moves with its label")
 	}
 }

@@ -51,7 +51,6 @@ func writers() map[string]who {
 		"LabelKind":                    {label, manager},
 		"LabelKindPrefix":              {label, manager},
 		"LabelServiceAccount":          {label, manager},
-		"LabelShard":                   {label, "people"},
 		"LabelOwn":                     {label, manager},
 		"LabelAggregate":               {label, "people"},
 	}

@@ -36,7 +36,7 @@ func (m *Manager) deployed(u *unstructured.Unstructured) {
 	}
 
 	flags := arguments(c)
-	if _, sharded := flags["shard"]; sharded || flags["no-enable-webhook"] == flagSet {
+	if flags["no-enable-webhook"] == flagSet {
 		return
 	}
 

@@ -70,11 +70,6 @@ spec: {template: {spec: {containers: [{name: a, image: "a:v1"}]}}}
 ---
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: kausality-manager-shard-a, namespace: z, labels: {app.kubernetes.io/name: kausality-manager}}
-spec: {template: {spec: {containers: [{name: manager, image: "b:v1", args: [--shard=a]}]}}}
----
-apiVersion: apps/v1
-kind: Deployment
 metadata: {name: kausality-manager, namespace: z}
 spec: {template: {spec: {containers: [{name: kausality-manager, image: "b:v1", args: [--no-enable-webhook]}]}}}`
 )

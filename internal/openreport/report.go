@@ -59,10 +59,9 @@ const (
 
 // Author is who keeps Reports.
 type Author struct {
-	// Name of the Reports, in each namespace and of the ClusterReport.
+	// Name of the Reports, in each namespace and of the ClusterReport, and the source of their
+	// results.
 	Name string
-	// Source of their results.
-	Source string
 	// ManagedBy is their label [LabelManagedBy].
 	ManagedBy string
 }
@@ -125,7 +124,7 @@ func (a Author) Write(o Object, found []audit.Finding, now time.Time) bool {
 	o.SetName(a.Name)
 	o.SetLabels(with(o.GetLabels(), LabelManagedBy, a.ManagedBy))
 
-	*said.source, *said.results, *said.summary = a.Source, results, summarize(results)
+	*said.source, *said.results, *said.summary = a.Name, results, summarize(results)
 	*said.config = &v1alpha1.ReportConfiguration{Limits: v1alpha1.Limits{MaxResults: MaxResults}}
 
 	return !maps.Equal(labels, o.GetLabels()) || source != *said.source || summary != *said.summary ||
@@ -163,7 +162,7 @@ func (a Author) results(found []audit.Finding, seen map[string]metav1.Timestamp,
 
 	if cut > 0 {
 		out = append(out, v1alpha1.ReportResult{
-			Source: a.Source, Policy: policyCut, Category: string(audit.Unknown), Severity: v1alpha1.ResultSeverity(audit.Info), Result: "skip",
+			Source: a.Name, Policy: policyCut, Category: string(audit.Unknown), Severity: v1alpha1.ResultSeverity(audit.Info), Result: "skip",
 			Description: fmt.Sprintf("%d more were found, for which there is no room here: kubectl kausality audit prints all", cut),
 		})
 	}
@@ -195,7 +194,7 @@ func (a Author) result(f audit.Finding) v1alpha1.ReportResult {
 	}
 
 	return v1alpha1.ReportResult{
-		Source: a.Source, Policy: string(f.Rule), Category: string(f.Category), Severity: v1alpha1.ResultSeverity(f.Severity),
+		Source: a.Name, Policy: string(f.Rule), Category: string(f.Category), Severity: v1alpha1.ResultSeverity(f.Severity),
 		Result: v1alpha1.Result(f.Result), Scored: f.Result == audit.Fail,
 		Description: change.Text(f.Message, maxMessage), Properties: properties,
 		Subjects: []corev1.ObjectReference{{

@@ -20,7 +20,7 @@ import (
 )
 
 func author() openreport.Author {
-	return openreport.Author{Name: "kausality", Source: "kausality", ManagedBy: "kausality-manager"}
+	return openreport.Author{Name: "kausality", ManagedBy: "kausality-manager"}
 }
 
 func noon() time.Time { return time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC) }

@@ -25,33 +25,32 @@ func TestTheDecisionLogHasAVolume(t *testing.T) {
 	small := resource.MustParse("327680")
 
 	for name, tc := range map[string]struct {
-		reason, values, shard string
-		mounts                []corev1.VolumeMount
-		volume                *corev1.VolumeSource
+		reason, values string
+		mounts         []corev1.VolumeMount
+		volume         *corev1.VolumeSource
 	}{
-		"Off": {"Nothing is mounted that is not asked for.", "decisionLog: {volume: {hostPath: {path: /a}}}", "", nil, nil},
+		"Off": {"Nothing is mounted that is not asked for.", "decisionLog: {volume: {hostPath: {path: /a}}}", nil, nil},
 		"EmptyDir": {
 			"There is room for twelve files of 100 MiB: ten, one that is being compressed, and one too many.",
-			"decisionLog: {enabled: true}", "",
+			"decisionLog: {enabled: true}",
 			[]corev1.VolumeMount{mount},
 			&corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}},
 		},
 		"Small": {
-			"The room goes by the bounds.", "decisionLog: {enabled: true, maxBytes: 65536, maxFiles: 3}", "",
+			"The room goes by the bounds.", "decisionLog: {enabled: true, maxBytes: 65536, maxFiles: 3}",
 			[]corev1.VolumeMount{mount},
 			&corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &small}},
 		},
 		"Claim": {
-			"A volume may be anything.", "decisionLog: {enabled: true, volume: {persistentVolumeClaim: {claimName: decisions}}}", "",
+			"A volume may be anything.", "decisionLog: {enabled: true, volume: {persistentVolumeClaim: {claimName: decisions}}}",
 			[]corev1.VolumeMount{mount},
 			&corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "decisions"}},
 		},
 		"BesideACertificate": {
-			"It is mounted beside others.", "{decisionLog: {enabled: true}, webhook: {certificate: {from: secret}}}", "",
+			"It is mounted beside others.", "{decisionLog: {enabled: true}, webhook: {certificate: {from: secret}}}",
 			[]corev1.VolumeMount{{Name: "webhook", MountPath: "/etc/kausality/webhook", ReadOnly: true}, mount},
 			&corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}},
 		},
-		"Shard": {"A shard decides nothing.", "{decisionLog: {enabled: true}, shards: [{name: large}]}", "large", nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -61,7 +60,7 @@ func TestTheDecisionLogHasAVolume(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			pod := deployment(t, world.Parse(t, text), tc.shard).Spec.Template.Spec
+			pod := deployment(t, world.Parse(t, text)).Spec.Template.Spec
 			restricted(t, pod)
 
 			if diff := cmp.Diff(tc.mounts, pod.Containers[0].VolumeMounts); diff != "" {

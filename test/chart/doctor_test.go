@@ -32,8 +32,8 @@ func TestTheDoctorFindsTheManagerByItsDeployment(t *testing.T) {
 			},
 		},
 		"Mounted": {
-			reason: "Its certificate is mounted, and shards beside it serve no webhook.",
-			values: "{image: {tag: v1.2.3}, gates: {maxOpen: 2h}, shards: [{name: z}], webhook: {certificate: {from: secret, secretName: mine}}}",
+			reason: "Its certificate is mounted.",
+			values: "{image: {tag: v1.2.3}, gates: {maxOpen: 2h}, webhook: {certificate: {from: secret, secretName: mine}}}",
 			want: doctor.Manager{
 				By: by, Version: "v1.2.3", Namespace: home, ServiceAccount: "kausality-manager", Heartbeat: "kausality-webhook", Leader: "kausality-manager", Elected: true,
 				Secret: "mine", Mounted: true, MaxOpen: 2 * time.Hour,

@@ -56,7 +56,7 @@ func TestTheChartIsInstalledUpgradedRolledBackAndRemoved(t *testing.T) {
 	l := &life{release: install(t, older, "kausality-manager-1")}
 	l.release.runs(t, older)
 	l.World = world.New(t, running)
-	l.Namespace(t, "shop", nil)
+	l.Namespace(t, "shop")
 
 	l.gates(t)
 	l.keepsDefinitions(t)

@@ -116,7 +116,7 @@ func started(t *testing.T, pod string) *installed {
 		t.Fatal(err)
 	}
 
-	spec := deployment(t, []*unstructured.Unstructured{live}, "").Spec.Template.Spec
+	spec := deployment(t, []*unstructured.Unstructured{live}).Spec.Template.Spec
 	container := spec.Containers[0]
 	ports := map[string]int{}
 

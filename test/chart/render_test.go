@@ -20,18 +20,13 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
-// deployment reads a Deployment of the chart; that of a shard, or the main one.
-func deployment(t *testing.T, list []*unstructured.Unstructured, shard string) *appsv1.Deployment {
+// deployment reads the Deployment of the chart.
+func deployment(t *testing.T, list []*unstructured.Unstructured) *appsv1.Deployment {
 	t.Helper()
 
-	name := "kausality-manager"
-	if shard != "" {
-		name += "-shard-" + shard
-	}
-
-	u := find(list, "Deployment", name)
+	u := find(list, "Deployment", "kausality-manager")
 	if u == nil {
-		t.Fatalf("there is no Deployment %q", name)
+		t.Fatal("there is no Deployment")
 	}
 
 	out := &appsv1.Deployment{}
@@ -68,7 +63,7 @@ func TestTheChartMakesOfValuesWhatTheySay(t *testing.T) {
 				}
 			}
 
-			d := deployment(t, list, tc.shard)
+			d := deployment(t, list)
 
 			for _, arg := range tc.args {
 				if !slices.Contains(d.Spec.Template.Spec.Containers[0].Args, arg) {
@@ -81,33 +76,23 @@ func TestTheChartMakesOfValuesWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestAManagerThatIsNotReadyPreventsNoNodeFromBeingDrained reads the budgets of the
-// manager and of its shards. Without that, one that cannot start would keep the
-// nodes of all its replicas.
+// TestAManagerThatIsNotReadyPreventsNoNodeFromBeingDrained reads the manager's budget.
+// Without that, one that cannot start would keep the nodes of all its replicas.
 func TestAManagerThatIsNotReadyPreventsNoNodeFromBeingDrained(t *testing.T) {
 	t.Parallel()
 
-	text, err := render(t, "shards: [{name: large, replicas: 3}]")
+	text, err := render(t, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	seen := 0
-
-	for _, u := range world.Parse(t, text) {
-		if u.GetKind() != "PodDisruptionBudget" {
-			continue
-		}
-
-		seen++
-
-		if how := resource.String(u.Object, "spec", "unhealthyPodEvictionPolicy"); how != "AlwaysAllow" {
-			t.Errorf("PodDisruptionBudget %q: unhealthyPodEvictionPolicy is %q", u.GetName(), how)
-		}
+	u := find(world.Parse(t, text), "PodDisruptionBudget", "kausality-manager")
+	if u == nil {
+		t.Fatal("there is no PodDisruptionBudget")
 	}
 
-	if seen != 2 {
-		t.Errorf("there are %d budgets, want 2", seen)
+	if how := resource.String(u.Object, "spec", "unhealthyPodEvictionPolicy"); how != "AlwaysAllow" {
+		t.Errorf("unhealthyPodEvictionPolicy is %q", how)
 	}
 }
 
@@ -239,7 +224,7 @@ func TestTheChartsImageIsThatOfItsVersion(t *testing.T) {
 
 	// Tags of what make package builds begin with v.
 	want := "xpkg.crossplane.io/kausality-io/kausality-manager:v" + version
-	if got := deployment(t, world.Parse(t, text), "").Spec.Template.Spec.Containers[0].Image; got != want {
+	if got := deployment(t, world.Parse(t, text)).Spec.Template.Spec.Containers[0].Image; got != want {
 		t.Errorf("The image is %s, want %s", got, want)
 	}
 }

@@ -10,8 +10,6 @@ type set struct {
 	// want is what there has to be, as KIND/NAME, and args what the manager is
 	// called with; without what there must not be.
 	want, without, args []string
-	// shard is whose manager is meant; empty for the main one.
-	shard string
 }
 
 func sets() map[string]set {
@@ -83,13 +81,6 @@ func sets() map[string]set {
 			want:    []string{"Deployment/kausality-manager"},
 			without: []string{"PodDisruptionBudget/kausality-manager"},
 		},
-		"Shard": {
-			reason: "A shard serves no webhook.",
-			values: "shards: [{name: large, replicas: 3}]",
-			want:   []string{"Deployment/kausality-manager", "Deployment/kausality-manager-shard-large", "PodDisruptionBudget/kausality-manager-shard-large"},
-			args:   []string{"--shard=large", "--leader-elect"},
-			shard:  "large",
-		},
 		"FunctionOfAConfiguration": {
 			reason: "A function that a Configuration brought along is known by its name there, without values that say so.",
 			values: "{}",
@@ -107,7 +98,6 @@ func sets() map[string]set {
 			values: everything,
 			want: []string{
 				"ServiceMonitor/kausality-manager", "Function/function-kausality", "Certificate/kausality-webhook",
-				"Deployment/kausality-manager-shard-a", "Deployment/kausality-manager-shard-b",
 			},
 			args: []string{
 				"--gate-without-late-initialize=*.old.example.org", "--overdue=Close", "--function-name=other", "--approvers=flux-system:approver", "--debug", "--max-open=2h",
@@ -128,7 +118,7 @@ approvers: ["flux-system:approver"]
 function: {create: true, package: "registry.example.org/k/f:v1", pullSecrets: [{name: pull}]}
 webhook: {port: 10443, url: "https://kausality.example.org", certificate: {from: cert-manager, lifetime: 2160h}}
 gates: {lateInitialize: false, withoutLateInitialize: ["*.old.example.org"], settle: 90s, maxOpen: 2h, overdue: Close}
-shards: [{name: a}, {name: b, replicas: 1, resources: {requests: {memory: 64Mi}}}]
+resources: {requests: {memory: 64Mi}}
 metrics: {port: 10080, serviceMonitor: {enabled: true, labels: {release: prometheus}}}
 health: {port: 10081}
 listen: 10.0.0.1
@@ -156,7 +146,6 @@ func refusals() map[string]refusal {
 	return map[string]refusal{
 		"NoReplica":          {"replicas: 0", []string{"/replicas", "minimum: got 0, want 1"}},
 		"NobodyLeads":        {"leaderElection: {enabled: false}", []string{"/leaderElection/enabled", "must be true"}},
-		"NobodyLeadsAShard":  {"{replicas: 1, leaderElection: {enabled: false}, shards: [{name: a}]}", []string{"/leaderElection/enabled"}},
 		"NothingRuns":        {"{webhook: {enabled: false}, gates: {enabled: false}}", []string{"/webhook/enabled", "/gates/enabled"}},
 		"Misspelt":           {"replica: 3", []string{"additional properties 'replica' not allowed"}},
 		"MisspeltBelow":      {"gates: {settled: 1m}", []string{"/gates", "'settled' not allowed"}},
@@ -176,7 +165,6 @@ func refusals() map[string]refusal {
 		"AllOfAllGroups":     {"rbac: {governed: ['*.*']}", []string{"/rbac/governed/0", "does not match pattern"}},
 		"Subresource":        {"rbac: {governed: [pods/exec]}", []string{"/rbac/governed/0", "does not match pattern"}},
 		"RightsOfNobody":     {"rbac: {create: false, wide: true}", []string{"/rbac/wide", "must be false"}},
-		"NoLabel":            {"shards: [{name: Large}]", []string{"/shards/0/name"}},
 		"TwoMonitors":        {"metrics: {serviceMonitor: {enabled: true}, podMonitor: {enabled: true}}", []string{"/metrics", "'not' failed"}},
 		"NothingToMonitor":   {"metrics: {enabled: false, podMonitor: {enabled: true}}", []string{"/metrics/podMonitor/enabled"}},
 		"NoDigest":           {"image: {digest: v1}", []string{"/image/digest"}},

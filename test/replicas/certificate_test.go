@@ -31,7 +31,7 @@ func TestReplicasRotateCertificatesTogether(t *testing.T) {
 	world.Long(t)
 
 	w := world.New(t, running)
-	w.Namespace(t, "rotation", nil)
+	w.Namespace(t, "rotation")
 
 	k, err := kubernetes.NewForConfig(running.Config())
 	world.Must(t, err)

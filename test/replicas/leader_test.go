@@ -35,7 +35,7 @@ const openSeconds = "kausality_gate_open_seconds{group=sql.example.org,kind=Data
 // run beside others, for which there would be no leader too.
 func TestAnotherReplicaTakesOver(t *testing.T) {
 	w := world.New(t, running)
-	w.Namespace(t, "taken-over", nil)
+	w.Namespace(t, "taken-over")
 
 	first := running.Manager()
 
@@ -45,8 +45,8 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 	}
 
 	// 1. One leads, and moves gates.
-	world.Eventually(t, "a leader", leads(first, lease, 1))
-	world.Eventually(t, "a follower", leads(second, lease, 0))
+	world.Eventually(t, "a leader", leads(first, 1))
+	world.Eventually(t, "a follower", leads(second, 0))
 
 	list := make([]*unstructured.Unstructured, 0, 5)
 	for i := range 5 {
@@ -79,7 +79,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 
 	t.Logf("the gates were closed %s after the leader was killed, whose lease was for %s",
 		time.Since(killed).Round(time.Second/10), leaseDuration)
-	world.Eventually(t, "another leader", leads(second, lease, 1))
+	world.Eventually(t, "another leader", leads(second, 1))
 	world.Eventually(t, "the gate of what was made meanwhile", w.Closed("small", another))
 	world.Eventually(t, "count of closed gates", gatesOpen(second, 0))
 
@@ -101,7 +101,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 	before := len(moves(t, first))
 	resizeAll(t, w, "huge", list)
 	world.Eventually(t, "closed gates", w.Closed("huge", list...))
-	world.Eventually(t, "a follower", leads(first, lease, 0))
+	world.Eventually(t, "a follower", leads(first, 0))
 
 	if n := len(moves(t, first)); n != before {
 		t.Errorf("a follower moved %d gates", n-before)
@@ -118,7 +118,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 		t.Errorf("%q still has the lease after it ended", now)
 	}
 
-	world.Eventually(t, "the first leading again", leads(first, lease, 1))
+	world.Eventually(t, "the first leading again", leads(first, 1))
 
 	// 6. Nobody did anything twice.
 	resizeAll(t, w, "small", list)
@@ -170,7 +170,7 @@ func hang(t *testing.T, w *world.World, leader, follower *stack.Manager, list []
 	w.Rest(false)
 	world.Eventually(t, "closed gates", w.Closed("large", list...))
 	t.Logf("the gates were closed %s after the leader hung", time.Since(hung).Round(time.Second/10))
-	world.Eventually(t, "another leader", leads(follower, lease, 1))
+	world.Eventually(t, "another leader", leads(follower, 1))
 
 	if err := syscall.Kill(leader.PID(), syscall.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -192,14 +192,14 @@ func hang(t *testing.T, w *world.World, leader, follower *stack.Manager, list []
 		t.Fatal(err)
 	}
 
-	world.Eventually(t, "a follower", leads(leader, lease, 0))
+	world.Eventually(t, "a follower", leads(leader, 0))
 
 	// The tests after this one have one manager.
 	if err := follower.Stop(); err != nil {
 		t.Fatal(err)
 	}
 
-	world.Eventually(t, "a leader again", leads(leader, lease, 1))
+	world.Eventually(t, "a leader again", leads(leader, 1))
 }
 
 // onceEach checks that each gate was taken over, either open or closed at once,
@@ -243,11 +243,8 @@ func resizeAll(t *testing.T, w *world.World, size string, list []*unstructured.U
 
 // gatesOpen checks how many databases' gates a manager counts as open.
 func gatesOpen(m *stack.Manager, want float64) func(context.Context) error {
-	return counts(m, "kausality_gates_open{group=sql.example.org,kind=Database}", want)
-}
+	const name = "kausality_gates_open{group=sql.example.org,kind=Database}"
 
-// counts checks the value of a metric.
-func counts(m *stack.Manager, name string, want float64) func(context.Context) error {
 	return func(ctx context.Context) error {
 		got, err := scrape(ctx, m)
 		if err != nil {

@@ -3,9 +3,8 @@
 
 //go:build stack
 
-// Package replicas_test runs several managers: replicas of which one leads, and
-// shards. There is nothing else beside the API server; the tests are the
-// provider.
+// Package replicas_test runs several replicas, of which one leads. There is nothing
+// else beside the API server; the tests are the provider.
 package replicas_test
 
 import (

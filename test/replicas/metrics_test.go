@@ -86,8 +86,8 @@ func get(ctx context.Context, url string) (int, string, error) {
 	return rsp.StatusCode, string(raw), err
 }
 
-// leads reports whether a manager leads those of a lease.
-func leads(m *stack.Manager, lease string, want float64) func(context.Context) error {
+// leads reports whether a manager leads.
+func leads(m *stack.Manager, want float64) func(context.Context) error {
 	return func(ctx context.Context) error {
 		got, err := scrape(ctx, m)
 		if err != nil {

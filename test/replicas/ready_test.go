@@ -82,7 +82,19 @@ func TestAManagerIsReadyOnceItKnowsThePolicies(t *testing.T) {
 	}
 
 	world.Eventually(t, "a manager that is ready", answers(m, "/readyz?verbose", http.StatusOK, "[+]policies ok"))
-	world.Eventually(t, "a follower", leads(m, lease, 0))
+	world.Eventually(t, "a follower", leads(m, 0))
+}
+
+func both(checks ...func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for _, ok := range checks {
+			if err := ok(ctx); err != nil {
+				return err
+			}
+		}
+
+		return nil
+	}
 }
 
 // answers checks what a manager says of its health.

@@ -28,8 +28,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
-// things are kinds as those of Crossplane's XRs are, and who may what about them. No manager
-// reconciles what is in the namespace: it is of a shard that none has.
+// things are kinds as those of Crossplane's XRs are, and who may what about them. The manager
+// may not read them: what a PendingChange says of them it leaves as it is.
 const things = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -68,7 +68,7 @@ spec:
 ---
 apiVersion: v1
 kind: Namespace
-metadata: {name: approvals, labels: {kausality.io/shard: nobodys}}
+metadata: {name: approvals}
 ---
 apiVersion: kausality.io/v1alpha1
 kind: AllowancePolicy

@@ -20,16 +20,14 @@ const (
 	kindRegion   = "Region"
 )
 
-// Namespace makes a namespace with labels.
-func (w *World) Namespace(t *testing.T, name string, labels map[string]string) *corev1.Namespace {
+// Namespace makes a namespace.
+func (w *World) Namespace(t *testing.T, name string) {
 	t.Helper()
 
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := w.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-
-	return ns
 }
 
 // Database makes a small managed resource, and waits until it is there with its

@@ -116,7 +116,6 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 			`kausality_webhook_enforcement_decisions_total{enforcement="e", decision="Denied"} 0+1x60
 			kausality_webhook_enforcement_decisions_total{enforcement="e", decision="Allowed"} 0+1x60`,
 		},
-		"KausalityShardUnattended": {`kausality_shard_unattended{shard="a"} 1x60`, `kausality_shard_unattended{shard="a"} 0x60`},
 		"KausalityEventsDropped":   {"kausality_events_dropped_total 0+1x60", "kausality_events_dropped_total 7x60"},
 		"KausalityGateOverdue":     {"kausality_gates_overdue" + gauge + "2x60", "kausality_gates_overdue" + gauge + "0x60"},
 		"KausalityResourceUngated": {"kausality_ungated_resources" + gauge + "2x60", "kausality_ungated_resources" + gauge + "0x60"},
