@@ -89,6 +89,7 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 		s.observed[name] = decode(r.GetResource())
 	}
 
+	s.xr = composition.Recorded(s.xr, s.observed)
 	s.ungated = map[string]bool{}
 
 	for name, r := range req.GetDesired().GetResources() {
@@ -134,7 +135,9 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 }
 
 func (s *state) decide() {
-	_, recorded := resource.ProgressOf(s.xr)
+	_, said := resource.ConditionOf(s.xr, v1alpha1.ConditionState)
+	rec, _ := resource.InitializedOf(s.xr)
+	recorded := said || rec.Settled.Generation > 0
 	room := v1alpha1.MaxWishesBytes
 	others := composition.Others(s.xr, s.observed, s.desired)
 

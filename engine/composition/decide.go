@@ -419,9 +419,8 @@ func (r *Request) pending(d decision.Decision) string {
 func caughtUp(u *unstructured.Unstructured) bool {
 	if p, reports := resource.ProgressOf(u); reports {
 		generation := resource.Generation(u)
-		settled := p.Phase == v1alpha1.PhaseSettled || p.Phase == v1alpha1.PhaseOverdue
 
-		return settled && (p.Generation > generation || p.Generation == generation && p.Request >= allowance.LastRequest(u, generation))
+		return p.Settled.Generation >= generation && p.Settled.Request >= allowance.LastRequest(u, generation)
 	}
 
 	seen := resource.ObservedGeneration(u)

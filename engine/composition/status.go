@@ -121,7 +121,7 @@ func waiting(xr *unstructured.Unstructured, f Findings) []string {
 	}
 
 	switch {
-	case resource.SeenReady(xr) || len(waits) > 0:
+	case resource.SeenReady(xr, f.Now) || len(waits) > 0:
 		return waits
 	case f.Composed == 0:
 		return []string{describe(xr) + " has composed nothing yet"}
@@ -145,7 +145,7 @@ func progress(xr *unstructured.Unstructured, f Findings, waits bool) v1alpha1.Pr
 		out.Phase = v1alpha1.PhaseSettled
 	case f.Composed > 0 && overdue(xr, f):
 		out.Phase = v1alpha1.PhaseOverdue
-	case resource.SeenReady(xr):
+	case resource.SeenReady(xr, f.Now):
 		out.Phase = v1alpha1.PhaseProgressing
 
 		return out
@@ -235,7 +235,7 @@ func approvable(xr *unstructured.Unstructured) string {
 // may take to settle.
 func overdue(xr *unstructured.Unstructured, f Findings) bool {
 	c, ok := resource.ConditionOf(xr, resource.ConditionReady)
-	if f.Limit == 0 || resource.SeenReady(xr) || !ok || !c.True() {
+	if f.Limit == 0 || resource.SeenReady(xr, f.Now) || !ok || !c.True() {
 		return false
 	}
 

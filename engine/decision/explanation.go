@@ -176,7 +176,7 @@ func (x teller) phase() Phase {
 		return ""
 	case resource.Deleting(x.Parent):
 		return PhaseDeleting
-	case !resource.SeenReady(x.Parent):
+	case !x.parentBuilt():
 		return PhaseInitializing
 	default:
 		return PhaseSteady

@@ -71,14 +71,15 @@ func (p *proposer) blockDeletion() {
 
 // recordBuilding records that an XR is built up, in the write that refers to the first of what it composes: what the
 // composition function says of that is taken away where a run of the pipeline fails. One that refers to something from the
-// beginning, as one that is restored does, is not built up.
+// beginning, as one that is restored does, was built up before.
 func (s *stamper) recordBuilding() {
-	if s.Operation != OperationUpdate || !resource.IsComposite(s.object) ||
-		len(resource.Composed(s.Old)) > 0 || len(resource.Composed(s.object)) == 0 || resource.SeenReady(s.Old) {
-		return
+	switch {
+	case s.Operation == OperationDelete || !resource.IsComposite(s.object) || len(resource.Composed(s.object)) == 0:
+	case s.Operation == OperationCreate:
+		annotate(s.object, v1alpha1.AnnotationInitialized, resource.FormatInitialized(v1alpha1.Initialized{}))
+	case len(resource.Composed(s.Old)) == 0 && !resource.SeenReady(s.Old, s.Now):
+		annotate(s.object, v1alpha1.AnnotationInitialized, resource.FormatInitialized(v1alpha1.Initialized{Building: true}))
 	}
-
-	annotate(s.object, v1alpha1.AnnotationInitialized, resource.FormatInitialized(v1alpha1.Initialized{Building: true}))
 }
 
 // addFinalizer gives an object of which the metadata is not shared our finalizer.

@@ -42,10 +42,17 @@ func born(u *unstructured.Unstructured) time.Time {
 	return t
 }
 
+// parentBuilt reports whether the parent has built up what it is made of. A Claim has where its XR has, which it may not show: it
+// is not ready then.
+func (l *lineage) parentBuilt() bool {
+	return resource.SeenReady(l.Parent, l.Now) ||
+		l.Old != nil && resource.IsClaim(l.Parent) && resource.BoundToClaim(l.Old) && resource.SeenReady(l.Old, l.Now)
+}
+
 // buildsUp reports whether the change is of what its parent builds up, be it allowed
 // by a policy or not.
 func (l *lineage) buildsUp() bool {
-	return l.Parent != nil && !resource.Deleting(l.Parent) && !resource.SeenReady(l.Parent) && l.User.Machine() && !l.adopted()
+	return l.Parent != nil && !resource.Deleting(l.Parent) && !l.parentBuilt() && l.User.Machine() && !l.adopted()
 }
 
 // ordinaryPart reports whether the object is what an XR composes, and no gate stands

@@ -167,7 +167,7 @@ func (g *grants) usedUp(a v1alpha1.Allowance, c change.Change) bool {
 	case c.Field != v1alpha1.MutationCreate && c.Field != v1alpha1.MutationDelete:
 		return allowance.Used(g.trace(), a)
 	case a.Until == nil:
-		return resource.SeenReady(g.Parent)
+		return g.parentBuilt()
 	default:
 		return !g.Now.Before(a.Until.Time)
 	}

@@ -16,7 +16,7 @@ import (
 // byInitializing allows what a parent does before it was ever ready.
 func (j *judge) byInitializing(change.Change) (Finding, bool) {
 	if j.Operation == OperationDelete || j.Parent == nil || resource.Deleting(j.Parent) || j.adopted() ||
-		resource.SeenReady(j.Parent) || !j.builds() {
+		j.parentBuilt() || !j.builds() {
 		return Finding{}, false
 	}
 

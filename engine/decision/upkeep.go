@@ -39,13 +39,15 @@ func Upkeep(u *unstructured.Unstructured) map[string]string {
 
 // initialized is the record of an object that has been ready, where it is to be written: of an XR once the composition
 // function reports that it has settled, and again with allowances that have served, for Crossplane may take away what the
-// function reports.
+// function reports; and that an XR is built up, where the webhook was not asked when it referred to something first.
 func initialized(u *unstructured.Unstructured, served bool) string {
 	rec, known := resource.InitializedOf(u)
 	first := !known || rec.Building
 	progress, reports := resource.ProgressOf(u)
 
 	switch {
+	case !known && reports && progress.Phase == v1alpha1.PhaseInitializing:
+		return resource.FormatInitialized(v1alpha1.Initialized{Building: true})
 	case !first && (!served || rec.Settled == progress.Settled):
 		return ""
 	case reports && progress.Settled.Generation == 0, !reports && !resource.WasReady(u):

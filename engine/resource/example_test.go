@@ -5,6 +5,7 @@ package resource_test
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -26,7 +27,7 @@ func Example() {
 
 	parent, _ := resource.ParentOf(xr)
 	fmt.Println("parent:", parent.GroupKind(), parent.Name)
-	fmt.Println("seen ready:", resource.SeenReady(xr))
+	fmt.Println("seen ready:", resource.SeenReady(xr, time.Now()))
 	fmt.Println("observed:", resource.ObservedGeneration(xr), "of", resource.Generation(xr)) // A failed attempt does not count.
 	fmt.Println("converged:", resource.Converged(xr))
 

@@ -5,7 +5,6 @@ package resource
 
 import (
 	"encoding/json"
-	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -84,30 +83,47 @@ func ObservedGeneration(u *unstructured.Unstructured) int64 {
 const InitializingLimit = 10 * time.Minute
 
 // ProgressOf returns how far a composition function has come with an XR, and up to where that has settled: by what the
-// function said last, and by the annotation, which lasts. False where no function reports on it. Where Crossplane has taken away
-// what the function said, for a step of the pipeline failed or a composed resource could not be applied, the XR is built up
-// no more, unless the annotation says that it is.
+// function said last, and by the annotation, which lasts. False where no function reports on it, or none any more. Where
+// Crossplane has taken away what the function said, for a step of the pipeline failed or a composed resource could not be
+// applied, the XR is built up no more, unless the annotation says that it is.
 //
 // Source: github.com/crossplane/crossplane/v2 v2.4.0
 // internal/controller/apiextensions/composite/reconciler.go, Reconcile.
 func ProgressOf(xr *unstructured.Unstructured) (v1alpha1.Progress, bool) {
 	condition, reports := ConditionOf(xr, v1alpha1.ConditionState)
 	rec, known := InitializedOf(xr)
+	generation := Generation(xr)
 
 	p, says := progressIn(condition)
+	if generation > 0 && p.Generation > generation { // Of another object of that name, from whose backup it was made.
+		p, says = v1alpha1.Progress{}, false
+	}
+
 	if !says {
-		p = v1alpha1.Progress{Phase: v1alpha1.PhaseProgressing}
-		if known && rec.Building && readyUntil(xr, condition) < InitializingLimit {
+		p.Phase = v1alpha1.PhaseProgressing
+		if known && rec.Building {
 			p.Phase = v1alpha1.PhaseInitializing
 		}
 	}
 
 	p.Settled = later(p.Settled, rec.Settled)
+
 	if p.Phase == v1alpha1.PhaseInitializing && (known && !rec.Building || p.Settled.Generation > 0) {
 		p.Phase = v1alpha1.PhaseProgressing // It was said before that, and Crossplane has written it back.
 	}
 
+	if c, _ := ConditionOf(xr, v1alpha1.ConditionKausality); c.Reason == v1alpha1.ReasonNotRun {
+		return p, false // It is from when the function ran.
+	}
+
 	return p, reports || rec.Settled.Generation > 0
+}
+
+// ofAnother reports whether a record is of another object of that name, from whose backup one was made.
+func ofAnother(u *unstructured.Unstructured, rec v1alpha1.Initialized) bool {
+	generation := Generation(u)
+
+	return generation > 0 && rec.Settled.Generation > generation
 }
 
 // later returns the later of two marks.
@@ -130,7 +146,7 @@ func InitializedOf(u *unstructured.Unstructured) (v1alpha1.Initialized, bool) {
 		return v1alpha1.Initialized{V: v1alpha1.RecordVersion}, true
 	}
 
-	if err := json.Unmarshal([]byte(text), &out); err != nil || out.V != v1alpha1.RecordVersion {
+	if err := json.Unmarshal([]byte(text), &out); err != nil || out.V != v1alpha1.RecordVersion || ofAnother(u, out) {
 		return v1alpha1.Initialized{}, false
 	}
 
@@ -152,18 +168,21 @@ func FormatInitialized(rec v1alpha1.Initialized) string {
 	return string(raw)
 }
 
-// SeenReady reports whether the object is or was ready: recorded to be initialized, or with a Ready or Available
+// SeenReady reports whether the object is or was ready, at a time: recorded to be initialized, or with a Ready or Available
 // condition that is True. Kinds without such a condition are taken as ready once their controller has observed them. Where a
 // function composes, it says until when an XR is built up: that may be ready for a moment, between one round and the next,
-// and not ready for a while later. An XR that composes something, and of which no record says that it is built up, has been.
-func SeenReady(u *unstructured.Unstructured) bool {
-	if p, reports := ProgressOf(u); reports {
-		return p.Phase != v1alpha1.PhaseInitializing
-	}
-
+// and not ready for a while later. Where nobody says so any more, it is until it has been ready for [InitializingLimit]. An XR
+// that Crossplane has composed before, and of which no record says that it is built up, has been.
+func SeenReady(u *unstructured.Unstructured, now time.Time) bool {
 	rec, known := InitializedOf(u)
 
-	return known && !rec.Building || WasReady(u) || !rec.Building && IsComposite(u) && len(Composed(u)) > 0
+	if p, reports := ProgressOf(u); reports {
+		return p.Phase != v1alpha1.PhaseInitializing || p.Generation == 0 && readyFor(u, now) >= InitializingLimit
+	}
+
+	_, composed := ConditionOf(u, ConditionReady)
+
+	return known && !rec.Building || WasReady(u) || !rec.Building && composed && IsComposite(u) && len(Composed(u)) > 0
 }
 
 // WasReady reports whether the object's own conditions show that it is ready. Of kinds without such a condition their
@@ -187,23 +206,16 @@ func WasReady(u *unstructured.Unstructured) bool {
 	return ObservedGeneration(u) > 0
 }
 
-// readyUntil returns for how long an XR had been ready when Crossplane took away what the function said of it; 0 where it is
-// not ready, and more than [InitializingLimit] where the conditions do not show it. An XR may be ready for a moment between
-// two rounds.
-func readyUntil(xr *unstructured.Unstructured, lost Condition) time.Duration {
-	ready, _ := ConditionOf(xr, ConditionReady)
-	if !ready.True() {
+// readyFor returns for how long an object has been ready; 0 where it is not, or does not say since when.
+func readyFor(u *unstructured.Unstructured, now time.Time) time.Duration {
+	c, _ := ConditionOf(u, ConditionReady)
+
+	since, err := time.Parse(time.RFC3339, c.LastTransitionTime)
+	if err != nil || !c.True() {
 		return 0
 	}
 
-	since, err := time.Parse(time.RFC3339, ready.LastTransitionTime)
-
-	until, errUntil := time.Parse(time.RFC3339, lost.LastTransitionTime)
-	if err != nil || errUntil != nil {
-		return math.MaxInt64
-	}
-
-	return until.Sub(since)
+	return now.Sub(since)
 }
 
 // Converged reports whether the object's controller has finished: what kstatus

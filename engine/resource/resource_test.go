@@ -6,6 +6,7 @@ package resource_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -92,8 +93,11 @@ func TestCrossplanesKindsAreReported(t *testing.T) {
 	}
 }
 
-// lost is an XR that was ready at midnight, and of which Crossplane took away at a time what the function had said.
-func lost(building bool, at string) string {
+// midnight is when the XRs that are lost became ready.
+var midnight = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// lost is an XR of which Crossplane has taken away what the function had said.
+func lost(building bool) string {
 	rec := "null"
 	if building {
 		rec = `'{"v":1,"building":true}'`
@@ -101,7 +105,7 @@ func lost(building bool, at string) string {
 
 	return "{metadata: {generation: 1, annotations: {kausality.io/initialized: " + rec + "}}, status: {conditions: [" +
 		"{type: Ready, status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z'}, " +
-		"{type: KausalityState, status: Unknown, lastTransitionTime: '2026-01-01T" + at + "', message: A fatal error occurred}]}}"
+		"{type: KausalityState, status: Unknown, message: A fatal error occurred}]}}"
 }
 
 func TestHowFarAControllerHasCome(t *testing.T) {
@@ -123,11 +127,11 @@ func TestHowFarAControllerHasCome(t *testing.T) {
 		"XR":          {"An XR is ready when it says so, not when it was seen.", "{metadata: {generation: 1}, spec: {resourceRefs: []}, status: {conditions: [{type: Synced, status: 'True', observedGeneration: 1}]}}", 1, false, true},
 		"BuiltUp":     {"Ready for a moment, while more is to come.", "{metadata: {generation: 1}, status: {conditions: [{type: Ready, status: 'True'}, " + fixture.State(v1alpha1.PhaseInitializing, 1, 0) + "]}}", 0, false, true},
 		"BuiltOnce":   {"Not once it has settled.", "{metadata: {generation: 2}, status: {conditions: [{type: Ready, status: 'True'}, " + fixture.State(v1alpha1.PhaseProgressing, 2, 0) + "]}}", 0, true, true},
-		"LostEarly":   {"Ready for a moment while it is built up, and then Crossplane took away what the function said.", lost(true, "00:00:04Z"), 0, false, true},
-		"LostLate":    {"Ready for long before.", lost(true, "00:10:00Z"), 0, true, true},
-		"LostUnready": {"Built up, and not ready yet.", strings.Replace(lost(true, "00:10:00Z"), "status: 'True', last", "status: 'False', last", 1), 0, false, false},
-		"LostKnown":   {"No record says that it is built up.", lost(false, "00:00:04Z"), 0, true, true},
-		"Restored":    {"It composes something, and nothing is recorded.", "{metadata: {generation: 1}, spec: {resourceRefs: [{apiVersion: a/v1, kind: A, name: a}]}}", 0, true, true},
+		"LostEarly":   {"Ready for a moment while it is built up, and then Crossplane took away what the function said.", lost(true), 0, false, true},
+		"LostUnready": {"Built up, and not ready yet.", strings.Replace(lost(true), "status: 'True', last", "status: 'False', last", 1), 0, false, false},
+		"LostKnown":   {"No record says that it is built up.", lost(false), 0, true, true},
+		"Composed":    {"It was composed before, and nothing is recorded.", "{metadata: {generation: 1}, spec: {resourceRefs: [{apiVersion: a/v1, kind: A, name: a}]}, status: {conditions: [{type: Ready, status: 'False'}]}}", 0, true, false},
+		"FirstFails":  {"Its first run fails.", "{metadata: {generation: 1}, spec: {resourceRefs: [{apiVersion: a/v1, kind: A, name: a}]}, status: {conditions: [{type: Synced, status: 'False'}]}}", 0, false, false},
 		"Building":    {"It composes something for the first time.", "{metadata: {generation: 1, annotations: {kausality.io/initialized: '{\"v\":1,\"building\":true}'}}, spec: {resourceRefs: [{apiVersion: a/v1, kind: A, name: a}]}}", 0, false, true},
 		"WrittenBack": {"What was said first is written back for a moment.", "{metadata: {generation: 2, annotations: {kausality.io/initialized: '{\"v\":1,\"settled\":{\"generation\":1}}'}}, status: {conditions: [" + fixture.State(v1alpha1.PhaseInitializing, 1, 0) + "]}}", 0, true, true},
 		"Garbage":     {"Garbage says nothing.", "{metadata: {generation: a}, status: {observedGeneration: b, conditions: [1, {type: 2}, {type: Ready}]}}", 0, false, false},
@@ -143,7 +147,7 @@ func TestHowFarAControllerHasCome(t *testing.T) {
 				t.Errorf("%s\nObservedGeneration: %d, want %d", tc.reason, got, tc.observed)
 			}
 
-			if got := resource.SeenReady(u); got != tc.ready {
+			if got := resource.SeenReady(u, midnight.Add(time.Minute)); got != tc.ready {
 				t.Errorf("%s\nSeenReady: %v", tc.reason, got)
 			}
 
@@ -154,13 +158,23 @@ func TestHowFarAControllerHasCome(t *testing.T) {
 	}
 }
 
+func TestAnXRIsNotBuiltUpForEverThoughNobodySaysSo(t *testing.T) {
+	u := object(t, lost(true))
+
+	for after, want := range map[time.Duration]bool{resource.InitializingLimit - time.Second: false, resource.InitializingLimit: true} {
+		if got := resource.SeenReady(u, midnight.Add(after)); got != want {
+			t.Errorf("ready for %s: SeenReady %v, want %v", after, got, want)
+		}
+	}
+}
+
 func TestTheStateOfAnXRSaysWhatHasSettled(t *testing.T) {
 	const initialized = `{"v":1,"settled":{"generation":11,"request":2}}`
 
 	for name, tc := range map[string]struct {
 		reason, state, status, annotation string
 		want                              v1alpha1.Progress
-		none                              bool
+		none, notRun                      bool
 	}{
 		"Settled": {
 			reason: "The function has said so.", state: fixture.StateMessage(v1alpha1.PhaseSettled, 12, 1),
@@ -191,18 +205,38 @@ func TestTheStateOfAnXRSaysWhatHasSettled(t *testing.T) {
 			reason: "It is of before there were versions.", state: `{"generation":12,"revision":"a"}`,
 			want: v1alpha1.Progress{Phase: v1alpha1.PhaseProgressing},
 		},
+		"NotRun": {
+			reason: "The function does not run any more: what it said stands for ever.", state: fixture.StateMessage(v1alpha1.PhaseSettled, 11, 0), notRun: true, none: true,
+			want: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled, Generation: 11, Settled: v1alpha1.Settled{Generation: 11}},
+		},
 		"Wiped": {
 			reason: "The annotation alone is left.", annotation: initialized,
 			want: v1alpha1.Progress{Phase: v1alpha1.PhaseProgressing, Settled: v1alpha1.Settled{Generation: 11, Request: 2}},
+		},
+		"OfAnother": {
+			reason: "It is of another object of that name, from whose backup this one was made.", annotation: `{"v":1,"settled":{"generation":57}}`,
+			none: true, want: v1alpha1.Progress{Phase: v1alpha1.PhaseProgressing},
+		},
+		"StateOfAnother": {
+			reason: "So may the state be.", state: fixture.StateMessage(v1alpha1.PhaseSettled, 57, 0),
+			want: v1alpha1.Progress{Phase: v1alpha1.PhaseProgressing},
 		},
 		"Nothing": {reason: "No function reports.", none: true, want: v1alpha1.Progress{Phase: v1alpha1.PhaseProgressing}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := &unstructured.Unstructured{Object: map[string]any{}}
+			u.SetGeneration(12)
+
 			if tc.state != "" {
 				u.Object["status"] = map[string]any{"conditions": []any{map[string]any{
 					"type": v1alpha1.ConditionState, "status": tc.status, "message": tc.state,
 				}}}
+			}
+
+			if tc.notRun {
+				u.Object["status"] = map[string]any{"conditions": append(resource.List(u.Object, "status", "conditions"), map[string]any{
+					"type": v1alpha1.ConditionKausality, "status": "Unknown", "reason": v1alpha1.ReasonNotRun,
+				})}
 			}
 
 			if tc.annotation != "" {

@@ -136,7 +136,7 @@ func TestACompositionThatDropsTheFunctionIsReported(t *testing.T) { //nolint:tpa
 			}
 
 			return rests(ctx, "a condition that says so", all(c.shows("version", "v1", "data"), c.versioned("v2", true), c.traced(said),
-				c.condition(corev1.ConditionUnknown, v1alpha1.ReasonNotRun, "[not run: CompositionRevision dropped-", "has no step that runs function-kausality")))
+				c.condition(corev1.ConditionUnknown, v1alpha1.ReasonNotRun, ": CompositionRevision dropped-", "has no step that runs function-kausality")))
 		}},
 		{Title: "With it, what nothing allows is put back, and held", Run: func(ctx context.Context) error {
 			if err := c.apply(ctx, admin, storeComposition("dropped", "v2", "data")); err != nil {

@@ -218,7 +218,7 @@ func all() []situation {
 		{
 			name: "step", title: "The function was removed from the Composition",
 			policies: bySize,
-			does:     play.Command{Text: "kubectl patch composition step --type json -p '[{\"op\": \"remove\", \"path\": \"/spec/pipeline/2\"}]'"}, until: "[not run: ",
+			does:     play.Command{Text: "kubectl patch composition step --type json -p '[{\"op\": \"remove\", \"path\": \"/spec/pipeline/2\"}]'"}, until: "has no step that runs function-kausality",
 			remedy: "Put the step back.",
 			fix: []play.Command{
 				{Text: "kubectl patch composition step --type json -p '[{\"op\": \"add\", \"path\": \"/spec/pipeline/2\", \"value\": {\"step\": \"kausality\", \"functionRef\": {\"name\": \"function-kausality\"}}}]'"},

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -232,9 +233,65 @@ func notBuiltUp(t *testing.T, key string, since int64) {
 	}
 
 	for _, u := range all {
-		if !resource.SeenReady(u) {
+		if p, reports := resource.ProgressOf(u); reports && p.Phase == v1alpha1.PhaseInitializing {
 			t.Errorf("it is built up at version %s: %v, %+v", u.GetResourceVersion(), u.GetAnnotations(), u.Object["status"])
 		}
+	}
+}
+
+// TestAnXRIsBuiltUpThoughItsFirstRunsFail has an apply fail from the beginning: nobody says then that the XR is built up, and
+// it refers to what it composes.
+func TestAnXRIsBuiltUpThoughItsFirstRunsFail(t *testing.T) {
+	world.Long(t)
+
+	ctx := t.Context()
+	s := newShed(t, "first")
+
+	if err := scenario.Eventually(ctx, "a shed", func(ctx context.Context) error { return s.settled(ctx, "small", false) }); err != nil {
+		t.Fatal(err)
+	}
+
+	// 1. The notes are frozen before another one is made.
+	probe := named("v1", "ConfigMap", "probe-note")
+	probe.SetLabels(map[string]string{"app": "shed-note"})
+
+	if err := errors.Join(s.compose(ctx, "postgres"), apply(t, frozen), scenario.Eventually(ctx, "ice", func(ctx context.Context) error {
+		if err := s.Create(ctx, probe.DeepCopy(), client.DryRunAll); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("a note is made: %w", errors.Join(err, world.ErrOther))
+		}
+
+		return nil
+	})); err != nil {
+		t.Fatal(err)
+	}
+
+	late := &shed{Client: s.Client, hans: s.hans, xr: named("shop.example.org/v1", "Shed", "late")}
+	late.xr.Object["spec"] = map[string]any{"size": "small"}
+
+	if err := s.hans.Create(ctx, late.xr.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := scenario.Eventually(ctx, "a run that fails", func(ctx context.Context) error {
+		xr := late.xr.DeepCopy()
+		if err := s.Get(ctx, client.ObjectKeyFromObject(xr), xr); err != nil {
+			return err
+		}
+
+		if c, ok := resource.ConditionOf(xr, resource.ConditionSynced); !ok || c.True() || len(resource.Composed(xr)) == 0 {
+			return fmt.Errorf("%v: %w", xr.Object["status"], world.ErrOther)
+		}
+
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	// 2. Once they are not, it is made like any other.
+	thaw(t, s.Client)
+
+	if err := scenario.Eventually(ctx, "a late shed", func(ctx context.Context) error { return late.settled(ctx, "small", false) }); err != nil {
+		t.Fatal(err)
 	}
 }
 

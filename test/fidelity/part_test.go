@@ -258,7 +258,9 @@ func TestCrossplanesUpgradeOfManagedFieldsEnds(t *testing.T) {
 
 			// It was recorded before that there is no baseline to take.
 			p.c.xr.SetAnnotations(map[string]string{annotationInitialized: `{"v":1}`})
-			p.c.xr.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Kausality", "status": "True", "message": "generation 1: settled"}}}
+			p.c.xr.Object["status"] = map[string]any{"conditions": []any{map[string]any{
+				"type": "KausalityState", "status": "True", "message": `{"v":1,"progress":{"phase":"Settled","generation":1,"settled":{"generation":1}}}`,
+			}}}
 
 			wish = decoded(t, strings.NewReplacer("NAME", name, "web:1", image).Replace(parted))
 

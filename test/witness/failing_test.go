@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
@@ -72,7 +73,7 @@ func TestAReportThatCannotBeMadeAtOnceIsMadeLater(t *testing.T) {
 	}))
 	world.Must(t, x.rests(ctx, func(ctx context.Context) error {
 		u, err := x.get(ctx, kind)
-		if err == nil && resource.SeenReady(u) {
+		if err == nil && resource.SeenReady(u, time.Now()) {
 			err = fmt.Errorf("the report counts as made: %v: %w", u.Object, world.ErrOther)
 		}
 
@@ -84,7 +85,7 @@ func TestAReportThatCannotBeMadeAtOnceIsMadeLater(t *testing.T) {
 	world.Must(t, scenario.Eventually(ctx, "the view", all(x.closed(kindDatabase, kindView),
 		x.executed(0, `CREATE MATERIALIZED VIEW "exceeds" AS select 1 as one`), func(ctx context.Context) error {
 			u, err := x.get(ctx, kind)
-			if err == nil && !resource.SeenReady(u) {
+			if err == nil && !resource.SeenReady(u, time.Now()) {
 				err = fmt.Errorf("the report is %v: %w", u.Object["status"], world.ErrOther)
 			}
 

@@ -160,7 +160,7 @@ func progress(m []string, out v1alpha1.Progress) v1alpha1.Progress {
 func now(u *unstructured.Unstructured) meaning {
 	p, reports := resource.ProgressOf(u)
 
-	return meaning{reports: reports, ready: resource.SeenReady(u), settled: p.Settled}
+	return meaning{reports: reports, ready: resource.SeenReady(u, lostAt(u)), settled: p.Settled}
 }
 
 // before is what an object meant while progress was a text.
@@ -197,4 +197,12 @@ func readyFor(u *unstructured.Unstructured, said resource.Condition) time.Durati
 	}
 
 	return until.Sub(since)
+}
+
+// lostAt is when Crossplane took away what the function said of an XR.
+func lostAt(u *unstructured.Unstructured) time.Time {
+	c, _ := resource.ConditionOf(u, v1alpha1.ConditionState)
+	at, _ := time.Parse(time.RFC3339, c.LastTransitionTime)
+
+	return at
 }

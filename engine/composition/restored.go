@@ -1,0 +1,40 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Recorded returns an XR with a record that it was built up, where it has none and composes what was there before it: it was
+// restored from a backup, while the webhook was not asked. The XR is not modified.
+func Recorded(xr *unstructured.Unstructured, observed map[string]*unstructured.Unstructured) *unstructured.Unstructured {
+	_, known := resource.InitializedOf(xr)
+	if _, reports := resource.ProgressOf(xr); known || reports {
+		return xr
+	}
+
+	older := func(u *unstructured.Unstructured) bool { return decision.Older(u, xr) }
+	if !slices.ContainsFunc(slices.Collect(maps.Values(observed)), older) {
+		return xr
+	}
+
+	out := &unstructured.Unstructured{Object: maps.Clone(xr.Object)}
+	meta := maps.Clone(resource.Map(xr.Object, "metadata"))
+
+	annotations := map[string]any{}
+	maps.Copy(annotations, resource.Map(meta, "annotations"))
+	annotations[v1alpha1.AnnotationInitialized] = resource.FormatInitialized(v1alpha1.Initialized{})
+
+	meta["annotations"], out.Object["metadata"] = annotations, meta
+
+	return out
+}
