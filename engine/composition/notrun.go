@@ -22,7 +22,7 @@ func NotRun(xr *unstructured.Unstructured, revisions map[string]bool) string {
 	runs, known := revisions[name]
 	c, ran := resource.ConditionOf(xr, v1alpha1.ConditionKausality)
 
-	if runs || !known || !ran || !resource.IsComposite(xr) {
+	if runs || !known || !ran || !resource.IsComposite(xr) || failing(xr, c) {
 		return ""
 	}
 
@@ -35,4 +35,12 @@ func NotRun(xr *unstructured.Unstructured, revisions map[string]bool) string {
 	}
 
 	return message
+}
+
+// failing reports whether runs of the pipeline fail, which take a condition away each time: who wrote it again would have it run
+// again.
+func failing(xr *unstructured.Unstructured, c resource.Condition) bool {
+	synced, _ := resource.ConditionOf(xr, resource.ConditionSynced)
+
+	return c.Status == "Unknown" && c.Reason != v1alpha1.ReasonNotRun && !synced.True()
 }

@@ -27,12 +27,17 @@ status: {conditions: [{type: Kausality, status: "True", reason: Allowed, message
 		revisions  map[string]bool
 		want       string
 	}{
-		"NotRun":   {"The revision does not run it.", xr, map[string]bool{"stores-1": false}, want},
-		"Runs":     {"It does.", xr, map[string]bool{"stores-1": true}, ""},
-		"Unknown":  {"Nobody knows.", xr, map[string]bool{"stores-0": false}, ""},
-		"Never":    {"It never ran.", edit(t, xr, "type: Kausality", "type: Ready"), map[string]bool{"stores-1": false}, ""},
-		"Again":    {"It says so.", edit(t, xr, "generation 4: settled, request 2", want), map[string]bool{"stores-1": false}, ""},
-		"Claim":    {"A Claim shows its XR's condition.", edit(t, xr, "{crossplane: {compositionRevisionRef: {name: stores-1}}}", "{compositionRevisionRef: {name: stores-1}, resourceRef: {apiVersion: example.org/v1, kind: XStore, name: x}}"), map[string]bool{"stores-1": false}, ""},
+		"NotRun":  {"The revision does not run it.", xr, map[string]bool{"stores-1": false}, want},
+		"Runs":    {"It does.", xr, map[string]bool{"stores-1": true}, ""},
+		"Unknown": {"Nobody knows.", xr, map[string]bool{"stores-0": false}, ""},
+		"Never":   {"It never ran.", edit(t, xr, "type: Kausality", "type: Ready"), map[string]bool{"stores-1": false}, ""},
+		"Again":   {"It says so.", edit(t, xr, "generation 4: settled, request 2", want), map[string]bool{"stores-1": false}, ""},
+		"Claim":   {"A Claim shows its XR's condition.", edit(t, xr, "{crossplane: {compositionRevisionRef: {name: stores-1}}}", "{compositionRevisionRef: {name: stores-1}, resourceRef: {apiVersion: example.org/v1, kind: XStore, name: x}}"), map[string]bool{"stores-1": false}, ""},
+		"Failing": {"A run fails, and takes it away.", edit(t, xr, `status: "True", reason: Allowed, message: "generation 4: settled, request 2"`, `status: Unknown, reason: FatalError`), map[string]bool{"stores-1": false}, ""},
+		"Failed": {
+			"A run has failed, and none does now.", edit(t, xr, `{type: Kausality, status: "True", reason: Allowed, message: "generation 4: settled, request 2"}`,
+				`{type: Kausality, status: Unknown, reason: FatalError}, {type: Synced, status: "True"}`), map[string]bool{"stores-1": false}, want,
+		},
 		"Revision": {"It is another one.", edit(t, edit(t, xr, "generation 4: settled, request 2", want), "name: stores-1", "name: stores-2"), map[string]bool{"stores-2": false}, edit(t, want, "stores-1", "stores-2")},
 	} {
 		t.Run(name, func(t *testing.T) {
