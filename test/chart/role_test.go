@@ -51,7 +51,7 @@ func elsewhere() map[string]string {
 		own      = "the certificate is somebody else's here (webhook/certificate.go)"
 		reports  = "OpenReports' CRDs are not installed here (gatecontroller/report)"
 		held     = "nothing is held here, nor approved (gatecontroller/pending, gatecontroller/approval)"
-		windows  = "there is no window here, nor an Enforcement or a binding (gatecontroller/status, webhook/usestatus.go)"
+		windows  = "there is no window here, nor an Enforcement or a binding (gatecontroller/status)"
 	)
 
 	return map[string]string{

@@ -57,12 +57,7 @@ type shed struct {
 func newShed(t *testing.T, name string) *shed {
 	t.Helper()
 
-	text, err := os.ReadFile("testdata/sheds.yaml")
-	if err == nil {
-		err = apply(t, string(text))
-	}
-
-	if err != nil {
+	if err := compose(t, "postgres"); err != nil {
 		t.Fatal(err)
 	}
 
@@ -130,21 +125,16 @@ func (s *shed) lost(ctx context.Context) error {
 	return nil
 }
 
-// compose has the Composition ask for another engine.
-func (s *shed) compose(ctx context.Context, engine string) error {
-	u := &unstructured.Unstructured{}
-	u.SetAPIVersion("apiextensions.crossplane.io/v1")
-	u.SetKind("Composition")
+// compose has the Composition of sheds ask for an engine.
+func compose(t *testing.T, engine string) error {
+	t.Helper()
 
-	if err := s.Get(ctx, client.ObjectKey{Name: "sheds"}, u); err != nil {
-		return err
+	text, err := os.ReadFile("testdata/sheds.yaml")
+	if err != nil {
+		return fmt.Errorf("cannot read sheds: %w", err)
 	}
 
-	step, _ := resource.List(u.Object, "spec", "pipeline")[0].(map[string]any)
-	part, _ := resource.List(step, "input", "resources")[0].(map[string]any)
-	resource.Map(part, "base", "spec", "forProvider", "manifest", "data")["engine"] = engine
-
-	return s.Update(ctx, u)
+	return apply(t, strings.Replace(string(text), "engine: postgres", "engine: "+engine, 1))
 }
 
 // TestAnXRKeepsItsProgressWhateverIsLost has a run of the pipeline fail with the first one that a Composition's update and an
@@ -184,7 +174,7 @@ func TestAnXRKeepsItsProgressWhateverIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if err := errors.Join(apply(t, frozen), s.compose(ctx, "mysql"),
+	if err := errors.Join(apply(t, frozen), compose(t, "mysql"),
 		s.hans.Patch(ctx, s.xr.DeepCopy(), world.Merge(`{"spec": {"size": "large"}}`)), running.Process("crossplane").Restart(ctx)); err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +245,7 @@ func TestAnXRIsBuiltUpThoughItsFirstRunsFail(t *testing.T) {
 	probe := named("v1", "ConfigMap", "probe-note")
 	probe.SetLabels(map[string]string{"app": "shed-note"})
 
-	if err := errors.Join(s.compose(ctx, "postgres"), apply(t, frozen), scenario.Eventually(ctx, "ice", func(ctx context.Context) error {
+	if err := errors.Join(apply(t, frozen), scenario.Eventually(ctx, "ice", func(ctx context.Context) error {
 		if err := s.Create(ctx, probe.DeepCopy(), client.DryRunAll); !apierrors.IsForbidden(err) {
 			return fmt.Errorf("a note is made: %w", errors.Join(err, world.ErrOther))
 		}

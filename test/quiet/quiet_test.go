@@ -114,10 +114,6 @@ func TestCompositeResourcesThatNobodyTouchesAreLeftAlone(t *testing.T) {
 
 	// 4. That would have been seen.
 	m.control(t, int(n))
-
-	// 5. And nothing of what the window allowed was forgotten when a manager was
-	// restarted: each of its uses stored a ConfigMap and a managed resource.
-	m.close(t, 2*int64(times[rolled]))
 }
 
 // kept is of how many something is held of those that nobody touches.
@@ -257,32 +253,6 @@ func (m market) control(t *testing.T, n int) {
 
 		if c := counted(runs(t), m.ttl, from, time.Now()); c.early < n/2 {
 			return fmt.Errorf("after %d writes, of %d stalls there were %s: %w", writes, n, c, world.ErrOther)
-		}
-
-		return nil
-	})
-}
-
-// close has the window end, and checks how often it says that it was used.
-func (m market) close(t *testing.T, least int64) {
-	t.Helper()
-
-	u := world.Prototype(v1alpha1.GroupVersion().WithKind("UpgradeAllowance"))
-	u.SetName("stall-versions")
-
-	until := time.Now().UTC().Format(time.RFC3339)
-	if err := m.admin.Patch(t.Context(), u.DeepCopy(), world.Merge(`{"spec": {"validUntil": "`+until+`"}}`)); err != nil {
-		t.Fatal(err)
-	}
-
-	world.Eventually(t, "the count of uses", func(ctx context.Context) error {
-		if err := m.admin.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
-			return err
-		}
-
-		got, _ := resource.Value(u.Object, "status", "uses")
-		if uses, ok := got.(int64); !ok || uses < least {
-			return fmt.Errorf("the window says that it was used %v times, want %d: %w", got, least, world.ErrOther)
 		}
 
 		return nil
