@@ -135,9 +135,7 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 }
 
 func (s *state) decide() {
-	_, said := resource.ConditionOf(s.xr, v1alpha1.ConditionState)
-	rec, _ := resource.InitializedOf(s.xr)
-	recorded := said || rec.Settled.Generation > 0
+	first := composition.First(s.xr)
 	room := v1alpha1.MaxWishesBytes
 	others := composition.Others(s.xr, s.observed, s.desired)
 
@@ -145,7 +143,7 @@ func (s *state) decide() {
 		req := s.base
 		req.Other = others[name]
 		req.Name, req.Observed, req.Desired, req.Ungated = name, s.observed[name], s.desired[name], s.ungated[name]
-		req.Baseline, req.Room = !recorded, min(room, v1alpha1.MaxWishBytes)
+		req.Baseline, req.Room = first, min(room, v1alpha1.MaxWishBytes)
 		s.watch(&req)
 
 		out := composition.Decide(req)

@@ -112,8 +112,8 @@ func Consumed(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 		return err == nil && rec != nil && a.Generation <= rec.Consumed
 	}
 
-	if _, ok := resource.ProgressOf(u); ok {
-		return Settled(u, a)
+	if p, ok := resource.ProgressOf(u); ok {
+		return settled(p, a)
 	}
 
 	return Observed(a, resource.ObservedGeneration(u)) && resource.Converged(u)

@@ -64,6 +64,12 @@ func Settled(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 	}
 
 	p, _ := resource.ProgressOf(u)
+
+	return settled(p, a)
+}
+
+// settled reports whether what has settled of an object includes an allowance of it.
+func settled(p v1alpha1.Progress, a v1alpha1.Allowance) bool {
 	if Observed(a, p.Settled.Generation) {
 		return true
 	}

@@ -4,6 +4,7 @@
 package composition
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,7 +30,7 @@ func NotRun(xr *unstructured.Unstructured, revisions map[string]bool) string {
 	p, _ := resource.ProgressOf(xr)
 
 	message := fmt.Sprintf("generation %d: CompositionRevision %s has no step that runs function-kausality, so nothing is held of what "+
-		"the XR composes: put the step back, or see docs/install.md for how to leave", p.Generation, name)
+		"the XR composes: put the step back, or see docs/install.md for how to leave", cmp.Or(p.Generation, resource.Generation(xr)), name)
 	if c.Message == message {
 		return ""
 	}

@@ -38,6 +38,12 @@ status: {conditions: [{type: Kausality, status: "True", reason: Allowed, message
 			"A run has failed, and none does now.", edit(t, xr, `{type: Kausality, status: "True", reason: Allowed, message: "generation 4: settled, request 2"}`,
 				`{type: Kausality, status: Unknown, reason: FatalError}, {type: Synced, status: "True"}`), map[string]bool{"stores-1": false}, want,
 		},
+		"FailedForAll": {
+			"That run has taken away how far it was, too.", edit(t, xr, `{type: Kausality, status: "True", reason: Allowed, message: "generation 4: settled, request 2"}, `+fixture.State(v1alpha1.PhaseSettled, 4, 2),
+				`{type: Kausality, status: Unknown, reason: FatalError}, {type: KausalityState, status: Unknown, reason: FatalError}, {type: Synced, status: "True"}`),
+			map[string]bool{"stores-1": false},
+			want,
+		},
 		"Revision": {"It is another one.", edit(t, edit(t, xr, "generation 4: settled, request 2", want), "name: stores-1", "name: stores-2"), map[string]bool{"stores-2": false}, edit(t, want, "stores-1", "stores-2")},
 	} {
 		t.Run(name, func(t *testing.T) {

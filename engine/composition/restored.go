@@ -14,6 +14,14 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
+// First reports whether the function runs for an XR for the first time: what its Composition desires is what it desired all along.
+func First(xr *unstructured.Unstructured) bool {
+	_, said := resource.ConditionOf(xr, v1alpha1.ConditionState)
+	rec, _ := resource.InitializedOf(xr)
+
+	return !said && rec.Settled.Generation == 0
+}
+
 // Recorded returns an XR with a record that it was built up, where it has none and composes what was there before it: it was
 // restored from a backup, while the webhook was not asked. The XR is not modified.
 func Recorded(xr *unstructured.Unstructured, observed map[string]*unstructured.Unstructured) *unstructured.Unstructured {

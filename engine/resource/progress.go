@@ -174,12 +174,11 @@ func FormatInitialized(rec v1alpha1.Initialized) string {
 // and not ready for a while later. Where nobody says so any more, it is until it has been ready for [InitializingLimit]. An XR
 // that Crossplane has composed before, and of which no record says that it is built up, has been.
 func SeenReady(u *unstructured.Unstructured, now time.Time) bool {
-	rec, known := InitializedOf(u)
-
 	if p, reports := ProgressOf(u); reports {
 		return p.Phase != v1alpha1.PhaseInitializing || p.Generation == 0 && readyFor(u, now) >= InitializingLimit
 	}
 
+	rec, known := InitializedOf(u)
 	_, composed := ConditionOf(u, ConditionReady)
 
 	return known && !rec.Building || WasReady(u) || !rec.Building && composed && IsComposite(u) && len(Composed(u)) > 0
