@@ -21,6 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/fn"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // firstState is what the function handed to the next run of approvedXR.
@@ -65,7 +66,7 @@ func withAllowances(t *testing.T, kind, field, digest string, follows ...string)
 		list = append(list, e)
 	}
 
-	text, err := json.Marshal(allowance.FormatList(list))
+	text, err := json.Marshal(allowance.FormatList(fixture.AllSourced(list)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,8 +42,13 @@ metadata:
       - kind: Instance
         mutation: spec.forProvider.engineVersion
         generation: 12
+        id: "12.0"
         initiator: hans@example.com
         policy: databases
+        source:
+          type: Policy
+          name: databases
+          field: spec.version
         trace:
         - kind: XDatabase
           name: my-database-xyz
@@ -53,8 +58,13 @@ metadata:
         mutations:
         - Update
         generation: 12
+        id: "12.0"
         initiator: hans@example.com
         policy: databases
+        source:
+          type: Policy
+          name: databases
+          field: spec.version
         trace:
         - kind: XDatabase
           name: my-database-xyz

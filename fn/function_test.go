@@ -31,12 +31,20 @@ metadata:
       - kind: Object
         mutation: spec.forProvider.size
         generation: 12
+        id: "12.0"
         initiator: hans
+        source:
+          type: Policy
+          field: 
         trace: [{kind: XDatabase, name: db, generation: 12, field: spec.size}]
       - relation: External
         mutations: [Update]
         generation: 12
+        id: "12.0"
         initiator: hans
+        source:
+          type: Policy
+          field: 
         trace: [{kind: XDatabase, name: db, generation: 12, field: spec.size}]
 spec: {size: large}
 status:
@@ -161,7 +169,11 @@ metadata:
         mutations:
         - Update
         generation: 8
+        id: "8.0"
         initiator: hans
+        source:
+          type: Policy
+          field: spec.forProvider.size
         trace:
         - kind: XDatabase
           name: db
@@ -214,7 +226,11 @@ metadata:
         - Create
         - Update
         generation: 1
+        id: "1.0"
         initiator: system:serviceaccount:crossplane-system:crossplane
+        source:
+          type: Creation
+          field: create
         trace:
         - kind: XDatabase
           name: db

@@ -21,7 +21,7 @@ func TestAnotherNameInTheCompositionMakesNoNewObject(t *testing.T) {
 	allowing := func(mutations ...string) string {
 		list := make([]string, 0, len(mutations))
 		for _, m := range mutations {
-			list = append(list, "{kind: Deployment, mutation: "+m+", generation: 13, initiator: hans}")
+			list = append(list, "{kind: Deployment, mutation: "+m+", generation: 13, initiator: hans, id: '13.0', source: {type: Policy}}")
 		}
 
 		return strings.NewReplacer("annotations: {", `annotations: {kausality.io/allowances: "[`+strings.Join(list, ", ")+`]", `,

@@ -47,9 +47,9 @@ spec:
 `
 
 // engineAllowed are allowances of an XR, as one line.
-const engineAllowed = `[{kind: Object, mutation: spec.forProvider.engine, generation: 12, initiator: hans, policy: app-engine, ` +
+const engineAllowed = `[{kind: Object, mutation: spec.forProvider.engine, generation: 12, initiator: hans, policy: app-engine, id: '12.0', source: {type: Policy, name: app-engine, field: spec.engine}, ` +
 	`trace: [{kind: XDatabase, name: a, generation: 12, field: spec.engine, attestations: {'metadata.annotations[ticket]': OPS-1}}]}, ` +
-	`{relation: External, mutations: [Update], generation: 12, initiator: hans, policy: app-engine, ` +
+	`{relation: External, mutations: [Update], generation: 12, initiator: hans, policy: app-engine, id: '12.0', source: {type: Policy, name: app-engine, field: spec.engine}, ` +
 	`trace: [{kind: XDatabase, name: a, generation: 12, field: spec.engine}]}]`
 
 // listener is a Function of which the log is read.

@@ -293,10 +293,10 @@ metadata:
   annotations:
     kausality.io/initialized: '{"v":1}'
     kausality.io/allowances: |
-      - {kind: Object, mutation: spec.forProvider.size, generation: 12, initiator: hans}
-      - {relation: External, mutations: [Update], generation: 12, initiator: hans}
-      - {apiGroup: rds.example.org, kind: Instance, mutation: spec.forProvider.engine, generation: 11, initiator: anna, policy: recreate}
-      - {relation: External, mutations: [Delete, Create], generation: 11, initiator: anna, policy: recreate}
+      - {kind: Object, mutation: spec.forProvider.size, generation: 12, initiator: hans, id: '12.0', source: {type: Policy}}
+      - {relation: External, mutations: [Update], generation: 12, initiator: hans, id: '12.0', source: {type: Policy}}
+      - {apiGroup: rds.example.org, kind: Instance, mutation: spec.forProvider.engine, generation: 11, initiator: anna, policy: recreate, id: '11.0', source: {type: Policy, name: recreate}}
+      - {relation: External, mutations: [Delete, Create], generation: 11, initiator: anna, policy: recreate, id: '11.0', source: {type: Policy, name: recreate}}
 `
 	instance := strings.NewReplacer("kubernetes.crossplane.io/v1alpha2", "rds.example.org/v1", "kind: Object", "kind: Instance", "db-obj", "db-rds")
 

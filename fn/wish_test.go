@@ -326,7 +326,7 @@ func TestAnotherKindIsADeletionAndACreation(t *testing.T) {
 
 	a = newApp(t, freshXApp, wishedService, composed(t, storedDeployment, fieldsOfDeployment))
 	a.xr["metadata"] = resource.Map(fromYAML(t, strings.Replace(steadyXApp, "annotations: {",
-		`annotations: {kausality.io/allowances: "[{kind: Deployment, mutation: delete, generation: 12, initiator: hans}, {kind: Service, mutation: create, generation: 12, initiator: hans}]", `, 1)), "metadata")
+		`annotations: {kausality.io/allowances: "[{kind: Deployment, mutation: delete, generation: 12, initiator: hans, id: '12.0', source: {type: Policy}}, {kind: Service, mutation: create, generation: 12, initiator: hans, id: '12.0', source: {type: Policy}}]", `, 1)), "metadata")
 
 	rsp, message = a.run("")
 	if len(rsp.GetDesired().GetResources()) > 0 || message != "generation 12: in progress" {

@@ -29,6 +29,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
 
@@ -79,10 +80,10 @@ func owner() *unstructured.Unstructured {
 	u.SetUID("uid-of-owner")
 	u.SetAnnotations(map[string]string{
 		v1alpha1.AnnotationInitialized: `{"v":1}`,
-		v1alpha1.AnnotationAllowances: allowance.FormatList([]v1alpha1.Allowance{{
+		v1alpha1.AnnotationAllowances: allowance.FormatList(fixture.AllSourced([]v1alpha1.Allowance{{
 			Kind: "Widget", Mutation: "spec.size", Generation: 12, Initiator: "hans@example.com", Policy: "owner-to-widget",
 			Trace: []v1alpha1.Hop{{Kind: "Owner", Name: "owner", Generation: 12, Field: "spec.size"}},
-		}}),
+		}})),
 	})
 	u.Object["status"] = map[string]any{"observedGeneration": int64(11)}
 

@@ -85,7 +85,7 @@ metadata:
   annotations:
     kausality.io/initialized: '{"v":1}'
     kausality.io/allowances: |
-      [{kind: ReplicaSet, mutation: spec.replicas, generation: 4, initiator: hans, policy: sets, trace: [{kind: Deployment, name: web, generation: 4, field: spec.replicas}]}]
+      [{kind: ReplicaSet, mutation: spec.replicas, generation: 4, initiator: hans, policy: sets, id: '4.0', source: {type: Policy, name: sets, field: spec.replicas}, trace: [{kind: Deployment, name: web, generation: 4, field: spec.replicas}]}]
 spec: {replicas: 2}
 status: {observedGeneration: 3}
 `

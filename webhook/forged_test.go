@@ -72,15 +72,15 @@ metadata:
   generation: 999
   annotations:
     kausality.io/allowances: |
-      [{kind: XDatabase, mutation: spec, generation: 999, initiator: hans, policy: deletes, trace: [{kind: Database, name: prod, generation: 999, field: spec.size}]},
-       {relation: External, mutations: [Update, Delete], generation: 999, initiator: hans, policy: deletes, trace: [{kind: Database, name: prod, generation: 999, field: spec.size}]}]
+      [{kind: XDatabase, mutation: spec, generation: 999, initiator: hans, policy: deletes, id: '999.0', source: {type: Policy, name: deletes, field: spec.size}, trace: [{kind: Database, name: prod, generation: 999, field: spec.size}]},
+       {relation: External, mutations: [Update, Delete], generation: 999, initiator: hans, policy: deletes, id: '999.0', source: {type: Policy, name: deletes, field: spec.size}, trace: [{kind: Database, name: prod, generation: 999, field: spec.size}]}]
 spec: {resourceRef: {apiVersion: example.org/v1, kind: XDatabase, name: prod-x}}
 `
 )
 
 func TestAReviewOfADeletionHasNothingWrittenButWhatTheLiveObjectGives(t *testing.T) {
 	granted := strings.Replace(strings.Replace(liveClaim, `"7"`, `"8"`, 1), `kausality.io/initialized: '{"v":1}'`,
-		`kausality.io/initialized: '{"v":1}', kausality.io/allowances: "[{kind: XDatabase, mutation: delete, generation: 3, initiator: hans, policy: deletes, `+
+		`kausality.io/initialized: '{"v":1}', kausality.io/allowances: "[{kind: XDatabase, mutation: delete, generation: 3, initiator: hans, policy: deletes, id: '3.0', source: {type: Deletion, name: deletes}, `+
 			`trace: [{kind: Database, name: prod, generation: 3, field: delete}]}]"`, 1)
 
 	cases := map[string]struct {
@@ -143,7 +143,7 @@ func TestAReviewOfADeletionHasNothingWrittenButWhatTheLiveObjectGives(t *testing
 func TestAReviewOfADeletionIsJudgedByTheLiveObjectsParent(t *testing.T) {
 	const generous = `{apiVersion: example.org/v1, kind: Team, metadata: {name: t, namespace: shop, uid: t, generation: 2, annotations: {
 		kausality.io/initialized: '{"v":1}',
-		kausality.io/allowances: "[{kind: Database, mutation: delete, generation: 2, initiator: hans, trace: [{kind: Team, name: t, generation: 2, field: delete}]}]"}}}`
+		kausality.io/allowances: "[{kind: Database, mutation: delete, generation: 2, initiator: hans, id: '2.0', source: {type: Deletion}, trace: [{kind: Team, name: t, generation: 2, field: delete}]}]"}}}`
 
 	c := deletable(t)
 	c.live = append(c.live, manifest(t, liveClaim), manifest(t, generous))

@@ -45,7 +45,7 @@ func tenants(tb testing.TB) *cluster {
 const (
 	team  = `{apiVersion: v1, kind: Namespace, metadata: {name: team-a, uid: ns, resourceVersion: "3"}}`
 	going = `{apiVersion: v1, kind: Namespace, metadata: {name: team-a, uid: ns, resourceVersion: "9", deletionTimestamp: "2024-01-06T11:59:00Z",
-		annotations: {kausality.io/allowances: "[{kind: Store, mutation: delete, generation: 0, initiator: hans, policy: tenants, trace: [{kind: Namespace, name: team-a, generation: 0, field: delete}]}]"}}}`
+		annotations: {kausality.io/allowances: "[{kind: Store, mutation: delete, generation: 0, initiator: hans, policy: tenants, id: '0.0', source: {type: Deletion, name: tenants}, trace: [{kind: Namespace, name: team-a, generation: 0, field: delete}]}]"}}}`
 	shop = `{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: corner, namespace: team-a, uid: st, generation: 2,
 		resourceVersion: "4", finalizers: [kausality.io/deletion]}, spec: {crossplane: {}}}`
 )

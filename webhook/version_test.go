@@ -20,7 +20,7 @@ const (
 		ownerReferences: [{apiVersion: example.org/v1beta1, kind: Postgres, name: p, uid: p, controller: true}]}, data: {a: b}}`
 	owningPostgres = `{apiVersion: example.org/v1, kind: Postgres, metadata: {name: p, namespace: shop, uid: p, generation: 2, annotations: {
 		kausality.io/initialized: '{"v":1}',
-		kausality.io/allowances: "[{kind: ConfigMap, mutation: data, generation: 2, initiator: hans, trace: [{kind: Postgres, name: p, generation: 2, field: spec.size}]}]"}},
+		kausality.io/allowances: "[{kind: ConfigMap, mutation: data, generation: 2, initiator: hans, id: '2.0', source: {type: Policy, field: spec.size}, trace: [{kind: Postgres, name: p, generation: 2, field: spec.size}]}]"}},
 		spec: {size: 2}, status: {observedGeneration: 1}}`
 	definedPostgres = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: postgres.example.org},
 		spec: {group: example.org, names: {kind: Postgres, plural: postgres}, versions: [{name: v1beta1, served: false}, {name: v1, served: SERVED}]}}`

@@ -20,9 +20,11 @@ const (
 	// [Allowance], the mutations that may follow from this object's state.
 	AnnotationAllowances = AnnotationPrefix + "allowances"
 	// AnnotationTrace is on every object whose change was allowed: a list of
-	// [TraceEntry], newest first, at most [MaxTraceEntries]. An older entry of a
-	// field stays where it shows the use of an allowance that the parent carries.
+	// [TraceEntry], newest first, at most [MaxTraceEntries].
 	AnnotationTrace = AnnotationPrefix + "trace"
+	// AnnotationRecord is on objects that have used an allowance of which nothing else shows that, and on those that were
+	// changed without a new generation: an [ObjectRecord].
+	AnnotationRecord = AnnotationPrefix + "record"
 	// AnnotationInitialized is on parents once they were seen ready, and on XRs from before they compose
 	// something: an [Initialized].
 	AnnotationInitialized = AnnotationPrefix + "initialized"
@@ -96,9 +98,10 @@ const (
 
 // Limits of what Kausality writes on one object.
 const (
-	// MaxTraceEntries is the most entries AnnotationTrace holds, unless more than
-	// that show the use of allowances.
+	// MaxTraceEntries is the most entries AnnotationTrace holds.
 	MaxTraceEntries = 8
+	// MaxWindows is the most windows AnnotationRecord holds; the oldest are left out.
+	MaxWindows = 16
 	// MaxHeldEntries is the most entries AnnotationHeld holds; the last one is
 	// a count of those that are left out.
 	MaxHeldEntries = 64
@@ -166,6 +169,36 @@ const (
 	RelationExternal Relation = "External"
 )
 
+// SourceType is what gave an allowance.
+type SourceType string
+
+// Types of sources.
+const (
+	// SourcePolicy is an AllowancePolicy, for a change of the object.
+	SourcePolicy SourceType = "Policy"
+	// SourceWindow is an UpgradeAllowance: for a change of the object that it allows, or by itself.
+	SourceWindow SourceType = "Window"
+	// SourceApproval is a ChangeApproval.
+	SourceApproval SourceType = "Approval"
+	// SourceDeletion is the deletion of the object, whatever allowed that.
+	SourceDeletion SourceType = "Deletion"
+	// SourceCreation is the parent of the object, which was never ready.
+	SourceCreation SourceType = "Creation"
+)
+
+// AllowanceSource is what gave an allowance.
+type AllowanceSource struct {
+	// Type of the source.
+	Type SourceType `json:"type"`
+	// Name of the AllowancePolicy, UpgradeAllowance or ChangeApproval; of a Deletion, of what allowed that. Empty for none.
+	Name string `json:"name,omitempty"`
+	// Field of the object whose change it was given for, or create. Empty of a Deletion, and of what a window or an approval
+	// gave by itself.
+	Field string `json:"field,omitempty"`
+	// From is the [Allowance.ID] of the parent's deletion that a Deletion follows from.
+	From string `json:"from,omitempty"`
+}
+
 // Allowance is one entry of AnnotationAllowances: a mutation that may be made
 // because of a change of the object that carries it. With relation External
 // it names external actions in Mutations, otherwise a child's field path,
@@ -183,10 +216,15 @@ type Allowance struct {
 	Mutations []string `json:"mutations,omitempty"`
 	// Generation of the carrying object that caused the allowance.
 	Generation int64 `json:"generation"`
+	// ID of the change that caused it: GENERATION.REQUEST. Request is 0 for the change that made the generation, and
+	// counts the allowed changes since then that made none, as one of metadata alone.
+	ID string `json:"id"`
 	// Initiator is the user that started the chain.
 	Initiator string `json:"initiator"`
-	// Policy is the AllowancePolicy or UpgradeAllowance that granted it.
+	// Policy is the AllowancePolicy that granted it. Empty for none.
 	Policy string `json:"policy,omitempty"`
+	// Source is what gave it.
+	Source AllowanceSource `json:"source"`
 	// Until is when it ends, of an allowance to create or delete of which nothing
 	// else shows when it has served: it is [MaxUnobserved] from when it was given.
 	Until *metav1.Time `json:"until,omitempty"`
@@ -195,10 +233,35 @@ type Allowance struct {
 	Digest string `json:"digest,omitempty"`
 	// Approval is the UID of the ChangeApproval that gave it.
 	Approval string `json:"approval,omitempty"`
-	// Trace is the path from the initiator's change to this object, in order.
+	// Trace is the path from the initiator's change to this object, in order. It is for people.
 	Trace []Hop `json:"trace,omitempty"`
 	// Unknown are fields that this version does not know.
 	Unknown Unknown `json:"-"`
+}
+
+// ObjectRecord is the value of AnnotationRecord, as JSON.
+// +kubebuilder:object:generate=false
+type ObjectRecord struct {
+	// V is [RecordVersion].
+	V int `json:"v"`
+	// Request is the [Allowance.ID] of the last allowed change of the object that made no generation of its own.
+	Request string `json:"request,omitempty"`
+	// Used are allowances of the parent that the object has used, while the parent carries them.
+	Used []Use `json:"used,omitempty"`
+	// Windows are the UIDs of the UpgradeAllowances that changed the object, newest first, at most [MaxWindows].
+	Windows []types.UID `json:"windows,omitempty"`
+}
+
+// Use is that of an allowance.
+// +kubebuilder:object:generate=false
+type Use struct {
+	// ID of the allowance.
+	ID string `json:"id,omitempty"`
+	// Field of its source.
+	Field string `json:"field,omitempty"`
+	// Approval and Digest of the allowance, where an approval gave it.
+	Approval string `json:"approval,omitempty"`
+	Digest   string `json:"digest,omitempty"`
 }
 
 // Hop is one object on the path from an initiator to an effect.

@@ -51,8 +51,7 @@ type UpgradeAllowanceSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 
 	// OncePerObject applies the window to every object once at most: not to one
-	// whose last upgrade was by this window, by kausality.io/last-upgrade.
-	// One that another window was applied to since may be upgraded again.
+	// that names the window's UID in kausality.io/record.
 	// +optional
 	OncePerObject bool `json:"oncePerObject,omitempty"`
 }

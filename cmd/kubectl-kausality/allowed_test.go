@@ -34,7 +34,7 @@ func (a answers) list(_ context.Context, src doctor.Source, _ string) doctor.Lis
 func TestAllowedSaysWhetherAndWhy(t *testing.T) {
 	const (
 		head    = "apiVersion: example.org/v1\nkind: Workspace\nmetadata:\n  name: net\n  namespace: a\n  generation: 5\n"
-		granted = head + "  annotations:\n    kausality.io/allowances: \"[{relation: External, mutations: [apply], generation: 5, initiator: hans, policy: p}]\"\n"
+		granted = head + "  annotations:\n    kausality.io/allowances: \"[{relation: External, mutations: [apply], generation: 5, initiator: hans, policy: p, id: '5.0', source: {type: Policy, name: p}}]\"\n"
 	)
 
 	policies := doctor.List{Items: []*unstructured.Unstructured{{Object: map[string]any{
@@ -69,8 +69,8 @@ func TestAllowedSaysWhetherAndWhy(t *testing.T) {
 		},
 		"YAML": {
 			reason: "Programs read the same.", from: answers{object: granted, lists: map[doctor.Source]doctor.List{doctor.AllowancePolicies: policies}}, format: formatYAML,
-			want: "action: apply\nallowed: true\napiVersion: cli.kausality.io/v1alpha1\nby:\n- generation: 5\n  initiator: hans\n  mutations:\n  - apply\n" +
-				"  policy: p\n  relation: External\nkind: Answer\nmissing: []\nobject:\n  apiVersion: example.org/v1\n  generation: 5\n  kind: Workspace\n  name: net\n  namespace: a\n",
+			want: "action: apply\nallowed: true\napiVersion: cli.kausality.io/v1alpha1\nby:\n- generation: 5\n  id: \"5.0\"\n  initiator: hans\n  mutations:\n  - apply\n" +
+				"  policy: p\n  relation: External\n  source:\n    name: p\n    type: Policy\nkind: Answer\nmissing: []\nobject:\n  apiVersion: example.org/v1\n  generation: 5\n  kind: Workspace\n  name: net\n  namespace: a\n",
 		},
 		"Broken": {
 			reason: "What does not parse is a failure, and not allowed.", code: exitError,

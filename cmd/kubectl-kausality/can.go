@@ -284,7 +284,7 @@ func newAllowances(from, to *unstructured.Unstructured) []v1alpha1.Allowance {
 	had, _ := allowance.Parse(from)
 
 	return slices.DeleteFunc(list, func(a v1alpha1.Allowance) bool {
-		return slices.ContainsFunc(had, func(b v1alpha1.Allowance) bool { return allowance.SameRequest(a, b) && a.Mutation == b.Mutation })
+		return slices.ContainsFunc(had, func(b v1alpha1.Allowance) bool { return a.ID == b.ID && a.Mutation == b.Mutation })
 	})
 }
 

@@ -30,8 +30,12 @@ metadata:
       - relation: External
         mutations: [Update]
         generation: 5
+        id: "5.0"
         initiator: hans@example.com
         policy: xdatabase-to-object
+        source:
+          type: Policy
+          name: xdatabase-to-object
     kausality.io/trace: |
       - field: spec.forProvider.manifest.data.size
         generation: 5
@@ -82,7 +86,7 @@ metadata:
   name: db-1
   generation: 4
   annotations:
-    kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 4, initiator: anna@example.com, digest: 'sha256:ab', approval: u}]"
+    kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 4, initiator: anna@example.com, digest: 'sha256:ab', approval: u, id: '4.0', source: {type: Policy}}]"
     kausality.io/trace: |
       - field: spec.forProvider.engineVersion
         generation: 4
@@ -115,7 +119,7 @@ metadata:
   name: sessions
   generation: 2
   annotations:
-    kausality.io/allowances: "[{relation: External, mutations: [Create, Update], generation: 1, initiator: hans@example.com}]"
+    kausality.io/allowances: "[{relation: External, mutations: [Create, Update], generation: 1, initiator: hans@example.com, id: '1.0', source: {type: Creation}}]"
     kausality.io/trace: "[{field: create, generation: 1, initiator: hans@example.com}]"
 `,
 			want: `Object sessions (kubernetes.m.crossplane.io/v1alpha1, generation 2)

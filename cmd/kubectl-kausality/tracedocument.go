@@ -126,7 +126,7 @@ func documentOf(u *unstructured.Unstructured, near related) (traceDocument, erro
 		return traceDocument{}, fmt.Errorf("%s: %w", object(u), err)
 	}
 
-	doc.Allowances = allowance.Unconsumed(u, doc.Allowances)
+	doc.Allowances = allowance.Unserved(u, doc.Allowances)
 	doc.wait(u, near)
 
 	// Lists are lists, also empty ones.

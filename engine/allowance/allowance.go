@@ -12,7 +12,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // Covers reports whether an allowance of a parent is about a change of a child of
@@ -25,10 +24,6 @@ func Covers(a v1alpha1.Allowance, kind schema.GroupKind, c change.Change) bool {
 
 	return c.CoveredBy(a.Mutation)
 }
-
-// GrantingField is the field of the object whose change gave an allowance; empty
-// where it does not say.
-func GrantingField(a v1alpha1.Allowance) string { return grantingField(a) }
 
 // External reports whether an allowance is about the system behind a managed
 // resource.
@@ -51,7 +46,7 @@ func Merge(have, add []v1alpha1.Allowance) []v1alpha1.Allowance {
 		if slices.ContainsFunc(out, func(b v1alpha1.Allowance) bool {
 			age := CompareAge(b, a)
 
-			return about(b) && (age > 0 || age == 0 && b.Policy == a.Policy)
+			return about(b) && (age > 0 || age == 0 && sameGiver(a, b))
 		}) {
 			continue
 		}
@@ -69,120 +64,43 @@ func Merge(have, add []v1alpha1.Allowance) []v1alpha1.Allowance {
 }
 
 // sameTarget reports whether two allowances are about the same. External actions
-// hang on the policy that grants them, for they ride along with that policy's
+// hang on the source that gives them, for they ride along with its
 // mutations. What a deletion gave outlasts every generation, and stands by itself.
 func sameTarget(a, b v1alpha1.Allowance) bool {
 	if a.Digest != b.Digest || a.Approval != b.Approval {
 		return false // An approval is of one change, and stands by itself.
 	}
 
-	if (grantingField(a) == v1alpha1.MutationDelete) != (grantingField(b) == v1alpha1.MutationDelete) {
+	if ByDeletion(a) != ByDeletion(b) {
 		return false
 	}
 
 	if External(a) || External(b) {
-		return a.Relation == b.Relation && a.Policy == b.Policy && slices.Equal(a.Mutations, b.Mutations)
+		return a.Relation == b.Relation && sameGiver(a, b) && slices.Equal(a.Mutations, b.Mutations)
 	}
 
 	return a.APIGroup == b.APIGroup && a.Kind == b.Kind && a.Mutation == b.Mutation
 }
 
+// sameGiver reports whether the same policy or window gave two allowances, or approvals both.
+func sameGiver(a, b v1alpha1.Allowance) bool {
+	return a.Source.Type == b.Source.Type && (a.Source.Name == b.Source.Name || a.Source.Type == v1alpha1.SourceApproval)
+}
+
 // SameGrant reports whether two allowances are about the same, and were given by
-// the same policy for the same field to the same initiator, be it at another
+// the same source for the same field to the same initiator, be it at another
 // generation.
 func SameGrant(a, b v1alpha1.Allowance) bool {
-	return sameTarget(a, b) && a.Policy == b.Policy && a.Initiator == b.Initiator && grantingField(a) == grantingField(b)
+	return sameTarget(a, b) && a.Policy == b.Policy && a.Initiator == b.Initiator && Field(a) == Field(b)
 }
 
-// Consumed reports whether an allowance of an object has served.
-//
-// A managed resource's External allowance has when its gate has closed behind
-// it. Any other has when the object's controller has seen the generation and
-// finished; where a composition function reports on an XR, finished is what it
-// says. One that the object's deletion gave serves until the object is gone, and one
-// of an approval until the manager takes it away.
-func Consumed(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
-	if OfApproval(a) {
-		return false
-	}
-
-	if External(a) && resource.IsManaged(u) {
-		rec, err := ParseGate(u)
-
-		return err == nil && rec != nil && a.Generation <= rec.Consumed
-	}
-
-	if p, ok := resource.ProgressOf(u); ok {
-		return settled(p, a)
-	}
-
-	return Observed(a, resource.ObservedGeneration(u)) && resource.Converged(u)
-}
-
-// Observed reports whether a controller that has finished with a generation of the
-// object is done with an allowance of it. One that a change within a generation
-// gave takes the next one.
-func Observed(a v1alpha1.Allowance, generation int64) bool {
-	switch {
-	case grantingField(a) == v1alpha1.MutationDelete:
-		return false
-	case RequestOf(a) > 0:
-		return generation > a.Generation
-	default:
-		return generation >= a.Generation
-	}
-}
-
-// OfDeletion reports whether a managed resource carries an allowance because it is
-// to be deleted.
-func OfDeletion(a v1alpha1.Allowance) bool {
-	return External(a) && grantingField(a) == v1alpha1.MutationDelete
-}
-
-// Used reports whether a child's trace names an allowance of its parent: the child
-// has made use of it. A child that the request made which gave the allowance was
-// made as that has it.
-func Used(trace []v1alpha1.TraceEntry, a v1alpha1.Allowance) bool {
-	last := len(a.Trace) - 1
-
-	return slices.ContainsFunc(trace, func(e v1alpha1.TraceEntry) bool {
-		if e.Initiator != a.Initiator || last < 0 || len(e.Trace) != last+2 || !slices.EqualFunc(e.Trace[:last], a.Trace[:last], sameHop) {
-			return false
-		}
-
-		hop := e.Trace[last]
-		if e.Field == v1alpha1.MutationCreate && hop.Field == v1alpha1.MutationCreate {
-			hop.Field = a.Trace[last].Field
-		}
-
-		return sameHop(hop, a.Trace[last])
-	})
-}
-
-// sameHop compares a hop as two objects carry it. These are a parent and its child, so
-// that they have the hop from one another, and no other namespace is possible. One
-// ChangeApproval gives several allowances by one hop: their digests tell them apart.
-func sameHop(a, b v1alpha1.Hop) bool {
-	return a.Kind == b.Kind && a.Name == b.Name && a.Generation == b.Generation && a.Request == b.Request && a.Field == b.Field &&
-		a.Attestations[v1alpha1.AttestationDigest] == b.Attestations[v1alpha1.AttestationDigest]
-}
-
-// grantingField is the field whose change gave the allowance.
-func grantingField(a v1alpha1.Allowance) string {
-	if n := len(a.Trace); n > 0 {
-		return a.Trace[n-1].Field
-	}
-
-	return ""
-}
-
-// Unconsumed returns the allowances of an object that have not served yet, in
+// Unserved returns the allowances of an object that have not served yet, in
 // order; of others the actions of other systems, which last.
-func Unconsumed(u *unstructured.Unstructured, list []v1alpha1.Allowance) []v1alpha1.Allowance {
+func Unserved(u *unstructured.Unstructured, list []v1alpha1.Allowance) []v1alpha1.Allowance {
 	var out []v1alpha1.Allowance
 
 	for _, a := range list {
-		if !Consumed(u, a) {
+		if !Served(u, a) {
 			out = append(out, a)
 		} else if rest, ok := lasting(a); ok {
 			out = append(out, rest)

@@ -49,9 +49,10 @@ func full(text string) []v1alpha1.Allowance {
 	return []v1alpha1.Allowance{
 		{
 			APIGroup: "example.org", Kind: "XDatabase", Relation: v1alpha1.RelationChild, Mutation: "spec.size",
-			Generation: 5, Initiator: text, Policy: text, Trace: []v1alpha1.Hop{hop, hop, {Kind: "A", Namespace: &text}},
+			Generation: 5, ID: "5.2", Initiator: text, Policy: text, Trace: []v1alpha1.Hop{hop, hop, {Kind: "A", Namespace: &text}},
+			Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourcePolicy, Name: text, Field: text},
 		},
-		{Relation: v1alpha1.RelationExternal, Mutations: []string{"Update", text}, Generation: 6, Initiator: "a", Trace: []v1alpha1.Hop{{Kind: text}}},
+		{Relation: v1alpha1.RelationExternal, Mutations: []string{"Update", text}, Generation: 6, ID: "6.0", Initiator: "a", Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourceDeletion, From: "5.0"}, Trace: []v1alpha1.Hop{{Kind: text}}},
 	}
 }
 
@@ -102,7 +103,8 @@ func FuzzWhatIsWrittenReadsTheSame(f *testing.F) {
 
 func TestTheFormIsTheReferences(t *testing.T) {
 	list := []v1alpha1.Allowance{{
-		Kind: "ReplicaSet", Mutation: "spec.replicas", Generation: 7, Initiator: "hans@example.com",
+		Kind: "ReplicaSet", Mutation: "spec.replicas", Generation: 7, ID: "7.0", Initiator: "hans@example.com", Policy: "foo",
+		Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourcePolicy, Name: "foo", Field: "spec.replicas"},
 		Trace: []v1alpha1.Hop{{
 			Kind: "Deployment", Name: "foo", Generation: 7, Field: "spec.replicas",
 			Attestations: map[string]string{"metadata.annotations[jira]": "INFRA-23232", "metadata.annotations[approved-by]": "alice@example.com"},
@@ -111,7 +113,13 @@ func TestTheFormIsTheReferences(t *testing.T) {
 	want := `- kind: ReplicaSet
   mutation: spec.replicas
   generation: 7
+  id: "7.0"
   initiator: hans@example.com
+  policy: foo
+  source:
+    type: Policy
+    name: foo
+    field: spec.replicas
   trace:
   - kind: Deployment
     name: foo
@@ -134,19 +142,22 @@ func TestTheFormIsTheReferences(t *testing.T) {
 }
 
 func TestYAMLAndJSONAreRead(t *testing.T) {
-	want := []v1alpha1.Allowance{{Kind: "Pod", Mutation: "delete", Generation: 14, Initiator: "hans"}}
+	want := []v1alpha1.Allowance{{Kind: "Pod", Mutation: "delete", Generation: 14, ID: "14.0", Initiator: "hans", Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourcePolicy}}}
 
 	cases := map[string]struct {
 		reason, text string
 		want         []v1alpha1.Allowance
 		err          bool
 	}{
-		"Block":   {reason: "As we write it.", text: "- kind: Pod\n  mutation: delete\n  generation: 14\n  initiator: hans\n", want: want},
-		"Comment": {reason: "As a person writes it.", text: "- kind: Pod  # child\n  mutation: delete\n  initiator: hans\n  generation: 14\n", want: want},
-		"JSON":    {reason: "As a program writes it.", text: `[{"kind":"Pod","mutation":"delete","generation":14,"initiator":"hans"}]`, want: want},
+		"Block":   {reason: "As we write it.", text: "- kind: Pod\n  mutation: delete\n  generation: 14\n  id: \"14.0\"\n  initiator: hans\n  source:\n    type: Policy\n", want: want},
+		"Comment": {reason: "As a person writes it.", text: "- kind: Pod  # child\n  mutation: delete\n  source: {type: Policy}\n  id: '14.0'\n  initiator: hans\n  generation: 14\n", want: want},
+		"JSON":    {reason: "As a program writes it.", text: `[{"kind":"Pod","mutation":"delete","generation":14,"initiator":"hans","id":"14.0","source":{"type":"Policy"}}]`, want: want},
 		"Later": {
-			reason: "A field of a later version is no reason to lose all.", text: `[{"kind":"Pod","mutation":"delete","generation":14,"initiator":"hans","new":1}]`,
-			want: []v1alpha1.Allowance{{Kind: "Pod", Mutation: "delete", Generation: 14, Initiator: "hans", Unknown: v1alpha1.Unknown{"new": []byte("1")}}},
+			reason: "A field of a later version is no reason to lose all.", text: `[{"kind":"Pod","mutation":"delete","generation":14,"initiator":"hans","new":1,"id":"14.0","source":{"type":"Policy"}}]`,
+			want: []v1alpha1.Allowance{{
+				Kind: "Pod", Mutation: "delete", Generation: 14, ID: "14.0", Initiator: "hans", Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourcePolicy},
+				Unknown: v1alpha1.Unknown{"new": []byte("1")},
+			}},
 		},
 		"None":    {reason: "None left.", text: "[]\n", want: []v1alpha1.Allowance{}},
 		"Nothing": {reason: "The empty annotation is none."},
@@ -155,6 +166,11 @@ func TestYAMLAndJSONAreRead(t *testing.T) {
 		"Map":     {reason: "Nor is a map.", text: "kind: Pod", err: true},
 		"Broken":  {reason: "Broken YAML is an error.", text: "- kind: [", err: true},
 		"Type":    {reason: "So is a wrong type.", text: "- generation: many", err: true},
+		"Former":  {reason: "What does not say what gave it allows nothing.", text: "- {kind: Pod, mutation: delete, generation: 14, initiator: hans, policy: p}", err: true},
+		"Source":  {reason: "Nor does what says it in a way of a later version.", text: "- {kind: Pod, mutation: delete, generation: 14, id: '14.0', initiator: hans, source: {type: Moon}}", err: true},
+		"Within":  {reason: "Or in more words.", text: "- {kind: Pod, mutation: delete, generation: 14, id: '14.0', initiator: hans, source: {type: Policy, unless: a}}", err: true},
+		"ID":      {reason: "The ID is of the generation.", text: "- {kind: Pod, mutation: delete, generation: 14, id: '13.0', initiator: hans, source: {type: Policy}}", err: true},
+		"Number":  {reason: "And no number.", text: "- {kind: Pod, mutation: delete, generation: 14, id: 14.0, initiator: hans, source: {type: Policy}}", err: true},
 	}
 
 	for name, tc := range cases {
@@ -180,7 +196,7 @@ func TestAGateRecordReadsTheSame(t *testing.T) {
 		t.Errorf("ParseGate of nothing: %v, %v", rec, err)
 	}
 
-	text := "state: Open\nactions:\n- Update\ngeneration: 9\nsince: \"2026-01-01T00:00:00Z\"\nconsumed: 3\nallowances:\n- kind: a\n  generation: 1\n  initiator: b\n"
+	text := "state: Open\nactions:\n- Update\ngeneration: 9\nsince: \"2026-01-01T00:00:00Z\"\nconsumed: 3\nallowances:\n- kind: a\n  generation: 1\n  id: \"1.0\"\n  initiator: b\n  source:\n    type: Window\n    name: w\n"
 
 	rec, err := allowance.ParseGate(carrying(v1alpha1.AnnotationGate, text))
 	if err != nil {
@@ -198,11 +214,14 @@ func TestAGateRecordReadsTheSame(t *testing.T) {
 }
 
 func TestANewerAllowanceReplacesTheOlderOneOfTheSame(t *testing.T) {
+	source := func(policy string) v1alpha1.AllowanceSource {
+		return v1alpha1.AllowanceSource{Type: v1alpha1.SourcePolicy, Name: policy}
+	}
 	child := func(group, kind, mutation, policy string, generation int64) v1alpha1.Allowance {
-		return v1alpha1.Allowance{APIGroup: group, Kind: kind, Mutation: mutation, Policy: policy, Generation: generation}
+		return v1alpha1.Allowance{APIGroup: group, Kind: kind, Mutation: mutation, Source: source(policy), Generation: generation}
 	}
 	external := func(policy string, generation int64, mutations ...string) v1alpha1.Allowance {
-		return v1alpha1.Allowance{Relation: v1alpha1.RelationExternal, Mutations: mutations, Policy: policy, Generation: generation}
+		return v1alpha1.Allowance{Relation: v1alpha1.RelationExternal, Mutations: mutations, Source: source(policy), Generation: generation}
 	}
 
 	type list = []v1alpha1.Allowance
@@ -277,8 +296,8 @@ func TestAnAllowanceServesUntilItsGenerationIsSeenAndFinished(t *testing.T) {
 			"status: {conditions: [{type: Synced, status: 'True', observedGeneration: 9}, {type: Ready, status: 'True'}]}}"
 	)
 
-	child := v1alpha1.Allowance{Kind: "A", Mutation: "spec", Generation: 5}
-	external := v1alpha1.Allowance{Relation: v1alpha1.RelationExternal, Mutations: []string{"Update"}, Generation: 5}
+	child := v1alpha1.Allowance{Kind: "A", Mutation: "spec", Generation: 5, ID: "5.0"}
+	external := v1alpha1.Allowance{Relation: v1alpha1.RelationExternal, Mutations: []string{"Update"}, Generation: 5, ID: "5.0"}
 
 	cases := map[string]struct {
 		reason, object, key, value string
@@ -307,12 +326,12 @@ func TestAnAllowanceServesUntilItsGenerationIsSeenAndFinished(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			u := object(t, strings.Replace(tc.object, tc.key, tc.value, 1))
-			if got := allowance.Consumed(u, tc.a); got != tc.want {
-				t.Errorf("%s\nConsumed: %v, want %v", tc.reason, got, tc.want)
+			if got := allowance.Served(u, tc.a); got != tc.want {
+				t.Errorf("%s\nServed: %v, want %v", tc.reason, got, tc.want)
 			}
 
-			if left := allowance.Unconsumed(u, []v1alpha1.Allowance{tc.a}); (len(left) == 0) != tc.want {
-				t.Errorf("%s\nUnconsumed: %+v", tc.reason, left)
+			if left := allowance.Unserved(u, []v1alpha1.Allowance{tc.a}); (len(left) == 0) != tc.want {
+				t.Errorf("%s\nUnserved: %+v", tc.reason, left)
 			}
 		})
 	}

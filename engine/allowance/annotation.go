@@ -24,7 +24,35 @@ const None = "[]\n"
 // Parse reads kausality.io/allowances. An object without the annotation has
 // none. The error names the annotation.
 func Parse(u *unstructured.Unstructured) ([]v1alpha1.Allowance, error) {
-	return parseList[v1alpha1.Allowance](u, v1alpha1.AnnotationAllowances)
+	list, err := parseList[v1alpha1.Allowance](u, v1alpha1.AnnotationAllowances)
+	if err == nil {
+		err = check(list, v1alpha1.AnnotationAllowances)
+	}
+
+	if err != nil {
+		return nil, err
+	}
+
+	return list, nil
+}
+
+// check refuses allowances that do not say what gave them.
+func check(list []v1alpha1.Allowance, key string) error {
+	for i, a := range list {
+		generation, _, ok := parseID(a.ID)
+
+		switch a.Source.Type {
+		case v1alpha1.SourcePolicy, v1alpha1.SourceWindow, v1alpha1.SourceApproval, v1alpha1.SourceDeletion, v1alpha1.SourceCreation:
+		default:
+			ok = false
+		}
+
+		if !ok || generation != a.Generation {
+			return fmt.Errorf("cannot parse annotation %q: [%d]: source or id: %w", key, i, errNotUnderstood)
+		}
+	}
+
+	return nil
 }
 
 // ParseTrace reads kausality.io/trace, newest entry first.
@@ -75,7 +103,7 @@ func ParseGate(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) {
 
 	rec := &v1alpha1.GateRecord{}
 	if readPlain(text, rec) {
-		return rec, nil
+		return rec, check(rec.Allowances, v1alpha1.AnnotationGate)
 	}
 
 	*rec = v1alpha1.GateRecord{}
@@ -87,7 +115,7 @@ func ParseGate(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) {
 		return nil, fmt.Errorf("cannot parse annotation %q: %w", v1alpha1.AnnotationGate, err)
 	}
 
-	return rec, nil
+	return rec, check(rec.Allowances, v1alpha1.AnnotationGate)
 }
 
 // ParseManagementPolicies reads kausality.io/management-policies; nil means

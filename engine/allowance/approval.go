@@ -12,10 +12,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// OfApproval reports whether a ChangeApproval gave an allowance: it is for one change of one
-// object to one value.
-func OfApproval(a v1alpha1.Allowance) bool { return a.Digest != "" }
-
 // CarriesApproval reports at a glance whether an object may carry what a ChangeApproval gave.
 func CarriesApproval(u *unstructured.Unstructured) bool {
 	return strings.Contains(resource.Annotation(u, v1alpha1.AnnotationAllowances), "\n  digest: ")

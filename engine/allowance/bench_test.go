@@ -33,8 +33,13 @@ const usualAllowances = `- kind: Instance
   mutations:
   - Update
   generation: 12
+  id: "12.0"
   initiator: hans@example.com
   policy: database-to-instance
+  source:
+    type: Policy
+    name: database-to-instance
+    field: spec.version
   trace:
   - kind: XDatabase
     name: my-database-xyz

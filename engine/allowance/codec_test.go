@@ -63,15 +63,30 @@ func times() *rapid.Generator[*metav1.Time] {
 
 func allowances() *rapid.Generator[[]v1alpha1.Allowance] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) v1alpha1.Allowance {
+		generation := rapid.Int64().Draw(t, "generation")
+
 		return v1alpha1.Allowance{
+			ID: allowance.ID(generation, rapid.Int64Range(0, 12).Draw(t, "request")), Source: sources().Draw(t, "source"),
 			APIGroup: texts().Draw(t, "apiGroup"), Kind: texts().Draw(t, "kind"), Mutation: texts().Draw(t, "mutation"),
 			Relation:   v1alpha1.Relation(rapid.SampledFrom([]string{"", "Child", "External", "Other"}).Draw(t, "relation")),
 			Mutations:  rapid.SliceOfN(texts(), 0, 2).Draw(t, "mutations"),
-			Generation: rapid.Int64().Draw(t, "generation"), Initiator: texts().Draw(t, "initiator"),
+			Generation: generation, Initiator: texts().Draw(t, "initiator"),
 			Policy: texts().Draw(t, "policy"), Until: times().Draw(t, "until"), Trace: rapid.SliceOfN(hops(), 0, 3).Draw(t, "trace"),
 			Unknown: unknown().Draw(t, "unknown"),
 		}
 	}), 0, 3)
+}
+
+func sources() *rapid.Generator[v1alpha1.AllowanceSource] {
+	return rapid.Custom(func(t *rapid.T) v1alpha1.AllowanceSource {
+		return v1alpha1.AllowanceSource{
+			Type: rapid.SampledFrom([]v1alpha1.SourceType{
+				v1alpha1.SourcePolicy, v1alpha1.SourceWindow, v1alpha1.SourceApproval, v1alpha1.SourceDeletion, v1alpha1.SourceCreation,
+			}).Draw(t, "type"),
+			Name: texts().Draw(t, "name"), Field: texts().Draw(t, "field"),
+			From: rapid.SampledFrom([]string{"", "", "5.0", "12.3", "five"}).Draw(t, "from"),
+		}
+	})
 }
 
 func entries() *rapid.Generator[[]v1alpha1.TraceEntry] {
@@ -245,8 +260,13 @@ func TestAnnotationsOfThePlainShapeTakeTheShortWay(t *testing.T) {
 	const plainly = `- kind: XDatabase
   mutation: spec.containers[0].image
   generation: 5
+  id: "5.1"
   initiator: hans@example.com
   policy: database-claim-to-xr
+  source:
+    type: Policy
+    name: database-claim-to-xr
+    field: spec.size
   trace:
   - kind: DatabaseClaim
     name: my-database
@@ -258,7 +278,10 @@ func TestAnnotationsOfThePlainShapeTakeTheShortWay(t *testing.T) {
   mutations:
   - Update
   generation: 5
+  id: "5.0"
   initiator: system:serviceaccount:a:b
+  source:
+    type: Policy
 `
 
 	var list []v1alpha1.Allowance
@@ -284,8 +307,12 @@ func TestAnnotationsOfThePlainShapeTakeTheShortWay(t *testing.T) {
 		"An unknown field":     {"policy: database-claim-to-xr\n", "policy: database-claim-to-xr\n  new: field\n"},
 		"A word for true":      {"policy: database-claim-to-xr", "policy: yes"},
 		"A number for a text":  {"policy: database-claim-to-xr", "policy: 7"},
-		"A leading zero":       {"generation: 5\n  initiator: hans", "generation: 05\n  initiator: hans"},
-		"No line end":          {"initiator: system:serviceaccount:a:b\n", "initiator: system:serviceaccount:a:b"},
+		"A leading zero":       {"generation: 5\n  id", "generation: 05\n  id"},
+		"No line end":          {"    type: Policy\n", "    type: Policy"},
+		"No source":            {"  source:\n    type: Policy\n", ""},
+		"No ID":                {"  id: \"5.0\"\n", ""},
+		"A number for an ID":   {"\"5.0\"", "5.0"},
+		"Another ID":           {"\"5.0\"", "\"5.00\""},
 		"Another indentation":  {"  - Update", "    - Update"},
 		"No mutations":         {"  mutations:\n  - Update\n", "  mutations:\n"},
 		"No hops":              {"  trace:\n", "  trace:\n  policy: a\n"},
@@ -320,7 +347,10 @@ allowances:
   mutations:
   - Update
   generation: 3
+  id: "3.0"
   initiator: hans@example.com
+  source:
+    type: Policy
 `
 
 	var rec v1alpha1.GateRecord
@@ -340,7 +370,7 @@ allowances:
 		"No quotes":        {`"2026-11-21T00:00:00Z"`, `2026-11-21T00:00:00Z`},
 		"No actions":       {"- Create\n- Update\n", ""},
 		"No time":          {"since: \"2026-11-21T00:00:00Z\"\n", ""},
-		"More behind it":   {"initiator: hans@example.com\n", "initiator: hans@example.com\nmore: x\n"},
+		"More behind it":   {"    type: Policy\n", "    type: Policy\nmore: x\n"},
 		"False":            {"initial: true", "initial: false"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -355,7 +385,10 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 	const later = `- kind: XDatabase
   mutation: spec.size
   generation: 5
+  id: "5.0"
   initiator: hans@example.com
+  source:
+    type: Policy
   trace:
   - kind: DatabaseClaim
     name: my-database
@@ -372,9 +405,11 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	merged := allowance.Merge(list, []v1alpha1.Allowance{{Kind: "Other", Mutation: "create", Generation: 6, Initiator: "anna"}})
+	merged := allowance.Merge(list, []v1alpha1.Allowance{{
+		Kind: "Other", Mutation: "create", Generation: 6, ID: "6.0", Initiator: "anna", Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourceCreation},
+	}})
 
-	want := later + "- kind: Other\n  mutation: create\n  generation: 6\n  initiator: anna\n"
+	want := later + "- kind: Other\n  mutation: create\n  generation: 6\n  id: \"6.0\"\n  initiator: anna\n  source:\n    type: Creation\n"
 	if diff := cmp.Diff(want, allowance.FormatList(merged)); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}

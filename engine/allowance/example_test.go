@@ -21,7 +21,10 @@ func Example() {
 - kind: ReplicaSet           # a person may write it like this
   mutation: spec.replicas
   generation: 7
+  id: "7.0"
   initiator: hans@example.com
+  source:
+    type: Policy
 `})
 
 	list, err := allowance.Parse(deployment)
@@ -33,10 +36,11 @@ func Example() {
 
 	// A newer one of the same takes its place.
 	list = allowance.Merge(list, []v1alpha1.Allowance{{
-		Kind: "ReplicaSet", Mutation: "spec.replicas", Generation: 8, Initiator: "anna@example.com",
+		Kind: "ReplicaSet", Mutation: "spec.replicas", Generation: 8, ID: allowance.ID(8, 0), Initiator: "anna@example.com",
+		Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourcePolicy, Name: "foo-pods", Field: "spec.replicas"},
 	}})
 
-	fmt.Println(len(allowance.Unconsumed(deployment, list)), "still to serve:")
+	fmt.Println(len(allowance.Unserved(deployment, list)), "still to serve:")
 	fmt.Print(allowance.FormatList(list))
 
 	// Output:
@@ -44,5 +48,10 @@ func Example() {
 	// - kind: ReplicaSet
 	//   mutation: spec.replicas
 	//   generation: 8
+	//   id: "8.0"
 	//   initiator: anna@example.com
+	//   source:
+	//     type: Policy
+	//     name: foo-pods
+	//     field: spec.replicas
 }

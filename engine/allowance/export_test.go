@@ -16,10 +16,12 @@ func WritePlain(v any) (string, bool) { return writePlain(v) }
 // Unknown returns where a value keeps what this version does not know.
 func Unknown(v any) []*v1alpha1.Unknown {
 	entries := entriesOf(v)
-	out := make([]*v1alpha1.Unknown, len(entries))
+	out := make([]*v1alpha1.Unknown, 0, len(entries))
 
-	for i, e := range entries {
-		out[i] = e.rest
+	for _, e := range entries {
+		if e.rest != nil {
+			out = append(out, e.rest)
+		}
 	}
 
 	return out

@@ -129,8 +129,10 @@ func (r *reader) allowance() v1alpha1.Allowance {
 
 	r.Failed = r.Failed || first // It has a kind or a relation.
 	a.Generation = r.Number("  generation: ")
+	a.ID = r.id("  id: ")
 	a.Initiator = r.Text("  initiator: ")
 	a.Policy = r.Optional("  policy: ")
+	a.Source = r.source()
 
 	if r.Peek("  until: ") {
 		until := r.time("  until: ")
@@ -142,6 +144,39 @@ func (r *reader) allowance() v1alpha1.Allowance {
 	a.Trace = r.trace()
 
 	return a
+}
+
+// id reads a line with an ID, in quotes: it is a number otherwise.
+func (r *reader) id(key string) string {
+	if !r.Skip(key + "\"") {
+		r.Failed = true
+
+		return ""
+	}
+
+	id, rest, ok := strings.Cut(r.Rest, "\"\n")
+	_, _, is := parseID(id)
+	r.Failed, r.Rest = r.Failed || !ok || !is, rest
+
+	return id
+}
+
+func (r *reader) source() v1alpha1.AllowanceSource {
+	if !r.Skip("  source:\n") {
+		r.Failed = true
+
+		return v1alpha1.AllowanceSource{}
+	}
+
+	out := v1alpha1.AllowanceSource{
+		Type: v1alpha1.SourceType(r.Text("    type: ")), Name: r.Optional("    name: "), Field: r.Optional("    field: "),
+	}
+
+	if r.Peek("    from: ") {
+		out.From = r.id("    from: ")
+	}
+
+	return out
 }
 
 // element reads an optional line that may be the first one of an element.

@@ -10,43 +10,13 @@ import (
 )
 
 // AddTrace puts new entries before those an object carries and keeps the
-// newest. An entry of a field replaces an older one of the same field. The newest
-// entry that shows the use of an allowance stays, for as long as the parent
-// carries that: without it the allowance could be used once more.
-func AddTrace(have, add []v1alpha1.TraceEntry, uses ...v1alpha1.Allowance) []v1alpha1.TraceEntry {
-	all := slices.Concat(add, have)
-	stays := make([]bool, len(all))
-	rest := v1alpha1.MaxTraceEntries
+// newest. An entry of a field replaces an older one of the same field.
+func AddTrace(have, add []v1alpha1.TraceEntry) []v1alpha1.TraceEntry {
+	out := slices.Concat(add, slices.DeleteFunc(slices.Clone(have), func(e v1alpha1.TraceEntry) bool {
+		return slices.ContainsFunc(add, func(n v1alpha1.TraceEntry) bool { return n.Field == e.Field })
+	}))
 
-	stay := func(i int) {
-		if i >= 0 && i < len(all) && !stays[i] {
-			stays[i] = true
-			rest--
-		}
-	}
-
-	stay(0)
-
-	for _, a := range uses {
-		stay(slices.IndexFunc(all, func(e v1alpha1.TraceEntry) bool { return Used([]v1alpha1.TraceEntry{e}, a) }))
-	}
-
-	for i, e := range all {
-		replaced := i >= len(add) && slices.ContainsFunc(add, func(n v1alpha1.TraceEntry) bool { return n.Field == e.Field })
-		if rest > 0 && !replaced {
-			stay(i)
-		}
-	}
-
-	out := make([]v1alpha1.TraceEntry, 0, v1alpha1.MaxTraceEntries)
-
-	for i, e := range all {
-		if stays[i] {
-			out = append(out, e)
-		}
-	}
-
-	return out
+	return slices.Clip(out[:min(len(out), v1alpha1.MaxTraceEntries)])
 }
 
 // MoveTrace returns a path that an object in one namespace carries as one in another

@@ -16,7 +16,7 @@ import (
 
 // entry is one struct in an annotation's value that may have fields this
 // version does not know: where it stands, by keys and indices, its type, and
-// where such fields are kept.
+// where such fields are kept; nil where there may be none.
 type entry struct {
 	at   []any
 	typ  reflect.Type
@@ -30,7 +30,9 @@ func entriesOf(v any) []entry {
 	switch t := v.(type) {
 	case []v1alpha1.Allowance:
 		for i := range t {
-			out = append(out, entry{at: []any{i}, typ: reflect.TypeFor[v1alpha1.Allowance](), rest: &t[i].Unknown})
+			out = append(out,
+				entry{at: []any{i}, typ: reflect.TypeFor[v1alpha1.Allowance](), rest: &t[i].Unknown},
+				entry{at: []any{i, "source"}, typ: reflect.TypeFor[v1alpha1.AllowanceSource]()})
 			out = append(out, hopEntries([]any{i, "trace"}, t[i].Trace)...)
 		}
 	case []v1alpha1.TraceEntry:
@@ -91,6 +93,10 @@ func readUnknown(v, generic any) error {
 				continue
 			}
 
+			if e.rest == nil {
+				return fmt.Errorf("field %q: %w", name, errNotUnderstood)
+			}
+
 			raw, err := json.Marshal(field)
 			if err != nil {
 				return fmt.Errorf("cannot keep field %q: %w", name, err)
@@ -140,7 +146,7 @@ func walk(v any, at []any) any {
 // each behind those they know, sorted by name.
 func writeUnknown(v any, root *goyaml.Node) error {
 	for _, e := range entriesOf(v) {
-		if len(*e.rest) == 0 {
+		if e.rest == nil || len(*e.rest) == 0 {
 			continue
 		}
 

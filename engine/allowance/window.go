@@ -25,21 +25,6 @@ const windowPrefix = "UpgradeAllowance/"
 // written in traces.
 func InitiatorOfWindow(name string) string { return windowPrefix + name }
 
-// OfWindow reports whether a managed resource carries an allowance because a window
-// allowed its change: then a window gave it, and no policy of that name. What a
-// policy gave because of a change under a window has a longer path.
-func OfWindow(a v1alpha1.Allowance) bool {
-	return External(a) && len(a.Trace) == 1 && a.Initiator == InitiatorOfWindow(a.Policy)
-}
-
-// FieldOutside stands in the trace of an allowance that a window gave by itself,
-// and not because a field of the resource changed.
-const FieldOutside = string(v1alpha1.RelationExternal)
-
-// OfWindowAlone reports whether a window gave a managed resource an allowance by
-// itself.
-func OfWindowAlone(a v1alpha1.Allowance) bool { return OfWindow(a) && grantingField(a) == FieldOutside }
-
 // A Window is an UpgradeAllowance of which the selector and the paths are parsed.
 type Window struct {
 	// UpgradeAllowance that it is, with its status; not to be modified.
@@ -78,7 +63,9 @@ func TermsOf(u *v1alpha1.UpgradeAllowance) (*WindowTerms, error) {
 
 	for i, perm := range u.Spec.Allow {
 		if perm.Relation == v1alpha1.RelationExternal {
-			out.external = append(out.external, v1alpha1.Allowance{Relation: perm.Relation, Mutations: perm.Mutations, Policy: u.GetName()})
+			out.external = append(out.external, v1alpha1.Allowance{
+				Relation: perm.Relation, Mutations: perm.Mutations, Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourceWindow, Name: u.GetName()},
+			})
 
 			continue
 		}

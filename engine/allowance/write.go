@@ -57,7 +57,7 @@ func writePlain(v any) (string, bool) {
 
 // grow makes room for elements and their hops, of a usual size.
 func (w *writer) grow(n int, hops func(int) int) {
-	const element, hop = 160, 140
+	const element, hop = 240, 140
 
 	size := n * element
 	for i := range n {
@@ -84,13 +84,33 @@ func (w *writer) allowance(a *v1alpha1.Allowance) {
 	}
 
 	w.number("  generation: ", a.Generation)
+	w.id("  id: ", a.ID)
 	w.text("  initiator: ", a.Initiator)
 	w.optional("  policy: ", a.Policy)
+	w.source(&a.Source)
 	w.time("  until: ", a.Until)
 	w.optional("  digest: ", a.Digest)
 	w.optional("  approval: ", a.Approval)
 	w.trace(a.Trace)
 	w.out[at] = '-' // The first line of the element.
+}
+
+// id writes a line with an ID, in quotes.
+func (w *writer) id(key, id string) {
+	_, _, ok := parseID(id)
+	w.failed = w.failed || !ok
+	w.out = append(append(append(append(w.out, key...), '"'), id...), "\"\n"...)
+}
+
+func (w *writer) source(s *v1alpha1.AllowanceSource) {
+	w.out = append(w.out, "  source:\n"...)
+	w.text("    type: ", string(s.Type))
+	w.optional("    name: ", s.Name)
+	w.optional("    field: ", s.Field)
+
+	if s.From != "" {
+		w.id("    from: ", s.From)
+	}
 }
 
 func (w *writer) entry(e *v1alpha1.TraceEntry) {

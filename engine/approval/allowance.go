@@ -31,7 +31,9 @@ const (
 func Allowances(entry v1alpha1.HeldEntry, cha *v1alpha1.ChangeApproval, parentGeneration int64, others []string) []v1alpha1.Allowance {
 	a := v1alpha1.Allowance{
 		APIGroup: schema.FromAPIVersionAndKind(entry.Ref.APIVersion, "").Group, Kind: entry.Ref.Kind, Mutation: entry.Field,
-		Generation: parentGeneration, Digest: entry.Digest, Approval: string(cha.UID), Trace: []v1alpha1.Hop{hopOf(entry, cha, others)},
+		Generation: parentGeneration, ID: allowance.ID(parentGeneration, 0), Digest: entry.Digest, Approval: string(cha.UID),
+		Trace:  []v1alpha1.Hop{hopOf(entry, cha, others)},
+		Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourceApproval, Name: cha.Name},
 	}
 	if cha.Spec.Approver != nil {
 		a.Initiator = cha.Spec.Approver.Username
@@ -94,10 +96,10 @@ func cut(text string) string {
 	return text[:end] + "..."
 }
 
-// Used reports whether the trace of a child shows that an allowance of an approval was used
+// Used reports whether the record of a child shows that an allowance of an approval was used
 // for it.
 func Used(child *unstructured.Unstructured, a v1alpha1.Allowance) bool {
-	entries, err := allowance.ParseTrace(child)
+	rec, err := allowance.ParseRecord(child)
 
-	return err == nil && allowance.Used(entries, a)
+	return err == nil && allowance.Used(rec, a)
 }

@@ -39,14 +39,22 @@ func TestAnApprovalGivesOneAllowanceAndOneForWhatFollows(t *testing.T) {
   kind: Instance
   mutation: spec.forProvider.size
   generation: 7
+  id: "7.0"
   initiator: berta
+  source:
+    type: Approval
+    name: a
   digest: ` + sum(1) + `
   approval: uid-a
 ` + trace + `- relation: External
   mutations:
   - Update
   generation: 7
+  id: "7.0"
   initiator: berta
+  source:
+    type: Approval
+    name: a
   digest: ` + sum(1) + `
   approval: uid-a
 ` + trace
@@ -88,6 +96,6 @@ func TestAChildShowsTheUseOfEachChangeByItself(t *testing.T) {
 	}
 
 	if approval.Used(child(1, nil).Object, of(cha, 1)) {
-		t.Error("an object without a trace shows a use")
+		t.Error("an object without a record shows a use")
 	}
 }

@@ -37,7 +37,7 @@ const (
 // part is a child as the API server has it.
 type part struct {
 	made, deleting, gone bool
-	trace                []v1alpha1.TraceEntry
+	used                 []v1alpha1.Use
 }
 
 // parentState is the XR.
@@ -273,8 +273,8 @@ func (m *model) sync() {
 
 func (m *model) syncAll() { m.cache = m.live.clone() }
 
-// shows reports whether a child's trace shows the use of an allowance.
-func (p *part) shows(a v1alpha1.Allowance) bool { return allowance.Used(p.trace, a) }
+// shows reports whether a child's record shows the use of an allowance.
+func (p *part) shows(a v1alpha1.Allowance) bool { return slices.Contains(p.used, allowance.UseOf(a)) }
 
 // run runs the pipeline: its function lets through what is allowed, Crossplane applies it, and
 // the list is written, unless Crossplane is stopped before.
@@ -351,9 +351,7 @@ func (m *model) apply(n int, a v1alpha1.Allowance) {
 		p.made = true
 	}
 
-	p.trace = append([]v1alpha1.TraceEntry{{Field: a.Mutation, Generation: 2, Initiator: a.Initiator, Trace: allowance.ExtendTrace(a.Trace, v1alpha1.Hop{
-		Kind: "Instance", Name: childRef(n).Name, Generation: 2, Field: a.Mutation,
-	})}}, p.trace...)
+	p.used = append(p.used, allowance.UseOf(a))
 
 	m.uses[key(a.Approval, a.Digest)]++
 	m.named[key(a.Trace[0].Name, a.Digest)]++
@@ -368,7 +366,7 @@ func (m *model) object(n int) approval.Seen {
 	}
 
 	return child(n, func(u *unstructured.Unstructured) {
-		u.SetAnnotations(map[string]string{v1alpha1.AnnotationTrace: allowance.FormatList(p.trace)})
+		u.SetAnnotations(map[string]string{v1alpha1.AnnotationRecord: allowance.FormatRecord(v1alpha1.ObjectRecord{Used: p.used})})
 
 		if p.deleting {
 			deleting(u)

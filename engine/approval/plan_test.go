@@ -19,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/approval"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 var (
@@ -67,14 +68,13 @@ func deleting(u *unstructured.Unstructured) {
 	u.SetDeletionTimestamp(&at)
 }
 
-// showing gives a child a trace that shows the use of an approval of a change.
+// showing gives a child a record that shows the use of an approval of a change.
 func showing(cha *v1alpha1.ChangeApproval, n int) func(*unstructured.Unstructured) {
 	return func(u *unstructured.Unstructured) {
 		a := approval.Allowances(entry(n), cha, 1, nil)[0]
-		u.SetAnnotations(map[string]string{v1alpha1.AnnotationTrace: allowance.FormatList([]v1alpha1.TraceEntry{{
-			Field: a.Mutation, Generation: 2, Initiator: a.Initiator,
-			Trace: allowance.ExtendTrace(a.Trace, v1alpha1.Hop{Kind: "Instance", Name: u.GetName(), Generation: 2, Field: a.Mutation}),
-		}})})
+		u.SetAnnotations(map[string]string{
+			v1alpha1.AnnotationRecord: allowance.FormatRecord(v1alpha1.ObjectRecord{Used: []v1alpha1.Use{allowance.UseOf(a)}}),
+		})
 	}
 }
 
@@ -469,7 +469,7 @@ func TestWhatIsHeldIsGrantedOnceEnoughPeopleApproveIt(t *testing.T) {
 			reason: "It is given once there is room.",
 			in: func() approval.Input {
 				in := with(input(1), by("a", "berta", 1))
-				xr(&in).Allowances = []v1alpha1.Allowance{{Kind: "X", Initiator: strings.Repeat("x", v1alpha1.MaxAllowancesBytes-200)}}
+				xr(&in).Allowances = fixture.AllSourced([]v1alpha1.Allowance{{Kind: "X", Initiator: strings.Repeat("x", v1alpha1.MaxAllowancesBytes-200)}})
 
 				return in
 			},

@@ -126,13 +126,7 @@ func (s *subject) carries(v *vote) bool {
 func (g *grant) uid() types.UID { return types.UID(g.allowance.Approval) }
 
 // approval is the name of the ChangeApproval that gave it.
-func (g *grant) approval() string {
-	if len(g.allowance.Trace) == 0 {
-		return ""
-	}
-
-	return g.allowance.Trace[0].Name
-}
+func (g *grant) approval() string { return g.allowance.Source.Name }
 
 // decision is that of the ChangeApproval that gave it; empty for one that approves like others.
 func (g *grant) decision() v1alpha1.ApprovalDecision {

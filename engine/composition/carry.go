@@ -22,7 +22,7 @@ import (
 // gate's record is the gate controller's alone.
 func carried() []string {
 	return []string{
-		v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace,
+		v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace, v1alpha1.AnnotationRecord,
 		v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationLastUpgrade,
 	}
 }

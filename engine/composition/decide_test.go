@@ -114,7 +114,10 @@ func TestAResourceIsRemovedInTwoSteps(t *testing.T) {
   mutations:
   - Delete
   generation: 7
+  id: "7.0"
   initiator: hans
+  source:
+    type: Deletion
   trace:
   - kind: XDatabase
     name: db
@@ -151,7 +154,7 @@ func TestAResourceIsRemovedInTwoSteps(t *testing.T) {
 	}
 
 	// The Composition wants it again: what was granted is taken back.
-	granted := edit(t, open, "kausality.io/management-policies:", "kausality.io/allowances: |\n      - {relation: External, mutations: [Delete], generation: 7, initiator: hans, trace: [{kind: RDSInstance, name: db-rds, generation: 7, field: delete}]}\n    kausality.io/management-policies:")
+	granted := edit(t, open, "kausality.io/management-policies:", "kausality.io/allowances: |\n      - {relation: External, mutations: [Delete], generation: 7, initiator: hans, id: '7.0', source: {type: Deletion}, trace: [{kind: RDSInstance, name: db-rds, generation: 7, field: delete}]}\n    kausality.io/management-policies:")
 	if out := composition.Decide(request(t, xr, granted, desiredRDS)); resource.Annotation(out.Desired, v1alpha1.AnnotationAllowances) != "[]\n" {
 		t.Errorf("cancelled: %v", out.Desired.GetAnnotations())
 	}

@@ -108,8 +108,8 @@ func allowing(mutation, verbs string) string {
 	const trace = "trace: [{kind: XDatabase, name: db, generation: 12, field: spec.size}]"
 
 	return strings.Replace(steadyXR, "ALLOWANCES",
-		"[{kind: RDSInstance, mutation: "+mutation+", generation: 12, initiator: hans, "+trace+"}, "+
-			"{relation: External, mutations: ["+verbs+"], generation: 12, initiator: hans, "+trace+"}]", 1)
+		"[{kind: RDSInstance, mutation: "+mutation+", generation: 12, initiator: hans, "+trace+", id: '12.0', source: {type: Policy}}, "+
+			"{relation: External, mutations: ["+verbs+"], generation: 12, initiator: hans, "+trace+", id: '12.0', source: {type: Policy}}]", 1)
 }
 
 func request(t *testing.T, xr, observed, desired string) composition.Request {

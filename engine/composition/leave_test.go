@@ -17,7 +17,7 @@ func TestWhatTheGateAloneHasIsNotAppliedAgain(t *testing.T) {
 	const (
 		policies   = `"f:spec": {"f:managementPolicies": {}}`
 		allowances = `"f:metadata": {"f:annotations": {"f:kausality.io/allowances": {}}}`
-		external   = "    kausality.io/allowances: |\n      [{relation: External, mutations: [Update], generation: 7, initiator: hans, trace: [{kind: XDatabase, name: db, generation: 12, field: spec.size}]}]\n"
+		external   = "    kausality.io/allowances: |\n      [{relation: External, mutations: [Update], generation: 7, initiator: hans, id: '7.0', source: {type: Policy, field: spec.size}, trace: [{kind: XDatabase, name: db, generation: 12, field: spec.size}]}]\n"
 	)
 
 	for name, tc := range map[string]struct {

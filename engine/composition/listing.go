@@ -289,7 +289,7 @@ func uses(
 	var (
 		out      []v1alpha1.ApprovalUse
 		reported = decision.ReadReported(xr)
-		traces   = tracesOf(observed)
+		records  = recordsOf(observed)
 		asked    = map[string]bool{}
 	)
 
@@ -306,7 +306,7 @@ func uses(
 		through := slices.IndexFunc(passed, func(p Passed) bool { return p.Approval == a.Approval && p.Digest == a.Digest })
 
 		switch {
-		case reported.Used(a) || shown(traces, a):
+		case reported.Used(a) || shown(records, a):
 			use.State = v1alpha1.ApprovalUsed
 		case through >= 0 && !passed[through].Awaits:
 			use.State = v1alpha1.ApprovalApplying
@@ -320,23 +320,22 @@ func uses(
 	return out
 }
 
-// tracesOf are those of composed resources. What does not parse is reported when it is written.
-func tracesOf(observed map[string]*unstructured.Unstructured) [][]v1alpha1.TraceEntry {
-	out := make([][]v1alpha1.TraceEntry, 0, len(observed))
+// recordsOf are those of composed resources. What does not parse is reported when it is written.
+func recordsOf(observed map[string]*unstructured.Unstructured) []v1alpha1.ObjectRecord {
+	out := make([]v1alpha1.ObjectRecord, 0, len(observed))
 
 	for _, u := range observed {
-		if entries, err := allowance.ParseTrace(u); err == nil && len(entries) > 0 {
-			out = append(out, entries)
+		if rec, err := allowance.ParseRecord(u); err == nil && len(rec.Used) > 0 {
+			out = append(out, rec)
 		}
 	}
 
 	return out
 }
 
-// shown reports whether the trace of a composed resource shows that an allowance was used. That
-// of one which is about to be deleted names what allows that before it is gone: the manager sees
-// when it is.
-func shown(traces [][]v1alpha1.TraceEntry, a v1alpha1.Allowance) bool {
+// shown reports whether the record of a composed resource shows that an allowance was used. The manager sees when one
+// that is deleted is gone.
+func shown(records []v1alpha1.ObjectRecord, a v1alpha1.Allowance) bool {
 	return a.Mutation != v1alpha1.MutationDelete &&
-		slices.ContainsFunc(traces, func(entries []v1alpha1.TraceEntry) bool { return allowance.Used(entries, a) })
+		slices.ContainsFunc(records, func(rec v1alpha1.ObjectRecord) bool { return allowance.Used(rec, a) })
 }

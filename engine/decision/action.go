@@ -67,7 +67,7 @@ func DecideAction(req ActionRequest) (ActionAnswer, error) {
 		return ActionAnswer{}, err
 	}
 
-	by := slices.DeleteFunc(allowance.Unconsumed(u, list), func(a v1alpha1.Allowance) bool {
+	by := slices.DeleteFunc(allowance.Unserved(u, list), func(a v1alpha1.Allowance) bool {
 		return !allowance.External(a) || !slices.Contains(a.Mutations, req.Action) ||
 			allowance.ByDeletion(a) && !resource.Deleting(u) || !req.stillGiven(a)
 	})
@@ -84,8 +84,9 @@ func DecideAction(req ActionRequest) (ActionAnswer, error) {
 	// 4. What a window gives by itself.
 	if w := req.giver(); w != nil {
 		return ActionAnswer{Allowed: true, By: []v1alpha1.Allowance{{
-			Relation: v1alpha1.RelationExternal, Mutations: []string{req.Action}, Generation: resource.Generation(u),
-			Initiator: InitiatorOfWindow(w.GetName()), Policy: w.GetName(),
+			Relation: v1alpha1.RelationExternal, Mutations: []string{req.Action},
+			Generation: resource.Generation(u), ID: allowance.ID(resource.Generation(u), 0), Initiator: InitiatorOfWindow(w.GetName()),
+			Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourceWindow, Name: w.GetName()},
 		}}}, nil
 	}
 
@@ -150,17 +151,15 @@ func throughGate(u *unstructured.Unstructured, action string) (ActionAnswer, err
 // stillGiven reports whether what gave an allowance still does: it lasts, so it may have
 // been taken away since.
 func (r ActionRequest) stillGiven(a v1alpha1.Allowance) bool {
-	if a.Policy == "" {
-		return true
+	if a.Source.Type == v1alpha1.SourceWindow {
+		return slices.ContainsFunc(r.Upgrades, func(w *allowance.Window) bool {
+			return w.GetName() == a.Source.Name && w.InForce(r.Now)
+		})
 	}
 
-	if p := r.Policies.ByName(a.Policy); p != nil {
-		return len(p.External([]string{r.Action})) > 0
-	}
+	p := r.Policies.ByName(a.Policy)
 
-	return slices.ContainsFunc(r.Upgrades, func(w *allowance.Window) bool {
-		return w.GetName() == a.Policy && w.InForce(r.Now)
-	})
+	return a.Policy == "" || p != nil && len(p.External([]string{r.Action})) > 0
 }
 
 // changedSince says which allowed changes of the object are not among those that some
@@ -174,7 +173,12 @@ func (r ActionRequest) changedSince(list []v1alpha1.Allowance) ([]string, error)
 
 	// An entry as the allowance that would have been given with it.
 	with := func(e v1alpha1.TraceEntry) v1alpha1.Allowance {
-		return v1alpha1.Allowance{Generation: e.Generation, Trace: e.Trace}
+		var request int64
+		if n := len(e.Trace); n > 0 {
+			request = e.Trace[n-1].Request
+		}
+
+		return v1alpha1.Allowance{Generation: e.Generation, ID: allowance.ID(e.Generation, request)}
 	}
 
 	let := func(e v1alpha1.TraceEntry) bool {

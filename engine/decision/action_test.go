@@ -18,7 +18,7 @@ const (
 	// workspace is an object that Terraform is run for.
 	workspace = `{apiVersion: example.org/v1, kind: Workspace, metadata: {name: net, generation: 5, labels: {team: a}, annotations: {ANNOTATIONS}}}`
 	// applied is what a change gave that a policy allowed.
-	applied = `"kausality.io/allowances": "[{relation: External, mutations: [apply], generation: 5, initiator: hans, policy: net, trace: [{kind: Workspace, name: net, generation: 5, field: spec.size}]}]", ` +
+	applied = `"kausality.io/allowances": "[{relation: External, mutations: [apply], generation: 5, initiator: hans, policy: net, id: '5.0', source: {type: Policy, name: net, field: spec.size}, trace: [{kind: Workspace, name: net, generation: 5, field: spec.size}]}]", ` +
 		`"kausality.io/trace": "[{field: spec.size, generation: 5, initiator: hans}]"`
 
 	netPolicy = `
@@ -31,6 +31,12 @@ spec:
   allow: [{relation: External, mutations: [apply]}]
 `
 )
+
+// deletedOf is what the deletion of a Workspace gives, where its change gave something.
+func deletedOf(annotations string) string {
+	return strings.NewReplacer("[apply]", "[destroy]", "type: Policy, name: net, field: spec.size", "type: Deletion, name: net", "spec.size", "delete").
+		Replace(annotations)
+}
 
 func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 	now := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
@@ -117,13 +123,13 @@ func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 		},
 		"ByDeletion": {
 			reason:      "What a deletion gives is for what is deleted.",
-			annotations: strings.ReplaceAll(strings.ReplaceAll(applied, "[apply]", "[destroy]"), "spec.size", "delete"), action: "destroy",
+			annotations: deletedOf(applied), action: "destroy",
 			policies: strings.Replace(netPolicy, "[apply]", "[destroy]", 1), missing: `AllowancePolicy "net" allows it with a change of spec.size of Workspace that it allows: none is on record here`,
 		},
 		"Deleting": {
 			reason:      "While it is.",
 			object:      strings.Replace(workspace, "name: net,", `name: net, deletionTimestamp: "2026-01-01T00:00:00Z",`, 1),
-			annotations: strings.ReplaceAll(strings.ReplaceAll(applied, "[apply]", "[destroy]"), "spec.size", "delete"), action: "destroy",
+			annotations: deletedOf(applied), action: "destroy",
 			policies: strings.Replace(netPolicy, "[apply]", "[destroy]", 1), by: "hans",
 		},
 		"Window": {reason: "A window lets out what it selects.", windows: window(open), by: "UpgradeAllowance/w"},
@@ -146,7 +152,7 @@ func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 		},
 		"GateOpen": {
 			reason: "Of Crossplane's actions the gate tells.", object: managedWorkspace, action: "Update",
-			annotations: `"kausality.io/gate": "{state: Open, actions: [Update], generation: 5, since: \"2026-01-01T00:00:00Z\", allowances: [{relation: External, mutations: [Update], generation: 5, initiator: hans}]}"`,
+			annotations: `"kausality.io/gate": "{state: Open, actions: [Update], generation: 5, since: \"2026-01-01T00:00:00Z\", allowances: [{relation: External, mutations: [Update], generation: 5, initiator: hans, id: '5.0', source: {type: Policy}}]}"`,
 			by:          "hans",
 		},
 		"GateClosed": {

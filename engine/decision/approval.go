@@ -169,27 +169,20 @@ func (j *judge) approved(c change.Change) func(v1alpha1.Allowance) bool {
 	}
 }
 
-// vouched reports whether the writer is Crossplane, which brings a trace by which the function
+// vouched reports whether the writer is Crossplane, which brings a record by which the function
 // has made use of an allowance for the change.
 func (j *judge) vouched(a v1alpha1.Allowance, c change.Change) bool {
 	if !j.byCrossplane() || j.asked == nil || j.ParentSettles {
 		return false
 	}
 
-	for _, e := range j.traceOf(j.asked) {
-		if change.FieldCovers(e.Field, c.Path) && allowance.Used([]v1alpha1.TraceEntry{e}, a) {
-			return true
-		}
-	}
-
-	return false
+	return change.FieldCovers(a.Mutation, c.Path) && allowance.Used(j.recordOf(j.asked), a)
 }
 
 // approvalUsed reports whether an allowance of an approval has served: the object shows
-// the use, or the function has reported it. One to delete serves until the object is gone,
-// whose trace names it before that.
+// the use, or the function has reported it. One to delete serves until the object is gone.
 func (g *grants) approvalUsed(a v1alpha1.Allowance) bool {
-	return a.Mutation != v1alpha1.MutationDelete && (allowance.Used(g.trace(), a) || g.reports().Used(a))
+	return a.Mutation != v1alpha1.MutationDelete && (allowance.Used(g.recordOf(g.Old), a) || g.reports().Used(a))
 }
 
 // reports is what the function of the parent has reported, which is read once.

@@ -14,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 const (
@@ -54,10 +55,10 @@ func objectOf(tb testing.TB, text string) *unstructured.Unstructured {
 
 // approvalOf is the allowance of an approval.
 func approvalOf(parent *unstructured.Unstructured, kind, field, digest string) v1alpha1.Allowance {
-	return v1alpha1.Allowance{
+	return fixture.Sourced(v1alpha1.Allowance{
 		APIGroup: "example.org", Kind: kind, Mutation: field, Generation: parent.GetGeneration(), Initiator: "anna", Digest: digest, Approval: "cha-uid",
 		Trace: []v1alpha1.Hop{{Kind: "ChangeApproval", Namespace: new("team-a"), Name: "database-db-1", Generation: 1, Field: digest}},
-	}
+	})
 }
 
 // approve gives a parent the allowance of an approval.
@@ -139,13 +140,12 @@ func TestWhatTheFunctionLetThroughMayBeStoredInAnotherForm(t *testing.T) {
 
 	asked := objectOf(t, strings.Replace(approvedPart, "1Gi", "2048Mi", 1))
 	if d := decision.Decide(byCrossplane(part, asked, xr)); d.Allowed() {
-		t.Fatal("without a trace it is allowed")
+		t.Fatal("without a record it is allowed")
 	}
 
-	entry := v1alpha1.TraceEntry{Field: "spec.quota", Generation: 3, Initiator: "anna", Trace: allowance.ExtendTrace(a.Trace, v1alpha1.Hop{
-		Kind: "Part", Name: "part", Generation: 3, Field: "spec.quota",
-	})}
-	asked.SetAnnotations(map[string]string{v1alpha1.AnnotationTrace: allowance.FormatList([]v1alpha1.TraceEntry{entry})})
+	asked.SetAnnotations(map[string]string{
+		v1alpha1.AnnotationRecord: allowance.FormatRecord(v1alpha1.ObjectRecord{Used: []v1alpha1.Use{allowance.UseOf(a)}}),
+	})
 
 	d := decision.Decide(byCrossplane(part, asked, xr))
 	if !d.Allowed() {
@@ -157,7 +157,7 @@ func TestWhatTheFunctionLetThroughMayBeStoredInAnotherForm(t *testing.T) {
 	forged.User = policy.User{Name: "mallory"}
 
 	if d := decision.Decide(forged); d.Allowed() {
-		t.Error("a person who writes the trace is believed")
+		t.Error("a person who writes the record is believed")
 	}
 
 	// Nor once it was used.
@@ -167,7 +167,7 @@ func TestWhatTheFunctionLetThroughMayBeStoredInAnotherForm(t *testing.T) {
 
 		return u
 	}(), xr)); d.Allowed() {
-		t.Error("a trace of before lets another value through")
+		t.Error("a record of before lets another value through")
 	}
 }
 
@@ -178,10 +178,10 @@ func TestAPolicysAllowanceIsUsedBeforeAnApproval(t *testing.T) {
 	held := decision.Decide(byCrossplane(xr, asked, claim))
 	a := approve(t, claim, "XDatabase", "spec.size", held.Held[0].Digest)
 
-	claim.SetAnnotations(map[string]string{v1alpha1.AnnotationAllowances: allowance.FormatList([]v1alpha1.Allowance{a, {
+	claim.SetAnnotations(map[string]string{v1alpha1.AnnotationAllowances: allowance.FormatList(fixture.AllSourced([]v1alpha1.Allowance{a, {
 		Kind: "XDatabase", Mutation: "spec.size", Generation: 3, Initiator: "hans",
 		Trace: []v1alpha1.Hop{{Kind: "Database", Name: "db", Generation: 3, Field: "spec.size"}},
-	}})})
+	}}))})
 
 	d := decision.Decide(byCrossplane(xr, asked, claim))
 	if f, _ := d.Lead(); !d.Allowed() || f.Approval != "" || f.Initiator() != "hans" {
@@ -249,10 +249,10 @@ func TestWhatIsHeldBesideAnotherHasItsOwnDigest(t *testing.T) {
 	allowances := make([]v1alpha1.Allowance, 0, len(fields))
 
 	for _, field := range fields {
-		allowances = append(allowances, v1alpha1.Allowance{
+		allowances = append(allowances, fixture.Sourced(v1alpha1.Allowance{
 			Kind: "XDatabase", Mutation: field, Generation: 3, Initiator: "hans",
 			Trace: []v1alpha1.Hop{{Kind: "Database", Name: "db", Generation: 3, Field: "spec.size"}},
-		})
+		}))
 	}
 
 	claim.SetAnnotations(map[string]string{

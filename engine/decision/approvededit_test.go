@@ -195,7 +195,7 @@ func given(t *testing.T, u *unstructured.Unstructured) []string {
 			t.Errorf("allowance %+v", a)
 		}
 
-		out = append(out, fmt.Sprintf("%s %s@%d %s", a.Policy, a.Mutation, a.Generation, allowance.GrantingField(a)))
+		out = append(out, fmt.Sprintf("%s %s@%d %s", a.Policy, a.Mutation, a.Generation, allowance.Field(a)))
 	}
 
 	return out

@@ -31,8 +31,13 @@ metadata:
       - kind: Instance
         mutation: spec.forProvider.instanceClass
         generation: 12
+        id: "12.0"
         initiator: hans@example.com
         policy: xdatabase-to-rds
+        source:
+          type: Policy
+          name: xdatabase-to-rds
+          field: spec.size
         trace:
         - kind: DatabaseClaim
           name: my-database
@@ -48,8 +53,13 @@ metadata:
         mutations:
         - Update
         generation: 12
+        id: "12.0"
         initiator: hans@example.com
         policy: xdatabase-to-rds
+        source:
+          type: Policy
+          name: xdatabase-to-rds
+          field: spec.size
         trace:
         - kind: DatabaseClaim
           name: my-database

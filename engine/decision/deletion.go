@@ -96,10 +96,7 @@ func (f *facts) asDeletion() *facts {
 // which ends once it no longer does. One that follows from the deletion of the parent
 // it never announced, and that does not end: Crossplane is still at what it saw before.
 func ofAnnounced(a v1alpha1.Allowance) bool {
-	n := len(a.Trace)
-	inherited := n > 1 && a.Trace[n-2].Field == v1alpha1.MutationDelete
-
-	return !inherited && allowance.OfDeletion(a)
+	return allowance.OfDeletion(a) && a.Source.From == ""
 }
 
 // deletionGrant is the managed resource's allowance to delete what it
@@ -112,7 +109,7 @@ func (g *grants) deletionGrant() (v1alpha1.Allowance, bool) {
 	}
 
 	for _, a := range list {
-		if allowance.OfDeletion(a) && !allowance.Consumed(g.Old, a) && slices.Contains(gate.Acting(a.Mutations), gate.ActionDelete) {
+		if allowance.OfDeletion(a) && !allowance.Served(g.Old, a) && slices.Contains(gate.Acting(a.Mutations), gate.ActionDelete) {
 			return a, true
 		}
 	}

@@ -55,8 +55,13 @@ func Example() {
 	// - kind: XDatabase
 	//   mutation: spec.size
 	//   generation: 5
+	//   id: "5.0"
 	//   initiator: hans@example.com
 	//   policy: database-claim-to-xr
+	//   source:
+	//     type: Policy
+	//     name: database-claim-to-xr
+	//     field: spec.size
 	//   trace:
 	//   - kind: DatabaseClaim
 	//     name: my-database

@@ -45,7 +45,10 @@ func (t *gating) building(f Finding) Finding {
 
 // implicitExternal is what a parent that is built up may do to external objects.
 func implicitExternal() []v1alpha1.Allowance {
-	return []v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate}}}
+	return []v1alpha1.Allowance{{
+		Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate},
+		Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourceCreation},
+	}}
 }
 
 func updates(list []v1alpha1.Allowance) bool {

@@ -66,9 +66,9 @@ type grants struct {
 
 	// allowances that the parent carries.
 	allowances []v1alpha1.Allowance
-	// traces of objects, once they were read; reported is how far the function of the parent has
+	// records of objects, once they were read; reported is how far the function of the parent has
 	// reported approvals to be, likewise.
-	traces   map[*unstructured.Unstructured][]v1alpha1.TraceEntry
+	records  map[*unstructured.Unstructured]v1alpha1.ObjectRecord
 	reported *Reported
 }
 
@@ -292,30 +292,25 @@ func (f *facts) between() []map[string]any {
 	return out
 }
 
-// trace is the old object's; what does not parse names nothing, and is reported
-// when it is written.
-func (g *grants) trace() []v1alpha1.TraceEntry {
-	return g.traceOf(g.Old)
-}
-
-// traceOf is that of an object, which is read once: it is asked for with each change and allowance.
-func (g *grants) traceOf(u *unstructured.Unstructured) []v1alpha1.TraceEntry {
+// recordOf is what an object has of allowances that it used, which is read once: it is asked for with each change and
+// allowance.
+func (g *grants) recordOf(u *unstructured.Unstructured) v1alpha1.ObjectRecord {
 	if u == nil {
-		return nil
+		return v1alpha1.ObjectRecord{}
 	}
 
-	entries, known := g.traces[u]
+	rec, known := g.records[u]
 	if !known {
-		entries, _ = allowance.ParseTrace(u)
+		rec, _ = allowance.ParseRecord(u) // What does not parse is reported when it is written.
 
-		if g.traces == nil {
-			g.traces = map[*unstructured.Unstructured][]v1alpha1.TraceEntry{}
+		if g.records == nil {
+			g.records = map[*unstructured.Unstructured]v1alpha1.ObjectRecord{}
 		}
 
-		g.traces[u] = entries
+		g.records[u] = rec
 	}
 
-	return entries
+	return rec
 }
 
 // root reports whether the object has no parent. A namespace that is deleted is one only

@@ -64,7 +64,7 @@ func (r reviewer) forged(key, value string) bool {
 // the annotations of an older ReplicaSet to its Deployment.
 func (r reviewer) copied(key, value string) bool {
 	switch key {
-	case v1alpha1.AnnotationInitialized:
+	case v1alpha1.AnnotationInitialized, v1alpha1.AnnotationRecord:
 		return true
 	case v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace:
 	default:
@@ -191,6 +191,12 @@ func (r reviewer) sameFinally(key string) bool {
 
 		return gotErr == nil && wantErr == nil && len(got) > 0 && len(want) > 0 &&
 			got[0].Generation == want[0].Generation && got[0].Initiator == want[0].Initiator
+	case v1alpha1.AnnotationRecord:
+		got, gotErr := allowance.ParseRecord(r.asked)
+		want, wantErr := allowance.ParseRecord(r.object)
+
+		return gotErr == nil && wantErr == nil && got.Request == want.Request && len(got.Used) >= len(want.Used) &&
+			slices.Equal(got.Windows, want.Windows)
 	case v1alpha1.AnnotationGate: // It has the time at which the mutating webhook was asked; the manager writes one that is not there.
 		return r.Operation == OperationCreate && resource.Annotation(r.asked, key) == "" || gate.SameRecord(r.asked, r.object)
 	case v1alpha1.AnnotationAsked:
@@ -206,7 +212,8 @@ func sameGrants(list, others []v1alpha1.Allowance) bool {
 	return !slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool {
 		return !slices.ContainsFunc(others, func(b v1alpha1.Allowance) bool {
 			return a.APIGroup == b.APIGroup && a.Kind == b.Kind && a.Mutation == b.Mutation && a.Relation == b.Relation &&
-				slices.Equal(a.Mutations, b.Mutations) && a.Generation == b.Generation && a.Initiator == b.Initiator && a.Policy == b.Policy
+				slices.Equal(a.Mutations, b.Mutations) && a.Generation == b.Generation && a.Initiator == b.Initiator &&
+				a.Source.Type == b.Source.Type && a.Source.Name == b.Source.Name
 		})
 	})
 }

@@ -169,8 +169,10 @@ func MovesGate(req *Request) bool {
 // that was never ready composes is.
 func (s *stamper) buildingUp() []v1alpha1.Allowance {
 	return []v1alpha1.Allowance{{
-		Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate}, Generation: 1, Initiator: s.User.Name,
-		Trace: []v1alpha1.Hop{{Kind: s.object.GetKind(), Name: resource.Name(s.object), Generation: 1, Field: v1alpha1.MutationCreate}},
+		Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate},
+		Generation: 1, ID: allowance.ID(1, 0), Initiator: s.User.Name,
+		Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourceCreation, Field: v1alpha1.MutationCreate},
+		Trace:  []v1alpha1.Hop{{Kind: s.object.GetKind(), Name: resource.Name(s.object), Generation: 1, Field: v1alpha1.MutationCreate}},
 	}}
 }
 

@@ -141,7 +141,7 @@ func (x explainer) notInForce(u *allowance.Window) string {
 		return "is suspended (spec.suspend)"
 	case !u.InForce(x.Now):
 		return "is not active yet (spec.activateWhen)"
-	case u.Spec.OncePerObject && resource.Annotation(x.target(), v1alpha1.AnnotationLastUpgrade) == u.GetName():
+	case u.Spec.OncePerObject && changedUnder(x.target(), u):
 		return "served this object already (spec.oncePerObject)"
 	default:
 		return ""

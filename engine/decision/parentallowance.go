@@ -56,7 +56,7 @@ func (j *judge) byAllowanceThat(c change.Change, covers func(v1alpha1.Allowance)
 	}
 
 	return Finding{Policy: best.Policy, Approval: best.Approval, Digest: best.Digest, cause: cause{
-		initiator: best.Initiator, trace: j.moved(best.Trace), external: external, propagated: true,
+		initiator: best.Initiator, trace: j.moved(best.Trace), external: external, propagated: true, by: best,
 	}}, true
 }
 
@@ -72,24 +72,14 @@ func (g *grants) consumed(a v1alpha1.Allowance, c change.Change) bool {
 	}
 
 	// A deletion is asked about again once what it gives is recorded.
-	return allowance.Consumed(g.Parent, a) ||
+	return allowance.Served(g.Parent, a) ||
 		!allowance.ByDeletion(a) && allowance.ByUse(g.Parent, a) && g.usedUp(a, c)
 }
 
-// compareRank orders candidates by {kind}/{name}/{field} of the granting hop,
-// then by policy.
+// compareRank orders candidates, which one object carries, by the field whose change gave them, then by policy.
 func compareRank(a, b v1alpha1.Allowance) int {
-	x, y := v1alpha1.Hop{}, v1alpha1.Hop{}
-	if n := len(a.Trace); n > 0 {
-		x = a.Trace[n-1]
-	}
-
-	if n := len(b.Trace); n > 0 {
-		y = b.Trace[n-1]
-	}
-
 	return cmp.Or(
-		strings.Compare(x.Kind, y.Kind), strings.Compare(x.Name, y.Name), strings.Compare(x.Field, y.Field),
+		strings.Compare(allowance.Field(a), allowance.Field(b)),
 		strings.Compare(a.Policy, b.Policy), strings.Compare(a.Mutation, b.Mutation),
 	)
 }
@@ -111,7 +101,7 @@ func (g *grants) mayExercise(a v1alpha1.Allowance, c change.Change) bool {
 // stillGives reports whether a policy as it is now would give an allowance that it
 // gave, as far as a change is concerned.
 func (g *grants) stillGives(p *policy.Policy, a v1alpha1.Allowance, c change.Change) bool {
-	field := allowance.GrantingField(a)
+	field := allowance.Field(a)
 
 	return p.Allows(g.groupKind(), c) && (field == "" || p.About(g.Parent.GroupVersionKind().GroupKind(), field))
 }
@@ -122,7 +112,7 @@ func (g *grants) ridingAlong(a v1alpha1.Allowance) []v1alpha1.Allowance {
 	var out []v1alpha1.Allowance
 
 	for _, e := range g.allowances {
-		if allowance.External(e) && e.Policy == a.Policy && allowance.SameApproval(e, a) && allowance.SameRequest(e, a) {
+		if allowance.External(e) && e.Source.Name == a.Source.Name && allowance.SameApproval(e, a) && e.ID == a.ID {
 			if p := g.Policies.ByName(e.Policy); p != nil {
 				if e.Mutations = p.External(e.Mutations); len(e.Mutations) == 0 {
 					continue
@@ -165,7 +155,7 @@ func (g *grants) until(hop v1alpha1.Hop) *metav1.Time {
 func (g *grants) usedUp(a v1alpha1.Allowance, c change.Change) bool {
 	switch {
 	case c.Field != v1alpha1.MutationCreate && c.Field != v1alpha1.MutationDelete:
-		return allowance.Used(g.trace(), a)
+		return allowance.Used(g.recordOf(g.Old), a)
 	case a.Until == nil:
 		return g.parentBuilt()
 	default:
@@ -173,7 +163,7 @@ func (g *grants) usedUp(a v1alpha1.Allowance, c change.Change) bool {
 	}
 }
 
-// usable are the allowances of the parent of which the trace of a child shows
+// usable are the allowances of the parent of which the record of a child shows
 // whether it has used them.
 func (g *grants) usable() []v1alpha1.Allowance {
 	return slices.DeleteFunc(slices.Clone(g.allowances), func(a v1alpha1.Allowance) bool {
@@ -181,6 +171,6 @@ func (g *grants) usable() []v1alpha1.Allowance {
 			return true
 		}
 
-		return allowance.External(a) || allowance.Consumed(g.Parent, a) || !allowance.ByUse(g.Parent, a)
+		return allowance.External(a) || allowance.Served(g.Parent, a) || !allowance.ByUse(g.Parent, a)
 	})
 }

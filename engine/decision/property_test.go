@@ -147,7 +147,7 @@ func allowancesIn(t *rapid.T, generation int64) string {
 			a.Kind, a.Mutation = "Child", fields().Draw(t, "mutation")
 		}
 
-		return a
+		return fixture.Sourced(a)
 	}), 0, 4).Draw(t, "allowances")
 
 	return allowance.FormatList(list)
@@ -370,7 +370,7 @@ func pruned(tb rapid.TB, u *unstructured.Unstructured) *unstructured.Unstructure
 
 	out := u.DeepCopy()
 	annotations := out.GetAnnotations()
-	annotations[v1alpha1.AnnotationAllowances] = allowance.FormatList(allowance.Unconsumed(u, list))
+	annotations[v1alpha1.AnnotationAllowances] = allowance.FormatList(allowance.Unserved(u, list))
 	out.SetAnnotations(annotations)
 
 	return out

@@ -68,7 +68,7 @@ func TestTheRecordIsOfWhatIsStored(t *testing.T) {
 		},
 		"HeldInPart": {
 			"What is let through is recorded beside what is held.", v1alpha1.ActionHold,
-			"[{kind: Deployment, mutation: spec.replicas, generation: 1, initiator: hans}]",
+			"[{kind: Deployment, mutation: spec.replicas, generation: 1, initiator: hans, id: '1.0', source: {type: Policy}}]",
 			map[string]bool{image: false, replicas: true},
 			false,
 		},

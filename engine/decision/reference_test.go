@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // referencePolicies are those of the reference, word for word.
@@ -112,7 +113,7 @@ func TestTheReferencesChainRunsFromClaimToManagedResource(t *testing.T) {
 		Attestations: map[string]string{"metadata.annotations[jira]": "INFRA-23232"},
 	}
 
-	want := []v1alpha1.Allowance{
+	want := fixture.AllSourced([]v1alpha1.Allowance{
 		{
 			Kind: "XDatabase", Mutation: "spec.size", Generation: 5, Initiator: "hans@example.com",
 			Policy: "database-claim-to-xr", Trace: []v1alpha1.Hop{claimHop},
@@ -121,7 +122,7 @@ func TestTheReferencesChainRunsFromClaimToManagedResource(t *testing.T) {
 			Kind: "XDatabase", Mutation: "spec.engine", Generation: 5, Initiator: "hans@example.com",
 			Policy: "database-claim-to-xr", Trace: []v1alpha1.Hop{claimHop},
 		},
-	}
+	})
 	if diff := cmp.Diff(want, allowancesOf(t, onClaim)); diff != "" {
 		t.Fatalf("allowances of the Claim, -want, +got:\n%s", diff)
 	}
@@ -139,7 +140,7 @@ func TestTheReferencesChainRunsFromClaimToManagedResource(t *testing.T) {
 	claimHop.Namespace = new("default") // The XR is in none.
 	xrHop := v1alpha1.Hop{Kind: "XDatabase", Name: "my-database-xyz", Generation: 12, Field: "spec.size"}
 
-	want = []v1alpha1.Allowance{
+	want = fixture.AllSourced([]v1alpha1.Allowance{
 		{
 			Kind: "RDSInstance", Mutation: "spec.forProvider.instanceClass", Generation: 12, Initiator: "hans@example.com",
 			Policy: "xdatabase-to-rds", Trace: []v1alpha1.Hop{claimHop, xrHop},
@@ -148,7 +149,7 @@ func TestTheReferencesChainRunsFromClaimToManagedResource(t *testing.T) {
 			Relation: v1alpha1.RelationExternal, Mutations: []string{"Update"}, Generation: 12, Initiator: "hans@example.com",
 			Policy: "xdatabase-to-rds", Trace: []v1alpha1.Hop{claimHop, xrHop},
 		},
-	}
+	})
 	if diff := cmp.Diff(want, allowancesOf(t, onXR)); diff != "" {
 		t.Fatalf("allowances of the XR, -want, +got:\n%s", diff)
 	}
@@ -162,10 +163,10 @@ func TestTheReferencesChainRunsFromClaimToManagedResource(t *testing.T) {
 	onManaged := decision.Decide(req)
 	managedHop := v1alpha1.Hop{Kind: "RDSInstance", Name: "my-database-xyz-rds", Generation: 8, Field: "spec.forProvider.instanceClass"}
 
-	want = []v1alpha1.Allowance{{
+	want = fixture.AllSourced([]v1alpha1.Allowance{{
 		Relation: v1alpha1.RelationExternal, Mutations: []string{"Update"}, Generation: 8, Initiator: "hans@example.com",
 		Policy: "xdatabase-to-rds", Trace: []v1alpha1.Hop{claimHop, xrHop, managedHop},
-	}}
+	}})
 	if diff := cmp.Diff(want, allowancesOf(t, onManaged)); diff != "" {
 		t.Fatalf("allowances of the managed resource, -want, +got:\n%s", diff)
 	}

@@ -250,6 +250,8 @@ type cause struct {
 	external []v1alpha1.Allowance
 	// propagated is true when a parent's allowance led here.
 	propagated bool
+	// by is the parent's allowance that the change uses; nil for none.
+	by *v1alpha1.Allowance
 	// exception that excused the change, with its reason.
 	exception string
 }

@@ -70,6 +70,7 @@ func (s *stamper) stampObject() {
 
 	s.writeAllowances(all.allowances, !announced)
 	s.writeTrace(all.entries)
+	s.writeRecord(len(all.entries) > 0)
 	s.writeHeld()
 	s.writeAsked()
 	s.writeEdits()
@@ -158,7 +159,8 @@ func (s *stamper) inject(u *unstructured.Unstructured, f Finding, generation int
 
 		for _, perm := range p.Spec().Allow {
 			out = expand(out, perm, v1alpha1.Allowance{
-				Generation: generation, Initiator: f.cause.initiator, Policy: p.Name(), Trace: trace, Until: until,
+				Generation: generation, ID: allowance.ID(generation, hop.Request), Initiator: f.cause.initiator, Policy: p.Name(),
+				Source: sourceOf(v1alpha1.AllowanceSource{Type: v1alpha1.SourcePolicy, Name: p.Name()}, f), Trace: trace, Until: until,
 			})
 		}
 	}
@@ -204,6 +206,21 @@ func expand(out []v1alpha1.Allowance, perm v1alpha1.Permission, base v1alpha1.Al
 	return out
 }
 
+// sourceOf is what gives an allowance for an allowed change of the object that carries it. A deletion that follows from one
+// of the parent names that.
+func sourceOf(by v1alpha1.AllowanceSource, f Finding) v1alpha1.AllowanceSource {
+	if f.Change.Field != v1alpha1.MutationDelete {
+		return v1alpha1.AllowanceSource{Type: by.Type, Name: by.Name, Field: f.Change.Field}
+	}
+
+	out := v1alpha1.AllowanceSource{Type: v1alpha1.SourceDeletion, Name: by.Name}
+	if parents := f.cause.by; parents != nil && allowance.ByDeletion(*parents) {
+		out.From = parents.ID
+	}
+
+	return out
+}
+
 // external returns what rides along with a change of an object, as its
 // allowances: of one that is no managed resource the actions of other systems.
 func external(u *unstructured.Unstructured, f Finding, hop v1alpha1.Hop) []v1alpha1.Allowance {
@@ -216,7 +233,8 @@ func external(u *unstructured.Unstructured, f Finding, hop v1alpha1.Hop) []v1alp
 			}
 		}
 
-		e.Generation, e.Initiator, e.Digest, e.Approval = hop.Generation, f.cause.initiator, "", ""
+		e.Generation, e.ID, e.Source = hop.Generation, allowance.ID(hop.Generation, hop.Request), sourceOf(e.Source, f)
+		e.Initiator, e.Digest, e.Approval = f.cause.initiator, "", ""
 		e.Trace = allowance.ExtendTrace(f.cause.trace, hop)
 		out = append(out, e)
 	}
@@ -258,7 +276,7 @@ func (s *stamper) writeAllowances(granted []v1alpha1.Allowance, withdraw bool) {
 
 	pruned := have
 	if s.Old != nil && len(have) > 0 {
-		pruned = s.revoke(allowance.Unconsumed(s.Old, have))
+		pruned = s.revoke(allowance.Unserved(s.Old, have))
 		if withdraw && s.composing {
 			pruned = slices.DeleteFunc(pruned, ofAnnounced)
 		}
@@ -289,13 +307,9 @@ func (s *stamper) revoke(have []v1alpha1.Allowance) []v1alpha1.Allowance {
 	}
 
 	return slices.DeleteFunc(have, func(a v1alpha1.Allowance) bool {
-		if len(a.Trace) == 0 || allowance.OfApproval(a) {
-			return false
-		}
+		given := allowance.Field(a)
 
-		given := a.Trace[len(a.Trace)-1].Field
-
-		return slices.ContainsFunc(s.findings, func(f Finding) bool {
+		return given != "" && !allowance.OfApproval(a) && slices.ContainsFunc(s.findings, func(f Finding) bool {
 			return f.Verdict == Unallowed && change.FieldCovers(given, f.Change.Path)
 		})
 	})
@@ -311,5 +325,57 @@ func (s *stamper) writeTrace(entries []v1alpha1.TraceEntry) {
 		s.problem(inObject(s.object, err))
 	}
 
-	annotate(s.object, v1alpha1.AnnotationTrace, allowance.FormatList(allowance.AddTrace(have, entries, s.usable()...)))
+	annotate(s.object, v1alpha1.AnnotationTrace, allowance.FormatList(allowance.AddTrace(have, entries)))
+}
+
+// writeRecord records the number of an allowed change that makes no generation, the allowances that are used up by it, and
+// the window that allowed it.
+func (s *stamper) writeRecord(allowed bool) {
+	have, err := allowance.ParseRecord(s.object)
+	if err != nil {
+		s.problem(inObject(s.object, err))
+	}
+
+	rec := have
+
+	if n := s.request(s.predictGeneration()); allowed && n > 0 {
+		rec.Request = allowance.ID(s.predictGeneration(), n)
+	}
+
+	var uses []v1alpha1.Use
+
+	for _, f := range s.findings {
+		if f.Verdict == Allowed && f.cause.by != nil {
+			uses = append(uses, allowance.UseOf(*f.cause.by))
+		}
+
+		if f.Rule == RuleInitializing && f.Change.Field == v1alpha1.MutationCreate {
+			uses = append(uses, s.usesOfCreation()...)
+		}
+
+		if f.Verdict == Allowed && f.Rule == RuleUpgrade {
+			rec = allowance.AddWindow(rec, s.uidOf(f.Policy))
+		}
+	}
+
+	if len(uses)+len(rec.Used) > 0 {
+		rec = allowance.AddUses(rec, uses, s.usable())
+	}
+
+	if text := allowance.FormatRecord(rec); text != allowance.FormatRecord(have) {
+		annotate(s.object, v1alpha1.AnnotationRecord, text)
+	}
+}
+
+// usesOfCreation are the uses of what the creation of the parent allows: the object is made as that has it.
+func (g *grants) usesOfCreation() []v1alpha1.Use {
+	var out []v1alpha1.Use
+
+	for _, a := range g.allowances {
+		if a.ID == allowance.ID(1, 0) {
+			out = append(out, allowance.UseOf(a))
+		}
+	}
+
+	return out
 }

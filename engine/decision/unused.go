@@ -25,7 +25,7 @@ func (s *stamper) dropUnused(granted []v1alpha1.Allowance) bool {
 	ends := s.ParentGone || s.Parent != nil && resource.Deleting(s.Parent)
 
 	left := slices.DeleteFunc(slices.Clone(have), func(a v1alpha1.Allowance) bool {
-		return allowance.ByDeletion(a) && (!ends || !allowance.Inherited(a)) &&
+		return allowance.ByDeletion(a) && (!ends || a.Source.From == "") &&
 			!slices.ContainsFunc(granted, func(b v1alpha1.Allowance) bool { return allowance.SameGrant(a, b) })
 	})
 	if len(left) == len(have) {
@@ -70,7 +70,7 @@ func Unused(u *unstructured.Unstructured) map[string]string {
 	}
 
 	left := slices.DeleteFunc(slices.Clone(have), func(a v1alpha1.Allowance) bool {
-		return allowance.ByDeletion(a) && !allowance.Inherited(a)
+		return allowance.ByDeletion(a) && a.Source.From == ""
 	})
 	if len(left) == len(have) {
 		return nil

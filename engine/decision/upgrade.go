@@ -4,13 +4,16 @@
 package decision
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // byUpgrade searches for an active UpgradeAllowance that covers the change. None
@@ -67,7 +70,28 @@ func (w *windows) upgradeApplies(u *allowance.Window) bool {
 	obj := w.target()
 
 	return u.Spec.ServiceAccount == w.User.Name && u.InForce(w.Now) && u.Selects(obj, w.Old) &&
-		(!u.Spec.OncePerObject || resource.Annotation(obj, v1alpha1.AnnotationLastUpgrade) != u.GetName())
+		(!u.Spec.OncePerObject || !changedUnder(obj, u))
+}
+
+// changedUnder reports whether a window has allowed a change of an object.
+func changedUnder(obj *unstructured.Unstructured, u *allowance.Window) bool {
+	rec, err := allowance.ParseRecord(obj)
+
+	return err != nil || slices.Contains(rec.Windows, windowUID(u))
+}
+
+// windowUID tells windows of one name apart. Those in files have none.
+func windowUID(u *allowance.Window) types.UID { return cmp.Or(u.GetUID(), types.UID(u.GetName())) }
+
+// uidOf is that of a window by its name.
+func (w *windows) uidOf(name string) types.UID {
+	for _, u := range w.Upgrades {
+		if u.GetName() == name {
+			return windowUID(u)
+		}
+	}
+
+	return types.UID(name)
 }
 
 // NextWindow returns when the next of some windows opens or closes, or an

@@ -21,7 +21,7 @@ func Upkeep(u *unstructured.Unstructured) map[string]string {
 
 	list, err := allowance.Parse(u)
 	if err == nil && len(list) > 0 {
-		if left := allowance.Unconsumed(u, list); len(left) < len(list) {
+		if left := allowance.Unserved(u, list); len(left) < len(list) {
 			out[v1alpha1.AnnotationAllowances] = allowance.FormatList(left)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 )
 
 // Causes says for a person who asked for what some allowances allow, each once:
@@ -56,7 +55,7 @@ func Attestations(list ...v1alpha1.Allowance) map[string]string {
 func cause(a v1alpha1.Allowance) string {
 	var details []string
 
-	if a.Policy != "" && !allowance.OfWindow(a) { // The initiator names a window.
+	if a.Policy != "" {
 		details = append(details, "policy "+a.Policy)
 	}
 

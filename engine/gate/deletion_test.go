@@ -13,16 +13,17 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 const (
-	del       = `kausality.io/allowances: "[{relation: External, mutations: [Delete], generation: 8, initiator: hans}]"`
-	delOpen   = `kausality.io/gate: "{state: Open, actions: [Delete], generation: 9, since: 2026-01-01T00:00:00Z, consumed: 3, allowances: [{relation: External, mutations: [Delete], generation: 8, initiator: hans}]}"`
+	del       = `kausality.io/allowances: "[{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]"`
+	delOpen   = `kausality.io/gate: "{state: Open, actions: [Delete], generation: 9, since: 2026-01-01T00:00:00Z, consumed: 3, allowances: [{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]}"`
 	deleteSet = "[Observe, Delete]"
 )
 
 func TestAResourceBeingDeletedHasAnOpenGateOnlyByAnAllowanceForDelete(t *testing.T) {
-	both := `kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 8, initiator: hans}, {relation: External, mutations: [Delete], generation: 8, initiator: eve}]"`
+	both := `kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}, {relation: External, mutations: [Delete], generation: 8, initiator: eve, id: '8.0', source: {type: Policy}}]"`
 	initial := []string{"Observe", "LateInitialize"}
 
 	cases := map[string]struct {
@@ -145,43 +146,43 @@ func TestActionsThatNoSetHoldsAreServedInTurnAndOnce(t *testing.T) {
 	}{
 		"UpdateDelete": {
 			reason:     "Update first, and Delete when it has landed, until the resource is gone.",
-			allowances: "[{relation: External, mutations: [Delete, Update], generation: 8, initiator: hans}]",
+			allowances: "[{relation: External, mutations: [Delete, Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]",
 			want:       []string{"Observe LateInitialize Update", "Observe Delete"},
-			left:       []v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{"Delete"}, Generation: 8, Initiator: "hans"}},
+			left:       fixture.AllSourced([]v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{"Delete"}, Generation: 8, Initiator: "hans"}}),
 		},
 		"OfTwo": {
 			reason:     "So too where two allowances say so, the older one Delete.",
-			allowances: "[{relation: External, mutations: [Delete], generation: 7, initiator: hans}, {relation: External, mutations: [Update], generation: 8, initiator: eve}]",
+			allowances: "[{relation: External, mutations: [Delete], generation: 7, initiator: hans, id: '7.0', source: {type: Policy}}, {relation: External, mutations: [Update], generation: 8, initiator: eve, id: '8.0', source: {type: Policy}}]",
 			want:       []string{"Observe LateInitialize Update", "Observe Delete"},
-			left:       []v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{"Delete"}, Generation: 7, Initiator: "hans"}},
+			left:       fixture.AllSourced([]v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{"Delete"}, Generation: 7, Initiator: "hans"}}),
 		},
 		"Delete": {
 			reason:     "LateInitialize gives way to Delete.",
-			allowances: "[{relation: External, mutations: [Delete], generation: 8, initiator: hans}]",
+			allowances: "[{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]",
 			want:       []string{"Observe Delete"},
-			left:       []v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{"Delete"}, Generation: 8, Initiator: "hans"}},
+			left:       fixture.AllSourced([]v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{"Delete"}, Generation: 8, Initiator: "hans"}}),
 		},
 		"Recreate": {
 			reason:     "What is to be made anew is created where it is gone: no provider deletes it for that.",
-			allowances: "[{relation: External, mutations: [Delete, Create], generation: 8, initiator: hans}]",
+			allowances: "[{relation: External, mutations: [Delete, Create], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]",
 			want:       []string{"Observe LateInitialize Create", "Observe LateInitialize"},
 		},
 		"CreateThenDelete": {
 			reason:     "Of two allowances Create lands, and Delete stays until the resource is gone.",
-			allowances: "[{relation: External, mutations: [Create], generation: 7, initiator: hans}, {relation: External, mutations: [Delete], generation: 8, initiator: eve}]",
+			allowances: "[{relation: External, mutations: [Create], generation: 7, initiator: hans, id: '7.0', source: {type: Policy}}, {relation: External, mutations: [Delete], generation: 8, initiator: eve, id: '8.0', source: {type: Policy}}]",
 			want:       []string{"Observe LateInitialize Create Delete", "Observe Delete"},
-			left:       []v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{"Delete"}, Generation: 8, Initiator: "eve"}},
+			left:       fixture.AllSourced([]v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{"Delete"}, Generation: 8, Initiator: "eve"}}),
 		},
 		"Everything": {
 			reason:     "Everything is a set.",
-			allowances: "[{relation: External, mutations: ['*'], generation: 8, initiator: hans}]",
+			allowances: "[{relation: External, mutations: ['*'], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]",
 			want:       []string{"Observe LateInitialize Create Update Delete", "Observe LateInitialize"},
 		},
 		"Foreign": {
 			reason:     "Another system's verbs stay when ours have served.",
-			allowances: "[{relation: External, mutations: [apply, Update], generation: 8, initiator: hans}]",
+			allowances: "[{relation: External, mutations: [apply, Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]",
 			want:       []string{"Observe LateInitialize Update", "Observe LateInitialize"},
-			left:       []v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{"apply"}, Generation: 8, Initiator: "hans"}},
+			left:       fixture.AllSourced([]v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{"apply"}, Generation: 8, Initiator: "hans"}}),
 		},
 	}
 
@@ -219,7 +220,7 @@ func TestActionsThatNoSetHoldsAreServedInTurnAndOnce(t *testing.T) {
 }
 
 func TestADeletionThatIsCalledOffClosesTheGate(t *testing.T) {
-	granted := strings.Replace(delOpen, "initiator: hans}", "initiator: hans, trace: [{kind: Object, name: a, generation: 8, field: delete}]}", 1)
+	granted := strings.Replace(delOpen, "type: Policy", "type: Deletion", 1)
 	u := situation(t, map[string]string{"GATE": granted, "POLICIES": deleteSet})
 	u.SetGeneration(9)
 

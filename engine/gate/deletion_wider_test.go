@@ -17,7 +17,7 @@ import (
 // TestADeletionOpensForDeleteAloneThoughItsPolicyAllowsMore has one policy about
 // what destroys: its allowances have Create, too, for what is made anew.
 func TestADeletionOpensForDeleteAloneThoughItsPolicyAllowsMore(t *testing.T) {
-	trace := `trace: [{kind: Tenant, name: t, generation: 3, field: delete}, {kind: Database, name: t, generation: 8, field: delete}]`
+	trace := `id: '8.0', source: {type: Deletion, from: '3.0'}, trace: [{kind: Tenant, name: t, generation: 3, field: delete}, {kind: Database, name: t, generation: 8, field: delete}]`
 	allowances := `kausality.io/allowances: "[{relation: External, mutations: [Create, Update, Delete], generation: 8, initiator: hans, ` + trace + `}]"`
 
 	opened := planFor(t, situation(t, map[string]string{"GATE": closed, "ALLOWANCES": allowances}), gate.Options{LateInitialize: true}, opening)
@@ -38,8 +38,8 @@ func TestADeletionOpensForDeleteAloneThoughItsPolicyAllowsMore(t *testing.T) {
 // TestADeletionWaitsForNoUpdateThatFails has an update fail for ever, and then the
 // resource's parent be deleted, with a grant.
 func TestADeletionWaitsForNoUpdateThatFails(t *testing.T) {
-	granted := `{relation: External, mutations: [Delete], generation: 8, initiator: hans, trace: [{kind: Tenant, name: t, generation: 3, field: delete}, {kind: View, name: t, generation: 8, field: delete}]}`
-	changed := `{relation: External, mutations: [Update], generation: 8, initiator: hans}`
+	granted := `{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: '8.0', source: {type: Deletion, from: '3.0'}, trace: [{kind: Tenant, name: t, generation: 3, field: delete}, {kind: View, name: t, generation: 8, field: delete}]}`
+	changed := `{relation: External, mutations: [Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}`
 
 	plan := planFor(t, situation(t, map[string]string{
 		"GATE": isOpen, "POLICIES": updateSet, "SYNCED": "False", "ALLOWANCES": `kausality.io/allowances: "[` + changed + ", " + granted + `]"`,

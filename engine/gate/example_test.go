@@ -25,7 +25,7 @@ func Example() {
 		"kind": "Database",
 		"metadata": map[string]any{"name": "db", "generation": int64(5), "annotations": map[string]any{
 			v1alpha1.AnnotationGate:       "{state: Closed, generation: 3, since: 2026-01-01T00:00:00Z, consumed: 1}",
-			v1alpha1.AnnotationAllowances: "[{relation: External, mutations: [Update], generation: 5, initiator: hans}]",
+			v1alpha1.AnnotationAllowances: "[{relation: External, mutations: [Update], generation: 5, initiator: hans, id: '5.0', source: {type: Policy}}]",
 			v1alpha1.AnnotationTrace:      "[{field: spec.forProvider.size, generation: 5, initiator: hans}]",
 		}},
 		"spec": map[string]any{

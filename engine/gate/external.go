@@ -157,12 +157,9 @@ func (o observing) allowedFields(t terms) (fields []string, judged bool) {
 			continue
 		}
 
-		field := ""
-		if n := len(a.Trace); n > 0 {
-			field = a.Trace[n-1].Field
-		}
+		field := allowance.Field(a)
 
-		if !allowance.OfWindow(a) && t.judged(a.Policy) {
+		if t.judged(a.Policy) {
 			judged, others = true, append(others, field)
 
 			continue

@@ -112,8 +112,8 @@ status:
 `
 
 const (
-	update  = `kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 8, initiator: hans}]"`
-	isOpen  = `kausality.io/gate: "{state: Open, actions: [Update], generation: 9, since: 2026-01-01T00:00:00Z, consumed: 3, allowances: [{relation: External, mutations: [Update], generation: 8, initiator: hans}]}"`
+	update  = `kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]"`
+	isOpen  = `kausality.io/gate: "{state: Open, actions: [Update], generation: 9, since: 2026-01-01T00:00:00Z, consumed: 3, allowances: [{relation: External, mutations: [Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]}"`
 	closed  = `kausality.io/gate: "{state: Closed, generation: 7, since: 2026-01-01T00:00:00Z, consumed: 3}"`
 	initial = `kausality.io/gate: "{state: Open, initial: true, actions: [Create, Update], generation: 1, since: 2026-01-01T00:00:00Z}"`
 

@@ -16,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // world is one managed resource, its external resource, and a provider.
@@ -195,6 +196,7 @@ func (w *world) change(t *rapid.T, mutations []string) {
 }
 
 func (w *world) stamp(a v1alpha1.Allowance) {
+	a = fixture.Sourced(a)
 	list, _ := allowance.Parse(w.u)
 	w.annotate(v1alpha1.AnnotationAllowances, allowance.FormatList(allowance.Merge(list, []v1alpha1.Allowance{a})))
 	w.issued = append(w.issued, a)

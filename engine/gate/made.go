@@ -63,7 +63,7 @@ const (
 // implicit reports whether an allowance is what an XR may do while it is built up:
 // nobody allowed to change what was not made by that.
 func implicit(a v1alpha1.Allowance) bool {
-	return a.Policy == "" && slices.Equal(Acting(a.Mutations), []string{ActionCreate, ActionUpdate})
+	return a.Source.Type == v1alpha1.SourceCreation
 }
 
 // unmade reports whether an action of an allowance is not to be served, because
@@ -184,8 +184,8 @@ func (s serving) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowan
 			continue
 		}
 
-		if n := len(a.Trace); n > 0 {
-			asked = append(asked, a.Trace[n-1].Field)
+		if field := allowance.Field(a); field != "" {
+			asked = append(asked, field)
 		}
 
 		for _, e := range entries {

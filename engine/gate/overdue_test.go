@@ -44,7 +44,7 @@ func TestAGateThatIsOpenForTooLongClosesForAWhileIfThePolicySaysSo(t *testing.T)
 	// 4. A newer allowance opens it, and so does the older one in time.
 	newer := u.DeepCopy()
 	annotations := newer.GetAnnotations()
-	annotations[v1alpha1.AnnotationAllowances] = "[{relation: External, mutations: [Update], generation: 10, initiator: hans}]"
+	annotations[v1alpha1.AnnotationAllowances] = "[{relation: External, mutations: [Update], generation: 10, initiator: hans, id: '10.0', source: {type: Policy}}]"
 	newer.SetAnnotations(annotations)
 
 	if plan = planFor(t, newer, opts, opening.Add(61*time.Minute)); plan.Move != gate.OpenUp {
@@ -83,7 +83,7 @@ func TestADeleteThatIsWaitingDoesNotEndTheRest(t *testing.T) {
 	opts := gate.Options{LateInitialize: true, Settle: time.Minute, MaxOpen: time.Hour, CloseOverdue: true}
 	u := open(t, map[string]string{
 		"SYNCED":     "False",
-		"ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [Update, Delete], generation: 8, initiator: hans}]"`,
+		"ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [Update, Delete], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]"`,
 	})
 
 	u = follow(t, u, planFor(t, u, opts, opening.Add(time.Hour)))

@@ -99,7 +99,7 @@ func (s serving) recorded(a v1alpha1.Allowance, action string) bool {
 // has reports whether a list has an allowance with an action.
 func has(list []v1alpha1.Allowance, a v1alpha1.Allowance, action string) bool {
 	return slices.ContainsFunc(list, func(b v1alpha1.Allowance) bool {
-		return a.Policy == b.Policy && a.Generation == b.Generation && a.Initiator == b.Initiator &&
+		return a.Source.Type == b.Source.Type && a.Source.Name == b.Source.Name && a.Generation == b.Generation && a.Initiator == b.Initiator &&
 			slices.Contains(Acting(b.Mutations), action)
 	})
 }
@@ -120,7 +120,8 @@ func (s serving) unrecorded(serves []string) bool {
 func creates(a v1alpha1.Allowance) bool {
 	actions := Acting(a.Mutations)
 
-	return a.Policy == "" && slices.Contains(actions, ActionCreate) && !slices.Contains(actions, ActionDelete)
+	return (a.Source.Type == v1alpha1.SourceCreation || a.Source.Type == v1alpha1.SourceApproval) &&
+		slices.Contains(actions, ActionCreate) && !slices.Contains(actions, ActionDelete)
 }
 
 // taking returns what the record has to remember of allowances while the gate

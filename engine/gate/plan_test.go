@@ -107,7 +107,7 @@ func TestUpdateAndDeleteAreServedInTurn(t *testing.T) {
 	opts := gate.Options{LateInitialize: true, Settle: time.Minute}
 	u := situation(t, map[string]string{
 		"GATE": closed, "OBSERVED": "8",
-		"ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [Delete, Update], generation: 8, initiator: hans}]"`,
+		"ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [Delete, Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]"`,
 	})
 
 	plan := func() gate.Plan {
@@ -166,7 +166,7 @@ func TestAnOpenGateFollowsWhatIsAsked(t *testing.T) {
 			reason: "An action that is allowed while the gate is open opens it wider.",
 			values: map[string]string{
 				"GATE": isOpen, "POLICIES": updateSet,
-				"ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 8, initiator: hans}, {relation: External, mutations: [Create], generation: 9, initiator: eve}]"`,
+				"ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}, {relation: External, mutations: [Create], generation: 9, initiator: eve, id: '9.0', source: {type: Policy}}]"`,
 			},
 			move: gate.OpenUp, set: []string{"Observe", "LateInitialize", "Create", "Update"}, left: 2, consumed: 3,
 		},
@@ -182,17 +182,17 @@ func TestAnOpenGateFollowsWhatIsAsked(t *testing.T) {
 		},
 		"OtherSystem": {
 			reason: "Verbs of other systems are carried, and not gated.",
-			values: map[string]string{"GATE": isOpen, "POLICIES": updateSet, "ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [apply], generation: 12, initiator: hans}]"`},
+			values: map[string]string{"GATE": isOpen, "POLICIES": updateSet, "ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [apply], generation: 12, initiator: hans, id: '12.0', source: {type: Policy}}]"`},
 			move:   gate.CloseUp, set: []string{"Observe", "LateInitialize"}, left: 1, consumed: 8,
 		},
 		"OtherSystemClosed": {
 			reason: "They open nothing.",
-			values: map[string]string{"GATE": closed, "ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [apply], generation: 12, initiator: hans}]"`},
+			values: map[string]string{"GATE": closed, "ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [apply], generation: 12, initiator: hans, id: '12.0', source: {type: Policy}}]"`},
 			move:   gate.Stay, set: []string{"Observe", "LateInitialize"}, left: 1, consumed: 3,
 		},
 		"Child": {
 			reason: "An allowance about a child is no business of the gate.",
-			values: map[string]string{"GATE": isOpen, "POLICIES": updateSet, "ALLOWANCES": `kausality.io/allowances: "[{kind: A, mutation: spec, generation: 8, initiator: hans}, {relation: External, mutations: [Update], generation: 8, initiator: hans}]"`},
+			values: map[string]string{"GATE": isOpen, "POLICIES": updateSet, "ALLOWANCES": `kausality.io/allowances: "[{kind: A, mutation: spec, generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}, {relation: External, mutations: [Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]"`},
 			move:   gate.CloseUp, set: []string{"Observe", "LateInitialize"}, left: 1, consumed: 8,
 		},
 		"ObserveOnly": {
@@ -202,7 +202,7 @@ func TestAnOpenGateFollowsWhatIsAsked(t *testing.T) {
 		},
 		"Narrower": {
 			reason: "Nothing is opened that the Composition does not ask for.",
-			values: map[string]string{"GATE": closed, "POLICIES": "[Observe]", "ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [Update, Create, Delete], generation: 8, initiator: hans}]"`},
+			values: map[string]string{"GATE": closed, "POLICIES": "[Observe]", "ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [Update, Create, Delete], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]"`},
 			asked:  "[Observe, Update]", move: gate.OpenUp, set: []string{"Observe", "Update"}, left: 1, consumed: 3,
 		},
 		"DefaultedOpen": {

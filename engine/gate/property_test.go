@@ -16,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // someActions draws a set of actions.
@@ -48,7 +49,7 @@ func someAllowance(t *rapid.T) v1alpha1.Allowance {
 	if rapid.IntRange(0, 9).Draw(t, "child") == 0 {
 		a.Kind, a.Mutation = "Pod", "spec"
 
-		return a
+		return fixture.Sourced(a)
 	}
 
 	a.Relation = v1alpha1.RelationExternal
@@ -56,7 +57,7 @@ func someAllowance(t *rapid.T) v1alpha1.Allowance {
 		gate.ActionCreate, gate.ActionUpdate, gate.ActionDelete, gate.ActionAll, "apply",
 	}), 1, 3, rapid.ID).Draw(t, "mutations")
 
-	return a
+	return fixture.Sourced(a)
 }
 
 func someRecord(t *rapid.T, list []v1alpha1.Allowance) *v1alpha1.GateRecord {

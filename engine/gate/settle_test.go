@@ -62,7 +62,7 @@ func planFor(t *testing.T, u *unstructured.Unstructured, opts gate.Options, now 
 func TestAnAllowanceThatArrivesUnderAnOpenGateCountsFromThen(t *testing.T) {
 	opts := gate.Options{LateInitialize: true, Settle: time.Minute}
 	now := opening.Add(10 * time.Minute)
-	two := `kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 8, initiator: hans}, {relation: External, mutations: [Update], generation: 10, initiator: eve, policy: other}]"`
+	two := `kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}, {relation: External, mutations: [Update], generation: 10, initiator: eve, policy: other, id: '10.0', source: {type: Policy, name: other}}]"`
 	u := open(t, map[string]string{"ATPROVIDER": "{}", "OBSERVED": "10", "ALLOWANCES": two})
 	u.SetGeneration(10)
 
@@ -89,7 +89,7 @@ func TestAnAllowanceThatArrivesUnderAnOpenGateCountsFromThen(t *testing.T) {
 }
 
 func TestAnAllowanceThatArrivesUnderAnOpenGateCanBeThereAlready(t *testing.T) {
-	u := open(t, map[string]string{"OBSERVED": "10", "ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 10, initiator: hans}]"`})
+	u := open(t, map[string]string{"OBSERVED": "10", "ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 10, initiator: hans, id: '10.0', source: {type: Policy}}]"`})
 	u.SetGeneration(10)
 
 	annotations := u.GetAnnotations()
@@ -222,7 +222,7 @@ func TestSyncedWithoutAGenerationProvesNothingBeforeItHasSettled(t *testing.T) {
 }
 
 func TestANewResourceThatIsReadyMustShowWhatWasChangedSince(t *testing.T) {
-	gateOf := `kausality.io/gate: "{state: Open, initial: true, actions: [Create, Update], generation: 8, since: 2026-01-01T00:00:00Z, allowances: [{relation: External, mutations: [Update], generation: 8, initiator: hans}]}"`
+	gateOf := `kausality.io/gate: "{state: Open, initial: true, actions: [Create, Update], generation: 8, since: 2026-01-01T00:00:00Z, allowances: [{relation: External, mutations: [Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]}"`
 	values := map[string]string{"GATE": gateOf, "POLICIES": "[Observe, LateInitialize, Create, Update]", "ALLOWANCES": update, "ATPROVIDER": "{size: small}"}
 	opts := gate.Options{LateInitialize: true, Settle: time.Minute}
 
@@ -255,10 +255,8 @@ func TestAValueShownFromBeforeAnOperationEndedIsNoProof(t *testing.T) {
 }
 
 func TestAFieldThatAnAllowanceNamesIsCompared(t *testing.T) {
-	const named = "generation: 8, initiator: hans, trace: [{kind: Object, name: db, generation: 8, field: spec.forProvider.size}]"
-
 	u := open(t, map[string]string{
-		"GATE": strings.Replace(isOpen, "generation: 8, initiator: hans", named, 1), "ATPROVIDER": "{size: small}",
+		"GATE": strings.Replace(isOpen, "source: {type: Policy", "source: {type: Policy, field: spec.forProvider.size", 1), "ATPROVIDER": "{size: small}",
 	})
 	annotations := u.GetAnnotations()
 	delete(annotations, v1alpha1.AnnotationTrace)

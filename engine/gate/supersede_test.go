@@ -21,7 +21,7 @@ func takenBack(t *testing.T, conds string) *unstructured.Unstructured {
 	t.Helper()
 
 	u := conditions(t, open(t, map[string]string{
-		"ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 10, initiator: hans}]"`,
+		"ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 10, initiator: hans, id: '10.0', source: {type: Policy}}]"`,
 	}), conds)
 	u.SetGeneration(10)
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -56,13 +55,8 @@ func (v *view) terms() terms {
 	)
 
 	for _, a := range underWay(v.record) {
-		name := a.Policy
-		if allowance.OfWindow(a) {
-			name = "" // A window says nothing of gates, whatever policy has its name.
-		}
-
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+		if !slices.Contains(names, a.Policy) {
+			names = append(names, a.Policy)
 		}
 	}
 

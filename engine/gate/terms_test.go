@@ -46,11 +46,11 @@ func openFor(allowances ...string) map[string]string {
 }
 
 const (
-	ofA = "{relation: External, mutations: [Update], generation: 8, initiator: hans, policy: a}"
-	ofB = "{relation: External, mutations: [Update], generation: 7, initiator: anna, policy: b}"
+	ofA = "{relation: External, mutations: [Update], generation: 8, initiator: hans, policy: a, id: '8.0', source: {type: Policy, name: a}}"
+	ofB = "{relation: External, mutations: [Update], generation: 7, initiator: anna, policy: b, id: '7.0', source: {type: Policy, name: b}}"
 	// ofBSame is of the same generation as ofA, and about another field.
 	ofBSame = "{relation: External, mutations: [Update], generation: 8, initiator: anna, policy: b, " +
-		"trace: [{kind: Object, name: db, generation: 8, field: spec.forProvider.color}]}"
+		"id: '8.0', source: {type: Policy, name: b, field: spec.forProvider.color}}"
 )
 
 func TestAPolicySaysWhenAChangeHasLanded(t *testing.T) {
@@ -252,7 +252,8 @@ func TestAGateThatAPolicyHadClosedRestsAsLongAsThatSays(t *testing.T) {
 
 func TestWhoAskedIsSaidOfOpeningsAndClosings(t *testing.T) {
 	opts := gate.Options{LateInitialize: true, Settle: time.Minute, MaxOpen: time.Hour}
-	asked := "{relation: External, mutations: [Update], generation: 8, initiator: hans, policy: a, trace: [" +
+	asked := "{relation: External, mutations: [Update], generation: 8, initiator: hans, policy: a, " +
+		"id: '8.0', source: {type: Policy, name: a, field: spec.forProvider.size}, trace: [" +
 		"{kind: Claim, name: db, generation: 3, field: spec.size, attestations: {'metadata.annotations[jira]': INFRA-7}}, " +
 		"{kind: Object, name: db, generation: 8, field: spec.forProvider.size}]}"
 	const want = "hans (policy a, metadata.annotations[jira]=INFRA-7)"

@@ -29,7 +29,7 @@ func trim(u *unstructured.Unstructured) *unstructured.Unstructured {
 func TestTrimLeavesWhatAGateCompares(t *testing.T) {
 	const (
 		closed  = "{state: Closed, generation: 1, consumed: 3}"
-		pending = "[{relation: External, mutations: [Update], generation: 5, initiator: hans}]"
+		pending = "[{relation: External, mutations: [Update], generation: 5, initiator: hans, id: '5.0', source: {type: Policy}}]"
 	)
 
 	cases := map[string]struct {
@@ -41,10 +41,10 @@ func TestTrimLeavesWhatAGateCompares(t *testing.T) {
 		"Closed":   {reason: "A closed gate compares nothing.", gate: closed, allowances: "[]"},
 		"Open":     {reason: "An open gate closes when the status shows what is asked for.", gate: "{state: Open, generation: 1}", whole: true},
 		"Pending":  {reason: "A gate that is about to open may find the change applied.", gate: closed, allowances: pending, whole: true},
-		"Inherits": {reason: "An allowance for children is none for the gate.", gate: closed, allowances: "[{kind: Pod, mutation: spec, generation: 5}]"},
+		"Inherits": {reason: "An allowance for children is none for the gate.", gate: closed, allowances: "[{kind: Pod, mutation: spec, generation: 5, id: '5.0', source: {type: Policy}}]"},
 		"Foreign": {
 			reason: "No gate serves another system's verbs.",
-			gate:   closed, allowances: "[{relation: External, mutations: [apply], generation: 5}]",
+			gate:   closed, allowances: "[{relation: External, mutations: [apply], generation: 5, id: '5.0', source: {type: Policy}}]",
 		},
 		"BrokenGate":       {reason: "What a broken record says may be told later.", gate: "{", whole: true},
 		"UnknownState":     {reason: "A newer version's record is as good as broken.", gate: "{state: Ajar, generation: 1}", whole: true},

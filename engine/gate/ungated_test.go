@@ -29,7 +29,7 @@ func TestAResourceWithoutAGateIsPendingUntilItsProviderHasSeenIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := &unstructured.Unstructured{}
 			if err := yaml.Unmarshal([]byte(`{metadata: {generation: 4, annotations: {kausality.io/gate: "{state: `+tc.record+`, generation: 4}",
-				kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 4, initiator: hans}]"}},
+				kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 4, initiator: hans, id: '4.0', source: {type: Policy}}]"}},
 				spec: {managementPolicies: ["*"], forProvider: {}}, status: {conditions: [`+tc.synced+`]}}`), &u.Object); err != nil {
 				t.Fatal(err)
 			}

@@ -20,7 +20,7 @@ func (p *planner) dropUnused() {
 	}
 
 	p.allowances = slices.DeleteFunc(slices.Clone(p.allowances), func(a v1alpha1.Allowance) bool {
-		return allowance.OfDeletion(a) && !allowance.Inherited(a) && p.recorded(a, ActionDelete)
+		return allowance.OfDeletion(a) && a.Source.From == "" && p.recorded(a, ActionDelete)
 	})
 	p.pending = p.unserved()
 }

@@ -66,10 +66,11 @@ func (x windowing) byWindows() {
 
 		generation := max(resource.Generation(x.u), x.consumed()+1)
 		x.allowances = append(slices.Clip(x.allowances), v1alpha1.Allowance{
-			Relation: v1alpha1.RelationExternal, Mutations: GivesBy(w), Generation: generation,
-			Initiator: allowance.InitiatorOfWindow(w.GetName()), Policy: w.GetName(),
+			Relation: v1alpha1.RelationExternal, Mutations: GivesBy(w), Generation: generation, ID: allowance.ID(generation, 0),
+			Initiator: allowance.InitiatorOfWindow(w.GetName()),
+			Source:    v1alpha1.AllowanceSource{Type: v1alpha1.SourceWindow, Name: w.GetName()},
 			Trace: []v1alpha1.Hop{{
-				Kind: x.u.GetKind(), Name: x.u.GetName(), Generation: generation, Field: allowance.FieldOutside,
+				Kind: x.u.GetKind(), Name: x.u.GetName(), Generation: generation, Field: string(v1alpha1.RelationExternal),
 			}},
 		})
 		x.giving = append(x.giving, v1alpha1.GateWindow{Name: w.GetName(), UID: w.GetUID()})
@@ -81,13 +82,13 @@ func opened(list []v1alpha1.GateWindow, w *v1alpha1.UpgradeAllowance) bool {
 }
 
 func givenBy(name string) func(v1alpha1.Allowance) bool {
-	return func(a v1alpha1.Allowance) bool { return allowance.OfWindowAlone(a) && a.Policy == name }
+	return func(a v1alpha1.Allowance) bool { return allowance.OfWindowAlone(a) && a.Source.Name == name }
 }
 
 // takeBack takes from the resource what windows gave that give nothing any more,
 // and from the gate the actions that were open for nothing else.
 func (x windowing) takeBack() {
-	over := func(a v1alpha1.Allowance) bool { return allowance.OfWindowAlone(a) && x.giver(a.Policy) == nil }
+	over := func(a v1alpha1.Allowance) bool { return allowance.OfWindowAlone(a) && x.giver(a.Source.Name) == nil }
 
 	rec := *x.record
 	rec.Allowances = slices.DeleteFunc(slices.Clone(rec.Allowances), over)
@@ -106,8 +107,8 @@ func (x windowing) takeBack() {
 		}
 
 		// It did not come to its end, so it may open the gate again.
-		x.over = append(x.over, "UpgradeAllowance "+a.Policy)
-		rec.Windows = slices.DeleteFunc(slices.Clone(rec.Windows), func(o v1alpha1.GateWindow) bool { return o.Name == a.Policy })
+		x.over = append(x.over, "UpgradeAllowance "+a.Source.Name)
+		rec.Windows = slices.DeleteFunc(slices.Clone(rec.Windows), func(o v1alpha1.GateWindow) bool { return o.Name == a.Source.Name })
 	}
 
 	if len(rec.Allowances) == len(x.record.Allowances) && len(x.over) == 0 {
@@ -161,7 +162,7 @@ func (x windowing) windowEnds(by []v1alpha1.Allowance) time.Duration {
 			continue
 		}
 
-		if w := x.giver(a.Policy); w != nil {
+		if w := x.giver(a.Source.Name); w != nil {
 			if left := w.Spec.ValidUntil.Sub(x.now); out == 0 || left < out {
 				out = left
 			}

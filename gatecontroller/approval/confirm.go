@@ -53,11 +53,11 @@ func (g *gathering) confirm(ctx context.Context) error {
 
 	for _, p := range g.in.Parents {
 		for _, a := range p.Allowances {
-			if a.Approval == "" || len(a.Trace) == 0 || has(list, a.Approval) {
+			if a.Approval == "" || has(list, a.Approval) {
 				continue
 			}
 
-			if list, err = g.confirmApproval(ctx, list, a.Trace[0].Name, a.Approval); err != nil {
+			if list, err = g.confirmApproval(ctx, list, a.Source.Name, a.Approval); err != nil {
 				return err
 			}
 		}

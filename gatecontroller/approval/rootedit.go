@@ -75,7 +75,9 @@ func (g *gathering) edits(ctx context.Context, plan approval.Plan) error {
 
 	annotations := map[string]any{v1alpha1.AnnotationApproved: allowance.FormatList(approved)}
 
-	for _, key := range []string{v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace, v1alpha1.AnnotationEdits} {
+	for _, key := range []string{
+		v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace, v1alpha1.AnnotationRecord, v1alpha1.AnnotationEdits,
+	} {
 		if was, is := resource.Annotation(u, key), resource.Annotation(d.Object, key); was != is {
 			annotations[key] = orNil(is)
 		}

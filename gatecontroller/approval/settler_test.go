@@ -547,7 +547,7 @@ func TestAnApprovalIsTakenAwayBeforeItIsUsed(t *testing.T) {
 
 func TestOtherAllowancesStay(t *testing.T) {
 	w := newWorld(t, claim, xr, instance)
-	policys := []v1alpha1.Allowance{{Kind: "Instance", Mutation: "spec.b", Generation: 5, Initiator: "hans", Policy: "p"}}
+	policys := fixture.AllSourced([]v1alpha1.Allowance{{Kind: "Instance", Mutation: "spec.b", Generation: 5, Initiator: "hans", Policy: "p"}})
 
 	u := w.get(xrRef())
 	u.SetAnnotations(map[string]string{v1alpha1.AnnotationAllowances: allowance.FormatList(policys), "theirs": "too"})

@@ -51,7 +51,7 @@ func TestASourceHasTheGenerationThatIsInForce(t *testing.T) {
 	got := sources(t.Context(), reader, []v1alpha1.Allowance{
 		{Policy: "p", Initiator: "hans", Relation: v1alpha1.RelationExternal, Trace: hop},
 		{Policy: "p", Initiator: "anna", Relation: v1alpha1.RelationExternal, Trace: hop},
-		{Policy: "w", Initiator: "UpgradeAllowance/w", Relation: v1alpha1.RelationExternal, Trace: hop},
+		{Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourceWindow, Name: "w"}, Initiator: "UpgradeAllowance/w", Relation: v1alpha1.RelationExternal, Trace: hop},
 		{Policy: "gone", Initiator: "hans", Relation: v1alpha1.RelationExternal, Trace: hop},
 		{Initiator: "hans"},
 	})

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -36,19 +35,19 @@ func sources(ctx context.Context, reader client.Reader, list []v1alpha1.Allowanc
 	out := []string{}
 
 	for _, a := range list {
-		if a.Policy == "" {
-			continue
-		}
-
 		s := decision.Source{Kind: policy.KindPolicy, Name: a.Policy}
 
 		var obj client.Object = &v1alpha1.AllowancePolicy{}
-		if allowance.OfWindow(a) {
-			s.Kind, obj = policy.KindUpgrade, &v1alpha1.UpgradeAllowance{}
+		if a.Source.Type == v1alpha1.SourceWindow {
+			s, obj = decision.Source{Kind: policy.KindUpgrade, Name: a.Source.Name}, &v1alpha1.UpgradeAllowance{}
+		}
+
+		if s.Name == "" {
+			continue
 		}
 
 		// The log is not worth an error: without a generation it says less.
-		if reader.Get(ctx, client.ObjectKey{Name: a.Policy}, obj) == nil {
+		if reader.Get(ctx, client.ObjectKey{Name: s.Name}, obj) == nil {
 			s.Generation = obj.GetGeneration()
 		}
 

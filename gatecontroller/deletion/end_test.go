@@ -66,7 +66,7 @@ func leaving(t *testing.T, create error, objects ...client.Object) (*Leftovers, 
 func TestWhatAManagedResourceLeavesBehindIsOnRecordBeforeItGoes(t *testing.T) {
 	const (
 		going = ", deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [finalizer.managedresource.crossplane.io, " + v1alpha1.Finalizer + "]"
-		grant = ", annotations: {kausality.io/allowances: '[{relation: External, mutations: [Delete], generation: 3, initiator: hans}]'}"
+		grant = ", annotations: {kausality.io/allowances: '[{relation: External, mutations: [Delete], generation: 3, initiator: hans, id: \"3.0\", source: {type: Policy}}]'}"
 	)
 
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "x", nil)
@@ -215,7 +215,7 @@ func TestTheOwnerOfAGatedResourceGoesOnceThatKnowsWhatItMeans(t *testing.T) {
 		owned = ", namespace: a, annotations: {kausality.io/gate: '{state: Closed}'}, " +
 			"ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: s, controller: true}]"
 		refs    = "spec: {crossplane: {resourceRefs: [{apiVersion: mr.example.org/v1, kind: Bucket, name: b}]}}"
-		granted = ", annotations: {kausality.io/allowances: '[{apiGroup: mr.example.org, kind: Bucket, mutation: delete, generation: 2, initiator: hans, policy: p, " +
+		granted = ", annotations: {kausality.io/allowances: '[{apiGroup: mr.example.org, kind: Bucket, mutation: delete, generation: 2, initiator: hans, policy: p, id: \"2.0\", source: {type: Deletion, name: p}, " +
 			"trace: [{kind: Store, name: s, generation: 2, field: delete}]}]'}"
 	)
 

@@ -24,8 +24,8 @@ import (
 const (
 	endingXR = `{apiVersion: example.org/v1, kind: XDatabase, metadata: {name: x, namespace: shop, uid: x, generation: 3, deletionTimestamp: "2026-01-01T00:00:00Z",
 		annotations: {kausality.io/initialized: '{"v":1}',
-		kausality.io/allowances: "[{kind: Instance, mutation: delete, generation: 3, initiator: hans, policy: deletes, trace: [{kind: XDatabase, name: x, generation: 3, field: delete}]},
-			{relation: External, mutations: [Delete], generation: 3, initiator: hans, policy: deletes, trace: [{kind: XDatabase, name: x, generation: 3, field: delete}]}]"}}}`
+		kausality.io/allowances: "[{kind: Instance, mutation: delete, generation: 3, initiator: hans, policy: deletes, id: '3.0', source: {type: Deletion, name: deletes}, trace: [{kind: XDatabase, name: x, generation: 3, field: delete}]},
+			{relation: External, mutations: [Delete], generation: 3, initiator: hans, policy: deletes, id: '3.0', source: {type: Deletion, name: deletes}, trace: [{kind: XDatabase, name: x, generation: 3, field: delete}]}]"}}}`
 	endingMR = `{apiVersion: rds.example.org/v1, kind: Instance, metadata: {name: i, namespace: shop, uid: i, generation: 1, annotations: {
 		kausality.io/management-policies: "['*']", kausality.io/gate: "{state: Closed, generation: 1}"},
 		ownerReferences: [{apiVersion: example.org/v1, kind: XDatabase, name: x, uid: x, controller: true}]},

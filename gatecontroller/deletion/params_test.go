@@ -45,7 +45,7 @@ func TestTheOwnerOfAGatedResourceWaitsForParameters(t *testing.T) {
 			"ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: s, controller: true}]"
 		store = "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: s, namespace: a, uid: s, generation: 2, " +
 			"deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [other, " + v1alpha1.Finalizer + "], " +
-			"annotations: {kausality.io/allowances: '[{apiGroup: mr.example.org, kind: Bucket, mutation: delete, generation: 2, initiator: hans, policy: p, " +
+			"annotations: {kausality.io/allowances: '[{apiGroup: mr.example.org, kind: Bucket, mutation: delete, generation: 2, initiator: hans, policy: p, id: \"2.0\", source: {type: Deletion, name: p}, " +
 			"trace: [{kind: Store, name: s, generation: 2, field: delete}]}]'}}, " +
 			"spec: {crossplane: {resourceRefs: [{apiVersion: mr.example.org/v1, kind: Bucket, name: b}]}}}"
 	)

@@ -192,8 +192,8 @@ func TestAGateDoesNotWaitForAParentButToOpenForDelete(t *testing.T) {
 		store    = "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: s, namespace: a, uid: s}, spec: {crossplane: {resourceRefs: [{apiVersion: mr.example.org/v1, kind: Bucket, name: x}]}}}"
 		closed   = `, kausality.io/gate: '{state: Closed, generation: 7, since: "2026-01-01T00:00:00Z", consumed: 3}'`
 		isOpen   = `, kausality.io/gate: '{state: Open, actions: [Update], generation: 8, since: "2026-01-01T00:00:00Z", consumed: 3}'`
-		toUpdate = ", kausality.io/allowances: '[{relation: External, mutations: [Update], generation: 8, initiator: hans}]'"
-		toDelete = ", kausality.io/allowances: '[{relation: External, mutations: [Delete], generation: 8, initiator: hans}]'"
+		toUpdate = ", kausality.io/allowances: '[{relation: External, mutations: [Update], generation: 8, initiator: hans, id: \"8.0\", source: {type: Policy}}]'"
+		toDelete = ", kausality.io/allowances: '[{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: \"8.0\", source: {type: Policy}}]'"
 	)
 
 	bucket := func(annotations, policies, more string) string {
@@ -395,8 +395,8 @@ func TestAGateThatIsOpenIsLookedAtThoughItsParentIsNotKept(t *testing.T) {
 		store  = "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: s, namespace: a, uid: s}, spec: {}}"
 		bucket = `{apiVersion: mr.example.org/v1, kind: Bucket, metadata: {name: x, namespace: a, uid: x, generation: 8, finalizers: [` + v1alpha1.Finalizer + `],
 			annotations: {kausality.io/management-policies: "['*']",
-				kausality.io/allowances: '[{relation: External, mutations: [Update], generation: 8, initiator: hans}]',
-				kausality.io/gate: '{state: Open, actions: [Update], generation: 8, since: "2026-01-01T11:30:00Z", consumed: 3, allowances: [{relation: External, mutations: [Update], generation: 8, initiator: hans}]}'},
+				kausality.io/allowances: '[{relation: External, mutations: [Update], generation: 8, initiator: hans, id: "8.0", source: {type: Policy}}]',
+				kausality.io/gate: '{state: Open, actions: [Update], generation: 8, since: "2026-01-01T11:30:00Z", consumed: 3, allowances: [{relation: External, mutations: [Update], generation: 8, initiator: hans, id: "8.0", source: {type: Policy}}]}'},
 			ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: s, controller: true}]},
 			spec: {forProvider: {size: large}, managementPolicies: [Observe, LateInitialize, Update]}}`
 	)

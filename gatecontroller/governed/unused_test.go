@@ -23,8 +23,8 @@ func TestTheGrantOfADeletionThatDidNotHappenIsTakenBack(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "shop.example.org/v1", "kind": "Store",
 		"metadata": map[string]any{"name": "corner", "uid": "st", "annotations": map[string]any{
-			v1alpha1.AnnotationAllowances: `[{kind: Object, mutation: delete, generation: 2, initiator: hans, trace: [{kind: Store, name: corner, generation: 2, field: delete}]},
-				{kind: Object, mutation: spec, generation: 3, initiator: hans, trace: [{kind: Store, name: corner, generation: 3, field: spec.size}]}]`,
+			v1alpha1.AnnotationAllowances: `[{kind: Object, mutation: delete, generation: 2, initiator: hans, id: '2.0', source: {type: Deletion}, trace: [{kind: Store, name: corner, generation: 2, field: delete}]},
+				{kind: Object, mutation: spec, generation: 3, initiator: hans, id: '3.0', source: {type: Policy, field: spec.size}, trace: [{kind: Store, name: corner, generation: 3, field: spec.size}]}]`,
 			v1alpha1.AnnotationTrace: `[{field: delete, generation: 2, initiator: hans, trace: [{kind: Store, name: corner, generation: 2, field: delete}]}]`,
 		}},
 	}}

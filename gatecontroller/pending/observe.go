@@ -96,7 +96,7 @@ func printOf(u *unstructured.Unstructured) fingerprint {
 	raw, _ := json.Marshal([]any{ //nolint:errchkjson // It is text and truth values.
 		u.GetUID(), parent, resource.Deleting(u),
 		annotation(v1alpha1.AnnotationHeld), annotation(v1alpha1.AnnotationEdits),
-		annotation(v1alpha1.AnnotationTrace), annotation(v1alpha1.AnnotationAllowances),
+		annotation(v1alpha1.AnnotationTrace), annotation(v1alpha1.AnnotationRecord), annotation(v1alpha1.AnnotationAllowances),
 		condition(v1alpha1.ConditionState), condition(v1alpha1.ConditionKausality),
 	})
 	sum := sha256.Sum256(raw)

@@ -579,9 +579,10 @@ func TestWhatIsCarriedIsSettledWhateverBecomesOfThePendingChange(t *testing.T) {
 
 	h.change(t, "XStore corner-x", func(u *unstructured.Unstructured) {
 		lists()(u)
-		u.SetAnnotations(map[string]string{v1alpha1.AnnotationAllowances: allowance.FormatList([]v1alpha1.Allowance{{
+		u.SetAnnotations(map[string]string{v1alpha1.AnnotationAllowances: allowance.FormatList(fixture.AllSourced([]v1alpha1.Allowance{{
 			Kind: "Instance", Mutation: "spec.size", Generation: 1, Initiator: "anna", Digest: sha("a"), Approval: "cha",
-		}})})
+			Trace: []v1alpha1.Hop{{Kind: "ChangeApproval", Name: "cha"}},
+		}}))})
 	})
 	h.observe(t, "XStore corner-x") // As after a restart.
 

@@ -35,6 +35,7 @@ func writers() map[string]who {
 	return map[string]who{
 		"AnnotationAllowances":         {annotation, webhook},
 		"AnnotationTrace":              {annotation, webhook},
+		"AnnotationRecord":             {annotation, "the function and the manager's webhook"},
 		"AnnotationInitialized":        {annotation, "the manager, and its webhook before an XR composes something"},
 		"AnnotationGate":               {annotation, manager},
 		"AnnotationManagementPolicies": {annotation, "the function, and the manager's webhook on resources made without it"},

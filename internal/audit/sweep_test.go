@@ -116,7 +116,7 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 		"Open": {
 			reason: "A gate that is open is said, with who asked for it.",
 			objects: []string{xr, managed(`kausality.io/gate: '{state: Open, actions: [Update], generation: 3, since: 2026-03-05T11:30:00Z,
-  allowances: [{relation: External, mutations: [Update], generation: 2, initiator: hans}]}'`, owner)},
+  allowances: [{relation: External, mutations: [Update], generation: 2, initiator: hans, id: "2.0", source: {type: Policy}}]}'`, owner)},
 			want: []string{"gate-open low warn team-a Instance db-1 2026-03-05: its gate is open for Update, asked for by hans, since 2026-03-05T11:30:00Z"},
 		},
 		"OpenForShort": {

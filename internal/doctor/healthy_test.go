@@ -207,7 +207,7 @@ func set(t *testing.T, s *State, src Source, name string, value any, path ...str
 // openedBy has a policy's allowance hold the gate open.
 func openedBy(s *State, policy string) {
 	s.Managed[0].SetAnnotations(map[string]string{"kausality.io/gate": `{state: Open, actions: [Update], generation: 1,
-		since: "2026-11-21T11:30:00Z", allowances: [{relation: External, mutations: [Update], generation: 1, initiator: hans, policy: ` + policy + `}]}`})
+		since: "2026-11-21T11:30:00Z", allowances: [{relation: External, mutations: [Update], generation: 1, initiator: hans, policy: ` + policy + `, id: '1.0', source: {type: Policy, name: ` + policy + `}}]}`})
 }
 
 // lead has somebody hold the leader's lease.

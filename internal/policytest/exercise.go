@@ -147,9 +147,7 @@ func (e *exercise) waits(c decision.Finding) bool {
 
 // follows reports whether an allowance is what the policy lets follow from a change.
 func (e *exercise) follows(a v1alpha1.Allowance, c decision.Finding) bool {
-	n := len(a.Trace)
-
-	return c.Verdict == decision.Allowed && a.Policy == e.name && n > 0 && a.Trace[n-1].Field == c.Change.Field
+	return c.Verdict == decision.Allowed && a.Policy == e.name && allowance.Field(a) == c.Change.Field
 }
 
 // starts is what is tried of who may initiate a change, and of the conditions where they decide alone.

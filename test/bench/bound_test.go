@@ -135,7 +135,7 @@ func (c *cluster) asked(tb testing.TB, policies, bindings int) {
 			return err
 		}
 
-		if got := resource.Annotation(u, v1alpha1.AnnotationAllowances); !strings.Contains(got, "generation: 2\n  initiator: "+who) {
+		if got := resource.Annotation(u, v1alpha1.AnnotationAllowances); !strings.Contains(got, "generation: 2\n  id: \"2.0\"\n  initiator: "+who) {
 			return fmt.Errorf("%w: %s", errUnstamped, got)
 		}
 

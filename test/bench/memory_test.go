@@ -235,8 +235,8 @@ func newParent(i int) *unstructured.Unstructured {
 			Field: "spec.size", Generation: 12, Initiator: initiator, Trace: trace,
 		}}),
 		v1alpha1.AnnotationAllowances: allowance.FormatList([]v1alpha1.Allowance{{
-			APIGroup: group, Kind: kindParent, Mutation: "spec.size", Generation: 12, Initiator: initiator,
-			Policy: "parent-1", Trace: trace,
+			APIGroup: group, Kind: kindParent, Mutation: "spec.size", Generation: 12, ID: allowance.ID(12, 0), Initiator: initiator,
+			Policy: "parent-1", Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourcePolicy, Name: "parent-1", Field: "spec.size"}, Trace: trace,
 		}}),
 	})
 

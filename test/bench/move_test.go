@@ -182,7 +182,8 @@ func (g *gates) allow(ctx context.Context, kind string, c *cycle) error {
 			v1alpha1.AnnotationTrace: allowance.FormatList([]v1alpha1.TraceEntry{entry}),
 			v1alpha1.AnnotationAllowances: allowance.FormatList([]v1alpha1.Allowance{{
 				Relation: v1alpha1.RelationExternal, Mutations: []string{"Update"}, Generation: c.generation + 1,
-				Initiator: initiator, Policy: compositePolicy().Name, Trace: entry.Trace,
+				ID: allowance.ID(c.generation+1, 0), Initiator: initiator, Policy: compositePolicy().Name, Trace: entry.Trace,
+				Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourcePolicy, Name: compositePolicy().Name, Field: entry.Field},
 			}}),
 		}},
 		"spec": map[string]any{"forProvider": map[string]any{"size": c.size}},

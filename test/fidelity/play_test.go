@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
@@ -446,6 +447,7 @@ func (p *play) ask(fields []string) {
 	for _, f := range fields {
 		list = append(list, map[string]any{
 			"kind": p.c.kind.Kind, "mutation": f, "generation": p.c.xr.GetGeneration(), "initiator": "hans",
+			"id": allowance.ID(p.c.xr.GetGeneration(), 0), "source": map[string]any{"type": "Policy", "field": "spec.size"},
 			"trace": []any{map[string]any{
 				"kind": "XApp", "name": p.c.xr.GetName(), "generation": p.c.xr.GetGeneration(), "field": "spec.size",
 			}},

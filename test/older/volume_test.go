@@ -167,13 +167,13 @@ func served(u, xr *unstructured.Unstructured) error {
 		return err
 	}
 
-	trace, err := allowance.ParseTrace(xr)
+	rec, err := allowance.ParseRecord(xr)
 	if err != nil {
 		return err
 	}
 
 	for _, a := range list {
-		if !resource.IsClaim(u) || !allowance.Used(trace, a) {
+		if !resource.IsClaim(u) || !allowance.Used(rec, a) {
 			return fmt.Errorf("%s carries an allowance of %s %s of generation %d: %w", u.GetKind(), a.Kind, a.Mutation, a.Generation, world.ErrOther)
 		}
 	}

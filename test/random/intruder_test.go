@@ -19,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/provider/external"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -86,10 +87,10 @@ func (p *play) pryOpen(ctx context.Context) error {
 // forge has somebody write what only Kausality writes.
 func (p *play) forge(ctx context.Context) error {
 	who := []client.Client{p.hans, p.anna, p.crossplane}[p.rng.IntN(3)]
-	forged := []v1alpha1.Allowance{{
+	forged := fixture.AllSourced([]v1alpha1.Allowance{{
 		Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionUpdate, gate.ActionDelete},
 		Generation: 1_000_000, Initiator: forger, Policy: "server-change",
-	}}
+	}})
 
 	annotations := map[string]any{v1alpha1.AnnotationAllowances: allowance.FormatList(forged)}
 	if p.rng.IntN(2) == 0 {

@@ -4,79 +4,118 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
-// TestAnObjectMeansWhatItMeant in all that a log of the baseline may have of it.
-func TestAnObjectMeansWhatItMeant(t *testing.T) {
-	const xr = `{apiVersion: example.org/v1, kind: X, metadata: {name: x, generation: 5, annotations: {kausality.io/initialized: INIT}},
-		spec: {resourceRefs: [{apiVersion: a/v1, kind: A, name: a}]}, status: {conditions: [{type: Ready, status: READY, lastTransitionTime: "2026-01-01T00:00:00Z"}, SAID]}}`
-
-	settled := v1alpha1.Settled{Generation: 5, Request: 2}
+func TestAnAllowanceSaysWhatGaveIt(t *testing.T) {
+	source := func(typ v1alpha1.SourceType, name, field, from string) v1alpha1.AllowanceSource {
+		return v1alpha1.AllowanceSource{Type: typ, Name: name, Field: field, From: from}
+	}
 
 	for name, tc := range map[string]struct {
-		initialized, ready, said string
-		want                     v1alpha1.Progress
-		building                 bool
+		text string
+		want v1alpha1.AllowanceSource
+		id   string
 	}{
-		"Settled": {
-			initialized: `"true"`, ready: `"True"`, said: `{type: Kausality, status: "True", message: "generation 5: settled, request 2; 1 held: a"},
-				{type: KausalityHeldChanges, status: "False", message: '{"generation":5,"revision":"r","status":"0123","idle":1}'}`,
-			want: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled, Generation: 5, Request: 2, Settled: settled, Status: "0123", Idle: 1},
-		},
-		"NotRun": {
-			initialized: `"true"`, ready: `"True"`, said: `{type: Kausality, status: Unknown, message: "generation 5: settled, request 2 [not run: a]"}`,
-			want: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled, Generation: 5, Request: 2, Settled: settled},
-		},
-		"InProgress": {
-			initialized: `"true"`, ready: `"False"`, said: `{type: Kausality, status: "True", message: "generation 5: in progress: a"}`,
-			want: v1alpha1.Progress{Phase: v1alpha1.PhaseProgressing, Generation: 5},
-		},
-		"Building": {
-			initialized: "null", ready: `"True"`, said: `{type: Kausality, status: "True", message: "generation 5: initializing"}`, building: true,
-			want: v1alpha1.Progress{Phase: v1alpha1.PhaseInitializing, Generation: 5},
-		},
-		"LostEarly": {
-			initialized: "null", ready: `"True"`, building: true,
-			said: `{type: Kausality, status: Unknown, lastTransitionTime: "2026-01-01T00:00:04Z", message: A fatal error occurred}`,
-			want: v1alpha1.Progress{Phase: v1alpha1.PhaseInitializing},
-		},
-		"LostLate": {
-			initialized: "null", ready: `"True"`, said: `{type: Kausality, status: Unknown, lastTransitionTime: "2026-01-01T00:10:00Z", message: A fatal error occurred}`,
-			want: v1alpha1.Progress{Phase: v1alpha1.PhaseProgressing},
-		},
+		"Policy":    {"{kind: A, mutation: spec, generation: 5, initiator: hans, policy: p, trace: [{kind: X, name: x, generation: 5, request: 2, field: spec.size}]}", source(v1alpha1.SourcePolicy, "p", "spec.size", ""), "5.2"},
+		"Window":    {"{relation: External, mutations: [Update], generation: 5, initiator: UpgradeAllowance/w, policy: w, trace: [{kind: X, name: x, generation: 5, field: spec.size}]}", source(v1alpha1.SourceWindow, "w", "spec.size", ""), "5.0"},
+		"Alone":     {"{relation: External, mutations: [Update], generation: 5, initiator: UpgradeAllowance/w, policy: w, trace: [{kind: X, name: x, generation: 5, field: External}]}", source(v1alpha1.SourceWindow, "w", "", ""), "5.0"},
+		"Approval":  {"{kind: A, mutation: spec, generation: 5, initiator: hans, digest: d, approval: u, trace: [{kind: ChangeApproval, name: c, generation: 1, field: spec}]}", source(v1alpha1.SourceApproval, "c", "", ""), "5.0"},
+		"Follows":   {"{relation: External, mutations: [Update], generation: 5, initiator: hans, trace: [{kind: ChangeApproval, name: c, generation: 1, field: spec}, {kind: A, name: a, generation: 5, field: spec.x}]}", source(v1alpha1.SourceApproval, "c", "spec.x", ""), "5.0"},
+		"Creation":  {"{relation: External, mutations: [Create, Update], generation: 1, initiator: hans, trace: [{kind: A, name: a, generation: 1, field: create}]}", source(v1alpha1.SourceCreation, "", "create", ""), "1.0"},
+		"Deletion":  {"{kind: A, mutation: delete, generation: 5, initiator: hans, policy: p, trace: [{kind: X, name: x, generation: 5, field: delete}]}", source(v1alpha1.SourceDeletion, "p", "", ""), "5.0"},
+		"Inherited": {"{relation: External, mutations: [Delete], generation: 5, initiator: hans, policy: p, trace: [{kind: X, name: x, generation: 3, field: delete}, {kind: A, name: a, generation: 5, field: delete}]}", source(v1alpha1.SourceDeletion, "p", "", "3.0"), "5.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u := &unstructured.Unstructured{}
-			text := strings.NewReplacer("INIT", tc.initialized, "READY", tc.ready, "SAID", tc.said).Replace(xr)
-
-			if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-				t.Fatal(err)
-			}
-
-			u.Object, _ = fixture.Decoded(u.Object).(map[string]any)
-
-			if err := Object(u.Object); err != nil {
-				t.Fatal(err)
-			}
-
-			got, _ := resource.ProgressOf(u)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("-want, +got:\n%s", diff)
-			}
-
-			if rec, _ := resource.InitializedOf(u); rec.Building != tc.building {
-				t.Errorf("building: %t", rec.Building)
+			got := parsed(t, Text("- "+tc.text+"\n"))
+			if diff := cmp.Diff(tc.want, got.Source); diff != "" || got.ID != tc.id {
+				t.Errorf("id %s, -want, +got:\n%s", got.ID, diff)
 			}
 		})
 	}
+
+	const block = `- kind: A
+  mutation: spec.size
+  generation: 5
+  initiator: hans
+  policy: p
+  trace:
+  - kind: X
+    name: x
+    generation: 5
+    request: 1
+    field: spec.a[b.c]
+`
+
+	text := Text(block)
+	want := v1alpha1.AllowanceSource{Type: v1alpha1.SourcePolicy, Name: "p", Field: "spec.a[b.c]"}
+
+	if got := parsed(t, text); got.Source != want || got.ID != "5.1" || allowance.FormatList([]v1alpha1.Allowance{got}) != text {
+		t.Errorf("%+v of\n%s", got, text)
+	}
+
+	if again := Text(text); again != text {
+		t.Errorf("converted again:\n%s", again)
+	}
+}
+
+func parsed(t *testing.T, text string) v1alpha1.Allowance {
+	t.Helper()
+
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetAnnotations(map[string]string{v1alpha1.AnnotationAllowances: text})
+
+	list, err := allowance.Parse(u)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%v of\n%s", err, text)
+	}
+
+	return list[0]
+}
+
+// TestAnObjectMeansWhatItMeant in what its trace said of requests and uses.
+func TestAnObjectMeansWhatItMeant(t *testing.T) {
+	const (
+		parent = `{apiVersion: v1, kind: ConfigMap, metadata: {name: p, annotations: {kausality.io/allowances:
+			"[{kind: ConfigMap, mutation: data, generation: 1, initiator: hans, trace: [{kind: ConfigMap, name: p, generation: 1, request: 1, field: data.a}]}]"}}}`
+		child = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {kausality.io/last-upgrade: w, kausality.io/trace:
+			"[{field: data.b, generation: 1, initiator: hans, trace: [{kind: ConfigMap, name: p, generation: 1, request: 1, field: data.a},
+			{kind: ConfigMap, name: c, generation: 1, request: 3, field: data.b}]}]"}}}`
+	)
+
+	p, c := decoded(t, parent), decoded(t, child)
+	if err := Object(c.Object, p, c.Object, map[string]types.UID{"w": "uid-w"}); err != nil {
+		t.Fatal(err)
+	}
+
+	want := v1alpha1.ObjectRecord{
+		V: v1alpha1.RecordVersion, Request: "1.3", Used: []v1alpha1.Use{{ID: "1.1", Field: "data.a"}}, Windows: []types.UID{"uid-w"},
+	}
+
+	got, err := allowance.ParseRecord(c)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v, -want, +got:\n%s", err, diff)
+	}
+}
+
+func decoded(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+
+	u.Object, _ = fixture.Decoded(u.Object).(map[string]any)
+
+	return u
 }
