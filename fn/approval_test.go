@@ -145,7 +145,7 @@ func TestAnApprovedChangeIsLetThroughOnceAndToThatValueAlone(t *testing.T) {
 	want := v1alpha1.HeldEntry{
 		Ref:              v1alpha1.ObjectReference{APIVersion: "kubernetes.crossplane.io/v1alpha2", Kind: "Object", Name: "db-obj", UID: "obj-uid"},
 		ComposedResource: "database", Field: "spec.forProvider.engine", From: "postgres", To: "mysql",
-		Digest: entry.Digest, Follows: []string{"Update"}, Missing: entry.Missing,
+		Digest: entry.Digest, Follows: []string{"Update"}, Missing: entry.Missing, At: "12.0",
 		Cause: &v1alpha1.Cause{Type: v1alpha1.CauseComposition, Revision: "db-2"},
 	}
 

@@ -138,6 +138,7 @@ func (s *state) decide() {
 	first := composition.First(s.xr)
 	room := v1alpha1.MaxWishesBytes
 	others := composition.Others(s.xr, s.observed, s.desired)
+	s.base.Withheld = composition.WithheldCreations(s.observed)
 
 	for _, name := range s.names {
 		req := s.base
@@ -155,6 +156,8 @@ func (s *state) decide() {
 		s.outcomes[name] = out
 		s.problems = append(s.problems, out.Problems...)
 	}
+
+	s.problems = append(s.problems, composition.RecordCreations(s.observed, s.outcomes)...)
 }
 
 // held are the held changes of all composed resources, and of the XR itself.

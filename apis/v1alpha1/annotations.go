@@ -100,6 +100,9 @@ const (
 const (
 	// MaxTraceEntries is the most entries AnnotationTrace holds.
 	MaxTraceEntries = 8
+	// MaxWithheld is the most places at which changes of one object are held that are recorded by themselves; more are recorded
+	// by what is above them.
+	MaxWithheld = 256
 	// MaxWindows is the most windows AnnotationRecord holds; the oldest are left out.
 	MaxWindows = 16
 	// MaxHeldEntries is the most entries AnnotationHeld holds; the last one is
@@ -248,8 +251,23 @@ type ObjectRecord struct {
 	Request string `json:"request,omitempty"`
 	// Used are allowances of the parent that the object has used, while the parent carries them.
 	Used []Use `json:"used,omitempty"`
+	// Withheld are the places of changes of the object that are held.
+	Withheld []WithheldPlaces `json:"withheld,omitempty"`
 	// Windows are the UIDs of the UpgradeAllowances that changed the object, newest first, at most [MaxWindows].
 	Windows []types.UID `json:"windows,omitempty"`
+}
+
+// WithheldPlaces are the places of an object at which changes are held since one change of its parent. No allowance of a
+// later one serves them.
+// +kubebuilder:object:generate=false
+type WithheldPlaces struct {
+	// At is the [Allowance.ID] of the last change of the parent when they were first held.
+	At string `json:"at"`
+	// Of are the fields of the parent that had changed then, and had not settled. Who may changes one of them anew, and what follows
+	// from that serves the places.
+	Of []string `json:"of,omitempty"`
+	// Places are hashes of 8 bytes each of their paths, in base64.
+	Places string `json:"places"`
 }
 
 // Use is that of an allowance.
@@ -322,6 +340,8 @@ type HeldChange struct {
 	// Digest stands for exactly this change, see [HeldEntry.Digest]; absent in records that
 	// are older than this field.
 	Digest string `json:"digest,omitempty"`
+	// At is the [Allowance.ID] of the last change of the parent when it was first held.
+	At string `json:"at,omitempty"`
 }
 
 // Edit is one entry of AnnotationEdits: a change of this object that was stored
@@ -348,6 +368,8 @@ type Edit struct {
 	Masked bool `json:"masked,omitempty"`
 	// Since is when the field was first changed so.
 	Since metav1.Time `json:"since"`
+	// At is the [Allowance.ID] of that change.
+	At string `json:"at,omitempty"`
 	// Approvals are how many people have to approve what follows from it: the most that any
 	// policy about it asks for, whoever may initiate it by that. Absent where none does.
 	Approvals int32 `json:"approvals,omitempty"`

@@ -101,6 +101,10 @@ type HeldEntry struct {
 	// Cause of the change.
 	// +optional
 	Cause *Cause `json:"cause,omitempty"`
+	// At is the last change of the parent when this one was first held, as GENERATION.REQUEST. No later change of the
+	// parent lets it through, but one of what it is held because of.
+	// +optional
+	At string `json:"at,omitempty"`
 	// Follows are the external actions that follow, such as Update.
 	// +optional
 	// +listType=atomic

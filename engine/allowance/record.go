@@ -39,7 +39,7 @@ func ParseRecord(u *unstructured.Unstructured) (v1alpha1.ObjectRecord, error) {
 
 // FormatRecord writes a record; empty where it says nothing.
 func FormatRecord(rec v1alpha1.ObjectRecord) string {
-	if rec.Request == "" && len(rec.Used)+len(rec.Windows) == 0 {
+	if rec.Request == "" && len(rec.Used)+len(rec.Withheld)+len(rec.Windows) == 0 {
 		return ""
 	}
 
@@ -63,12 +63,15 @@ func Used(rec v1alpha1.ObjectRecord, a v1alpha1.Allowance) bool {
 	return slices.Contains(rec.Used, UseOf(a))
 }
 
-// AddUses adds uses to a record, and leaves out those of allowances that the parent carries no longer.
-func AddUses(rec v1alpha1.ObjectRecord, uses []v1alpha1.Use, carried []v1alpha1.Allowance) v1alpha1.ObjectRecord {
+// AddUses adds uses to a record, and leaves out those of allowances that the parent carries no longer. One that is not of an
+// approval stays where all is true: a composition function does not tell of these, and writes nothing for them.
+func AddUses(rec v1alpha1.ObjectRecord, uses []v1alpha1.Use, carried []v1alpha1.Allowance, all bool) v1alpha1.ObjectRecord {
 	var out []v1alpha1.Use
 
-	for _, use := range slices.Concat(rec.Used, uses) {
-		if !slices.Contains(out, use) && slices.ContainsFunc(carried, func(a v1alpha1.Allowance) bool { return UseOf(a) == use }) {
+	for i, use := range slices.Concat(rec.Used, uses) {
+		stays := all && i < len(rec.Used) && use.Approval == "" ||
+			slices.ContainsFunc(carried, func(a v1alpha1.Allowance) bool { return UseOf(a) == use })
+		if stays && !slices.Contains(out, use) {
 			out = append(out, use)
 		}
 	}

@@ -23,15 +23,20 @@ func TestARecordKeepsUsesWhileTheParentCarriesTheAllowance(t *testing.T) {
 	first, second := given("1.1", "data.a"), given("1.2", "data.a")
 
 	rec := allowance.AddUses(v1alpha1.ObjectRecord{}, []v1alpha1.Use{allowance.UseOf(first), allowance.UseOf(approved), allowance.UseOf(first)},
-		[]v1alpha1.Allowance{first, second, approved})
+		[]v1alpha1.Allowance{first, second, approved}, false)
 
 	got, err := allowance.ParseRecord(carrying(v1alpha1.AnnotationRecord, allowance.FormatRecord(rec)))
 	if err != nil || !allowance.Used(got, first) || !allowance.Used(got, approved) || allowance.Used(got, second) || len(got.Used) != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 
-	if got = allowance.AddUses(got, []v1alpha1.Use{allowance.UseOf(second)}, []v1alpha1.Allowance{second}); len(got.Used) != 1 || !allowance.Used(got, second) {
+	if got = allowance.AddUses(got, []v1alpha1.Use{allowance.UseOf(second)}, []v1alpha1.Allowance{second}, false); len(got.Used) != 1 || !allowance.Used(got, second) {
 		t.Errorf("what the parent carries no more: %+v", got)
+	}
+
+	got.Used = append(got.Used, allowance.UseOf(approved))
+	if got = allowance.AddUses(got, nil, nil, true); len(got.Used) != 1 || !allowance.Used(got, second) {
+		t.Errorf("what a composition function does not tell of: %+v", got)
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 func Decide(req Request) Result {
 	out := req.decide()
 	req.stampMode(out.Desired)
+	req.stampWithheld(&out)
 	req.leaveToGate(out.Desired)
 
 	return out
@@ -70,6 +71,7 @@ func (r *Request) asking(op decision.Operation, old, obj *unstructured.Unstructu
 		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR, ParentSettles: true, Namespace: r.Namespace,
 		Basis: r.Basis, Action: action, ComposedResource: r.Name, Ungated: r.Ungated,
 		Resource: r.Resources.Of(cmp.Or(old, obj).GroupVersionKind().GroupKind()),
+		Withheld: r.Withheld, NewRevision: newRevision(r.XR),
 	}
 }
 
@@ -282,7 +284,7 @@ func (r *Request) allowsHeld(findings []decision.Finding) bool {
 	return slices.ContainsFunc(findings, func(f decision.Finding) bool {
 		return f.Verdict == decision.Unallowed && (len(approved) > 0 && approved[f.Approvable().Digest] ||
 			slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool {
-				return !allowance.OfApproval(a) && allowance.Covers(a, kind, f.Change) && !allowance.Settled(r.XR, a)
+				return !allowance.OfApproval(a) && !f.Bars(a) && allowance.Covers(a, kind, f.Change) && !allowance.Settled(r.XR, a)
 			}))
 	})
 }

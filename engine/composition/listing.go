@@ -28,7 +28,7 @@ func (r *Request) entry(h v1alpha1.HeldChange, a decision.Approvable) v1alpha1.H
 		Ref: v1alpha1.ObjectReference{
 			APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(),
 		},
-		ComposedResource: r.Name, Field: h.Field, From: h.From, To: h.To, Missing: h.Reason,
+		ComposedResource: r.Name, Field: h.Field, From: h.From, To: h.To, Missing: h.Reason, At: h.At,
 		Digest: a.Digest, Masked: a.Masked, Follows: a.Follows, Destroys: resource.Destroys(u, h.Field),
 	}
 
@@ -250,8 +250,8 @@ func (l *lister) cause() *v1alpha1.Cause {
 		return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: newest.User, Since: newest.Since.DeepCopy()}
 	}
 
-	if is := resource.RevisionOf(l.xr); is != "" && l.was.Revision != "" && is != l.was.Revision {
-		return &v1alpha1.Cause{Type: v1alpha1.CauseComposition, Revision: is}
+	if newRevision(l.xr) {
+		return &v1alpha1.Cause{Type: v1alpha1.CauseComposition, Revision: resource.RevisionOf(l.xr)}
 	}
 
 	generation := resource.Generation(l.xr)

@@ -50,6 +50,8 @@ type Request struct {
 	Resources enforcement.Resources
 	// Mode says what to do about unallowed changes.
 	Mode v1alpha1.Mode
+	// Withheld are the places of what is not created, see [WithheldCreations].
+	Withheld allowance.Withheld
 	// Asked is told what is put to package decision of what changes, and the answer, as
 	// soon as that is there: neither is to be kept or modified. Nil for nobody.
 	Asked func(*decision.Request, *decision.Decision)
@@ -83,6 +85,9 @@ type Result struct {
 	Shadow []decision.Shadowed
 	// Costs are what the expressions of policies cost.
 	Costs []decision.Cost
+	// Withheld are the places at which changes are held. Asked is true where it was decided which these are.
+	Withheld allowance.Withheld
+	Asked    bool
 	// Enforcements that govern the resource; only what they except counts here.
 	Enforcements []decision.Source
 	// Attestations are the values captured on the way to these changes, by field
@@ -129,6 +134,7 @@ type Held struct {
 // of is an outcome with what is recorded of a decision about a resource.
 func (o Result) of(d *decision.Decision, object string) Result {
 	o.Enforcements, o.Attestations, o.Shadow, o.Costs = d.Governing(), d.Attestations, d.Shadow, d.Costs
+	o.Withheld, o.Asked = d.Withheld, true
 
 	for _, f := range d.Findings {
 		if f.Verdict == decision.Allowed {

@@ -22,7 +22,7 @@ func Decide(req Request) Decision {
 	shadowed := j.shadowed(j.findings)
 
 	// 3. What is taken back.
-	h := j.hold()
+	h := j.hold().withhold()
 
 	// 4. Why the object is as it is, and what may follow.
 	s := h.stamp()
@@ -46,7 +46,7 @@ func Verify(req Request) Decision {
 		return Decision{Problems: []error{err}}
 	}
 
-	s := newJudge(f).judgeAll().stamp()
+	s := newJudge(f).judgeAll().withhold().stamp()
 
 	out := s.decision()
 	if f.Operation != OperationDelete {
@@ -60,7 +60,8 @@ func Verify(req Request) Decision {
 func (s *stamper) decision() Decision {
 	out := Decision{
 		Findings: s.findings, Action: s.action, Object: s.object, Held: s.held, Refusal: s.refusal,
-		Attestations: s.attestations, Kept: s.kept, Overruled: s.overruled, Warnings: slices.Concat(s.warnings, s.consequences()),
+		Withheld: s.next, Attestations: s.attestations, Kept: s.kept, Overruled: s.overruled,
+		Warnings: slices.Concat(s.warnings, s.consequences()),
 	}
 
 	for _, e := range s.governing {

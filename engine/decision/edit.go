@@ -133,6 +133,7 @@ func (s *stamper) addEdit(edits []v1alpha1.Edit, f Finding) []v1alpha1.Edit {
 	e := v1alpha1.Edit{
 		Field: c.Field, Where: s.where(c), User: change.Text(s.User.Name, maxEditValue), UID: s.User.UID,
 		Groups: slices.Clone(s.User.Groups[:min(len(s.User.Groups), v1alpha1.MaxEditGroups)]), Since: metav1.Time{Time: s.Now.UTC()},
+		At:        allowance.ID(s.predictGeneration(), s.request(s.predictGeneration())),
 		Approvals: max(f.approvals(), s.approvalsAsked(f.Change)),
 	}
 
@@ -142,7 +143,7 @@ func (s *stamper) addEdit(edits []v1alpha1.Edit, f Finding) []v1alpha1.Edit {
 
 	same := func(o v1alpha1.Edit) bool { return o.Field == e.Field }
 	if i := slices.IndexFunc(edits, same); i >= 0 {
-		e.From, e.Digest, e.Masked, e.Since = edits[i].From, edits[i].Digest, edits[i].Masked, edits[i].Since
+		e.From, e.Digest, e.Masked, e.Since, e.At = edits[i].From, edits[i].Digest, edits[i].Masked, edits[i].Since, edits[i].At
 		if e.Where != edits[i].Where {
 			e.Where = "" // It is another element that is in this place by now.
 		}

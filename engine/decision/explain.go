@@ -187,6 +187,12 @@ func (x explainer) unusable(a v1alpha1.Allowance, c change.Change, parent string
 	p := x.Policies.ByName(a.Policy)
 
 	switch {
+	case x.bars(a, c):
+		since, _ := x.heldSince(c)
+
+		return Lack{Policy: a.Policy, What: policy.LackEarlier, Text: fmt.Sprintf(
+			"%s allows it since its %s, and it is held since %s: approve it",
+			parent, allowance.DescribeID(a.ID), allowance.DescribeID(since.At))}
 	case x.premature(a):
 		return Lack{Policy: a.Policy, What: policy.LackParent, Text: fmt.Sprintf(
 			"%s allows it while it is being deleted, as %s asked for, and it is not", parent, a.Initiator)}

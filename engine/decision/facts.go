@@ -56,6 +56,10 @@ type lineage struct {
 	// withNamespace is true where the parent is the namespace, which takes along
 	// what is in it.
 	withNamespace bool
+	// withheld are the places at which changes of the object are held.
+	withheld allowance.Withheld
+	// unreadable is true where a record of that is not understood: then any change of it is held.
+	unreadable bool
 	// edited are the edits that it carries. A record that cannot be read names some.
 	edited []v1alpha1.Edit
 }
@@ -154,6 +158,7 @@ func gather(req Request, stored bool) (*facts, error) {
 	f.readGate()
 	f.readWishes()
 	f.readEdits()
+	f.readWithheld()
 
 	return f, nil
 }

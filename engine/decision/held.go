@@ -26,6 +26,7 @@ func HeldChange(f Finding) v1alpha1.HeldChange {
 		To:     change.Text(mask.Value(f.Change.Path, f.Change.To, f.between...), maxHeldValue),
 		Reason: change.Text(f.Missing(), maxHeldReason),
 		Digest: f.Approvable().Digest,
+		At:     f.since.At,
 	}
 }
 

@@ -4,6 +4,7 @@
 package decision
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
 // holding takes back what is unallowed. What is allowed may rest on that, by a policy's
@@ -200,7 +202,13 @@ func (h *holding) recordAnswered() {
 		_, order := have.([]any)                          // From is the old order of its keys.
 		listed := order || strings.Contains(c.Field, "[") // What was asked for had another index.
 
-		if !slices.Contains(was, c) && (listed || h.textAt(c.Field) == c.From) {
+		same := func(o v1alpha1.HeldChange) bool {
+			o.At = c.At // It is noted later.
+
+			return o == c
+		}
+
+		if !slices.ContainsFunc(was, same) && (listed || h.textAt(c.Field) == c.From) {
 			h.held = append(h.held, c)
 		}
 	}
@@ -299,8 +307,11 @@ func (h *holding) restoreWishes() {
 		return
 	}
 
-	text, err := h.is.Format(h.New.GetAPIVersion(), h.New.GetKind())
-	if err != nil {
+	withheld, first := wish.Withheld(h.New)
+	text, second := h.is.Format(h.New.GetAPIVersion(), h.New.GetKind())
+	text, third := wish.WithWithheld(text, h.New, withheld)
+
+	if err := cmp.Or(first, second, third); err != nil {
 		h.problem(inObject(h.New, err))
 	}
 

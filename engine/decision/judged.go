@@ -30,6 +30,8 @@ type judged struct {
 	// of them.
 	back []change.Change
 	held []v1alpha1.HeldChange
+	// next are the places at which changes are held now.
+	next allowance.Withheld
 }
 
 // allowed reports whether every change is allowed or not governed.

@@ -38,9 +38,16 @@ func (j *judge) byAllowanceThat(c change.Change, covers func(v1alpha1.Allowance)
 		external []v1alpha1.Allowance
 	)
 
+	var stored []string
+
+	since, held := j.heldSince(c)
+	if held {
+		stored = j.storedFields()
+	}
+
 	for i := range j.allowances {
 		a := &j.allowances[i]
-		if !covers(*a) || j.premature(*a) || j.consumed(*a, c) || !j.mayExercise(*a, c) {
+		if !covers(*a) || held && !since.Serves(*a, stored) || j.premature(*a) || j.consumed(*a, c) || !j.mayExercise(*a, c) {
 			continue
 		}
 
@@ -58,6 +65,13 @@ func (j *judge) byAllowanceThat(c change.Change, covers func(v1alpha1.Allowance)
 	return Finding{Policy: best.Policy, Approval: best.Approval, Digest: best.Digest, cause: cause{
 		initiator: best.Initiator, trace: j.moved(best.Trace), external: external, propagated: true, by: best,
 	}}, true
+}
+
+// bars reports whether a change is held since before an allowance of the parent, so that this does not serve it.
+func (f *facts) bars(a v1alpha1.Allowance, c change.Change) bool {
+	since, held := f.heldSince(c)
+
+	return held && !since.Serves(a, f.storedFields())
 }
 
 // consumed reports whether an allowance of the parent has served, as far as this

@@ -122,6 +122,10 @@ type Request struct {
 	Approved []ApprovedEdit
 	// Options of the request, decoded; nil where they are not known.
 	Options map[string]any
+	// Withheld are places at which changes are held, besides those that the old object has on record.
+	Withheld allowance.Withheld
+	// NewRevision is true where the parent is composed by another revision of its Composition than when nothing was held last.
+	NewRevision bool
 }
 
 // target is the object the request is about: the new one, or the old one on
@@ -205,6 +209,10 @@ type Finding struct {
 	alone bool
 	// repeated is true of a change that the request makes once more.
 	repeated bool
+	// since is since when an unallowed change is held, and stored are the fields of the parent that somebody has changed who may
+	// not; empty where it is not held.
+	since  allowance.Since
+	stored []string
 }
 
 // Lack is one thing that prevents a change from being allowed.
@@ -307,6 +315,9 @@ type Decision struct {
 	// Refusal says why what is asked cannot be done at all, such as an
 	// annotation over its limit. Nil otherwise.
 	Refusal error
+
+	// Withheld are the places at which changes are held now; nil for none.
+	Withheld allowance.Withheld
 
 	// governing are the Enforcements that govern the object, in order.
 	governing []Source

@@ -334,6 +334,8 @@ func (s *stamper) writeRecord(allowed bool) {
 	have, err := allowance.ParseRecord(s.object)
 	if err != nil {
 		s.problem(inObject(s.object, err))
+
+		return // It stands for whatever it was.
 	}
 
 	rec := have
@@ -359,8 +361,10 @@ func (s *stamper) writeRecord(allowed bool) {
 	}
 
 	if len(uses)+len(rec.Used) > 0 {
-		rec = allowance.AddUses(rec, uses, s.usable())
+		rec = allowance.AddUses(rec, uses, s.usable(), s.ParentSettles)
 	}
+
+	s.writeWithheld(&rec)
 
 	if text := allowance.FormatRecord(rec); text != allowance.FormatRecord(have) {
 		annotate(s.object, v1alpha1.AnnotationRecord, text)

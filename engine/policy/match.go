@@ -70,6 +70,8 @@ const (
 	LackField LackKind = "Field"
 	// LackCause is a change of the parent that would give the allowance.
 	LackCause LackKind = "Cause"
+	// LackEarlier is an allowance that was given after what is asked for was held.
+	LackEarlier LackKind = "Earlier"
 	// LackConsumed is an allowance that has served.
 	LackConsumed LackKind = "Consumed"
 	// LackPolicy is a policy that is not there, or no longer.

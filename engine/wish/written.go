@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/internal/plain"
 )
 
@@ -20,6 +21,8 @@ type written struct {
 	// Baseline are fields that count as wished all along, until that is reported: those that
 	// there is room for.
 	Baseline []string `json:"baseline,omitempty"`
+	// Withheld are the places of what is wished and held.
+	Withheld []v1alpha1.WithheldPlaces `json:"withheld,omitempty"`
 }
 
 // read reads the form of a record.
@@ -69,7 +72,7 @@ func (w *written) format() (string, error) {
 // formatPlain writes a record without the YAML library; false where it is not of the
 // plain shape.
 func (w *written) formatPlain() (string, bool) {
-	if !plain.Is(w.APIVersion) || !plain.Is(w.Kind) || !plain.IsValue(w.Leaves) || w.Version != version {
+	if len(w.Withheld) > 0 || !plain.Is(w.APIVersion) || !plain.Is(w.Kind) || !plain.IsValue(w.Leaves) || w.Version != version {
 		return "", false
 	}
 

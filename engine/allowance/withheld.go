@@ -1,0 +1,263 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allowance
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+)
+
+// What is held stays held, however much a later edit of the parent allows: nobody who made that asked for it. So an object
+// has on record at which places changes of it are held, and since which change of its parent. A place is a path with the keys
+// of elements in the place of their indices, or create or delete. Nothing of it is dropped: where there are too many places
+// they are recorded by what is above them.
+
+// Place is where a change is: the segments of its path.
+type Place []string
+
+// Withheld are the places of an object at which changes are held, as hashes.
+type Withheld map[uint64]Since
+
+// Since is which change of the parent a change was first held at.
+type Since struct {
+	// At is the ID of the last change of the parent then.
+	At string
+	// Of are the fields of the parent whose change had not settled then, or that somebody had stored who may not, in order.
+	Of string
+}
+
+// fields that it is since the change of.
+func (s Since) fields() []string {
+	if s.Of == "" {
+		return nil
+	}
+
+	return strings.Split(s.Of, "\n")
+}
+
+// NewSince is since a change of the parent, of some of its fields.
+func NewSince(at string, fields []string) Since {
+	fields = slices.Compact(slices.Sorted(slices.Values(fields)))
+
+	return Since{At: at, Of: strings.Join(fields[:min(len(fields), maxSinceFields)], "\n")}
+}
+
+// maxSinceFields is the most fields that are recorded of one change of the parent; what follows from others serves nothing that
+// was held before.
+const maxSinceFields = 16
+
+// hash of the first segments of a place.
+func (p Place) hash(n int) uint64 {
+	h := fnv.New64a()
+
+	for _, segment := range p[:min(n, len(p))] {
+		_, _ = h.Write([]byte(segment)) // It returns no error.
+		_, _ = h.Write([]byte{0})
+	}
+
+	return h.Sum64()
+}
+
+// At returns since when a change at a place, or above it, is held.
+func (w Withheld) At(p Place) (Since, bool) {
+	if len(w) == 0 {
+		return Since{}, false
+	}
+
+	for n := len(p); n > 0; n-- {
+		if since, ok := w[p.hash(n)]; ok {
+			return since, true
+		}
+	}
+
+	return Since{}, false
+}
+
+// Next is what is withheld now, at some places: since when it was before, or since now.
+func (w Withheld) Next(places []Place, now Since) Withheld {
+	if len(places) == 0 {
+		return nil
+	}
+
+	deepest := 0
+	for _, p := range places {
+		deepest = max(deepest, len(p))
+	}
+
+	out := Withheld{}
+
+	for n := deepest; n > 0; n-- {
+		clear(out)
+
+		for _, p := range places {
+			since, known := w.At(p)
+			if !known {
+				since = now
+			}
+
+			key := p.hash(n)
+			if other, ok := out[key]; ok {
+				since = earlier(since, other)
+			}
+
+			out[key] = since
+		}
+
+		if len(out) <= v1alpha1.MaxWithheld && len(out.sinces()) <= maxSinces {
+			break
+		}
+	}
+
+	return out
+}
+
+// maxSinces is since how many changes of the parent changes of one object are held, at most.
+const maxSinces = 32
+
+func (w Withheld) sinces() map[Since]bool {
+	out := map[Since]bool{}
+	for _, since := range w {
+		out[since] = true
+	}
+
+	return out
+}
+
+// earlier is the earlier of two, of both their fields.
+func earlier(a, b Since) Since {
+	at := a.At
+	if compareID(b.At, at) < 0 {
+		at = b.At
+	}
+
+	return NewSince(at, slices.Concat(a.fields(), b.fields()))
+}
+
+// compareID orders the IDs of changes of one object.
+func compareID(a, b string) int {
+	ofA, requestA, _ := parseID(a)
+	ofB, requestB, _ := parseID(b)
+
+	return cmp.Or(cmp.Compare(ofA, ofB), cmp.Compare(requestA, requestB))
+}
+
+// Serves reports whether an allowance of the parent serves what is held since then: it is no later than that, or somebody has
+// changed anew what it is held because of. Stored are the fields of the parent that somebody has changed who may not.
+func (s Since) Serves(a v1alpha1.Allowance, stored []string) bool {
+	if OfApproval(a) || ByDeletion(a) || compareID(a.ID, s.At) <= 0 {
+		return true
+	}
+
+	of := s.fields()
+
+	return slices.ContainsFunc(of, func(field string) bool { return Related(field, Field(a)) }) &&
+		!slices.ContainsFunc(of, func(field string) bool {
+			return slices.ContainsFunc(stored, func(other string) bool { return Related(field, other) })
+		})
+}
+
+// Related reports whether one of two fields is the other, or within it.
+func Related(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+
+	rest, ok := strings.CutPrefix(b, a)
+
+	return ok && a != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// DescribeID says for a person which change of an object an ID stands for.
+func DescribeID(id string) string {
+	generation, request, _ := parseID(id)
+	if request == 0 {
+		return fmt.Sprintf("generation %d", generation)
+	}
+
+	return fmt.Sprintf("generation %d, request %d", generation, request)
+}
+
+// Record writes what is withheld as objects have it.
+func (w Withheld) Record() []v1alpha1.WithheldPlaces {
+	hashes := map[Since][]uint64{}
+	for hash, since := range w {
+		hashes[since] = append(hashes[since], hash)
+	}
+
+	out := make([]v1alpha1.WithheldPlaces, 0, len(hashes))
+
+	for since, list := range hashes {
+		slices.Sort(list)
+
+		raw := make([]byte, 0, len(list)*sizeOfHash)
+		for _, hash := range list {
+			raw = binary.BigEndian.AppendUint64(raw, hash)
+		}
+
+		out = append(out, v1alpha1.WithheldPlaces{At: since.At, Of: since.fields(), Places: base64.RawStdEncoding.EncodeToString(raw)})
+	}
+
+	slices.SortFunc(out, func(a, b v1alpha1.WithheldPlaces) int {
+		return cmp.Or(compareID(a.At, b.At), slices.Compare(a.Of, b.Of))
+	})
+
+	return out
+}
+
+const sizeOfHash = 8
+
+// ReadWithheld reads what [Withheld.Record] writes.
+func ReadWithheld(record []v1alpha1.WithheldPlaces) (Withheld, error) {
+	if len(record) == 0 {
+		return nil, nil //nolint:nilnil // Nothing is, which is no error.
+	}
+
+	out := Withheld{}
+
+	for _, r := range record {
+		raw, err := base64.RawStdEncoding.DecodeString(r.Places)
+
+		_, _, ok := parseID(r.At)
+		if err == nil && (!ok || len(raw)%sizeOfHash != 0) {
+			err = errNotUnderstood
+		}
+
+		if err != nil {
+			return nil, fmt.Errorf("cannot read what is withheld: %w", err)
+		}
+
+		for ; len(raw) > 0; raw = raw[sizeOfHash:] {
+			out[binary.BigEndian.Uint64(raw)] = Since{At: r.At, Of: strings.Join(r.Of, "\n")}
+		}
+	}
+
+	return out, nil
+}
+
+// And returns what is withheld here and there.
+func (w Withheld) And(other Withheld) Withheld {
+	if len(w) == 0 {
+		return other
+	}
+
+	out := maps.Clone(w)
+
+	for hash, since := range other {
+		if have, ok := out[hash]; ok {
+			since = earlier(have, since)
+		}
+
+		out[hash] = since
+	}
+
+	return out
+}

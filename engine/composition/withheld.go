@@ -1,0 +1,90 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/wish"
+)
+
+// Crossplane takes away what a function said of an XR whenever a run fails. So what is withheld is recorded with the wishes, on the
+// composed resources; what is not created, on another one of them.
+
+// newRevision reports whether an XR is composed by another revision of its Composition than when nothing was held last.
+func newRevision(xr *unstructured.Unstructured) bool {
+	was, known := resource.StateOf(xr)
+	is := resource.RevisionOf(xr)
+
+	return known && is != "" && was.Revision != "" && is != was.Revision
+}
+
+// stampWithheld records at which places changes of a resource are held.
+func (r *Request) stampWithheld(out *Result) {
+	if out.Desired == nil || !out.Asked {
+		return
+	}
+
+	text, err := wish.WithWithheld(resource.Annotation(out.Desired, v1alpha1.AnnotationWish), out.Desired, out.Withheld)
+	if err != nil {
+		out.Problems = append(out.Problems, inObserved(out.Desired, err))
+
+		return
+	}
+
+	annotate(out.Desired, v1alpha1.AnnotationWish, text)
+}
+
+// WithheldCreations are the places of what an XR does not create, as the composed resources that are there have them on record.
+func WithheldCreations(observed map[string]*unstructured.Unstructured) allowance.Withheld {
+	var out allowance.Withheld
+
+	for _, u := range observed {
+		if withheld, err := wish.Withheld(u); err == nil { // Reported with the decision.
+			out = out.And(withheld)
+		}
+	}
+
+	return out
+}
+
+// RecordCreations records what is not created of an XR on the first of its composed resources that is there and is applied.
+func RecordCreations(observed map[string]*unstructured.Unstructured, outcomes map[string]Result) []error {
+	var withheld allowance.Withheld
+
+	for name, out := range outcomes {
+		if out.Desired == nil && observed[name] == nil {
+			withheld = withheld.And(out.Withheld)
+		}
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(observed)) {
+		out, ok := outcomes[name]
+		if !ok || out.Desired == nil || len(withheld) == 0 {
+			continue
+		}
+
+		all, err := wish.Withheld(out.Desired)
+		if err != nil {
+			return []error{inObserved(out.Desired, err)}
+		}
+
+		text, err := wish.WithWithheld(resource.Annotation(out.Desired, v1alpha1.AnnotationWish), out.Desired, all.And(withheld))
+		if err != nil {
+			return []error{inObserved(out.Desired, err)}
+		}
+
+		annotate(out.Desired, v1alpha1.AnnotationWish, text)
+
+		return nil
+	}
+
+	return nil
+}

@@ -1,0 +1,149 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fn_test
+
+import (
+	"strings"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// edited is an XApp that hans has edited, which allows all of what it composes. What the function said of it is lost, as after
+// a run that failed.
+func (a *app) edited(generation int64, field string) {
+	meta := resource.Map(a.xr, "metadata")
+	meta["generation"] = generation
+	meta["annotations"] = map[string]any{
+		v1alpha1.AnnotationInitialized: `{"v":1,"settled":{"generation":12}}`,
+		v1alpha1.AnnotationAllowances: strings.NewReplacer("GEN", "13", "FIELD", field).Replace(`
+- {kind: Deployment, mutation: spec, generation: GEN, id: "GEN.0", initiator: hans, source: {type: Policy, field: FIELD}}
+- {kind: Deployment, mutation: create, generation: GEN, id: "GEN.0", initiator: hans, source: {type: Policy, field: FIELD}}
+- {kind: Deployment, mutation: delete, generation: GEN, id: "GEN.0", initiator: hans, source: {type: Policy, field: FIELD}}
+`),
+		v1alpha1.AnnotationTrace: `[{field: ` + field + `, generation: 13, initiator: hans, trace: [{kind: XApp, name: app, generation: 13, field: ` + field + `}]}]`,
+	}
+	a.xr["status"] = map[string]any{"conditions": []any{
+		map[string]any{"type": "Ready", "status": "True", "observedGeneration": int64(12), "lastTransitionTime": "2026-01-01T00:00:00Z"},
+		map[string]any{"type": v1alpha1.ConditionState, "status": "Unknown", "reason": "FatalError"},
+		map[string]any{"type": v1alpha1.ConditionKausality, "status": "Unknown", "reason": "FatalError"},
+	}}
+}
+
+// TestAnEditLetsOutWhatFollowsFromItAlone however much it allows, and whatever the function said is lost.
+func TestAnEditLetsOutWhatFollowsFromItAlone(t *testing.T) {
+	t.Run("Update", func(t *testing.T) {
+		a := settledApp(t)
+		a.wished = fromYAML(t, imaged("apache"))
+		a.wants(heldImage)
+
+		a.edited(13, "spec.size")
+		a.wished = fromYAML(t, strings.Replace(imaged("apache"), "paused: false", "paused: true", 1))
+
+		rsp, message := a.run("")
+		if want := "1 held: Deployment d: spec.template.spec.containers[0].image stays nginx (asked: apache): " +
+			`XApp "app" allows it since its generation 13, and it is held since generation 12: approve it`; !strings.Contains(message, want) {
+			t.Errorf("condition: %q, want %q", message, want)
+		}
+
+		if paused, _ := resource.Value(out(rsp), "spec", "paused"); paused != true {
+			t.Errorf("what the edit asks for is held too: %v", out(rsp))
+		}
+
+		if image := imageOf(rsp); image != "nginx" {
+			t.Errorf("the image is %q", image)
+		}
+
+		// Nobody asks for it any more; what is asked for later is the edit's.
+		a.wished = fromYAML(t, strings.Replace(wishedDeployment, "paused: false", "paused: true", 1))
+		a.run("")
+		a.edited(13, "spec.size")
+		a.wished = fromYAML(t, strings.Replace(imaged("apache"), "paused: false", "paused: true", 1))
+
+		if rsp, message = a.run(""); imageOf(rsp) != "apache" {
+			t.Errorf("it is held still: %s", message)
+		}
+	})
+
+	t.Run("Edit", func(t *testing.T) {
+		a := settledApp(t)
+		a.edited(12, "spec.size") // As no policy lets the image follow from it.
+		delete(resource.Map(a.xr, "metadata", "annotations"), v1alpha1.AnnotationAllowances)
+		a.wished = fromYAML(t, imaged("apache"))
+		a.run("")
+
+		a.edited(13, "spec.color") // Who asks for something else did not ask for it.
+
+		if rsp, message := a.run(""); imageOf(rsp) != "nginx" {
+			t.Errorf("who changes another field lets it out: %s", message)
+		}
+
+		a.edited(13, "spec.size") // Once one does.
+
+		if rsp, message := a.run(""); imageOf(rsp) != "apache" {
+			t.Errorf("who changes the field anew does not let it out: %s", message)
+		}
+	})
+
+	t.Run("Delete", func(t *testing.T) {
+		a := settledApp(t)
+		kept := a.wished
+		a.wished = nil
+		a.wants("generation 12: settled; 1 held: Deployment d is not deleted")
+
+		a.edited(13, "spec.size")
+
+		if _, message := a.run(""); !strings.Contains(message, "Deployment d is not deleted") {
+			t.Errorf("condition: %q", message)
+		}
+
+		a.wished = kept
+		a.run("")
+		a.edited(13, "spec.size")
+		a.wished = nil
+
+		if rsp, message := a.run(""); rsp.GetDesired().GetResources()["d"] != nil {
+			t.Errorf("it is held still: %s", message)
+		}
+	})
+
+	t.Run("Create", func(t *testing.T) {
+		a := settledApp(t)
+		second := fromYAML(t, strings.Replace(wishedDeployment, "name: d,", "name: e,", 1))
+
+		run := func() (*fnv1.RunFunctionResponse, string) { return a.runWith("e", second) }
+
+		if _, message := run(); !strings.Contains(message, "Deployment of composed resource e is not created") {
+			t.Fatalf("condition: %q", message)
+		}
+
+		a.edited(13, "spec.size")
+
+		if rsp, message := run(); !strings.Contains(message, "Deployment of composed resource e is not created") || rsp.GetDesired().GetResources()["e"] != nil {
+			t.Errorf("condition: %q", message)
+		}
+
+		// Another one is the edit's.
+		a.edited(13, "spec.size")
+
+		third := fromYAML(t, strings.Replace(wishedDeployment, "name: d,", "name: f,", 1))
+		if rsp, message := a.runWith("f", third); rsp.GetDesired().GetResources()["f"] == nil {
+			t.Errorf("condition: %q", message)
+		}
+	})
+}
+
+func imageOf(rsp *fnv1.RunFunctionResponse) string {
+	containers := resource.List(out(rsp), "spec", "template", "spec", "containers")
+	if len(containers) == 0 {
+		return ""
+	}
+
+	first, _ := containers[0].(map[string]any)
+
+	return resource.String(first, "image")
+}
