@@ -82,8 +82,9 @@ func (w Withheld) At(p Place) (Since, bool) {
 	return Since{}, false
 }
 
-// Next is what is withheld now, at some places: since when it was before, or since now.
-func (w Withheld) Next(places []Place, now Since) Withheld {
+// Next is what is withheld now, at some places: since when it was before, or since now. Where it is not known any more what it
+// follows from, no field counts of what is held since now or since the same change of the parent.
+func (w Withheld) Next(places []Place, now Since, unknown bool) Withheld {
 	if len(places) == 0 {
 		return nil
 	}
@@ -102,6 +103,10 @@ func (w Withheld) Next(places []Place, now Since) Withheld {
 			since, known := w.At(p)
 			if !known {
 				since = now
+			}
+
+			if unknown && since.At == now.At {
+				since.Of = ""
 			}
 
 			key := p.hash(n)
@@ -241,6 +246,14 @@ func ReadWithheld(record []v1alpha1.WithheldPlaces) (Withheld, error) {
 	}
 
 	return out, nil
+}
+
+// OfNoField is what is withheld because of no change of a field of the parent.
+func (w Withheld) OfNoField() Withheld {
+	out := maps.Clone(w)
+	maps.DeleteFunc(out, func(_ uint64, since Since) bool { return since.Of != "" })
+
+	return out
 }
 
 // And returns what is withheld here and there.

@@ -18,6 +18,14 @@ import (
 // Crossplane takes away what a function said of an XR whenever a run fails. So what is withheld is recorded with the wishes, on the
 // composed resources; what is not created, on another one of them.
 
+// unknownCause reports whether an XR may be composed by another revision of its Composition than when nothing was held last: what it
+// asks for does not follow from an edit then.
+func unknownCause(xr *unstructured.Unstructured) bool {
+	_, known := resource.StateOf(xr)
+
+	return !known || newRevision(xr)
+}
+
 // newRevision reports whether an XR is composed by another revision of its Composition than when nothing was held last.
 func newRevision(xr *unstructured.Unstructured) bool {
 	was, known := resource.StateOf(xr)

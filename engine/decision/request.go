@@ -124,8 +124,9 @@ type Request struct {
 	Options map[string]any
 	// Withheld are places at which changes are held, besides those that the old object has on record.
 	Withheld allowance.Withheld
-	// NewRevision is true where the parent is composed by another revision of its Composition than when nothing was held last.
-	NewRevision bool
+	// UnknownCause is true where what is asked for may follow from no change of the parent, but from another revision of its
+	// Composition.
+	UnknownCause bool
 }
 
 // target is the object the request is about: the new one, or the old one on

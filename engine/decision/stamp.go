@@ -360,7 +360,7 @@ func (s *stamper) writeRecord(allowed bool) {
 		}
 	}
 
-	if len(uses)+len(rec.Used) > 0 {
+	if len(uses) > 0 || allowed && len(rec.Used) > 0 { // Nothing is written only to forget some.
 		rec = allowance.AddUses(rec, uses, s.usable(), s.ParentSettles)
 	}
 

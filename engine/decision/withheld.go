@@ -140,7 +140,7 @@ func (g *judged) withhold() *judged {
 		}
 	}
 
-	if g.next = g.withheld.Next(places, g.sinceNow()); len(places) == 0 {
+	if g.next = g.withheld.Next(places, g.sinceNow(), g.UnknownCause); len(places) == 0 {
 		return g
 	}
 
@@ -168,8 +168,7 @@ func (g *judged) withhold() *judged {
 	return g
 }
 
-// sinceNow is since the last change of the parent, and since what of it has not settled. Another revision of a Composition asks
-// for what it does whatever was changed.
+// sinceNow is since the last change of the parent, of what of it has not settled.
 func (g *judged) sinceNow() allowance.Since {
 	if g.unreadable {
 		return always()
@@ -177,14 +176,8 @@ func (g *judged) sinceNow() allowance.Since {
 
 	generation := max(resource.Generation(g.Parent), 1)
 
-	fields := g.storedFields()
-	if g.NewRevision {
-		fields = nil
-	} else {
-		fields = append(fields, unsettled(g.Parent)...)
-	}
-
-	return allowance.NewSince(allowance.ID(generation, allowance.LastRequest(g.Parent, generation)), fields)
+	return allowance.NewSince(
+		allowance.ID(generation, allowance.LastRequest(g.Parent, generation)), append(g.storedFields(), unsettled(g.Parent)...))
 }
 
 // unsettled are the fields of an object whose change was allowed, and has not settled.

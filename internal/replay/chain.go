@@ -5,6 +5,7 @@ package replay
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/wish"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
 
@@ -92,7 +94,38 @@ func (c *chain) give(req *decision.Request) {
 	annotations[v1alpha1.AnnotationAllowances] = allowance.FormatList(allowance.Merge(have, given))
 	parent.SetAnnotations(annotations)
 
-	req.Parent = parent
+	req.Parent, req.Old = parent, released(req.Old)
+}
+
+// released is an object without the places at which what followed from a change was held: it would have been let through.
+func released(u *unstructured.Unstructured) *unstructured.Unstructured {
+	if u == nil {
+		return nil
+	}
+
+	rec, first := allowance.ParseRecord(u)
+	own, second := allowance.ReadWithheld(rec.Withheld)
+	wished, third := wish.Withheld(u)
+
+	if errors.Join(first, second, third) != nil || len(own)+len(wished) == 0 {
+		return u
+	}
+
+	text, err := wish.WithWithheld(resource.Annotation(u, v1alpha1.AnnotationWish), u, wished.OfNoField())
+	if err != nil {
+		return u
+	}
+
+	rec.Withheld = own.OfNoField().Record()
+	annotations := u.GetAnnotations()
+	annotations[v1alpha1.AnnotationRecord], annotations[v1alpha1.AnnotationWish] = allowance.FormatRecord(rec), text
+	maps.DeleteFunc(annotations, func(_, text string) bool { return text == "" })
+
+	out := &unstructured.Unstructured{Object: maps.Clone(u.Object)}
+	out.Object["metadata"] = maps.Clone(resource.Map(u.Object, "metadata"))
+	out.SetAnnotations(annotations)
+
+	return out
 }
 
 // note notes what an object gives by a decision about it.

@@ -137,6 +137,19 @@ func compose(t *testing.T, engine string) error {
 	return apply(t, strings.Replace(string(text), "engine: postgres", "engine: "+engine, 1))
 }
 
+// widen has the policy of sheds allow all of a managed resource.
+func widen(t *testing.T) error {
+	t.Helper()
+
+	text, err := os.ReadFile("testdata/sheds.yaml")
+	if err != nil {
+		return fmt.Errorf("cannot read sheds: %w", err)
+	}
+
+	return apply(t, strings.NewReplacer("mutations: [spec.forProvider.manifest.data.size]", "mutations: [spec]", "engine: postgres", "engine: mysql").
+		Replace(string(text)))
+}
+
 // TestAnXRKeepsItsProgressWhateverIsLost has a run of the pipeline fail with the first one that a Composition's update and an
 // edit are in, so that Crossplane takes away what the function said; restarts the manager and the function; and has the XR
 // made again from a backup that has no annotations of ours.
@@ -201,7 +214,36 @@ func TestAnXRKeepsItsProgressWhateverIsLost(t *testing.T) {
 
 	notBuiltUp(t, key, since)
 
-	// 4. The XR is made again from a backup, while nobody is asked.
+	// 4. Another edit, which allows all of what it composes, lets out what follows from it alone.
+	if err := errors.Join(widen(t), scenario.Eventually(ctx, "a wide policy", func(ctx context.Context) error {
+		return s.hans.Patch(ctx, s.xr.DeepCopy(), world.Merge(`{"spec": {"size": "small"}}`))
+	})); err != nil {
+		t.Fatal(err)
+	}
+
+	is(t, "a small shed again", func(ctx context.Context) error { return s.settled(ctx, "small", true) })
+
+	if _, object, _, err = s.live(ctx); err != nil || !strings.Contains(resource.Annotation(object, v1alpha1.AnnotationTrace), "manifest.data.size") ||
+		strings.Contains(resource.Annotation(object, v1alpha1.AnnotationTrace), "manifest.data.engine") {
+		t.Errorf("%v: the trace is %s", err, resource.Annotation(object, v1alpha1.AnnotationTrace))
+	}
+
+	if err := s.hans.Patch(ctx, s.xr.DeepCopy(), world.Merge(`{"spec": {"size": "large"}}`)); err != nil {
+		t.Fatal(err)
+	}
+
+	is(t, "a large shed again", func(ctx context.Context) error { return s.settled(ctx, "large", true) })
+
+	all, err := versions(ctx, key, since)
+	if err != nil || !slices.ContainsFunc(all, func(u *unstructured.Unstructured) bool {
+		list, _ := allowance.Parse(u)
+
+		return slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool { return a.Mutation == "spec" })
+	}) {
+		t.Errorf("no edit has allowed all: %v", err)
+	}
+
+	// 5. The XR is made again from a backup, while nobody is asked.
 	was := xr.GetUID()
 
 	since = s.restore(t, key)
