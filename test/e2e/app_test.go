@@ -398,7 +398,7 @@ func appSteps(a app, name string, composition appComposition) []scenario.Step {
 
 			return all(func(ctx context.Context) error {
 				return scenario.Eventually(ctx, "nothing held", a.settled)
-			}, a.unchanged(was), a.generation(1))(ctx)
+			}, a.unchanged(was), a.generation(3))(ctx) // That it is held was recorded, and is no longer.
 		}},
 		{Title: "Edits by hand are seen, and are no change once they are taken back", Run: a.edited},
 		{Title: "What is asked for arrives, once", Run: func(ctx context.Context) error {
