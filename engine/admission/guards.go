@@ -88,7 +88,11 @@ const (
 	unchangedRecord = "request.operation != 'UPDATE' || !has(oldObject.metadata.annotations) || " +
 		"!(%[1]q in oldObject.metadata.annotations) || " +
 		"(has(object.metadata.annotations) && %[1]q in object.metadata.annotations && " +
-		"object.metadata.annotations[%[1]q] == oldObject.metadata.annotations[%[1]q])"
+		"object.metadata.annotations[%[1]q] == oldObject.metadata.annotations[%[1]q]) || " + removedWhileClosed
+
+	// The webhook keeps a record that it understands. Of any other one only that of a closed gate is removed.
+	removedWhileClosed = "((!has(object.metadata.annotations) || !(%[1]q in object.metadata.annotations)) && " +
+		"has(oldObject.spec.managementPolicies) && oldObject.spec.managementPolicies.all(a, a in ['Observe', 'LateInitialize']))"
 
 	// Who read a change of what the provider acts upon noted it, unless there
 	// is no gate to hold it.

@@ -55,6 +55,9 @@ func NewSince(at string, fields []string) Since {
 // was held before.
 const maxSinceFields = 16
 
+// After reports whether it is since after a change.
+func (s Since) After(id string) bool { return compareID(s.At, id) > 0 }
+
 // hash of the first segments of a place.
 func (p Place) hash(n int) uint64 {
 	h := fnv.New64a()

@@ -44,14 +44,17 @@ func (l *lineage) mayRelease() bool {
 }
 
 // mayDrop reports whether an annotation of ours that the writer leaves out is to
-// go: a person takes a release back, and a function that is taken out of a
-// pipeline records no wishes any more.
+// go: a person takes a release back, or a record that is not understood, and a function
+// that is taken out of a pipeline records no wishes any more.
 func (l *lineage) mayDrop(key string) bool {
-	if key == v1alpha1.AnnotationWish {
-		return l.applies()
+	switch {
+	case key == v1alpha1.AnnotationWish && l.applies():
+		return true
+	case l.User.Machine() || l.User.Name == "":
+		return false
+	default:
+		return key == v1alpha1.AnnotationRelease || !understood(l.Old, key)
 	}
-
-	return key == v1alpha1.AnnotationRelease && !l.User.Machine()
 }
 
 // composesMore reports whether an XR is to refer to one more resource that it is

@@ -59,7 +59,19 @@ func (f *facts) heldSince(c change.Change) (allowance.Since, bool) {
 		return allowance.Since{}, false
 	}
 
-	return f.withheld.At(f.placeOf(c))
+	since, held := f.withheld.At(f.placeOf(c))
+	if held && since.After(f.lastOfParent()) { // It is of another parent, from whose backup this one was made.
+		since = always()
+	}
+
+	return since, held
+}
+
+// lastOfParent is the ID of the last change of the parent.
+func (f *facts) lastOfParent() string {
+	generation := max(resource.Generation(f.Parent), 1)
+
+	return allowance.ID(generation, allowance.LastRequest(f.Parent, generation))
 }
 
 // always is since before any change of a parent.
@@ -174,10 +186,7 @@ func (g *judged) sinceNow() allowance.Since {
 		return always()
 	}
 
-	generation := max(resource.Generation(g.Parent), 1)
-
-	return allowance.NewSince(
-		allowance.ID(generation, allowance.LastRequest(g.Parent, generation)), append(g.storedFields(), unsettled(g.Parent)...))
+	return allowance.NewSince(g.lastOfParent(), append(g.storedFields(), unsettled(g.Parent)...))
 }
 
 // unsettled are the fields of an object whose change was allowed, and has not settled.

@@ -95,6 +95,8 @@ type Plan struct {
 	Ungated bool
 	// Again is when to check again though nothing changes; zero for never.
 	Again time.Duration
+	// Unread is true of the closing of a gate of which an annotation is not understood: what they say is written as it is.
+	Unread bool
 	// Opens are the windows that open the gate by themselves, and did not before.
 	Opens []v1alpha1.GateWindow
 }
@@ -165,7 +167,7 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 
 	for _, err := range []error{policies, record, allowances, asked} {
 		if err != nil {
-			return p.unread(record == nil && allowances == nil), fmt.Errorf("%s %q: %w", u.GetKind(), u.GetName(), err)
+			return p.unread(record == nil && allowances == nil, record == nil), fmt.Errorf("%s %q: %w", u.GetKind(), u.GetName(), err)
 		}
 	}
 
@@ -215,6 +217,9 @@ func within(u *unstructured.Unstructured) ([]string, error) {
 
 	return desired, err
 }
+
+// ParseRecord reads a gate's record; nil for none. The error names the annotation.
+func ParseRecord(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) { return parseRecord(u) }
 
 // parseRecord reads the gate's record. One in a state that this version does
 // not know is as good as unreadable.

@@ -6,6 +6,7 @@ package gate
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,19 +33,28 @@ func (p *planner) plan() Plan {
 	}
 }
 
-// unread plans while an annotation does not parse. A move writes the record
-// and the allowances, and leaving one out of the write takes it away. So where
-// one of these two does not parse, nothing moves until it is fixed, or what it
-// says would be lost. Where only the Composition's wish does not parse, a gate
-// that somebody opened behind our back is closed.
-func (p *planner) unread(writable bool) Plan {
-	if writable && p.record != nil && p.record.State == v1alpha1.GateClosed && len(Acting(p.current)) > 0 {
+// unread plans while an annotation is not understood. Nothing opens then, and what is open is closed; what the annotations
+// say stays, for a person to look at. Writable is true where record and allowances are understood, which a move writes.
+func (p *planner) unread(writable, recorded bool) Plan {
+	const why = "waiting for a broken annotation to be corrected"
+
+	ungated := recorded && p.record != nil && p.record.State == v1alpha1.GateUngated ||
+		!recorded && strings.Contains(resource.Annotation(p.u, v1alpha1.AnnotationGate), string(v1alpha1.GateUngated))
+
+	switch acting := len(Acting(p.current)) > 0; {
+	case !acting, ungated, audited(p.u), resource.Deleting(p.u):
+		return p.stay(why)
+	case writable && p.record != nil && p.record.State == v1alpha1.GateClosed:
 		p.desired = p.current
 
 		return p.shut("put back")
 	}
 
-	return p.stay("waiting for a broken annotation to be corrected")
+	plan := p.stay(why)
+	plan.Move, plan.Policies, plan.Unread = CloseUp, Closed(p.current, p.opts.LateInitialize), true
+	plan.Record = v1alpha1.GateRecord{State: v1alpha1.GateClosed}
+
+	return plan
 }
 
 // paused pauses a resource whose Composition asked for nothing at all, not even

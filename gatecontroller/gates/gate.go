@@ -188,6 +188,16 @@ func (g *Reconciler) move(ctx context.Context, u *unstructured.Unstructured, pla
 		annotations[v1alpha1.AnnotationAllowances] = allowance.FormatList(plan.Allowances)
 	}
 
+	if plan.Unread {
+		annotations = map[string]any{}
+
+		for _, key := range []string{v1alpha1.AnnotationGate, v1alpha1.AnnotationAllowances} {
+			if text := resource.Annotation(u, key); text != "" {
+				annotations[key] = text
+			}
+		}
+	}
+
 	policies := make([]any, len(plan.Policies))
 	for i, p := range plan.Policies {
 		policies[i] = p

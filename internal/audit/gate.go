@@ -23,12 +23,7 @@ func Gate(u *unstructured.Unstructured, now time.Time, opts gate.Options) []Find
 	rec, err := allowance.ParseGate(u)
 
 	switch {
-	case err != nil:
-		f := broken(u, err)
-		f.Why, f.Remedy = "its gate does not move", "see the manager's log and events; the manager writes the record anew where it can"
-
-		return []Finding{f}
-	case rec == nil || !resource.IsManaged(u):
+	case err != nil || rec == nil || !resource.IsManaged(u): // See [Misread].
 		return nil
 	case rec.State == v1alpha1.GateUngated:
 		return []Finding{ungated(u, rec)}

@@ -5,6 +5,7 @@ package audit
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,11 +26,7 @@ const Grace = 5 * time.Minute
 // record of that: roots have one, and what an XR composes without a gate.
 func Edited(u *unstructured.Unstructured) []Finding {
 	edits, err := allowance.ParseEdits(u)
-	if err != nil {
-		return []Finding{broken(u, err)}
-	}
-
-	if len(edits) == 0 {
+	if err != nil || len(edits) == 0 { // See [Misread].
 		return nil
 	}
 
@@ -70,7 +67,7 @@ func lastAllowed(u *unstructured.Unstructured, e v1alpha1.Edit) string {
 func Inside(u *unstructured.Unstructured, now time.Time) []Finding {
 	list, err := gate.InsideOf(u)
 	if err != nil {
-		return []Finding{broken(u, err)}
+		return nil // See [Misread].
 	}
 
 	texts := make([]string, len(list))
@@ -91,7 +88,21 @@ func Inside(u *unstructured.Unstructured, now time.Time) []Finding {
 			"kubectl kausality trace "+resource.Argument(u)+" says which").since(since)}
 }
 
-// broken is of a record that cannot be read.
-func broken(u *unstructured.Unstructured, err error) Finding {
-	return newFinding(RecordBroken, RefOf(u), err.Error(), "see the manager's log and events")
+// Misread judges the records of an object that are not understood.
+func Misread(u *unstructured.Unstructured) []Finding {
+	list := decision.NotUnderstood(u)
+	if len(list) == 0 {
+		return nil
+	}
+
+	texts, keys := make([]string, 0, len(list)), make([]string, 0, len(list))
+	for _, m := range list {
+		texts, keys = append(texts, m.Err.Error()), append(keys, m.Key+"-")
+	}
+
+	f := newFinding(RecordBroken, RefOf(u), strings.Join(texts, "; "),
+		"see what it says, then remove it: kubectl annotate "+resource.Argument(u)+" "+strings.Join(keys, " "))
+	f.Why = "it allows nothing, and its gate does not open"
+
+	return []Finding{f}
 }

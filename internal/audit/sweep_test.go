@@ -152,6 +152,13 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 			objects: []string{managed(`kausality.io/gate: '{state: Ungated, audit: true, generation: 3, since: 2026-03-05T10:30:00Z}'`, owner)},
 			want:    []string{"not-gated high warn  Instance db-1 : it is not gated, because its Composition runs the function in mode Audit"},
 		},
+		"Former": {
+			reason: "Nor is one of a form that is not read any more; what helps is one command.",
+			objects: []string{managed(`kausality.io/gate: '{state: Closed, generation: 3, since: 2026-03-05T11:30:00Z}', kausality.io/allowances:
+  '[{relation: External, mutations: [Update], generation: 2, initiator: hans, policy: p}]'`, owner)},
+			want: []string{`record-broken medium error  Instance db-1 : cannot parse annotation "kausality.io/allowances": [0]: source or id: ` +
+				"it is of a form that this version does not know"},
+		},
 		"Broken": {
 			reason:  "A record that cannot be read is no reason to say nothing.",
 			objects: []string{managed(`kausality.io/gate: '{state: [}'`, owner)},

@@ -31,8 +31,12 @@ func gates(s *State) []Finding {
 	opts := gate.Options{MaxOpen: s.MaxOpen, PolicyGate: PolicyGates(s.Lists[AllowancePolicies])}
 
 	for _, u := range s.Managed {
+		for _, f := range audit.Misread(u) {
+			out = append(out, audited(Error, u, f))
+		}
+
 		for _, f := range audit.Gate(u, s.Now, opts) {
-			if f.Rule == audit.GateOverdue || f.Rule == audit.RecordBroken {
+			if f.Rule == audit.GateOverdue {
 				out = append(out, audited(Error, u, f))
 			}
 		}

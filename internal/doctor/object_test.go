@@ -117,8 +117,20 @@ func TestTheDoctorReadsWhatObjectsSay(t *testing.T) {
 				s.Managed[0].SetAnnotations(annotations)
 			},
 			want: []brief{
-				{"outside", Warning, "Instance db", "cannot parse annotation \"kausality.io/asked\": error converting YAML to JSON: yaml: line 1: did not find expected node content"},
+				{"gates", Error, "Instance db", "cannot parse annotation \"kausality.io/asked\": error converting YAML to JSON: yaml: line 1: did not find expected node content"},
 			},
+		},
+		"Former": {
+			reason: "So is one of a form that is not read any more.",
+			ill: func(_ *testing.T, s *State) {
+				annotations := s.Managed[0].GetAnnotations()
+				annotations["kausality.io/allowances"] = "[{relation: External, mutations: [Update], generation: 2, initiator: hans, policy: p}]"
+				s.Managed[0].SetAnnotations(annotations)
+			},
+			want: []brief{{
+				"gates", Error, "Instance db",
+				"cannot parse annotation \"kausality.io/allowances\": [0]: source or id: it is of a form that this version does not know",
+			}},
 		},
 		"BrokenGate": {
 			reason: "A record that cannot be read is named.",

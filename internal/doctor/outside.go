@@ -12,10 +12,6 @@ func outside(s *State) []Finding {
 
 	for _, u := range s.Managed {
 		for _, f := range audit.Inside(u, s.Now) {
-			if f.Rule == audit.RecordBroken {
-				f.Why = "whether its external object is what its spec says is not known"
-			}
-
 			out = append(out, audited(Warning, u, f))
 		}
 	}

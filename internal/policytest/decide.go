@@ -109,7 +109,7 @@ func (s *Scenario) plan() (Plan, error) {
 
 	out.ExternalName = p.ExternalName
 
-	if out.Spec = p.Spec; p.Move != gate.Stay && p.Move != gate.PutBack {
+	if out.Spec = p.Spec; p.Move != gate.Stay && p.Move != gate.PutBack && !p.Unread {
 		out.Record = &p.Record
 		out.Record.Since = metav1.NewTime(out.Record.Since.UTC())
 	}
