@@ -70,7 +70,10 @@ func (p Place) hash(n int) uint64 {
 	return h.Sum64()
 }
 
-// At returns since when a change at a place, or above it, is held.
+// above is the hash that stands above what is held below the first segments of a place.
+func (p Place) above(n int) uint64 { return p.hash(n) + 1 }
+
+// At returns since when a change at a place is held, or one above it or below it.
 func (w Withheld) At(p Place) (Since, bool) {
 	if len(w) == 0 {
 		return Since{}, false
@@ -82,7 +85,26 @@ func (w Withheld) At(p Place) (Since, bool) {
 		}
 	}
 
-	return Since{}, false
+	since, ok := w[p.above(len(p))]
+
+	return since, ok
+}
+
+// add adds a place, and what stands above it.
+func (w Withheld) add(p Place, since Since) {
+	put := func(key uint64) {
+		if other, ok := w[key]; ok {
+			w[key] = earlier(since, other)
+		} else {
+			w[key] = since
+		}
+	}
+
+	put(p.hash(len(p)))
+
+	for n := 1; n < len(p); n++ {
+		put(p.above(n))
+	}
 }
 
 // Next is what is withheld now, at some places: since when it was before, or since now. Where it is not known any more what it
@@ -112,12 +134,7 @@ func (w Withheld) Next(places []Place, now Since, unknown bool) Withheld {
 				since.Of = ""
 			}
 
-			key := p.hash(n)
-			if other, ok := out[key]; ok {
-				since = earlier(since, other)
-			}
-
-			out[key] = since
+			out.add(p[:min(n, len(p))], since)
 		}
 
 		if len(out) <= v1alpha1.MaxWithheld && len(out.sinces()) <= maxSinces {
