@@ -58,6 +58,13 @@ func TestTheGrantOfADeletionThatDidNotHappenIsTakenBack(t *testing.T) {
 		t.Fatalf("it carries %d allowances (%v), want 2", len(list), err)
 	}
 
+	// A manager that is started meanwhile waits anew, and no longer.
+	p.Unused = NewUnused(func() time.Time { return now })
+
+	if res, err := p.reconcile(t.Context(), live()); err != nil || res.RequeueAfter != unusedAfter {
+		t.Errorf("started anew: %v, again after %s", err, res.RequeueAfter)
+	}
+
 	now = now.Add(unusedAfter)
 
 	if _, err := p.reconcile(t.Context(), live()); err != nil {
