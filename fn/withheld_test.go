@@ -93,6 +93,25 @@ func TestAnEditLetsOutWhatFollowsFromItAlone(t *testing.T) {
 		}
 	})
 
+	t.Run("ByHand", func(t *testing.T) {
+		a := settledApp(t)
+		containers := resource.List(a.observed, "spec", "template", "spec", "containers")
+		containers[0].(map[string]any)["image"] = "apache" //nolint:errcheck // It is one.
+		a.managedBy("kubectl-edit")
+
+		if _, message := a.run(""); !strings.Contains(message, "image stays apache (asked: nginx)") {
+			t.Fatalf("condition: %q", message)
+		}
+
+		// What nobody asked for anew is no reason to hold what hans asks for.
+		a.edited(13, "spec.size")
+		a.wished = fromYAML(t, imaged("caddy"))
+
+		if rsp, message := a.run(""); imageOf(rsp) != "caddy" {
+			t.Errorf("the image is %q: %s", imageOf(rsp), message)
+		}
+	})
+
 	t.Run("Delete", func(t *testing.T) {
 		a := settledApp(t)
 		kept := a.wished

@@ -107,16 +107,26 @@ func (w Withheld) add(p Place, since Since) {
 	}
 }
 
-// Next is what is withheld now, at some places: since when it was before, or since now. Where it is not known any more what it
+// A Hold is a place at which a change is held now.
+type Hold struct {
+	Place Place
+	// Repair is true where the change reverts what somebody did by hand: nobody asks for anything new, and any allowance serves it.
+	Repair bool
+}
+
+// byHand stands for the fields of what a repair is since.
+const byHand = "(by hand)"
+
+// Next is what is withheld now: since when it was before, or since now. Where it is not known any more what it
 // follows from, no field counts of what is held since now or since the same change of the parent.
-func (w Withheld) Next(places []Place, now Since, unknown bool) Withheld {
-	if len(places) == 0 {
+func (w Withheld) Next(holds []Hold, now Since, unknown bool) Withheld {
+	if len(holds) == 0 {
 		return nil
 	}
 
 	deepest := 0
-	for _, p := range places {
-		deepest = max(deepest, len(p))
+	for _, h := range holds {
+		deepest = max(deepest, len(h.Place))
 	}
 
 	out := Withheld{}
@@ -124,17 +134,8 @@ func (w Withheld) Next(places []Place, now Since, unknown bool) Withheld {
 	for n := deepest; n > 0; n-- {
 		clear(out)
 
-		for _, p := range places {
-			since, known := w.At(p)
-			if !known {
-				since = now
-			}
-
-			if unknown && since.At == now.At {
-				since.Of = ""
-			}
-
-			out.add(p[:min(n, len(p))], since)
+		for _, h := range holds {
+			out.add(h.Place[:min(n, len(h.Place))], w.since(h, now, unknown))
 		}
 
 		if len(out) <= v1alpha1.MaxWithheld && len(out.sinces()) <= maxSinces {
@@ -144,6 +145,29 @@ func (w Withheld) Next(places []Place, now Since, unknown bool) Withheld {
 
 	return out
 }
+
+// since is since when a change is held.
+func (w Withheld) since(h Hold, now Since, unknown bool) Since {
+	since, known := w.At(h.Place)
+
+	switch {
+	case h.Repair && known:
+		since.Of = byHand
+	case h.Repair:
+		since = Since{At: now.At, Of: byHand}
+	case !known || since.Repair():
+		since = now
+	}
+
+	if unknown && since.At == now.At && !h.Repair {
+		since.Of = ""
+	}
+
+	return since
+}
+
+// Repair reports whether what is held reverts what somebody did by hand.
+func (s Since) Repair() bool { return s.Of == byHand }
 
 // maxSinces is since how many changes of the parent changes of one object are held, at most.
 const maxSinces = 32
@@ -157,8 +181,16 @@ func (w Withheld) sinces() map[Since]bool {
 	return out
 }
 
-// earlier is the earlier of two, of both their fields.
+// earlier is the earlier of two, of both their fields. What is a repair gives way to what is none.
 func earlier(a, b Since) Since {
+	if a.Repair() && !b.Repair() {
+		return b
+	}
+
+	if b.Repair() {
+		return a
+	}
+
 	at := a.At
 	if compareID(b.At, at) < 0 {
 		at = b.At
@@ -178,7 +210,7 @@ func compareID(a, b string) int {
 // Serves reports whether an allowance of the parent serves what is held since then: it is no later than that, or somebody has
 // changed anew what it is held because of. Stored are the fields of the parent that somebody has changed who may not.
 func (s Since) Serves(a v1alpha1.Allowance, stored []string) bool {
-	if OfApproval(a) || ByDeletion(a) || compareID(a.ID, s.At) <= 0 {
+	if OfApproval(a) || ByDeletion(a) || s.Repair() || compareID(a.ID, s.At) <= 0 {
 		return true
 	}
 

@@ -34,10 +34,35 @@ func stored(t *testing.T, w allowance.Withheld) allowance.Withheld {
 	return out
 }
 
+func held(places ...allowance.Place) []allowance.Hold {
+	out := make([]allowance.Hold, 0, len(places))
+	for _, p := range places {
+		out = append(out, allowance.Hold{Place: p})
+	}
+
+	return out
+}
+
+// TestARepairIsServedByAnyAllowance until something new is asked for in its place.
+func TestARepairIsServedByAnyAllowance(t *testing.T) {
+	place := allowance.Place{"spec", "engine"}
+	later := v1alpha1.Allowance{ID: "13.0", Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourcePolicy, Field: "spec.size"}}
+
+	w := stored(t, allowance.Withheld(nil).Next([]allowance.Hold{{Place: place, Repair: true}}, allowance.NewSince("12.0", nil), false))
+	if since, ok := w.At(place); !ok || since.At != "12.0" || !since.Serves(later, nil) {
+		t.Errorf("%v", since)
+	}
+
+	w = w.Next(held(place), allowance.NewSince("12.1", nil), false)
+	if since, _ := w.At(place); since.At != "12.1" || since.Serves(later, nil) {
+		t.Errorf("%v", since)
+	}
+}
+
 func TestWhatIsWithheldIsSoAboveAndBelow(t *testing.T) {
 	first := allowance.NewSince("12.0", []string{"spec.size"})
 	image := allowance.Place{"spec", "containers", `{"name":"c"}`, "image"}
-	w := stored(t, allowance.Withheld(nil).Next([]allowance.Place{image}, first, false))
+	w := stored(t, allowance.Withheld(nil).Next(held(image), first, false))
 
 	for _, p := range []allowance.Place{image, image[:3], image[:2], image[:1], append(image[:4:4], "tag")} {
 		if since, ok := w.At(p); !ok || since != first {
@@ -54,7 +79,7 @@ func TestWhatIsWithheldIsSoAboveAndBelow(t *testing.T) {
 	// What is held still is so since then; what is held anew since now.
 	second := allowance.NewSince("13.0", nil)
 	other := allowance.Place{"spec", "replicas"}
-	w = stored(t, w.Next([]allowance.Place{image, other}, second, false))
+	w = stored(t, w.Next(held(image, other), second, false))
 
 	if since, _ := w.At(image); since != first {
 		t.Errorf("since %v", since)
@@ -65,7 +90,7 @@ func TestWhatIsWithheldIsSoAboveAndBelow(t *testing.T) {
 	}
 
 	// What is not held any more is forgotten.
-	if w = w.Next([]allowance.Place{other}, second, false); len(w) == 0 {
+	if w = w.Next(held(other), second, false); len(w) == 0 {
 		t.Error("all is forgotten")
 	} else if _, ok := w.At(image); ok {
 		t.Error("it is withheld still")
@@ -81,7 +106,7 @@ func TestNoPlaceIsDropped(t *testing.T) {
 		places = append(places, allowance.Place{"data", fmt.Sprintf("key-%d", i), "x"})
 	}
 
-	w := stored(t, allowance.Withheld(nil).Next(places, allowance.NewSince("12.0", nil), false))
+	w := stored(t, allowance.Withheld(nil).Next(held(places...), allowance.NewSince("12.0", nil), false))
 	if len(w) > v1alpha1.MaxWithheld {
 		t.Errorf("%d are recorded", len(w))
 	}
@@ -92,14 +117,14 @@ func TestNoPlaceIsDropped(t *testing.T) {
 		}
 
 		if i < 100 {
-			w = stored(t, w.Next(places, allowance.NewSince(fmt.Sprintf("%d.0", 13+i), nil), false))
+			w = stored(t, w.Next(held(places...), allowance.NewSince(fmt.Sprintf("%d.0", 13+i), nil), false))
 		}
 	}
 
 	// One each time, so that each is since another one.
 	w = nil
 	for i := range 100 {
-		w = stored(t, w.Next(places[:i+1], allowance.NewSince(fmt.Sprintf("%d.0", 13+i), nil), false))
+		w = stored(t, w.Next(held(places[:i+1]...), allowance.NewSince(fmt.Sprintf("%d.0", 13+i), nil), false))
 	}
 
 	for i, p := range places[:100] {
@@ -114,12 +139,12 @@ func TestWhatIsUnknownMakesASinceStrict(t *testing.T) {
 	since := allowance.NewSince("12.0", []string{"spec.size"})
 	anew := v1alpha1.Allowance{ID: "13.0", Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourcePolicy, Field: "spec.size"}}
 
-	w := allowance.Withheld(nil).Next(place, since, false)
+	w := allowance.Withheld(nil).Next(held(place...), since, false)
 	if got, _ := w.At(place[0]); !got.Serves(anew, nil) || got.Serves(anew, []string{"spec.size.x"}) {
 		t.Errorf("%v", got)
 	}
 
-	w = w.Next(place, since, true)
+	w = w.Next(held(place...), since, true)
 	if got, _ := w.At(place[0]); got.Serves(anew, nil) {
 		t.Errorf("%v", got)
 	}

@@ -71,7 +71,7 @@ func (r *Request) asking(op decision.Operation, old, obj *unstructured.Unstructu
 		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR, ParentSettles: true, Namespace: r.Namespace,
 		Basis: r.Basis, Action: action, ComposedResource: r.Name, Ungated: r.Ungated,
 		Resource: r.Resources.Of(cmp.Or(old, obj).GroupVersionKind().GroupKind()),
-		Withheld: r.Withheld, UnknownCause: unknownCause(r.XR),
+		Repairs:  r.repairs(), Withheld: r.Withheld, UnknownCause: unknownCause(r.XR),
 	}
 }
 

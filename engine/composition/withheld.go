@@ -6,11 +6,13 @@ package composition
 import (
 	"maps"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
@@ -32,6 +34,28 @@ func newRevision(xr *unstructured.Unstructured) bool {
 	is := resource.RevisionOf(xr)
 
 	return known && is != "" && was.Revision != "" && is != was.Revision
+}
+
+// repairs tells which changes revert what somebody did by hand: the desired value is the recorded one.
+func (r *Request) repairs() func(map[string]any, change.Path) bool {
+	if r.Observed == nil || r.Desired == nil {
+		return nil
+	}
+
+	records := sync.OnceValues(func() (last, now *wish.Record) {
+		desired, last, err := r.desired()
+		if err != nil {
+			return nil, nil
+		}
+
+		return last, wish.RecordOf(desired.Object)
+	})
+
+	return func(merged map[string]any, at change.Path) bool {
+		last, now := records()
+
+		return last.Same(now, merged, at)
+	}
 }
 
 // stampWithheld records at which places changes of a resource are held.

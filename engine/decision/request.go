@@ -124,6 +124,9 @@ type Request struct {
 	Options map[string]any
 	// Withheld are places at which changes are held, besides those that the old object has on record.
 	Withheld allowance.Withheld
+	// Repairs reports whether a change of the new object reverts what somebody did to a composed resource: its pipeline desires of it
+	// what it desired last. Nil where that is not known.
+	Repairs func(merged map[string]any, at change.Path) bool
 	// UnknownCause is true where what is asked for may follow from no change of the parent, but from another revision of its
 	// Composition.
 	UnknownCause bool

@@ -144,15 +144,15 @@ func (g *judged) withhold() *judged {
 		return g
 	}
 
-	var places []allowance.Place
+	var holds []allowance.Hold
 
 	for _, f := range g.findings {
 		if f.Verdict == Unallowed {
-			places = append(places, g.placeOf(f.Change))
+			holds = append(holds, allowance.Hold{Place: g.placeOf(f.Change), Repair: g.storedByHand(f.Change)})
 		}
 	}
 
-	if g.next = g.withheld.Next(places, g.sinceNow(), g.UnknownCause); len(places) == 0 {
+	if g.next = g.withheld.Next(holds, g.sinceNow(), g.UnknownCause); len(holds) == 0 {
 		return g
 	}
 
@@ -164,8 +164,8 @@ func (g *judged) withhold() *judged {
 		}
 
 		since, known := g.heldSince(f.Change)
-		if !known {
-			since, _ = g.next.At(g.placeOf(f.Change))
+		if next, _ := g.next.At(g.placeOf(f.Change)); !known || next.Repair() {
+			since = next
 		}
 
 		g.findings[i].since, g.findings[i].stored = since, stored
@@ -178,6 +178,20 @@ func (g *judged) withhold() *judged {
 	}
 
 	return g
+}
+
+// storedByHand reports whether somebody has changed by hand what the change would revert: nobody asks for anything new then.
+func (g *judged) storedByHand(c change.Change) bool {
+	switch {
+	case g.Operation != OperationUpdate:
+		return false
+	case g.Repairs != nil && g.Repairs(g.New.Object, c.Path):
+		return true
+	}
+
+	edits, _ := allowance.ParseEdits(g.Old) // What does not parse is reported when it is written.
+
+	return slices.ContainsFunc(edits, func(e v1alpha1.Edit) bool { return allowance.Related(e.Field, c.Field) })
 }
 
 // sinceNow is since the last change of the parent, of what of it has not settled.
@@ -216,20 +230,15 @@ func (f Finding) Bars(a v1alpha1.Allowance) bool {
 	return f.since.At != "" && !f.since.Serves(a, f.stored)
 }
 
-// writeWithheld records what is withheld, of what no composition function records that. Who is no controller asks for nothing
-// that is held.
+// writeWithheld records what is withheld, of what no composition function records that. A user asks once, and nothing is held of
+// that any more.
 func (s *stamper) writeWithheld(rec *v1alpha1.ObjectRecord) {
 	if s.unreadable || s.Operation != OperationUpdate || s.action != v1alpha1.ActionHold || s.Action != "" || s.Parent == nil ||
-		resource.IsClaim(s.Parent) || resource.Annotation(s.object, v1alpha1.AnnotationWish) != "" {
+		resource.IsClaim(s.Parent) || resource.Annotation(s.object, v1alpha1.AnnotationWish) != "" || !s.asksForParent() {
 		return
 	}
 
 	next := s.next
-	if !s.User.Machine() {
-		had, _ := allowance.ReadWithheld(rec.Withheld) // What does not parse is reported before.
-		next = had.And(next)
-	}
-
 	if s.answeredHeld() { // It is no change any more.
 		given, _ := allowance.ParseRecord(s.asked) // Made up, if it does not parse.
 		had, _ := allowance.ReadWithheld(given.Withheld)
@@ -239,6 +248,15 @@ func (s *stamper) writeWithheld(rec *v1alpha1.ObjectRecord) {
 	if !slices.EqualFunc(rec.Withheld, next.Record(), sameWithheld) {
 		rec.Withheld = next.Record()
 	}
+}
+
+// asksForParent reports whether the writer carries on what the parent asks for.
+func (l *lineage) asksForParent() bool {
+	if resource.IsComposite(l.Parent) {
+		return l.byCrossplane()
+	}
+
+	return l.User.Machine()
 }
 
 func sameWithheld(a, b v1alpha1.WithheldPlaces) bool {

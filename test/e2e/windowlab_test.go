@@ -15,6 +15,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -200,9 +201,16 @@ func TestTheChangesThatAWindowAllowsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Each write would wake every XR that requires the window.
-	was, err := w.typed(ctx)
-	if err != nil {
+	// Each write would wake every XR that requires the window. Its condition Ready may come later than the uses.
+	var was *v1alpha1.UpgradeAllowance
+
+	if err := scenario.Eventually(ctx, "condition Ready", func(ctx context.Context) (err error) {
+		if was, err = w.typed(ctx); err == nil && !meta.IsStatusConditionTrue(was.Status.Conditions, v1alpha1.ConditionReady) {
+			err = world.ErrOther
+		}
+
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 
