@@ -253,8 +253,19 @@ type ObjectRecord struct {
 	Used []Use `json:"used,omitempty"`
 	// Withheld are the places of changes of the object that are held.
 	Withheld []WithheldPlaces `json:"withheld,omitempty"`
+	// Asked is who asked for them last.
+	Asked Asker `json:"asked,omitzero"`
 	// Windows are the UIDs of the UpgradeAllowances that changed the object, newest first, at most [MaxWindows].
 	Windows []types.UID `json:"windows,omitempty"`
+}
+
+// Asker is a writer that asked for what is held. Others do not show that it is asked for no more.
+// +kubebuilder:object:generate=false
+type Asker struct {
+	// By is a hash of the user and the field manager.
+	By string `json:"by,omitempty"`
+	// At is the [Allowance.ID] of the last change of the parent then.
+	At string `json:"at,omitempty"`
 }
 
 // WithheldPlaces are the places of an object at which changes are held since one change of its parent. No allowance of a

@@ -33,6 +33,8 @@ type Since struct {
 	At string
 	// Of are the fields of the parent whose change had not settled then, or that somebody had stored who may not, in order.
 	Of string
+	// Stored is true where the parent is a Claim and has the value that is copied: as long as it has, no edit of its serves that.
+	Stored bool
 }
 
 // fields that it is since the change of.
@@ -181,7 +183,8 @@ func (w Withheld) sinces() map[Since]bool {
 	return out
 }
 
-// earlier is the earlier of two, of both their fields. What is a repair gives way to what is none.
+// earlier is the earlier of two, of the fields that both are of: another serves only one of them. What is a repair gives way to
+// what is none.
 func earlier(a, b Since) Since {
 	if a.Repair() && !b.Repair() {
 		return b
@@ -196,7 +199,9 @@ func earlier(a, b Since) Since {
 		at = b.At
 	}
 
-	return NewSince(at, slices.Concat(a.fields(), b.fields()))
+	of := b.fields()
+
+	return NewSince(at, slices.DeleteFunc(a.fields(), func(field string) bool { return !slices.Contains(of, field) }))
 }
 
 // compareID orders the IDs of changes of one object.
@@ -210,13 +215,13 @@ func compareID(a, b string) int {
 // Serves reports whether an allowance of the parent serves what is held since then: it is no later than that, or somebody has
 // changed anew what it is held because of. Stored are the fields of the parent that somebody has changed who may not.
 func (s Since) Serves(a v1alpha1.Allowance, stored []string) bool {
-	if OfApproval(a) || ByDeletion(a) || s.Repair() || compareID(a.ID, s.At) <= 0 {
+	if OfApproval(a) || ByDeletion(a) || s.Repair() || !s.Stored && compareID(a.ID, s.At) <= 0 {
 		return true
 	}
 
 	of := s.fields()
 
-	return slices.ContainsFunc(of, func(field string) bool { return Related(field, Field(a)) }) &&
+	return !s.Stored && slices.ContainsFunc(of, func(field string) bool { return Related(field, Field(a)) }) &&
 		!slices.ContainsFunc(of, func(field string) bool {
 			return slices.ContainsFunc(stored, func(other string) bool { return Related(field, other) })
 		})
@@ -304,6 +309,42 @@ func ReadWithheld(record []v1alpha1.WithheldPlaces) (Withheld, error) {
 func (w Withheld) OfNoField() Withheld {
 	out := maps.Clone(w)
 	maps.DeleteFunc(out, func(_ uint64, since Since) bool { return since.Of != "" })
+
+	return out
+}
+
+// Without leaves out places at which changes are stored.
+func (w Withheld) Without(stored []Place) Withheld {
+	out := maps.Clone(w)
+	for _, p := range stored {
+		delete(out, p.hash(len(p)))
+	}
+
+	return out
+}
+
+// With adds what is withheld now, which goes before what was.
+func (w Withheld) With(now Withheld) Withheld {
+	if len(w) == 0 {
+		return now
+	}
+
+	out := maps.Clone(w)
+	maps.Copy(out, now)
+
+	return out
+}
+
+// NotAfter has what is withheld since after a change be since before any: it is of another parent, from whose backup this one was
+// made, and none of its own changes serves it.
+func (w Withheld) NotAfter(id string) Withheld {
+	out := maps.Clone(w)
+
+	for hash, since := range out {
+		if since.After(id) {
+			out[hash] = Since{At: ID(0, 0)}
+		}
+	}
 
 	return out
 }

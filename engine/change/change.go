@@ -60,6 +60,12 @@ func Compare(a, b Change) int {
 	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(gone(a), gone(b)))
 }
 
+// Order orders changes between the same versions, always in the same way: in a list an element that is gone and what is gone of one
+// that has moved to its place have the same field.
+func Order(a, b Change) int {
+	return cmp.Or(Compare(a, b), cmp.Compare(a.Was.String(), b.Was.String()))
+}
+
 // Metadata reports whether the change is below metadata.
 func (c Change) Metadata() bool {
 	return len(c.Path) > 0 && c.Path[0].Type == fieldpath.SegmentField && c.Path[0].Field == metadata
@@ -112,7 +118,7 @@ func Between(oldObj, newObj map[string]any) []Change {
 		return false
 	})
 
-	slices.SortFunc(changes, Compare)
+	slices.SortFunc(changes, Order)
 
 	return changes
 }

@@ -4,6 +4,7 @@
 package composition
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -187,7 +188,7 @@ func (l *lister) complete(e v1alpha1.HeldEntry) v1alpha1.HeldEntry {
 	if before.Unstable {
 		n = v1alpha1.MaxUnsteady
 	} else if before.Digest != e.Digest {
-		n++
+		n = min(n+1, v1alpha1.MaxUnsteady)
 	}
 
 	if n == 0 || before.Digest == e.Digest && !before.Unstable {
@@ -224,13 +225,22 @@ func stays(e v1alpha1.HeldEntry, was, is *v1alpha1.Cause) bool {
 
 // before is what was listed of the same field of the same object.
 func (l *lister) before(e v1alpha1.HeldEntry) *v1alpha1.HeldEntry {
+	var out *v1alpha1.HeldEntry
+
 	for i := range l.was.Changes {
-		if b := &l.was.Changes[i]; b.Ref == e.Ref && b.ComposedResource == e.ComposedResource && b.Field == e.Field {
+		b := &l.was.Changes[i]
+		if b.Ref != e.Ref || b.ComposedResource != e.ComposedResource || b.Field != e.Field {
+			continue
+		}
+
+		if b.Digest == e.Digest {
 			return b
 		}
+
+		out = cmp.Or(out, b)
 	}
 
-	return nil
+	return out
 }
 
 // steadyKey stands for a field of a composed resource.

@@ -105,11 +105,8 @@ func (h *holding) dropIncomplete() {
 // holdBeside has changes of a list held too that are not allowed where they are
 // once others of the same list are taken back: what is held moves them.
 func (h *holding) holdBeside() {
-	left := h.judge
-	if slices.ContainsFunc(h.allowances, allowance.OfApproval) {
-		left = newJudge(h.within())
-		left.changes = h.changes
-	}
+	left := newJudge(h.within()) // It has its own elements at their places.
+	left.changes = h.changes
 
 	for _, c := range change.Between(h.Old.Object, h.New.Object) {
 		if h.exempt(c) || h.putsBack(c) || h.takesBack(c) {
@@ -180,7 +177,9 @@ func (h *holding) recordEarlier() {
 	h.recordAnswered()
 	h.recordAsked()
 
-	slices.SortFunc(h.held, func(a, b v1alpha1.HeldChange) int { return strings.Compare(a.Field, b.Field) })
+	slices.SortFunc(h.held, func(a, b v1alpha1.HeldChange) int {
+		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.From, b.From), strings.Compare(a.To, b.To))
+	})
 }
 
 // recordAnswered repeats the record of what we held when we were asked about the

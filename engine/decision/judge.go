@@ -172,7 +172,7 @@ func (j *judge) judgeAll() *judged {
 		again, incomplete := j.judgeRepeated()
 		out.findings, out.incomplete = append(out.findings, again...), incomplete
 
-		slices.SortFunc(out.findings, func(a, b Finding) int { return change.Compare(a.Change, b.Change) })
+		slices.SortFunc(out.findings, func(a, b Finding) int { return change.Order(a.Change, b.Change) })
 	}
 
 	out.action = out.actionOnUnallowed()

@@ -360,8 +360,13 @@ func (s *stamper) writeRecord(allowed bool) {
 		}
 	}
 
+	usable := s.usable()
+	uses = slices.DeleteFunc(uses, func(use v1alpha1.Use) bool {
+		return !slices.ContainsFunc(usable, func(a v1alpha1.Allowance) bool { return allowance.UseOf(a) == use })
+	})
+
 	if len(uses) > 0 || allowed && len(rec.Used) > 0 { // Nothing is written only to forget some.
-		rec = allowance.AddUses(rec, uses, s.usable(), s.ParentSettles)
+		rec = allowance.AddUses(rec, uses, s.allowances, s.ParentSettles)
 	}
 
 	s.writeWithheld(&rec)

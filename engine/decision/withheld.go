@@ -6,6 +6,7 @@ package decision
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,8 +23,8 @@ import (
 
 // readWithheld reads at which places changes of the object are held.
 func (f *facts) readWithheld() {
-	if f.Operation == OperationCreate {
-		f.withheld = f.Withheld
+	if f.Operation == OperationCreate && f.Parent != nil {
+		f.withheld = f.Withheld.NotAfter(f.lastOfParent())
 	}
 
 	if f.Old == nil || f.Parent == nil {
@@ -38,7 +39,7 @@ func (f *facts) readWithheld() {
 		f.problem(inObject(f.Old, err))
 	}
 
-	f.withheld, f.unreadable = first.And(second), cmp.Or(unparsed, unread, other) != nil
+	f.withheld, f.unreadable = first.And(second).NotAfter(f.lastOfParent()), cmp.Or(unparsed, unread, other) != nil
 }
 
 // heldSince returns since when a change is held that is asked for now; false where it is not, or was not before.
@@ -47,8 +48,8 @@ func (f *facts) heldSince(c change.Change) (allowance.Since, bool) {
 		return allowance.Since{}, false
 	}
 
-	if resource.IsClaim(f.Parent) {
-		return f.storedSince(c)
+	if e, ok := f.storedIn(c); ok {
+		return allowance.Since{At: e.At, Stored: true}, true
 	}
 
 	if f.unreadable {
@@ -60,8 +61,8 @@ func (f *facts) heldSince(c change.Change) (allowance.Since, bool) {
 	}
 
 	since, held := f.withheld.At(f.placeOf(c))
-	if held && since.After(f.lastOfParent()) { // It is of another parent, from whose backup this one was made.
-		since = always()
+	if held && resource.IsClaim(f.Parent) && !since.Repair() { // It is copied from there.
+		since = allowance.NewSince(since.At, []string{c.Field})
 	}
 
 	return since, held
@@ -77,17 +78,21 @@ func (f *facts) lastOfParent() string {
 // always is since before any change of a parent.
 func always() allowance.Since { return allowance.NewSince(allowance.ID(0, 0), nil) }
 
-// storedSince returns since when a Claim has a value that it may not have.
-func (f *facts) storedSince(c change.Change) (allowance.Since, bool) {
+// storedIn returns the edit that a Claim has a value by that it may not have. As long as it has that, no edit of its serves it.
+func (f *facts) storedIn(c change.Change) (v1alpha1.Edit, bool) {
+	if !resource.IsClaim(f.Parent) {
+		return v1alpha1.Edit{}, false
+	}
+
 	for _, listed := range []bool{true, false} {
 		for _, e := range f.edited {
 			if listed && allowance.Related(e.Field, c.Field) || !listed && e.Field == unlisted {
-				return allowance.NewSince(e.At, []string{e.Field}), true
+				return e, true
 			}
 		}
 	}
 
-	return allowance.Since{}, false
+	return v1alpha1.Edit{}, false
 }
 
 // placeOf is where a change is. In a list whose elements have no keys that is the list.
@@ -212,6 +217,10 @@ func unsettled(u *unstructured.Unstructured) []string {
 		settled = v1alpha1.Settled{Generation: resource.ObservedGeneration(u)}
 	}
 
+	if !reports && settled.Generation == 0 { // Nothing tells: of the last change alone it is sure that it has not.
+		settled.Generation = resource.Generation(u) - 1
+	}
+
 	var out []string
 
 	entries, _ := allowance.ParseTrace(u) // What does not parse is reported when it is written.
@@ -230,24 +239,70 @@ func (f Finding) Bars(a v1alpha1.Allowance) bool {
 	return f.since.At != "" && !f.since.Serves(a, f.stored)
 }
 
-// writeWithheld records what is withheld, of what no composition function records that. A user asks once, and nothing is held of
-// that any more.
+// writeWithheld records what is withheld. A user asks once, and nothing is held of that any more. Of what else writes, only the
+// writer that asked for what is held shows that it does so no more: by a write without it, after another change of the parent. Within
+// one change, that may be our answer to it, about which the API server has asked once more.
 func (s *stamper) writeWithheld(rec *v1alpha1.ObjectRecord) {
-	if s.unreadable || s.Operation != OperationUpdate || s.action != v1alpha1.ActionHold || s.Action != "" || s.Parent == nil ||
-		resource.IsClaim(s.Parent) || resource.Annotation(s.object, v1alpha1.AnnotationWish) != "" || !s.asksForParent() {
+	if s.unreadable || s.Operation != OperationUpdate || s.Parent == nil {
 		return
 	}
 
-	next := s.next
-	if s.answeredHeld() { // It is no change any more.
-		given, _ := allowance.ParseRecord(s.asked) // Made up, if it does not parse.
-		had, _ := allowance.ReadWithheld(given.Withheld)
-		next = had.And(next)
+	had, _ := allowance.ReadWithheld(rec.Withheld) // It is readable.
+	next := had
+
+	if s.action == v1alpha1.ActionHold && s.Action == "" && s.asksForParent() {
+		next = s.asksNow(rec, had)
 	}
 
-	if !slices.EqualFunc(rec.Withheld, next.Record(), sameWithheld) {
-		rec.Withheld = next.Record()
+	if len(next) > 0 {
+		next = next.Without(s.storedPlaces())
 	}
+
+	if len(next) == 0 {
+		rec.Withheld, rec.Asked = nil, v1alpha1.Asker{}
+	} else if record := next.Record(); !slices.EqualFunc(rec.Withheld, record, sameWithheld) {
+		rec.Withheld = record
+	}
+}
+
+// asksNow is what is withheld after a write of what carries on what the parent asks for.
+func (s *stamper) asksNow(rec *v1alpha1.ObjectRecord, had allowance.Withheld) allowance.Withheld {
+	now := v1alpha1.Asker{By: fmt.Sprintf("%08x", wish.Hash(s.User.Name+"\x00"+s.FieldManager)>>halfOfHash), At: s.lastOfParent()}
+
+	if s.answeredHeld() { // It is no change any more.
+		given, _ := allowance.ParseRecord(s.asked) // Made up, if it does not parse.
+		answered, _ := allowance.ReadWithheld(given.Withheld)
+		had = had.With(answered)
+
+		if len(answered) > 0 {
+			rec.Asked = now
+		}
+	}
+
+	asks, was := len(s.next) > 0, rec.Asked
+	if asks {
+		rec.Asked = now
+	}
+
+	if was.By == now.By && was.At != now.At {
+		return s.next
+	}
+
+	return had.With(s.next)
+}
+
+const halfOfHash = 32
+
+// storedPlaces are the places of the changes that pass.
+func (s *stamper) storedPlaces() []allowance.Place {
+	changes := change.Between(s.Old.Object, s.object.Object)
+	out := make([]allowance.Place, len(changes))
+
+	for i, c := range changes {
+		out[i] = s.placeOf(c)
+	}
+
+	return out
 }
 
 // asksForParent reports whether the writer carries on what the parent asks for.

@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/internal/policytest"
 )
@@ -107,6 +109,35 @@ func (s *stage) put(ctx context.Context, in, owner *unstructured.Unstructured) (
 	}
 
 	return u, s.manager.Status().Patch(ctx, u, client.RawPatch(types.MergePatchType, raw))
+}
+
+// served is an object whose record names windows by their UIDs. In a play the UID of an object is its name.
+func (s *stage) served(ctx context.Context, u *unstructured.Unstructured, set []*unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	rec, err := allowance.ParseRecord(u)
+	if err != nil || len(rec.Windows) == 0 {
+		return u, err
+	}
+
+	for _, window := range set {
+		i := slices.Index(rec.Windows, types.UID(window.GetName()))
+		if i < 0 || window.GetKind() != "UpgradeAllowance" {
+			continue
+		}
+
+		live := window.DeepCopy()
+		if err := s.admin.Get(ctx, client.ObjectKeyFromObject(window), live); err != nil {
+			return nil, err
+		}
+
+		rec.Windows[i] = live.GetUID()
+	}
+
+	out := u.DeepCopy()
+	annotations := out.GetAnnotations()
+	annotations[v1alpha1.AnnotationRecord] = allowance.FormatRecord(rec)
+	out.SetAnnotations(annotations)
+
+	return out, nil
 }
 
 // stripped is an object of a scenario without what the API server gives, and with the UID of its owner.

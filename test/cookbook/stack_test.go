@@ -162,7 +162,12 @@ func (c cast) enact(ctx context.Context, one *policytest.Scenario) (*unstructure
 
 	var old *unstructured.Unstructured
 	if one.Old != nil {
-		if old, err = c.put(ctx, one.Old, owner); err != nil {
+		was, err := c.served(ctx, one.Old, set)
+		if err != nil {
+			return nil, err
+		}
+
+		if old, err = c.put(ctx, was, owner); err != nil {
 			return nil, err
 		}
 	}
