@@ -63,7 +63,11 @@ func Compare(a, b Change) int {
 // Order orders changes between the same versions, always in the same way: in a list an element that is gone and what is gone of one
 // that has moved to its place have the same field.
 func Order(a, b Change) int {
-	return cmp.Or(Compare(a, b), cmp.Compare(a.Was.String(), b.Was.String()))
+	if n := Compare(a, b); n != 0 || a.Was == nil && b.Was == nil {
+		return n
+	}
+
+	return cmp.Compare(a.Was.String(), b.Was.String())
 }
 
 // Metadata reports whether the change is below metadata.

@@ -360,10 +360,12 @@ func (s *stamper) writeRecord(allowed bool) {
 		}
 	}
 
-	usable := s.usable()
-	uses = slices.DeleteFunc(uses, func(use v1alpha1.Use) bool {
-		return !slices.ContainsFunc(usable, func(a v1alpha1.Allowance) bool { return allowance.UseOf(a) == use })
-	})
+	if len(uses) > 0 {
+		usable := s.usable()
+		uses = slices.DeleteFunc(uses, func(use v1alpha1.Use) bool {
+			return !slices.ContainsFunc(usable, func(a v1alpha1.Allowance) bool { return allowance.UseOf(a) == use })
+		})
+	}
 
 	if len(uses) > 0 || allowed && len(rec.Used) > 0 { // Nothing is written only to forget some.
 		rec = allowance.AddUses(rec, uses, s.allowances, s.ParentSettles)

@@ -39,7 +39,11 @@ func (f *facts) readWithheld() {
 		f.problem(inObject(f.Old, err))
 	}
 
-	f.withheld, f.unreadable = first.And(second).NotAfter(f.lastOfParent()), cmp.Or(unparsed, unread, other) != nil
+	f.unreadable = cmp.Or(unparsed, unread, other) != nil
+
+	if f.withheld = first.And(second); len(f.withheld) > 0 {
+		f.withheld = f.withheld.NotAfter(f.lastOfParent())
+	}
 }
 
 // heldSince returns since when a change is held that is asked for now; false where it is not, or was not before.
