@@ -33,7 +33,7 @@ type Since struct {
 	At string
 	// Of are the fields of the parent whose change had not settled then, or that somebody had stored who may not, in order.
 	Of string
-	// Stored is true where the parent is a Claim and has the value that is copied: as long as it has, no edit of its serves that.
+	// Stored is true where the parent is a Claim and has the value that is copied: as long as it has, no edit of another field serves that.
 	Stored bool
 }
 
@@ -221,7 +221,11 @@ func (s Since) Serves(a v1alpha1.Allowance, stored []string) bool {
 
 	of := s.fields()
 
-	return !s.Stored && slices.ContainsFunc(of, func(field string) bool { return Related(field, Field(a)) }) &&
+	if s.Stored { // A replay has it though another policy allows that edit.
+		return compareID(a.ID, s.At) >= 0 && slices.Contains(of, Field(a))
+	}
+
+	return slices.ContainsFunc(of, func(field string) bool { return Related(field, Field(a)) }) &&
 		!slices.ContainsFunc(of, func(field string) bool {
 			return slices.ContainsFunc(stored, func(other string) bool { return Related(field, other) })
 		})

@@ -53,7 +53,7 @@ func (f *facts) heldSince(c change.Change) (allowance.Since, bool) {
 	}
 
 	if e, ok := f.storedIn(c); ok {
-		return allowance.Since{At: e.At, Stored: true}, true
+		return allowance.Since{At: e.At, Of: e.Field, Stored: true}, true
 	}
 
 	if f.unreadable {
