@@ -46,7 +46,7 @@ func Merge(have, add []v1alpha1.Allowance) []v1alpha1.Allowance {
 		if slices.ContainsFunc(out, func(b v1alpha1.Allowance) bool {
 			age := CompareAge(b, a)
 
-			return about(b) && (age > 0 || age == 0 && sameGiver(a, b))
+			return about(b) && (age > 0 || age == 0 && SameGiver(a, b))
 		}) {
 			continue
 		}
@@ -76,14 +76,14 @@ func sameTarget(a, b v1alpha1.Allowance) bool {
 	}
 
 	if External(a) || External(b) {
-		return a.Relation == b.Relation && sameGiver(a, b) && slices.Equal(a.Mutations, b.Mutations)
+		return a.Relation == b.Relation && SameGiver(a, b) && slices.Equal(a.Mutations, b.Mutations)
 	}
 
 	return a.APIGroup == b.APIGroup && a.Kind == b.Kind && a.Mutation == b.Mutation
 }
 
-// sameGiver reports whether the same policy or window gave two allowances, or approvals both.
-func sameGiver(a, b v1alpha1.Allowance) bool {
+// SameGiver reports whether the same policy or window gave two allowances, or approvals both.
+func SameGiver(a, b v1alpha1.Allowance) bool {
 	return a.Source.Type == b.Source.Type && (a.Source.Name == b.Source.Name || a.Source.Type == v1alpha1.SourceApproval)
 }
 
@@ -91,7 +91,7 @@ func sameGiver(a, b v1alpha1.Allowance) bool {
 // the same source for the same field to the same initiator, be it at another
 // generation.
 func SameGrant(a, b v1alpha1.Allowance) bool {
-	return sameTarget(a, b) && a.Policy == b.Policy && a.Initiator == b.Initiator && Field(a) == Field(b)
+	return sameTarget(a, b) && SameGiver(a, b) && a.Initiator == b.Initiator && Field(a) == Field(b)
 }
 
 // Unserved returns the allowances of an object that have not served yet, in

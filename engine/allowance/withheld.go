@@ -33,7 +33,8 @@ type Since struct {
 	At string
 	// Of are the fields of the parent whose change had not settled then, or that somebody had stored who may not, in order.
 	Of string
-	// Stored is true where the parent is a Claim and has the value that is copied: as long as it has, no edit of another field serves that.
+	// Stored is true where the parent is a Claim and has the value that is copied: as long as it has, no edit of another field
+	// serves that.
 	Stored bool
 }
 

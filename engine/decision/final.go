@@ -213,7 +213,7 @@ func sameGrants(list, others []v1alpha1.Allowance) bool {
 		return !slices.ContainsFunc(others, func(b v1alpha1.Allowance) bool {
 			return a.APIGroup == b.APIGroup && a.Kind == b.Kind && a.Mutation == b.Mutation && a.Relation == b.Relation &&
 				slices.Equal(a.Mutations, b.Mutations) && a.Generation == b.Generation && a.Initiator == b.Initiator &&
-				a.Source.Type == b.Source.Type && a.Source.Name == b.Source.Name
+				allowance.SameGiver(a, b)
 		})
 	})
 }

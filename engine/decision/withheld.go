@@ -18,8 +18,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
-// What is held is served by no allowance of a later change of the parent: see [allowance.Withheld]. Of what Crossplane copies
-// from a Claim, the Claim's own record of edits says since when.
+// What is held is served by no allowance of a later change of the parent: see [allowance.Withheld]. What Crossplane copies from a
+// Claim is, besides, as long as the Claim's own record of edits has it.
 
 // readWithheld reads at which places changes of the object are held.
 func (f *facts) readWithheld() {
@@ -82,7 +82,7 @@ func (f *facts) lastOfParent() string {
 // always is since before any change of a parent.
 func always() allowance.Since { return allowance.NewSince(allowance.ID(0, 0), nil) }
 
-// storedIn returns the edit that a Claim has a value by that it may not have. As long as it has that, no edit of its serves it.
+// storedIn returns the edit that a Claim has a value by that it may not have. As long as it has that, no other edit serves it.
 func (f *facts) storedIn(c change.Change) (v1alpha1.Edit, bool) {
 	if !resource.IsClaim(f.Parent) {
 		return v1alpha1.Edit{}, false
@@ -251,15 +251,13 @@ func (s *stamper) writeWithheld(rec *v1alpha1.ObjectRecord) {
 		return
 	}
 
-	had, _ := allowance.ReadWithheld(rec.Withheld) // It is readable.
-	next := had
-
-	if s.action == v1alpha1.ActionHold && s.Action == "" && s.asksForParent() {
-		next = s.asksNow(rec, had)
-	}
-
+	next, _ := allowance.ReadWithheld(rec.Withheld) // It is readable.
 	if len(next) > 0 {
 		next = next.Without(s.storedPlaces())
+	}
+
+	if s.action == v1alpha1.ActionHold && s.Action == "" && s.asksForParent() {
+		next = s.asksNow(rec, next)
 	}
 
 	if len(next) == 0 {
@@ -283,8 +281,8 @@ func (s *stamper) asksNow(rec *v1alpha1.ObjectRecord, had allowance.Withheld) al
 		}
 	}
 
-	asks, was := len(s.next) > 0, rec.Asked
-	if asks {
+	was := rec.Asked
+	if len(s.next) > 0 {
 		rec.Asked = now
 	}
 
@@ -297,13 +295,15 @@ func (s *stamper) asksNow(rec *v1alpha1.ObjectRecord, had allowance.Withheld) al
 
 const halfOfHash = 32
 
-// storedPlaces are the places of the changes that pass.
+// storedPlaces are the places of the changes that pass. A list without keys is that of all that is in it, which may be held still.
 func (s *stamper) storedPlaces() []allowance.Place {
 	changes := change.Between(s.Old.Object, s.object.Object)
-	out := make([]allowance.Place, len(changes))
+	out := make([]allowance.Place, 0, len(changes))
 
-	for i, c := range changes {
-		out[i] = s.placeOf(c)
+	for _, c := range changes {
+		if place := s.placeOf(c); len(place) == len(c.Path) {
+			out = append(out, place)
+		}
 	}
 
 	return out

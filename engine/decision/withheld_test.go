@@ -32,7 +32,7 @@ metadata:
   uid: child-uid
   generation: 3
   ownerReferences: [{apiVersion: example.org/v1, kind: Root, name: r, uid: root-uid, controller: true}]
-spec: {size: small, engine: postgres, rules: [{name: a, port: 1}, {name: b, port: 2}]}
+spec: {size: small, engine: postgres, rules: [{name: a, port: 1}, {name: b, port: 2}], ports: [{port: 1}, {port: 2}]}
 status: {observedGeneration: 3}
 `
 )
@@ -42,6 +42,8 @@ type write struct {
 	by   string
 	root root
 	spec map[string]any
+	// may is a field that who writes may change, by a policy; empty for none.
+	may string
 	// again is true where the API server asks once more about the answer.
 	again bool
 }
@@ -117,6 +119,17 @@ func (w write) decide(t *testing.T, old *unstructured.Unstructured) *unstructure
 		req.Resource = schema.GroupResource{Group: "example.org", Resource: "children"}
 		req.Enforcements = []*enforcement.Enforcement{hold}
 
+		if w.may != "" {
+			req.Policies = set(t, fmt.Sprintf(`
+kind: AllowancePolicy
+metadata: {name: child}
+spec:
+  match: {apiGroup: example.org, kind: Child, fields: [%s]}
+  subjects: [{kind: User, name: %s, mayInitiate: true}]
+  allow: []
+`, w.may, w.by))
+		}
+
 		d := decision.Decide(req)
 		if len(d.Problems) > 0 {
 			t.Fatal(d.Problems)
@@ -129,6 +142,8 @@ func (w write) decide(t *testing.T, old *unstructured.Unstructured) *unstructure
 
 	return obj
 }
+
+func port(n int64) map[string]any { return map[string]any{"port": n} }
 
 func rules(portOfB int64) []any {
 	return []any{map[string]any{"name": "a", "port": int64(1)}, map[string]any{"name": "b", "port": portOfB}}
@@ -218,6 +233,26 @@ func TestWhatIsHeldIsLetOutByNoOtherEdit(t *testing.T) {
 				{by: operator, root: gives(14, "spec.size"), spec: map[string]any{"size": "large", "rules": append(rules(99), map[string]any{"port": int64(5)})}},
 			},
 			"rules", rules(2), "large",
+		},
+		"SamePlace": {
+			"Somebody who may stores another change in a list without keys.", nil,
+			[]write{
+				{by: operator, root: root{generation: 12}, spec: map[string]any{"ports": []any{port(1), port(99)}}},
+				{by: "hans", may: "spec.ports", root: root{generation: 12}, spec: map[string]any{"ports": []any{port(11), port(2)}}},
+				{by: operator, root: gives(13, "spec.size"), spec: map[string]any{"size": "large", "ports": []any{port(11), port(99)}}},
+			},
+			"ports",
+			[]any{port(11), port(2)},
+			"large",
+		},
+		"Stored": {
+			"Somebody who may stores what was held, and then an edit of the root changes it.", nil,
+			[]write{
+				{by: operator, root: root{generation: 12}, spec: mysql},
+				{by: "hans", may: "spec.engine", root: root{generation: 12}, spec: mysql},
+				{by: operator, root: gives(13, "spec.size"), spec: map[string]any{"size": "large", "engine": "oracle"}},
+			},
+			"engine", "oracle", "large",
 		},
 		"Beside": {
 			"The removal of an element is held, and another one is changed.", nil,

@@ -99,7 +99,7 @@ func (s serving) recorded(a v1alpha1.Allowance, action string) bool {
 // has reports whether a list has an allowance with an action.
 func has(list []v1alpha1.Allowance, a v1alpha1.Allowance, action string) bool {
 	return slices.ContainsFunc(list, func(b v1alpha1.Allowance) bool {
-		return a.Source.Type == b.Source.Type && a.Source.Name == b.Source.Name && a.Generation == b.Generation && a.Initiator == b.Initiator &&
+		return allowance.SameGiver(a, b) && a.Generation == b.Generation && a.Initiator == b.Initiator &&
 			slices.Contains(Acting(b.Mutations), action)
 	})
 }
