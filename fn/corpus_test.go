@@ -96,23 +96,10 @@ func composes(s corpus.Scenario) bool {
 	}
 
 	if s.Old != nil && s.New != nil {
-		return sameMetadata(s.Old, s.New) && !wishesInside(s.Old, s.New)
+		return sameMetadata(s.Old, s.New)
 	}
 
 	return true
-}
-
-// wishesInside reports whether a pipeline wishes what the gate did not let out: a function puts that
-// back, where an API server has nothing to decide.
-func wishesInside(old, obj *unstructured.Unstructured) bool {
-	list, err := gate.InsideOf(old)
-
-	return err == nil && slices.ContainsFunc(list, func(in gate.Inside) bool {
-		was, _ := in.Change.Path.In(old.Object)
-		is, ok := in.Change.Path.In(obj.Object)
-
-		return ok && cmp.Equal(was, is)
-	})
 }
 
 // sameMetadata reports whether only what is beside metadata changes: of the rest
@@ -361,7 +348,6 @@ func checkHeld(t *testing.T, want decision.Decision, message string) {
 	unallowed := slices.DeleteFunc(slices.Clone(want.Findings), func(f decision.Finding) bool { return f.Verdict != decision.Unallowed })
 
 	held, more, ok := composition.HeldIn(message)
-	held = slices.DeleteFunc(held, func(h composition.Held) bool { return h.Inside }) // Stored before, and no change of this run.
 
 	if !ok || (len(held)+more > 0) != (len(unallowed) > 0) {
 		t.Errorf("condition %q: %t, want %d held", message, ok, len(unallowed))

@@ -138,7 +138,8 @@ func TestAnExceptionLetsAChangeThroughUntilItEnds(t *testing.T) {
 		"Another": {[]string{exception, "{kind: Enforcement, metadata: {name: all}, spec: {match: {resourceRules: [{apiGroups: ['*'], resources: ['*']}]}, validationActions: [Warn]}}"}, "postgres", 30 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := call(t, steadyXR, observedObject, sized("small", "mysql"), "")
+			ungated := strings.Replace(observedObject, "state: Closed", "state: Ungated", 1) // An exception opens no gate.
+			req := call(t, steadyXR, ungated, sized("small", "mysql"), "")
 
 			list := &fnv1.Resources{}
 			for _, e := range tc.enforcements {

@@ -377,25 +377,6 @@ func TestBadInputIsNamed(t *testing.T) {
 	}
 }
 
-func TestModeFatalLetsPassWhatIsStoredAndOnlyTheGateKeeps(t *testing.T) {
-	observed := strings.NewReplacer("engine: postgres", "engine: mysql", "    kausality.io/gate:", `    kausality.io/asked: |
-      generation: 7
-      user: hans
-      spec: {forProvider: {engine: postgres}}
-    kausality.io/gate:`).Replace(observedObject)
-
-	rsp := run(t, call(t, steadyXR, observed, sized("small", "mysql"), "mode: Fatal"))
-	for _, r := range rsp.GetResults() {
-		if r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL {
-			t.Fatalf("results: %v", rsp.GetResults())
-		}
-	}
-
-	if got := rsp.GetConditions()[0].GetMessage(); !strings.Contains(got, "spec.forProvider.engine is mysql, and stays postgres outside") {
-		t.Errorf("the condition says %q", got)
-	}
-}
-
 // withoutWishes are resources without the records of their wishes, which hashes
 // make unreadable; each that is wished has one.
 func withoutWishes(t *testing.T, resources map[string]*fnv1.Resource) map[string]*fnv1.Resource {

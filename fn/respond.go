@@ -32,10 +32,8 @@ const unanswered = "Crossplane has not sent the AllowancePolicies that function-
 func (s *state) respond(rsp *fnv1.RunFunctionResponse) error {
 	held := s.held()
 
-	// What the gate keeps inside is stored already, and may have been allowed.
-	refused := slices.DeleteFunc(slices.Clone(held), func(h composition.Held) bool { return h.Inside })
-	if s.input.Mode == v1alpha1.ModeFatal && len(refused) > 0 && !s.awaited { // Nothing is sent after a fatal result.
-		return fmt.Errorf("%w: %s", errUnallowed, refused[0])
+	if s.input.Mode == v1alpha1.ModeFatal && len(held) > 0 && !s.awaited { // Nothing is sent after a fatal result.
+		return fmt.Errorf("%w: %s", errUnallowed, held[0])
 	}
 
 	// The request shares its desired state with the response, and is not ours

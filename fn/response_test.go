@@ -142,7 +142,9 @@ spec:
   validFrom: "2025-12-31T00:00:00Z"
   validUntil: "2026-01-02T00:00:00Z"
   activateWhen: {controllerRef: {kind: Deployment, name: a, namespace: b, minGeneration: 15}}
-  allow: [{kind: Object, relation: Child, mutations: [spec.forProvider]}]
+  allow:
+  - {kind: Object, relation: Child, mutations: [spec.forProvider]}
+  - {relation: External, mutations: [Update]}
 status: {active: true, uses: 4, observedGeneration: 3}
 `
 		key = "kausality.io/upgradeallowances"

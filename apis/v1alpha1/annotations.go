@@ -43,10 +43,6 @@ const (
 	// AnnotationHeld is on objects whose unallowed changes were held: a
 	// list of [HeldChange]. It is absent when nothing is held.
 	AnnotationHeld = AnnotationPrefix + "held"
-	// AnnotationAsked is on managed resources with a gate whose spec somebody
-	// changed though nobody allowed it: an [AskedRecord]. What it says is put
-	// back before the gate opens. It is absent where the spec is as asked for.
-	AnnotationAsked = AnnotationPrefix + "asked"
 	// AnnotationWish is on composed resources: hashes of the last wish of their
 	// Composition that was let through. What is stored often reads otherwise.
 	AnnotationWish = AnnotationPrefix + "wish"
@@ -67,6 +63,18 @@ const (
 	// keeps them.
 	AnnotationManager = AnnotationPrefix + "manager"
 )
+
+// KnownAnnotation reports whether an annotation under [AnnotationPrefix] is one of this version.
+func KnownAnnotation(key string) bool {
+	switch key {
+	case AnnotationAllowances, AnnotationTrace, AnnotationRecord, AnnotationInitialized, AnnotationGate, AnnotationManagementPolicies,
+		AnnotationMode, AnnotationLastUpgrade, AnnotationHeld, AnnotationWish, AnnotationEdits, AnnotationApproved, AnnotationRelease,
+		AnnotationManager:
+		return true
+	default:
+		return false
+	}
+}
 
 // ReleaseOrphan is the value of AnnotationRelease that asks to leave the external
 // object behind when the managed resource is deleted.
@@ -118,8 +126,6 @@ const (
 	MaxApproved = 64
 	// MaxEditGroups is the most groups of its user an entry of it names.
 	MaxEditGroups = 16
-	// MaxAskedBytes is the most bytes AnnotationAsked holds.
-	MaxAskedBytes = 64 * 1024
 	// MaxWishBytes is the most bytes AnnotationWish holds.
 	MaxWishBytes = 32 * 1024
 	// MaxWishesBytes is the most bytes AnnotationWish takes on all that one XR
@@ -413,28 +419,6 @@ const (
 	// AttestationDecision is BreakGlass where one person has let the change through alone.
 	AttestationDecision = "decision"
 )
-
-// AskedRecord is the value of AnnotationAsked: what was asked for of a managed
-// resource, where what is stored is something else.
-// +kubebuilder:object:generate=false
-type AskedRecord struct {
-	// Generation that the last change of what is stored, or of what is asked
-	// for, produced.
-	Generation int64 `json:"generation"`
-	// User who last stored what is not allowed.
-	User string `json:"user"`
-	// Users are those who stored the fields that are not that user's, by field.
-	Users map[string]string `json:"users,omitempty"`
-	// Since is when what is stored was first something else; absent in records that
-	// are older than this field.
-	Since *metav1.Time `json:"since,omitempty"`
-	// Spec makes what was asked for out of the spec that is stored: a JSON merge
-	// patch (RFC 7386).
-	Spec map[string]any `json:"spec"`
-	// ExternalName is the annotation crossplane.io/external-name that was asked
-	// for, empty for none; nil where that is what is stored.
-	ExternalName *string `json:"externalName,omitempty"`
-}
 
 // GateState reports whether a managed resource's provider may act.
 type GateState string

@@ -43,9 +43,6 @@ const (
 	// EventReasonAnnotation is a Warning event on: managed resource. An annotation of
 	// ours does not parse.
 	EventReasonAnnotation EventReason = "KausalityAnnotation"
-	// EventReasonPutBack is a Warning event on: managed resource. What nobody allowed
-	// was put back before its gate opens.
-	EventReasonPutBack EventReason = "KausalityPutBack"
 	// EventReasonUngated is a Warning event on: managed resource. It has no gate: its
 	// provider has no management policies, or the function is in Audit.
 	EventReasonUngated EventReason = "KausalityUngated"

@@ -84,9 +84,6 @@ type State struct {
 	// Unseen is true where an edit of the XR was stored while the webhook was not asked, and something is
 	// held that may follow from it: nobody knows whose it is.
 	Unseen bool `json:"unseen,omitempty"`
-	// Back counts the runs on end in which a field was put back that its gate had kept inside, by composed
-	// resource and field.
-	Back map[string]int `json:"back,omitempty"`
 	// Changes that are held, in order.
 	Changes []HeldEntry `json:"changes,omitempty"`
 	// More is how many did not fit.

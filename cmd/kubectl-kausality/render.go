@@ -168,23 +168,9 @@ func renderAllowances(out *strings.Builder, list []v1alpha1.Allowance) {
 }
 
 // renderStored writes what is stored and is not what was allowed, and who stored it.
-// What is said below to be held with all that is left out here.
 func renderStored(out *strings.Builder, doc *traceDocument) {
-	var edited, inside []storedEntry
-
-	for _, s := range doc.Stored {
-		switch {
-		case !s.Inside:
-			edited = append(edited, s)
-		case !slices.ContainsFunc(doc.Held, func(h heldEntry) bool { return h.Inside && h.Field == s.Field && sameObject(h.Object, s.Object) }):
-			inside = append(inside, s)
-		}
-	}
-
-	renderList(out, "Stored, and not allowed", edited, decision.DescribeStored,
+	renderList(out, "Stored, and not allowed", doc.Stored, decision.DescribeStored,
 		"nothing may follow from it: take it back, or have it made by who may")
-	renderList(out, "Stored, and not let out", inside, decision.DescribeInside,
-		"the gate keeps it: take it back, or have it set back and set again by who may, with External Update")
 }
 
 // renderList writes values with one thing in common, and what becomes of them.
@@ -278,8 +264,6 @@ func describeHeld(e heldEntry) string {
 		return "(audit) " + e.Field + "d"
 	case e.Field == v1alpha1.MutationCreate || e.Field == v1alpha1.MutationDelete:
 		return "not " + e.Field + "d"
-	case e.Inside:
-		return decision.DescribeInside(e.HeldChange)
 	case e.Passed:
 		return "(audit) " + decision.DescribePassed(e.HeldChange)
 	default:

@@ -61,9 +61,6 @@ type heldEntry struct {
 	// Asked is who wrote what is asked for into the Claim, by its managedFields;
 	// absent where User names somebody.
 	Asked *storedBy `json:"asked,omitempty"`
-	// Inside is true where the value asked for is stored, and the gate keeps it from
-	// the external object.
-	Inside bool `json:"inside,omitempty"`
 	// Passed is true of what mode Audit only reports.
 	Passed bool `json:"passed,omitempty"`
 }
@@ -93,9 +90,6 @@ type storedEntry struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// Manager is the field manager that wrote it last, where managedFields say.
 	Manager string `json:"manager,omitempty"`
-	// Inside is true where a gate keeps it from the external object, which has the
-	// value that was asked for.
-	Inside bool `json:"inside,omitempty"`
 	// Approvals are how many other people have to approve what follows from it, where its user may
 	// initiate it by a policy that asks for approvals; absent elsewhere.
 	Approvals int32 `json:"approvals,omitempty"`

@@ -17,9 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -157,7 +155,7 @@ func (d *traceDocument) holdReported(h composition.Held, u *unstructured.Unstruc
 		return about, false
 	}
 
-	e := heldEntry{HeldChange: h.HeldChange, Object: ref, ComposedResource: composed, Inside: h.Inside, Passed: h.Passed}
+	e := heldEntry{HeldChange: h.HeldChange, Object: ref, ComposedResource: composed, Passed: h.Passed}
 	if about != nil {
 		e.Stored = storedOf(about, h.Field)
 	}
@@ -199,8 +197,7 @@ func (d *traceDocument) store(u *unstructured.Unstructured, near related) error 
 // storeIn reads it of one object: what its records of edits and of what was asked for
 // say.
 func (d *traceDocument) storeIn(u *unstructured.Unstructured, ref *objectRef) error {
-	edits, first := allowance.ParseEdits(u)
-	inside, second := gate.InsideOf(u)
+	edits, err := allowance.ParseEdits(u)
 
 	for _, e := range edits {
 		entry := storedEntry{
@@ -215,21 +212,7 @@ func (d *traceDocument) storeIn(u *unstructured.Unstructured, ref *objectRef) er
 		d.Stored = append(d.Stored, entry)
 	}
 
-	for _, in := range inside {
-		h := decision.HeldBetween(in.Change, "", u.Object)
-		entry := storedEntry{
-			Object: ref, Field: h.Field, Value: h.To, Allowed: h.From, User: in.User, Since: timeOf(in.Since),
-			Manager: managerOf(u, h.Field), Inside: true,
-		}
-
-		if by := storedOf(u, h.Field); entry.Since == nil && by != nil {
-			entry.Since = by.Time // Records are older than their time.
-		}
-
-		d.Stored = append(d.Stored, entry)
-	}
-
-	return errors.Join(first, second)
+	return err
 }
 
 // valueAt is the value of a field as it is shown.

@@ -47,8 +47,8 @@ func uninstallCommand() *cobra.Command {
 		Use:   "uninstall --leave=open|closed",
 		Short: "Take Kausality out of a cluster",
 		Long: "Remove what Kausality keeps in a cluster once its manager is stopped: webhook configurations, guards, finalizers, and " +
-			"annotations where asked to. Managed resources are left open, with the managementPolicies that their Composition asks for, and " +
-			"with changes that are not allowed put back; or closed, so that their providers only observe. What has lost its owner is left closed, " +
+			"annotations where asked to. Managed resources are left open, with the managementPolicies that their Composition asks for; " +
+			"or closed, so that their providers only observe. What has lost its owner is left closed, " +
 			"and stands by itself. External objects are not changed. The manager's own Leases and certificates go last.\n\n" +
 			"Nothing is changed where anything is in the way. It can be run again, also to open what was left closed on request.\n\n" + exitHelp,
 		Example: "  kubectl kausality uninstall --leave=open --dry-run=server\n" +
@@ -279,10 +279,6 @@ func sayPlan(out io.Writer, u *unstructured.Unstructured, plan removal.Plan, ver
 	more := ""
 	if plan.Policies != nil {
 		more = fmt.Sprintf(", managementPolicies %v", plan.Policies)
-	}
-
-	if plan.PutsBack {
-		more += ", without what is not allowed"
 	}
 
 	if plan.Returns {

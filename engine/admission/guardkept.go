@@ -26,22 +26,15 @@ const (
 
 	sameExternalName = "object.metadata.?annotations[?%[1]q].orValue('') == oldObject.metadata.?annotations[?%[1]q].orValue('')"
 
-	// A record of what was asked for is written by us alone, in block style.
-	orphansAsAsked = "(oldObject.metadata.?annotations[?%[1]q].orValue('').matches('(^|\\n)  deletionPolicy:') ? " +
-		"oldObject.metadata.annotations[%[1]q].matches('(^|\\n)  deletionPolicy: Orphan(\\n|$)') : " +
-		"oldObject.spec.?deletionPolicy.orValue('') == 'Orphan')"
+	orphans = "oldObject.spec.?deletionPolicy.orValue('') == 'Orphan'"
 )
 
 // unchangedUnlessAllowed has the API server keep what decides about the external object
 // beside the gate. A provider may write it, and anybody whose change Kausality
-// allowed, which its trace then says. Crossplane may where Kausality has at least
-// noted what was asked for instead.
+// allowed, which its trace then says.
 func (h Options) unchangedUnlessAllowed() []admissionregistrationv1.Validation {
-	crossplane := fmt.Sprintf("request.userInfo.username == %q && (%s)",
-		h.Crossplane, fmt.Sprintf(noted, v1alpha1.AnnotationAsked))
-	unless := fmt.Sprintf("request.operation != 'UPDATE' || (%s) || %s || (%s) || (%s)", h.byProvider(),
-		fmt.Sprintf(ungatedBefore, v1alpha1.AnnotationGate, v1alpha1.GateUngated),
-		fmt.Sprintf(noted, v1alpha1.AnnotationTrace), crossplane)
+	unless := fmt.Sprintf("request.operation != 'UPDATE' || (%s) || %s || (%s)", h.byProvider(),
+		fmt.Sprintf(ungatedBefore, v1alpha1.AnnotationGate, v1alpha1.GateUngated), fmt.Sprintf(noted, v1alpha1.AnnotationTrace))
 
 	invalid := ptr.To(metav1.StatusReasonInvalid)
 

@@ -97,10 +97,9 @@ const (
 	// Who read a change of what the provider acts upon noted it, unless there
 	// is no gate to hold it.
 	traced = "request.operation != 'UPDATE' || (%[1]s) || " +
-		"oldObject.metadata.?annotations[?%[4]q].orValue('').contains('state: %[5]s') || " +
+		"oldObject.metadata.?annotations[?%[3]q].orValue('').contains('state: %[4]s') || " +
 		"(object.spec.?forProvider == oldObject.spec.?forProvider && object.spec.?initProvider == oldObject.spec.?initProvider) || " +
-		"object.metadata.?annotations[?%[2]q].orValue('') != oldObject.metadata.?annotations[?%[2]q].orValue('') || " +
-		"object.metadata.?annotations[?%[3]q].orValue('') != oldObject.metadata.?annotations[?%[3]q].orValue('')"
+		"object.metadata.?annotations[?%[2]q].orValue('') != oldObject.metadata.?annotations[?%[2]q].orValue('')"
 
 	gateOpenForDelete = "has(oldObject.spec.managementPolicies) && oldObject.spec.managementPolicies.exists(a, a == 'Delete' || a == '*')"
 
@@ -150,9 +149,8 @@ func (h Options) writerGuard(
 				Message: "only Kausality writes the annotation " + v1alpha1.AnnotationGate,
 			},
 			{
-				Expression: fmt.Sprintf(traced, h.byProvider(), v1alpha1.AnnotationTrace, v1alpha1.AnnotationAsked,
-					v1alpha1.AnnotationGate, v1alpha1.GateUngated),
-				Reason: invalid, Message: howToEdit,
+				Expression: fmt.Sprintf(traced, h.byProvider(), v1alpha1.AnnotationTrace, v1alpha1.AnnotationGate, v1alpha1.GateUngated),
+				Reason:     invalid, Message: howToEdit,
 			},
 		}, h.unchangedUnlessAllowed()...))
 }
@@ -163,7 +161,7 @@ func deleteGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admis
 	return guard(v1alpha1.NameDeleteGuard, rules,
 		[]admissionregistrationv1.MatchCondition{{Name: "governed", Expression: markedExpression("oldObject")}},
 		[]admissionregistrationv1.Validation{{
-			Expression: "(" + gateOpenForDelete + ") || " + fmt.Sprintf(orphansAsAsked+" || ", v1alpha1.AnnotationAsked) + fmt.Sprintf(meantToOrphan,
+			Expression: "(" + gateOpenForDelete + ") || " + orphans + " || " + fmt.Sprintf(meantToOrphan,
 				v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationRelease, v1alpha1.ReleaseOrphan),
 			Reason: ptr.To(metav1.StatusReasonForbidden),
 			Message: "gate is not open for Delete: the external resource would be orphaned; allow External Delete in an AllowancePolicy, " +

@@ -169,6 +169,21 @@ func (w Withheld) since(h Hold, now Since, unknown bool) Since {
 	return since
 }
 
+// Repairs reports whether what is held at a place, or below it, reverts what somebody did by hand.
+func (w Withheld) Repairs(segments ...string) bool {
+	if _, held := w.At(segments); !held {
+		return false
+	}
+
+	for _, since := range w {
+		if since.Repair() {
+			return true
+		}
+	}
+
+	return false
+}
+
 // Repair reports whether what is held reverts what somebody did by hand.
 func (s Since) Repair() bool { return s.Of == byHand }
 

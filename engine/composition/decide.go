@@ -118,10 +118,6 @@ func withSpec(u *unstructured.Unstructured) *unstructured.Unstructured {
 
 // update applies what is allowed and keeps the rest as observed.
 func (r *Request) update() Result {
-	if out, ok := r.putBack(); ok {
-		return out
-	}
-
 	if out, ok := r.unchanged(); ok {
 		return out
 	}
@@ -160,7 +156,7 @@ func (r *Request) compared() Result {
 	}
 
 	r.answer(&out, asked, d, fields)
-	r.addState(&out, merged, d)
+	r.addState(&out, d)
 
 	return out
 }
@@ -208,15 +204,14 @@ func (r *Request) unchanged() (Result, bool) {
 
 	stampOn(out.Desired, d.Object)
 	out.Problems = append(out.Problems, r.record(out.Desired, last)...)
-	r.addState(&out, merged, d)
+	r.addState(&out, d)
 
 	return out, true
 }
 
 // addState adds what is held and pending whatever is wished now.
-func (r *Request) addState(out *Result, merged *unstructured.Unstructured, d decision.Decision) {
+func (r *Request) addState(out *Result, d decision.Decision) {
 	out.Held = append(out.Held, r.heldOutside()...)
-	out.Held = append(out.Held, r.heldInside(merged, d.Findings)...)
 
 	out.Pending = r.pending(d)
 	if out.Pending == "" && r.allowsHeld(d.Findings) {

@@ -30,7 +30,6 @@ var (
 	wholeForm  = regexp.MustCompile(`^([A-Z]\w* (?:of composed resource )?\S*) is (not |\(audit\) )(create|delete)d: ([\s\S]*)$`)
 	moreForm   = regexp.MustCompile(`^([A-Z]\w* [^\s:]*): (\d+) more changes, ([\s\S]*)$`)
 	passedForm = regexp.MustCompile(`^([A-Z]\w* [^\s:]*): \(audit\) (\S+) is changed from ([\s\S]*?) to ([\s\S]*?): ([\s\S]*)$`)
-	insideForm = regexp.MustCompile(`^([A-Z]\w* [^\s:]*): (\S+) is ([\s\S]*?), and stays ([\s\S]*?) outside: ([\s\S]*)$`)
 	staysForm  = regexp.MustCompile(`^([A-Z]\w* [^\s:]*): (\S+) stays ([\s\S]*?) \(asked: ([\s\S]*?)\): ([\s\S]*)$`)
 )
 
@@ -93,10 +92,6 @@ func readHeld(text string) (h Held, n int, ok bool) {
 
 	if m := passedForm.FindStringSubmatch(text); m != nil {
 		return Held{Resource: m[1], Passed: true, HeldChange: between(m[2], m[3], m[4], m[5])}, 1, true
-	}
-
-	if m := insideForm.FindStringSubmatch(text); m != nil {
-		return Held{Resource: m[1], Inside: true, HeldChange: between(m[2], m[4], m[3], m[5])}, 1, true
 	}
 
 	if m := staysForm.FindStringSubmatch(text); m != nil {

@@ -103,7 +103,6 @@ func List(
 
 	out.Spec, out.SpecGeneration = l.seen.spec, l.seen.generation
 
-	out.Back = backCounts(was, held)
 	out.Approvals = uses(xr, was, observed, out.Changes, passed)
 
 	if slices.ContainsFunc(out.Changes, func(e v1alpha1.HeldEntry) bool { return e.Cause.Type == v1alpha1.CauseComposition }) {
@@ -124,35 +123,6 @@ func compareEntries(a, b v1alpha1.HeldEntry) int {
 		return 1
 	}
 }
-
-// backCounts counts for how long fields are put back that gates have kept inside. One that is put back no
-// more keeps its count as long as it is inside.
-func backCounts(was *v1alpha1.State, held []Held) map[string]int {
-	var out map[string]int
-
-	for _, h := range held {
-		key := backKey(h.Entry.ComposedResource, h.Field)
-		n := was.Back[key]
-
-		switch {
-		case h.Back:
-			n = min(n+1, maxBack)
-		case !h.Inside || n == 0:
-			continue
-		}
-
-		if out == nil {
-			out = map[string]int{}
-		}
-
-		out[key] = n
-	}
-
-	return out
-}
-
-// backKey stands for a field of a composed resource.
-func backKey(composed, field string) string { return composed + " " + field }
 
 // A lister completes what is listed of an XR, by what was listed before.
 type lister struct {

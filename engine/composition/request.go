@@ -124,9 +124,6 @@ type Held struct {
 	OnXR bool
 	// Passed is true in mode Audit: the change is made and only reported.
 	Passed bool
-	// Inside is true of a change that is stored, and that the gate did not let out, and Back of one that
-	// is put back, for nothing allows it.
-	Inside, Back bool
 	// Policies that would allow it, once they lack nothing.
 	Policies []decision.Source
 }
@@ -165,10 +162,6 @@ func (h Held) String() string {
 	case v1alpha1.MutationDelete:
 		return fmt.Sprintf("%s is %sdeleted: %s", h.Resource, not, h.Reason)
 	default:
-		if h.Inside {
-			return fmt.Sprintf("%s: %s: %s", h.Resource, decision.DescribeInside(h.HeldChange), h.Reason)
-		}
-
 		if h.Passed {
 			return fmt.Sprintf("%s: (audit) %s: %s", h.Resource, decision.DescribePassed(h.HeldChange), h.Reason)
 		}

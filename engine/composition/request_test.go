@@ -26,11 +26,11 @@ metadata:
   generation: 12
   annotations:
     kausality.io/initialized: '{"v":1}'
-    kausality.io/allowances: "[{kind: RDSInstance, mutation: spec.forProvider, generation: 12, id: '12.%d', initiator: anna, source: {type: Policy, field: metadata.annotations.restart}, %s}]"
+    kausality.io/allowances: "[{kind: RDSInstance, mutation: spec.forProvider, generation: 12, id: '12.%d', initiator: anna, source: {type: Policy, field: metadata.annotations.restart}, %s}, {relation: External, mutations: [Update], generation: 12, id: '12.%d', initiator: anna, source: {type: Policy, field: metadata.annotations.restart}, %s}]"
     kausality.io/record: '{"v":1,"request":"12.%d"}'
     kausality.io/trace: "[{field: metadata.annotations.restart, generation: 12, initiator: anna, %s}]"
 status: {conditions: [%s]}
-`, n, trace, n, trace, said)
+`, n, trace, n, trace, n, trace, said)
 }
 
 func TestRequestsWithinAGenerationSettleOneByOne(t *testing.T) {

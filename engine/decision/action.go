@@ -116,16 +116,6 @@ func unasked(u *unstructured.Unstructured) ([]string, error) {
 		out = append(out, fmt.Sprintf("%s was changed by %s, who may not: take it back, or have it made by who may", e.Field, e.User))
 	}
 
-	asked, err := gate.ParseAsked(u)
-	if err != nil {
-		return nil, err
-	}
-
-	if asked != nil {
-		out = append(out, fmt.Sprintf("its spec was changed by %s, and no allowance lets that out: it is put back before anything else goes out",
-			asked.User))
-	}
-
 	return out, nil
 }
 

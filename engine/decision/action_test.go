@@ -169,11 +169,6 @@ func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 			annotations: applied + `, "kausality.io/edits": "[{field: spec.region, user: anna, since: \"2026-01-01T00:00:00Z\", approvals: 2}]"`,
 			missing:     "spec.region was changed by anna: what follows takes the approval of 2 other people",
 		},
-		"Asked": {
-			reason: "What is to be put back does not go out.", object: managedWorkspace,
-			annotations: applied + `, "kausality.io/asked": "{generation: 5, user: anna, spec: {forProvider: {size: small}}}"`,
-			missing:     "its spec was changed by anna, and no allowance lets that out: it is put back before anything else goes out",
-		},
 	}
 
 	for name, tc := range cases {
@@ -211,7 +206,7 @@ const managedWorkspace = `{apiVersion: example.org/v1, kind: Workspace, metadata
   spec: {forProvider: {size: large}, managementPolicies: [Observe, Update]}}`
 
 func TestNothingIsAllowedWhereARecordDoesNotParse(t *testing.T) {
-	for _, annotation := range []string{"allowances", "edits", "trace", "asked"} {
+	for _, annotation := range []string{"allowances", "edits", "trace"} {
 		got, err := decision.DecideAction(decision.ActionRequest{
 			Object: object(t, strings.Replace(workspace, "ANNOTATIONS", `"kausality.io/`+annotation+`": "}"`, 1)), Action: "apply",
 		})

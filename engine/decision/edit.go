@@ -40,7 +40,7 @@ const unlisted = "(more)"
 // recordsEdits reports whether what the user stores unallowed is an edit that is
 // remembered: of a root, by somebody else than those who act for Crossplane and
 // for us, or of what an XR composes and no gate stands before, by a person. What is
-// taken back, or put back before a gate opens, is none.
+// taken back is none.
 func (g *judged) recordsEdits() bool {
 	byHand := g.ordinaryPart() && !g.User.Machine()
 

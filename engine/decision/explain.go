@@ -41,7 +41,7 @@ func (x explainer) lacks(c change.Change) []Lack {
 		out = append(x.lackingGroup(c), x.lackingAnybody(c))
 	}
 
-	return slices.Concat(out, x.lackingWindow(c), x.lackingStored(c))
+	return slices.Concat(out, x.lackingWindow(c))
 }
 
 // lackingInitiator says why no policy about the object's kind lets the
@@ -163,7 +163,7 @@ func (x explainer) giving(c change.Change, parent string) []Lack {
 		}
 
 		out = append(out, Lack{
-			Policy: p.Name(), What: policy.LackCause, Text: said + fmt.Sprintf("policy %q gives one %s", p.Name(), trigger(p)),
+			Policy: p.Name(), What: policy.LackCause, Text: said + fmt.Sprintf("policy %q gives one %s", p.Name(), trigger(p)) + x.opensNoGate(p, c),
 		})
 		said = ""
 	}
@@ -198,7 +198,7 @@ func (x explainer) unusable(a v1alpha1.Allowance, c change.Change, parent string
 			"%s allows it while it is being deleted, as %s asked for, and it is not", parent, a.Initiator)}
 	case x.consumed(a, c):
 		return Lack{Policy: a.Policy, What: policy.LackConsumed, Text: fmt.Sprintf(
-			"the allowance of %s (policy %q, generation %d) is consumed", parent, a.Policy, a.Generation)}
+			"the allowance of %s (policy %q, generation %d) is consumed", parent, a.Policy, a.Generation) + x.opensNoGate(p, c)}
 	case p == nil:
 		return Lack{Policy: a.Policy, What: policy.LackPolicy, Text: fmt.Sprintf(
 			"%s allows it by policy %q, which is not in force: apply it again, or change %s anew", parent, a.Policy, parent)}
@@ -210,6 +210,17 @@ func (x explainer) unusable(a v1alpha1.Allowance, c change.Change, parent string
 			"%s allows it by policy %q, but user %q may not exercise it (%s may)", parent, a.Policy, x.User.Name,
 			policy.Describe(p.Spec().Subjects, func(s v1alpha1.Subject) bool { return !s.MayInitiate }))}
 	}
+}
+
+// opensNoGate says so of a policy that allows a change behind a gate without External Update; empty of any other.
+func (x explainer) opensNoGate(p *policy.Policy, c change.Change) string {
+	if p == nil || !x.gated || !goesOut(c) || slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
+		return a.Relation == v1alpha1.RelationExternal && letsOut(a.Mutations)
+	}) {
+		return ""
+	}
+
+	return ", without External Update, so that its gate does not open for it: let the policy allow that too"
 }
 
 // nearest returns the first policy about the parent's kind for which a
@@ -369,10 +380,6 @@ func (g *judged) effect(f Finding) string {
 		return "creating it is not allowed"
 	case c.Field == v1alpha1.MutationDelete:
 		return "deleting it is not allowed"
-	case g.guarded() && guardedField(c) && !g.byCrossplane():
-		return fmt.Sprintf("the gate keeps %s, and the API server refuses the change", c.Field)
-	case g.guarded() && counts(c):
-		return fmt.Sprintf("the change of %s is stored, but is put back before the gate opens", c.Field)
 	case g.root():
 		return fmt.Sprintf("the change of %s is stored, but nothing may follow from it", c.Field)
 	default:

@@ -16,9 +16,7 @@ import (
 )
 
 // A gate that opens for one change lets out all of the spec. A change that is
-// allowed without External Update must not leave with another one: it is stored
-// while the gate is closed, and put back before the gate opens, as what nobody
-// asked for is. While the gate is open, or about to be, it waits.
+// allowed without External Update must not leave with another one: it is held.
 
 // goesOut reports whether a change is of what a provider makes of the external
 // object.
@@ -76,10 +74,10 @@ func (t *gating) injectsUpdate(f Finding) bool {
 	})
 }
 
-// waits notes that a change is for the managed resource alone, and makes of it one
-// that is not allowed yet where it would leave with another one.
+// waits makes of a change that is allowed for the managed resource alone one that is not allowed: its gate would not open for it,
+// and let it out with another one.
 func (t *gating) waits(f Finding) Finding {
-	if f.alone = t.stays(f); !f.alone || !t.serving {
+	if !t.stays(f) {
 		return f
 	}
 
@@ -94,7 +92,11 @@ func (t *gating) waits(f Finding) Finding {
 		by, l.Policy = fmt.Sprintf("%s %q", f.Rule, f.Policy), "" // It is no policy.
 	}
 
-	l.Text = fmt.Sprintf("%s allows it without External Update, and the gate is open for another change: it waits until that has landed", by)
+	l.Text = fmt.Sprintf("%s allows it without External Update, so that its gate does not open for it: "+
+		"let the policy allow External Update too", by)
 
-	return t.lacking(f.Change, []Lack{l})
+	out := t.lacking(f.Change, []Lack{l})
+	out.alone = true
+
+	return out
 }

@@ -88,16 +88,8 @@ type enforcementFacts struct {
 
 // gateFacts are what is known of the gate of a managed resource.
 type gateFacts struct {
-	// gated is true where the request is one that a gate stands before, whoever asks;
-	// serving where that gate lets a change out, or is about to.
-	gated, serving bool
-	// record is what was asked for in the place of what is stored, base the old object
-	// by that, and away what the new one makes of it. Unread is true where the record
-	// cannot be read.
-	record *v1alpha1.AskedRecord
-	base   *unstructured.Unstructured
-	away   []change.Change
-	unread bool
+	// gated is true where the request is one that a gate stands before, whoever asks.
+	gated bool
 }
 
 // wishFacts are what is known where Crossplane applies what a composition function
@@ -244,34 +236,13 @@ func (f *facts) readParent() {
 	}
 }
 
-// readGate reads what is known of the gate that stands before a managed resource,
-// and what was asked for of one with a gate.
+// readGate reads whether a gate stands before a managed resource.
 func (f *facts) readGate() {
-	f.base = f.Old
 	if f.Operation != OperationUpdate || !gate.Governed(f.Old) {
 		return
 	}
 
 	f.gated = !gate.Ungated(f.Old) && !f.provider() && !f.byManager()
-	f.serving = f.gated && gate.Serves(f.Old)
-
-	rec, err := gate.ParseAsked(f.Old)
-	if err == nil && rec != nil {
-		f.base, err = gate.AskedFor(f.Old, rec)
-	}
-
-	if f.Action == "" {
-		f.record = rec
-	}
-
-	if err != nil {
-		f.base, f.unread = f.Old, true
-		f.problem(inObject(f.Old, err))
-	}
-
-	if f.base != f.Old {
-		f.away = change.Between(f.base.Object, f.New.Object)
-	}
 }
 
 // guarded reports whether the request is a change of what a gate stands before,

@@ -89,8 +89,6 @@ func (r reviewer) answered(key, value string) bool {
 		return r.action == v1alpha1.ActionHold
 	case v1alpha1.AnnotationEdits:
 		return !r.allowed()
-	case v1alpha1.AnnotationAsked:
-		return r.guarded() && (!r.allowed() || r.confines())
 	case v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace:
 	default:
 		return false
@@ -199,8 +197,6 @@ func (r reviewer) sameFinally(key string) bool {
 			slices.Equal(got.Windows, want.Windows)
 	case v1alpha1.AnnotationGate: // It has the time at which the mutating webhook was asked; the manager writes one that is not there.
 		return r.Operation == OperationCreate && resource.Annotation(r.asked, key) == "" || gate.SameRecord(r.asked, r.object)
-	case v1alpha1.AnnotationAsked:
-		return gate.SameAsked(resource.Annotation(r.asked, key), resource.Annotation(r.object, key))
 	default:
 		return false
 	}

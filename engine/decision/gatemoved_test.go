@@ -151,16 +151,18 @@ func setAllowances(u *unstructured.Unstructured, text string) {
 	resource.Map(u.Object, "metadata", "annotations")[v1alpha1.AnnotationAllowances] = text
 }
 
-// What is allowed beside it is stored.
+// What needs nobody's leave beside it is stored.
 func TestAGateThatWasMovedPreventsNothingElseFromBeingStored(t *testing.T) {
+	is := gatedInstance(true, 1, "Observe", "LateInitialize", "Update")
+	resource.Map(is.Object, "metadata")["labels"] = map[string]any{"team": "a"}
+
 	d := decision.Decide(decision.Request{
-		Operation: decision.OperationUpdate,
-		Old:       gatedInstance(true, 1, "Observe", "LateInitialize"), New: gatedInstance(true, 2, "Observe", "LateInitialize", "Update"),
+		Operation: decision.OperationUpdate, Old: gatedInstance(true, 1, "Observe", "LateInitialize"), New: is,
 		User: policy.User{Name: crossplaneUser}, FieldManager: managedfields.ComposedManager + "0",
 		Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
 	})
 
-	if got := resource.Int(d.Object.Object, "spec", "forProvider", "size"); got != 2 {
-		t.Errorf("size is %d, want 2", got)
+	if got := resource.String(d.Object.Object, "metadata", "labels", "team"); got != "a" {
+		t.Errorf("the label is %q, want a", got)
 	}
 }

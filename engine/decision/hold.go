@@ -109,7 +109,7 @@ func (h *holding) holdBeside() {
 	left.changes = h.changes
 
 	for _, c := range change.Between(h.Old.Object, h.New.Object) {
-		if h.exempt(c) || h.putsBack(c) || h.takesBack(c) {
+		if h.exempt(c) || h.takesBack(c) {
 			continue
 		}
 

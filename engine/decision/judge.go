@@ -185,7 +185,7 @@ func (j *judge) judgeUpdate() []Finding {
 	var out []Finding
 
 	for _, c := range j.changes {
-		if j.exempt(c) || j.putsBack(c) || j.wished(c) {
+		if j.exempt(c) || j.wished(c) {
 			continue
 		}
 

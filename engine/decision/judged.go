@@ -10,7 +10,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -37,27 +36,6 @@ type judged struct {
 // allowed reports whether every change is allowed or not governed.
 func (g *judged) allowed() bool {
 	return !slices.ContainsFunc(g.findings, func(f Finding) bool { return f.Verdict == Unallowed })
-}
-
-// unallowed reports whether a change is one of those that are not allowed.
-func (g *judged) unallowed(c change.Change) bool {
-	return slices.ContainsFunc(g.findings, func(f Finding) bool { return f.Verdict == Unallowed && f.Change.Same(c) })
-}
-
-// confined reports whether a change is not allowed, or allowed for the managed
-// resource alone.
-func (g *judged) confined(c change.Change) bool {
-	return slices.ContainsFunc(g.findings, func(f Finding) bool { return (f.Verdict == Unallowed || f.alone) && f.Change.Same(c) })
-}
-
-// firstAlone returns the first change that is allowed for the managed resource alone.
-func (g *judged) firstAlone() (Finding, bool) {
-	i := slices.IndexFunc(g.findings, func(f Finding) bool { return f.alone })
-	if i < 0 {
-		return Finding{}, false
-	}
-
-	return g.findings[i], true
 }
 
 // initiated reports whether the user makes any change that they may make.
@@ -89,7 +67,7 @@ func (g *judged) actionOnUnallowed() v1alpha1.ValidationAction {
 		strictest = v1alpha1.ActionHold
 	}
 
-	if g.guarded() && (gate.Exposed(g.Old) || g.remembersSecret()) {
+	if g.guarded() { // A gate holds at the door.
 		strictest = v1alpha1.ActionHold
 	}
 

@@ -208,8 +208,7 @@ type Finding struct {
 	of *facts
 	// between are the objects that the change is between.
 	between []map[string]any
-	// alone is true of an allowed change that is for a managed resource alone, and
-	// not for what is behind its gate.
+	// alone is true of a change that is held because it is allowed without External Update.
 	alone bool
 	// repeated is true of a change that the request makes once more.
 	repeated bool

@@ -72,7 +72,6 @@ func (s *stamper) stampObject() {
 	s.writeTrace(all.entries)
 	s.writeRecord(len(all.entries) > 0)
 	s.writeHeld()
-	s.writeAsked()
 	s.writeEdits()
 	s.recordBuilding()
 	s.startGate()
@@ -302,7 +301,7 @@ func (s *stamper) writeAllowances(granted []v1alpha1.Allowance, withdraw bool) {
 // unallowed change of the same field is stored over it: what the controllers
 // would carry on is no longer what was allowed.
 func (s *stamper) revoke(have []v1alpha1.Allowance) []v1alpha1.Allowance {
-	if s.action == v1alpha1.ActionHold || s.guarded() {
+	if s.action == v1alpha1.ActionHold {
 		return have // Nothing unallowed is stored, or it is put back.
 	}
 

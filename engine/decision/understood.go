@@ -4,6 +4,8 @@
 package decision
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -64,11 +66,6 @@ func readers() map[string]func(*unstructured.Unstructured) error {
 
 			return err
 		},
-		v1alpha1.AnnotationAsked: func(u *unstructured.Unstructured) error {
-			_, err := gate.ParseAsked(u)
-
-			return err
-		},
 		v1alpha1.AnnotationWish: func(u *unstructured.Unstructured) error {
 			if _, err := wish.Parse(u); err != nil {
 				return err
@@ -100,12 +97,20 @@ func NotUnderstood(u *unstructured.Unstructured) []Misread {
 		}
 	}
 
+	for _, key := range slices.Sorted(maps.Keys(u.GetAnnotations())) {
+		if ours(key) && !v1alpha1.KnownAnnotation(key) {
+			out = append(out, Misread{Key: key, Err: fmt.Errorf("cannot read annotation %q: %w", key, errUnknownAnnotation)})
+		}
+	}
+
 	return out
 }
+
+var errUnknownAnnotation = errors.New("this version does not know it")
 
 // understood reports whether an annotation of ours of an object is.
 func understood(u *unstructured.Unstructured, key string) bool {
 	read, ok := readers()[key]
 
-	return !ok || read(u) == nil
+	return v1alpha1.KnownAnnotation(key) && (!ok || read(u) == nil)
 }

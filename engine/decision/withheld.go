@@ -161,10 +161,11 @@ func (g *judged) withhold() *judged {
 		}
 	}
 
-	if g.next = g.withheld.Next(holds, g.sinceNow(), g.UnknownCause); len(holds) == 0 {
+	if len(holds) == 0 {
 		return g
 	}
 
+	g.next = g.withheld.Next(holds, g.sinceNow(), g.UnknownCause)
 	stored := g.storedFields()
 
 	for i, f := range g.findings {
@@ -238,9 +239,10 @@ func unsettled(u *unstructured.Unstructured) []string {
 	return out
 }
 
-// Bars reports whether a change is held since before the change of the parent that gave an allowance.
+// Bars reports whether a change is held though there is an allowance for it: since before the change of the parent that gave
+// that, or because that lets out nothing.
 func (f Finding) Bars(a v1alpha1.Allowance) bool {
-	return f.since.At != "" && !f.since.Serves(a, f.stored)
+	return f.alone || f.since.At != "" && !f.since.Serves(a, f.stored)
 }
 
 // writeWithheld records what is withheld. A user asks once, and nothing is held of that any more. Of what else writes, only the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
 // The record remembers which allowances the gate has taken up. Those up to
@@ -42,7 +43,23 @@ func (s serving) unserved() []v1alpha1.Allowance {
 		out = without(out, ActionDelete)
 	}
 
+	if s.differs() {
+		return without(without(out, ActionUpdate), ActionCreate)
+	}
+
 	return s.withholdUpdate(out)
+}
+
+// differs reports whether the spec has, on record, what somebody stored while Kausality was not asked. A gate that opens for
+// another change would let that out too.
+func (s serving) differs() bool {
+	if s.record == nil || s.record.Initial {
+		return false
+	}
+
+	withheld, err := wish.Withheld(s.u)
+
+	return err != nil || withheld.Repairs("spec", "forProvider") || withheld.Repairs("spec", "initProvider")
 }
 
 // without takes an action from allowances.

@@ -4,8 +4,11 @@
 package gate
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,8 +32,6 @@ const (
 	OpenUp Move = "Open"
 	// CloseUp closes the gate.
 	CloseUp Move = "Close"
-	// PutBack makes of the spec what was asked for, before anything else.
-	PutBack Move = "PutBack"
 )
 
 // Options of a gate.
@@ -70,12 +71,6 @@ type Plan struct {
 	// Record is the value of kausality.io/gate; its Since is the time of the
 	// move.
 	Record v1alpha1.GateRecord
-	// Spec is what to put back: a JSON merge patch of the spec. With PutBack only,
-	// and then nothing else is written but that kausality.io/asked goes.
-	Spec map[string]any
-	// ExternalName is the annotation crossplane.io/external-name to put back, empty
-	// for none; nil for what is stored. With PutBack only.
-	ExternalName *string
 	// Allowances is the value of kausality.io/allowances.
 	Allowances []v1alpha1.Allowance
 	// Why says what the plan waits for or follows from, for a person.
@@ -122,8 +117,6 @@ type view struct {
 	// record is nil until the first move.
 	record     *v1alpha1.GateRecord
 	allowances []v1alpha1.Allowance
-	// wanted is nil where the spec is as it was asked for.
-	wanted *v1alpha1.AskedRecord
 	// giving are the windows that give the resource something it has not got yet,
 	// and over names those that take back what they gave.
 	giving []v1alpha1.GateWindow
@@ -157,15 +150,14 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 	opts.LateInitialize = opts.LateInitialize && !opts.WithoutLateInitialize.Has(u.GroupVersionKind().GroupKind())
 	p := (&view{u: u, opts: opts, now: now, current: currentOf(u)}).planner()
 
-	var policies, record, allowances, asked error
+	var policies, record, allowances error
 
 	p.desired, policies = within(u)
 	p.record, record = parseRecord(u)
 	p.record = gatedAgain(u, p.record)
 	p.allowances, allowances = allowance.Parse(u)
-	p.wanted, asked = ParseAsked(u)
 
-	for _, err := range []error{policies, record, allowances, asked} {
+	for _, err := range []error{policies, record, allowances, UnknownRecord(u)} {
 		if err != nil {
 			return p.unread(record == nil && allowances == nil, record == nil), fmt.Errorf("%s %q: %w", u.GetKind(), u.GetName(), err)
 		}
@@ -173,7 +165,7 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 
 	p.byWindows()
 	p.pending = p.unserved()
-	plan := p.putBackFirst(p.plan())
+	plan := p.plan()
 
 	plan.Ungated = plan.Record.State == v1alpha1.GateUngated && !plan.Record.Audit || Unsupported(u)
 
@@ -217,6 +209,20 @@ func within(u *unstructured.Unstructured) ([]string, error) {
 
 	return desired, err
 }
+
+// UnknownRecord is an error where an object has an annotation of Kausality's that this version does not know, of a former or a
+// later one.
+func UnknownRecord(u *unstructured.Unstructured) error {
+	for _, key := range slices.Sorted(maps.Keys(resource.Map(u.Object, "metadata", "annotations"))) {
+		if strings.HasPrefix(key, v1alpha1.AnnotationPrefix) && !v1alpha1.KnownAnnotation(key) {
+			return fmt.Errorf("cannot read annotation %q: %w", key, errUnknownAnnotation)
+		}
+	}
+
+	return nil
+}
+
+var errUnknownAnnotation = errors.New("this version does not know it")
 
 // ParseRecord reads a gate's record; nil for none. The error names the annotation.
 func ParseRecord(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) { return parseRecord(u) }

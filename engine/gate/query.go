@@ -24,29 +24,11 @@ func MayDelete(u *unstructured.Unstructured) bool {
 	return Orphans(u)
 }
 
-// orphaned reports whether a resource's deletion policy, as it was asked for, is to
+// orphaned reports whether a resource's deletion policy is to
 // leave its external resource behind, or whether a person released it so.
 func orphaned(u *unstructured.Unstructured) bool {
-	return deletionPolicy(u) == "Orphan" || resource.Annotation(u, v1alpha1.AnnotationRelease) == v1alpha1.ReleaseOrphan
-}
-
-// deletionPolicy is the one that was asked for, whatever is stored; none where
-// that cannot be known.
-func deletionPolicy(u *unstructured.Unstructured) string {
-	rec, err := ParseAsked(u)
-	if err != nil {
-		return ""
-	}
-
-	if rec != nil {
-		if asked, ok := rec.Spec["deletionPolicy"]; ok {
-			text, _ := asked.(string)
-
-			return text
-		}
-	}
-
-	return resource.String(u.Object, "spec", "deletionPolicy")
+	return resource.String(u.Object, "spec", "deletionPolicy") == "Orphan" ||
+		resource.Annotation(u, v1alpha1.AnnotationRelease) == v1alpha1.ReleaseOrphan
 }
 
 // AwaitsDelete reports whether a managed resource's gate is going to open for
@@ -63,25 +45,6 @@ func AwaitsDelete(u *unstructured.Unstructured) bool {
 	p := (&view{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}).planner()
 
 	return slices.Contains(actionsOf(p.unserved()), ActionDelete)
-}
-
-// Serves reports whether a managed resource's gate lets a change out, or is about
-// to. What is made is made as it is then.
-func Serves(u *unstructured.Unstructured) bool {
-	rec, err := parseRecord(u)
-	list, listErr := allowance.Parse(u)
-	desired, desiredErr := within(u)
-
-	if err != nil || listErr != nil || desiredErr != nil {
-		return Exposed(u)
-	}
-
-	p := (&view{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}).planner()
-	if p.creating() && slices.Contains(rec.Actions, ActionUpdate) {
-		return false
-	}
-
-	return len(Acting(p.current)) > 0 || len(p.unserved()) > 0
 }
 
 // Pending reports whether a managed resource is on its way: its gate is open, an

@@ -208,6 +208,10 @@ func (p *planner) whileClosed() Plan {
 		return p.shut(p.overText())
 	}
 
+	if p.differs() {
+		return p.stay("closed until what was stored while Kausality was not asked is reverted or approved")
+	}
+
 	if len(p.pending) == 0 {
 		return p.stay("closed")
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // Trim takes away from an object what no decision reads, as [resource.Trim]
-// does: [PlanFor] plans the same without it, and [InsideOf] finds the same. A managed resource whose gate has
+// does: [PlanFor] plans the same without it. A managed resource whose gate has
 // nothing to compare, most of them most of the time, is left without what is
 // asked for and what the provider shows. The object is modified.
 func Trim(u *unstructured.Unstructured) {
@@ -28,13 +28,8 @@ func Trim(u *unstructured.Unstructured) {
 }
 
 // compares reports whether a plan may observe more of a managed resource than its
-// annotations and conditions: where the gate is open, or about to be opened; or an
-// audit, where what is stored is not what was asked for.
+// annotations and conditions: where the gate is open, or about to be opened.
 func compares(u *unstructured.Unstructured) bool {
-	if resource.Annotation(u, v1alpha1.AnnotationAsked) != "" {
-		return true
-	}
-
 	rec, err := parseRecord(u)
 	if err != nil || rec != nil && rec.State != v1alpha1.GateClosed {
 		return true

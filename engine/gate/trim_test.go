@@ -12,7 +12,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
-	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // trim returns what the cache holds of a resource.
@@ -87,29 +86,5 @@ func TestTrimLeavesWhatAGateCompares(t *testing.T) {
 				t.Errorf("%s\nthe status shows what is there: %t, want %t", tc.reason, shown, tc.whole)
 			}
 		})
-	}
-}
-
-// TestWhatIsStoredOtherwiseThanAskedForIsFoundInTheCache as it is in the cluster.
-func TestWhatIsStoredOtherwiseThanAskedForIsFoundInTheCache(t *testing.T) {
-	const stored = `{apiVersion: rds.example.org/v1, kind: Instance, metadata: {name: db, generation: 3, annotations: {
-  kausality.io/management-policies: '["*"]', kausality.io/gate: '{state: Closed, generation: 3, since: 2026-03-01T00:00:00Z}',
-  kausality.io/asked: '{generation: 3, user: anna, spec: {forProvider: {size: 1}}}'}}, spec: {forProvider: {size: 2, engine: mysql}}}`
-
-	whole, cached := fixture.Parse(t, stored), fixture.Parse(t, stored)
-	gate.Trim(cached)
-
-	want, err := gate.InsideOf(whole)
-	if err != nil || len(want) != 1 {
-		t.Fatalf("%v, %v", want, err)
-	}
-
-	got, err := gate.InsideOf(cached)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
 	}
 }

@@ -46,7 +46,7 @@ func (l *linter) checkExternal(item int, allow []v1alpha1.Permission) {
 					"add {relation: External, mutations: [Delete]} to spec.allow")
 			case !updates && overlap(outside(), m):
 				l.add(item, ExternalMissing, at,
-					fmt.Sprintf("%s of %s is allowed without External Update: it is stored, and put back before the gate opens for anything",
+					fmt.Sprintf("%s of %s is allowed without External Update: its gate does not open for it, and it is held",
 						m, perm.Kind),
 					"add {relation: External, mutations: [Update]} to spec.allow")
 			}

@@ -121,8 +121,8 @@ func cases() map[string]struct {
 			reason:    "What a managed resource is to be outside goes with External Update, what else it has does not.",
 			documents: onXR("p", `allow: [{kind: Instance, mutations: [spec.forProvider.class, spec, "metadata.labels[x]"]}]`),
 			want: []string{
-				"0 external-missing spec.allow[0].mutations[0]: spec.forProvider.class of Instance is allowed without External Update: it is stored, and put back before the gate opens for anything",
-				"0 external-missing spec.allow[0].mutations[1]: spec of Instance is allowed without External Update: it is stored, and put back before the gate opens for anything",
+				"0 external-missing spec.allow[0].mutations[0]: spec.forProvider.class of Instance is allowed without External Update: its gate does not open for it, and it is held",
+				"0 external-missing spec.allow[0].mutations[1]: spec of Instance is allowed without External Update: its gate does not open for it, and it is held",
 			},
 		},
 		"MadeAnew": {
@@ -132,7 +132,7 @@ func cases() map[string]struct {
 		"WindowWithoutExternal": {
 			reason:    "So it is in a window.",
 			documents: window + "  allow: [{kind: Instance, mutations: [spec.forProvider]}]",
-			want:      []string{"0 external-missing spec.allow[0].mutations[0]: spec.forProvider of Instance is allowed without External Update: it is stored, and put back before the gate opens for anything"},
+			want:      []string{"0 external-missing spec.allow[0].mutations[0]: spec.forProvider of Instance is allowed without External Update: its gate does not open for it, and it is held"},
 		},
 		"DeletedWithoutExternal": {
 			reason:    "The deletion of a managed resource goes with External Delete.",

@@ -114,7 +114,7 @@ func Rules() []Rule {
 		{NobodyExercises, Note, "A policy lists who may carry its allowances on, and Crossplane, who would, is not among them."},
 		{AnybodyExercises, Note, "Anybody may carry an allowance on: where Crossplane's service account is listed, only it may."},
 		{BindingMissing, Note, "A policy requires a binding, and there is none."},
-		{ExternalMissing, Note, "A change of a managed resource is allowed, and its provider may not act: it is put back before the gate opens."},
+		{ExternalMissing, Note, "A change of a managed resource is allowed, and its provider may not act: it is held."},
 		{ExternalUnused, Note, "Actions of a provider are allowed together with no managed resource, and so never."},
 		{DeleteMissing, Note, "The deletion of a managed resource is allowed, and not that of what it stands for: its gate stays closed for it."},
 		{CreateOnly, Note, "A child may be created, and nothing allows a change of it later."},

@@ -96,23 +96,12 @@ func NewRecord(u *unstructured.Unstructured, now time.Time) Record {
 	r.Object.SetAnnotations(annotations)
 
 	spec := map[string]any{}
-	maps.Copy(spec, resource.Map(asked(u).Object, "spec"))
+	maps.Copy(spec, resource.Map(u.Object, "spec"))
 
 	spec["managementPolicies"] = []any{gate.ActionObserve}
 	r.Object.Object["spec"] = spec
 
 	return r
-}
-
-// asked is a managed resource as it was asked for, as far as that can be known.
-func asked(u *unstructured.Unstructured) *unstructured.Unstructured {
-	if rec, err := gate.ParseAsked(u); err == nil {
-		if out, err := gate.AskedFor(u, rec); err == nil {
-			return out
-		}
-	}
-
-	return u
 }
 
 // Key identifies an object by kind, namespace and name, as the value of [Label].

@@ -57,15 +57,6 @@ metadata:
 	}
 }
 
-func TestARecordIsOfWhatWasAskedFor(t *testing.T) {
-	t.Parallel()
-
-	r := orphan.NewRecord(object(t, `metadata: {annotations: {kausality.io/asked: "{generation: 3, user: anna, spec: {forProvider: {port: 1}}}"}}`), time.Time{})
-	if got := resource.Int(r.Object.Object, "spec", "forProvider", "port"); got != 1 {
-		t.Errorf("port: %d", got)
-	}
-}
-
 func TestARecordKeepsANameThatIsTheDefault(t *testing.T) {
 	t.Parallel()
 

@@ -5,13 +5,11 @@ package gates
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -75,10 +73,6 @@ func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured
 		return reconcile.Result{RequeueAfter: plan.Again}, nil
 	}
 
-	if plan.Move == gate.PutBack {
-		return reconcile.Result{}, g.putBack(ctx, u, plan)
-	}
-
 	if err := g.move(ctx, u, plan); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -110,36 +104,6 @@ func (g *Reconciler) reportMove(ctx context.Context, u *unstructured.Unstructure
 	g.Events.Eventf(u, nil, typ, reason, actionGate, "managementPolicies %v: %s", plan.Policies, because(plan))
 	log.FromContext(ctx).WithValues(audit.Given(ctx, g.Policies.Reader, plan.By)...).Info("Moved a gate", "move", plan.Move,
 		"policies", plan.Policies, "generation", plan.Record.Generation, "why", plan.Why, "askedFor", gate.Causes(plan.By))
-}
-
-// putBack makes of the spec what was asked for.
-func (g *Reconciler) putBack(ctx context.Context, u *unstructured.Unstructured, plan gate.Plan) error {
-	annotations := map[string]any{v1alpha1.AnnotationAsked: nil}
-
-	if name := plan.ExternalName; name != nil {
-		if annotations[gate.AnnotationExternalName] = *name; *name == "" {
-			annotations[gate.AnnotationExternalName] = nil
-		}
-	}
-
-	raw, err := json.Marshal(map[string]any{
-		object.KeyMetadata: map[string]any{object.KeyVersion: u.GetResourceVersion(), object.KeyAnnotations: annotations},
-		"spec":             plan.Spec,
-	})
-	if err != nil {
-		return fmt.Errorf("cannot encode what is put back of %s %q: %w", u.GetKind(), u.GetName(), err)
-	}
-
-	patch := client.RawPatch(types.MergePatchType, raw)
-	if err := g.Client.Patch(ctx, u.DeepCopy(), patch, client.FieldOwner(object.FieldManager)); err != nil {
-		return fmt.Errorf("cannot put back what is not allowed of %s %q: %w", u.GetKind(), u.GetName(), err)
-	}
-
-	g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonPutBack), actionGate,
-		"Put back before the gate opens: %s", plan.Why)
-	log.FromContext(ctx).Info("Put back what is not allowed", "why", plan.Why)
-
-	return nil
 }
 
 // warn says what is new about a gate, once.

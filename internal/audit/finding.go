@@ -25,9 +25,6 @@ const (
 	NotAllowed Rule = "stored-not-allowed"
 	// PassedNotAllowed is of a change that mode Audit of the function only reported.
 	PassedNotAllowed Rule = "passed-not-allowed"
-	// NotLetOut is of a value of a managed resource that its gate keeps from the
-	// external object.
-	NotLetOut Rule = "stored-not-let-out"
 	// GateOverdue is of a gate that is open for longer than it may be.
 	GateOverdue Rule = "gate-overdue"
 	// GateOpen is of any other gate that is open.
@@ -190,7 +187,6 @@ func natures() []nature {
 	return []nature{
 		{NotAllowed, Changed, High, Fail, "its value is in force, and nobody asked for it who may"},
 		{PassedNotAllowed, Changed, High, Fail, "the function runs in mode Audit, so that the change was made all the same"},
-		{NotLetOut, Changed, Medium, Fail, "its gate did not let it out, and it is put back before the gate opens for anything else"},
 		{Held, Pending, Low, Warn, "somebody asked for it, or a Composition wants it, and it waits"},
 		{OwnerGone, Pending, Medium, Fail, whyLeft},
 		{DeletionWaits, Pending, Medium, Fail, whyLeft},

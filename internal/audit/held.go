@@ -92,10 +92,9 @@ func Waiting(u *unstructured.Unstructured) []Finding {
 	var held, passed []string
 
 	for _, h := range list {
-		switch {
-		case h.Passed:
+		if h.Passed {
 			passed = append(passed, h.String())
-		case !h.Inside: // What is stored is said of where it is.
+		} else {
 			held = append(held, h.String())
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -58,34 +57,6 @@ func lastAllowed(u *unstructured.Unstructured, e v1alpha1.Edit) string {
 	default:
 		return e.From
 	}
-}
-
-// Inside judges whether the external object of a managed resource is what its spec
-// says: the gate may not have let out what somebody stored. Crossplane and the provider
-// say of it that all is well. What is on its way is not there yet, for as long as
-// [Grace].
-func Inside(u *unstructured.Unstructured, now time.Time) []Finding {
-	list, err := gate.InsideOf(u)
-	if err != nil {
-		return nil // See [Misread].
-	}
-
-	texts := make([]string, len(list))
-
-	var since time.Time
-
-	for i, in := range list {
-		texts[i] = decision.DescribeInside(decision.HeldBetween(in.Change, "", u.Object)) + ": it " + decision.StoredBy(in.User, in.Since)
-		since = in.Since
-	}
-
-	if len(list) == 0 || !since.IsZero() && now.Sub(since) < Grace {
-		return nil
-	}
-
-	return []Finding{newFinding(NotLetOut, RefOf(u), joined(texts),
-		"take it back, or have it set back and set again by who may by a policy that allows External Update with it: "+
-			"kubectl kausality trace "+resource.Argument(u)+" says which").since(since)}
 }
 
 // Misread judges the records of an object that are not understood.

@@ -94,7 +94,7 @@ func NewSweep(opts Options, config Config) *Sweep {
 // objects, and the spec of a managed resource that is stored otherwise than it was asked
 // for are read.
 func (s *Sweep) Object(u *unstructured.Unstructured) {
-	found := slices.Concat(Misread(u), Edited(u), Inside(u, s.opts.Now), Gate(u, s.opts.Now, s.opts.Gate), heldBy(u))
+	found := slices.Concat(Misread(u), Edited(u), Gate(u, s.opts.Now, s.opts.Gate), heldBy(u))
 	ref, owns := resource.ParentOf(u)
 
 	switch {

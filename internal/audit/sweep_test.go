@@ -65,18 +65,6 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 			want: []string{"stored-not-allowed high fail team-a Database team-a/db 2026-03-03: spec.size was stored by anna at 2026-03-04T00:00:00Z, and was small; " +
 				"spec.password was stored by hans at 2026-03-03T00:00:00Z, and was (masked)"},
 		},
-		"Inside": {
-			reason: "What a gate keeps from the external object is said to the team whose Claim it is.",
-			objects: []string{xr, managed(closedGate+`, kausality.io/asked: '{generation: 3, user: anna, since: 2026-03-05T11:00:00Z, spec: {forProvider: {size: 1}}}'`,
-				owner)},
-			want: []string{"stored-not-let-out medium fail team-a Instance db-1 2026-03-05: spec.forProvider.size is 2, and stays 1 outside: " +
-				"it was stored by anna at 2026-03-05T11:00:00Z"},
-		},
-		"OnItsWay": {
-			reason: "What was stored just now may be put back any moment.",
-			objects: []string{xr, managed(closedGate+`, kausality.io/asked: '{generation: 3, user: anna, since: 2026-03-05T11:58:00Z, spec: {forProvider: {size: 1}}}'`,
-				owner)},
-		},
 		"Held": {
 			reason:  "What the function holds is said once, of the XR and not of its Claim as well, to the Claim's namespace.",
 			objects: []string{with(claim, held), with(xr, held)},

@@ -10,11 +10,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // maskAnnotations masks what our own annotations of an object quote, as earlier versions of
@@ -34,16 +31,6 @@ func (m *masking) maskAnnotations(masked Object, of map[string]any) {
 
 	if list, err := allowance.ParseEdits(u); err == nil && maskEdits(list, of) {
 		texts[v1alpha1.AnnotationEdits] = allowance.FormatList(list)
-	}
-
-	if rec, err := gate.ParseAsked(u); err == nil && rec != nil {
-		spec := map[string]any{"spec": rec.Spec}
-
-		if rec.Spec = resource.Map(m.object(spec, of), "spec"); !change.Equal(spec["spec"], any(rec.Spec)) {
-			if text, err := allowance.Format(rec); err == nil {
-				texts[v1alpha1.AnnotationAsked] = text
-			}
-		}
 	}
 }
 

@@ -28,7 +28,7 @@ const (
 type Finding struct {
 	// Check that found it: crds, webhooks, guards, manager, rights, webhook-reach,
 	// certificates, function, compositions, crossplane, providers, kinds, policies,
-	// enforcements, windows, waiting, gates, outside or left-behind.
+	// enforcements, windows, waiting, gates or left-behind.
 	Check string `json:"check"`
 	// Severity of it.
 	Severity Severity `json:"severity"`
@@ -118,7 +118,6 @@ func checks() []check {
 		{"windows", "All UpgradeAllowances are in order.", []Source{UpgradeAllowances}, windows},
 		{"waiting", "Nothing is held for longer than a day.", []Source{PendingChanges}, waiting},
 		{"gates", "No gate is overdue.", []Source{CRDs, AllowancePolicies}, gates},
-		{"outside", "What is stored of managed resources was let out.", []Source{CRDs, AllowancePolicies}, outside},
 		{"left-behind", "No managed resource is orphaned.", []Source{CRDs, AllowancePolicies}, left},
 		{"left-behind", "No external object is recorded as orphaned.", []Source{Secrets}, recorded},
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/orphan"
@@ -86,38 +85,15 @@ func TestTheDoctorReadsWhatObjectsSay(t *testing.T) {
 			},
 			want: []brief{{"left-behind", Warning, "Instance db", "it is being deleted, and its gate is not open for Delete"}},
 		},
-		"Inside": {
-			reason: "What the gate kept is told of, once it is not on its way any more.",
-			ill: func(_ *testing.T, s *State) {
-				kept := func(u *unstructured.Unstructured, since string) {
-					u.Object["spec"] = map[string]any{"forProvider": map[string]any{"size": int64(52), "region": "eu"}}
-					u.SetAnnotations(map[string]string{
-						"kausality.io/gate":  "{state: Closed, generation: 1, since: \"2026-11-21T11:30:00Z\"}",
-						"kausality.io/asked": "{generation: 2, user: anna, since: \"" + since + "\", spec: {forProvider: {size: 20}}}",
-					})
-				}
-
-				late := s.Managed[0].DeepCopy()
-				late.SetName("late")
-				kept(late, "2026-11-21T11:59:00Z")
-				kept(s.Managed[0], "2026-11-21T11:00:00Z")
-
-				s.Managed = append(s.Managed, late)
-			},
-			want: []brief{{
-				"outside", Warning, "Instance db",
-				"spec.forProvider.size is 52, and stays 20 outside: it was stored by anna at 2026-11-21T11:00:00Z",
-			}},
-		},
-		"BrokenAsked": {
-			reason: "A record that cannot be read is named.",
+		"Unknown": {
+			reason: "So is a record of another version.",
 			ill: func(_ *testing.T, s *State) {
 				annotations := s.Managed[0].GetAnnotations()
-				annotations["kausality.io/asked"] = "["
+				annotations["kausality.io/asked"] = "{}"
 				s.Managed[0].SetAnnotations(annotations)
 			},
 			want: []brief{
-				{"gates", Error, "Instance db", "cannot parse annotation \"kausality.io/asked\": error converting YAML to JSON: yaml: line 1: did not find expected node content"},
+				{"gates", Error, "Instance db", "cannot read annotation \"kausality.io/asked\": this version does not know it"},
 			},
 		},
 		"Former": {

@@ -107,9 +107,7 @@ func (s *Scenario) plan() (Plan, error) {
 		out.Broken = p.Broken.Error()
 	}
 
-	out.ExternalName = p.ExternalName
-
-	if out.Spec = p.Spec; p.Move != gate.Stay && p.Move != gate.PutBack && !p.Unread {
+	if p.Move != gate.Stay && !p.Unread {
 		out.Record = &p.Record
 		out.Record.Since = metav1.NewTime(out.Record.Since.UTC())
 	}

@@ -51,10 +51,6 @@ type Plan struct {
 	Move gate.Move `json:"move"`
 	// Policies that spec.managementPolicies gets or keeps.
 	Policies []string `json:"policies"`
-	// Spec that is put back, as a merge patch.
-	Spec map[string]any `json:"spec,omitempty"`
-	// ExternalName that is put back.
-	ExternalName *string `json:"externalName,omitempty"`
 	// Record that is written; none where nothing is.
 	Record *v1alpha1.GateRecord `json:"record,omitempty"`
 	// Left are the allowances that stay.

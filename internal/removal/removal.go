@@ -8,7 +8,6 @@ package removal
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -74,8 +73,6 @@ type Plan struct {
 	FinalState FinalState
 	// Policies are the management policies afterwards, of a managed resource.
 	Policies []string
-	// PutsBack is true where what is not allowed is taken back.
-	PutsBack bool
 	// Returns is true of what is closed, and Crossplane opens again: its Composition
 	// gives management policies of its own.
 	Returns bool
@@ -167,10 +164,6 @@ func (p *Plan) leave(u *unstructured.Unstructured, opts Options, spec, metadata 
 		p.Returns = len(u.GetOwnerReferences()) > 0 && !slices.Equal(asked, []string{gate.ActionAll}) && len(gate.Acting(asked)) > 0
 	default:
 		p.FinalState, p.Policies = Opened, asked
-
-		if err := p.putBack(u, spec); err != nil {
-			return err
-		}
 	}
 
 	if live := resource.Strings(u.Object, "spec", "managementPolicies"); live == nil || !slices.Equal(live, p.Policies) {
@@ -180,30 +173,14 @@ func (p *Plan) leave(u *unstructured.Unstructured, opts Options, spec, metadata 
 	return nil
 }
 
-// putBack makes of a spec what was asked for: the provider is about to apply it.
-func (p *Plan) putBack(u *unstructured.Unstructured, spec map[string]any) error {
-	rec, err := gate.ParseAsked(u)
-	if err != nil || rec == nil {
-		return err
-	}
-
-	maps.Copy(spec, rec.Spec)
-	delete(spec, "managementPolicies") // They are of the Composition.
-
-	p.PutsBack = true
-
-	return nil
-}
-
-// annotations are those that change: nil for those that go. What was put back is
-// one of these in any case. Without the others a second removal finds nothing of
+// annotations are those that change: nil for those that go. Without them a second removal finds nothing of
 // ours, so what is closed keeps those that it takes to open it.
 func (p *Plan) annotations(u *unstructured.Unstructured, opts Options) map[string]any {
 	out := map[string]any{}
 
 	for _, key := range annotations(u) {
 		forgotten := opts.Forget && (p.FinalState != Closed || !slices.Contains(opening(), key))
-		if forgotten || p.PutsBack && key == v1alpha1.AnnotationAsked {
+		if forgotten {
 			out[key] = nil
 		}
 	}
@@ -217,7 +194,7 @@ func (p *Plan) annotations(u *unstructured.Unstructured, opts Options) map[strin
 
 // opening are the annotations that say how to open a gate.
 func opening() []string {
-	return []string{v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationGate, v1alpha1.AnnotationAsked}
+	return []string{v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationGate}
 }
 
 // Remember returns an object as it is, with what an earlier version of it said of

@@ -32,13 +32,13 @@ func uninstall(ctx context.Context, args ...string) (string, error) {
 func (l *life) leaves(t *testing.T) {
 	t.Helper()
 
-	// 1. Somebody stores what is not allowed; the gate keeps it from the provider.
+	// 1. What somebody asks for and nothing allows is held.
 	u := l.list[1]
 	if err := l.Hans.Patch(t.Context(), u.DeepCopy(), world.Merge(`{"spec": {"forProvider": {"color": "blue"}}}`)); err != nil {
 		t.Fatal(err)
 	}
 
-	if live := l.live(t, u); resource.Annotation(live, v1alpha1.AnnotationAsked) == "" ||
+	if live := l.live(t, u); resource.Annotation(live, v1alpha1.AnnotationHeld) == "" ||
 		!slices.Contains(live.GetFinalizers(), v1alpha1.Finalizer) {
 		t.Fatalf("metadata: %v", live.Object["metadata"])
 	}
@@ -57,7 +57,7 @@ func (l *life) leaves(t *testing.T) {
 	before := l.live(t, u)
 
 	if out, err := uninstall(t.Context(), "--leave=open", "--dry-run=server"); err != nil ||
-		!strings.Contains(out, "Database.sql.example.org shop/db-1 would be open, managementPolicies [*], without what is not allowed") ||
+		!strings.Contains(out, "Database.sql.example.org shop/db-1 would be open, managementPolicies [*]") ||
 		l.live(t, u).GetResourceVersion() != before.GetResourceVersion() {
 		t.Errorf("dry run: %v: %s", err, out)
 	}
@@ -76,7 +76,7 @@ func (l *life) leaves(t *testing.T) {
 	l.unguarded(t)
 	l.unheld(t, out)
 
-	// 5. Open, at last: what is not allowed is gone before the provider may act.
+	// 5. Open, at last.
 	if out, err := uninstall(t.Context(), "--leave=open", "--remove-annotations"); err != nil ||
 		!strings.Contains(out, "5 left open, 0 closed, 1 closed and by themselves") {
 		t.Fatalf("%v: %s", err, out)

@@ -174,7 +174,7 @@ func (l *life) rolls(t *testing.T, size, version string, another *unstructured.U
 
 	l.release.runs(t, version)
 
-	// 3. Something that is not allowed, in the middle of it: held, for the gate is open.
+	// 3. Something that is not allowed, in the middle of it, is held.
 	if err := l.Crossplane.Patch(t.Context(), l.list[0].DeepCopy(), world.Merge(`{"spec": {"forProvider": {"color": "for-`+size+`"}}}`)); err != nil {
 		t.Error(err)
 	}

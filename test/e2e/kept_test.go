@@ -12,10 +12,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -24,6 +26,8 @@ import (
 // and which one it is.
 func TestAHandDecidesNothingAboutTheOutside(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
+
+	const fieldName = "metadata.annotations[" + gate.AnnotationExternalName + "]"
 
 	v := vault{newCluster(t, "XCellar", "walled")}
 	v.namespace = ""
@@ -41,19 +45,30 @@ func TestAHandDecidesNothingAboutTheOutside(t *testing.T) { //nolint:tparallel /
 
 			return scenario.Eventually(ctx, "a small cellar", all(v.has("size", "small"), v.settled, v.kept))
 		}},
-		{Title: "The API server keeps its deletion policy and its external name", Run: func(ctx context.Context) error {
+		{Title: "Its deletion policy and its external name are held", Run: func(ctx context.Context) error {
 			u, err := v.part(ctx, object, "data")
 			if err != nil {
 				return err
 			}
 
-			for _, edit := range []string{
-				`{"spec": {"deletionPolicy": "Delete"}}`,
-				`{"metadata": {"annotations": {"crossplane.io/external-name": "of-somebody-else"}}}`,
-				`{"metadata": {"annotations": {"crossplane.io/external-name": null}}}`,
+			name := resource.Annotation(u, gate.AnnotationExternalName)
+
+			for edit, h := range map[string]v1alpha1.HeldChange{
+				`{"spec": {"deletionPolicy": "Delete"}}`:                                             {Field: "spec.deletionPolicy", From: "Orphan", To: "Delete"},
+				`{"metadata": {"annotations": {"crossplane.io/external-name": "of-somebody-else"}}}`: {Field: fieldName, From: name, To: "of-somebody-else"},
+				`{"metadata": {"annotations": {"crossplane.io/external-name": null}}}`:               {Field: fieldName, From: name},
 			} {
-				if err := v.Patch(ctx, u.DeepCopy(), world.Merge(edit)); !apierrors.IsInvalid(err) {
-					return fmt.Errorf("%s is not refused (%v): %w", edit, err, world.ErrOther) //nolint:errorlint // There may be none.
+				live := u.DeepCopy()
+				if err := controller(t, annaName).Patch(ctx, live, world.Merge(edit)); err != nil {
+					return err
+				}
+
+				if policy, is := resource.String(live.Object, "spec", "deletionPolicy"), resource.Annotation(live, gate.AnnotationExternalName); policy != "Orphan" || is != name {
+					return fmt.Errorf("%s makes of it one of policy %q and name %q: %w", edit, policy, is, world.ErrOther)
+				}
+
+				if err := holds(live, h.Field, h.From, h.To, annaName); err != nil {
+					return err
 				}
 			}
 

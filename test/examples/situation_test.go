@@ -162,7 +162,7 @@ func all() []situation {
 		{
 			name: "external", title: "The policy allows nothing outside",
 			policies: replace(bySize, "  - {relation: External, mutations: [Update]}\n", ""),
-			does:     resize(anna, "external", "large"), until: " outside: ",
+			does:     resize(anna, "external", "large"), until: "1 held: ",
 			remedy: "Have the policy allow External Update, and ask for it again: back to the old value, and to the new one.",
 			fix:    []play.Command{apply(bySize), resize(anna, "external", "small"), resize(anna, "external", "large")}, outside: "size=large",
 		},
@@ -192,8 +192,8 @@ func all() []situation {
 			policies: bySize,
 			does: play.Command{User: hans, Text: "kubectl patch $(kubectl get objects.kubernetes.m.crossplane.io -n shop -l crossplane.io/composite=hand -o name) " +
 				"-n shop --type merge -p '{\"spec\": {\"forProvider\": {\"manifest\": {\"data\": {\"extra\": \"x\"}}}}}'"},
-			until:  " outside: ",
-			remedy: "Change the XR instead. What the Composition sets is put back at once; what it does not set, before the gate opens next.",
+			until:  ": settled",
+			remedy: "Change the XR instead.",
 			fix:    []play.Command{resize(anna, "hand", "large")}, outside: "size=large",
 		},
 		{

@@ -8,6 +8,7 @@ package witness_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,17 +44,20 @@ func TestAClaimOfAClusterScopedDatabase(t *testing.T) {
 	world.Must(t, scenario.Eventually(ctx, "a database", all(x.claims("Closed"),
 		x.executes(0, `CREATE DATABASE "claimed" TEMPLATE "template0" CONNECTION LIMIT 5`))))
 
-	// 1. Another external name is another database: nobody may.
+	// 1. Another external name is another database: nobody may, and it is held.
 	live, err := x.claimedDatabase(ctx)
 	world.Must(t, err)
+	world.Must(t, x.hans.Patch(ctx, live, world.Merge(`{"metadata": {"annotations": {"crossplane.io/external-name": "template1"}}}`)))
 
-	if err := x.hans.Patch(ctx, live.DeepCopy(), world.Merge(`{"metadata": {"annotations": {"crossplane.io/external-name": "template1"}}}`)); err == nil {
-		t.Error("a managed resource stands for another database")
+	if name := resource.Annotation(live, "crossplane.io/external-name"); name != x.name || resource.Annotation(live, v1alpha1.AnnotationHeld) == "" {
+		t.Errorf("a managed resource stands for %q: %v", name, live.GetAnnotations())
 	}
 
 	// 2. Nor may anybody decide what becomes of it.
-	if err := x.hans.Patch(ctx, live.DeepCopy(), world.Merge(`{"spec": {"deletionPolicy": "Orphan"}}`)); err == nil {
-		t.Error("the external object is to be orphaned")
+	world.Must(t, x.hans.Patch(ctx, live, world.Merge(`{"spec": {"deletionPolicy": "Orphan"}}`)))
+
+	if policy := resource.String(live.Object, "spec", "deletionPolicy"); policy == "Orphan" || !strings.Contains(resource.Annotation(live, v1alpha1.AnnotationHeld), "spec.deletionPolicy") {
+		t.Errorf("the external object becomes %q: %v", policy, live.GetAnnotations())
 	}
 
 	// 3. A change, down two levels.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -82,6 +83,25 @@ func (x tenant) has(kind, want string, path ...string) check {
 
 		return nil
 	}
+}
+
+// holds checks that kausality.io/held of a managed resource names a change of one field.
+func (x tenant) holds(ctx context.Context, kind, field string) error {
+	u, err := x.get(ctx, managedKind(kind))
+	if err != nil {
+		return err
+	}
+
+	list, err := allowance.ParseHeld(u)
+	if err != nil {
+		return err
+	}
+
+	if len(list) != 1 || list[0].Field != field {
+		return fmt.Errorf("of %s is held %+v, want %s: %w", kind, list, field, world.ErrOther)
+	}
+
+	return nil
 }
 
 // allow makes an AllowancePolicy, and waits until it is in force.

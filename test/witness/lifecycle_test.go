@@ -178,12 +178,13 @@ spec:
 	world.Must(t, x.hans.Create(ctx, role))
 	world.Must(t, scenario.Eventually(ctx, "a role", all(x.closed(kindRole), x.executes(0, `CREATE ROLE "password" LOGIN NOCREATEDB PASSWORD 'secret-one'`))))
 
-	// Another Secret by somebody else stays inside.
+	// Another Secret by somebody else is held.
 	world.Must(t, x.anna.Patch(ctx, x.object(managedKind(kindRole)), world.Merge(`{"spec": {"forProvider": {"passwordSecretRef": {"name": "two"}}}}`)))
+	world.Must(t, x.holds(ctx, kindRole, "spec.forProvider.passwordSecretRef.name"))
+	world.Must(t, x.has(kindRole, "one", "spec", "forProvider", "passwordSecretRef", "name")(ctx))
 	world.Must(t, x.rests(ctx, x.closed(kindRole)))
 	world.Must(t, x.executes(1)(ctx))
 
-	world.Must(t, x.hans.Patch(ctx, x.object(managedKind(kindRole)), world.Merge(`{"spec": {"forProvider": {"passwordSecretRef": {"name": "one"}}}}`)))
 	world.Must(t, x.hans.Patch(ctx, x.object(managedKind(kindRole)), world.Merge(`{"spec": {"forProvider": {"passwordSecretRef": {"name": "two"}}}}`)))
 	world.Must(t, scenario.Eventually(ctx, "the change", all(x.closed(kindRole), x.executes(1, `ALTER ROLE "password" PASSWORD 'secret-two'`))))
 }

@@ -360,7 +360,7 @@ func (y *play) trespass(ctx context.Context) error {
 }
 
 // handle has anna try to do it by hand: change a managed resource, open its gate,
-// delete it. All may be refused.
+// delete it. All is held or refused.
 func (y *play) handle(ctx context.Context) error {
 	y.next++
 	kind := []string{kindDatabase, kindRole}[y.rng.IntN(2)]
