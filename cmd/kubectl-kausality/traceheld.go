@@ -194,8 +194,7 @@ func (d *traceDocument) store(u *unstructured.Unstructured, near related) error 
 	return err
 }
 
-// storeIn reads it of one object: what its records of edits and of what was asked for
-// say.
+// storeIn reads it of one object: what its record of edits says.
 func (d *traceDocument) storeIn(u *unstructured.Unstructured, ref *objectRef) error {
 	edits, err := allowance.ParseEdits(u)
 

@@ -169,7 +169,8 @@ func (w Withheld) since(h Hold, now Since, unknown bool) Since {
 	return since
 }
 
-// Repairs reports whether what is held at a place, or below it, reverts what somebody did by hand.
+// Repairs reports whether anything is held at a place, or below it, and anything that is held reverts what somebody did by hand:
+// of a hash nobody knows what it is below.
 func (w Withheld) Repairs(segments ...string) bool {
 	if _, held := w.At(segments); !held {
 		return false

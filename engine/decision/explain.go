@@ -214,9 +214,7 @@ func (x explainer) unusable(a v1alpha1.Allowance, c change.Change, parent string
 
 // opensNoGate says so of a policy that allows a change behind a gate without External Update; empty of any other.
 func (x explainer) opensNoGate(p *policy.Policy, c change.Change) string {
-	if p == nil || !x.gated || !goesOut(c) || slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
-		return a.Relation == v1alpha1.RelationExternal && letsOut(a.Mutations)
-	}) {
+	if p == nil || !x.gated || !goesOut(c) || opensGate(p) {
 		return ""
 	}
 

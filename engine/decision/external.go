@@ -68,9 +68,14 @@ func letsOut(actions []string) bool {
 // Update for an allowed change.
 func (t *gating) injectsUpdate(f Finding) bool {
 	return slices.ContainsFunc(t.Policies.For(t.groupKind()), func(p *policy.Policy) bool {
-		return p.Covers(f.Change) && slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
-			return a.Relation == v1alpha1.RelationExternal && letsOut(a.Mutations)
-		}) && t.mayInject(p, f) && t.evaluateFor(p, f).Met
+		return p.Covers(f.Change) && opensGate(p) && t.mayInject(p, f) && t.evaluateFor(p, f).Met
+	})
+}
+
+// opensGate reports whether a policy allows External actions that let a change out.
+func opensGate(p *policy.Policy) bool {
+	return slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
+		return a.Relation == v1alpha1.RelationExternal && letsOut(a.Mutations)
 	})
 }
 

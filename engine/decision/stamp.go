@@ -302,7 +302,7 @@ func (s *stamper) writeAllowances(granted []v1alpha1.Allowance, withdraw bool) {
 // would carry on is no longer what was allowed.
 func (s *stamper) revoke(have []v1alpha1.Allowance) []v1alpha1.Allowance {
 	if s.action == v1alpha1.ActionHold {
-		return have // Nothing unallowed is stored, or it is put back.
+		return have // Nothing unallowed is stored.
 	}
 
 	return slices.DeleteFunc(have, func(a v1alpha1.Allowance) bool {

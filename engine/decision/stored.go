@@ -13,9 +13,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// What is stored is not always what was allowed: a root may have been edited, a
-// managed resource changed behind its gate. A message that something is held
-// names who stored it.
+// What is stored is not always what was allowed: a root may have been edited. A
+// message that something is held names who stored it.
 
 // askedBy is the user who asks for a change that is held: of what Crossplane passes on
 // from a Claim who edited that, for it copies the spec field by field. Empty where

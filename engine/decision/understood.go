@@ -4,8 +4,6 @@
 package decision
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -97,16 +95,12 @@ func NotUnderstood(u *unstructured.Unstructured) []Misread {
 		}
 	}
 
-	for _, key := range slices.Sorted(maps.Keys(u.GetAnnotations())) {
-		if ours(key) && !v1alpha1.KnownAnnotation(key) {
-			out = append(out, Misread{Key: key, Err: fmt.Errorf("cannot read annotation %q: %w", key, errUnknownAnnotation)})
-		}
+	for _, key := range gate.UnknownAnnotations(u) {
+		out = append(out, Misread{Key: key, Err: gate.UnknownError(key)})
 	}
 
 	return out
 }
-
-var errUnknownAnnotation = errors.New("this version does not know it")
 
 // understood reports whether an annotation of ours of an object is.
 func understood(u *unstructured.Unstructured, key string) bool {

@@ -43,7 +43,7 @@ func (s serving) unserved() []v1alpha1.Allowance {
 		out = without(out, ActionDelete)
 	}
 
-	if s.differs() {
+	if len(out) > 0 && s.differs() {
 		return without(without(out, ActionUpdate), ActionCreate)
 	}
 

@@ -6,7 +6,6 @@ package gate
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -157,7 +156,7 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 	p.record = gatedAgain(u, p.record)
 	p.allowances, allowances = allowance.Parse(u)
 
-	for _, err := range []error{policies, record, allowances, UnknownRecord(u)} {
+	for _, err := range []error{policies, record, allowances, unknown(u)} {
 		if err != nil {
 			return p.unread(record == nil && allowances == nil, record == nil), fmt.Errorf("%s %q: %w", u.GetKind(), u.GetName(), err)
 		}
@@ -210,19 +209,37 @@ func within(u *unstructured.Unstructured) ([]string, error) {
 	return desired, err
 }
 
-// UnknownRecord is an error where an object has an annotation of Kausality's that this version does not know, of a former or a
-// later one.
-func UnknownRecord(u *unstructured.Unstructured) error {
-	for _, key := range slices.Sorted(maps.Keys(resource.Map(u.Object, "metadata", "annotations"))) {
+// UnknownAnnotations are the annotations of an object under [v1alpha1.AnnotationPrefix] that are of a former or a later version,
+// in order.
+func UnknownAnnotations(u *unstructured.Unstructured) []string {
+	var out []string
+
+	for key := range resource.Map(u.Object, "metadata", "annotations") {
 		if strings.HasPrefix(key, v1alpha1.AnnotationPrefix) && !v1alpha1.KnownAnnotation(key) {
-			return fmt.Errorf("cannot read annotation %q: %w", key, errUnknownAnnotation)
+			out = append(out, key)
 		}
+	}
+
+	slices.Sort(out)
+
+	return out
+}
+
+// UnknownError is why one of them is not read.
+func UnknownError(key string) error {
+	return fmt.Errorf("cannot read annotation %q: %w", key, errUnknownAnnotation)
+}
+
+var errUnknownAnnotation = errors.New("this version does not know it")
+
+// unknown is the error of the first; nil without any.
+func unknown(u *unstructured.Unstructured) error {
+	if list := UnknownAnnotations(u); len(list) > 0 {
+		return UnknownError(list[0])
 	}
 
 	return nil
 }
-
-var errUnknownAnnotation = errors.New("this version does not know it")
 
 // ParseRecord reads a gate's record; nil for none. The error names the annotation.
 func ParseRecord(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) { return parseRecord(u) }

@@ -208,7 +208,7 @@ func (p *planner) whileClosed() Plan {
 		return p.shut(p.overText())
 	}
 
-	if p.differs() {
+	if len(p.pending) == 0 && p.differs() {
 		return p.stay("closed until what was stored while Kausality was not asked is reverted or approved")
 	}
 

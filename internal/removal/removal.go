@@ -173,14 +173,13 @@ func (p *Plan) leave(u *unstructured.Unstructured, opts Options, spec, metadata 
 	return nil
 }
 
-// annotations are those that change: nil for those that go. Without them a second removal finds nothing of
-// ours, so what is closed keeps those that it takes to open it.
+// annotations are those that change: nil for those that go. Without them a second removal finds nothing
+// of ours, so what is closed keeps those that it takes to open it.
 func (p *Plan) annotations(u *unstructured.Unstructured, opts Options) map[string]any {
 	out := map[string]any{}
 
 	for _, key := range annotations(u) {
-		forgotten := opts.Forget && (p.FinalState != Closed || !slices.Contains(opening(), key))
-		if forgotten {
+		if opts.Forget && (p.FinalState != Closed || !slices.Contains(opening(), key)) {
 			out[key] = nil
 		}
 	}
