@@ -14,6 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
@@ -56,7 +57,12 @@ func previous(u map[string]any, e v1alpha1.Edit, sch *spec.Schema) (putBack, err
 		return out, errCutEdit
 	}
 
-	out.path = path
+	var there bool
+	if out.path, there = decision.EditedPath(u, e); !there {
+		return out, errNoElement
+	}
+
+	path = out.path
 	if e.From == "" {
 		out.remove = true
 

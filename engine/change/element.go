@@ -170,3 +170,55 @@ func unique(list []any, names []string) bool {
 
 	return true
 }
+
+// Locate is the path in an object of what elements stand for, as [Locator.Elements] gives them. False where a list has no such
+// element, or several.
+func Locate(obj map[string]any, elements []any) (Path, bool) {
+	out := make(Path, 0, len(elements))
+
+	for _, e := range elements {
+		switch e := e.(type) {
+		case string:
+			out = append(out, fieldpath.Field(e))
+		case Unkeyed:
+			out = append(out, index(e.Index))
+		case map[string]any:
+			i := withKey(listAt(obj, out), e)
+			if i < 0 {
+				return nil, false
+			}
+
+			out = append(out, index(i))
+		default:
+			return nil, false
+		}
+	}
+
+	return out, true
+}
+
+func index(i int) fieldpath.Segment {
+	return fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(max(i, 0))} //nolint:gosec // It is not less than zero.
+}
+
+// withKey is the index of the one element that has a key; -1 where there is none, or there are several.
+func withKey(list []any, key map[string]any) int {
+	at := -1
+
+	for i, e := range list {
+		m, ok := e.(map[string]any)
+		for name, v := range key {
+			ok = ok && Equal(m[name], v)
+		}
+
+		switch {
+		case !ok:
+		case at >= 0:
+			return -1
+		default:
+			at = i
+		}
+	}
+
+	return at
+}

@@ -12,7 +12,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
-	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 )
 
@@ -64,25 +63,18 @@ func RecordedEdits(u *unstructured.Unstructured) ([]RecordedEdit, error) {
 func recordedEdit(u *unstructured.Unstructured, e v1alpha1.Edit) RecordedEdit {
 	out := RecordedEdit{Edit: e}
 
-	path, err := fieldpath.Parse(e.Field)
-	if err != nil || e.Field == unlisted {
+	path, ok := EditedPath(u.Object, e)
+	if !ok || e.Field == unlisted {
 		return out
 	}
 
-	f := &facts{}
-	f.Old, f.New = u, u
-
-	if e.Where != "" && f.where(change.Change{Path: path, Field: e.Field}) != e.Where {
-		return out // Another element is in that place now.
-	}
-
-	to, _ := fieldpath.Value(u.Object, e.Field)
+	to, _ := path.In(u.Object)
 	from, known := valueOf(e.From, to)
-	out.change = change.Change{Path: path, Field: e.Field, From: from, To: to}
+	out.change = change.Change{Path: path, Field: path.String(), From: from, To: to}
 
 	d := digest.Change{
 		Kind: u.GroupVersionKind().GroupKind(), UID: u.GetUID(), Operation: digest.Update,
-		Elements: change.NewLocator(u.Object, u.Object, digest.OfLists).Elements(change.Change{Path: path, Field: e.Field}),
+		Elements: change.NewLocator(u.Object, u.Object, digest.OfLists).Elements(out.change),
 		From:     []any{e.From, e.Digest}, To: to, Masked: e.Masked,
 	}
 
@@ -115,7 +107,7 @@ func (f *facts) readApproved(edits []v1alpha1.Edit, before *unstructured.Unstruc
 			}
 
 			f.repeated, f.unedited = append(f.repeated, is.change), before
-			f.approvedEdits = append(f.approvedEdits, approvedEdit{ApprovedEdit: a, field: e.Field})
+			f.approvedEdits = append(f.approvedEdits, approvedEdit{ApprovedEdit: a, field: is.change.Field})
 
 			break
 		}

@@ -56,6 +56,7 @@ const ofEdits = `
 
 func TestAnApprovedEditIsAsIfSomebodyHadMadeItWhoMay(t *testing.T) {
 	const image, replicas, token = "spec.template.spec.containers[1].image", "spec.replicas", "spec.template.spec.token"
+	const moved = "spec.template.spec.containers[0].image"
 
 	for name, tc := range map[string]struct {
 		reason string
@@ -96,8 +97,15 @@ func TestAnApprovedEditIsAsIfSomebodyHadMadeItWhoMay(t *testing.T) {
 		"OtherElement": {
 			reason: "So it is of another element that is in that place.", approve: []string{image},
 			change: func(u *unstructured.Unstructured) {
-				setAt(t, u, []any{map[string]any{"name": "app", "image": "v2"}, map[string]any{"name": "proxy", "image": "v2"}}, "spec", "template", "spec", "containers")
+				setAt(t, u, []any{map[string]any{"name": "proxy", "image": "p1"}, map[string]any{"name": "other", "image": "v2"}}, "spec", "template", "spec", "containers")
 			}, left: []string{image, replicas, token, "(more)"},
+		},
+		"Moved": {
+			reason: "It is of the same element in another place.", approve: []string{image},
+			change: func(u *unstructured.Unstructured) {
+				setAt(t, u, []any{map[string]any{"name": "app", "image": "v2"}, map[string]any{"name": "proxy", "image": "p1"}}, "spec", "template", "spec", "containers")
+			},
+			gives: []string{"template create@4 " + moved, "template spec.replicas@4 " + moved}, left: []string{replicas, token, "(more)"},
 		},
 		"Condition": {
 			reason: "A policy that does not hold gives nothing; the edit is approved all the same.", approve: []string{image},

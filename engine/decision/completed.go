@@ -13,7 +13,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
-	"github.com/kausality-io/kausality-crossplane/engine/digest"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -48,12 +47,12 @@ func (f *facts) readEdits() {
 	}
 
 	for _, e := range edits {
-		path, ok := f.pathOf(e)
+		was, is, ok := f.pathsOf(e)
 		if !ok {
 			continue // Another element may be in that place now.
 		}
 
-		if f.touches(e.Field) {
+		if f.touches(was, is) {
 			if f.asBefore(e) {
 				f.restored = append(f.restored, e)
 			}
@@ -61,25 +60,19 @@ func (f *facts) readEdits() {
 			continue
 		}
 
-		if c, ok := f.madeAgain(e, path); root && ok && setField(before, c.Path, c.From) {
+		if c, ok := f.madeAgain(e, is); root && ok && len(was) > 0 && setField(before, was, c.From) {
 			f.repeated, f.unedited = append(f.repeated, c), before
 		}
 	}
 }
 
-// pathOf is where an edit is; false where another element of a list may be in that place.
-func (f *facts) pathOf(e v1alpha1.Edit) (change.Path, bool) {
-	path, err := fieldpath.Parse(e.Field)
-	if err != nil {
-		return nil, false
-	}
+// pathsOf is where an edit is, in the old object and in the new one; nil in one that does not have its element. False where
+// another element of a list may be in that place.
+func (f *facts) pathsOf(e v1alpha1.Edit) (was, is change.Path, ok bool) {
+	was, _ = EditedPath(f.Old.Object, e)
+	is, _ = EditedPath(f.New.Object, e)
 
-	return path, !indexed(path) || e.Where != "" && f.where(change.Change{Path: path, Field: e.Field}) == e.Where
-}
-
-// indexed reports whether a path leads through a list.
-func indexed(path change.Path) bool {
-	return slices.ContainsFunc(path, func(s fieldpath.Segment) bool { return s.Type == fieldpath.SegmentIndex })
+	return was, is, e.Where == "" && !indexed(was) || e.Where != "" && whereIn(e.Where).keyed()
 }
 
 // madeAgain returns the change that an edit was, where the user made it and the
@@ -89,10 +82,10 @@ func (f *facts) madeAgain(e v1alpha1.Edit, path change.Path) (change.Change, boo
 		return change.Change{}, false
 	}
 
-	to, _ := fieldpath.Value(f.New.Object, e.Field)
+	to, _ := path.In(f.New.Object)
 	from, ok := valueOf(e.From, to)
 
-	return change.Change{Path: path, Field: e.Field, From: from, To: to}, ok && !change.Equal(from, to)
+	return change.Change{Path: path, Field: path.String(), From: from, To: to}, ok && !change.Equal(from, to)
 }
 
 // valueOf reads a value out of its text, see [change.Text], as one of the kind that
@@ -116,29 +109,6 @@ func valueOf(text string, like any) (any, bool) {
 	}
 
 	return v, true
-}
-
-// maxWhere limits the bytes of where an edit is.
-const maxWhere = 256
-
-// where says where a change of the object is, if it leads through a list: with the keys of elements
-// in the place of their indices. Empty where it does not, an element has none, or that is long.
-func (f *facts) where(c change.Change) string {
-	if !indexed(c.Path) {
-		return ""
-	}
-
-	elements := change.NewLocator(f.Old.Object, f.New.Object, digest.OfLists).Elements(c)
-	if slices.ContainsFunc(elements, func(e any) bool { _, unkeyed := e.(change.Unkeyed); return unkeyed }) {
-		return ""
-	}
-
-	raw, err := json.Marshal(elements)
-	if err != nil || len(raw) > maxWhere {
-		return ""
-	}
-
-	return string(raw)
 }
 
 // setField gives a field a value; nil takes it away. False where it cannot.
@@ -184,17 +154,17 @@ func setInList(u *unstructured.Unstructured, path change.Path, v any) bool {
 	}
 }
 
-// touches reports whether the request changes a field.
-func (f *facts) touches(field string) bool {
-	was, had := fieldpath.Value(f.Old.Object, field)
-	is, has := fieldpath.Value(f.New.Object, field)
+// touches reports whether the request changes what is at a path in the old object, and at another one in the new one.
+func (f *facts) touches(was, is change.Path) bool {
+	from, had := was.In(f.Old.Object)
+	to, has := is.In(f.New.Object)
 
-	return had != has || !change.Equal(was, is)
+	return had != has || !change.Equal(from, to)
 }
 
 // takesBack reports whether a change takes an edit back.
 func (x *exemptions) takesBack(c change.Change) bool {
-	return slices.ContainsFunc(x.restored, func(e v1alpha1.Edit) bool { return e.Field == c.Field })
+	return slices.ContainsFunc(x.restored, func(e v1alpha1.Edit) bool { return x.edits(c, e) })
 }
 
 // editWarnings show what is taken back, and what still lacks something.

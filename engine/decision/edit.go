@@ -74,6 +74,11 @@ func (s *stamper) writeEdits() {
 	}
 
 	edits := slices.DeleteFunc(slices.Clone(was), s.resolved)
+	for i, e := range edits {
+		if path, ok := EditedPath(s.object.Object, e); ok && e.Where != "" {
+			edits[i].Field = path.String()
+		}
+	}
 
 	if s.recordsEdits() {
 		for _, f := range s.findings {
@@ -101,7 +106,7 @@ func (s *stamper) writeEdits() {
 // or one that is allowed now.
 func (s *stamper) resolved(e v1alpha1.Edit) bool {
 	if slices.ContainsFunc(s.findings, func(f Finding) bool {
-		return f.Verdict == Allowed && change.FieldCovers(e.Field, f.Change.Path)
+		return f.Verdict == Allowed && s.withinEdit(f.Change, e)
 	}) {
 		return true
 	}
@@ -115,8 +120,10 @@ func (f *facts) asBefore(e v1alpha1.Edit) bool {
 		return false
 	}
 
-	have, ok := fieldpath.Value(f.New.Object, e.Field)
-	if !ok {
+	path, _ := EditedPath(f.New.Object, e)
+
+	have, there := path.In(f.New.Object)
+	if !there {
 		return e.From == ""
 	}
 
@@ -131,7 +138,7 @@ func (s *stamper) addEdit(edits []v1alpha1.Edit, f Finding) []v1alpha1.Edit {
 	c := f.Change
 
 	e := v1alpha1.Edit{
-		Field: c.Field, Where: s.where(c), User: change.Text(s.User.Name, maxEditValue), UID: s.User.UID,
+		Field: c.Field, Where: s.whereOf(c).String(), User: change.Text(s.User.Name, maxEditValue), UID: s.User.UID,
 		Groups: slices.Clone(s.User.Groups[:min(len(s.User.Groups), v1alpha1.MaxEditGroups)]), Since: metav1.Time{Time: s.Now.UTC()},
 		At:        allowance.ID(s.predictGeneration(), s.request(s.predictGeneration())),
 		Approvals: max(f.approvals(), s.approvalsAsked(f.Change)),
@@ -141,19 +148,15 @@ func (s *stamper) addEdit(edits []v1alpha1.Edit, f Finding) []v1alpha1.Edit {
 		e.From, e.Digest = editValue(c.From)
 	}
 
-	same := func(o v1alpha1.Edit) bool { return o.Field == e.Field }
+	same := func(o v1alpha1.Edit) bool { return o.Where == e.Where && (e.Where != "" || o.Field == e.Field) }
 	if i := slices.IndexFunc(edits, same); i >= 0 {
 		e.From, e.Digest, e.Masked, e.Since, e.At = edits[i].From, edits[i].Digest, edits[i].Masked, edits[i].Since, edits[i].At
-		if e.Where != edits[i].Where {
-			e.Where = "" // It is another element that is in this place by now.
-		}
-
 		edits[i] = e
 
 		return edits
 	}
 
-	if len(edits) >= v1alpha1.MaxEdits-1 {
+	if len(edits) >= v1alpha1.MaxEdits-1 || len(e.Where) > maxWhere {
 		e.Field, e.Where, e.From, e.Digest, e.Masked = unlisted, "", "", "", true
 		if i := slices.IndexFunc(edits, same); i >= 0 {
 			e.Approvals = max(e.Approvals, edits[i].Approvals) // It stands for that one, too.

@@ -27,7 +27,7 @@ func (g *judged) askedBy(c change.Change) string {
 	user := g.User.Name
 
 	if g.byCrossplane() {
-		i := slices.IndexFunc(g.edited, func(e v1alpha1.Edit) bool { return change.FieldCovers(e.Field, c.Path) })
+		i := slices.IndexFunc(g.edited, func(e v1alpha1.Edit) bool { return g.withinEdit(c, e) })
 		if i < 0 || !resource.BoundToClaim(g.New) {
 			return ""
 		}

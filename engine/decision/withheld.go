@@ -90,7 +90,7 @@ func (f *facts) storedIn(c change.Change) (v1alpha1.Edit, bool) {
 
 	for _, listed := range []bool{true, false} {
 		for _, e := range f.edited {
-			if listed && allowance.Related(e.Field, c.Field) || !listed && e.Field == unlisted {
+			if listed && f.relatedToEdit(c, e) || !listed && e.Field == unlisted {
 				return e, true
 			}
 		}
@@ -201,7 +201,7 @@ func (g *judged) storedByHand(c change.Change) bool {
 
 	edits, _ := allowance.ParseEdits(g.Old) // What does not parse is reported when it is written.
 
-	return slices.ContainsFunc(edits, func(e v1alpha1.Edit) bool { return allowance.Related(e.Field, c.Field) })
+	return slices.ContainsFunc(edits, func(e v1alpha1.Edit) bool { return g.relatedToEdit(c, e) })
 }
 
 // sinceNow is since the last change of the parent, of what of it has not settled.

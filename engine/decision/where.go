@@ -1,0 +1,168 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/digest"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+)
+
+// An element of a list is another one once others are put before it. So what is recorded of a change in a list says by its key
+// in which element that is: where it is, as its indices are now, is found out by that.
+
+// where is where in an object a change is: the JSON of the names of fields, and in lists of the keys of elements, or of the
+// index where they have none. It is nil where it leads through no element with a key: there the field says it.
+type where []string
+
+// maxWhere limits the bytes of where an edit is.
+const maxWhere = 1024
+
+// whereOf says where a change of the object is.
+func (f *facts) whereOf(c change.Change) where {
+	if !indexed(c.Path) && !indexed(c.Was) || f.Old == nil || f.New == nil {
+		return nil
+	}
+
+	elements := change.NewLocator(f.Old.Object, f.New.Object, digest.OfLists).Elements(c)
+	out, keyed := make(where, len(elements)), false
+
+	for i, e := range elements {
+		if _, ok := e.(map[string]any); ok {
+			keyed = true
+		}
+
+		if unkeyed, ok := e.(change.Unkeyed); ok {
+			e = unkeyed.Index
+		}
+
+		raw, err := json.Marshal(e)
+		if err != nil {
+			return nil
+		}
+
+		out[i] = string(raw)
+	}
+
+	if !keyed {
+		return nil
+	}
+
+	return out
+}
+
+// indexed reports whether a path leads through a list.
+func indexed(path change.Path) bool {
+	return slices.ContainsFunc(path, func(s fieldpath.Segment) bool { return s.Type == fieldpath.SegmentIndex })
+}
+
+// String is how it is recorded: as JSON.
+func (w where) String() string {
+	if len(w) == 0 {
+		return ""
+	}
+
+	raw := make([]json.RawMessage, len(w))
+	for i, e := range w {
+		raw[i] = json.RawMessage(e)
+	}
+
+	text, err := json.Marshal(raw)
+	if err != nil {
+		return ""
+	}
+
+	return string(text)
+}
+
+// whereIn reads what [where.String] writes; nil where it is not.
+func whereIn(text string) where {
+	var raw []json.RawMessage
+	if json.Unmarshal([]byte(text), &raw) != nil {
+		return nil
+	}
+
+	out := make(where, len(raw))
+	for i, e := range raw {
+		out[i] = string(e)
+	}
+
+	return out
+}
+
+// within reports whether it is the same place as another one, or within that.
+func (w where) within(other where) bool {
+	return len(w) >= len(other) && slices.Equal(w[:len(other)], other)
+}
+
+// in is the path that it is in an object; false where the object has no such element.
+func (w where) in(object map[string]any) (change.Path, bool) {
+	elements := make([]any, len(w))
+
+	for i, text := range w {
+		var e any
+		if json.Unmarshal([]byte(text), &e) != nil {
+			return nil, false
+		}
+
+		if index, ok := e.(float64); ok {
+			e = change.Unkeyed{Index: int(index)}
+		}
+
+		elements[i] = e
+	}
+
+	return change.Locate(object, elements)
+}
+
+// keyed reports whether all elements that it leads through have keys.
+func (w where) keyed() bool {
+	return !slices.ContainsFunc(w, func(e string) bool { return e != "" && e[0] >= '0' && e[0] <= '9' })
+}
+
+// EditedPath is where an edit that is recorded of an object is in a version of that; false where that has no such element.
+func EditedPath(object map[string]any, e v1alpha1.Edit) (change.Path, bool) {
+	if e.Where != "" {
+		return whereIn(e.Where).in(object)
+	}
+
+	path, err := fieldpath.Parse(e.Field)
+
+	return path, err == nil
+}
+
+// edits reports whether a change is of what an edit is of.
+func (f *facts) edits(c change.Change, e v1alpha1.Edit) bool {
+	if e.Where == "" {
+		return e.Field == c.Field
+	}
+
+	return slices.Equal(f.whereOf(c), whereIn(e.Where))
+}
+
+// withinEdit reports whether a change is of what an edit is of, or of a part of that.
+func (f *facts) withinEdit(c change.Change, e v1alpha1.Edit) bool {
+	if e.Where == "" {
+		return change.FieldCovers(e.Field, c.Path)
+	}
+
+	return f.whereOf(c).within(whereIn(e.Where))
+}
+
+// relatedToEdit reports whether one of a change and an edit is the other, or within it.
+func (f *facts) relatedToEdit(c change.Change, e v1alpha1.Edit) bool {
+	w := f.whereOf(c)
+	if e.Where == "" || w == nil {
+		return allowance.Related(e.Field, c.Field)
+	}
+
+	of := whereIn(e.Where)
+
+	return w.within(of) || of.within(w)
+}
