@@ -142,7 +142,7 @@ func TestAnApprovedChangeIsLetThroughOnceAndToThatValueAlone(t *testing.T) {
 	}
 
 	entry := first.Changes[0]
-	want := v1alpha1.HeldEntry{
+	want := v1alpha1.HeldChange{
 		Ref:              v1alpha1.ObjectReference{APIVersion: "kubernetes.crossplane.io/v1alpha2", Kind: "Object", Name: "db-obj", UID: "obj-uid"},
 		ComposedResource: "database", Field: "spec.forProvider.engine", From: "postgres", To: "mysql",
 		Digest: entry.Digest, Follows: []string{"Update"}, Missing: entry.Missing, At: "12.0",

@@ -16,7 +16,7 @@ import (
 func TestTheFunctionDoesNotRememberEveryXR(t *testing.T) {
 	remembered := newReports()
 	at := heldField{resource: "Object db", field: "spec.size"}
-	held := heldSet{lines: map[heldField]heldLine{at: {HeldChange: v1alpha1.HeldChange{Field: "spec.size", To: "large"}}}}
+	held := heldSet{lines: map[heldField]heldLine{at: {change: v1alpha1.HeldChange{Field: "spec.size", To: "large"}}}}
 
 	for i := range maxReports + 1 {
 		if was := remembered.swap(strconv.Itoa(i), held); len(was.lines) > 0 {
@@ -45,7 +45,7 @@ func TestTheFunctionLogsSoManyChangesOfAnXR(t *testing.T) {
 
 	var out composition.Result
 	for i := range maxReportLines + 5 {
-		out.Held = append(out.Held, composition.Held{Resource: "Object db", HeldChange: v1alpha1.HeldChange{Field: "spec.f" + strconv.Itoa(i)}})
+		out.Held = append(out.Held, composition.Held{Resource: "Object db", Change: v1alpha1.HeldChange{Field: "spec.f" + strconv.Itoa(i)}})
 	}
 
 	s.outcomes["a"] = out

@@ -47,8 +47,7 @@ type heldField struct{ resource, field string }
 
 // heldLine is what the log says of it.
 type heldLine struct {
-	v1alpha1.HeldChange
-
+	change v1alpha1.HeldChange
 	passed bool
 	// policies and outcome say more, but are no news.
 	policies []decision.Source
@@ -57,7 +56,9 @@ type heldLine struct {
 
 // digest distinguishes one line from another.
 func (l heldLine) digest() [sha256.Size]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%q %t", l.HeldChange, l.passed))
+	c := l.change
+
+	return sha256.Sum256(fmt.Appendf(nil, "%q %t", []string{c.Field, c.From, c.To, c.Missing, c.Digest, c.At}, l.passed))
 }
 
 // heldSet is what is held of all that an XR composes.
@@ -92,8 +93,9 @@ func (t *reports) log(log logging.Logger, s *state) {
 			message = "Let a change pass that is not allowed"
 		}
 
-		log.Info(message, "resource", at.resource, "field", at.field, "stays", line.From, "asked", line.To, "missing", line.Reason,
-			"policies", texts(line.policies), "enforcements", texts(line.outcome.Enforcements), "attestations", line.outcome.Attestations)
+		log.Info(message, "resource", at.resource, "field", at.field, "stays", line.change.From, "asked", line.change.To,
+			"missing", line.change.Missing, "policies", texts(line.policies), "enforcements", texts(line.outcome.Enforcements),
+			"attestations", line.outcome.Attestations)
 	}
 
 	if now.more != was.more {
@@ -205,14 +207,14 @@ func (s *state) heldSet() heldSet {
 	for _, name := range s.names {
 		outcome := s.outcomes[name]
 		for _, h := range outcome.Held {
-			at := heldField{resource: h.Resource, field: h.Field}
+			at := heldField{resource: h.Resource, field: h.Change.Field}
 			if _, known := out.lines[at]; !known && len(out.lines) == maxReportLines {
 				out.more++
 
 				continue
 			}
 
-			out.lines[at] = heldLine{HeldChange: h.HeldChange, passed: h.Passed, policies: h.Policies, outcome: outcome}
+			out.lines[at] = heldLine{change: h.Change, passed: h.Passed, policies: h.Policies, outcome: outcome}
 		}
 	}
 

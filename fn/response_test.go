@@ -215,7 +215,7 @@ func TestADeletionTakesTwoRuns(t *testing.T) {
 }
 
 func TestWhatTheClaimsXRHoldsIsReportedToo(t *testing.T) {
-	xr := strings.Replace(steadyXR, "  annotations:\n", "  annotations:\n    kausality.io/held: '[{field: spec.size, from: large, to: huge, reason: why}]'\n", 1)
+	xr := strings.Replace(steadyXR, "  annotations:\n", "  annotations:\n    kausality.io/held: '[{field: spec.size, from: large, to: huge, missing: why}]'\n", 1)
 
 	rsp := run(t, call(t, xr, observedObject, sized("small", "postgres"), ""))
 	if got := rsp.GetConditions()[0].GetMessage(); got != "generation 12: settled; 1 held: XDatabase db: spec.size stays large (asked: huge): why" {

@@ -157,7 +157,7 @@ func stamps(from, to *unstructured.Unstructured) map[string]any {
 
 	for _, key := range []string{
 		v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace, v1alpha1.AnnotationRecord, v1alpha1.AnnotationLastUpgrade,
-		v1alpha1.AnnotationHeld, v1alpha1.AnnotationEdits,
+		v1alpha1.AnnotationHeld,
 	} {
 		was, is := resource.Annotation(from, key), resource.Annotation(to, key)
 

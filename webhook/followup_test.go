@@ -156,7 +156,7 @@ func TestWhatAScalingGivesFollowsItThoughTheRequestHasEnded(t *testing.T) {
 				}
 
 				got := strings.Join(c.patches, "\n")
-				if len(c.patches) != 1 || !strings.Contains(got, "kind: Pod") || strings.Contains(got, v1alpha1.AnnotationEdits) {
+				if len(c.patches) != 1 || !strings.Contains(got, "kind: Pod") || strings.Contains(got, v1alpha1.AnnotationHeld) {
 					t.Errorf("%s\nwritten: %s", tc.reason, got)
 				}
 

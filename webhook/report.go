@@ -92,7 +92,7 @@ func (j *Judge) held(req admission.Request, ask *decision.Request, d *decision.D
 			first = h.Field
 		}
 
-		parts = append(parts, fmt.Sprintf("%s: %s", decision.Describe(h), h.Reason))
+		parts = append(parts, fmt.Sprintf("%s: %s", decision.Describe(h), h.Missing))
 	}
 
 	if len(parts) > 0 {

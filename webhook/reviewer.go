@@ -29,7 +29,7 @@ type Reviewer struct {
 // MayDecide reports whether an approver may decide about a change: see
 // [approval.Asker.MayDecide]. It waits for the answer for two seconds at most.
 func (r *Reviewer) MayDecide(
-	ctx context.Context, approver v1alpha1.Approver, decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldEntry, rootNamespace string,
+	ctx context.Context, approver v1alpha1.Approver, decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldChange, rootNamespace string,
 ) (ok bool, reason string, err error) {
 	return r.asker(limited(ctx)).MayDecide(approver, decision, entry, rootNamespace) //nolint:contextcheck // What is within is of the context.
 }

@@ -40,18 +40,14 @@ const (
 	AnnotationMode = AnnotationPrefix + "mode"
 	// AnnotationLastUpgrade names the UpgradeAllowance last applied to a child.
 	AnnotationLastUpgrade = AnnotationPrefix + "last-upgrade"
-	// AnnotationHeld is on objects whose unallowed changes were held: a
-	// list of [HeldChange]. It is absent when nothing is held.
+	// AnnotationHeld is on objects whose unallowed changes were held, or stored though nobody allowed them: a list of
+	// [HeldChange]. The latter are of objects without a parent, such as Claims, XRs and Deployments, and of what an XR
+	// composes without a gate; while there is one, windows grant nothing to what the object owns. It is absent when there
+	// is neither. Its entries are as in a PendingChange, see its reference.
 	AnnotationHeld = AnnotationPrefix + "held"
 	// AnnotationWish is on composed resources: hashes of the last wish of their
 	// Composition that was let through. What is stored often reads otherwise.
 	AnnotationWish = AnnotationPrefix + "wish"
-	// AnnotationEdits is on objects without a parent, such as Claims, XRs and
-	// Deployments, and on what an XR composes that has no gate, where somebody
-	// changed them though nobody allowed it, and the change was stored: a list of
-	// [Edit]. While it names one, windows grant nothing to what the object owns. It
-	// is absent where there is none.
-	AnnotationEdits = AnnotationPrefix + "edits"
 	// AnnotationApproved is on the object that a PendingChange is about: a list of
 	// [ApprovedChange], oldest first, at most [MaxApproved], those that were made. A
 	// ChangeApproval that is made again, of the same name, grants none of them.
@@ -68,7 +64,7 @@ const (
 func KnownAnnotation(key string) bool {
 	switch key {
 	case AnnotationAllowances, AnnotationTrace, AnnotationRecord, AnnotationInitialized, AnnotationGate, AnnotationManagementPolicies,
-		AnnotationMode, AnnotationLastUpgrade, AnnotationHeld, AnnotationWish, AnnotationEdits, AnnotationApproved, AnnotationRelease,
+		AnnotationMode, AnnotationLastUpgrade, AnnotationHeld, AnnotationWish, AnnotationApproved, AnnotationRelease,
 		AnnotationManager:
 		return true
 	default:
@@ -113,19 +109,18 @@ const (
 	MaxWithheld = 256
 	// MaxWindows is the most windows AnnotationRecord holds; the oldest are left out.
 	MaxWindows = 16
-	// MaxHeldEntries is the most entries AnnotationHeld holds; the last one is
+	// MaxHeldEntries is the most entries of what is held that AnnotationHeld has; the last one is
 	// a count of those that are left out.
 	MaxHeldEntries = 64
-	// MaxHeldBytes is the most bytes AnnotationHeld holds; what does not fit is
-	// counted by the last entry.
+	// MaxHeldBytes is the most bytes that these take; what does not fit is counted by the last entry.
 	MaxHeldBytes = 16 * 1024
-	// MaxEdits is the most entries AnnotationEdits holds; the last one then stands
+	// MaxStored is the most entries of what is stored that AnnotationHeld has; the last one then stands
 	// for all that are left out.
-	MaxEdits = 64
+	MaxStored = 64
 	// MaxApproved is the most entries AnnotationApproved holds; the oldest are left out.
 	MaxApproved = 64
-	// MaxEditGroups is the most groups of its user an entry of it names.
-	MaxEditGroups = 16
+	// MaxStoredGroups is the most groups of its user such an entry names.
+	MaxStoredGroups = 16
 	// MaxWishBytes is the most bytes AnnotationWish holds.
 	MaxWishBytes = 32 * 1024
 	// MaxWishesBytes is the most bytes AnnotationWish takes on all that one XR
@@ -238,7 +233,7 @@ type Allowance struct {
 	// else shows when it has served: it is [MaxUnobserved] from when it was given.
 	Until *metav1.Time `json:"until,omitempty"`
 	// Digest is the change that it is for, and no other, where a ChangeApproval gave it.
-	// See [HeldEntry.Digest].
+	// See [HeldChange.Digest].
 	Digest string `json:"digest,omitempty"`
 	// Approval is the UID of the ChangeApproval that gave it.
 	Approval string `json:"approval,omitempty"`
@@ -338,60 +333,6 @@ type TraceEntry struct {
 	Unknown Unknown `json:"-"`
 }
 
-// HeldChange is one entry of AnnotationHeld: a change that was asked of this
-// object and held.
-type HeldChange struct {
-	// Field that keeps its old value. In the last entry of a list that is cut it
-	// is the number of changes left out: (12 more).
-	Field string `json:"field"`
-	// From is the value kept and To the one asked for, as compact JSON, cut
-	// short where long. Empty means absent; (masked) stands for a credential.
-	From string `json:"from,omitempty"`
-	// To is the value asked for.
-	To string `json:"to,omitempty"`
-	// User who asked for it, where that is known: not of what Crossplane passes on
-	// from a Claim of which no edit is recorded.
-	User string `json:"user,omitempty"`
-	// Reason says what is missing, for a person, cut short where long.
-	Reason string `json:"reason"`
-	// Digest stands for exactly this change, see [HeldEntry.Digest]; absent in records that
-	// are older than this field.
-	Digest string `json:"digest,omitempty"`
-	// At is the [Allowance.ID] of the last change of the parent when it was first held.
-	At string `json:"at,omitempty"`
-}
-
-// Edit is one entry of AnnotationEdits: a change of this object that was stored
-// though its user might not make it.
-// +kubebuilder:object:generate=false
-type Edit struct {
-	// Field that was changed, with concrete indices.
-	Field string `json:"field"`
-	// Where is the same with the keys of elements in the place of indices, as JSON, where the field
-	// is in a list whose elements have keys; else it is absent.
-	Where string `json:"where,omitempty"`
-	// User who stored it last.
-	User string `json:"user"`
-	// UID of the user, where the API server knows one.
-	UID string `json:"uid,omitempty"`
-	// Groups the user was in.
-	Groups []string `json:"groups,omitempty"`
-	// From is the value last allowed: a string as it is, anything else as compact
-	// JSON, cut short where long. Empty means absent, or Masked.
-	From string `json:"from,omitempty"`
-	// Digest is the SHA-256 of that value where From is cut short.
-	Digest string `json:"digest,omitempty"`
-	// Masked is true where the value may be a secret and is not recorded.
-	Masked bool `json:"masked,omitempty"`
-	// Since is when the field was first changed so.
-	Since metav1.Time `json:"since"`
-	// At is the [Allowance.ID] of that change.
-	At string `json:"at,omitempty"`
-	// Approvals are how many people have to approve what follows from it: the most that any
-	// policy about it asks for, whoever may initiate it by that. Absent where none does.
-	Approvals int32 `json:"approvals,omitempty"`
-}
-
 // ApprovedChange is one entry of AnnotationApproved: a change that was made because of a
 // ChangeApproval.
 // +kubebuilder:object:generate=false
@@ -400,7 +341,7 @@ type ApprovedChange struct {
 	Approval string `json:"approval"`
 	// UID of it.
 	UID types.UID `json:"uid,omitempty"`
-	// Digest of the change, see [HeldEntry.Digest].
+	// Digest of the change, see [HeldChange.Digest].
 	Digest string `json:"digest"`
 }
 

@@ -154,7 +154,7 @@ type ChangeDecision struct {
 	// Ref is the object that the change is of; absent where the change was never seen held.
 	// +optional
 	Ref ObjectReference `json:"ref,omitzero"`
-	// Parent is the object from whose state the change follows, see [HeldEntry.Parent].
+	// Parent is the object from whose state the change follows, see [HeldChange.Parent].
 	// +optional
 	Parent *ObjectReference `json:"parent,omitempty"`
 	// Field of the change, or create or delete.

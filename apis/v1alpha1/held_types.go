@@ -70,10 +70,13 @@ type Cause struct {
 	Functions []string `json:"functions,omitempty"`
 }
 
-// HeldEntry is one change that is held.
-type HeldEntry struct {
-	// Ref is the object that keeps its value. One that is to be created has no UID.
-	Ref ObjectReference `json:"ref"`
+// HeldChange is one change that was asked for, that nothing allows and from which nothing follows: it is held, or stored
+// where people edit the object.
+type HeldChange struct {
+	// Ref is the object that keeps its value. One that is to be created has no UID. In an annotation it is left out: it is
+	// the object that has the annotation.
+	// +required
+	Ref ObjectReference `json:"ref,omitzero"`
 	// ComposedResource is the name of the object in its Composition; empty for other objects.
 	// +optional
 	ComposedResource string `json:"composedResource,omitempty"`
@@ -81,13 +84,14 @@ type HeldEntry struct {
 	// left out: it is that XR.
 	// +optional
 	Parent *ObjectReference `json:"parent,omitempty"`
-	// Field that keeps its value, or create or delete.
+	// Field that keeps its value, or create or delete. In the last entry of an annotation it may be the number of changes
+	// left out: (12 more).
 	Field string `json:"field"`
-	// From is the value kept, as text, cut where long. Empty means absent; (masked)
+	// From is the value kept, or last allowed, as text, cut where long. Empty means absent; (masked)
 	// stands for a credential.
 	// +optional
 	From string `json:"from,omitempty"`
-	// To is the value asked for, as From.
+	// To is the value asked for, as From. It is left out where that is stored.
 	// +optional
 	To string `json:"to,omitempty"`
 	// Digest stands for exactly this change of this object to exactly this value:
@@ -95,7 +99,7 @@ type HeldEntry struct {
 	// +optional
 	Digest string `json:"digest,omitempty"`
 	// Masked is true where the digest does not say the value, for that is hidden: what is
-	// approved is any value of the field, once.
+	// approved is any value of the field, once. Of what is stored it is true where From is not recorded.
 	// +optional
 	Masked bool `json:"masked,omitempty"`
 	// Cause of the change.
@@ -112,11 +116,37 @@ type HeldEntry struct {
 	// Destroys is true where something is destroyed with it.
 	// +optional
 	Destroys bool `json:"destroys,omitempty"`
-	// Missing says what it would take by policy.
+	// Missing says what it would take by policy, cut short where long.
 	// +optional
 	Missing string `json:"missing,omitempty"`
 	// Unstable is true where what is asked for is another value each time, so that it
 	// cannot be approved.
 	// +optional
 	Unstable bool `json:"unstable,omitempty"`
+	// Stored is set where the value asked for is stored, though nobody allowed that.
+	// +optional
+	Stored *StoredChange `json:"stored,omitempty"`
+}
+
+// StoredChange says of a change that is stored by whom, and where in the object.
+type StoredChange struct {
+	// Where is the field with the keys of elements in the place of indices, as JSON, where it is in a list whose elements
+	// have keys.
+	// +optional
+	Where string `json:"where,omitempty"`
+	// UID of the user, where the API server knows one.
+	// +optional
+	UID string `json:"uid,omitempty"`
+	// Groups the user was in.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Groups []string `json:"groups,omitempty"`
+	// From is the SHA-256 of the value last allowed, where that is cut short.
+	// +optional
+	From string `json:"from,omitempty"`
+	// Approvals are how many people have to approve what follows: the most that any
+	// policy about it asks for, whoever may initiate it by that. Absent where none does.
+	// +optional
+	Approvals int32 `json:"approvals,omitempty"`
 }

@@ -77,7 +77,7 @@ type PendingChangeStatus struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
-	Changes []HeldEntry `json:"changes,omitempty"`
+	Changes []HeldChange `json:"changes,omitempty"`
 	// Refused are writes that were refused and would follow from an edit of this object that
 	// nobody allowed. Nothing of them is stored: what is approved is the edit, see Changes.
 	// +optional
@@ -140,7 +140,7 @@ type PendingApproval struct {
 	// Ref is the object that the change is of; absent where the change was never seen held.
 	// +optional
 	Ref ObjectReference `json:"ref,omitzero"`
-	// Parent is the object from whose state the change follows, see [HeldEntry.Parent].
+	// Parent is the object from whose state the change follows, see [HeldChange.Parent].
 	// +optional
 	Parent *ObjectReference `json:"parent,omitempty"`
 	// Field of the change, or create or delete.

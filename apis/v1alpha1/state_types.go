@@ -85,7 +85,7 @@ type State struct {
 	// held that may follow from it: nobody knows whose it is.
 	Unseen bool `json:"unseen,omitempty"`
 	// Changes that are held, in order.
-	Changes []HeldEntry `json:"changes,omitempty"`
+	Changes []HeldChange `json:"changes,omitempty"`
 	// More is how many did not fit.
 	More int `json:"more,omitempty"`
 	// Approvals are the allowances of approvals that the XR carries, and how far they are.

@@ -74,7 +74,7 @@ func TestAllowedSaysWhetherAndWhy(t *testing.T) {
 		},
 		"Broken": {
 			reason: "What does not parse is a failure, and not allowed.", code: exitError,
-			from: answers{object: head + "  annotations: {\"kausality.io/edits\": \"}\"}\n"},
+			from: answers{object: head + "  annotations: {\"kausality.io/held\": \"}\"}\n"},
 		},
 	}
 

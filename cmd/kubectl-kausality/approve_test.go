@@ -329,7 +329,7 @@ func TestAValueThatIsCutIsSaidToBe(t *testing.T) {
 	for value, cut := range map[string]bool{"short...": false, strings.Repeat("x", 125) + "...": true, strings.Repeat("x", 128): false, strings.Repeat("x", 61) + "...": true} {
 		var out strings.Builder
 
-		writeDiff(&out, paint{}, v1alpha1.HeldEntry{Field: "spec.x", To: value})
+		writeDiff(&out, paint{}, v1alpha1.HeldChange{Field: "spec.x", To: value})
 
 		if strings.Contains(out.String(), "is cut here") != cut {
 			t.Errorf("%s: %s", value, out.String())

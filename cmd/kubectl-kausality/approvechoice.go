@@ -43,11 +43,11 @@ func shortDigest(text string) string {
 type choice struct {
 	change *v1alpha1.PendingChange
 	// chosen are the changes that are decided about.
-	chosen []v1alpha1.HeldEntry
+	chosen []v1alpha1.HeldChange
 	// left are those that were meant, and cannot be.
-	left []v1alpha1.HeldEntry
+	left []v1alpha1.HeldChange
 	// granted are those that are approved already, and are being made.
-	granted []v1alpha1.HeldEntry
+	granted []v1alpha1.HeldChange
 }
 
 // choose takes the changes of which the digests begin as asked for, or all without that. What
@@ -123,6 +123,6 @@ func (c choice) digests() []string {
 }
 
 // destroyed are the changes among those that are decided about that destroy something.
-func (c choice) destroyed() []v1alpha1.HeldEntry {
-	return slices.DeleteFunc(slices.Clone(c.chosen), func(e v1alpha1.HeldEntry) bool { return !e.Destroys })
+func (c choice) destroyed() []v1alpha1.HeldChange {
+	return slices.DeleteFunc(slices.Clone(c.chosen), func(e v1alpha1.HeldChange) bool { return !e.Destroys })
 }

@@ -79,7 +79,7 @@ func (c choice) diff(p paint, now time.Time) string {
 }
 
 // writeDiff writes one change under its object.
-func writeDiff(out *strings.Builder, p paint, e v1alpha1.HeldEntry) {
+func writeDiff(out *strings.Builder, p paint, e v1alpha1.HeldChange) {
 	about := "  (" + causeText(e.Cause)
 	if len(e.Follows) > 0 {
 		about += "; of the external object follows: " + visible(strings.Join(e.Follows, ", "))

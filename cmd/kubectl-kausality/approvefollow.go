@@ -143,7 +143,7 @@ func (f *following) look(p *v1alpha1.PendingChange) ([]string, error) {
 	var wait []string
 
 	for _, digest := range sortedKeys(f.decided) {
-		listed := slices.ContainsFunc(p.Status.Changes, func(e v1alpha1.HeldEntry) bool { return e.Digest == digest })
+		listed := slices.ContainsFunc(p.Status.Changes, func(e v1alpha1.HeldChange) bool { return e.Digest == digest })
 		state, message := f.stateOf(p, digest)
 
 		switch state {

@@ -36,7 +36,7 @@ func (l level) pending() *v1alpha1.PendingChange {
 	p.Status.Total, p.Status.Digest = int32(len(l.changes)), digestPrefix+strings.Join(l.changes, "")
 
 	for _, field := range l.changes {
-		p.Status.Changes = append(p.Status.Changes, v1alpha1.HeldEntry{
+		p.Status.Changes = append(p.Status.Changes, v1alpha1.HeldChange{
 			Ref: v1alpha1.ObjectReference{Kind: "Instance", Name: "i"}, Field: field, From: "1", To: "2", Digest: digestPrefix + field,
 		})
 	}

@@ -65,7 +65,7 @@ kind: Database
 metadata:
   name: other
   namespace: team-b
-  annotations: {kausality.io/edits: '[{field: spec.size, user: anna, from: small, since: 2026-03-04T00:00:00Z}]'}
+  annotations: {kausality.io/held: '[{field: spec.size, from: small, cause: {type: Edit, user: anna, since: 2026-03-04T00:00:00Z}, stored: {}}]'}
 spec: {resourceRef: {apiVersion: shop.example.org/v1, kind: XDatabase, name: db-y}}`
 )
 

@@ -87,6 +87,6 @@ func (c *cluster) changeNames(ctx context.Context, args []string, text string) [
 }
 
 // describedChange is a change in one line.
-func describedChange(e v1alpha1.HeldEntry, root v1alpha1.ObjectReference) string {
+func describedChange(e v1alpha1.HeldChange, root v1alpha1.ObjectReference) string {
 	return refText(e, root) + " " + heldText(e)
 }

@@ -147,7 +147,7 @@ func (d *discarder) discard(ctx context.Context, args []string) error {
 
 // edited reads the object that was edited: the one that is named, or else the one that people
 // edit above it.
-func (d *discarder) edited(ctx context.Context, kind, name string) (*unstructured.Unstructured, []v1alpha1.Edit, error) {
+func (d *discarder) edited(ctx context.Context, kind, name string) (*unstructured.Unstructured, []v1alpha1.HeldChange, error) {
 	u, err := d.Get(ctx, kind, name)
 	if err != nil {
 		return nil, nil, err
@@ -159,13 +159,13 @@ func (d *discarder) edited(ctx context.Context, kind, name string) (*unstructure
 		}
 	}
 
-	edits, err := allowance.ParseEdits(u)
+	edits, err := allowance.ParseStored(u)
 	if err == nil && len(edits) == 0 {
 		if u, err = d.rootOf(ctx, u); err != nil {
 			return nil, nil, err
 		}
 
-		edits, err = allowance.ParseEdits(u)
+		edits, err = allowance.ParseStored(u)
 	}
 
 	if err != nil {
@@ -188,20 +188,20 @@ func (d *discarder) objectOf(ctx context.Context, u *unstructured.Unstructured) 
 }
 
 // chosen are the edits of the fields that are named, or all.
-func (d *discarder) chosen(u *unstructured.Unstructured, edits []v1alpha1.Edit) ([]v1alpha1.Edit, error) {
+func (d *discarder) chosen(u *unstructured.Unstructured, edits []v1alpha1.HeldChange) ([]v1alpha1.HeldChange, error) {
 	if len(d.opts.fields) == 0 {
 		return edits, nil
 	}
 
-	var out []v1alpha1.Edit
+	var out []v1alpha1.HeldChange
 
 	for _, field := range d.opts.fields {
-		i := slices.IndexFunc(edits, func(e v1alpha1.Edit) bool { return e.Field == field })
+		i := slices.IndexFunc(edits, func(e v1alpha1.HeldChange) bool { return e.Field == field })
 		if i < 0 {
 			return nil, fmt.Errorf("cannot put back %s of %s: %w", field, object(u), errNoEdit)
 		}
 
-		if !slices.ContainsFunc(out, func(e v1alpha1.Edit) bool { return e.Field == field }) {
+		if !slices.ContainsFunc(out, func(e v1alpha1.HeldChange) bool { return e.Field == field }) {
 			out = append(out, edits[i])
 		}
 	}
@@ -212,7 +212,7 @@ func (d *discarder) chosen(u *unstructured.Unstructured, edits []v1alpha1.Edit) 
 // putBackAll is an object with all values from before, what of that is another value than is
 // there now, and what cannot be put back and why.
 func putBackAll(
-	u *unstructured.Unstructured, edits []v1alpha1.Edit, sch *spec.Schema,
+	u *unstructured.Unstructured, edits []v1alpha1.HeldChange, sch *spec.Schema,
 ) (changed *unstructured.Unstructured, list []putBack, stay []string) {
 	for _, e := range edits {
 		p, err := previous(u.Object, e, sch)
@@ -263,7 +263,8 @@ func (d *discarder) diff(u *unstructured.Unstructured, list []putBack, stay []st
 	slices.SortStableFunc(list, func(a, b putBack) int { return strings.Compare(a.edit.Field, b.edit.Field) })
 
 	for _, p := range list {
-		fmt.Fprintf(&out, "  %s  (edited by %s at %s)\n", visible(p.edit.Field), visible(p.edit.User), p.edit.Since.UTC().Format(time.RFC3339))
+		fmt.Fprintf(&out, "  %s  (edited by %s at %s)\n", visible(p.edit.Field), visible(allowance.Author(p.edit)),
+			allowance.StoredSince(p.edit).UTC().Format(time.RFC3339))
 
 		if now, ok := p.path.In(u.Object); ok {
 			writeLines(&out, d.paint.removed, "  - ", change.Text(mask.Value(p.path, now, u.Object), maxShown))

@@ -35,14 +35,16 @@ spec:
   password: hunter2
   resourceRef: {apiVersion: shop.example.org/v1, kind: Database, name: db-x}
 `)
-	u.SetAnnotations(map[string]string{v1alpha1.AnnotationEdits: edits})
+	u.SetAnnotations(map[string]string{v1alpha1.AnnotationHeld: edits})
 
 	return u
 }
 
-// edit is one entry of the annotation.
+// edit is one entry of the annotation: what is after the semicolon is of what is stored.
 func edit(field, rest string) string {
-	return `{"field":"` + field + `","user":"eve@example.com","since":"2026-11-22T09:30:00Z"` + rest + `}`
+	rest, stored, _ := strings.Cut(rest, "; ")
+
+	return `{"field":"` + field + `","cause":{"type":"Edit","user":"eve@example.com","since":"2026-11-22T09:30:00Z"},"stored":{` + stored + `}` + rest + `}`
 }
 
 func TestWhatWasEditedIsPutBack(t *testing.T) {
@@ -114,7 +116,7 @@ Put back 1 field of Claim/db? [y/N] 1 field of Claim team/db put back
 		},
 		"NothingWhereNotAllCanBe": {
 			edits: []string{
-				size, edit("spec.password", `,"masked":true`), edit("spec.nodes", `,"from":"[1...","digest":"ab"`), edit("(more)", `,"masked":true`),
+				size, edit("spec.password", `,"masked":true`), edit("spec.nodes", `,"from":"[1..."; "from":"ab"`), edit("(more)", `,"masked":true`),
 				edit("spec.rules[7].port", `,"from":"x"`),
 			},
 			opts: discardOptions{yes: true}, err: errSomeStay, code: exitError,
@@ -210,7 +212,7 @@ func TestAValueFromBeforeIsWhatItWas(t *testing.T) {
 		"NumberThatIsNull":       {field: "null", from: "true", err: errTwoWays},
 		"NoPath":                 {field: "a[", from: "x", err: errNoPath},
 	} {
-		got, err := previous(object, v1alpha1.Edit{Field: tc.field, From: tc.from}, nil)
+		got, err := previous(object, v1alpha1.HeldChange{Field: tc.field, From: tc.from, Stored: &v1alpha1.StoredChange{}}, nil)
 		if !errors.Is(err, tc.err) {
 			t.Errorf("%s: %v, want %v", name, err, tc.err)
 		}

@@ -21,12 +21,12 @@ import (
 
 // editsBetween is what the webhook records of a write that changes one object into another: of two
 // changes of one place the first value.
-func editsBetween(before, after map[string]any) []v1alpha1.Edit {
-	var out []v1alpha1.Edit
+func editsBetween(before, after map[string]any) []v1alpha1.HeldChange {
+	var out []v1alpha1.HeldChange
 
 	for _, c := range change.Between(before, after) {
-		e := v1alpha1.Edit{Field: c.Field, From: change.Text(c.From, math.MaxInt), User: "anna@example.com"}
-		if !slices.ContainsFunc(out, func(o v1alpha1.Edit) bool { return o.Field == e.Field }) {
+		e := v1alpha1.HeldChange{Field: c.Field, From: change.Text(c.From, math.MaxInt), Cause: &v1alpha1.Cause{User: "anna@example.com"}, Stored: &v1alpha1.StoredChange{}}
+		if !slices.ContainsFunc(out, func(o v1alpha1.HeldChange) bool { return o.Field == e.Field }) {
 			out = append(out, e)
 		}
 	}

@@ -59,7 +59,7 @@ properties:
 		"UnknownAndGone":      {field: "any.o", from: "17", err: errTwoWays},
 		"Unlisted":            {field: "other", from: "17", err: errTwoWays},
 	} {
-		got, err := previous(object, v1alpha1.Edit{Field: tc.field, From: tc.from}, sch)
+		got, err := previous(object, v1alpha1.HeldChange{Field: tc.field, From: tc.from, Stored: &v1alpha1.StoredChange{}}, sch)
 		if !errors.Is(err, tc.err) {
 			t.Errorf("%s: %v, want %v", name, err, tc.err)
 		}

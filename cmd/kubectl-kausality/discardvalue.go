@@ -31,7 +31,7 @@ var (
 
 // putBack is one field that is put back.
 type putBack struct {
-	edit v1alpha1.Edit
+	edit v1alpha1.HeldChange
 	path fieldpath.Path
 	// to is the value from before; remove is true where there was none.
 	to     any
@@ -41,7 +41,7 @@ type putBack struct {
 // previous reads what an edit says of the value from before, by the schema of its kind, or else by
 // what is there now: a string is recorded as it is, anything else as compact JSON. The error says
 // why that cannot be told.
-func previous(u map[string]any, e v1alpha1.Edit, sch *spec.Schema) (putBack, error) {
+func previous(u map[string]any, e v1alpha1.HeldChange, sch *spec.Schema) (putBack, error) {
 	out := putBack{edit: e}
 
 	path, err := fieldpath.Parse(e.Field)
@@ -53,7 +53,7 @@ func previous(u map[string]any, e v1alpha1.Edit, sch *spec.Schema) (putBack, err
 		return out, errNoPath
 	case e.Masked:
 		return out, errMaskedEdit
-	case e.Digest != "":
+	case e.Stored.From != "":
 		return out, errCutEdit
 	}
 

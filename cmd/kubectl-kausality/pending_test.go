@@ -377,8 +377,8 @@ func TestAClusterWithoutPendingChangesSaysSo(t *testing.T) {
 func TestNothingInAValueWorksOnATerminal(t *testing.T) {
 	t.Parallel()
 
-	e := v1alpha1.HeldEntry{Ref: v1alpha1.ObjectReference{Kind: "A", Name: "a"}, Field: "spec.x", From: "\x1b[2Kold\u202e", To: "a\n  - b\tc", Digest: "sha256:1"}
-	p := &v1alpha1.PendingChange{Status: v1alpha1.PendingChangeStatus{Total: 1, Changes: []v1alpha1.HeldEntry{e}}}
+	e := v1alpha1.HeldChange{Ref: v1alpha1.ObjectReference{Kind: "A", Name: "a"}, Field: "spec.x", From: "\x1b[2Kold\u202e", To: "a\n  - b\tc", Digest: "sha256:1"}
+	p := &v1alpha1.PendingChange{Status: v1alpha1.PendingChangeStatus{Total: 1, Changes: []v1alpha1.HeldChange{e}}}
 	p.Spec.ObjectRef = e.Ref
 
 	want := "A a: 1 change\n\nA a\n  spec.x  (not known; 1)\n" +

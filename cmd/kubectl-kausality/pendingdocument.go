@@ -44,7 +44,7 @@ type pendingEntry struct {
 	// Since is when the first of the changes was first held, as far as that is known.
 	Since *metav1.Time `json:"since,omitempty"`
 	// Changes that wait: those that destroy something first. Each is as a PendingChange has it.
-	Changes []v1alpha1.HeldEntry `json:"changes"`
+	Changes []v1alpha1.HeldChange `json:"changes"`
 	// Refused are writes that were refused and would follow from changes, as a PendingChange has them.
 	Refused []v1alpha1.RefusedChange `json:"refused,omitempty"`
 	// Approvals that there are, and the state of each, as a PendingChange has them.
@@ -125,7 +125,7 @@ func pendingEntryOf(p *v1alpha1.PendingChange) pendingEntry {
 		},
 		Digest: p.Status.Digest, Total: p.Status.Total, Destroys: p.Status.Destroys, Required: max(1, p.Status.Required),
 		Requesters: append([]string{}, p.Status.Requesters...),
-		Changes:    append([]v1alpha1.HeldEntry{}, p.Status.Changes...),
+		Changes:    append([]v1alpha1.HeldChange{}, p.Status.Changes...),
 		Refused:    p.Status.DeepCopy().Refused,
 		Approvals:  append([]v1alpha1.PendingApproval{}, p.Status.Approvals...),
 		Current:    true,
@@ -195,7 +195,7 @@ func classesOf(list []pendingEntry) []pendingClass {
 }
 
 // classOf is the class of a change, without members.
-func classOf(e v1alpha1.HeldEntry) pendingClass {
+func classOf(e v1alpha1.HeldChange) pendingClass {
 	out := pendingClass{APIVersion: e.Ref.APIVersion, Kind: e.Ref.Kind, Field: withoutIndices(e.Field), From: e.From, To: e.To}
 
 	if e.Cause != nil {

@@ -113,7 +113,7 @@ func askedText(requesters []string) string {
 }
 
 // destroyedText says what a change destroys.
-func destroyedText(e v1alpha1.HeldEntry, root v1alpha1.ObjectReference) string {
+func destroyedText(e v1alpha1.HeldChange, root v1alpha1.ObjectReference) string {
 	if wholeObject(e.Field) {
 		return refText(e, root) + " is " + e.Field + "d"
 	}
@@ -121,7 +121,7 @@ func destroyedText(e v1alpha1.HeldEntry, root v1alpha1.ObjectReference) string {
 	return "by a change of " + refText(e, root) + ": " + visible(e.Field)
 }
 
-func (p pendingEntry) renderChange(out *strings.Builder, e v1alpha1.HeldEntry, root v1alpha1.ObjectReference) {
+func (p pendingEntry) renderChange(out *strings.Builder, e v1alpha1.HeldChange, root v1alpha1.ObjectReference) {
 	fmt.Fprintf(out, "  - %s %s\n", refText(e, root), heldText(e))
 	fmt.Fprintf(out, "      asked for by %s\n", causeText(e.Cause))
 
@@ -161,7 +161,7 @@ func approvalText(a v1alpha1.PendingApproval) string {
 
 // render writes a class: how many there are, of what, and the first objects.
 func (c pendingClass) render(out *strings.Builder) {
-	e := v1alpha1.HeldEntry{Field: c.Field, From: c.From, To: c.To}
+	e := v1alpha1.HeldChange{Field: c.Field, From: c.From, To: c.To}
 
 	fmt.Fprintf(out, "%s of %s: %s\n", counted(c.Count, "change"), visible(c.Kind), heldText(e))
 
@@ -174,7 +174,7 @@ func (c pendingClass) render(out *strings.Builder) {
 	for _, m := range c.Members[:min(len(c.Members), maxMembers)] {
 		root := m.Object.reference()
 		fmt.Fprintf(out, "  - %s, below %s\n",
-			refText(v1alpha1.HeldEntry{Ref: m.Ref, ComposedResource: m.ComposedResource}, root), rootText(root))
+			refText(v1alpha1.HeldChange{Ref: m.Ref, ComposedResource: m.ComposedResource}, root), rootText(root))
 	}
 
 	if more := len(c.Members) - maxMembers; more > 0 {

@@ -52,7 +52,7 @@ func visibleLines(s string) []string {
 
 // refText names an object that is referred to, with its namespace where that is not the one
 // of what people edit.
-func refText(e v1alpha1.HeldEntry, root v1alpha1.ObjectReference) string {
+func refText(e v1alpha1.HeldChange, root v1alpha1.ObjectReference) string {
 	if e.Ref.Name == "" && e.ComposedResource != "" {
 		return visible(e.Ref.Kind + " of composed resource " + e.ComposedResource)
 	}
@@ -96,7 +96,7 @@ func wholeObject(field string) bool {
 }
 
 // heldText says a change without its object.
-func heldText(e v1alpha1.HeldEntry) string {
+func heldText(e v1alpha1.HeldChange) string {
 	switch e.Field {
 	case v1alpha1.MutationCreate:
 		return "is created"
@@ -157,7 +157,7 @@ func sinceText(since *metav1.Time, now time.Time) string {
 }
 
 // cutText says of a change that its values are not shown in full; empty where they are.
-func cutText(e v1alpha1.HeldEntry) string {
+func cutText(e v1alpha1.HeldChange) string {
 	for _, value := range []string{e.From, e.To} {
 		if strings.HasSuffix(value, "...") && len(value) > shortestCut {
 			return "a value that ends in ... is cut here: the whole of it is meant, which this does not show"
@@ -172,7 +172,7 @@ func cutText(e v1alpha1.HeldEntry) string {
 const shortestCut = 60
 
 // unapprovable says why a change cannot be approved; empty where it can.
-func unapprovable(e v1alpha1.HeldEntry) string {
+func unapprovable(e v1alpha1.HeldChange) string {
 	switch {
 	case e.Unstable:
 		return "something else is asked for each time, so that no value can be approved: have the Composition ask for one"

@@ -265,9 +265,9 @@ func describeHeld(e heldEntry) string {
 	case e.Field == v1alpha1.MutationCreate || e.Field == v1alpha1.MutationDelete:
 		return "not " + e.Field + "d"
 	case e.Passed:
-		return "(audit) " + decision.DescribePassed(e.HeldChange)
+		return "(audit) " + decision.DescribePassed(e.change())
 	default:
-		return decision.Describe(e.HeldChange)
+		return decision.Describe(e.change())
 	}
 }
 

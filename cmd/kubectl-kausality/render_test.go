@@ -175,7 +175,7 @@ metadata:
   name: db
   annotations:
     kausality.io/trace: "[{field: create, generation: 1, initiator: hans}]"
-    kausality.io/held: "[{field: spec.size, from: small, to: large, reason: no ticket}]"`,
+    kausality.io/held: "[{field: spec.size, from: small, to: large, missing: no ticket}]"`,
 			want: `XDatabase db (example.org/v1, generation 0)
 
 create of generation 1, asked for by

@@ -49,8 +49,21 @@ type traceDocument struct {
 
 // heldEntry is one change that is held.
 type heldEntry struct {
-	v1alpha1.HeldChange `json:",inline"`
-
+	// Field that keeps its value, or create or delete.
+	Field string `json:"field"`
+	// From is the value kept and To the one asked for, as text, cut where long. Empty means absent; (masked) stands for a
+	// credential.
+	From string `json:"from,omitempty"`
+	// To is the value asked for.
+	To string `json:"to,omitempty"`
+	// User who asked for it, where that is known.
+	User string `json:"user,omitempty"`
+	// Reason says what is missing.
+	Reason string `json:"reason"`
+	// Digest stands for exactly this change.
+	Digest string `json:"digest,omitempty"`
+	// At is the last change of the parent when it was first held, as GENERATION.REQUEST.
+	At string `json:"at,omitempty"`
 	// Object that keeps its value; absent where it is the one that was asked about.
 	Object *objectRef `json:"object,omitempty"`
 	// ComposedResource is its name in the Composition where it is not created, and has no

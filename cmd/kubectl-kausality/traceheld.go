@@ -54,7 +54,7 @@ func (d *traceDocument) hold(u *unstructured.Unstructured, near related) error {
 		}
 
 		for _, h := range theirs {
-			if _, some := allowance.MoreHeld(h.HeldChange); !some && h.Resource == kindName(u) {
+			if _, some := allowance.MoreHeld(h.Change); !some && h.Resource == kindName(u) {
 				d.holdReported(h, u, near)
 			}
 		}
@@ -75,8 +75,10 @@ func (d *traceDocument) holdRecorded(u *unstructured.Unstructured, ref *objectRe
 		if n, more := allowance.MoreHeld(h); more {
 			d.HeldMore += n
 		} else {
-			e := heldEntry{HeldChange: h, Object: ref, Stored: storedOf(u, h.Field)}
-			if h.User == "" && parent != nil && resource.IsClaim(parent) && resource.BoundToClaim(u) {
+			e := heldEntryOf(h)
+			e.Object, e.Stored = ref, storedOf(u, h.Field)
+
+			if e.User == "" && parent != nil && resource.IsClaim(parent) && resource.BoundToClaim(u) {
 				e.Asked = storedOf(parent, h.Field)
 			}
 
@@ -103,7 +105,7 @@ func reported(u *unstructured.Unstructured) (list []composition.Held, more int, 
 	list, more, ok = composition.HeldIn(c.Message)
 
 	return slices.DeleteFunc(list, func(h composition.Held) bool {
-		_, some := allowance.MoreHeld(h.HeldChange)
+		_, some := allowance.MoreHeld(h.Change)
 
 		return some
 	}), more, ok
@@ -150,19 +152,31 @@ func (d *traceDocument) holdReported(h composition.Held, u *unstructured.Unstruc
 	}
 
 	if slices.ContainsFunc(d.Held, func(e heldEntry) bool {
-		return e.Field == h.Field && e.ComposedResource == composed && sameObject(e.Object, ref)
+		return e.Field == h.Change.Field && e.ComposedResource == composed && sameObject(e.Object, ref)
 	}) {
 		return about, false
 	}
 
-	e := heldEntry{HeldChange: h.HeldChange, Object: ref, ComposedResource: composed, Passed: h.Passed}
+	e := heldEntryOf(h.Change)
+	e.Object, e.ComposedResource, e.Passed = ref, composed, h.Passed
+
 	if about != nil {
-		e.Stored = storedOf(about, h.Field)
+		e.Stored = storedOf(about, e.Field)
 	}
 
 	d.Held = append(d.Held, e)
 
 	return about, true
+}
+
+// heldEntryOf is a held change as it is shown.
+func heldEntryOf(h v1alpha1.HeldChange) heldEntry {
+	return heldEntry{Field: h.Field, From: h.From, To: h.To, User: allowance.Author(h), Reason: h.Missing, Digest: h.Digest, At: h.At}
+}
+
+// change is what is held, as messages describe it.
+func (e heldEntry) change() v1alpha1.HeldChange {
+	return v1alpha1.HeldChange{Field: e.Field, From: e.From, To: e.To}
 }
 
 func sameObject(a, b *objectRef) bool {
@@ -196,12 +210,12 @@ func (d *traceDocument) store(u *unstructured.Unstructured, near related) error 
 
 // storeIn reads it of one object: what its record of edits says.
 func (d *traceDocument) storeIn(u *unstructured.Unstructured, ref *objectRef) error {
-	edits, err := allowance.ParseEdits(u)
+	edits, err := allowance.ParseStored(u)
 
 	for _, e := range edits {
 		entry := storedEntry{
-			Object: ref, Field: e.Field, Allowed: e.From, User: e.User, Since: timeOf(e.Since.Time),
-			Value: valueAt(u, e.Field), Manager: managerOf(u, e.Field), Approvals: e.Approvals,
+			Object: ref, Field: e.Field, Allowed: e.From, User: allowance.Author(e), Since: timeOf(allowance.StoredSince(e)),
+			Value: valueAt(u, e.Field), Manager: managerOf(u, e.Field), Approvals: e.Stored.Approvals,
 		}
 
 		if e.Masked {

@@ -32,8 +32,8 @@ metadata:
   generation: 4
   annotations:
     kausality.io/trace: "[{field: spec.size, generation: 2, initiator: hans}]"
-    kausality.io/edits: |
-      - {field: spec.region, user: anna@example.com, from: eu, since: "2026-11-22T10:00:00Z"}
+    kausality.io/held: |
+      - {field: spec.region, from: eu, cause: {type: Edit, user: anna@example.com, since: "2026-11-22T10:00:00Z"}, stored: {}}
   managedFields:
   - {manager: kubectl-edit, operation: Update, time: "2026-11-22T10:00:00Z", fieldsV1: {"f:spec": {"f:region": {}}}}
 spec:
@@ -126,8 +126,8 @@ func TestATraceSaysHowManyHaveToApprove(t *testing.T) {
 		t.Run(approvals, func(t *testing.T) {
 			t.Parallel()
 
-			u := parsed(t, `{apiVersion: example.org/v1, kind: Bucket, metadata: {name: logs, annotations: {kausality.io/edits:
-  "[{field: spec.region, user: hans, from: eu, since: 2026-11-22T10:00:00Z, approvals: APPROVALS}]"}}, spec: {region: us}}`, "APPROVALS", approvals)
+			u := parsed(t, `{apiVersion: example.org/v1, kind: Bucket, metadata: {name: logs, annotations: {kausality.io/held:
+  "[{field: spec.region, from: eu, cause: {type: Edit, user: hans, since: 2026-11-22T10:00:00Z}, stored: {approvals: APPROVALS}}]"}}, spec: {region: us}}`, "APPROVALS", approvals)
 
 			doc, err := documentOf(u, related{})
 			if err != nil {
@@ -263,7 +263,7 @@ kind: XBucket
 metadata:
   name: x
   annotations:
-    kausality.io/held: "[{field: spec.a, to: b, reason: ticket}, {field: spec.b, to: b, reason: ticket}, {field: spec.c, to: b, reason: ticket}]"
+    kausality.io/held: "[{field: spec.a, to: b, missing: ticket}, {field: spec.b, to: b, missing: ticket}, {field: spec.c, to: b, missing: ticket}]"
 spec: {crossplane: {}}
 status: {conditions: [{type: Kausality, status: "False", reason: Held, message: 'MESSAGE'}]}`, "MESSAGE",
 		"generation 1: settled; 7 held: Object o: spec.x stays 1 (asked: 2): no; XBucket x: spec.a stays (unset) (asked: b): ticket; and 5 more")
@@ -293,7 +293,7 @@ kind: XBucket
 metadata:
   name: x
   annotations:
-    kausality.io/held: "[{field: spec.size, from: '20', to: '52', reason: no ticket}, {field: spec.a, to: b, user: anna, reason: no ticket}]"
+    kausality.io/held: "[{field: spec.size, from: '20', to: '52', missing: no ticket}, {field: spec.a, to: b, cause: {type: Edit, user: anna}, missing: no ticket}]"
   managedFields:
   - {manager: apiextensions.crossplane.io/claim, operation: Apply, time: "2026-11-22T10:00:00Z", fieldsV1: {"f:spec": {"f:size": {}}}}
 spec: {size: 20, claimRef: {apiVersion: example.org/v1, kind: BucketClaim, namespace: team-a, name: mine}}

@@ -125,7 +125,7 @@ status: {ready: true}
 
 	// They say what may be over, and what changes nothing may show that it is.
 	for _, key := range []string{
-		v1alpha1.AnnotationHeld, v1alpha1.AnnotationEdits, v1alpha1.AnnotationRelease, v1alpha1.AnnotationApproved,
+		v1alpha1.AnnotationHeld, v1alpha1.AnnotationHeld, v1alpha1.AnnotationRelease, v1alpha1.AnnotationApproved,
 	} {
 		if same := widget(t, was, "c: d", key+": x"); !holds(t, condition, "UPDATE", same, same) {
 			t.Errorf("nobody is asked though there is %s", key)

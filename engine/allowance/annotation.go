@@ -12,8 +12,6 @@ import (
 	goyaml "sigs.k8s.io/yaml/goyaml.v3"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
-	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -58,34 +56,6 @@ func check(list []v1alpha1.Allowance, key string) error {
 // ParseTrace reads kausality.io/trace, newest entry first.
 func ParseTrace(u *unstructured.Unstructured) ([]v1alpha1.TraceEntry, error) {
 	return parseList[v1alpha1.TraceEntry](u, v1alpha1.AnnotationTrace)
-}
-
-// ParseHeld reads kausality.io/held. Values that the object hides are masked,
-// whoever wrote them down.
-func ParseHeld(u *unstructured.Unstructured) ([]v1alpha1.HeldChange, error) {
-	list, err := parseList[v1alpha1.HeldChange](u, v1alpha1.AnnotationHeld)
-
-	for i := range list {
-		h := &list[i]
-
-		path, err := fieldpath.Parse(h.Field)
-		if err != nil {
-			continue // Of no field: it has no values.
-		}
-
-		for _, v := range []*string{&h.From, &h.To} {
-			if *v != "" && mask.Hides(path, *v, u.Object) {
-				*v = mask.Text
-			}
-		}
-	}
-
-	return list, err
-}
-
-// ParseEdits reads kausality.io/edits.
-func ParseEdits(u *unstructured.Unstructured) ([]v1alpha1.Edit, error) {
-	return parseList[v1alpha1.Edit](u, v1alpha1.AnnotationEdits)
 }
 
 // ParseApproved reads kausality.io/approved, oldest entry first.

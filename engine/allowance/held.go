@@ -8,9 +8,86 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/mask"
 )
+
+// kausality.io/held has what is stored though nobody allowed it, oldest first, and after that what is held.
+
+// ParseHeld reads what kausality.io/held of an object says is held. Values that the object hides are masked,
+// whoever wrote them down.
+func ParseHeld(u *unstructured.Unstructured) ([]v1alpha1.HeldChange, error) {
+	list, err := parseHeld(u)
+	list = slices.DeleteFunc(list, func(h v1alpha1.HeldChange) bool { return h.Stored != nil })
+
+	for i := range list {
+		h := &list[i]
+
+		path, err := fieldpath.Parse(h.Field)
+		if err != nil {
+			continue // Of no field: it has no values.
+		}
+
+		for _, v := range []*string{&h.From, &h.To} {
+			if *v != "" && mask.Hides(path, *v, u.Object) {
+				*v = mask.Text
+			}
+		}
+	}
+
+	return list, err
+}
+
+// ParseStored reads what kausality.io/held of an object says is stored though nobody allowed it. Each has a cause.
+func ParseStored(u *unstructured.Unstructured) ([]v1alpha1.HeldChange, error) {
+	list, err := parseHeld(u)
+	list = slices.DeleteFunc(list, func(h v1alpha1.HeldChange) bool { return h.Stored == nil })
+
+	for i := range list {
+		if list[i].Cause == nil {
+			list[i].Cause = &v1alpha1.Cause{}
+		}
+	}
+
+	return list, err
+}
+
+func parseHeld(u *unstructured.Unstructured) ([]v1alpha1.HeldChange, error) {
+	return parseList[v1alpha1.HeldChange](u, v1alpha1.AnnotationHeld)
+}
+
+// FormatHeld writes what is stored and what is held; nothing where nothing is.
+func FormatHeld(stored, held []v1alpha1.HeldChange) string {
+	list := slices.Concat(stored, ListHeld(held))
+	if len(list) == 0 {
+		return ""
+	}
+
+	return FormatList(list)
+}
+
+// Author is the user who asked for a change; empty where nobody knows.
+func Author(h v1alpha1.HeldChange) string {
+	if h.Cause == nil {
+		return ""
+	}
+
+	return h.Cause.User
+}
+
+// StoredSince is when a field was first changed that is stored though nobody allowed it; zero where that is not known.
+func StoredSince(h v1alpha1.HeldChange) time.Time {
+	if h.Cause == nil || h.Cause.Since == nil {
+		return time.Time{}
+	}
+
+	return h.Cause.Since.Time
+}
 
 // The entry that stands for those that are left out is written as a field, for
 // readers that know no other: (12 more).
@@ -66,7 +143,7 @@ func fitting(held []v1alpha1.HeldChange, more bool) int {
 }
 
 func leftOut(n int) v1alpha1.HeldChange {
-	return v1alpha1.HeldChange{Field: fmt.Sprintf("%s%d%s", moreStart, n, moreEnd), Reason: "too many to list"}
+	return v1alpha1.HeldChange{Field: fmt.Sprintf("%s%d%s", moreStart, n, moreEnd), Missing: "too many to list"}
 }
 
 // MoreHeld reports whether an entry stands for others that are left out, and how

@@ -17,7 +17,7 @@ import (
 func heldFields(n, reason int) []v1alpha1.HeldChange {
 	out := make([]v1alpha1.HeldChange, n)
 	for i := range out {
-		out[i] = v1alpha1.HeldChange{Field: fmt.Sprintf("spec.f%04d", i), From: "a", To: "b", Reason: strings.Repeat("x", reason)}
+		out[i] = v1alpha1.HeldChange{Field: fmt.Sprintf("spec.f%04d", i), From: "a", To: "b", Missing: strings.Repeat("x", reason)}
 	}
 
 	return out
@@ -68,7 +68,7 @@ func TestAListOfWhatIsHeldKeepsToItsBudget(t *testing.T) {
 
 func TestWhatAnEarlierListLeftOutCountsOn(t *testing.T) {
 	first := allowance.ListHeld(heldFields(100, 10))
-	again := allowance.ListHeld(append(first, v1alpha1.HeldChange{Field: "spec.z", Reason: "late"}))
+	again := allowance.ListHeld(append(first, v1alpha1.HeldChange{Field: "spec.z", Missing: "late"}))
 
 	if n, ok := allowance.MoreHeld(again[len(again)-1]); !ok || n != 38 {
 		t.Errorf("the last entry is %v, want one for 38", again[len(again)-1])

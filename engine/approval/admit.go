@@ -148,13 +148,13 @@ func orNone(digest string) string {
 }
 
 // meant are the changes that are held, and meant: all that are listed where none is named.
-func (in Request) meant() []v1alpha1.HeldEntry {
+func (in Request) meant() []v1alpha1.HeldChange {
 	named, listed := in.Approval.Spec.Changes, in.Pending.Status.Changes
 	if len(named) == 0 {
 		return listed
 	}
 
-	var out []v1alpha1.HeldEntry
+	var out []v1alpha1.HeldChange
 
 	for _, entry := range listed {
 		if entry.Digest != "" && slices.Contains(named, entry.Digest) {
@@ -166,7 +166,7 @@ func (in Request) meant() []v1alpha1.HeldEntry {
 }
 
 // undecidable says why nobody can decide about a change that is meant.
-func undecidable(in Request, meant []v1alpha1.HeldEntry) string {
+func undecidable(in Request, meant []v1alpha1.HeldChange) string {
 	const others = "; to decide about the others, name their digests in spec.changes"
 
 	for _, entry := range meant {
@@ -189,7 +189,7 @@ func undecidable(in Request, meant []v1alpha1.HeldEntry) string {
 
 // digests are those that are stored: the ones that are named, each once, or those of all
 // changes that are meant.
-func digests(in Request, meant []v1alpha1.HeldEntry) []string {
+func digests(in Request, meant []v1alpha1.HeldChange) []string {
 	var out []string
 
 	for _, digest := range in.Approval.Spec.Changes {
@@ -212,11 +212,11 @@ func digests(in Request, meant []v1alpha1.HeldEntry) []string {
 }
 
 // warnings are about changes that are approved.
-func warnings(in Request, meant []v1alpha1.HeldEntry) []string {
+func warnings(in Request, meant []v1alpha1.HeldChange) []string {
 	var out []string
 
 	for _, digest := range digests(in, meant) {
-		if !slices.ContainsFunc(meant, func(e v1alpha1.HeldEntry) bool { return e.Digest == digest }) {
+		if !slices.ContainsFunc(meant, func(e v1alpha1.HeldChange) bool { return e.Digest == digest }) {
 			out = append(out, fmt.Sprintf("nothing that is held has the digest %s: deciding about it changes nothing", digest))
 		}
 	}

@@ -28,7 +28,7 @@ const (
 // Allowances are those that an approval gives to the parent of a change: one for the change,
 // and where external actions follow one for these, which rides along. Others are the names
 // of all other people who have approved it, in order.
-func Allowances(entry v1alpha1.HeldEntry, cha *v1alpha1.ChangeApproval, parentGeneration int64, others []string) []v1alpha1.Allowance {
+func Allowances(entry v1alpha1.HeldChange, cha *v1alpha1.ChangeApproval, parentGeneration int64, others []string) []v1alpha1.Allowance {
 	a := v1alpha1.Allowance{
 		APIGroup: schema.FromAPIVersionAndKind(entry.Ref.APIVersion, "").Group, Kind: entry.Ref.Kind, Mutation: entry.Field,
 		Generation: parentGeneration, ID: allowance.ID(parentGeneration, 0), Digest: entry.Digest, Approval: string(cha.UID),
@@ -52,7 +52,7 @@ func Allowances(entry v1alpha1.HeldEntry, cha *v1alpha1.ChangeApproval, parentGe
 }
 
 // hopOf is the approval, as the first hop of what follows from it.
-func hopOf(entry v1alpha1.HeldEntry, cha *v1alpha1.ChangeApproval, others []string) v1alpha1.Hop {
+func hopOf(entry v1alpha1.HeldChange, cha *v1alpha1.ChangeApproval, others []string) v1alpha1.Hop {
 	hop := v1alpha1.Hop{
 		Kind: kindApproval, Name: cha.Name, Generation: 1, Field: fieldApproval,
 		Attestations: map[string]string{v1alpha1.AttestationDigest: entry.Digest},

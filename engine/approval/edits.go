@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 )
 
 // EditsBefore returns when the last of the approvals was made that let through what was held
@@ -37,10 +38,12 @@ func EditsBefore(status *v1alpha1.PendingChangeStatus, approvals []v1alpha1.Chan
 // EditsLeft are the edits of a root, as it is now, that stay recorded: those that were not there
 // when it was found that nothing is held any more, or were made after the last approval, to the
 // second.
-func EditsLeft(now, was []v1alpha1.Edit, before time.Time) []v1alpha1.Edit {
-	return slices.DeleteFunc(slices.Clone(now), func(e v1alpha1.Edit) bool {
-		there := func(w v1alpha1.Edit) bool { return w.Field == e.Field && w.User == e.User }
+func EditsLeft(now, was []v1alpha1.HeldChange, before time.Time) []v1alpha1.HeldChange {
+	return slices.DeleteFunc(slices.Clone(now), func(e v1alpha1.HeldChange) bool {
+		there := func(w v1alpha1.HeldChange) bool {
+			return w.Field == e.Field && allowance.Author(w) == allowance.Author(e)
+		}
 
-		return !e.Since.After(before) && slices.ContainsFunc(was, there)
+		return !allowance.StoredSince(e).After(before) && slices.ContainsFunc(was, there)
 	})
 }

@@ -57,7 +57,7 @@ spec: {size: huge, color: red, resourceRef: {apiVersion: example.org/v1, kind: X
 
 	list := make([]v1alpha1.Allowance, 0, len(held))
 	for _, h := range held {
-		list = append(list, approval.Allowances(v1alpha1.HeldEntry{
+		list = append(list, approval.Allowances(v1alpha1.HeldChange{
 			Ref:    v1alpha1.ObjectReference{APIVersion: "example.org/v1", Kind: "XDatabase", Name: "db-x", UID: "xr-uid"},
 			Parent: &parent, Field: h.Field, Digest: h.Digest,
 		}, &cha, 3, nil)...)

@@ -39,13 +39,13 @@ type Input struct {
 	// so was Listed.
 	Confirmed bool
 	// Listed are the changes that the PendingChange lists there.
-	Listed []v1alpha1.HeldEntry
+	Listed []v1alpha1.HeldChange
 	// Seen are objects that a plan has asked for, as the API server has them.
 	Seen map[v1alpha1.ObjectReference]Seen
 	// MayDecide says whether somebody may decide about a change, and why not. An error means
 	// that it is not known.
 	MayDecide func(
-		approver v1alpha1.Approver, decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldEntry,
+		approver v1alpha1.Approver, decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldChange,
 	) (ok bool, reason string, err error)
 	// Now is the time, of which no more than seconds count.
 	Now time.Time

@@ -82,8 +82,8 @@ type model struct {
 	noRight       map[string]bool
 	requester     string
 	required      int32
-	listed        []v1alpha1.HeldEntry
-	changes       []v1alpha1.HeldEntry
+	listed        []v1alpha1.HeldChange
+	changes       []v1alpha1.HeldChange
 	made          int
 	// uses are how often an approval was used for a change, by UID, and by name.
 	uses, named map[string]int
@@ -93,7 +93,7 @@ type model struct {
 	calm bool
 }
 
-func modelEntry(n int) v1alpha1.HeldEntry {
+func modelEntry(n int) v1alpha1.HeldChange {
 	e := entry(n)
 	if n == deletedOne {
 		e.Field = v1alpha1.MutationDelete
@@ -318,7 +318,7 @@ func (m *model) run() {
 			use.State = v1alpha1.ApprovalUsed
 		case ok && other.Approval == a.Approval:
 			use.State = v1alpha1.ApprovalApplying
-		case slices.ContainsFunc(list.Changes, func(e v1alpha1.HeldEntry) bool { return e.Digest == a.Digest }):
+		case slices.ContainsFunc(list.Changes, func(e v1alpha1.HeldChange) bool { return e.Digest == a.Digest }):
 			use.State = v1alpha1.ApprovalWaiting
 		}
 
@@ -374,7 +374,7 @@ func (m *model) object(n int) approval.Seen {
 	})
 }
 
-func (m *model) mayDecide(a v1alpha1.Approver, _ v1alpha1.ApprovalDecision, _ v1alpha1.HeldEntry) (bool, string, error) {
+func (m *model) mayDecide(a v1alpha1.Approver, _ v1alpha1.ApprovalDecision, _ v1alpha1.HeldChange) (bool, string, error) {
 	return !m.noRight[a.Username], "no right", nil
 }
 
@@ -569,7 +569,7 @@ func (m *model) mayBeGranted(in approval.Input, g approval.Grant) {
 		m.failf("%s is granted again", k)
 	}
 
-	if !slices.ContainsFunc(in.Status.Changes, func(e v1alpha1.HeldEntry) bool { return e.Digest == g.Digest }) {
+	if !slices.ContainsFunc(in.Status.Changes, func(e v1alpha1.HeldChange) bool { return e.Digest == g.Digest }) {
 		m.failf("%s is granted, and not held", k)
 	}
 

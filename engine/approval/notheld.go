@@ -115,7 +115,7 @@ func (c *computing) heldThere(s *subject) (held, known bool) {
 			return false, false
 		}
 
-		if slices.ContainsFunc(p.List.Changes, func(e v1alpha1.HeldEntry) bool { return e.Digest == s.digest }) {
+		if slices.ContainsFunc(p.List.Changes, func(e v1alpha1.HeldChange) bool { return e.Digest == s.digest }) {
 			return true, true
 		}
 	}

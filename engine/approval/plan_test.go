@@ -40,10 +40,10 @@ func childRef(n int) v1alpha1.ObjectReference {
 }
 
 // entry is a change of a child of the XR.
-func entry(n int) v1alpha1.HeldEntry {
+func entry(n int) v1alpha1.HeldChange {
 	parent := xrRef()
 
-	return v1alpha1.HeldEntry{
+	return v1alpha1.HeldChange{
 		Ref: childRef(n), Parent: &parent, Field: "spec.forProvider.size", Digest: sum(n),
 		Cause: &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: "anna"},
 	}
@@ -80,7 +80,7 @@ func showing(cha *v1alpha1.ChangeApproval, n int) func(*unstructured.Unstructure
 
 func holding(n int) func(*unstructured.Unstructured) {
 	return func(u *unstructured.Unstructured) {
-		u.SetAnnotations(map[string]string{v1alpha1.AnnotationHeld: allowance.FormatList([]v1alpha1.HeldChange{{Field: "spec.a", Reason: "x", Digest: sum(n)}})})
+		u.SetAnnotations(map[string]string{v1alpha1.AnnotationHeld: allowance.FormatList([]v1alpha1.HeldChange{{Field: "spec.a", Missing: "x", Digest: sum(n)}})})
 	}
 }
 
@@ -169,7 +169,7 @@ func input(held ...int) approval.Input {
 			{Ref: v1alpha1.ObjectReference{APIVersion: "example.org/v1", Kind: "Database", Namespace: "team-a", Name: "db", UID: "claim"}},
 			{Ref: xrRef(), Generation: 3, Reports: true, List: &v1alpha1.State{}},
 		},
-		MayDecide: func(a v1alpha1.Approver, _ v1alpha1.ApprovalDecision, _ v1alpha1.HeldEntry) (bool, string, error) {
+		MayDecide: func(a v1alpha1.Approver, _ v1alpha1.ApprovalDecision, _ v1alpha1.HeldChange) (bool, string, error) {
 			switch {
 			case strings.HasPrefix(a.Username, "no-"):
 				return false, "user may not approve: bind the role", nil
@@ -500,7 +500,7 @@ func TestAnApprovalIsOfWhatIsHeldWhenItIsLookedAtFirst(t *testing.T) {
 		}
 	}
 	listed := func(in *approval.Input) {
-		in.Listed = []v1alpha1.HeldEntry{entry(7)}
+		in.Listed = []v1alpha1.HeldChange{entry(7)}
 	}
 
 	check(t, map[string]planCase{

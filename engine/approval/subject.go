@@ -18,7 +18,7 @@ import (
 type subject struct {
 	digest string
 	// entry is what is held; nil where it is not.
-	entry *v1alpha1.HeldEntry
+	entry *v1alpha1.HeldChange
 	// ref, parent and field are known from when it was; empty where it never was.
 	ref    v1alpha1.ObjectReference
 	parent *v1alpha1.ObjectReference

@@ -52,7 +52,7 @@ var errNoAuthorizer = errors.New("the cluster's authorizer cannot be asked here"
 // edit, empty for a cluster-scoped one. An error means that it could not be asked: nobody
 // may then.
 func (a *Asker) MayDecide(
-	approver v1alpha1.Approver, decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldEntry, rootNamespace string,
+	approver v1alpha1.Approver, decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldChange, rootNamespace string,
 ) (ok bool, reason string, err error) {
 	if reason := a.machine(approver.Username, decision); reason != "" {
 		return false, reason, nil
@@ -105,7 +105,7 @@ func (a *Asker) machine(name string, decision v1alpha1.ApprovalDecision) string 
 
 // rights are those that it takes to decide about a change: where it destroys something, that of
 // breaking the glass does not stand for that of destroying.
-func (a *Asker) rights(decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldEntry, rootNamespace string) ([]Right, error) {
+func (a *Asker) rights(decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldChange, rootNamespace string) ([]Right, error) {
 	gvk := schema.FromAPIVersionAndKind(entry.Ref.APIVersion, entry.Ref.Kind)
 
 	resource, err := a.Resource(gvk)
@@ -182,7 +182,7 @@ func userInfo(a v1alpha1.Approver) user.Info {
 }
 
 // missing says which right is, how to see that, and what gives it.
-func (r Right) missing(name string, entry v1alpha1.HeldEntry) string {
+func (r Right) missing(name string, entry v1alpha1.HeldChange) string {
 	object, role := r.Resource.String(), "clusterrole"
 	if r.Name != "" {
 		object += "/" + r.Name
@@ -208,7 +208,7 @@ func (r Right) act() string {
 }
 
 // Subject is what a change is of, for a person, such as Instance "db" in namespace "team-a".
-func Subject(entry v1alpha1.HeldEntry) string {
+func Subject(entry v1alpha1.HeldChange) string {
 	name := entry.Ref.Name
 	if name == "" {
 		name = entry.ComposedResource

@@ -198,7 +198,7 @@ func Locate(obj map[string]any, elements []any) (Path, bool) {
 }
 
 func index(i int) fieldpath.Segment {
-	return fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(max(i, 0))} //nolint:gosec // It is not less than zero.
+	return fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(max(i, 0))}
 }
 
 // withKey is the index of the one element that has a key; -1 where there is none, or there are several.

@@ -249,10 +249,9 @@ func (r *Request) heldOf(d decision.Decision) []Held {
 
 	for _, f := range d.Findings {
 		if f.Verdict == decision.Unallowed {
-			h := decision.HeldChange(f)
 			out = append(out, Held{
-				Resource: describe(r.Observed), HeldChange: h, Passed: r.Mode == v1alpha1.ModeAudit,
-				Policies: f.Policies(), Entry: r.entry(h, f.Approvable()),
+				Resource: describe(r.Observed), Change: r.listed(decision.HeldChange(f), f.Approvable()),
+				Passed: r.Mode == v1alpha1.ModeAudit, Policies: f.Policies(),
 			})
 		}
 	}
@@ -348,13 +347,13 @@ func (r *Request) kept() Result {
 func (r *Request) unreadable(err error) Result {
 	return Result{
 		Desired: r.whole(), Kept: true, Problems: []error{err},
-		Held: []Held{r.heldAsIs(v1alpha1.HeldChange{Field: "metadata.managedFields", Reason: err.Error()})},
+		Held: []Held{r.heldAsIs(v1alpha1.HeldChange{Field: "metadata.managedFields", Missing: err.Error()})},
 	}
 }
 
 // heldAsIs is a change of the observed resource that nobody can approve.
 func (r *Request) heldAsIs(h v1alpha1.HeldChange) Held {
-	return Held{Resource: describe(r.Observed), HeldChange: h, Entry: r.entry(h, decision.Approvable{})}
+	return Held{Resource: describe(r.Observed), Change: r.listed(h, decision.Approvable{})}
 }
 
 // wholeHeld is what is held of a creation or deletion: nothing or all of it.
@@ -366,9 +365,9 @@ func (r *Request) wholeHeld(u *unstructured.Unstructured, d decision.Decision, f
 
 	f := d.Findings[i]
 	a := f.Approvable()
-	c := v1alpha1.HeldChange{Field: field, Reason: f.Missing(), Digest: a.Digest}
 	h := Held{
-		Resource: describe(u), HeldChange: c, Passed: r.Mode == v1alpha1.ModeAudit, Policies: f.Policies(), Entry: r.entry(c, a),
+		Resource: describe(u), Change: r.listed(v1alpha1.HeldChange{Field: field, Missing: f.Missing()}, a),
+		Passed: r.Mode == v1alpha1.ModeAudit, Policies: f.Policies(),
 	}
 
 	if field == v1alpha1.MutationCreate {

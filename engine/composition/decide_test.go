@@ -145,7 +145,7 @@ func TestAResourceIsRemovedInTwoSteps(t *testing.T) {
 
 	// A gate that is open is no reason to delete what is not allowed.
 	out = composition.Decide(request(t, edit(t, steadyXR, "ALLOWANCES", "[]"), open, ""))
-	if !out.Kept || out.Desired == nil || len(out.Held) != 1 || out.Held[0].Field != "delete" {
+	if !out.Kept || out.Desired == nil || len(out.Held) != 1 || out.Held[0].Change.Field != "delete" {
 		t.Errorf("unasked: %+v", out)
 	}
 
@@ -217,7 +217,7 @@ func TestAResourceOfWhichNothingIsKnownStaysAsItIs(t *testing.T) {
 
 	for _, desired := range []string{desiredRDS, ""} {
 		out := composition.Decide(request(t, allowing("spec", "Update"), broken, desired))
-		if !out.Kept || len(out.Held) != 1 || len(out.Problems) != 1 || out.Held[0].Field != "metadata.managedFields" {
+		if !out.Kept || len(out.Held) != 1 || len(out.Problems) != 1 || out.Held[0].Change.Field != "metadata.managedFields" {
 			t.Errorf("Decide: %+v", out)
 		}
 

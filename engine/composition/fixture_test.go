@@ -124,7 +124,7 @@ func request(t *testing.T, xr, observed, desired string) composition.Request {
 func fields(held []composition.Held) []string {
 	var out []string //nolint:prealloc // Nil when nothing is held.
 	for _, h := range held {
-		out = append(out, h.Field)
+		out = append(out, h.Change.Field)
 	}
 
 	return out

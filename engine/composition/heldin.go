@@ -81,28 +81,28 @@ func HeldIn(message string) (held []Held, more int, ok bool) {
 // value that holds what comes after values in a message is cut there.
 func readHeld(text string) (h Held, n int, ok bool) {
 	if m := wholeForm.FindStringSubmatch(text); m != nil {
-		return Held{Resource: m[1], Passed: m[2] != "not ", HeldChange: v1alpha1.HeldChange{Field: m[3], Reason: m[4]}}, 1, true
+		return Held{Resource: m[1], Passed: m[2] != "not ", Change: v1alpha1.HeldChange{Field: m[3], Missing: m[4]}}, 1, true
 	}
 
 	if m := moreForm.FindStringSubmatch(text); m != nil {
 		n, err := strconv.Atoi(m[2])
 
-		return Held{Resource: m[1], HeldChange: v1alpha1.HeldChange{Field: "(" + m[2] + " more)", Reason: m[3]}}, n, err == nil
+		return Held{Resource: m[1], Change: v1alpha1.HeldChange{Field: "(" + m[2] + " more)", Missing: m[3]}}, n, err == nil
 	}
 
 	if m := passedForm.FindStringSubmatch(text); m != nil {
-		return Held{Resource: m[1], Passed: true, HeldChange: between(m[2], m[3], m[4], m[5])}, 1, true
+		return Held{Resource: m[1], Passed: true, Change: between(m[2], m[3], m[4], m[5])}, 1, true
 	}
 
 	if m := staysForm.FindStringSubmatch(text); m != nil {
-		return Held{Resource: m[1], HeldChange: between(m[2], m[3], m[4], m[5])}, 1, true
+		return Held{Resource: m[1], Change: between(m[2], m[3], m[4], m[5])}, 1, true
 	}
 
 	return Held{}, 0, false
 }
 
 func between(field, from, to, reason string) v1alpha1.HeldChange {
-	return v1alpha1.HeldChange{Field: field, From: value(from), To: value(to), Reason: reason}
+	return v1alpha1.HeldChange{Field: field, From: value(from), To: value(to), Missing: reason}
 }
 
 // value is what stands for itself in a message: nothing for what is not set.

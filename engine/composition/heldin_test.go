@@ -13,7 +13,7 @@ import (
 )
 
 func heldChange(field, from, to, reason string) v1alpha1.HeldChange {
-	return v1alpha1.HeldChange{Field: field, From: from, To: to, Reason: reason}
+	return v1alpha1.HeldChange{Field: field, From: from, To: to, Missing: reason}
 }
 
 func TestWhatAConditionSaysIsHeldReadsAsItWasSaid(t *testing.T) {
@@ -24,13 +24,13 @@ func TestWhatAConditionSaysIsHeldReadsAsItWasSaid(t *testing.T) {
 		`UpgradeAllowance "w": and CEL "a"`
 
 	all := []composition.Held{
-		{Resource: "Object b-1", HeldChange: heldChange("spec.forProvider.manifest.data.size", "20", "52", reason)},
-		{Resource: "Object b-2", HeldChange: heldChange("metadata.annotations[team]", "", "a (b)", "no")},
-		{Resource: "Bucket b", HeldChange: heldChange("spec.size", "20", "", reason)},
-		{Resource: "Object of composed resource b-4", HeldChange: heldChange(v1alpha1.MutationCreate, "", "", reason)},
-		{Resource: "Object b-5", HeldChange: heldChange(v1alpha1.MutationDelete, "", "", reason), Passed: true},
-		{Resource: "Object b-6", HeldChange: heldChange("spec.a", "1", "2", reason), Passed: true},
-		{Resource: "Object b-7", HeldChange: heldChange("(12 more)", "", "", "too many to list")},
+		{Resource: "Object b-1", Change: heldChange("spec.forProvider.manifest.data.size", "20", "52", reason)},
+		{Resource: "Object b-2", Change: heldChange("metadata.annotations[team]", "", "a (b)", "no")},
+		{Resource: "Bucket b", Change: heldChange("spec.size", "20", "", reason)},
+		{Resource: "Object of composed resource b-4", Change: heldChange(v1alpha1.MutationCreate, "", "", reason)},
+		{Resource: "Object b-5", Change: heldChange(v1alpha1.MutationDelete, "", "", reason), Passed: true},
+		{Resource: "Object b-6", Change: heldChange("spec.a", "1", "2", reason), Passed: true},
+		{Resource: "Object b-7", Change: heldChange("(12 more)", "", "", "too many to list")},
 	}
 
 	for name, tc := range map[string]struct {

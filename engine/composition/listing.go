@@ -18,27 +18,25 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
-// entry is a held change as it is listed for the manager, without its cause.
-func (r *Request) entry(h v1alpha1.HeldChange, a decision.Approvable) v1alpha1.HeldEntry {
+// listed is a held change as the manager is told of it, without its cause.
+func (r *Request) listed(e v1alpha1.HeldChange, a decision.Approvable) v1alpha1.HeldChange {
 	u := r.Observed
-	if u == nil || h.Field == v1alpha1.MutationCreate {
+	if u == nil || e.Field == v1alpha1.MutationCreate {
 		u = r.Desired
 	}
 
-	e := v1alpha1.HeldEntry{
-		Ref: v1alpha1.ObjectReference{
-			APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(),
-		},
-		ComposedResource: r.Name, Field: h.Field, From: h.From, To: h.To, Missing: h.Reason, At: h.At,
-		Digest: a.Digest, Masked: a.Masked, Follows: a.Follows, Destroys: resource.Destroys(u, h.Field),
+	e.Ref = v1alpha1.ObjectReference{
+		APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(),
 	}
+	e.ComposedResource, e.Destroys = r.Name, resource.Destroys(u, e.Field)
+	e.Digest, e.Masked, e.Follows = a.Digest, a.Masked, a.Follows
 
 	if e.Ref.Namespace == "" {
 		e.Ref.Namespace = r.XR.GetNamespace() // All that a namespaced XR composes is in its namespace.
 	}
 
 	if u == r.Observed {
-		e.Cause = byHand(u, h.Field)
+		e.Cause = byHand(u, e.Field)
 	}
 
 	return e
@@ -47,14 +45,14 @@ func (r *Request) entry(h v1alpha1.HeldChange, a decision.Approvable) v1alpha1.H
 // byHand is the cause of a change of a field that somebody has changed by hand; nil where
 // nobody has.
 func byHand(u *unstructured.Unstructured, field string) *v1alpha1.Cause {
-	edits, err := allowance.ParseEdits(u)
+	edits, err := allowance.ParseStored(u)
 	if err != nil {
 		return nil // Reported with the decision.
 	}
 
 	for _, e := range edits {
 		if e.Field == field {
-			return &v1alpha1.Cause{Type: v1alpha1.CauseDrift, User: e.User, Since: e.Since.DeepCopy()}
+			return &v1alpha1.Cause{Type: v1alpha1.CauseDrift, User: e.Cause.User, Since: e.Cause.Since}
 		}
 	}
 
@@ -78,13 +76,13 @@ func List(
 	out, news := v1alpha1.State{Progress: status.Progress}, slices.Clone(status.News)
 
 	for _, h := range held {
-		if h.Entry.Field == "" || h.Passed {
+		if h.OnXR || h.Passed {
 			news = append(news, h.String())
 
 			continue
 		}
 
-		e := l.complete(h.Entry)
+		e := l.complete(h.Change)
 		news = append(news, strings.Join([]string{h.Resource, e.Field, e.From, e.To, e.Missing}, "\x00"))
 		out.Changes = append(out.Changes, e)
 	}
@@ -105,7 +103,7 @@ func List(
 
 	out.Approvals = uses(xr, was, observed, out.Changes, passed)
 
-	if slices.ContainsFunc(out.Changes, func(e v1alpha1.HeldEntry) bool { return e.Cause.Type == v1alpha1.CauseComposition }) {
+	if slices.ContainsFunc(out.Changes, func(e v1alpha1.HeldChange) bool { return e.Cause.Type == v1alpha1.CauseComposition }) {
 		out.Revision = was.Revision
 	}
 
@@ -113,7 +111,7 @@ func List(
 }
 
 // compareEntries orders what is listed: what destroys something first, for the list may be cut.
-func compareEntries(a, b v1alpha1.HeldEntry) int {
+func compareEntries(a, b v1alpha1.HeldChange) int {
 	switch {
 	case a.Destroys == b.Destroys:
 		return 0
@@ -137,7 +135,7 @@ type lister struct {
 
 // complete adds the cause of a change, and takes away its digest where it is another one each
 // time though nobody has changed the XR.
-func (l *lister) complete(e v1alpha1.HeldEntry) v1alpha1.HeldEntry {
+func (l *lister) complete(e v1alpha1.HeldChange) v1alpha1.HeldChange {
 	before := l.before(e)
 
 	if e.Cause == nil {
@@ -185,7 +183,7 @@ func (l *lister) complete(e v1alpha1.HeldEntry) v1alpha1.HeldEntry {
 // now: an XR names its new revision one run after Crossplane has begun to use it, but what is recorded
 // of an edit is stored with that. Who has edited it since then did not ask for what was held before,
 // unless its value is hidden: it may be another one by now.
-func stays(e v1alpha1.HeldEntry, was, is *v1alpha1.Cause) bool {
+func stays(e v1alpha1.HeldChange, was, is *v1alpha1.Cause) bool {
 	if is.Type == v1alpha1.CauseEdit {
 		return !e.Masked
 	}
@@ -194,8 +192,8 @@ func stays(e v1alpha1.HeldEntry, was, is *v1alpha1.Cause) bool {
 }
 
 // before is what was listed of the same field of the same object.
-func (l *lister) before(e v1alpha1.HeldEntry) *v1alpha1.HeldEntry {
-	var out *v1alpha1.HeldEntry
+func (l *lister) before(e v1alpha1.HeldChange) *v1alpha1.HeldChange {
+	var out *v1alpha1.HeldChange
 
 	for i := range l.was.Changes {
 		b := &l.was.Changes[i]
@@ -214,7 +212,7 @@ func (l *lister) before(e v1alpha1.HeldEntry) *v1alpha1.HeldEntry {
 }
 
 // steadyKey stands for a field of a composed resource.
-func steadyKey(e v1alpha1.HeldEntry) string {
+func steadyKey(e v1alpha1.HeldChange) string {
 	return strings.Join([]string{e.ComposedResource, e.Ref.Kind, e.Field}, " ")
 }
 
@@ -224,10 +222,12 @@ func (l *lister) cause() *v1alpha1.Cause {
 		return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: decision.UnknownRequester}
 	}
 
-	if edits, err := allowance.ParseEdits(l.xr); err == nil && len(edits) > 0 {
-		newest := slices.MaxFunc(edits, func(a, b v1alpha1.Edit) int { return a.Since.Compare(b.Since.Time) })
+	if edits, err := allowance.ParseStored(l.xr); err == nil && len(edits) > 0 {
+		newest := slices.MaxFunc(edits, func(a, b v1alpha1.HeldChange) int {
+			return allowance.StoredSince(a).Compare(allowance.StoredSince(b))
+		})
 
-		return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: newest.User, Since: newest.Since.DeepCopy()}
+		return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: newest.Cause.User, Since: newest.Cause.Since}
 	}
 
 	if newRevision(l.xr) {
@@ -255,7 +255,7 @@ func (l *lister) cause() *v1alpha1.Cause {
 // uses are the allowances of approvals that an XR carries, and how far each is.
 func uses(
 	xr *unstructured.Unstructured, was *v1alpha1.State, observed map[string]*unstructured.Unstructured,
-	held []v1alpha1.HeldEntry, passed []Passed,
+	held []v1alpha1.HeldChange, passed []Passed,
 ) []v1alpha1.ApprovalUse {
 	list, err := allowance.Parse(xr)
 	if err != nil {

@@ -78,12 +78,10 @@ func (r *Request) again() Result {
 		return Result{} // It is made once the former one is gone, which says so.
 	}
 
-	h := v1alpha1.HeldChange{Field: v1alpha1.MutationCreate, Reason: fmt.Sprintf(
+	h := v1alpha1.HeldChange{Field: v1alpha1.MutationCreate, Missing: fmt.Sprintf(
 		"composed resource %s is %s already: take one of them out of the Composition, or give it another metadata.name",
 		r.Other.Name, describe(r.Desired))}
-	held := Held{
-		Resource: r.unmade(r.Desired), Passed: r.Mode == v1alpha1.ModeAudit, HeldChange: h, Entry: r.entry(h, decision.Approvable{}),
-	}
+	held := Held{Resource: r.unmade(r.Desired), Passed: r.Mode == v1alpha1.ModeAudit, Change: r.listed(h, decision.Approvable{})}
 
 	if r.Mode != v1alpha1.ModeAudit {
 		return Result{Held: []Held{held}}

@@ -58,7 +58,7 @@ func TestAnXRSaysHowItIsDoing(t *testing.T) {
 	held := func(n int) []composition.Held {
 		out := make([]composition.Held, n)
 		for i := range out {
-			out[i] = composition.Held{Resource: "A a", HeldChange: v1alpha1.HeldChange{Field: "f", From: "1", Reason: "why"}}
+			out[i] = composition.Held{Resource: "A a", Change: v1alpha1.HeldChange{Field: "f", From: "1", Missing: "why"}}
 		}
 
 		return out
@@ -126,7 +126,7 @@ func TestAnXRSaysHowItIsDoing(t *testing.T) {
 		}
 	}
 
-	bound := object(t, "{kind: X, metadata: {name: db, annotations: {kausality.io/held: '[{field: spec.size, from: a, to: b, reason: why}]'}}}")
+	bound := object(t, "{kind: X, metadata: {name: db, annotations: {kausality.io/held: '[{field: spec.size, from: a, to: b, missing: why}]'}}}")
 	if got := composition.HeldOn(bound); len(got) != 1 || got[0].String() != "X db: spec.size stays a (asked: b): why" {
 		t.Errorf("HeldOn: %v", got)
 	}
@@ -143,12 +143,12 @@ func TestAConditionNamesTheCommandThatApprovesWhatIsHeld(t *testing.T) {
 		xr    = `kind: XStore, apiVersion: example.org/v1`
 		claim = `spec: {claimRef: {apiVersion: example.org/v1, kind: Store, namespace: team-a, name: corner}}`
 		owner = `ownerReferences: [{apiVersion: example.org/v1, kind: Mall, name: south, uid: m, controller: true}]`
-		held  = `annotations: {kausality.io/held: '[{field: spec.size, from: a, to: b, reason: why, digest: "sha256:1"}]'}`
-		old   = `annotations: {kausality.io/held: '[{field: spec.size, from: a, to: b, reason: why}]'}`
+		held  = `annotations: {kausality.io/held: '[{field: spec.size, from: a, to: b, missing: why, digest: "sha256:1"}]'}`
+		old   = `annotations: {kausality.io/held: '[{field: spec.size, from: a, to: b, missing: why}]'}`
 	)
 
 	listed := composition.Held{
-		HeldChange: v1alpha1.HeldChange{Field: "spec.size", From: "a", To: "b", Reason: "why"}, Entry: v1alpha1.HeldEntry{Digest: "sha256:2"},
+		Change: v1alpha1.HeldChange{Field: "spec.size", From: "a", To: "b", Missing: "why", Digest: "sha256:2"},
 	}
 	passed := listed
 	passed.Passed = true

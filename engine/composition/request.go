@@ -114,13 +114,11 @@ type Passed struct {
 
 // Held is a change of a composed resource, or of the XR, that is held.
 type Held struct {
-	v1alpha1.HeldChange
-
+	// Change that is held, as it is listed for the manager.
+	Change v1alpha1.HeldChange
 	// Resource that keeps its value, as "Kind name".
 	Resource string
-	// Entry is the change as it is listed for the manager; empty where it is not.
-	Entry v1alpha1.HeldEntry
-	// OnXR is true of a change of the XR itself, which the webhook held.
+	// OnXR is true of a change of the XR itself, which the webhook held. It is not listed.
 	OnXR bool
 	// Passed is true in mode Audit: the change is made and only reported.
 	Passed bool
@@ -152,21 +150,22 @@ func (h Held) String() string {
 		not = "(audit) "
 	}
 
-	if n, ok := allowance.MoreHeld(h.HeldChange); ok {
-		return fmt.Sprintf("%s: %d more changes, %s", h.Resource, n, h.Reason)
+	c := h.Change
+	if n, ok := allowance.MoreHeld(c); ok {
+		return fmt.Sprintf("%s: %d more changes, %s", h.Resource, n, c.Missing)
 	}
 
-	switch h.Field {
+	switch c.Field {
 	case v1alpha1.MutationCreate:
-		return fmt.Sprintf("%s is %screated: %s", h.Resource, not, h.Reason)
+		return fmt.Sprintf("%s is %screated: %s", h.Resource, not, c.Missing)
 	case v1alpha1.MutationDelete:
-		return fmt.Sprintf("%s is %sdeleted: %s", h.Resource, not, h.Reason)
+		return fmt.Sprintf("%s is %sdeleted: %s", h.Resource, not, c.Missing)
 	default:
 		if h.Passed {
-			return fmt.Sprintf("%s: (audit) %s: %s", h.Resource, decision.DescribePassed(h.HeldChange), h.Reason)
+			return fmt.Sprintf("%s: (audit) %s: %s", h.Resource, decision.DescribePassed(c), c.Missing)
 		}
 
-		return fmt.Sprintf("%s: %s: %s", h.Resource, decision.Describe(h.HeldChange), h.Reason)
+		return fmt.Sprintf("%s: %s: %s", h.Resource, decision.Describe(c), c.Missing)
 	}
 }
 
@@ -179,7 +178,7 @@ func HeldOn(xr *unstructured.Unstructured) []Held {
 
 	out := make([]Held, len(list))
 	for i, h := range list {
-		out[i] = Held{HeldChange: h, Resource: describe(xr), OnXR: true}
+		out[i] = Held{Change: h, Resource: describe(xr), OnXR: true}
 	}
 
 	return out

@@ -186,7 +186,7 @@ func heldText(held []Held) string {
 	for i, h := range held {
 		lines[i] = h.String()
 
-		if n, ok := allowance.MoreHeld(h.HeldChange); ok {
+		if n, ok := allowance.MoreHeld(h.Change); ok {
 			total += n - 1
 		}
 	}
@@ -201,7 +201,7 @@ func howToApprove(xr *unstructured.Unstructured, held []Held) string {
 
 	// What is held of the XR itself was taken back, if nothing is above it: nobody can approve that.
 	if !slices.ContainsFunc(held, func(h Held) bool {
-		return !h.Passed && (h.Entry.Digest != "" || below && h.OnXR && h.Digest != "")
+		return !h.Passed && h.Change.Digest != "" && (!h.OnXR || below)
 	}) {
 		return ""
 	}

@@ -58,7 +58,7 @@ func (l *lister) look(records bool) {
 
 // recorded reports whether an XR records an edit, or what it records cannot be read.
 func recorded(xr *unstructured.Unstructured) bool {
-	edits, err := allowance.ParseEdits(xr)
+	edits, err := allowance.ParseStored(xr)
 
 	return err != nil || len(edits) > 0
 }

@@ -63,7 +63,7 @@ func (s seenXR) xr(t *testing.T) *unstructured.Unstructured {
 	annotations := map[string]string{}
 
 	if s.edited != "" {
-		annotations[v1alpha1.AnnotationEdits] = "- {field: spec.size, user: " + s.edited + ", from: small, since: '2026-01-01T00:00:00Z'}"
+		annotations[v1alpha1.AnnotationHeld] = "- {field: spec.size, from: small, cause: {type: Edit, user: " + s.edited + ", since: '2026-01-01T00:00:00Z'}, stored: {}}"
 	}
 
 	if s.allowed > 0 {
@@ -221,7 +221,7 @@ func TestAnEditThatNobodySawIsOfSomebodyUnknown(t *testing.T) {
 
 				var held []composition.Held
 				if run.held != "" {
-					held = append(held, composition.Held{Entry: v1alpha1.HeldEntry{
+					held = append(held, composition.Held{Change: v1alpha1.HeldChange{
 						Field: "spec.a", To: run.held, Masked: run.masked, Digest: "sha256:" + run.held,
 					}})
 				}

@@ -101,19 +101,21 @@ func DecideAction(req ActionRequest) (ActionAnswer, error) {
 func unasked(u *unstructured.Unstructured) ([]string, error) {
 	var out []string
 
-	edits, err := allowance.ParseEdits(u)
+	edits, err := allowance.ParseStored(u)
 	if err != nil {
 		return nil, err
 	}
 
 	for _, e := range edits {
-		if e.Approvals > 0 {
-			out = append(out, fmt.Sprintf("%s was changed by %s: what follows takes the approval of %s", e.Field, e.User, others(e.Approvals)))
+		if e.Stored.Approvals > 0 {
+			out = append(out, fmt.Sprintf("%s was changed by %s: what follows takes the approval of %s",
+				e.Field, allowance.Author(e), others(e.Stored.Approvals)))
 
 			continue
 		}
 
-		out = append(out, fmt.Sprintf("%s was changed by %s, who may not: take it back, or have it made by who may", e.Field, e.User))
+		out = append(out, fmt.Sprintf("%s was changed by %s, who may not: take it back, or have it made by who may",
+			e.Field, allowance.Author(e)))
 	}
 
 	return out, nil

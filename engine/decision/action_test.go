@@ -109,7 +109,7 @@ func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 		},
 		"Edited": {
 			reason:      "So would what somebody stored who may not, whoever allows the rest.",
-			annotations: applied + `, "kausality.io/edits": "[{field: spec.region, user: anna, since: \"2026-01-01T00:00:00Z\"}]"`,
+			annotations: applied + `, "kausality.io/held": "[{field: spec.region, cause: {type: Edit, user: anna, since: \"2026-01-01T00:00:00Z\"}, stored: {}}]"`,
 			windows:     window(open),
 			missing:     "spec.region was changed by anna, who may not: take it back, or have it made by who may",
 		},
@@ -166,7 +166,7 @@ func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 		},
 		"EditedAndNotApproved": {
 			reason:      "And what waits for the approval of others.",
-			annotations: applied + `, "kausality.io/edits": "[{field: spec.region, user: anna, since: \"2026-01-01T00:00:00Z\", approvals: 2}]"`,
+			annotations: applied + `, "kausality.io/held": "[{field: spec.region, cause: {type: Edit, user: anna, since: \"2026-01-01T00:00:00Z\"}, stored: {approvals: 2}}]"`,
 			missing:     "spec.region was changed by anna: what follows takes the approval of 2 other people",
 		},
 	}
@@ -206,7 +206,7 @@ const managedWorkspace = `{apiVersion: example.org/v1, kind: Workspace, metadata
   spec: {forProvider: {size: large}, managementPolicies: [Observe, Update]}}`
 
 func TestNothingIsAllowedWhereARecordDoesNotParse(t *testing.T) {
-	for _, annotation := range []string{"allowances", "edits", "trace"} {
+	for _, annotation := range []string{"allowances", "held", "trace"} {
 		got, err := decision.DecideAction(decision.ActionRequest{
 			Object: object(t, strings.Replace(workspace, "ANNOTATIONS", `"kausality.io/`+annotation+`": "}"`, 1)), Action: "apply",
 		})

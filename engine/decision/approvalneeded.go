@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -25,12 +26,12 @@ const UnknownRequester = "unknown"
 // RequiredApprovals is how many people have to approve what follows from the edits of a root:
 // one at least, and as many as the edit does that asks for the most. One of which nobody knows
 // whose it is takes one more, for who approves may be who made it.
-func RequiredApprovals(edits []v1alpha1.Edit) int32 {
+func RequiredApprovals(edits []v1alpha1.HeldChange) int32 {
 	out := int32(1)
 
 	for _, e := range edits {
-		n := max(e.Approvals, 1)
-		if unknownUser(e.User) {
+		n := max(e.Stored.Approvals, 1)
+		if unknownUser(allowance.Author(e)) {
 			n++
 		}
 

@@ -19,18 +19,18 @@ func TestAsManyApproveAsTheEditNeedsThatNeedsTheMost(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		reason string
-		edits  []v1alpha1.Edit
+		edits  []v1alpha1.HeldChange
 		want   int32
 	}{
 		"NoEdit":      {reason: "Somebody has to approve also what nobody asks for.", want: 1},
-		"Unallowed":   {reason: "What anybody stored takes one.", edits: []v1alpha1.Edit{{User: "anna"}}, want: 1},
-		"One":         {reason: "One is one.", edits: []v1alpha1.Edit{{User: "anna", Approvals: 1}}, want: 1},
-		"Most":        {reason: "The most counts.", edits: []v1alpha1.Edit{{User: "anna", Approvals: 2}, {User: "hans", Approvals: 4}, {User: "otto"}}, want: 4},
-		"Unknown":     {reason: "Who approves may be who made it.", edits: []v1alpha1.Edit{{User: "unknown"}}, want: 2},
-		"UnknownMost": {reason: "So it takes one more than by policy.", edits: []v1alpha1.Edit{{User: "anna", Approvals: 3}, {User: "unknown", Approvals: 3}}, want: 4},
-		"UnknownLess": {reason: "It takes one more itself, and no other edit does.", edits: []v1alpha1.Edit{{User: "anna", Approvals: 3}, {User: "unknown"}}, want: 3},
-		"Unreadable":  {reason: "Whose edits are in a record that cannot be read nobody knows.", edits: []v1alpha1.Edit{{User: "(unknown)"}}, want: 2},
-		"Nobody":      {reason: "Nor whose an edit is without a user.", edits: []v1alpha1.Edit{{}}, want: 2},
+		"Unallowed":   {reason: "What anybody stored takes one.", edits: []v1alpha1.HeldChange{by("anna", 0)}, want: 1},
+		"One":         {reason: "One is one.", edits: []v1alpha1.HeldChange{by("anna", 1)}, want: 1},
+		"Most":        {reason: "The most counts.", edits: []v1alpha1.HeldChange{by("anna", 2), by("hans", 4), by("otto", 0)}, want: 4},
+		"Unknown":     {reason: "Who approves may be who made it.", edits: []v1alpha1.HeldChange{by("unknown", 0)}, want: 2},
+		"UnknownMost": {reason: "So it takes one more than by policy.", edits: []v1alpha1.HeldChange{by("anna", 3), by("unknown", 3)}, want: 4},
+		"UnknownLess": {reason: "It takes one more itself, and no other edit does.", edits: []v1alpha1.HeldChange{by("anna", 3), by("unknown", 0)}, want: 3},
+		"Unreadable":  {reason: "Whose edits are in a record that cannot be read nobody knows.", edits: []v1alpha1.HeldChange{by("(unknown)", 0)}, want: 2},
+		"Nobody":      {reason: "Nor whose an edit is without a user.", edits: []v1alpha1.HeldChange{by("", 0)}, want: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +46,7 @@ func TestAsManyApproveAsTheEditNeedsThatNeedsTheMost(t *testing.T) {
 func TestWhatIsLeftOutOfTheRecordTakesTheMostApprovals(t *testing.T) {
 	t.Parallel()
 
-	const last = v1alpha1.MaxEdits + 10 // Edits are recorded in the order of their fields.
+	const last = v1alpha1.MaxStored + 10 // Edits are recorded in the order of their fields.
 
 	old := `{apiVersion: example.org/v1, kind: Widget, metadata: {name: w}, spec: {}}`
 
@@ -55,7 +55,7 @@ func TestWhatIsLeftOutOfTheRecordTakesTheMostApprovals(t *testing.T) {
 	for i := range last {
 		spec = append(spec, fmt.Sprintf("f%03d: x", i))
 
-		if i != v1alpha1.MaxEdits+2 {
+		if i != v1alpha1.MaxStored+2 {
 			fields = append(fields, fmt.Sprintf("spec.f%03d", i))
 		}
 	}
@@ -77,20 +77,25 @@ spec:
   match: {kind: Widget, fields: [%s]}
   subjects: [{kind: Group, name: team, mayInitiate: true}]
   allow: []
-`, v1alpha1.MaxEdits+2, strings.Join(fields, ", ")))
+`, v1alpha1.MaxStored+2, strings.Join(fields, ", ")))
 
 	d := decision.Decide(req)
 
-	edits, err := allowance.ParseEdits(d.Object)
-	if err != nil || len(edits) != v1alpha1.MaxEdits {
+	edits, err := allowance.ParseStored(d.Object)
+	if err != nil || len(edits) != v1alpha1.MaxStored {
 		t.Fatalf("%d edits: %v", len(edits), err)
 	}
 
-	if e := edits[len(edits)-1]; e.Field != "(more)" || e.Approvals != 5 {
+	if e := edits[len(edits)-1]; e.Field != "(more)" || e.Stored.Approvals != 5 {
 		t.Errorf("the last edit is %+v", e)
 	}
 
 	if got := decision.RequiredApprovals(edits); got != 5 {
 		t.Errorf("%d have to approve, want 5", got)
 	}
+}
+
+// by is an edit of a user, of which so many have to approve what follows.
+func by(user string, approvals int32) v1alpha1.HeldChange {
+	return v1alpha1.HeldChange{Cause: &v1alpha1.Cause{User: user}, Stored: &v1alpha1.StoredChange{Approvals: approvals}}
 }

@@ -22,7 +22,7 @@ import (
 
 // ApprovedEdit is an edit that an object records, and that people have approved.
 type ApprovedEdit struct {
-	// Digest of it, see [RecordedEdit].
+	// Digest of it, see [RecordedEdits].
 	Digest string
 	// Initiator is who has approved it.
 	Initiator string
@@ -30,84 +30,69 @@ type ApprovedEdit struct {
 	Hop v1alpha1.Hop
 }
 
-// RecordedEdit is an edit that an object records.
-type RecordedEdit struct {
-	v1alpha1.Edit
-
-	// To is the value that is stored, as text, cut where long; masked for a credential.
-	To string
-	// Digest stands for exactly this edit of this object from and to these values. Empty where it
-	// cannot be approved.
-	Digest string
-
-	change change.Change
-}
-
-// RecordedEdits are the edits that an object records, in order. The error is about a record that does
-// not parse.
-func RecordedEdits(u *unstructured.Unstructured) ([]RecordedEdit, error) {
-	edits, err := allowance.ParseEdits(u)
+// RecordedEdits are the edits that an object records, in order: each with the value that is stored, and the digest that stands for
+// exactly this edit of this object from and to these values; without one it cannot be approved. The error is about a record that
+// does not parse.
+func RecordedEdits(u *unstructured.Unstructured) ([]v1alpha1.HeldChange, error) {
+	edits, err := allowance.ParseStored(u)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	out := make([]RecordedEdit, 0, len(edits))
-	for _, e := range edits {
-		out = append(out, recordedEdit(u, e))
+	for i, e := range edits {
+		edits[i], _ = recordedEdit(u, e)
 	}
 
-	return out, nil
+	return edits, nil
 }
 
-// recordedEdit is one of an object. What the record has no room for has no digest.
-func recordedEdit(u *unstructured.Unstructured, e v1alpha1.Edit) RecordedEdit {
-	out := RecordedEdit{Edit: e}
-
+// recordedEdit completes one edit of an object, and is the change that it was. What the record has no room for has no digest.
+func recordedEdit(u *unstructured.Unstructured, e v1alpha1.HeldChange) (v1alpha1.HeldChange, change.Change) {
 	path, ok := EditedPath(u.Object, e)
 	if !ok || e.Field == unlisted {
-		return out
+		return e, change.Change{}
 	}
 
 	to, _ := path.In(u.Object)
 	from, known := valueOf(e.From, to)
-	out.change = change.Change{Path: path, Field: path.String(), From: from, To: to}
+	c := change.Change{Path: path, Field: path.String(), From: from, To: to}
 
 	d := digest.Change{
 		Kind: u.GroupVersionKind().GroupKind(), UID: u.GetUID(), Operation: digest.Update,
-		Elements: change.NewLocator(u.Object, u.Object, digest.OfLists).Elements(out.change),
-		From:     []any{e.From, e.Digest}, To: to, Masked: e.Masked,
+		Elements: change.NewLocator(u.Object, u.Object, digest.OfLists).Elements(c),
+		From:     []any{e.From, e.Stored.From}, To: to, Masked: e.Masked,
 	}
 
-	if !known || e.Digest != "" {
-		out.change.From = nil
+	if !known || e.Stored.From != "" {
+		c.From = nil
 	}
 
-	if out.To = change.Text(to, maxEditValue); e.Masked {
-		out.To, d.From, d.To = mask.Text, nil, nil
+	if e.To = change.Text(to, maxEditValue); e.Masked {
+		e.To, d.From, d.To = mask.Text, nil, nil
 	}
 
-	out.Digest = digest.Of(d)
+	e.Digest = digest.Of(d)
 
-	return out
+	return e, c
 }
 
 // readApproved reads which edits people have approved: these are made once more. Before is the old
 // object, of which it takes them back as far as it is known what was there.
-func (f *facts) readApproved(edits []v1alpha1.Edit, before *unstructured.Unstructured) {
+func (f *facts) readApproved(edits []v1alpha1.HeldChange, before *unstructured.Unstructured) {
 	for _, e := range edits {
-		is := recordedEdit(f.Old, e)
+		is, made := recordedEdit(f.Old, e)
 
 		for _, a := range f.Approved {
 			if is.Digest == "" || a.Digest != is.Digest {
 				continue
 			}
 
-			if !e.Masked && e.Digest == "" {
-				setField(before, is.change.Path, is.change.From)
+			if !e.Masked && e.Stored.From == "" {
+				setField(before, made.Path, made.From)
 			}
 
-			f.repeated, f.unedited = append(f.repeated, is.change), before
-			f.approvedEdits = append(f.approvedEdits, approvedEdit{ApprovedEdit: a, field: is.change.Field})
+			f.repeated, f.unedited = append(f.repeated, made), before
+			f.approvedEdits = append(f.approvedEdits, approvedEdit{ApprovedEdit: a, field: made.Field})
 
 			break
 		}

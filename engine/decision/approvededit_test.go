@@ -32,11 +32,11 @@ metadata:
   uid: web-uid
   generation: 4
   annotations:
-    kausality.io/edits: |
-      - {field: "spec.template.spec.containers[1].image", where: '["spec","template","spec","containers",{"name":"app"},"image"]', user: anna, from: v1, since: "2026-01-01T00:00:00Z"}
-      - {field: spec.replicas, user: anna, from: "2", since: "2026-01-02T00:00:00Z"}
-      - {field: spec.template.spec.token, user: anna, masked: true, since: "2026-01-02T00:00:00Z"}
-      - {field: "(more)", user: anna, masked: true, since: "2026-01-02T00:00:00Z"}
+    kausality.io/held: |
+      - {field: "spec.template.spec.containers[1].image", from: v1, cause: {type: Edit, user: anna, since: "2026-01-01T00:00:00Z"}, stored: {where: '["spec","template","spec","containers",{"name":"app"},"image"]'}}
+      - {field: spec.replicas, from: "2", cause: {type: Edit, user: anna, since: "2026-01-02T00:00:00Z"}, stored: {}}
+      - {field: spec.template.spec.token, masked: true, cause: {type: Edit, user: anna, since: "2026-01-02T00:00:00Z"}, stored: {}}
+      - {field: "(more)", masked: true, cause: {type: Edit, user: anna, since: "2026-01-02T00:00:00Z"}, stored: {}}
 spec:
   replicas: 3
   template: {spec: {token: secret, containers: [{name: proxy, image: p1}, {name: app, image: v2}]}}
@@ -212,7 +212,7 @@ func given(t *testing.T, u *unstructured.Unstructured) []string {
 func editedFields(t *testing.T, u *unstructured.Unstructured) []string {
 	t.Helper()
 
-	list, err := allowance.ParseEdits(u)
+	list, err := allowance.ParseStored(u)
 	if err != nil {
 		t.Fatal(err)
 	}

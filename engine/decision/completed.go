@@ -30,7 +30,7 @@ func (f *facts) readEdits() {
 		return
 	}
 
-	edits, err := allowance.ParseEdits(f.Old)
+	edits, err := allowance.ParseStored(f.Old)
 	if err != nil {
 		return // Reported when they are written.
 	}
@@ -68,17 +68,17 @@ func (f *facts) readEdits() {
 
 // pathsOf is where an edit is, in the old object and in the new one; nil in one that does not have its element. False where
 // another element of a list may be in that place.
-func (f *facts) pathsOf(e v1alpha1.Edit) (was, is change.Path, ok bool) {
+func (f *facts) pathsOf(e v1alpha1.HeldChange) (was, is change.Path, ok bool) {
 	was, _ = EditedPath(f.Old.Object, e)
 	is, _ = EditedPath(f.New.Object, e)
 
-	return was, is, e.Where == "" && !indexed(was) || e.Where != "" && whereIn(e.Where).keyed()
+	return was, is, e.Stored.Where == "" && !indexed(was) || e.Stored.Where != "" && whereIn(e.Stored.Where).keyed()
 }
 
 // madeAgain returns the change that an edit was, where the user made it and the
 // value before is known.
-func (f *facts) madeAgain(e v1alpha1.Edit, path change.Path) (change.Change, bool) {
-	if e.Masked || e.Digest != "" || e.User != f.User.Name || e.UID != f.User.UID {
+func (f *facts) madeAgain(e v1alpha1.HeldChange, path change.Path) (change.Change, bool) {
+	if e.Masked || e.Stored.From != "" || allowance.Author(e) != f.User.Name || e.Stored.UID != f.User.UID {
 		return change.Change{}, false
 	}
 
@@ -164,7 +164,7 @@ func (f *facts) touches(was, is change.Path) bool {
 
 // takesBack reports whether a change takes an edit back.
 func (x *exemptions) takesBack(c change.Change) bool {
-	return slices.ContainsFunc(x.restored, func(e v1alpha1.Edit) bool { return x.edits(c, e) })
+	return slices.ContainsFunc(x.restored, func(e v1alpha1.HeldChange) bool { return x.edits(c, e) })
 }
 
 // editWarnings show what is taken back, and what still lacks something.
@@ -174,7 +174,7 @@ func (g *judged) editWarnings() []string {
 
 	for _, e := range g.restored {
 		out = append(out, fmt.Sprintf(
-			"%s: the change of %s that %s stored is taken back", object, e.Field, e.User))
+			"%s: the change of %s that %s stored is taken back", object, e.Field, allowance.Author(e)))
 	}
 
 	for _, f := range g.incomplete {

@@ -59,23 +59,12 @@ func (b Basis) RecordsEdits(root *unstructured.Unstructured, gr schema.GroupReso
 		!slices.ContainsFunc(b.Enforcements, func(e *enforcement.Enforcement) bool { return e.IgnoresUnnamed() && e.Covers(gr) })
 }
 
-// writeEdits brings the record of edits up to date with what is stored: without
-// those that are taken back or made again by who may, with those that are new.
-func (s *stamper) writeEdits() {
-	if s.Operation != OperationUpdate {
-		return
-	}
-
-	was, err := allowance.ParseEdits(s.Old)
-	if err != nil {
-		s.problem(inObject(s.Old, err))
-
-		return // It stands for whatever it was.
-	}
-
+// storedNow is what is stored though nobody allowed it: of what was, without what is taken back or made again by who may, with
+// what is new.
+func (s *stamper) storedNow(was []v1alpha1.HeldChange) []v1alpha1.HeldChange {
 	edits := slices.DeleteFunc(slices.Clone(was), s.resolved)
 	for i, e := range edits {
-		if path, ok := EditedPath(s.object.Object, e); ok && e.Where != "" {
+		if path, ok := EditedPath(s.object.Object, e); ok && e.Stored.Where != "" {
 			edits[i].Field = path.String()
 		}
 	}
@@ -91,20 +80,15 @@ func (s *stamper) writeEdits() {
 	// What was left out stands until all the rest is resolved, and who may change
 	// the object does.
 	if len(edits) == 1 && edits[0].Field == unlisted && s.initiated() {
-		edits = nil
+		return nil
 	}
 
-	switch {
-	case len(edits) > 0:
-		annotate(s.object, v1alpha1.AnnotationEdits, allowance.FormatList(edits))
-	case len(was) > 0:
-		annotate(s.object, v1alpha1.AnnotationEdits, "")
-	}
+	return edits
 }
 
 // resolved reports whether an edit is no more: its field has the value last allowed,
 // or one that is allowed now.
-func (s *stamper) resolved(e v1alpha1.Edit) bool {
+func (s *stamper) resolved(e v1alpha1.HeldChange) bool {
 	if slices.ContainsFunc(s.findings, func(f Finding) bool {
 		return f.Verdict == Allowed && s.withinEdit(f.Change, e)
 	}) {
@@ -115,7 +99,7 @@ func (s *stamper) resolved(e v1alpha1.Edit) bool {
 }
 
 // asBefore reports whether the field of an edit has the value last allowed.
-func (f *facts) asBefore(e v1alpha1.Edit) bool {
+func (f *facts) asBefore(e v1alpha1.HeldChange) bool {
 	if e.Masked {
 		return false
 	}
@@ -129,37 +113,44 @@ func (f *facts) asBefore(e v1alpha1.Edit) bool {
 
 	text, digest := editValue(have)
 
-	return e.From != "" && text == e.From && digest == e.Digest
+	return e.From != "" && text == e.From && digest == e.Stored.From
 }
 
 // addEdit adds a change to a record. What was edited before keeps the value that
 // was last allowed.
-func (s *stamper) addEdit(edits []v1alpha1.Edit, f Finding) []v1alpha1.Edit {
+func (s *stamper) addEdit(edits []v1alpha1.HeldChange, f Finding) []v1alpha1.HeldChange {
 	c := f.Change
 
-	e := v1alpha1.Edit{
-		Field: c.Field, Where: s.whereOf(c).String(), User: change.Text(s.User.Name, maxEditValue), UID: s.User.UID,
-		Groups: slices.Clone(s.User.Groups[:min(len(s.User.Groups), v1alpha1.MaxEditGroups)]), Since: metav1.Time{Time: s.Now.UTC()},
-		At:        allowance.ID(s.predictGeneration(), s.request(s.predictGeneration())),
+	stored := v1alpha1.StoredChange{
+		Where: s.whereOf(c).String(), UID: s.User.UID,
+		Groups:    slices.Clone(s.User.Groups[:min(len(s.User.Groups), v1alpha1.MaxStoredGroups)]),
 		Approvals: max(f.approvals(), s.approvalsAsked(f.Change)),
+	}
+	e := v1alpha1.HeldChange{
+		Field: c.Field, Stored: &stored,
+		Cause: &v1alpha1.Cause{Type: s.causeType(), User: change.Text(s.User.Name, maxEditValue), Since: &metav1.Time{Time: s.Now.UTC()}},
+		At:    allowance.ID(s.predictGeneration(), s.request(s.predictGeneration())),
 	}
 
 	if e.Masked = mask.Hides(c.Path, c.From, s.between()...) || mask.Hides(c.Path, c.To, s.between()...); !e.Masked {
-		e.From, e.Digest = editValue(c.From)
+		e.From, stored.From = editValue(c.From)
 	}
 
-	same := func(o v1alpha1.Edit) bool { return o.Where == e.Where && (e.Where != "" || o.Field == e.Field) }
+	same := func(o v1alpha1.HeldChange) bool {
+		return o.Stored.Where == stored.Where && (stored.Where != "" || o.Field == e.Field)
+	}
 	if i := slices.IndexFunc(edits, same); i >= 0 {
-		e.From, e.Digest, e.Masked, e.Since, e.At = edits[i].From, edits[i].Digest, edits[i].Masked, edits[i].Since, edits[i].At
+		was := edits[i]
+		e.From, stored.From, e.Masked, e.Cause.Since, e.At = was.From, was.Stored.From, was.Masked, was.Cause.Since, was.At
 		edits[i] = e
 
 		return edits
 	}
 
-	if len(edits) >= v1alpha1.MaxEdits-1 || len(e.Where) > maxWhere {
-		e.Field, e.Where, e.From, e.Digest, e.Masked = unlisted, "", "", "", true
+	if len(edits) >= v1alpha1.MaxStored-1 || len(stored.Where) > maxWhere {
+		e.Field, stored.Where, e.From, stored.From, e.Masked = unlisted, "", "", "", true
 		if i := slices.IndexFunc(edits, same); i >= 0 {
-			e.Approvals = max(e.Approvals, edits[i].Approvals) // It stands for that one, too.
+			stored.Approvals = max(stored.Approvals, edits[i].Stored.Approvals) // It stands for that one, too.
 			edits = slices.Delete(edits, i, i+1)
 		}
 	}
@@ -188,7 +179,7 @@ func (x explainer) lackingByHand(c change.Change) []Lack {
 		return nil
 	}
 
-	edits, err := allowance.ParseEdits(x.Old)
+	edits, err := allowance.ParseStored(x.Old)
 	if err != nil {
 		return nil // Reported when they are written.
 	}
@@ -196,7 +187,7 @@ func (x explainer) lackingByHand(c change.Change) []Lack {
 	for _, e := range edits {
 		if e.Field == c.Field {
 			return []Lack{{What: policy.LackEdited, Text: fmt.Sprintf("%s stored by hand what is there, at %s: "+
-				"who stores the value from before needs nobody's leave", e.User, e.Since.UTC().Format(time.RFC3339))}}
+				"who stores the value from before needs nobody's leave", allowance.Author(e), allowance.StoredSince(e).UTC().Format(time.RFC3339))}}
 		}
 	}
 
@@ -213,13 +204,13 @@ func (x explainer) lackingEdits(c change.Change) []Lack {
 
 	parts := make([]string, 0, len(edits))
 	for _, e := range edits[:min(len(edits), maxRefused)] {
-		part := fmt.Sprintf("edited by %s: %s", e.User, e.Field)
+		part := fmt.Sprintf("edited by %s: %s", allowance.Author(e), e.Field)
 
 		switch {
 		case x.mayBegin(e):
 			part += " (who may: have it stored once more when all else is met)"
-		case e.Approvals > 0:
-			part += fmt.Sprintf(" (what follows takes the approval of %s)", others(e.Approvals))
+		case e.Stored.Approvals > 0:
+			part += fmt.Sprintf(" (what follows takes the approval of %s)", others(e.Stored.Approvals))
 		}
 
 		parts = append(parts, part)
@@ -240,14 +231,14 @@ func (x explainer) lackingEdits(c change.Change) []Lack {
 
 // mayBegin reports whether who made an edit of the parent is one who may initiate it, as
 // policies are now.
-func (x explainer) mayBegin(e v1alpha1.Edit) bool {
+func (x explainer) mayBegin(e v1alpha1.HeldChange) bool {
 	path, err := fieldpath.Parse(e.Field)
 	if err != nil {
 		return false
 	}
 
 	c := change.Change{Path: path, Field: e.Field}
-	user := policy.User{Name: e.User, UID: e.UID, Groups: e.Groups}
+	user := policy.User{Name: allowance.Author(e), UID: e.Stored.UID, Groups: e.Stored.Groups}
 
 	return slices.ContainsFunc(x.Policies.For(x.Parent.GroupVersionKind().GroupKind()), func(p *policy.Policy) bool {
 		return p.RequiredApprovals() == 0 && p.Covers(c) && !p.RequiresBinding() && policy.MayInitiate(p.Spec().Subjects, user)

@@ -114,12 +114,12 @@ func TestTheRecordOfEditsIsBounded(t *testing.T) {
 
 	edited := ask(widget("a"), widget("b"))
 
-	list, err := allowance.ParseEdits(edited)
-	if err != nil || len(list) != v1alpha1.MaxEdits {
-		t.Fatalf("%d edits, want %d: %v", len(list), v1alpha1.MaxEdits, err)
+	list, err := allowance.ParseStored(edited)
+	if err != nil || len(list) != v1alpha1.MaxStored {
+		t.Fatalf("%d edits, want %d: %v", len(list), v1alpha1.MaxStored, err)
 	}
 
-	if n := len(edited.GetAnnotations()[v1alpha1.AnnotationEdits]); n > 64<<10 {
+	if n := len(edited.GetAnnotations()[v1alpha1.AnnotationHeld]); n > 64<<10 {
 		t.Errorf("the record takes %d bytes", n)
 	}
 

@@ -61,7 +61,7 @@ type lineage struct {
 	// unreadable is true where a record of that is not understood: then any change of it is held.
 	unreadable bool
 	// edited are the edits that it carries. A record that cannot be read names some.
-	edited []v1alpha1.Edit
+	edited []v1alpha1.HeldChange
 }
 
 // grants are what parent and object carry of allowances.
@@ -104,7 +104,7 @@ type wishFacts struct {
 // editFacts are what is known of the unallowed changes that an object stores.
 type editFacts struct {
 	// restored are those that the request takes back.
-	restored []v1alpha1.Edit
+	restored []v1alpha1.HeldChange
 	// repeated are those that its user makes once more, and unedited is the old object
 	// as it was before these; nil without any.
 	repeated []change.Change
@@ -231,8 +231,8 @@ func (f *facts) readParent() {
 		f.problem(inObject(f.Parent, err))
 	}
 
-	if f.edited, err = allowance.ParseEdits(f.Parent); err != nil {
-		f.edited = []v1alpha1.Edit{{Field: "(unreadable)", User: unreadableUser}}
+	if f.edited, err = allowance.ParseStored(f.Parent); err != nil {
+		f.edited = []v1alpha1.HeldChange{{Field: "(unreadable)", Cause: &v1alpha1.Cause{User: unreadableUser}, Stored: &v1alpha1.StoredChange{}}}
 	}
 }
 

@@ -86,9 +86,7 @@ func (r reviewer) copied(key, value string) bool {
 func (r reviewer) answered(key, value string) bool {
 	switch key {
 	case v1alpha1.AnnotationHeld:
-		return r.action == v1alpha1.ActionHold
-	case v1alpha1.AnnotationEdits:
-		return !r.allowed()
+		return r.action == v1alpha1.ActionHold || !r.allowed()
 	case v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace:
 	default:
 		return false
@@ -152,8 +150,7 @@ func (r reviewer) differing() []string {
 
 	for _, annotations := range []map[string]any{got, want} {
 		for key := range annotations {
-			if ours(key) && key != v1alpha1.AnnotationHeld && key != v1alpha1.AnnotationEdits && !slices.Contains(out, key) &&
-				!r.sameFinally(key) {
+			if ours(key) && key != v1alpha1.AnnotationHeld && !slices.Contains(out, key) && !r.sameFinally(key) {
 				out = append(out, key)
 			}
 		}

@@ -4,10 +4,13 @@
 package decision
 
 import (
+	"cmp"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // maxHeldValue limits the bytes of a value in a held record or a message.
@@ -21,12 +24,12 @@ const maxHeldReason = 1024
 // object's readers may see.
 func HeldChange(f Finding) v1alpha1.HeldChange {
 	return v1alpha1.HeldChange{
-		Field:  f.Change.Field,
-		From:   change.Text(mask.Value(f.Change.Path, f.Change.From, f.between...), maxHeldValue),
-		To:     change.Text(mask.Value(f.Change.Path, f.Change.To, f.between...), maxHeldValue),
-		Reason: change.Text(f.Missing(), maxHeldReason),
-		Digest: f.Approvable().Digest,
-		At:     f.since.At,
+		Field:   f.Change.Field,
+		From:    change.Text(mask.Value(f.Change.Path, f.Change.From, f.between...), maxHeldValue),
+		To:      change.Text(mask.Value(f.Change.Path, f.Change.To, f.between...), maxHeldValue),
+		Digest:  f.Approvable().Digest,
+		At:      f.since.At,
+		Missing: change.Text(f.Missing(), maxHeldReason),
 	}
 }
 
@@ -34,17 +37,42 @@ func HeldChange(f Finding) v1alpha1.HeldChange {
 // between versions of an object.
 func HeldBetween(c change.Change, reason string, objects ...map[string]any) v1alpha1.HeldChange {
 	out := HeldChange(Finding{Change: c, between: objects})
-	out.Reason = reason
+	out.Missing = reason
 
 	return out
 }
 
-// writeHeld records what is held, or that nothing is any more.
-func (s *stamper) writeHeld() {
-	switch {
-	case len(s.held) > 0:
-		annotate(s.object, v1alpha1.AnnotationHeld, allowance.FormatList(allowance.ListHeld(s.held)))
-	case s.action == v1alpha1.ActionHold || len(s.findings) > 0:
-		annotate(s.object, v1alpha1.AnnotationHeld, "")
+// causeType is that of a change that a user asks for: an edit of what people edit, or a change by hand of what an XR composes.
+func (g *judged) causeType() v1alpha1.CauseType {
+	if g.Parent != nil && resource.IsComposite(g.Parent) {
+		return v1alpha1.CauseDrift
 	}
+
+	return v1alpha1.CauseEdit
+}
+
+// writeHeld records what is held and what is stored though nobody allowed it, or that nothing is any more. What cannot be read
+// stands for whatever it was.
+func (s *stamper) writeHeld() {
+	stored, err := allowance.ParseStored(cmp.Or(s.Old, s.object))
+	if err != nil {
+		s.problem(inObject(s.object, err))
+
+		return
+	}
+
+	held, was := s.held, len(stored)
+	if s.Operation == OperationUpdate {
+		stored = s.storedNow(stored)
+	}
+
+	if len(held) == 0 && s.action != v1alpha1.ActionHold && len(s.findings) == 0 {
+		if was == 0 && len(stored) == 0 {
+			return // It stays as it is.
+		}
+
+		held, _ = allowance.ParseHeld(s.object) // It is readable, as what is stored is.
+	}
+
+	annotate(s.object, v1alpha1.AnnotationHeld, allowance.FormatHeld(stored, held))
 }

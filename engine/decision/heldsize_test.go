@@ -73,7 +73,7 @@ func TestTheRecordOfWhatIsHeldKeepsToItsBudget(t *testing.T) {
 		t.Errorf("the last of %d entries is %v, want it to count up to %d", len(list), list[len(list)-1], fields)
 	}
 
-	if !strings.HasSuffix(list[0].Reason, "...") {
-		t.Errorf("a reason is not cut: %s", list[0].Reason)
+	if !strings.HasSuffix(list[0].Missing, "...") {
+		t.Errorf("a reason is not cut: %s", list[0].Missing)
 	}
 }

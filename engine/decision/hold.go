@@ -5,6 +5,7 @@ package decision
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -48,7 +49,10 @@ func (g *judged) hold() *judged {
 	for _, f := range h.findings {
 		if f.Verdict == Unallowed {
 			c := HeldChange(f)
-			c.User = h.askedBy(f.Change)
+			if user := h.askedBy(f.Change); user != "" {
+				c.Cause = &v1alpha1.Cause{Type: h.causeType(), User: user}
+			}
+
 			h.held = append(h.held, c)
 		}
 	}
@@ -204,7 +208,7 @@ func (h *holding) recordAnswered() {
 		same := func(o v1alpha1.HeldChange) bool {
 			o.At = c.At // It is noted later.
 
-			return o == c
+			return reflect.DeepEqual(o, c)
 		}
 
 		if !slices.ContainsFunc(was, same) && (listed || h.textAt(c.Field) == c.From) {
@@ -217,9 +221,15 @@ func (h *holding) recordAnswered() {
 // neither the object's nor the parent's: as a rule, our earlier answer.
 func (f *facts) answeredHeld() bool {
 	value := resource.Annotation(f.asked, v1alpha1.AnnotationHeld)
+	if value == "" || value == resource.Annotation(f.Old, v1alpha1.AnnotationHeld) ||
+		f.Parent != nil && value == resource.Annotation(f.Parent, v1alpha1.AnnotationHeld) {
+		return false
+	}
 
-	return value != "" && value != resource.Annotation(f.Old, v1alpha1.AnnotationHeld) &&
-		(f.Parent == nil || value != resource.Annotation(f.Parent, v1alpha1.AnnotationHeld))
+	given, err := allowance.ParseHeld(f.asked)
+	was, _ := allowance.ParseHeld(f.Old) // Reported when it is written.
+
+	return err != nil || len(given) > 0 && !reflect.DeepEqual(given, was) // What is stored may be all that differs.
 }
 
 // textAt is the value of a field of the new object as a record of it reads.

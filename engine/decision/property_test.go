@@ -492,7 +492,7 @@ func FuzzDecide(f *testing.F) {
 		}
 
 		req.Operation, req.New = decision.OperationUpdate, req.Old
-		again := resource.Annotation(req.Old, v1alpha1.AnnotationEdits) // Its user may make them again.
+		again := resource.Annotation(req.Old, v1alpha1.AnnotationHeld) // Its user may make them again.
 		if d := decision.Decide(req); len(d.Findings) > 0 && again == "" {
 			t.Errorf("an unchanged object has findings: %+v", d.Findings)
 		}

@@ -72,7 +72,6 @@ func (s *stamper) stampObject() {
 	s.writeTrace(all.entries)
 	s.writeRecord(len(all.entries) > 0)
 	s.writeHeld()
-	s.writeEdits()
 	s.recordBuilding()
 	s.startGate()
 	s.recordGate()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -27,12 +28,12 @@ func (g *judged) askedBy(c change.Change) string {
 	user := g.User.Name
 
 	if g.byCrossplane() {
-		i := slices.IndexFunc(g.edited, func(e v1alpha1.Edit) bool { return g.withinEdit(c, e) })
+		i := slices.IndexFunc(g.edited, func(e v1alpha1.HeldChange) bool { return g.withinEdit(c, e) })
 		if i < 0 || !resource.BoundToClaim(g.New) {
 			return ""
 		}
 
-		user = g.edited[i].User
+		user = allowance.Author(g.edited[i])
 	}
 
 	return change.Text(user, maxEditValue)

@@ -44,11 +44,6 @@ func readers() map[string]func(*unstructured.Unstructured) error {
 
 			return err
 		},
-		v1alpha1.AnnotationEdits: func(u *unstructured.Unstructured) error {
-			_, err := allowance.ParseEdits(u)
-
-			return err
-		},
 		v1alpha1.AnnotationApproved: func(u *unstructured.Unstructured) error {
 			_, err := allowance.ParseApproved(u)
 

@@ -127,9 +127,9 @@ func (w where) keyed() bool {
 }
 
 // EditedPath is where an edit that is recorded of an object is in a version of that; false where that has no such element.
-func EditedPath(object map[string]any, e v1alpha1.Edit) (change.Path, bool) {
-	if e.Where != "" {
-		return whereIn(e.Where).in(object)
+func EditedPath(object map[string]any, e v1alpha1.HeldChange) (change.Path, bool) {
+	if e.Stored.Where != "" {
+		return whereIn(e.Stored.Where).in(object)
 	}
 
 	path, err := fieldpath.Parse(e.Field)
@@ -138,31 +138,31 @@ func EditedPath(object map[string]any, e v1alpha1.Edit) (change.Path, bool) {
 }
 
 // edits reports whether a change is of what an edit is of.
-func (f *facts) edits(c change.Change, e v1alpha1.Edit) bool {
-	if e.Where == "" {
+func (f *facts) edits(c change.Change, e v1alpha1.HeldChange) bool {
+	if e.Stored.Where == "" {
 		return e.Field == c.Field
 	}
 
-	return slices.Equal(f.whereOf(c), whereIn(e.Where))
+	return slices.Equal(f.whereOf(c), whereIn(e.Stored.Where))
 }
 
 // withinEdit reports whether a change is of what an edit is of, or of a part of that.
-func (f *facts) withinEdit(c change.Change, e v1alpha1.Edit) bool {
-	if e.Where == "" {
+func (f *facts) withinEdit(c change.Change, e v1alpha1.HeldChange) bool {
+	if e.Stored.Where == "" {
 		return change.FieldCovers(e.Field, c.Path)
 	}
 
-	return f.whereOf(c).within(whereIn(e.Where))
+	return f.whereOf(c).within(whereIn(e.Stored.Where))
 }
 
 // relatedToEdit reports whether one of a change and an edit is the other, or within it.
-func (f *facts) relatedToEdit(c change.Change, e v1alpha1.Edit) bool {
+func (f *facts) relatedToEdit(c change.Change, e v1alpha1.HeldChange) bool {
 	w := f.whereOf(c)
-	if e.Where == "" || w == nil {
+	if e.Stored.Where == "" || w == nil {
 		return allowance.Related(e.Field, c.Field)
 	}
 
-	of := whereIn(e.Where)
+	of := whereIn(e.Stored.Where)
 
 	return w.within(of) || of.within(w)
 }

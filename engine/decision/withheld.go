@@ -83,9 +83,9 @@ func (f *facts) lastOfParent() string {
 func always() allowance.Since { return allowance.NewSince(allowance.ID(0, 0), nil) }
 
 // storedIn returns the edit that a Claim has a value by that it may not have. As long as it has that, no other edit serves it.
-func (f *facts) storedIn(c change.Change) (v1alpha1.Edit, bool) {
+func (f *facts) storedIn(c change.Change) (v1alpha1.HeldChange, bool) {
 	if !resource.IsClaim(f.Parent) {
-		return v1alpha1.Edit{}, false
+		return v1alpha1.HeldChange{}, false
 	}
 
 	for _, listed := range []bool{true, false} {
@@ -96,7 +96,7 @@ func (f *facts) storedIn(c change.Change) (v1alpha1.Edit, bool) {
 		}
 	}
 
-	return v1alpha1.Edit{}, false
+	return v1alpha1.HeldChange{}, false
 }
 
 // placeOf is where a change is. In a list whose elements have no keys that is the list.
@@ -199,9 +199,9 @@ func (g *judged) storedByHand(c change.Change) bool {
 		return true
 	}
 
-	edits, _ := allowance.ParseEdits(g.Old) // What does not parse is reported when it is written.
+	edits, _ := allowance.ParseStored(g.Old) // What does not parse is reported when it is written.
 
-	return slices.ContainsFunc(edits, func(e v1alpha1.Edit) bool { return g.relatedToEdit(c, e) })
+	return slices.ContainsFunc(edits, func(e v1alpha1.HeldChange) bool { return g.relatedToEdit(c, e) })
 }
 
 // sinceNow is since the last change of the parent, of what of it has not settled.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 )
 
@@ -37,7 +38,7 @@ func (s *summary) causeOf(o *Object, user string) *v1alpha1.Cause {
 	case o.Parent == nil || s.edited(user):
 		return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: known(user)}
 	case len(s.edits) > 0:
-		return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: known(s.edits[len(s.edits)-1].User)}
+		return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: known(allowance.Author(s.edits[len(s.edits)-1]))}
 	default:
 		return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: known(user)}
 	}
@@ -45,7 +46,7 @@ func (s *summary) causeOf(o *Object, user string) *v1alpha1.Cause {
 
 // edited reports whether an edit of the root is a user's.
 func (s *summary) edited(user string) bool {
-	return slices.ContainsFunc(s.edits, func(e v1alpha1.Edit) bool { return e.User == user })
+	return slices.ContainsFunc(s.edits, func(e v1alpha1.HeldChange) bool { return allowance.Author(e) == user })
 }
 
 // known is a user as a status names them.
@@ -76,7 +77,7 @@ func (s *summary) explain(e *entry) {
 	default:
 		e.Cause.Type = v1alpha1.CausePipeline
 		if len(s.edits) > 0 {
-			e.Cause.Type, e.Cause.User = v1alpha1.CauseEdit, known(s.edits[len(s.edits)-1].User)
+			e.Cause.Type, e.Cause.User = v1alpha1.CauseEdit, known(allowance.Author(s.edits[len(s.edits)-1]))
 		}
 	}
 
@@ -89,7 +90,7 @@ func (s *summary) requesters() (users []string, required int32) {
 	all := map[string]bool{}
 
 	for _, e := range s.edits {
-		all[known(e.User)] = true
+		all[known(allowance.Author(e))] = true
 		all[Unknown] = all[Unknown] || e.Field == unlisted
 	}
 
@@ -126,7 +127,8 @@ func (s *summary) requesters() (users []string, required int32) {
 	}
 
 	required = decision.RequiredApprovals(s.edits)
-	if slices.Contains(users, Unknown) && !slices.ContainsFunc(s.edits, func(e v1alpha1.Edit) bool { return known(e.User) == Unknown }) {
+	unknown := func(e v1alpha1.HeldChange) bool { return known(allowance.Author(e)) == Unknown }
+	if slices.Contains(users, Unknown) && !slices.ContainsFunc(s.edits, unknown) {
 		required++
 	}
 

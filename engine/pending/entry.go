@@ -18,7 +18,7 @@ import (
 
 // entry is one change that is held, and who asked for it by hand.
 type entry struct {
-	v1alpha1.HeldEntry
+	v1alpha1.HeldChange
 
 	// askedBy is the user whose request the webhook held.
 	askedBy string
@@ -77,7 +77,7 @@ func (s *summary) fromList(o *Object) {
 
 	for _, e := range list.Changes {
 		e.Parent = &parent
-		add := &entry{HeldEntry: *e.DeepCopy()}
+		add := &entry{HeldChange: *e.DeepCopy()}
 		s.add(add)
 
 		if e.Ref.UID != "" {
@@ -123,7 +123,7 @@ func (s *summary) fromAnnotation(o *Object) {
 
 		// A record from before there were digests, of what the XR's list says more about.
 		if was, ok := s.fields[fieldOf{o.GetUID(), h.Field}]; ok && composed && h.Digest == "" {
-			was.askedBy = cmp.Or(was.askedBy, h.User)
+			was.askedBy = cmp.Or(was.askedBy, allowance.Author(h))
 
 			continue
 		}
@@ -135,14 +135,11 @@ func (s *summary) fromAnnotation(o *Object) {
 // entryOf is one change that an object's annotation names. What is held of the root itself has no
 // digest: there is no parent that could carry what an approval gives.
 func (s *summary) entryOf(o *Object, h v1alpha1.HeldChange) *entry {
-	e := &entry{
-		HeldEntry: v1alpha1.HeldEntry{
-			Ref: RefTo(o.Unstructured), Field: h.Field, From: h.From, To: h.To,
-			Masked:   h.From == mask.Text || h.To == mask.Text,
-			Destroys: Destroys(o.GroupVersionKind().GroupKind(), o.Unstructured, h.Field),
-			Missing:  h.Reason,
-		},
-	}
+	user := allowance.Author(h)
+	e := &entry{HeldChange: h}
+	e.Ref, e.At, e.Digest, e.Cause = RefTo(o.Unstructured), "", "", s.causeOf(o, user)
+	e.Masked = h.From == mask.Text || h.To == mask.Text
+	e.Destroys = Destroys(o.GroupVersionKind().GroupKind(), o.Unstructured, h.Field)
 
 	if o.Parent != nil {
 		parent := *o.Parent
@@ -153,8 +150,8 @@ func (s *summary) entryOf(o *Object, h v1alpha1.HeldChange) *entry {
 		e.Follows = []string{gate.ActionUpdate}
 	}
 
-	if e.Cause = s.causeOf(o, h.User); e.Cause.Type == v1alpha1.CauseDrift {
-		e.askedBy = h.User
+	if e.Cause.Type == v1alpha1.CauseDrift {
+		e.askedBy = user
 	}
 
 	return e

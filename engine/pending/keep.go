@@ -22,7 +22,7 @@ func (s *summary) keep() {
 	}
 
 	for id, was := range s.before {
-		kept := &entry{HeldEntry: *was.DeepCopy()}
+		kept := &entry{HeldChange: *was.DeepCopy()}
 		now, found := s.entries[id]
 
 		switch {
@@ -77,7 +77,7 @@ func (s *summary) lostOf(ref v1alpha1.ObjectReference) bool {
 }
 
 // keeps reports whether a change that was held, and is not found now, may still be.
-func (s *summary) keeps(e *v1alpha1.HeldEntry) bool {
+func (s *summary) keeps(e *v1alpha1.HeldChange) bool {
 	_, ref := s.stateOf(e.Ref)
 	if e.Ref.UID == "" {
 		ref = unread // It is still to be made.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 )
 
 // notShown stands for values of objects in another namespace.
@@ -24,8 +25,8 @@ func CompareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.String(), b.String()), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-func sortEdits(list []v1alpha1.Edit) {
-	slices.SortStableFunc(list, func(a, b v1alpha1.Edit) int { return a.Since.Compare(b.Since.Time) })
+func sortEdits(list []v1alpha1.HeldChange) {
+	slices.SortStableFunc(list, func(a, b v1alpha1.HeldChange) int { return allowance.StoredSince(a).Compare(allowance.StoredSince(b)) })
 }
 
 // sortObjects returns objects in the order of their keys, each once.
@@ -41,15 +42,15 @@ func sortObjects(list []Object) []Object {
 
 // sorted are the entries as a status lists them: what destroys something first, then by parent,
 // object and field.
-func (s *summary) sorted() []v1alpha1.HeldEntry {
-	out := make([]v1alpha1.HeldEntry, 0, len(s.entries))
+func (s *summary) sorted() []v1alpha1.HeldChange {
+	out := make([]v1alpha1.HeldChange, 0, len(s.entries))
 
 	for _, e := range s.entries {
 		s.hide(e)
-		out = append(out, valid(e.HeldEntry))
+		out = append(out, valid(e.HeldChange))
 	}
 
-	parent := func(e v1alpha1.HeldEntry) string {
+	parent := func(e v1alpha1.HeldChange) string {
 		if e.Parent == nil {
 			return ""
 		}
@@ -57,7 +58,7 @@ func (s *summary) sorted() []v1alpha1.HeldEntry {
 		return refText(*e.Parent)
 	}
 
-	slices.SortFunc(out, func(a, b v1alpha1.HeldEntry) int {
+	slices.SortFunc(out, func(a, b v1alpha1.HeldChange) int {
 		if a.Destroys != b.Destroys {
 			if a.Destroys {
 				return -1

@@ -56,8 +56,8 @@ func tree(t *rapid.T) pending.Input {
 	}
 
 	root := object("Store", "team-a", "corner")
-	root.SetAnnotations(map[string]string{v1alpha1.AnnotationEdits: allowance.FormatList(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) v1alpha1.Edit {
-		return v1alpha1.Edit{Field: fields().Draw(t, "field"), User: users().Draw(t, "user"), Since: before}
+	root.SetAnnotations(map[string]string{v1alpha1.AnnotationHeld: allowance.FormatList(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) v1alpha1.HeldChange {
+		return v1alpha1.HeldChange{Field: fields().Draw(t, "field"), Cause: by(users().Draw(t, "user"), before), Stored: &v1alpha1.StoredChange{}}
 	}), 0, 3).Draw(t, "edits"))})
 
 	in := pending.Input{Root: root, Objects: []pending.Object{{Unstructured: root}}, Now: noon, ShowForeign: rapid.Bool().Draw(t, "show")}
@@ -68,7 +68,7 @@ func tree(t *rapid.T) pending.Input {
 		x.Object["spec"] = map[string]any{"resourceRefs": []any{}}
 
 		if rapid.Bool().Draw(t, "known") {
-			say(x, "False", "Held", resource.FormatState(v1alpha1.State{More: rapid.IntRange(0, 3).Draw(t, "more"), Changes: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) v1alpha1.HeldEntry {
+			say(x, "False", "Held", resource.FormatState(v1alpha1.State{More: rapid.IntRange(0, 3).Draw(t, "more"), Changes: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) v1alpha1.HeldChange {
 				e := instance(fields().Draw(t, "field"), "", "x")
 				e.Ref.UID = types.UID("Instance" + rapid.SampledFrom([]string{"x0-0", "x1-0", "y"}).Draw(t, "uid"))
 				e.Digest, e.Destroys = digests().Draw(t, "digest"), rapid.Bool().Draw(t, "destroys")
@@ -82,7 +82,7 @@ func tree(t *rapid.T) pending.Input {
 		for j := range rapid.IntRange(0, 3).Draw(t, "composed") {
 			u := object("Instance", rapid.SampledFrom([]string{"", "team-a", "team-b"}).Draw(t, "namespace"), fmt.Sprintf("x%d-%d", i, j))
 			u.SetAnnotations(map[string]string{v1alpha1.AnnotationHeld: allowance.FormatList(rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) v1alpha1.HeldChange {
-				return v1alpha1.HeldChange{Field: fields().Draw(t, "field"), To: "x", User: users().Draw(t, "user"), Reason: "r", Digest: digests().Draw(t, "digest")}
+				return v1alpha1.HeldChange{Field: fields().Draw(t, "field"), To: "x", Cause: &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: users().Draw(t, "user")}, Missing: "r", Digest: digests().Draw(t, "digest")}
 			}), 0, 4, func(h v1alpha1.HeldChange) string { return h.Field }).Draw(t, "held"))})
 			in.Objects = append(in.Objects, below(u, x))
 		}
@@ -165,7 +165,7 @@ func TestNothingIsLostThatIsNotCounted(t *testing.T) {
 			t.Fatalf("%d are not listed, and %d counted", len(all), left)
 		}
 
-		if !slices.IsSortedFunc(got.Changes, func(a, b v1alpha1.HeldEntry) int {
+		if !slices.IsSortedFunc(got.Changes, func(a, b v1alpha1.HeldChange) int {
 			switch {
 			case a.Destroys == b.Destroys:
 				return 0

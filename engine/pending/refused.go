@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -71,13 +72,20 @@ func Refusal(req *decision.Request, d *decision.Decision) (v1alpha1.RefusedChang
 // approvesEdits reports whether edits of an object are approved by themselves: of a root that is none of
 // Crossplane's. Of those what follows is held, and approved as it is.
 func approvesEdits(u *unstructured.Unstructured) bool {
-	if resource.IsComposite(u) || resource.IsClaim(u) || resource.Annotation(u, v1alpha1.AnnotationEdits) == "" {
+	if resource.IsComposite(u) || resource.IsClaim(u) || !storesEdits(u) {
 		return false
 	}
 
 	_, below := resource.ParentOf(u)
 
 	return !below
+}
+
+// storesEdits reports whether an object records an edit that is stored though nobody allowed it.
+func storesEdits(u *unstructured.Unstructured) bool {
+	stored, err := allowance.ParseStored(u)
+
+	return err != nil || len(stored) > 0
 }
 
 // Refuse adds a refusal to a list of them. False where that says all already.
@@ -146,9 +154,9 @@ func (s *summary) fromEdits(refused []v1alpha1.RefusedChange) {
 	destroys := slices.ContainsFunc(refused, func(r v1alpha1.RefusedChange) bool { return r.Destroys })
 
 	for _, e := range edits {
-		s.add(&entry{HeldEntry: v1alpha1.HeldEntry{
-			Ref: root, Parent: &root, Field: e.Field, From: e.From, To: e.To, Digest: e.Digest, Masked: e.Masked, Destroys: destroys,
-			Cause: &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: e.User}, Missing: refused[0].Message,
-		}})
+		e.Ref, e.Parent, e.Destroys, e.Missing, e.At = root, &root, destroys, refused[0].Message, ""
+		e.Cause = &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: allowance.Author(e)}
+		e.Stored = &v1alpha1.StoredChange{Where: e.Stored.Where, Approvals: e.Stored.Approvals}
+		s.add(&entry{HeldChange: e})
 	}
 }

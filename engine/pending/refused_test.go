@@ -27,7 +27,7 @@ import (
 const rolloutController = "system:serviceaccount:kube-system:deployment-controller"
 
 // web is a Deployment at a generation, of which anna has edited the number of replicas.
-func web(t *testing.T, generation int64, list ...v1alpha1.Edit) *unstructured.Unstructured {
+func web(t *testing.T, generation int64, list ...v1alpha1.HeldChange) *unstructured.Unstructured {
 	t.Helper()
 
 	note := ""
@@ -41,8 +41,8 @@ func web(t *testing.T, generation int64, list ...v1alpha1.Edit) *unstructured.Un
 	return u
 }
 
-func byAnna() v1alpha1.Edit {
-	return v1alpha1.Edit{Field: "spec.replicas", User: "anna", From: "2", Since: before}
+func byAnna() v1alpha1.HeldChange {
+	return v1alpha1.HeldChange{Field: "spec.replicas", From: "2", Cause: by("anna", before), Stored: &v1alpha1.StoredChange{}}
 }
 
 // refusedAt is a refusal of an object at a generation of the Deployment, some time before noon.
@@ -82,7 +82,7 @@ func TestAnEditWaitsWhereWhatFollowsIsRefused(t *testing.T) {
 		},
 		"Unlisted": {
 			reason: "What the record has no room for has no digest.", kept: 1,
-			root:    web(t, 4, v1alpha1.Edit{Field: "(more)", User: "anna", Masked: true, Since: before}),
+			root:    web(t, 4, v1alpha1.HeldChange{Field: "(more)", Masked: true, Cause: by("anna", before), Stored: &v1alpha1.StoredChange{}}),
 			refused: []v1alpha1.RefusedChange{refusedAt("a", 4, time.Minute)}, want: []string{"Edit anna: web (more) > of web without digest"},
 		},
 		"Destroys": {
@@ -245,4 +245,9 @@ func builtUp(annotations map[string]string) map[string]string {
 	maps.Copy(out, annotations)
 
 	return out
+}
+
+// by is the cause of an edit of a user.
+func by(user string, since metav1.Time) *v1alpha1.Cause {
+	return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: user, Since: &since}
 }

@@ -22,7 +22,7 @@ const (
 
 // fit cuts a list to what a status lists: reasons go first, then long values, then whole changes
 // from the end.
-func fit(list []v1alpha1.HeldEntry) []v1alpha1.HeldEntry {
+func fit(list []v1alpha1.HeldChange) []v1alpha1.HeldChange {
 	list = list[:min(len(list), v1alpha1.MaxPendingChanges)]
 
 	if size(list) > maxBytes {
@@ -49,7 +49,7 @@ func fit(list []v1alpha1.HeldEntry) []v1alpha1.HeldEntry {
 }
 
 // size is how many bytes a list takes as JSON.
-func size(list []v1alpha1.HeldEntry) int {
+func size(list []v1alpha1.HeldChange) int {
 	raw, err := json.Marshal(list)
 	if err != nil {
 		return maxBytes + 1 // Times of other years than there are.
@@ -60,7 +60,7 @@ func size(list []v1alpha1.HeldEntry) int {
 
 // valid is an entry that the API server takes, whatever a condition says: what it would refuse
 // would keep all the others from being listed.
-func valid(e v1alpha1.HeldEntry) v1alpha1.HeldEntry {
+func valid(e v1alpha1.HeldChange) v1alpha1.HeldChange {
 	e.Ref = validRef(e.Ref)
 
 	if e.Parent != nil {

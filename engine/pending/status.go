@@ -41,7 +41,7 @@ type summary struct {
 
 	now metav1.Time
 	// edits of the root that nobody allowed, the newest last.
-	edits []v1alpha1.Edit
+	edits []v1alpha1.HeldChange
 	// composites are the XRs that were read, listed those of which the list is known, behind
 	// those whose list is of an earlier generation, and read all objects.
 	composites, listed, behind map[types.UID]bool
@@ -49,7 +49,7 @@ type summary struct {
 	// lost are the XRs of which the list is not known any more.
 	lost map[Key]bool
 	// before are the entries of the status before.
-	before map[string]*v1alpha1.HeldEntry
+	before map[string]*v1alpha1.HeldChange
 }
 
 // Status is what is held below a root: all but what approvals make of it, which stays as it was.
@@ -115,12 +115,12 @@ func newSummary(in Input) *summary {
 		Input: in, collection: collection{entries: map[string]*entry{}, fields: map[fieldOf]*entry{}},
 		now:        metav1.NewTime(in.Now.UTC().Truncate(time.Second)),
 		composites: map[types.UID]bool{}, listed: map[types.UID]bool{}, behind: map[types.UID]bool{}, read: map[Key]*Object{},
-		lost: map[Key]bool{}, before: map[string]*v1alpha1.HeldEntry{},
+		lost: map[Key]bool{}, before: map[string]*v1alpha1.HeldChange{},
 	}
 
-	edits, err := allowance.ParseEdits(in.Root)
+	edits, err := allowance.ParseStored(in.Root)
 	if err != nil { // It is reported where it is written next, and stands for whatever it was.
-		edits = []v1alpha1.Edit{{Field: unlisted, User: Unknown}}
+		edits = []v1alpha1.HeldChange{{Field: unlisted, Cause: &v1alpha1.Cause{User: Unknown}, Stored: &v1alpha1.StoredChange{}}}
 	}
 
 	s.edits = edits
@@ -137,7 +137,7 @@ func newSummary(in Input) *summary {
 
 	for i := range in.Previous.Changes {
 		e := &in.Previous.Changes[i]
-		s.before[(&entry{HeldEntry: *e}).identity()] = e
+		s.before[(&entry{HeldChange: *e}).identity()] = e
 	}
 
 	return s

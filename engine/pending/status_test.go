@@ -84,8 +84,8 @@ func held(list ...v1alpha1.HeldChange) string {
 	return annotated(v1alpha1.AnnotationHeld, allowance.FormatList(list))
 }
 
-func edits(list ...v1alpha1.Edit) string {
-	return annotated(v1alpha1.AnnotationEdits, allowance.FormatList(list))
+func edits(list ...v1alpha1.HeldChange) string {
+	return annotated(v1alpha1.AnnotationHeld, allowance.FormatList(list))
 }
 
 func below(u, parent *unstructured.Unstructured) pending.Object {
@@ -95,15 +95,15 @@ func below(u, parent *unstructured.Unstructured) pending.Object {
 }
 
 // instance is an entry of an XR's list about the database.
-func instance(field, from, to string) v1alpha1.HeldEntry {
-	return v1alpha1.HeldEntry{
+func instance(field, from, to string) v1alpha1.HeldChange {
+	return v1alpha1.HeldChange{
 		Ref:              v1alpha1.ObjectReference{APIVersion: "rds.example.org/v1", Kind: "Instance", Name: "corner-db", UID: "db"},
 		ComposedResource: "db", Field: field, From: from, To: to, Digest: sha("a"), Follows: []string{"Update"},
 	}
 }
 
 // short says what matters of an entry: TYPE USER FIELD FROM>TO and more.
-func short(e v1alpha1.HeldEntry) string {
+func short(e v1alpha1.HeldChange) string {
 	out := fmt.Sprintf("%s %s: %s %s %s>%s", e.Cause.Type, e.Cause.User, e.Ref.Name, e.Field, e.From, e.To)
 	if e.Parent != nil {
 		out += " of " + e.Parent.Name
@@ -133,16 +133,16 @@ func short(e v1alpha1.HeldEntry) string {
 }
 
 func TestWhatIsHeldIsListed(t *testing.T) {
-	size := v1alpha1.HeldChange{Field: "spec.size", From: "small", To: "large", Reason: "r", Digest: sha("b")}
-	hands := v1alpha1.HeldChange{Field: "spec.forProvider.size", From: "1", To: "2", User: "eve", Reason: "r", Digest: sha("c")}
-	anna := v1alpha1.Edit{Field: "spec.size", User: "anna", Since: metav1.NewTime(noon.Add(-time.Hour))}
-	bert := v1alpha1.Edit{Field: "spec.color", User: "bert", Since: metav1.NewTime(noon.Add(-time.Minute))}
-	list := &v1alpha1.State{Changes: []v1alpha1.HeldEntry{instance("spec.forProvider.size", "1", "3")}}
+	size := v1alpha1.HeldChange{Field: "spec.size", From: "small", To: "large", Missing: "r", Digest: sha("b")}
+	hands := v1alpha1.HeldChange{Field: "spec.forProvider.size", From: "1", To: "2", Cause: &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: "eve"}, Missing: "r", Digest: sha("c")}
+	anna := v1alpha1.HeldChange{Field: "spec.size", Cause: by("anna", metav1.NewTime(noon.Add(-time.Hour))), Stored: &v1alpha1.StoredChange{}}
+	bert := v1alpha1.HeldChange{Field: "spec.color", Cause: by("bert", metav1.NewTime(noon.Add(-time.Minute))), Stored: &v1alpha1.StoredChange{}}
+	list := &v1alpha1.State{Changes: []v1alpha1.HeldChange{instance("spec.forProvider.size", "1", "3")}}
 
-	with := func(e v1alpha1.HeldEntry, change func(*v1alpha1.HeldEntry)) *v1alpha1.State {
+	with := func(e v1alpha1.HeldChange, change func(*v1alpha1.HeldChange)) *v1alpha1.State {
 		change(&e)
 
-		return &v1alpha1.State{Changes: []v1alpha1.HeldEntry{e}}
+		return &v1alpha1.State{Changes: []v1alpha1.HeldChange{e}}
 	}
 	failing := func() *unstructured.Unstructured {
 		u := xr(t, "", nil)
@@ -155,7 +155,7 @@ func TestWhatIsHeldIsListed(t *testing.T) {
 		e.Parent = &v1alpha1.ObjectReference{APIVersion: "example.org/v1", Kind: "XStore", Name: "corner-x", UID: "xr"}
 		e.Cause = &v1alpha1.Cause{Type: v1alpha1.CauseComposition, Since: &before}
 
-		return v1alpha1.PendingChangeStatus{Changes: []v1alpha1.HeldEntry{e}, Total: 3, Requesters: []string{"carla"}, FinishedAt: nil}
+		return v1alpha1.PendingChangeStatus{Changes: []v1alpha1.HeldChange{e}, Total: 3, Requesters: []string{"carla"}, FinishedAt: nil}
 	}
 
 	cases := map[string]struct {
@@ -178,36 +178,36 @@ func TestWhatIsHeldIsListed(t *testing.T) {
 			want: []string{"Edit bert: corner-db spec.forProvider.size 1>3 of corner-x as db follows Update"}, total: 1, requesters: []string{"anna", "bert"}, required: 1,
 		},
 		"A cause that the function knows stays": {
-			claim: claim(t, edits(anna)), xr: xr(t, "", with(instance("f", "", ""), func(e *v1alpha1.HeldEntry) {
+			claim: claim(t, edits(anna)), xr: xr(t, "", with(instance("f", "", ""), func(e *v1alpha1.HeldChange) {
 				e.Cause = &v1alpha1.Cause{Type: v1alpha1.CauseComposition, Revision: "r-2"}
 			})),
 			want: []string{"Composition : corner-db f > of corner-x as db follows Update"}, total: 1, requesters: []string{"anna"}, required: 1,
 		},
 		"Edits of nobody knows whom take one more": {
-			claim: claim(t, edits(v1alpha1.Edit{Field: "spec.size", User: "(unknown)", Since: before})), xr: xr(t, "", list),
+			claim: claim(t, edits(v1alpha1.HeldChange{Field: "spec.size", Cause: by("(unknown)", before), Stored: &v1alpha1.StoredChange{}})), xr: xr(t, "", list),
 			want: []string{"Edit unknown: corner-db spec.forProvider.size 1>3 of corner-x as db follows Update"}, total: 1, requesters: []string{"unknown"}, required: 2,
 		},
 		"So does a record of edits that nobody can read": {
-			claim: claim(t, annotated(v1alpha1.AnnotationEdits, "{")), xr: xr(t, "", list),
+			claim: claim(t, annotated(v1alpha1.AnnotationHeld, "{")), xr: xr(t, "", list),
 			want: []string{"Edit unknown: corner-db spec.forProvider.size 1>3 of corner-x as db follows Update"}, total: 1, requesters: []string{"unknown"}, required: 2,
 		},
 		"So do those that the record has no room for": {
-			claim: claim(t, edits(v1alpha1.Edit{Field: "(more)", User: "anna", Since: before})), xr: xr(t, "", list),
+			claim: claim(t, edits(v1alpha1.HeldChange{Field: "(more)", Cause: by("anna", before), Stored: &v1alpha1.StoredChange{}})), xr: xr(t, "", list),
 			want: []string{"Edit anna: corner-db spec.forProvider.size 1>3 of corner-x as db follows Update"}, total: 1, requesters: []string{"anna", "unknown"}, required: 2,
 		},
 		"And those of somebody whose name was cut": {
-			claim: claim(t, edits(v1alpha1.Edit{Field: "spec.size", User: strings.Repeat("a", 125) + "...", Since: before})), xr: xr(t, "", &v1alpha1.State{}),
+			claim: claim(t, edits(v1alpha1.HeldChange{Field: "spec.size", Cause: by(strings.Repeat("a", 125)+"...", before), Stored: &v1alpha1.StoredChange{}})), xr: xr(t, "", &v1alpha1.State{}),
 			requesters: []string{strings.Repeat("a", 125) + "...", "unknown"}, required: 2,
 		},
 		"An XR's own is its Claim's, and was asked for by who edited that": {
-			claim: claim(t, edits(anna, bert)), xr: xr(t, held(v1alpha1.HeldChange{Field: "spec.size", From: "small", To: "large", User: "anna", Reason: "r", Digest: sha("b")}), nil),
+			claim: claim(t, edits(anna, bert)), xr: xr(t, held(v1alpha1.HeldChange{Field: "spec.size", From: "small", To: "large", Cause: &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: "anna"}, Missing: "r", Digest: sha("b")}), nil),
 			want: []string{"Edit anna: corner-x spec.size small>large of corner"}, total: 1, requesters: []string{"anna", "bert"}, required: 1,
 		},
 		"By somebody unknown where no edit is recorded": {
 			claim: claim(t, ""), xr: xr(t, held(size), nil), want: []string{"Edit unknown: corner-x spec.size small>large of corner"}, total: 1, requesters: []string{"unknown"}, required: 2,
 		},
 		"What is held of the root itself nobody can approve": {
-			claim: claim(t, held(v1alpha1.HeldChange{Field: "spec.size", From: "small", To: "large", User: "anna", Reason: "r", Digest: sha("b")})),
+			claim: claim(t, held(v1alpha1.HeldChange{Field: "spec.size", From: "small", To: "large", Cause: &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: "anna"}, Missing: "r", Digest: sha("b")})),
 			want:  []string{"Edit anna: corner spec.size small>large without digest"}, total: 1, requesters: []string{"anna"}, required: 1,
 		},
 		"What is composed and was edited by hand is drift, and its user asks": {
@@ -216,26 +216,26 @@ func TestWhatIsHeldIsListed(t *testing.T) {
 		},
 		"An update below forProvider of what has a gate follows outside": {
 			claim: claim(t, ""), xr: xr(t, "", nil), db: database(t, fmt.Sprintf(", annotations: {%s: %q, %s: %q}", v1alpha1.AnnotationHeld,
-				allowance.FormatList([]v1alpha1.HeldChange{hands, {Field: "spec.forProviders", Reason: "r", Digest: sha("d")}}),
+				allowance.FormatList([]v1alpha1.HeldChange{hands, {Field: "spec.forProviders", Missing: "r", Digest: sha("d")}}),
 				v1alpha1.AnnotationGate, "{state: Closed, generation: 1, since: \"2026-01-01T00:00:00Z\"}")),
 			want:  []string{"Drift eve: corner-db spec.forProvider.size 1>2 of corner-x follows Update", "Pipeline : corner-db spec.forProviders > of corner-x"},
 			total: 2, requesters: []string{"eve"}, required: 1,
 		},
 		"Of equal digests the XR's list says more, but who asked by hand": {
-			claim: claim(t, ""), xr: xr(t, "", list), db: database(t, held(v1alpha1.HeldChange{Field: "spec.forProvider.size", From: "1", To: "3", User: "eve", Reason: "r", Digest: sha("a")})),
+			claim: claim(t, ""), xr: xr(t, "", list), db: database(t, held(v1alpha1.HeldChange{Field: "spec.forProvider.size", From: "1", To: "3", Cause: &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: "eve"}, Missing: "r", Digest: sha("a")})),
 			want: []string{"Drift eve: corner-db spec.forProvider.size 1>3 of corner-x as db follows Update"}, total: 1, requesters: []string{"eve"}, required: 1,
 		},
 		"A record without digest is one with what the list says of the field": {
-			claim: claim(t, ""), xr: xr(t, "", list), db: database(t, held(v1alpha1.HeldChange{Field: "spec.forProvider.size", From: "1", To: "3", Reason: "r"})),
+			claim: claim(t, ""), xr: xr(t, "", list), db: database(t, held(v1alpha1.HeldChange{Field: "spec.forProvider.size", From: "1", To: "3", Missing: "r"})),
 			want: []string{"Pipeline : corner-db spec.forProvider.size 1>3 of corner-x as db follows Update"}, total: 1, required: 1,
 		},
 		"What did not fit is counted": {
-			claim: claim(t, held(size, v1alpha1.HeldChange{Field: "(12 more)", Reason: "too many to list"})), xr: xr(t, "", &v1alpha1.State{More: 4}),
-			db:   database(t, held(hands, v1alpha1.HeldChange{Field: "(7 more)", Reason: "too many to list"})),
+			claim: claim(t, held(size, v1alpha1.HeldChange{Field: "(12 more)", Missing: "too many to list"})), xr: xr(t, "", &v1alpha1.State{More: 4}),
+			db:   database(t, held(hands, v1alpha1.HeldChange{Field: "(7 more)", Missing: "too many to list"})),
 			want: []string{"Edit unknown: corner spec.size small>large without digest", "Drift eve: corner-db spec.forProvider.size 1>2 of corner-x"}, total: 2 + 12 + 4, requesters: []string{"eve", "unknown"}, required: 2,
 		},
 		"What destroys something comes first, whatever it is": {
-			claim: claim(t, ""), xr: xr(t, "", &v1alpha1.State{Changes: []v1alpha1.HeldEntry{
+			claim: claim(t, ""), xr: xr(t, "", &v1alpha1.State{Changes: []v1alpha1.HeldChange{
 				instance("a", "", ""), {Ref: v1alpha1.ObjectReference{APIVersion: "v1", Kind: "Secret", Name: "z", UID: "z"}, Field: "delete", Digest: sha("f"), Destroys: true},
 			}}),
 			want: []string{"Pipeline : z delete > of corner-x destroys", "Pipeline : corner-db a > of corner-x as db follows Update"}, total: 2, destroys: 1, required: 1,
@@ -253,7 +253,7 @@ func TestWhatIsHeldIsListed(t *testing.T) {
 			want: []string{"Composition : corner-db spec.forProvider.size 1>3 of corner-x as db follows Update since 11:00:00"}, total: 3, requesters: []string{"carla"}, required: 1,
 		},
 		"And what its resources say of it says less": {
-			claim: claim(t, ""), xr: failing(), db: database(t, held(v1alpha1.HeldChange{Field: "spec.forProvider.size", From: "1", To: "3", Reason: "r", Digest: sha("a")})), previous: kept(), stale: true,
+			claim: claim(t, ""), xr: failing(), db: database(t, held(v1alpha1.HeldChange{Field: "spec.forProvider.size", From: "1", To: "3", Missing: "r", Digest: sha("a")})), previous: kept(), stale: true,
 			want: []string{"Composition : corner-db spec.forProvider.size 1>3 of corner-x as db follows Update since 11:00:00"}, total: 3, requesters: []string{"carla"}, required: 1,
 		},
 		"It goes with the object, whatever the pipeline does": {
@@ -336,7 +336,7 @@ func TestWhatIsHeldIsListed(t *testing.T) {
 
 func TestValuesOfOtherNamespacesAreShownOnlyWhereThatIsSwitchedOn(t *testing.T) {
 	root := claim(t, "")
-	change := v1alpha1.HeldChange{Field: "spec.size", From: "small", To: "large", Reason: "r", Digest: sha("b")}
+	change := v1alpha1.HeldChange{Field: "spec.size", From: "small", To: "large", Missing: "r", Digest: sha("b")}
 	at := func(namespace string) pending.Object {
 		u := database(t, held(change))
 		u.SetNamespace(namespace)
@@ -452,9 +452,9 @@ func TestAStatusIsNeverTooLarge(t *testing.T) {
 }
 
 func TestNoMoreRequestersThanAStatusNames(t *testing.T) {
-	list := make([]v1alpha1.Edit, 0, 80)
+	list := make([]v1alpha1.HeldChange, 0, 80)
 	for i := range 80 {
-		list = append(list, v1alpha1.Edit{Field: fmt.Sprint("spec.f", i), User: fmt.Sprintf("user-%02d", i), Since: before})
+		list = append(list, v1alpha1.HeldChange{Field: fmt.Sprint("spec.f", i), Cause: by(fmt.Sprintf("user-%02d", i), before), Stored: &v1alpha1.StoredChange{}})
 	}
 
 	root := claim(t, edits(list...))

@@ -73,7 +73,7 @@ func FormatState(list v1alpha1.State) string {
 		return text
 	}
 
-	changes := make([]v1alpha1.HeldEntry, len(list.Changes))
+	changes := make([]v1alpha1.HeldChange, len(list.Changes))
 	for i, e := range list.Changes {
 		e.Missing = ""
 		changes[i] = e

@@ -21,10 +21,10 @@ func listed(status, message string) *unstructured.Unstructured {
 	}}}}
 }
 
-func entries(n, size int) []v1alpha1.HeldEntry {
-	out := make([]v1alpha1.HeldEntry, n)
+func entries(n, size int) []v1alpha1.HeldChange {
+	out := make([]v1alpha1.HeldChange, n)
 	for i := range out {
-		out[i] = v1alpha1.HeldEntry{
+		out[i] = v1alpha1.HeldChange{
 			Ref: v1alpha1.ObjectReference{APIVersion: "a/v1", Kind: "K", Name: "n"}, Field: fmt.Sprintf("spec.f%d", i),
 			To: strings.Repeat("<&>", size/3), Digest: "sha256:" + strings.Repeat("0", 64), Missing: strings.Repeat("m", size),
 		}

@@ -140,10 +140,10 @@ type answer struct {
 
 // asking asks each question once.
 func (s *Settler) asking(ctx context.Context, namespace string) func(
-	v1alpha1.Approver, v1alpha1.ApprovalDecision, v1alpha1.HeldEntry) (bool, string, error) {
+	v1alpha1.Approver, v1alpha1.ApprovalDecision, v1alpha1.HeldChange) (bool, string, error) {
 	known := map[question]answer{}
 
-	return func(approver v1alpha1.Approver, decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldEntry) (bool, string, error) {
+	return func(approver v1alpha1.Approver, decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldChange) (bool, string, error) {
 		who, err := json.Marshal(approver)
 		what, err2 := json.Marshal(entry.Ref)
 

@@ -29,7 +29,16 @@ func (g *gathering) forgetEdits(ctx context.Context, status *v1alpha1.PendingCha
 	}
 
 	before, ok := approval.EditsBefore(status, g.in.Approvals)
-	if !ok || resource.Annotation(g.root, v1alpha1.AnnotationEdits) == "" {
+	if !ok || resource.Annotation(g.root, v1alpha1.AnnotationHeld) == "" {
+		return 0, nil
+	}
+
+	was, err := allowance.ParseStored(g.root)
+	if err != nil {
+		return 0, fmt.Errorf("cannot read %s %q: %w", g.root.GetKind(), g.root.GetName(), err)
+	}
+
+	if len(was) == 0 {
 		return 0, nil
 	}
 
@@ -37,11 +46,6 @@ func (g *gathering) forgetEdits(ctx context.Context, status *v1alpha1.PendingCha
 		status.FinishedAt = nil
 
 		return soon, nil
-	}
-
-	was, err := allowance.ParseEdits(g.root)
-	if err != nil {
-		return 0, fmt.Errorf("cannot read %s %q: %w", g.root.GetKind(), g.root.GetName(), err)
 	}
 
 	ref := pending.RefTo(g.root)
@@ -55,7 +59,7 @@ func (g *gathering) forgetEdits(ctx context.Context, status *v1alpha1.PendingCha
 		return 0, fmt.Errorf("cannot get %s %q: %w", ref.Kind, ref.Name, err)
 	}
 
-	edits, err := allowance.ParseEdits(live)
+	edits, err := allowance.ParseStored(live)
 	if err != nil {
 		return 0, fmt.Errorf("cannot read %s %q: %w", ref.Kind, ref.Name, err)
 	}
@@ -67,9 +71,7 @@ func (g *gathering) forgetEdits(ctx context.Context, status *v1alpha1.PendingCha
 
 	g.objects[ref.UID] = live
 
-	if len(left) == 0 {
-		return 0, g.annotate(ctx, ref.UID, v1alpha1.AnnotationEdits, nil)
-	}
+	held, _ := allowance.ParseHeld(live) // It is readable, as what is stored is.
 
-	return 0, g.annotate(ctx, ref.UID, v1alpha1.AnnotationEdits, allowance.FormatList(left))
+	return 0, g.annotate(ctx, ref.UID, v1alpha1.AnnotationHeld, orNil(allowance.FormatHeld(left, held)))
 }

@@ -76,7 +76,7 @@ func (g *gathering) edits(ctx context.Context, plan approval.Plan) error {
 	annotations := map[string]any{v1alpha1.AnnotationApproved: allowance.FormatList(approved)}
 
 	for _, key := range []string{
-		v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace, v1alpha1.AnnotationRecord, v1alpha1.AnnotationEdits,
+		v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace, v1alpha1.AnnotationRecord, v1alpha1.AnnotationHeld,
 	} {
 		if was, is := resource.Annotation(u, key), resource.Annotation(d.Object, key); was != is {
 			annotations[key] = orNil(is)
@@ -97,7 +97,7 @@ func stillRecorded(u *unstructured.Unstructured, edits []approval.Grant) ([]appr
 	recorded, err := decision.RecordedEdits(u)
 
 	return slices.DeleteFunc(slices.Clone(edits), func(g approval.Grant) bool {
-		return !slices.ContainsFunc(recorded, func(e decision.RecordedEdit) bool { return e.Digest == g.Digest })
+		return !slices.ContainsFunc(recorded, func(e v1alpha1.HeldChange) bool { return e.Digest == g.Digest })
 	}), err
 }
 

@@ -32,7 +32,7 @@ metadata:
   name: db
   uid: claim
   generation: 2
-  annotations: {kausality.io/edits: "- {field: spec.size, user: anna, from: small, since: '2026-04-01T00:00:00Z'}"}
+  annotations: {kausality.io/held: "- {field: spec.size, from: small, cause: {type: Edit, user: anna, since: '2026-04-01T00:00:00Z'}, stored: {}}"}
 spec: {size: huge}
 status: {observedGeneration: 2}`
 
@@ -114,7 +114,7 @@ func (w *world) edit() string {
 		out = append(out, fmt.Sprintf("%s %s of %s", a.Kind, a.Mutation, a.Initiator))
 	}
 
-	return fmt.Sprintf("edited %t, gives %s, approved %d", resource.Annotation(root, v1alpha1.AnnotationEdits) != "", strings.Join(out, ", "), len(approved))
+	return fmt.Sprintf("edited %t, gives %s, approved %d", resource.Annotation(root, v1alpha1.AnnotationHeld) != "", strings.Join(out, ", "), len(approved))
 }
 
 func TestAnEditIsLetThroughInOneWrite(t *testing.T) {

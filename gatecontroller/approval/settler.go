@@ -27,7 +27,7 @@ type Rights interface {
 	// MayDecide reports whether an approver may decide about a change, and why not. The namespace
 	// is that of the object that people edit. An error means that it is not known.
 	MayDecide(
-		ctx context.Context, approver v1alpha1.Approver, decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldEntry, rootNamespace string,
+		ctx context.Context, approver v1alpha1.Approver, decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldChange, rootNamespace string,
 	) (ok bool, reason string, err error)
 }
 

@@ -162,7 +162,7 @@ func (w *world) write(verb string, obj client.Object) error {
 
 // MayDecide implements Rights.
 func (w *world) MayDecide(
-	_ context.Context, approver v1alpha1.Approver, _ v1alpha1.ApprovalDecision, _ v1alpha1.HeldEntry, namespace string,
+	_ context.Context, approver v1alpha1.Approver, _ v1alpha1.ApprovalDecision, _ v1alpha1.HeldChange, namespace string,
 ) (bool, string, error) {
 	if namespace != "team-a" {
 		w.t.Errorf("asked for namespace %q", namespace)
@@ -233,7 +233,7 @@ func (w *world) report(held bool, uses ...v1alpha1.ApprovalUse) {
 
 	list := v1alpha1.State{Approvals: uses}
 	if held {
-		list.Changes = []v1alpha1.HeldEntry{w.entry()}
+		list.Changes = []v1alpha1.HeldChange{w.entry()}
 	}
 
 	u := w.get(xrRef())
@@ -250,10 +250,10 @@ func (w *world) use(state v1alpha1.ApprovalUseState) v1alpha1.ApprovalUse {
 	return v1alpha1.ApprovalUse{Approval: "uid-a", Digest: change, State: state}
 }
 
-func (w *world) entry() v1alpha1.HeldEntry {
+func (w *world) entry() v1alpha1.HeldChange {
 	parent := xrRef()
 
-	return v1alpha1.HeldEntry{
+	return v1alpha1.HeldChange{
 		Ref:    v1alpha1.ObjectReference{APIVersion: "rds.example.org/v1", Kind: "Instance", Name: "db-1", UID: "child"},
 		Parent: &parent, Field: "spec.forProvider.size", Digest: change, Follows: []string{"Update"},
 	}
@@ -273,7 +273,7 @@ func (w *world) settle() (*v1alpha1.PendingChangeStatus, error) {
 	status := &v1alpha1.PendingChangeStatus{Required: 1, Requesters: []string{"anna"}, FinishedAt: &finished, Conditions: pch.Status.Conditions}
 
 	if list, known := resource.StateOf(w.get(xrRef())); known && len(list.Changes) > 0 {
-		status.Changes, status.Total, status.FinishedAt = []v1alpha1.HeldEntry{w.entry()}, 1, nil
+		status.Changes, status.Total, status.FinishedAt = []v1alpha1.HeldChange{w.entry()}, 1, nil
 	}
 
 	if _, err := w.Settle(w.t.Context(), w.get(claimRef()), pch, status); err != nil {
@@ -583,7 +583,7 @@ func TestAParentThatMayNotBeReadIsWaitedFor(t *testing.T) {
 
 	root := w.get(claimRef())
 	w.unread = []string{"XDatabase"}
-	status := &v1alpha1.PendingChangeStatus{Required: 1, Total: 1, Changes: []v1alpha1.HeldEntry{w.entry()}}
+	status := &v1alpha1.PendingChangeStatus{Required: 1, Total: 1, Changes: []v1alpha1.HeldChange{w.entry()}}
 
 	again, err := w.Settle(t.Context(), root, pch, status)
 	if err != nil || again == 0 || status.Approvals[0].State != v1alpha1.ApprovalStateWaiting {

@@ -393,7 +393,7 @@ func say(u *unstructured.Unstructured, typ, status, reason, message string) {
 }
 
 // lists has an XR list changes.
-func lists(entries ...v1alpha1.HeldEntry) func(*unstructured.Unstructured) {
+func lists(entries ...v1alpha1.HeldChange) func(*unstructured.Unstructured) {
 	return func(u *unstructured.Unstructured) {
 		status, reason := "False", v1alpha1.ReasonHeld
 		if len(entries) == 0 {
@@ -405,8 +405,8 @@ func lists(entries ...v1alpha1.HeldEntry) func(*unstructured.Unstructured) {
 }
 
 // instance is a change of what the XR composes.
-func instance(name, field string) v1alpha1.HeldEntry {
-	return v1alpha1.HeldEntry{
+func instance(name, field string) v1alpha1.HeldChange {
+	return v1alpha1.HeldChange{
 		Ref: v1alpha1.ObjectReference{APIVersion: "example.org/v1", Kind: "Instance", Name: name, UID: "i"}, ComposedResource: "db",
 		Field: field, From: "1", To: "2", Digest: sha(name + field),
 	}

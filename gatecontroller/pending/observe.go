@@ -58,10 +58,8 @@ func holds(u *unstructured.Unstructured) bool {
 		return true
 	}
 
-	for _, key := range []string{v1alpha1.AnnotationHeld, v1alpha1.AnnotationEdits} {
-		if text := resource.Annotation(u, key); text != "" && strings.TrimSpace(text) != strings.TrimSpace(allowance.None) {
-			return true
-		}
+	if text := resource.Annotation(u, v1alpha1.AnnotationHeld); text != "" && strings.TrimSpace(text) != strings.TrimSpace(allowance.None) {
+		return true
 	}
 
 	typ := v1alpha1.ConditionState
@@ -95,8 +93,8 @@ func printOf(u *unstructured.Unstructured) fingerprint {
 
 	raw, _ := json.Marshal([]any{ //nolint:errchkjson // It is text and truth values.
 		u.GetUID(), parent, resource.Deleting(u),
-		annotation(v1alpha1.AnnotationHeld), annotation(v1alpha1.AnnotationEdits),
-		annotation(v1alpha1.AnnotationTrace), annotation(v1alpha1.AnnotationRecord), annotation(v1alpha1.AnnotationAllowances),
+		annotation(v1alpha1.AnnotationHeld), annotation(v1alpha1.AnnotationTrace),
+		annotation(v1alpha1.AnnotationRecord), annotation(v1alpha1.AnnotationAllowances),
 		condition(v1alpha1.ConditionState), condition(v1alpha1.ConditionKausality),
 	})
 	sum := sha256.Sum256(raw)

@@ -99,7 +99,7 @@ func TestThereIsOneForTheObjectThatPeopleEdit(t *testing.T) {
 		"Where nothing is held there is none": {objects: []string{claim, xr, db}, observe: []string{"Store corner", "XStore corner-x", "Instance db"}},
 		"Where nothing but an edit is recorded there is none": {
 			objects: []string{claim, xr}, change: map[string]func(*unstructured.Unstructured){"Store corner": func(u *unstructured.Unstructured) {
-				u.SetAnnotations(map[string]string{v1alpha1.AnnotationEdits: "[{field: spec.size, user: anna, since: \"2026-03-04T00:00:00Z\"}]"})
+				u.SetAnnotations(map[string]string{v1alpha1.AnnotationHeld: "[{field: spec.size, cause: {type: Edit, user: anna, since: \"2026-03-04T00:00:00Z\"}, stored: {}}]"})
 			}}, observe: []string{"Store corner"},
 		},
 	}
@@ -144,7 +144,7 @@ func heldBelowClaim(t *testing.T) *harness {
 	t.Helper()
 
 	h := newHarness(t, claim, xr, db)
-	h.change(t, "XStore corner-x", lists(instance("db", "spec.size"), v1alpha1.HeldEntry{
+	h.change(t, "XStore corner-x", lists(instance("db", "spec.size"), v1alpha1.HeldChange{
 		Ref: v1alpha1.ObjectReference{APIVersion: "example.org/v1", Kind: "Instance", Name: "new"}, Field: "create", Digest: sha("new"), ComposedResource: "new",
 	}))
 	h.change(t, "Instance db", holding("spec.forProvider.color"))
@@ -520,7 +520,7 @@ func TestApprovalsAreSettledBeforeItIsWritten(t *testing.T) {
 
 	cases := map[string]struct {
 		do        func(*v1alpha1.PendingChangeStatus) (time.Duration, error)
-		list      []v1alpha1.HeldEntry
+		list      []v1alpha1.HeldChange
 		again     time.Duration
 		approvals int
 		finished  bool
@@ -528,13 +528,13 @@ func TestApprovalsAreSettledBeforeItIsWritten(t *testing.T) {
 		err       error
 	}{
 		"What is under way is not over": {do: underWay, again: 5 * time.Second, approvals: 1},
-		"What is held is approved":      {do: underWay, list: []v1alpha1.HeldEntry{instance("db", "spec.other")}, again: 5 * time.Second, approvals: 1, total: 1},
+		"What is held is approved":      {do: underWay, list: []v1alpha1.HeldChange{instance("db", "spec.other")}, again: 5 * time.Second, approvals: 1, total: 1},
 		"What is over is":               {do: func(*v1alpha1.PendingChangeStatus) (time.Duration, error) { return 0, nil }, again: time.Hour, finished: true},
 		"An error keeps nothing from being listed": {do: func(status *v1alpha1.PendingChangeStatus) (time.Duration, error) {
 			status.Total = 7
 
 			return 0, errSettle
-		}, list: []v1alpha1.HeldEntry{instance("db", "spec.other")}, total: 1, err: errSettle},
+		}, list: []v1alpha1.HeldChange{instance("db", "spec.other")}, total: 1, err: errSettle},
 		"Nor does one end anything": {do: func(*v1alpha1.PendingChangeStatus) (time.Duration, error) { return 0, errSettle }, err: errSettle},
 	}
 

@@ -20,7 +20,7 @@ import (
 )
 
 const editedDeployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: team-a, uid: web, generation: 4, annotations: {
-  kausality.io/initialized: '{"v":1}', kausality.io/edits: "- {field: spec.replicas, user: anna, from: '2', since: '2026-03-05T11:00:00Z'}"}},
+  kausality.io/initialized: '{"v":1}', kausality.io/held: "- {field: spec.replicas, from: '2', cause: {type: Edit, user: anna, since: '2026-03-05T11:00:00Z'}, stored: {}}"}},
   spec: {replicas: 3}, status: {observedGeneration: 4}}`
 
 // refusing is a replica that hears of refusals in the cluster of a harness.

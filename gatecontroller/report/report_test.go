@@ -41,8 +41,8 @@ import (
 )
 
 const (
-	edited = `{apiVersion: example.org/v1, kind: Database, metadata: {name: db, namespace: team-a, uid: db, annotations: {kausality.io/edits:
-  '[{field: spec.size, user: anna, from: small, since: 2026-03-04T00:00:00Z}]'}}}`
+	edited = `{apiVersion: example.org/v1, kind: Database, metadata: {name: db, namespace: team-a, uid: db, annotations: {kausality.io/held:
+  '[{field: spec.size, from: small, cause: {type: Edit, user: anna, since: 2026-03-04T00:00:00Z}, stored: {}}]'}}}`
 	asAsked = `{apiVersion: example.org/v1, kind: Database, metadata: {name: db, namespace: team-a, uid: db}}`
 	xr      = `{apiVersion: example.org/v1, kind: XDatabase, metadata: {name: db-x, uid: xr}, spec: {compositionRevisionRef: {name: runs-1},
   claimRef: {apiVersion: example.org/v1, kind: Database, namespace: team-a, name: db},

@@ -42,7 +42,6 @@ func writers() map[string]who {
 		"AnnotationMode":               {annotation, "the function, through Crossplane"},
 		"AnnotationLastUpgrade":        {annotation, "the function and the manager's webhook"},
 		"AnnotationHeld":               {annotation, "the manager's webhook"},
-		"AnnotationEdits":              {annotation, "the manager's webhook"},
 		"AnnotationApproved":           {annotation, manager},
 		"AnnotationWish":               {annotation, "the function, through Crossplane"},
 		"AnnotationRelease":            {annotation, "people, by kubectl kausality release, or uninstall"},

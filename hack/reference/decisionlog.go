@@ -36,8 +36,7 @@ func writeDecisionLog(out *bytes.Buffer) error {
 		writeShapes(out, file, source.types)
 	}
 
-	fmt.Fprint(out, "\nHeldChange is that of the [annotations](annotations.md); AllowancePolicy, AllowanceBinding, UpgradeAllowance and "+
-		"Enforcement are the [kinds](crds.md).\n")
+	fmt.Fprint(out, "\nHeldChange, AllowancePolicy, AllowanceBinding, UpgradeAllowance and Enforcement are of the [kinds](crds.md).\n")
 
 	return nil
 }

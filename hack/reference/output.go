@@ -49,7 +49,7 @@ func writeOutput(out *bytes.Buffer) error {
 		writeShapes(out, file, source.types)
 	}
 
-	fmt.Fprint(out, "\nTraceEntry, GateRecord, Allowance and HeldChange are those of the [annotations](annotations.md), HeldEntry, Cause, "+
+	fmt.Fprint(out, "\nTraceEntry, GateRecord and Allowance are those of the [annotations](annotations.md), HeldChange, Cause, "+
 		"PendingApproval and ObjectReference those of a [PendingChange](crds.md).\n")
 
 	return nil

@@ -215,10 +215,10 @@ func TestWhatIsLeftOutIsCounted(t *testing.T) {
 
 	changes := []string{"a", "b", "c", "d", "e", "f", "g"}
 	for i, field := range changes {
-		changes[i] = "{field: spec." + field + ", user: anna, from: '1', since: 2026-03-04T00:00:00Z}"
+		changes[i] = "{field: spec." + field + ", from: '1', cause: {type: Edit, user: anna, since: 2026-03-04T00:00:00Z}, stored: {}}"
 	}
 
-	got := audit.Edited(fixture.Parse(t, "{apiVersion: v1, kind: X, metadata: {name: x, annotations: {kausality.io/edits: \"["+strings.Join(changes, ", ")+"]\"}}}"))
+	got := audit.Edited(fixture.Parse(t, "{apiVersion: v1, kind: X, metadata: {name: x, annotations: {kausality.io/held: \"["+strings.Join(changes, ", ")+"]\"}}}"))
 	if len(got) != 1 || !strings.HasSuffix(got[0].Message, "spec.e was stored by anna at 2026-03-04T00:00:00Z, and was 1; and 2 more") {
 		t.Errorf("got %v", got)
 	}

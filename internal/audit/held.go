@@ -45,17 +45,17 @@ func textOf(h v1alpha1.HeldChange) string {
 	}
 
 	by := ""
-	if h.User != "" {
-		by = ", asked for by " + h.User
+	if allowance.Author(h) != "" {
+		by = ", asked for by " + allowance.Author(h)
 	}
 
 	switch h.Field {
 	case v1alpha1.MutationCreate:
-		return fmt.Sprintf("it is not created%s: %s", by, h.Reason)
+		return fmt.Sprintf("it is not created%s: %s", by, h.Missing)
 	case v1alpha1.MutationDelete:
-		return fmt.Sprintf("it is not deleted%s: %s", by, h.Reason)
+		return fmt.Sprintf("it is not deleted%s: %s", by, h.Missing)
 	default:
-		return decision.Describe(h) + by + ": " + h.Reason
+		return decision.Describe(h) + by + ": " + h.Missing
 	}
 }
 

@@ -24,19 +24,19 @@ const Grace = 5 * time.Minute
 // Edited judges what is stored of an object that somebody might not store, by its
 // record of that: roots have one, and what an XR composes without a gate.
 func Edited(u *unstructured.Unstructured) []Finding {
-	edits, err := allowance.ParseEdits(u)
+	edits, err := allowance.ParseStored(u)
 	if err != nil || len(edits) == 0 { // See [Misread].
 		return nil
 	}
 
 	texts := make([]string, len(edits))
-	first := edits[0].Since.Time
+	first := allowance.StoredSince(edits[0])
 
 	for i, e := range edits {
-		texts[i] = fmt.Sprintf("%s %s, and was %s", e.Field, decision.StoredBy(e.User, e.Since.Time), lastAllowed(u, e))
+		texts[i] = fmt.Sprintf("%s %s, and was %s", e.Field, decision.StoredBy(allowance.Author(e), allowance.StoredSince(e)), lastAllowed(u, e))
 
-		if e.Since.Time.Before(first) {
-			first = e.Since.Time
+		if allowance.StoredSince(e).Before(first) {
+			first = allowance.StoredSince(e)
 		}
 	}
 
@@ -46,7 +46,7 @@ func Edited(u *unstructured.Unstructured) []Finding {
 
 // lastAllowed is the value last allowed, as it is shown: earlier versions of Kausality recorded
 // credentials, too.
-func lastAllowed(u *unstructured.Unstructured, e v1alpha1.Edit) string {
+func lastAllowed(u *unstructured.Unstructured, e v1alpha1.HeldChange) string {
 	path, err := fieldpath.Parse(e.Field)
 
 	switch {

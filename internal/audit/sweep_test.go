@@ -60,8 +60,8 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 		"AsAsked": {reason: "Nothing is said of what is as it was asked for.", objects: []string{xr, claim, managed(closedGate, owner)}},
 		"Edited": {
 			reason: "What somebody stored on a root who might not is said, with who it was and since when first.",
-			objects: []string{`{apiVersion: example.org/v1, kind: Database, metadata: {name: db, namespace: team-a, annotations: {kausality.io/edits:
-  '[{field: spec.size, user: anna, from: small, since: 2026-03-04T00:00:00Z}, {field: spec.password, user: hans, masked: true, since: 2026-03-03T00:00:00Z}]'}}}`},
+			objects: []string{`{apiVersion: example.org/v1, kind: Database, metadata: {name: db, namespace: team-a, annotations: {kausality.io/held:
+  '[{field: spec.size, from: small, cause: {type: Edit, user: anna, since: 2026-03-04T00:00:00Z}, stored: {}}, {field: spec.password, masked: true, cause: {type: Edit, user: hans, since: 2026-03-03T00:00:00Z}, stored: {}}]'}}}`},
 			want: []string{"stored-not-allowed high fail team-a Database team-a/db 2026-03-03: spec.size was stored by anna at 2026-03-04T00:00:00Z, and was small; " +
 				"spec.password was stored by hans at 2026-03-03T00:00:00Z, and was (masked)"},
 		},
@@ -90,7 +90,7 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 		"HeldByWebhook": {
 			reason: "What the webhook holds is said, with who asked; since when is not recorded, and no age leaves it out.",
 			objects: []string{`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, annotations: {kausality.io/held:
-  '[{field: spec.replicas, from: "1", to: "2", user: anna, reason: no policy lets her}]'}}}`},
+  '[{field: spec.replicas, from: "1", to: "2", cause: {type: Edit, user: anna}, missing: no policy lets her}]'}}}`},
 			opts: audit.Options{HeldLonger: time.Hour},
 			want: []string{"held low warn shop Deployment shop/web : spec.replicas stays 1 (asked: 2), asked for by anna: no policy lets her"},
 		},
@@ -126,8 +126,8 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 		},
 		"EditedMasked": {
 			reason: "Earlier versions recorded the value last allowed of a credential.",
-			objects: []string{`{apiVersion: example.org/v1, kind: Database, metadata: {name: db, namespace: team-a, annotations: {kausality.io/edits:
-  '[{field: spec.password, user: hans, from: hunter2, since: 2026-03-03T00:00:00Z}]'}}, spec: {password: other}}`},
+			objects: []string{`{apiVersion: example.org/v1, kind: Database, metadata: {name: db, namespace: team-a, annotations: {kausality.io/held:
+  '[{field: spec.password, from: hunter2, cause: {type: Edit, user: hans, since: 2026-03-03T00:00:00Z}, stored: {}}]'}}, spec: {password: other}}`},
 			want: []string{"stored-not-allowed high fail team-a Database team-a/db 2026-03-03: spec.password was stored by hans at 2026-03-03T00:00:00Z, and was (masked)"},
 		},
 		"Ungated": {

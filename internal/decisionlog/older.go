@@ -25,12 +25,11 @@ func (m *masking) maskAnnotations(masked Object, of map[string]any) {
 
 	u := &unstructured.Unstructured{Object: of}
 
-	if list, err := allowance.ParseHeld(u); err == nil && slices.ContainsFunc(list, quotes) {
-		texts[v1alpha1.AnnotationHeld] = allowance.FormatList(list) // It is masked as it is read.
-	}
+	held, err := allowance.ParseHeld(u) // It is masked as it is read.
+	stored, other := allowance.ParseStored(u)
 
-	if list, err := allowance.ParseEdits(u); err == nil && maskEdits(list, of) {
-		texts[v1alpha1.AnnotationEdits] = allowance.FormatList(list)
+	if err == nil && other == nil && (maskEdits(stored, of) || slices.ContainsFunc(held, quotes)) {
+		texts[v1alpha1.AnnotationHeld] = allowance.FormatHeld(stored, held)
 	}
 }
 
@@ -38,7 +37,7 @@ func (m *masking) maskAnnotations(masked Object, of map[string]any) {
 func quotes(h v1alpha1.HeldChange) bool { return h.From == mask.Text || h.To == mask.Text }
 
 // maskEdits masks the values of edits; false where there is nothing to mask.
-func maskEdits(list []v1alpha1.Edit, of map[string]any) bool {
+func maskEdits(list []v1alpha1.HeldChange, of map[string]any) bool {
 	masked := false
 
 	for i := range list {
@@ -46,7 +45,7 @@ func maskEdits(list []v1alpha1.Edit, of map[string]any) bool {
 
 		path, err := fieldpath.Parse(e.Field)
 		if err == nil && e.From != "" && mask.Hides(path, e.From, of) {
-			e.From, e.Digest, e.Masked, masked = "", "", true, true
+			e.From, e.Stored.From, e.Masked, masked = "", "", true, true
 		}
 	}
 

@@ -6,6 +6,7 @@ package policytest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -102,7 +103,7 @@ func (o *Outcome) Decisions() (map[string]any, error) {
 	}
 
 	for _, h := range mappings(out["held"]) {
-		delete(h, "reason")
+		delete(h, "missing")
 	}
 
 	return out, nil
@@ -136,7 +137,7 @@ func (o *Outcome) Texts() (map[string]any, error) {
 		return nil, err
 	}
 
-	out.Lacks, out.Held, out.Stored = byField(lacks, "text"), byField(mappings(o.said["held"]), "reason"), byField(stored, "reason")
+	out.Lacks, out.Held, out.Stored = byField(lacks, "text"), byField(mappings(o.said["held"]), "missing"), byField(stored, "missing")
 
 	texts := map[string]any{}
 	err = again(out, &texts)
@@ -156,7 +157,9 @@ func (o *Outcome) storedReasons() ([]map[string]any, error) {
 		return nil, nil
 	}
 
-	return heldIn(text)
+	list, err := heldIn(text)
+
+	return slices.DeleteFunc(list, func(h map[string]any) bool { return h["stored"] != nil }), err
 }
 
 // heldIn reads the annotation kausality.io/held.
@@ -195,7 +198,7 @@ func (o *Outcome) PatchedDecisions() (string, error) {
 	}
 
 	for _, h := range list {
-		delete(h, "reason")
+		delete(h, "missing")
 	}
 
 	raw, err := yaml.Marshal(list)

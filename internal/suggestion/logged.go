@@ -146,7 +146,7 @@ func heldBefore(d *decisionlog.Decision, parent, old *unstructured.Unstructured,
 	return more > 0 || slices.ContainsFunc(held, func(h composition.Held) bool {
 		of, made := strings.CutPrefix(h.Resource, obj.GetKind()+" of composed resource ")
 
-		return h.Field == field && (h.Resource == obj.GetKind()+" "+resource.Name(obj) ||
+		return h.Change.Field == field && (h.Resource == obj.GetKind()+" "+resource.Name(obj) ||
 			made && d.By.Composite != nil && of == d.By.Composite.Resource)
 	})
 }

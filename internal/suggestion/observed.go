@@ -67,13 +67,13 @@ func HeldOf(composites []*unstructured.Unstructured) iter.Seq[Observed] {
 
 			for _, h := range held {
 				kind, rest, _ := strings.Cut(h.Resource, " ")
-				if h.Resource == xr.GetKind()+" "+xr.GetName() || strings.HasPrefix(h.Field, "(") {
+				if h.Resource == xr.GetKind()+" "+xr.GetName() || strings.HasPrefix(h.Change.Field, "(") {
 					continue // It is of the XR itself, or stands for those that are left out.
 				}
 
 				o := Observed{
 					Parent: xr.GroupVersionKind().GroupKind(), ParentName: nameOf(xr), ParentFields: fields,
-					Child: childOf(xr, kind, rest), ChildField: h.Field, User: user, Composition: composedBy(xr),
+					Child: childOf(xr, kind, rest), ChildField: h.Change.Field, User: user, Composition: composedBy(xr),
 				}
 				if !yield(o) {
 					return
@@ -110,11 +110,11 @@ func newest(xr *unstructured.Unstructured) (fields []string, user string) {
 		}
 	}
 
-	edits, _ := allowance.ParseEdits(xr)
+	edits, _ := allowance.ParseStored(xr)
 
 	for _, e := range edits {
 		if !strings.HasPrefix(e.Field, "(") { // Not what stands for those that are left out.
-			fields, user = appendNew(fields, e.Field), e.User
+			fields, user = appendNew(fields, e.Field), allowance.Author(e)
 		}
 	}
 

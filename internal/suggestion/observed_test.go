@@ -26,8 +26,8 @@ metadata:
     kausality.io/trace: |
       - {field: spec.color, generation: 5, initiator: hans@example.com}
       - {field: spec.size, generation: 4, initiator: anna@example.com}
-    kausality.io/edits: |
-      - {field: "spec.ports[1].name", user: anna@example.com, since: "2026-01-01T00:00:00Z"}
+    kausality.io/held: |
+      - {field: "spec.ports[1].name", cause: {type: Edit, user: anna@example.com, since: "2026-01-01T00:00:00Z"}, stored: {}}
 spec:
   crossplane:
     compositionRef: {name: things}

@@ -521,7 +521,7 @@ func (w *world) held() []string {
 	walk = func(n *node) {
 		for _, h := range append(composition.HeldOn(n.object), n.held...) {
 			kind, _, _ := strings.Cut(h.Resource, " ")
-			out = append(out, kind+" "+h.Field)
+			out = append(out, kind+" "+h.Change.Field)
 		}
 
 		for _, name := range slices.Sorted(maps.Keys(n.nested)) {

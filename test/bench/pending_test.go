@@ -80,7 +80,7 @@ func measurePending(b *testing.B, objects int) {
 	h := newHolding(b, s, objects)
 
 	// 1. Nothing is held.
-	h.say(b, func(*unstructured.Unstructured) []v1alpha1.HeldEntry { return nil })
+	h.say(b, func(*unstructured.Unstructured) []v1alpha1.HeldChange { return nil })
 	h.restart(b)
 	floor, _ := calmMemory(b, h.manager())
 
@@ -167,14 +167,14 @@ func newHolding(b *testing.B, s *stack.Stack, objects int) *holding {
 }
 
 // changesOf are those that the function holds of a managed resource.
-func changesOf(u *unstructured.Unstructured) []v1alpha1.HeldEntry {
-	out := make([]v1alpha1.HeldEntry, 0, heldPerComposite)
+func changesOf(u *unstructured.Unstructured) []v1alpha1.HeldChange {
+	out := make([]v1alpha1.HeldChange, 0, heldPerComposite)
 
 	for i := range heldPerComposite {
 		field := fmt.Sprintf("spec.forProvider.settings.setting-%02d", i)
 		was, is := fmt.Sprintf("the value of setting %d of %s", i, u.GetName()), fmt.Sprintf("another value of setting %d", i)
 
-		out = append(out, v1alpha1.HeldEntry{
+		out = append(out, v1alpha1.HeldChange{
 			Ref: pending.RefTo(u), ComposedResource: "resource", Field: field, From: was, To: is,
 			Digest: digest.Of(digest.Change{
 				Kind: u.GroupVersionKind().GroupKind(), UID: u.GetUID(), Operation: digest.Update, Elements: []any{field}, From: was, To: is,
@@ -189,7 +189,7 @@ func changesOf(u *unstructured.Unstructured) []v1alpha1.HeldEntry {
 }
 
 // say writes of each composite that some changes of its managed resource are held.
-func (h *holding) say(b *testing.B, held func(u *unstructured.Unstructured) []v1alpha1.HeldEntry) {
+func (h *holding) say(b *testing.B, held func(u *unstructured.Unstructured) []v1alpha1.HeldChange) {
 	b.Helper()
 
 	h.each(b, len(h.composites), func(i int) error {

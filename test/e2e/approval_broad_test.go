@@ -123,7 +123,7 @@ func TestHoweverMuchIsHeldItIsHeld(t *testing.T) { //nolint:tparallel // Steps b
 		}},
 		{Title: "What nobody sees is not approved with the rest", Run: func(ctx context.Context) error {
 			return scenario.Eventually(ctx, "a refusal", func(ctx context.Context) error {
-				err := berta.decide(ctx, p, "all", v1alpha1.DecisionApprove, func(v1alpha1.HeldEntry) bool { return false })
+				err := berta.decide(ctx, p, "all", v1alpha1.DecisionApprove, func(v1alpha1.HeldChange) bool { return false })
 				if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
 					return fmt.Errorf("%w: %w", err, world.ErrOther)
 				}

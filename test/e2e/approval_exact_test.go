@@ -153,15 +153,15 @@ func (p pendings) digest(ctx context.Context, want held) (string, error) {
 }
 
 // entry is a change that is listed.
-func (p pendings) entry(ctx context.Context, want held) (v1alpha1.HeldEntry, error) {
+func (p pendings) entry(ctx context.Context, want held) (v1alpha1.HeldChange, error) {
 	pch, err := p.get(ctx)
 	if err != nil {
-		return v1alpha1.HeldEntry{}, err
+		return v1alpha1.HeldChange{}, err
 	}
 
 	i := slices.IndexFunc(pch.Status.Changes, want.matches)
 	if i < 0 {
-		return v1alpha1.HeldEntry{}, fmt.Errorf("%+v is not listed among %+v: %w", want, pch.Status.Changes, world.ErrOther)
+		return v1alpha1.HeldChange{}, fmt.Errorf("%+v is not listed among %+v: %w", want, pch.Status.Changes, world.ErrOther)
 	}
 
 	return pch.Status.Changes[i], nil

@@ -51,7 +51,7 @@ func approverIn(t *testing.T, namespace, name string, rights ...[3]string) appro
 
 // decide makes a ChangeApproval of some of the changes that are listed.
 func (a approver) decide(
-	ctx context.Context, p pendings, name string, decision v1alpha1.ApprovalDecision, which func(v1alpha1.HeldEntry) bool,
+	ctx context.Context, p pendings, name string, decision v1alpha1.ApprovalDecision, which func(v1alpha1.HeldChange) bool,
 ) error {
 	pch, err := p.get(ctx)
 	if err != nil {
@@ -62,17 +62,17 @@ func (a approver) decide(
 }
 
 // approve makes one that is admitted.
-func (a approver) approve(ctx context.Context, p pendings, name string, which func(v1alpha1.HeldEntry) bool) error {
+func (a approver) approve(ctx context.Context, p pendings, name string, which func(v1alpha1.HeldChange) bool) error {
 	return scenario.Eventually(ctx, "an approval", func(ctx context.Context) error {
 		return a.decide(ctx, p, name, v1alpha1.DecisionApprove, which)
 	})
 }
 
-func every(v1alpha1.HeldEntry) bool { return true }
+func every(v1alpha1.HeldChange) bool { return true }
 
 // ofKind are the changes of objects of a kind.
-func ofKind(kind string) func(v1alpha1.HeldEntry) bool {
-	return func(e v1alpha1.HeldEntry) bool { return e.Ref.Kind == kind }
+func ofKind(kind string) func(v1alpha1.HeldChange) bool {
+	return func(e v1alpha1.HeldChange) bool { return e.Ref.Kind == kind }
 }
 
 // becomes checks in which state all changes of a ChangeApproval are.
@@ -235,7 +235,7 @@ func TestWhatIsHeldIsApprovedAsItWasSeen(t *testing.T) { //nolint:tparallel // S
 
 			return scenario.Eventually(ctx, "a huge store", all(c.shows("size", "huge", "data"), p.finished, c.settled, c.spent, func(ctx context.Context) error {
 				xr, err := c.xr(ctx)
-				if err == nil && resource.Annotation(xr, v1alpha1.AnnotationEdits) != "" {
+				if err == nil && resource.Annotation(xr, v1alpha1.AnnotationHeld) != "" {
 					err = world.ErrOther
 				}
 

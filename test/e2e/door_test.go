@@ -38,7 +38,7 @@ func holds(u *unstructured.Unstructured, field, from, to, user string) error {
 		return err
 	}
 
-	if len(list) != 1 || list[0].Field != field || list[0].From != from || list[0].To != to || list[0].User != user || list[0].Digest == "" {
+	if len(list) != 1 || list[0].Field != field || list[0].From != from || list[0].To != to || allowance.Author(list[0]) != user || list[0].Digest == "" {
 		return fmt.Errorf("annotation %s is %+v, want %s from %q to %q by %q: %w", v1alpha1.AnnotationHeld, list, field, from, to, user, world.ErrOther)
 	}
 

@@ -70,7 +70,7 @@ func (c cluster) traced(words ...string) check {
 			return fmt.Errorf("trace -o json: %w", err)
 		}
 
-		if h := doc.Held; len(h) != 1 || h[0].Field != "spec.forProvider.manifest.data.version" || h[0].From != "v1" || h[0].To != "v2" || h[0].User != "" {
+		if h := doc.Held; len(h) != 1 || h[0].Field != "spec.forProvider.manifest.data.version" || h[0].From != "v1" || h[0].To != "v2" || allowance.Author(h[0]) != "" {
 			return fmt.Errorf("trace -o json says %+v: %w", h, world.ErrOther)
 		}
 

@@ -239,7 +239,7 @@ func TestWhatAnotherReleaseOfAFunctionAsksForIsListed(t *testing.T) { //nolint:t
 		}},
 		{Title: "It is approved", Run: func(ctx context.Context) error {
 			for c, p := range lists {
-				if err := berta.decide(ctx, p, c.name, v1alpha1.DecisionApprove, func(v1alpha1.HeldEntry) bool { return true }); err != nil {
+				if err := berta.decide(ctx, p, c.name, v1alpha1.DecisionApprove, func(v1alpha1.HeldChange) bool { return true }); err != nil {
 					return err
 				}
 			}

@@ -71,7 +71,7 @@ type held struct {
 	created               bool
 }
 
-func (h held) matches(e v1alpha1.HeldEntry) bool {
+func (h held) matches(e v1alpha1.HeldChange) bool {
 	is := func(want, got string) bool { return want == "" || want == got }
 
 	return e.Cause != nil && e.Parent != nil && is(h.kind, e.Ref.Kind) && is(h.part, e.ComposedResource) && is(h.field, e.Field) && is(h.to, e.To) &&

@@ -210,7 +210,7 @@ func (c cluster) edited(users ...string) check {
 			return err
 		}
 
-		edits, err := allowance.ParseEdits(u)
+		edits, err := allowance.ParseStored(u)
 		if err != nil {
 			return err
 		}
@@ -220,7 +220,7 @@ func (c cluster) edited(users ...string) check {
 		}
 
 		for i, e := range edits {
-			if e.User != users[i] || e.Field != "spec.size" || e.From != "small" {
+			if allowance.Author(e) != users[i] || e.Field != "spec.size" || e.From != "small" {
 				return fmt.Errorf("%q has edit %+v, want of %q: %w", c.name, e, users[i], world.ErrOther)
 			}
 		}

@@ -261,7 +261,7 @@ func (b *booth) approve(ctx context.Context, a approved) error {
 		return err
 	}
 
-	err = b.berta.Decide(ctx, pch, a.name(), v1alpha1.DecisionApprove, func(v1alpha1.HeldEntry) bool { return true })
+	err = b.berta.Decide(ctx, pch, a.name(), v1alpha1.DecisionApprove, func(v1alpha1.HeldChange) bool { return true })
 
 	return client.IgnoreAlreadyExists(err)
 }

@@ -226,7 +226,7 @@ func (d *desk) notGranted(t *testing.T, order *unstructured.Unstructured, refuse
 			t.Errorf("%s: granted %s", patch, resource.Annotation(live, v1alpha1.AnnotationAllowances))
 		}
 
-		if edits := resource.Annotation(live, v1alpha1.AnnotationEdits); refused == strings.Contains(edits, "permitted@example.com") {
+		if edits := resource.Annotation(live, v1alpha1.AnnotationHeld); refused == strings.Contains(edits, "permitted@example.com") {
 			t.Errorf("%s: the edits on record are %q, and it was refused: %t", patch, edits, refused)
 		}
 	}

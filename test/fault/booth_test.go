@@ -136,10 +136,10 @@ func (b *booth) quiet(ctx context.Context, a approved) error {
 			return fmt.Errorf("%s carries %+v (%w): %w", kind, list, err, world.ErrOther)
 		}
 
-		if kind == composite && (!settled(u) || resource.Annotation(u, v1alpha1.AnnotationEdits) != "") {
+		if kind == composite && (!settled(u) || resource.Annotation(u, v1alpha1.AnnotationHeld) != "") {
 			got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
 
-			return fmt.Errorf("XR at generation %d: %q, edits %s: %w", u.GetGeneration(), got.Message, resource.Annotation(u, v1alpha1.AnnotationEdits), world.ErrOther)
+			return fmt.Errorf("XR at generation %d: %q, edits %s: %w", u.GetGeneration(), got.Message, resource.Annotation(u, v1alpha1.AnnotationHeld), world.ErrOther)
 		}
 	}
 

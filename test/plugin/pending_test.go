@@ -26,7 +26,7 @@ type pendingList struct {
 	Pending []struct {
 		Digest     string                     `json:"digest"`
 		Requesters []string                   `json:"requesters"`
-		Changes    []v1alpha1.HeldEntry       `json:"changes"`
+		Changes    []v1alpha1.HeldChange      `json:"changes"`
 		Approvals  []v1alpha1.PendingApproval `json:"approvals"`
 	} `json:"pending"`
 }

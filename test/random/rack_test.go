@@ -158,7 +158,7 @@ func (r rack) pinned(ctx context.Context, release, digest string) error {
 	}
 
 	list, ok := resource.StateOf(xr)
-	if !ok || list.Progress.Generation != xr.GetGeneration() || !slices.ContainsFunc(list.Changes, func(e v1alpha1.HeldEntry) bool { return e.Digest == digest }) {
+	if !ok || list.Progress.Generation != xr.GetGeneration() || !slices.ContainsFunc(list.Changes, func(e v1alpha1.HeldChange) bool { return e.Digest == digest }) {
 		return fmt.Errorf("the XR does not say that: %+v: %w", list, world.ErrOther)
 	}
 
@@ -199,7 +199,7 @@ func fieldsOfServer() map[string]string {
 }
 
 // approvable is a change as it is listed. What is to be made has the values that are asked for.
-func (r rack) approvable(e v1alpha1.HeldEntry, asked values) (approvable, error) {
+func (r rack) approvable(e v1alpha1.HeldChange, asked values) (approvable, error) {
 	field, ok := fieldsOfServer()[e.Field]
 	if !ok || e.Ref.Kind != serverKind().Kind {
 		return approvable{}, fmt.Errorf("a change is listed of what no rack asks for: %+v: %w", e, world.ErrOther)

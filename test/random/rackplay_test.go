@@ -342,8 +342,8 @@ func (p *rackPlay) wished() map[string]values {
 }
 
 // known are those of the changes that are listed of which it is known what they are.
-func (p *rackPlay) known(pch *v1alpha1.PendingChange) []v1alpha1.HeldEntry {
-	return slices.DeleteFunc(slices.Clone(pch.Status.Changes), func(e v1alpha1.HeldEntry) bool {
+func (p *rackPlay) known(pch *v1alpha1.PendingChange) []v1alpha1.HeldChange {
+	return slices.DeleteFunc(slices.Clone(pch.Status.Changes), func(e v1alpha1.HeldChange) bool {
 		_, known := p.listed[e.Digest]
 
 		return !known

@@ -168,7 +168,7 @@ func list() *v1alpha1.PendingChange {
 		Spec:       v1alpha1.PendingChangeSpec{ObjectRef: ref("root")},
 		Status: v1alpha1.PendingChangeStatus{
 			Digest: digest(9), Total: 3, Destroys: 1, Requesters: []string{"anna"},
-			Changes: []v1alpha1.HeldEntry{
+			Changes: []v1alpha1.HeldChange{
 				{Ref: ref("one"), Field: "delete", Destroys: true, Digest: digest(1)},
 				{Ref: ref("one"), Field: "spec.size", Digest: digest(2)},
 				{Ref: ref("two"), Field: "spec.size", Digest: digest(3)},

@@ -88,7 +88,7 @@ func NewApprover(t *testing.T, s *stack.Stack, namespace, name string, rights ..
 
 // Decide makes a ChangeApproval of some of the changes that a PendingChange lists.
 func (a Approver) Decide(
-	ctx context.Context, pch *v1alpha1.PendingChange, name string, decision v1alpha1.ApprovalDecision, which func(v1alpha1.HeldEntry) bool,
+	ctx context.Context, pch *v1alpha1.PendingChange, name string, decision v1alpha1.ApprovalDecision, which func(v1alpha1.HeldChange) bool,
 ) error {
 	cha := &v1alpha1.ChangeApproval{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pch.Namespace, Name: name},

@@ -1,15 +1,14 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command convert gives the allowances in the inputs of test/corpus, and in the log and what was judged of test/judge, the form
-// that they have now: with source and id. What an object of the log meant before is what it means then, or the program ends
-// with an error. It converts files that it is given, too.
+// Command convert gives what is held, and what is stored though nobody allowed it, in the inputs of test/corpus, and in the log
+// and what was judged of test/judge, the form that they have now: one annotation, of one type. It converts files that it is
+// given, too.
 //
 //	go run ./test/judge/convert [FILE...]
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,9 +17,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 	"github.com/kausality-io/kausality-crossplane/test/judge"
 )
@@ -69,7 +67,7 @@ func convertFile(path string) error {
 		return fmt.Errorf("cannot read file: %w", err)
 	}
 
-	text := Text(string(raw))
+	text := HeldText(string(raw))
 	if text == string(raw) {
 		return nil
 	}
@@ -89,22 +87,13 @@ func convertLog(file string) error {
 
 	var lines []judge.Line
 
-	windows := map[string]types.UID{}
-
 	if err := judge.Read(in, func(_ int, line *judge.Line) error {
-		if line.InForce != nil {
-			for _, w := range line.InForce.Objects().Windows {
-				windows[w.GetName()] = w.GetUID()
-			}
-		}
-
-		if err := convertDecision(line.Decision, windows); err != nil {
-			return err
-		}
+		convertDecision(line.Decision)
 
 		if line.Judged != nil {
-			texts(line.Judged.Decided)
-			texts(line.Judged.Patched)
+			composed := isComposed(line.Decision)
+			heldDecided(line.Judged.Decided, composed)
+			heldPatch(line.Judged.Patched, objectOf(line.Decision), composed)
 		}
 
 		lines = append(lines, *line)
@@ -127,56 +116,17 @@ func convertLog(file string) error {
 }
 
 // convertDecision converts the objects of a decision; nil is none.
-func convertDecision(d *decisionlog.Decision, windows map[string]types.UID) error {
+func convertDecision(d *decisionlog.Decision) {
 	if d == nil {
-		return nil
+		return
 	}
 
-	var parent *unstructured.Unstructured
-	if d.Parent != nil {
-		parent = &unstructured.Unstructured{Object: d.Parent}
+	composed := isComposed(d)
+	for _, o := range []map[string]any{d.New, d.Old} {
+		heldAnnotations(resource.Map(o, "metadata", "annotations"), composed)
 	}
 
-	stored := d.Old
-	if d.By.Part == decisionlog.PartEnforce { // What the mutating webhook made of it.
-		stored = d.New
-	}
-
-	if err := errors.Join(Object(d.New, parent, stored, windows), Object(d.Old, parent, d.Old, windows)); err != nil {
-		return err
-	}
-
-	return errors.Join(Object(d.Parent, nil, d.Parent, windows), Object(d.Namespace, nil, d.Namespace, windows))
-}
-
-// texts converts the allowances in a document, and in its texts.
-func texts(v any) {
-	switch t := v.(type) {
-	case map[string]any:
-		if raw, err := yaml.Marshal(t); err == nil {
-			if a, ok := parse(string(raw)); ok && t["initiator"] != nil {
-				infer(&a)
-
-				raw, _ = json.Marshal(a) //nolint:errchkjson // It came of JSON.
-
-				clear(t)
-
-				_ = json.Unmarshal(raw, &t)
-			}
-		}
-
-		for key, e := range t {
-			if text, ok := e.(string); ok {
-				t[key] = Text(text)
-			} else {
-				texts(e)
-			}
-		}
-	case []any:
-		for _, e := range t {
-			texts(e)
-		}
-	}
+	heldAnnotations(resource.Map(d.Parent, "metadata", "annotations"), false)
 }
 
 // writeSums writes the sums of the files of the baseline, whose commit stays.
@@ -206,4 +156,21 @@ func writeSums() error {
 	}
 
 	return nil
+}
+
+// isComposed reports whether a decision is about what an XR composes.
+func isComposed(d *decisionlog.Decision) bool {
+	return d != nil && d.Parent != nil && resource.IsComposite(&unstructured.Unstructured{Object: d.Parent})
+}
+
+// objectOf is the object that what is written is a patch of.
+func objectOf(d *decisionlog.Decision) map[string]any {
+	switch {
+	case d == nil:
+		return nil
+	case d.New != nil:
+		return d.New
+	default:
+		return d.Old
+	}
 }
