@@ -88,6 +88,10 @@ type State struct {
 	Changes []HeldChange `json:"changes,omitempty"`
 	// More is how many did not fit.
 	More int `json:"more,omitempty"`
+	// Passed are changes that nothing allows and that mode Audit let pass, in order.
+	Passed []HeldChange `json:"passed,omitempty"`
+	// PassedMore is how many of them did not fit.
+	PassedMore int `json:"passedMore,omitempty"`
 	// Approvals are the allowances of approvals that the XR carries, and how far they are.
 	Approvals []ApprovalUse `json:"approvals,omitempty"`
 	// Unsteady counts, by what they are of, changes of which the value was another one in

@@ -39,7 +39,8 @@ spec:
 status:
   conditions:
   - {type: Kausality, status: "False", reason: Held, lastTransitionTime: "2026-03-05T10:00:00Z",
-     message: "generation 3: 1 pending; 1 held: Instance db-1: spec.forProvider.size stays 1 (asked: 2): nobody asked for it"}`
+     message: "generation 3: 1 pending; 1 held: Instance db-1: spec.forProvider.size stays 1 (asked: 2): nobody asked for it"}
+  - {type: KausalityState, status: "False", reason: Held, message: '{"v":1,"progress":{"phase":"Settled"},"changes":[{"ref":{"apiVersion":"rds.example.org/v1","kind":"Instance","name":"db-1"},"field":"spec.forProvider.size","from":"1","to":"2","missing":"nobody asked for it"}]}'}`
 
 	auditedRevision = `
 apiVersion: apiextensions.crossplane.io/v1

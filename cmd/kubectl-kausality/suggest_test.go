@@ -248,7 +248,8 @@ func TestSuggestReadsTheClusterAsItsUser(t *testing.T) {
 	const xr = `{apiVersion: example.org/v1, kind: Environment, metadata: {name: one, namespace: shop, generation: 2, annotations:
  {kausality.io/held: "[{field: spec.zone, cause: {type: Edit, user: anna, since: '2026-01-01T00:00:00Z'}, stored: {}}]"}}, spec: {crossplane: {compositionRef: {name: environments.example.org}, resourceRefs:
  [{apiVersion: example.org/v1, kind: Network, name: n}]}}, status: {conditions: [{type: Kausality, status: "False", reason: Held,
- message: "generation 2: settled; 1 held: Network n: spec.zone stays a (asked: b): no policy"}]}}`
+ message: "generation 2: settled; 1 held: Network n: spec.zone stays a (asked: b): no policy"}, {type: KausalityState, status: "False", reason: Held,
+ message: '{"v":1,"progress":{"phase":"Settled"},"changes":[{"ref":{"apiVersion":"example.org/v1","kind":"Network","name":"n"},"field":"spec.zone","from":"a","to":"b"}]}'}]}}`
 
 	files = append(files, parse(t, xr))
 

@@ -33,28 +33,22 @@ func (d *traceDocument) hold(u *unstructured.Unstructured, near related) error {
 		err = errors.Join(err, d.holdRecorded(child, &ref, u))
 	}
 
-	held, more, ok := reported(u)
-
-	// What a condition does not list may be what the XR's annotation did.
-	more += len(held) - recorded(composite(u, near))
-
+	held, more, ok := reported(composite(u, near))
 	for _, h := range held {
-		if about, added := d.holdReported(h, u, near); added || about != composite(u, near) {
-			more--
-		}
+		d.holdReported(h, u, near)
 	}
 
-	d.HeldMore += max(0, more)
+	d.HeldMore += more
 
 	// What a composition function holds of the object is said by who composes it.
 	if near.parent != nil {
-		theirs, _, ok := composition.HeldIn(conditionOf(near.parent))
-		if !ok && strings.Contains(conditionOf(near.parent), kindName(u)) {
+		theirs, _, ok := reported(near.parent)
+		if !ok {
 			d.Message = conditionOf(near.parent)
 		}
 
 		for _, h := range theirs {
-			if _, some := allowance.MoreHeld(h.Change); !some && h.Resource == kindName(u) {
+			if h.Resource == kindName(u) {
 				d.holdReported(h, u, near)
 			}
 		}
@@ -93,22 +87,14 @@ func (d *traceDocument) holdRecorded(u *unstructured.Unstructured, ref *objectRe
 	return err
 }
 
-// reported is what the object's own condition says is held, and how many more; false
-// where that cannot be read in parts. What an annotation has no room for is counted
-// with that.
-func reported(u *unstructured.Unstructured) (list []composition.Held, more int, ok bool) {
-	c, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
-	if c.Reason != v1alpha1.ReasonHeld {
+// reported is what the function says is held of what an XR composes, and how many more; false where it says that
+// something is, and not what. What is held of the XR itself is in its annotation.
+func reported(xr *unstructured.Unstructured) (list []composition.Held, more int, ok bool) {
+	if c, _ := resource.ConditionOf(xr, v1alpha1.ConditionKausality); c.Reason != v1alpha1.ReasonHeld {
 		return nil, 0, true
 	}
 
-	list, more, ok = composition.HeldIn(c.Message)
-
-	return slices.DeleteFunc(list, func(h composition.Held) bool {
-		_, some := allowance.MoreHeld(h.Change)
-
-		return some
-	}), more, ok
+	return composition.Reported(xr)
 }
 
 // composite is the XR that a condition is about: the object, or that of a Claim.
@@ -120,41 +106,25 @@ func composite(u *unstructured.Unstructured, near related) *unstructured.Unstruc
 	return u
 }
 
-// recorded is how many changes kausality.io/held of an object lists.
-func recorded(u *unstructured.Unstructured) int {
-	list, _ := allowance.ParseHeld(u) // It was parsed before.
+// holdReported adds what a function reports, unless an annotation said so already.
+func (d *traceDocument) holdReported(h composition.Held, u *unstructured.Unstructured, near related) {
+	about, ref, composed := u, (*objectRef)(nil), ""
 
-	return len(slices.DeleteFunc(list, func(h v1alpha1.HeldChange) bool {
-		_, some := allowance.MoreHeld(h)
-
-		return some
-	}))
-}
-
-// holdReported adds what a condition says, unless an annotation said so already, and
-// returns what it is about; nil where that is not there.
-func (d *traceDocument) holdReported(h composition.Held, u *unstructured.Unstructured, near related) (*unstructured.Unstructured, bool) {
-	about, ref := u, (*objectRef)(nil)
-	composed := ""
-
-	if h.Resource != kindName(u) {
+	switch {
+	case h.Resource == kindName(u):
+	case h.Change.Field == v1alpha1.MutationCreate:
+		about, ref, composed = nil, &objectRef{Kind: h.Change.Ref.Kind}, h.Change.ComposedResource
+	default:
+		ref = &objectRef{Kind: h.Change.Ref.Kind, Name: h.Change.Ref.Name}
 		if about = near.find(h.Resource); about != nil {
-			r := refOf(about)
-			ref = &r
-		} else {
-			kind, name, _ := strings.Cut(h.Resource, " ")
-			if rest, ok := strings.CutPrefix(name, "of composed resource "); ok {
-				name, composed = "", rest
-			}
-
-			ref = &objectRef{Kind: kind, Name: name}
+			*ref = refOf(about)
 		}
 	}
 
 	if slices.ContainsFunc(d.Held, func(e heldEntry) bool {
 		return e.Field == h.Change.Field && e.ComposedResource == composed && sameObject(e.Object, ref)
 	}) {
-		return about, false
+		return
 	}
 
 	e := heldEntryOf(h.Change)
@@ -165,8 +135,6 @@ func (d *traceDocument) holdReported(h composition.Held, u *unstructured.Unstruc
 	}
 
 	d.Held = append(d.Held, e)
-
-	return about, true
 }
 
 // heldEntryOf is a held change as it is shown.

@@ -51,6 +51,10 @@ status:
     status: "False"
     reason: Held
     message: 'generation 4: settled; 4 held: Object logs-1: spec.forProvider.region stays eu (asked: us): Bucket "logs" is edited by anna@example.com: spec.region; Bucket "logs" has no allowance for it; policy "region" gives one when User hans changes spec.region; Object logs-2: spec.forProvider.size stays 20 (asked: 52): no policy; Object of composed resource copy is not created: no policy; and 1 more'
+  - type: KausalityState
+    status: "False"
+    reason: Held
+    message: '{"v":1,"progress":{"phase":"Settled","generation":4},"changes":[{"ref":{"apiVersion":"kubernetes.m.crossplane.io/v1alpha1","kind":"Object","namespace":"team-a","name":"logs-1"},"field":"spec.forProvider.region","from":"eu","to":"us","missing":"Bucket \"logs\" is edited by anna@example.com: spec.region; Bucket \"logs\" has no allowance for it; policy \"region\" gives one when User hans changes spec.region"},{"ref":{"apiVersion":"kubernetes.m.crossplane.io/v1alpha1","kind":"Object","namespace":"team-a","name":"logs-2"},"field":"spec.forProvider.size","from":"20","to":"52","missing":"no policy"},{"ref":{"apiVersion":"kubernetes.m.crossplane.io/v1alpha1","kind":"Object","namespace":"team-a","name":"copy"},"composedResource":"copy","field":"create","missing":"no policy"}],"more":1}'
 `
 	child = `
 apiVersion: kubernetes.m.crossplane.io/v1alpha1
@@ -253,8 +257,8 @@ func inBrief(doc *traceDocument) string {
 	return strings.Join(held, ", ") + "; " + strconv.Itoa(doc.HeldMore) + "; " + strings.Join(stored, ", ")
 }
 
-// TestWhatIsNotListedIsCountedOnce where an annotation lists what a condition does not.
-func TestWhatIsNotListedIsCountedOnce(t *testing.T) {
+// TestWhatIsNotListedIsCounted of what an annotation does not list, and of what a function does not.
+func TestWhatIsNotListedIsCounted(t *testing.T) {
 	t.Parallel()
 
 	xr := parsed(t, `
@@ -263,14 +267,18 @@ kind: XBucket
 metadata:
   name: x
   annotations:
-    kausality.io/held: "[{field: spec.a, to: b, missing: ticket}, {field: spec.b, to: b, missing: ticket}, {field: spec.c, to: b, missing: ticket}]"
+    kausality.io/held: "[{field: spec.a, to: b, missing: ticket}, {field: spec.b, to: b, missing: ticket}, {field: (2 more), missing: too many to list}]"
 spec: {crossplane: {}}
-status: {conditions: [{type: Kausality, status: "False", reason: Held, message: 'MESSAGE'}]}`, "MESSAGE",
-		"generation 1: settled; 7 held: Object o: spec.x stays 1 (asked: 2): no; XBucket x: spec.a stays (unset) (asked: b): ticket; and 5 more")
+status:
+  conditions:
+  - {type: Kausality, status: "False", reason: Held, message: 'generation 1: settled; 7 held: ...'}
+  - {type: KausalityState, status: "False", reason: Held, message: 'MESSAGE'}`, "MESSAGE",
+		`{"v":1,"progress":{"phase":"Settled"},"changes":[{"ref":{"apiVersion":"v1","kind":"Object","name":"o"},"field":"spec.x","from":"1","to":"2",`+
+			`"missing":"no"}],"more":3,"passedMore":1}`)
 
 	doc, err := documentOf(xr, related{})
-	if err != nil || len(doc.Held) != 4 || doc.HeldMore != 3 {
-		t.Errorf("documentOf: %d held and %d more, %v; want 4 and 3", len(doc.Held), doc.HeldMore, err)
+	if err != nil || len(doc.Held) != 3 || doc.HeldMore != 6 {
+		t.Errorf("documentOf: %d held and %d more, %v; want 3 and 6", len(doc.Held), doc.HeldMore, err)
 	}
 }
 

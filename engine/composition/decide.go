@@ -379,7 +379,7 @@ func (r *Request) wholeHeld(u *unstructured.Unstructured, d decision.Decision, f
 
 // unmade describes a resource that is not there yet.
 func (r *Request) unmade(u *unstructured.Unstructured) string {
-	return u.GetKind() + " of composed resource " + r.Name
+	return unmade(u.GetKind(), r.Name)
 }
 
 // pending says what of allowed changes is under way. It says the same from the

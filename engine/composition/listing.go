@@ -79,6 +79,10 @@ func List(
 		if h.OnXR || h.Passed {
 			news = append(news, h.String())
 
+			if h.Passed && !h.OnXR {
+				out.Passed = append(out.Passed, h.Change)
+			}
+
 			continue
 		}
 

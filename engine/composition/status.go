@@ -23,9 +23,6 @@ import (
 // condition's message lists; the rest is a count.
 const maxListed = 5
 
-// approveMark is before the command that approves what is held.
-const approveMark = "; to let it through: "
-
 // Status is what an XR's Kausality condition says.
 type Status struct {
 	// Allowed is the condition's status: false when something is held.
@@ -206,7 +203,7 @@ func howToApprove(xr *unstructured.Unstructured, held []Held) string {
 		return ""
 	}
 
-	return approveMark + "kubectl kausality approve " + approvable(xr)
+	return "; to let it through: kubectl kausality approve " + approvable(xr)
 }
 
 // approvable names what is approved, as arguments of the command: the PendingChange of the

@@ -66,25 +66,26 @@ func Behind(xr *unstructured.Unstructured, state *v1alpha1.State) bool {
 }
 
 // FormatState writes a state within [v1alpha1.MaxStateBytes]. What does not fit is left out at the
-// end, and counted: reasons first, then whole changes.
+// end, and counted: reasons first, then what was let pass, and then whole changes.
 func FormatState(list v1alpha1.State) string {
 	text := stateText(list)
 	if len(text) <= v1alpha1.MaxStateBytes {
 		return text
 	}
 
-	changes := make([]v1alpha1.HeldChange, len(list.Changes))
-	for i, e := range list.Changes {
-		e.Missing = ""
-		changes[i] = e
+	list.Changes, list.Passed = withoutReasons(list.Changes), withoutReasons(list.Passed)
+	if text = stateText(list); len(text) <= v1alpha1.MaxStateBytes {
+		return text
 	}
 
-	all := changes
-	list.Changes = all
+	list.PassedMore += len(list.Passed)
+	list.Passed = nil
 
 	if text = stateText(list); len(text) <= v1alpha1.MaxStateBytes {
 		return text
 	}
+
+	all := list.Changes
 
 	// The most that fit. Fewer changes are never longer, but for the digits of their count.
 	more, fits, not := list.More, 0, len(all)
@@ -102,6 +103,15 @@ func FormatState(list v1alpha1.State) string {
 	list.Changes, list.More = all[:fits], more+len(all)-fits
 
 	return stateText(list)
+}
+
+func withoutReasons(list []v1alpha1.HeldChange) []v1alpha1.HeldChange {
+	out := slices.Clone(list)
+	for i := range out {
+		out[i].Missing = ""
+	}
+
+	return out
 }
 
 // stateText is a state as JSON. It holds nothing that cannot be written so.

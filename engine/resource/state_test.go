@@ -84,3 +84,19 @@ func TestAListFitsIntoACondition(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatWasLetPassGivesWayToWhatIsHeld where not all fits, and is counted.
+func TestWhatWasLetPassGivesWayToWhatIsHeld(t *testing.T) {
+	for _, tc := range []struct{ held, passed, size, wantPassed int }{{5, 5, 100, 5}, {5, 300, 128, 0}, {300, 5, 128, 0}, {5, 30, 128, 30}} {
+		text := resource.FormatState(v1alpha1.State{V: 1, Changes: entries(tc.held, tc.size), Passed: entries(tc.passed, tc.size)})
+
+		got, ok := resource.StateOf(listed("False", text))
+		if !ok || len(text) > v1alpha1.MaxStateBytes {
+			t.Fatalf("%+v: %d bytes, read %t", tc, len(text), ok)
+		}
+
+		if len(got.Passed) != tc.wantPassed || len(got.Passed)+got.PassedMore != tc.passed || len(got.Changes)+got.More != tc.held {
+			t.Errorf("%+v: %d passed and %d more, %d held and %d more", tc, len(got.Passed), got.PassedMore, len(got.Changes), got.More)
+		}
+	}
+}

@@ -71,8 +71,8 @@ func remedyHeld(u *unstructured.Unstructured) string {
 	return "have it asked for by who may, or take it back: kubectl kausality trace " + resource.Argument(u) + " says what it lacks"
 }
 
-// Waiting judges what the function holds of what an XR composes, by the condition of the
-// XR or its Claim; and what passed in mode Audit.
+// Waiting judges what the function holds of what an XR composes, and what passed in mode Audit: of a Claim by the text of its
+// condition.
 func Waiting(u *unstructured.Unstructured) []Finding {
 	c, ok := resource.ConditionOf(u, v1alpha1.ConditionKausality)
 	if !ok || c.Reason != v1alpha1.ReasonHeld {
@@ -81,7 +81,7 @@ func Waiting(u *unstructured.Unstructured) []Finding {
 
 	since, _ := time.Parse(time.RFC3339, c.LastTransitionTime) // Without it, since when is not known.
 
-	list, left, read := composition.HeldIn(c.Message)
+	list, left, read := composition.Reported(u)
 	if !read {
 		f := newFinding(Held, RefOf(u), c.Message, remedyHeld(u)).since(since)
 		f.Part = partComposed

@@ -119,16 +119,8 @@ func (s *Sweep) behind(u *unstructured.Unstructured) bool {
 	return s.opts.Now.Sub(u.GetCreationTimestamp().Time) < s.opts.Behind
 }
 
-// heldBy judges what is held of an object by the webhook, and of what it composes by the
-// function; what the function says has both.
-func heldBy(u *unstructured.Unstructured) []Finding {
-	out := Waiting(u)
-	if slices.ContainsFunc(out, func(f Finding) bool { return f.Rule == Held }) {
-		return out
-	}
-
-	return append(out, HeldOf(u)...)
-}
+// heldBy judges what is held of an object by the webhook, and of what it composes by the function.
+func heldBy(u *unstructured.Unstructured) []Finding { return append(Waiting(u), HeldOf(u)...) }
 
 // Record judges the record of an external object whose managed resource is gone: data is
 // that of the Secret with that record.

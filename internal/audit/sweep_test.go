@@ -35,6 +35,9 @@ const (
 	claim = `{apiVersion: example.org/v1, kind: Database, metadata: {name: db, namespace: team-a, uid: claim},
   spec: {resourceRef: {apiVersion: example.org/v1, kind: XDatabase, name: db-x}}}`
 
+	// listed is what the function tells the manager of an XR.
+	listed = `, {type: KausalityState, status: 'False', reason: Held, message: '{"v":1,"progress":{"phase":"Settled"},"changes":[{"ref":
+    {"apiVersion":"rds.example.org/v1","kind":"Instance","name":"db-1"},"field":"spec.forProvider.size","from":"1","to":"2","missing":"nobody asked for it"}]}'}`
 	// held is the condition of an XR and its Claim.
 	held = `{type: Kausality, status: 'False', reason: Held, lastTransitionTime: '2026-03-05T10:00:00Z',
     message: 'generation 3: 1 pending; 1 held: Instance db-1: spec.forProvider.size stays 1 (asked: 2): nobody asked for it'}`
@@ -67,22 +70,22 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 		},
 		"Held": {
 			reason:  "What the function holds is said once, of the XR and not of its Claim as well, to the Claim's namespace.",
-			objects: []string{with(claim, held), with(xr, held)},
+			objects: []string{with(claim, held), with(xr, held+listed)},
 			want: []string{"held low warn team-a XDatabase db-x 2026-03-05: Instance db-1: spec.forProvider.size stays 1 (asked: 2): " +
 				"nobody asked for it"},
 		},
 		"HeldOfClaim": {
 			reason:  "Who may not see XRs sees it on the Claim.",
 			objects: []string{with(claim, held)},
-			want: []string{"held low warn team-a Database team-a/db 2026-03-05: Instance db-1: spec.forProvider.size stays 1 (asked: 2): " +
+			want: []string{"held low warn team-a Database team-a/db 2026-03-05: generation 3: 1 pending; 1 held: Instance db-1: spec.forProvider.size stays 1 (asked: 2): " +
 				"nobody asked for it"},
 		},
 		"HeldForShort": {
 			reason:  "What is held for less than one asks for is left out.",
-			objects: []string{with(xr, held)}, opts: audit.Options{HeldLonger: 3 * time.Hour},
+			objects: []string{with(xr, held+listed)}, opts: audit.Options{HeldLonger: 3 * time.Hour},
 		},
 		"HeldForLong": {
-			reason: "What is held for more than a day weighs more.", objects: []string{with(xr, held)},
+			reason: "What is held for more than a day weighs more.", objects: []string{with(xr, held+listed)},
 			opts: audit.Options{Now: noon().Add(48 * time.Hour), HeldLonger: 3 * time.Hour},
 			want: []string{"held medium fail team-a XDatabase db-x 2026-03-05: Instance db-1: spec.forProvider.size stays 1 (asked: 2): " +
 				"nobody asked for it"},
@@ -97,7 +100,9 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 		"Audit": {
 			reason: "What mode Audit only reported was made.",
 			objects: []string{with(xr, `{type: Kausality, status: 'False', reason: Held, lastTransitionTime: '2026-03-05T10:00:00Z',
-    message: 'generation 3: settled; 1 held: Instance db-1: (audit) spec.forProvider.size is changed from 1 to 2: nobody asked for it'}`)},
+    message: 'generation 3: settled; 1 held: Instance db-1: (audit) spec.forProvider.size is changed from 1 to 2: nobody asked for it'},
+    {type: KausalityState, status: 'True', reason: Allowed, message: '{"v":1,"progress":{"phase":"Settled"},"passed":[{"ref":
+    {"apiVersion":"rds.example.org/v1","kind":"Instance","name":"db-1"},"field":"spec.forProvider.size","from":"1","to":"2","missing":"nobody asked for it"}]}'}`)},
 			want: []string{"passed-not-allowed high fail team-a XDatabase db-x 2026-03-05: Instance db-1: (audit) spec.forProvider.size is " +
 				"changed from 1 to 2: nobody asked for it"},
 		},

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -139,15 +138,14 @@ func heldBefore(d *decisionlog.Decision, parent, old *unstructured.Unstructured,
 		}
 	}
 
-	c, _ := resource.ConditionOf(parent, v1alpha1.ConditionKausality)
-	held, more, _ := composition.HeldIn(c.Message)
+	held, more, _ := composition.Reported(parent)
 	obj := cmp.Or(old, objectOf(d.New))
 
 	return more > 0 || slices.ContainsFunc(held, func(h composition.Held) bool {
-		of, made := strings.CutPrefix(h.Resource, obj.GetKind()+" of composed resource ")
+		c := h.Change
 
-		return h.Change.Field == field && (h.Resource == obj.GetKind()+" "+resource.Name(obj) ||
-			made && d.By.Composite != nil && of == d.By.Composite.Resource)
+		return c.Field == field && c.Ref.Kind == obj.GetKind() && (c.Ref.Name == resource.Name(obj) ||
+			d.By.Composite != nil && c.ComposedResource == d.By.Composite.Resource)
 	})
 }
 

@@ -16,9 +16,9 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 	"github.com/kausality-io/kausality-crossplane/internal/suggestion"
-	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // logged makes decisions of a log about one XR, of generation 4 at the start.
@@ -28,7 +28,7 @@ type logged struct {
 	generation int64
 	size       string
 	labels     map[string]any
-	condition  string
+	held       bool
 	settled    int64
 	minutes    int
 	lines      int
@@ -37,17 +37,22 @@ type logged struct {
 func logging(t *testing.T) *logged {
 	t.Helper()
 
-	return &logged{t: t, generation: 4, size: "small", condition: "generation 4: settled", settled: 4, labels: map[string]any{}}
+	return &logged{t: t, generation: 4, size: "small", settled: 4, labels: map[string]any{}}
 }
 
 func (l *logged) xr() *unstructured.Unstructured {
+	state := v1alpha1.State{Progress: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled, Settled: v1alpha1.Settled{Generation: l.settled}}}
+	if l.held {
+		ref := v1alpha1.ObjectReference{APIVersion: "rds.example.org/v1", Kind: "Instance", Name: "db"}
+		state.Changes = []v1alpha1.HeldChange{{Ref: ref, Field: "spec.forProvider.class", From: "a", To: "b", Missing: "no policy"}}
+	}
+
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Thing",
 		"metadata": map[string]any{"name": "one", "namespace": "shop", "uid": "u", "generation": l.generation, "labels": maps.Clone(l.labels)},
 		"spec":     map[string]any{"size": l.size, "crossplane": map[string]any{"compositionRef": map[string]any{"name": "things"}}},
 		"status": map[string]any{"conditions": []any{
-			map[string]any{"type": v1alpha1.ConditionKausality, "status": "True", "reason": "Allowed", "message": l.condition},
-			map[string]any{"type": v1alpha1.ConditionState, "status": "True", "message": fixture.StateMessage(v1alpha1.PhaseSettled, l.settled, 0)},
+			map[string]any{"type": v1alpha1.ConditionState, "status": "True", "message": resource.FormatState(state)},
 		}},
 	}}
 }
@@ -143,7 +148,7 @@ func TestWhatALogShowsIsObservedOnce(t *testing.T) {
 				l.edit("anna", "large", decision.Allow)
 				l.want("b")
 				l.settled = 5
-				l.condition = "generation 5: settled; 1 held: Instance db: spec.forProvider.class stays a (asked: b): no policy"
+				l.held = true
 				l.want("b")
 				l.labels["color"] = "red"
 				l.edit("hans", "other", decision.Allow)
@@ -188,7 +193,7 @@ func TestWhatALogShowsIsObservedOnce(t *testing.T) {
 		"HeldBefore": {
 			"What was held before the log begins follows from something that is not in it.",
 			func(l *logged) {
-				l.condition = "generation 4: settled; 1 held: Instance db: spec.forProvider.class stays a (asked: b): no policy"
+				l.held = true
 				l.edit("anna", "large", decision.Allow)
 				l.want("b")
 			}, "a.log:2 : nothing -> spec.forProvider.class",
@@ -197,7 +202,7 @@ func TestWhatALogShowsIsObservedOnce(t *testing.T) {
 			"What is wanted of an XR that had settled follows from nobody's change.",
 			func(l *logged) {
 				l.edit("anna", "large", decision.Allow)
-				l.condition, l.settled = "generation 5: settled", 5
+				l.settled = 5
 				l.want("b")
 			}, "a.log:2 : nothing -> spec.forProvider.class",
 		},

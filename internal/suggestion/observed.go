@@ -6,7 +6,6 @@ package suggestion
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -62,18 +61,13 @@ func HeldOf(composites []*unstructured.Unstructured) iter.Seq[Observed] {
 	return func(yield func(Observed) bool) {
 		for _, xr := range composites {
 			fields, user := newest(xr)
-			c, _ := resource.ConditionOf(xr, v1alpha1.ConditionKausality)
-			held, _, _ := composition.HeldIn(c.Message)
+			held, _, _ := composition.Reported(xr)
 
 			for _, h := range held {
-				kind, rest, _ := strings.Cut(h.Resource, " ")
-				if h.Resource == xr.GetKind()+" "+xr.GetName() || strings.HasPrefix(h.Change.Field, "(") {
-					continue // It is of the XR itself, or stands for those that are left out.
-				}
-
+				gvk := schema.FromAPIVersionAndKind(h.Change.Ref.APIVersion, h.Change.Ref.Kind)
 				o := Observed{
 					Parent: xr.GroupVersionKind().GroupKind(), ParentName: nameOf(xr), ParentFields: fields,
-					Child: childOf(xr, kind, rest), ChildField: h.Change.Field, User: user, Composition: composedBy(xr),
+					Child: gvk.GroupKind(), ChildField: h.Change.Field, User: user, Composition: composedBy(xr),
 				}
 				if !yield(o) {
 					return
@@ -119,33 +113,6 @@ func newest(xr *unstructured.Unstructured) (fields []string, user string) {
 	}
 
 	return fields, user
-}
-
-// childOf is the kind of a composed resource that a condition names; without its group
-// where the XR does not refer to it.
-func childOf(xr *unstructured.Unstructured, kind, name string) schema.GroupKind {
-	var found []schema.GroupKind
-
-	for _, ref := range resource.Composed(xr) {
-		gk := ref.GroupKind()
-		if ref.Kind != kind {
-			continue
-		}
-
-		if ref.Name == name {
-			return gk
-		}
-
-		if !slices.Contains(found, gk) {
-			found = append(found, gk)
-		}
-	}
-
-	if len(found) == 1 {
-		return found[0]
-	}
-
-	return schema.GroupKind{Kind: kind}
 }
 
 // anyIndex is a field with any index in place of each: in another object the element is

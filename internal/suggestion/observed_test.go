@@ -40,6 +40,10 @@ status:
     status: "False"
     reason: Held
     message: "generation 5: settled; 3 held: Instance one-db: (audit) spec.forProvider.tags[0].value is changed from a to b: no policy; ConfigMap of composed resource more is (audit) created: no policy; Instance one-db is not deleted: no policy"
+  - type: KausalityState
+    status: "False"
+    reason: Held
+    message: '{"v":1,"progress":{"phase":"Settled"},"changes":[{"ref":{"apiVersion":"rds.example.org/v1","kind":"Instance","name":"one-db"},"field":"delete"}],"passed":[{"ref":{"apiVersion":"rds.example.org/v1","kind":"Instance","name":"one-db"},"field":"spec.forProvider.tags[0].value","from":"a","to":"b"},{"ref":{"apiVersion":"v1","kind":"ConfigMap","name":"more"},"composedResource":"more","field":"create"}]}'
 `
 
 func TestWhatConditionsReportIsObserved(t *testing.T) {
@@ -52,9 +56,9 @@ func TestWhatConditionsReportIsObserved(t *testing.T) {
 	}
 
 	want := []suggestion.Observed{
+		observed(instance, "delete"),
 		observed(instance, "spec.forProvider.tags[0].value"),
 		observed(schema.GroupKind{Kind: "ConfigMap"}, "create"),
-		observed(instance, "delete"),
 	}
 
 	got := slices.Collect(suggestion.HeldOf(objects(t, []byte(audited))))

@@ -487,7 +487,7 @@ func (w *world) report(n *node, want *unstructured.Unstructured, s composition.S
 		map[string]any{"type": "Synced", "status": "True", "observedGeneration": n.object.GetGeneration()},
 		map[string]any{"type": "Ready", "status": "True"},
 		map[string]any{"type": v1alpha1.ConditionKausality, "status": allowed, "reason": s.Reason, "message": s.Message},
-		map[string]any{"type": v1alpha1.ConditionState, "status": "True", "message": resource.FormatState(v1alpha1.State{Progress: s.Progress})},
+		map[string]any{"type": v1alpha1.ConditionState, "status": "True", "message": resource.FormatState(toldOf(s, n.held))},
 	}
 
 	n.object = n.object.DeepCopy()
@@ -551,6 +551,23 @@ func (w *world) objects() map[string]*unstructured.Unstructured {
 		}
 	}
 	walk("", w.xr)
+
+	return out
+}
+
+// toldOf is what the manager is told of what an XR composes.
+func toldOf(s composition.Status, held []composition.Held) v1alpha1.State {
+	out := v1alpha1.State{Progress: s.Progress}
+
+	for _, h := range held {
+		switch {
+		case h.OnXR:
+		case h.Passed:
+			out.Passed = append(out.Passed, h.Change)
+		default:
+			out.Changes = append(out.Changes, h.Change)
+		}
+	}
 
 	return out
 }

@@ -16,10 +16,9 @@ import (
 // mayRead are the files that read a text with a regular expression, or search a message, and of what.
 func mayRead() map[string]string {
 	return map[string]string{
-		"engine/mask/name.go":          "URLs, for credentials in them",
-		"engine/approval/admit.go":     "digests",
-		"engine/gate/ungated.go":       "what a provider says, which has no other form",
-		"engine/composition/heldin.go": "what a Kausality condition lists, for the command line and the audit",
+		"engine/mask/name.go":      "URLs, for credentials in them",
+		"engine/approval/admit.go": "digests",
+		"engine/gate/ungated.go":   "what a provider says, which has no other form",
 	}
 }
 
