@@ -149,8 +149,8 @@ func TestAnApprovedChangeIsLetThroughOnceAndToThatValueAlone(t *testing.T) {
 		Cause: &v1alpha1.Cause{Type: v1alpha1.CauseComposition, Revision: "db-2"},
 	}
 
-	if diff := cmp.Diff(want, entry); diff != "" || entry.Digest == "" || first.Revision != "db-1" {
-		t.Fatalf("what is listed, -want, +got:\n%s\nof revision %s", diff, first.Revision)
+	if diff := cmp.Diff(want, entry); diff != "" || entry.Digest == "" || first.Revision != "db-1" || first.Ran != "db-2" {
+		t.Fatalf("what is listed, -want, +got:\n%s\nof revision %s, ran at %s", diff, first.Revision, first.Ran)
 	}
 
 	xr := withAllowances(t, "Object", "spec.forProvider.engine", entry.Digest, "Update")

@@ -77,6 +77,8 @@ type State struct {
 	News string `json:"news,omitempty"`
 	// Revision of the Composition when nothing was held last that it asked for.
 	Revision string `json:"revision,omitempty"`
+	// Ran is the revision of the Composition that the XR named when the function ran last; empty where it is Revision.
+	Ran string `json:"ran,omitempty"`
 	// Spec stands for the spec of the XR when it was known last who had made it so, and SpecGeneration is
 	// its generation then.
 	Spec           string `json:"spec,omitempty"`

@@ -111,6 +111,10 @@ func List(
 		out.Revision = was.Revision
 	}
 
+	if is := resource.RevisionOf(xr); is != out.Revision {
+		out.Ran = is
+	}
+
 	return out
 }
 

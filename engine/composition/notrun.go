@@ -16,14 +16,15 @@ import (
 // NotRun returns the message that the Kausality condition of an XR takes, with status
 // Unknown, once the CompositionRevision that the XR is composed by does not run the
 // function. It is empty where the function may run, never did, or the condition says so
-// already. Revisions are the names of CompositionRevisions, with whether they run it.
+// already. Revisions are the names of CompositionRevisions, with whether they run it. The function
+// may be installed under a name that is not known: it runs by the revision where its own record says so.
 func NotRun(xr *unstructured.Unstructured, revisions map[string]bool) string {
 	name := resource.RevisionOf(xr)
 
 	runs, known := revisions[name]
 	c, ran := resource.ConditionOf(xr, v1alpha1.ConditionKausality)
 
-	if runs || !known || !ran || !resource.IsComposite(xr) || failing(xr, c) {
+	if runs || !known || !ran || !resource.IsComposite(xr) || failing(xr, c) || ranAt(xr) == name {
 		return ""
 	}
 
@@ -44,4 +45,15 @@ func failing(xr *unstructured.Unstructured, c resource.Condition) bool {
 	synced, _ := resource.ConditionOf(xr, resource.ConditionSynced)
 
 	return c.Status == "Unknown" && c.Reason != v1alpha1.ReasonNotRun && !synced.True()
+}
+
+// ranAt is the CompositionRevision that the function ran for last, by its own record; empty where there is none. Crossplane may
+// write an earlier record back, which is about an earlier revision.
+func ranAt(xr *unstructured.Unstructured) string {
+	state, _ := resource.StateOf(xr)
+	if state == nil {
+		return ""
+	}
+
+	return cmp.Or(state.Ran, state.Revision)
 }

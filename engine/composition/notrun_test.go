@@ -8,6 +8,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -44,11 +45,55 @@ status: {conditions: [{type: Kausality, status: "True", reason: Allowed, message
 			map[string]bool{"stores-1": false},
 			want,
 		},
+		"Ran": {
+			"It runs under a name that is not known.", edit(t, xr, `"settled":{"generation":4,"request":2}}`, `"settled":{"generation":4,"request":2}},"revision":"stores-0","ran":"stores-1"`),
+			map[string]bool{"stores-1": false}, "",
+		},
+		"RanAndHeldNothing": {
+			"It does, and says so in less.", edit(t, xr, `"settled":{"generation":4,"request":2}}`, `"settled":{"generation":4,"request":2}},"revision":"stores-1"`),
+			map[string]bool{"stores-1": false}, "",
+		},
+		"RanBefore": {
+			"It ran at the revision before.", edit(t, xr, `"settled":{"generation":4,"request":2}}`, `"settled":{"generation":4,"request":2}},"revision":"stores-1","ran":"stores-0"`),
+			map[string]bool{"stores-1": false}, want,
+		},
 		"Revision": {"It is another one.", edit(t, edit(t, xr, "generation 4: settled, request 2", want), "name: stores-1", "name: stores-2"), map[string]bool{"stores-2": false}, edit(t, want, "stores-1", "stores-2")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := composition.NotRun(object(t, tc.xr), tc.revisions); got != tc.want {
 				t.Errorf("%s\nNotRun: %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestWhereTheFunctionRanItIsNotSaidNotTo has the record of its own run say so, whether something is held that a new revision of
+// the Composition asks for, or not.
+func TestWhereTheFunctionRanItIsNotSaidNotTo(t *testing.T) {
+	const before = `
+apiVersion: example.org/v1
+kind: Store
+metadata: {name: corner, namespace: a, generation: 4}
+spec: {crossplane: {compositionRevisionRef: {name: stores-2}}}
+status: {conditions: [{type: Kausality, status: "True", reason: Allowed, message: "generation 4: settled"},
+  {type: KausalityState, status: "True", message: '{"v":1,"progress":{"phase":"Settled","generation":4},"revision":"stores-1"}'}]}
+`
+
+	revisions := map[string]bool{"stores-1": true, "stores-2": false}
+	held := []composition.Held{{Entry: v1alpha1.HeldEntry{Field: "spec.forProvider.size", From: "small", To: "large"}}}
+
+	for name, held := range map[string][]composition.Held{"Nothing": nil, "Held": held} {
+		t.Run(name, func(t *testing.T) {
+			xr := object(t, before)
+			if composition.NotRun(xr, revisions) == "" {
+				t.Fatal("it has not run yet at the revision that the XR names")
+			}
+
+			said, _ := resource.List(xr.Object, "status", "conditions")[1].(map[string]any)
+			said["message"] = resource.FormatState(composition.List(xr, &composition.Status{Progress: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled}}, nil, held, nil, false))
+
+			if got := composition.NotRun(xr, revisions); got != "" {
+				t.Errorf("with the record %s it says %q", said["message"], got)
 			}
 		})
 	}

@@ -34,8 +34,6 @@ type Kinds struct {
 
 	mu    sync.Mutex
 	known Findings
-	// reported are the XRs of which it was reported that the function does not run for them.
-	reported map[types.UID]report
 }
 
 // Findings is what was found at last.

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
@@ -19,54 +18,10 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
-// maxReported is how many XRs are remembered of which it was reported that the function
-// does not run for them.
-const maxReported = 4096
-
-// report is by which CompositionRevision the function does not run, and what the
-// condition said before we said so.
-type report struct {
-	revision string
-	before   resource.Condition
-}
-
-// notRun is what the condition of an XR is to say for which the function ran, and
-// does not any more; empty for nothing. Where the condition says otherwise again, by
-// the same revision, that runs the function under a name that we do not know. Where it
-// says what it said before, to the second, Crossplane was about to write the status
-// that it had read, and we say it again.
-func (c *Kinds) notRun(u *unstructured.Unstructured) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-
-	if c.known.Revisions[resource.RevisionOf(u)] {
-		delete(c.reported, u.GetUID())
-	}
-
-	said, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
-	if last := c.reported[u.GetUID()]; last.revision == resource.RevisionOf(u) && last.before != said {
-		return ""
-	}
-
-	return composition.NotRun(u, c.known.Revisions)
-}
-
-// noteReported remembers that an XR's condition says so.
-func (c *Kinds) noteReported(u *unstructured.Unstructured, before resource.Condition) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-
-	if c.reported == nil || len(c.reported) >= maxReported {
-		c.reported = map[types.UID]report{}
-	}
-
-	c.reported[u.GetUID()] = report{revision: resource.RevisionOf(u), before: before}
-}
-
 // ReportNotRun has the Kausality condition of an XR say so: what it said before would
 // stand for ever.
 func (c *Kinds) ReportNotRun(ctx context.Context, w object.Writer, u *unstructured.Unstructured) error {
-	message := c.notRun(u)
+	message := composition.NotRun(u, c.Runs())
 	if message == "" {
 		return nil
 	}
@@ -91,8 +46,6 @@ func (c *Kinds) ReportNotRun(ctx context.Context, w object.Writer, u *unstructur
 			return fmt.Errorf("cannot say that the function does not run for %s %q: %w", u.GetKind(), u.GetName(), err)
 		}
 	}
-
-	c.noteReported(u, said)
 
 	return nil
 }

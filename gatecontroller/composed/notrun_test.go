@@ -18,55 +18,61 @@ import (
 )
 
 // TestAnXRReportsThatTheFunctionDoesNotRun has a function run under a name that we do
-// not know: it says otherwise again, and we let it.
+// not know: its own record says so, and we let it. The manager is another one each time,
+// and remembers nothing.
 func TestAnXRReportsThatTheFunctionDoesNotRun(t *testing.T) {
-	const ran = `
+	const (
+		ran = `
 apiVersion: shop.example.org/v1
 kind: Store
 metadata: {name: corner, namespace: a, uid: "1"}
-spec: {crossplane: {compositionRevisionRef: {name: stores-1}}}
+spec: {crossplane: {compositionRevisionRef: {name: stores-2}}}
 status: {conditions: [{type: Ready, status: "True"}, {type: Kausality, status: "True", reason: Allowed, message: "generation 1: settled", lastTransitionTime: "2026-01-01T00:00:00Z"},
-  {type: KausalityState, status: "True", message: '{"v":1,"progress":{"phase":"Settled","generation":1,"settled":{"generation":1}}}'}]}
+  {type: KausalityState, status: "True", message: '{"v":1,"progress":{"phase":"Settled","generation":1,"settled":{"generation":1}},"revision":"stores-1"}'}]}
 `
+		dropped = "generation 1: CompositionRevision stores-2 has no step"
+	)
 
 	u := fixture.Parse(t, ran)
 	w := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithObjects(u).WithStatusSubresource(u).Build()
-	c := &Kinds{}
 
 	for i, step := range []struct {
 		reason  string
 		runs    bool
 		says    string // What the function says before we look, if anything.
+		at      string // The revision at which it ran then.
 		status  string
 		message string
 	}{
-		{"It runs.", true, "", "True", "generation 1: settled"},
-		{"It does not any more.", false, "", "Unknown", "generation 1: CompositionRevision stores-1 has no step"},
-		{"Crossplane writes what it read before.", false, "before", "Unknown", "generation 1: CompositionRevision stores-1 has no step"},
-		{"That stays so.", false, "", "Unknown", "generation 1: CompositionRevision stores-1 has no step"},
-		{"It runs under another name.", false, "generation 2: settled", "True", "generation 2: settled"},
-		{"It runs under its own again.", true, "", "True", "generation 2: settled"},
-		{"And does not any more.", false, "", "Unknown", "generation 1: CompositionRevision stores-1 has no step"},
+		{"It runs.", true, "", "", "True", "generation 1: settled"},
+		{"It does not any more.", false, "", "", "Unknown", dropped},
+		{"Crossplane writes what it read before.", false, "generation 1: settled", "stores-1", "Unknown", dropped},
+		{"And once more, late.", false, "generation 1: settled", "stores-1", "Unknown", dropped},
+		{"That stays so.", false, "", "", "Unknown", dropped},
+		{"It runs under another name.", false, "generation 1: settled", "stores-2", "True", "generation 1: settled"},
+		{"That stays so, too.", false, "", "", "True", "generation 1: settled"},
 	} {
-		c.known.Revisions = map[string]bool{"stores-1": step.runs}
-
 		got := fixture.Parse(t, ran)
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(u), got); err != nil {
 			t.Fatal(err)
 		}
 
 		if step.says != "" {
-			m, _ := resource.List(got.Object, "status", "conditions")[1].(map[string]any)
-			m["status"], m["message"] = "True", step.says
-
-			if step.says == "before" {
-				m["message"], m["reason"], m["lastTransitionTime"] = "generation 1: settled", "Allowed", "2026-01-01T00:00:00Z"
-			}
+			list := resource.List(got.Object, "status", "conditions")
+			said, _ := list[1].(map[string]any)
+			said["status"], said["message"], said["reason"], said["lastTransitionTime"] = "True", step.says, "Allowed", "2026-01-01T00:00:00Z"
+			state, _ := list[2].(map[string]any)
+			state["message"] = resource.FormatState(v1alpha1.State{
+				Progress: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled, Generation: 1}, Revision: "stores-1", Ran: step.at,
+			})
 
 			if err := w.Status().Update(t.Context(), got); err != nil {
 				t.Fatal(err)
 			}
 		}
+
+		c := &Kinds{}
+		c.Set(Findings{Revisions: map[string]bool{"stores-1": true, "stores-2": step.runs}}, nil, nil)
 
 		if err := c.ReportNotRun(t.Context(), object.Writer{Client: w}, got); err != nil {
 			t.Fatal(err)
@@ -81,7 +87,7 @@ status: {conditions: [{type: Ready, status: "True"}, {type: Kausality, status: "
 			t.Errorf("step %d: %s\ncondition %+v", i, step.reason, said)
 		}
 
-		if since := said.LastTransitionTime; (since == "2026-01-01T00:00:00Z") != (i == 0) {
+		if since := said.LastTransitionTime; (since == "2026-01-01T00:00:00Z") != (said.Status == "True") {
 			t.Errorf("step %d: %s\nsince %s", i, step.reason, since)
 		}
 	}
