@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,17 +61,17 @@ const (
 	AnnotationManager = AnnotationPrefix + "manager"
 )
 
-// KnownAnnotation reports whether an annotation under [AnnotationPrefix] is one of this version.
-func KnownAnnotation(key string) bool {
-	switch key {
-	case AnnotationAllowances, AnnotationTrace, AnnotationRecord, AnnotationInitialized, AnnotationGate, AnnotationManagementPolicies,
+// KnownAnnotations are the annotations under [AnnotationPrefix] of this version.
+func KnownAnnotations() []string {
+	return []string{
+		AnnotationAllowances, AnnotationTrace, AnnotationRecord, AnnotationInitialized, AnnotationGate, AnnotationManagementPolicies,
 		AnnotationMode, AnnotationLastUpgrade, AnnotationHeld, AnnotationWish, AnnotationApproved, AnnotationRelease,
-		AnnotationManager:
-		return true
-	default:
-		return false
+		AnnotationManager,
 	}
 }
+
+// KnownAnnotation reports whether an annotation under [AnnotationPrefix] is one of this version.
+func KnownAnnotation(key string) bool { return slices.Contains(KnownAnnotations(), key) }
 
 // ReleaseOrphan is the value of AnnotationRelease that asks to leave the external
 // object behind when the managed resource is deleted.

@@ -27,6 +27,10 @@ func TestTheGuardsKeepWhatDecidesAboutTheOutside(t *testing.T) {
 		keep  = `{spec: {managementPolicies: [Observe], deletionPolicy: Delete, forProvider: {}}}`
 		named = `metadata: {annotations: {crossplane.io/external-name: db-b}}`
 		loose = `{spec: {managementPolicies: [Observe], deletionPolicy: Orphan, forProvider: {}}}`
+		wide  = `{spec: {managementPolicies: ['*'], deletionPolicy: Delete, forProvider: {}}}`
+
+		unknown = `metadata: {annotations: {kausality.io/former: "{}"}}`
+		ours    = `metadata: {annotations: {kausality.io/trace: a, kausality.io/allowances: "[]", kausality.io/held: "[]", example.org/former: a}}`
 	)
 
 	for name, tc := range map[string]struct {
@@ -54,15 +58,22 @@ func TestTheGuardsKeepWhatDecidesAboutTheOutside(t *testing.T) {
 			[]string{gated, keep, named, `metadata: {annotations: {kausality.io/trace: b}}`},
 			true,
 		},
-		"NameDropped": {"No name is another name.", "anna", []string{gated, keep, named}, []string{gated, keep}, false},
-		"NamePutBack": {"We put it back.", ourManager, []string{gated, keep, named}, []string{gated, keep}, true},
-		"Provider":    {"A provider may write what is its own.", inCrossplane + "provider-aws", []string{gated, keep}, []string{gated, loose}, true},
-		"Manager":     {"We put it back.", ourManager, []string{gated, keep}, []string{gated, loose}, true},
-		"Ungated":     {"There is no gate.", "anna", []string{free, keep}, []string{free, loose}, true},
-		"Creation":    {"What is made may say so.", "anna", nil, []string{gated, loose}, true},
-		"Ungoverned":  {"It is not ours.", "anna", []string{keep, `metadata: {name: x}`}, []string{loose, `metadata: {name: x}`}, true},
-		"Deletion":    {"Nothing says that it may go.", "anna", []string{gated, keep}, nil, false},
-		"Orphaned":    {"It was meant to be orphaned.", "anna", []string{gated, loose}, nil, true},
+		"NameDropped":      {"No name is another name.", "anna", []string{gated, keep, named}, []string{gated, keep}, false},
+		"NamePutBack":      {"We put it back.", ourManager, []string{gated, keep, named}, []string{gated, keep}, true},
+		"Provider":         {"A provider may write what is its own.", inCrossplane + "provider-aws", []string{gated, keep}, []string{gated, loose}, true},
+		"Manager":          {"We put it back.", ourManager, []string{gated, keep}, []string{gated, loose}, true},
+		"Ungated":          {"There is no gate.", "anna", []string{free, keep}, []string{free, loose}, true},
+		"Creation":         {"What is made may say so.", "anna", nil, []string{gated, loose}, true},
+		"Ungoverned":       {"It is not ours.", "anna", []string{keep, `metadata: {name: x}`}, []string{loose, `metadata: {name: x}`}, true},
+		"Unknown":          {"Nobody knows what an annotation of another version says of a gate.", "anna", []string{unknown, keep}, []string{unknown, wide}, false},
+		"UnknownToCome":    {"Nor whose it is.", "anna", []string{keep, `metadata: {name: x}`}, []string{unknown, wide}, false},
+		"UnknownDropped":   {"A person may drop it, as long as the gate stays.", "anna", []string{unknown, keep}, []string{keep, `metadata: {name: x}`}, true},
+		"UnknownDeletion":  {"Nothing says that it may go.", "anna", []string{unknown, keep}, nil, false},
+		"UnknownByManager": {"We close it.", ourManager, []string{unknown, wide}, []string{unknown, keep}, true},
+		"WithoutGate":      {"What else is ours says nothing of a gate.", "anna", []string{ours, keep}, []string{ours, wide}, true},
+		"WithoutGateGoes":  {"Nor of its deletion.", "anna", []string{ours, keep}, nil, true},
+		"Deletion":         {"Nothing says that it may go.", "anna", []string{gated, keep}, nil, false},
+		"Orphaned":         {"It was meant to be orphaned.", "anna", []string{gated, loose}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			guard, operation := writer, "UPDATE"

@@ -5,6 +5,8 @@ package admission
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,9 +72,9 @@ func namedRules(r rules) []admissionregistrationv1.NamedRuleWithOperations {
 }
 
 // Expressions of the guards. A managed resource is governed when its
-// Composition runs the function or its gate has a record.
+// Composition runs the function, its gate has a record, or an annotation is not of this version.
 const (
-	marked = "has(%[1]s.metadata.annotations) && (%[2]q in %[1]s.metadata.annotations || %[3]q in %[1]s.metadata.annotations)"
+	marked = "has(%[1]s.metadata.annotations) && %[1]s.metadata.annotations.exists(k, k in [%[2]q, %[3]q] || k.startsWith(%[4]q) && !(k in %[5]s))"
 
 	// Where its change says why, Kausality may have opened the gate with it.
 	opens = "request.userInfo.username == %[1]q && oldObject.metadata.?annotations[?%[2]q].orValue('').contains('state: %[4]s') && " +
@@ -109,7 +111,17 @@ const (
 )
 
 func markedExpression(variable string) string {
-	return fmt.Sprintf(marked, variable, v1alpha1.AnnotationGate, v1alpha1.AnnotationManagementPolicies)
+	return fmt.Sprintf(marked, variable, v1alpha1.AnnotationGate, v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationPrefix, known())
+}
+
+// known is the list of the annotations of this version, as an expression.
+func known() string {
+	all := v1alpha1.KnownAnnotations()
+	for i, key := range all {
+		all[i] = strconv.Quote(key)
+	}
+
+	return "[" + strings.Join(all, ", ") + "]"
 }
 
 // writerGuard lets only the manager change spec.managementPolicies and the

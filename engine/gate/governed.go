@@ -4,6 +4,8 @@
 package gate
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -17,8 +19,28 @@ import (
 const AnnotationExternalName = "crossplane.io/external-name"
 
 // Governed reports whether a managed resource is ours to gate: its Composition
-// runs the function, or we gated it before.
+// runs the function, or we gated it before. Nobody knows whether we did where an annotation
+// under [v1alpha1.AnnotationPrefix] is not of this version: then it is.
 func Governed(u *unstructured.Unstructured) bool {
-	return resource.IsManaged(u) && (resource.Annotation(u, v1alpha1.AnnotationManagementPolicies) != "" ||
-		resource.Annotation(u, v1alpha1.AnnotationGate) != "")
+	if !resource.IsManaged(u) {
+		return false
+	}
+
+	return resource.Annotation(u, v1alpha1.AnnotationManagementPolicies) != "" || resource.Annotation(u, v1alpha1.AnnotationGate) != "" ||
+		hasUnknown(u)
+}
+
+// hasUnknown reports whether an object has [UnknownAnnotations].
+func hasUnknown(u *unstructured.Unstructured) bool {
+	for key := range resource.Map(u.Object, "metadata", "annotations") {
+		if isUnknown(key) {
+			return true
+		}
+	}
+
+	return false
+}
+
+func isUnknown(key string) bool {
+	return strings.HasPrefix(key, v1alpha1.AnnotationPrefix) && !v1alpha1.KnownAnnotation(key)
 }

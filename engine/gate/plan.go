@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -215,7 +214,7 @@ func UnknownAnnotations(u *unstructured.Unstructured) []string {
 	var out []string
 
 	for key := range resource.Map(u.Object, "metadata", "annotations") {
-		if strings.HasPrefix(key, v1alpha1.AnnotationPrefix) && !v1alpha1.KnownAnnotation(key) {
+		if isUnknown(key) {
 			out = append(out, key)
 		}
 	}
