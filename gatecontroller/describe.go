@@ -28,7 +28,7 @@ func DescribeMetrics(reg prometheus.Registerer) error {
 		func() error { _, err := recorder.New(reg, nil, nil); return err },
 		func() error { _, err := status.NewExceptions(reg, nil, nil, nil); return err },
 		func() error { _, err := gates.NewLedger(reg, time.Now); return err },
-		func() error { _, err := deletion.NewLeftovers(reg, nil, nil, nil, "", gate.Options{}, nil); return err },
+		func() error { _, err := deletion.NewLeftovers(reg, nil, nil, "", gate.Options{}, nil); return err },
 		func() error { _, err := pending.NewMetrics(reg, nil); return err },
 		func() error { _, err := approval.NewMetrics(reg); return err },
 		func() error { return reg.Register(watch.NewWatches(nil, nil)) },

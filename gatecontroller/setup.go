@@ -150,7 +150,7 @@ func Setup(from ctrl.Manager, opts Options) error {
 
 // newRecorder makes the recorder of events, which runs with the manager.
 func newRecorder(mgr ctrl.Manager) (events.EventRecorder, error) {
-	recorded, err := recorder.New(metrics.Registry, mgr.GetEventRecorder("kausality"), mgr.GetScheme())
+	recorded, err := recorder.New(metrics.Registry, mgr.GetEventRecorder(recorder.Name), mgr.GetScheme())
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +291,7 @@ func newObjects(
 	failed := audit.NewExpressions()
 	o := &deletion.Owners{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
-		Events: recorded, Watches: w, Access: opts.Access, Failed: failed,
+		Watches: w, Access: opts.Access, Failed: failed,
 		Ungoverned: composedKinds.Ungoverned,
 		Judge:      by,
 	}
@@ -305,7 +305,7 @@ func newObjects(
 		return nil, nil, err
 	}
 
-	e, err := deletion.NewLeftovers(metrics.Registry, mgr.GetClient(), mgr.GetAPIReader(), recorded, opts.Namespace, opts.Gate, opts.Now)
+	e, err := deletion.NewLeftovers(metrics.Registry, mgr.GetClient(), mgr.GetAPIReader(), opts.Namespace, opts.Gate, opts.Now)
 	if err != nil {
 		return nil, nil, err
 	}

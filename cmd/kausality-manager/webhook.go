@@ -110,7 +110,7 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certi
 
 	// Of its own, so that no controller that is refused all the time keeps events of
 	// gates waiting.
-	recorded, err := recorder.New(metrics.Registry, mgr.GetEventRecorder("kausality"), mgr.GetScheme())
+	recorded, err := recorder.New(metrics.Registry, mgr.GetEventRecorder(recorder.Name), mgr.GetScheme())
 	if err != nil {
 		return nil, err
 	}

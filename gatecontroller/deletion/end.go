@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -27,6 +25,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/internal/recorder"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
@@ -36,30 +35,23 @@ import (
 type Leftovers struct {
 	writer object.Writer
 	live   client.Reader
-	events events.EventRecorder
 	// namespace we run in.
 	namespace string
 	// gate holds what gates are moved by, and now is the clock.
 	gate  gate.Options
 	now   func() time.Time
 	total *prometheus.CounterVec
-
-	mu sync.Mutex
-	// orphaned are the managed resources of which it was reported that they stay, by UID,
-	// with that of the parent that went.
-	orphaned map[types.UID]types.UID
 }
 
 // NewLeftovers makes Leftovers, and registers their metric.
 func NewLeftovers(
-	reg prometheus.Registerer, c client.Client, live client.Reader, recorded events.EventRecorder,
-	namespace string, opts gate.Options, now func() time.Time,
+	reg prometheus.Registerer, c client.Client, live client.Reader, namespace string, opts gate.Options, now func() time.Time,
 ) (*Leftovers, error) {
-	e := &Leftovers{writer: object.Writer{Client: c}, live: live, events: recorded, namespace: namespace, gate: opts, now: now}
+	e := &Leftovers{writer: object.Writer{Client: c}, live: live, namespace: namespace, gate: opts, now: now}
 	e.total = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kausality_left_behind_total",
 		Help: "Managed resources whose owner, and external objects whose managed resource, were deleted where deleting them was not allowed. " +
-			"One that is released again after a failure counts again.",
+			"One of which no event can be recorded counts each time that it is released.",
 	}, []string{"left", object.LabelGroup, object.LabelKind})
 
 	if err := reg.Register(e.total); err != nil {
@@ -148,56 +140,41 @@ func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) er
 		"it is recorded in %s; to take it back, run: kubectl kausality adopt; to discard the record: kubectl kausality release",
 		u.GetKind(), resource.Name(u), orphan.ExternalName(u), orphan.ProviderConfig(u), where)
 
-	for _, about := range []client.Object{u, secret} {
-		e.events.Eventf(about, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonExternalResourceOrphaned), actionLetGo, "%s", text)
+	about := recorder.Notice{
+		Regarding: referTo(u), Reason: string(v1alpha1.EventReasonExternalResourceOrphaned), Action: actionLetGo, Note: text,
 	}
+	of := about
+	of.Regarding, of.Related = corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Secret", Namespace: secret.GetNamespace(), Name: secret.GetName(), UID: secret.GetUID(),
+	}, about.Regarding
 
-	e.log(ctx, "Orphaned an external object", "external", u, r.Owner, "record", where)
+	if e.tell(ctx, of, about) {
+		e.log(ctx, "Orphaned an external object", "external", u, r.Owner, "record", where)
+	}
 
 	return nil
 }
 
 // reportOrphaned reports a managed resource whose owner goes without it.
 func (e *Leftovers) reportOrphaned(ctx context.Context, parent, child *unstructured.Unstructured, d *decision.Decision) {
-	if !e.isNew(parent, child) {
-		return // The cache has not seen yet that the parent may go.
-	}
-
 	f, _ := d.Lead()
 	missing := f.Missing()
 	text := fmt.Sprintf("%s %s is deleted, but what %s %s stands for stays (%s): %s",
 		parent.GetKind(), parent.GetName(), child.GetKind(), child.GetName(), remedy, missing)
 
-	// An event that relates to nothing is taken for the one about another child.
-	e.events.Eventf(parent, child, corev1.EventTypeWarning, string(v1alpha1.EventReasonManagedResourceOrphaned), actionLetGo, "%s", text)
-	e.events.Eventf(child, parent, corev1.EventTypeWarning, string(v1alpha1.EventReasonManagedResourceOrphaned), actionLetGo, "%s", text)
+	about := recorder.Notice{
+		Regarding: referTo(parent), Related: referTo(child), Reason: string(v1alpha1.EventReasonManagedResourceOrphaned), Action: actionLetGo, Note: text,
+	}
+	of := about
+	of.Regarding, of.Related = about.Related, about.Regarding
+
+	if !e.tell(ctx, about, of) {
+		return
+	}
 
 	ref, _ := resource.ParentOf(child)
 	e.log(ctx, "Let a parent go without its child", "managed", child, ref,
 		append(audit.Judged(d), "missing", missing)...)
-}
-
-// maxOrphaned is how many managed resources are remembered of which it was reported that
-// they stay.
-const maxOrphaned = 4096
-
-// isNew reports whether it was not reported before that a managed resource stays where this
-// parent of it goes, and remembers it.
-func (e *Leftovers) isNew(parent, child *unstructured.Unstructured) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	if e.orphaned[child.GetUID()] == parent.GetUID() {
-		return false
-	}
-
-	if e.orphaned == nil || len(e.orphaned) >= maxOrphaned {
-		e.orphaned = map[types.UID]types.UID{}
-	}
-
-	e.orphaned[child.GetUID()] = parent.GetUID()
-
-	return true
 }
 
 // remedy says what to do about a managed resource that is left.
@@ -219,8 +196,13 @@ func (e *Leftovers) reportOwnerGone(ctx context.Context, u *unstructured.Unstruc
 		return fmt.Errorf("cannot get the parent of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	e.events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonManagedResourceOrphaned), actionLetGo,
-		"its owner %s %s is gone; the external object stays; %s", ref.Kind, ref.Name, remedy)
+	e.tell(ctx, recorder.Notice{
+		Regarding: referTo(u), Related: corev1.ObjectReference{
+			APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
+		},
+		Reason: string(v1alpha1.EventReasonManagedResourceOrphaned), Action: actionLetGo,
+		Note: fmt.Sprintf("its owner %s %s is gone; the external object stays; %s", ref.Kind, ref.Name, remedy),
+	})
 
 	return nil
 }

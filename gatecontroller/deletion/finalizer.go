@@ -8,13 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -37,7 +35,6 @@ const actionLetGo = "LetGo"
 type Owners struct {
 	Client client.Client
 	Live   client.Reader
-	Events events.EventRecorder
 	// Judge judges deletions by what there is to decide by.
 	Judge *judging.Judge
 	// Watches has kinds be reconciled by these controllers.
@@ -50,9 +47,6 @@ type Owners struct {
 	Leftovers *Leftovers
 	// Failed counts expressions that fail; nil for nobody.
 	Failed *audit.Expressions
-	// unreferenced are the resources of which it was reported that their XR forgot them, by
-	// UID.
-	unreferenced sync.Map
 }
 
 // EnsureFinalizer sees to it that the parent of an object is not gone before the object

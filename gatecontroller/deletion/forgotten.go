@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -15,18 +14,13 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/internal/recorder"
 )
 
-// warnUnreferenced reports, once, a managed resource that belongs to an XR which does not
+// warnUnreferenced reports, once as long as the API server keeps the event, a managed resource that belongs to an XR which does not
 // refer to it: Crossplane does not find it, and wants to make it anew.
 func (o *Owners) warnUnreferenced(ctx context.Context, u, xr *unstructured.Unstructured) error {
 	if resource.Deleting(xr) || !resource.IsComposite(xr) || resource.Refers(xr, u) {
-		o.unreferenced.Delete(u.GetUID())
-
-		return nil
-	}
-
-	if _, known := o.unreferenced.Load(u.GetUID()); known {
 		return nil
 	}
 
@@ -40,18 +34,20 @@ func (o *Owners) warnUnreferenced(ctx context.Context, u, xr *unstructured.Unstr
 		return nil
 	}
 
-	o.unreferenced.Store(u.GetUID(), true)
-
 	text := fmt.Sprintf("%s %s is made of %s %s, and does not refer to it any more: do not allow it to be created again; "+
 		"to have it referred to, run: kubectl kausality adopt %s", xr.GetKind(), resource.Name(xr), u.GetKind(), resource.Name(u),
 		resource.Argument(u))
 
-	for _, about := range []*unstructured.Unstructured{live, u} {
-		o.Events.Eventf(about, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonForgotten), "Remind", "%s", text)
+	about := recorder.Notice{
+		Regarding: referTo(live), Related: referTo(u), Reason: string(v1alpha1.EventReasonForgotten), Action: "Remind", Note: text,
 	}
+	of := about
+	of.Regarding, of.Related = about.Related, about.Regarding
 
-	log.FromContext(ctx).Info("A composite resource does not refer to what it is made of",
-		"owner", resource.Name(xr), "ownerKind", xr.GetKind())
+	if o.Leftovers.tell(ctx, about, of) {
+		log.FromContext(ctx).Info("A composite resource does not refer to what it is made of",
+			"owner", resource.Name(xr), "ownerKind", xr.GetKind())
+	}
 
 	return nil
 }

@@ -6,11 +6,12 @@ package deletion
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 )
 
 func TestAnXRThatForgotWhatItIsMadeOfReportsHowToHeal(t *testing.T) {
@@ -36,29 +37,34 @@ func TestAnXRThatForgotWhatItIsMadeOfReportsHowToHeal(t *testing.T) {
 	}{
 		"Refers":  {reason: "It is as it should be.", cached: xr(ref), live: xr(ref)},
 		"Behind":  {reason: "The cache does not know the newest reference.", cached: xr(), live: xr(ref)},
-		"Emptied": {reason: "It is told on both, once.", cached: xr(), live: xr(), want: 2},
+		"Emptied": {reason: "It is told on both, once, also by a manager that is another one.", cached: xr(), live: xr(), want: 2},
 	}
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			recorder := events.NewFakeRecorder(10)
-			o := &Owners{Live: fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithObjects(tc.live).Build(), Events: recorder}
+			_, c, _ := leaving(t, nil, tc.live)
 
-			for range 2 {
-				if err := o.warnUnreferenced(t.Context(), managed, tc.cached); err != nil {
+			for range 3 {
+				left, err := NewLeftovers(prometheus.NewRegistry(), c, c, "", gate.Options{}, time.Now)
+				if err != nil {
+					t.Fatal(err)
+				}
+
+				if err := (&Owners{Live: c, Leftovers: left}).warnUnreferenced(t.Context(), managed, tc.cached); err != nil {
 					t.Fatal(err)
 				}
 			}
 
-			if got := len(recorder.Events); got != tc.want {
-				t.Fatalf("%s\n%d events, want %d", tc.reason, got, tc.want)
+			list := told(t, c)
+			if len(list) != tc.want {
+				t.Fatalf("%s\n%d events, want %d: %v", tc.reason, len(list), tc.want, list)
 			}
 
-			for range tc.want {
-				if e := <-recorder.Events; !strings.Contains(e, "kubectl kausality adopt Object.kubernetes.m.crossplane.io/corner-x") {
-					t.Errorf("%s\nIt says %q", tc.reason, e)
+			for _, e := range list {
+				if !strings.Contains(e.Note, "kubectl kausality adopt Object.kubernetes.m.crossplane.io/corner-x") {
+					t.Errorf("%s\nIt says %q", tc.reason, e.Note)
 				}
 			}
 		})

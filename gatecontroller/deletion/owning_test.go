@@ -11,12 +11,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -46,11 +46,11 @@ func parentOf(t *testing.T, u *unstructured.Unstructured) resource.Reference {
 
 // owning makes Owners of a cluster with some objects and a policy: the deletion of a
 // Store allows that of its Buckets, in the system outside, too.
-func owning(t *testing.T, objects ...client.Object) (*Owners, client.Client, *events.FakeRecorder) {
+func owning(t *testing.T, objects ...client.Object) (*Owners, client.Client) {
 	t.Helper()
 
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), eventsv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -64,9 +64,9 @@ func owning(t *testing.T, objects ...client.Object) (*Owners, client.Client, *ev
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 
 	c := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(append(objects, &p[0], &p[1], ns)...).Build()
-	recorder, now := events.NewFakeRecorder(10), func() time.Time { return time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC) }
+	now := func() time.Time { return time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC) }
 
-	left, err := NewLeftovers(prometheus.NewRegistry(), c, c, recorder, "kausality-system", gate.Options{LateInitialize: true}, now)
+	left, err := NewLeftovers(prometheus.NewRegistry(), c, c, "kausality-system", gate.Options{LateInitialize: true}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,10 +79,10 @@ func owning(t *testing.T, objects ...client.Object) (*Owners, client.Client, *ev
 	t.Cleanup(w.Stop)
 
 	return &Owners{
-		Client: c, Live: c, Events: recorder, Watches: w, Leftovers: left,
+		Client: c, Live: c, Watches: w, Leftovers: left,
 		Ungoverned: func(schema.GroupKind) bool { return false },
 		Judge:      &judging.Judge{Inputs: current.Of(c), Live: c, Mapper: mapper, Settings: decision.Settings{}, Now: now},
-	}, c, recorder
+	}, c
 }
 
 func TestTheOwnerOfAGatedResourceWaitsForUs(t *testing.T) {
@@ -114,7 +114,7 @@ func TestTheOwnerOfAGatedResourceWaitsForUs(t *testing.T) {
 				objects = append(objects, fixture.Parse(t, tc.parent))
 			}
 
-			o, c, _ := owning(t, objects...)
+			o, c := owning(t, objects...)
 			if err := o.EnsureFinalizer(t.Context(), child); err != nil {
 				t.Fatal(err)
 			}

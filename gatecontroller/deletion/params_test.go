@@ -60,7 +60,7 @@ func TestTheOwnerOfAGatedResourceWaitsForParameters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent, child := fixture.Parse(t, store), fixture.Parse(t, bucket(owned, "managementPolicies: [Observe, LateInitialize]"))
-			o, c, _ := owning(t, append(tc.params, parent, child)...)
+			o, c := owning(t, append(tc.params, parent, child)...)
 
 			q := &v1alpha1.AllowancePolicy{}
 			if err := c.Get(t.Context(), client.ObjectKey{Name: "q"}, q); err != nil {

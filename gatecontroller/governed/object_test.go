@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,7 +51,7 @@ func governing(t *testing.T, gvk schema.GroupVersionKind, gated bool, refuse err
 	t.Helper()
 
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), eventsv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -84,7 +85,7 @@ func governing(t *testing.T, gvk schema.GroupVersionKind, gated bool, refuse err
 	now := func() time.Time { return time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC) }
 	opts := gate.Options{LateInitialize: true}
 
-	left, err := deletion.NewLeftovers(reg, c, c, recorder, "kausality-system", opts, now)
+	left, err := deletion.NewLeftovers(reg, c, c, "kausality-system", opts, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func governing(t *testing.T, gvk schema.GroupVersionKind, gated bool, refuse err
 	return &Reconciler{
 		Gvk: gvk, Reader: c, Gated: gated, Composed: known, Leftovers: left,
 		Parents: &Parents{Writer: object.Writer{Client: c}, Unused: NewUnused(now)},
-		Owners:  &deletion.Owners{Client: c, Live: c, Events: recorder, Watches: w, Leftovers: left},
+		Owners:  &deletion.Owners{Client: c, Live: c, Watches: w, Leftovers: left},
 		Gates: &gates.Reconciler{
 			Client: c, Events: recorder, Ungated: gates.NewUngated(known.Prompt), Opts: opts, Now: now, Ledger: ledger,
 			Policies: &gates.PolicyGates{Reader: c, Compiled: policy.NewCache()}, Openers: gates.Openers{Reader: c},
@@ -268,7 +269,7 @@ func TestAGateDoesNotWaitForAParentButToOpenForDelete(t *testing.T) {
 				r.Gates.Client = noting
 
 				var err error
-				if r.Leftovers, err = deletion.NewLeftovers(prometheus.NewRegistry(), noting, c, events.NewFakeRecorder(10), "kausality-system", r.Gates.Opts, r.Gates.Now); err != nil {
+				if r.Leftovers, err = deletion.NewLeftovers(prometheus.NewRegistry(), noting, c, "kausality-system", r.Gates.Opts, r.Gates.Now); err != nil {
 					t.Fatal(err)
 				}
 
