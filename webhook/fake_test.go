@@ -54,6 +54,8 @@ type cluster struct {
 
 	// live is what the API server has; informed what the informers know.
 	live, informed []*unstructured.Unstructured
+	// syncing is true while the informers list what there is.
+	syncing bool
 	// broken makes each read from the API server fail.
 	broken error
 	// unlisted makes each list of our own kinds fail.
@@ -173,12 +175,17 @@ func (s status) Patch(ctx context.Context, obj client.Object, p client.Patch, _ 
 // informer knows the objects of a kind.
 type informer struct {
 	toolscache.SharedIndexInformer
+
+	syncing bool
 }
 
-func (informer) HasSynced() bool { return true }
+func (i informer) HasSynced() bool { return !i.syncing }
 
 func (c *cluster) GetInformer(_ context.Context, obj client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
-	out := informer{toolscache.NewSharedIndexInformer(&toolscache.ListWatch{}, &unstructured.Unstructured{}, 0, toolscache.Indexers{})}
+	out := informer{
+		SharedIndexInformer: toolscache.NewSharedIndexInformer(&toolscache.ListWatch{}, &unstructured.Unstructured{}, 0, toolscache.Indexers{}),
+		syncing:             c.syncing,
+	}
 
 	for _, o := range c.informed {
 		if o.GroupVersionKind() == obj.GetObjectKind().GroupVersionKind() {

@@ -293,6 +293,34 @@ func TestNothingIsDecidedByAParentThatIsOlderThanOneThatWasRead(t *testing.T) {
 	}
 }
 
+// TestAfterARestartNothingIsDecidedByAParentThatIsOlder though nobody remembers what was read: until the informers have listed
+// what there is, parents are read live.
+func TestAfterARestartNothingIsDecidedByAParentThatIsOlder(t *testing.T) {
+	spent := strings.Replace(strings.Replace(deployment, "kausality.io/allowances", "other", 1), `"20"`, `"21"`, 1)
+	namespace := manifest(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
+
+	for name, tc := range map[string]struct {
+		reason   string
+		syncing  bool
+		informed string
+	}{
+		"Syncing": {reason: "The informers have not listed it.", syncing: true, informed: deployment},
+		"Synced":  {reason: "They list what there is.", informed: spent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := denying(t)
+			c.syncing = tc.syncing
+			c.informed = []*unstructured.Unstructured{manifest(t, tc.informed), namespace}
+			c.live = []*unstructured.Unstructured{manifest(t, spent), namespace}
+
+			rsp := post(t, serve(t, &webhook.Mutator{Judge: c.judge(t, time.Now())}), scaled(t, replicaSet))
+			if rsp.AuditAnnotations["decision"] != "Denied" {
+				t.Errorf("%s\n%v", tc.reason, rsp.AuditAnnotations)
+			}
+		})
+	}
+}
+
 func TestStrangeInputIsAnsweredClearly(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
 

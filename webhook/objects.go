@@ -46,7 +46,8 @@ type Objects struct {
 	// one.
 	versions map[schema.GroupVersionKind]schema.GroupVersionKind
 	// newer are objects that were read live and that the informers have not
-	// caught up with.
+	// caught up with. It is a cache: after a restart informers begin with a list of
+	// what there is, and objects are read live until they have it.
 	newer map[objectKey]*unstructured.Unstructured
 }
 
