@@ -74,7 +74,8 @@ func namedRules(r rules) []admissionregistrationv1.NamedRuleWithOperations {
 // Expressions of the guards. A managed resource is governed when its
 // Composition runs the function, its gate has a record, or an annotation is not of this version.
 const (
-	marked = "has(%[1]s.metadata.annotations) && %[1]s.metadata.annotations.exists(k, k in [%[2]q, %[3]q] || k.startsWith(%[4]q) && !(k in %[5]s))"
+	marked = "has(%[1]s.metadata.annotations) && " +
+		"%[1]s.metadata.annotations.exists(k, k in [%[2]q, %[3]q] || k.startsWith(%[4]q) && !(k in %[5]s))"
 
 	// Where its change says why, Kausality may have opened the gate with it.
 	opens = "request.userInfo.username == %[1]q && oldObject.metadata.?annotations[?%[2]q].orValue('').contains('state: %[4]s') && " +

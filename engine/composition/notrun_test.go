@@ -47,15 +47,18 @@ status: {conditions: [{type: Kausality, status: "True", reason: Allowed, message
 		},
 		"Ran": {
 			"It runs under a name that is not known.", edit(t, xr, `"settled":{"generation":4,"request":2}}`, `"settled":{"generation":4,"request":2}},"revision":"stores-0","ran":"stores-1"`),
-			map[string]bool{"stores-1": false}, "",
+			map[string]bool{"stores-1": false},
+			"",
 		},
 		"RanAndHeldNothing": {
 			"It does, and says so in less.", edit(t, xr, `"settled":{"generation":4,"request":2}}`, `"settled":{"generation":4,"request":2}},"revision":"stores-1"`),
-			map[string]bool{"stores-1": false}, "",
+			map[string]bool{"stores-1": false},
+			"",
 		},
 		"RanBefore": {
 			"It ran at the revision before.", edit(t, xr, `"settled":{"generation":4,"request":2}}`, `"settled":{"generation":4,"request":2}},"revision":"stores-1","ran":"stores-0"`),
-			map[string]bool{"stores-1": false}, want,
+			map[string]bool{"stores-1": false},
+			want,
 		},
 		"Revision": {"It is another one.", edit(t, edit(t, xr, "generation 4: settled, request 2", want), "name: stores-1", "name: stores-2"), map[string]bool{"stores-2": false}, edit(t, want, "stores-1", "stores-2")},
 	} {

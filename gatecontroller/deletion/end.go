@@ -163,7 +163,8 @@ func (e *Leftovers) reportOrphaned(ctx context.Context, parent, child *unstructu
 		parent.GetKind(), parent.GetName(), child.GetKind(), child.GetName(), remedy, missing)
 
 	about := recorder.Notice{
-		Regarding: referTo(parent), Related: referTo(child), Reason: string(v1alpha1.EventReasonManagedResourceOrphaned), Action: actionLetGo, Note: text,
+		Regarding: referTo(parent), Related: referTo(child),
+		Reason: string(v1alpha1.EventReasonManagedResourceOrphaned), Action: actionLetGo, Note: text,
 	}
 	of := about
 	of.Regarding, of.Related = about.Related, about.Regarding

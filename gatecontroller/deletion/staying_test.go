@@ -107,9 +107,10 @@ func TestItIsReportedOnceOfEachThatStays(t *testing.T) {
 func relations(t *testing.T, c client.Client) []string {
 	t.Helper()
 
-	var out []string
+	list := told(t, c)
+	out := make([]string, 0, len(list))
 
-	for _, e := range told(t, c) {
+	for _, e := range list {
 		related := ""
 		if e.Related != nil {
 			related = e.Related.Name

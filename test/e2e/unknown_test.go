@@ -28,15 +28,18 @@ import (
 // unknown is an annotation of another version.
 const unknown = "kausality.io/management-policies-old"
 
-// inUse checks the management policies of a managed resource without a parent, and what it stands for.
-func (c cluster) inUse(name, policies, color string) check {
+// unknownAlone is a managed resource that somebody makes by hand.
+const unknownAlone = "unknown-alone"
+
+// inUse checks its management policies, and what it stands for.
+func (c cluster) inUse(policies, color string) check {
 	return func(ctx context.Context) error {
-		u, err := c.get(ctx, objectKind(), name)
+		u, err := c.get(ctx, objectKind(), unknownAlone)
 		if err != nil {
 			return err
 		}
 
-		out, err := c.configMap(ctx, name)
+		out, err := c.configMap(ctx, unknownAlone)
 		if err != nil {
 			return err
 		}
@@ -56,8 +59,8 @@ func TestAManagedResourceWithAnUnknownAnnotationAloneIsGoverned(t *testing.T) { 
 	t.Parallel()
 
 	const (
-		name, closed, open = "unknown-alone", "Observe,LateInitialize", "*"
-		widened            = `{"spec": {"managementPolicies": ["*"]}}`
+		closed, open = "Observe,LateInitialize", "*"
+		widened      = `{"spec": {"managementPolicies": ["*"]}}`
 	)
 
 	c := newCluster(t, "Store", "unknown")
@@ -69,7 +72,7 @@ func TestAManagedResourceWithAnUnknownAnnotationAloneIsGoverned(t *testing.T) { 
 			return err
 		}
 
-		u, err := c.get(ctx, objectKind(), name)
+		u, err := c.get(ctx, objectKind(), unknownAlone)
 		if err != nil {
 			return err
 		}
@@ -80,11 +83,11 @@ func TestAManagedResourceWithAnUnknownAnnotationAloneIsGoverned(t *testing.T) { 
 	c.play(t, []scenario.Step{
 		{Title: "Without it its provider does what is asked for", Run: func(ctx context.Context) error {
 			if err := errors.Join(c.applyFile(ctx, "stores.yaml"), c.apply(ctx, admin, storeComposition("unknown", "v1", "data")),
-				c.apply(ctx, hans, storeOf("unknown", "unknown", "small")), c.apply(ctx, hans, handmade(name, "by: nobody", "small", "red"))); err != nil {
+				c.apply(ctx, hans, storeOf("unknown", "unknown", "small")), c.apply(ctx, hans, handmade(unknownAlone, "by: nobody", "small", "red"))); err != nil {
 				return err
 			}
 
-			return scenario.Eventually(ctx, "a store, and a free object", all(c.settled, c.inUse(name, open, "red")))
+			return scenario.Eventually(ctx, "a store, and a free object", all(c.settled, c.inUse(open, "red")))
 		}},
 		{Title: "With it, it is closed", Run: func(ctx context.Context) error {
 			if err := as(ctx, func(_ client.Client, u *unstructured.Unstructured) error {
@@ -93,7 +96,7 @@ func TestAManagedResourceWithAnUnknownAnnotationAloneIsGoverned(t *testing.T) { 
 				return err
 			}
 
-			return scenario.Eventually(ctx, "a closed gate", c.inUse(name, closed, "red"))
+			return scenario.Eventually(ctx, "a closed gate", c.inUse(closed, "red"))
 		}},
 		{Title: "And guarded: it is neither opened, nor deleted, nor is an edit stored", Run: func(ctx context.Context) error {
 			return as(ctx, func(user client.Client, u *unstructured.Unstructured) error {
@@ -105,11 +108,11 @@ func TestAManagedResourceWithAnUnknownAnnotationAloneIsGoverned(t *testing.T) { 
 					return fmt.Errorf("it is deleted: %w", errors.Join(err, world.ErrOther))
 				}
 
-				if err := c.apply(ctx, hans, handmade(name, "by: nobody", "small", "blue")); err != nil {
+				if err := c.apply(ctx, hans, handmade(unknownAlone, "by: nobody", "small", "blue")); err != nil {
 					return err
 				}
 
-				return errors.Join(c.heldRoot(ctx, name), still(ctx, c.inUse(name, closed, "red")))
+				return errors.Join(c.heldRoot(ctx, unknownAlone), still(ctx, c.inUse(closed, "red")))
 			})
 		}},
 		{Title: "The doctor says which command helps", Run: func(ctx context.Context) error {
@@ -118,7 +121,7 @@ func TestAManagedResourceWithAnUnknownAnnotationAloneIsGoverned(t *testing.T) { 
 
 			out, _ := cmd.CombinedOutput() // It fails wherever it finds something.
 
-			want := "kubectl annotate Object.kubernetes.m.crossplane.io/" + name + " -n default " + unknown + "-"
+			want := "kubectl annotate Object.kubernetes.m.crossplane.io/" + unknownAlone + " -n default " + unknown + "-"
 			if flat := strings.Join(strings.Fields(string(out)), " "); !mentions(flat, want) {
 				return fmt.Errorf("it does not say %q, but %s: %w", want, out, world.ErrOther)
 			}
@@ -132,15 +135,17 @@ func TestAManagedResourceWithAnUnknownAnnotationAloneIsGoverned(t *testing.T) { 
 				return err
 			}
 
-			if err := as(ctx, func(user client.Client, u *unstructured.Unstructured) error { return user.Patch(ctx, u, world.Merge(widened)) }); err != nil {
+			if err := as(ctx, func(user client.Client, u *unstructured.Unstructured) error {
+				return user.Patch(ctx, u, world.Merge(widened))
+			}); err != nil {
 				return err
 			}
 
-			if err := c.apply(ctx, hans, handmade(name, "by: nobody", "small", "blue")); err != nil {
+			if err := c.apply(ctx, hans, handmade(unknownAlone, "by: nobody", "small", "blue")); err != nil {
 				return err
 			}
 
-			return scenario.Eventually(ctx, "a blue object", c.inUse(name, open, "blue"))
+			return scenario.Eventually(ctx, "a blue object", c.inUse(open, "blue"))
 		}},
 	})
 }
