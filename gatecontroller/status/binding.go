@@ -22,9 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 )
 
@@ -185,5 +185,5 @@ func (r Bindings) check(in *v1alpha1.AllowanceBinding, p *v1alpha1.AllowancePoli
 		kinds = by.Named
 	}
 
-	return typecheck.Warnings(typecheck.Binding(in, p, kinds, r.Schemas.of, typecheck.NeverByBinding(r.Initiates)))
+	return check.Warnings(check.Binding(in, p, kinds, r.Schemas.of, check.NeverByBinding(r.Initiates)))
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/engine/lint"
 	"github.com/kausality-io/kausality-crossplane/internal/definition"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -121,7 +121,7 @@ func TestAnXRDDefinesAnXRAndAClaim(t *testing.T) {
 		reason   string
 		xrd      string
 		want     []kind.Served
-		composed []lint.Composed
+		composed []check.Composed
 		fields   map[string]string
 	}{
 		"V1": {
@@ -131,7 +131,7 @@ func TestAnXRDDefinesAnXRAndAClaim(t *testing.T) {
 				{GVK: gvk("DatabaseClaim"), Resource: "databaseclaims", Crossplane: true, Owns: true},
 				{GVK: gvk("XDatabase"), Resource: "xdatabases", Crossplane: true, Owns: true},
 			},
-			composed: []lint.Composed{{Parent: gvk("DatabaseClaim").GroupKind(), Child: gvk("XDatabase").GroupKind(), Alone: true}},
+			composed: []check.Composed{{Parent: gvk("DatabaseClaim").GroupKind(), Child: gvk("XDatabase").GroupKind(), Alone: true}},
 			fields:   map[string]string{"XDatabase": "claimRef", "DatabaseClaim": "resourceRef"},
 		},
 		"V2": {
@@ -208,7 +208,7 @@ spec:
 		t.Fatal(err)
 	}
 
-	want := []lint.Composed{{
+	want := []check.Composed{{
 		Parent: schema.GroupKind{Group: "example.org", Kind: "XDatabase"}, Child: schema.GroupKind{Group: "s3.example.org", Kind: "Bucket"},
 	}}
 	if diff := cmp.Diff(want, k.Composed()); diff != "" {

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/engine/lint"
 	"github.com/kausality-io/kausality-crossplane/internal/builtin"
 )
 
@@ -24,7 +24,7 @@ import (
 type Kinds struct {
 	served   []kind.Served
 	schemas  map[schema.GroupVersionKind]*spec.Schema
-	composed []lint.Composed
+	composed []check.Composed
 }
 
 // NewKinds makes Kinds with those of Kubernetes itself.
@@ -40,7 +40,7 @@ func (k *Kinds) Served() []kind.Served {
 }
 
 // Composed are the kinds of which it is known what is made for their objects.
-func (k *Kinds) Composed() []lint.Composed { return k.composed }
+func (k *Kinds) Composed() []check.Composed { return k.composed }
 
 // Schema is that of a kind; nil for none.
 func (k *Kinds) Schema(gvk schema.GroupVersionKind) *spec.Schema {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
-	"github.com/kausality-io/kausality-crossplane/engine/lint"
+	"github.com/kausality-io/kausality-crossplane/engine/check"
 )
 
 // GroupCrossplane is the group of XRDs and Compositions.
@@ -53,7 +53,7 @@ func (k *Kinds) AddXRD(raw []byte) error {
 		return err
 	}
 
-	k.composed = append(k.composed, lint.Composed{
+	k.composed = append(k.composed, check.Composed{
 		Parent: schema.GroupKind{Group: xrd.Spec.Group, Kind: claim.Spec.Names.Kind},
 		Child:  schema.GroupKind{Group: xrd.Spec.Group, Kind: xr.Spec.Names.Kind},
 		Alone:  true,
@@ -92,7 +92,7 @@ func (k *Kinds) AddComposition(raw []byte) error {
 
 		for _, r := range in.Resources {
 			if r.Base.Kind != "" {
-				k.composed = append(k.composed, lint.Composed{
+				k.composed = append(k.composed, check.Composed{
 					Parent: parent, Child: schema.FromAPIVersionAndKind(r.Base.APIVersion, r.Base.Kind).GroupKind(),
 				})
 			}

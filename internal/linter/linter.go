@@ -13,8 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
-	"github.com/kausality-io/kausality-crossplane/engine/lint"
 	"github.com/kausality-io/kausality-crossplane/internal/definition"
 	"github.com/kausality-io/kausality-crossplane/internal/manifest"
 )
@@ -44,7 +44,7 @@ type Object struct {
 
 // Finding is one about an object.
 type Finding struct {
-	lint.Finding
+	check.Finding
 
 	Object   Object
 	Position manifest.Position
@@ -53,7 +53,7 @@ type Finding struct {
 // Lint lints objects, in the order in which their files are given. The error is of CRDs of
 // our own that cannot be read, and of nothing else.
 func Lint(ctx context.Context, objects []*manifest.Object, opts Options) (Report, error) {
-	r := &run{objects: objects, kinds: definition.NewKinds(), in: lint.Input{
+	r := &run{objects: objects, kinds: definition.NewKinds(), in: check.Input{
 		Refused: map[int]bool{}, Settings: opts.Settings, Now: opts.Now,
 	}}
 
@@ -66,7 +66,7 @@ func Lint(ctx context.Context, objects []*manifest.Object, opts Options) (Report
 
 	// 2. Check them.
 	r.in.Kinds, r.in.Schemas, r.in.Composed = r.kinds.Served(), r.kinds.Schema, r.kinds.Composed()
-	r.add(lint.Check(r.in)...)
+	r.add(check.Lint(r.in)...)
 
 	// 3. Say where what was found is.
 	r.out.Findings = r.located()
@@ -79,19 +79,19 @@ type run struct {
 	objects []*manifest.Object
 	kinds   *definition.Kinds
 	own     own
-	in      lint.Input
-	found   []lint.Finding
+	in      check.Input
+	found   []check.Finding
 	out     Report
 }
 
 // add adds findings of the engine. What the schema refuses the webhook refuses too, in other
 // words, of the same field or of one right in it: that is told once.
-func (r *run) add(list ...lint.Finding) {
+func (r *run) add(list ...check.Finding) {
 	told := r.found
 
 	for _, f := range list {
-		if f.Severity != lint.Error || !slices.ContainsFunc(told, func(g lint.Finding) bool {
-			return g.Item == f.Item && g.Severity == lint.Error && rightIn(f.Field, g.Field)
+		if f.Severity != check.Error || !slices.ContainsFunc(told, func(g check.Finding) bool {
+			return g.Item == f.Item && g.Severity == check.Error && rightIn(f.Field, g.Field)
 		}) {
 			r.found = append(r.found, f)
 		}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/lint"
+	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/internal/customresource"
 	"github.com/kausality-io/kausality-crossplane/internal/definition"
@@ -94,8 +94,8 @@ func (r *run) readDefinition(i int, gvk schema.GroupVersionKind) {
 	}
 
 	if err != nil {
-		r.found = append(r.found, lint.Finding{
-			Item: i, Rule: lint.UnreadableSchema, Severity: lint.Warning,
+		r.found = append(r.found, check.Finding{
+			Item: i, Rule: check.UnreadableSchema, Severity: check.Warning,
 			Message: fmt.Sprintf("nothing is checked against it: %s", err),
 		})
 	}
@@ -109,8 +109,8 @@ func (r *run) readOwn(ctx context.Context, i int, gvk schema.GroupVersionKind) e
 	}
 
 	if v == nil {
-		r.found = append(r.found, lint.Finding{
-			Item: i, Rule: lint.UnknownKind, Severity: lint.Error, Field: "kind",
+		r.found = append(r.found, check.Finding{
+			Item: i, Rule: check.UnknownKind, Severity: check.Error, Field: "kind",
 			Message: fmt.Sprintf("Kausality has no kind %s of %s", gvk.Kind, gvk.GroupVersion()), Remedy: r.kindRemedy(gvk),
 		})
 
@@ -119,8 +119,8 @@ func (r *run) readOwn(ctx context.Context, i int, gvk schema.GroupVersionKind) e
 
 	// What is there twice is not seen by anything that follows.
 	for _, d := range r.objects[i].Duplicates() {
-		r.found = append(r.found, lint.Finding{
-			Item: i, Rule: lint.DuplicateKey, Severity: lint.Warning, Field: d.Path,
+		r.found = append(r.found, check.Finding{
+			Item: i, Rule: check.DuplicateKey, Severity: check.Warning, Field: d.Path,
 			Message: "the key is in its mapping twice: the last one counts", Remedy: "delete one of them",
 		})
 	}
@@ -155,11 +155,11 @@ func (r *run) kindRemedy(gvk schema.GroupVersionKind) string {
 }
 
 // invalid are the findings of a validation.
-func invalid(i int, v *customresource.Validator, in customresource.Result) []lint.Finding {
-	var out []lint.Finding
+func invalid(i int, v *customresource.Validator, in customresource.Result) []check.Finding {
+	var out []check.Finding
 
 	for _, path := range in.Unknown {
-		f := lint.Finding{Item: i, Rule: lint.UnknownField, Severity: lint.Error, Field: path, Message: fmt.Sprintf("unknown field %q", path)}
+		f := check.Finding{Item: i, Rule: check.UnknownField, Severity: check.Error, Field: path, Message: fmt.Sprintf("unknown field %q", path)}
 		if like := policy.Alike(last(path), v.Siblings(path)); len(like) > 0 {
 			f.Remedy = "write " + like[0] + ", if that is meant"
 		}
@@ -168,9 +168,9 @@ func invalid(i int, v *customresource.Validator, in customresource.Result) []lin
 	}
 
 	schemas := len(in.Errs) - in.Rules
-	out = append(out, lint.InvalidFields(i, func(*field.Error) string { return lint.Schema }, in.Errs[:schemas])...)
+	out = append(out, check.InvalidFields(i, func(*field.Error) string { return check.Schema }, in.Errs[:schemas])...)
 
-	return append(out, lint.InvalidFields(i, func(*field.Error) string { return lint.SchemaRule }, in.Errs[schemas:])...)
+	return append(out, check.InvalidFields(i, func(*field.Error) string { return check.SchemaRule }, in.Errs[schemas:])...)
 }
 
 // take takes an object for being checked with the others. One that its type cannot hold the
@@ -188,13 +188,13 @@ func (r *run) take(i int, gvk schema.GroupVersionKind, object map[string]any) {
 	}
 }
 
-func takeAs[T any](list []lint.Item[*T], i int, object map[string]any) []lint.Item[*T] {
+func takeAs[T any](list []check.Item[*T], i int, object map[string]any) []check.Item[*T] {
 	out := new(T)
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(object, out) != nil {
 		return list
 	}
 
-	return append(list, lint.Item[*T]{At: i, Object: out})
+	return append(list, check.Item[*T]{At: i, Object: out})
 }
 
 // last is the last name of a path.

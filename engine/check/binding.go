@@ -1,20 +1,19 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lint
+package check
 
 import (
 	"fmt"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // typeCheckBindings finds what the status of bindings would say, and policies that require
 // one where there is none.
 func (l *linter) typeCheckBindings() {
-	never := typecheck.NeverByBinding(func(user string) bool { return l.Settings.InitiatesByBinding(policy.User{Name: user}) })
+	never := NeverByBinding(func(user string) bool { return l.Settings.InitiatesByBinding(policy.User{Name: user}) })
 	bound := map[string]bool{}
 
 	for _, b := range l.Bindings {
@@ -29,7 +28,7 @@ func (l *linter) typeCheckBindings() {
 			continue
 		}
 
-		l.typed(b.At, typecheck.Binding(b.Object, p, l.Kinds, l.Schemas, never))
+		l.typed(b.At, Binding(b.Object, p, l.Kinds, l.Schemas, never))
 
 		// Where no policy was read at all, those of the cluster are meant.
 		if len(l.Policies) > 0 {

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lint
+package check
 
 import (
 	"fmt"
@@ -13,19 +13,18 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // typeCheckPolicies finds what the status of policies would say.
 func (l *linter) typeCheckPolicies() {
-	grants := typecheck.GrantsOf(l.policies(), l.windows())
+	grants := GrantsOf(l.policies(), l.windows())
 
 	for _, p := range l.Policies {
 		if l.broken[p.At] {
 			continue
 		}
 
-		l.typed(p.At, typecheck.Policy(p.Object, l.Kinds, l.Schemas, grants))
+		l.typed(p.At, Policy(p.Object, l.Kinds, l.Schemas, grants))
 	}
 }
 
@@ -36,29 +35,29 @@ func (l *linter) typeCheckEnforcements() {
 			continue
 		}
 
-		l.typed(e.At, typecheck.Enforcement(e.Object, l.Kinds, l.Schemas))
+		l.typed(e.At, Enforcement(e.Object, l.Kinds, l.Schemas))
 	}
 }
 
 // typed adds what type checking found.
-func (l *linter) typed(item int, list []typecheck.Result) {
+func (l *linter) typed(item int, list []Result) {
 	for _, r := range list {
 		l.add(item, ruleOfResult(r), r.Field, r.Warning, "")
 	}
 }
 
 // ruleOfResult is the rule that a result of type checking is of.
-func ruleOfResult(r typecheck.Result) string {
+func ruleOfResult(r Result) string {
 	switch r.Check {
-	case typecheck.CheckVerb:
+	case CheckVerb:
 		return ExternalVerb
-	case typecheck.CheckReach:
+	case CheckReach:
 		return Unreachable
-	case typecheck.CheckStart:
+	case CheckStart:
 		return MetBelow
-	case typecheck.CheckApproval:
+	case CheckApproval:
 		return ApprovalIdle
-	case typecheck.CheckSubject:
+	case CheckSubject:
 		return BindingSubject
 	default:
 	}

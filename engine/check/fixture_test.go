@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lint_test
+package check_test
 
 import (
 	"strings"
@@ -12,9 +12,9 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/engine/lint"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -56,12 +56,12 @@ func schemas(gvk schema.GroupVersionKind) *spec.Schema {
 }
 
 // input are documents, each of a kind of ours, in the order in which they are written.
-func input(t *testing.T, documents string) lint.Input {
+func input(t *testing.T, documents string) check.Input {
 	t.Helper()
 
-	out := lint.Input{
+	out := check.Input{
 		Kinds: served(), Schemas: schemas,
-		Composed: []lint.Composed{{
+		Composed: []check.Composed{{
 			Parent: schema.GroupKind{Group: "example.org", Kind: "DatabaseClaim"},
 			Child:  schema.GroupKind{Group: "example.org", Kind: "XDatabase"}, Alone: true,
 		}},
@@ -85,8 +85,8 @@ func input(t *testing.T, documents string) lint.Input {
 	return out
 }
 
-func item[T any](t *testing.T, at int, text string) lint.Item[*T] {
+func item[T any](t *testing.T, at int, text string) check.Item[*T] {
 	t.Helper()
 
-	return lint.Item[*T]{At: at, Object: &fixture.Documents[T](t, text)[0]}
+	return check.Item[*T]{At: at, Object: &fixture.Documents[T](t, text)[0]}
 }

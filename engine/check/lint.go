@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lint
+package check
 
 import (
 	"slices"
@@ -13,7 +13,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // Input is what is known.
@@ -26,7 +25,7 @@ type Input struct {
 	// Kinds that there are, each in its preferred version.
 	Kinds []kind.Served
 	// Schemas of these, and of parameters.
-	Schemas typecheck.Schemas
+	Schemas Schemas
 	// Composed are kinds and what is made for their objects, as far as that is known.
 	Composed []Composed
 
@@ -46,9 +45,9 @@ type Composed struct {
 	Alone bool
 }
 
-// Check finds what is wrong with all objects of an input, in the order in which they are
+// Lint finds what is wrong with all objects of an input, in the order in which they are
 // given. Objects are expected to be as the API server would store them, with defaults.
-func Check(in Input) []Finding {
+func Lint(in Input) []Finding {
 	l := &linter{Input: in, broken: map[int]bool{}, unknown: map[kind.Name]bool{}, undefined: map[schema.GroupResource]bool{}}
 
 	// 1. What admission refuses.

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package typecheck
+package check
 
 import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package typecheck_test
+package check_test
 
 import (
 	"testing"
@@ -11,13 +11,13 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // bucket is a managed resource with spec.size.
-func bucket() (kinds []kind.Served, schemas typecheck.Schemas) {
+func bucket() (kinds []kind.Served, schemas check.Schemas) {
 	gvk := schema.GroupVersionKind{Group: "m", Version: "v1", Kind: "Bucket"}
 	object := func(properties map[string]spec.Schema) spec.Schema {
 		return spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}, Properties: properties}}
@@ -42,44 +42,44 @@ func TestEachWarningHasWhatFoundIt(t *testing.T) {
 		reason string
 		policy string
 		given  []v1alpha1.Permission
-		want   map[string]typecheck.Check
+		want   map[string]check.Check
 	}{
 		"Schema": {
 			reason: "Paths, expressions and when a gate closes are compared with the schema.",
 			policy: `{spec: {match: {kind: Bucket, fields: [spec.sice], cel: ["object.spec.sice == 'x'"]}, subjects: [{kind: Group, name: g, mayInitiate: true}],
   allow: [{relation: External, mutations: [update]}], gate: {closeWhen: "object.spec.sice == 'x'"}}}`,
-			want: map[string]typecheck.Check{
-				"spec.match.fields[0]": typecheck.CheckSchema, "spec.match.cel[0]": typecheck.CheckSchema,
-				"spec.gate.closeWhen": typecheck.CheckSchema, "spec.allow[0].mutations[0]": typecheck.CheckVerb,
+			want: map[string]check.Check{
+				"spec.match.fields[0]": check.CheckSchema, "spec.match.cel[0]": check.CheckSchema,
+				"spec.gate.closeWhen": check.CheckSchema, "spec.allow[0].mutations[0]": check.CheckVerb,
 			},
 		},
 		"Reach": {
 			reason: "Nobody may initiate, and nothing else gives it.",
 			policy: `{spec: {match: {kind: Bucket, fields: [spec.size]}, allow: [{relation: External, mutations: [Update]}]}}`,
-			want:   map[string]typecheck.Check{"spec.subjects": typecheck.CheckReach},
+			want:   map[string]check.Check{"spec.subjects": check.CheckReach},
 		},
 		"Start": {
 			reason: "What else gives it is not asked about who asks.",
 			policy: `{spec: {match: {kind: Bucket, fields: [spec.size], cel: ["request.userInfo.username == 'x'"]}, allow: [{relation: External, mutations: [Update]}]}}`,
 			given:  []v1alpha1.Permission{{Kind: "Bucket", Mutations: []string{"spec"}}},
-			want:   map[string]typecheck.Check{"spec.match.cel[0]": typecheck.CheckStart},
+			want:   map[string]check.Check{"spec.match.cel[0]": check.CheckStart},
 		},
 		"StartOfItself": {
 			reason: "It leads to itself.",
 			policy: `{spec: {match: {kind: Bucket, fields: [spec.size], cel: ["now > timestamp('2026-01-01T00:00:00Z')"]},
 				subjects: [{kind: Group, name: devs, mayInitiate: true}], allow: [{kind: Bucket, mutations: [spec.size]}]}}`,
-			want: map[string]typecheck.Check{"spec.match.cel[0]": typecheck.CheckStart},
+			want: map[string]check.Check{"spec.match.cel[0]": check.CheckStart},
 		},
 		"Approval": {
 			reason: "A creation waits for no approvals.",
 			policy: `{spec: {approval: {required: 2}, match: {kind: Bucket, fields: [spec.size, create]}, subjects: [{kind: Group, name: devs, mayInitiate: true}],
 				allow: [{relation: External, mutations: [Update]}]}}`,
-			want: map[string]typecheck.Check{"spec.match.fields[1]": typecheck.CheckApproval},
+			want: map[string]check.Check{"spec.match.fields[1]": check.CheckApproval},
 		},
 		"Broken": {
 			reason: "Of what does not compile nothing is said.",
 			policy: `{spec: {match: {kind: Bucket, fields: [spec.sice, "spec["]}, allow: []}}`,
-			want:   map[string]typecheck.Check{},
+			want:   map[string]check.Check{},
 		},
 	}
 
@@ -87,11 +87,11 @@ func TestEachWarningHasWhatFoundIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			got := map[string]typecheck.Check{}
+			got := map[string]check.Check{}
 			p := &fixture.Documents[v1alpha1.AllowancePolicy](t, tc.policy)[0]
 			p.Name = "p"
 
-			for _, r := range typecheck.Policy(p, kinds, schemas, typecheck.GrantsOf(nil, []v1alpha1.UpgradeAllowance{
+			for _, r := range check.Policy(p, kinds, schemas, check.GrantsOf(nil, []v1alpha1.UpgradeAllowance{
 				{Spec: v1alpha1.UpgradeAllowanceSpec{Allow: tc.given}},
 			})) {
 				got[r.Field] = r.Check
@@ -116,7 +116,7 @@ func TestGrantsAreThoseOfOthersInForce(t *testing.T) {
 	windows := fixture.Documents[v1alpha1.UpgradeAllowance](t, `{spec: {allow: [{kind: Bucket, mutations: [e]}]}}`)
 
 	var got []string
-	for _, perm := range typecheck.GrantsOf(policies, windows).Besides(&policies[0]) {
+	for _, perm := range check.GrantsOf(policies, windows).Besides(&policies[0]) {
 		got = append(got, perm.Mutations...)
 	}
 
@@ -128,7 +128,7 @@ func TestGrantsAreThoseOfOthersInForce(t *testing.T) {
 func TestASubjectOfABindingIsWhoeverItNames(t *testing.T) {
 	t.Parallel()
 
-	never := typecheck.NeverByBinding(func(user string) bool { return user != "system:serviceaccount:a:b" && user != "machine" })
+	never := check.NeverByBinding(func(user string) bool { return user != "system:serviceaccount:a:b" && user != "machine" })
 
 	for text, want := range map[string]bool{
 		`{kind: User, name: machine}`: true, `{kind: User, name: anna}`: false, `{kind: Group, name: machine}`: false,

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lint_test
+package check_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kausality-io/kausality-crossplane/engine/lint"
+	"github.com/kausality-io/kausality-crossplane/engine/check"
 )
 
 // Parts of the documents of the tests.
@@ -379,7 +379,7 @@ func TestObjectsAreCheckedByThemselvesAndTogether(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			found := lint.Check(input(t, tc.documents))
+			found := check.Lint(input(t, tc.documents))
 			got := make([]string, 0, len(found))
 
 			for _, f := range found {
@@ -401,7 +401,7 @@ func TestObjectsAreCheckedByThemselvesAndTogether(t *testing.T) {
 func TestEachRuleIsFoundOnce(t *testing.T) {
 	t.Parallel()
 
-	elsewhere := []string{lint.UnknownKind, lint.UnknownField, lint.Schema, lint.SchemaRule, lint.DuplicateKey, lint.UnreadableSchema}
+	elsewhere := []string{check.UnknownKind, check.UnknownField, check.Schema, check.SchemaRule, check.DuplicateKey, check.UnreadableSchema}
 	found := map[string]bool{}
 
 	for _, tc := range cases() {
@@ -413,7 +413,7 @@ func TestEachRuleIsFoundOnce(t *testing.T) {
 	seen := map[string]bool{}
 	rank := 0
 
-	for _, rule := range lint.Rules() {
+	for _, rule := range check.Rules() {
 		if !regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`).MatchString(rule.ID) || seen[rule.ID] {
 			t.Errorf("rule %q: it is there twice, or its name is of another form", rule.ID)
 		}
@@ -433,13 +433,13 @@ func TestEachRuleIsFoundOnce(t *testing.T) {
 func TestFindingsHaveTheSeverityOfTheirRule(t *testing.T) {
 	t.Parallel()
 
-	severities := map[string]lint.Severity{}
-	for _, rule := range lint.Rules() {
+	severities := map[string]check.Severity{}
+	for _, rule := range check.Rules() {
 		severities[rule.ID] = rule.Severity
 	}
 
 	for name, tc := range cases() {
-		for _, f := range lint.Check(input(t, tc.documents)) {
+		for _, f := range check.Lint(input(t, tc.documents)) {
 			if f.Severity == "" || f.Severity != severities[f.Rule] {
 				t.Errorf("%s: %s is of severity %q", name, f.Rule, f.Severity)
 			}
