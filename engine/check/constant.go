@@ -50,13 +50,24 @@ func (l *linter) constantConditions() {
 }
 
 func (l *linter) constant(item int, text string, at *field.Path, never string) {
-	value, ok := policy.Constant(text)
-
-	switch {
+	switch value, ok := constant(text); {
 	case !ok:
 	case value:
 		l.add(item, ConstantCondition, at.String(), "it is always true", "take it away")
 	default:
 		l.add(item, ConstantCondition, at.String(), "it is never true: "+never, "")
 	}
+}
+
+// constant is what an expression gives that reads nothing, and so is true or false of every
+// change; ok is false of others, and of those that do not compile.
+func constant(text string) (value, ok bool) {
+	e, err := policy.CompileExpression(text)
+	if err != nil || e.Reads().Anything {
+		return false, false
+	}
+
+	value, _, err = e.Eval(policy.Input{})
+
+	return value, err == nil
 }

@@ -30,12 +30,10 @@ type condition struct {
 	name       string
 	message    string
 	text       cel.Program // Of messageExpression; nil without one.
-	// ofStart is true where it decides only where a chain starts, shadow where it does not
-	// decide at all.
-	ofStart, shadow bool
-	// parent is true where the condition, or its message, reads the parent, asks where it asks
-	// the cluster's authorizer.
-	parent, asks bool
+	// shadow is true where it does not decide.
+	shadow bool
+	// parent is true where the condition, or its message, reads the parent.
+	parent bool
 }
 
 // missing says what is missing where the condition is false.
@@ -100,15 +98,14 @@ func (s *scope) conditions(match *v1alpha1.Match, at *field.Path, errs *field.Er
 	out := make([]*condition, 0, len(match.CEL)+len(match.MatchConditions))
 
 	for i, text := range match.CEL {
-		e, tree, err := compileIn(s.env, text)
+		e, err := compileIn(s.env, text, s.reads)
 		if err != nil {
 			*errs = append(*errs, field.Invalid(at.Child("cel").Index(i), text, err.Error()))
 
 			continue
 		}
 
-		r := readingOf(tree, s.reads)
-		out = append(out, &condition{expression: e, ofStart: r.ofStart, parent: r.parent, asks: r.authorizer})
+		out = append(out, &condition{expression: e, parent: e.reads.Parent})
 	}
 
 	names := map[string]bool{}
@@ -124,23 +121,20 @@ func (s *scope) conditions(match *v1alpha1.Match, at *field.Path, errs *field.Er
 
 		c := &condition{name: m.Name, message: m.Message, shadow: m.EnforcementMode == v1alpha1.EnforcementModeShadow}
 
-		var (
-			tree *cel.Ast
-			err  error
-		)
+		var err error
 
-		if c.expression, tree, err = compileIn(s.env, m.Expression); err != nil {
+		if c.expression, err = compileIn(s.env, m.Expression, s.reads); err != nil {
 			*errs = append(*errs, field.Invalid(at.Child("expression"), m.Expression, err.Error()))
 		} else {
-			r := readingOf(tree, s.reads)
-			c.ofStart, c.parent, c.asks = r.ofStart, r.parent, r.authorizer
+			c.parent = c.expression.reads.Parent
 		}
 
 		if m.MessageExpression != "" {
-			if tree, c.text, err = compileText(s.env, m.MessageExpression); err != nil {
+			tree, program, err := compileText(s.env, m.MessageExpression)
+			if err != nil {
 				*errs = append(*errs, field.Invalid(at.Child("messageExpression"), m.MessageExpression, err.Error()))
 			} else {
-				c.parent = c.parent || readingOf(tree, s.reads).parent
+				c.text, c.parent = program, c.parent || readingOf(tree, s.reads).Parent
 			}
 		}
 
@@ -153,12 +147,12 @@ func (s *scope) conditions(match *v1alpha1.Match, at *field.Path, errs *field.Er
 // compileText compiles an expression that gives text.
 func compileText(env *cel.Env, text string) (*cel.Ast, cel.Program, error) {
 	tree, program, err := compile(env, text)
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		err = checkResult(tree, types.StringType, errNotText)
 	}
 
-	if t := tree.OutputType(); !t.IsExactType(types.StringType) && !t.IsExactType(types.DynType) {
-		return nil, nil, fmt.Errorf("cannot compile CEL: %w but %s", errNotText, t)
+	if err != nil {
+		return nil, nil, err
 	}
 
 	return tree, program, nil

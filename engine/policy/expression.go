@@ -50,8 +50,7 @@ var errNotBool = errors.New("it does not give true or false")
 type Expression struct {
 	text    string
 	program cel.Program
-	// parent is true where it reads the parent of the object.
-	parent bool
+	reads   Reading
 }
 
 // String returns the expression as it was written.
@@ -146,23 +145,30 @@ func CompileExpression(text string) (*Expression, error) {
 		return nil, err
 	}
 
-	e, _, err := compileIn(env, text)
-
-	return e, err
+	return compileIn(env, text, nil)
 }
 
-// compileIn compiles an expression in an environment.
-func compileIn(env *cel.Env, text string) (*Expression, *cel.Ast, error) {
+// compileIn compiles an expression in an environment, with what its variables read.
+func compileIn(env *cel.Env, text string, variables map[string]Reading) (*Expression, error) {
 	tree, program, err := compile(env, text)
+	if err == nil {
+		err = checkResult(tree, types.BoolType, errNotBool)
+	}
+
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 
-	if t := tree.OutputType(); !t.IsExactType(types.BoolType) && !t.IsExactType(types.DynType) {
-		return nil, nil, fmt.Errorf("cannot compile CEL: %w but %s", errNotBool, t)
+	return &Expression{text: text, program: program, reads: readingOf(tree, variables)}, nil
+}
+
+// checkResult reports an expression whose result has another type than the wanted one.
+func checkResult(tree *cel.Ast, want *cel.Type, not error) error {
+	if t := tree.OutputType(); !t.IsExactType(want) && !t.IsExactType(types.DynType) {
+		return fmt.Errorf("cannot compile CEL: %w but %s", not, t)
 	}
 
-	return &Expression{text: text, program: program, parent: readingOf(tree, nil).parent}, tree, nil
+	return nil
 }
 
 // compile compiles an expression of any type, with Kubernetes' limits.
@@ -370,8 +376,11 @@ func (a *activation) asking(name string) ref.Val {
 // Parent is none.
 func (*activation) Parent() interpreter.Activation { return nil }
 
+// Reads is what the expression reads, with its variables.
+func (e *Expression) Reads() Reading { return e.reads }
+
 // ReadsParent reports whether the expression reads the parent of the object.
-func (e *Expression) ReadsParent() bool { return e.parent }
+func (e *Expression) ReadsParent() bool { return e.reads.Parent }
 
 // Eval evaluates the expression. An error means that it was not evaluated to
 // an end, be it for a missing field or its cost; it is then neither true nor

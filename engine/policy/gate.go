@@ -102,7 +102,5 @@ func compileCloseWhen(text string) (*Expression, error) {
 		return nil, err
 	}
 
-	e, _, err := compileIn(env, text)
-
-	return e, err
+	return compileIn(env, text, nil)
 }

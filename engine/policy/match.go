@@ -148,7 +148,7 @@ func evaluate(s *scope, conditions []*condition, in Input, below bool, budget *B
 	out := Evaluation{Met: true}
 
 	for _, c := range conditions {
-		if below && c.ofStart || c.shadow {
+		if below && c.expression.reads.OfStart || c.shadow {
 			continue
 		}
 

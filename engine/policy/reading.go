@@ -12,35 +12,42 @@ import (
 	"github.com/google/cel-go/common/operators"
 )
 
-// reading is what an expression reads, or may read, of what not every decision has.
-type reading struct {
-	// ofStart is true of what is known only where a chain starts.
-	ofStart bool
-	// parent is true of the parent of the object.
-	parent bool
-	// authorizer is true of the cluster's authorizer.
-	authorizer bool
+// Reading is what an expression reads, or may read, of what not every decision has.
+type Reading struct {
+	// Anything is true of any variable; without one the expression gives the same always.
+	Anything bool
+	// OfStart is true of what is known only where a chain starts.
+	OfStart bool
+	// Parent is true of the parent of the object.
+	Parent bool
+	// Authorizer is true of the cluster's authorizer.
+	Authorizer bool
 }
 
 // or is what either reads.
-func (r reading) or(o reading) reading {
-	return reading{ofStart: r.ofStart || o.ofStart, parent: r.parent || o.parent, authorizer: r.authorizer || o.authorizer}
+func (r Reading) or(o Reading) Reading {
+	return Reading{
+		Anything: r.Anything || o.Anything, OfStart: r.OfStart || o.OfStart,
+		Parent: r.Parent || o.Parent, Authorizer: r.Authorizer || o.Authorizer,
+	}
 }
 
 // readingOf finds what an expression reads, with what variables read by their names.
-func readingOf(tree *cel.Ast, variables map[string]reading) reading {
-	var out reading
+func readingOf(tree *cel.Ast, variables map[string]Reading) Reading {
+	var out Reading
 
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(tree.NativeRep()), isName) {
+		out.Anything = true
+
 		switch nameOf(e) {
 		case varNow:
-			out.ofStart = true
+			out.OfStart = true
 		case varAuthorizer, varOwnCheck:
-			out = out.or(reading{ofStart: true, authorizer: true})
+			out = out.or(Reading{OfStart: true, Authorizer: true})
 		case varParent:
-			out.parent = true
+			out.Parent = true
 		case varRequest:
-			out.ofStart = out.ofStart || fieldsOf(e).any(atStart)
+			out.OfStart = out.OfStart || fieldsOf(e).any(atStart)
 		case varVariables:
 			used := fieldsOf(e)
 			for name, r := range variables {

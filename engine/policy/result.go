@@ -55,13 +55,7 @@ func (p *Policy) Results(in Input) []Result {
 
 	out := p.selectorResults(in, match)
 
-	return append(out, p.params.results(p.scope, p.conditions, in, func(i int) string {
-		if n := len(p.spec.Match.CEL); i >= n {
-			return match.Child("matchConditions").Index(i - n).String()
-		}
-
-		return match.Child("cel").Index(i).String()
-	})...)
+	return append(out, p.params.results(p.scope, p.conditions, in, func(i int) string { return p.atCondition(i).String() })...)
 }
 
 // selectorResults are those of the policy's selectors that leave anything out.
@@ -155,7 +149,7 @@ func results(s *scope, conditions []*condition, in Input, budget *Budget, at fun
 
 	for i, c := range conditions {
 		r := Result{
-			Field: at(i), Name: c.name, Text: c.expression.String(), Outcome: OutcomeMet, Start: c.ofStart, Shadow: c.shadow,
+			Field: at(i), Name: c.name, Text: c.expression.String(), Outcome: OutcomeMet, Start: c.expression.reads.OfStart, Shadow: c.shadow,
 		}
 
 		switch ok, err := budget.eval(c.expression, given); {

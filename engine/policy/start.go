@@ -30,7 +30,7 @@ func (p *Policy) CheckStart(given []v1alpha1.Permission) []v1alpha1.TypeChecking
 	var out []v1alpha1.TypeCheckingWarning
 
 	for i, c := range p.conditions {
-		if c.ofStart {
+		if c.expression.reads.OfStart {
 			out = append(out, v1alpha1.TypeCheckingWarning{Field: p.atCondition(i).String(), Warning: metBelow})
 		}
 	}
@@ -56,7 +56,7 @@ func (p *Policy) CheckComposed() []v1alpha1.TypeCheckingWarning {
 	}
 
 	for i, c := range p.conditions {
-		if c.asks && !c.shadow && HasInitiators(&p.spec) {
+		if c.expression.reads.Authorizer && !c.shadow && HasInitiators(&p.spec) {
 			say(p.atCondition(i), composedAsking)
 		}
 	}

@@ -56,7 +56,7 @@ type scope struct {
 	variables []*variable
 	types     *variableTypes
 	// reads is what each variable reads.
-	reads map[string]reading
+	reads map[string]Reading
 }
 
 // newScope makes a scope without variables yet on an environment.
@@ -72,7 +72,7 @@ func newScope(env *cel.Env, variables []v1alpha1.Variable) (*scope, error) {
 		return nil, fmt.Errorf("cannot make the CEL environment of variables: %w", err)
 	}
 
-	return &scope{env: env, types: known, reads: map[string]reading{}}, nil
+	return &scope{env: env, types: known, reads: map[string]Reading{}}, nil
 }
 
 // compileScope compiles variables in an environment, each of which sees those before it.
