@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -262,9 +261,9 @@ func overlap(p, q Pattern, i int) bool {
 	case isPrefix && too:
 		return strings.HasPrefix(mine, other) || strings.HasPrefix(other, mine)
 	case isPrefix:
-		return strings.HasPrefix(textOf(b), mine)
+		return strings.HasPrefix(b.Key(), mine)
 	case too:
-		return strings.HasPrefix(textOf(a), other)
+		return strings.HasPrefix(a.Key(), other)
 	default:
 		return sameSegment(a, b)
 	}
@@ -277,14 +276,5 @@ func sameSegment(a, b fieldpath.Segment) bool {
 		return a.Field == b.Field && a.Index == b.Index
 	}
 
-	return textOf(a) == textOf(b)
-}
-
-// textOf is a segment as text, without brackets.
-func textOf(s fieldpath.Segment) string {
-	if s.Type == fieldpath.SegmentIndex {
-		return strconv.FormatUint(uint64(s.Index), 10)
-	}
-
-	return s.Field
+	return a.Key() == b.Key()
 }

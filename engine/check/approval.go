@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
@@ -37,4 +39,29 @@ func (l *linter) checkApproval(p Item[*v1alpha1.AllowancePolicy]) {
 				"have the Enforcement name what follows, and not what people edit, or set its validationActions to Warn")
 		}
 	}
+}
+
+// checkApprovals says where nothing waits for the approvals that a policy asks for: where
+// nobody initiates by it, and of creations and deletions, which are made or refused at once.
+func checkApprovals(p *v1alpha1.AllowancePolicySpec) []Finding {
+	if policy.RequiredApprovals(p) == 0 {
+		return nil
+	}
+
+	if !policy.HasInitiators(p) {
+		return []Finding{found(ApprovalIdle, "spec.approval", "nobody initiates anything "+
+			"by the policy, so that there is nothing to approve: give a subject mayInitiate: true, or leave approval out")}
+	}
+
+	var out []Finding
+
+	for i, text := range p.Match.Fields {
+		if text == v1alpha1.MutationCreate || text == v1alpha1.MutationDelete {
+			out = append(out, found(ApprovalIdle, field.NewPath("spec", "match", "fields").Index(i).String(),
+				fmt.Sprintf("it does not wait for approvals: while the policy asks for them, nobody may %s an object by it; "+
+					"name it in a policy without approval", text)))
+		}
+	}
+
+	return out
 }

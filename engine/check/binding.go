@@ -28,7 +28,7 @@ func (l *linter) typeCheckBindings() {
 			continue
 		}
 
-		l.typed(b.At, Binding(b.Object, p, l.Kinds, l.Schemas, never))
+		l.addAll(b.At, Binding(b.Object, p, l.Kinds, l.Schemas, never))
 
 		// Where no policy was read at all, those of the cluster are meant.
 		if len(l.Policies) > 0 {
@@ -69,7 +69,7 @@ func (l *linter) checkBinding(b Item[*v1alpha1.AllowanceBinding], p *v1alpha1.Al
 		}
 
 		remedy := "give it, too, with --filename"
-		if like := policy.Alike(name, names); len(like) > 0 {
+		if like := Alike(name, names); len(like) > 0 {
 			remedy = fmt.Sprintf("name %q, if that is meant", like[0])
 		}
 

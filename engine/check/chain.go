@@ -20,7 +20,7 @@ import (
 // made for, from which nothing follows: no policy is about them.
 func (l *linter) checkChain(p Item[*v1alpha1.AllowancePolicy]) {
 	for i, perm := range p.Object.Spec.Allow {
-		n := kind.Name{Group: perm.APIGroup, Kind: perm.Kind}
+		n := nameOf(perm)
 		if !child(perm) || !l.composes(n) {
 			continue
 		}
@@ -28,7 +28,7 @@ func (l *linter) checkChain(p Item[*v1alpha1.AllowancePolicy]) {
 		next := l.about(n)
 
 		for j, m := range perm.Mutations {
-			if !leadsOn(m) || slices.ContainsFunc(next, func(q *v1alpha1.AllowancePolicy) bool { return names(q, m) }) {
+			if !leadsOn(m) || slices.ContainsFunc(next, func(q *v1alpha1.AllowancePolicy) bool { return overlap(q.Spec.Match.Fields, m) }) {
 				continue
 			}
 
@@ -109,11 +109,6 @@ func leadsOn(mutation string) bool {
 	return m.Pseudo() || m.Segments()[0].Field != "metadata"
 }
 
-// names reports whether a policy may be about a change of a field.
-func names(p *v1alpha1.AllowancePolicy, mutation string) bool {
-	return overlap(p.Spec.Match.Fields, mutation)
-}
-
 // overlap reports whether there may be a change that one of some patterns and another one
 // cover. What is no pattern covers nothing.
 func overlap(patterns []string, other string) bool {
@@ -133,7 +128,7 @@ func overlap(patterns []string, other string) bool {
 // later.
 func (l *linter) checkCreate(p Item[*v1alpha1.AllowancePolicy]) {
 	for i, perm := range p.Object.Spec.Allow {
-		n := kind.Name{Group: perm.APIGroup, Kind: perm.Kind}
+		n := nameOf(perm)
 
 		create := slices.Index(perm.Mutations, v1alpha1.MutationCreate)
 		if !child(perm) || create < 0 || !l.all([]kind.Name{n}, kind.Served.Gated) || l.changes(n) {

@@ -14,13 +14,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 )
 
-// Actions of providers.
-const (
-	actionCreate = "Create"
-	actionUpdate = "Update"
-	actionDelete = "Delete"
-)
-
 // outside are the parts of a managed resource that a provider carries out.
 func outside() []string { return []string{"spec.forProvider", "spec.initProvider"} }
 
@@ -75,7 +68,7 @@ func (l *linter) checkUnusedExternal(p Item[*v1alpha1.AllowancePolicy]) {
 
 	for _, perm := range p.Object.Spec.Allow {
 		if child(perm) {
-			children = append(children, kind.Name{Group: perm.APIGroup, Kind: perm.Kind})
+			children = append(children, nameOf(perm))
 		}
 	}
 
@@ -88,7 +81,7 @@ func (l *linter) checkUnusedExternal(p Item[*v1alpha1.AllowancePolicy]) {
 	}
 
 	for i, perm := range p.Object.Spec.Allow {
-		if child(perm) || !slices.ContainsFunc(perm.Mutations, gated) {
+		if child(perm) || !slices.ContainsFunc(perm.Mutations, func(verb string) bool { return slices.Contains(verbs(), verb) }) {
 			continue
 		}
 
@@ -97,11 +90,6 @@ func (l *linter) checkUnusedExternal(p Item[*v1alpha1.AllowancePolicy]) {
 			fmt.Sprintf("External %s is given together with a change of a managed resource, and the policy allows none", describe(perm.Mutations)),
 			"allow it in the policy that allows the change of the managed resource, and take it away here")
 	}
-}
-
-// gated reports whether a verb is one that gates open for.
-func gated(verb string) bool {
-	return verb == actionCreate || verb == actionUpdate || verb == actionDelete
 }
 
 // covers reports whether one of some patterns covers all that another one does.

@@ -6,9 +6,12 @@ package check
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // Finding is one thing that is wrong with an object, or may be.
@@ -33,12 +36,33 @@ type Item[T any] struct {
 	Object T
 }
 
+// found is a finding of a rule about a field of the one object that is checked.
+func found(rule, at, message string) Finding {
+	return Finding{Rule: rule, Severity: severityOf(rule), Field: at, Message: message}
+}
+
+// Warnings are findings as the status of an object holds them; nil for none.
+func Warnings(list []Finding) []v1alpha1.TypeCheckingWarning {
+	if len(list) == 0 {
+		return nil
+	}
+
+	out := make([]v1alpha1.TypeCheckingWarning, 0, len(list))
+	for _, f := range list {
+		out = append(out, v1alpha1.TypeCheckingWarning{Field: f.Field, Warning: f.Message})
+	}
+
+	return out
+}
+
 // report collects findings.
 type report struct{ findings []Finding }
 
 // add adds a finding about a field.
 func (r *report) add(item int, rule, at, message, remedy string) {
-	r.findings = append(r.findings, Finding{Item: item, Rule: rule, Severity: severityOf(rule), Field: at, Message: message, Remedy: remedy})
+	f := found(rule, at, message)
+	f.Item, f.Remedy = item, remedy
+	r.findings = append(r.findings, f)
 }
 
 // addWith adds a finding that is about another object besides.
@@ -76,5 +100,26 @@ func withoutText(said string) string {
 	return strings.ReplaceAll(strings.Join(out, "; "), "ERROR: <input>:", "")
 }
 
+// addAll adds what was found in one object.
+func (r *report) addAll(item int, list []Finding) {
+	for _, f := range list {
+		f.Item = item
+		r.findings = append(r.findings, f)
+	}
+}
+
 // child reports whether a permission is about children, and not about what is outside.
 func child(p v1alpha1.Permission) bool { return p.Relation != v1alpha1.RelationExternal }
+
+// ofChild reports whether a permission is about children of a kind.
+func ofChild(p v1alpha1.Permission, gk schema.GroupKind) bool {
+	return child(p) && nameOf(p).Matches(gk.WithVersion(""))
+}
+
+// nameOf is the kind of the children that a permission is about.
+func nameOf(p v1alpha1.Permission) kind.Name { return kind.Name{Group: p.APIGroup, Kind: p.Kind} }
+
+// meets reports whether a match is about a kind that a name may mean.
+func meets(m *v1alpha1.Match, n kind.Name) bool {
+	return policy.NamesKind(m, n.Kind) && (n.Group == "" || m.APIGroup == "" || n.Group == m.APIGroup)
+}

@@ -66,7 +66,7 @@ func (g Grants) Parents(gk schema.GroupKind, served []kind.Served) []kind.Served
 	var out []kind.Served
 
 	for _, one := range g[gk.Kind] {
-		if !policy.OfChild(one.permission, gk) {
+		if !ofChild(one.permission, gk) {
 			continue
 		}
 

@@ -12,7 +12,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // Input is what is known.
@@ -76,7 +75,7 @@ func Lint(in Input) []Finding {
 		l.checkExternal(p.At, p.Object.Spec.Allow)
 		l.checkUnusedExternal(p)
 		l.checkApproval(p)
-		l.checkConstant(p)
+		l.checkConstant(p.At, matchParts(&p.Object.Spec.Match), "the policy never matches")
 		l.checkCovered(i)
 	}
 
@@ -143,7 +142,7 @@ func (l *linter) all(names []kind.Name, is func(kind.Served) bool) bool {
 
 // managed reports whether a permission is about managed resources, as far as is known.
 func (l *linter) managed(p v1alpha1.Permission) bool {
-	return child(p) && slices.ContainsFunc(l.known(kind.Name{Group: p.APIGroup, Kind: p.Kind}), func(k kind.Served) bool { return k.Managed })
+	return child(p) && slices.ContainsFunc(l.known(nameOf(p)), func(k kind.Served) bool { return k.Managed })
 }
 
 // about are the policies about a kind, but for those in Shadow mode.
@@ -151,10 +150,7 @@ func (l *linter) about(n kind.Name) []*v1alpha1.AllowancePolicy {
 	var out []*v1alpha1.AllowancePolicy
 
 	for _, p := range l.Policies {
-		m := &p.Object.Spec.Match
-
-		sameGroup := n.Group == "" || m.APIGroup == "" || n.Group == m.APIGroup
-		if sameGroup && policy.NamesKind(m, n.Kind) && p.Object.Spec.EnforcementMode != v1alpha1.EnforcementModeShadow {
+		if meets(&p.Object.Spec.Match, n) && p.Object.Spec.EnforcementMode != v1alpha1.EnforcementModeShadow {
 			out = append(out, p.Object)
 		}
 	}

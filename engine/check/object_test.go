@@ -42,44 +42,44 @@ func TestEachWarningHasWhatFoundIt(t *testing.T) {
 		reason string
 		policy string
 		given  []v1alpha1.Permission
-		want   map[string]check.Check
+		want   map[string]string
 	}{
 		"Schema": {
 			reason: "Paths, expressions and when a gate closes are compared with the schema.",
 			policy: `{spec: {match: {kind: Bucket, fields: [spec.sice], cel: ["object.spec.sice == 'x'"]}, subjects: [{kind: Group, name: g, mayInitiate: true}],
   allow: [{relation: External, mutations: [update]}], gate: {closeWhen: "object.spec.sice == 'x'"}}}`,
-			want: map[string]check.Check{
-				"spec.match.fields[0]": check.CheckSchema, "spec.match.cel[0]": check.CheckSchema,
-				"spec.gate.closeWhen": check.CheckSchema, "spec.allow[0].mutations[0]": check.CheckVerb,
+			want: map[string]string{
+				"spec.match.fields[0]": check.UnknownPath, "spec.match.cel[0]": check.CELType,
+				"spec.gate.closeWhen": check.CELType, "spec.allow[0].mutations[0]": check.ExternalVerb,
 			},
 		},
 		"Reach": {
 			reason: "Nobody may initiate, and nothing else gives it.",
 			policy: `{spec: {match: {kind: Bucket, fields: [spec.size]}, allow: [{relation: External, mutations: [Update]}]}}`,
-			want:   map[string]check.Check{"spec.subjects": check.CheckReach},
+			want:   map[string]string{"spec.subjects": check.Unreachable},
 		},
 		"Start": {
 			reason: "What else gives it is not asked about who asks.",
 			policy: `{spec: {match: {kind: Bucket, fields: [spec.size], cel: ["request.userInfo.username == 'x'"]}, allow: [{relation: External, mutations: [Update]}]}}`,
 			given:  []v1alpha1.Permission{{Kind: "Bucket", Mutations: []string{"spec"}}},
-			want:   map[string]check.Check{"spec.match.cel[0]": check.CheckStart},
+			want:   map[string]string{"spec.match.cel[0]": check.MetBelow},
 		},
 		"StartOfItself": {
 			reason: "It leads to itself.",
 			policy: `{spec: {match: {kind: Bucket, fields: [spec.size], cel: ["now > timestamp('2026-01-01T00:00:00Z')"]},
 				subjects: [{kind: Group, name: devs, mayInitiate: true}], allow: [{kind: Bucket, mutations: [spec.size]}]}}`,
-			want: map[string]check.Check{"spec.match.cel[0]": check.CheckStart},
+			want: map[string]string{"spec.match.cel[0]": check.MetBelow},
 		},
 		"Approval": {
 			reason: "A creation waits for no approvals.",
 			policy: `{spec: {approval: {required: 2}, match: {kind: Bucket, fields: [spec.size, create]}, subjects: [{kind: Group, name: devs, mayInitiate: true}],
 				allow: [{relation: External, mutations: [Update]}]}}`,
-			want: map[string]check.Check{"spec.match.fields[1]": check.CheckApproval},
+			want: map[string]string{"spec.match.fields[1]": check.ApprovalIdle},
 		},
 		"Broken": {
 			reason: "Of what does not compile nothing is said.",
 			policy: `{spec: {match: {kind: Bucket, fields: [spec.sice, "spec["]}, allow: []}}`,
-			want:   map[string]check.Check{},
+			want:   map[string]string{},
 		},
 	}
 
@@ -87,14 +87,14 @@ func TestEachWarningHasWhatFoundIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			got := map[string]check.Check{}
+			got := map[string]string{}
 			p := &fixture.Documents[v1alpha1.AllowancePolicy](t, tc.policy)[0]
 			p.Name = "p"
 
 			for _, r := range check.Policy(p, kinds, schemas, check.GrantsOf(nil, []v1alpha1.UpgradeAllowance{
 				{Spec: v1alpha1.UpgradeAllowanceSpec{Allow: tc.given}},
 			})) {
-				got[r.Field] = r.Check
+				got[r.Field] = r.Rule
 			}
 
 			if diff := cmp.Diff(tc.want, got); diff != "" {

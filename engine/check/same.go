@@ -112,10 +112,9 @@ func saysSame(p, q *v1alpha1.AllowancePolicySpec) bool {
 // coversPolicy reports whether a policy gives all that another one does, whenever that one
 // does. What cannot be told is not covered.
 func coversPolicy(q, p *v1alpha1.AllowancePolicySpec) bool {
-	forbids := func(s *v1alpha1.AllowancePolicySpec) bool { return len(s.Allow) == 0 && !policy.HasInitiators(s) }
 	shadow := func(s *v1alpha1.AllowancePolicySpec) bool { return s.EnforcementMode == v1alpha1.EnforcementModeShadow }
 
-	return !forbids(q) && !forbids(p) && !shadow(q) && !shadow(p) &&
+	return !policy.Forbids(q) && !policy.Forbids(p) && !shadow(q) && !shadow(p) &&
 		coversMatch(&q.Match, &p.Match) && coversSubjects(q.Subjects, p.Subjects) && coversAllow(q.Allow, p.Allow) &&
 		q.BindingMode == p.BindingMode && coversApproval(q, p) && equality.Semantic.DeepEqual(q.Gate, p.Gate) &&
 		equality.Semantic.DeepEqual(q.ParamKind, p.ParamKind) && equality.Semantic.DeepEqual(q.ParamRef, p.ParamRef)

@@ -4,6 +4,7 @@
 package check
 
 import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -22,4 +23,18 @@ func NeverByBinding(initiates func(user string) bool) func(v1alpha1.Subject) boo
 			return false
 		}
 	}
+}
+
+// checkSubjects finds the subjects of a binding for which never is true.
+func checkSubjects(list []v1alpha1.Subject, never func(v1alpha1.Subject) bool) []Finding {
+	var out []Finding
+
+	for i, s := range list {
+		if never(s) {
+			out = append(out, found(BindingSubject, field.NewPath("spec", "subjects").Index(i).String(),
+				"Crossplane, its providers, Kausality and Kubernetes' own controllers initiate nothing by a binding"))
+		}
+	}
+
+	return out
 }

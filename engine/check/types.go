@@ -24,7 +24,7 @@ func (l *linter) typeCheckPolicies() {
 			continue
 		}
 
-		l.typed(p.At, Policy(p.Object, l.Kinds, l.Schemas, grants))
+		l.addAll(p.At, Policy(p.Object, l.Kinds, l.Schemas, grants))
 	}
 }
 
@@ -35,40 +35,8 @@ func (l *linter) typeCheckEnforcements() {
 			continue
 		}
 
-		l.typed(e.At, Enforcement(e.Object, l.Kinds, l.Schemas))
+		l.addAll(e.At, Enforcement(e.Object, l.Kinds, l.Schemas))
 	}
-}
-
-// typed adds what type checking found.
-func (l *linter) typed(item int, list []Result) {
-	for _, r := range list {
-		l.add(item, ruleOfResult(r), r.Field, r.Warning, "")
-	}
-}
-
-// ruleOfResult is the rule that a result of type checking is of.
-func ruleOfResult(r Result) string {
-	switch r.Check {
-	case CheckVerb:
-		return ExternalVerb
-	case CheckReach:
-		return Unreachable
-	case CheckStart:
-		return MetBelow
-	case CheckApproval:
-		return ApprovalIdle
-	case CheckSubject:
-		return BindingSubject
-	default:
-	}
-
-	for _, of := range []string{".fields[", ".excludeFields[", ".capture[", ".mutations["} {
-		if strings.Contains(r.Field, of) {
-			return UnknownPath
-		}
-	}
-
-	return CELType
 }
 
 // schemaRemedy is what helps where there is no schema.
@@ -106,7 +74,8 @@ func (l *linter) findUnchecked() {
 		}
 
 		l.uncheckedPermissions(w.At, w.Object.Spec.Allow)
-		l.pathsOfWindow(w)
+		l.addAll(w.At, l.Schemas.ofWindow(w.Object, l.Kinds))
+		l.addAll(w.At, checkVerbs(w.Object.Spec.Allow, false))
 	}
 
 	for _, e := range l.Enforcements {
@@ -117,7 +86,7 @@ func (l *linter) findUnchecked() {
 func (l *linter) uncheckedPermissions(item int, allow []v1alpha1.Permission) {
 	for i, perm := range allow {
 		if child(perm) {
-			l.unchecked(item, kind.Name{Group: perm.APIGroup, Kind: perm.Kind}, field.NewPath("spec", "allow").Index(i).Child("kind"))
+			l.unchecked(item, nameOf(perm), field.NewPath("spec", "allow").Index(i).Child("kind"))
 		}
 	}
 }
@@ -157,21 +126,7 @@ func (l *linter) kindsLike(name string) []string {
 		}
 	}
 
-	return policy.Alike(name, names)
-}
-
-// pathsOfWindow compares what a window allows with the schemas of the kinds: its status
-// does not.
-func (l *linter) pathsOfWindow(w Item[*v1alpha1.UpgradeAllowance]) {
-	for _, k := range l.Kinds {
-		for _, warning := range policy.CheckAllowed(w.Object.Spec.Allow, k.GVK.GroupKind(), l.Schemas(k.GVK)) {
-			l.add(w.At, UnknownPath, warning.Field, fmt.Sprintf("%s, kind %s: %s", k.GVK.GroupVersion(), k.GVK.Kind, warning.Warning), "")
-		}
-	}
-
-	for _, warning := range policy.CheckExternal(w.Object.Spec.Allow, false) {
-		l.add(w.At, ExternalVerb, warning.Field, warning.Warning, "")
-	}
+	return Alike(name, names)
 }
 
 // uncheckedRules tells of the resources that the rules of an Enforcement name, of which
@@ -192,7 +147,7 @@ func (l *linter) uncheckedRules(e Item[*v1alpha1.Enforcement]) {
 				l.undefined[gr] = true
 
 				remedy := schemaRemedy
-				if like := policy.Alike(name, l.resourcesOf(group)); len(like) > 0 {
+				if like := Alike(name, l.resourcesOf(group)); len(like) > 0 {
 					remedy = fmt.Sprintf("if it is not %s that is meant, %s", strings.Join(like, " or "), schemaRemedy)
 				}
 

@@ -25,9 +25,6 @@ type Enforcement struct {
 	objects    labels.Selector
 	namespaces labels.Selector
 	conditions []*policy.Expression
-	// written are the places of the conditions among those that are written: those that do not
-	// compile are not among them.
-	written []int
 	// now is true where one of these may read the time of the decision.
 	now bool
 	// excepted are what exceptions are about, in their order.
@@ -75,7 +72,7 @@ func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 			continue
 		}
 
-		e.conditions, e.written = append(e.conditions, x), append(e.written, i)
+		e.conditions = append(e.conditions, x)
 		e.now = e.now || policy.ReadsNow(c.Expression)
 	}
 

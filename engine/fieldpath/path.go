@@ -50,6 +50,15 @@ func FieldOrIndex(text string) Segment {
 	return Field(text)
 }
 
+// Key returns the map key that the segment selects: digits are one too.
+func (s Segment) Key() string {
+	if s.Type == SegmentIndex {
+		return strconv.FormatUint(uint64(s.Index), 10)
+	}
+
+	return s.Field
+}
+
 // String writes the path as [Parse] reads it.
 func (p Path) String() string {
 	const each = 12 // Bytes that most segments have room in.

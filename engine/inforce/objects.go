@@ -66,9 +66,10 @@ func typeOf(kind string) metav1.TypeMeta {
 // object.
 func (o *Objects) ReadNamespaces() bool {
 	reads := func(expression string) bool { return strings.Contains(expression, "namespaceObject") }
+	written := func(w policy.Written) bool { return reads(w.Text) }
 
 	for i := range o.Policies {
-		if m := &o.Policies[i].Spec.Match; m.NamespaceSelector != nil || slices.ContainsFunc(policy.Expressions(m), reads) {
+		if m := &o.Policies[i].Spec.Match; m.NamespaceSelector != nil || slices.ContainsFunc(policy.Expressions(m), written) {
 			return true
 		}
 	}

@@ -4,8 +4,6 @@
 package mask
 
 import (
-	"strconv"
-
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
@@ -71,11 +69,7 @@ func along(path fieldpath.Path, object map[string]any) hidden {
 			continue
 		}
 
-		field := s.Field
-		if s.Type == fieldpath.SegmentIndex { // A key of digits, or of a list that this version does not have.
-			field = strconv.FormatUint(uint64(s.Index), 10)
-		}
-
+		field := s.Key() // Of digits it may be that of a list that this version does not have.
 		in, _ := at.(map[string]any)
 		how = below(how, in, field)
 		at = in[field]

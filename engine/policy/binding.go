@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
@@ -110,36 +109,6 @@ func (b *Budget) bear(cost uint64) Evaluation {
 	}
 
 	return Evaluation{Met: true}
-}
-
-// TypeCheck checks the binding's conditions against the schema of a kind that its policy
-// is about, as [Policy.TypeCheck] does.
-func (b *Binding) TypeCheck(kind *spec.Schema) []v1alpha1.TypeCheckingWarning {
-	expressions := make([]*Expression, len(b.conditions))
-	for i, c := range b.conditions {
-		expressions[i] = c.expression
-	}
-
-	return CheckExpressions(kind, expressions, func(i int) *field.Path {
-		return field.NewPath("spec", "matchConditions").Index(i).Child("expression")
-	})
-}
-
-// CheckSubjects warns of subjects for which never is true: those who initiate nothing by
-// a binding.
-func (b *Binding) CheckSubjects(never func(v1alpha1.Subject) bool) []v1alpha1.TypeCheckingWarning {
-	var out []v1alpha1.TypeCheckingWarning
-
-	for i, s := range b.subjects {
-		if never(s) {
-			out = append(out, v1alpha1.TypeCheckingWarning{
-				Field:   field.NewPath("spec", "subjects").Index(i).String(),
-				Warning: "Crossplane, its providers, Kausality and Kubernetes' own controllers initiate nothing by a binding",
-			})
-		}
-	}
-
-	return out
 }
 
 // Bindings are compiled AllowanceBindings, by policy and namespace. They are never

@@ -77,7 +77,7 @@ func Compile(in *v1alpha1.AllowancePolicy) (*Policy, field.ErrorList) {
 	p.params = compileParams(&in.Spec, &errs)
 	p.scope = compileScope(p.env(), in.Spec.Match.Variables, match.Child("variables"), &errs)
 	p.conditions = p.scope.conditions(&in.Spec.Match, match, &errs)
-	p.now = slices.ContainsFunc(Expressions(&in.Spec.Match), ReadsNow)
+	p.now = slices.ContainsFunc(Expressions(&in.Spec.Match), func(w Written) bool { return ReadsNow(w.Text) })
 
 	checkPermissions(in.Spec.Allow, field.NewPath("spec", "allow"), &errs)
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -148,7 +147,7 @@ func (s *scope) conditions(match *v1alpha1.Match, at *field.Path, errs *field.Er
 func compileText(env *cel.Env, text string) (*cel.Ast, cel.Program, error) {
 	tree, program, err := compile(env, text)
 	if err == nil {
-		err = checkResult(tree, types.StringType, errNotText)
+		err = checkResult(tree, RoleMessage)
 	}
 
 	if err != nil {
@@ -158,24 +157,33 @@ func compileText(env *cel.Env, text string) (*cel.Ast, cel.Program, error) {
 	return tree, program, nil
 }
 
-// Expressions returns all CEL expressions of what a policy matches, as they are
-// written.
-func Expressions(match *v1alpha1.Match) []string {
-	out := make([]string, 0, len(match.Variables)+len(match.CEL)+2*len(match.MatchConditions))
+// ConditionReading is what a condition of a policy reads.
+type ConditionReading struct {
+	Reading
 
-	for _, v := range match.Variables {
-		out = append(out, v.Expression)
-	}
+	// At is where the condition is written.
+	At *field.Path
+	// Shadow is true where it does not decide, for it is in Shadow mode.
+	Shadow bool
+}
 
-	out = append(out, match.CEL...)
-
-	for _, c := range match.MatchConditions {
-		out = append(out, c.Expression)
-
-		if c.MessageExpression != "" {
-			out = append(out, c.MessageExpression)
-		}
+// ConditionReadings are those of all conditions of the policy: of cel, then those with names.
+func (p *Policy) ConditionReadings() []ConditionReading {
+	out := make([]ConditionReading, 0, len(p.conditions))
+	for i, c := range p.conditions {
+		out = append(out, ConditionReading{Reading: c.expression.reads, At: p.atCondition(i), Shadow: c.shadow})
 	}
 
 	return out
+}
+
+// atCondition is where a condition is written, by its index among all of them.
+func (p *Policy) atCondition(i int) *field.Path {
+	match := field.NewPath("spec", "match")
+
+	if n := len(p.spec.Match.CEL); i >= n {
+		return match.Child("matchConditions").Index(i - n)
+	}
+
+	return match.Child("cel").Index(i)
 }

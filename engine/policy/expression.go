@@ -88,6 +88,30 @@ func variables(object, request, namespace, parent *cel.Type) []cel.EnvOption {
 	}
 }
 
+// rolesEnv has what expressions know besides objects.
+//
+//nolint:gochecknoglobals // A constant that is costly to make.
+var rolesEnv = sync.OnceValues(func() (*cel.Env, error) { return newEnv(asking()...) })
+
+// TypedEnv is an environment that knows all that an expression of any object may know. The
+// types of objects and of variables are those of their names, from a provider on top of CEL's own.
+func TypedEnv(typeOf func(name string) *cel.Type, provider func(types.Provider) types.Provider) (*cel.Env, error) {
+	env, err := rolesEnv()
+	if err != nil {
+		return nil, err
+	}
+
+	env, err = env.Extend(append(
+		variables(typeOf(varObject), typeOf(varRequest), typeOf(varNamespaceObject), typeOf(varParent)),
+		cel.Variable(varParams, typeOf(varParams)), cel.Variable(varVariables, typeOf(varVariables)),
+		cel.CustomTypeProvider(provider(env.CELTypeProvider())))...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the CEL environment of types: %w", err)
+	}
+
+	return env, nil
+}
+
 // newEnv makes an environment: Kubernetes' CEL libraries and limits, our has(),
 // and the given variables.
 func newEnv(variables ...cel.EnvOption) (*cel.Env, error) {
@@ -152,7 +176,7 @@ func CompileExpression(text string) (*Expression, error) {
 func compileIn(env *cel.Env, text string, variables map[string]Reading) (*Expression, error) {
 	tree, program, err := compile(env, text)
 	if err == nil {
-		err = checkResult(tree, types.BoolType, errNotBool)
+		err = checkResult(tree, RoleCondition)
 	}
 
 	if err != nil {
@@ -162,10 +186,10 @@ func compileIn(env *cel.Env, text string, variables map[string]Reading) (*Expres
 	return &Expression{text: text, program: program, reads: readingOf(tree, variables)}, nil
 }
 
-// checkResult reports an expression whose result has another type than the wanted one.
-func checkResult(tree *cel.Ast, want *cel.Type, not error) error {
-	if t := tree.OutputType(); !t.IsExactType(want) && !t.IsExactType(types.DynType) {
-		return fmt.Errorf("cannot compile CEL: %w but %s", not, t)
+// checkResult reports an expression that does not give what its role asks for.
+func checkResult(tree *cel.Ast, role Role) error {
+	if err := role.Check(tree.OutputType()); err != nil {
+		return fmt.Errorf("cannot compile CEL: %w", err)
 	}
 
 	return nil

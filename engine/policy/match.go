@@ -285,7 +285,7 @@ func valueAt(obj map[string]any, path change.Path) (any, bool) {
 	for _, s := range path {
 		switch t := at.(type) {
 		case map[string]any:
-			v, ok := t[segmentName(s)]
+			v, ok := t[s.Key()]
 			if !ok {
 				return nil, false
 			}

@@ -22,6 +22,12 @@ import (
 // varVariables holds the variables of a policy.
 const varVariables = "variables"
 
+// typeOfVariables is the type of all variables of a policy. Its name is no identifier, so that an
+// expression cannot name it.
+//
+//nolint:gochecknoglobals // A constant that Go has no way to write.
+var typeOfVariables = cel.ObjectType("{variables}")
+
 // errVariableName is the cause when expressions cannot name a variable.
 var errVariableName = errors.New("a name is a letter or _, then letters, digits and _, is no word of CEL's own, and has no two _ in a row")
 
@@ -67,7 +73,7 @@ func newScope(env *cel.Env, variables []v1alpha1.Variable) (*scope, error) {
 
 	known := &variableTypes{Provider: env.CELTypeProvider(), fields: map[string]*cel.Type{}}
 
-	env, err := env.Extend(cel.Variable(varVariables, structType(varVariables)), cel.CustomTypeProvider(known))
+	env, err := env.Extend(cel.Variable(varVariables, typeOfVariables), cel.CustomTypeProvider(known))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the CEL environment of variables: %w", err)
 	}
@@ -155,7 +161,7 @@ func (s *scope) activate(in *Input, b *Budget) *activation {
 
 	a.anew = func(in *Input) *activation { return s.activate(in, b) }
 
-	values := lazy.NewMapValue(structType(varVariables))
+	values := lazy.NewMapValue(typeOfVariables)
 	for _, v := range s.variables {
 		values.Append(v.name, func(*lazy.MapValue) ref.Val { return v.eval(a, b) })
 	}
@@ -174,16 +180,16 @@ type variableTypes struct {
 
 // FindStructType returns the type of a name.
 func (t *variableTypes) FindStructType(name string) (*types.Type, bool) {
-	if name != structName(varVariables) {
+	if name != typeOfVariables.TypeName() {
 		return t.Provider.FindStructType(name)
 	}
 
-	return types.NewTypeTypeWithParam(structType(varVariables)), true
+	return types.NewTypeTypeWithParam(typeOfVariables), true
 }
 
 // FindStructFieldNames returns the fields of a type, sorted.
 func (t *variableTypes) FindStructFieldNames(name string) ([]string, bool) {
-	if name != structName(varVariables) {
+	if name != typeOfVariables.TypeName() {
 		return t.Provider.FindStructFieldNames(name)
 	}
 
@@ -192,7 +198,7 @@ func (t *variableTypes) FindStructFieldNames(name string) ([]string, bool) {
 
 // FindStructFieldType returns the type of a field.
 func (t *variableTypes) FindStructFieldType(name, fieldName string) (*types.FieldType, bool) {
-	if name != structName(varVariables) {
+	if name != typeOfVariables.TypeName() {
 		return t.Provider.FindStructFieldType(name, fieldName)
 	}
 

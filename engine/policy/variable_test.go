@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
@@ -120,52 +118,5 @@ func TestAPolicyWithWrongVariablesOrConditionsDoesNotCompile(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestVariablesAndConditionsAreCheckedAgainstASchema(t *testing.T) {
-	p, errs := policy.Compile(conditional(v1alpha1.Match{
-		Variables: []v1alpha1.Variable{
-			{Name: "size", Expression: "object.spec.size"},
-			{Name: "wrong", Expression: "object.spec.sice"},
-			{Name: "count", Expression: "object.spec.replicas"},
-		},
-		CEL: []string{"variables.size.startsWith('l')", "variables.size > 3", "variables.wrong == 3"},
-		MatchConditions: []v1alpha1.PolicyCondition{{
-			MatchCondition:    v1alpha1.MatchCondition{Name: "a", Expression: "variables.count == 'x'"},
-			MessageExpression: "variables.count",
-		}},
-	}))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-
-	warnings := p.TypeCheck(parseSchema(t, crdSchema), nil)
-	got := make([]string, len(warnings))
-
-	for i, w := range warnings {
-		got[i] = w.Field + ": " + w.Warning
-	}
-
-	want := []string{
-		"spec.match.variables[1].expression: 1:12: undefined field 'sice'",
-		"spec.match.cel[1]: 1:16: found no matching overload for '_>_' applied to '(string, int)'",
-		"spec.match.matchConditions[0].expression: 1:17: found no matching overload for '_==_' applied to '(int, string)'",
-		"spec.match.matchConditions[0].messageExpression: 1:1: it does not give text but int",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
-	}
-}
-
-func TestVariablesOfAPolicyWithoutConditionsAreChecked(t *testing.T) {
-	p, errs := policy.Compile(conditional(v1alpha1.Match{Variables: []v1alpha1.Variable{{Name: "wrong", Expression: "object.spec.sice"}}}))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-
-	want := []v1alpha1.TypeCheckingWarning{{Field: "spec.match.variables[0].expression", Warning: "1:12: undefined field 'sice'"}}
-	if diff := cmp.Diff(want, p.TypeCheck(parseSchema(t, crdSchema), nil)); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
 	}
 }

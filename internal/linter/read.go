@@ -147,7 +147,7 @@ func (r *run) kindRemedy(gvk schema.GroupVersionKind) string {
 		kinds = append(kinds, have.Kind)
 	}
 
-	if like := policy.Alike(gvk.Kind, kinds); len(like) == 1 {
+	if like := check.Alike(gvk.Kind, kinds); len(like) == 1 {
 		return "write kind: " + like[0]
 	}
 
@@ -160,7 +160,7 @@ func invalid(i int, v *customresource.Validator, in customresource.Result) []che
 
 	for _, path := range in.Unknown {
 		f := check.Finding{Item: i, Rule: check.UnknownField, Severity: check.Error, Field: path, Message: fmt.Sprintf("unknown field %q", path)}
-		if like := policy.Alike(last(path), v.Siblings(path)); len(like) > 0 {
+		if like := check.Alike(last(path), v.Siblings(path)); len(like) > 0 {
 			f.Remedy = "write " + like[0] + ", if that is meant"
 		}
 

@@ -33,8 +33,8 @@ func expressionsOf(o inforce.Objects) []expression {
 
 	for i := range o.Policies {
 		m := &o.Policies[i].Spec.Match
-		for _, text := range policy.Expressions(m) {
-			out = append(out, expression{text, m})
+		for _, w := range policy.Expressions(m) {
+			out = append(out, expression{w.Text, m})
 		}
 	}
 

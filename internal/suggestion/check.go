@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -33,13 +34,13 @@ func (w *writer) check(suggested []Suggested) []Problem {
 
 	for i, p := range compiled {
 		for _, gvk := range w.kindsOf(p.Spec()) {
-			for _, warning := range p.Check(gvk.GroupKind(), w.schemaOf(gvk), nil) {
-				out = append(out, w.wrong(suggested[i], warning.Field+": "+warning.Warning))
+			for _, found := range (check.Against{Kind: gvk.GroupKind(), Schema: w.schemaOf(gvk)}).Policy(p.Spec()) {
+				out = append(out, w.wrong(suggested[i], found.Field+": "+found.Message))
 			}
 		}
 
-		for _, warning := range p.CheckReach(given) {
-			out = append(out, w.wrong(suggested[i], warning.Field+": "+warning.Warning))
+		for _, found := range check.Reach(p.Spec(), given) {
+			out = append(out, w.wrong(suggested[i], found.Field+": "+found.Message))
 		}
 	}
 

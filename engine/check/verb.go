@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package check
 
 import (
 	"fmt"
@@ -13,24 +13,31 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// verbs are those of the systems behind Crossplane's managed resources.
-func verbs() []string { return []string{"Create", "Update", "Delete"} }
+// Verbs of the systems behind Crossplane's managed resources.
+const (
+	actionCreate = "Create"
+	actionUpdate = "Update"
+	actionDelete = "Delete"
+)
 
-// CheckExternal checks the verbs of External permissions. Other systems have
+// verbs are all of them.
+func verbs() []string { return []string{actionCreate, actionUpdate, actionDelete} }
+
+// checkVerbs checks the verbs of External permissions. Other systems have
 // different verbs, so that on most kinds only what resembles one of
 // Crossplane's is reported, and on managed resources every other one.
-func CheckExternal(allow []v1alpha1.Permission, managed bool) []v1alpha1.TypeCheckingWarning {
-	var out []v1alpha1.TypeCheckingWarning
+func checkVerbs(allow []v1alpha1.Permission, managed bool) []Finding {
+	var out []Finding
 
 	for i, perm := range allow {
-		if perm.Relation != v1alpha1.RelationExternal {
+		if child(perm) {
 			continue
 		}
 
 		for j, verb := range perm.Mutations {
-			if warning := checkVerb(verb, managed); warning != "" {
+			if wrong := wrongVerb(verb, managed); wrong != "" {
 				at := field.NewPath("spec", "allow").Index(i).Child("mutations").Index(j)
-				out = append(out, v1alpha1.TypeCheckingWarning{Field: at.String(), Warning: warning})
+				out = append(out, found(ExternalVerb, at.String(), wrong))
 			}
 		}
 	}
@@ -38,7 +45,7 @@ func CheckExternal(allow []v1alpha1.Permission, managed bool) []v1alpha1.TypeChe
 	return out
 }
 
-func checkVerb(verb string, managed bool) string {
+func wrongVerb(verb string, managed bool) string {
 	known := verbs()
 	if slices.Contains(known, verb) {
 		return ""

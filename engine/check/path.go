@@ -1,22 +1,17 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package check
 
 import (
 	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
@@ -26,97 +21,6 @@ const maxFieldsNamed = 8
 
 // wildcard in a path stands for each field or element.
 const wildcard = "*"
-
-// Check checks what the policy says of a kind against the kind's schema, whose
-// references are resolved: expressions, and the paths of match and of what is
-// allowed of children. What it finds is for a person to read and makes no
-// difference to how the policy is evaluated. Without a schema it finds nothing. Params is
-// the schema of the policy's paramKind; nil for none.
-func (p *Policy) Check(gk schema.GroupKind, s, params *spec.Schema) []v1alpha1.TypeCheckingWarning {
-	return p.CheckBelow(gk, s, params, nil)
-}
-
-// CheckBelow is the same where the schema of the parents of all that is of the kind is known,
-// too; nil where it is not, or they are of several kinds.
-func (p *Policy) CheckBelow(gk schema.GroupKind, s, params, parent *spec.Schema) []v1alpha1.TypeCheckingWarning {
-	if s == nil || !isObject(s) {
-		return nil
-	}
-
-	var out []v1alpha1.TypeCheckingWarning
-
-	if IsAbout(&p.spec.Match, gk) {
-		match := field.NewPath("spec", "match")
-
-		for i, f := range p.fields {
-			if warning := checkMutation(s, f); warning != "" {
-				out = append(out, v1alpha1.TypeCheckingWarning{Field: match.Child("fields").Index(i).String(), Warning: warning})
-			}
-		}
-
-		for i, f := range p.excluded {
-			if warning := checkMutation(s, f); warning != "" {
-				out = append(out, v1alpha1.TypeCheckingWarning{Field: match.Child("excludeFields").Index(i).String(), Warning: warning})
-			}
-		}
-
-		out = append(out, p.typeCheck(s, params, parent)...)
-
-		for i, c := range p.capture {
-			if warning := checkPath(s, c); warning != "" {
-				out = append(out, v1alpha1.TypeCheckingWarning{Field: match.Child("capture").Index(i).String(), Warning: warning})
-			}
-		}
-	}
-
-	return append(out, CheckAllowed(p.spec.Allow, gk, s)...)
-}
-
-// CheckAllowed checks the mutations of children of a kind that are allowed
-// against the kind's schema. Those that are no paths it leaves out.
-func CheckAllowed(allow []v1alpha1.Permission, gk schema.GroupKind, s *spec.Schema) []v1alpha1.TypeCheckingWarning {
-	if s == nil || !isObject(s) {
-		return nil
-	}
-
-	var out []v1alpha1.TypeCheckingWarning
-
-	for i, perm := range allow {
-		if !OfChild(perm, gk) {
-			continue
-		}
-
-		for j, text := range perm.Mutations {
-			pattern, err := change.ParsePattern(text)
-			if err != nil {
-				continue
-			}
-
-			if warning := checkMutation(s, pattern); warning != "" {
-				at := field.NewPath("spec", "allow").Index(i).Child("mutations").Index(j)
-				out = append(out, v1alpha1.TypeCheckingWarning{Field: at.String(), Warning: warning})
-			}
-		}
-	}
-
-	return out
-}
-
-func names(group, kind string, gk schema.GroupKind) bool {
-	return kind == gk.Kind && (group == "" || group == gk.Group)
-}
-
-// checkMutation says what is wrong with the path of a change.
-func checkMutation(s *spec.Schema, p change.Pattern) string {
-	switch {
-	case p.Pseudo():
-		return ""
-	case p.Segments()[0].Field == "status":
-		return fmt.Sprintf("%s: changes of status are reports of controllers, which no policy is asked about", p)
-	default:
-		return checkPath(s, p)
-	}
-}
 
 // checkPath says what is wrong with a path; empty where nothing is, or where the
 // schema does not say.
@@ -215,7 +119,7 @@ func wrongPrefix(s *spec.Schema, p change.Pattern, n int, prefix string) (at int
 
 func wrongField(s *spec.Schema, p change.Pattern, n int) (at int, why string) {
 	path := p.Segments()
-	name := segmentName(path[n])
+	name := path[n].Key()
 	child, ok := s.Properties[name]
 
 	_, isPrefix := p.Prefix(n)
@@ -246,32 +150,6 @@ func wrongField(s *spec.Schema, p change.Pattern, n int) (at int, why string) {
 	}
 
 	return n, fmt.Sprintf("there is no such field; %s has %s", above(p, n), said)
-}
-
-// segmentName is the key that a segment stands for: digits are one too.
-func segmentName(s fieldpath.Segment) string {
-	if s.Type == fieldpath.SegmentIndex {
-		return strconv.FormatUint(uint64(s.Index), 10)
-	}
-
-	return s.Field
-}
-
-// Alike are those of some names that another one was probably meant to be.
-func Alike(name string, names []string) []string {
-	out := make([]string, 0, 1)
-	least := max(1, len(name)/3)
-
-	for _, n := range names {
-		switch d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(n)); {
-		case d < least:
-			out, least = append(out[:0], n), d
-		case d == least:
-			out = append(out, n)
-		}
-	}
-
-	return out
 }
 
 // above is what the first segments of a path lead to, for a person.

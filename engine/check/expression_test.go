@@ -1,19 +1,22 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package policy_test
+package check_test
 
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -99,6 +102,13 @@ func about(tb testing.TB, expressions ...string) *policy.Policy {
 	}
 
 	return p
+}
+
+// typed are the warnings about the expressions of a policy about XDatabases of a schema.
+func typed(p *policy.Policy, s *spec.Schema) []v1alpha1.TypeCheckingWarning {
+	list := check.Against{Kind: schema.GroupKind{Kind: "XDatabase"}, Schema: s, Managed: true}.Policy(p.Spec())
+
+	return check.Warnings(slices.DeleteFunc(list, func(f check.Finding) bool { return f.Rule != check.CELType }))
 }
 
 func TestAnExpressionIsCheckedAgainstTheSchemaOfItsKind(t *testing.T) {
@@ -210,12 +220,12 @@ func TestAnExpressionIsCheckedAgainstTheSchemaOfItsKind(t *testing.T) {
 		},
 	}
 
-	schema := parseSchema(t, crdSchema)
+	crd := parseSchema(t, crdSchema)
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			want := []v1alpha1.TypeCheckingWarning{{Field: "spec.match.cel[0]", Warning: tc.want}}
-			if diff := cmp.Diff(want, about(t, tc.text).TypeCheck(schema, nil)); diff != "" {
+			if diff := cmp.Diff(want, typed(about(t, tc.text), crd)); diff != "" {
 				t.Errorf("%s\nTypeCheck(%q): -want, +got:\n%s", tc.reason, tc.text, diff)
 			}
 		})
@@ -237,17 +247,17 @@ func TestCloseWhenIsCheckedLikeAnyExpression(t *testing.T) {
 		return out
 	}
 
-	schema := parseSchema(t, crdSchema)
+	crd := parseSchema(t, crdSchema)
 	want := []v1alpha1.TypeCheckingWarning{{Field: "spec.gate.closeWhen", Warning: "1:12: undefined field 'sizee'"}}
 
-	if diff := cmp.Diff(want, closing("object.spec.sizee == 'x' && object.metadata.name != ''").CheckCloseWhen(schema)); diff != "" {
+	if diff := cmp.Diff(want, typed(closing("object.spec.sizee == 'x' && object.metadata.name != ''"), crd)); diff != "" {
 		t.Errorf("wrong: -want, +got:\n%s", diff)
 	}
 
 	for name, got := range map[string][]v1alpha1.TypeCheckingWarning{
-		"right":     closing("object.spec.size == 'x'").CheckCloseWhen(schema),
-		"no schema": closing("object.spec.sizee == 'x'").CheckCloseWhen(nil),
-		"none":      about(t, "object.spec.sizee == 'x'").CheckCloseWhen(schema),
+		"right":     typed(closing("object.spec.size == 'x'"), crd),
+		"no schema": typed(closing("object.spec.sizee == 'x'"), nil),
+		"none":      typed(about(t, "object.spec.size == 'x'"), crd),
 	} {
 		if got != nil {
 			t.Errorf("%s: %v", name, got)
@@ -263,7 +273,7 @@ func TestAWarningNamesTheExpression(t *testing.T) {
 
 	p := about(t, "true", "object.spec.a == 1", "object.spec.size == 'x'", "object.spec.b == 1")
 	for range 3 {
-		if diff := cmp.Diff(want, p.TypeCheck(parseSchema(t, crdSchema), nil)); diff != "" {
+		if diff := cmp.Diff(want, typed(p, parseSchema(t, crdSchema))); diff != "" {
 			t.Errorf("TypeCheck: -want, +got:\n%s", diff)
 		}
 	}
@@ -357,7 +367,7 @@ func TestWhatIsRightWhenItIsEvaluatedGivesNoWarning(t *testing.T) {
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff([]v1alpha1.TypeCheckingWarning(nil), about(t, tc.expressions...).TypeCheck(parseSchema(t, tc.schema), nil)); diff != "" {
+			if diff := cmp.Diff([]v1alpha1.TypeCheckingWarning(nil), typed(about(t, tc.expressions...), parseSchema(t, tc.schema))); diff != "" {
 				t.Errorf("%s\nTypeCheck: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -365,25 +375,25 @@ func TestWhatIsRightWhenItIsEvaluatedGivesNoWarning(t *testing.T) {
 }
 
 func TestWithoutASchemaThereIsNoWarning(t *testing.T) {
-	if got := about(t, "object.spec.sizee == 'x'").TypeCheck(nil, nil); got != nil {
+	if got := typed(about(t, "object.spec.sizee == 'x'"), nil); got != nil {
 		t.Errorf("TypeCheck(nil) = %v, want none", got)
 	}
 }
 
 func TestACheckChangesNeitherTheSchemaNorThePolicy(t *testing.T) {
-	schema := parseSchema(t, crdSchema)
+	crd := parseSchema(t, crdSchema)
 	p := about(t, "object.spec.sizee == 'x' && object.spec.template.kind == 'X'")
 
-	before, err := json.Marshal(schema)
+	before, err := json.Marshal(crd)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if len(p.TypeCheck(schema, nil)) != 1 {
+	if len(typed(p, crd)) != 1 {
 		t.Fatal("TypeCheck: want a warning")
 	}
 
-	after, err := json.Marshal(schema)
+	after, err := json.Marshal(crd)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -398,15 +408,69 @@ func TestACheckChangesNeitherTheSchemaNorThePolicy(t *testing.T) {
 	}
 }
 
+// matching is a policy about XDatabases with parts of a match.
+func matching(match v1alpha1.Match) *v1alpha1.AllowancePolicy {
+	match.Kind, match.Fields = "XDatabase", []string{"spec"}
+
+	return &v1alpha1.AllowancePolicy{Spec: v1alpha1.AllowancePolicySpec{Match: match}}
+}
+
+func TestVariablesAndConditionsAreCheckedAgainstASchema(t *testing.T) {
+	p, errs := policy.Compile(matching(v1alpha1.Match{
+		Variables: []v1alpha1.Variable{
+			{Name: "size", Expression: "object.spec.size"},
+			{Name: "wrong", Expression: "object.spec.sice"},
+			{Name: "count", Expression: "object.spec.replicas"},
+		},
+		CEL: []string{"variables.size.startsWith('l')", "variables.size > 3", "variables.wrong == 3"},
+		MatchConditions: []v1alpha1.PolicyCondition{{
+			MatchCondition:    v1alpha1.MatchCondition{Name: "a", Expression: "variables.count == 'x'"},
+			MessageExpression: "variables.count",
+		}},
+	}))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+
+	warnings := typed(p, parseSchema(t, crdSchema))
+	got := make([]string, len(warnings))
+
+	for i, w := range warnings {
+		got[i] = w.Field + ": " + w.Warning
+	}
+
+	want := []string{
+		"spec.match.variables[1].expression: 1:12: undefined field 'sice'",
+		"spec.match.cel[1]: 1:16: found no matching overload for '_>_' applied to '(string, int)'",
+		"spec.match.matchConditions[0].expression: 1:17: found no matching overload for '_==_' applied to '(int, string)'",
+		"spec.match.matchConditions[0].messageExpression: 1:1: it does not give text but int",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+func TestVariablesOfAPolicyWithoutConditionsAreChecked(t *testing.T) {
+	p, errs := policy.Compile(matching(v1alpha1.Match{Variables: []v1alpha1.Variable{{Name: "wrong", Expression: "object.spec.sice"}}}))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+
+	want := []v1alpha1.TypeCheckingWarning{{Field: "spec.match.variables[0].expression", Warning: "1:12: undefined field 'sice'"}}
+	if diff := cmp.Diff(want, typed(p, parseSchema(t, crdSchema))); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
 func BenchmarkTypeCheck(b *testing.B) {
-	schema := parseSchema(b, crdSchema)
+	crd := parseSchema(b, crdSchema)
 
 	for _, n := range []int{1, 8} {
 		p := about(b, strings.Split(strings.Repeat("object.spec.size == 'x';", n-1)+"object.spec.sizee == 'x'", ";")...)
 
 		b.Run(fmt.Sprintf("expressions=%d", n), func(b *testing.B) {
 			for b.Loop() {
-				p.TypeCheck(schema, nil)
+				typed(p, crd)
 			}
 		})
 	}

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package policy_test
+package check_test
 
 import (
 	"slices"
@@ -9,11 +9,70 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
+
+func TestAPolicyThatNobodyCanMakeUseOfIsReported(t *testing.T) {
+	person := v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: "platform-team", MayInitiate: true}
+	controller := v1alpha1.Subject{Kind: v1alpha1.SubjectServiceAccount, Namespace: "crossplane-system", Name: "crossplane"}
+	data := []v1alpha1.Permission{{Kind: "ConfigMap", Mutations: []string{"data"}}}
+
+	cases := map[string]struct {
+		reason   string
+		fields   []string
+		subjects []v1alpha1.Subject
+		allow    []v1alpha1.Permission
+		given    []v1alpha1.Permission
+		want     bool
+	}{
+		"Initiators":      {reason: "Who may initiate makes use of it.", subjects: []v1alpha1.Subject{controller, person}, allow: data},
+		"Forbids":         {reason: "A policy that nobody may use on purpose says so.", allow: nil},
+		"ForbidsSubjects": {reason: "One that names subjects meant something else.", subjects: []v1alpha1.Subject{controller}, want: true},
+		"NothingAbove":    {reason: "Nobody allows its fields to be changed.", allow: data, want: true},
+		"Above":           {reason: "Another policy does.", allow: data, given: []v1alpha1.Permission{{Kind: "Database", Mutations: []string{"spec"}}}},
+		"Part":            {reason: "A part of it is enough.", allow: data, given: []v1alpha1.Permission{{Kind: "Database", APIGroup: "example.org", Mutations: []string{"spec.size[0].unit"}}}},
+		"Wildcard": {
+			reason: "A wildcard may stand for it.", allow: data, fields: []string{"spec.items[*].name"},
+			given: []v1alpha1.Permission{{Kind: "Database", Mutations: []string{"spec.items[3]"}}},
+		},
+		"AnotherField": {reason: "Another field is not.", allow: data, given: []v1alpha1.Permission{{Kind: "Database", Mutations: []string{"spec.name"}}}, want: true},
+		"AnotherKind":  {reason: "Nor is another kind.", allow: data, given: []v1alpha1.Permission{{Kind: "Base", Mutations: []string{"spec"}}}, want: true},
+		"AnotherGroup": {reason: "Nor another group.", allow: data, given: []v1alpha1.Permission{{Kind: "Database", APIGroup: "a", Mutations: []string{"spec"}}}, want: true},
+		"External":     {reason: "An action outside is no field.", allow: data, given: []v1alpha1.Permission{{Relation: v1alpha1.RelationExternal, Mutations: []string{"spec"}}}, want: true},
+		"Create":       {reason: "A creation is not covered by fields.", allow: data, fields: []string{"create"}, given: []v1alpha1.Permission{{Kind: "Database", Mutations: []string{"spec"}}}, want: true},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.fields == nil {
+				tc.fields = []string{"spec.size"}
+			}
+
+			p, errs := policy.Compile(&v1alpha1.AllowancePolicy{Spec: v1alpha1.AllowancePolicySpec{
+				Match: v1alpha1.Match{APIGroup: "example.org", Kind: "Database", Fields: tc.fields}, Subjects: tc.subjects, Allow: tc.allow,
+			}})
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+
+			if got := check.Reach(p.Spec(), tc.given); (len(got) > 0) != tc.want {
+				t.Errorf("%s\nReach: %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+// metBelow are the conditions of a policy that decide only where a chain starts, where a window
+// gives a permission.
+func metBelow(p *v1alpha1.AllowancePolicy, given v1alpha1.Permission) []check.Finding {
+	window := v1alpha1.UpgradeAllowance{Spec: v1alpha1.UpgradeAllowanceSpec{Allow: []v1alpha1.Permission{given}}}
+	list := check.Policy(p, nil, nil, check.GrantsOf(nil, []v1alpha1.UpgradeAllowance{window}))
+
+	return slices.DeleteFunc(list, func(f check.Finding) bool { return f.Rule != check.MetBelow })
+}
 
 // TestWhatIsKnownOnlyWhereAChainStartsIsReported has conditions of a policy that others
 // lead to.
@@ -78,110 +137,26 @@ func TestWhatIsKnownOnlyWhereAChainStartsIsReported(t *testing.T) {
 		"authorizer.requestResource.check('y').allowed()": true,
 	} {
 		t.Run(expression, func(t *testing.T) {
-			p, errs := policy.Compile(&v1alpha1.AllowancePolicy{
+			p := &v1alpha1.AllowancePolicy{
 				ObjectMeta: metav1.ObjectMeta{Name: "p"},
 				Spec: v1alpha1.AllowancePolicySpec{Match: v1alpha1.Match{
 					Kind: "Box", Fields: []string{"spec.size"}, Variables: variables, CEL: []string{"true"},
 					MatchConditions: []v1alpha1.PolicyCondition{{MatchCondition: v1alpha1.MatchCondition{Name: "one", Expression: expression}}},
 				}},
-			})
-			if len(errs) > 0 {
+			}
+			if _, errs := policy.Compile(p); len(errs) > 0 {
 				t.Fatal(errs)
 			}
 
-			got := p.CheckStart([]v1alpha1.Permission{{Kind: "Box", Mutations: []string{"spec"}}})
-			if reported := slices.ContainsFunc(got, func(w v1alpha1.TypeCheckingWarning) bool {
-				return w.Field == "spec.match.matchConditions[0]" && strings.Contains(w.Warning, "counts as met")
+			got := metBelow(p, v1alpha1.Permission{Kind: "Box", Mutations: []string{"spec"}})
+			if reported := slices.ContainsFunc(got, func(f check.Finding) bool {
+				return f.Field == "spec.match.matchConditions[0]" && strings.Contains(f.Message, "counts as met")
 			}); reported != want || len(got) > 1 {
 				t.Errorf("reported: %v", got)
 			}
 
-			if got := p.CheckStart([]v1alpha1.Permission{{Kind: "Other", Mutations: []string{"spec"}}}); len(got) > 0 {
+			if got := metBelow(p, v1alpha1.Permission{Kind: "Other", Mutations: []string{"spec"}}); len(got) > 0 {
 				t.Errorf("of a policy that nothing leads to: %v", got)
-			}
-		})
-	}
-}
-
-func TestWhatReadsTheParentIsKnown(t *testing.T) {
-	for expression, want := range map[string]bool{
-		"parent.spec.frozen":                                      true,
-		".parent.spec.frozen":                                     true,
-		"object.spec.parent == 'x'":                               false,
-		"[1].exists(parent, parent == 1)":                         false,
-		"[1].exists(parent, !has(.parent.spec.x) && parent == 1)": true,
-		"optional.of(parent).optMap(parent, !has(parent.spec.frozen)).orValue(false)": true,
-	} {
-		e, err := policy.CompileExpression(expression)
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		if got := e.ReadsParent(); got != want {
-			t.Errorf("%s: %v, want %v", expression, got, want)
-		}
-	}
-}
-
-// TestOnlyWhatIsInForceHasTheParentRead has policies and bindings that read it, in Shadow mode
-// or not.
-func TestOnlyWhatIsInForceHasTheParentRead(t *testing.T) {
-	const reads = "parent == null || !has(parent.spec.frozen)"
-
-	box := schema.GroupKind{Group: "example.org", Kind: "Box"}
-	plain := v1alpha1.Match{Kind: "Box", Fields: []string{"spec.size"}}
-
-	match := func(mode v1alpha1.EnforcementMode, expression string) v1alpha1.Match {
-		out := plain
-		out.Variables = []v1alpha1.Variable{{Name: "frozen", Expression: "has(parent.spec.frozen)"}}
-		out.MatchConditions = []v1alpha1.PolicyCondition{{
-			MatchCondition: v1alpha1.MatchCondition{Name: "one", Expression: expression}, EnforcementMode: mode,
-		}}
-
-		return out
-	}
-
-	cases := map[string]struct {
-		reason string
-		spec   v1alpha1.AllowancePolicySpec
-		// bound is the policy that a binding which reads the parent is of.
-		bound        string
-		want, shadow bool
-	}{
-		"Enforced":       {"A policy in force reads it.", v1alpha1.AllowancePolicySpec{Match: match("", reads)}, "", true, false},
-		"Shadow":         {"One in Shadow mode has to wait.", v1alpha1.AllowancePolicySpec{Match: match("", reads), EnforcementMode: v1alpha1.EnforcementModeShadow}, "", false, true},
-		"Condition":      {"So has a condition.", v1alpha1.AllowancePolicySpec{Match: match(v1alpha1.EnforcementModeShadow, reads)}, "", false, true},
-		"Variable":       {"A variable counts where it is used.", v1alpha1.AllowancePolicySpec{Match: match("", "variables.frozen")}, "", true, false},
-		"ShadowVariable": {"Also where that is in Shadow mode.", v1alpha1.AllowancePolicySpec{Match: match(v1alpha1.EnforcementModeShadow, "variables.frozen")}, "", false, true},
-		"Unused":         {"One that nothing uses is not evaluated.", v1alpha1.AllowancePolicySpec{Match: match("", "true")}, "", false, false},
-		"Bound":          {"A binding reads it where its policy may have some.", v1alpha1.AllowancePolicySpec{Match: plain, BindingMode: v1alpha1.BindingModeOptional}, "p", true, false},
-		"BoundShadow":    {"That of a policy in Shadow mode has to wait.", v1alpha1.AllowancePolicySpec{Match: plain, BindingMode: v1alpha1.BindingModeOptional, EnforcementMode: v1alpha1.EnforcementModeShadow}, "p", false, true},
-		"BoundNone":      {"One that grants nothing is not evaluated.", v1alpha1.AllowancePolicySpec{Match: plain}, "p", false, false},
-		"BoundElsewhere": {"Nor is that of another policy.", v1alpha1.AllowancePolicySpec{Match: plain, BindingMode: v1alpha1.BindingModeOptional}, "other", false, false},
-	}
-
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			p, errs := policy.Compile(&v1alpha1.AllowancePolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: tc.spec})
-			if len(errs) > 0 {
-				t.Fatal(errs)
-			}
-
-			b, errs := policy.CompileBinding(&v1alpha1.AllowanceBinding{Spec: v1alpha1.AllowanceBindingSpec{
-				Policy: tc.bound, MatchConditions: []v1alpha1.BindingCondition{{MatchCondition: v1alpha1.MatchCondition{Name: "one", Expression: reads}}},
-			}})
-			if len(errs) > 0 {
-				t.Fatal(errs)
-			}
-
-			set, bindings := policy.NewSet(p), policy.NewBindings(b)
-
-			if got := set.ReadsParent(box, bindings); got != tc.want {
-				t.Errorf("%s\nReadsParent: %v, want %v", tc.reason, got, tc.want)
-			}
-
-			if got := set.ShadowReadsParent(box, bindings); got != tc.shadow && tc.shadow {
-				t.Errorf("%s\nShadowReadsParent: %v, want %v", tc.reason, got, tc.shadow)
 			}
 		})
 	}

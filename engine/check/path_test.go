@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package policy_test
+package check_test
 
 import (
 	"testing"
@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -81,7 +82,7 @@ func TestAPathIsCheckedAgainstTheSchema(t *testing.T) {
 				}
 			}
 
-			if diff := cmp.Diff(want, p.Check(gk, parseSchema(t, text), nil)); diff != "" {
+			if diff := cmp.Diff(want, check.Warnings(check.Against{Kind: gk, Schema: parseSchema(t, text)}.Policy(p.Spec()))); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -100,57 +101,7 @@ func TestACaptureIsCheckedAgainstTheSchema(t *testing.T) {
 	s.Properties["status"] = *parseSchema(t, "{type: object, properties: {phase: {type: string}}}")
 
 	want := []v1alpha1.TypeCheckingWarning{{Field: "spec.match.capture[2]", Warning: "spec.sinze: there is no such field; did you mean spec.since or spec.size?"}}
-	if diff := cmp.Diff(want, p.Check(schema.GroupKind{Kind: "Database"}, s, nil)); diff != "" {
+	if diff := cmp.Diff(want, check.Warnings(check.Against{Kind: schema.GroupKind{Kind: "Database"}, Schema: s}.Policy(p.Spec()))); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
-	}
-}
-
-func TestAPolicyThatNobodyCanMakeUseOfIsReported(t *testing.T) {
-	person := v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: "platform-team", MayInitiate: true}
-	controller := v1alpha1.Subject{Kind: v1alpha1.SubjectServiceAccount, Namespace: "crossplane-system", Name: "crossplane"}
-	data := []v1alpha1.Permission{{Kind: "ConfigMap", Mutations: []string{"data"}}}
-
-	cases := map[string]struct {
-		reason   string
-		fields   []string
-		subjects []v1alpha1.Subject
-		allow    []v1alpha1.Permission
-		given    []v1alpha1.Permission
-		want     bool
-	}{
-		"Initiators":      {reason: "Who may initiate makes use of it.", subjects: []v1alpha1.Subject{controller, person}, allow: data},
-		"Forbids":         {reason: "A policy that nobody may use on purpose says so.", allow: nil},
-		"ForbidsSubjects": {reason: "One that names subjects meant something else.", subjects: []v1alpha1.Subject{controller}, want: true},
-		"NothingAbove":    {reason: "Nobody allows its fields to be changed.", allow: data, want: true},
-		"Above":           {reason: "Another policy does.", allow: data, given: []v1alpha1.Permission{{Kind: "Database", Mutations: []string{"spec"}}}},
-		"Part":            {reason: "A part of it is enough.", allow: data, given: []v1alpha1.Permission{{Kind: "Database", APIGroup: "example.org", Mutations: []string{"spec.size[0].unit"}}}},
-		"Wildcard": {
-			reason: "A wildcard may stand for it.", allow: data, fields: []string{"spec.items[*].name"},
-			given: []v1alpha1.Permission{{Kind: "Database", Mutations: []string{"spec.items[3]"}}},
-		},
-		"AnotherField": {reason: "Another field is not.", allow: data, given: []v1alpha1.Permission{{Kind: "Database", Mutations: []string{"spec.name"}}}, want: true},
-		"AnotherKind":  {reason: "Nor is another kind.", allow: data, given: []v1alpha1.Permission{{Kind: "Base", Mutations: []string{"spec"}}}, want: true},
-		"AnotherGroup": {reason: "Nor another group.", allow: data, given: []v1alpha1.Permission{{Kind: "Database", APIGroup: "a", Mutations: []string{"spec"}}}, want: true},
-		"External":     {reason: "An action outside is no field.", allow: data, given: []v1alpha1.Permission{{Relation: v1alpha1.RelationExternal, Mutations: []string{"spec"}}}, want: true},
-		"Create":       {reason: "A creation is not covered by fields.", allow: data, fields: []string{"create"}, given: []v1alpha1.Permission{{Kind: "Database", Mutations: []string{"spec"}}}, want: true},
-	}
-
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if tc.fields == nil {
-				tc.fields = []string{"spec.size"}
-			}
-
-			p, errs := policy.Compile(&v1alpha1.AllowancePolicy{Spec: v1alpha1.AllowancePolicySpec{
-				Match: v1alpha1.Match{APIGroup: "example.org", Kind: "Database", Fields: tc.fields}, Subjects: tc.subjects, Allow: tc.allow,
-			}})
-			if len(errs) > 0 {
-				t.Fatal(errs)
-			}
-
-			if got := p.CheckReach(tc.given); (len(got) > 0) != tc.want {
-				t.Errorf("%s\nCheckReach: %v", tc.reason, got)
-			}
-		})
 	}
 }

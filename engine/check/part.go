@@ -1,0 +1,106 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+)
+
+// partKind is what a part of an object is.
+type partKind int
+
+const (
+	// isExpression is one of CEL.
+	isExpression partKind = iota
+	// isChange is the path of a change.
+	isChange
+	// isValue is the path of a field that is read.
+	isValue
+)
+
+// part is a path or an expression of an object, which is checked by schemas.
+type part struct {
+	policy.Written
+
+	kind partKind
+}
+
+// matchParts are those of what a policy matches.
+func matchParts(m *v1alpha1.Match) []part {
+	at := field.NewPath("spec", "match")
+
+	return slices.Concat(
+		paths(isChange, m.Fields, at.Child("fields")),
+		paths(isChange, m.ExcludeFields, at.Child("excludeFields")),
+		expressions(policy.Expressions(m)...),
+		paths(isValue, m.Capture, at.Child("capture")))
+}
+
+// allowParts are the changes of children of a kind that are allowed.
+func allowParts(allow []v1alpha1.Permission, gk schema.GroupKind) []part {
+	var out []part
+
+	for i, perm := range allow {
+		if ofChild(perm, gk) {
+			out = append(out, paths(isChange, perm.Mutations, field.NewPath("spec", "allow").Index(i).Child("mutations"))...)
+		}
+	}
+
+	return out
+}
+
+// gateParts are those of a policy's gate settings.
+func gateParts(gate *v1alpha1.GateSettings) []part {
+	if gate == nil || gate.CloseWhen == "" {
+		return nil
+	}
+
+	return expressions(policy.Written{Text: gate.CloseWhen, Role: policy.RoleCondition, At: field.NewPath("spec", "gate", "closeWhen")})
+}
+
+// bindingParts are the conditions of a binding.
+func bindingParts(b *v1alpha1.AllowanceBinding) []part {
+	list := make([]v1alpha1.MatchCondition, 0, len(b.Spec.MatchConditions))
+	for _, c := range b.Spec.MatchConditions {
+		list = append(list, c.MatchCondition)
+	}
+
+	return conditionParts(list)
+}
+
+// conditionParts are the conditions of an Enforcement, or of a binding.
+func conditionParts(list []v1alpha1.MatchCondition) []part {
+	var out []part
+
+	for i, c := range list {
+		at := field.NewPath("spec", "matchConditions").Index(i).Child("expression")
+		out = append(out, expressions(policy.Written{Text: c.Expression, Role: policy.RoleCondition, At: at})...)
+	}
+
+	return out
+}
+
+func expressions(list ...policy.Written) []part {
+	out := make([]part, 0, len(list))
+	for _, w := range list {
+		out = append(out, part{Written: w})
+	}
+
+	return out
+}
+
+func paths(kind partKind, texts []string, at *field.Path) []part {
+	out := make([]part, 0, len(texts))
+	for i, text := range texts {
+		out = append(out, part{kind: kind, Written: policy.Written{Text: text, At: at.Index(i)}})
+	}
+
+	return out
+}
