@@ -16,20 +16,21 @@ import (
 func TestModeAuditGatesNothing(t *testing.T) {
 	const (
 		input  = "mode: Audit"
-		policy = "    kausality.io/management-policies: |\n      - '*'\n"
-		record = "    kausality.io/gate: \"{state: Closed, generation: 7, since: 2026-01-01T00:00:00Z}\"\n"
+		policy = "    kausality.io/desired-policies: '{\"v\":1,\"policies\":[\"*\"]}'\n"
+		audit  = "    kausality.io/desired-policies: '{\"v\":1,\"policies\":[\"*\"],\"mode\":\"Audit\"}'\n"
+		record = "    kausality.io/gate: \"{v: 1, state: Closed, generation: 7, since: 2026-01-01T00:00:00Z}\"\n"
 		closed = "  managementPolicies: [Observe, LateInitialize]\n"
 		all    = "  managementPolicies: ['*']\n"
-		mode   = "    kausality.io/mode: Audit\n"
+		mode   = "    kausality.io/desired-policies: '{\"v\":1,\"mode\":\"Audit\"}'\n"
 		bare   = "\napiVersion: kubernetes.crossplane.io/v1alpha2\nkind: Object\nmetadata:\n  annotations:\n" + mode +
 			"spec:\n  forProvider: {size: small, engine: postgres}\n"
 		gated = "\napiVersion: kubernetes.crossplane.io/v1alpha2\nkind: Object\nmetadata:\n  annotations:\n    kausality.io/allowances: |\n      []\n" +
-			policy + mode + "spec:\n  forProvider: {size: small, engine: postgres}\n"
+			audit + "spec:\n  forProvider: {size: small, engine: postgres}\n"
 	)
 
-	free := strings.NewReplacer(policy, "", record, mode, closed, all, "    kausality.io/allowances: |\n      []\n", "").Replace(observedObject)
+	free := strings.NewReplacer(policy, mode, record, "", closed, all, "    kausality.io/allowances: |\n      []\n", "").Replace(observedObject)
 	opened := strings.NewReplacer(
-		record, "    kausality.io/gate: \"{state: Ungated, audit: true, generation: 7, since: 2026-01-01T00:00:00Z}\"\n"+mode, closed, all,
+		policy, audit, record, "    kausality.io/gate: \"v: 1\\nstate: Ungated\\naudit: true\\n\"\n", closed, all,
 	).Replace(observedObject)
 
 	cases := map[string]struct {
@@ -82,13 +83,13 @@ func TestModeAuditGatesNothing(t *testing.T) {
 		"HoldAgain": {
 			reason: "What was without a gate while the function only reported says that this is over.",
 			xr:     steadyXR, observed: opened, desired: sized("small", "postgres"),
-			want:      strings.Replace(strings.Replace(gated, "Audit", "Hold", 1), "spec:\n", "spec:\n"+all, 1),
+			want:      strings.NewReplacer(audit, policy, "spec:\n", "spec:\n"+all).Replace(gated),
 			condition: "in progress",
 		},
 		"FreeHoldAgain": {
 			reason: "So does one that never had a gate.",
 			xr:     steadyXR, observed: free, desired: sized("small", "postgres"),
-			want:      strings.NewReplacer("Audit", "Hold", "    kausality.io/mode", policy+"    kausality.io/mode", "spec:\n", "spec:\n"+all).Replace(bare),
+			want:      strings.NewReplacer(mode, policy, "spec:\n", "spec:\n"+all).Replace(bare),
 			condition: "in progress",
 		},
 	}

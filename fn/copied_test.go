@@ -14,7 +14,7 @@ import (
 // nothing of what it composes.
 func TestACompositionWritesNoneOfOurAnnotations(t *testing.T) {
 	copied := map[string]any{"team": "a"}
-	for _, key := range []string{"initialized", "edits", "held", "gate", "asked", "release", "allowances", "trace", "wish", "last-upgrade", "management-policies"} {
+	for _, key := range []string{"initialized", "edits", "held", "gate", "asked", "release", "allowances", "trace", "wish", "last-upgrade", "desired-policies", "management-policies"} {
 		copied["kausality.io/"+key] = "[]"
 	}
 

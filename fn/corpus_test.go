@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -129,9 +128,9 @@ func composing(t *testing.T, s corpus.Scenario) *fnv1.RunFunctionRequest {
 		req.Observed.Resources["resource"] = toResource(t, recorded(t, s, stored(t, s.Old, managerOf(s.Parent))).Object)
 	}
 
-	if s.Old != nil && resource.Annotation(s.Old, v1alpha1.AnnotationMode) != "" {
+	if s.Old != nil && gate.Audited(s.Old) {
 		req.Input = toResource(t, map[string]any{
-			"apiVersion": "kausality.io/v1alpha1", "kind": "Input", "mode": resource.Annotation(s.Old, v1alpha1.AnnotationMode),
+			"apiVersion": "kausality.io/v1alpha1", "kind": "Input", "mode": string(v1alpha1.ModeAudit),
 		}).GetResource()
 	}
 
@@ -248,9 +247,9 @@ func desired(u *unstructured.Unstructured) map[string]any {
 	out["metadata"] = meta
 
 	// The gate's field is what the gate has made of what the Composition asked for.
-	if list, err := allowance.ParseManagementPolicies(u); err == nil && list != nil && out["spec"] != nil {
+	if desired, err := gate.ParseDesired(u); err == nil && desired.Policies != nil && out["spec"] != nil {
 		spec := maps.Clone(resource.Map(out, "spec"))
-		spec["managementPolicies"] = resource.Values(list)
+		spec["managementPolicies"] = resource.Values(desired.Policies)
 		out["spec"] = spec
 	}
 

@@ -138,7 +138,7 @@ func TestAnExceptionLetsAChangeThroughUntilItEnds(t *testing.T) {
 		"Another": {[]string{exception, "{kind: Enforcement, metadata: {name: all}, spec: {match: {resourceRules: [{apiGroups: ['*'], resources: ['*']}]}, validationActions: [Warn]}}"}, "postgres", 30 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ungated := strings.Replace(observedObject, "state: Closed", "state: Ungated", 1) // An exception opens no gate.
+			ungated := strings.Replace(observedObject, "{v: 1, state: Closed, generation: 7, since: 2026-01-01T00:00:00Z}", `v: 1\nstate: Ungated\n`, 1) // An exception opens no gate.
 			req := call(t, steadyXR, ungated, sized("small", "mysql"), "")
 
 			list := &fnv1.Resources{}

@@ -60,9 +60,8 @@ metadata:
   annotations:
     kausality.io/allowances: |
       []
-    kausality.io/management-policies: |
-      - '*'
-    kausality.io/gate: "{state: Closed, generation: 7, since: 2026-01-01T00:00:00Z}"
+    kausality.io/desired-policies: '{"v":1,"policies":["*"]}'
+    kausality.io/gate: "{v: 1, state: Closed, generation: 7, since: 2026-01-01T00:00:00Z}"
   managedFields:
   - manager: apiextensions.crossplane.io/composed/6aa923b7fbecfc9cf7148036e209680c9de7e17acbac426e7ebda49398cb9de2
     operation: Apply
@@ -183,8 +182,7 @@ metadata:
           name: db-obj
           generation: 8
           field: spec.forProvider.size
-    kausality.io/management-policies: |
-      - '*'
+    kausality.io/desired-policies: '{"v":1,"policies":["*"]}'
     kausality.io/trace: |
       - field: spec.forProvider.size
         generation: 8
@@ -209,8 +207,7 @@ metadata:
   annotations:
     kausality.io/allowances: |
       []
-    kausality.io/management-policies: |
-      - '*'
+    kausality.io/desired-policies: '{"v":1,"policies":["*"]}'
 spec:
   managementPolicies: [Observe, LateInitialize]
   forProvider: {size: small, engine: postgres}
@@ -240,8 +237,7 @@ metadata:
           name: db-
           generation: 1
           field: create
-    kausality.io/management-policies: |
-      - '*'
+    kausality.io/desired-policies: '{"v":1,"policies":["*"]}'
     kausality.io/trace: |
       - field: create
         generation: 1
@@ -300,7 +296,7 @@ spec:
 		"Audit": {
 			reason: "Audit reports and lets pass.",
 			xr:     steadyXR, observed: observedObject, desired: sized("small", "mysql"), input: "mode: Audit",
-			want: strings.NewReplacer("postgres", "mysql", "spec:\n", "    kausality.io/mode: Audit\nspec:\n").Replace(unchanged),
+			want: strings.NewReplacer("postgres", "mysql", `["*"]}`, `["*"],"mode":"Audit"}`).Replace(unchanged),
 			condition: "generation 12: in progress; 1 held: Object db-obj: (audit) spec.forProvider.engine is changed from postgres to mysql: " +
 				`XDatabase "db" has no allowance for it, and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine, or, where the Composition or a function asks for it, an UpgradeAllowance`,
 		},

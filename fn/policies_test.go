@@ -306,7 +306,7 @@ func TestAKindWithoutManagementPoliciesIsMadeWithoutThem(t *testing.T) {
 				t.Errorf("%s\nspec: %v", tc.reason, made.Object["spec"])
 			}
 
-			if marked := resource.Annotation(made, "kausality.io/management-policies") != ""; marked != tc.set {
+			if marked := resource.Annotation(made, "kausality.io/desired-policies") != ""; marked != tc.set {
 				t.Errorf("%s\nannotations: %v", tc.reason, made.GetAnnotations())
 			}
 		})
@@ -325,8 +325,8 @@ func TestAKindWithoutManagementPoliciesIsMadeWithoutThem(t *testing.T) {
 func TestAResourceWithoutManagementPoliciesHasNoGate(t *testing.T) {
 	without := strings.NewReplacer(
 		"  managementPolicies: [Observe, LateInitialize]\n", "", `, "f:managementPolicies": {}`, "",
-		"    kausality.io/gate: \"{state: Closed, generation: 7, since: 2026-01-01T00:00:00Z}\"\n", "",
-		"    kausality.io/management-policies: |\n      - '*'\n", "").Replace(observedObject)
+		"    kausality.io/gate: \"{v: 1, state: Closed, generation: 7, since: 2026-01-01T00:00:00Z}\"\n", "",
+		"    kausality.io/desired-policies: '{\"v\":1,\"policies\":[\"*\"]}'\n", "").Replace(observedObject)
 
 	// Nothing waits for a gate, and nothing is said of one.
 	rsp := run(t, call(t, steadyXR, without, sized("small", "postgres"), ""))
@@ -335,8 +335,20 @@ func TestAResourceWithoutManagementPoliciesHasNoGate(t *testing.T) {
 	}
 
 	u := &unstructured.Unstructured{Object: rsp.GetDesired().GetResources()["database"].GetResource().AsMap()}
-	if _, set := resource.Value(u.Object, "spec", "managementPolicies"); set || u.GetAnnotations()["kausality.io/management-policies"] != "" {
+	if _, set := resource.Value(u.Object, "spec", "managementPolicies"); set || u.GetAnnotations()["kausality.io/desired-policies"] != "" {
 		t.Errorf("desired: %v", u.Object)
+	}
+
+	// After mode Audit its record says that this is over, whoever owns that.
+	const audit, hold = `{"v":1,"mode":"Audit"}`, `{"v":1}`
+
+	audited := strings.Replace(without, "  annotations:\n", "  annotations:\n    kausality.io/desired-policies: '"+audit+"'\n", 1)
+	for input, want := range map[string]string{"mode: Audit": audit, "": hold} {
+		u := &unstructured.Unstructured{Object: run(t, call(t, steadyXR, audited, sized("small", "postgres"), input)).
+			GetDesired().GetResources()["database"].GetResource().AsMap()}
+		if got := u.GetAnnotations()["kausality.io/desired-policies"]; got != want {
+			t.Errorf("with input %q: %q, want %q", input, got, want)
+		}
 	}
 
 	// It is deleted as soon as that is allowed.

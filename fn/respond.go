@@ -14,6 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -218,7 +219,7 @@ func (s *state) unfixed() []string {
 // composedBefore reports whether the function has seen a composed resource before.
 func (s *state) composedBefore() bool {
 	for _, u := range s.observed {
-		if resource.Annotation(u, v1alpha1.AnnotationManagementPolicies) != "" {
+		if gate.HasDesired(u) {
 			return true
 		}
 	}

@@ -58,8 +58,7 @@ metadata:
   annotations:
     kausality.io/allowances: |
       []
-    kausality.io/management-policies: |
-      - '*'
+    kausality.io/desired-policies: '{"v":1,"policies":["*"]}'
 spec:
   managementPolicies: [Observe, LateInitialize]
   forProvider: {size: small, engine: postgres}

@@ -97,7 +97,7 @@ func TestAnOwnerIsFoundInWhateverVersionIsServed(t *testing.T) {
 func TestNobodyReleasesWhatALivingOwnerHasInAnotherVersion(t *testing.T) {
 	const (
 		managed = `{apiVersion: rds.example.org/v1, kind: Instance, metadata: {name: i, uid: i, annotations: {
-			kausality.io/management-policies: "['*']", kausality.io/gate: "{state: Closed, generation: 1}"},
+			kausality.io/desired-policies: '{"v":1,"policies":["*"]}', kausality.io/gate: "{v: 1, state: Closed, generation: 1}"},
 			ownerReferences: [{apiVersion: example.org/v1alpha1, kind: XDatabase, name: x, uid: x, controller: true}]},
 			spec: {managementPolicies: [Observe, LateInitialize], forProvider: {size: 1}}}`
 		xr = `{apiVersion: example.org/v1, kind: XDatabase, metadata: {name: x, uid: x, generation: 2, annotations: {kausality.io/initialized: '{"v":1}'}}, spec: {crossplane: {}}}`

@@ -32,13 +32,9 @@ const (
 	// AnnotationGate is the gate's own record on managed resources, a
 	// [GateRecord].
 	AnnotationGate = AnnotationPrefix + "gate"
-	// AnnotationManagementPolicies holds the management policies that the
-	// Composition asked for, a list of actions. The gate never opens wider.
-	AnnotationManagementPolicies = AnnotationPrefix + "management-policies"
-	// AnnotationMode is on managed resources that a Composition composes with the
-	// function in mode Audit: Audit, and Hold once it holds again. In Audit they
-	// have no gate.
-	AnnotationMode = AnnotationPrefix + "mode"
+	// AnnotationDesiredPolicies is on managed resources: a [DesiredPolicies], the management
+	// policies that the Composition asks for, and the function's mode where that is Audit.
+	AnnotationDesiredPolicies = AnnotationPrefix + "desired-policies"
 	// AnnotationLastUpgrade names the UpgradeAllowance last applied to a child.
 	AnnotationLastUpgrade = AnnotationPrefix + "last-upgrade"
 	// AnnotationHeld is on objects whose unallowed changes were held, or stored though nobody allowed them: a list of
@@ -64,8 +60,8 @@ const (
 // KnownAnnotations are the annotations under [AnnotationPrefix] of this version.
 func KnownAnnotations() []string {
 	return []string{
-		AnnotationAllowances, AnnotationTrace, AnnotationRecord, AnnotationInitialized, AnnotationGate, AnnotationManagementPolicies,
-		AnnotationMode, AnnotationLastUpgrade, AnnotationHeld, AnnotationWish, AnnotationApproved, AnnotationRelease,
+		AnnotationAllowances, AnnotationTrace, AnnotationRecord, AnnotationInitialized, AnnotationGate, AnnotationDesiredPolicies,
+		AnnotationLastUpgrade, AnnotationHeld, AnnotationWish, AnnotationApproved, AnnotationRelease,
 		AnnotationManager,
 	}
 }
@@ -376,24 +372,41 @@ const (
 	GateUngated GateState = "Ungated"
 )
 
-// GateRecord is the value of AnnotationGate.
+// DesiredPolicies is the value of AnnotationDesiredPolicies, as compact JSON. It has one text for each meaning: the API server
+// compares texts.
+// +kubebuilder:object:generate=false
+type DesiredPolicies struct {
+	// V is [RecordVersion].
+	V int `json:"v"`
+	// Policies are the management policies that the Composition asks for, in the order Observe, LateInitialize, Create, Update,
+	// Delete, or * alone. The gate never opens wider. An empty list pauses the resource. Absent where the resource
+	// never had a gate.
+	Policies []string `json:"policies,omitzero"`
+	// Mode is Audit where the Composition runs the function in mode Audit: the resource has no gate then. Absent otherwise.
+	Mode Mode `json:"mode,omitempty"`
+}
+
+// GateRecord is the value of AnnotationGate. With state Ungated it has v, state and audit alone.
 type GateRecord struct {
+	// V is [RecordVersion].
+	V int `json:"v"`
 	// State of the gate.
 	State GateState `json:"state"`
 	// Actions that are open, beyond the closed set.
 	Actions []string `json:"actions,omitempty"`
 	// Generation of the managed resource that the last opening or closing
 	// produced.
-	Generation int64 `json:"generation"`
+	Generation int64 `json:"generation,omitempty"`
 	// Since is when the state was entered.
-	Since metav1.Time `json:"since"`
+	Since metav1.Time `json:"since,omitzero"`
 	// Consumed is the greatest generation of an allowance that has landed.
 	// External allowances up to it never open the gate again.
 	Consumed int64 `json:"consumed,omitempty"`
-	// Initial is true while the gate is open for the resource's first
-	// creation, and on the closed gate of one that was there before until its
-	// provider is known to support management policies.
-	Initial bool `json:"initial,omitempty"`
+	// Creating is true while the gate is open for the resource's first creation.
+	Creating bool `json:"creating,omitempty"`
+	// Unacknowledged is true of the closed gate of a resource that was there before, until
+	// its provider is known to support management policies.
+	Unacknowledged bool `json:"unacknowledged,omitempty"`
 	// Audit is true where the gate was taken away because the function runs in
 	// mode Audit, with state Ungated only.
 	Audit bool `json:"audit,omitempty"`

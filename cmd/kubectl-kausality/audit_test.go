@@ -57,7 +57,7 @@ metadata:
   generation: 3
   ownerReferences: [{apiVersion: shop.example.org/v1, kind: XDatabase, name: db-x, uid: xr, controller: true}]
   annotations:
-    kausality.io/gate: '{state: Open, actions: [Update], generation: 3, since: 2026-03-05T10:30:00Z}'
+    kausality.io/gate: '{v: 1, state: Open, actions: [Update], generation: 3, since: 2026-03-05T10:30:00Z}'
 spec: {managementPolicies: [Observe, Update], forProvider: {size: 2}}`
 
 	auditedEdit = `

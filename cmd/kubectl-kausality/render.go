@@ -139,7 +139,7 @@ func renderGate(out *strings.Builder, rec *v1alpha1.GateRecord) {
 			why = "the Composition runs the function in mode Audit"
 		}
 
-		fmt.Fprintf(out, "\nGate: none since %s, for %s\n", since, why)
+		fmt.Fprintf(out, "\nGate: none, for %s\n", why)
 	default:
 		fmt.Fprintf(out, "\nGate: closed since %s\n", since)
 	}

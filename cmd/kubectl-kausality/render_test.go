@@ -22,6 +22,7 @@ metadata:
   generation: 6
   annotations:
     kausality.io/gate: |
+      v: 1
       state: Open
       actions: [Update]
       generation: 6
@@ -140,7 +141,7 @@ metadata:
   name: yard
   generation: 2
   annotations:
-    kausality.io/gate: "{state: Ungated, generation: 2, since: \"2026-11-20T10:00:00Z\"}"
+    kausality.io/gate: "v: 1\nstate: Ungated\n"
     kausality.io/trace: "[{field: create, generation: 1, initiator: hans@example.com}]"
 `,
 			want: `NopResource yard (nop.crossplane.io/v1alpha1, generation 2)
@@ -148,7 +149,7 @@ metadata:
 create of generation 1, asked for by
 hans@example.com
 
-Gate: none since 2026-11-20T10:00:00Z, for the provider does not support management policies
+Gate: none, for the provider does not support management policies
 `,
 		},
 		"Untouched": {

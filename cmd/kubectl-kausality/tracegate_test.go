@@ -22,8 +22,8 @@ metadata:
   name: db-1
   generation: 3
   annotations:
-    kausality.io/management-policies: "- '*'"
-    kausality.io/gate: "{state: Open, actions: [Update], generation: 3, since: 2026-11-20T10:00:00Z, allowances: [{relation: External, mutations: [Update], generation: 2, initiator: hans, policy: size, id: '2.0', source: {type: Policy, name: size}}]}"
+    kausality.io/desired-policies: '{"v":1,"policies":["*"]}'
+    kausality.io/gate: "{v: 1, state: Open, actions: [Update], generation: 3, since: 2026-11-20T10:00:00Z, allowances: [{relation: External, mutations: [Update], generation: 2, initiator: hans, policy: size, id: '2.0', source: {type: Policy, name: size}}]}"
     kausality.io/trace: "[{field: spec.forProvider.size, generation: 3, initiator: hans}]"
 spec: {managementPolicies: [Observe, LateInitialize, Update], forProvider: {size: 2}}
 status:

@@ -67,7 +67,7 @@ metadata:
   annotations:
     kausality.io/trace: |
       - {field: create, generation: 1, initiator: hans, trace: [{kind: BucketClaim, namespace: team-b, name: logs, generation: 1, field: create}, {kind: Bucket, namespace: "", name: logs, generation: 1, field: create}, {kind: Object, name: NAME, generation: 1, field: create}]}
-    kausality.io/gate: "{state: Closed, generation: 2, since: \"2026-11-20T10:00:00Z\"}"
+    kausality.io/gate: "{v: 1, state: Closed, generation: 2, since: \"2026-11-20T10:00:00Z\"}"
   managedFields:
   - {manager: kubectl-patch, operation: Update, time: "2026-11-22T09:30:00Z", fieldsV1: {"f:spec": {"f:forProvider": {"f:region": {}}}}}
 spec: {forProvider: {region: eu, size: 20}}

@@ -22,7 +22,7 @@ apiVersion: rds.example.org/v1
 kind: Instance
 metadata:
   name: db-2
-  annotations: {kausality.io/management-policies: "[Observe, Create]", kausality.io/gate: "{state: Closed, generation: 1}"}
+  annotations: {kausality.io/desired-policies: '{"v":1,"policies":["Observe","Create"]}', kausality.io/gate: "{v: 1, state: Closed, generation: 1}"}
 spec: {managementPolicies: [Observe], forProvider: {size: 1}}`
 
 func TestWhatAnAPIServerRefusesThoughNobodyIsToBeAskedIsTriedAgain(t *testing.T) {
@@ -61,7 +61,7 @@ func TestWhatAnAPIServerRefusesThoughNobodyIsToBeAskedIsTriedAgain(t *testing.T)
 
 			// Crossplane has taken away meanwhile what its function said.
 			earlier := parse(t, governed)
-			live := parse(t, strings.Replace(governed, `kausality.io/management-policies: "[Observe, Create]", `, "", 1))
+			live := parse(t, strings.Replace(governed, `kausality.io/desired-policies: '{"v":1,"policies":["Observe","Create"]}', `, "", 1))
 
 			if err := client.Tracker().Update(instances.WithVersion("v1"), live, ""); err != nil {
 				t.Fatal(err)

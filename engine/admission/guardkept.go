@@ -19,8 +19,6 @@ import (
 const (
 	noted = "object.metadata.?annotations[?%[1]q].orValue('') != oldObject.metadata.?annotations[?%[1]q].orValue('')"
 
-	ungatedBefore = "oldObject.metadata.?annotations[?%q].orValue('').contains('state: %s')"
-
 	// Unset is the same as the default.
 	sameDeletionPolicy = "object.spec.?deletionPolicy.orValue('Delete') == oldObject.spec.?deletionPolicy.orValue('Delete')"
 
@@ -34,7 +32,7 @@ const (
 // allowed, which its trace then says.
 func (h Options) unchangedUnlessAllowed() []admissionregistrationv1.Validation {
 	unless := fmt.Sprintf("request.operation != 'UPDATE' || (%s) || %s || (%s)", h.byProvider(),
-		fmt.Sprintf(ungatedBefore, v1alpha1.AnnotationGate, v1alpha1.GateUngated), fmt.Sprintf(noted, v1alpha1.AnnotationTrace))
+		ungatedExpression(), fmt.Sprintf(noted, v1alpha1.AnnotationTrace))
 
 	invalid := ptr.To(metav1.StatusReasonInvalid)
 

@@ -22,8 +22,8 @@ func TestTheGuardsKeepWhatDecidesAboutTheOutside(t *testing.T) {
 	writer, deleter := c.writerGuard(nil), deleteGuard(nil)
 
 	const (
-		gated = `metadata: {annotations: {kausality.io/management-policies: "- '*'", kausality.io/gate: "state: Closed", kausality.io/trace: a}}`
-		free  = `metadata: {annotations: {kausality.io/management-policies: "- '*'", kausality.io/gate: "state: Ungated", kausality.io/trace: a}}`
+		gated = `metadata: {annotations: {kausality.io/desired-policies: '{"v":1,"policies":["*"]}', kausality.io/gate: "v: 1\nstate: Closed\n", kausality.io/trace: a}}`
+		free  = `metadata: {annotations: {kausality.io/desired-policies: '{"v":1,"policies":["*"]}', kausality.io/gate: "v: 1\nstate: Ungated\n", kausality.io/trace: a}}`
 		keep  = `{spec: {managementPolicies: [Observe], deletionPolicy: Delete, forProvider: {}}}`
 		named = `metadata: {annotations: {crossplane.io/external-name: db-b}}`
 		loose = `{spec: {managementPolicies: [Observe], deletionPolicy: Orphan, forProvider: {}}}`

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 )
 
@@ -74,13 +75,22 @@ func namedRules(r rules) []admissionregistrationv1.NamedRuleWithOperations {
 // Expressions of the guards. A managed resource is governed when its
 // Composition runs the function, its gate has a record, or an annotation is not of this version.
 const (
-	marked = "has(%[1]s.metadata.annotations) && " +
-		"%[1]s.metadata.annotations.exists(k, k in [%[2]q, %[3]q] || k.startsWith(%[4]q) && !(k in %[5]s))"
+	marked = "has(%[1]s.metadata.annotations) && %[1]s.metadata.annotations.exists(k, k == %[2]q || " +
+		"k == %[3]q && !(%[1]s.metadata.annotations[k] in [%[4]s]) || k.startsWith(%[5]q) && !(k in [%[6]s]))"
 
 	// Where its change says why, Kausality may have opened the gate with it.
-	opens = "request.userInfo.username == %[1]q && oldObject.metadata.?annotations[?%[2]q].orValue('').contains('state: %[4]s') && " +
-		"object.metadata.?annotations[?%[2]q].orValue('').contains('state: %[5]s') && " +
+	opens = "request.userInfo.username == %[1]q && " + gatedBefore + " && " + gatedAfter + " && " + closedBefore + " && !(" + closedAfter + ") && " +
+		"object.metadata.annotations[%[2]q] != oldObject.metadata.annotations[%[2]q] && " +
 		"object.metadata.?annotations[?%[3]q].orValue('') != oldObject.metadata.?annotations[?%[3]q].orValue('')"
+
+	// A record of a gate, and not of none.
+	gatedBefore = "!(oldObject.metadata.?annotations[?%[2]q].orValue('') in ['', %[4]s])"
+	gatedAfter  = "!(object.metadata.?annotations[?%[2]q].orValue('') in ['', %[4]s])"
+
+	closedBefore = "has(oldObject.spec.managementPolicies) && oldObject.spec.managementPolicies.all(a, a in ['Observe', 'LateInitialize'])"
+	closedAfter  = "has(object.spec.managementPolicies) && object.spec.managementPolicies.all(a, a in ['Observe', 'LateInitialize'])"
+
+	ungatedBefore = "oldObject.metadata.?annotations[?%q].orValue('') in [%s]"
 
 	unchangedPolicies = "request.operation != 'UPDATE' || (has(object.spec.managementPolicies) == has(oldObject.spec.managementPolicies) && " +
 		"(!has(object.spec.managementPolicies) || object.spec.managementPolicies == oldObject.spec.managementPolicies))"
@@ -95,34 +105,49 @@ const (
 
 	// The webhook keeps a record that it understands. Of any other one only that of a closed gate is removed.
 	removedWhileClosed = "((!has(object.metadata.annotations) || !(%[1]q in object.metadata.annotations)) && " +
-		"has(oldObject.spec.managementPolicies) && oldObject.spec.managementPolicies.all(a, a in ['Observe', 'LateInitialize']))"
+		closedBefore + ")"
 
 	// Who read a change of what the provider acts upon noted it, unless there
 	// is no gate to hold it.
-	traced = "request.operation != 'UPDATE' || (%[1]s) || " +
-		"oldObject.metadata.?annotations[?%[3]q].orValue('').contains('state: %[4]s') || " +
+	traced = "request.operation != 'UPDATE' || (%[1]s) || %[3]s || " +
 		"(object.spec.?forProvider == oldObject.spec.?forProvider && object.spec.?initProvider == oldObject.spec.?initProvider) || " +
 		"object.metadata.?annotations[?%[2]q].orValue('') != oldObject.metadata.?annotations[?%[2]q].orValue('')"
 
 	gateOpenForDelete = "has(oldObject.spec.managementPolicies) && oldObject.spec.managementPolicies.exists(a, a == 'Delete' || a == '*')"
 
 	meantToOrphan = "(has(oldObject.metadata.annotations) && %[1]q in oldObject.metadata.annotations && " +
-		"!oldObject.metadata.annotations[%[1]q].matches('Delete|[*]')) || " +
+		"oldObject.metadata.annotations[%[1]q] in [%[4]s]) || " +
 		"(has(oldObject.metadata.annotations) && %[2]q in oldObject.metadata.annotations && oldObject.metadata.annotations[%[2]q] == %[3]q)"
 )
 
 func markedExpression(variable string) string {
-	return fmt.Sprintf(marked, variable, v1alpha1.AnnotationGate, v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationPrefix, known())
+	return fmt.Sprintf(marked, variable, v1alpha1.AnnotationGate, v1alpha1.AnnotationDesiredPolicies,
+		texts(gate.NoPolicies, gate.NoPoliciesAudit), v1alpha1.AnnotationPrefix, texts(v1alpha1.KnownAnnotations()...))
 }
 
-// known is the list of the annotations of this version, as an expression.
-func known() string {
-	all := v1alpha1.KnownAnnotations()
-	for i, key := range all {
-		all[i] = strconv.Quote(key)
+// openedExpression is true of a write of Crossplane with which the webhook has opened a gate.
+func (h Options) openedExpression() string {
+	return fmt.Sprintf(opens, h.Crossplane, v1alpha1.AnnotationGate, v1alpha1.AnnotationTrace, texts(gate.UngatedRecords()...))
+}
+
+// orphanExpression is true of a managed resource that is meant to go without its external object.
+func orphanExpression() string {
+	return fmt.Sprintf(meantToOrphan,
+		v1alpha1.AnnotationDesiredPolicies, v1alpha1.AnnotationRelease, v1alpha1.ReleaseOrphan, texts(gate.KeepsExternal()...))
+}
+
+func ungatedExpression() string {
+	return fmt.Sprintf(ungatedBefore, v1alpha1.AnnotationGate, texts(gate.UngatedRecords()...))
+}
+
+// texts are the elements of a list of texts, in CEL.
+func texts(list ...string) string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = strconv.Quote(s)
 	}
 
-	return "[" + strings.Join(all, ", ") + "]"
+	return strings.Join(out, ", ")
 }
 
 // writerGuard lets only the manager change spec.managementPolicies and the
@@ -142,8 +167,7 @@ func (h Options) writerGuard(
 	)
 
 	invalid := ptr.To(metav1.StatusReasonInvalid)
-	opened := " || " + fmt.Sprintf(opens,
-		h.Crossplane, v1alpha1.AnnotationGate, v1alpha1.AnnotationTrace, v1alpha1.GateClosed, v1alpha1.GateOpen)
+	opened := " || " + h.openedExpression()
 
 	return guard(v1alpha1.NameWriterGuard, rules,
 		[]admissionregistrationv1.MatchCondition{
@@ -162,7 +186,7 @@ func (h Options) writerGuard(
 				Message: "only Kausality writes the annotation " + v1alpha1.AnnotationGate,
 			},
 			{
-				Expression: fmt.Sprintf(traced, h.byProvider(), v1alpha1.AnnotationTrace, v1alpha1.AnnotationGate, v1alpha1.GateUngated),
+				Expression: fmt.Sprintf(traced, h.byProvider(), v1alpha1.AnnotationTrace, ungatedExpression()),
 				Reason:     invalid, Message: howToEdit,
 			},
 		}, h.unchangedUnlessAllowed()...))
@@ -174,9 +198,8 @@ func deleteGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admis
 	return guard(v1alpha1.NameDeleteGuard, rules,
 		[]admissionregistrationv1.MatchCondition{{Name: "governed", Expression: markedExpression("oldObject")}},
 		[]admissionregistrationv1.Validation{{
-			Expression: "(" + gateOpenForDelete + ") || " + orphans + " || " + fmt.Sprintf(meantToOrphan,
-				v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationRelease, v1alpha1.ReleaseOrphan),
-			Reason: ptr.To(metav1.StatusReasonForbidden),
+			Expression: "(" + gateOpenForDelete + ") || " + orphans + " || " + orphanExpression(),
+			Reason:     ptr.To(metav1.StatusReasonForbidden),
 			Message: "gate is not open for Delete: the external resource would be orphaned; allow External Delete in an AllowancePolicy, " +
 				"or take Delete out of the managementPolicies its Composition asks for; " +
 				"to keep what stays of an owner that is gone, run: kubectl kausality adopt, or release",

@@ -388,7 +388,7 @@ func changes() admissionregistrationv1.MatchCondition {
 
 	stays := strings.Join([]string{
 		strconv.Quote(v1alpha1.AnnotationAllowances), strconv.Quote(v1alpha1.AnnotationTrace), strconv.Quote(v1alpha1.AnnotationInitialized),
-		strconv.Quote(v1alpha1.AnnotationGate), strconv.Quote(v1alpha1.AnnotationManagementPolicies), strconv.Quote(v1alpha1.AnnotationMode),
+		strconv.Quote(v1alpha1.AnnotationGate), strconv.Quote(v1alpha1.AnnotationDesiredPolicies),
 		strconv.Quote(v1alpha1.AnnotationWish), strconv.Quote(v1alpha1.AnnotationRecord), strconv.Quote(v1alpha1.AnnotationLastUpgrade),
 	}, ", ")
 

@@ -196,7 +196,7 @@ func TestAGateRecordReadsTheSame(t *testing.T) {
 		t.Errorf("ParseGate of nothing: %v, %v", rec, err)
 	}
 
-	text := "state: Open\nactions:\n- Update\ngeneration: 9\nsince: \"2026-01-01T00:00:00Z\"\nconsumed: 3\nallowances:\n- kind: a\n  generation: 1\n  id: \"1.0\"\n  initiator: b\n  source:\n    type: Window\n    name: w\n"
+	text := "v: 1\nstate: Open\nactions:\n- Update\ngeneration: 9\nsince: \"2026-01-01T00:00:00Z\"\nconsumed: 3\nallowances:\n- kind: a\n  generation: 1\n  id: \"1.0\"\n  initiator: b\n  source:\n    type: Window\n    name: w\n"
 
 	rec, err := allowance.ParseGate(carrying(v1alpha1.AnnotationGate, text))
 	if err != nil {
@@ -292,7 +292,7 @@ func TestAnAllowanceServesUntilItsGenerationIsSeenAndFinished(t *testing.T) {
 		claim  = "{apiVersion: a.org/v1, kind: Claim, metadata: {name: c, namespace: ns, generation: 5}, spec: {resourceRef: {apiVersion: a.org/v1, kind: X}}, status: {conditions: CONDITIONS}}"
 		xr     = "{apiVersion: a/v1, kind: X, metadata: {name: x, generation: 5}, spec: {resourceRefs: []}, status: {conditions: CONDITIONS}}"
 		deploy = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, generation: 5}, spec: {replicas: 2}, status: STATUS}"
-		rds    = "{apiVersion: a/v1, kind: RDS, metadata: {name: r, generation: 5, annotations: {kausality.io/gate: '{state: Closed, consumed: GATE}'}}, spec: {forProvider: {}}, " +
+		rds    = "{apiVersion: a/v1, kind: RDS, metadata: {name: r, generation: 5, annotations: {kausality.io/gate: '{v: 1, state: Closed, consumed: GATE}'}}, spec: {forProvider: {}}, " +
 			"status: {conditions: [{type: Synced, status: 'True', observedGeneration: 9}, {type: Ready, status: 'True'}]}}"
 	)
 

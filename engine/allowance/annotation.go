@@ -73,7 +73,7 @@ func ParseGate(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) {
 
 	rec := &v1alpha1.GateRecord{}
 	if readPlain(text, rec) {
-		return rec, check(rec.Allowances, v1alpha1.AnnotationGate)
+		return rec, checkGate(rec)
 	}
 
 	*rec = v1alpha1.GateRecord{}
@@ -85,13 +85,23 @@ func ParseGate(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) {
 		return nil, fmt.Errorf("cannot parse annotation %q: %w", v1alpha1.AnnotationGate, err)
 	}
 
-	return rec, check(rec.Allowances, v1alpha1.AnnotationGate)
+	return rec, checkGate(rec)
 }
 
-// ParseManagementPolicies reads kausality.io/management-policies; nil means
-// that nothing was recorded.
-func ParseManagementPolicies(u *unstructured.Unstructured) ([]string, error) {
-	return parseList[string](u, v1alpha1.AnnotationManagementPolicies)
+// checkGate refuses a record of another version.
+func checkGate(rec *v1alpha1.GateRecord) error {
+	if rec.V != v1alpha1.RecordVersion {
+		return fmt.Errorf("cannot parse annotation %q: %w", v1alpha1.AnnotationGate, errNotUnderstood)
+	}
+
+	return check(rec.Allowances, v1alpha1.AnnotationGate)
+}
+
+// FormatGate writes kausality.io/gate.
+func FormatGate(rec v1alpha1.GateRecord) (string, error) {
+	rec.V = v1alpha1.RecordVersion
+
+	return Format(&rec)
 }
 
 func parseList[T any](u *unstructured.Unstructured, key string) ([]T, error) {

@@ -25,14 +25,6 @@ func readPlain(text string, out any) bool {
 	r := reader{plain.Reader{Rest: text}}
 
 	switch list := out.(type) {
-	case *[]string:
-		for r.More() {
-			if r.Skip("- '*'\n") {
-				*list = append(*list, "*")
-			} else {
-				*list = append(*list, r.Text("- "))
-			}
-		}
 	case *[]v1alpha1.Allowance:
 		*list = make([]v1alpha1.Allowance, 0, elements(text))
 		for r.More() {
@@ -55,7 +47,7 @@ func readPlain(text string, out any) bool {
 
 // gate reads a gate's record, whose allowances are indented as any list is.
 func (r *reader) gate() v1alpha1.GateRecord {
-	rec := v1alpha1.GateRecord{State: v1alpha1.GateState(r.Text("state: "))}
+	rec := v1alpha1.GateRecord{V: int(r.Number("v: ")), State: v1alpha1.GateState(r.Text("state: "))}
 
 	if r.Skip("actions:\n") {
 		for r.Peek("- ") {
@@ -72,7 +64,8 @@ func (r *reader) gate() v1alpha1.GateRecord {
 		rec.Consumed = r.Number("consumed: ")
 	}
 
-	rec.Initial = r.Skip("initial: true\n")
+	rec.Creating = r.Skip("creating: true\n")
+	rec.Unacknowledged = r.Skip("unacknowledged: true\n")
 
 	if r.Skip("allowances:\n") {
 		for r.More() {

@@ -20,7 +20,7 @@ type writer struct {
 	failed bool
 }
 
-// writePlain writes a list of allowances, trace entries or actions; false where it is
+// writePlain writes a list of allowances or trace entries; false where it is
 // not of the plain shape.
 func writePlain(v any) (string, bool) {
 	w := writer{}
@@ -37,16 +37,6 @@ func writePlain(v any) (string, bool) {
 
 		for i := range list {
 			w.entry(&list[i])
-		}
-	case []string:
-		w.out = make([]byte, 0, len(list)*len("- LateInitialize\n"))
-
-		for _, s := range list {
-			if s == "*" {
-				w.out = append(w.out, "- '*'\n"...)
-			} else {
-				w.text("- ", s)
-			}
 		}
 	default:
 		return "", false

@@ -23,7 +23,7 @@ import (
 func carried() []string {
 	return []string{
 		v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace, v1alpha1.AnnotationRecord,
-		v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationLastUpgrade,
+		v1alpha1.AnnotationDesiredPolicies, v1alpha1.AnnotationLastUpgrade,
 	}
 }
 
@@ -87,7 +87,7 @@ func without(object map[string]any, at ...string) map[string]any {
 
 // recordWanted notes what the Composition asked for, the gate's upper bound.
 func recordWanted(u *unstructured.Unstructured, want []string) {
-	annotate(u, v1alpha1.AnnotationManagementPolicies, allowance.FormatList(want))
+	annotate(u, v1alpha1.AnnotationDesiredPolicies, gate.FormatPolicies(want))
 }
 
 // carry makes desired state out of what only Kausality writes: annotations as

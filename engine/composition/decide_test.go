@@ -154,14 +154,14 @@ func TestAResourceIsRemovedInTwoSteps(t *testing.T) {
 	}
 
 	// The Composition wants it again: what was granted is taken back.
-	granted := edit(t, open, "kausality.io/management-policies:", "kausality.io/allowances: |\n      - {relation: External, mutations: [Delete], generation: 7, initiator: hans, id: '7.0', source: {type: Deletion}, trace: [{kind: RDSInstance, name: db-rds, generation: 7, field: delete}]}\n    kausality.io/management-policies:")
+	granted := edit(t, open, "kausality.io/desired-policies:", "kausality.io/allowances: |\n      - {relation: External, mutations: [Delete], generation: 7, initiator: hans, id: '7.0', source: {type: Deletion}, trace: [{kind: RDSInstance, name: db-rds, generation: 7, field: delete}]}\n    kausality.io/desired-policies:")
 	if out := composition.Decide(request(t, xr, granted, desiredRDS)); resource.Annotation(out.Desired, v1alpha1.AnnotationAllowances) != "[]\n" {
 		t.Errorf("cancelled: %v", out.Desired.GetAnnotations())
 	}
 
 	// What was to be orphaned is deleted at once, and so is what is no managed resource.
 	for _, observed := range []string{
-		edit(t, observedRDS, "['*']\\n", "[Observe, Create, Update]\\n"),
+		edit(t, observedRDS, `"policies":["*"]`, `"policies":["Observe","Create","Update"]`),
 		"{apiVersion: v1, kind: RDSInstance, metadata: {name: a}, spec: {}}",
 	} {
 		if out := composition.Decide(request(t, xr, observed, "")); out.Desired != nil || len(out.Held) > 0 {

@@ -15,7 +15,7 @@ import (
 
 func TestWhatExistedBeforeItsResourceIsReportedAsHeld(t *testing.T) {
 	xr := edit(t, steadyXR, "ALLOWANCES", "[]")
-	existed := edit(t, observedRDS, "{state: Closed,", "{state: Closed, existed: true,")
+	existed := edit(t, observedRDS, "{v: 1, state: Closed,", "{v: 1, state: Closed, existed: true,")
 
 	for name, tc := range map[string]struct {
 		reason, observed, shows string
@@ -27,7 +27,7 @@ func TestWhatExistedBeforeItsResourceIsReportedAsHeld(t *testing.T) {
 		"Element":      {"An element of a list is.", existed, "{tags: [{name: a, value: c}, {name: z, value: theirs}]}", []string{"spec.forProvider.tags[0].value"}},
 		"NotShown":     {"Nothing tells what it has.", existed, "{arn: x}", []string{"spec.forProvider"}},
 		"Made":         {"Its provider made it.", observedRDS, "{instanceClass: large}", nil},
-		"ObservedOnly": {"Nobody wants it changed.", edit(t, existed, "['*']\\n", "[Observe]\\n"), "{instanceClass: large}", nil},
+		"ObservedOnly": {"Nobody wants it changed.", edit(t, existed, `"policies":["*"]`, `"policies":["Observe"]`), "{instanceClass: large}", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			observed := edit(t, tc.observed, "status:\n", "status:\n  atProvider: "+tc.shows+"\n")

@@ -44,15 +44,15 @@ metadata:
   annotations:
     crossplane.io/composition-resource-name: rds
     crossplane.io/external-name: db-external
-    kausality.io/management-policies: "['*']\n"
-    kausality.io/gate: "{state: Closed, generation: 7, since: 2026-01-01T00:00:00Z}"
+    kausality.io/desired-policies: '{"v":1,"policies":["*"]}'
+    kausality.io/gate: "{v: 1, state: Closed, generation: 7, since: 2026-01-01T00:00:00Z}"
   ownerReferences: [{apiVersion: example.org/v1alpha1, kind: XDatabase, name: db, uid: u1, controller: true, blockOwnerDeletion: true}]
   managedFields:
   - manager: apiextensions.crossplane.io/composed/6aa923b7fbecfc9cf7148036e209680c9de7e17acbac426e7ebda49398cb9de2
     operation: Apply
     fieldsV1:
       "f:metadata":
-        "f:annotations": {"f:crossplane.io/composition-resource-name": {}, "f:kausality.io/management-policies": {}}
+        "f:annotations": {"f:crossplane.io/composition-resource-name": {}, "f:kausality.io/desired-policies": {}}
         "f:generateName": {}
         "f:labels": {"f:crossplane.io/composite": {}, "f:team": {}}
         "f:ownerReferences": {'k:{"uid":"u1"}': {}}

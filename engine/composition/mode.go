@@ -14,27 +14,29 @@ import (
 
 // stampMode writes on a managed resource that it is composed in mode Audit, so
 // that its gate is taken away: what only is reported has to get outside, and be
-// deleted there. Once that is over it says so, whoever wrote it.
+// deleted there. Once that is over the record stays, without the mode.
 func (r *Request) stampMode(desired *unstructured.Unstructured) {
 	if desired == nil || !resource.IsManaged(desired) {
 		return
 	}
 
+	rec, err := gate.ParseDesired(desired)
+
 	switch {
 	case r.Mode == v1alpha1.ModeAudit:
-		annotate(desired, v1alpha1.AnnotationMode, string(v1alpha1.ModeAudit))
+		rec.Mode = v1alpha1.ModeAudit
+		annotate(desired, v1alpha1.AnnotationDesiredPolicies, gate.FormatDesired(rec))
 		dropUnused(desired)
-	case r.Observed != nil && resource.Annotation(r.Observed, v1alpha1.AnnotationMode) != "":
-		annotate(desired, v1alpha1.AnnotationMode, string(v1alpha1.ModeHold))
+	case err == nil && rec.Mode == v1alpha1.ModeAudit:
+		rec.Mode = ""
+		annotate(desired, v1alpha1.AnnotationDesiredPolicies, gate.FormatDesired(rec))
 	}
 }
 
 // switches reports whether the observed managed resource does not say yet whether it
 // is to have a gate.
 func (r *Request) switches() bool {
-	audits := resource.Annotation(r.Observed, v1alpha1.AnnotationMode) == string(v1alpha1.ModeAudit)
-
-	return audits != (r.Mode == v1alpha1.ModeAudit)
+	return gate.Audited(r.Observed) != (r.Mode == v1alpha1.ModeAudit)
 }
 
 // dropUnused takes away the allowances that would open a gate where there is none.

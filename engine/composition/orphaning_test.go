@@ -34,9 +34,13 @@ func TestACompositionThatNoLongerAsksForDelete(t *testing.T) {
 		"Unasked": {reason: "That is not allowed.", xr: steady, desired: orphaning, held: []string{"spec.managementPolicies"}, asks: all},
 		"Asked":   {reason: "Somebody did.", xr: allowing("spec.managementPolicies", "Update"), desired: orphaning, asks: []string{"Observe", "Create", "Update"}},
 		"Audit":   {reason: "It is only reported.", xr: steady, desired: orphaning, mode: v1alpha1.ModeAudit, held: []string{"spec.managementPolicies"}, asks: []string{"Observe", "Create", "Update"}},
+		"HoldAgain": {
+			reason: "Where it is held the mode is the new one all the same.", xr: steady, observed: edit(t, observedRDS, `["*"]}`, `["*"],"mode":"Audit"}`),
+			desired: orphaning, held: []string{"spec.managementPolicies"}, asks: all,
+		},
 		"Paused":  {reason: "A paused one is not orphaned.", xr: steady, desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [], "), asks: []string{}},
-		"Resumed": {reason: "What it was before nobody knows.", xr: steady, observed: edit(t, observedRDS, `"['*']\n"`, `"[]"`), desired: orphaning, asks: []string{"Observe", "Create", "Update"}},
-		"Looked":  {reason: "This one never was to be deleted.", xr: steady, observed: edit(t, observedRDS, `"['*']\n"`, `"[Observe]"`), desired: orphaning, asks: []string{"Observe", "Create", "Update"}},
+		"Resumed": {reason: "What it was before nobody knows.", xr: steady, observed: edit(t, observedRDS, `"policies":["*"]`, `"policies":[]`), desired: orphaning, asks: []string{"Observe", "Create", "Update"}},
+		"Looked":  {reason: "This one never was to be deleted.", xr: steady, observed: edit(t, observedRDS, `"policies":["*"]`, `"policies":["Observe"]`), desired: orphaning, asks: []string{"Observe", "Create", "Update"}},
 		"Less":    {reason: "Delete stays.", xr: steady, desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [Observe, Delete], "), asks: []string{"Observe", "Delete"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,6 +50,10 @@ func TestACompositionThatNoLongerAsksForDelete(t *testing.T) {
 
 			if diff := cmp.Diff(tc.held, fields(out.Held)); diff != "" || len(out.Problems) > 0 {
 				t.Fatalf("%s\nheld, -want, +got:\n%s\nproblems %v", tc.reason, diff, out.Problems)
+			}
+
+			if got := gate.Audited(out.Desired); got != (tc.mode == v1alpha1.ModeAudit) {
+				t.Errorf("%s\nmode Audit: %t", tc.reason, got)
 			}
 
 			got, err := gate.Desired(out.Desired)

@@ -144,7 +144,7 @@ func edits() map[string]func(t *rapid.T, live, wished map[string]any) {
 			_ = unstructured.SetNestedField(rapid.SampledFrom([]map[string]any{live, wished}).Draw(t, "of"), "b", "metadata", "labels", key)
 		},
 		"our annotation": func(t *rapid.T, live, _ map[string]any) {
-			key := rapid.SampledFrom([]string{v1alpha1.AnnotationWish, v1alpha1.AnnotationTrace, v1alpha1.AnnotationManagementPolicies}).Draw(t, "annotation")
+			key := rapid.SampledFrom([]string{v1alpha1.AnnotationWish, v1alpha1.AnnotationTrace, v1alpha1.AnnotationDesiredPolicies}).Draw(t, "annotation")
 			unstructured.RemoveNestedField(live, "metadata", "annotations", key)
 		},
 		"take over": func(t *rapid.T, live, _ map[string]any) {

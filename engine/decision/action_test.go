@@ -152,12 +152,12 @@ func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 		},
 		"GateOpen": {
 			reason: "Of Crossplane's actions the gate tells.", object: managedWorkspace, action: "Update",
-			annotations: `"kausality.io/gate": "{state: Open, actions: [Update], generation: 5, since: \"2026-01-01T00:00:00Z\", allowances: [{relation: External, mutations: [Update], generation: 5, initiator: hans, id: '5.0', source: {type: Policy}}]}"`,
+			annotations: `"kausality.io/gate": "{v: 1, state: Open, actions: [Update], generation: 5, since: \"2026-01-01T00:00:00Z\", allowances: [{relation: External, mutations: [Update], generation: 5, initiator: hans, id: '5.0', source: {type: Policy}}]}"`,
 			by:          "hans",
 		},
 		"GateClosed": {
 			reason: "A closed one lets nothing out.", object: managedWorkspace, action: "Update",
-			annotations: `"kausality.io/gate": "{state: Closed, generation: 5, since: \"2026-01-01T00:00:00Z\"}"`,
+			annotations: `"kausality.io/gate": "{v: 1, state: Closed, generation: 5, since: \"2026-01-01T00:00:00Z\"}"`,
 			missing:     "its gate is not open for Update: an allowed change of it opens the gate",
 		},
 		"NoGate": {

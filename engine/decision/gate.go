@@ -32,22 +32,22 @@ func (s *stamper) startGate() {
 		return
 	}
 
-	if resource.Annotation(s.object, v1alpha1.AnnotationManagementPolicies) != "" || !s.gatedByPolicy() && !s.gatedByEnforcement() {
+	if gate.HasDesired(s.object) || !s.gatedByPolicy() && !s.gatedByEnforcement() {
 		return
 	}
 
-	if resource.Annotation(s.object, v1alpha1.AnnotationMode) == string(v1alpha1.ModeAudit) {
+	if gate.Audited(s.object) {
 		return // Its Composition runs the function, which only reports.
 	}
 
 	have := setOf(s.object)
 
 	asked := have
-	if first, err := allowance.ParseManagementPolicies(s.asked); err == nil && first != nil && s.answeredSet(first, have) {
-		asked = first // What we answered before, to the same request.
+	if first, err := gate.ParseDesired(s.asked); err == nil && first.Policies != nil && s.answeredSet(first.Policies, have) {
+		asked = first.Policies // What we answered before, to the same request.
 	}
 
-	annotate(s.object, v1alpha1.AnnotationManagementPolicies, allowance.FormatList(asked))
+	annotate(s.object, v1alpha1.AnnotationDesiredPolicies, gate.FormatPolicies(asked))
 
 	set := s.initial(asked)
 	if !gate.Same(set, have) {
@@ -134,7 +134,7 @@ func (s *stamper) moveGate(plan *gate.Plan) bool {
 		return false
 	}
 
-	text, err := allowance.Format(&plan.Record)
+	text, err := allowance.FormatGate(plan.Record)
 	if err != nil {
 		return false // The manager reports it.
 	}

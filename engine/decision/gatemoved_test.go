@@ -20,8 +20,8 @@ import (
 // gatedInstance is a managed resource with a gate, as some set leaves it.
 func gatedInstance(wished bool, size int64, set ...string) *unstructured.Unstructured {
 	annotations := map[string]any{
-		v1alpha1.AnnotationManagementPolicies: "- '*'\n",
-		v1alpha1.AnnotationGate:               "{state: Open, actions: [Update], generation: 2, since: \"2026-01-01T00:00:00Z\"}",
+		v1alpha1.AnnotationDesiredPolicies: `{"v":1,"policies":["*"]}`,
+		v1alpha1.AnnotationGate:            "{v: 1, state: Open, actions: [Update], generation: 2, since: \"2026-01-01T00:00:00Z\"}",
 	}
 	if wished {
 		annotations[v1alpha1.AnnotationWish] = "{}"

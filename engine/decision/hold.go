@@ -15,6 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
@@ -284,7 +285,10 @@ func (h *holding) stillAsked(field string) bool {
 func (h *holding) restoreManagementPolicies() {
 	c, ok := h.orphaning()
 	if ok && slices.ContainsFunc(h.back, c.Same) {
-		annotate(h.New, v1alpha1.AnnotationManagementPolicies, resource.Annotation(h.Old, v1alpha1.AnnotationManagementPolicies))
+		was, _ := gate.ParseDesired(h.Old) // Both are understood, see orphaning.
+		is, _ := gate.ParseDesired(h.New)
+		is.Policies = was.Policies
+		annotate(h.New, v1alpha1.AnnotationDesiredPolicies, gate.FormatDesired(is))
 	}
 }
 

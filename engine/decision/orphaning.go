@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
@@ -19,23 +18,23 @@ import (
 // object would not be deleted any more. That has to be asked for as a change of
 // the field would be, which itself is the gate's. False where there is none.
 func (f *facts) orphaning() (change.Change, bool) {
-	const asks = v1alpha1.AnnotationManagementPolicies
+	const desired = v1alpha1.AnnotationDesiredPolicies
 
-	if f.Old == nil || f.New == nil || resource.Annotation(f.Old, asks) == resource.Annotation(f.New, asks) || !resource.IsManaged(f.New) {
+	if f.Old == nil || f.New == nil || resource.Annotation(f.Old, desired) == resource.Annotation(f.New, desired) || !resource.IsManaged(f.New) {
 		return change.Change{}, false
 	}
 
-	was, wasErr := allowance.ParseManagementPolicies(f.Old)
-	is, isErr := allowance.ParseManagementPolicies(f.New)
+	was, wasErr := gate.ParseDesired(f.Old)
+	is, isErr := gate.ParseDesired(f.New)
 
 	// Paused, a resource is neither deleted nor orphaned.
-	if wasErr != nil || isErr != nil || len(is) == 0 || !deletes(was) || deletes(is) {
+	if wasErr != nil || isErr != nil || len(is.Policies) == 0 || !deletes(was.Policies) || deletes(is.Policies) {
 		return change.Change{}, false
 	}
 
 	at := change.Path{fieldpath.Field("spec"), fieldpath.Field("managementPolicies")}
 
-	return change.Change{Path: at, Field: at.String(), From: resource.Values(was), To: resource.Values(is)}, true
+	return change.Change{Path: at, Field: at.String(), From: resource.Values(was.Policies), To: resource.Values(is.Policies)}, true
 }
 
 func deletes(policies []string) bool {

@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -99,6 +100,10 @@ func (p *proposer) restoreAnnotations() {
 		delete(annotations, key)
 	}
 
+	if !p.applies() {
+		p.restoreMode()
+	}
+
 	for key, value := range was {
 		if _, written := annotations[key]; ours(key) && !written && !p.mayDrop(key) {
 			annotations[key] = value
@@ -110,6 +115,22 @@ func (p *proposer) restoreAnnotations() {
 	}
 }
 
+// restoreMode gives the object the function's mode that the old one says: what a pipeline asks for is applied with it alone.
+func (p *proposer) restoreMode() {
+	is, err := gate.ParseDesired(p.out.object)
+	audited := p.Old != nil && gate.Audited(p.Old)
+
+	if err != nil || is.V == 0 || audited == (is.Mode == v1alpha1.ModeAudit) {
+		return
+	}
+
+	if is.Mode = ""; audited {
+		is.Mode = v1alpha1.ModeAudit
+	}
+
+	annotate(p.out.object, v1alpha1.AnnotationDesiredPolicies, gate.FormatDesired(is))
+}
+
 // ours reports whether only Kausality writes an annotation.
 func ours(key string) bool { return strings.HasPrefix(key, v1alpha1.AnnotationPrefix) }
 
@@ -118,12 +139,10 @@ func ours(key string) bool { return strings.HasPrefix(key, v1alpha1.AnnotationPr
 // for.
 func (l *lineage) mayWrite(key string) bool {
 	switch key {
-	case v1alpha1.AnnotationManagementPolicies:
+	case v1alpha1.AnnotationDesiredPolicies:
 		return l.byCrossplane() && resource.IsManaged(l.New)
 	case v1alpha1.AnnotationWish:
 		return l.applies()
-	case v1alpha1.AnnotationMode:
-		return l.applies() && resource.IsManaged(l.New)
 	case v1alpha1.AnnotationRelease:
 		return l.mayRelease() && resource.Annotation(l.New, key) == v1alpha1.ReleaseOrphan
 	default:

@@ -54,8 +54,8 @@ func readers() map[string]func(*unstructured.Unstructured) error {
 
 			return err
 		},
-		v1alpha1.AnnotationManagementPolicies: func(u *unstructured.Unstructured) error {
-			_, err := allowance.ParseManagementPolicies(u)
+		v1alpha1.AnnotationDesiredPolicies: func(u *unstructured.Unstructured) error {
+			_, err := gate.ParseDesired(u)
 
 			return err
 		},

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
@@ -19,8 +21,18 @@ import (
 // ask records what the Composition asks for.
 func ask(u *unstructured.Unstructured, text string) {
 	annotations := u.GetAnnotations()
-	annotations[v1alpha1.AnnotationManagementPolicies] = text
+	annotations[v1alpha1.AnnotationDesiredPolicies] = desired(text)
 	u.SetAnnotations(annotations)
+}
+
+// desired records a list in YAML; what is none stays as it is.
+func desired(list string) string {
+	var set []string
+	if yaml.Unmarshal([]byte(list), &set) != nil {
+		return list
+	}
+
+	return gate.FormatPolicies(set)
 }
 
 func allowances(t *testing.T, u *unstructured.Unstructured) []v1alpha1.Allowance {
@@ -42,18 +54,25 @@ func TestWhileAnAnnotationDoesNotParseNothingOpensAndNothingIsLost(t *testing.T)
 		move       gate.Move
 		set        []string
 	}{
-		"Record":          {"Without the record nobody knows what has served.", map[string]string{"GATE": closed, "ALLOWANCES": update}, v1alpha1.AnnotationGate, "- a", gate.Stay, []string{"Observe", "LateInitialize"}},
-		"RecordOpen":      {"An open gate is closed, and nothing is written over it.", map[string]string{"GATE": isOpen, "POLICIES": updateSet, "ALLOWANCES": update}, v1alpha1.AnnotationGate, "- a", gate.CloseUp, []string{"Observe", "LateInitialize"}},
-		"State":           {"A state of a later version is not readable either.", map[string]string{"GATE": closed, "ALLOWANCES": update}, v1alpha1.AnnotationGate, "{state: Ajar, generation: 1}", gate.Stay, []string{"Observe", "LateInitialize"}},
-		"Null":            {"Nor is none.", map[string]string{"GATE": closed, "ALLOWANCES": update}, v1alpha1.AnnotationGate, "null", gate.Stay, []string{"Observe", "LateInitialize"}},
-		"Allowances":      {"Allowances that do not parse open nothing.", map[string]string{"GATE": closed}, v1alpha1.AnnotationAllowances, "{", gate.Stay, []string{"Observe", "LateInitialize"}},
-		"AllowancesOpen":  {"So it is without losing them.", map[string]string{"GATE": isOpen, "POLICIES": updateSet}, v1alpha1.AnnotationAllowances, "{", gate.CloseUp, []string{"Observe", "LateInitialize"}},
-		"AllowancesWide":  {"A hand edit is put back without losing them.", map[string]string{"GATE": closed, "POLICIES": "['*']"}, v1alpha1.AnnotationAllowances, "{", gate.CloseUp, []string{"Observe", "LateInitialize"}},
-		"AllowancesFirst": {"A resource never seen is closed.", map[string]string{"POLICIES": "['*']", "READY": "False"}, v1alpha1.AnnotationAllowances, "{", gate.CloseUp, []string{"Observe", "LateInitialize"}},
-		"Asked":           {"Where nobody knows what the Composition asks for nothing opens.", map[string]string{"GATE": closed, "ALLOWANCES": update}, v1alpha1.AnnotationManagementPolicies, "{a: b}", gate.Stay, []string{"Observe", "LateInitialize"}},
-		"AskedOpen":       {"What is open is closed, though its change is on the way.", map[string]string{"GATE": isOpen, "POLICIES": updateSet, "ALLOWANCES": update, "SYNCED": "False"}, v1alpha1.AnnotationManagementPolicies, "{", gate.CloseUp, []string{"Observe", "LateInitialize"}},
-		"AskedWide":       {"But a hand edit is put back, within what is there.", map[string]string{"GATE": closed, "POLICIES": "[Observe, Update]", "ALLOWANCES": update}, v1alpha1.AnnotationManagementPolicies, "{", gate.CloseUp, []string{"Observe"}},
-		"AskedFirst":      {"A resource never seen is closed, within what is there.", map[string]string{"POLICIES": "[Observe, Create]", "READY": "False"}, v1alpha1.AnnotationManagementPolicies, "{", gate.CloseUp, []string{"Observe"}},
+		"Record":           {"Without the record nobody knows what has served.", map[string]string{"GATE": closed, "ALLOWANCES": update}, v1alpha1.AnnotationGate, "- a", gate.Stay, []string{"Observe", "LateInitialize"}},
+		"RecordOpen":       {"An open gate is closed, and nothing is written over it.", map[string]string{"GATE": isOpen, "POLICIES": updateSet, "ALLOWANCES": update}, v1alpha1.AnnotationGate, "- a", gate.CloseUp, []string{"Observe", "LateInitialize"}},
+		"State":            {"A state of a later version is not readable either.", map[string]string{"GATE": closed, "ALLOWANCES": update}, v1alpha1.AnnotationGate, "{v: 1, state: Ajar, generation: 1}", gate.Stay, []string{"Observe", "LateInitialize"}},
+		"Former":           {"Nor is one of a former version.", map[string]string{"GATE": closed, "ALLOWANCES": update}, v1alpha1.AnnotationGate, "{state: Closed, generation: 1}", gate.Stay, []string{"Observe", "LateInitialize"}},
+		"FormerUngated":    {"What has no gate gets none by that.", map[string]string{"GATE": isOpen, "POLICIES": "['*']", "ALLOWANCES": update}, v1alpha1.AnnotationGate, "state: Ungated\ngeneration: 1\n", gate.Stay, []string{"Observe", "LateInitialize", "Create", "Update", "Delete"}},
+		"UngatedOtherwise": {"The guards do not know it either.", map[string]string{"GATE": isOpen, "POLICIES": "['*']", "ALLOWANCES": update}, v1alpha1.AnnotationGate, "{v: 1, state: Ungated}", gate.Stay, []string{"Observe", "LateInitialize", "Create", "Update", "Delete"}},
+		"FormerPolicies":   {"Nor is an annotation of a former version.", map[string]string{"GATE": isOpen, "POLICIES": updateSet, "ALLOWANCES": update}, "kausality.io/management-policies", "- Observe\n", gate.CloseUp, []string{"Observe", "LateInitialize"}},
+		"FormerMode":       {"Mode Audit of a former version takes no gate away.", map[string]string{"GATE": isOpen, "POLICIES": "['*']", "ALLOWANCES": update}, "kausality.io/mode", "Audit", gate.CloseUp, []string{"Observe", "LateInitialize"}},
+		"OtherText":        {"What is written otherwise is not what this version writes.", map[string]string{"GATE": closed, "ALLOWANCES": update}, v1alpha1.AnnotationDesiredPolicies, `{"v":1, "policies":["*"]}`, gate.Stay, []string{"Observe", "LateInitialize"}},
+		"LaterPolicies":    {"Nor is what a later version writes.", map[string]string{"GATE": closed, "ALLOWANCES": update}, v1alpha1.AnnotationDesiredPolicies, `{"v":2,"policies":["*"]}`, gate.Stay, []string{"Observe", "LateInitialize"}},
+		"Null":             {"Nor is none.", map[string]string{"GATE": closed, "ALLOWANCES": update}, v1alpha1.AnnotationGate, "null", gate.Stay, []string{"Observe", "LateInitialize"}},
+		"Allowances":       {"Allowances that do not parse open nothing.", map[string]string{"GATE": closed}, v1alpha1.AnnotationAllowances, "{", gate.Stay, []string{"Observe", "LateInitialize"}},
+		"AllowancesOpen":   {"So it is without losing them.", map[string]string{"GATE": isOpen, "POLICIES": updateSet}, v1alpha1.AnnotationAllowances, "{", gate.CloseUp, []string{"Observe", "LateInitialize"}},
+		"AllowancesWide":   {"A hand edit is put back without losing them.", map[string]string{"GATE": closed, "POLICIES": "['*']"}, v1alpha1.AnnotationAllowances, "{", gate.CloseUp, []string{"Observe", "LateInitialize"}},
+		"AllowancesFirst":  {"A resource never seen is closed.", map[string]string{"POLICIES": "['*']", "READY": "False"}, v1alpha1.AnnotationAllowances, "{", gate.CloseUp, []string{"Observe", "LateInitialize"}},
+		"Asked":            {"Where nobody knows what the Composition asks for nothing opens.", map[string]string{"GATE": closed, "ALLOWANCES": update}, v1alpha1.AnnotationDesiredPolicies, "{a: b}", gate.Stay, []string{"Observe", "LateInitialize"}},
+		"AskedOpen":        {"What is open is closed, though its change is on the way.", map[string]string{"GATE": isOpen, "POLICIES": updateSet, "ALLOWANCES": update, "SYNCED": "False"}, v1alpha1.AnnotationDesiredPolicies, "{", gate.CloseUp, []string{"Observe", "LateInitialize"}},
+		"AskedWide":        {"But a hand edit is put back, within what is there.", map[string]string{"GATE": closed, "POLICIES": "[Observe, Update]", "ALLOWANCES": update}, v1alpha1.AnnotationDesiredPolicies, "{", gate.CloseUp, []string{"Observe"}},
+		"AskedFirst":       {"A resource never seen is closed, within what is there.", map[string]string{"POLICIES": "[Observe, Create]", "READY": "False"}, v1alpha1.AnnotationDesiredPolicies, "{", gate.CloseUp, []string{"Observe"}},
 	}
 
 	for name, tc := range cases {

@@ -18,7 +18,7 @@ import (
 
 const (
 	del       = `kausality.io/allowances: "[{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]"`
-	delOpen   = `kausality.io/gate: "{state: Open, actions: [Delete], generation: 9, since: 2026-01-01T00:00:00Z, consumed: 3, allowances: [{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]}"`
+	delOpen   = `kausality.io/gate: "{v: 1, state: Open, actions: [Delete], generation: 9, since: 2026-01-01T00:00:00Z, consumed: 3, allowances: [{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]}"`
 	deleteSet = "[Observe, Delete]"
 )
 

@@ -27,7 +27,7 @@ func TestADeletionOpensForDeleteAloneThoughItsPolicyAllowsMore(t *testing.T) {
 
 	// The provider is content: it waits until the garbage collector has deleted it.
 	waits := planFor(t, situation(t, map[string]string{
-		"GATE":     `kausality.io/gate: "{state: Open, actions: [Delete], generation: 9, since: 2026-01-01T00:00:00Z, consumed: 3, allowances: [{relation: External, mutations: [Delete], generation: 8, initiator: hans, ` + trace + `}]}"`,
+		"GATE":     `kausality.io/gate: "{v: 1, state: Open, actions: [Delete], generation: 9, since: 2026-01-01T00:00:00Z, consumed: 3, allowances: [{relation: External, mutations: [Delete], generation: 8, initiator: hans, ` + trace + `}]}"`,
 		"POLICIES": deleteSet, "ALLOWANCES": allowances,
 	}), gate.Options{LateInitialize: true}, opening.Add(time.Hour))
 	if waits.Move != gate.Stay {
@@ -51,7 +51,7 @@ func TestADeletionWaitsForNoUpdateThatFails(t *testing.T) {
 	// What was asked for before is not forgotten: the deletion may be withdrawn.
 	u := situation(t, map[string]string{"POLICIES": deleteSet, "SYNCED": "False", "ALLOWANCES": `kausality.io/allowances: "[` + changed + `]"`})
 
-	record, err := allowance.Format(plan.Record)
+	record, err := allowance.FormatGate(plan.Record)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func Example() {
 	db := &unstructured.Unstructured{Object: map[string]any{
 		"kind": "Database",
 		"metadata": map[string]any{"name": "db", "generation": int64(5), "annotations": map[string]any{
-			v1alpha1.AnnotationGate:       "{state: Closed, generation: 3, since: 2026-01-01T00:00:00Z, consumed: 1}",
+			v1alpha1.AnnotationGate:       "{v: 1, state: Closed, generation: 3, since: 2026-01-01T00:00:00Z, consumed: 1}",
 			v1alpha1.AnnotationAllowances: "[{relation: External, mutations: [Update], generation: 5, initiator: hans, id: '5.0', source: {type: Policy}}]",
 			v1alpha1.AnnotationTrace:      "[{field: spec.forProvider.size, generation: 5, initiator: hans}]",
 		}},
@@ -62,7 +62,7 @@ func Example() {
 
 // apply writes a plan as the gate controller does.
 func apply(u *unstructured.Unstructured, p gate.Plan) {
-	record, err := allowance.Format(&p.Record)
+	record, err := allowance.FormatGate(p.Record)
 	if err != nil {
 		panic(err)
 	}

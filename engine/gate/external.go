@@ -19,7 +19,7 @@ import (
 // That a new resource is ready shows that it was made, not that a change since
 // has been.
 func (o observing) result(t terms) (shown bool, missing lack) {
-	if c, ok := resource.ConditionOf(o.u, resource.ConditionReady); o.record.Initial && (!ok || !c.True()) {
+	if c, ok := resource.ConditionOf(o.u, resource.ConditionReady); o.record.Creating && (!ok || !c.True()) {
 		return false, lack{wait: WaitReady, text: "waiting for the resource to be ready for the first time"}
 	}
 
@@ -42,7 +42,7 @@ func (o observing) result(t terms) (shown bool, missing lack) {
 		return shown, lack{wait: WaitExternal, text: fmt.Sprintf("waiting for the external system to show the new value of %s", differs)}
 	}
 
-	made := o.record.Initial && (o.whole() || !slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "spec.") }))
+	made := o.record.Creating && (o.whole() || !slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "spec.") }))
 
 	return (shown || made) && !byWindow, lack{}
 }

@@ -95,7 +95,7 @@ metadata:
   name: db
   generation: 8
   annotations:
-    kausality.io/management-policies: "['*']"
+    kausality.io/desired-policies: '{"v":1,"policies":["*"]}'
     kausality.io/trace: |
       - {field: spec.forProvider.size, generation: 8, initiator: hans}
     GATE
@@ -113,9 +113,9 @@ status:
 
 const (
 	update  = `kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]"`
-	isOpen  = `kausality.io/gate: "{state: Open, actions: [Update], generation: 9, since: 2026-01-01T00:00:00Z, consumed: 3, allowances: [{relation: External, mutations: [Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]}"`
-	closed  = `kausality.io/gate: "{state: Closed, generation: 7, since: 2026-01-01T00:00:00Z, consumed: 3}"`
-	initial = `kausality.io/gate: "{state: Open, initial: true, actions: [Create, Update], generation: 1, since: 2026-01-01T00:00:00Z}"`
+	isOpen  = `kausality.io/gate: "{v: 1, state: Open, actions: [Update], generation: 9, since: 2026-01-01T00:00:00Z, consumed: 3, allowances: [{relation: External, mutations: [Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]}"`
+	closed  = `kausality.io/gate: "{v: 1, state: Closed, generation: 7, since: 2026-01-01T00:00:00Z, consumed: 3}"`
+	initial = `kausality.io/gate: "{v: 1, state: Open, creating: true, actions: [Create, Update], generation: 1, since: 2026-01-01T00:00:00Z}"`
 
 	closedSet = "[Observe, LateInitialize]"
 	updateSet = "[Observe, LateInitialize, Update]"
@@ -169,7 +169,7 @@ func TestTheGateMoves(t *testing.T) {
 			reason: "An unconsumed allowance opens for exactly its actions, and the record has the generation the opening makes.",
 			values: map[string]string{"GATE": closed, "ALLOWANCES": update},
 			move:   gate.OpenUp, set: []string{"Observe", "LateInitialize", "Update"}, left: 1,
-			record: v1alpha1.GateRecord{State: v1alpha1.GateOpen, Actions: []string{"Update"}, Generation: 9, Consumed: 3},
+			record: v1alpha1.GateRecord{V: 1, State: v1alpha1.GateOpen, Actions: []string{"Update"}, Generation: 9, Consumed: 3},
 		},
 		"StaysClosed": {
 			reason: "Without an allowance nothing moves.",
@@ -185,13 +185,13 @@ func TestTheGateMoves(t *testing.T) {
 			reason: "Where the guard is missing, an open set without a record of it is closed again.",
 			values: map[string]string{"GATE": closed, "POLICIES": "['*']"},
 			move:   gate.CloseUp, set: []string{"Observe", "LateInitialize"},
-			record: v1alpha1.GateRecord{State: v1alpha1.GateClosed, Generation: 9, Consumed: 3},
+			record: v1alpha1.GateRecord{V: 1, State: v1alpha1.GateClosed, Generation: 9, Consumed: 3},
 		},
 		"Lands": {
 			reason: "Synced at the opening's generation, and the external system shows the new value: closed, the allowance goes.",
 			values: map[string]string{"GATE": isOpen, "ALLOWANCES": update, "POLICIES": updateSet},
 			move:   gate.CloseUp, set: []string{"Observe", "LateInitialize"},
-			record: v1alpha1.GateRecord{State: v1alpha1.GateClosed, Generation: 10, Consumed: 8},
+			record: v1alpha1.GateRecord{V: 1, State: v1alpha1.GateClosed, Generation: 10, Consumed: 8},
 		},
 		"SyncedBeforeOpening": {
 			reason: "The allowance's own generation is synced under a closed gate too, with nothing applied.",
@@ -234,19 +234,19 @@ func TestTheGateMoves(t *testing.T) {
 			reason: "After that while it has landed.",
 			values: map[string]string{"GATE": isOpen, "ALLOWANCES": update, "POLICIES": updateSet, "ATPROVIDER": "{}"},
 			move:   gate.CloseUp, set: []string{"Observe", "LateInitialize"},
-			record: v1alpha1.GateRecord{State: v1alpha1.GateClosed, Generation: 10, Consumed: 8},
+			record: v1alpha1.GateRecord{V: 1, State: v1alpha1.GateClosed, Generation: 10, Consumed: 8},
 		},
 		"TakenOver": {
 			reason: "A new resource keeps what the function stamped until it is ready.",
 			values: map[string]string{"POLICIES": "[Observe, LateInitialize, Create, Update]", "READY": "False"},
 			move:   gate.TakeOver, set: []string{"Observe", "LateInitialize", "Create", "Update"},
-			record: v1alpha1.GateRecord{State: v1alpha1.GateOpen, Actions: []string{"Create", "Update"}, Generation: 8, Initial: true},
+			record: v1alpha1.GateRecord{V: 1, State: v1alpha1.GateOpen, Actions: []string{"Create", "Update"}, Generation: 8, Creating: true},
 		},
 		"TakenOverReady": {
 			reason: "A resource from before Kausality that is ready is closed at once.",
 			values: map[string]string{"POLICIES": "['*']"},
 			move:   gate.CloseUp, set: []string{"Observe", "LateInitialize"},
-			record: v1alpha1.GateRecord{State: v1alpha1.GateClosed, Generation: 9, Initial: true},
+			record: v1alpha1.GateRecord{V: 1, State: v1alpha1.GateClosed, Generation: 9, Unacknowledged: true},
 		},
 		"InitialUntilReady": {
 			reason: "The first gate stays open until the resource is ready once.",
@@ -257,7 +257,7 @@ func TestTheGateMoves(t *testing.T) {
 			reason: "And closes then.",
 			values: map[string]string{"GATE": initial, "POLICIES": "[Observe, LateInitialize, Create, Update]"},
 			move:   gate.CloseUp, set: []string{"Observe", "LateInitialize"},
-			record: v1alpha1.GateRecord{State: v1alpha1.GateClosed, Generation: 9},
+			record: v1alpha1.GateRecord{V: 1, State: v1alpha1.GateClosed, Generation: 9},
 		},
 	}
 
@@ -299,7 +299,7 @@ func TestTheGateMoves(t *testing.T) {
 
 func TestAPausedResourceIsLeftAlone(t *testing.T) {
 	u := situation(t, map[string]string{"GATE": closed, "ALLOWANCES": update, "POLICIES": "[]"})
-	u.SetAnnotations(map[string]string{v1alpha1.AnnotationManagementPolicies: "[]"})
+	u.SetAnnotations(map[string]string{v1alpha1.AnnotationDesiredPolicies: gate.FormatPolicies(nil)})
 
 	plan, err := gate.PlanFor(u, gate.Options{LateInitialize: true}, time.Now())
 	if err != nil || plan.Move != gate.Stay {

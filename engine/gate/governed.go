@@ -26,8 +26,7 @@ func Governed(u *unstructured.Unstructured) bool {
 		return false
 	}
 
-	return resource.Annotation(u, v1alpha1.AnnotationManagementPolicies) != "" || resource.Annotation(u, v1alpha1.AnnotationGate) != "" ||
-		hasUnknown(u)
+	return HasDesired(u) || resource.Annotation(u, v1alpha1.AnnotationGate) != "" || hasUnknown(u)
 }
 
 // hasUnknown reports whether an object has [UnknownAnnotations].

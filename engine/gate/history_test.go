@@ -62,7 +62,7 @@ func newWorld(t *rapid.T) *world {
 		{gate.ActionObserve, gate.ActionCreate, gate.ActionUpdate, gate.ActionDelete},
 		{gate.ActionObserve, gate.ActionLateInitialize, gate.ActionCreate, gate.ActionUpdate},
 	}).Draw(t, "asked")
-	w.u.SetAnnotations(map[string]string{v1alpha1.AnnotationManagementPolicies: allowance.FormatList(asked)})
+	w.u.SetAnnotations(map[string]string{v1alpha1.AnnotationDesiredPolicies: gate.FormatPolicies(asked)})
 	setPolicies(w.u, gate.Initial(asked, w.opts.LateInitialize)...)
 
 	return w
@@ -242,7 +242,7 @@ func (w *world) checkLanded(t *rapid.T, done bool) {
 
 // checkServed checks that nothing opens by what has served alone.
 func (w *world) checkServed(t *rapid.T, plan gate.Plan) {
-	if plan.Record.State == v1alpha1.GateClosed || plan.Record.Initial {
+	if plan.Record.State == v1alpha1.GateClosed || plan.Record.Creating {
 		return
 	}
 

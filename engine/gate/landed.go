@@ -26,7 +26,7 @@ func (o observing) landed() lack {
 	// generation does not count: with the gate closed it is reported as synced
 	// too, and nothing was applied.
 	generation := o.record.Generation
-	if o.record.Initial { // What came since is built as well.
+	if o.record.Creating { // What came since is built as well.
 		generation = max(generation, resource.Generation(o.u))
 	}
 

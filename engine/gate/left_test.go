@@ -14,7 +14,7 @@ import (
 
 func TestGuardsStayOverWhatIsOrphaned(t *testing.T) {
 	const (
-		record   = `annotations: {kausality.io/gate: "{state: Closed, generation: 1}", kausality.io/management-policies: "['*']"}`
+		record   = `annotations: {kausality.io/gate: "{v: 1, state: Closed, generation: 1}", kausality.io/desired-policies: '{"v":1,"policies":["*"]}'}`
 		owned    = `ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: a, controller: true}]`
 		deleting = `deletionTimestamp: "2026-01-01T00:00:00Z"`
 		store    = `{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: s, uid: `

@@ -123,7 +123,7 @@ func (c creation) fresh() bool {
 
 // creating reports whether the gate is open for the resource's first creation.
 func (c creation) creating() bool {
-	return c.record != nil && c.record.Initial && c.record.State == v1alpha1.GateOpen
+	return c.record != nil && c.record.Creating
 }
 
 // unknown reports whether the external object of a resource may have existed before

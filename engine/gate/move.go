@@ -18,7 +18,7 @@ import (
 // move plans a write. The generation it records is the one the write itself
 // produces, and whatever has to last is counted from it.
 func (p *planner) move(m Move, set []string, rec v1alpha1.GateRecord, why string) Plan {
-	rec.Generation = resource.Generation(p.u)
+	rec.V, rec.Generation = v1alpha1.RecordVersion, resource.Generation(p.u)
 	if !Same(p.current, set) {
 		rec.Generation++
 	}
@@ -62,7 +62,7 @@ func (p *planner) waiting(missing lack) Plan {
 	switch {
 	case left > 0 && (plan.Again == 0 || left < plan.Again):
 		plan.Again = left
-	case left <= 0 && t.closeOverdue && !p.record.Initial && !resource.Deleting(p.u):
+	case left <= 0 && t.closeOverdue && !p.record.Creating && !resource.Deleting(p.u):
 		plan = p.giveUp("open for too long, and closed for now: " + missing.text)
 		plan.Wait, plan.Broken = missing.wait, missing.broken
 	}

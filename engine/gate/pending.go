@@ -53,7 +53,7 @@ func (s serving) unserved() []v1alpha1.Allowance {
 // differs reports whether the spec has, on record, what somebody stored while Kausality was not asked. A gate that opens for
 // another change would let that out too.
 func (s serving) differs() bool {
-	if s.record == nil || s.record.Initial {
+	if s.record == nil || unproven(s.record) {
 		return false
 	}
 

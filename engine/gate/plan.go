@@ -94,17 +94,6 @@ type Plan struct {
 	Opens []v1alpha1.GateWindow
 }
 
-// Desired returns what the Composition asked for: what the function recorded,
-// or all actions.
-func Desired(u *unstructured.Unstructured) ([]string, error) {
-	list, err := allowance.ParseManagementPolicies(u)
-	if err != nil || list == nil {
-		return order(), err
-	}
-
-	return normalize(list), nil
-}
-
 // A view is what is known of a managed resource and its gate.
 type view struct {
 	u       *unstructured.Unstructured
@@ -244,7 +233,7 @@ func unknown(u *unstructured.Unstructured) error {
 func ParseRecord(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) { return parseRecord(u) }
 
 // parseRecord reads the gate's record. One in a state that this version does
-// not know is as good as unreadable.
+// not know is as good as unreadable, as is one of no gate that the API server's guards do not take for that.
 func parseRecord(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) {
 	rec, err := allowance.ParseGate(u)
 	if err != nil || rec == nil {
@@ -253,6 +242,10 @@ func parseRecord(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) {
 
 	if rec.State != v1alpha1.GateOpen && rec.State != v1alpha1.GateClosed && rec.State != v1alpha1.GateUngated {
 		return nil, fmt.Errorf("cannot read annotation %q: unknown state %q", v1alpha1.AnnotationGate, rec.State)
+	}
+
+	if rec.State == v1alpha1.GateUngated && !slices.Contains(UngatedRecords(), resource.Annotation(u, v1alpha1.AnnotationGate)) {
+		return nil, fmt.Errorf("cannot read annotation %q: %w", v1alpha1.AnnotationGate, errNotUnderstood)
 	}
 
 	return rec, nil

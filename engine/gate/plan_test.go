@@ -66,7 +66,7 @@ func follow(t *testing.T, u *unstructured.Unstructured, plan gate.Plan) *unstruc
 
 	u = u.DeepCopy()
 
-	rec, err := allowance.Format(&plan.Record)
+	rec, err := allowance.FormatGate(plan.Record)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestAnOpenGateFollowsWhatIsAsked(t *testing.T) {
 
 			if tc.asked != "" {
 				annotations := u.GetAnnotations()
-				annotations[v1alpha1.AnnotationManagementPolicies] = tc.asked
+				annotations[v1alpha1.AnnotationDesiredPolicies] = desired(tc.asked)
 				u.SetAnnotations(annotations)
 			}
 
@@ -260,7 +260,7 @@ func TestAGateThatIsOpenForLongIsReported(t *testing.T) {
 
 func TestAnyMalformedAnnotationIsReportedAndOpensNothing(t *testing.T) {
 	for key, value := range map[string]string{
-		v1alpha1.AnnotationGate: "- a", v1alpha1.AnnotationAllowances: "{", v1alpha1.AnnotationManagementPolicies: "{a: b}",
+		v1alpha1.AnnotationGate: "- a", v1alpha1.AnnotationAllowances: "{", v1alpha1.AnnotationDesiredPolicies: "{a: b}",
 	} {
 		u := situation(t, map[string]string{"GATE": closed})
 		annotations := u.GetAnnotations()
@@ -299,7 +299,7 @@ func TestAResourceIsDeletedOnlyWhereItsExternalOneIsMeantToGoOrToStay(t *testing
 		t.Run(name, func(t *testing.T) {
 			u := &unstructured.Unstructured{Object: map[string]any{"spec": tc.spec}}
 			if tc.asked != "" {
-				u.SetAnnotations(map[string]string{v1alpha1.AnnotationManagementPolicies: tc.asked})
+				u.SetAnnotations(map[string]string{v1alpha1.AnnotationDesiredPolicies: desired(tc.asked)})
 			}
 
 			if got := gate.MayDelete(u); got != tc.want {

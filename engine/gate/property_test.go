@@ -66,8 +66,9 @@ func someRecord(t *rapid.T, list []v1alpha1.Allowance) *v1alpha1.GateRecord {
 		Actions:    gate.Acting(someActions(t, "actions")),
 		Generation: rapid.Int64Range(1, 12).Draw(t, "gate's generation"),
 		Consumed:   rapid.Int64Range(0, 12).Draw(t, "consumed"),
-		Initial:    rapid.Bool().Draw(t, "initial"),
 	}
+	rec.Creating = rec.State == v1alpha1.GateOpen && rapid.Bool().Draw(t, "creating")
+	rec.Unacknowledged = rec.State == v1alpha1.GateClosed && rapid.Bool().Draw(t, "unacknowledged")
 	rec.Since.Time = someTime(t, "since")
 
 	for _, a := range list {
@@ -115,11 +116,11 @@ func someResource(t *rapid.T) *unstructured.Unstructured {
 	}
 
 	if rapid.Bool().Draw(t, "asks") {
-		annotations[v1alpha1.AnnotationManagementPolicies] = allowance.FormatList(someActions(t, "asked"))
+		annotations[v1alpha1.AnnotationDesiredPolicies] = gate.FormatPolicies(someActions(t, "asked"))
 	}
 
 	if rapid.IntRange(0, 4).Draw(t, "seen") > 0 {
-		annotations[v1alpha1.AnnotationGate], _ = allowance.Format(someRecord(t, list))
+		annotations[v1alpha1.AnnotationGate], _ = allowance.FormatGate(*someRecord(t, list))
 	}
 
 	u.SetAnnotations(annotations)

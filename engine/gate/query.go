@@ -54,9 +54,9 @@ func Pending(u *unstructured.Unstructured) bool {
 	rec, err := parseRecord(u)
 
 	switch {
-	case Free(u) || audited(u) && err == nil && rec != nil && rec.Audit:
+	case Free(u) || Audited(u) && err == nil && rec != nil && rec.Audit:
 		return unsynced(u)
-	case err != nil || gatedAgain(u, rec) == nil || rec.State == v1alpha1.GateOpen || audited(u):
+	case err != nil || gatedAgain(u, rec) == nil || rec.State == v1alpha1.GateOpen || Audited(u):
 		return true
 	case rec.State == v1alpha1.GateUngated:
 		return unsynced(u)

@@ -222,7 +222,7 @@ func TestSyncedWithoutAGenerationProvesNothingBeforeItHasSettled(t *testing.T) {
 }
 
 func TestANewResourceThatIsReadyMustShowWhatWasChangedSince(t *testing.T) {
-	gateOf := `kausality.io/gate: "{state: Open, initial: true, actions: [Create, Update], generation: 8, since: 2026-01-01T00:00:00Z, allowances: [{relation: External, mutations: [Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]}"`
+	gateOf := `kausality.io/gate: "{v: 1, state: Open, creating: true, actions: [Create, Update], generation: 8, since: 2026-01-01T00:00:00Z, allowances: [{relation: External, mutations: [Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]}"`
 	values := map[string]string{"GATE": gateOf, "POLICIES": "[Observe, LateInitialize, Create, Update]", "ALLOWANCES": update, "ATPROVIDER": "{size: small}"}
 	opts := gate.Options{LateInitialize: true, Settle: time.Minute}
 

@@ -18,7 +18,7 @@ import (
 
 func (p *planner) plan() Plan {
 	switch {
-	case audited(p.u) || p.ungated():
+	case Audited(p.u) || p.ungated():
 		return p.leaveUngated()
 	case len(p.desired) == 0:
 		return p.paused()
@@ -42,7 +42,7 @@ func (p *planner) unread(writable, recorded bool) Plan {
 		!recorded && strings.Contains(resource.Annotation(p.u, v1alpha1.AnnotationGate), string(v1alpha1.GateUngated))
 
 	switch acting := len(Acting(p.current)) > 0; {
-	case !acting, ungated, audited(p.u), resource.Deleting(p.u):
+	case !acting, ungated, Audited(p.u), resource.Deleting(p.u):
 		return p.stay(why)
 	case writable && p.record != nil && p.record.State == v1alpha1.GateClosed:
 		p.desired = p.current
@@ -52,7 +52,7 @@ func (p *planner) unread(writable, recorded bool) Plan {
 
 	plan := p.stay(why)
 	plan.Move, plan.Policies, plan.Unread = CloseUp, Closed(p.current, p.opts.LateInitialize), true
-	plan.Record = v1alpha1.GateRecord{State: v1alpha1.GateClosed}
+	plan.Record = v1alpha1.GateRecord{V: v1alpha1.RecordVersion, State: v1alpha1.GateClosed}
 
 	return plan
 }
@@ -88,7 +88,7 @@ func (p *planner) firstSight() Plan {
 		return p.takeOver()
 	case len(asked) > 0 && !p.ready():
 		return p.move(TakeOver, set, v1alpha1.GateRecord{
-			State: v1alpha1.GateOpen, Actions: serves, Initial: true, Allowances: p.taking(serves),
+			State: v1alpha1.GateOpen, Actions: serves, Creating: true, Allowances: p.taking(serves),
 		}, untilReady)
 	case len(p.pending) > 0:
 		return p.open()
@@ -112,7 +112,7 @@ func First(u *unstructured.Unstructured, lateInitialize bool, now time.Time) *Pl
 	delete(object, "status")
 
 	plan, err := PlanFor(&unstructured.Unstructured{Object: object}, Options{LateInitialize: lateInitialize}, now)
-	if err != nil || plan.Move != TakeOver || audited(u) {
+	if err != nil || plan.Move != TakeOver || Audited(u) {
 		return nil
 	}
 
@@ -126,7 +126,7 @@ func First(u *unstructured.Unstructured, lateInitialize bool, now time.Time) *Pl
 // than the resource says whether it moves, as before a deletion and where a window opened it.
 func Opening(u *unstructured.Unstructured, lateInitialize bool, now time.Time) *Plan {
 	rec, err := parseRecord(u)
-	if err != nil || rec == nil || rec.State != v1alpha1.GateClosed || rec.Initial || len(rec.Actions) > 0 || len(rec.Windows) > 0 {
+	if err != nil || rec == nil || rec.State != v1alpha1.GateClosed || rec.Unacknowledged || len(rec.Actions) > 0 || len(rec.Windows) > 0 {
 		return nil
 	}
 
@@ -147,7 +147,7 @@ func Opened(u *unstructured.Unstructured, next *Plan) *Plan {
 	}
 
 	out := &Plan{Move: OpenUp, Policies: currentOf(u), Record: *rec, By: next.By, Why: "allowed by " + Causes(next.By)}
-	if rec.Initial {
+	if rec.Creating {
 		out.Move, out.Why = TakeOver, untilReady
 	}
 
@@ -163,7 +163,8 @@ func SameRecord(a, b *unstructured.Unstructured) bool {
 	other, otherErr := parseRecord(b)
 
 	return err == nil && otherErr == nil && one != nil && other != nil && one.State == other.State && one.Generation == other.Generation &&
-		one.Initial == other.Initial && Same(one.Actions, other.Actions) && one.Consumed == other.Consumed && one.Existed == other.Existed
+		one.Creating == other.Creating && one.Unacknowledged == other.Unacknowledged && Same(one.Actions, other.Actions) &&
+		one.Consumed == other.Consumed && one.Existed == other.Existed
 }
 
 // takeOver closes the gate of a resource that is there already. While all its
@@ -171,7 +172,7 @@ func SameRecord(a, b *unstructured.Unstructured) bool {
 // other.
 func (p *planner) takeOver() Plan {
 	plan := p.shut("taken over")
-	plan.Record.Initial = Same(p.current, order())
+	plan.Record.Unacknowledged = Same(p.current, order())
 
 	return plan
 }
@@ -189,7 +190,7 @@ func (o observing) ready() bool {
 }
 
 func (p *planner) whileClosed() Plan {
-	if p.record.Initial {
+	if p.record.Unacknowledged {
 		return p.untilAcknowledged()
 	}
 
@@ -229,7 +230,7 @@ func (p *planner) untilAcknowledged() Plan {
 	switch {
 	case acknowledged:
 		rec := *p.record
-		rec.Initial, p.record = false, &rec
+		rec.Unacknowledged, p.record = false, &rec
 
 		if plan := p.whileClosed(); plan.Move != Stay {
 			return plan
@@ -304,7 +305,7 @@ func (p *planner) whileOpen() Plan {
 	if !Same(serves, p.record.Actions) || !Same(set, p.current) || p.unrecorded(serves) {
 		return p.unlessLanded(p.move(OpenUp, set, v1alpha1.GateRecord{
 			State: v1alpha1.GateOpen, Actions: serves, Consumed: p.consumed(),
-			Initial: p.record.Initial, Allowances: p.taking(serves), Existed: p.record.Existed,
+			Creating: p.record.Creating, Allowances: p.taking(serves), Existed: p.record.Existed,
 		}, p.askedBy()))
 	}
 

@@ -40,7 +40,7 @@ func openFor(allowances ...string) map[string]string {
 	list := "[" + strings.Join(allowances, ", ") + "]"
 
 	return map[string]string{
-		"GATE":       `kausality.io/gate: "{state: Open, actions: [Update], generation: 9, since: 2026-01-01T00:00:00Z, consumed: 3, allowances: ` + list + `}"`,
+		"GATE":       `kausality.io/gate: "{v: 1, state: Open, actions: [Update], generation: 9, since: 2026-01-01T00:00:00Z, consumed: 3, allowances: ` + list + `}"`,
 		"ALLOWANCES": `kausality.io/allowances: "` + list + `"`, "POLICIES": updateSet,
 	}
 }

@@ -27,7 +27,7 @@ func trim(u *unstructured.Unstructured) *unstructured.Unstructured {
 // history.
 func TestTrimLeavesWhatAGateCompares(t *testing.T) {
 	const (
-		closed  = "{state: Closed, generation: 1, consumed: 3}"
+		closed  = "{v: 1, state: Closed, generation: 1, consumed: 3}"
 		pending = "[{relation: External, mutations: [Update], generation: 5, initiator: hans, id: '5.0', source: {type: Policy}}]"
 	)
 
@@ -38,7 +38,7 @@ func TestTrimLeavesWhatAGateCompares(t *testing.T) {
 	}{
 		"Unseen":   {reason: "What no change was asked of is taken over as it is."},
 		"Closed":   {reason: "A closed gate compares nothing.", gate: closed, allowances: "[]"},
-		"Open":     {reason: "An open gate closes when the status shows what is asked for.", gate: "{state: Open, generation: 1}", whole: true},
+		"Open":     {reason: "An open gate closes when the status shows what is asked for.", gate: "{v: 1, state: Open, generation: 1}", whole: true},
 		"Pending":  {reason: "A gate that is about to open may find the change applied.", gate: closed, allowances: pending, whole: true},
 		"Inherits": {reason: "An allowance for children is none for the gate.", gate: closed, allowances: "[{kind: Pod, mutation: spec, generation: 5, id: '5.0', source: {type: Policy}}]"},
 		"Foreign": {

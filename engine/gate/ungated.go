@@ -34,6 +34,15 @@ const unsupportedMessage = "is set to a non-default value but the feature is not
 // Source: github.com/crossplane/crossplane/apis/v2 v2.4.0, core/v2/condition.go.
 const reasonPaused = "ReconcilePaused"
 
+// Ungated records, each the only one of its meaning: the API server compares texts. The second is of mode Audit.
+const (
+	recordUngated = "v: 1\nstate: Ungated\n"
+	recordAudited = recordUngated + "audit: true\n"
+)
+
+// UngatedRecords are the texts of kausality.io/gate of a resource whose gate was taken away.
+func UngatedRecords() []string { return []string{recordUngated, recordAudited} }
+
 // Ungated reports whether a managed resource's gate was taken away, because its
 // provider does not support management policies.
 func Ungated(u *unstructured.Unstructured) bool {
@@ -56,24 +65,22 @@ func Unsupported(u *unstructured.Unstructured) bool {
 // is fixed, and to have it do what it likes with them is the last thing
 // anybody wants.
 func (p *planner) ungated() bool {
-	if p.record == nil || p.record.Initial {
+	if p.record == nil || unproven(p.record) {
 		return Unsupported(p.u)
 	}
 
 	return p.record.State == v1alpha1.GateUngated
 }
 
-// audited reports whether a managed resource's Composition runs the function in
-// mode Audit, which only reports.
-func audited(u *unstructured.Unstructured) bool {
-	return resource.Annotation(u, v1alpha1.AnnotationMode) == string(v1alpha1.ModeAudit)
-}
+// unproven reports whether a resource's provider is not known yet to support management
+// policies: all that it ever saw may be the default set.
+func unproven(rec *v1alpha1.GateRecord) bool { return rec.Creating || rec.Unacknowledged }
 
 // gatedAgain is the record of a resource of which the function only reported
 // what is not allowed, and does so no longer: none, as that of a resource that
 // it finds.
 func gatedAgain(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) *v1alpha1.GateRecord {
-	if rec != nil && rec.Audit && !audited(u) {
+	if rec != nil && rec.Audit && !Audited(u) {
 		return nil
 	}
 
@@ -82,7 +89,7 @@ func gatedAgain(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) *v1alpha
 
 // Free reports whether a managed resource is composed in mode Audit, and has no gate.
 func Free(u *unstructured.Unstructured) bool {
-	return resource.IsManaged(u) && audited(u) && !Governed(u)
+	return resource.IsManaged(u) && Audited(u) && !Governed(u)
 }
 
 // Unopened returns those of a list of allowances that do not wait for a gate to
@@ -97,13 +104,15 @@ func Unopened(list []v1alpha1.Allowance) []v1alpha1.Allowance {
 func (p *planner) leaveUngated() Plan {
 	why := "its provider does not support management policies: it is not gated, and its provider does all that its Composition asks for"
 	unsupported := p.record != nil && p.record.State == v1alpha1.GateUngated && !p.record.Audit
-	rec := v1alpha1.GateRecord{State: v1alpha1.GateUngated, Audit: audited(p.u) && !unsupported}
+	rec := v1alpha1.GateRecord{V: v1alpha1.RecordVersion, State: v1alpha1.GateUngated, Audit: Audited(p.u) && !unsupported}
 
 	if rec.Audit {
 		why = "its Composition runs the function in mode Audit: it is not gated, and its provider does all that its Composition asks for"
 	}
 
-	asked, _ := allowance.ParseManagementPolicies(p.u) // It parsed before.
+	desired, _ := ParseDesired(p.u) // It parsed before.
+
+	asked := desired.Policies
 	if asked == nil {
 		asked = []string{ActionAll}
 	}
@@ -116,14 +125,8 @@ func (p *planner) leaveUngated() Plan {
 		return p.stay(why)
 	}
 
-	plan := p.move(Ungate, asked, rec, why)
-	plan.Allowances = left
-
-	if !given && Same(p.current, asked) {
-		plan.Record.Generation++
-	}
-
-	return plan
+	// The record has one text for each meaning: the API server compares texts.
+	return Plan{Move: Ungate, Policies: asked, Record: rec, Allowances: left, Why: why}
 }
 
 // acknowledged reports whether the provider surely knows of the closed set: it has said

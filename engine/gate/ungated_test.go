@@ -18,17 +18,17 @@ func TestAResourceWithoutAGateIsPendingUntilItsProviderHasSeenIt(t *testing.T) {
 		record, synced   string
 		ungated, pending bool
 	}{
-		"Seen":    {reason: "Nothing waits for a gate.", record: "Ungated", synced: `{type: Synced, status: "True", observedGeneration: 4}`, ungated: true},
-		"Unseen":  {reason: "The provider has not come to it.", record: "Ungated", synced: `{type: Synced, status: "True", observedGeneration: 3}`, ungated: true, pending: true},
-		"Nothing": {reason: "A provider that names no generation has always seen it.", record: "Ungated", synced: `{type: Synced, status: "True"}`, ungated: true},
-		"Open":    {reason: "An open gate is waited for.", record: "Open", synced: `{type: Synced, status: "True", observedGeneration: 4}`, pending: true},
-		"Unknown": {reason: "So is one that nothing is known of.", record: "Ajar", synced: `{type: Synced, status: "True", observedGeneration: 4}`, pending: true},
+		"Seen":    {reason: "Nothing waits for a gate.", record: `v: 1\nstate: Ungated\n`, synced: `{type: Synced, status: "True", observedGeneration: 4}`, ungated: true},
+		"Unseen":  {reason: "The provider has not come to it.", record: `v: 1\nstate: Ungated\n`, synced: `{type: Synced, status: "True", observedGeneration: 3}`, ungated: true, pending: true},
+		"Nothing": {reason: "A provider that names no generation has always seen it.", record: `v: 1\nstate: Ungated\n`, synced: `{type: Synced, status: "True"}`, ungated: true},
+		"Open":    {reason: "An open gate is waited for.", record: "{v: 1, state: Open, generation: 4}", synced: `{type: Synced, status: "True", observedGeneration: 4}`, pending: true},
+		"Unknown": {reason: "So is one that nothing is known of.", record: "{v: 1, state: Ajar, generation: 4}", synced: `{type: Synced, status: "True", observedGeneration: 4}`, pending: true},
 	}
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			u := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal([]byte(`{metadata: {generation: 4, annotations: {kausality.io/gate: "{state: `+tc.record+`, generation: 4}",
+			if err := yaml.Unmarshal([]byte(`{metadata: {generation: 4, annotations: {kausality.io/gate: "`+tc.record+`",
 				kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 4, initiator: hans, id: '4.0', source: {type: Policy}}]"}},
 				spec: {managementPolicies: ["*"], forProvider: {}}, status: {conditions: [`+tc.synced+`]}}`), &u.Object); err != nil {
 				t.Fatal(err)

@@ -54,7 +54,7 @@ func (x windowing) byWindows() {
 	x.takeBack()
 
 	// What existed before its managed resource is not to be made anything else.
-	if x.record.State == v1alpha1.GateUngated || x.record.Initial || x.record.Existed {
+	if x.record.State == v1alpha1.GateUngated || unproven(x.record) || x.record.Existed {
 		return
 	}
 

@@ -23,7 +23,7 @@ func TestAnEndingIsReportedUnlessItWasAskedFor(t *testing.T) {
 		"Closed":   {"It is not allowed: the provider orphans it.", `{}`, orphan.LeftBehind},
 		"Open":     {"The gate is open for Delete: the provider deletes it.", `spec: {managementPolicies: [Observe, Delete]}`, orphan.Asked},
 		"All":      {"Everything is open.", `spec: {managementPolicies: ["*"]}`, orphan.Asked},
-		"Composed": {"The Composition asked to orphan.", `metadata: {annotations: {kausality.io/management-policies: '["Observe"]'}}`, orphan.Asked},
+		"Composed": {"The Composition asked to orphan.", `metadata: {annotations: {kausality.io/desired-policies: '{"v":1,"policies":["Observe"]}'}}`, orphan.Asked},
 		"Policy":   {"So did the older field.", `spec: {deletionPolicy: Orphan}`, orphan.Asked},
 		"Released": {"So did a person.", `metadata: {annotations: {kausality.io/release: orphan}}`, orphan.Asked},
 		"Granted":  {"The gate is going to open, while the provider is there to see it.", granted + `}`, orphan.Awaited},

@@ -24,8 +24,8 @@ metadata:
   annotations:
     crossplane.io/composition-resource-name: database
     crossplane.io/external-name: prod-db
-    kausality.io/gate: "{state: Closed}"
-    kausality.io/management-policies: '["*"]'
+    kausality.io/gate: "{v: 1, state: Closed}"
+    kausality.io/desired-policies: '{"v":1,"policies":["*"]}'
     kubectl.kubernetes.io/last-applied-configuration: "{}"
   finalizers: [finalizer.managedresource.crossplane.io, kausality.io/deletion]
   ownerReferences:

@@ -217,7 +217,7 @@ func TestWhatIsHeldIsListed(t *testing.T) {
 		"An update below forProvider of what has a gate follows outside": {
 			claim: claim(t, ""), xr: xr(t, "", nil), db: database(t, fmt.Sprintf(", annotations: {%s: %q, %s: %q}", v1alpha1.AnnotationHeld,
 				allowance.FormatList([]v1alpha1.HeldChange{hands, {Field: "spec.forProviders", Missing: "r", Digest: sha("d")}}),
-				v1alpha1.AnnotationGate, "{state: Closed, generation: 1, since: \"2026-01-01T00:00:00Z\"}")),
+				v1alpha1.AnnotationGate, "{v: 1, state: Closed, generation: 1, since: \"2026-01-01T00:00:00Z\"}")),
 			want:  []string{"Drift eve: corner-db spec.forProvider.size 1>2 of corner-x follows Update", "Pipeline : corner-db spec.forProviders > of corner-x"},
 			total: 2, requesters: []string{"eve"}, required: 1,
 		},

@@ -146,7 +146,7 @@ func compact(key string, v any) any {
 func common(key string) bool {
 	switch key {
 	case "", "apiVersion", "kind", "namespace", "deletionPolicy", "type", "status", "reason",
-		v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationAllowances, v1alpha1.AnnotationInitialized:
+		v1alpha1.AnnotationDesiredPolicies, v1alpha1.AnnotationAllowances, v1alpha1.AnnotationInitialized:
 		return true
 	default:
 		return false

@@ -80,7 +80,7 @@ const (
 	storeOfABucket = `{apiVersion: shop.example.org/v1, kind: XStore, metadata: {name: corner, uid: s},
 		spec: {crossplane: {compositionRevisionRef: {name: stores-1}, resourceRefs: [{apiVersion: aws.example.org/v1, kind: Bucket, name: b}]}}}`
 	orphanedBucket = `{apiVersion: aws.example.org/v1, kind: Bucket, metadata: {name: b, uid: b, finalizers: [kausality.io/gate],
-		annotations: {kausality.io/gate: '{state: Closed}'},
+		annotations: {kausality.io/gate: '{v: 1, state: Closed}'},
 		ownerReferences: [{apiVersion: shop.example.org/v1, kind: XStore, name: gone, uid: g, controller: true}]},
 		spec: {managementPolicies: [Observe], forProvider: {}}}`
 )

@@ -154,10 +154,10 @@ func TestAGatedResourceWaitsForUsBeforeItGoes(t *testing.T) {
 		reason, object string
 		want           []string
 	}{
-		"Closed":  {"It is at rest.", bucket(", annotations: {kausality.io/gate: '{state: Closed}'}", "managementPolicies: [Observe, LateInitialize]"), []string{v1alpha1.Finalizer}},
+		"Closed":  {"It is at rest.", bucket(", annotations: {kausality.io/gate: '{v: 1, state: Closed}'}", "managementPolicies: [Observe, LateInitialize]"), []string{v1alpha1.Finalizer}},
 		"Waits":   {"It waits already.", bucket(", finalizers: ["+v1alpha1.Finalizer+"]", "managementPolicies: [Observe]"), []string{v1alpha1.Finalizer}},
 		"Going":   {"It is too late.", bucket(", deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [other]", "managementPolicies: [Observe]"), []string{"other"}},
-		"Planned": {"What is about to be written is another version.", bucket(", annotations: {kausality.io/gate: '{state: Closed}'}", "managementPolicies: ['*']"), nil},
+		"Planned": {"What is about to be written is another version.", bucket(", annotations: {kausality.io/gate: '{v: 1, state: Closed}'}", "managementPolicies: ['*']"), nil},
 	}
 
 	for name, tc := range cases {
@@ -224,7 +224,7 @@ func TestThatAnOwnerIsGoneIsReportedForWhatStays(t *testing.T) {
 func TestTheOwnerOfAGatedResourceGoesOnceThatKnowsWhatItMeans(t *testing.T) {
 	const (
 		going = "deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [other, " + v1alpha1.Finalizer + "]"
-		owned = ", namespace: a, annotations: {kausality.io/gate: '{state: Closed}'}, " +
+		owned = ", namespace: a, annotations: {kausality.io/gate: '{v: 1, state: Closed}'}, " +
 			"ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: s, controller: true}]"
 		refs    = "spec: {crossplane: {resourceRefs: [{apiVersion: mr.example.org/v1, kind: Bucket, name: b}]}}"
 		granted = ", annotations: {kausality.io/allowances: '[{apiGroup: mr.example.org, kind: Bucket, mutation: delete, generation: 2, initiator: hans, policy: p, id: \"2.0\", source: {type: Deletion, name: p}, " +

@@ -27,7 +27,7 @@ const (
 		kausality.io/allowances: "[{kind: Instance, mutation: delete, generation: 3, initiator: hans, policy: deletes, id: '3.0', source: {type: Deletion, name: deletes}, trace: [{kind: XDatabase, name: x, generation: 3, field: delete}]},
 			{relation: External, mutations: [Delete], generation: 3, initiator: hans, policy: deletes, id: '3.0', source: {type: Deletion, name: deletes}, trace: [{kind: XDatabase, name: x, generation: 3, field: delete}]}]"}}}`
 	endingMR = `{apiVersion: rds.example.org/v1, kind: Instance, metadata: {name: i, namespace: shop, uid: i, generation: 1, annotations: {
-		kausality.io/management-policies: "['*']", kausality.io/gate: "{state: Closed, generation: 1}"},
+		kausality.io/desired-policies: '{"v":1,"policies":["*"]}', kausality.io/gate: "{v: 1, state: Closed, generation: 1}"},
 		ownerReferences: [{apiVersion: example.org/v1, kind: XDatabase, name: x, uid: x, controller: true}]},
 		spec: {managementPolicies: [Observe, LateInitialize], forProvider: {size: 1}}}`
 )

@@ -86,7 +86,7 @@ func owning(t *testing.T, objects ...client.Object) (*Owners, client.Client) {
 }
 
 func TestTheOwnerOfAGatedResourceWaitsForUs(t *testing.T) {
-	const owned = ", namespace: a, annotations: {kausality.io/gate: '{state: Closed}'}, " +
+	const owned = ", namespace: a, annotations: {kausality.io/gate: '{v: 1, state: Closed}'}, " +
 		"ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: s, controller: true}]"
 
 	store := func(metadata string) string {

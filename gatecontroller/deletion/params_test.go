@@ -41,7 +41,7 @@ func (f *flaky) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 // which they cannot be read now would never be given.
 func TestTheOwnerOfAGatedResourceWaitsForParameters(t *testing.T) {
 	const (
-		owned = ", namespace: a, annotations: {kausality.io/gate: '{state: Closed}'}, " +
+		owned = ", namespace: a, annotations: {kausality.io/gate: '{v: 1, state: Closed}'}, " +
 			"ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: s, controller: true}]"
 		store = "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: s, namespace: a, uid: s, generation: 2, " +
 			"deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [other, " + v1alpha1.Finalizer + "], " +

@@ -45,7 +45,7 @@ func closedDatabase(team string) *unstructured.Unstructured {
 		"apiVersion": "example.org/v1", "kind": "Database",
 		"metadata": map[string]any{
 			"name": "db-" + team, "generation": int64(7), "labels": map[string]any{"team": team},
-			"annotations": map[string]any{v1alpha1.AnnotationGate: "{state: Closed, generation: 7, since: \"2026-01-01T00:00:00Z\", consumed: 5}"},
+			"annotations": map[string]any{v1alpha1.AnnotationGate: "{v: 1, state: Closed, generation: 7, since: \"2026-01-01T00:00:00Z\", consumed: 5}"},
 		},
 		"spec": map[string]any{"forProvider": map[string]any{"size": "large"}, "managementPolicies": []any{"Observe", "LateInitialize"}},
 	}}

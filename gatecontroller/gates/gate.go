@@ -142,7 +142,7 @@ func (g *Reconciler) warnUnparsed(u *unstructured.Unstructured, err error) {
 // move writes policies, record and allowances in one patch, which applies only
 // to the version of the resource that the plan was made for.
 func (g *Reconciler) move(ctx context.Context, u *unstructured.Unstructured, plan gate.Plan) error {
-	rec, err := allowance.Format(&plan.Record)
+	rec, err := allowance.FormatGate(plan.Record)
 	if err != nil {
 		return fmt.Errorf("cannot write the gate of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}

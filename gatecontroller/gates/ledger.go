@@ -165,7 +165,7 @@ func (l *Ledger) came(gk schema.GroupKind, key types.NamespacedName, rec *v1alph
 	}
 
 	move := moveOpen
-	if rec.Initial {
+	if rec.Creating {
 		move = moveTakeOver
 	}
 

@@ -145,7 +145,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 			do: func(l *Ledger) []news {
 				since := metav1.NewTime(start.Add(time.Hour))
 				came, first := plan(gate.Stay, v1alpha1.GateOpen, gate.WaitSynced, false), plan(gate.Stay, v1alpha1.GateOpen, gate.WaitReady, false)
-				came.Record.Since, first.Record.Since, first.Record.Initial = since, since, true
+				came.Record.Since, first.Record.Since, first.Record.Creating = since, since, true
 				closes := plan(gate.CloseUp, v1alpha1.GateClosed, "", false)
 
 				return []news{

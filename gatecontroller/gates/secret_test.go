@@ -68,7 +68,7 @@ func withAllowance(u *unstructured.Unstructured) *unstructured.Unstructured {
 	out := u.DeepCopy()
 	annotations := out.GetAnnotations()
 	annotations[v1alpha1.AnnotationAllowances] = "- {relation: External, mutations: [Update], generation: 8, initiator: hans@example.com, id: '8.0', source: {type: Policy}}\n"
-	annotations[v1alpha1.AnnotationGate] = "{state: Closed, generation: 7, since: \"2024-01-05T10:00:00Z\"}\n"
+	annotations[v1alpha1.AnnotationGate] = "{v: 1, state: Closed, generation: 7, since: \"2024-01-05T10:00:00Z\"}\n"
 	out.SetAnnotations(annotations)
 
 	return out

@@ -119,7 +119,7 @@ func governing(t *testing.T, gvk schema.GroupVersionKind, gated bool, refuse err
 func TestWhatIsDoneAboutAnObjectIsAsItIs(t *testing.T) {
 	const (
 		going   = ", deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [other, " + v1alpha1.Finalizer + "]"
-		closed  = ", annotations: {kausality.io/gate: '{state: Closed, generation: 1, since: \"2026-01-01T00:00:00Z\"}'}"
+		closed  = ", annotations: {kausality.io/gate: '{v: 1, state: Closed, generation: 1, since: \"2026-01-01T00:00:00Z\"}'}"
 		openAll = "spec: {forProvider: {}, managementPolicies: ['*']}"
 		observe = "spec: {forProvider: {}, managementPolicies: [Observe, LateInitialize]}"
 	)
@@ -191,15 +191,15 @@ func TestWhatIsDoneAboutAnObjectIsAsItIs(t *testing.T) {
 func TestAGateDoesNotWaitForAParentButToOpenForDelete(t *testing.T) {
 	const (
 		store    = "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: s, namespace: a, uid: s}, spec: {crossplane: {resourceRefs: [{apiVersion: mr.example.org/v1, kind: Bucket, name: x}]}}}"
-		closed   = `, kausality.io/gate: '{state: Closed, generation: 7, since: "2026-01-01T00:00:00Z", consumed: 3}'`
-		isOpen   = `, kausality.io/gate: '{state: Open, actions: [Update], generation: 8, since: "2026-01-01T00:00:00Z", consumed: 3}'`
+		closed   = `, kausality.io/gate: '{v: 1, state: Closed, generation: 7, since: "2026-01-01T00:00:00Z", consumed: 3}'`
+		isOpen   = `, kausality.io/gate: '{v: 1, state: Open, actions: [Update], generation: 8, since: "2026-01-01T00:00:00Z", consumed: 3}'`
 		toUpdate = ", kausality.io/allowances: '[{relation: External, mutations: [Update], generation: 8, initiator: hans, id: \"8.0\", source: {type: Policy}}]'"
 		toDelete = ", kausality.io/allowances: '[{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: \"8.0\", source: {type: Policy}}]'"
 	)
 
 	bucket := func(annotations, policies, more string) string {
 		return `{apiVersion: mr.example.org/v1, kind: Bucket, metadata: {name: x, namespace: a, uid: x, generation: 8` + more + `,
-			annotations: {kausality.io/management-policies: "['*']"` + annotations + `},
+			annotations: {kausality.io/desired-policies: '{"v":1,"policies":["*"]}'` + annotations + `},
 			ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: s, controller: true}]},
 			spec: {forProvider: {size: large}, managementPolicies: ` + policies + `},
 			status: {atProvider: {size: large}, conditions: [
@@ -395,9 +395,9 @@ func TestAGateThatIsOpenIsLookedAtThoughItsParentIsNotKept(t *testing.T) {
 	const (
 		store  = "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: s, namespace: a, uid: s}, spec: {}}"
 		bucket = `{apiVersion: mr.example.org/v1, kind: Bucket, metadata: {name: x, namespace: a, uid: x, generation: 8, finalizers: [` + v1alpha1.Finalizer + `],
-			annotations: {kausality.io/management-policies: "['*']",
+			annotations: {kausality.io/desired-policies: '{"v":1,"policies":["*"]}',
 				kausality.io/allowances: '[{relation: External, mutations: [Update], generation: 8, initiator: hans, id: "8.0", source: {type: Policy}}]',
-				kausality.io/gate: '{state: Open, actions: [Update], generation: 8, since: "2026-01-01T11:30:00Z", consumed: 3, allowances: [{relation: External, mutations: [Update], generation: 8, initiator: hans, id: "8.0", source: {type: Policy}}]}'},
+				kausality.io/gate: '{v: 1, state: Open, actions: [Update], generation: 8, since: "2026-01-01T11:30:00Z", consumed: 3, allowances: [{relation: External, mutations: [Update], generation: 8, initiator: hans, id: "8.0", source: {type: Policy}}]}'},
 			ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: s, controller: true}]},
 			spec: {forProvider: {size: large}, managementPolicies: [Observe, LateInitialize, Update]}}`
 	)

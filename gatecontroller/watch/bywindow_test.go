@@ -50,7 +50,7 @@ func TestGatesAreReconciledOnceAWindowIsInForceOrNotAnyMore(t *testing.T) {
 func TestAWindowIsAboutTheGatesThatItSelects(t *testing.T) {
 	bucket := func(name, env string) string {
 		return "{apiVersion: example.org/v1, kind: Bucket, metadata: {name: " + name + ", namespace: a, labels: {env: " + env + "}, " +
-			"annotations: {kausality.io/gate: '{state: Closed}'}}, " +
+			"annotations: {kausality.io/gate: '{v: 1, state: Closed}'}}, " +
 			"spec: {managementPolicies: [Observe], forProvider: {}, providerConfigRef: {name: default}}, status: {atProvider: {}}}"
 	}
 	f := watches(t, *fixture.Parse(t, bucket("x", "prod")), *fixture.Parse(t, bucket("y", "dev")))

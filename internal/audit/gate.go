@@ -54,7 +54,7 @@ func overdue(now time.Time, rec *v1alpha1.GateRecord, opts gate.Options) bool {
 // openFor names what a gate is open for.
 func openFor(rec *v1alpha1.GateRecord) string {
 	actions := strings.Join(rec.Actions, " and ")
-	if rec.Initial {
+	if rec.Creating {
 		return actions + " at first"
 	}
 

@@ -26,7 +26,7 @@ func noon() time.Time { return time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC) }
 const (
 	// instance is a managed resource that an XR of a Claim composes; %s are further
 	// annotations.
-	closedGate = `kausality.io/management-policies: '["*"]', kausality.io/gate: '{state: Closed, generation: 3, since: 2026-03-01T00:00:00Z}'`
+	closedGate = `kausality.io/desired-policies: '{"v":1,"policies":["*"]}', kausality.io/gate: '{v: 1, state: Closed, generation: 3, since: 2026-03-01T00:00:00Z}'`
 	owner      = "ownerReferences: [{apiVersion: example.org/v1, kind: XDatabase, name: db-x, uid: xr, controller: true}]"
 
 	xr = `{apiVersion: example.org/v1, kind: XDatabase, metadata: {name: db-x, uid: xr},
@@ -108,24 +108,24 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 		},
 		"Open": {
 			reason: "A gate that is open is said, with who asked for it.",
-			objects: []string{xr, managed(`kausality.io/gate: '{state: Open, actions: [Update], generation: 3, since: 2026-03-05T11:30:00Z,
+			objects: []string{xr, managed(`kausality.io/gate: '{v: 1, state: Open, actions: [Update], generation: 3, since: 2026-03-05T11:30:00Z,
   allowances: [{relation: External, mutations: [Update], generation: 2, initiator: hans, id: "2.0", source: {type: Policy}}]}'`, owner)},
 			want: []string{"gate-open low warn team-a Instance db-1 2026-03-05: its gate is open for Update, asked for by hans, since 2026-03-05T11:30:00Z"},
 		},
 		"OpenForShort": {
 			reason:  "Gates open and close all the time: what is open for a moment can be left out.",
-			objects: []string{managed(`kausality.io/gate: '{state: Open, actions: [Update], generation: 3, since: 2026-03-05T11:59:00Z}'`, owner)},
+			objects: []string{managed(`kausality.io/gate: '{v: 1, state: Open, actions: [Update], generation: 3, since: 2026-03-05T11:59:00Z}'`, owner)},
 			opts:    audit.Options{OpenLonger: audit.Grace},
 		},
 		"Overdue": {
 			reason:  "One that is open for longer than it may be weighs more, whatever age is asked for.",
-			objects: []string{xr, managed(`kausality.io/gate: '{state: Open, actions: [Update], generation: 3, since: 2026-03-05T10:30:00Z}'`, owner)},
+			objects: []string{xr, managed(`kausality.io/gate: '{v: 1, state: Open, actions: [Update], generation: 3, since: 2026-03-05T10:30:00Z}'`, owner)},
 			opts:    audit.Options{OpenLonger: 24 * time.Hour},
 			want:    []string{"gate-overdue high fail team-a Instance db-1 2026-03-05: its gate is open since 2026-03-05T10:30:00Z: Synced= "},
 		},
 		"OverdueMasked": {
 			reason: "What its provider says may quote a credential.",
-			objects: []string{xr, with(managed(`kausality.io/gate: '{state: Open, actions: [Update], generation: 3, since: 2026-03-05T10:30:00Z}'`, owner),
+			objects: []string{xr, with(managed(`kausality.io/gate: '{v: 1, state: Open, actions: [Update], generation: 3, since: 2026-03-05T10:30:00Z}'`, owner),
 				`{type: Synced, status: 'False', reason: ReconcileError, message: 'cannot connect to postgres://admin:hunter2@db'}`)},
 			want: []string{"gate-overdue high fail team-a Instance db-1 2026-03-05: its gate is open since 2026-03-05T10:30:00Z: Synced=False (masked)"},
 		},
@@ -137,17 +137,17 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 		},
 		"Ungated": {
 			reason:  "What has no gate any more is said.",
-			objects: []string{managed(`kausality.io/gate: '{state: Ungated, generation: 3, since: 2026-03-05T10:30:00Z}'`, owner)},
+			objects: []string{managed(`kausality.io/gate: "v: 1\nstate: Ungated\n"`, owner)},
 			want:    []string{"not-gated high warn  Instance db-1 : it is not gated, because its provider does not support management policies"},
 		},
 		"UngatedAudit": {
 			reason:  "So is what has none because of mode Audit.",
-			objects: []string{managed(`kausality.io/gate: '{state: Ungated, audit: true, generation: 3, since: 2026-03-05T10:30:00Z}'`, owner)},
+			objects: []string{managed(`kausality.io/gate: "v: 1\nstate: Ungated\naudit: true\n"`, owner)},
 			want:    []string{"not-gated high warn  Instance db-1 : it is not gated, because its Composition runs the function in mode Audit"},
 		},
 		"Former": {
 			reason: "Nor is one of a form that is not read any more; what helps is one command.",
-			objects: []string{managed(`kausality.io/gate: '{state: Closed, generation: 3, since: 2026-03-05T11:30:00Z}', kausality.io/allowances:
+			objects: []string{managed(`kausality.io/gate: '{v: 1, state: Closed, generation: 3, since: 2026-03-05T11:30:00Z}', kausality.io/allowances:
   '[{relation: External, mutations: [Update], generation: 2, initiator: hans, policy: p}]'`, owner)},
 			want: []string{`record-broken medium error  Instance db-1 : cannot parse annotation "kausality.io/allowances": [0]: source or id: ` +
 				"it is of a form that this version does not know"},
@@ -175,7 +175,7 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 		"OwnerThere": {reason: "An owner of which nobody knows counts as there.", objects: []string{managed(closedGate, owner)}},
 		"Going": {
 			reason: "What may be deleted, and is, waits for its provider alone.",
-			objects: []string{replace(managed(`kausality.io/gate: '{state: Open, actions: [Delete], generation: 3, since: 2026-03-05T11:55:00Z}'`,
+			objects: []string{replace(managed(`kausality.io/gate: '{v: 1, state: Open, actions: [Delete], generation: 3, since: 2026-03-05T11:55:00Z}'`,
 				owner+", deletionTimestamp: '2026-03-05T11:00:00Z'"), "LateInitialize", "Delete")},
 			opts: audit.Options{OpenLonger: time.Hour}, gone: true,
 		},

@@ -188,7 +188,7 @@ apiVersion: rds.example.org/v1
 kind: Instance
 metadata:
   name: db
-  annotations: {kausality.io/gate: "{state: Open, generation: 1, since: \"2026-11-21T11:30:00Z\"}"}
+  annotations: {kausality.io/gate: "{v: 1, state: Open, generation: 1, since: \"2026-11-21T11:30:00Z\"}"}
   ownerReferences: [{apiVersion: example.org/v1, kind: Database, name: mine, uid: u1, controller: true}]
 spec: {managementPolicies: [Observe], forProvider: {}}
 status: {conditions: [{type: Synced, status: "True", observedGeneration: 1}]}`).Items,
@@ -206,7 +206,7 @@ func set(t *testing.T, s *State, src Source, name string, value any, path ...str
 
 // openedBy has a policy's allowance hold the gate open.
 func openedBy(s *State, policy string) {
-	s.Managed[0].SetAnnotations(map[string]string{"kausality.io/gate": `{state: Open, actions: [Update], generation: 1,
+	s.Managed[0].SetAnnotations(map[string]string{"kausality.io/gate": `{v: 1, state: Open, actions: [Update], generation: 1,
 		since: "2026-11-21T11:30:00Z", allowances: [{relation: External, mutations: [Update], generation: 1, initiator: hans, policy: ` + policy + `, id: '1.0', source: {type: Policy, name: ` + policy + `}}]}`})
 }
 

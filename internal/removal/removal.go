@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -134,11 +133,12 @@ func planFor(u *unstructured.Unstructured, opts Options) (Plan, error) {
 
 // leave says how a managed resource with a gate is left.
 func (p *Plan) leave(u *unstructured.Unstructured, opts Options, spec, metadata map[string]any) error {
-	asked, err := allowance.ParseManagementPolicies(u)
+	desired, err := gate.ParseDesired(u)
 	if err != nil {
-		return err
+		return err //nolint:wrapcheck // PlanFor names the object.
 	}
 
+	asked := desired.Policies
 	if asked == nil {
 		asked = []string{gate.ActionAll}
 	}
@@ -193,7 +193,7 @@ func (p *Plan) annotations(u *unstructured.Unstructured, opts Options) map[strin
 
 // opening are the annotations that say how to open a gate.
 func opening() []string {
-	return []string{v1alpha1.AnnotationManagementPolicies, v1alpha1.AnnotationGate}
+	return []string{v1alpha1.AnnotationDesiredPolicies, v1alpha1.AnnotationGate}
 }
 
 // Remember returns an object as it is, with what an earlier version of it said of

@@ -33,7 +33,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-const closedGate = `kausality.io/gate: '{state: Closed, generation: 1, since: "2026-01-01T00:00:00Z"}'`
+const closedGate = `kausality.io/gate: '{v: 1, state: Closed, generation: 1, since: "2026-01-01T00:00:00Z"}'`
 
 func TestPlanFor(t *testing.T) {
 	gone := orphan.Gone(func(ref map[string]any) bool { return ref["name"] == "gone" })
@@ -48,7 +48,7 @@ func TestPlanFor(t *testing.T) {
 	}{
 		"Open": {
 			reason: "A managed resource is left as its Composition asks.",
-			object: `{metadata: {finalizers: [a, kausality.io/deletion], annotations: {` + closedGate + `, kausality.io/management-policies: "[Observe, Create, Update]"}},
+			object: `{metadata: {finalizers: [a, kausality.io/deletion], annotations: {` + closedGate + `, kausality.io/desired-policies: '{"v":1,"policies":["Observe","Create","Update"]}'}},
 spec: {managementPolicies: [Observe], forProvider: {}}}`,
 			opts: removal.Options{Leave: removal.LeaveOpen}, want: removal.Opened,
 			patch: `{metadata: {resourceVersion: "7", finalizers: [a]}, spec: {managementPolicies: [Observe, Create, Update]}}`,
@@ -61,7 +61,7 @@ spec: {managementPolicies: [Observe], forProvider: {}}}`,
 		},
 		"Paused": {
 			reason: "What the Composition paused stays so.",
-			object: `{metadata: {annotations: {` + closedGate + `, kausality.io/management-policies: "[]"}}, spec: {managementPolicies: [], forProvider: {}}}`,
+			object: `{metadata: {annotations: {` + closedGate + `, kausality.io/desired-policies: '{"v":1,"policies":[]}'}}, spec: {managementPolicies: [], forProvider: {}}}`,
 			opts:   removal.Options{Leave: removal.LeaveOpen}, want: removal.Opened,
 		},
 		"Closed": {
@@ -101,7 +101,7 @@ spec: {managementPolicies: [Observe], forProvider: {}}}`,
 		},
 		"ClosedForgotten": {
 			reason: "What it takes to open it stays.",
-			object: `{metadata: {annotations: {` + closedGate + `, kausality.io/management-policies: "['*']", kausality.io/trace: "[]"}},
+			object: `{metadata: {annotations: {` + closedGate + `, kausality.io/desired-policies: '{"v":1,"policies":["*"]}', kausality.io/trace: "[]"}},
 spec: {managementPolicies: [Observe], forProvider: {}}}`,
 			opts: removal.Options{Leave: removal.LeaveClosed, Forget: true}, want: removal.Closed,
 			patch: `{metadata: {resourceVersion: "7", annotations: {kausality.io/trace: null}}}`,
@@ -115,7 +115,7 @@ spec: {managementPolicies: [Observe], forProvider: {}}}`,
 		},
 		"Ungated": {
 			reason: "Where there is no gate nothing is opened or closed.",
-			object: `{metadata: {annotations: {kausality.io/gate: '{state: Ungated, generation: 1, since: "2026-01-01T00:00:00Z"}'}},
+			object: `{metadata: {annotations: {kausality.io/gate: "v: 1\nstate: Ungated\n"}},
 spec: {managementPolicies: ["*"], forProvider: {}}}`,
 			opts: removal.Options{Leave: removal.LeaveClosed},
 		},
@@ -165,13 +165,13 @@ func TestWhatCrossplaneOpensAgainIsDistinguished(t *testing.T) {
 		asked, owners string
 		want          bool
 	}{
-		"Given":    {asked: "[Observe, Create]", owners: "[{name: there}]", want: true},
-		"Default":  {asked: "['*']", owners: "[{name: there}]"},
-		"Observed": {asked: "[Observe]", owners: "[{name: there}]"},
-		"Unowned":  {asked: "[Observe, Create]", owners: "[]"},
+		"Given":    {asked: `["Observe","Create"]`, owners: "[{name: there}]", want: true},
+		"Default":  {asked: `["*"]`, owners: "[{name: there}]"},
+		"Observed": {asked: `["Observe"]`, owners: "[{name: there}]"},
+		"Unowned":  {asked: `["Observe","Create"]`, owners: "[]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u := object(t, `{metadata: {ownerReferences: `+tc.owners+`, annotations: {`+closedGate+`, kausality.io/management-policies: "`+tc.asked+`"}},
+			u := object(t, `{metadata: {ownerReferences: `+tc.owners+`, annotations: {`+closedGate+`, kausality.io/desired-policies: '{"v":1,"policies":`+tc.asked+`}'}},
 spec: {managementPolicies: [Observe], forProvider: {}}}`)
 
 			if got, err := removal.PlanFor(u, removal.Options{Leave: removal.LeaveClosed}); err != nil || got.Returns != tc.want {
@@ -182,10 +182,10 @@ spec: {managementPolicies: [Observe], forProvider: {}}}`)
 }
 
 func TestWhatToOpenIsRememberedThoughCrossplaneTakesItAway(t *testing.T) {
-	before := object(t, `{metadata: {annotations: {`+closedGate+`, kausality.io/management-policies: "[Observe, Create]", kausality.io/trace: "[]", a: b}},
+	before := object(t, `{metadata: {annotations: {`+closedGate+`, kausality.io/desired-policies: '{"v":1,"policies":["Observe","Create"]}', kausality.io/trace: "[]", a: b}},
 spec: {managementPolicies: [Observe], forProvider: {}}}`)
 	live := object(t, `{metadata: {annotations: {kausality.io/gate: "state: Closed"}}, spec: {managementPolicies: [Observe], forProvider: {}}}`)
-	want := map[string]string{"kausality.io/gate": "state: Closed", "kausality.io/management-policies": "[Observe, Create]"}
+	want := map[string]string{"kausality.io/gate": "state: Closed", "kausality.io/desired-policies": `{"v":1,"policies":["Observe","Create"]}`}
 
 	if diff := cmp.Diff(want, removal.Remember(live, before).GetAnnotations()); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
@@ -197,7 +197,7 @@ spec: {managementPolicies: [Observe], forProvider: {}}}`)
 }
 
 func TestAnUnreadableRecordIsInTheWay(t *testing.T) {
-	u := object(t, `{metadata: {annotations: {kausality.io/management-policies: "{"}}, spec: {managementPolicies: [Observe], forProvider: {}}}`)
+	u := object(t, `{metadata: {annotations: {kausality.io/desired-policies: "{"}}, spec: {managementPolicies: [Observe], forProvider: {}}}`)
 	if _, err := removal.PlanFor(u, removal.Options{Leave: removal.LeaveOpen}); err == nil {
 		t.Error("it is opened")
 	}

@@ -437,7 +437,7 @@ func (w *world) provide(u *unstructured.Unstructured) *unstructured.Unstructured
 
 	annotations := u.GetAnnotations()
 	delete(annotations, v1alpha1.AnnotationAllowances)
-	annotations[v1alpha1.AnnotationGate] = fmt.Sprintf("{state: Closed, generation: %d, since: 2026-01-01T00:00:00Z}", u.GetGeneration())
+	annotations[v1alpha1.AnnotationGate] = fmt.Sprintf("{v: 1, state: Closed, generation: %d, since: 2026-01-01T00:00:00Z}", u.GetGeneration())
 	u.SetAnnotations(annotations)
 
 	outside := runtime.DeepCopyJSON(resource.Map(u.Object, "spec", "forProvider"))

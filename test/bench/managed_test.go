@@ -112,17 +112,12 @@ func newManaged(tb testing.TB, kind string, i int, owner *unstructured.Unstructu
 		tb.Fatal(err)
 	}
 
-	policies, err := allowance.Format([]string{"*"})
-	if err != nil {
-		tb.Fatal(err)
-	}
-
 	u.SetLabels(map[string]string{"crossplane.io/composite": owner.GetName()})
 	u.SetAnnotations(map[string]string{
 		"crossplane.io/composition-resource-name": "resource",
 		"crossplane.io/external-name":             u.GetName(),
 		"crossplane.io/external-create-succeeded": "2026-01-01T00:00:00Z",
-		v1alpha1.AnnotationManagementPolicies:     policies,
+		v1alpha1.AnnotationDesiredPolicies:        `{"v":1,"policies":["*"]}`,
 		v1alpha1.AnnotationGate:                   gate,
 		v1alpha1.AnnotationAllowances:             allowance.None,
 		v1alpha1.AnnotationTrace:                  allowance.FormatList([]v1alpha1.TraceEntry{traceOf(u, 1)}),

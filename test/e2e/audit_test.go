@@ -155,7 +155,7 @@ func TestModeAuditOnlyReports(t *testing.T) { //nolint:tparallel // Steps build 
 				return err
 			}
 
-			if err := c.Patch(ctx, u, world.Merge(`{"metadata": {"annotations": {"`+v1alpha1.AnnotationMode+`": "Audit"}}}`)); err == nil {
+			if err := c.Patch(ctx, u, world.Merge(`{"metadata": {"annotations": {"`+v1alpha1.AnnotationDesiredPolicies+`": "{\"v\":1,\"policies\":[\"*\"],\"mode\":\"Audit\"}"}}}`)); err == nil {
 				return fmt.Errorf("a person wrote the mode: %w", world.ErrOther)
 			}
 

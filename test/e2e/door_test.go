@@ -403,7 +403,7 @@ func TestWhileTheManagerIsAwayNoManagedResourceIsEdited(t *testing.T) {
 	u.SetGroupVersionKind(objectKind())
 	u.SetNamespace(c.namespace)
 	u.SetName("unattended")
-	u.SetAnnotations(map[string]string{v1alpha1.AnnotationManagementPolicies: "- '*'\n"})
+	u.SetAnnotations(map[string]string{v1alpha1.AnnotationDesiredPolicies: `{"v":1,"policies":["*"]}`})
 
 	if err := asManager(t).Create(ctx, u); err != nil {
 		t.Fatal(err)
@@ -463,7 +463,7 @@ func TestWhileTheManagerIsAwayNoManagedResourceIsEdited(t *testing.T) {
 	for text, passes := range map[string]bool{
 		`{"metadata": {"annotations": {"crossplane.io/external-create-succeeded": "2026-01-05T10:00:00Z"}}}`:                          true,
 		`{"metadata": {"annotations": {"crossplane.io/external-create-failed": "2026-01-05T10:00:00Z", "kausality.io/trace": "[]"}}}`: false,
-		`{"metadata": {"annotations": {"kausality.io/management-policies": null}}}`:                                                   false,
+		`{"metadata": {"annotations": {"kausality.io/desired-policies": null}}}`:                                                      false,
 		`{"spec": {"forProvider": {"manifest": {"immutable": true}}}}`:                                                                false,
 	} {
 		if err := provider.Patch(ctx, u.DeepCopy(), world.Merge(text)); (err == nil) != passes {

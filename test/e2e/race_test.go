@@ -292,7 +292,7 @@ func (s *spectator) object(u *unstructured.Unstructured, event watch.EventType) 
 	case !ok, slices.Contains(open, gate.ActionAll), slices.Contains(open, gate.ActionDelete):
 	case rec.State == v1alpha1.GateClosed && len(open) == 0:
 		return
-	case rec.State == v1alpha1.GateOpen && rec.Initial:
+	case rec.State == v1alpha1.GateOpen && rec.Creating:
 		return
 	case rec.State == v1alpha1.GateOpen && slices.Equal(open, rec.Actions) && granted(rec, open):
 		return

@@ -157,7 +157,7 @@ func TestWhatChangesByItselfIsLeftAlone(t *testing.T) {
 func open(u *unstructured.Unstructured) bool {
 	rec, err := allowance.ParseGate(u)
 
-	return err == nil && rec != nil && rec.State == v1alpha1.GateOpen && !rec.Initial
+	return err == nil && rec != nil && rec.State == v1alpha1.GateOpen && !rec.Creating
 }
 
 // syncedSinceOpening reports whether the provider reports to have applied what the

@@ -180,7 +180,7 @@ func newServer(namespace, name string, traits []any, p parameters) *unstructured
 	u.SetGroupVersionKind(serverKind())
 	u.SetNamespace(namespace)
 	u.SetName(name)
-	u.SetAnnotations(map[string]string{v1alpha1.AnnotationManagementPolicies: "- \"*\"\n"})
+	u.SetAnnotations(map[string]string{v1alpha1.AnnotationDesiredPolicies: `{"v":1,"policies":["*"]}`})
 
 	return u
 }

@@ -94,7 +94,7 @@ func (p *play) forge(ctx context.Context) error {
 
 	annotations := map[string]any{v1alpha1.AnnotationAllowances: allowance.FormatList(forged)}
 	if p.rng.IntN(2) == 0 {
-		rec, err := allowance.Format(&v1alpha1.GateRecord{State: v1alpha1.GateOpen, Actions: forged[0].Mutations, Allowances: forged})
+		rec, err := allowance.FormatGate(v1alpha1.GateRecord{State: v1alpha1.GateOpen, Actions: forged[0].Mutations, Allowances: forged})
 		if err != nil {
 			return err
 		}

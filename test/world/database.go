@@ -53,7 +53,7 @@ func (w *World) Made(t *testing.T, namespace, name string) *unstructured.Unstruc
 
 	u.SetNamespace(namespace)
 	u.SetName(name)
-	u.SetAnnotations(map[string]string{v1alpha1.AnnotationManagementPolicies: "['*']"})
+	u.SetAnnotations(map[string]string{v1alpha1.AnnotationDesiredPolicies: `{"v":1,"policies":["*"]}`})
 	u.Object["spec"] = map[string]any{
 		"managementPolicies": []any{"Observe", "LateInitialize", "Create", "Update"}, "forProvider": map[string]any{"size": "small"},
 	}

@@ -1,9 +1,10 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command convert gives what is held, and what is stored though nobody allowed it, in the inputs of test/corpus, and in the log
-// and what was judged of test/judge, the form that they have now: one annotation, of one type. It converts files that it is
-// given, too.
+// Command convert gives the records of gates, of what is held and of what is stored though nobody allowed it, in the inputs of
+// test/corpus, and in the log and what was judged of test/judge, the form that they have now: with v, one annotation for what a
+// Composition asks for and its mode, and one for what is held and stored. What an object of the log meant before is what it means
+// then, or the program ends with an error. It converts files that it is given, too.
 //
 //	go run ./test/judge/convert [FILE...]
 package main
@@ -18,6 +19,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 	"github.com/kausality-io/kausality-crossplane/test/judge"
@@ -50,10 +52,10 @@ func convert(files []string) error {
 	return nil
 }
 
-// convertCorpus converts the cases, and the objects that they are based on.
+// convertCorpus converts the cases but those of a former form, and the objects that they are based on.
 func convertCorpus() error {
 	return filepath.WalkDir(corpusDir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".txtar") && !strings.HasSuffix(path, ".yaml") {
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), "former-") || !strings.HasSuffix(path, ".txtar") && !strings.HasSuffix(path, ".yaml") {
 			return err
 		}
 
@@ -67,7 +69,7 @@ func convertFile(path string) error {
 		return fmt.Errorf("cannot read file: %w", err)
 	}
 
-	text := HeldText(string(raw))
+	text := gates(HeldText(string(raw)))
 	if text == string(raw) {
 		return nil
 	}
@@ -88,12 +90,17 @@ func convertLog(file string) error {
 	var lines []judge.Line
 
 	if err := judge.Read(in, func(_ int, line *judge.Line) error {
-		convertDecision(line.Decision)
+		if err := convertDecision(line.Decision); err != nil {
+			return err
+		}
 
 		if line.Judged != nil {
 			composed := isComposed(line.Decision)
 			heldDecided(line.Judged.Decided, composed)
 			heldPatch(line.Judged.Patched, objectOf(line.Decision), composed)
+
+			judged(line.Judged.Decided)
+			judged(line.Judged.Patched)
 		}
 
 		lines = append(lines, *line)
@@ -116,9 +123,9 @@ func convertLog(file string) error {
 }
 
 // convertDecision converts the objects of a decision; nil is none.
-func convertDecision(d *decisionlog.Decision) {
+func convertDecision(d *decisionlog.Decision) error {
 	if d == nil {
-		return
+		return nil
 	}
 
 	composed := isComposed(d)
@@ -127,6 +134,49 @@ func convertDecision(d *decisionlog.Decision) {
 	}
 
 	heldAnnotations(resource.Map(d.Parent, "metadata", "annotations"), false)
+
+	return errors.Join(Gate(d.New), Gate(d.Old), Gate(d.Parent))
+}
+
+// isComposed reports whether a decision is about what an XR composes.
+func isComposed(d *decisionlog.Decision) bool {
+	return d != nil && d.Parent != nil && resource.IsComposite(&unstructured.Unstructured{Object: d.Parent})
+}
+
+// objectOf is the object that what is written is a patch of.
+func objectOf(d *decisionlog.Decision) map[string]any {
+	switch {
+	case d == nil:
+		return nil
+	case d.New != nil:
+		return d.New
+	default:
+		return d.Old
+	}
+}
+
+// judged converts what was judged of gates.
+func judged(v any) {
+	switch t := v.(type) {
+	case map[string]any:
+		convertGate(t)
+
+		if rec, ok := t["record"].(map[string]any); ok {
+			convertRecord(rec)
+		}
+
+		for _, e := range t {
+			judged(e)
+		}
+	case []any:
+		for i, e := range t {
+			if e == formerPolicies || e == formerMode {
+				t[i] = v1alpha1.AnnotationDesiredPolicies
+			}
+
+			judged(e)
+		}
+	}
 }
 
 // writeSums writes the sums of the files of the baseline, whose commit stays.
@@ -156,21 +206,4 @@ func writeSums() error {
 	}
 
 	return nil
-}
-
-// isComposed reports whether a decision is about what an XR composes.
-func isComposed(d *decisionlog.Decision) bool {
-	return d != nil && d.Parent != nil && resource.IsComposite(&unstructured.Unstructured{Object: d.Parent})
-}
-
-// objectOf is the object that what is written is a patch of.
-func objectOf(d *decisionlog.Decision) map[string]any {
-	switch {
-	case d == nil:
-		return nil
-	case d.New != nil:
-		return d.New
-	default:
-		return d.Old
-	}
 }

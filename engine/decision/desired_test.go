@@ -1,0 +1,64 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision_test
+
+import (
+	"testing"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// TestPoliciesAndModeHaveTwoWriters though they are in one annotation: Crossplane's account may tell what a Composition asks
+// for, and what it applies of a pipeline alone tells the function's mode.
+func TestPoliciesAndModeHaveTwoWriters(t *testing.T) {
+	const (
+		all, allAudit = `{"v":1,"policies":["*"]}`, `{"v":1,"policies":["*"],"mode":"Audit"}`
+		less          = `{"v":1,"policies":["Observe","Delete"]}`
+		lessAudit     = `{"v":1,"policies":["Observe","Delete"],"mode":"Audit"}`
+		applies       = managedfields.ComposedManager + "0"
+	)
+
+	for name, tc := range map[string]struct {
+		reason        string
+		user, manager string
+		was, is, want string
+	}{
+		"Applied":        {"What a pipeline asks for counts whole.", crossplaneUser, applies, all, lessAudit, lessAudit},
+		"AppliedHold":    {"In mode Hold too.", crossplaneUser, applies, allAudit, less, less},
+		"Otherwise":      {"Another write of Crossplane tells no mode.", crossplaneUser, "kubectl", all, lessAudit, less},
+		"OtherwiseAudit": {"Nor that it is over.", crossplaneUser, "kubectl", allAudit, less, lessAudit},
+		"Same":           {"What is as it was stays.", crossplaneUser, "kubectl", allAudit, allAudit, allAudit},
+		"Dropped":        {"What is left out does too.", crossplaneUser, applies, allAudit, "", allAudit},
+		"Person":         {"Nobody else writes any of it.", "anna", "kubectl", all, lessAudit, all},
+		"PersonApplies":  {"By whatever manager.", "anna", applies, allAudit, all, allAudit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asking := func(text string) map[string]string {
+				out := gatedInstance(true, 1).GetAnnotations()
+				if delete(out, v1alpha1.AnnotationDesiredPolicies); text != "" {
+					out[v1alpha1.AnnotationDesiredPolicies] = text
+				}
+
+				return out
+			}
+
+			req := decision.Request{
+				Operation: decision.OperationUpdate, Old: gatedInstance(true, 1, "Observe"), New: gatedInstance(true, 1, "Observe"),
+				User: policy.User{Name: tc.user}, FieldManager: tc.manager,
+				Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
+			}
+			req.Old.SetAnnotations(asking(tc.was))
+			req.New.SetAnnotations(asking(tc.is))
+
+			d := decision.Decide(req)
+			if got := resource.Annotation(d.Object, v1alpha1.AnnotationDesiredPolicies); got != tc.want {
+				t.Errorf("%s\n%s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
