@@ -79,7 +79,8 @@ const (
 		"k == %[3]q && !(%[1]s.metadata.annotations[k] in [%[4]s]) || k.startsWith(%[5]q) && !(k in [%[6]s]))"
 
 	// Where its change says why, Kausality may have opened the gate with it.
-	opens = "request.userInfo.username == %[1]q && " + gatedBefore + " && " + gatedAfter + " && " + closedBefore + " && !(" + closedAfter + ") && " +
+	opens = "request.userInfo.username == %[1]q && " + gatedBefore + " && " + gatedAfter + " && " +
+		closedBefore + " && !(" + closedAfter + ") && " +
 		"object.metadata.annotations[%[2]q] != oldObject.metadata.annotations[%[2]q] && " +
 		"object.metadata.?annotations[?%[3]q].orValue('') != oldObject.metadata.?annotations[?%[3]q].orValue('')"
 

@@ -135,7 +135,9 @@ func TestAGuardThatTestsTextsDecidesAsOneThatParsedThem(t *testing.T) {
 					t.Errorf("from %s to %s by %s: opens %t, was %t\n%v\n%v", was, is, user, got, want, old, obj)
 				}
 
-				if compared++; got {
+				compared++
+
+				if got {
 					allowed++
 				}
 			}

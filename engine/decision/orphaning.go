@@ -18,9 +18,9 @@ import (
 // object would not be deleted any more. That has to be asked for as a change of
 // the field would be, which itself is the gate's. False where there is none.
 func (f *facts) orphaning() (change.Change, bool) {
-	const desired = v1alpha1.AnnotationDesiredPolicies
+	const asks = v1alpha1.AnnotationDesiredPolicies
 
-	if f.Old == nil || f.New == nil || resource.Annotation(f.Old, desired) == resource.Annotation(f.New, desired) || !resource.IsManaged(f.New) {
+	if f.Old == nil || f.New == nil || resource.Annotation(f.Old, asks) == resource.Annotation(f.New, asks) || !resource.IsManaged(f.New) {
 		return change.Change{}, false
 	}
 

@@ -225,11 +225,13 @@ func gateMeans(annotations map[string]any) *gateMeaning {
 	return out
 }
 
+// valued is what follows the key of an annotation: its value, in quotes or not.
+const valued = `: *("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\w+)`
+
 var (
 	// section starts a file of a case.
 	section = regexp.MustCompile(`(?m)^-- .* --\n`)
-	// Annotations with their values, in quotes or not.
-	valued     = `: *("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\w+)`
+	// Annotations with their values.
 	inMode     = regexp.MustCompile(`(?:(?m:^ +))?` + formerMode + valued + `(?:\n|, *)?`)
 	inPolicies = regexp.MustCompile(formerPolicies + valued + `(\n|, *)?`)
 	inGate     = regexp.MustCompile(v1alpha1.AnnotationGate + valued)
@@ -240,7 +242,7 @@ var (
 // gates converts what a text says of gates: a case of the corpus, or anything else with annotations in YAML.
 func gates(text string) string {
 	starts := section.FindAllStringIndex(text, -1)
-	out, from := "", 0
+	out, from := make([]string, 0, len(starts)+1), 0
 
 	for _, at := range append(starts, []int{len(text), len(text)}) {
 		file := text[from:at[0]]
@@ -250,10 +252,10 @@ func gates(text string) string {
 			file = gatesOf(file)
 		}
 
-		out += file
+		out = append(out, file)
 	}
 
-	return out
+	return strings.Join(out, "")
 }
 
 // gatesOf converts one file of a case, which has one object.
@@ -268,7 +270,7 @@ func gatesOf(text string) string {
 		mode = unquoted(m[1])
 	}
 
-	if m := inPolicies.FindStringSubmatch(text); m != nil && m[1] != "null" {
+	if m := inPolicies.FindStringSubmatch(text); len(m) > 0 && m[1] != "null" {
 		known = m[1]
 	}
 
