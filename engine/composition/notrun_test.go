@@ -83,7 +83,7 @@ status: {conditions: [{type: Kausality, status: "True", reason: Allowed, message
 `
 
 	revisions := map[string]bool{"stores-1": true, "stores-2": false}
-	held := []composition.Held{{Entry: v1alpha1.HeldChange{Field: "spec.forProvider.size", From: "small", To: "large"}}}
+	held := []composition.Held{{Change: v1alpha1.HeldChange{Field: "spec.forProvider.size", From: "small", To: "large"}}}
 
 	for name, held := range map[string][]composition.Held{"Nothing": nil, "Held": held} {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func TestAManagedResourceIsGovernedByItsGateOrByWhatNobodyUnderstands(t *testing
 		want                      bool
 	}{
 		"None":     {reason: "It is not ours.", annotations: `{}`, spec: managed},
-		"Function": {reason: "Its Composition runs the function.", annotations: `{kausality.io/management-policies: "- '*'"}`, spec: managed, want: true},
+		"Function": {reason: "Its Composition runs the function.", annotations: `{kausality.io/desired-policies: "{\"v\":1,\"policies\":[\"*\"]}"}`, spec: managed, want: true},
 		"Gate":     {reason: "It was gated before.", annotations: `{kausality.io/gate: "{state: Closed}"}`, spec: managed, want: true},
 		"Broken":   {reason: "So it was, whatever that says.", annotations: `{kausality.io/gate: "{"}`, spec: managed, want: true},
 		"Unknown":  {reason: "An annotation of another version may have been a gate's.", annotations: `{kausality.io/former: "{}"}`, spec: managed, want: true},

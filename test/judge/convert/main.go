@@ -1,10 +1,9 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command convert gives the records of gates, of what is held and of what is stored though nobody allowed it, in the inputs of
-// test/corpus, and in the log and what was judged of test/judge, the form that they have now: with v, one annotation for what a
-// Composition asks for and its mode, and one for what is held and stored. What an object of the log meant before is what it means
-// then, or the program ends with an error. It converts files that it is given, too.
+// Command convert gives the records of gates in the inputs of test/corpus, and in the log and what was judged of test/judge, the
+// form that they have now: with v, and one annotation for what a Composition asks for and its mode. What an object of the log
+// meant before is what it means then, or the program ends with an error. It converts files that it is given, too.
 //
 //	go run ./test/judge/convert [FILE...]
 package main
@@ -17,10 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 	"github.com/kausality-io/kausality-crossplane/test/judge"
 )
@@ -73,7 +69,7 @@ func convertFile(path string) error {
 		return fmt.Errorf("cannot read file: %w", err)
 	}
 
-	text := gates(HeldText(string(raw)))
+	text := gates(string(raw))
 	if text == string(raw) {
 		return nil
 	}
@@ -99,10 +95,6 @@ func convertLog(file string) error {
 		}
 
 		if line.Judged != nil {
-			composed := isComposed(line.Decision)
-			heldDecided(line.Judged.Decided, composed)
-			heldPatch(line.Judged.Patched, objectOf(line.Decision), composed)
-
 			judged(line.Judged.Decided)
 			judged(line.Judged.Patched)
 		}
@@ -132,31 +124,7 @@ func convertDecision(d *decisionlog.Decision) error {
 		return nil
 	}
 
-	composed := isComposed(d)
-	for _, o := range []map[string]any{d.New, d.Old} {
-		heldAnnotations(resource.Map(o, "metadata", "annotations"), composed)
-	}
-
-	heldAnnotations(resource.Map(d.Parent, "metadata", "annotations"), false)
-
 	return errors.Join(Gate(d.New), Gate(d.Old), Gate(d.Parent))
-}
-
-// isComposed reports whether a decision is about what an XR composes.
-func isComposed(d *decisionlog.Decision) bool {
-	return d != nil && d.Parent != nil && resource.IsComposite(&unstructured.Unstructured{Object: d.Parent})
-}
-
-// objectOf is the object that what is written is a patch of.
-func objectOf(d *decisionlog.Decision) map[string]any {
-	switch {
-	case d == nil:
-		return nil
-	case d.New != nil:
-		return d.New
-	default:
-		return d.Old
-	}
 }
 
 // judged converts what was judged of gates.
