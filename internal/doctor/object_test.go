@@ -89,12 +89,23 @@ func TestTheDoctorReadsWhatObjectsSay(t *testing.T) {
 			reason: "So is a record of another version.",
 			ill: func(_ *testing.T, s *State) {
 				annotations := s.Managed[0].GetAnnotations()
-				annotations["kausality.io/asked"] = "{}"
+				annotations["kausality.io/management-policies"] = "- '*'\n"
 				s.Managed[0].SetAnnotations(annotations)
 			},
 			want: []brief{
-				{"gates", Error, "Instance db", "cannot read annotation \"kausality.io/asked\": this version does not know it"},
+				{"gates", Error, "Instance db", "cannot read annotation \"kausality.io/management-policies\": this version does not know it"},
 			},
+		},
+		"FormerGate": {
+			reason: "So is the record of a gate that says no version.",
+			ill: func(_ *testing.T, s *State) {
+				annotations := s.Managed[0].GetAnnotations()
+				annotations["kausality.io/gate"] = "{state: Closed, generation: 2}"
+				s.Managed[0].SetAnnotations(annotations)
+			},
+			want: []brief{{
+				"gates", Error, "Instance db", "cannot parse annotation \"kausality.io/gate\": it is of a form that this version does not know",
+			}},
 		},
 		"Former": {
 			reason: "So is one of a form that is not read any more.",
