@@ -6,6 +6,8 @@ package decision_test
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
@@ -23,6 +25,11 @@ func TestPoliciesAndModeHaveTwoWriters(t *testing.T) {
 		applies       = managedfields.ComposedManager + "0"
 	)
 
+	xr := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.org/v1", "kind": "XApp",
+		"metadata": map[string]any{"name": "app", "uid": "xr-uid", "annotations": map[string]any{v1alpha1.AnnotationInitialized: `{"v":1}`}},
+	}}
+
 	for name, tc := range map[string]struct {
 		reason        string
 		user, manager string
@@ -30,6 +37,7 @@ func TestPoliciesAndModeHaveTwoWriters(t *testing.T) {
 	}{
 		"Applied":        {"What a pipeline asks for counts whole.", crossplaneUser, applies, all, lessAudit, lessAudit},
 		"AppliedHold":    {"In mode Hold too.", crossplaneUser, applies, allAudit, less, less},
+		"Held":           {"Where no longer to ask for Delete is held the mode is the new one.", crossplaneUser, applies, allAudit, `{"v":1,"policies":["Observe"]}`, all},
 		"Otherwise":      {"Another write of Crossplane tells no mode.", crossplaneUser, "kubectl", all, lessAudit, less},
 		"OtherwiseAudit": {"Nor that it is over.", crossplaneUser, "kubectl", allAudit, less, lessAudit},
 		"Same":           {"What is as it was stays.", crossplaneUser, "kubectl", allAudit, allAudit, allAudit},
@@ -50,7 +58,7 @@ func TestPoliciesAndModeHaveTwoWriters(t *testing.T) {
 			req := decision.Request{
 				Operation: decision.OperationUpdate, Old: gatedInstance(true, 1, "Observe"), New: gatedInstance(true, 1, "Observe"),
 				User: policy.User{Name: tc.user}, FieldManager: tc.manager,
-				Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
+				Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}}, Action: v1alpha1.ActionHold, Parent: xr,
 			}
 			req.Old.SetAnnotations(asking(tc.was))
 			req.New.SetAnnotations(asking(tc.is))
