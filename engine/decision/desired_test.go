@@ -48,7 +48,9 @@ func TestPoliciesAndModeHaveTwoWriters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asking := func(text string) map[string]string {
 				out := gatedInstance(true, 1).GetAnnotations()
-				if delete(out, v1alpha1.AnnotationDesiredPolicies); text != "" {
+				delete(out, v1alpha1.AnnotationDesiredPolicies)
+
+				if text != "" {
 					out[v1alpha1.AnnotationDesiredPolicies] = text
 				}
 
