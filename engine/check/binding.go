@@ -56,34 +56,50 @@ func (l *linter) policy(name string) (p *v1alpha1.AllowancePolicy, refused bool)
 	return nil, false
 }
 
-// checkBinding finds why a binding would grant nothing. A policy without a name is one that
-// is not there.
+// Unbound says why a binding grants nothing by its policy: the reason of its Ready condition, and a
+// message; empty where it may. A policy without a name is one that is not there.
+func Unbound(b *v1alpha1.AllowanceBinding, p *v1alpha1.AllowancePolicy) (reason, message string) {
+	switch name := b.Spec.Policy; {
+	case p.GetName() == "":
+		return v1alpha1.ReasonPolicyUnknown, fmt.Sprintf("there is no AllowancePolicy %q", name)
+	case !policy.Bindable(&p.Spec):
+		return v1alpha1.ReasonNotBindable,
+			fmt.Sprintf("AllowancePolicy %q says nothing of bindings: its bindingMode has to be Optional or Required", name)
+	case b.Spec.ParamRef != nil && !policy.Overridable(&p.Spec):
+		return v1alpha1.ReasonNotOverridable,
+			fmt.Sprintf("the binding has a paramRef, and that of AllowancePolicy %q is not overridable", name)
+	default:
+		return "", ""
+	}
+}
+
+// checkBinding finds why a binding would grant nothing.
 func (l *linter) checkBinding(b Item[*v1alpha1.AllowanceBinding], p *v1alpha1.AllowancePolicy, refused bool) {
 	const at = "spec.policy"
 
-	switch name := b.Object.Spec.Policy; {
-	case p.GetName() == "":
-		names := make([]string, 0, len(l.Policies))
-		for _, one := range l.Policies {
-			names = append(names, one.Object.GetName())
-		}
-
-		remedy := "give it, too, with --filename"
-		if like := Alike(name, names); len(like) > 0 {
-			remedy = fmt.Sprintf("name %q, if that is meant", like[0])
-		}
-
-		l.add(b.At, BindingPolicy, at, fmt.Sprintf("there is no AllowancePolicy %q", name), remedy)
+	switch reason, message := Unbound(b.Object, p); {
+	case reason == v1alpha1.ReasonPolicyUnknown:
+		l.add(b.At, BindingPolicy, at, message, l.policyRemedy(b.Object.Spec.Policy))
 	case refused:
 		l.add(b.At, BindingPolicy, at,
-			fmt.Sprintf("AllowancePolicy %q is refused, and so nobody initiates by its binding", name), "correct the policy")
-	case !policy.Bindable(&p.Spec):
-		l.add(b.At, BindingPolicy, at,
-			fmt.Sprintf("AllowancePolicy %q says nothing of bindings: its bindingMode has to be Optional or Required", name),
-			"set spec.bindingMode of the policy")
-	case b.Object.Spec.ParamRef != nil && !policy.Overridable(&p.Spec):
-		l.add(b.At, BindingPolicy, "spec.paramRef",
-			fmt.Sprintf("the binding has a paramRef, and that of AllowancePolicy %q is not overridable", name),
-			"take it away, or set spec.paramRef.overridable of the policy")
+			fmt.Sprintf("AllowancePolicy %q is refused, and so nobody initiates by its binding", p.GetName()), "correct the policy")
+	case reason == v1alpha1.ReasonNotBindable:
+		l.add(b.At, BindingPolicy, at, message, "set spec.bindingMode of the policy")
+	case reason == v1alpha1.ReasonNotOverridable:
+		l.add(b.At, BindingPolicy, "spec.paramRef", message, "take it away, or set spec.paramRef.overridable of the policy")
 	}
+}
+
+// policyRemedy is what helps where there is no policy of a name.
+func (l *linter) policyRemedy(name string) string {
+	names := make([]string, 0, len(l.Policies))
+	for _, one := range l.Policies {
+		names = append(names, one.Object.GetName())
+	}
+
+	if like := Alike(name, names); len(like) > 0 {
+		return fmt.Sprintf("name %q, if that is meant", like[0])
+	}
+
+	return "give it, too, with --filename"
 }

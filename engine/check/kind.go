@@ -20,7 +20,7 @@ func Kinds(p *v1alpha1.AllowancePolicy, served []kind.Served) []schema.GroupVers
 
 // WindowKinds are the served kinds that windows name, each once.
 func WindowKinds(list []v1alpha1.UpgradeAllowance, served []kind.Served) []schema.GroupVersionKind {
-	var names []kind.Name
+	names := make([]kind.Name, 0, len(list))
 	for i := range list {
 		names = append(names, kind.OfPermissions(list[i].Spec.Allow)...)
 	}

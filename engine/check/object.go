@@ -95,7 +95,7 @@ func (s Schemas) ofParent(parents []kind.Served) *spec.Schema {
 
 // ofKinds checks parts against each of some kinds.
 func (s Schemas) ofKinds(kinds []schema.GroupVersionKind, parts func(schema.GroupKind) []part) []Finding {
-	var out []Finding
+	out := make([]Finding, 0, len(kinds))
 
 	for _, gvk := range kinds {
 		out = append(out, ofKind(gvk, Against{Kind: gvk.GroupKind(), Schema: s(gvk)}.check(parts(gvk.GroupKind())))...)
@@ -115,7 +115,9 @@ func Binding(
 		return nil
 	}
 
-	about := slices.DeleteFunc(Kinds(p, kinds), func(gvk schema.GroupVersionKind) bool { return !policy.IsAbout(&p.Spec.Match, gvk.GroupKind()) })
+	about := slices.DeleteFunc(Kinds(p, kinds), func(gvk schema.GroupVersionKind) bool {
+		return !policy.IsAbout(&p.Spec.Match, gvk.GroupKind())
+	})
 	parts := bindingParts(in)
 	out := append(checkSubjects(b.Subjects(), never), schemas.ofKinds(about, func(schema.GroupKind) []part { return parts })...)
 
@@ -126,7 +128,9 @@ func Binding(
 // that its rules name. Of one that does not compile what does is checked.
 func Enforcement(in *v1alpha1.Enforcement, served []kind.Served, schemas Schemas) []Finding {
 	e, _ := enforcement.Compile(in)
-	parts := slices.DeleteFunc(conditionParts(in.Spec.MatchConditions), func(p part) bool { return slices.Contains(e.Broken(), p.At.String()) })
+	parts := slices.DeleteFunc(conditionParts(in.Spec.MatchConditions), func(p part) bool {
+		return slices.Contains(e.Broken(), p.At.String())
+	})
 	out := schemas.ofKinds(enforcedKinds(e, served), func(schema.GroupKind) []part { return parts })
 
 	return out[:min(len(out), maxWarnings)]
@@ -142,5 +146,7 @@ func Window(u *v1alpha1.UpgradeAllowance, named []kind.Served, schemas Schemas) 
 
 // ofWindow checks the paths that a window allows.
 func (s Schemas) ofWindow(u *v1alpha1.UpgradeAllowance, named []kind.Served) []Finding {
-	return s.ofKinds(WindowKinds([]v1alpha1.UpgradeAllowance{*u}, named), func(gk schema.GroupKind) []part { return allowParts(u.Spec.Allow, gk) })
+	kinds := WindowKinds([]v1alpha1.UpgradeAllowance{*u}, named)
+
+	return s.ofKinds(kinds, func(gk schema.GroupKind) []part { return allowParts(u.Spec.Allow, gk) })
 }

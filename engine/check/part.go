@@ -77,7 +77,7 @@ func bindingParts(b *v1alpha1.AllowanceBinding) []part {
 
 // conditionParts are the conditions of an Enforcement, or of a binding.
 func conditionParts(list []v1alpha1.MatchCondition) []part {
-	var out []part
+	out := make([]part, 0, len(list))
 
 	for i, c := range list {
 		at := field.NewPath("spec", "matchConditions").Index(i).Child("expression")

@@ -151,17 +151,13 @@ func bindingReadiness(b *v1alpha1.AllowanceBinding, p *v1alpha1.AllowancePolicy)
 		return cond
 	}
 
+	if cond.Reason, cond.Message = check.Unbound(b, p); cond.Reason != "" {
+		return cond
+	}
+
 	ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
 
 	switch name := b.Spec.Policy; {
-	case p.GetName() == "":
-		cond.Reason, cond.Message = v1alpha1.ReasonPolicyUnknown, fmt.Sprintf("there is no AllowancePolicy %q", name)
-	case !policy.Bindable(&p.Spec):
-		cond.Reason = v1alpha1.ReasonNotBindable
-		cond.Message = fmt.Sprintf("AllowancePolicy %q says nothing of bindings: its bindingMode has to be Optional or Required", name)
-	case b.Spec.ParamRef != nil && !policy.Overridable(&p.Spec):
-		cond.Reason = v1alpha1.ReasonNotOverridable
-		cond.Message = fmt.Sprintf("the binding has a paramRef, and that of AllowancePolicy %q is not overridable", name)
 	case ready == nil || ready.ObservedGeneration != p.GetGeneration():
 		cond.Reason, cond.Message = v1alpha1.ReasonPolicyNotReady, fmt.Sprintf("AllowancePolicy %q is not reported on yet", name)
 	case ready.Status != metav1.ConditionTrue:
