@@ -24,7 +24,7 @@ func TestAManagedResourceIsGovernedByItsGateOrByWhatNobodyUnderstands(t *testing
 		"Unknown":  {reason: "An annotation of another version may have been a gate's.", annotations: `{kausality.io/former: "{}"}`, spec: managed, want: true},
 		"Empty":    {reason: "Whatever it says.", annotations: `{kausality.io/former: ""}`, spec: managed, want: true},
 		"Theirs":   {reason: "Others name their annotations alike.", annotations: `{former: a, kausality.example.org/gate: a, my.kausality.io/gate: a}`, spec: managed},
-		"NoGate":   {reason: "What else is ours says nothing of a gate.", annotations: `{kausality.io/trace: a, kausality.io/allowances: "[]", kausality.io/held: "[]", kausality.io/mode: Audit}`, spec: managed},
+		"NoGate":   {reason: "What else is ours says nothing of a gate.", annotations: `{kausality.io/trace: a, kausality.io/allowances: "[]", kausality.io/held: "[]", kausality.io/desired-policies: '{"v":1,"mode":"Audit"}'}`, spec: managed},
 		"Other":    {reason: "An XR has no gate.", annotations: `{kausality.io/former: "{}"}`, spec: other},
 	}
 
