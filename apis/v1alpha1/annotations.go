@@ -196,6 +196,9 @@ type AllowanceSource struct {
 	// Field of the object whose change it was given for, or create. Empty of a Deletion, and of what a window or an approval
 	// gave by itself.
 	Field string `json:"field,omitempty"`
+	// Place is the field with hashes of the keys of elements in the place of their indices: spec.users.@b54d5f2e.role. Empty
+	// where it leads through no element with a key.
+	Place string `json:"place,omitempty"`
 	// From is the [Allowance.ID] of the parent's deletion that a Deletion follows from.
 	From string `json:"from,omitempty"`
 }
@@ -272,8 +275,8 @@ type Asker struct {
 type WithheldPlaces struct {
 	// At is the [Allowance.ID] of the last change of the parent when they were first held.
 	At string `json:"at"`
-	// Of are the fields of the parent that had changed then, and had not settled. Who may changes one of them anew, and what follows
-	// from that serves the places.
+	// Of are the fields of the parent that had changed then, and had not settled, in the form of [AllowanceSource.Place] where they
+	// have one. Who may changes one of them anew, and what follows from that serves the places.
 	Of []string `json:"of,omitempty"`
 	// Places are hashes of 8 bytes each of their paths, in base64.
 	Places string `json:"places"`
@@ -320,6 +323,8 @@ type Hop struct {
 type TraceEntry struct {
 	// Field that changed, or create.
 	Field string `json:"field"`
+	// Place of it, as of [AllowanceSource.Place].
+	Place string `json:"place,omitempty"`
 	// Generation of this object that the change produced.
 	Generation int64 `json:"generation"`
 	// Initiator is the user that started the chain.

@@ -163,6 +163,7 @@ func (r *reader) source() v1alpha1.AllowanceSource {
 
 	out := v1alpha1.AllowanceSource{
 		Type: v1alpha1.SourceType(r.Text("    type: ")), Name: r.Optional("    name: "), Field: r.Optional("    field: "),
+		Place: r.Optional("    place: "),
 	}
 
 	if r.Peek("    from: ") {
@@ -192,6 +193,7 @@ func (r *reader) element(key string, first *bool) string {
 func (r *reader) entry() v1alpha1.TraceEntry {
 	return v1alpha1.TraceEntry{
 		Field:      r.Text("- field: "),
+		Place:      r.Optional("  place: "),
 		Generation: r.Number("  generation: "),
 		Initiator:  r.Text("  initiator: "),
 		Trace:      r.trace(),

@@ -4,6 +4,8 @@
 package allowance
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -19,6 +21,9 @@ func Field(a v1alpha1.Allowance) string {
 
 	return a.Source.Field
 }
+
+// PlaceOf is the field whose change gave an allowance, where it is whatever moves beside it: see [v1alpha1.AllowanceSource.Place].
+func PlaceOf(a v1alpha1.Allowance) string { return cmp.Or(a.Source.Place, Field(a)) }
 
 // ByDeletion reports whether the deletion of the object that carries it gave an allowance. It serves while the object is
 // being deleted, and not before: what was asked for may have been refused since.

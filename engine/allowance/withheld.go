@@ -31,7 +31,8 @@ type Withheld map[uint64]Since
 type Since struct {
 	// At is the ID of the last change of the parent then.
 	At string
-	// Of are the fields of the parent whose change had not settled then, or that somebody had stored who may not, in order.
+	// Of are the fields of the parent whose change had not settled then, or that somebody had stored who may not, in order; each as
+	// [PlaceOf] has it.
 	Of string
 	// Stored is true where the parent is a Claim and has the value that is copied: as long as it has, no edit of another field
 	// serves that.
@@ -239,10 +240,10 @@ func (s Since) Serves(a v1alpha1.Allowance, stored []string) bool {
 	of := s.fields()
 
 	if s.Stored { // A replay has it though another policy allows that edit.
-		return compareID(a.ID, s.At) >= 0 && slices.Contains(of, Field(a))
+		return compareID(a.ID, s.At) >= 0 && slices.Contains(of, PlaceOf(a))
 	}
 
-	return slices.ContainsFunc(of, func(field string) bool { return Related(field, Field(a)) }) &&
+	return slices.ContainsFunc(of, func(field string) bool { return Related(field, PlaceOf(a)) }) &&
 		!slices.ContainsFunc(of, func(field string) bool {
 			return slices.ContainsFunc(stored, func(other string) bool { return Related(field, other) })
 		})

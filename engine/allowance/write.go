@@ -97,6 +97,7 @@ func (w *writer) source(s *v1alpha1.AllowanceSource) {
 	w.text("    type: ", string(s.Type))
 	w.optional("    name: ", s.Name)
 	w.optional("    field: ", s.Field)
+	w.optional("    place: ", s.Place)
 
 	if s.From != "" {
 		w.id("    from: ", s.From)
@@ -107,6 +108,7 @@ func (w *writer) entry(e *v1alpha1.TraceEntry) {
 	w.failed = w.failed || len(e.Unknown) > 0
 
 	w.text("- field: ", e.Field)
+	w.optional("  place: ", e.Place)
 	w.number("  generation: ", e.Generation)
 	w.text("  initiator: ", e.Initiator)
 	w.trace(e.Trace)

@@ -39,6 +39,8 @@ type facts struct {
 	stored bool
 	// locator of the changes between old and new object; nil until it is asked for.
 	locator *change.Locator
+	// keys is likewise, by what is hidden of it, too.
+	keys *change.Locator
 }
 
 // A caller is who makes a request. Its operation agrees with the objects, and its
@@ -159,7 +161,7 @@ func gather(req Request, stored bool) (*facts, error) {
 // are judged by it stay those of this one, and so do their places.
 func (f *facts) with(object *unstructured.Unstructured) *facts {
 	out := *f
-	out.New, out.locator = object, f.locate()
+	out.New, out.locator, out.keys = object, f.locate(), nil
 
 	return &out
 }
@@ -168,7 +170,7 @@ func (f *facts) with(object *unstructured.Unstructured) *facts {
 // which it is left.
 func (f *facts) within() *facts {
 	out := *f
-	out.locator = nil
+	out.locator, out.keys = nil, nil
 
 	return &out
 }

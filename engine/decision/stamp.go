@@ -109,15 +109,20 @@ func (s *stamper) stampOfChanges() stamp {
 
 // stampOf is what one allowed change of an object gives.
 func (s *stamper) stampOf(u *unstructured.Unstructured, f Finding, generation int64) stamp {
-	hop, allowances := s.inject(u, f, generation)
+	place := ""
+	if f.Rule != RuleLeftBehind {
+		place = s.place(f.Change)
+	}
+
+	hop, allowances := s.inject(u, f, place, generation)
 
 	s.attest(f.cause.trace...)
 	s.attest(hop)
 
 	return stamp{
-		allowances: allowance.Merge(allowances, external(u, f, hop)),
+		allowances: allowance.Merge(allowances, external(u, f, place, hop)),
 		entries: []v1alpha1.TraceEntry{{
-			Field: f.Change.Field, Generation: generation,
+			Field: f.Change.Field, Place: place, Generation: generation,
 			Initiator: f.cause.initiator, Trace: allowance.ExtendTrace(f.cause.trace, hop),
 		}},
 	}
@@ -125,7 +130,7 @@ func (s *stamper) stampOf(u *unstructured.Unstructured, f Finding, generation in
 
 // inject returns the hop of an object for a change of it, with everything
 // captured, and the allowances that every matching policy adds because of it.
-func (s *stamper) inject(u *unstructured.Unstructured, f Finding, generation int64) (v1alpha1.Hop, []v1alpha1.Allowance) {
+func (s *stamper) inject(u *unstructured.Unstructured, f Finding, place string, generation int64) (v1alpha1.Hop, []v1alpha1.Allowance) {
 	j := s.judge
 	if f.repeated {
 		j = j.ofRepeated()
@@ -158,7 +163,8 @@ func (s *stamper) inject(u *unstructured.Unstructured, f Finding, generation int
 		for _, perm := range p.Spec().Allow {
 			out = expand(out, perm, v1alpha1.Allowance{
 				Generation: generation, ID: allowance.ID(generation, hop.Request), Initiator: f.cause.initiator, Policy: p.Name(),
-				Source: sourceOf(v1alpha1.AllowanceSource{Type: v1alpha1.SourcePolicy, Name: p.Name()}, f), Trace: trace, Until: until,
+				Source: sourceOf(v1alpha1.AllowanceSource{Type: v1alpha1.SourcePolicy, Name: p.Name(), Place: place}, f),
+				Trace:  trace, Until: until,
 			})
 		}
 	}
@@ -208,7 +214,9 @@ func expand(out []v1alpha1.Allowance, perm v1alpha1.Permission, base v1alpha1.Al
 // of the parent names that.
 func sourceOf(by v1alpha1.AllowanceSource, f Finding) v1alpha1.AllowanceSource {
 	if f.Change.Field != v1alpha1.MutationDelete {
-		return v1alpha1.AllowanceSource{Type: by.Type, Name: by.Name, Field: f.Change.Field}
+		by.Field, by.From = f.Change.Field, ""
+
+		return by
 	}
 
 	out := v1alpha1.AllowanceSource{Type: v1alpha1.SourceDeletion, Name: by.Name}
@@ -221,10 +229,12 @@ func sourceOf(by v1alpha1.AllowanceSource, f Finding) v1alpha1.AllowanceSource {
 
 // external returns what rides along with a change of an object, as its
 // allowances: of one that is no managed resource the actions of other systems.
-func external(u *unstructured.Unstructured, f Finding, hop v1alpha1.Hop) []v1alpha1.Allowance {
+func external(u *unstructured.Unstructured, f Finding, place string, hop v1alpha1.Hop) []v1alpha1.Allowance {
 	out := make([]v1alpha1.Allowance, 0, len(f.cause.external))
 
 	for _, e := range f.cause.external {
+		e.Source.Place = place
+
 		if !resource.IsManaged(u) {
 			if e.Mutations = allowance.OfOtherSystems(e.Mutations); len(e.Mutations) == 0 {
 				continue

@@ -5,6 +5,7 @@ package decision
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -12,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
 // An element of a list is another one once others are put before it. So what is recorded of a change in a list says by its key
@@ -26,18 +28,10 @@ const maxWhere = 1024
 
 // whereOf says where a change of the object is.
 func (f *facts) whereOf(c change.Change) where {
-	if !indexed(c.Path) && !indexed(c.Was) || f.Old == nil || f.New == nil {
-		return nil
-	}
-
-	elements := change.NewLocator(f.Old.Object, f.New.Object, digest.OfLists).Elements(c)
-	out, keyed := make(where, len(elements)), false
+	elements := f.elements(c)
+	out := make(where, len(elements))
 
 	for i, e := range elements {
-		if _, ok := e.(map[string]any); ok {
-			keyed = true
-		}
-
 		if unkeyed, ok := e.(change.Unkeyed); ok {
 			e = unkeyed.Index
 		}
@@ -50,7 +44,21 @@ func (f *facts) whereOf(c change.Change) where {
 		out[i] = string(raw)
 	}
 
-	if !keyed {
+	return out
+}
+
+// elements are the names of fields and the keys of elements that a change is in; nil where it leads through no element with a key.
+func (f *facts) elements(c change.Change) []any {
+	if !indexed(c.Path) && !indexed(c.Was) || f.Old == nil || f.New == nil {
+		return nil
+	}
+
+	if f.keys == nil {
+		f.keys = change.NewLocator(f.Old.Object, f.New.Object, digest.OfLists)
+	}
+
+	out := f.keys.Elements(c)
+	if !slices.ContainsFunc(out, func(e any) bool { _, keyed := e.(map[string]any); return keyed }) {
 		return nil
 	}
 
@@ -81,6 +89,32 @@ func (w where) String() string {
 	return string(text)
 }
 
+// place of a change, as [v1alpha1.AllowanceSource.Place] has it.
+func (f *facts) place(c change.Change) string { return place(f.elements(c)) }
+
+// place is the field that elements stand for, with hashes of keys; empty where there are none.
+func place(elements []any) string {
+	out := make(change.Path, len(elements))
+
+	for i, e := range elements {
+		switch e := e.(type) {
+		case string:
+			out[i] = fieldpath.Field(e)
+		case change.Unkeyed:
+			out[i] = fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(max(e.Index, 0))}
+		default:
+			key, err := json.Marshal(e)
+			if err != nil {
+				return ""
+			}
+
+			out[i] = fieldpath.Field(fmt.Sprintf("@%08x", wish.Hash(string(key))>>halfOfHash))
+		}
+	}
+
+	return out.String()
+}
+
 // whereIn reads what [where.String] writes; nil where it is not.
 func whereIn(text string) where {
 	var raw []json.RawMessage
@@ -103,7 +137,17 @@ func (w where) within(other where) bool {
 
 // in is the path that it is in an object; false where the object has no such element.
 func (w where) in(object map[string]any) (change.Path, bool) {
-	elements := make([]any, len(w))
+	elements, ok := w.elements()
+	if !ok {
+		return nil, false
+	}
+
+	return change.Locate(object, elements)
+}
+
+// elements are the names, keys and indices of what it leads through; false where it is not understood.
+func (w where) elements() ([]any, bool) {
+	out := make([]any, len(w))
 
 	for i, text := range w {
 		var e any
@@ -115,10 +159,10 @@ func (w where) in(object map[string]any) (change.Path, bool) {
 			e = change.Unkeyed{Index: int(index)}
 		}
 
-		elements[i] = e
+		out[i] = e
 	}
 
-	return change.Locate(object, elements)
+	return out, true
 }
 
 // keyed reports whether all elements that it leads through have keys.

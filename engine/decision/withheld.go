@@ -53,7 +53,7 @@ func (f *facts) heldSince(c change.Change) (allowance.Since, bool) {
 	}
 
 	if e, ok := f.storedIn(c); ok {
-		return allowance.Since{At: e.At, Of: e.Field, Stored: true}, true
+		return allowance.Since{At: e.At, Of: placeOfEdit(e), Stored: true}, true
 	}
 
 	if f.unreadable {
@@ -66,7 +66,7 @@ func (f *facts) heldSince(c change.Change) (allowance.Since, bool) {
 
 	since, held := f.withheld.At(f.placeOf(c))
 	if held && resource.IsClaim(f.Parent) && !since.Repair() { // It is copied from there.
-		since = allowance.NewSince(since.At, []string{c.Field})
+		since = allowance.NewSince(since.At, []string{cmp.Or(f.place(c), c.Field)})
 	}
 
 	return since, held
@@ -137,14 +137,21 @@ func PlaceOfCreation(name string) allowance.Place {
 	return allowance.Place{v1alpha1.MutationCreate, name}
 }
 
-// storedFields are the fields of the parent that somebody has changed who may not.
+// storedFields are the fields of the parent that somebody has changed who may not, as [allowance.PlaceOf] has them.
 func (g *grants) storedFields() []string {
 	out := make([]string, 0, len(g.edited))
 	for _, e := range g.edited {
-		out = append(out, e.Field)
+		out = append(out, placeOfEdit(e))
 	}
 
 	return out
+}
+
+// placeOfEdit is the field of an edit, as [allowance.PlaceOf] has it.
+func placeOfEdit(e v1alpha1.HeldChange) string {
+	elements, _ := whereIn(e.Stored.Where).elements()
+
+	return cmp.Or(place(elements), e.Field)
 }
 
 // withhold notes on each finding that is held since when it is, and what is withheld now.
@@ -213,7 +220,7 @@ func (g *judged) sinceNow() allowance.Since {
 	return allowance.NewSince(g.lastOfParent(), append(g.storedFields(), unsettled(g.Parent)...))
 }
 
-// unsettled are the fields of an object whose change was allowed, and has not settled.
+// unsettled are the fields of an object whose change was allowed, and has not settled, as [allowance.PlaceOf] has them.
 func unsettled(u *unstructured.Unstructured) []string {
 	progress, reports := resource.ProgressOf(u)
 
@@ -232,7 +239,7 @@ func unsettled(u *unstructured.Unstructured) []string {
 	for _, e := range entries {
 		n := len(e.Trace)
 		if e.Generation > settled.Generation || n > 0 && e.Generation == settled.Generation && e.Trace[n-1].Request > settled.Request {
-			out = append(out, e.Field)
+			out = append(out, cmp.Or(e.Place, e.Field))
 		}
 	}
 
