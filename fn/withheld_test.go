@@ -4,6 +4,8 @@
 package fn_test
 
 import (
+	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"testing"
@@ -158,6 +160,125 @@ func TestAnEditLetsOutWhatFollowsFromItAlone(t *testing.T) {
 			t.Errorf("condition: %q", message)
 		}
 	})
+}
+
+// TestWhatIsListedAsHeldStaysHeld where the composed resource that should have it on record has not.
+func TestWhatIsListedAsHeldStaysHeld(t *testing.T) {
+	second := strings.Replace(wishedDeployment, "name: d,", "name: e,", 1)
+
+	for name, test := range map[string]struct {
+		held func(t *testing.T) (a *app, again func() (*fnv1.RunFunctionResponse, string))
+		want string
+	}{
+		"NotApplied": {func(t *testing.T) (*app, func() (*fnv1.RunFunctionResponse, string)) {
+			t.Helper()
+
+			a := settledApp(t)
+			before := maps.Clone(resource.Map(a.observed, "metadata", "annotations"))
+			a.wished = fromYAML(t, imaged("apache"))
+			a.run("")
+			resource.Map(a.observed, "metadata")["annotations"] = before
+
+			return a, func() (*fnv1.RunFunctionResponse, string) { return a.run("") }
+		}, "image stays nginx (asked: apache)"},
+		"CarrierGone": {func(t *testing.T) (*app, func() (*fnv1.RunFunctionResponse, string)) {
+			t.Helper()
+
+			a := settledApp(t)
+			again := func() (*fnv1.RunFunctionResponse, string) { return a.runWith("e", fromYAML(t, second)) }
+			again()
+			a.observed = nil
+
+			return a, again
+		}, "Deployment of composed resource e is not created"},
+		"NothingComposed": {func(t *testing.T) (*app, func() (*fnv1.RunFunctionResponse, string)) {
+			t.Helper()
+
+			a := newApp(t, steadyXApp, "", nil)
+			a.wants("generation 12: settled")
+			a.wished = fromYAML(t, wishedDeployment)
+			a.run("")
+
+			return a, func() (*fnv1.RunFunctionResponse, string) { return a.run("") }
+		}, "Deployment of composed resource d is not created"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, again := test.held(t)
+			state := a.xr["status"]
+			a.edited(13, "spec.color")
+			a.xr["status"] = state
+
+			if _, message := again(); !strings.Contains(message, test.want) {
+				t.Errorf("it goes out by an edit of later: %s", message)
+			}
+		})
+	}
+}
+
+// TestWhatTakesThePlaceOfAResourceStaysHeld though it is of another kind.
+func TestWhatTakesThePlaceOfAResourceStaysHeld(t *testing.T) {
+	a := settledApp(t)
+	a.wished = fromYAML(t, strings.Replace(wishedDeployment, "kind: Deployment", "kind: StatefulSet", 1))
+
+	a.edited(13, "spec.size")
+	a.run("")
+	a.edited(14, "spec.color")
+
+	annotations := resource.Map(a.xr, "metadata", "annotations")
+	text, _ := annotations[v1alpha1.AnnotationAllowances].(string)
+	annotations[v1alpha1.AnnotationAllowances] = text + strings.ReplaceAll(text, "Deployment", "StatefulSet")
+
+	if _, message := a.run(""); !strings.Contains(message, "StatefulSet of composed resource d is not created") {
+		t.Errorf("condition: %q", message)
+	}
+}
+
+// TestAnEditOfAnotherPersonCarriesNoneAlong that nobody allowed and that the function has not seen yet.
+func TestAnEditOfAnotherPersonCarriesNoneAlong(t *testing.T) {
+	stored := func(a *app, generation int64) {
+		resource.Map(a.xr, "metadata")["generation"] = generation
+		resource.Map(a.xr, "metadata", "annotations")[v1alpha1.AnnotationHeld] = fmt.Sprintf(
+			`[{"field":"spec.image","from":"nginx","stored":{},"cause":{"type":"Edit","user":"mallory","since":"2026-01-01T00:00:00Z"},"at":"%d.0"}]`, generation)
+	}
+
+	for name, edit := range map[string]func(a *app){
+		"Before": func(a *app) {
+			a.edited(14, "spec.color")
+			stored(a, 13)
+			resource.Map(a.xr, "metadata")["generation"] = int64(14)
+		},
+		"Later": func(a *app) {
+			a.edited(13, "spec.color")
+			stored(a, 14)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := settledApp(t)
+			state := a.xr["status"]
+			edit(a)
+			a.xr["status"] = state
+			a.wished = fromYAML(t, imaged("apache"))
+
+			for range 3 { // Nor once it has seen it.
+				if rsp, message := a.run(""); imageOf(rsp) != "nginx" {
+					t.Fatalf("it goes out: %s", message)
+				}
+			}
+
+			stored(a, 14)
+			delete(resource.Map(a.xr, "metadata", "annotations"), v1alpha1.AnnotationHeld)
+			a.wished = fromYAML(t, wishedDeployment) // Taken back.
+			a.run("")
+			state = a.xr["status"]
+			a.edited(15, "spec.color")
+			a.xr["status"] = state
+			a.wished = fromYAML(t, imaged("caddy"))
+
+			if rsp, message := a.run(""); imageOf(rsp) != "caddy" {
+				t.Errorf("it is held for good: %s", message)
+			}
+		})
+	}
 }
 
 func imageOf(rsp *fnv1.RunFunctionResponse) string {

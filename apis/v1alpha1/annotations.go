@@ -278,6 +278,9 @@ type WithheldPlaces struct {
 	// Of are the fields of the parent that had changed then, and had not settled, in the form of [AllowanceSource.Place] where they
 	// have one. Who may changes one of them anew, and what follows from that serves the places.
 	Of []string `json:"of,omitempty"`
+	// Edited is true where it may follow from what somebody had stored who may not, and nobody had looked since: no allowance of
+	// before serves it either.
+	Edited bool `json:"edited,omitempty"`
 	// Places are hashes of 8 bytes each of their paths, in base64.
 	Places string `json:"places"`
 }

@@ -37,6 +37,9 @@ type Since struct {
 	// Stored is true where the parent is a Claim and has the value that is copied: as long as it has, no edit of another field
 	// serves that.
 	Stored bool
+	// Edited is true where it may follow from what somebody had stored in the parent who may not, and its controller had not looked
+	// since: no earlier allowance serves it either.
+	Edited bool
 }
 
 // fields that it is since the change of.
@@ -60,7 +63,7 @@ func NewSince(at string, fields []string) Since {
 const maxSinceFields = 16
 
 // After reports whether it is since after a change.
-func (s Since) After(id string) bool { return compareID(s.At, id) > 0 }
+func (s Since) After(id string) bool { return CompareID(s.At, id) > 0 }
 
 // hash of the first segments of a place.
 func (p Place) hash(n int) uint64 {
@@ -213,17 +216,20 @@ func earlier(a, b Since) Since {
 	}
 
 	at := a.At
-	if compareID(b.At, at) < 0 {
+	if CompareID(b.At, at) < 0 {
 		at = b.At
 	}
 
 	of := b.fields()
 
-	return NewSince(at, slices.DeleteFunc(a.fields(), func(field string) bool { return !slices.Contains(of, field) }))
+	out := NewSince(at, slices.DeleteFunc(a.fields(), func(field string) bool { return !slices.Contains(of, field) }))
+	out.Edited = a.Edited || b.Edited
+
+	return out
 }
 
-// compareID orders the IDs of changes of one object.
-func compareID(a, b string) int {
+// CompareID orders the IDs of changes of one object.
+func CompareID(a, b string) int {
 	ofA, requestA, _ := parseID(a)
 	ofB, requestB, _ := parseID(b)
 
@@ -233,14 +239,14 @@ func compareID(a, b string) int {
 // Serves reports whether an allowance of the parent serves what is held since then: it is no later than that, or somebody has
 // changed anew what it is held because of. Stored are the fields of the parent that somebody has changed who may not.
 func (s Since) Serves(a v1alpha1.Allowance, stored []string) bool {
-	if OfApproval(a) || ByDeletion(a) || s.Repair() || !s.Stored && compareID(a.ID, s.At) <= 0 {
+	if OfApproval(a) || ByDeletion(a) || s.Repair() || !s.Stored && !s.Edited && CompareID(a.ID, s.At) <= 0 {
 		return true
 	}
 
 	of := s.fields()
 
 	if s.Stored { // A replay has it though another policy allows that edit.
-		return compareID(a.ID, s.At) >= 0 && slices.Contains(of, PlaceOf(a))
+		return CompareID(a.ID, s.At) >= 0 && slices.Contains(of, PlaceOf(a))
 	}
 
 	return slices.ContainsFunc(of, func(field string) bool { return Related(field, PlaceOf(a)) }) &&
@@ -287,14 +293,26 @@ func (w Withheld) Record() []v1alpha1.WithheldPlaces {
 			raw = binary.BigEndian.AppendUint64(raw, hash)
 		}
 
-		out = append(out, v1alpha1.WithheldPlaces{At: since.At, Of: since.fields(), Places: base64.RawStdEncoding.EncodeToString(raw)})
+		out = append(out, v1alpha1.WithheldPlaces{At: since.At, Of: since.fields(), Edited: since.Edited, Places: base64.RawStdEncoding.EncodeToString(raw)})
 	}
 
 	slices.SortFunc(out, func(a, b v1alpha1.WithheldPlaces) int {
-		return cmp.Or(compareID(a.At, b.At), slices.Compare(a.Of, b.Of))
+		return cmp.Or(CompareID(a.At, b.At), slices.Compare(a.Of, b.Of), compareBool(a.Edited, b.Edited))
 	})
 
 	return out
+}
+
+// compareBool orders false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
 }
 
 const sizeOfHash = 8
@@ -320,11 +338,37 @@ func ReadWithheld(record []v1alpha1.WithheldPlaces) (Withheld, error) {
 		}
 
 		for ; len(raw) > 0; raw = raw[sizeOfHash:] {
-			out[binary.BigEndian.Uint64(raw)] = Since{At: r.At, Of: strings.Join(r.Of, "\n")}
+			out[binary.BigEndian.Uint64(raw)] = Since{At: r.At, Of: strings.Join(r.Of, "\n"), Edited: r.Edited}
 		}
 	}
 
 	return out, nil
+}
+
+// A Listed change is one that the list of what is held has.
+type Listed struct {
+	Place Place
+	// At is the ID of the last change of the parent when it was first held.
+	At string
+}
+
+// Besides adds what a list says is held, where nothing else is known: what was to record that was not applied.
+func (w Withheld) Besides(list []Listed) Withheld {
+	var out Withheld
+
+	for _, l := range list {
+		if _, known := w.At(l.Place); known {
+			continue
+		}
+
+		if out == nil {
+			out = Withheld{}
+		}
+
+		out.add(l.Place, Since{At: l.At})
+	}
+
+	return w.And(out)
 }
 
 // OfNoField is what is withheld because of no change of a field of the parent.

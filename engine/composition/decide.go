@@ -71,7 +71,7 @@ func (r *Request) asking(op decision.Operation, old, obj *unstructured.Unstructu
 		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR, ParentSettles: true, Namespace: r.Namespace,
 		Basis: r.Basis, Action: action, ComposedResource: r.Name, Ungated: r.Ungated,
 		Resource: r.Resources.Of(cmp.Or(old, obj).GroupVersionKind().GroupKind()),
-		Repairs:  r.repairs(), Withheld: r.Withheld, UnknownCause: unknownCause(r.XR),
+		Repairs:  r.repairs(), Withheld: r.Withheld, Listed: r.Listed, UnknownCause: unknownCause(r.XR),
 	}
 }
 
@@ -366,7 +366,7 @@ func (r *Request) wholeHeld(u *unstructured.Unstructured, d decision.Decision, f
 	f := d.Findings[i]
 	a := f.Approvable()
 	h := Held{
-		Resource: describe(u), Change: r.listed(v1alpha1.HeldChange{Field: field, Missing: f.Missing()}, a),
+		Resource: describe(u), Change: r.listed(v1alpha1.HeldChange{Field: field, At: f.HeldAt(), Missing: f.Missing()}, a),
 		Passed: r.Mode == v1alpha1.ModeAudit, Policies: f.Policies(),
 	}
 

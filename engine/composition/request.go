@@ -52,6 +52,8 @@ type Request struct {
 	Mode v1alpha1.Mode
 	// Withheld are the places of what is not created, see [WithheldCreations].
 	Withheld allowance.Withheld
+	// Listed are changes of it that are listed as held, see [ListedOf].
+	Listed []allowance.Listed
 	// Asked is told what is put to package decision of what changes, and the answer, as
 	// soon as that is there: neither is to be kept or modified. Nil for nobody.
 	Asked func(*decision.Request, *decision.Decision)

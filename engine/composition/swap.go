@@ -35,12 +35,14 @@ func (r *Request) swap() Result {
 		return out
 	case !deletes:
 		out.Awaiting = awaiting(made.Passed)
+		out.Withheld = out.Withheld.And(made.Withheld)
 
 		return out
 	}
 
 	kept := r.kept()
 	kept.Awaiting = awaiting(out.Passed)
+	kept.Withheld, kept.Asked = out.Withheld.And(made.Withheld), true
 	kept.Held, kept.Problems, kept.Costs = out.Held, slices.Concat(out.Problems, kept.Problems), out.Costs
 
 	return kept

@@ -13,6 +13,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
@@ -82,6 +84,51 @@ func WithheldCreations(observed map[string]*unstructured.Unstructured) allowance
 		if withheld, err := wish.Withheld(u); err == nil { // Reported with the decision.
 			out = out.And(withheld)
 		}
+	}
+
+	return out
+}
+
+// ListedOf are the changes that the state of an XR lists as held, by the composed resource. Where Crossplane could not apply one,
+// nothing else says since when they are.
+func ListedOf(xr *unstructured.Unstructured) map[string][]allowance.Listed {
+	state, ok := resource.StateOf(xr)
+	if !ok {
+		return nil
+	}
+
+	out := map[string][]allowance.Listed{}
+
+	for _, c := range state.Changes {
+		if c.At == "" || c.Cause != nil && c.Cause.Type == v1alpha1.CauseDrift {
+			continue // A repair: nobody asked for it.
+		}
+
+		out[c.ComposedResource] = append(out[c.ComposedResource], allowance.Listed{Place: placeListed(c), At: c.At})
+	}
+
+	return out
+}
+
+// placeListed is where a change is that is listed. In a list that is the list: its elements may be elsewhere by now.
+func placeListed(c v1alpha1.HeldChange) allowance.Place {
+	if c.Field == v1alpha1.MutationCreate {
+		return decision.PlaceOfCreation(c.ComposedResource)
+	}
+
+	path, err := fieldpath.Parse(c.Field)
+	if err != nil {
+		return allowance.Place{c.Field}
+	}
+
+	out := allowance.Place{}
+
+	for _, s := range path {
+		if s.Type == fieldpath.SegmentIndex {
+			break
+		}
+
+		out = append(out, s.Field)
 	}
 
 	return out

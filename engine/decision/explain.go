@@ -189,10 +189,15 @@ func (x explainer) unusable(a v1alpha1.Allowance, c change.Change, parent string
 	switch {
 	case x.bars(a, c):
 		since, _ := x.heldSince(c)
+		if since.Edited {
+			return x.perhapsOfEdit(a, parent)
+		}
 
 		return Lack{Policy: a.Policy, What: policy.LackEarlier, Text: fmt.Sprintf(
 			"%s allows it since its %s, and it is held since %s: approve it",
 			parent, allowance.DescribeID(a.ID), allowance.DescribeID(since.At))}
+	case x.perhapsEdited(a, c):
+		return x.perhapsOfEdit(a, parent)
 	case x.premature(a):
 		return Lack{Policy: a.Policy, What: policy.LackParent, Text: fmt.Sprintf(
 			"%s allows it while it is being deleted, as %s asked for, and it is not", parent, a.Initiator)}
@@ -210,6 +215,12 @@ func (x explainer) unusable(a v1alpha1.Allowance, c change.Change, parent string
 			"%s allows it by policy %q, but user %q may not exercise it (%s may)", parent, a.Policy, x.User.Name,
 			policy.Describe(p.Spec().Subjects, func(s v1alpha1.Subject) bool { return !s.MayInitiate }))}
 	}
+}
+
+// perhapsOfEdit says that a change may follow from what somebody stored in the parent who may not.
+func (x explainer) perhapsOfEdit(a v1alpha1.Allowance, parent string) Lack {
+	return Lack{Policy: a.Policy, What: policy.LackEarlier, Text: fmt.Sprintf(
+		"%s allows it since its %s, but it may follow from the edit: take that back, or approve it", parent, allowance.DescribeID(a.ID))}
 }
 
 // opensNoGate says so of a policy that allows a change behind a gate without External Update; empty of any other.

@@ -124,6 +124,8 @@ type Request struct {
 	Options map[string]any
 	// Withheld are places at which changes are held, besides those that the old object has on record.
 	Withheld allowance.Withheld
+	// Listed are those that a list says are held, in case nothing else does.
+	Listed []allowance.Listed
 	// Repairs reports whether a change of the new object reverts what somebody did to a composed resource: its pipeline desires of it
 	// what it desired last. Nil where that is not known.
 	Repairs func(merged map[string]any, at change.Path) bool

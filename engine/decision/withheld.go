@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
@@ -24,7 +26,7 @@ import (
 // readWithheld reads at which places changes of the object are held.
 func (f *facts) readWithheld() {
 	if f.Operation == OperationCreate && f.Parent != nil {
-		f.withheld = f.Withheld.NotAfter(f.lastOfParent())
+		f.withheld = f.Withheld.Besides(f.Listed).NotAfter(f.lastOfParent())
 	}
 
 	if f.Old == nil || f.Parent == nil {
@@ -41,7 +43,7 @@ func (f *facts) readWithheld() {
 
 	f.unreadable = cmp.Or(unparsed, unread, other) != nil
 
-	if f.withheld = first.And(second); len(f.withheld) > 0 {
+	if f.withheld = first.And(second).Besides(f.Listed); len(f.withheld) > 0 {
 		f.withheld = f.withheld.NotAfter(f.lastOfParent())
 	}
 }
@@ -198,7 +200,7 @@ func (g *judged) withhold() *judged {
 }
 
 // storedByHand reports whether somebody has changed by hand what the change would revert: nobody asks for anything new then.
-func (g *judged) storedByHand(c change.Change) bool {
+func (g *facts) storedByHand(c change.Change) bool {
 	switch {
 	case g.Operation != OperationUpdate:
 		return false
@@ -217,7 +219,47 @@ func (g *judged) sinceNow() allowance.Since {
 		return always()
 	}
 
+	if len(g.unseen()) > 0 {
+		out := allowance.NewSince(g.lastOfParent(), g.storedFields())
+		out.Edited = true
+
+		return out
+	}
+
 	return allowance.NewSince(g.lastOfParent(), append(g.storedFields(), unsettled(g.Parent)...))
+}
+
+// unseen are the edits that somebody has stored in the parent who may not, and that its controller may not have looked at before: it
+// may be these that what it asks for now follows from.
+func (g *grants) unseen() []v1alpha1.HeldChange {
+	if len(g.edited) == 0 || resource.IsClaim(g.Parent) {
+		return nil
+	}
+
+	seen := allowance.ID(resource.ObservedGeneration(g.Parent), math.MaxInt64)
+	if p, reports := resource.ProgressOf(g.Parent); reports {
+		seen = allowance.ID(p.Generation, p.Request)
+	}
+
+	return slices.DeleteFunc(slices.Clone(g.edited), func(e v1alpha1.HeldChange) bool {
+		return e.At != "" && allowance.CompareID(e.At, seen) <= 0
+	})
+}
+
+// perhapsEdited reports whether a change that was not held before may follow from what somebody has stored in the parent who may not,
+// as far as the policy that gave an allowance knows.
+func (j *judge) perhapsEdited(a v1alpha1.Allowance, c change.Change) bool {
+	if allowance.OfApproval(a) || allowance.ByDeletion(a) || j.storedByHand(c) {
+		return false
+	}
+
+	p := j.Policies.ByName(a.Policy)
+
+	return slices.ContainsFunc(j.unseen(), func(e v1alpha1.HeldChange) bool {
+		_, err := fieldpath.Parse(e.Field)
+
+		return p == nil || err != nil || allowance.Related(allowance.PlaceOf(a), placeOfEdit(e)) || p.About(j.Parent.GroupVersionKind().GroupKind(), e.Field)
+	})
 }
 
 // unsettled are the fields of an object whose change was allowed, and has not settled, as [allowance.PlaceOf] has them.
@@ -251,6 +293,9 @@ func unsettled(u *unstructured.Unstructured) []string {
 func (f Finding) Bars(a v1alpha1.Allowance) bool {
 	return f.alone || f.since.At != "" && !f.since.Serves(a, f.stored)
 }
+
+// HeldAt is the ID of the last change of the parent when what it is of was first held; empty where it is not.
+func (f Finding) HeldAt() string { return f.since.At }
 
 // writeWithheld records what is withheld. A user asks once, and nothing is held of that any more. Of what else writes, only the
 // writer that asked for what is held shows that it does so no more: by a write without it, after another change of the parent. Within
@@ -328,5 +373,5 @@ func (l *lineage) asksForParent() bool {
 }
 
 func sameWithheld(a, b v1alpha1.WithheldPlaces) bool {
-	return a.At == b.At && a.Places == b.Places && slices.Equal(a.Of, b.Of)
+	return a.At == b.At && a.Edited == b.Edited && a.Places == b.Places && slices.Equal(a.Of, b.Of)
 }
