@@ -12,6 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
@@ -59,6 +60,7 @@ func readers() map[string]func(*unstructured.Unstructured) error {
 
 			return err
 		},
+		v1alpha1.AnnotationInitialized: resource.CheckInitialized,
 		v1alpha1.AnnotationWish: func(u *unstructured.Unstructured) error {
 			if _, err := wish.Parse(u); err != nil {
 				return err

@@ -5,6 +5,8 @@ package resource
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -135,23 +137,58 @@ func later(a, b v1alpha1.Settled) v1alpha1.Settled {
 	return b
 }
 
-// InitializedOf reads [v1alpha1.AnnotationInitialized]. False where there is none, or none that is understood.
+// InitializedOf reads [v1alpha1.AnnotationInitialized]. False where there is none, or it is of another object. One that is not
+// understood says that the object is built up no more.
 func InitializedOf(u *unstructured.Unstructured) (v1alpha1.Initialized, bool) {
-	text, out := Annotation(u, v1alpha1.AnnotationInitialized), v1alpha1.Initialized{}
-
-	switch text {
-	case "":
-		return out, false
-	case bare: // Of all but XRs; read for each decision.
-		return v1alpha1.Initialized{V: v1alpha1.RecordVersion}, true
-	}
-
-	if err := json.Unmarshal([]byte(text), &out); err != nil || out.V != v1alpha1.RecordVersion || ofAnother(u, out) {
+	text := Annotation(u, v1alpha1.AnnotationInitialized)
+	if text == "" {
 		return v1alpha1.Initialized{}, false
 	}
 
-	return out, true
+	out, err := parseInitialized(text)
+
+	switch {
+	case err != nil:
+		return v1alpha1.Initialized{V: v1alpha1.RecordVersion}, true
+	case ofAnother(u, out):
+		return v1alpha1.Initialized{}, false
+	default:
+		return out, true
+	}
 }
+
+// CheckInitialized reports an error where [v1alpha1.AnnotationInitialized] is not understood. The error names it.
+func CheckInitialized(u *unstructured.Unstructured) error {
+	text := Annotation(u, v1alpha1.AnnotationInitialized)
+	if text == "" {
+		return nil
+	}
+
+	_, err := parseInitialized(text)
+
+	return err
+}
+
+func parseInitialized(text string) (v1alpha1.Initialized, error) {
+	if text == bare { // Of all but XRs; read for each decision.
+		return v1alpha1.Initialized{V: v1alpha1.RecordVersion}, nil
+	}
+
+	var out v1alpha1.Initialized
+
+	err := json.Unmarshal([]byte(text), &out)
+	if err == nil && out.V != v1alpha1.RecordVersion {
+		err = errVersion
+	}
+
+	if err != nil {
+		return v1alpha1.Initialized{}, fmt.Errorf("cannot read the annotation %s: %w", v1alpha1.AnnotationInitialized, err)
+	}
+
+	return out, nil
+}
+
+var errVersion = errors.New("it is of another version")
 
 // bare is a record that says nothing more.
 const bare = `{"v":1}`
