@@ -199,9 +199,14 @@ type AllowanceSource struct {
 	// Place is the field with hashes of the keys of elements in the place of their indices: spec.users.@b54d5f2e.role. Empty
 	// where it leads through no element with a key.
 	Place string `json:"place,omitempty"`
+	// Also are other fields of the same change that gave it, each as Place where it has one; at most [MaxAlso].
+	Also []string `json:"also,omitempty"`
 	// From is the [Allowance.ID] of the parent's deletion that a Deletion follows from.
 	From string `json:"from,omitempty"`
 }
+
+// MaxAlso is the most other fields that are recorded of a change that gave an allowance.
+const MaxAlso = 16
 
 // Allowance is one entry of AnnotationAllowances: a mutation that may be made
 // because of a change of the object that carries it. With relation External

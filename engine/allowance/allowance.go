@@ -43,11 +43,15 @@ func Merge(have, add []v1alpha1.Allowance) []v1alpha1.Allowance {
 	for _, a := range add {
 		about := func(b v1alpha1.Allowance) bool { return sameTarget(a, b) }
 
-		if slices.ContainsFunc(out, func(b v1alpha1.Allowance) bool {
+		if i := slices.IndexFunc(out, func(b v1alpha1.Allowance) bool {
 			age := CompareAge(b, a)
 
 			return about(b) && (age > 0 || age == 0 && SameGiver(a, b))
-		}) {
+		}); i >= 0 {
+			if CompareAge(out[i], a) == 0 && out[i].ID == a.ID {
+				out[i].Source.Also = also(out[i], PlacesOf(a))
+			}
+
 			continue
 		}
 
@@ -57,6 +61,23 @@ func Merge(have, add []v1alpha1.Allowance) []v1alpha1.Allowance {
 			out = append(out[:i+1], slices.DeleteFunc(out[i+1:], older)...)
 		} else {
 			out = append(out, a)
+		}
+	}
+
+	return out
+}
+
+// also are the other fields that gave an allowance, with more of the same change. A creation is of all of them.
+func also(a v1alpha1.Allowance, more []string) []string {
+	if Field(a) == v1alpha1.MutationCreate {
+		return nil
+	}
+
+	out := slices.Clone(a.Source.Also)
+
+	for _, place := range more {
+		if place != "" && place != PlaceOf(a) && len(out) < v1alpha1.MaxAlso && !slices.Contains(out, place) {
+			out = append(out, place)
 		}
 	}
 

@@ -166,6 +166,14 @@ func (r *reader) source() v1alpha1.AllowanceSource {
 		Place: r.Optional("    place: "),
 	}
 
+	if r.Skip("    also:\n") {
+		for r.Peek("    - ") {
+			out.Also = append(out.Also, r.Text("    - "))
+		}
+
+		r.Failed = r.Failed || len(out.Also) == 0
+	}
+
 	if r.Peek("    from: ") {
 		out.From = r.id("    from: ")
 	}

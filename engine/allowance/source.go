@@ -25,6 +25,11 @@ func Field(a v1alpha1.Allowance) string {
 // PlaceOf is the field whose change gave an allowance, where it is whatever moves beside it: see [v1alpha1.AllowanceSource.Place].
 func PlaceOf(a v1alpha1.Allowance) string { return cmp.Or(a.Source.Place, Field(a)) }
 
+// PlacesOf are all fields whose change gave an allowance, see [PlaceOf].
+func PlacesOf(a v1alpha1.Allowance) []string {
+	return append([]string{PlaceOf(a)}, a.Source.Also...)
+}
+
 // ByDeletion reports whether the deletion of the object that carries it gave an allowance. It serves while the object is
 // being deleted, and not before: what was asked for may have been refused since.
 func ByDeletion(a v1alpha1.Allowance) bool { return a.Source.Type == v1alpha1.SourceDeletion }

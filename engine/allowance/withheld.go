@@ -246,24 +246,32 @@ func (s Since) Serves(a v1alpha1.Allowance, stored []string) bool {
 	of := s.fields()
 
 	if s.Stored { // A replay has it though another policy allows that edit.
-		return CompareID(a.ID, s.At) >= 0 && slices.Contains(of, PlaceOf(a))
+		return CompareID(a.ID, s.At) >= 0 && givenFor(a, func(place string) bool { return slices.Contains(of, place) })
 	}
 
-	return slices.ContainsFunc(of, func(field string) bool { return Related(field, PlaceOf(a)) }) &&
+	return slices.ContainsFunc(of, func(field string) bool {
+		return givenFor(a, func(place string) bool { return Related(field, place) })
+	}) &&
 		!slices.ContainsFunc(of, func(field string) bool {
 			return slices.ContainsFunc(stored, func(other string) bool { return Related(field, other) })
 		})
 }
 
+// givenFor reports whether one of the fields whose change gave an allowance is as is asked.
+func givenFor(a v1alpha1.Allowance, is func(place string) bool) bool {
+	return is(PlaceOf(a)) || slices.ContainsFunc(a.Source.Also, is)
+}
+
 // Related reports whether one of two fields is the other, or within it.
 func Related(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
+	return Within(a, b) || Within(b, a)
+}
 
-	rest, ok := strings.CutPrefix(b, a)
+// Within reports whether a field is another one, or within it.
+func Within(field, other string) bool {
+	rest, ok := strings.CutPrefix(field, other)
 
-	return ok && a != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	return ok && other != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // DescribeID says for a person which change of an object an ID stands for.

@@ -99,6 +99,13 @@ func (w *writer) source(s *v1alpha1.AllowanceSource) {
 	w.optional("    field: ", s.Field)
 	w.optional("    place: ", s.Place)
 
+	if len(s.Also) > 0 {
+		w.out = append(w.out, "    also:\n"...)
+		for _, place := range s.Also {
+			w.text("    - ", place)
+		}
+	}
+
 	if s.From != "" {
 		w.id("    from: ", s.From)
 	}

@@ -25,6 +25,20 @@ type located struct {
 	sum string
 }
 
+// Keys are those of the elements of a list of the new object, in order, as [Change] has them of one whose order changes; nil where
+// there are none.
+func (l *Locator) Keys(path Path) any {
+	list := listAt(l.newObj, path)
+
+	for _, names := range [][]string{l.keys(path), {"name"}} {
+		if len(list) > 0 && len(names) > 0 && unique(list, names) {
+			return keysOf(list, names)
+		}
+	}
+
+	return nil
+}
+
 // Unkeyed is an element of a list that has no keys: only its place says which it is, and
 // only together with the whole list.
 type Unkeyed struct {

@@ -78,7 +78,8 @@ func (f *facts) pathsOf(e v1alpha1.HeldChange) (was, is change.Path, ok bool) {
 // madeAgain returns the change that an edit was, where the user made it and the
 // value before is known.
 func (f *facts) madeAgain(e v1alpha1.HeldChange, path change.Path) (change.Change, bool) {
-	if e.Masked || e.Stored.From != "" || allowance.Author(e) != f.User.Name || e.Stored.UID != f.User.UID {
+	value, _ := path.In(f.New.Object)
+	if _, part := value.([]any); part && e.From != "" || e.Masked || e.Stored.From != "" || allowance.Author(e) != f.User.Name || e.Stored.UID != f.User.UID {
 		return change.Change{}, false
 	}
 
@@ -164,7 +165,9 @@ func (f *facts) touches(was, is change.Path) bool {
 
 // takesBack reports whether a change takes an edit back.
 func (x *exemptions) takesBack(c change.Change) bool {
-	return slices.ContainsFunc(x.restored, func(e v1alpha1.HeldChange) bool { return x.edits(c, e) })
+	list, unkeyed := x.ofList(c)
+
+	return slices.ContainsFunc(x.restored, func(e v1alpha1.HeldChange) bool { return x.edits(c, e) || unkeyed && x.edits(list, e) })
 }
 
 // editWarnings show what is taken back, and what still lacks something.

@@ -18,6 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/digest"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
@@ -90,7 +91,7 @@ func (s *stamper) storedNow(was []v1alpha1.HeldChange) []v1alpha1.HeldChange {
 // or one that is allowed now.
 func (s *stamper) resolved(e v1alpha1.HeldChange) bool {
 	if slices.ContainsFunc(s.findings, func(f Finding) bool {
-		return f.Verdict == Allowed && s.withinEdit(f.Change, e)
+		return f.Verdict == Allowed && s.edits(f.Change, e)
 	}) {
 		return true
 	}
@@ -111,15 +112,21 @@ func (f *facts) asBefore(e v1alpha1.HeldChange) bool {
 		return e.From == ""
 	}
 
-	text, digest := editValue(have)
+	is := func(v any) bool {
+		text, sum := editValue(v)
 
-	return e.From != "" && text == e.From && digest == e.Stored.From
+		return e.From != "" && text == e.From && sum == e.Stored.From
+	}
+
+	order := change.NewLocator(f.Old.Object, f.New.Object, digest.OfLists).Keys(path)
+
+	return is(have) || is(order)
 }
 
-// addEdit adds a change to a record. What was edited before keeps the value that
+// addEdit adds a change to a record, in a list without keys that of the whole list. What was edited before keeps the value that
 // was last allowed.
 func (s *stamper) addEdit(edits []v1alpha1.HeldChange, f Finding) []v1alpha1.HeldChange {
-	c := f.Change
+	c, _ := s.ofList(f.Change)
 
 	stored := v1alpha1.StoredChange{
 		Where: s.whereOf(c).String(), UID: s.User.UID,
@@ -159,15 +166,15 @@ func (s *stamper) addEdit(edits []v1alpha1.HeldChange, f Finding) []v1alpha1.Hel
 }
 
 // editValue is a value as it is recorded, and its digest where that is cut.
-func editValue(v any) (text, digest string) {
+func editValue(v any) (text, whole string) {
 	text = change.Text(v, maxEditValue)
 
-	whole := change.Text(v, int(^uint(0)>>1))
-	if whole == text {
+	all := change.Text(v, int(^uint(0)>>1))
+	if all == text {
 		return text, ""
 	}
 
-	sum := sha256.Sum256([]byte(whole))
+	sum := sha256.Sum256([]byte(all))
 
 	return text, hex.EncodeToString(sum[:])
 }

@@ -161,7 +161,7 @@ func gather(req Request, stored bool) (*facts, error) {
 // are judged by it stay those of this one, and so do their places.
 func (f *facts) with(object *unstructured.Unstructured) *facts {
 	out := *f
-	out.New, out.locator, out.keys = object, f.locate(), nil
+	out.New, out.locator, out.keys = object, f.locate(), f.byKeys()
 
 	return &out
 }

@@ -44,6 +44,7 @@ func (g *judged) hold() *judged {
 		h.dropIncomplete()
 		h.holdBeside()
 		h.holdElements()
+		h.holdLists()
 		h.holdChoices()
 	}
 
@@ -146,6 +147,27 @@ func (h *holding) holdElements() {
 				h.findings[i] = h.lacking(f.Change, other.Lacks)
 
 				break
+			}
+		}
+	}
+}
+
+// holdLists has what is allowed of a list without keys held too, once other parts of it are: with these left out, its elements
+// would be others than anybody asked for.
+func (h *holding) holdLists() {
+	held := map[string][]Lack{}
+
+	for _, f := range h.findings {
+		if f.Verdict == Unallowed {
+			list, _ := h.ofList(f.Change)
+			held[list.Field] = f.Lacks
+		}
+	}
+
+	for i, f := range h.findings {
+		if list, in := h.ofList(f.Change); in && f.Verdict == Allowed {
+			if lacks, ok := held[list.Field]; ok {
+				h.findings[i] = h.lacking(f.Change, lacks)
 			}
 		}
 	}

@@ -27,8 +27,12 @@ func (f *facts) orphaning() (change.Change, bool) {
 	was, wasErr := gate.ParseDesired(f.Old)
 	is, isErr := gate.ParseDesired(f.New)
 
+	if wasErr != nil { // Perhaps it did.
+		was.Policies = []string{gate.ActionAll}
+	}
+
 	// Paused, a resource is neither deleted nor orphaned.
-	if wasErr != nil || isErr != nil || len(is.Policies) == 0 || !deletes(was.Policies) || deletes(is.Policies) {
+	if isErr != nil || len(is.Policies) == 0 || !deletes(was.Policies) || deletes(is.Policies) {
 		return change.Change{}, false
 	}
 

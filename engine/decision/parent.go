@@ -17,9 +17,9 @@ import (
 
 // adopted reports whether the object was there before the composite resource or
 // claim that it is a part of, or becomes one now: that did not build it up, and
-// what it wants of it is a change like any other.
+// what it wants of it is a change like any other. So it is of a managed resource and whatever owns that.
 func (l *lineage) adopted() bool {
-	if l.Old == nil || !l.composes(l.Parent) {
+	if l.Old == nil || !l.composes(l.Parent) && !resource.IsManaged(l.Old) {
 		return false
 	}
 

@@ -53,16 +53,47 @@ func (f *facts) elements(c change.Change) []any {
 		return nil
 	}
 
-	if f.keys == nil {
-		f.keys = change.NewLocator(f.Old.Object, f.New.Object, digest.OfLists)
-	}
-
-	out := f.keys.Elements(c)
+	out := f.byKeys().Elements(c)
 	if !slices.ContainsFunc(out, func(e any) bool { _, keyed := e.(map[string]any); return keyed }) {
 		return nil
 	}
 
 	return out
+}
+
+// byKeys says where changes of the object are, by all of it.
+func (f *facts) byKeys() *change.Locator {
+	if f.keys == nil {
+		f.keys = change.NewLocator(f.Old.Object, f.New.Object, digest.OfLists)
+	}
+
+	return f.keys
+}
+
+// ofList is the change of a whole list that a change of an element is part of, where the elements have no keys: which of them is
+// which nobody can say then. False where it is in no such list.
+func (f *facts) ofList(c change.Change) (change.Change, bool) {
+	if !indexed(c.Path) || f.Old == nil || f.New == nil {
+		return c, false
+	}
+
+	i := slices.IndexFunc(f.byKeys().Elements(c), func(e any) bool { _, unkeyed := e.(change.Unkeyed); return unkeyed })
+	if i < 0 {
+		return c, false
+	}
+
+	out := change.Change{Path: c.Path[:i], Field: c.Path[:i].String()}
+
+	was := out.Path
+	if c.Was != nil {
+		out.Was = c.Was[:min(i, len(c.Was))]
+		was = out.Was
+	}
+
+	out.From, _ = was.In(f.Old.Object)
+	out.To, _ = out.Path.In(f.New.Object)
+
+	return out, true
 }
 
 // indexed reports whether a path leads through a list.

@@ -258,7 +258,7 @@ func (j *judge) perhapsEdited(a v1alpha1.Allowance, c change.Change) bool {
 	return slices.ContainsFunc(j.unseen(), func(e v1alpha1.HeldChange) bool {
 		_, err := fieldpath.Parse(e.Field)
 
-		return p == nil || err != nil || allowance.Related(allowance.PlaceOf(a), placeOfEdit(e)) || p.About(j.Parent.GroupVersionKind().GroupKind(), e.Field)
+		return p == nil || err != nil || p.About(j.Parent.GroupVersionKind().GroupKind(), e.Field)
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -134,7 +135,21 @@ func (c cast) setStage(ctx context.Context) error {
 		return err
 	}
 
-	return scenario.Eventually(ctx, "enforcement", c.inForce)
+	if err := scenario.Eventually(ctx, "enforcement", c.inForce); err != nil {
+		return err
+	}
+
+	// The guards are changed one after the other. The API server reads all of them each second.
+	//
+	// Source: k8s.io/apiserver pkg/admission/plugin/policy/generic/policy_source.go, policyRefreshInterval.
+	const twice = 2 * time.Second
+
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(twice):
+		return nil
+	}
 }
 
 // inForce reports whether the API server asks the webhook and the guards: it learns
