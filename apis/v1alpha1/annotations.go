@@ -199,7 +199,7 @@ type AllowanceSource struct {
 	// Place is the field with hashes of the keys of elements in the place of their indices: spec.users.@b54d5f2e.role. Empty
 	// where it leads through no element with a key.
 	Place string `json:"place,omitempty"`
-	// Also are other fields of the same change that gave it, each as Place where it has one; at most [MaxAlso].
+	// Also are other fields of the same change that gave it, each as Place where it has one; at most 16.
 	Also []string `json:"also,omitempty"`
 	// From is the [Allowance.ID] of the parent's deletion that a Deletion follows from.
 	From string `json:"from,omitempty"`

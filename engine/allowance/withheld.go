@@ -301,7 +301,9 @@ func (w Withheld) Record() []v1alpha1.WithheldPlaces {
 			raw = binary.BigEndian.AppendUint64(raw, hash)
 		}
 
-		out = append(out, v1alpha1.WithheldPlaces{At: since.At, Of: since.fields(), Edited: since.Edited, Places: base64.RawStdEncoding.EncodeToString(raw)})
+		out = append(out, v1alpha1.WithheldPlaces{
+			At: since.At, Of: since.fields(), Edited: since.Edited, Places: base64.RawStdEncoding.EncodeToString(raw),
+		})
 	}
 
 	slices.SortFunc(out, func(a, b v1alpha1.WithheldPlaces) int {

@@ -4,6 +4,8 @@
 package change
 
 import (
+	"slices"
+
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
@@ -29,10 +31,18 @@ type located struct {
 // there are none.
 func (l *Locator) Keys(path Path) any {
 	list := listAt(l.newObj, path)
+	if names := l.namesOf(path, list); len(list) > 0 && names != nil {
+		return keysOf(list, names)
+	}
 
+	return nil
+}
+
+// namesOf are the names of the keys by which the elements of versions of a list are told apart; nil where they have none.
+func (l *Locator) namesOf(path Path, versions ...[]any) []string {
 	for _, names := range [][]string{l.keys(path), {"name"}} {
-		if len(list) > 0 && len(names) > 0 && unique(list, names) {
-			return keysOf(list, names)
+		if len(names) > 0 && !slices.ContainsFunc(versions, func(list []any) bool { return !unique(list, names) }) {
+			return names
 		}
 	}
 
@@ -97,15 +107,7 @@ func (l *Locator) list(c Change, n int, gone bool) *located {
 		out.is = listAt(l.newObj, c.Path[:n])
 	}
 
-	for _, names := range [][]string{l.keys(c.Path[:n]), {"name"}} {
-		if len(names) > 0 && unique(out.was, names) && unique(out.is, names) {
-			out.names = names
-
-			break
-		}
-	}
-
-	if out.names == nil {
+	if out.names = l.namesOf(c.Path[:n], out.was, out.is); out.names == nil {
 		out.sum = l.sum(out.was, out.is)
 	}
 

@@ -78,12 +78,14 @@ func (f *facts) pathsOf(e v1alpha1.HeldChange) (was, is change.Path, ok bool) {
 // madeAgain returns the change that an edit was, where the user made it and the
 // value before is known.
 func (f *facts) madeAgain(e v1alpha1.HeldChange, path change.Path) (change.Change, bool) {
-	value, _ := path.In(f.New.Object)
-	if _, part := value.([]any); part && e.From != "" || e.Masked || e.Stored.From != "" || allowance.Author(e) != f.User.Name || e.Stored.UID != f.User.UID {
+	to, _ := path.In(f.New.Object)
+	_, list := to.([]any)
+
+	unknown := list && e.From != "" || e.Masked || e.Stored.From != ""
+	if unknown || allowance.Author(e) != f.User.Name || e.Stored.UID != f.User.UID {
 		return change.Change{}, false
 	}
 
-	to, _ := path.In(f.New.Object)
 	from, ok := valueOf(e.From, to)
 
 	return change.Change{Path: path, Field: path.String(), From: from, To: to}, ok && !change.Equal(from, to)

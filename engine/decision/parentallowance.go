@@ -47,7 +47,8 @@ func (j *judge) byAllowanceThat(c change.Change, covers func(v1alpha1.Allowance)
 
 	for i := range j.allowances {
 		a := &j.allowances[i]
-		if !covers(*a) || held && !since.Serves(*a, stored) || !held && j.perhapsEdited(*a, c) || j.premature(*a) || j.consumed(*a, c) || !j.mayExercise(*a, c) {
+		if !covers(*a) || j.premature(*a) || j.consumed(*a, c) || !j.mayExercise(*a, c) ||
+			held && !since.Serves(*a, stored) || !held && j.perhapsEdited(*a, c) {
 			continue
 		}
 

@@ -215,7 +215,7 @@ func expand(out []v1alpha1.Allowance, perm v1alpha1.Permission, base v1alpha1.Al
 // of the parent names that.
 func sourceOf(by v1alpha1.AllowanceSource, f Finding) v1alpha1.AllowanceSource {
 	if f.Change.Field != v1alpha1.MutationDelete {
-		by.Field, by.From = f.Change.Field, ""
+		by.Field, by.Also, by.From = f.Change.Field, nil, ""
 
 		return by
 	}

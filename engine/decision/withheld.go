@@ -200,17 +200,17 @@ func (g *judged) withhold() *judged {
 }
 
 // storedByHand reports whether somebody has changed by hand what the change would revert: nobody asks for anything new then.
-func (g *facts) storedByHand(c change.Change) bool {
+func (f *facts) storedByHand(c change.Change) bool {
 	switch {
-	case g.Operation != OperationUpdate:
+	case f.Operation != OperationUpdate:
 		return false
-	case g.Repairs != nil && g.Repairs(g.New.Object, c.Path):
+	case f.Repairs != nil && f.Repairs(f.New.Object, c.Path):
 		return true
 	}
 
-	edits, _ := allowance.ParseStored(g.Old) // What does not parse is reported when it is written.
+	edits, _ := allowance.ParseStored(f.Old) // What does not parse is reported when it is written.
 
-	return slices.ContainsFunc(edits, func(e v1alpha1.HeldChange) bool { return g.relatedToEdit(c, e) })
+	return slices.ContainsFunc(edits, func(e v1alpha1.HeldChange) bool { return f.relatedToEdit(c, e) })
 }
 
 // sinceNow is since the last change of the parent, of what of it has not settled.
