@@ -246,7 +246,7 @@ func (s Since) Serves(a v1alpha1.Allowance, stored []string) bool {
 	of := s.fields()
 
 	if s.Stored { // A replay has it though another policy allows that edit.
-		return CompareID(a.ID, s.At) >= 0 && givenFor(a, func(place string) bool { return slices.Contains(of, place) })
+		return Repeats(a, s.At, of...)
 	}
 
 	return slices.ContainsFunc(of, func(field string) bool {
@@ -255,6 +255,11 @@ func (s Since) Serves(a v1alpha1.Allowance, stored []string) bool {
 		!slices.ContainsFunc(of, func(field string) bool {
 			return slices.ContainsFunc(stored, func(other string) bool { return Related(field, other) })
 		})
+}
+
+// Repeats reports whether a change that gave an allowance was of one of these fields, at an ID or later.
+func Repeats(a v1alpha1.Allowance, id string, places ...string) bool {
+	return CompareID(a.ID, id) >= 0 && givenFor(a, func(place string) bool { return slices.Contains(places, place) })
 }
 
 // givenFor reports whether one of the fields whose change gave an allowance is as is asked.

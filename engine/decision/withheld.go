@@ -256,6 +256,10 @@ func (j *judge) perhapsEdited(a v1alpha1.Allowance, c change.Change) bool {
 	p := j.Policies.ByName(a.Policy)
 
 	return slices.ContainsFunc(j.unseen(), func(e v1alpha1.HeldChange) bool {
+		if e.At != "" && allowance.Repeats(a, e.At, placeOfEdit(e)) { // A replay has it though another policy allows that edit.
+			return false
+		}
+
 		_, err := fieldpath.Parse(e.Field)
 
 		return p == nil || err != nil || p.About(j.Parent.GroupVersionKind().GroupKind(), e.Field)
