@@ -265,7 +265,6 @@ func TestAnEditOfAnotherPersonCarriesNoneAlong(t *testing.T) {
 				}
 			}
 
-			stored(a, 14)
 			delete(resource.Map(a.xr, "metadata", "annotations"), v1alpha1.AnnotationHeld)
 			a.wished = fromYAML(t, wishedDeployment) // Taken back.
 			a.run("")

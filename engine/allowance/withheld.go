@@ -312,22 +312,10 @@ func (w Withheld) Record() []v1alpha1.WithheldPlaces {
 	}
 
 	slices.SortFunc(out, func(a, b v1alpha1.WithheldPlaces) int {
-		return cmp.Or(CompareID(a.At, b.At), slices.Compare(a.Of, b.Of), compareBool(a.Edited, b.Edited))
+		return cmp.Or(CompareID(a.At, b.At), slices.Compare(a.Of, b.Of), cmp.Compare(a.Places, b.Places))
 	})
 
 	return out
-}
-
-// compareBool orders false before true.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
-	}
 }
 
 const sizeOfHash = 8

@@ -306,9 +306,12 @@ func BenchmarkDecideRatio(b *testing.B) {
 	}
 }
 
-// maxAllocations is what a decision without CEL may take: those of Deployments are of an image in a list, whose container is
-// found by its key, which takes 37 of them.
-const maxAllocations = 190
+// maxAllocations is what a decision without CEL may take, and ofAnElement what a change in a list takes besides, whose element is
+// found by its key: Deployments get another image.
+const (
+	maxAllocations = 150
+	ofAnElement    = 40
+)
 
 func TestADecisionAllocatesLittleHoweverManyPoliciesThereAre(t *testing.T) {
 	for name, s := range scenes(t) {
@@ -319,9 +322,14 @@ func TestADecisionAllocatesLittleHoweverManyPoliciesThereAre(t *testing.T) {
 				return testing.AllocsPerRun(100, func() { decision.Decide(req) })
 			}
 
+			most := maxAllocations
+			if strings.HasSuffix(name, "Deployment") {
+				most += ofAnElement
+			}
+
 			few, many := allocations(2), allocations(1_000)
-			if few > maxAllocations && !s.refused || many > few {
-				t.Errorf("%v allocations under 2 policies, %v under 1,000, want at most %d and no more", few, many, maxAllocations)
+			if few > float64(most) && !s.refused || many > few {
+				t.Errorf("%v allocations under 2 policies, %v under 1,000, want at most %d and no more", few, many, most)
 			}
 		})
 	}

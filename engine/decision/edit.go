@@ -113,14 +113,12 @@ func (f *facts) asBefore(e v1alpha1.HeldChange) bool {
 	}
 
 	is := func(v any) bool {
-		text, sum := editValue(v)
+		text, hash := editValue(v)
 
-		return e.From != "" && text == e.From && sum == e.Stored.From
+		return e.From != "" && text == e.From && hash == e.Stored.From
 	}
 
-	order := change.NewLocator(f.Old.Object, f.New.Object, digest.OfLists).Keys(path)
-
-	return is(have) || is(order)
+	return is(have) || is(change.NewLocator(f.Old.Object, f.New.Object, digest.OfLists).Keys(path)) // Or an order, as its keys.
 }
 
 // addEdit adds a change to a record, in a list without keys that of the whole list. What was edited before keeps the value that
@@ -166,15 +164,15 @@ func (s *stamper) addEdit(edits []v1alpha1.HeldChange, f Finding) []v1alpha1.Hel
 }
 
 // editValue is a value as it is recorded, and its digest where that is cut.
-func editValue(v any) (text, whole string) {
+func editValue(v any) (text, hash string) {
 	text = change.Text(v, maxEditValue)
 
-	all := change.Text(v, int(^uint(0)>>1))
-	if all == text {
+	whole := change.Text(v, int(^uint(0)>>1))
+	if whole == text {
 		return text, ""
 	}
 
-	sum := sha256.Sum256([]byte(all))
+	sum := sha256.Sum256([]byte(whole))
 
 	return text, hex.EncodeToString(sum[:])
 }

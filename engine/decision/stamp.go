@@ -316,19 +316,17 @@ func (s *stamper) revoke(have []v1alpha1.Allowance) []v1alpha1.Allowance {
 	}
 
 	return slices.DeleteFunc(have, func(a v1alpha1.Allowance) bool {
-		given := allowance.Field(a)
-
-		return given != "" && !allowance.OfApproval(a) && slices.ContainsFunc(s.findings, func(f Finding) bool {
-			return f.Verdict == Unallowed && (change.FieldCovers(given, f.Change.Path) || s.givenFor(a, f.Change))
+		return !allowance.OfApproval(a) && slices.ContainsFunc(s.findings, func(f Finding) bool {
+			return f.Verdict == Unallowed && s.givenFor(a, f.Change)
 		})
 	})
 }
 
-// givenFor reports whether an allowance was given for a change of the same field, or one that it is in, beside another one.
+// givenFor reports whether an allowance was given for a change of the same field, or of one that it is in.
 func (s *stamper) givenFor(a v1alpha1.Allowance, c change.Change) bool {
 	place := cmp.Or(s.place(c), c.Field)
 
-	return slices.ContainsFunc(a.Source.Also, func(field string) bool { return allowance.Within(place, field) })
+	return slices.ContainsFunc(allowance.PlacesOf(a), func(field string) bool { return allowance.Within(place, field) })
 }
 
 func (s *stamper) writeTrace(entries []v1alpha1.TraceEntry) {

@@ -249,13 +249,14 @@ func (g *grants) unseen() []v1alpha1.HeldChange {
 // perhapsEdited reports whether a change that was not held before may follow from what somebody has stored in the parent who may not,
 // as far as the policy that gave an allowance knows.
 func (j *judge) perhapsEdited(a v1alpha1.Allowance, c change.Change) bool {
-	if allowance.OfApproval(a) || allowance.ByDeletion(a) || j.storedByHand(c) {
+	unseen := j.unseen()
+	if len(unseen) == 0 || allowance.OfApproval(a) || allowance.ByDeletion(a) || j.storedByHand(c) {
 		return false
 	}
 
 	p := j.Policies.ByName(a.Policy)
 
-	return slices.ContainsFunc(j.unseen(), func(e v1alpha1.HeldChange) bool {
+	return slices.ContainsFunc(unseen, func(e v1alpha1.HeldChange) bool {
 		if e.At != "" && allowance.Repeats(a, e.At, placeOfEdit(e)) { // A replay has it though another policy allows that edit.
 			return false
 		}
