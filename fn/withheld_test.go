@@ -290,3 +290,36 @@ func imageOf(rsp *fnv1.RunFunctionResponse) string {
 
 	return resource.String(first, "image")
 }
+
+// TestAnEditBeforeThereWasAPolicyIsMadeAnew has somebody set a field whose kind no policy is about, and once there is one
+// somebody who may set that field, or another one.
+func TestAnEditBeforeThereWasAPolicyIsMadeAnew(t *testing.T) {
+	for field, want := range map[string]string{"spec.image": "caddy", "spec.color": "nginx"} {
+		t.Run(field, func(t *testing.T) {
+			a := settledApp(t)
+
+			// 1. Nothing tells of it.
+			resource.Map(a.xr, "metadata")["generation"] = int64(13)
+			resource.Map(a.xr, "spec")["image"] = "apache"
+			a.wished = fromYAML(t, imaged("apache"))
+
+			for range 2 {
+				if rsp, message := a.run(""); imageOf(rsp) != "nginx" {
+					t.Fatalf("it goes out: %s", message)
+				}
+			}
+
+			// 2. The trace tells of this.
+			state := a.xr["status"]
+			a.edited(14, field)
+			a.xr["status"] = state
+			a.wished = fromYAML(t, imaged("caddy"))
+
+			for range 2 {
+				if rsp, message := a.run(""); imageOf(rsp) != want {
+					t.Fatalf("the image is %q: %s", imageOf(rsp), message)
+				}
+			}
+		})
+	}
+}

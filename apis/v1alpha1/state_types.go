@@ -83,6 +83,8 @@ type State struct {
 	// its generation then.
 	Spec           string `json:"spec,omitempty"`
 	SpecGeneration int64  `json:"specGeneration,omitempty"`
+	// Fields are hashes of the fields of the XR's spec, of four bytes each, in order, as base64.
+	Fields string `json:"fields,omitempty"`
 	// Unseen is true where an edit of the XR was stored while the webhook was not asked, and something is
 	// held that may follow from it: nobody knows whose it is.
 	Unseen bool `json:"unseen,omitempty"`

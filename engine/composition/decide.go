@@ -72,6 +72,7 @@ func (r *Request) asking(op decision.Operation, old, obj *unstructured.Unstructu
 		Basis: r.Basis, Action: action, ComposedResource: r.Name, Ungated: r.Ungated,
 		Resource: r.Resources.Of(cmp.Or(old, obj).GroupVersionKind().GroupKind()),
 		Repairs:  r.repairs(), Withheld: r.Withheld, Listed: r.Listed, UnknownCause: unknownCause(r.XR),
+		Edited: func() []string { return editedSince(r.XR) },
 	}
 }
 

@@ -103,7 +103,7 @@ func List(
 		l.seen = seen{specDigest(xr), resource.Generation(xr)}
 	}
 
-	out.Spec, out.SpecGeneration = l.seen.spec, l.seen.generation
+	out.Spec, out.SpecGeneration, out.Fields = l.seen.spec, l.seen.generation, formatFields(hashedFields(xr))
 
 	out.Approvals = uses(xr, was, observed, out.Changes, passed)
 

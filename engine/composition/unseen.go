@@ -4,6 +4,8 @@
 package composition
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"maps"
 	"slices"
 
@@ -13,9 +15,11 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
 // While the API server asks no webhook, for somebody has taken its configuration away, an edit of an
@@ -70,9 +74,14 @@ func explained(xr *unstructured.Unstructured, since int64) bool {
 	return err != nil || slices.ContainsFunc(entries, func(e v1alpha1.TraceEntry) bool { return e.Generation > since })
 }
 
-// specDigest stands for the spec of an XR, without what Crossplane writes there by itself, and without
-// defaults, of which a new version of its definition may have more. What is hidden is not in it.
+// specDigest stands for the spec of an XR, as [shownSpec] has it.
 func specDigest(xr *unstructured.Unstructured) string {
+	return digest.OfLists(nil, []any{map[string]any{"spec": shownSpec(xr)}})
+}
+
+// shownSpec is the spec of an XR, without what Crossplane writes there by itself, and without
+// defaults, of which a new version of its definition may have more. What is hidden is masked.
+func shownSpec(xr *unstructured.Unstructured) map[string]any {
 	object := xr.Object
 	if fields, err := managedfields.Of(xr, ""); err == nil && !fields.All.Empty() {
 		fields.Own = fields.All
@@ -95,9 +104,62 @@ func specDigest(xr *unstructured.Unstructured) string {
 		}
 	}
 
-	shown := mask.Object(map[string]any{"spec": spec}, func([]string, any) string { return mask.Text })
+	return resource.Map(mask.Object(map[string]any{"spec": spec}, func([]string, any) string { return mask.Text }), "spec")
+}
 
-	return digest.OfLists(nil, []any{shown})
+// hashedFields are hashes of the fields of an XR's spec, each by its name.
+func hashedFields(xr *unstructured.Unstructured) map[string]uint32 {
+	spec := shownSpec(xr)
+	out := make(map[string]uint32, len(spec))
+
+	for name, value := range spec {
+		out[name] = uint32(wish.Hash(name + "\x00" + digest.OfLists(nil, []any{value})))
+	}
+
+	return out
+}
+
+// formatFields writes hashes of fields, in order.
+func formatFields(fields map[string]uint32) string {
+	raw := make([]byte, 0, len(fields)*hashBytes)
+	for _, sum := range slices.Sorted(maps.Values(fields)) {
+		raw = binary.BigEndian.AppendUint32(raw, sum)
+	}
+
+	return base64.RawStdEncoding.EncodeToString(raw)
+}
+
+const hashBytes = 4
+
+// editedSince are the fields of an XR's spec that somebody has set since the last run, as far as that run is on record: what is held
+// now may follow from them, whether anything else records that or not. One that was taken away is not among them.
+func editedSince(xr *unstructured.Unstructured) []string {
+	was, known := resource.StateOf(xr)
+	if !known || was.Fields == "" {
+		return nil
+	}
+
+	raw, err := base64.RawStdEncoding.DecodeString(was.Fields)
+	if err != nil {
+		return nil
+	}
+
+	before := map[uint32]bool{}
+	for ; len(raw) >= hashBytes; raw = raw[hashBytes:] {
+		before[binary.BigEndian.Uint32(raw)] = true
+	}
+
+	var out []string
+
+	for name, sum := range hashedFields(xr) {
+		if !before[sum] {
+			out = append(out, fieldpath.Path{fieldpath.Field("spec"), fieldpath.Field(name)}.String())
+		}
+	}
+
+	slices.Sort(out)
+
+	return out
 }
 
 // crossplanes are the fields that Crossplane writes of an XR, in its spec or below spec.crossplane.

@@ -129,6 +129,9 @@ type Request struct {
 	// Repairs reports whether a change of the new object reverts what somebody did to a composed resource: its pipeline desires of it
 	// what it desired last. Nil where that is not known.
 	Repairs func(merged map[string]any, at change.Path) bool
+	// Edited are fields of the parent that somebody has changed of late, by whatever shows that besides what the parent has on
+	// record; nil where nothing does.
+	Edited func() []string
 	// UnknownCause is true where what is asked for may follow from no change of the parent, but from another revision of its
 	// Composition.
 	UnknownCause bool

@@ -226,7 +226,12 @@ func (g *judged) sinceNow() allowance.Since {
 		return out
 	}
 
-	return allowance.NewSince(g.lastOfParent(), append(g.storedFields(), unsettled(g.Parent)...))
+	of := append(g.storedFields(), unsettled(g.Parent)...)
+	if g.Edited != nil {
+		of = append(of, g.Edited()...)
+	}
+
+	return allowance.NewSince(g.lastOfParent(), of)
 }
 
 // unseen are the edits that somebody has stored in the parent who may not, and that its controller may not have looked at before: it
