@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -325,22 +326,36 @@ func (f fleet) watch(t *testing.T) *sightings {
 
 	c, s := world.Connect(t, running.Config()), &sightings{first: map[string]time.Time{}, recorded: map[string]time.Time{}}
 
-	stream, err := c.Watch(t.Context(), f.list(objectKind()), client.InNamespace(namespace))
-	world.Must(t, err)
-	t.Cleanup(stream.Stop)
+	open := func() watch.Interface {
+		stream, err := c.Watch(t.Context(), f.list(objectKind()), client.InNamespace(namespace))
+		if err != nil && t.Context().Err() == nil {
+			t.Errorf("cannot watch managed resources: %v", err)
+		}
 
-	go func() {
-		for e := range stream.ResultChan() {
-			u, ok := e.Object.(*unstructured.Unstructured)
-			if !ok {
-				continue
+		return stream
+	}
+
+	// The API server ends the watch of a client that does not keep up. Another one begins with all that is there.
+	go func(stream watch.Interface) {
+		for ; stream != nil; stream = open() {
+			for e := range stream.ResultChan() {
+				u, ok := e.Object.(*unstructured.Unstructured)
+				if !ok {
+					continue
+				}
+
+				if ref, _ := resource.ParentOf(u); ref.Kind == f.kind {
+					s.note(u)
+				}
 			}
 
-			if ref, _ := resource.ParentOf(u); ref.Kind == f.kind {
-				s.note(u)
+			stream.Stop()
+
+			if t.Context().Err() != nil {
+				return
 			}
 		}
-	}()
+	}(open())
 
 	return s
 }
