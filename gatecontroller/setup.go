@@ -311,7 +311,7 @@ func newObjects(
 	}
 
 	keeps := &governed.Parents{Writer: object.Writer{Client: mgr.GetClient()}, Unused: governed.NewUnused(opts.Now)}
-	o.Leftovers = e
+	o.Leftovers, g.LeftBehind = e, e.Replaced
 	w.Release, w.Dropped = o.ReleaseAll, book.Forget
 	w.Object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
 		if gvk.GroupKind() == resource.RevisionKind() {

@@ -427,12 +427,24 @@ type GateRecord struct {
 	// until an update that is allowed has made of that what the spec says. Updates
 	// wait until they are for all that differs.
 	Existed bool `json:"existed,omitempty"`
+	// Identity of the external object that the gate was last open for.
+	Identity *ExternalIdentity `json:"identity,omitempty"`
 	// Allowances that opened the gate.
 	Allowances []Allowance `json:"allowances,omitempty"`
 	// Windows that opened it by themselves and are not over: each does so once.
 	Windows []GateWindow `json:"windows,omitempty"`
 	// Unknown are fields that this version does not know.
 	Unknown Unknown `json:"-"`
+}
+
+// ExternalIdentity says which external object a managed resource stands for, as far as it says so itself.
+type ExternalIdentity struct {
+	// Config is its ProviderConfig, as KIND/NAME, or NAME where the managed resource says no kind.
+	Config string `json:"config,omitempty"`
+	// Name is its external name; empty where it has none yet, or where that says nothing.
+	Name string `json:"name,omitempty"`
+	// Fields of its spec that say where it is, by path, as text; of a long one its hash.
+	Fields map[string]string `json:"fields,omitempty"`
 }
 
 // GateWindow is an UpgradeAllowance that opened a gate by itself.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
 )
 
 // Expressions about what decides about the external object beside the gate, of a
@@ -43,9 +43,9 @@ func (h Options) unchangedUnlessAllowed() []admissionregistrationv1.Validation {
 			"to have it changed, ask for it where an AllowancePolicy allows it; " +
 			"to release an orphaned managed resource, run: kubectl kausality release --orphan",
 	}, {
-		Expression: unless + " || " + fmt.Sprintf(sameExternalName, gate.AnnotationExternalName),
+		Expression: unless + " || " + fmt.Sprintf(sameExternalName, identity.AnnotationExternalName),
 		Reason:     invalid,
-		Message: "the gate keeps the annotation " + gate.AnnotationExternalName + ", which says what external object this is: " +
-			"to have it changed, ask for it where an AllowancePolicy allows metadata.annotations[" + gate.AnnotationExternalName + "]",
+		Message: "the gate keeps the annotation " + identity.AnnotationExternalName + ", which says what external object this is: " +
+			"to have it changed, ask for it where an AllowancePolicy allows metadata.annotations[" + identity.AnnotationExternalName + "]",
 	}}
 }

@@ -92,6 +92,27 @@ func (l *linter) checkUnusedExternal(p Item[*v1alpha1.AllowancePolicy]) {
 	}
 }
 
+// checkIdleDelete finds External Delete that serves no deletion: for a field no gate opens for it.
+func (l *linter) checkIdleDelete(p Item[*v1alpha1.AllowancePolicy]) {
+	actions := externalActions(p.Object.Spec.Allow)
+	deletes := func(perm v1alpha1.Permission) bool { return child(perm) && slices.Contains(perm.Mutations, v1alpha1.MutationDelete) }
+
+	if !slices.Contains(actions, actionDelete) || slices.Contains(actions, actionCreate) || !slices.ContainsFunc(p.Object.Spec.Allow, l.managed) ||
+		slices.Contains(p.Object.Spec.Match.Fields, v1alpha1.MutationDelete) || slices.ContainsFunc(p.Object.Spec.Allow, deletes) {
+		return
+	}
+
+	for i, perm := range p.Object.Spec.Allow {
+		if child(perm) || !slices.Contains(perm.Mutations, actionDelete) {
+			continue
+		}
+
+		l.add(p.At, ExternalUnused, field.NewPath("spec", "allow").Index(i).String(),
+			"External Delete does nothing here: a gate opens for Delete because of a deletion, and the policy allows none",
+			"take Delete away, or allow the deletion of the managed resource")
+	}
+}
+
 // covers reports whether one of some patterns covers all that another one does.
 func covers(patterns []string, other string) bool {
 	q, err := change.ParsePattern(other)

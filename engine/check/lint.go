@@ -74,6 +74,7 @@ func Lint(in Input) []Finding {
 		l.checkCreate(p)
 		l.checkExternal(p.At, p.Object.Spec.Allow)
 		l.checkUnusedExternal(p)
+		l.checkIdleDelete(p)
 		l.checkApproval(p)
 		l.checkConstant(p.At, matchParts(&p.Object.Spec.Match), "the policy never matches")
 		l.checkCovered(i)

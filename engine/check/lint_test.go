@@ -129,6 +129,15 @@ func cases() map[string]struct {
 			reason:    "Or with Delete and Create.",
 			documents: onXR("p", `allow: [{kind: Instance, mutations: [spec.forProvider]}, {relation: External, mutations: [Delete, Create]}]`),
 		},
+		"DeleteForAField": {
+			reason:    "A gate opens for Delete because of a deletion.",
+			documents: onXR("p", `allow: [{kind: Instance, mutations: [spec.forProvider]}, {relation: External, mutations: [Update, Delete]}]`),
+			want:      []string{"0 external-unused spec.allow[1]: External Delete does nothing here: a gate opens for Delete because of a deletion, and the policy allows none"},
+		},
+		"DeleteForADeletion": {
+			reason:    "So it does where the same policy allows one.",
+			documents: onXR("p", `allow: [{kind: Instance, mutations: [spec.forProvider, delete]}, {relation: External, mutations: [Update, Delete]}]`),
+		},
 		"WindowWithoutExternal": {
 			reason:    "So it is in a window.",
 			documents: window + "  allow: [{kind: Instance, mutations: [spec.forProvider]}]",

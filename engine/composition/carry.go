@@ -14,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -261,7 +262,7 @@ func carryAnnotations(merged, desired *unstructured.Unstructured, applied map[st
 
 // rendered reports whether Crossplane adds a label or annotation to what a pipeline desires.
 func rendered(key string) bool {
-	return strings.HasPrefix(key, renderedPrefix) && key != gate.AnnotationExternalName
+	return strings.HasPrefix(key, renderedPrefix) && key != identity.AnnotationExternalName
 }
 
 // keepRendered puts the labels and annotations on desired state that Crossplane has applied,

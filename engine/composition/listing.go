@@ -28,7 +28,7 @@ func (r *Request) listed(e v1alpha1.HeldChange, a decision.Approvable) v1alpha1.
 	e.Ref = v1alpha1.ObjectReference{
 		APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(),
 	}
-	e.ComposedResource, e.Destroys = r.Name, resource.Destroys(u, e.Field)
+	e.ComposedResource, e.Destroys = r.Name, e.Destroys || resource.Destroys(u, e.Field)
 	e.Digest, e.Masked, e.Follows = a.Digest, a.Masked, a.Follows
 
 	if e.Ref.Namespace == "" {

@@ -149,6 +149,8 @@ func (f *facts) follows(c change.Change) []string {
 		return nil
 	case c.Field == v1alpha1.MutationDelete:
 		return []string{gate.ActionDelete}
+	case f.replaces(c):
+		return []string{gate.ActionCreate, gate.ActionDelete}
 	case goesOut(c):
 		return []string{gate.ActionUpdate}
 	default:

@@ -225,7 +225,7 @@ func (x explainer) perhapsOfEdit(a v1alpha1.Allowance, parent string) Lack {
 
 // opensNoGate says so of a policy that allows a change behind a gate without External Update; empty of any other.
 func (x explainer) opensNoGate(p *policy.Policy, c change.Change) string {
-	if p == nil || !x.gated || !goesOut(c) || opensGate(p) {
+	if p == nil || !x.gated || !goesOut(c) || opensGate(p, letsOut) {
 		return ""
 	}
 

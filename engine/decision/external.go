@@ -27,14 +27,17 @@ func goesOut(c change.Change) bool {
 // stays reports whether an allowed change is for the managed resource alone, and
 // not for what is behind its gate.
 func (t *gating) stays(f Finding) bool {
-	return goesOut(f.Change) && t.gated && !t.buildsUp() &&
-		!updates(f.cause.external) && !t.injectsUpdate(f)
+	if t.replaces(f.Change) {
+		return !allow(f.cause.external, makesAnew) && !t.injects(f, makesAnew)
+	}
+
+	return goesOut(f.Change) && t.gated && !t.buildsUp() && !allow(f.cause.external, letsOut) && !t.injects(f, letsOut)
 }
 
 // building adds what may be done to the external object of a managed resource
 // that its parent builds up, by whatever rule that is.
 func (t *gating) building(f Finding) Finding {
-	if t.Operation != OperationDelete && resource.IsManaged(t.target()) && t.buildsUp() && !updates(f.cause.external) {
+	if t.Operation != OperationDelete && resource.IsManaged(t.target()) && t.buildsUp() && !allow(f.cause.external, letsOut) {
 		f.cause.external = allowance.Merge(f.cause.external, implicitExternal())
 	}
 
@@ -49,33 +52,35 @@ func implicitExternal() []v1alpha1.Allowance {
 	}}
 }
 
-func updates(list []v1alpha1.Allowance) bool {
-	return slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool {
-		return allowance.External(a) && letsOut(a.Mutations)
-	})
+// allow reports whether one of some allowances is for External actions of a kind.
+func allow(list []v1alpha1.Allowance, is func([]string) bool) bool {
+	return slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool { return allowance.External(a) && is(a.Mutations) })
 }
 
 // letsOut reports whether actions make of the external object what the spec says: by
 // an update, or by making it anew.
 func letsOut(actions []string) bool {
-	acting := gate.Acting(actions)
-
-	return slices.Contains(acting, gate.ActionUpdate) ||
-		slices.Contains(acting, gate.ActionDelete) && slices.Contains(acting, gate.ActionCreate)
+	return slices.Contains(gate.Acting(actions), gate.ActionUpdate) || makesAnew(actions)
 }
 
-// injectsUpdate reports whether a policy about the object's kind gives External
-// Update for an allowed change.
-func (t *gating) injectsUpdate(f Finding) bool {
+// makesAnew reports whether actions make the external object anew.
+func makesAnew(actions []string) bool {
+	acting := gate.Acting(actions)
+
+	return slices.Contains(acting, gate.ActionDelete) && slices.Contains(acting, gate.ActionCreate)
+}
+
+// injects reports whether a policy about the object's kind gives External actions of a kind for an allowed change.
+func (t *gating) injects(f Finding, is func([]string) bool) bool {
 	return slices.ContainsFunc(t.Policies.For(t.groupKind()), func(p *policy.Policy) bool {
-		return p.Covers(f.Change) && opensGate(p) && t.mayInject(p, f) && t.evaluateFor(p, f).Met
+		return p.Covers(f.Change) && opensGate(p, is) && t.mayInject(p, f) && t.evaluateFor(p, f).Met
 	})
 }
 
-// opensGate reports whether a policy allows External actions that let a change out.
-func opensGate(p *policy.Policy) bool {
+// opensGate reports whether a policy allows External actions of a kind.
+func opensGate(p *policy.Policy, is func([]string) bool) bool {
 	return slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
-		return a.Relation == v1alpha1.RelationExternal && letsOut(a.Mutations)
+		return a.Relation == v1alpha1.RelationExternal && is(a.Mutations)
 	})
 }
 
@@ -99,6 +104,9 @@ func (t *gating) waits(f Finding) Finding {
 
 	l.Text = fmt.Sprintf("%s allows it without External Update, so that its gate does not open for it: "+
 		"let the policy allow External Update too", by)
+	if t.replaces(f.Change) {
+		l.Text = by + " allows it without External Create and Delete: allow these, too, or approve it"
+	}
 
 	out := t.lacking(f.Change, []Lack{l})
 	out.alone = true

@@ -5,7 +5,7 @@ package decision
 
 import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
 )
 
 // A gate holds at the door: a change of what a provider acts upon that is not allowed, or that the gate would not let out, is
@@ -18,5 +18,5 @@ func counts(c change.Change) bool {
 
 // externalName reports whether a change is of which external object is meant.
 func externalName(c change.Change) bool {
-	return under(c, "metadata", "annotations", gate.AnnotationExternalName)
+	return under(c, "metadata", "annotations", identity.AnnotationExternalName)
 }

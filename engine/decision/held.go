@@ -23,14 +23,22 @@ const maxHeldReason = 1024
 // HeldChange is the record of an unallowed change, without what only the
 // object's readers may see.
 func HeldChange(f Finding) v1alpha1.HeldChange {
-	return v1alpha1.HeldChange{
+	out := v1alpha1.HeldChange{
 		Field:   f.Change.Field,
 		From:    change.Text(mask.Value(f.Change.Path, f.Change.From, f.between...), maxHeldValue),
 		To:      change.Text(mask.Value(f.Change.Path, f.Change.To, f.between...), maxHeldValue),
-		Digest:  f.Approvable().Digest,
 		At:      f.since.At,
 		Missing: change.Text(f.Missing(), maxHeldReason),
 	}
+
+	a := f.Approvable()
+	out.Digest = a.Digest
+
+	if f.of != nil && f.of.replaces(f.Change) { // Its field does not say so.
+		out.Follows, out.Destroys = a.Follows, true
+	}
+
+	return out
 }
 
 // HeldBetween is the record of a change that is held for a separate reason,

@@ -101,5 +101,9 @@ func (t *gating) lacking(c change.Change, lacks []Lack) Finding {
 
 	t.nameOwners(lacks)
 
+	if len(lacks) > 0 && t.replaces(c) {
+		lacks[0].Text = t.leavesBehind() + "; " + lacks[0].Text
+	}
+
 	return Finding{Change: c, Verdict: Unallowed, Lacks: lacks, between: t.between(), of: t.facts}
 }

@@ -128,8 +128,8 @@ func TestWhatTheCompositionAsksForIsTheUpperBound(t *testing.T) {
 		"Observed":    {"What is only observed stays so.", "[Observe]", map[string]string{"GATE": closed, "POLICIES": "[Observe]", "ALLOWANCES": all}, gate.Stay, []string{"Observe"}},
 		"FirstSight":  {"At first sight as well.", "[Observe]", map[string]string{"POLICIES": "['*']", "READY": "False", "ALLOWANCES": all}, gate.CloseUp, []string{"Observe"}},
 		"TakenOver":   {"A new resource is taken over within it.", "[Observe, Create]", map[string]string{"POLICIES": "['*']", "READY": "False"}, gate.TakeOver, []string{"Observe", "Create"}},
-		"Star":        {"Everything is written out.", "['*']", map[string]string{"GATE": closed, "ALLOWANCES": all}, gate.OpenUp, []string{"Observe", "LateInitialize", "Create", "Update", "Delete"}},
-		"StarSeen":    {"What is there is compared by what it means.", "['*']", map[string]string{"GATE": strings.Replace(isOpen, "actions: [Update]", "actions: [Create, Update, Delete]", 1), "POLICIES": "['*']", "SYNCED": "False"}, gate.Stay, []string{"Observe", "LateInitialize", "Create", "Update", "Delete"}},
+		"Star":        {"Everything is written out.", "['*']", map[string]string{"GATE": closed, "ALLOWANCES": all}, gate.OpenUp, []string{"Observe", "LateInitialize", "Create", "Update"}},
+		"StarSeen":    {"What is there is compared by what it means.", "['*']", map[string]string{"GATE": strings.Replace(isOpen, "actions: [Update]", "actions: [Create, Update]", 1), "POLICIES": "[Update, Create, LateInitialize, Observe]", "SYNCED": "False"}, gate.Stay, []string{"Observe", "LateInitialize", "Create", "Update"}},
 		"Part":        {"An allowance for more opens for what is asked.", "[Observe, Update, LateInitialize]", map[string]string{"GATE": closed, "ALLOWANCES": all}, gate.OpenUp, []string{"Observe", "LateInitialize", "Update"}},
 		"Seen":        {"A resource that was ready opens at first sight for what is allowed.", "['*']", map[string]string{"POLICIES": "['*']", "ALLOWANCES": update}, gate.OpenUp, []string{"Observe", "LateInitialize", "Update"}},
 	}

@@ -4,6 +4,7 @@
 package gate_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,13 +18,13 @@ import (
 )
 
 const (
-	del       = `kausality.io/allowances: "[{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]"`
-	delOpen   = `kausality.io/gate: "{v: 1, state: Open, actions: [Delete], generation: 9, since: 2026-01-01T00:00:00Z, consumed: 3, allowances: [{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]}"`
+	del       = `kausality.io/allowances: "[{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: '8.0', source: {type: Deletion}}]"`
+	delOpen   = `kausality.io/gate: "{v: 1, state: Open, actions: [Delete], generation: 9, since: 2026-01-01T00:00:00Z, consumed: 3, allowances: [{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: '8.0', source: {type: Deletion}}]}"`
 	deleteSet = "[Observe, Delete]"
 )
 
 func TestAResourceBeingDeletedHasAnOpenGateOnlyByAnAllowanceForDelete(t *testing.T) {
-	both := `kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}, {relation: External, mutations: [Delete], generation: 8, initiator: eve, id: '8.0', source: {type: Policy}}]"`
+	both := `kausality.io/allowances: "[{relation: External, mutations: [Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}, {relation: External, mutations: [Delete], generation: 8, initiator: eve, id: '8.0', source: {type: Deletion}}]"`
 	initial := []string{"Observe", "LateInitialize"}
 
 	cases := map[string]struct {
@@ -86,13 +87,27 @@ func TestAResourceBeingDeletedHasAnOpenGateOnlyByAnAllowanceForDelete(t *testing
 	}
 }
 
-func TestDeleteWithoutADeletionIsServedUntilTheResourceIsGone(t *testing.T) {
-	u := situation(t, map[string]string{"GATE": delOpen, "POLICIES": deleteSet, "ALLOWANCES": del})
-	u.SetGeneration(9)
+func TestDeleteWithoutADeletionOpensNothing(t *testing.T) {
+	ofField := func(text string) string { return strings.Replace(text, "type: Deletion", "type: Policy", 1) }
 
-	plan := planFor(t, u, gate.Options{LateInitialize: true, Settle: time.Minute}, opening.Add(time.Hour))
-	if plan.Move != gate.Stay || !strings.Contains(plan.Why, "gone") {
-		t.Errorf("PlanFor: %+v", plan)
+	for name, tc := range map[string]struct {
+		values map[string]string
+		move   gate.Move
+	}{
+		"Closed":     {map[string]string{"GATE": closed, "ALLOWANCES": ofField(del)}, gate.Stay},
+		"Open":       {map[string]string{"GATE": ofField(delOpen), "POLICIES": deleteSet, "ALLOWANCES": ofField(del)}, gate.CloseUp},
+		"WithUpdate": {map[string]string{"GATE": closed, "ALLOWANCES": strings.Replace(ofField(del), "[Delete]", "[Update, Delete]", 1)}, gate.OpenUp},
+		"First":      {map[string]string{"POLICIES": "['*']", "ALLOWANCES": ofField(del)}, gate.CloseUp},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := situation(t, tc.values)
+			u.SetGeneration(9)
+
+			plan := planFor(t, u, gate.Options{LateInitialize: true, Settle: time.Minute}, opening.Add(time.Hour))
+			if plan.Move != tc.move || slices.Contains(plan.Policies, "Delete") {
+				t.Errorf("PlanFor: %+v", plan)
+			}
+		})
 	}
 }
 
@@ -137,6 +152,16 @@ func history(t *testing.T, u *unstructured.Unstructured, rounds int) (sets []str
 	return sets, u
 }
 
+// ofDeletion is the allowance that the deletion of a managed resource gives it.
+func ofDeletion(generation int64, who string) v1alpha1.Allowance {
+	a := fixture.Sourced(v1alpha1.Allowance{
+		Relation: v1alpha1.RelationExternal, Mutations: []string{"Delete"}, Generation: generation, Initiator: who,
+	})
+	a.Source = v1alpha1.AllowanceSource{Type: v1alpha1.SourceDeletion}
+
+	return a
+}
+
 func TestActionsThatNoSetHoldsAreServedInTurnAndOnce(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
@@ -145,22 +170,23 @@ func TestActionsThatNoSetHoldsAreServedInTurnAndOnce(t *testing.T) {
 		left       []v1alpha1.Allowance
 	}{
 		"UpdateDelete": {
-			reason:     "Update first, and Delete when it has landed, until the resource is gone.",
+			reason:     "Delete is for a deletion, and a field has none.",
 			allowances: "[{relation: External, mutations: [Delete, Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]",
-			want:       []string{"Observe LateInitialize Update", "Observe Delete"},
-			left:       fixture.AllSourced([]v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{"Delete"}, Generation: 8, Initiator: "hans"}}),
+			want:       []string{"Observe LateInitialize Update", "Observe LateInitialize"},
 		},
 		"OfTwo": {
-			reason:     "So too where two allowances say so, the older one Delete.",
-			allowances: "[{relation: External, mutations: [Delete], generation: 7, initiator: hans, id: '7.0', source: {type: Policy}}, {relation: External, mutations: [Update], generation: 8, initiator: eve, id: '8.0', source: {type: Policy}}]",
-			want:       []string{"Observe LateInitialize Update", "Observe Delete"},
-			left:       fixture.AllSourced([]v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{"Delete"}, Generation: 7, Initiator: "hans"}}),
+			reason:     "A deletion waits for no update.",
+			allowances: "[{relation: External, mutations: [Delete], generation: 7, initiator: hans, id: '7.0', source: {type: Deletion}}, {relation: External, mutations: [Update], generation: 8, initiator: eve, id: '8.0', source: {type: Policy}}]",
+			want:       []string{"Observe Delete"},
+			left: []v1alpha1.Allowance{ofDeletion(7, "hans"), fixture.Sourced(v1alpha1.Allowance{
+				Relation: v1alpha1.RelationExternal, Mutations: []string{"Update"}, Generation: 8, Initiator: "eve",
+			})},
 		},
 		"Delete": {
 			reason:     "LateInitialize gives way to Delete.",
-			allowances: "[{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]",
+			allowances: "[{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: '8.0', source: {type: Deletion}}]",
 			want:       []string{"Observe Delete"},
-			left:       fixture.AllSourced([]v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{"Delete"}, Generation: 8, Initiator: "hans"}}),
+			left:       []v1alpha1.Allowance{ofDeletion(8, "hans")},
 		},
 		"Recreate": {
 			reason:     "What is to be made anew is created where it is gone: no provider deletes it for that.",
@@ -169,14 +195,14 @@ func TestActionsThatNoSetHoldsAreServedInTurnAndOnce(t *testing.T) {
 		},
 		"CreateThenDelete": {
 			reason:     "Of two allowances Create lands, and Delete stays until the resource is gone.",
-			allowances: "[{relation: External, mutations: [Create], generation: 7, initiator: hans, id: '7.0', source: {type: Policy}}, {relation: External, mutations: [Delete], generation: 8, initiator: eve, id: '8.0', source: {type: Policy}}]",
+			allowances: "[{relation: External, mutations: [Create], generation: 7, initiator: hans, id: '7.0', source: {type: Policy}}, {relation: External, mutations: [Delete], generation: 8, initiator: eve, id: '8.0', source: {type: Deletion}}]",
 			want:       []string{"Observe LateInitialize Create Delete", "Observe Delete"},
-			left:       fixture.AllSourced([]v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{"Delete"}, Generation: 8, Initiator: "eve"}}),
+			left:       []v1alpha1.Allowance{ofDeletion(8, "eve")},
 		},
 		"Everything": {
-			reason:     "Everything is a set.",
+			reason:     "Everything is a set, without the deletion that nobody asked for.",
 			allowances: "[{relation: External, mutations: ['*'], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]",
-			want:       []string{"Observe LateInitialize Create Update Delete", "Observe LateInitialize"},
+			want:       []string{"Observe LateInitialize Create Update", "Observe LateInitialize"},
 		},
 		"Foreign": {
 			reason:     "Another system's verbs stay when ours have served.",
@@ -220,8 +246,7 @@ func TestActionsThatNoSetHoldsAreServedInTurnAndOnce(t *testing.T) {
 }
 
 func TestADeletionThatIsCalledOffClosesTheGate(t *testing.T) {
-	granted := strings.Replace(delOpen, "type: Policy", "type: Deletion", 1)
-	u := situation(t, map[string]string{"GATE": granted, "POLICIES": deleteSet})
+	u := situation(t, map[string]string{"GATE": delOpen, "POLICIES": deleteSet})
 	u.SetGeneration(9)
 
 	plan := planFor(t, u, gate.Options{LateInitialize: true, Settle: time.Minute}, opening.Add(time.Second))

@@ -12,12 +12,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// AnnotationExternalName says which external object a managed resource stands
-// for.
-//
-// Source: github.com/crossplane/crossplane-runtime/v2 v2.4.0, pkg/meta/meta.go.
-const AnnotationExternalName = "crossplane.io/external-name"
-
 // Governed reports whether a managed resource is ours to gate: its Composition
 // runs the function, or we gated it before. Nobody knows whether we did where an annotation
 // under [v1alpha1.AnnotationPrefix] is not of this version: then it is.

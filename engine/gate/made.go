@@ -27,14 +27,16 @@ import (
 // made reports whether a resource's provider has recorded that it made the external
 // object, for this resource and not for one that it was copied from.
 func made(u *unstructured.Unstructured) bool {
+	born, _ := time.Parse(time.RFC3339, resource.String(u.Object, "metadata", "creationTimestamp")) // The zero time where there is none.
+
+	return madeSince(u, born)
+}
+
+// madeSince reports whether it has recorded so of an external object that it made since a time.
+func madeSince(u *unstructured.Unstructured, since time.Time) bool {
 	at, err := time.Parse(time.RFC3339, resource.Annotation(u, resource.AnnotationCreated))
-	if err != nil {
-		return false
-	}
 
-	born, err := time.Parse(time.RFC3339, resource.String(u.Object, "metadata", "creationTimestamp"))
-
-	return err != nil || !at.Before(born)
+	return err == nil && !at.Before(since)
 }
 
 // begun reports whether a resource's provider has begun to create the external object, and has not recorded what came of
@@ -148,10 +150,10 @@ func (c creation) existing() bool {
 }
 
 // existed reports whether the external object of a resource whose gate is open for
-// its first creation was there before: its provider may create it, did not, and
+// its first creation, or for its replacement, was there before: its provider may create it, did not, and
 // is content.
 func (c creation) existed() bool {
-	if !c.creating() || made(c.u) || begun(c.u) ||
+	if !c.creates() || begun(c.u) ||
 		slices.Contains(c.record.Actions, ActionUpdate) || !slices.Contains(c.record.Actions, ActionCreate) {
 		return false
 	}
@@ -160,6 +162,15 @@ func (c creation) existed() bool {
 
 	// Without a generation it may be from before the opening.
 	return missing == "" && (synced.ObservedGeneration != 0 || c.now.Sub(c.record.Since.Time) >= c.opts.Settle)
+}
+
+// creates reports whether the gate is open to have the external object made, which its provider has not done.
+func (c creation) creates() bool {
+	if c.creating() {
+		return !made(c.u)
+	}
+
+	return c.record != nil && c.behind(c.record.Actions) != nil && !madeSince(c.u, c.record.Since.Time)
 }
 
 // whole is what an allowance is for that is for all that differs.

@@ -25,6 +25,10 @@ func (p *planner) move(m Move, set []string, rec v1alpha1.GateRecord, why string
 
 	rec.Since = metav1.NewTime(p.now.UTC().Truncate(time.Second))
 
+	if rec.Identity == nil {
+		rec.Identity = p.recognised()
+	}
+
 	if p.record != nil {
 		rec.Unknown = p.record.Unknown
 
@@ -33,9 +37,14 @@ func (p *planner) move(m Move, set []string, rec v1alpha1.GateRecord, why string
 		}
 	}
 
-	left := p.noteWindows(&rec)
+	out := Plan{Move: m, Policies: set, Allowances: p.noteWindows(&rec), Why: why}
+	out.Record, out.Opens = rec, p.opensBy(&rec)
 
-	return Plan{Move: m, Policies: set, Record: rec, Allowances: left, Why: why, Opens: p.opensBy(&rec)}
+	if rec.State == v1alpha1.GateOpen {
+		out.LeavesBehind = p.behind(rec.Actions)
+	}
+
+	return out
 }
 
 func (p *planner) stay(why string) Plan {
@@ -174,7 +183,7 @@ func (p *planner) close(why string) Plan {
 
 	rec := &v1alpha1.GateRecord{
 		State: v1alpha1.GateClosed, Unknown: p.record.Unknown, Windows: p.record.Windows,
-		Existed: p.existed() || p.record.Existed && !slices.Contains(p.record.Actions, ActionUpdate),
+		Existed: p.existed() || p.record.Existed && !slices.Contains(p.record.Actions, ActionUpdate), Identity: p.landedIdentity(),
 	}
 
 	for _, e := range p.record.Allowances {
@@ -190,13 +199,21 @@ func (p *planner) close(why string) Plan {
 	rec.Allowances = slices.DeleteFunc(rec.Allowances, func(e v1alpha1.Allowance) bool { return e.Generation <= consumed })
 
 	next := (&view{u: p.u, opts: p.opts, now: p.now, desired: p.desired, current: p.current, record: rec, allowances: left}).planner()
+
+	var out Plan
+
 	if next.pending = next.unserved(); len(next.pending) > 0 {
-		return next.open()
+		out = next.open()
+	} else {
+		next.record = p.record
+		out = next.move(CloseUp, Closed(p.desired, p.opts.LateInitialize), *rec, why)
 	}
 
-	next.record = p.record
+	if left := p.behind(p.record.Actions); left != nil {
+		out.LeavesBehind = left
+	}
 
-	return next.move(CloseUp, Closed(p.desired, p.opts.LateInitialize), *rec, why)
+	return out
 }
 
 // askedBy says for a person who asked for an opening.

@@ -29,12 +29,18 @@ func (v *view) consumed() int64 {
 func (s serving) unserved() []v1alpha1.Allowance {
 	var out []v1alpha1.Allowance
 
+	replaced := len(s.replaced()) > 0
+
 	for _, a := range s.allowances {
-		if !allowance.External(a) {
+		if !allowance.External(a) || replaced && !Replaces(a) {
 			continue
 		}
 
-		if a.Mutations = s.remaining(a); len(a.Mutations) > 0 {
+		if a.Mutations = s.remaining(a); replaced {
+			a.Mutations = slices.DeleteFunc(a.Mutations, func(action string) bool { return action != ActionCreate })
+		}
+
+		if len(a.Mutations) > 0 {
 			out = append(out, a)
 		}
 	}
@@ -88,24 +94,15 @@ func (s serving) remaining(a v1alpha1.Allowance) []string {
 }
 
 // asked returns the actions of an allowance that the Composition asks for, and
-// that there is something to do for: of one that a deletion gave, that is Delete.
-// Its policy may allow more, for other fields.
+// that there is something to do for: of one that a deletion gave, that is Delete, and of no other one.
+// Its policy may allow more, for other fields. Providers delete nothing because of a change: what Delete would
+// let through is the deletion of the managed resource alone, which is not allowed.
 func (s serving) asked(a v1alpha1.Allowance) []string {
-	anew, deletes := remakes(a), allowance.ByDeletion(a)
+	deletes := allowance.ByDeletion(a)
 
 	return slices.DeleteFunc(Acting(a.Mutations), func(action string) bool {
-		return !slices.Contains(s.desired, action) || anew && action == ActionDelete || deletes && action != ActionDelete || s.unmade(a, action)
+		return !slices.Contains(s.desired, action) || deletes != (action == ActionDelete) || s.unmade(a, action)
 	})
-}
-
-// remakes reports whether an allowance is to have the external resource made anew
-// because of a change. Providers delete nothing for that: what Delete would let
-// through is the deletion of the managed resource alone, which is not allowed.
-func remakes(a v1alpha1.Allowance) bool {
-	actions := Acting(a.Mutations)
-
-	return !allowance.ByDeletion(a) && slices.Contains(actions, ActionDelete) && slices.Contains(actions, ActionCreate) &&
-		!slices.Contains(actions, ActionUpdate)
 }
 
 // recorded reports whether the record has an allowance with an action.
@@ -177,23 +174,21 @@ func (s serving) taking(serves []string) []v1alpha1.Allowance {
 // notLanded returns the actions of an allowance that remain when what the gate
 // is open for has landed.
 func (s serving) notLanded(a v1alpha1.Allowance) []string {
-	return slices.DeleteFunc(s.remaining(a), func(action string) bool { return s.lands(a, action) })
+	return slices.DeleteFunc(s.remaining(a), s.lands)
 }
 
 // landedOf returns the actions of a recorded allowance that have served when
 // what the gate is open for has landed.
 func (s serving) landedOf(e v1alpha1.Allowance) []string {
 	return slices.DeleteFunc(Acting(e.Mutations), func(action string) bool {
-		return slices.Contains(s.record.Actions, action) && !s.lands(e, action)
+		return slices.Contains(s.record.Actions, action) && !s.lands(action)
 	})
 }
 
-// lands reports whether an action of an allowance has served when what the gate is
-// open for has landed. Delete has only where the same allowance has Create: the
-// external resource is made anew then. Delete alone serves until the resource
-// is gone.
-func (s serving) lands(a v1alpha1.Allowance, action string) bool {
-	return slices.Contains(s.record.Actions, action) && (action != ActionDelete || slices.Contains(s.asked(a), ActionCreate))
+// lands reports whether an action has served when what the gate is open for has landed. Delete serves until the
+// resource is gone.
+func (s serving) lands(action string) bool {
+	return slices.Contains(s.record.Actions, action) && action != ActionDelete
 }
 
 // foreign reports whether all verbs of an External allowance are another system's,

@@ -90,6 +90,8 @@ type Plan struct {
 	Again time.Duration
 	// Unread is true of the closing of a gate of which an annotation is not understood: what they say is written as it is.
 	Unread bool
+	// LeavesBehind is what stays outside without a managed resource when the gate is moved; nil for nothing.
+	LeavesBehind *v1alpha1.ExternalIdentity
 	// Opens are the windows that open the gate by themselves, and did not before.
 	Opens []v1alpha1.GateWindow
 }

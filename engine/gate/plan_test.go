@@ -102,54 +102,6 @@ func synced(t *testing.T, u *unstructured.Unstructured, generation int64) *unstr
 	return u
 }
 
-func TestUpdateAndDeleteAreServedInTurn(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC)
-	opts := gate.Options{LateInitialize: true, Settle: time.Minute}
-	u := situation(t, map[string]string{
-		"GATE": closed, "OBSERVED": "8",
-		"ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [Delete, Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]"`,
-	})
-
-	plan := func() gate.Plan {
-		p, err := gate.PlanFor(u, opts, now)
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		return p
-	}
-
-	// 1. Update first, for no provider supports both.
-	p := plan()
-	if diff := cmp.Diff([]string{"Observe", "LateInitialize", "Update"}, p.Policies); p.Move != gate.OpenUp || diff != "" {
-		t.Fatalf("first: %+v", p)
-	}
-
-	u = follow(t, u, p)
-	if p := plan(); p.Move != gate.Stay {
-		t.Fatalf("before the provider has seen it: %+v", p)
-	}
-
-	// 2. It has landed; what is left is Delete, with its generation.
-	u = synced(t, u, p.Record.Generation)
-	p = plan()
-
-	if len(p.Allowances) != 1 || !cmp.Equal(p.Allowances[0].Mutations, []string{"Delete"}) || p.Allowances[0].Generation != 8 || p.Record.Consumed != 7 {
-		t.Fatalf("landed: %+v", p)
-	}
-
-	// 3. Delete, until the resource is gone.
-	if diff := cmp.Diff([]string{"Observe", "Delete"}, p.Policies); p.Move != gate.OpenUp || diff != "" {
-		t.Fatalf("second: %+v", p)
-	}
-
-	u = synced(t, follow(t, u, p), p.Record.Generation)
-
-	if p = plan(); p.Move != gate.Stay || !strings.Contains(p.Why, "gone") || !gate.MayDelete(u) {
-		t.Errorf("deleting: %+v", p)
-	}
-}
-
 func TestAnOpenGateFollowsWhatIsAsked(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC)
 

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -123,7 +122,8 @@ func First(u *unstructured.Unstructured, lateInitialize bool, now time.Time) *Pl
 
 // Opening is the move of a closed gate that is to open with the change that it opens for: a managed resource as it is to be
 // stored, but with the gate, the generation and the status that it has before. Nil where the gate stays, and where more
-// than the resource says whether it moves, as before a deletion and where a window opened it.
+// than the resource says whether it moves, as before a deletion and where a window opened it, or something is to be recorded
+// before, as of what stays behind.
 func Opening(u *unstructured.Unstructured, lateInitialize bool, now time.Time) *Plan {
 	rec, err := parseRecord(u)
 	if err != nil || rec == nil || rec.State != v1alpha1.GateClosed || rec.Unacknowledged || len(rec.Actions) > 0 || len(rec.Windows) > 0 {
@@ -131,7 +131,7 @@ func Opening(u *unstructured.Unstructured, lateInitialize bool, now time.Time) *
 	}
 
 	plan, err := PlanFor(u, Options{LateInitialize: lateInitialize, WithholdDelete: true}, now)
-	if err != nil || plan.Move != OpenUp || Same(plan.Policies, currentOf(u)) || resource.Deleting(u) {
+	if err != nil || plan.Move != OpenUp || Same(plan.Policies, currentOf(u)) || resource.Deleting(u) || plan.LeavesBehind != nil {
 		return nil
 	}
 
@@ -213,6 +213,10 @@ func (p *planner) whileClosed() Plan {
 		return p.stay("closed until what was stored while Kausality was not asked is reverted or approved")
 	}
 
+	if fields := p.replaced(); len(p.pending) == 0 && len(fields) > 0 {
+		return p.stay(p.waitsForReplacement(fields))
+	}
+
 	if len(p.pending) == 0 {
 		return p.stay("closed")
 	}
@@ -254,9 +258,13 @@ func (p *planner) untilAcknowledged() Plan {
 func (p *planner) whileDeleting() Plan {
 	open := p.record != nil && p.record.State == v1alpha1.GateOpen && slices.Contains(p.record.Actions, ActionDelete)
 
+	replaced := p.replaced()
+
 	switch {
 	case !slices.Contains(p.desired, ActionDelete):
 		return p.keepShut("being deleted, and meant to orphan its external resource")
+	case len(replaced) > 0:
+		return p.keepShut("being deleted, and " + p.waitsForReplacement(replaced))
 	case !open && !slices.Contains(actionsOf(p.pending), ActionDelete):
 		return p.keepShut("being deleted, and nobody recorded that its external resource may go: no record, no opening; it stays")
 	case open:
@@ -293,6 +301,10 @@ func (p *planner) whileOpen() Plan {
 		return p.shut(p.overText())
 	}
 
+	if fields := p.replaced(); len(actions)+len(p.pending) == 0 && len(fields) > 0 {
+		return p.shut(p.waitsForReplacement(fields))
+	}
+
 	if len(actions)+len(p.pending) == 0 {
 		return p.shut("its deletion was cancelled")
 	}
@@ -323,10 +335,15 @@ func (p *planner) whileOpen() Plan {
 	return plan
 }
 
-// stillAllowed are the actions the gate is open for, without Delete where the
-// deletion that gave it was withdrawn: other actions land soon, this one waits.
+// stillAllowed are the actions the gate is open for, without Delete where no
+// deletion gave it, or that was withdrawn: other actions land soon, this one waits. Where the managed resource stands for
+// another external object since, only what is pending is allowed.
 func (p *planner) stillAllowed() []string {
-	if !slices.ContainsFunc(p.record.Allowances, allowance.OfDeletion) || slices.Contains(actionsOf(p.pending), ActionDelete) {
+	if len(p.replaced()) > 0 {
+		return nil
+	}
+
+	if slices.Contains(actionsOf(p.pending), ActionDelete) {
 		return p.record.Actions
 	}
 

@@ -10,13 +10,14 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // Trim takes away from an object what no decision reads, as [resource.Trim]
 // does: [PlanFor] plans the same without it. A managed resource whose gate has
 // nothing to compare, most of them most of the time, is left without what is
-// asked for and what the provider shows. The object is modified.
+// asked for, but for what says which external object it is, and what the provider shows. The object is modified.
 func Trim(u *unstructured.Unstructured) {
 	if resource.IsManaged(u) && compares(u) {
 		resource.TrimBookkeeping(u)
@@ -24,7 +25,11 @@ func Trim(u *unstructured.Unstructured) {
 		return
 	}
 
-	resource.Trim(u)
+	id, managed := identity.Of(u), resource.IsManaged(u)
+
+	if resource.Trim(u); managed {
+		identity.Set(u, id)
+	}
 }
 
 // compares reports whether a plan may observe more of a managed resource than its

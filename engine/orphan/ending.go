@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -48,7 +49,7 @@ func EndingOf(u *unstructured.Unstructured) Ending {
 
 // ExternalName is what a managed resource's external object is called there.
 func ExternalName(u *unstructured.Unstructured) string {
-	if name := resource.Annotation(u, annotationExternalName); name != "" {
+	if name := resource.Annotation(u, identity.AnnotationExternalName); name != "" {
 		return name
 	}
 

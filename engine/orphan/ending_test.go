@@ -14,7 +14,7 @@ import (
 func TestAnEndingIsReportedUnlessItWasAskedFor(t *testing.T) {
 	t.Parallel()
 
-	const granted = `metadata: {annotations: {kausality.io/allowances: "[{relation: External, mutations: [Delete], generation: 3, initiator: hans, id: '3.0', source: {type: Policy}}]"}`
+	const granted = `metadata: {annotations: {kausality.io/allowances: "[{relation: External, mutations: [Delete], generation: 3, initiator: hans, id: '3.0', source: {type: Deletion}}]"}`
 
 	cases := map[string]struct {
 		reason, patch string

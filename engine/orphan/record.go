@@ -18,14 +18,14 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // Annotations and labels of Crossplane's.
 const (
-	annotationExternalName = "crossplane.io/external-name"
-	annotationPart         = "crossplane.io/composition-resource-name"
-	annotationApplied      = "kubectl.kubernetes.io/last-applied-configuration"
+	annotationPart    = "crossplane.io/composition-resource-name"
+	annotationApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 	labelComposite      = "crossplane.io/composite"
 	labelClaimName      = "crossplane.io/claim-name"
@@ -92,7 +92,7 @@ func NewRecord(u *unstructured.Unstructured, now time.Time) Record {
 	}
 
 	// Where it is the default the provider may find it by, or by nothing else.
-	annotations[annotationExternalName] = ExternalName(u)
+	annotations[identity.AnnotationExternalName] = ExternalName(u)
 	r.Object.SetAnnotations(annotations)
 
 	spec := map[string]any{}
@@ -100,6 +100,21 @@ func NewRecord(u *unstructured.Unstructured, now time.Time) Record {
 
 	spec["managementPolicies"] = []any{gate.ActionObserve}
 	r.Object.Object["spec"] = spec
+
+	return r
+}
+
+// ReplacedRecord writes down the external object that a managed resource stood for, which stands for another one since. Its
+// managed resource is to be made under another name.
+func ReplacedRecord(u *unstructured.Unstructured, was v1alpha1.ExternalIdentity, now time.Time) Record {
+	of := u.DeepCopy()
+	identity.Set(of, was)
+	delete(of.Object, "status") // It is of what the managed resource stands for now, or will be.
+
+	r := NewRecord(of, now)
+	sum := hash(identity.Describe(u, was))
+	r.UID += sum
+	r.Object.SetName(u.GetName() + "-" + sum[:8])
 
 	return r
 }

@@ -139,14 +139,14 @@ func (s *summary) entryOf(o *Object, h v1alpha1.HeldChange) *entry {
 	e := &entry{HeldChange: h}
 	e.Ref, e.At, e.Digest, e.Cause = RefTo(o.Unstructured), "", "", s.causeOf(o, user)
 	e.Masked = h.From == mask.Text || h.To == mask.Text
-	e.Destroys = Destroys(o.GroupVersionKind().GroupKind(), o.Unstructured, h.Field)
+	e.Destroys = h.Destroys || Destroys(o.GroupVersionKind().GroupKind(), o.Unstructured, h.Field)
 
 	if o.Parent != nil {
 		parent := *o.Parent
 		e.Parent, e.Digest = &parent, h.Digest
 	}
 
-	if gated(o) && external(h.Field) {
+	if len(h.Follows) == 0 && gated(o) && external(h.Field) {
 		e.Follows = []string{gate.ActionUpdate}
 	}
 

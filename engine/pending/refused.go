@@ -62,7 +62,7 @@ func Refusal(req *decision.Request, d *decision.Decision) (v1alpha1.RefusedChang
 		return v1alpha1.RefusedChange{
 			Digest: digest, Ref: ref, Field: f.Change.Field, From: h.From, To: h.To, User: req.User.Name,
 			Message:  change.Text(d.Answer().Reason, maxRefusedMessage),
-			Destroys: Destroys(u.GroupVersionKind().GroupKind(), u, f.Change.Field), ParentGeneration: resource.Generation(req.Parent),
+			Destroys: h.Destroys || Destroys(u.GroupVersionKind().GroupKind(), u, f.Change.Field), ParentGeneration: resource.Generation(req.Parent),
 		}, true
 	}
 

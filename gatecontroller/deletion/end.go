@@ -21,6 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
@@ -107,14 +108,48 @@ func (e *Leftovers) Release(ctx context.Context, u *unstructured.Unstructured, g
 }
 
 // record records what is orphaned: in a Secret of our namespace, which
-// lasts, in events, in the log and in a metric. What cannot be stored for good
-// must not prevent a CRD from going: the log has all it takes.
+// lasts, in events, in the log and in a metric.
 func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) error {
-	r := orphan.NewRecord(u, e.now())
-
-	data, err := r.Data()
+	k, err := e.keep(ctx, u, orphan.NewRecord(u, e.now()))
 	if err != nil {
 		return err
+	}
+
+	e.tellOrphaned(ctx, u, k, fmt.Sprintf("%s %s is deleted, but deleting its external object was not allowed: external object %q (provider config %q) stays; "+
+		"it is recorded in %s; to take it back, run: kubectl kausality adopt; to discard the record: kubectl kausality release",
+		u.GetKind(), resource.Name(u), orphan.ExternalName(u), orphan.ProviderConfig(u), k.where))
+
+	return nil
+}
+
+// Replaced records the external object that a managed resource leaves behind, which stands for another one from now on.
+func (e *Leftovers) Replaced(ctx context.Context, u *unstructured.Unstructured, was v1alpha1.ExternalIdentity) error {
+	r := orphan.ReplacedRecord(u, was, e.now())
+
+	k, err := e.keep(ctx, u, r)
+	if err != nil {
+		return err
+	}
+
+	e.tellOrphaned(ctx, u, k, fmt.Sprintf("%s stays behind: %s %s stands for another one now; it is recorded in %s; to take it back, "+
+		"run: kubectl kausality adopt %s %s", identity.Describe(u, was), u.GetKind(), resource.Name(u), k.where, u.GetKind(), r.Object.GetName()))
+
+	return nil
+}
+
+// kept is where a record is.
+type kept struct {
+	secret *corev1.Secret
+	record orphan.Record
+	where  string
+}
+
+// keep stores a record of what a managed resource leaves behind. What cannot be stored for good
+// must not prevent a CRD from going: the log has all it takes.
+func (e *Leftovers) keep(ctx context.Context, u *unstructured.Unstructured, r orphan.Record) (kept, error) {
+	data, err := r.Data()
+	if err != nil {
+		return kept{}, fmt.Errorf("cannot record the external object of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
 	secret := &corev1.Secret{
@@ -133,26 +168,25 @@ func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) er
 
 		where = "the log of kausality-manager alone"
 	case err != nil:
-		return fmt.Errorf("cannot record the external object of %s %q: %w", u.GetKind(), u.GetName(), err)
+		return kept{}, fmt.Errorf("cannot record the external object of %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	text := fmt.Sprintf("%s %s is deleted, but deleting its external object was not allowed: external object %q (provider config %q) stays; "+
-		"it is recorded in %s; to take it back, run: kubectl kausality adopt; to discard the record: kubectl kausality release",
-		u.GetKind(), resource.Name(u), orphan.ExternalName(u), orphan.ProviderConfig(u), where)
+	return kept{secret: secret, record: r, where: where}, nil
+}
 
+// tellOrphaned tells of an external object that stays, once.
+func (e *Leftovers) tellOrphaned(ctx context.Context, u *unstructured.Unstructured, k kept, text string) {
 	about := recorder.Notice{
 		Regarding: referTo(u), Reason: string(v1alpha1.EventReasonExternalResourceOrphaned), Action: actionLetGo, Note: text,
 	}
 	of := about
 	of.Regarding, of.Related = corev1.ObjectReference{
-		APIVersion: "v1", Kind: "Secret", Namespace: secret.GetNamespace(), Name: secret.GetName(), UID: secret.GetUID(),
+		APIVersion: "v1", Kind: "Secret", Namespace: k.secret.GetNamespace(), Name: k.secret.GetName(), UID: k.secret.GetUID(),
 	}, about.Regarding
 
 	if e.tell(ctx, of, about) {
-		e.log(ctx, "Orphaned an external object", "external", u, r.Owner, "record", where)
+		e.log(ctx, "Orphaned an external object", "external", k.record.Object, k.record.Owner, "record", k.where)
 	}
-
-	return nil
 }
 
 // reportOrphaned reports a managed resource whose owner goes without it.

@@ -78,7 +78,7 @@ func told(t *testing.T, c client.Client) []eventsv1.Event {
 func TestWhatAManagedResourceLeavesBehindIsOnRecordBeforeItGoes(t *testing.T) {
 	const (
 		going = ", deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [finalizer.managedresource.crossplane.io, " + v1alpha1.Finalizer + "]"
-		grant = ", annotations: {kausality.io/allowances: '[{relation: External, mutations: [Delete], generation: 3, initiator: hans, id: \"3.0\", source: {type: Policy}}]'}"
+		grant = ", annotations: {kausality.io/allowances: '[{relation: External, mutations: [Delete], generation: 3, initiator: hans, id: \"3.0\", source: {type: Deletion}}]'}"
 	)
 
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "x", nil)

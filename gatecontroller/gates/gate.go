@@ -40,6 +40,8 @@ type Reconciler struct {
 	Openers Openers
 	Used    func(v1alpha1.GateWindow)
 	Ledger  *Ledger
+	// LeftBehind records what stays outside before a gate opens that is to have another external object made; nil for nobody.
+	LeftBehind func(ctx context.Context, u *unstructured.Unstructured, was v1alpha1.ExternalIdentity) error
 	// Failed counts expressions that fail; nil for nobody.
 	Failed *audit.Expressions
 }
@@ -71,6 +73,12 @@ func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured
 		g.warn(ctx, u, &plan, g.Ledger.stays(gk, key, &plan))
 
 		return reconcile.Result{RequeueAfter: plan.Again}, nil
+	}
+
+	if plan.LeavesBehind != nil && g.LeftBehind != nil {
+		if err := g.LeftBehind(ctx, u, *plan.LeavesBehind); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 
 	if err := g.move(ctx, u, plan); err != nil {

@@ -194,7 +194,7 @@ func TestAGateDoesNotWaitForAParentButToOpenForDelete(t *testing.T) {
 		closed   = `, kausality.io/gate: '{v: 1, state: Closed, generation: 7, since: "2026-01-01T00:00:00Z", consumed: 3}'`
 		isOpen   = `, kausality.io/gate: '{v: 1, state: Open, actions: [Update], generation: 8, since: "2026-01-01T00:00:00Z", consumed: 3}'`
 		toUpdate = ", kausality.io/allowances: '[{relation: External, mutations: [Update], generation: 8, initiator: hans, id: \"8.0\", source: {type: Policy}}]'"
-		toDelete = ", kausality.io/allowances: '[{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: \"8.0\", source: {type: Policy}}]'"
+		toDelete = ", kausality.io/allowances: '[{relation: External, mutations: [Delete], generation: 8, initiator: hans, id: \"8.0\", source: {type: Deletion}}]'"
 	)
 
 	bucket := func(annotations, policies, more string) string {

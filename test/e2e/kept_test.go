@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -27,7 +27,7 @@ import (
 func TestAHandDecidesNothingAboutTheOutside(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	t.Parallel()
 
-	const fieldName = "metadata.annotations[" + gate.AnnotationExternalName + "]"
+	const fieldName = "metadata.annotations[" + identity.AnnotationExternalName + "]"
 
 	v := vault{newCluster(t, "XCellar", "walled")}
 	v.namespace = ""
@@ -51,7 +51,7 @@ func TestAHandDecidesNothingAboutTheOutside(t *testing.T) { //nolint:tparallel /
 				return err
 			}
 
-			name := resource.Annotation(u, gate.AnnotationExternalName)
+			name := resource.Annotation(u, identity.AnnotationExternalName)
 
 			for edit, h := range map[string]v1alpha1.HeldChange{
 				`{"spec": {"deletionPolicy": "Delete"}}`:                                             {Field: "spec.deletionPolicy", From: "Orphan", To: "Delete"},
@@ -63,7 +63,7 @@ func TestAHandDecidesNothingAboutTheOutside(t *testing.T) { //nolint:tparallel /
 					return err
 				}
 
-				if policy, is := resource.String(live.Object, "spec", "deletionPolicy"), resource.Annotation(live, gate.AnnotationExternalName); policy != "Orphan" || is != name {
+				if policy, is := resource.String(live.Object, "spec", "deletionPolicy"), resource.Annotation(live, identity.AnnotationExternalName); policy != "Orphan" || is != name {
 					return fmt.Errorf("%s makes of it one of policy %q and name %q: %w", edit, policy, is, world.ErrOther)
 				}
 

@@ -1,0 +1,92 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// A managed resource whose provider config, external name or place changes stands for another external object from then on. Its
+// provider updates that one, or makes it, and leaves the former one behind: nothing would delete that. So what a gate was open
+// for is recorded, and where the managed resource names another one, the gate opens for nothing but a replacement.
+
+// Stands reports whether there may be an external object that a managed resource stands for: its gate was open, and not just for
+// a creation that has not begun.
+func Stands(u *unstructured.Unstructured) bool {
+	rec, err := parseRecord(u)
+
+	return err != nil || stands(u, rec)
+}
+
+func stands(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
+	if rec == nil || rec.State == v1alpha1.GateUngated {
+		return false
+	}
+
+	ready, ok := resource.ConditionOf(u, resource.ConditionReady)
+
+	return !rec.Creating || made(u) || begun(u) || ok && ready.True()
+}
+
+// replaced are the fields by which the managed resource stands for another external object than its gate was last open for.
+func (v *view) replaced() []string {
+	if v.record == nil || v.record.Identity == nil || !stands(v.u, v.record) {
+		return nil
+	}
+
+	return identity.Differs(*v.record.Identity, identity.Of(v.u))
+}
+
+// recognised is the identity to record with a move: what was last recorded as long as nothing else is allowed.
+func (v *view) recognised() *v1alpha1.ExternalIdentity {
+	if v.record != nil && v.record.Identity != nil && len(v.replaced()) > 0 {
+		return v.record.Identity
+	}
+
+	out := identity.Of(v.u)
+
+	return &out
+}
+
+// Replaces reports whether an allowance is to have another external object made in place of one that stays behind: it allows both
+// Create and Delete, and no deletion of the managed resource gave it.
+func Replaces(a v1alpha1.Allowance) bool {
+	actions := Acting(a.Mutations)
+
+	return !allowance.ByDeletion(a) && slices.Contains(actions, ActionDelete) && slices.Contains(actions, ActionCreate)
+}
+
+// behind is what stays outside without a managed resource where a gate is, or was, open for some actions.
+func (v *view) behind(actions []string) *v1alpha1.ExternalIdentity {
+	if !slices.Contains(actions, ActionCreate) || len(v.replaced()) == 0 {
+		return nil
+	}
+
+	return v.record.Identity
+}
+
+// landedIdentity is the identity to record where what a gate was open for has landed.
+func (v *view) landedIdentity() *v1alpha1.ExternalIdentity {
+	if v.behind(v.record.Actions) == nil {
+		return v.recognised()
+	}
+
+	out := identity.Of(v.u)
+
+	return &out
+}
+
+// waitsForReplacement says why the gate of a managed resource stays closed that stands for another external object.
+func (v *view) waitsForReplacement(fields []string) string {
+	return "closed: " + strings.Join(fields, ", ") + " names another external object than it was open for, and " +
+		identity.Describe(v.u, *v.record.Identity) + " would stay behind"
+}
