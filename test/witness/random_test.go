@@ -398,7 +398,16 @@ func (y *play) drift(ctx context.Context) error {
 
 	y.notef("a window, %s", window)
 	y.asked = append(y.asked, asking{at: time.Now(), window: window})
-	y.want["connections"] = y.connections
+
+	// One whose making was interrupted counts as one that was there before, which no window touches.
+	u, err := y.get(ctx, managedKind(kindDatabase))
+	if err != nil {
+		return err
+	}
+
+	if !gate.Existing(u) {
+		y.want["connections"] = y.connections
+	}
 
 	return y.insist(ctx, func(ctx context.Context) error { return y.openWindow(ctx, window) })
 }
