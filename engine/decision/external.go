@@ -105,7 +105,7 @@ func (t *gating) waits(f Finding) Finding {
 	l.Text = fmt.Sprintf("%s allows it without External Update, so that its gate does not open for it: "+
 		"let the policy allow External Update too", by)
 	if t.replaces(f.Change) {
-		l.Text = by + " allows it without External Create and Delete: allow these, too, or approve it"
+		l.Text = by + " allows it without: allow these, too, or approve it"
 	}
 
 	out := t.lacking(f.Change, []Lack{l})

@@ -23,5 +23,5 @@ func (f *facts) replaces(c change.Change) bool {
 
 // leavesBehind names the external object that such a change leaves behind.
 func (f *facts) leavesBehind() string {
-	return fmt.Sprintf("it would leave %s behind", identity.Describe(f.Old, identity.Of(f.Old)))
+	return fmt.Sprintf("it would leave %s behind, which takes External Create and Delete", identity.Describe(f.Old, identity.Of(f.Old)))
 }

@@ -7,6 +7,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -15,12 +16,14 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/orphan"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -61,25 +64,39 @@ func (c cluster) gateWithout(actions ...string) check {
 	}
 }
 
-// leftBehind checks that a record of what stays outside names an external object.
-func (c cluster) leftBehind(t *testing.T, name string) check {
-	t.Helper()
-
-	reader := world.ConnectTyped(t, running.Config())
-
+// config checks which ProviderConfig the part refers to.
+func (c cluster) config(want string) check {
 	return func(ctx context.Context) error {
-		list := &corev1.SecretList{}
-		if err := reader.List(ctx, list, client.InNamespace(stack.KausalityNamespace), client.HasLabels{orphan.Label}); err != nil {
+		u, err := c.part(ctx, objectKind(), "data")
+		if err != nil {
+			return err
+		}
+
+		if got := resource.String(u.Object, "spec", "providerConfigRef", "name"); got != want {
+			return fmt.Errorf("the provider config is %q: %w", got, world.ErrOther)
+		}
+
+		return nil
+	}
+}
+
+// leftBehind checks that a record of what stays outside names an external object.
+func (c cluster) leftBehind(name string) check {
+	return func(ctx context.Context) error {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "SecretList"})
+
+		if err := c.List(ctx, list, client.InNamespace(stack.KausalityNamespace), client.HasLabels{orphan.Label}); err != nil {
 			return err
 		}
 
 		for i := range list.Items {
-			r, err := orphan.ReadRecord(list.Items[i].Data)
+			raw, err := base64.StdEncoding.DecodeString(resource.String(list.Items[i].Object, "data", "manifest.yaml"))
 			if err != nil {
 				return err
 			}
 
-			if text := fmt.Sprint(r.Object.Object["spec"]); strings.Contains(text, "name:"+c.name+"-"+name) {
+			if strings.Contains(string(raw), "name: "+c.name+"-"+name+"\n") {
 				return nil
 			}
 		}
@@ -94,7 +111,6 @@ func TestAnotherExternalObjectIsAskedForAsSuch(t *testing.T) { //nolint:tparalle
 
 	c := newCluster(t, "Desk", "hers")
 	pending := pendingsOf(t, "shop.example.org/v1", "Desk", namespace, c.name)
-	left := c.leftBehind(t, "red")
 
 	c.play(t, []scenario.Step{
 		{Title: "A desk", Run: func(ctx context.Context) error {
@@ -137,7 +153,7 @@ func TestAnotherExternalObjectIsAskedForAsSuch(t *testing.T) { //nolint:tparalle
 				return err
 			}
 
-			return rests(ctx, "a desk in its account", all(c.outside("red"), c.noOutside("blue"), c.path("data", "spec.providerConfigRef.name", "default"),
+			return rests(ctx, "a desk in its account", all(c.outside("red"), c.noOutside("blue"), c.config("default"),
 				c.says("spec.providerConfigRef.name stays default (asked: elsewhere)", "would leave ConfigMap default/hers-red")))
 		}},
 		{Title: "Another name by a policy that gives Create and Delete", Run: func(ctx context.Context) error {
@@ -163,7 +179,7 @@ func TestAnotherExternalObjectIsAskedForAsSuch(t *testing.T) { //nolint:tparalle
 			}
 
 			return scenario.Eventually(ctx, "a green desk, and a record of the red one", all(c.outsideSize("green", "large"), c.outside("red"),
-				c.gateIs(v1alpha1.GateClosed), c.settled, left, c.heard(string(v1alpha1.EventReasonExternalResourceOrphaned), "hers-red", "stays behind")))
+				c.gateIs(v1alpha1.GateClosed), c.settled, c.leftBehind("red"), c.heard(string(v1alpha1.EventReasonExternalResourceOrphaned), "hers-red", "stays behind")))
 		}},
 		{Title: "The end of the desk", Run: func(ctx context.Context) error {
 			xr, err := c.xr(ctx)
