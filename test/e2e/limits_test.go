@@ -23,7 +23,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
-func TestUpdateAndDeleteAreServedOneAfterTheOther(t *testing.T) { //nolint:tparallel // Steps build on each other.
+func TestNoGateOpensForDeleteBecauseOfAField(t *testing.T) { //nolint:tparallel // Steps build on each other.
 	world.Long(t)
 	t.Parallel()
 
@@ -31,7 +31,7 @@ func TestUpdateAndDeleteAreServedOneAfterTheOther(t *testing.T) { //nolint:tpara
 
 	v.play(t, []scenario.Step{
 		v.made("", split(setClosed)...),
-		{Title: "Both are allowed: Update is served, then Delete", Run: func(ctx context.Context) error {
+		{Title: "Both are allowed: Update is served, and nothing else", Run: func(ctx context.Context) error {
 			seen, err := v.followed(t) //nolint:contextcheck // It goes on until the test ends.
 			if err != nil {
 				return err
@@ -41,8 +41,8 @@ func TestUpdateAndDeleteAreServedOneAfterTheOther(t *testing.T) { //nolint:tpara
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "a vault of tier two that may be deleted",
-				all(v.has("tier", "two"), v.gated(v1alpha1.GateOpen, split(setDelete)...), v.synced("True"))); err != nil {
+			if err := scenario.Eventually(ctx, "a vault of tier two", all(v.has("tier", "two"), v.settled, v.spent,
+				v.gated(v1alpha1.GateClosed, split(setClosed)...), v.synced("True"))); err != nil {
 				return err
 			}
 
@@ -50,19 +50,19 @@ func TestUpdateAndDeleteAreServedOneAfterTheOther(t *testing.T) { //nolint:tpara
 				return err
 			}
 
-			return seen.were(setClosed, setUpdate, setDelete)
+			return seen.were(setClosed, setUpdate, setClosed)
 		}},
-		{Title: "What may be deleted is, with what it stands for", Run: func(ctx context.Context) error {
+		{Title: "What may not be deleted is not", Run: func(ctx context.Context) error {
 			u, err := v.data(ctx)
 			if err != nil {
 				return err
 			}
 
-			if err := errors.Join(v.age(ctx), v.Delete(ctx, u)); err != nil {
-				return err
+			if err := errors.Join(v.age(ctx), v.Delete(ctx, u)); err == nil {
+				return fmt.Errorf("it is deleted: %w", world.ErrOther)
 			}
 
-			return scenario.Eventually(ctx, "the end of the managed resource", v.gone("data"))
+			return still(ctx, all(v.has("tier", "two"), v.gated(v1alpha1.GateClosed, split(setClosed)...)))
 		}},
 	})
 }

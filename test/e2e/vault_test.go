@@ -286,7 +286,6 @@ func (v vault) made(policies string, set ...string) scenario.Step {
 const (
 	setClosed  = "Observe,LateInitialize"
 	setUpdate  = "Observe,LateInitialize,Update"
-	setDelete  = "Observe,Delete"
 	setRemake  = "Observe,LateInitialize,Create"
 	setObserve = "Observe"
 	setNarrow  = "Observe,Update"
