@@ -95,10 +95,12 @@ func (l *linter) checkUnusedExternal(p Item[*v1alpha1.AllowancePolicy]) {
 // checkIdleDelete finds External Delete that serves no deletion: for a field no gate opens for it.
 func (l *linter) checkIdleDelete(p Item[*v1alpha1.AllowancePolicy]) {
 	actions := externalActions(p.Object.Spec.Allow)
-	deletes := func(perm v1alpha1.Permission) bool { return child(perm) && slices.Contains(perm.Mutations, v1alpha1.MutationDelete) }
+	deletes := func(perm v1alpha1.Permission) bool {
+		return child(perm) && slices.Contains(perm.Mutations, v1alpha1.MutationDelete)
+	}
 
-	if !slices.Contains(actions, actionDelete) || slices.Contains(actions, actionCreate) || !slices.ContainsFunc(p.Object.Spec.Allow, l.managed) ||
-		slices.Contains(p.Object.Spec.Match.Fields, v1alpha1.MutationDelete) || slices.ContainsFunc(p.Object.Spec.Allow, deletes) {
+	if !slices.Contains(actions, actionDelete) || slices.Contains(actions, actionCreate) ||
+		!slices.ContainsFunc(p.Object.Spec.Allow, l.managed) || slices.Contains(p.Object.Spec.Match.Fields, v1alpha1.MutationDelete) || slices.ContainsFunc(p.Object.Spec.Allow, deletes) {
 		return
 	}
 

@@ -115,7 +115,7 @@ func Rules() []Rule {
 		{AnybodyExercises, Note, "Anybody may carry an allowance on: where Crossplane's service account is listed, only it may."},
 		{BindingMissing, Note, "A policy requires a binding, and there is none."},
 		{ExternalMissing, Note, "A change of a managed resource is allowed, and its provider may not act: it is held."},
-		{ExternalUnused, Note, "Actions of a provider are allowed together with no managed resource, or Delete together with no deletion, and so never."},
+		{ExternalUnused, Note, "Actions of a provider are allowed with no managed resource, or Delete with no deletion, and so never."},
 		{DeleteMissing, Note, "The deletion of a managed resource is allowed, and not that of what it stands for: its gate stays closed for it."},
 		{CreateOnly, Note, "A child may be created, and nothing allows a change of it later."},
 		{NotComposed, Note, "A policy about a Claim allows a change of something else than its XR, which alone is made for it."},

@@ -76,7 +76,7 @@ func explained(xr *unstructured.Unstructured, since int64) bool {
 
 // specDigest stands for the spec of an XR, as [shownSpec] has it.
 func specDigest(xr *unstructured.Unstructured) string {
-	return digest.OfLists(nil, []any{map[string]any{"spec": shownSpec(xr)}})
+	return digest.OfLists(nil, []any{map[string]any{fieldSpec: shownSpec(xr)}})
 }
 
 // shownSpec is the spec of an XR, without what Crossplane writes there by itself, and without
@@ -85,10 +85,10 @@ func shownSpec(xr *unstructured.Unstructured) map[string]any {
 	object := xr.Object
 	if fields, err := managedfields.Of(xr, ""); err == nil && !fields.All.Empty() {
 		fields.Own = fields.All
-		object = managedfields.Extract(map[string]any{"spec": object["spec"]}, fields)
+		object = managedfields.Extract(map[string]any{fieldSpec: object[fieldSpec]}, fields)
 	}
 
-	spec := maps.Clone(resource.Map(object, "spec"))
+	spec := maps.Clone(resource.Map(object, fieldSpec))
 	for _, key := range crossplanes() {
 		delete(spec, key)
 	}
@@ -104,7 +104,7 @@ func shownSpec(xr *unstructured.Unstructured) map[string]any {
 		}
 	}
 
-	return resource.Map(mask.Object(map[string]any{"spec": spec}, func([]string, any) string { return mask.Text }), "spec")
+	return resource.Map(mask.Object(map[string]any{fieldSpec: spec}, func([]string, any) string { return mask.Text }), fieldSpec)
 }
 
 // hashedFields are hashes of the fields of an XR's spec, each by its name.
@@ -113,7 +113,7 @@ func hashedFields(xr *unstructured.Unstructured) map[string]uint32 {
 	out := make(map[string]uint32, len(spec))
 
 	for name, value := range spec {
-		out[name] = uint32(wish.Hash(name + "\x00" + digest.OfLists(nil, []any{value})))
+		out[name] = uint32(wish.Hash(name+"\x00"+digest.OfLists(nil, []any{value})) >> 32) //nolint:gosec,mnd // Its upper half.
 	}
 
 	return out
@@ -129,7 +129,10 @@ func formatFields(fields map[string]uint32) string {
 	return base64.RawStdEncoding.EncodeToString(raw)
 }
 
-const hashBytes = 4
+const (
+	hashBytes = 4
+	fieldSpec = "spec"
+)
 
 // editedSince are the fields of an XR's spec that somebody has set since the last run, as far as that run is on record: what is held
 // now may follow from them, whether anything else records that or not. One that was taken away is not among them.
@@ -153,7 +156,7 @@ func editedSince(xr *unstructured.Unstructured) []string {
 
 	for name, sum := range hashedFields(xr) {
 		if !before[sum] {
-			out = append(out, fieldpath.Path{fieldpath.Field("spec"), fieldpath.Field(name)}.String())
+			out = append(out, fieldpath.Path{fieldpath.Field(fieldSpec), fieldpath.Field(name)}.String())
 		}
 	}
 

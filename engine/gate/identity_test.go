@@ -105,7 +105,7 @@ func TestBeforeAnythingIsMadeNothingIsReplaced(t *testing.T) {
 		"identity: " + ofRed + "}"
 	u.SetAnnotations(annotations)
 	u.Object["status"] = map[string]any{}
-	u.Object["spec"].(map[string]any)["managementPolicies"] = []any{"Observe", "LateInitialize", "Create"} //nolint:forcetypeassert // It is one.
+	resource.Map(u.Object, "spec")["managementPolicies"] = []any{"Observe", "LateInitialize", "Create"}
 
 	if gate.Stands(u) {
 		t.Error("there is something to stand for")

@@ -27,7 +27,9 @@ func Trim(u *unstructured.Unstructured) {
 
 	id, managed := identity.Of(u), resource.IsManaged(u)
 
-	if resource.Trim(u); managed {
+	resource.Trim(u)
+
+	if managed {
 		identity.Set(u, id)
 	}
 }

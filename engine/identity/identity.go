@@ -163,19 +163,18 @@ func related(f field, path fieldpath.Path) bool {
 
 // Describe names an external object for a person: what it is and where, as far as its identity says.
 func Describe(u *unstructured.Unstructured, id v1alpha1.ExternalIdentity) string {
-	var what string
+	if kindOf(u.GroupVersionKind().GroupKind()).whole {
+		name := strings.TrimPrefix(id.Fields[fieldNamespace]+"/"+id.Fields[fieldName], "/")
 
-	if object := kindOf(u.GroupVersionKind().GroupKind()); object.whole {
-		what = id.Fields[fieldKind] + " " + strings.TrimPrefix(id.Fields[fieldNamespace]+"/"+id.Fields[fieldName], "/")
-	} else {
-		what = fmt.Sprintf("external object %q", cmp.Or(id.Name, resource.Name(u)))
-
-		for _, field := range slices.Sorted(maps.Keys(id.Fields)) {
-			what += fmt.Sprintf(", %s %q", strings.TrimPrefix(field, "spec.forProvider."), id.Fields[field])
-		}
+		return fmt.Sprintf("%s %s (provider config %s)", id.Fields[fieldKind], name, id.Config)
 	}
 
-	return fmt.Sprintf("%s (provider config %s)", what, id.Config)
+	what := []string{fmt.Sprintf("external object %q", cmp.Or(id.Name, resource.Name(u)))}
+	for _, field := range slices.Sorted(maps.Keys(id.Fields)) {
+		what = append(what, fmt.Sprintf("%s %q", strings.TrimPrefix(field, "spec.forProvider."), id.Fields[field]))
+	}
+
+	return fmt.Sprintf("%s (provider config %s)", strings.Join(what, ", "), id.Config)
 }
 
 // Set gives a managed resource an identity: that which it had, for a record of what it leaves behind, or its own, where the rest of
