@@ -100,7 +100,8 @@ func (l *linter) checkIdleDelete(p Item[*v1alpha1.AllowancePolicy]) {
 	}
 
 	if !slices.Contains(actions, actionDelete) || slices.Contains(actions, actionCreate) ||
-		!slices.ContainsFunc(p.Object.Spec.Allow, l.managed) || slices.Contains(p.Object.Spec.Match.Fields, v1alpha1.MutationDelete) || slices.ContainsFunc(p.Object.Spec.Allow, deletes) {
+		!slices.ContainsFunc(p.Object.Spec.Allow, l.managed) ||
+		slices.Contains(p.Object.Spec.Match.Fields, v1alpha1.MutationDelete) || slices.ContainsFunc(p.Object.Spec.Allow, deletes) {
 		return
 	}
 

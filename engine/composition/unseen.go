@@ -113,7 +113,7 @@ func hashedFields(xr *unstructured.Unstructured) map[string]uint32 {
 	out := make(map[string]uint32, len(spec))
 
 	for name, value := range spec {
-		out[name] = uint32(wish.Hash(name+"\x00"+digest.OfLists(nil, []any{value})) >> 32) //nolint:gosec,mnd // Its upper half.
+		out[name] = uint32(wish.Hash(name+"\x00"+digest.OfLists(nil, []any{value})) >> 32) //nolint:mnd // Its upper half.
 	}
 
 	return out

@@ -116,7 +116,8 @@ func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) er
 	}
 
 	e.tellOrphaned(ctx, u, k, fmt.Sprintf("%s %s is deleted, but deleting its external object was not allowed: "+
-		"external object %q (provider config %q) stays; it is recorded in %s; to take it back, run: kubectl kausality adopt; to discard the record: kubectl kausality release",
+		"external object %q (provider config %q) stays; it is recorded in %s; to take it back, "+
+		"run: kubectl kausality adopt; to discard the record: kubectl kausality release",
 		u.GetKind(), resource.Name(u), orphan.ExternalName(u), orphan.ProviderConfig(u), k.where))
 
 	return nil
