@@ -28,7 +28,7 @@ func goesOut(c change.Change) bool {
 // not for what is behind its gate.
 func (t *gating) stays(f Finding) bool {
 	if t.replaces(f.Change) {
-		return !allow(f.cause.external, makesAnew) && !t.injects(f, makesAnew)
+		return !allow(f.cause.external, gate.MakeAnew) && !t.injects(f, gate.MakeAnew)
 	}
 
 	return goesOut(f.Change) && t.gated && !t.buildsUp() && !allow(f.cause.external, letsOut) && !t.injects(f, letsOut)
@@ -60,14 +60,7 @@ func allow(list []v1alpha1.Allowance, is func([]string) bool) bool {
 // letsOut reports whether actions make of the external object what the spec says: by
 // an update, or by making it anew.
 func letsOut(actions []string) bool {
-	return slices.Contains(gate.Acting(actions), gate.ActionUpdate) || makesAnew(actions)
-}
-
-// makesAnew reports whether actions make the external object anew.
-func makesAnew(actions []string) bool {
-	acting := gate.Acting(actions)
-
-	return slices.Contains(acting, gate.ActionDelete) && slices.Contains(acting, gate.ActionCreate)
+	return slices.Contains(gate.Acting(actions), gate.ActionUpdate) || gate.MakeAnew(actions)
 }
 
 // injects reports whether a policy about the object's kind gives External actions of a kind for an allowed change.

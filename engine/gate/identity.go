@@ -60,9 +60,14 @@ func (v *view) recognised() *v1alpha1.ExternalIdentity {
 // Replaces reports whether an allowance is to have another external object made in place of one that stays behind: it allows both
 // Create and Delete, and no deletion of the managed resource gave it.
 func Replaces(a v1alpha1.Allowance) bool {
-	actions := Acting(a.Mutations)
+	return !allowance.ByDeletion(a) && MakeAnew(a.Mutations)
+}
 
-	return !allowance.ByDeletion(a) && slices.Contains(actions, ActionDelete) && slices.Contains(actions, ActionCreate)
+// MakeAnew reports whether actions make an external object anew: both Create and Delete.
+func MakeAnew(actions []string) bool {
+	acting := Acting(actions)
+
+	return slices.Contains(acting, ActionDelete) && slices.Contains(acting, ActionCreate)
 }
 
 // behind is what stays outside without a managed resource where a gate is, or was, open for some actions.

@@ -25,13 +25,16 @@ func Trim(u *unstructured.Unstructured) {
 		return
 	}
 
-	id, managed := identity.Of(u), resource.IsManaged(u)
+	if !resource.IsManaged(u) {
+		resource.Trim(u)
+
+		return
+	}
+
+	id := identity.Of(u)
 
 	resource.Trim(u)
-
-	if managed {
-		identity.Set(u, id)
-	}
+	identity.Set(u, id)
 }
 
 // compares reports whether a plan may observe more of a managed resource than its
