@@ -43,7 +43,17 @@ func (v *view) replaced() []string {
 		return nil
 	}
 
-	return identity.Differs(*v.record.Identity, identity.Of(v.u))
+	return slices.DeleteFunc(identity.Differs(*v.record.Identity, identity.Of(v.u)), func(field string) bool {
+		return field == identity.FieldName && !v.renamed()
+	})
+}
+
+// renamed reports whether anybody else than its provider may have given the managed resource another external name: that is in its
+// trace. A provider gives it the name that it knows the external object by once it has made or seen that.
+func (v *view) renamed() bool {
+	entries, err := allowance.ParseTrace(v.u)
+
+	return err != nil || slices.ContainsFunc(entries, func(e v1alpha1.TraceEntry) bool { return e.Field == identity.FieldName })
 }
 
 // recognised is the identity to record with a move: what was last recorded as long as nothing else is allowed.

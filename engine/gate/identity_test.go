@@ -116,3 +116,29 @@ func TestBeforeAnythingIsMadeNothingIsReplaced(t *testing.T) {
 		t.Errorf("plan: %+v", plan)
 	}
 }
+
+func TestAProviderNamesWhatItMade(t *testing.T) {
+	named := func(value string) string { return "{config: default, name: " + value + "}" }
+	of := func(trace string) *unstructured.Unstructured {
+		u := situation(t, map[string]string{"GATE": strings.Replace(closed, "consumed: 3}", "consumed: 3, identity: "+named("db")+"}", 1), "ALLOWANCES": del})
+		u.SetAPIVersion("sql.example.org/v1")
+		u.SetKind("Database")
+
+		annotations := u.GetAnnotations()
+		annotations[identity.AnnotationExternalName] = "main/db"
+		annotations["kausality.io/trace"] = trace
+		u.SetAnnotations(annotations)
+
+		return u
+	}
+	opts := gate.Options{LateInitialize: true, Settle: time.Minute}
+
+	if plan := planFor(t, of(""), opts, opening); plan.Move != gate.OpenUp || plan.Record.Identity.Name != "main/db" {
+		t.Errorf("by its provider: %+v", plan)
+	}
+
+	const renamed = `[{field: "metadata.annotations[crossplane.io/external-name]", generation: 7, initiator: hans}]`
+	if plan := planFor(t, of(renamed), opts, opening); plan.Move != gate.Stay || !strings.Contains(plan.Why, "another external object") {
+		t.Errorf("by somebody: %+v", plan)
+	}
+}

@@ -25,6 +25,9 @@ import (
 // Source: github.com/crossplane/crossplane-runtime/v2 v2.4.0, pkg/meta/meta.go.
 const AnnotationExternalName = "crossplane.io/external-name"
 
+// FieldName is the field of a managed resource that has the name.
+const FieldName = "metadata.annotations[" + AnnotationExternalName + "]"
+
 const (
 	// defaultConfig is the name of the ProviderConfig of a managed resource that names none.
 	//
@@ -38,7 +41,7 @@ const (
 // everywhere are the fields that decide of any kind: the provider config, and the external name.
 //
 //nolint:gochecknoglobals // A constant.
-var everywhere = fieldsOf("spec.providerConfigRef", "metadata.annotations["+AnnotationExternalName+"]")
+var everywhere = fieldsOf("spec.providerConfigRef", FieldName)
 
 // Of is the identity of a managed resource's external object, as far as the managed resource says it.
 func Of(u *unstructured.Unstructured) v1alpha1.ExternalIdentity {
