@@ -395,6 +395,8 @@ type DesiredPolicies struct {
 	// Delete, or * alone. The gate never opens wider. An empty list pauses the resource. Absent where the resource
 	// never had a gate.
 	Policies []string `json:"policies,omitzero"`
+	// Before are those that a paused resource was asked for with, where these are less than all actions.
+	Before []string `json:"before,omitempty"`
 	// Mode is Audit where the Composition runs the function in mode Audit: the resource has no gate then. Absent otherwise.
 	Mode Mode `json:"mode,omitempty"`
 }
@@ -427,6 +429,9 @@ type GateRecord struct {
 	// until an update that is allowed has made of that what the spec says. Updates
 	// wait until they are for all that differs.
 	Existed bool `json:"existed,omitempty"`
+	// Keeps is true where a deletion is allowed and the external object stays all the same: it existed, or
+	// another deletion policy is asked for than is stored. The resource is released then.
+	Keeps bool `json:"keeps,omitempty"`
 	// Identity of the external object that the gate was last open for.
 	Identity *ExternalIdentity `json:"identity,omitempty"`
 	// Allowances that opened the gate.

@@ -107,6 +107,11 @@ func (r *Request) carry(desired *unstructured.Unstructured) {
 
 	recordWanted(desired, want)
 
+	if was, err := gate.ParseDesired(observed); err == nil && was.Policies != nil && len(want) == 0 {
+		was.Mode = ""
+		annotate(desired, v1alpha1.AnnotationDesiredPolicies, gate.FormatDesired(gate.Paused(was)))
+	}
+
 	if have, ok := resource.Value(observed.Object, "spec", "managementPolicies"); ok {
 		setField(desired, have)
 	} else {

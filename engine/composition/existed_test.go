@@ -27,7 +27,7 @@ func TestWhatExistedBeforeItsResourceIsReportedAsHeld(t *testing.T) {
 		"Element":      {"An element of a list is.", existed, "{tags: [{name: a, value: c}, {name: z, value: theirs}]}", []string{"spec.forProvider.tags[0].value"}},
 		"NotShown":     {"Nothing tells what it has.", existed, "{arn: x}", []string{"spec.forProvider"}},
 		"Made":         {"Its provider made it.", observedRDS, "{instanceClass: large}", nil},
-		"ObservedOnly": {"Nobody wants it changed.", edit(t, existed, `"policies":["*"]`, `"policies":["Observe"]`), "{instanceClass: large}", nil},
+		"ObservedOnly": {"Only that is held that it is to be changed.", edit(t, existed, `"policies":["*"]`, `"policies":["Observe"]`), "{instanceClass: large}", []string{"spec.managementPolicies"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			observed := edit(t, tc.observed, "status:\n", "status:\n  atProvider: "+tc.shows+"\n")

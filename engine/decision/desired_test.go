@@ -20,8 +20,8 @@ import (
 func TestPoliciesAndModeHaveTwoWriters(t *testing.T) {
 	const (
 		all, allAudit = `{"v":1,"policies":["*"]}`, `{"v":1,"policies":["*"],"mode":"Audit"}`
-		less          = `{"v":1,"policies":["Observe","Delete"]}`
-		lessAudit     = `{"v":1,"policies":["Observe","Delete"],"mode":"Audit"}`
+		less          = `{"v":1,"policies":["Observe","Create","Update","Delete"]}`
+		lessAudit     = `{"v":1,"policies":["Observe","Create","Update","Delete"],"mode":"Audit"}`
 		applies       = managedfields.ComposedManager + "0"
 	)
 

@@ -302,14 +302,14 @@ func (h *holding) stillAsked(field string) bool {
 	return wanted != had || !change.Equal(want, have)
 }
 
-// restoreManagementPolicies puts back what the Composition asked for before, where no longer
-// to ask for Delete is held.
+// restoreManagementPolicies puts back what the Composition asked for before, where to ask for
+// other actions is held.
 func (h *holding) restoreManagementPolicies() {
-	c, ok := h.orphaning()
+	c, ok := h.policies()
 	if ok && slices.ContainsFunc(h.back, c.Same) {
-		was, _ := gate.ParseDesired(h.Old) // Both are understood, see orphaning.
+		was, _ := gate.ParseDesired(h.Old) // Both are understood, see policies.
 		is, _ := gate.ParseDesired(h.New)
-		is.Policies = was.Policies
+		is.Policies, is.Before = was.Policies, was.Before
 		annotate(h.New, v1alpha1.AnnotationDesiredPolicies, gate.FormatDesired(is))
 	}
 }

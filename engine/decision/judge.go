@@ -195,7 +195,7 @@ func (j *judge) judgeUpdate() []Finding {
 		}
 	}
 
-	if c, ok := j.orphaning(); ok {
+	if c, ok := j.policies(); ok {
 		out = append(out, j.find(c))
 	}
 

@@ -45,6 +45,10 @@ var desiredTexts = sync.OnceValue(func() map[string]v1alpha1.DesiredPolicies {
 		for _, mode := range []v1alpha1.Mode{"", v1alpha1.ModeAudit} {
 			rec := v1alpha1.DesiredPolicies{V: v1alpha1.RecordVersion, Policies: set, Mode: mode}
 			out[FormatDesired(rec)] = rec
+
+			if paused := Paused(rec); paused.Before != nil {
+				out[FormatDesired(paused)] = paused
+			}
 		}
 	}
 
@@ -84,6 +88,21 @@ func FormatDesired(rec v1alpha1.DesiredPolicies) string {
 // FormatPolicies writes it of a Composition that asks for a set, none to pause the resource.
 func FormatPolicies(set []string) string {
 	return FormatDesired(v1alpha1.DesiredPolicies{Policies: canonical(set)})
+}
+
+// Paused is the record of a Composition that pauses a managed resource of which it asked for something before: less than all
+// actions is recorded, for the end of the pause asks for no more by itself.
+func Paused(rec v1alpha1.DesiredPolicies) v1alpha1.DesiredPolicies {
+	if asked := Acting(rec.Policies); len(rec.Policies) > 0 {
+		rec.Before = nil
+		if len(asked) < len(Acting(order())) {
+			rec.Before = append([]string{ActionObserve}, asked...)
+		}
+	}
+
+	rec.Policies = []string{}
+
+	return rec
 }
 
 // canonical is the only list that is written for a set: * stays, for a provider without support for management policies

@@ -52,7 +52,7 @@ func TestWhatACompositionAsksForHasOneText(t *testing.T) {
 		}
 	})
 
-	if n := len(gate.KeepsExternal()); n != 32 {
+	if n := len(gate.KeepsExternal()); n != 46 {
 		t.Errorf("%d texts without Delete", n)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 )
 
-// TestACompositionThatNoLongerAsksForDelete would have the external object left
-// behind when the XR is deleted.
-func TestACompositionThatNoLongerAsksForDelete(t *testing.T) {
+// TestACompositionThatAsksForOtherActions would have the external object left behind when the XR is deleted, or changed and
+// deleted though it was only to be observed.
+func TestACompositionThatAsksForOtherActions(t *testing.T) {
 	steady := edit(t, steadyXR, "ALLOWANCES", "[]")
 	orphaning := edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [Observe, Create, Update], ")
 	all := []string{"Observe", "LateInitialize", "Create", "Update", "Delete"}
@@ -38,10 +38,14 @@ func TestACompositionThatNoLongerAsksForDelete(t *testing.T) {
 			reason: "Where it is held the mode is the new one all the same.", xr: steady, observed: edit(t, observedRDS, `["*"]}`, `["*"],"mode":"Audit"}`),
 			desired: orphaning, held: []string{"spec.managementPolicies"}, asks: all,
 		},
-		"Paused":  {reason: "A paused one is not orphaned.", xr: steady, desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [], "), asks: []string{}},
-		"Resumed": {reason: "What it was before nobody knows.", xr: steady, observed: edit(t, observedRDS, `"policies":["*"]`, `"policies":[]`), desired: orphaning, asks: []string{"Observe", "Create", "Update"}},
-		"Looked":  {reason: "This one never was to be deleted.", xr: steady, observed: edit(t, observedRDS, `"policies":["*"]`, `"policies":["Observe"]`), desired: orphaning, asks: []string{"Observe", "Create", "Update"}},
-		"Less":    {reason: "Delete stays.", xr: steady, desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [Observe, Delete], "), asks: []string{"Observe", "Delete"}},
+		"Paused":   {reason: "A paused one is not orphaned.", xr: steady, desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [], "), asks: []string{}},
+		"Resumed":  {reason: "What it was before nobody knows.", xr: steady, observed: edit(t, observedRDS, `"policies":["*"]`, `"policies":[]`), desired: orphaning, asks: []string{"Observe", "Create", "Update"}},
+		"Observed": {reason: "It was only to be observed before.", xr: steady, observed: edit(t, observedRDS, `"policies":["*"]`, `"policies":[],"before":["Observe"]`), desired: desiredRDS, held: []string{"spec.managementPolicies"}, asks: []string{}},
+		"GoesOn":   {reason: "It is again what it was.", xr: steady, observed: edit(t, observedRDS, `"policies":["*"]`, `"policies":[],"before":["Observe"]`), desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [Observe], "), asks: []string{"Observe"}},
+		"Wider":    {reason: "This one was only to be observed.", xr: steady, observed: edit(t, observedRDS, `"policies":["*"]`, `"policies":["Observe"]`), desired: desiredRDS, held: []string{"spec.managementPolicies"}, asks: []string{"Observe"}},
+		"Allowed":  {reason: "Somebody asked for that.", xr: allowing("spec.managementPolicies", "Update"), observed: edit(t, observedRDS, `"policies":["*"]`, `"policies":["Observe"]`), desired: desiredRDS, asks: all},
+		"Less":     {reason: "Delete stays, and Update goes.", xr: steady, desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [Observe, Delete], "), held: []string{"spec.managementPolicies"}, asks: all},
+		"Late":     {reason: "To initialise fields changes nothing outside.", xr: steady, desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [Observe, Create, Update, Delete], "), asks: []string{"Observe", "Create", "Update", "Delete"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := request(t, tc.xr, stdcmp.Or(tc.observed, observedRDS), tc.desired)

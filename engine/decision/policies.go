@@ -1,0 +1,44 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// policies is the change of the actions that a Composition asks for in the management policies of a managed resource: with more of
+// them its provider would do more outside than anybody asked for, and with fewer leave more as it is, or behind. That has to be asked
+// for as a change of the field would be, which itself is the gate's. False where there is none.
+func (f *facts) policies() (change.Change, bool) {
+	const asks = v1alpha1.AnnotationDesiredPolicies
+
+	if f.Old == nil || f.New == nil || resource.Annotation(f.Old, asks) == resource.Annotation(f.New, asks) || !resource.IsManaged(f.New) {
+		return change.Change{}, false
+	}
+
+	was, wasErr := gate.ParseDesired(f.Old)
+	is, isErr := gate.ParseDesired(f.New)
+
+	if wasErr != nil { // Perhaps it asked for all.
+		was.Policies = []string{gate.ActionAll}
+	}
+
+	before := was.Policies
+	if len(before) == 0 {
+		before = was.Before // It was paused.
+	}
+
+	// Nothing is known of what was asked for before; and paused, a resource is neither changed nor deleted nor orphaned.
+	if isErr != nil || before == nil || len(is.Policies) == 0 || gate.Same(gate.Acting(before), gate.Acting(is.Policies)) {
+		return change.Change{}, false
+	}
+
+	at := change.Path{fieldpath.Field("spec"), fieldpath.Field("managementPolicies")}
+
+	return change.Change{Path: at, Field: at.String(), From: resource.Values(before), To: resource.Values(is.Policies)}, true
+}
