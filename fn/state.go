@@ -138,12 +138,13 @@ func (s *state) decide() {
 	first := composition.First(s.xr)
 	room := v1alpha1.MaxWishesBytes
 	others := composition.Others(s.xr, s.observed, s.desired)
+	successors := composition.Successors(s.observed, s.desired)
 	s.base.Withheld = composition.WithheldCreations(s.observed)
 	listed := composition.ListedOf(s.xr)
 
 	for _, name := range s.names {
 		req := s.base
-		req.Other, req.Listed = others[name], listed[name]
+		req.Other, req.Listed, req.Successor = others[name], listed[name], successors[name]
 		req.Name, req.Observed, req.Desired, req.Ungated = name, s.observed[name], s.desired[name], s.ungated[name]
 		req.Baseline, req.Room = first, min(room, v1alpha1.MaxWishBytes)
 		s.watch(&req)

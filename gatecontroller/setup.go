@@ -298,7 +298,7 @@ func newObjects(
 	g := &gates.Reconciler{
 		Client: mgr.client.First(), Events: recorded, Ungated: gates.NewUngated(composedKinds.Prompt), Opts: opts.Gate, Now: opts.Now,
 		Policies: &gates.PolicyGates{Reader: mgr.GetCache(), Compiled: compiled}, Ledger: book,
-		Openers: gates.Openers{Reader: mgr.GetCache()}, Used: opts.Used, Failed: failed,
+		Openers: gates.Openers{Reader: mgr.GetCache()}, Used: opts.Used, Failed: failed, Gated: w.Named,
 	}
 
 	if err := register(w, g.Ungated, failed.Failed); err != nil {

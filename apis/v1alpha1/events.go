@@ -40,6 +40,9 @@ const (
 	// EventReasonCloseWhen is a Warning event on: managed resource. The closeWhen
 	// expression of a policy failed.
 	EventReasonCloseWhen EventReason = "KausalityCloseWhen"
+	// EventReasonShared is a Warning event on: managed resource. Another one stands for
+	// the same external object, and the gate opens neither for Delete nor for a window.
+	EventReasonShared EventReason = "KausalityShared"
 	// EventReasonAnnotation is a Warning event on: managed resource. An annotation of
 	// ours does not parse.
 	EventReasonAnnotation EventReason = "KausalityAnnotation"

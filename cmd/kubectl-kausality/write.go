@@ -163,7 +163,7 @@ func (c *cluster) gone(ctx context.Context, u *unstructured.Unstructured) (orpha
 			lost = append(lost, string(ref.UID))
 		case err != nil:
 			return nil, fmt.Errorf("cannot tell whether an owner of %s %q is there: %w", u.GetKind(), u.GetName(), err)
-		case owner.GetUID() != ref.UID:
+		case owner.GetUID() != ref.UID, resource.Deleting(owner):
 			lost = append(lost, string(ref.UID))
 		}
 	}

@@ -5,6 +5,7 @@ package allowance
 
 import (
 	"cmp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -36,6 +37,9 @@ func ByDeletion(a v1alpha1.Allowance) bool { return a.Source.Type == v1alpha1.So
 
 // OfDeletion reports whether a managed resource carries an allowance because it is to be deleted.
 func OfDeletion(a v1alpha1.Allowance) bool { return External(a) && ByDeletion(a) }
+
+// GrantsDeletion reports whether any of a list is for the deletion of the managed resource that carries it.
+func GrantsDeletion(list []v1alpha1.Allowance) bool { return slices.ContainsFunc(list, OfDeletion) }
 
 // OfWindowAlone reports whether a window gave a managed resource an allowance by itself, and not with a change of it.
 func OfWindowAlone(a v1alpha1.Allowance) bool {

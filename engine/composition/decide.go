@@ -69,7 +69,7 @@ func (r *Request) asking(op decision.Operation, old, obj *unstructured.Unstructu
 
 	return decision.Request{
 		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR, ParentSettles: true, Namespace: r.Namespace,
-		Basis: r.Basis, Action: action, ComposedResource: r.Name, Ungated: r.Ungated,
+		Basis: r.Basis, Action: action, ComposedResource: r.Name, Successor: r.Successor, Ungated: r.Ungated,
 		Resource: r.Resources.Of(cmp.Or(old, obj).GroupVersionKind().GroupKind()),
 		Repairs:  r.repairs(), Withheld: r.Withheld, Listed: r.Listed, UnknownCause: unknownCause(r.XR),
 		Edited: func() []string { return editedSince(r.XR) },

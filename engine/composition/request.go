@@ -29,6 +29,9 @@ type Request struct {
 	// Other is the other resource of the Composition that is the same object; nil
 	// as a rule.
 	Other *Other
+	// Successor is the name of another one that is to stand for the external object of this one, which is to go, see
+	// [Successors]; empty as a rule.
+	Successor string
 	// Ungated is true where the resource's kind is known to have no
 	// spec.managementPolicies.
 	Ungated bool

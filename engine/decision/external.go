@@ -27,6 +27,10 @@ func goesOut(c change.Change) bool {
 // stays reports whether an allowed change is for the managed resource alone, and
 // not for what is behind its gate.
 func (t *gating) stays(f Finding) bool {
+	if t.succeeded(f) {
+		return true
+	}
+
 	if t.replaces(f.Change) {
 		return !allow(f.cause.external, gate.MakeAnew) && !t.injects(f, gate.MakeAnew)
 	}
@@ -97,7 +101,11 @@ func (t *gating) waits(f Finding) Finding {
 
 	l.Text = fmt.Sprintf("%s allows it without External Update, so that its gate does not open for it: "+
 		"let the policy allow External Update too", by)
-	if t.replaces(f.Change) {
+
+	switch {
+	case t.succeeded(f):
+		l.Text = "take Delete out of its managementPolicies first, or approve it"
+	case t.replaces(f.Change):
 		l.Text = by + " allows it without: allow these, too, or approve it"
 	}
 

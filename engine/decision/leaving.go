@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -22,7 +23,7 @@ func (j *judge) byRelease(c change.Change) (Finding, bool) {
 
 	switch {
 	case under(c, "metadata", "ownerReferences"):
-		if !j.ParentGone {
+		if !j.ParentGone && !resource.Deleting(j.Parent) {
 			return Finding{}, false
 		}
 	case under(c, "metadata", "annotations") && j.mayRelease():
@@ -37,10 +38,23 @@ func (j *judge) byRelease(c change.Change) (Finding, bool) {
 }
 
 // mayRelease reports whether the writer may ask to leave the external object
-// behind: a person, of a managed resource that nobody composes any more. What
-// somebody composes again, or copies, is not released.
+// behind: a person, of a managed resource that nobody composes any more, or that is being deleted or to be, itself or with its parent.
+// What somebody composes again, or copies, is not released.
 func (l *lineage) mayRelease() bool {
-	return l.Operation == OperationUpdate && !l.User.Machine() && l.User.Name != "" && l.Parent == nil && resource.IsManaged(l.Old)
+	left := l.Parent == nil || resource.Deleting(l.Parent) || l.leaves()
+
+	return l.Operation == OperationUpdate && !l.User.Machine() && l.User.Name != "" && left && resource.IsManaged(l.Old)
+}
+
+// leaves reports whether the object is being deleted, or is to be and it is allowed.
+func (l *lineage) leaves() bool {
+	if l.Old == nil {
+		return false
+	}
+
+	list, err := allowance.Parse(l.Old)
+
+	return resource.Deleting(l.Old) || err == nil && allowance.GrantsDeletion(list)
 }
 
 // mayDrop reports whether an annotation of ours that the writer leaves out is to

@@ -110,7 +110,7 @@ func (p *proposer) restoreAnnotations() {
 		}
 	}
 
-	if p.out.composing {
+	if p.out.composing && !p.leaves() {
 		delete(annotations, v1alpha1.AnnotationRelease) // What is composed again is not released.
 	}
 }

@@ -21,6 +21,19 @@ func (f *facts) replaces(c change.Change) bool {
 		identity.Changes(f.Old, f.New, c.Path) && gate.Stands(f.Old)
 }
 
+// succeeded reports whether a deletion would take an external object from another composed resource, which is to stand for it. Only
+// who approves exactly that has seen it.
+func (f *facts) succeeded(found Finding) bool {
+	return f.Operation == OperationDelete && f.Successor != "" && found.Approval == "" && gate.Stands(f.Old) && gate.Kept(f.Old) == "" &&
+		!gate.Orphans(f.Old)
+}
+
+// takesFromSuccessor names what it takes.
+func (f *facts) takesFromSuccessor() string {
+	return fmt.Sprintf("it would delete %s, which composed resource %q is to stand for",
+		identity.Describe(f.Old, identity.Of(f.Old)), f.Successor)
+}
+
 // leavesBehind names the external object that such a change leaves behind.
 func (f *facts) leavesBehind() string {
 	return fmt.Sprintf("it would leave %s behind, which takes External Create and Delete", identity.Describe(f.Old, identity.Of(f.Old)))

@@ -108,6 +108,9 @@ type Request struct {
 	// ComposedResource is the name that a new object has in its Composition; empty where it
 	// is composed by none.
 	ComposedResource string
+	// Successor is the name of another composed resource that is to stand for the external object of what is to be deleted;
+	// empty for none.
+	Successor string
 	// Ungated is true where the kind of a new managed resource is known to have no
 	// spec.managementPolicies.
 	Ungated bool

@@ -101,9 +101,15 @@ func (t *gating) lacking(c change.Change, lacks []Lack) Finding {
 
 	t.nameOwners(lacks)
 
-	if len(lacks) > 0 && t.replaces(c) {
+	out := Finding{Change: c, Verdict: Unallowed, Lacks: lacks, between: t.between(), of: t.facts}
+
+	switch {
+	case len(lacks) == 0:
+	case t.replaces(c):
 		lacks[0].Text = t.leavesBehind() + "; " + lacks[0].Text
+	case t.succeeded(out):
+		lacks[0].Text = t.takesFromSuccessor() + "; " + lacks[0].Text
 	}
 
-	return Finding{Change: c, Verdict: Unallowed, Lacks: lacks, between: t.between(), of: t.facts}
+	return out
 }

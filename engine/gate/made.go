@@ -39,6 +39,14 @@ func madeSince(u *unstructured.Unstructured, since time.Time) bool {
 	return err == nil && !at.Before(since)
 }
 
+// tried reports whether a provider has made the external object, or has tried to.
+func tried(u *unstructured.Unstructured) bool {
+	born, _ := time.Parse(time.RFC3339, resource.String(u.Object, "metadata", "creationTimestamp")) // The zero time where there is none.
+	at, err := time.Parse(time.RFC3339, resource.Annotation(u, annotationPending))
+
+	return made(u) || err == nil && !at.Before(born)
+}
+
 // begun reports whether a resource's provider has begun to create the external object, and has not recorded what came of
 // that. One that creates in the background may report Synced before.
 //

@@ -37,6 +37,8 @@ func (p *planner) move(m Move, set []string, rec v1alpha1.GateRecord, why string
 		}
 	}
 
+	rec.Keeps = p.spares(&rec)
+
 	out := Plan{Move: m, Policies: set, Allowances: p.noteWindows(&rec), Why: why}
 	out.Record, out.Opens = rec, p.opensBy(&rec)
 
@@ -198,7 +200,8 @@ func (p *planner) close(why string) Plan {
 	rec.Consumed = consumed
 	rec.Allowances = slices.DeleteFunc(rec.Allowances, func(e v1alpha1.Allowance) bool { return e.Generation <= consumed })
 
-	next := (&view{u: p.u, opts: p.opts, now: p.now, desired: p.desired, current: p.current, record: rec, allowances: left}).planner()
+	desired, _ := within(p.u, rec) // It parsed before.
+	next := (&view{u: p.u, opts: p.opts, now: p.now, desired: desired, current: p.current, record: rec, allowances: left}).planner()
 
 	var out Plan
 

@@ -11,7 +11,7 @@ import (
 
 // Orphans reports whether a managed resource leaves its external resource behind
 // when it is deleted, because that was asked for: by its deletion policy, by the
-// management policies of its Composition, or by the person who released it.
+// management policies of its Composition, or by who released it.
 func Orphans(u *unstructured.Unstructured) bool {
 	if orphaned(u) {
 		return true

@@ -45,7 +45,8 @@ func (s serving) unserved() []v1alpha1.Allowance {
 		}
 	}
 
-	if s.opts.WithholdDelete && !slices.Contains(s.current, ActionDelete) {
+	withheld := s.opts.WithholdDelete && !slices.Contains(s.current, ActionDelete)
+	if slices.Contains(actionsOf(out), ActionDelete) && (withheld || s.sharing()) {
 		out = without(out, ActionDelete)
 	}
 

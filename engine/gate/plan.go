@@ -58,6 +58,9 @@ type Options struct {
 	// Windows there are, in force or not. Those that allow External actions only
 	// open gates by themselves.
 	Windows []v1alpha1.UpgradeAllowance
+	// Gated are the other managed resources among which one may stand for the same external object; the error where not all
+	// are known yet. It is asked before a Delete or what a window gives by itself is served. Nil for none.
+	Gated func() ([]unstructured.Unstructured, error)
 }
 
 // Plan is what to do with one managed resource's gate now.
@@ -94,6 +97,8 @@ type Plan struct {
 	LeavesBehind *v1alpha1.ExternalIdentity
 	// Opens are the windows that open the gate by themselves, and did not before.
 	Opens []v1alpha1.GateWindow
+	// Twin is what stands for the same external object, where the gate stays closed because of that; nil for nothing.
+	Twin *unstructured.Unstructured
 }
 
 // A view is what is known of a managed resource and its gate.
@@ -113,6 +118,8 @@ type view struct {
 	// pending are the External allowances, each with the actions it still has
 	// to serve.
 	pending []v1alpha1.Allowance
+	// shared is what is known of others that stand for the same external object, once that was asked.
+	shared *sharing
 }
 
 // What a view is asked about, each with what it needs to know of the one before.
@@ -141,9 +148,9 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 
 	var policies, record, allowances error
 
-	p.desired, policies = within(u)
 	p.record, record = parseRecord(u)
 	p.record = gatedAgain(u, p.record)
+	p.desired, policies = within(u, p.record)
 	p.allowances, allowances = allowance.Parse(u)
 
 	for _, err := range []error{policies, record, allowances, unknown(u)} {
@@ -152,9 +159,18 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 		}
 	}
 
+	if p.record == nil && p.existing() {
+		p.desired, _ = within(u, &v1alpha1.GateRecord{Existed: true}) // It parsed before.
+	}
+
 	p.byWindows()
-	p.pending = p.unserved()
-	plan := p.plan()
+
+	if p.pending = p.unserved(); p.awaitsCreation() {
+		p.pending = without(p.pending, ActionDelete)
+	}
+
+	plan := p.noteKeeps(p.plan())
+	p.noteSharing(&plan)
 
 	plan.Ungated = plan.Record.State == v1alpha1.GateUngated && !plan.Record.Audit || Unsupported(u)
 
@@ -183,12 +199,12 @@ func currentOf(u *unstructured.Unstructured) []string {
 }
 
 // within returns the widest set a gate may have: what the Composition asked
-// for, without Delete where the external resource is to be orphaned. There an
+// for, without Delete where the external resource is to be orphaned, or kept. There an
 // explicit Delete would win over deletionPolicy (crossplane-runtime,
 // LegacyManagementPoliciesResolver.ShouldDelete).
-func within(u *unstructured.Unstructured) ([]string, error) {
+func within(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) ([]string, error) {
 	desired, err := Desired(u)
-	if !orphaned(u) || !slices.Contains(desired, ActionDelete) {
+	if !orphaned(u) && kept(u, rec) == "" || !slices.Contains(desired, ActionDelete) {
 		return desired, err
 	}
 

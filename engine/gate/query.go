@@ -25,9 +25,9 @@ func MayDelete(u *unstructured.Unstructured) bool {
 }
 
 // orphaned reports whether a resource's deletion policy is to
-// leave its external resource behind, or whether a person released it so.
+// leave its external resource behind, or whether it is released so.
 func orphaned(u *unstructured.Unstructured) bool {
-	return resource.String(u.Object, "spec", "deletionPolicy") == "Orphan" ||
+	return deletionPolicyOf(u) == deletionPolicyOrphan ||
 		resource.Annotation(u, v1alpha1.AnnotationRelease) == v1alpha1.ReleaseOrphan
 }
 
@@ -36,7 +36,7 @@ func orphaned(u *unstructured.Unstructured) bool {
 func AwaitsDelete(u *unstructured.Unstructured) bool {
 	rec, recordErr := parseRecord(u)
 	list, listErr := allowance.Parse(u)
-	desired, desiredErr := within(u)
+	desired, desiredErr := within(u, rec)
 
 	if recordErr != nil || listErr != nil || desiredErr != nil {
 		return false
@@ -67,7 +67,7 @@ func Pending(u *unstructured.Unstructured) bool {
 		return false
 	}
 
-	desired, err := within(u)
+	desired, err := within(u, rec)
 	p := (&view{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}).planner()
 
 	if err != nil || len(p.unserved()) > 0 {

@@ -164,7 +164,7 @@ func SameRecord(a, b *unstructured.Unstructured) bool {
 
 	return err == nil && otherErr == nil && one != nil && other != nil && one.State == other.State && one.Generation == other.Generation &&
 		one.Creating == other.Creating && one.Unacknowledged == other.Unacknowledged && Same(one.Actions, other.Actions) &&
-		one.Consumed == other.Consumed && one.Existed == other.Existed
+		one.Consumed == other.Consumed && one.Existed == other.Existed && one.Keeps == other.Keeps
 }
 
 // takeOver closes the gate of a resource that is there already. While all its
@@ -217,6 +217,10 @@ func (p *planner) whileClosed() Plan {
 		return p.stay(p.waitsForReplacement(fields))
 	}
 
+	if len(p.pending) == 0 && p.shared != nil && p.shared.is() {
+		return p.stay("closed: " + p.shared.text)
+	}
+
 	if len(p.pending) == 0 {
 		return p.stay("closed")
 	}
@@ -261,6 +265,8 @@ func (p *planner) whileDeleting() Plan {
 	replaced := p.replaced()
 
 	switch {
+	case slices.Contains(p.desired, ActionDelete) && (open || p.asksToDelete()) && p.sharing():
+		return p.keepShut("being deleted, and " + p.shared.text)
 	case !slices.Contains(p.desired, ActionDelete):
 		return p.keepShut("being deleted, and meant to orphan its external resource")
 	case len(replaced) > 0:
@@ -303,6 +309,10 @@ func (p *planner) whileOpen() Plan {
 
 	if fields := p.replaced(); len(actions)+len(p.pending) == 0 && len(fields) > 0 {
 		return p.shut(p.waitsForReplacement(fields))
+	}
+
+	if len(actions)+len(p.pending) == 0 && p.asksToDelete() && p.sharing() {
+		return p.shut(p.shared.text)
 	}
 
 	if len(actions)+len(p.pending) == 0 {

@@ -17,7 +17,7 @@ import (
 // Trim takes away from an object what no decision reads, as [resource.Trim]
 // does: [PlanFor] plans the same without it. A managed resource whose gate has
 // nothing to compare, most of them most of the time, is left without what is
-// asked for, but for what says which external object it is, and what the provider shows. The object is modified.
+// asked for and of what the provider shows, but for what says which external object it is. The object is modified.
 func Trim(u *unstructured.Unstructured) {
 	if resource.IsManaged(u) && compares(u) {
 		resource.TrimBookkeeping(u)
@@ -31,10 +31,7 @@ func Trim(u *unstructured.Unstructured) {
 		return
 	}
 
-	id := identity.Of(u)
-
-	resource.Trim(u)
-	identity.Set(u, id)
+	identity.Keep(u, resource.Trim)
 }
 
 // compares reports whether a plan may observe more of a managed resource than its

@@ -30,7 +30,7 @@ func GivesBy(w *v1alpha1.UpgradeAllowance) []string {
 
 // gives reports whether a window gives the resource something now.
 func (x windowing) gives(w *v1alpha1.UpgradeAllowance) bool {
-	return allowance.InForce(w, x.now) && allowance.Selects(w, x.u) && len(GivesBy(w)) > 0
+	return allowance.InForce(w, x.now) && allowance.Selects(w, x.u) && len(GivesBy(w)) > 0 && !x.sharing()
 }
 
 // giver is the window of a name, where that gives the resource something now.

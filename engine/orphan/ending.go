@@ -13,12 +13,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// ProviderFinalizer is what a provider blocks the deletion of a managed resource with until it
-// is done with the external object.
-//
-// Source: crossplane-runtime pkg/reconciler/managed, FinalizerName.
-const ProviderFinalizer = "finalizer.managedresource.crossplane.io"
-
 // Ending is what becomes of the external object of a managed resource that is
 // being deleted.
 type Ending string
@@ -38,9 +32,11 @@ const (
 // EndingOf says how a managed resource ends that is being deleted.
 func EndingOf(u *unstructured.Unstructured) Ending {
 	switch {
+	case gate.Kept(u) != "" && !gate.Untouched(u):
+		return LeftBehind
 	case gate.MayDelete(u):
 		return Asked
-	case gate.AwaitsDelete(u) && slices.Contains(u.GetFinalizers(), ProviderFinalizer):
+	case gate.AwaitsDelete(u) && slices.Contains(u.GetFinalizers(), gate.ProviderFinalizer):
 		return Awaited
 	default:
 		return LeftBehind

@@ -35,26 +35,28 @@ func Release(u *unstructured.Unstructured, gone Gone) (map[string]any, error) {
 }
 
 // KeepExternal returns the merge patch after which a managed resource can be deleted
-// while the external object stays. Nil where it is being deleted already, and
-// that stays.
+// while the external object stays, or where that is to be, and waits for its gate, goes so. Nil where that stays anyway.
 func KeepExternal(u *unstructured.Unstructured, gone Gone) (map[string]any, error) {
 	refs, owned, _ := owners(u, gone)
-	deleting := resource.Deleting(u)
+	deleting, awaited := resource.Deleting(u), gate.AwaitsDelete(u)
 
-	if err := releasable(u, owned && !deleting); err != nil {
+	if err := releasable(u, owned && !deleting && !awaited); err != nil {
 		return nil, err
 	}
 
 	switch {
 	case deleting && gate.MayDelete(u) && !gate.Orphans(u):
 		return nil, fmt.Errorf("cannot orphan what %s %q stands for: %w", u.GetKind(), u.GetName(), ErrAsked)
-	case deleting:
+	case deleting && !awaited:
 		return nil, nil //nolint:nilnil // Nothing to do is no error.
 	}
 
-	return patchOf(u, map[string]any{
-		"ownerReferences": refs, "annotations": map[string]any{v1alpha1.AnnotationRelease: v1alpha1.ReleaseOrphan},
-	}), nil
+	patch := map[string]any{"annotations": map[string]any{v1alpha1.AnnotationRelease: v1alpha1.ReleaseOrphan}}
+	if !deleting && !owned {
+		patch["ownerReferences"] = refs
+	}
+
+	return patchOf(u, patch), nil
 }
 
 // releasable reports whether a person may decide what becomes of a managed
@@ -75,14 +77,14 @@ func releasable(u *unstructured.Unstructured, owned bool) error {
 // more: nobody else can release the external object.
 func Unprovided(u *unstructured.Unstructured) map[string]any {
 	list := u.GetFinalizers()
-	if !slices.Contains(list, ProviderFinalizer) {
+	if !slices.Contains(list, gate.ProviderFinalizer) {
 		return nil
 	}
 
 	left := []any{}
 
 	for _, f := range list {
-		if f != ProviderFinalizer {
+		if f != gate.ProviderFinalizer {
 			left = append(left, f)
 		}
 	}

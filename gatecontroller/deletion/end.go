@@ -4,6 +4,7 @@
 package deletion
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,10 +116,11 @@ func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) er
 		return err
 	}
 
-	e.tellOrphaned(ctx, u, k, fmt.Sprintf("%s %s is deleted, but deleting its external object was not allowed: "+
+	e.tellOrphaned(ctx, u, k, fmt.Sprintf("%s %s is deleted, but its external object is not: %s: "+
 		"external object %q (provider config %q) stays; it is recorded in %s; to take it back, "+
 		"run: kubectl kausality adopt; to discard the record: kubectl kausality release",
-		u.GetKind(), resource.Name(u), orphan.ExternalName(u), orphan.ProviderConfig(u), k.where))
+		u.GetKind(), resource.Name(u), cmp.Or(gate.Kept(u), "deleting it was not allowed"),
+		orphan.ExternalName(u), orphan.ProviderConfig(u), k.where))
 
 	return nil
 }

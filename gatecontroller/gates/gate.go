@@ -42,6 +42,8 @@ type Reconciler struct {
 	Ledger  *Ledger
 	// LeftBehind records what stays outside before a gate opens that is to have another external object made; nil for nobody.
 	LeftBehind func(ctx context.Context, u *unstructured.Unstructured, was v1alpha1.ExternalIdentity) error
+	// Gated are all managed resources of kinds of a name; nil for none.
+	Gated func(ctx context.Context, kind string) ([]unstructured.Unstructured, error)
 	// Failed counts expressions that fail; nil for nobody.
 	Failed *audit.Expressions
 }
@@ -58,8 +60,13 @@ func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured
 		return reconcile.Result{}, err
 	}
 
+	if g.Gated != nil {
+		opts.Gated = func() ([]unstructured.Unstructured, error) { return g.Gated(ctx, u.GetKind()) }
+	}
+
 	plan, err := gate.PlanFor(u, opts, g.Now())
 	g.warnUnparsed(u, err)
+	g.warnShared(u, &plan)
 	g.Failed.Count(plan.Broken)
 
 	ungated := g.Ungated.Set(u.GroupVersionKind(), key, plan.Ungated)
@@ -134,6 +141,24 @@ func (g *Reconciler) warn(ctx context.Context, u *unstructured.Unstructured, pla
 	}
 }
 
+// warnShared warns that another managed resource stands for the same external object, where a gate stays closed because of that:
+// both of them, once.
+func (g *Reconciler) warnShared(u *unstructured.Unstructured, plan *gate.Plan) {
+	twin := ""
+	if plan.Twin != nil {
+		twin = resource.Argument(plan.Twin)
+	}
+
+	if !g.Ledger.tell(u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u), topicTwin, twin) {
+		return
+	}
+
+	for _, of := range [][2]*unstructured.Unstructured{{u, plan.Twin}, {plan.Twin, u}} {
+		g.Events.Eventf(of[0], of[1], corev1.EventTypeWarning, string(v1alpha1.EventReasonShared), actionGate,
+			"the gate opens neither for Delete nor for a window: %s", gate.Shared(of[0], of[1]))
+	}
+}
+
 // warnUnparsed warns of an annotation that does not parse, once.
 func (g *Reconciler) warnUnparsed(u *unstructured.Unstructured, err error) {
 	problem := ""
@@ -141,7 +166,7 @@ func (g *Reconciler) warnUnparsed(u *unstructured.Unstructured, err error) {
 		problem = err.Error()
 	}
 
-	if g.Ledger.unparsed(u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u), problem) {
+	if g.Ledger.tell(u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u), topicUnparsed, problem) {
 		g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonAnnotation), actionGate,
 			"%s; it allows nothing until it is corrected", problem)
 	}
@@ -158,6 +183,10 @@ func (g *Reconciler) move(ctx context.Context, u *unstructured.Unstructured, pla
 	annotations := map[string]any{v1alpha1.AnnotationGate: rec}
 	if resource.Annotation(u, v1alpha1.AnnotationAllowances) != "" || len(plan.Allowances) > 0 {
 		annotations[v1alpha1.AnnotationAllowances] = allowance.FormatList(plan.Allowances)
+	}
+
+	if plan.Record.Keeps {
+		annotations[v1alpha1.AnnotationRelease] = v1alpha1.ReleaseOrphan
 	}
 
 	if plan.Unread {

@@ -47,9 +47,19 @@ type Ledger struct {
 	began time.Time
 	// kinds has the gates of each kind that are open.
 	kinds map[schema.GroupKind]map[types.NamespacedName]*opening
-	// broken has what was reported of annotations that do not parse.
-	broken map[schema.GroupKind]map[types.NamespacedName]string
+	// told has what was reported of resources, by what it is about.
+	told map[schema.GroupKind]map[types.NamespacedName]map[topic]string
 }
+
+// topic is what is reported of a resource once.
+type topic string
+
+const (
+	// topicUnparsed is an annotation that does not parse.
+	topicUnparsed topic = "unparsed"
+	// topicTwin is another managed resource that stands for the same external object.
+	topicTwin topic = "twin"
+)
 
 // opening is one gate while it is open.
 type opening struct {
@@ -69,10 +79,10 @@ func openBuckets() []float64 {
 func NewLedger(reg prometheus.Registerer, now func() time.Time) (*Ledger, error) {
 	kind := []string{object.LabelGroup, object.LabelKind}
 	l := &Ledger{
-		now:    now,
-		kinds:  map[schema.GroupKind]map[types.NamespacedName]*opening{},
-		broken: map[schema.GroupKind]map[types.NamespacedName]string{},
-		open:   prometheus.NewDesc("kausality_gates_open", "Gates that are open now.", kind, nil),
+		now:   now,
+		kinds: map[schema.GroupKind]map[types.NamespacedName]*opening{},
+		told:  map[schema.GroupKind]map[types.NamespacedName]map[topic]string{},
+		open:  prometheus.NewDesc("kausality_gates_open", "Gates that are open now.", kind, nil),
 		overdue: prometheus.NewDesc("kausality_gates_overdue",
 			"Gates that are open now and have been for longer than their policy, or --max-open, says.", kind, nil),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -257,7 +267,7 @@ func (l *Ledger) Gone(gk schema.GroupKind, key types.NamespacedName, now time.Ti
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	delete(l.broken[gk], key)
+	delete(l.told[gk], key)
 
 	if _, ok := l.kinds[gk][key]; ok {
 		l.moves.WithLabelValues(gk.Group, gk.Kind, moveGone).Inc()
@@ -271,7 +281,7 @@ func (l *Ledger) Forget(gk schema.GroupKind) {
 	defer l.mu.Unlock()
 
 	delete(l.kinds, gk)
-	delete(l.broken, gk)
+	delete(l.told, gk)
 
 	labels := prometheus.Labels{"group": gk.Group, "kind": gk.Kind}
 
@@ -282,26 +292,32 @@ func (l *Ledger) Forget(gk schema.GroupKind) {
 	}
 }
 
-// unparsed notes what is wrong with an object's annotations, empty for nothing. It
-// returns whether that is new.
-func (l *Ledger) unparsed(gk schema.GroupKind, key types.NamespacedName, problem string) bool {
+// tell notes what there is to report of a resource about something, empty for nothing. It returns whether that is new.
+func (l *Ledger) tell(gk schema.GroupKind, key types.NamespacedName, about topic, text string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	if problem == "" {
-		delete(l.broken[gk], key)
+	of := l.told[gk][key]
+
+	switch {
+	case text == "":
+		delete(of, about)
 
 		return false
+	case of[about] == text:
+		return false
+	case l.told[gk] == nil:
+		l.told[gk] = map[types.NamespacedName]map[topic]string{}
 	}
 
-	if l.broken[gk] == nil {
-		l.broken[gk] = map[types.NamespacedName]string{}
+	if of == nil {
+		of = map[topic]string{}
+		l.told[gk][key] = of
 	}
 
-	reported := l.broken[gk][key] == problem
-	l.broken[gk][key] = problem
+	of[about] = text
 
-	return !reported
+	return true
 }
 
 // OpenGates are those that are open, by kind.

@@ -167,7 +167,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 					k := types.NamespacedName{Name: strconv.Itoa(i)}
 					l.moved(gk, k, record(v1alpha1.GateClosed), plan(gate.OpenUp, v1alpha1.GateOpen, "", false), start)
 					l.stays(gk, k, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitSynced, true))
-					l.unparsed(gk, k, "broken")
+					l.tell(gk, k, topicUnparsed, "broken")
 				}
 
 				l.moved(gk, key, record(v1alpha1.GateOpen), plan(gate.CloseUp, v1alpha1.GateClosed, "", false), start.Add(time.Hour))

@@ -235,6 +235,34 @@ func (w *Watches) List(ctx context.Context, gvk schema.GroupVersionKind) ([]unst
 	return list.Items, true, nil
 }
 
+// errUnknown is the cause while not all objects of a kind are known.
+var errUnknown = errors.New("not all of its objects are known yet")
+
+// Named returns the objects of all kinds of a name that are reconciled, in whichever group; they are not to be modified. The error
+// says where not all of them are known yet.
+func (w *Watches) Named(ctx context.Context, name string) ([]unstructured.Unstructured, error) {
+	var out []unstructured.Unstructured
+
+	for _, gvk := range w.Kinds() {
+		if gvk.Kind != name {
+			continue
+		}
+
+		items, known, err := w.List(ctx, gvk)
+		if err == nil && !known {
+			err = errUnknown
+		}
+
+		if err != nil {
+			return nil, fmt.Errorf("cannot list %s: %w", gvk, err)
+		}
+
+		out = append(out, items...)
+	}
+
+	return out, nil
+}
+
 // Known returns the version in which all objects of a kind are in the cache; false where
 // they are not, or not yet.
 func (w *Watches) Known(ctx context.Context, gk schema.GroupKind) (schema.GroupVersionKind, bool) {
