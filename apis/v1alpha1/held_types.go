@@ -87,6 +87,9 @@ type HeldChange struct {
 	// Field that keeps its value, or create or delete. In the last entry of an annotation it may be the number of changes
 	// left out: (12 more).
 	Field string `json:"field"`
+	// Place tells fields apart that have one path, where they are in elements of a list that has keys: a hash of these.
+	// +optional
+	Place string `json:"place,omitempty"`
 	// From is the value kept, or last allowed, as text, cut where long. Empty means absent; (masked)
 	// stands for a credential.
 	// +optional

@@ -29,7 +29,7 @@ func (r *Request) listed(e v1alpha1.HeldChange, a decision.Approvable) v1alpha1.
 		APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(),
 	}
 	e.ComposedResource, e.Destroys = r.Name, e.Destroys || resource.Destroys(u, e.Field)
-	e.Digest, e.Masked, e.Follows = a.Digest, a.Masked, a.Follows
+	e.Digest, e.Masked, e.Follows, e.Place = a.Digest, a.Masked, a.Follows, a.Place
 
 	if e.Ref.Namespace == "" {
 		e.Ref.Namespace = r.XR.GetNamespace() // All that a namespaced XR composes is in its namespace.
@@ -199,13 +199,16 @@ func stays(e v1alpha1.HeldChange, was, is *v1alpha1.Cause) bool {
 	return was.Type != v1alpha1.CausePipeline
 }
 
+// placed is where a change is: two elements of a list may have one path, and one element another path each time.
+func placed(e v1alpha1.HeldChange) string { return cmp.Or(e.Place, e.Field) }
+
 // before is what was listed of the same field of the same object.
 func (l *lister) before(e v1alpha1.HeldChange) *v1alpha1.HeldChange {
 	var out *v1alpha1.HeldChange
 
 	for i := range l.was.Changes {
 		b := &l.was.Changes[i]
-		if b.Ref != e.Ref || b.ComposedResource != e.ComposedResource || b.Field != e.Field {
+		if b.Ref != e.Ref || b.ComposedResource != e.ComposedResource || placed(*b) != placed(e) {
 			continue
 		}
 
@@ -221,7 +224,7 @@ func (l *lister) before(e v1alpha1.HeldChange) *v1alpha1.HeldChange {
 
 // steadyKey stands for a field of a composed resource.
 func steadyKey(e v1alpha1.HeldChange) string {
-	return strings.Join([]string{e.ComposedResource, e.Ref.Kind, e.Field}, " ")
+	return strings.Join([]string{e.ComposedResource, e.Ref.Kind, placed(e)}, " ")
 }
 
 // cause is why what was not changed by hand is asked for.

@@ -4,7 +4,11 @@
 package decision
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -31,6 +35,8 @@ type Approvable struct {
 	Masked bool
 	// Follows are the external actions that follow.
 	Follows []string
+	// Place is a hash of the keys of the elements that the change is in; empty where it is in none.
+	Place string
 }
 
 // Approvable returns what the change is approved by.
@@ -41,7 +47,19 @@ func (f Finding) Approvable() Approvable {
 
 	d := f.of.digested(f.Change)
 
-	return Approvable{Digest: digest.Of(d), Masked: d.Masked, Follows: d.Follows}
+	return Approvable{Digest: digest.Of(d), Masked: d.Masked, Follows: d.Follows, Place: placeOf(d)}
+}
+
+// placeOf is a hash of where a change of a list's element is.
+func placeOf(d digest.Change) string {
+	if !slices.ContainsFunc(d.Elements, func(e any) bool { _, isField := e.(string); return !isField }) {
+		return ""
+	}
+
+	raw, _ := json.Marshal(d.Elements) //nolint:errchkjson // It is decoded JSON.
+	sum := sha256.Sum256(raw)
+
+	return hex.EncodeToString(sum[:4])
 }
 
 // digested is what the digest of a change stands for.

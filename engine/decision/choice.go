@@ -55,6 +55,27 @@ func (h *holding) oneChoice(a, b change.Change) bool {
 	return amongChoices(a.Path[:n]) && (a.Addition() && b.Removal() || a.Removal() && b.Addition())
 }
 
+// oneName reports whether two changes are of an element that is to go and of one that is to come, in one list, with one name: the key
+// is another one, such as the port of a Service.
+func (h *holding) oneName(a, b change.Change) bool {
+	if b.Gone {
+		a, b = b, a
+	}
+
+	if !a.Gone || !b.Joined || a.List() != b.List() {
+		return false
+	}
+
+	was := a.Element()
+	if a.Was != nil {
+		was = a.Was[:len(was)]
+	}
+
+	name := mapAt(h.Old.Object, was)["name"]
+
+	return name != nil && change.Equal(name, mapAt(h.whole.Object, b.Element())["name"])
+}
+
 // choice is a map of which one member counts, before and after.
 type choice struct {
 	old, asked map[string]any

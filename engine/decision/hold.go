@@ -182,7 +182,7 @@ func together(a, b change.Path) bool {
 
 // holdChoices has what is allowed of one choice held too, once other parts of it
 // are: the API server refuses half of it, such as another strategy with the
-// parameters of the old one.
+// parameters of the old one. An element that takes the place of another one has its name, which both cannot have.
 func (h *holding) holdChoices() {
 	for i, f := range h.findings {
 		if f.Verdict != Allowed {
@@ -190,7 +190,7 @@ func (h *holding) holdChoices() {
 		}
 
 		for _, other := range h.findings {
-			if other.Verdict == Unallowed && h.oneChoice(f.Change, other.Change) {
+			if other.Verdict == Unallowed && (h.oneChoice(f.Change, other.Change) || h.oneName(f.Change, other.Change)) {
 				h.findings[i] = h.lacking(f.Change, other.Lacks)
 
 				break
