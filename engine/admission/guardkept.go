@@ -46,6 +46,6 @@ func (h Options) unchangedUnlessAllowed() []admissionregistrationv1.Validation {
 		Expression: unless + " || " + fmt.Sprintf(sameExternalName, identity.AnnotationExternalName),
 		Reason:     invalid,
 		Message: "the gate keeps the annotation " + identity.AnnotationExternalName + ", which says what external object this is: " +
-			"to have it changed, ask for it where an AllowancePolicy allows metadata.annotations[" + identity.AnnotationExternalName + "]",
+			"another one takes an AllowancePolicy that allows the change, and External Create and Delete",
 	}}
 }

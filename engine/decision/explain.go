@@ -102,6 +102,8 @@ func (x explainer) lackingAnybody(c change.Change) Lack {
 // lackingGrant says what deleting lacks whose parent is deleted or gone.
 func (x explainer) lackingGrant() Lack {
 	switch {
+	case x.otherXR:
+		return Lack{What: policy.LackParent, Text: "its Claim is not bound to it"}
 	case x.Operation != OperationDelete:
 		return Lack{What: policy.LackParent, Text: "its parent is gone"}
 	case x.ParentGone:

@@ -58,6 +58,8 @@ type lineage struct {
 	// withNamespace is true where the parent is the namespace, which takes along
 	// what is in it.
 	withNamespace bool
+	// otherXR is true of an XR whose Claim is bound to another one, or to none yet.
+	otherXR bool
 	// withheld are the places at which changes of the object are held.
 	withheld allowance.Withheld
 	// unreadable is true where a record of that is not understood: then any change of it is held.
@@ -213,6 +215,7 @@ func (l *lineage) findParent() {
 
 	switch {
 	case ok && (l.Parent == nil || !ref.Is(l.Parent)):
+		l.otherXR = l.Parent != nil && ref.XR != ""
 		l.Parent, l.ParentGone = nil, true
 	case ok || l.Parent != nil || l.ParentGone:
 	case l.Operation == OperationDelete && l.Namespace != nil && resource.Deleting(l.Namespace):

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
@@ -128,13 +127,6 @@ func (l *lineage) home() string {
 	}
 
 	if l.Old != nil && !resource.BoundToClaim(l.Old) {
-		return ""
-	}
-
-	ref := resource.Map(l.Parent.Object, "spec", "resourceRef")
-	group := schema.FromAPIVersionAndKind(resource.String(ref, "apiVersion"), "").Group
-
-	if ref["name"] != u.GetName() || ref["kind"] != u.GetKind() || group != u.GroupVersionKind().Group {
 		return ""
 	}
 

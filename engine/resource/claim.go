@@ -27,6 +27,7 @@ func ClaimOf(u *unstructured.Unstructured) (Reference, bool) {
 		Kind:       String(ref, "kind"),
 		Namespace:  String(ref, "namespace"),
 		Name:       String(ref, "name"),
+		XR:         u.GroupVersionKind().GroupKind().String() + "/" + u.GetName(),
 	}
 
 	if out.Kind == "" || out.Namespace == "" || out.Name == "" {

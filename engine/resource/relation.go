@@ -23,6 +23,8 @@ type Reference struct {
 	Name string
 	// UID of the parent; empty for Claims, whose reference has none.
 	UID string
+	// XR is the XR that refers to a Claim, which has to refer to that, too, as KIND.GROUP/NAME; empty for other parents.
+	XR string
 }
 
 // GroupKind of the parent.
@@ -31,13 +33,21 @@ func (r Reference) GroupKind() schema.GroupKind {
 }
 
 // Is reports whether an object is the one referred to: of the same UID, where both
-// have one, or else of the same kind and name.
+// have one, or else of the same kind and name. A Claim is only where it refers to the XR: another one of its name does not.
 func (r Reference) Is(u *unstructured.Unstructured) bool {
 	if uid := String(u.Object, "metadata", "uid"); r.UID != "" && uid != "" {
 		return r.UID == uid
 	}
 
-	return r.GroupKind() == u.GroupVersionKind().GroupKind() && r.Name == u.GetName()
+	return r.GroupKind() == u.GroupVersionKind().GroupKind() && r.Name == u.GetName() &&
+		(r.XR == "" || r.XR == compositeOf(u))
+}
+
+// compositeOf is the XR that a Claim refers to, as a [Reference] has it.
+func compositeOf(claim *unstructured.Unstructured) string {
+	ref := Map(claim.Object, "spec", "resourceRef")
+
+	return schema.FromAPIVersionAndKind(String(ref, "apiVersion"), String(ref, "kind")).GroupKind().String() + "/" + String(ref, "name")
 }
 
 // ParentIn returns the reference to the parent in a change of an object. It is

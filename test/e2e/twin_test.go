@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -93,20 +94,49 @@ func TestWhatTwoStandForIsDeletedByNone(t *testing.T) { //nolint:tparallel // St
 
 			return scenario.Eventually(ctx, "the ConfigMap alone", all(c.ended, c.isGone(first), c.outside("x-red")))
 		}},
-		{Title: "The other one goes, too", Run: func(ctx context.Context) error {
-			if err := other.removed(hans, metav1.DeletePropagationBackground)(ctx); err != nil {
+	})
+}
+
+// TestWhatExistedIsNotDeletedWithItsManagedResource has a farm made where its ConfigMap is there already, and deleted by who may.
+func TestWhatExistedIsNotDeletedWithItsManagedResource(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	t.Parallel()
+
+	c := newCluster(t, "Farm", "farm-found")
+	c.namespace = ""
+
+	var data *unstructured.Unstructured
+
+	c.play(t, []scenario.Step{
+		{Title: "A farm of what others made", Run: func(ctx context.Context) error {
+			if err := errors.Join(c.apply(ctx, admin, "{apiVersion: v1, kind: ConfigMap, metadata: {name: farm-found-a, namespace: default}, data: {size: small}}"),
+				c.applyFile(ctx, "farms.yaml"), c.farm(ctx)); err != nil {
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "its end", all(other.ended, c.isGone(second))); err != nil {
+			return scenario.Eventually(ctx, "a farm", all(c.settled, func(ctx context.Context) error {
+				var err error
+				data, err = c.part(ctx, schema.GroupVersionKind{Group: "kubernetes.crossplane.io", Version: "v1alpha2", Kind: "Object"}, "data")
+
+				return err
+			}))
+		}},
+		{Title: "It is deleted", Run: func(ctx context.Context) error {
+			if err := c.removed(hans, metav1.DeletePropagationBackground)(ctx); err != nil {
 				return err
 			}
 
-			// It was there before that one, which never changed it.
-			return rests(ctx, "the ConfigMap, and a record of it", all(c.outside("x-red"), c.leftBehind("x-red"),
-				c.told(second, string(v1alpha1.EventReasonExternalResourceOrphaned))))
+			if err := scenario.Eventually(ctx, "its end", all(c.ended, c.isGone(data))); err != nil {
+				return err
+			}
+
+			return rests(ctx, "the ConfigMap, and a record of it", all(c.outside("a"), c.leftBehind("a"),
+				c.told(data, string(v1alpha1.EventReasonExternalResourceOrphaned))))
 		}},
 	})
+}
+
+func (c cluster) farm(ctx context.Context) error {
+	return c.apply(ctx, hans, "{apiVersion: shop.example.org/v1, kind: Farm, metadata: {name: "+c.name+"}, spec: {size: small}}")
 }
 
 // isGone checks that a managed resource is there no more.
@@ -300,8 +330,7 @@ func TestAProviderConfigGoesAfterItsUsers(t *testing.T) {
 
 			c.play(t, []scenario.Step{
 				{Title: "A farm", Run: func(ctx context.Context) error {
-					if err := errors.Join(c.applyFile(ctx, "farms.yaml"), c.apply(ctx, hans,
-						"{apiVersion: shop.example.org/v1, kind: Farm, metadata: {name: "+c.name+"}, spec: {size: small}}")); err != nil {
+					if err := errors.Join(c.applyFile(ctx, "farms.yaml"), c.farm(ctx)); err != nil {
 						return err
 					}
 
