@@ -18,8 +18,8 @@ import (
 // +kubebuilder:resource:categories={crossplane,provider,...}.
 const categoryProvider = "provider"
 
-// Usages are the kinds of providers' configurations, and those that show which managed resource uses which. They are found by their shape: those of a family of
-// providers are in a group of the family, and not in that of the resources.
+// Usages are the kinds of providers' configurations, and those that show which managed resource uses which. They are found by
+// their shape: those of a family of providers are in a group of the family, and not in that of the resources.
 func (r *Resolver) Usages(ctx context.Context, served []kind.Served) ([]kind.Served, error) {
 	var out []kind.Served
 

@@ -291,7 +291,7 @@ func TestAForegroundDeletionWithoutAGrantEndsByARelease(t *testing.T) { //nolint
 	})
 }
 
-// providerConfig checks that the ProviderConfig of the composite resource's name is there, and is not being deleted.
+// providerConfig checks that the ProviderConfig of the composite resource's name is there and in use, and is not being deleted.
 func (c cluster) providerConfig(ctx context.Context) error {
 	u := &unstructured.Unstructured{}
 	u.SetAPIVersion("kubernetes.crossplane.io/v1alpha1")
@@ -301,8 +301,8 @@ func (c cluster) providerConfig(ctx context.Context) error {
 		return err
 	}
 
-	if resource.Deleting(u) {
-		return fmt.Errorf("it is being deleted: %w", world.ErrOther)
+	if users := resource.Int(u.Object, "status", "users"); resource.Deleting(u) || users == 0 {
+		return fmt.Errorf("it has %d users, or is being deleted: %w", users, world.ErrOther)
 	}
 
 	return nil
