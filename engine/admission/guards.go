@@ -57,7 +57,7 @@ func (h Options) Guards(kinds, usages []kind.Served) []Guard {
 	return []Guard{
 		bound(h.writerGuard(namedRules(writes)), nil),
 		bound(deleteGuard(namedRules(deletes)), nil),
-		bound(h.usageGuard(usages, namedRules(deletes)), nil),
+		bound(usageGuard(usages, namedRules(deletes)), nil),
 	}
 }
 

@@ -17,22 +17,11 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
-// Expressions of the guard of what providers need, by the API groups that have gated kinds.
-const (
-	// ofGated is true of what shows that a gated resource uses a provider's configuration.
-	ofGated = "oldObject.?resourceRef.?apiVersion.orValue('').split('/')[0] in [%[1]s]"
-
-	// usedByGated is true of a configuration that is used, of a family of providers with gated kinds.
-	usedByGated = "oldObject.?status.?users.orValue(0) > 0 && " +
-		"[%[1]s].exists(g, g == oldObject.apiVersion.split('/')[0] || g.endsWith('.' + oldObject.apiVersion.split('/')[0]))"
-
-	isOwned = "has(oldObject.metadata.ownerReferences) && size(oldObject.metadata.ownerReferences) > 0"
-)
-
-// usageGuard keeps what the provider of a gated resource needs to delete anything. Who deletes for others, the namespace controller,
-// the garbage collector and Crossplane, deletes in any order: a configuration waits until nothing uses it any more, and what shows
-// that one is used, which cannot be made in a namespace that is deleted, is left to the garbage collector.
-func (h Options) usageGuard(
+// usageGuard has the namespace controller leave to the garbage collector what
+// shows that a gated resource uses a provider's configuration. A provider has to
+// make it before it can delete anything, and in a namespace that is deleted nothing can
+// be made: what has to wait for its gate could then never be deleted.
+func usageGuard(
 	usages []kind.Served, gated []admissionregistrationv1.NamedRuleWithOperations,
 ) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	list := rules{}
@@ -50,19 +39,16 @@ func (h Options) usageGuard(
 
 	slices.Sort(groups)
 
-	among := strings.Join(slices.Compact(groups), ", ")
-	needed := fmt.Sprintf("(request.userInfo.username == %[2]q && "+isOwned+" && "+ofGated+") || ("+usedByGated+")",
-		among, policy.NamespaceController)
-
 	return guard(v1alpha1.NameUsageGuard, namedRules(list),
 		[]admissionregistrationv1.MatchCondition{
-			{Name: "for-others", Expression: fmt.Sprintf("request.userInfo.username in [%s]",
-				texts(policy.NamespaceController, policy.GarbageCollector, h.Crossplane))},
-			{Name: "needed", Expression: needed},
+			{Name: "namespace-controller", Expression: fmt.Sprintf("request.userInfo.username == %q", policy.NamespaceController)},
+			{Name: "owned", Expression: "has(oldObject.metadata.ownerReferences) && size(oldObject.metadata.ownerReferences) > 0"},
+			{Name: "gated", Expression: fmt.Sprintf("oldObject.?resourceRef.?apiVersion.orValue('').split('/')[0] in [%s]",
+				strings.Join(groups, ", "))},
 		},
 		[]admissionregistrationv1.Validation{{
 			Expression: "false",
 			Reason:     ptr.To(metav1.StatusReasonForbidden),
-			Message:    "the provider of gated managed resources needs it until these are gone",
+			Message:    "it goes with the managed resource that owns it, whose provider needs it until then",
 		}})
 }

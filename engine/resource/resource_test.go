@@ -41,8 +41,8 @@ func TestAParentIsTheControllerOrTheClaim(t *testing.T) {
 			want: resource.Reference{APIVersion: "a/v1", Kind: "A", Namespace: "ns", Name: "a", UID: "u"}, ok: true,
 		},
 		"Claim": {
-			reason: "An XR's Claim.", object: "{apiVersion: example.org/v1, spec: {claimRef: {apiVersion: example.org/v1, kind: A, namespace: ns, name: a}}}",
-			want: resource.Reference{APIVersion: "example.org/v1", Kind: "A", Namespace: "ns", Name: "a"}, ok: true,
+			reason: "An XR's Claim.", object: "{apiVersion: example.org/v1, kind: XA, metadata: {name: a-1}, spec: {claimRef: {apiVersion: example.org/v1, kind: A, namespace: ns, name: a}}}",
+			want: resource.Reference{APIVersion: "example.org/v1", Kind: "A", Namespace: "ns", Name: "a", XR: "XA.example.org/a-1"}, ok: true,
 		},
 		"ClaimWithoutName": {reason: "A reference without a name refers to nothing.", object: "{spec: {claimRef: {kind: A}}}"},
 		"Garbage":          {reason: "Garbage is no parent.", object: "{metadata: {ownerReferences: [a, 1, {controller: yes please}]}, spec: {claimRef: a}}"},
@@ -55,6 +55,13 @@ func TestAParentIsTheControllerOrTheClaim(t *testing.T) {
 				t.Errorf("%s\nParentOf: %v, -want, +got:\n%s", tc.reason, ok, diff)
 			}
 		})
+	}
+
+	claim := object(t, "{apiVersion: example.org/v1, kind: A, metadata: {namespace: ns, name: a}, spec: {resourceRef: {apiVersion: example.org/v1, kind: XA, name: a-1}}}")
+	for xr, want := range map[string]bool{"XA.example.org/a-1": true, "XA.example.org/a-2": false, "XB.example.org/a-1": false, "": true} {
+		if got := (resource.Reference{APIVersion: "example.org/v1", Kind: "A", Namespace: "ns", Name: "a", XR: xr}).Is(claim); got != want {
+			t.Errorf("the Claim of %q: %t", xr, got)
+		}
 	}
 
 	if got := (resource.Reference{APIVersion: "a/v1", Kind: "A"}).GroupKind().String(); got != "A.a" {

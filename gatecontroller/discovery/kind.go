@@ -35,7 +35,7 @@ type Resolver struct {
 
 // Shape is what a CRD says of managed resources, and of what shows that they use a
 // provider's configuration.
-type Shape struct{ managed, ungateable, usage, config bool }
+type Shape struct{ managed, ungateable, usage bool }
 
 // Served returns every kind that could be governed, in its preferred version,
 // ordered. Kinds of our own, leases and webhook configurations are never among
@@ -233,5 +233,5 @@ func shapeOf(object map[string]extv1.JSONSchemaProps) Shape {
 		return ok
 	})
 
-	return Shape{managed: managed, ungateable: ungateable, usage: isUsage(object), config: isConfig(object)}
+	return Shape{managed: managed, ungateable: ungateable, usage: isUsage(object)}
 }

@@ -18,8 +18,9 @@ import (
 // +kubebuilder:resource:categories={crossplane,provider,...}.
 const categoryProvider = "provider"
 
-// Usages are the kinds of providers' configurations, and those that show which managed resource uses which. They are found by
-// their shape: those of a family of providers are in a group of the family, and not in that of the resources.
+// Usages are the kinds that show which managed resource uses which provider's
+// configuration. They are found by their shape: those of a family of
+// providers are in a group of the family, and not in that of the resources.
 func (r *Resolver) Usages(ctx context.Context, served []kind.Served) ([]kind.Served, error) {
 	var out []kind.Served
 
@@ -33,7 +34,7 @@ func (r *Resolver) Usages(ctx context.Context, served []kind.Served) ([]kind.Ser
 			return nil, err
 		}
 
-		if shape := r.Described[k.Definition]; shape.usage || shape.config {
+		if r.Described[k.Definition].usage {
 			out = append(out, k)
 		}
 	}
@@ -51,13 +52,4 @@ func isUsage(object map[string]extv1.JSONSchemaProps) bool {
 	_, uses := object["resourceRef"]
 
 	return config && uses
-}
-
-// isConfig reports whether objects of a version of a kind count who uses them, as a provider's configuration does.
-//
-// Source: github.com/crossplane/crossplane-runtime/v2 apis/common, ProviderConfigStatus.
-func isConfig(object map[string]extv1.JSONSchemaProps) bool {
-	_, users := object["status"].Properties["users"]
-
-	return users
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -289,71 +287,4 @@ func TestAForegroundDeletionWithoutAGrantEndsByARelease(t *testing.T) { //nolint
 			return scenario.Eventually(ctx, "the ConfigMap alone", all(c.ended, c.isGone(slot), c.outside("a")))
 		}},
 	})
-}
-
-// providerConfig checks that the ProviderConfig of the composite resource's name is there and in use, and is not being deleted.
-func (c cluster) providerConfig(ctx context.Context) error {
-	u := &unstructured.Unstructured{}
-	u.SetAPIVersion("kubernetes.crossplane.io/v1alpha1")
-	u.SetKind("ProviderConfig")
-
-	if err := c.Get(ctx, client.ObjectKey{Name: c.name}, u); err != nil {
-		return err
-	}
-
-	if users := resource.Int(u.Object, "status", "users"); resource.Deleting(u) || users == 0 {
-		return fmt.Errorf("it has %d users, or is being deleted: %w", users, world.ErrOther)
-	}
-
-	return nil
-}
-
-// TestAProviderConfigGoesAfterItsUsers has an XR compose what the provider of a part of it needs.
-func TestAProviderConfigGoesAfterItsUsers(t *testing.T) {
-	t.Parallel()
-
-	for name, tc := range map[string]struct {
-		user string
-		how  metav1.DeletionPropagation
-		goes bool
-	}{
-		"foreground":        {hans, metav1.DeletePropagationForeground, true},
-		"background":        {hans, metav1.DeletePropagationBackground, true},
-		"foreground-nobody": {anna, metav1.DeletePropagationForeground, false},
-		"background-nobody": {anna, metav1.DeletePropagationBackground, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-
-			c := newCluster(t, "Farm", "farm-"+name)
-			c.namespace = ""
-
-			c.play(t, []scenario.Step{
-				{Title: "A farm", Run: func(ctx context.Context) error {
-					if err := errors.Join(c.applyFile(ctx, "farms.yaml"), c.farm(ctx)); err != nil {
-						return err
-					}
-
-					return scenario.Eventually(ctx, "a ConfigMap", all(c.outside("a"), c.settled, c.providerConfig))
-				}},
-				{Title: "It is deleted", Run: func(ctx context.Context) error {
-					if err := c.removed(tc.user, tc.how)(ctx); err != nil {
-						return err
-					}
-
-					if !tc.goes {
-						return rests(ctx, "the ConfigMap, and what its provider needs", all(c.outside("a"), c.providerConfig))
-					}
-
-					return scenario.Eventually(ctx, "nothing left", all(c.ended, c.noOutside("a"), func(ctx context.Context) error {
-						if err := c.providerConfig(ctx); !apierrors.IsNotFound(err) {
-							return fmt.Errorf("the ProviderConfig is there (%w)", errors.Join(err, world.ErrOther))
-						}
-
-						return nil
-					}))
-				}},
-			})
-		})
-	}
 }
