@@ -69,7 +69,7 @@ func (d *Decision) Request(by *inforce.Set, unknown *Unknown) (decision.Request,
 		Old: unstructuredOf(d.Old), New: unstructuredOf(d.New), Parent: unstructuredOf(d.Parent), Namespace: unstructuredOf(d.Namespace),
 		ParentGone: d.ParentGone, ParentSettles: d.ParentSettles,
 		Resource: schema.GroupResource{Group: d.Resource.Group, Resource: d.Resource.Resource}, Subresource: d.Subresource,
-		ComposedResource: d.ComposedResource, Ungated: d.Ungated,
+		ComposedResource: d.ComposedResource, Successor: d.Successor, Ungated: d.Ungated,
 		Versions: d.Versions, DryRun: d.DryRun, Options: d.Options, FieldManager: d.FieldManager, Orphans: d.Orphans, Action: d.Action,
 	}
 

@@ -64,7 +64,7 @@ func recordOf(asked Asked, req *decision.Request) *Decision {
 		Header: Header{Version, KindDecision}, Time: req.Now.UTC(), By: asked.By,
 		Operation: req.Operation, User: User{Name: req.User.Name, UID: req.User.UID, Groups: req.User.Groups},
 		Resource: Resource{Group: req.Resource.Group, Resource: req.Resource.Resource}, Subresource: req.Subresource,
-		ComposedResource: req.ComposedResource, Ungated: req.Ungated,
+		ComposedResource: req.ComposedResource, Successor: req.Successor, Ungated: req.Ungated,
 		Versions: req.Versions, DryRun: req.DryRun, FieldManager: req.FieldManager, Orphans: req.Orphans,
 		ParentTrimmed: asked.ParentTrimmed, ParentGone: req.ParentGone, ParentSettles: req.ParentSettles, Action: req.Action,
 		Settings:        Settings{Crossplane: req.Settings.Crossplane, Manager: req.Settings.Manager, Gates: req.Settings.Gates},

@@ -74,6 +74,8 @@ type Decision struct {
 	ParentGone bool `json:"parentGone,omitempty"`
 	// ComposedResource is the name that a new object has in its Composition.
 	ComposedResource string `json:"composedResource,omitempty"`
+	// Successor is the name of another composed resource that is to stand for the external object of what is to be deleted.
+	Successor string `json:"successor,omitempty"`
 	// Ungated is true where the kind of a new managed resource has no
 	// spec.managementPolicies.
 	Ungated bool `json:"ungated,omitempty"`
