@@ -148,7 +148,7 @@ func (c *cluster) remove(ctx context.Context, u *unstructured.Unstructured) erro
 	return nil
 }
 
-// gone says which owners of an object are there no more. What could not be found
+// gone says which owners of an object are there no more, or are being deleted: they decide nothing any more. What could not be found
 // out counts as there, and is the error.
 func (c *cluster) gone(ctx context.Context, u *unstructured.Unstructured) (orphan.Gone, error) {
 	var lost []string

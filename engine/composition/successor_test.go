@@ -14,10 +14,11 @@ import (
 )
 
 func TestWhatIsToStandForAnExternalObjectIsKnownBeforeThatIsDeleted(t *testing.T) {
-	of := func(group, name string) *unstructured.Unstructured {
+	asking := func(group, name, policies string) *unstructured.Unstructured {
 		return object(t, "{apiVersion: "+group+"/v1alpha1, kind: Object, metadata: {name: "+name+"}, spec: {forProvider: {manifest: "+
-			"{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+"}}}, managementPolicies: [Observe]}}")
+			"{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+"}}}, managementPolicies: "+policies+"}}")
 	}
+	of := func(group, name string) *unstructured.Unstructured { return asking(group, name, "['*']") }
 	const cluster, namespaced = "kubernetes.crossplane.io", "kubernetes.m.crossplane.io"
 
 	type state = map[string]*unstructured.Unstructured
@@ -33,6 +34,7 @@ func TestWhatIsToStandForAnExternalObjectIsKnownBeforeThatIsDeleted(t *testing.T
 		"Goes":    {"Nothing else stands for it.", state{"0": a, "1": b}, state{"0": a}, nil},
 		"Shifts":  {"The first of three is taken out.", state{"0": a, "1": b, "2": c}, state{"0": b, "1": c}, map[string]string{"2": "1"}},
 		"Renamed": {"It has another name in the Composition.", state{"old": a}, state{"new": a}, map[string]string{"old": "new"}},
+		"Looks":   {"Another one only observes it.", state{"0": a}, state{"look": asking(cluster, "a", "[Observe]")}, nil},
 		"Moves":   {"It comes into a namespace.", state{"0": a}, state{"0": of(namespaced, "a")}, map[string]string{"0": "0"}},
 	} {
 		t.Run(name, func(t *testing.T) {

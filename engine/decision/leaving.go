@@ -23,7 +23,7 @@ func (j *judge) byRelease(c change.Change) (Finding, bool) {
 
 	switch {
 	case under(c, "metadata", "ownerReferences"):
-		if !j.ParentGone && !resource.Deleting(j.Parent) {
+		if !j.ParentGone && (j.Parent == nil || !resource.Deleting(j.Parent)) {
 			return Finding{}, false
 		}
 	case under(c, "metadata", "annotations") && j.mayRelease():

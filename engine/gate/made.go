@@ -27,24 +27,31 @@ import (
 // made reports whether a resource's provider has recorded that it made the external
 // object, for this resource and not for one that it was copied from.
 func made(u *unstructured.Unstructured) bool {
-	born, _ := time.Parse(time.RFC3339, resource.String(u.Object, "metadata", "creationTimestamp")) // The zero time where there is none.
+	return madeSince(u, bornAt(u))
+}
 
-	return madeSince(u, born)
+// bornAt is when a resource was made; the zero time where it does not say.
+func bornAt(u *unstructured.Unstructured) time.Time {
+	born, _ := time.Parse(time.RFC3339, resource.String(u.Object, "metadata", "creationTimestamp"))
+
+	return born
 }
 
 // madeSince reports whether it has recorded so of an external object that it made since a time.
 func madeSince(u *unstructured.Unstructured, since time.Time) bool {
-	at, err := time.Parse(time.RFC3339, resource.Annotation(u, resource.AnnotationCreated))
+	return saysSince(u, resource.AnnotationCreated, since)
+}
+
+// saysSince reports whether an annotation of a provider's is a time, and not before another one.
+func saysSince(u *unstructured.Unstructured, key string, since time.Time) bool {
+	at, err := time.Parse(time.RFC3339, resource.Annotation(u, key))
 
 	return err == nil && !at.Before(since)
 }
 
 // tried reports whether a provider has made the external object, or has tried to.
 func tried(u *unstructured.Unstructured) bool {
-	born, _ := time.Parse(time.RFC3339, resource.String(u.Object, "metadata", "creationTimestamp")) // The zero time where there is none.
-	at, err := time.Parse(time.RFC3339, resource.Annotation(u, annotationPending))
-
-	return made(u) || err == nil && !at.Before(born)
+	return made(u) || saysSince(u, annotationPending, bornAt(u))
 }
 
 // begun reports whether a resource's provider has begun to create the external object, and has not recorded what came of

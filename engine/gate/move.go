@@ -30,7 +30,7 @@ func (p *planner) move(m Move, set []string, rec v1alpha1.GateRecord, why string
 	}
 
 	if p.record != nil {
-		rec.Unknown = p.record.Unknown
+		rec.Unknown, rec.Keeps = p.record.Unknown, p.record.Keeps
 
 		if p.record.State == v1alpha1.GateClosed && rec.State == v1alpha1.GateClosed {
 			rec.Since = p.record.Since
@@ -200,7 +200,7 @@ func (p *planner) close(why string) Plan {
 	rec.Consumed = consumed
 	rec.Allowances = slices.DeleteFunc(rec.Allowances, func(e v1alpha1.Allowance) bool { return e.Generation <= consumed })
 
-	desired, _ := within(p.u, rec) // It parsed before.
+	desired, _ := within(p.u, rec, p.allowances) // It parsed before.
 	next := (&view{u: p.u, opts: p.opts, now: p.now, desired: desired, current: p.current, record: rec, allowances: left}).planner()
 
 	var out Plan

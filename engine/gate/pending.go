@@ -45,8 +45,7 @@ func (s serving) unserved() []v1alpha1.Allowance {
 		}
 	}
 
-	withheld := s.opts.WithholdDelete && !slices.Contains(s.current, ActionDelete)
-	if slices.Contains(actionsOf(out), ActionDelete) && (withheld || s.sharing()) {
+	if slices.Contains(actionsOf(out), ActionDelete) && s.withholdsDelete() {
 		out = without(out, ActionDelete)
 	}
 
@@ -55,6 +54,16 @@ func (s serving) unserved() []v1alpha1.Allowance {
 	}
 
 	return s.withholdUpdate(out)
+}
+
+// withholdsDelete reports whether a Delete that is allowed waits: for the parent to be kept, or as another managed resource stands
+// for the same external object. One that is open waits for the latter alone.
+func (s serving) withholdsDelete() bool {
+	if slices.Contains(s.current, ActionDelete) {
+		return s.twinned()
+	}
+
+	return s.opts.WithholdDelete || s.sharing()
 }
 
 // differs reports whether the spec has, on record, what somebody stored while Kausality was not asked. A gate that opens for

@@ -150,8 +150,8 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 
 	p.record, record = parseRecord(u)
 	p.record = gatedAgain(u, p.record)
-	p.desired, policies = within(u, p.record)
 	p.allowances, allowances = allowance.Parse(u)
+	p.desired, policies = within(u, p.record, p.allowances)
 
 	for _, err := range []error{policies, record, allowances, unknown(u)} {
 		if err != nil {
@@ -160,7 +160,7 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 	}
 
 	if p.record == nil && p.existing() {
-		p.desired, _ = within(u, &v1alpha1.GateRecord{Existed: true}) // It parsed before.
+		p.desired, _ = within(u, &v1alpha1.GateRecord{Existed: true}, p.allowances) // It parsed before.
 	}
 
 	p.byWindows()
@@ -199,12 +199,14 @@ func currentOf(u *unstructured.Unstructured) []string {
 }
 
 // within returns the widest set a gate may have: what the Composition asked
-// for, without Delete where the external resource is to be orphaned, or kept. There an
+// for, without Delete where the external resource is to be orphaned, or is kept though a deletion is allowed. There an
 // explicit Delete would win over deletionPolicy (crossplane-runtime,
 // LegacyManagementPoliciesResolver.ShouldDelete).
-func within(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) ([]string, error) {
+func within(u *unstructured.Unstructured, rec *v1alpha1.GateRecord, list []v1alpha1.Allowance) ([]string, error) {
 	desired, err := Desired(u)
-	if !orphaned(u) && kept(u, rec) == "" || !slices.Contains(desired, ActionDelete) {
+	keeps := allowance.GrantsDeletion(list) && kept(u, rec) != ""
+
+	if !orphaned(u) && !keeps || !slices.Contains(desired, ActionDelete) {
 		return desired, err
 	}
 

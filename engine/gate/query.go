@@ -36,7 +36,7 @@ func orphaned(u *unstructured.Unstructured) bool {
 func AwaitsDelete(u *unstructured.Unstructured) bool {
 	rec, recordErr := parseRecord(u)
 	list, listErr := allowance.Parse(u)
-	desired, desiredErr := within(u, rec)
+	desired, desiredErr := within(u, rec, list)
 
 	if recordErr != nil || listErr != nil || desiredErr != nil {
 		return false
@@ -67,7 +67,7 @@ func Pending(u *unstructured.Unstructured) bool {
 		return false
 	}
 
-	desired, err := within(u, rec)
+	desired, err := within(u, rec, list)
 	p := (&view{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}).planner()
 
 	if err != nil || len(p.unserved()) > 0 {

@@ -265,7 +265,7 @@ func (p *planner) whileDeleting() Plan {
 	replaced := p.replaced()
 
 	switch {
-	case slices.Contains(p.desired, ActionDelete) && (open || p.asksToDelete()) && p.sharing():
+	case slices.Contains(p.desired, ActionDelete) && (open && p.twinned() || !open && p.asksToDelete() && p.sharing()):
 		return p.keepShut("being deleted, and " + p.shared.text)
 	case !slices.Contains(p.desired, ActionDelete):
 		return p.keepShut("being deleted, and meant to orphan its external resource")

@@ -39,6 +39,10 @@ func (v *view) sharing() bool {
 	return v.shared.is()
 }
 
+// twinned reports whether another one is known to. As long as that is not known nothing opens, and what is open stays: a provider
+// that may no longer delete what is being deleted leaves it behind.
+func (v *view) twinned() bool { return v.sharing() && v.shared.twin != nil }
+
 func (v *view) look() *sharing {
 	if v.opts.Gated == nil {
 		return &sharing{}

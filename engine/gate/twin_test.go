@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -71,7 +72,14 @@ func TestWhatTwoManagedResourcesStandForIsDeletedByNone(t *testing.T) {
 			u.SetAnnotations(nil)
 		}), move: gate.OpenUp, why: "hans"},
 		"Unknown": {reason: "Nobody knows yet.", err: errNotSynced, move: gate.Stay, why: "not known yet"},
-		"Update":  {reason: "What somebody asked for is served.", values: map[string]string{"ALLOWANCES": update}, others: other(same), move: gate.OpenUp, why: "allowed"},
+		"UnknownOpen": {
+			reason: "A provider that may delete no longer would leave it behind.", values: map[string]string{"GATE": delOpen, "POLICIES": deleteSet},
+			err: errNotSynced, deleting: true, move: gate.Stay, why: "gone",
+		},
+		"UnknownOpenYet": {
+			reason: "Nor is it closed before.", values: map[string]string{"GATE": delOpen, "POLICIES": deleteSet}, err: errNotSynced, move: gate.Stay, why: "gone",
+		},
+		"Update": {reason: "What somebody asked for is served.", values: map[string]string{"ALLOWANCES": update}, others: other(same), move: gate.OpenUp, why: "allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			values := map[string]string{"GATE": closed, "ALLOWANCES": del, "OBSERVED": "8"}
@@ -157,6 +165,59 @@ func TestWhatIsNotKnownToBeItsOwnIsKeptWhereItIsDeleted(t *testing.T) {
 
 			if next := planFor(t, u, gate.Options{LateInitialize: true, Settle: time.Minute}, opening.Add(time.Hour)); next.Move != gate.Stay && tc.keeps {
 				t.Errorf("%s\nonce more: %+v", tc.reason, next)
+			}
+		})
+	}
+}
+
+func TestAWindowOpensNoGateOfWhatTwoStandFor(t *testing.T) {
+	window := v1alpha1.UpgradeAllowance{
+		ObjectMeta: metav1.ObjectMeta{Name: "w", UID: "w-uid"},
+		Spec: v1alpha1.UpgradeAllowanceSpec{
+			ValidFrom: metav1.NewTime(opening.Add(-time.Hour)), ValidUntil: metav1.NewTime(opening.Add(time.Hour)),
+			Selector: &metav1.LabelSelector{},
+			Allow:    []v1alpha1.Permission{{Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionUpdate}}},
+		},
+	}
+
+	another := called(situation(t, map[string]string{"GATE": closed}), "db")
+	another.SetName("another")
+
+	const given = "{relation: External, mutations: [Update], generation: 8, initiator: w, id: '8.0', source: {type: Window, name: w}}"
+
+	underWay := map[string]string{
+		"GATE": `kausality.io/gate: "{v: 1, state: Open, actions: [Update], generation: 9, since: 2026-01-01T00:00:00Z, consumed: 3, ` +
+			`windows: [{name: w, uid: w-uid}], allowances: [` + given + `]}"`,
+		"ALLOWANCES": `kausality.io/allowances: "[` + given + `]"`, "POLICIES": updateSet, "OBSERVED": "8",
+	}
+
+	for name, tc := range map[string]struct {
+		reason string
+		values map[string]string
+		others []unstructured.Unstructured
+		err    error
+		move   gate.Move
+	}{
+		"Alone":        {reason: "Nothing else is there.", move: gate.OpenUp},
+		"Another":      {reason: "It would be changed for both.", others: []unstructured.Unstructured{*another}, move: gate.Stay},
+		"Unknown":      {reason: "Nobody knows yet.", err: errNotSynced, move: gate.Stay},
+		"AnotherCame":  {reason: "One comes while it is open.", values: underWay, others: []unstructured.Unstructured{*another}, move: gate.CloseUp},
+		"UnknownAgain": {reason: "Nobody knows any more, as after a restart.", values: underWay, err: errNotSynced, move: gate.Stay},
+	} {
+		t.Run(name, func(t *testing.T) {
+			values := map[string]string{"GATE": closed, "OBSERVED": "8"}
+			maps.Copy(values, tc.values)
+
+			u := called(situation(t, values), "db")
+			u.SetName("x")
+
+			opts := gate.Options{
+				LateInitialize: true, Settle: time.Minute, Windows: []v1alpha1.UpgradeAllowance{window},
+				Gated: func() ([]unstructured.Unstructured, error) { return tc.others, tc.err },
+			}
+
+			if plan := planFor(t, u, opts, opening); plan.Move != tc.move {
+				t.Errorf("%s\nPlanFor: %+v", tc.reason, plan)
 			}
 		})
 	}

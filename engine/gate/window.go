@@ -30,7 +30,7 @@ func GivesBy(w *v1alpha1.UpgradeAllowance) []string {
 
 // gives reports whether a window gives the resource something now.
 func (x windowing) gives(w *v1alpha1.UpgradeAllowance) bool {
-	return allowance.InForce(w, x.now) && allowance.Selects(w, x.u) && len(GivesBy(w)) > 0 && !x.sharing()
+	return allowance.InForce(w, x.now) && allowance.Selects(w, x.u) && len(GivesBy(w)) > 0
 }
 
 // giver is the window of a name, where that gives the resource something now.
@@ -60,7 +60,7 @@ func (x windowing) byWindows() {
 
 	for i := range x.opts.Windows {
 		w := &x.opts.Windows[i]
-		if !x.gives(w) || opened(x.record.Windows, w) || slices.ContainsFunc(x.allowances, givenBy(w.GetName())) {
+		if !x.gives(w) || opened(x.record.Windows, w) || slices.ContainsFunc(x.allowances, givenBy(w.GetName())) || x.sharing() {
 			continue
 		}
 
@@ -88,7 +88,9 @@ func givenBy(name string) func(v1alpha1.Allowance) bool {
 // takeBack takes from the resource what windows gave that give nothing any more,
 // and from the gate the actions that were open for nothing else.
 func (x windowing) takeBack() {
-	over := func(a v1alpha1.Allowance) bool { return allowance.OfWindowAlone(a) && x.giver(a.Source.Name) == nil }
+	over := func(a v1alpha1.Allowance) bool {
+		return allowance.OfWindowAlone(a) && (x.giver(a.Source.Name) == nil || x.twinned())
+	}
 
 	rec := *x.record
 	rec.Allowances = slices.DeleteFunc(slices.Clone(rec.Allowances), over)
