@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -27,6 +28,7 @@ type Function struct {
 	now     func() time.Time
 	metrics *metrics
 	limit   time.Duration
+	repair  v1alpha1.Repair
 
 	compiled *inforce.Cache
 	reports  *reports
@@ -44,10 +46,16 @@ func WithInitializingLimit(d time.Duration) Option {
 	return func(f *Function) { f.limit = d }
 }
 
+// WithRepair says what is done, where a step's input does not say it, about what somebody
+// has changed or deleted by hand, instead of [v1alpha1.RepairApply].
+func WithRepair(r v1alpha1.Repair) Option {
+	return func(f *Function) { f.repair = r }
+}
+
 // New makes a Function.
 func New(log logging.Logger, opts ...Option) *Function {
 	f := &Function{
-		log: log, now: time.Now, limit: resource.InitializingLimit,
+		log: log, now: time.Now, limit: resource.InitializingLimit, repair: v1alpha1.RepairApply,
 		metrics: newMetrics(), compiled: inforce.NewCache(), reports: newReports(),
 	}
 	for _, o := range opts {

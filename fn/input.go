@@ -45,6 +45,11 @@ func parseInput(req *fnv1.RunFunctionRequest) (*v1alpha1.Input, error) {
 		return nil, fmt.Errorf("cannot read the step's input: mode %q is not one of %v", in.Mode, modes)
 	}
 
+	repairs := []v1alpha1.Repair{"", v1alpha1.RepairApply, v1alpha1.RepairHold}
+	if !slices.Contains(repairs, in.Repair) {
+		return nil, fmt.Errorf("cannot read the step's input: repair %q is not one of %v", in.Repair, repairs[1:])
+	}
+
 	if in.ServiceAccount == "" {
 		in.ServiceAccount = defaultServiceAccount
 	}

@@ -27,6 +27,7 @@ type metrics struct {
 	calls    *prometheus.CounterVec
 	held     *prometheus.CounterVec
 	overdue  *prometheus.CounterVec
+	repairs  *prometheus.CounterVec
 	failed   *prometheus.CounterVec
 	shadow   *prometheus.CounterVec
 	duration prometheus.Histogram
@@ -44,6 +45,11 @@ func newMetrics() *metrics {
 		held: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_function_held_changes_total",
 			Help: "Changes that were held back, counted in every call, by the composite resource's kind.",
+		}, []string{"composite_kind"}),
+		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kausality_function_repairs_total",
+			Help: "Fields of composed resources that somebody changed by hand and that were put back, and such resources that were created " +
+				"again, by the composite resource's kind.",
 		}, []string{"composite_kind"}),
 		overdue: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_function_not_settled_total",
@@ -95,7 +101,7 @@ func logCounters() logfile.Counters {
 
 // register makes the metrics visible.
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range append(m.log.Collectors(), m.calls, m.held, m.overdue, m.failed, m.shadow, m.duration, m.costs) {
+	for _, c := range append(m.log.Collectors(), m.calls, m.held, m.repairs, m.overdue, m.failed, m.shadow, m.duration, m.costs) {
 		if err := r.Register(c); err != nil {
 			return fmt.Errorf("cannot register metrics: %w", err)
 		}
@@ -120,6 +126,10 @@ func (m *metrics) observe(rsp *fnv1.RunFunctionResponse, s *state, took time.Dur
 			outcome = outcomeHeld
 
 			m.held.WithLabelValues(s.xr.GetKind()).Add(float64(n))
+		}
+
+		if n := len(s.repaired()); n > 0 {
+			m.repairs.WithLabelValues(s.xr.GetKind()).Add(float64(n))
 		}
 
 		for _, e := range policy.EvaluationErrors(s.problems...) {

@@ -109,6 +109,11 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 			strings.Join(lines, ", ")).TargetComposite().WithReason(string(v1alpha1.EventReasonBaseline))
 	}
 
+	if lines := s.repaired(); len(lines) > 0 {
+		response.Normal(rsp, "Changed or deleted by hand, and put back as the Composition has it: "+strings.Join(lines, ", ")).
+			TargetComposite().WithReason(string(v1alpha1.EventReasonRepaired))
+	}
+
 	if !news {
 		return
 	}
@@ -140,6 +145,8 @@ func (s *state) reportState(rsp *fnv1.RunFunctionResponse, held []composition.He
 
 	records := s.base.RecordsEdits(s.xr, s.base.Resources.Of(s.xr.GroupVersionKind().GroupKind()))
 	state := composition.List(s.xr, status, s.observed, held, passed, records)
+
+	composition.Remember(&state, s.base.Was, s.observed, s.desired, s.outcomes, s.base.Now)
 
 	condition, reason := response.ConditionTrue, v1alpha1.ReasonAllowed
 	if len(state.Changes) > 0 {
@@ -177,6 +184,19 @@ func (s *state) each(of func(composition.Result) []string) []string {
 		for _, field := range of(s.outcomes[name]) {
 			u := s.observed[name]
 			out = append(out, fmt.Sprintf("%s %s: %s", u.GetKind(), u.GetName(), field))
+		}
+	}
+
+	return out
+}
+
+// repaired lists what is put back, by resource.
+func (s *state) repaired() []string {
+	var out []string
+
+	for _, name := range s.names {
+		for _, field := range s.outcomes[name].Repaired {
+			out = append(out, composition.DescribeRepair(name, s.outcomes[name].Desired, field))
 		}
 	}
 

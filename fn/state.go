@@ -4,6 +4,7 @@
 package fn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -124,10 +125,15 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 
 	s.params = readParams(req, list)
 
+	was, _ := resource.StateOf(s.xr)
+	if was == nil {
+		was = &v1alpha1.State{}
+	}
+
 	settings := decision.Settings{Crossplane: s.input.ServiceAccount, WithoutLateInitialize: s.oldRuntimes}
 
 	s.base = composition.Request{
-		Basis: set.Basis(settings, f.now()), Resources: enforcement.ResourcesOf(enforcing), Mode: s.input.Mode,
+		Basis: set.Basis(settings, f.now()), Resources: enforcement.ResourcesOf(enforcing), Mode: s.input.Mode, Was: was, Repair: cmp.Or(s.input.Repair, f.repair),
 		XR: s.xr, Namespace: namespaceOf(req, s.xr.GetNamespace()),
 		User: policy.User{Name: s.input.ServiceAccount, Groups: policy.ServiceAccountGroups(s.input.ServiceAccount)},
 	}
@@ -141,6 +147,7 @@ func (s *state) decide() {
 	successors := composition.Successors(s.observed, s.desired)
 	s.base.Withheld = composition.WithheldCreations(s.observed)
 	listed := composition.ListedOf(s.xr)
+	s.base.Repairs = composition.RepairsLeft(s.base.Was, s.observed, s.base.Now)
 
 	for _, name := range s.names {
 		req := s.base
@@ -153,6 +160,10 @@ func (s *state) decide() {
 
 		if out.Desired != nil {
 			room -= len(resource.Annotation(out.Desired, v1alpha1.AnnotationWish))
+		}
+
+		if len(out.Repaired) > 0 {
+			s.base.Repairs--
 		}
 
 		s.outcomes[name] = out

@@ -101,7 +101,7 @@ func TestAnEditLetsOutWhatFollowsFromItAlone(t *testing.T) {
 		containers[0].(map[string]any)["image"] = "apache" //nolint:errcheck // It is one.
 		a.managedBy("kubectl-edit")
 
-		if _, message := a.run(""); !strings.Contains(message, "image stays apache (asked: nginx)") {
+		if _, message := a.run("repair: Hold"); !strings.Contains(message, "image stays apache (asked: nginx)") {
 			t.Fatalf("condition: %q", message)
 		}
 
@@ -109,7 +109,7 @@ func TestAnEditLetsOutWhatFollowsFromItAlone(t *testing.T) {
 		a.edited(13, "spec.size")
 		a.wished = fromYAML(t, imaged("caddy"))
 
-		if rsp, message := a.run(""); imageOf(rsp) != "caddy" {
+		if rsp, message := a.run("repair: Hold"); imageOf(rsp) != "caddy" {
 			t.Errorf("the image is %q: %s", imageOf(rsp), message)
 		}
 	})

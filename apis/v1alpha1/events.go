@@ -25,6 +25,9 @@ const (
 	// EventReasonLeft is a Normal event on: XR. A field is left to others, such as
 	// replicas to an autoscaler.
 	EventReasonLeft EventReason = "KausalityLeft"
+	// EventReasonRepaired is a Normal event on: XR. What somebody changed or deleted by hand is put
+	// back as its Composition has it.
+	EventReasonRepaired EventReason = "KausalityRepaired"
 	// EventReasonNotSettled is a Warning event on: XR. It has been ready for
 	// --initializing-limit and counts as settled: what did not settle.
 	EventReasonNotSettled EventReason = "KausalityNotSettled"

@@ -19,6 +19,18 @@ const (
 	ModeAudit Mode = "Audit"
 )
 
+// Repair says what the function does about what somebody has changed or deleted by hand.
+// +kubebuilder:validation:Enum=Apply;Hold
+type Repair string
+
+// What is done about it.
+const (
+	// RepairApply puts it back.
+	RepairApply Repair = "Apply"
+	// RepairHold holds that as any other change.
+	RepairHold Repair = "Hold"
+)
+
 // Input configures one pipeline step of function-kausality.
 //
 // +kubebuilder:object:root=true
@@ -32,6 +44,12 @@ type Input struct {
 	// +optional
 	// +kubebuilder:default=Hold
 	Mode Mode `json:"mode,omitempty"`
+
+	// Repair says what to do where somebody has changed or deleted by hand what the
+	// Composition composes, and still composes as before. By default, what the function's
+	// flag --repair says.
+	// +optional
+	Repair Repair `json:"repair,omitempty"`
 
 	// ServiceAccount is the user name under which Crossplane composes.
 	// +optional

@@ -101,7 +101,27 @@ type State struct {
 	// Unsteady counts, by what they are of, changes of which the value was another one in
 	// the last run, without another generation.
 	Unsteady map[string]int `json:"unsteady,omitempty"`
+	// Made are digests of what was last let through of each composed resource, as base64, see engine/wish.
+	Made string `json:"made,omitempty"`
+	// Again says, by the name of a composed resource, how often it was created again.
+	Again map[string]Repairs `json:"again,omitempty"`
 }
+
+// Repairs says how often Crossplane has put back what somebody changes or deletes by hand, again and again.
+//
+// +kubebuilder:object:generate=false
+type Repairs struct {
+	// Count of them.
+	Count int `json:"n"`
+	// First and Last are when, in seconds of Unix time.
+	First int64 `json:"first"`
+	Last  int64 `json:"last"`
+	// Of is the digest of what is created again, on that alone.
+	Of string `json:"of,omitempty"`
+}
+
+// MaxRepairs is how often what somebody has changed by hand is repaired, before it is theirs.
+const MaxRepairs = 4
 
 // ApprovalUseState is how far the allowance of an approval is.
 type ApprovalUseState string

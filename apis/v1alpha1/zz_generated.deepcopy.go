@@ -1577,6 +1577,10 @@ func (in *TraceEntry) DeepCopyInto(out *TraceEntry) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Repaired != nil {
+		in, out := &in.Repaired, &out.Repaired
+		*out = (*in).DeepCopy()
+	}
 	if in.Unknown != nil {
 		in, out := &in.Unknown, &out.Unknown
 		*out = make(Unknown, len(*in))

@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/fn"
 	"github.com/kausality-io/kausality-crossplane/internal/build"
 	"github.com/kausality-io/kausality-crossplane/internal/logfile"
@@ -40,6 +41,7 @@ type cli struct {
 	MaxRecvMessageSize int              `default:"32"    help:"Maximum size of received messages in MiB."`
 	MetricsAddress     string           `default:":8080" help:"Address at which to serve Prometheus metrics; empty for none."`
 	InitializingLimit  time.Duration    `default:"10m" help:"How long a composite resource may be ready before it counts as settled, so that nothing more is free. 0 for ever."`
+	Repair             v1alpha1.Repair  `default:"Apply" enum:"Apply,Hold" help:"What to do where a step's input does not say it about what somebody has changed or deleted by hand, and the Composition composes as before: put it back, or hold that."`
 	Version            kong.VersionFlag `help:"Print the version and exit."`
 
 	Decisions logfile.Options `embed:""`
@@ -117,7 +119,7 @@ func (c *cli) credentials() (credentials.TransportCredentials, error) {
 // function makes the function, and the registry its metrics are in if they are
 // to be served.
 func (c *cli) function(log logging.Logger) (*fn.Function, *prometheus.Registry, error) {
-	f := fn.New(log, fn.WithInitializingLimit(c.InitializingLimit))
+	f := fn.New(log, fn.WithInitializingLimit(c.InitializingLimit), fn.WithRepair(c.Repair))
 	if c.MetricsAddress == "" {
 		return f, nil, nil
 	}

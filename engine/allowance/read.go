@@ -127,10 +127,7 @@ func (r *reader) allowance() v1alpha1.Allowance {
 	a.Policy = r.Optional("  policy: ")
 	a.Source = r.source()
 
-	if r.Peek("  until: ") {
-		until := r.time("  until: ")
-		a.Until = &until
-	}
+	a.Until = r.optionalTime("  until: ")
 
 	a.Digest = r.Optional("  digest: ")
 	a.Approval = r.Optional("  approval: ")
@@ -205,7 +202,19 @@ func (r *reader) entry() v1alpha1.TraceEntry {
 		Generation: r.Number("  generation: "),
 		Initiator:  r.Text("  initiator: "),
 		Trace:      r.trace(),
+		Repaired:   r.optionalTime("  repaired: "),
 	}
+}
+
+// optionalTime reads a line that may not be there.
+func (r *reader) optionalTime(key string) *metav1.Time {
+	if !r.Peek(key) {
+		return nil
+	}
+
+	out := r.time(key)
+
+	return &out
 }
 
 func (r *reader) trace() []v1alpha1.Hop {

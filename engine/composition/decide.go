@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
@@ -25,6 +26,7 @@ func Decide(req Request) Result {
 	out := req.decide()
 	req.stampMode(out.Desired)
 	req.stampWithheld(&out)
+	req.stampRepairs(&out)
 	req.leaveToGate(out.Desired)
 
 	return out
@@ -71,7 +73,7 @@ func (r *Request) asking(op decision.Operation, old, obj *unstructured.Unstructu
 		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR, ParentSettles: true, Namespace: r.Namespace,
 		Basis: r.Basis, Action: action, ComposedResource: r.Name, Successor: r.Successor, Ungated: r.Ungated,
 		Resource: r.Resources.Of(cmp.Or(old, obj).GroupVersionKind().GroupKind()),
-		Repairs:  r.repairs(), Withheld: r.Withheld, Listed: r.Listed, UnknownCause: unknownCause(r.XR),
+		Repairs:  r.repairs(), Repair: r.repair(), Withheld: r.Withheld, Listed: r.Listed, UnknownCause: unknownCause(r.XR),
 		Edited: func() []string { return editedSince(r.XR) },
 	}
 }
@@ -89,7 +91,12 @@ func (r *Request) create() Result {
 		return out
 	}
 
-	out.Pending = describe(obj) + " is being created"
+	if len(out.Repaired) > 0 {
+		out.Repairs = r.createdAgain()
+	} else {
+		out.Pending = describe(obj) + " is being created"
+	}
+
 	out.Desired = withSpec(d.Object)
 	dropPrepared(out.Desired, r.Desired)
 	encodeSecret(out.Desired)
@@ -150,12 +157,13 @@ func (r *Request) compared() Result {
 	asked, merged, err := r.merged(fields)
 
 	d := r.ask(decision.OperationUpdate, r.Observed, merged)
-	out := Result{Problems: d.Problems, Held: r.heldOf(d), Baseline: asked.Baseline, Delegated: asked.Delegated}.of(&d, describe(r.Observed))
+	out := Result{Problems: d.Problems, Held: r.heldOf(d, merged), Baseline: asked.Baseline, Delegated: asked.Delegated}.of(&d, describe(r.Observed))
 
 	if err != nil {
 		out.Problems = append(out.Problems, inObserved(r.Observed, err))
 	}
 
+	out.Repairs = r.repairsAfter(&d, merged)
 	r.answer(&out, asked, d, fields)
 	r.addState(&out, d)
 
@@ -205,6 +213,7 @@ func (r *Request) unchanged() (Result, bool) {
 
 	stampOn(out.Desired, d.Object)
 	out.Problems = append(out.Problems, r.record(out.Desired, last)...)
+	out.Repairs = r.repairsAfter(&d, merged)
 	r.addState(&out, d)
 
 	return out, true
@@ -245,13 +254,18 @@ func (r *Request) answer(out *Result, asked *wish.Comparison, d decision.Decisio
 }
 
 // heldOf is what is held of an update.
-func (r *Request) heldOf(d decision.Decision) []Held {
+func (r *Request) heldOf(d decision.Decision, merged *unstructured.Unstructured) []Held {
 	var out []Held
+
+	var repairs func(map[string]any, change.Path) bool
+	if r.mends() {
+		repairs = r.repairs()
+	}
 
 	for _, f := range d.Findings {
 		if f.Verdict == decision.Unallowed {
 			out = append(out, Held{
-				Resource: describe(r.Observed), Change: r.listed(decision.HeldChange(f), f.Approvable()),
+				Resource: describe(r.Observed), Change: r.listed(r.unrepaired(merged, f, repairs), f.Approvable()),
 				Passed: r.Mode == v1alpha1.ModeAudit, Policies: f.Policies(),
 			})
 		}
@@ -391,7 +405,7 @@ func (r *Request) pending(d decision.Decision) string {
 	changing := describe(observed) + " is being changed"
 
 	for _, f := range d.Findings {
-		if f.Verdict == decision.Allowed {
+		if f.Verdict == decision.Allowed && f.Rule != decision.RuleRepair {
 			return changing
 		}
 	}

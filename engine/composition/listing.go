@@ -36,7 +36,7 @@ func (r *Request) listed(e v1alpha1.HeldChange, a decision.Approvable) v1alpha1.
 	}
 
 	if u == r.Observed {
-		e.Cause = byHand(u, e.Field)
+		e.Cause = cmp.Or(byHand(u, e.Field), e.Cause)
 	}
 
 	return e

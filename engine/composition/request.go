@@ -55,6 +55,11 @@ type Request struct {
 	Mode v1alpha1.Mode
 	// Withheld are the places of what is not created, see [WithheldCreations].
 	Withheld allowance.Withheld
+	// Repair says what to do about what somebody has changed or deleted by hand, and Repairs how many of them there may be now.
+	Repair  v1alpha1.Repair
+	Repairs int
+	// Was is what the XR has on record of the last run.
+	Was *v1alpha1.State
 	// Listed are changes of it that are listed as held, see [ListedOf].
 	Listed []allowance.Listed
 	// Asked is told what is put to package decision of what changes, and the answer, as
@@ -95,9 +100,13 @@ type Result struct {
 	Asked    bool
 	// Enforcements that govern the resource; only what they except counts here.
 	Enforcements []decision.Source
+	// Repaired are the fields that are put back, or create.
+	Repaired []string
 	// Attestations are the values captured on the way to these changes, by field
 	// path.
 	Attestations map[string]string
+	// Repairs are on record of the resource after this run, see [wish.Repairs]; nil for none.
+	Repairs map[string]v1alpha1.Repairs
 }
 
 // Passed is a change of a composed resource that is let through.
@@ -137,6 +146,10 @@ func (o Result) of(d *decision.Decision, object string) Result {
 	o.Withheld, o.Asked = d.Withheld, true
 
 	for _, f := range d.Findings {
+		if f.Rule == decision.RuleRepair {
+			o.Repaired = append(o.Repaired, f.Change.Field)
+		}
+
 		if f.Verdict == decision.Allowed {
 			o.Passed = append(o.Passed, Passed{
 				Resource: object, Field: f.Change.Field, Policies: f.Policies(), Initiator: f.Initiator(),

@@ -44,6 +44,10 @@ func (r *Request) repairs() func(map[string]any, change.Path) bool {
 		return nil
 	}
 
+	if secret(r.Observed) {
+		return r.repairsSecret
+	}
+
 	records := sync.OnceValues(func() (last, now *wish.Record) {
 		desired, last, err := r.desired()
 		if err != nil {
@@ -53,10 +57,13 @@ func (r *Request) repairs() func(map[string]any, change.Path) bool {
 		return last, wish.RecordOf(desired.Object)
 	})
 
+	finder := &wish.Finder{}
+	stored := sync.OnceValue(func() *wish.Record { return wish.RecordOf(r.Observed.Object) })
+
 	return func(merged map[string]any, at change.Path) bool {
 		last, now := records()
 
-		return last.Same(now, merged, at)
+		return last.Reverts(now, stored(), finder, merged, at)
 	}
 }
 

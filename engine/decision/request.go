@@ -132,6 +132,9 @@ type Request struct {
 	// Repairs reports whether a change of the new object reverts what somebody did to a composed resource: its pipeline desires of it
 	// what it desired last. Nil where that is not known.
 	Repairs func(merged map[string]any, at change.Path) bool
+	// Repair reports whether the composition function puts back in this request what somebody has changed or deleted by hand, by the
+	// new object; nil where the function is not asked. Then what it has recorded on the object says so.
+	Repair func(object map[string]any, c change.Change) bool
 	// Edited are fields of the parent that somebody has changed of late, by whatever shows that besides what the parent has on
 	// record; nil where nothing does.
 	Edited func() []string
@@ -190,6 +193,9 @@ const (
 	// RuleLeftBehind is a person who releases what a parent that is gone left
 	// behind, or gives it to another parent.
 	RuleLeftBehind Rule = "LeftBehind"
+	// RuleRepair is a pipeline that desires what it did before somebody changed
+	// or deleted it by hand.
+	RuleRepair Rule = "Repair"
 )
 
 // Finding is what is decided about one change, and why.

@@ -19,7 +19,7 @@ type rule struct {
 
 // rules are all of them, in the order in which they are tried: the first that allows
 // a change is why.
-func rules() [8]rule {
+func rules() [9]rule {
 	return [...]rule{
 		{
 			RuleAllowance, "The parent carries an allowance for the change that was not used yet, given by a policy that still gives it, " +
@@ -52,6 +52,10 @@ func rules() [8]rule {
 		{
 			RuleLeftBehind, "A person releases an orphaned managed resource, or gives it another parent, " +
 				"or has an XR refer to it.", (*judge).byRelease,
+		},
+		{
+			RuleRepair, "Crossplane puts back what somebody has changed or deleted by hand, and the pipeline desires what it did before; " +
+				"of what has no gate, and not again and again.", (*judge).byRepair,
 		},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -113,6 +114,10 @@ func (s *stamper) stampOf(u *unstructured.Unstructured, f Finding, generation in
 	place := ""
 	if f.Rule != RuleLeftBehind {
 		place = s.place(f.Change)
+	}
+
+	if f.Rule == RuleRepair {
+		return stamp{entries: []v1alpha1.TraceEntry{s.repairOf(u, f, place, generation)}}
 	}
 
 	hop, allowances := s.inject(u, f, place, generation)
@@ -271,6 +276,9 @@ func (s *stamper) creation(entries []v1alpha1.TraceEntry) []v1alpha1.TraceEntry 
 	}
 
 	entry.Trace = allowance.ExtendTrace(made.cause.trace, hop)
+	if made.Rule == RuleRepair {
+		entry.Repaired = &metav1.Time{Time: s.Now}
+	}
 
 	return []v1alpha1.TraceEntry{entry}
 }

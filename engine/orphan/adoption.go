@@ -33,7 +33,7 @@ var (
 	ErrNamespace = errors.New("a namespaced composite resource is made only of what is in its own namespace")
 	// ErrNoPart is of one that does not say which resource of the Composition it
 	// is.
-	ErrNoPart = errors.New("it has no annotation " + annotationPart + ": say which resource of the Composition it is, with --resource")
+	ErrNoPart = errors.New("it has no annotation " + resource.AnnotationComposed + ": say which resource of the Composition it is, with --resource")
 	// ErrTwice is of one of which the adopting XR has a second one.
 	ErrTwice = errors.New("the composite resource has another one in its place already: release that with --orphan first, " +
 		"and keep the composite resource from making it by the annotation crossplane.io/paused")
@@ -83,7 +83,7 @@ type Adopter struct {
 // names the resource in the Composition; empty for what it says itself.
 func Adopt(u *unstructured.Unstructured, by Adopter, part string, gone Gone) (managed, composite map[string]any, err error) {
 	if part == "" {
-		part = resource.Annotation(u, annotationPart)
+		part = resource.ComposedName(u)
 	}
 
 	refs, owned, _ := owners(u, gone)
@@ -105,7 +105,7 @@ func Adopt(u *unstructured.Unstructured, by Adopter, part string, gone Gone) (ma
 	case part == "":
 		err = ErrNoPart
 	case slices.ContainsFunc(by.Composed, func(o *unstructured.Unstructured) bool {
-		return resource.Annotation(o, annotationPart) == part && o.GetUID() != u.GetUID()
+		return resource.ComposedName(o) == part && o.GetUID() != u.GetUID()
 	}):
 		err = ErrTwice
 	}
@@ -123,7 +123,7 @@ func Adopt(u *unstructured.Unstructured, by Adopter, part string, gone Gone) (ma
 
 	meta := map[string]any{
 		"ownerReferences": refs, "labels": labels(by.XR),
-		"annotations": map[string]any{annotationPart: part, v1alpha1.AnnotationRelease: nil},
+		"annotations": map[string]any{resource.AnnotationComposed: part, v1alpha1.AnnotationRelease: nil},
 	}
 
 	if fields := managedFields(u, by.XR); fields != nil {

@@ -24,7 +24,6 @@ import (
 
 // Annotations and labels of Crossplane's.
 const (
-	annotationPart    = "crossplane.io/composition-resource-name"
 	annotationApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 	labelComposite      = "crossplane.io/composite"

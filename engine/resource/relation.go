@@ -159,6 +159,12 @@ func BoundToClaim(u *unstructured.Unstructured) bool {
 // internal/controller/apiextensions/composite/reconciler.go.
 const finalizerComposing = "composite.apiextensions.crossplane.io"
 
+// AnnotationComposed is on what an XR composes: its name in the Composition.
+const AnnotationComposed = "crossplane.io/composition-resource-name"
+
+// ComposedName is the name of a composed resource in its Composition; empty where it has none.
+func ComposedName(u *unstructured.Unstructured) string { return Annotation(u, AnnotationComposed) }
+
 // Composing reports whether Crossplane may be composing for an XR, from what it saw
 // a while ago. Once the XR is being deleted, that is until Crossplane has taken
 // its finalizer away: it works at an XR once at a time, so whatever it was at

@@ -26,6 +26,35 @@ func (r *Record) Same(o *Record, object map[string]any, at change.Path) bool {
 	return recorded && too && was == is
 }
 
+// Reverts reports whether a change of the part at a path of an object, or of the leaf that the path is in, puts back what the
+// record has and another one has too, and what is stored has not. Nil records have nothing.
+func (r *Record) Reverts(o, stored *Record, f *Finder, object map[string]any, at change.Path) bool {
+	p, ok := f.find(object, at)
+	if !ok || r == nil || o == nil {
+		return false
+	}
+
+	same, differs := true, false
+	compare := func(leaf path) bool {
+		was, recorded := r.get(leaf)
+		is, too := o.get(leaf)
+		have, there := stored.get(leaf)
+		same, differs = same && recorded && too && was == is, differs || !there || have != is
+
+		return recorded || too
+	}
+
+	if compare(p) {
+		return same && differs
+	}
+
+	same, differs = true, false
+	v, _ := at.In(object)
+	walk(v, p, func(_ any, leaf path) { compare(leaf) })
+
+	return same && differs
+}
+
 // Restore takes what another record has of the leaf at a path of an object, be
 // it nothing; false where that changes nothing.
 func (r *Record) Restore(from *Record, object map[string]any, at change.Path) bool {
@@ -72,6 +101,33 @@ func (r *Record) ForgetPart(object map[string]any, at change.Path) {
 
 // pathIn is the path of a leaf; false where the object has none there.
 func pathIn(object map[string]any, at change.Path) (path, bool) {
+	return (*Finder)(nil).find(object, at)
+}
+
+// A Finder finds many paths in objects that nobody modifies, without looking at each list as often. A nil one looks.
+type Finder struct{ lists map[*any][]string }
+
+// segments are those of a list, which has elements.
+func (f *Finder) segments(list []any) []string {
+	if f == nil {
+		return segments(list)
+	}
+
+	out, ok := f.lists[&list[0]]
+	if !ok || len(out) != len(list) {
+		if f.lists == nil {
+			f.lists = map[*any][]string{}
+		}
+
+		out = segments(list)
+		f.lists[&list[0]] = out
+	}
+
+	return out
+}
+
+// find is the path of a part of an object; false where the object has none there.
+func (f *Finder) find(object map[string]any, at change.Path) (path, bool) {
 	var v any = object
 
 	p := root
@@ -94,7 +150,7 @@ func pathIn(object map[string]any, at change.Path) (path, bool) {
 				return 0, false
 			}
 
-			v, p = t[segment.Index], p.under(segments(t)[segment.Index])
+			v, p = t[segment.Index], p.under(f.segments(t)[segment.Index])
 		default:
 			return 0, false
 		}

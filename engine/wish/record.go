@@ -63,7 +63,7 @@ func Parse(u *unstructured.Unstructured) (*Record, error) {
 		return nil, fmt.Errorf("cannot read the annotation %s: %w", v1alpha1.AnnotationWish, errVersion)
 	}
 
-	if w.Kind != u.GetKind() || w.APIVersion != u.GetAPIVersion() || w.Leaves == "" && len(w.Withheld) > 0 {
+	if w.Kind != u.GetKind() || w.APIVersion != u.GetAPIVersion() || w.Leaves == "" && len(w.Withheld)+len(w.Repairs) > 0 {
 		return nil, nil //nolint:nilnil // Of another kind, or in another version of it, or of what is held alone.
 	}
 

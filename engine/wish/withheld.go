@@ -19,17 +19,7 @@ const named = "withheld:"
 
 // Withheld are the places of a composed resource at which what is wished is held, as the annotation says. The error names that.
 func Withheld(u *unstructured.Unstructured) (allowance.Withheld, error) {
-	text := resource.Annotation(u, v1alpha1.AnnotationWish)
-	if !strings.Contains(text, named) {
-		return nil, nil //nolint:nilnil // Nothing is, which is no error.
-	}
-
-	var w written
-
-	err := w.read(text)
-	if err == nil && w.Version != version {
-		err = errVersion
-	}
+	w, err := partOf(u, named)
 
 	var out allowance.Withheld
 	if err == nil {
@@ -43,12 +33,34 @@ func Withheld(u *unstructured.Unstructured) (allowance.Withheld, error) {
 	return out, nil
 }
 
+// partOf reads the record on an object where it has a part by a name; an empty one where it has not.
+func partOf(u *unstructured.Unstructured, part string) (written, error) {
+	var w written
+
+	text := resource.Annotation(u, v1alpha1.AnnotationWish)
+	if !strings.Contains(text, part) {
+		return w, nil
+	}
+
+	err := w.read(text)
+	if err == nil && w.Version != version {
+		err = errVersion
+	}
+
+	return w, err
+}
+
 // WithWithheld is the text of a record, which may be empty, with the places at which what is wished of an object is held.
 func WithWithheld(text string, of *unstructured.Unstructured, withheld allowance.Withheld) (string, error) {
 	if len(withheld) == 0 && !strings.Contains(text, named) {
 		return text, nil
 	}
 
+	return withPart(text, of, func(w *written) { w.Withheld = withheld.Record() })
+}
+
+// withPart is the text of a record of an object, which may be empty, with a part that is set.
+func withPart(text string, of *unstructured.Unstructured, set func(*written)) (string, error) {
 	w := written{Version: version, APIVersion: of.GetAPIVersion(), Kind: of.GetKind()}
 
 	if text != "" {
@@ -57,7 +69,7 @@ func WithWithheld(text string, of *unstructured.Unstructured, withheld allowance
 		}
 	}
 
-	if w.Withheld = withheld.Record(); len(w.Withheld) == 0 && w.Leaves == "" {
+	if set(&w); len(w.Withheld) == 0 && len(w.Repairs) == 0 && w.Leaves == "" {
 		return "", nil
 	}
 

@@ -23,6 +23,8 @@ type written struct {
 	Baseline []string `json:"baseline,omitempty"`
 	// Withheld are the places of what is wished and held.
 	Withheld []v1alpha1.WithheldPlaces `json:"withheld,omitempty"`
+	// Repairs says, by place, what Crossplane has put back of late.
+	Repairs map[string]v1alpha1.Repairs `json:"repairs,omitempty"`
 }
 
 // read reads the form of a record.
@@ -72,7 +74,7 @@ func (w *written) format() (string, error) {
 // formatPlain writes a record without the YAML library; false where it is not of the
 // plain shape.
 func (w *written) formatPlain() (string, bool) {
-	if len(w.Withheld) > 0 || !plain.Is(w.APIVersion) || !plain.Is(w.Kind) || !plain.IsValue(w.Leaves) || w.Version != version {
+	if len(w.Withheld) > 0 || len(w.Repairs) > 0 || !plain.Is(w.APIVersion) || !plain.Is(w.Kind) || !plain.IsValue(w.Leaves) || w.Version != version {
 		return "", false
 	}
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
@@ -71,6 +72,10 @@ func (d *Decision) Request(by *inforce.Set, unknown *Unknown) (decision.Request,
 		Resource: schema.GroupResource{Group: d.Resource.Group, Resource: d.Resource.Resource}, Subresource: d.Subresource,
 		ComposedResource: d.ComposedResource, Successor: d.Successor, Ungated: d.Ungated,
 		Versions: d.Versions, DryRun: d.DryRun, Options: d.Options, FieldManager: d.FieldManager, Orphans: d.Orphans, Action: d.Action,
+	}
+
+	if len(d.Repaired) > 0 {
+		out.Repair = func(_ map[string]any, c change.Change) bool { return slices.Contains(d.Repaired, c.Field) }
 	}
 
 	if d.ReadsParameters {

@@ -50,6 +50,12 @@ func (e *Encoder) Encode(asked Asked, req *decision.Request, d *decision.Decisio
 	out := recordOf(asked, req)
 	out.InForce, out.Outcome = digest, OutcomeOf(d)
 
+	for _, f := range d.Findings {
+		if req.Repair != nil && f.Rule == decision.RuleRepair {
+			out.Repaired = append(out.Repaired, f.Change.Field)
+		}
+	}
+
 	line, err := encodeLine(out)
 	if err != nil {
 		return Entry{}, fmt.Errorf("cannot encode decision: %w", err)

@@ -76,6 +76,8 @@ type Decision struct {
 	ComposedResource string `json:"composedResource,omitempty"`
 	// Successor is the name of another composed resource that is to stand for the external object of what is to be deleted.
 	Successor string `json:"successor,omitempty"`
+	// Repaired are the fields, or create, that the composition function puts back.
+	Repaired []string `json:"repaired,omitempty"`
 	// Ungated is true where the kind of a new managed resource has no
 	// spec.managementPolicies.
 	Ungated bool `json:"ungated,omitempty"`

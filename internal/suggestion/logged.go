@@ -116,7 +116,7 @@ func wishOf(at string, d *decisionlog.Decision, parent *unstructured.Unstructure
 // objectName tells what changes from all else that the XR composes: by its name, or that of the
 // composed resource while it has none.
 func objectName(d *decisionlog.Decision, old, obj *unstructured.Unstructured) string {
-	switch resourceName := resource.Annotation(obj, "crossplane.io/composition-resource-name"); {
+	switch resourceName := resource.ComposedName(obj); {
 	case old != nil:
 		return old.GetKind() + " " + old.GetName()
 	case d.By.Composite != nil:

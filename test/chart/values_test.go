@@ -98,6 +98,7 @@ func sets() map[string]set {
 			values: everything,
 			want: []string{
 				"ServiceMonitor/kausality-manager", "Function/function-kausality", "Certificate/kausality-webhook",
+				"DeploymentRuntimeConfig/function-kausality",
 			},
 			args: []string{
 				"--gate-without-late-initialize=*.old.example.org", "--overdue=Close", "--function-name=other", "--approvers=flux-system:approver", "--debug", "--max-open=2h",
@@ -115,7 +116,7 @@ leaderElection: {leaseDuration: 20s, renewDeadline: 8s, retryPeriod: 1s}
 serviceAccount: {name: manager, annotations: {team: platform}}
 functionNames: [function-kausality, other]
 approvers: ["flux-system:approver"]
-function: {create: true, package: "registry.example.org/k/f:v1", pullSecrets: [{name: pull}]}
+function: {create: true, package: "registry.example.org/k/f:v1", pullSecrets: [{name: pull}], repair: Hold}
 webhook: {port: 10443, url: "https://kausality.example.org", certificate: {from: cert-manager, lifetime: 2160h}}
 gates: {lateInitialize: false, withoutLateInitialize: ["*.old.example.org"], settle: 90s, maxOpen: 2h, overdue: Close}
 resources: {requests: {memory: 64Mi}}
@@ -161,6 +162,7 @@ func refusals() map[string]refusal {
 		"NoCIDR":             {"networkPolicy: {enabled: true, apiServer: [kubernetes]}", []string{"/networkPolicy/apiServer/0"}},
 		"PlainURL":           {"webhook: {url: 'http://x'}", []string{"/webhook/url"}},
 		"FunctionOfNothing":  {"function: {create: true}", []string{"/function/package", "minLength"}},
+		"RepairOfNothing":    {"function: {repair: Never}", []string{"/function/repair", "'Apply', 'Hold'"}},
 		"AllOfNoGroup":       {"rbac: {governed: ['*']}", []string{"/rbac/governed/0", "does not match pattern"}},
 		"AllOfAllGroups":     {"rbac: {governed: ['*.*']}", []string{"/rbac/governed/0", "does not match pattern"}},
 		"Subresource":        {"rbac: {governed: [pods/exec]}", []string{"/rbac/governed/0", "does not match pattern"}},

@@ -19,6 +19,10 @@ const stepKausality = `
     functionRef: {name: function-kausality}
 `
 
+// stepHolds is that step, where it holds what puts back a change by hand.
+const stepHolds = stepKausality + `    input: {apiVersion: kausality.io/v1alpha1, kind: Input, repair: Hold}
+`
+
 // appParts are what an App composes, as people write it: with defaults left out,
 // empty values, and a Secret in plain text.
 func appParts(version string) map[string]string {

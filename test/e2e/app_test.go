@@ -355,7 +355,7 @@ func appSteps(a app, name string, composition appComposition) []scenario.Step {
 	var was map[string]any
 
 	compose := func(ctx context.Context, version string) error {
-		return a.apply(ctx, admin, composition(name, version, stepKausality))
+		return a.apply(ctx, admin, composition(name, version, stepHolds))
 	}
 
 	return []scenario.Step{

@@ -1,0 +1,335 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composition
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
+	"github.com/kausality-io/kausality-crossplane/engine/mask"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/wish"
+)
+
+// Crossplane puts back what somebody has changed or deleted by hand of what it composes. So it does with the function in the
+// pipeline, where that desires what it did before: not of what has a gate, and not for ever against somebody who does it again.
+
+// MaxRepairs is how many composed resources of one XR are repaired within [RepairsWithin].
+const (
+	MaxRepairs    = 10
+	RepairsWithin = time.Minute
+)
+
+// forgotten is after which time without a repair of something it counts as the first again.
+const forgotten = 24 * time.Hour
+
+// waits are how long after the last repair of something the next one is, by how many there were.
+func waits() [v1alpha1.MaxRepairs]time.Duration {
+	return [...]time.Duration{0, time.Minute, 5 * time.Minute, 30 * time.Minute} //nolint:mnd // As documented.
+}
+
+// due reports whether something may be repaired once more.
+func due(was v1alpha1.Repairs, now time.Time) bool {
+	return was.Count < v1alpha1.MaxRepairs && !now.Before(time.Unix(was.Last, 0).Add(waits()[was.Count]))
+}
+
+// again is what is on record of something once it is repaired now.
+func again(was v1alpha1.Repairs, now time.Time) v1alpha1.Repairs {
+	if was.Count == 0 || was.Count < v1alpha1.MaxRepairs && over(was, now) {
+		was = v1alpha1.Repairs{First: now.Unix()}
+	}
+
+	was.Count, was.Last = was.Count+1, now.Unix()
+
+	return was
+}
+
+// over reports whether it was repaired so long ago that it may be forgotten.
+func over(was v1alpha1.Repairs, now time.Time) bool {
+	return now.Sub(time.Unix(was.Last, 0)) >= forgotten
+}
+
+// RepairsLeft is how many composed resources of an XR may be repaired now.
+func RepairsLeft(was *v1alpha1.State, observed map[string]*unstructured.Unstructured, now time.Time) int {
+	left := MaxRepairs
+	lately := func(all map[string]v1alpha1.Repairs) {
+		for _, r := range all {
+			if now.Sub(time.Unix(r.Last, 0)) < RepairsWithin {
+				left--
+			}
+		}
+	}
+
+	lately(was.Again)
+
+	for _, u := range observed {
+		all, _ := wish.Repairs(u) // Reported with the decision.
+		latest := v1alpha1.Repairs{}
+
+		for key, r := range all {
+			if r.Last > latest.Last && key != wish.KeyOfCreation {
+				latest = r
+			}
+		}
+
+		lately(map[string]v1alpha1.Repairs{"": latest})
+	}
+
+	return max(left, 0)
+}
+
+// mends reports whether the resource is one that is repaired at all. Of one that Crossplane has not applied, such as a restored one,
+// it is not known what it was.
+func (r *Request) mends() bool {
+	switch {
+	case r.Repair != v1alpha1.RepairApply || r.Mode == v1alpha1.ModeAudit || resource.Deleting(r.XR):
+		return false
+	case r.Observed == nil:
+		return true
+	}
+
+	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
+
+	return err == nil && fields.Applied() && !gated(r.Observed) && !resource.Deleting(r.Observed)
+}
+
+// repair tells which changes put back what somebody did by hand, and may do so now. Nil where none does.
+func (r *Request) repair() func(map[string]any, change.Change) bool {
+	if r.Desired == nil || r.Repairs <= 0 || !r.mends() {
+		return nil
+	}
+
+	if r.Observed == nil {
+		return func(_ map[string]any, c change.Change) bool {
+			return c.Field == v1alpha1.MutationCreate && r.madeBefore() && due(r.Was.Again[r.Name], r.Now)
+		}
+	}
+
+	had, err := wish.Repairs(r.Observed)
+	if err != nil {
+		return nil // Reported with the decision.
+	}
+
+	repairs, finder := r.repairs(), &wish.Finder{}
+
+	return func(merged map[string]any, c change.Change) bool {
+		key, ok := finder.KeyOf(merged, c.Path)
+
+		return ok && due(had[key], r.Now) && repairs(merged, c.Path)
+	}
+}
+
+// madeBefore reports whether the resource is desired as it was when it was last let through.
+func (r *Request) madeBefore() bool {
+	if r.Was == nil || secret(r.Desired) && !r.settled() {
+		return false
+	}
+
+	now := wish.Made{}
+	now.Set(r.Name, asMade(r.Desired))
+
+	return wish.MadeOf(r.Was).Has(r.Name, now.Of(r.Name))
+}
+
+// repairsSecret reports whether what is desired of a Secret puts back what somebody did by hand. Nothing is recorded of its values:
+// it is so where somebody else wrote it last, and the XR has settled since it was asked for anything.
+func (r *Request) repairsSecret(merged map[string]any, at change.Path) bool {
+	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
+
+	return err == nil && r.settled() && !fields.Manages(merged, at)
+}
+
+// settled reports whether the XR had settled in the last run, and nothing is asked of it since then.
+func (r *Request) settled() bool {
+	p, reports := resource.ProgressOf(r.XR)
+	generation := resource.Generation(r.XR)
+
+	return reports && p.Phase == v1alpha1.PhaseSettled && p.Settled.Generation == generation &&
+		p.Settled.Request == allowance.LastRequest(r.XR, generation) && !unknownCause(r.XR)
+}
+
+// repairsAfter are on record of the resource once what is decided of a change is done.
+func (r *Request) repairsAfter(d *decision.Decision, merged *unstructured.Unstructured) map[string]v1alpha1.Repairs {
+	had, _ := wish.Repairs(r.Observed) // Reported with the decision.
+	repairs := func(f decision.Finding) bool { return f.Rule == decision.RuleRepair }
+
+	if len(had) == 0 && !slices.ContainsFunc(d.Findings, repairs) {
+		return nil
+	}
+
+	finder, held, next := &wish.Finder{}, map[string]bool{}, map[string]v1alpha1.Repairs{}
+
+	for _, f := range d.Findings {
+		key, ok := finder.KeyOf(merged.Object, f.Change.Path)
+
+		switch {
+		case !ok:
+		case repairs(f):
+			next[key] = again(had[key], r.Now)
+		case f.Verdict == decision.Unallowed:
+			held[key] = true
+		}
+	}
+
+	for key, was := range had {
+		if _, now := next[key]; !now && (held[key] || !over(was, r.Now)) {
+			next[key] = was
+		}
+	}
+
+	return next
+}
+
+// createdAgain are on record of a resource that is created again.
+func (r *Request) createdAgain() map[string]v1alpha1.Repairs {
+	made := again(r.Was.Again[r.Name], r.Now)
+	made.Of = wish.MadeOf(r.Was).Of(r.Name)
+
+	return map[string]v1alpha1.Repairs{wish.KeyOfCreation: made}
+}
+
+// unrepaired is a change that is held, with why it is not repaired where it would be.
+func (r *Request) unrepaired(merged *unstructured.Unstructured, f decision.Finding, repairs func(map[string]any, change.Path) bool) v1alpha1.HeldChange {
+	out := decision.HeldChange(f)
+	if repairs == nil || !repairs(merged.Object, f.Change.Path) {
+		return out
+	}
+
+	had, _ := wish.Repairs(r.Observed) // Reported with the decision.
+	key, _ := (*wish.Finder)(nil).KeyOf(merged.Object, f.Change.Path)
+	out.Missing = r.notRepaired(had[key])
+	out.Cause = &v1alpha1.Cause{Type: v1alpha1.CauseDrift}
+
+	return out
+}
+
+// notRepaired says why something is not repaired now.
+func (r *Request) notRepaired(was v1alpha1.Repairs) string {
+	at := func(seconds int64, d time.Duration) string {
+		return time.Unix(seconds, 0).Add(d).UTC().Format(time.RFC3339)
+	}
+
+	switch {
+	case was.Count >= v1alpha1.MaxRepairs:
+		return fmt.Sprintf("Contested: it was repaired %d times since %s and changed back each time, so it is left alone",
+			was.Count, at(was.First, 0))
+	case !due(was, r.Now):
+		return fmt.Sprintf("it was repaired %d times since %s and changed back, so the next repair is at %s", was.Count, at(was.First, 0),
+			at(was.Last, waits()[was.Count]))
+	default:
+		return fmt.Sprintf("%d resources of %s were repaired within a minute, so this one waits", MaxRepairs, describe(r.XR))
+	}
+}
+
+// stampRepairs records what is repaired, and what was of late.
+func (r *Request) stampRepairs(out *Result) {
+	if out.Desired == nil || out.Repairs == nil {
+		return
+	}
+
+	text, err := wish.WithRepairs(resource.Annotation(out.Desired, v1alpha1.AnnotationWish), out.Desired, out.Repairs)
+	if err != nil {
+		out.Problems = append(out.Problems, inObserved(out.Desired, err))
+
+		return
+	}
+
+	annotate(out.Desired, v1alpha1.AnnotationWish, text)
+}
+
+// asMade is what a pipeline desires of a resource, as it is recorded that it was made: the values of a Secret are not.
+func asMade(desired *unstructured.Unstructured) map[string]any {
+	if !secret(desired) {
+		return desired.Object
+	}
+
+	out := writable(desired)
+	encodeSecret(out)
+
+	data := map[string]any{}
+	for key := range resource.Map(out.Object, "data") {
+		data[key] = mask.Text
+	}
+
+	out.Object["data"] = data
+
+	return out.Object
+}
+
+// DescribeRepair says what is repaired: a field of a composed resource, or create.
+func DescribeRepair(name string, u *unstructured.Unstructured, field string) string {
+	if field == v1alpha1.MutationCreate {
+		return unmade(u.GetKind(), name)
+	}
+
+	return describe(u) + " " + field
+}
+
+// lasting reports whether a composed resource that is gone is not created again without anybody's leave: it has a gate, or may have
+// one below it, or it was more than what is desired of it.
+func lasting(u *unstructured.Unstructured) bool {
+	switch u.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "PersistentVolume"}, schema.GroupKind{Kind: "Namespace"},
+		schema.GroupKind{Group: "batch", Kind: "Job"}, schema.GroupKind{Kind: "Pod"}:
+		return true
+	default:
+		return resource.IsManaged(u) || resource.IsComposite(u) || resource.IsClaim(u) || resource.Composing(u)
+	}
+}
+
+// Remember notes in the state of an XR what was let through of each composed resource, by its name, so that it can be created again.
+func Remember(
+	state, was *v1alpha1.State, observed, desired map[string]*unstructured.Unstructured, outcomes map[string]Result, now time.Time,
+) {
+	before, made, again := wish.MadeOf(was), wish.Made{}, map[string]v1alpha1.Repairs{}
+
+	for name, u := range desired {
+		there, out := observed[name], outcomes[name]
+
+		switch {
+		case there != nil && lasting(there), there == nil && before.Of(name) == "":
+		case there == nil || out.holds():
+			made.Keep(name, before)
+		default:
+			made.Set(name, asMade(u))
+		}
+
+		r, repaired := was.Again[name]
+		if there == nil && out.Desired != nil {
+			if all, err := wish.Repairs(out.Desired); err == nil && all[wish.KeyOfCreation].Of != "" {
+				r, repaired = all[wish.KeyOfCreation], true
+				r.Of = ""
+			}
+		}
+
+		if repaired && (there == nil || !over(r, now)) {
+			again[name] = r
+		}
+	}
+
+	state.Made = made.Format()
+	if len(again) > 0 {
+		state.Again = again
+	}
+}
+
+// holds reports whether anything of a resource is held.
+func (o Result) holds() bool {
+	for _, h := range o.Held {
+		if !h.Passed {
+			return true
+		}
+	}
+
+	return false
+}

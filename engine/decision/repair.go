@@ -1,0 +1,81 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/engine/wish"
+)
+
+// byRepair allows what puts back what somebody has changed or deleted by hand. Nothing else follows from it: what it restores was
+// followed when it was made.
+func (j *judge) byRepair(c change.Change) (Finding, bool) {
+	if j.Parent == nil || resource.Deleting(j.Parent) || !j.repairs(c) {
+		return Finding{}, false
+	}
+
+	restored := j.restoredBy(c)
+
+	return Finding{cause: cause{initiator: restored.Initiator, trace: restored.Trace, propagated: true}}, true
+}
+
+// repairs reports whether a change is one: the composition function says so, to us or on the object.
+func (f *facts) repairs(c change.Change) bool {
+	switch {
+	case f.Repair != nil:
+		return f.New != nil && f.Repair(f.New.Object, c)
+	case !f.applies():
+		return false
+	case f.Operation == OperationCreate:
+		return c.Field == v1alpha1.MutationCreate && wish.CreatesAgain(f.New, f.Parent)
+	default:
+		return f.Operation == OperationUpdate && wish.RepairsNow(f.Old, f.New, c.Path)
+	}
+}
+
+// restoredBy is the change that a repair restores, as far as it is known: that of the field, or else the creation; of what is
+// created again, the creation of its parent.
+func (f *facts) restoredBy(c change.Change) v1alpha1.TraceEntry {
+	of := f.Old
+	if of == nil {
+		of = f.Parent
+	}
+
+	entries, _ := allowance.ParseTrace(of) // What does not parse is reported when it is written.
+
+	made := func(e v1alpha1.TraceEntry) bool { return e.Field == v1alpha1.MutationCreate }
+	i := slices.IndexFunc(entries, func(e v1alpha1.TraceEntry) bool { return change.FieldCovers(e.Field, c.Path) })
+
+	if i < 0 {
+		i = slices.IndexFunc(entries, made)
+	}
+
+	if i < 0 {
+		return v1alpha1.TraceEntry{Initiator: f.User.Name}
+	}
+
+	return entries[i]
+}
+
+// repairOf is the entry of a repair of an object: that of the change which it restores, marked.
+func (s *stamper) repairOf(u *unstructured.Unstructured, f Finding, place string, generation int64) v1alpha1.TraceEntry {
+	out := v1alpha1.TraceEntry{
+		Field: f.Change.Field, Place: place, Generation: generation, Initiator: f.cause.initiator, Trace: f.cause.trace,
+		Repaired: &metav1.Time{Time: s.Now},
+	}
+
+	if len(out.Trace) == 0 {
+		out.Trace = []v1alpha1.Hop{{Kind: u.GetKind(), Name: resource.Name(u), Generation: generation, Field: f.Change.Field}}
+	}
+
+	return out
+}

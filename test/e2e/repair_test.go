@@ -1,0 +1,245 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build stack
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
+)
+
+// ordinary are the parts of an App that have no gate.
+func ordinary() []string { return []string{"deployment", "service", "secret"} }
+
+// changesByHand are changes of an App's parts that somebody makes, of each part several.
+func changesByHand() map[string][]client.Patch {
+	json := func(text string) client.Patch { return client.RawPatch(types.JSONPatchType, []byte(text)) }
+
+	return map[string][]client.Patch{
+		"deployment": {
+			json(`[{"op": "replace", "path": "/spec/template/spec/containers/0/resources/requests/cpu", "value": "2"}]`),
+			json(`[{"op": "remove", "path": "/spec/template/spec/containers/0/env/1"}]`),
+			json(`[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "by-hand"}]`),
+		},
+		"service": {edits()["service"], json(`[{"op": "remove", "path": "/spec/selector/app"}]`)},
+		"secret":  {edits()["secret"], json(`[{"op": "remove", "path": "/data/version"}]`)},
+	}
+}
+
+// heals checks that a part is as it was, and that the App has settled.
+func (a app) heals(part string, was map[string]any) check {
+	return func(ctx context.Context) error {
+		u, err := a.live(ctx, part)
+		if err != nil {
+			return err
+		}
+
+		if diff := cmp.Diff(was, content(u)); diff != "" {
+			return fmt.Errorf("the %s is not as it was, -was, +is:\n%s: %w", part, diff, world.ErrOther)
+		}
+
+		return a.settled(ctx)
+	}
+}
+
+// TestWhatPeopleChangeByHandHeals is about an App, of which people change and delete what has no gate.
+func TestWhatPeopleChangeByHandHeals(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	t.Parallel()
+
+	a := newApp(t, "healed")
+
+	a.play(t, []scenario.Step{
+		{Title: "It is composed", Run: func(ctx context.Context) error {
+			if err := a.apply(ctx, admin, templated(a.name, "v1", stepKausality)); err != nil {
+				return err
+			}
+
+			if err := a.apply(ctx, hans, appOf(a.name, a.name, "web-1")); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "an App", all(a.runs("web-1"), a.settled, a.spent))
+		}},
+		{Title: "What somebody changes is put back", Run: func(ctx context.Context) error {
+			for part, patches := range changesByHand() {
+				for i, patch := range patches {
+					if err := a.changedAndHealed(ctx, part, patch); err != nil {
+						return fmt.Errorf("change %d: %w", i, err)
+					}
+				}
+			}
+
+			return nil
+		}},
+		{Title: "It is told, with the change that it restores", Run: func(ctx context.Context) error {
+			xr, err := a.xr(ctx)
+			if err != nil {
+				return err
+			}
+
+			u, err := a.live(ctx, "deployment")
+			if err != nil {
+				return err
+			}
+
+			text, err := kausality(ctx, hans, "trace", "deployment.apps/"+u.GetName(), "-n", u.GetNamespace(), "--all")
+			if err != nil || !mentions(text, "containers[0].image of generation", ", repaired at ", hansName) {
+				return fmt.Errorf("trace says %q: %w", text, errors.Join(err, world.ErrOther))
+			}
+
+			return scenario.Eventually(ctx, "an event", func(ctx context.Context) error {
+				list, err := eventsOf(ctx, xr, string(v1alpha1.EventReasonRepaired))
+				if err != nil || !mentions(strings.Join(notes(list), "; "), "containers[0].image", "Secret ", "spec.selector.app") {
+					return fmt.Errorf("events are %v: %w", notes(list), errors.Join(err, world.ErrOther))
+				}
+
+				return nil
+			})
+		}},
+		{Title: "What somebody deletes is created again", Run: func(ctx context.Context) error {
+			for _, part := range ordinary() {
+				if err := a.deletedAndHealed(ctx, part); err != nil {
+					return err
+				}
+			}
+
+			return nil
+		}},
+		{Title: "Whoever changes it once a second is not fought", Run: a.fought},
+		{Title: "Another field is put back meanwhile", Run: func(ctx context.Context) error {
+			u, err := a.live(ctx, "service")
+			if err == nil {
+				err = a.Patch(ctx, u, client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/spec/ports/0/name", "value": "by-hand"}]`)), client.FieldOwner("kubectl-patch"))
+			}
+
+			if err == nil {
+				err = scenario.Eventually(ctx, "a Service that is as it was", a.heals("service", content(u)))
+			}
+
+			return err
+		}},
+	})
+}
+
+// changedAndHealed changes a part by hand, and waits until it is as it was.
+func (a app) changedAndHealed(ctx context.Context, part string, patch client.Patch) error {
+	if err := rests(ctx, "an App", a.settled); err != nil { // Crossplane may apply what it read before.
+		return err
+	}
+
+	u, err := a.live(ctx, part)
+	if err != nil {
+		return err
+	}
+
+	was := content(u)
+	if err := a.Patch(ctx, u, patch, client.FieldOwner("kubectl-patch")); err != nil {
+		return fmt.Errorf("cannot change the %s: %w", part, err)
+	}
+
+	if cmp.Equal(was, content(u)) {
+		return fmt.Errorf("the %s is as it was: %w", part, world.ErrOther)
+	}
+
+	return scenario.Eventually(ctx, "a "+part+" that is as it was", a.heals(part, was))
+}
+
+// deletedAndHealed deletes a part by hand, and waits until another one is as it was.
+func (a app) deletedAndHealed(ctx context.Context, part string) error {
+	u, err := a.live(ctx, part)
+	if err != nil {
+		return err
+	}
+
+	if err := a.Delete(ctx, u, client.PropagationPolicy("Background")); err != nil {
+		return fmt.Errorf("cannot delete the %s: %w", part, err)
+	}
+
+	return scenario.Eventually(ctx, "another "+part, func(ctx context.Context) error {
+		now, err := a.live(ctx, part)
+		if err != nil {
+			return err
+		}
+
+		if now.GetUID() == u.GetUID() {
+			return fmt.Errorf("the %s is not deleted yet: %w", part, world.ErrOther)
+		}
+
+		return all(a.runs("web-1"), a.settled)(ctx)
+	})
+}
+
+// fought has somebody change a Deployment's image once a second, and counts what Crossplane writes over it.
+func (a app) fought(ctx context.Context) error {
+	const rounds = 20
+
+	overwritten := 0
+
+	for i := range rounds {
+		u, err := a.live(ctx, "deployment")
+		if err != nil {
+			return err
+		}
+
+		image := fmt.Sprintf("theirs-%d", i)
+		patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "`+image+`"}]`))
+
+		if err := a.Patch(ctx, u, patch, client.FieldOwner("kubectl-patch")); err != nil {
+			return err
+		}
+
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+
+		if u, err = a.live(ctx, "deployment"); err != nil {
+			return err
+		}
+
+		if firstImage(u) != image {
+			overwritten++
+		}
+	}
+
+	// The image may have been repaired before. The second time is a minute after that, and the third five.
+	if overwritten > 2 {
+		return fmt.Errorf("it was overwritten %d times in %d: %w", overwritten, rounds, world.ErrOther)
+	}
+
+	if err := scenario.Eventually(ctx, "a repair that waits", a.says("1 held: Deployment", "and changed back, so the next repair is at")); err != nil {
+		return err
+	}
+
+	u, err := a.live(ctx, "deployment")
+	if err != nil {
+		return err
+	}
+
+	if text := resource.Annotation(u, v1alpha1.AnnotationAllowances); text != "" {
+		return fmt.Errorf("a repair gave allowances, %s: %w", text, world.ErrOther)
+	}
+
+	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "web-1"}]`))
+	if err := a.Patch(ctx, u, patch, client.FieldOwner("kubectl-patch")); err != nil {
+		return err
+	}
+
+	return scenario.Eventually(ctx, "an App that is as it was", all(a.runs("web-1"), a.settled))
+}
