@@ -22,6 +22,9 @@ const (
 	outcomeAsking  = "asking"
 )
 
+// labelKind is the composite resource's kind.
+const labelKind = "composite_kind"
+
 // metrics are what a Function counts.
 type metrics struct {
 	calls    *prometheus.CounterVec
@@ -45,16 +48,16 @@ func newMetrics() *metrics {
 		held: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_function_held_changes_total",
 			Help: "Changes that were held back, counted in every call, by the composite resource's kind.",
-		}, []string{"composite_kind"}),
+		}, []string{labelKind}),
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_function_repairs_total",
 			Help: "Fields of composed resources that somebody changed by hand and that were put back, and such resources that were created " +
 				"again, by the composite resource's kind.",
-		}, []string{"composite_kind"}),
+		}, []string{labelKind}),
 		overdue: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_function_not_settled_total",
 			Help: "Composite resources that count as settled though they are not, for they have been ready for --initializing-limit, by kind.",
-		}, []string{"composite_kind"}),
+		}, []string{labelKind}),
 		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kausality_function_expression_errors_total",
 			Help: "CEL expressions that could not be evaluated for a composed resource, by the kind and name of the AllowancePolicy " +
@@ -65,7 +68,7 @@ func newMetrics() *metrics {
 			Help: "Changes of composed resources that would be decided otherwise if what is in Shadow mode were enforced, counted in every " +
 				"call, by the composite resource's kind, what would be decided, the policy that would allow them, or not, and the condition " +
 				"of it that is in Shadow mode; empty where the policy is as a whole.",
-		}, []string{"composite_kind", "verdict", "policy", "condition"}),
+		}, []string{labelKind, "verdict", "policy", "condition"}),
 		costs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "kausality_function_policy_cost",
 			Help: "What the CEL expressions of an AllowancePolicy cost each time that they were evaluated for a composed resource, in CEL's " +

@@ -98,7 +98,7 @@ func TestWhatSomebodyChangesByHandIsPutBack(t *testing.T) {
 				t.Errorf("image: %q", imageOf(rsp))
 			}
 
-			entry := strings.SplitN(resource.String(out(rsp), "metadata", "annotations", v1alpha1.AnnotationTrace), "\n- ", 2)[0]
+			entry, _, _ := strings.Cut(resource.String(out(rsp), "metadata", "annotations", v1alpha1.AnnotationTrace), "\n- ")
 			if step.held == "" && (!strings.Contains(entry, "containers[0].image") ||
 				!strings.Contains(entry, "repaired: "+a.now.Format(`"2006-01-02T15:04:05Z"`))) {
 				t.Errorf("trace: %s", entry)
@@ -158,17 +158,17 @@ func TestWhatTheCompositionChangesIsNoRepair(t *testing.T) {
 			a.byHand("apache")
 			a.wished = fromYAML(t, strings.Replace(wishedDeployment, "image: nginx, ", "", 1))
 		}, "", ""},
-		"Hold":    {func(a *app) { a.byHand("apache") }, "repair: Hold", "image stays apache (asked: nginx)"},
-		"Deleted": {func(a *app) { a.observed, a.wished = nil, fromYAML(t, imaged("caddy")) }, "", "is not created"},
+		"Hold":          {func(a *app) { a.byHand("apache") }, "repair: Hold", "image stays apache (asked: nginx)"},
+		"Deleted":       {func(a *app) { a.observed, a.wished = nil, fromYAML(t, imaged("caddy")) }, "", "is not created"},
 		"Deleted, Hold": {func(a *app) { a.observed = nil }, "repair: Hold", "is not created"},
 		"Lost record": {func(a *app) {
 			a.observed = nil
-			delete(a.xr["status"].(map[string]any), "conditions") //nolint:forcetypeassert // It is one.
-			a.xr["metadata"].(map[string]any)["annotations"] = map[string]any{v1alpha1.AnnotationInitialized: `{"v":1}`} //nolint:forcetypeassert // As above.
+			delete(a.xr["status"].(map[string]any), "conditions")                                                        //nolint:errcheck // It is one.
+			a.xr["metadata"].(map[string]any)["annotations"] = map[string]any{v1alpha1.AnnotationInitialized: `{"v":1}`} //nolint:errcheck // As above.
 		}, "", "is not created"},
 		"Deleting": {func(a *app) {
 			a.observed = nil
-			a.xr["metadata"].(map[string]any)["deletionTimestamp"] = "2026-01-01T00:00:00Z" //nolint:forcetypeassert // As above.
+			a.xr["metadata"].(map[string]any)["deletionTimestamp"] = "2026-01-01T00:00:00Z" //nolint:errcheck // As above.
 		}, "", "is not created"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -248,12 +248,25 @@ func TestASecretIsRepaired(t *testing.T) {
 			a.observed["data"] = map[string]any{"other": "b3RoZXI="}
 			a.owns(fieldsOfSecret, `, "f:user": {}`)
 		}, true},
-		"Deleted": {func(a *app) { a.observed = nil }, true},
+		"Deleted":           {func(a *app) { a.observed = nil }, true},
 		"Desired otherwise": {func(a *app) { a.wished = fromYAML(t, strings.Replace(wishedSecret, "b3RoZXI=", "bmV3", 1)) }, false},
+		"New key": {func(a *app) {
+			a.wished = fromYAML(t, strings.Replace(wishedSecret, "user: admin", "user: admin, more: x", 1))
+		}, false},
+		"New key, held before": {func(a *app) {
+			a.wished = fromYAML(t, strings.Replace(wishedSecret, "user: admin", "user: admin, more: x", 1))
+			a.run("")
+		}, false},
+		"Deleted, with what was held": {func(a *app) {
+			a.wished = fromYAML(t, strings.Replace(wishedSecret, "b3RoZXI=", "bmV3", 1))
+			a.run("")
+			a.observed = nil
+			a.run("")
+		}, false},
 		"Edited meanwhile": {func(a *app) {
 			a.observed["data"] = map[string]any{"user": "eA==", "other": "b3RoZXI="}
 			a.owns(fieldsOfSecret, `, "f:user": {}`)
-			a.xr["metadata"].(map[string]any)["generation"] = int64(13) //nolint:forcetypeassert // It is one.
+			a.xr["metadata"].(map[string]any)["generation"] = int64(13) //nolint:errcheck // It is one.
 		}, false},
 		"Deleted, with another key": {func(a *app) {
 			a.observed, a.wished = nil, fromYAML(t, strings.Replace(wishedSecret, "user: admin", "user: admin, more: x", 1))
@@ -311,8 +324,8 @@ func TestOfOneXRTenResourcesAreRepairedAMinute(t *testing.T) {
 			n++
 		}
 
-		req.Observed.Resources[name].Resource.Fields["metadata"].GetStructValue().Fields["annotations"] =
-			r.GetResource().Fields["metadata"].GetStructValue().Fields["annotations"]
+		observed := req.GetObserved().GetResources()[name].GetResource().GetFields()["metadata"].GetStructValue()
+		observed.Fields["annotations"] = r.GetResource().GetFields()["metadata"].GetStructValue().GetFields()["annotations"]
 	}
 
 	if n != 10 {
@@ -339,5 +352,111 @@ func TestOfOneXRTenResourcesAreRepairedAMinute(t *testing.T) {
 
 	if rsp, message := a.respond(req); strings.Count(repaired(rsp), "Deployment") != 10 {
 		t.Errorf("repaired: %s, condition: %q", repaired(rsp), message)
+	}
+}
+
+// TestWhatIsNoRepairIsNotRepaired: what others may change, and what a gate would stand before.
+func TestWhatIsNoRepairIsNotRepaired(t *testing.T) {
+	const image = `"spec.template.spec.containers[0].image"`
+
+	trace := func(a *app, entries ...string) {
+		annotations := resource.Map(a.observed, "metadata", "annotations")
+		annotations[v1alpha1.AnnotationTrace] = "[" + strings.Join(entries, ", ") + "]"
+	}
+
+	for name, test := range map[string]struct {
+		do       func(a *app)
+		repaired bool
+	}{
+		"By who may": {func(a *app) {
+			trace(a, `{field: `+image+`, generation: 1, initiator: hans, trace: [{kind: Deployment, name: d, generation: 1, field: `+image+`}]}`)
+		}, false},
+		"By a controller in a window": {func(a *app) {
+			trace(a, `{field: `+image+`, generation: 1, initiator: UpgradeAllowance/w, by: operator, trace: [{kind: Deployment, name: d, generation: 1, field: `+image+`}]}`)
+		}, false},
+		"By Crossplane in a window": {func(a *app) {
+			trace(a, `{field: `+image+`, generation: 1, initiator: UpgradeAllowance/w, trace: [{kind: Deployment, name: d, generation: 1, field: `+image+`}]}`)
+		}, true},
+		"Of one that hans made": {func(a *app) {
+			trace(a, `{field: create, generation: 1, initiator: hans, trace: [{kind: Deployment, name: d, generation: 1, field: create}]}`)
+		}, true},
+		"A record that counts backwards": {func(a *app) {
+			annotations := resource.Map(a.observed, "metadata", "annotations")
+			annotations[v1alpha1.AnnotationWish] = annotations[v1alpha1.AnnotationWish].(string) + "repairs: {aaaaaaaaaaaa: {n: -1}}\n" //nolint:errcheck // It is one.
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := settledApp(t)
+			a.byHand("apache")
+			test.do(a)
+
+			rsp, message := a.run("")
+			if (repaired(rsp) != "") != test.repaired {
+				t.Errorf("repaired: %q, condition: %q", repaired(rsp), message)
+			}
+
+			// What is put back is not left to others from then on.
+			if test.repaired {
+				a.now = a.now.Add(time.Hour)
+				a.byHand("again")
+
+				if rsp, message := a.run(""); repaired(rsp) == "" {
+					t.Errorf("the second time: %q", message)
+				}
+			}
+		})
+	}
+}
+
+// TestWhatDoesNotAppearIsTriedAgain, and counts once.
+func TestWhatDoesNotAppearIsTriedAgain(t *testing.T) {
+	a := settledApp(t)
+	a.observed = nil
+
+	for i := range 10 {
+		rsp, message := a.run("")
+		if rsp.GetDesired().GetResources()["d"] == nil {
+			t.Fatalf("%d: it is not desired: %q", i, message)
+		}
+
+		if again := stateIn(t, rsp).Again["d"]; again.Count != 1 || again.Seen {
+			t.Errorf("%d: %+v", i, again)
+		}
+
+		a.now = a.now.Add(10 * time.Minute)
+	}
+}
+
+// TestWhatSomebodyAddsToAWholeIsTakenOut and what the Composition takes out is held, beside it.
+func TestWhatSomebodyAddsToAWholeIsTakenOut(t *testing.T) {
+	const selected = "selector: {app: a, tier: b}"
+
+	settled := func(t *testing.T) *app {
+		t.Helper()
+
+		a := newApp(t, freshXApp, strings.Replace(wishedService, "spec: {", "spec: {"+selected+", ", 1), nil)
+		rsp, _ := a.run("")
+		a.xr["metadata"] = fromYAML(t, steadyXApp)["metadata"]
+		a.observed = composed(t, strings.Replace(storedService, "spec: {", "spec: {"+selected+", ", 1), strings.Replace(fieldsOfService, `{"f:ports"`, `{"f:selector": {}, "f:ports"`, 1))
+		a.annotate(rsp.GetDesired().GetResources()["d"].GetResource())
+		a.wants("generation 12: settled")
+
+		return a
+	}
+
+	a := settled(t)
+	resource.Map(a.observed, "spec", "selector")["app2"] = "a"
+	delete(resource.Map(a.observed, "spec", "selector"), "app")
+
+	rsp, message := a.run("")
+	if got := fmt.Sprint(resource.Map(out(rsp), "spec", "selector")); got != "map[app:a tier:b]" || message != "generation 12: settled" {
+		t.Errorf("selector: %s, condition: %q", got, message)
+	}
+
+	a = settled(t)
+	a.wished = fromYAML(t, strings.Replace(wishedService, "spec: {", "spec: {selector: {app: a}, ", 1))
+
+	if _, message := a.run(""); !strings.Contains(message, "spec.selector.tier stays b") {
+		t.Errorf("condition: %q", message)
 	}
 }

@@ -133,7 +133,8 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 	settings := decision.Settings{Crossplane: s.input.ServiceAccount, WithoutLateInitialize: s.oldRuntimes}
 
 	s.base = composition.Request{
-		Basis: set.Basis(settings, f.now()), Resources: enforcement.ResourcesOf(enforcing), Mode: s.input.Mode, Was: was, Repair: cmp.Or(s.input.Repair, f.repair),
+		Basis: set.Basis(settings, f.now()), Resources: enforcement.ResourcesOf(enforcing), Mode: s.input.Mode,
+		Was: was, Repair: cmp.Or(s.input.Repair, f.repair),
 		XR: s.xr, Namespace: namespaceOf(req, s.xr.GetNamespace()),
 		User: policy.User{Name: s.input.ServiceAccount, Groups: policy.ServiceAccountGroups(s.input.ServiceAccount)},
 	}

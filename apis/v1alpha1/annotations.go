@@ -339,6 +339,8 @@ type TraceEntry struct {
 	Initiator string `json:"initiator"`
 	// Trace is the path from the initiator's change to this object, in order.
 	Trace []Hop `json:"trace,omitempty"`
+	// By is who made the change in a window; empty for Crossplane, and without a window.
+	By string `json:"by,omitempty"`
 	// Repaired is when Crossplane put back what this change had made; nil where nobody had changed it since.
 	Repaired *metav1.Time `json:"repaired,omitempty"`
 	// Unknown are fields that this version does not know.

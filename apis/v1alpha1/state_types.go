@@ -116,6 +116,8 @@ type Repairs struct {
 	// First and Last are when, in seconds of Unix time.
 	First int64 `json:"first"`
 	Last  int64 `json:"last"`
+	// Seen is true of what is created again once it was seen.
+	Seen bool `json:"seen,omitempty"`
 	// Of is the digest of what is created again, on that alone.
 	Of string `json:"of,omitempty"`
 }

@@ -19,7 +19,7 @@ const (
 
 func TestTheGuardsKeepWhatDecidesAboutTheOutside(t *testing.T) {
 	c := Options{Crossplane: inCrossplane + "crossplane", Manager: ourManager}
-	writer, deleter := c.writerGuard(nil), deleteGuard(nil)
+	writer, deleter := c.writerGuard(nil, nil), deleteGuard(nil)
 
 	const (
 		gated = `metadata: {annotations: {kausality.io/desired-policies: '{"v":1,"policies":["*"]}', kausality.io/gate: "v: 1\nstate: Closed\n", kausality.io/trace: a}}`

@@ -5,6 +5,7 @@ package admission
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,6 +44,8 @@ func bound(guard *admissionregistrationv1.ValidatingAdmissionPolicy, params *adm
 // Guards builds the guards of the managed resources among some kinds, and of what
 // shows which provider's configuration they use.
 func (h Options) Guards(kinds, usages []kind.Served) []Guard {
+	var without []string
+
 	writes, deletes := rules{}, rules{}
 
 	for _, k := range kinds {
@@ -50,12 +53,16 @@ func (h Options) Guards(kinds, usages []kind.Served) []Guard {
 			continue
 		}
 
+		for _, version := range strings.FieldsFunc(k.Without, func(r rune) bool { return r == ',' }) {
+			without = append(without, strconv.Quote(k.Resource+"."+version+"."+k.GVK.Group)+": "+strconv.Quote(k.GVK.Version))
+		}
+
 		writes.add(k.GVK.Group, k.Resource, opCreate, opUpdate)
 		deletes.add(k.GVK.Group, k.Resource, opDelete)
 	}
 
 	return []Guard{
-		bound(h.writerGuard(namedRules(writes)), nil),
+		bound(h.writerGuard(namedRules(writes), without), nil),
 		bound(deleteGuard(namedRules(deletes)), nil),
 		bound(usageGuard(usages, namedRules(deletes)), nil),
 	}
@@ -157,7 +164,7 @@ func texts(list ...string) string {
 // reason is Invalid, on which Crossplane continues with the other resources and
 // tries again.
 func (h Options) writerGuard(
-	rules []admissionregistrationv1.NamedRuleWithOperations,
+	rules []admissionregistrationv1.NamedRuleWithOperations, without []string,
 ) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	const (
 		howTo = "only Kausality moves the gate (spec.managementPolicies): to have a change applied, " +
@@ -190,7 +197,30 @@ func (h Options) writerGuard(
 				Expression: fmt.Sprintf(traced, h.byProvider(), v1alpha1.AnnotationTrace, ungatedExpression()),
 				Reason:     invalid, Message: howToEdit,
 			},
-		}, h.unchangedUnlessAllowed()...))
+		}, append(h.unchangedUnlessAllowed(), withField(without)...)...))
+}
+
+// withField refuses to write a governed managed resource in a version of its kind that has no spec.managementPolicies: what is stored
+// would have its default, and an open gate. Without are such versions, as RESOURCE.VERSION.GROUP with the version to use, in CEL.
+func withField(without []string) []admissionregistrationv1.Validation {
+	if len(without) == 0 {
+		return nil
+	}
+
+	slices.Sort(without)
+
+	const (
+		asked   = "request.requestResource.resource + '.' + request.requestResource.version + '.' + request.requestResource.group"
+		message = "its gate is spec.managementPolicies, which this version of its kind does not have: write it in another one"
+	)
+
+	versions := "{" + strings.Join(without, ", ") + "}"
+
+	return []admissionregistrationv1.Validation{{
+		Expression: "!((" + asked + ") in " + versions + ")", Reason: ptr.To(metav1.StatusReasonInvalid), Message: message,
+		MessageExpression: "'its gate is spec.managementPolicies, which ' + request.requestResource.version + ' does not have: write it in ' + " +
+			versions + "[" + asked + "]",
+	}}
 }
 
 // deleteGuard refuses to delete a managed resource whose provider would then

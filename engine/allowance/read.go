@@ -202,6 +202,7 @@ func (r *reader) entry() v1alpha1.TraceEntry {
 		Generation: r.Number("  generation: "),
 		Initiator:  r.Text("  initiator: "),
 		Trace:      r.trace(),
+		By:         r.Optional("  by: "),
 		Repaired:   r.optionalTime("  repaired: "),
 	}
 }

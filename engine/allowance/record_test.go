@@ -4,11 +4,13 @@
 package allowance_test
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -63,5 +65,19 @@ func TestARecordThatIsNotUnderstoodIsAnError(t *testing.T) {
 	u := carrying(v1alpha1.AnnotationRecord, `{"v":1,"request":"5.2"}`)
 	if got := []int64{allowance.LastRequest(u, 5), allowance.LastRequest(u, 6)}; !cmp.Equal(got, []int64{2, 0}) {
 		t.Errorf("last request of generations 5 and 6: %v", got)
+	}
+}
+
+// TestRepairsDoNotPushOutOfATraceWhatTheyRestore though there are many.
+func TestRepairsDoNotPushOutOfATraceWhatTheyRestore(t *testing.T) {
+	now := metav1.Now()
+	have := []v1alpha1.TraceEntry{{Field: "data.k00", Initiator: "hans"}}
+
+	for i := range 2 * v1alpha1.MaxTraceEntries {
+		have = allowance.AddTrace(have, []v1alpha1.TraceEntry{{Field: fmt.Sprintf("data.k%02d", i+1), Repaired: &now}})
+	}
+
+	if len(have) != v1alpha1.MaxTraceEntries || have[len(have)-1].Field != "data.k00" || have[0].Repaired == nil {
+		t.Errorf("the trace is %+v", have)
 	}
 }

@@ -10,11 +10,17 @@ import (
 )
 
 // AddTrace puts new entries before those an object carries and keeps the
-// newest. An entry of a field replaces an older one of the same field.
+// newest, rather than repairs. An entry of a field replaces an older one of the same field.
 func AddTrace(have, add []v1alpha1.TraceEntry) []v1alpha1.TraceEntry {
 	out := slices.Concat(add, slices.DeleteFunc(slices.Clone(have), func(e v1alpha1.TraceEntry) bool {
 		return slices.ContainsFunc(add, func(n v1alpha1.TraceEntry) bool { return n.Field == e.Field })
 	}))
+
+	for n := len(out) - 1; n >= 0 && len(out) > v1alpha1.MaxTraceEntries; n-- {
+		if out[n].Repaired != nil { // What it restored says who asked for it.
+			out = slices.Delete(out, n, n+1)
+		}
+	}
 
 	return slices.Clip(out[:min(len(out), v1alpha1.MaxTraceEntries)])
 }

@@ -119,6 +119,7 @@ func (w *writer) entry(e *v1alpha1.TraceEntry) {
 	w.number("  generation: ", e.Generation)
 	w.text("  initiator: ", e.Initiator)
 	w.trace(e.Trace)
+	w.optional("  by: ", e.By)
 	w.time("  repaired: ", e.Repaired)
 }
 

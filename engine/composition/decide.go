@@ -157,7 +157,8 @@ func (r *Request) compared() Result {
 	asked, merged, err := r.merged(fields)
 
 	d := r.ask(decision.OperationUpdate, r.Observed, merged)
-	out := Result{Problems: d.Problems, Held: r.heldOf(d, merged), Baseline: asked.Baseline, Delegated: asked.Delegated}.of(&d, describe(r.Observed))
+	out := Result{Problems: d.Problems, Held: r.heldOf(d, merged), Baseline: asked.Baseline, Delegated: asked.Delegated}
+	out = out.of(&d, describe(r.Observed))
 
 	if err != nil {
 		out.Problems = append(out.Problems, inObserved(r.Observed, err))
@@ -248,8 +249,8 @@ func (r *Request) answer(out *Result, asked *wish.Comparison, d decision.Decisio
 	stampOn(out.Desired, d.Object)
 	out.Problems = append(out.Problems, r.record(out.Desired, record)...)
 
-	if d.Action == v1alpha1.ActionHold && len(out.Held) > 0 {
-		r.asSeen(out.Desired) // What is held is so as of now.
+	if d.Action == v1alpha1.ActionHold && len(out.Held)+len(out.Repaired) > 0 {
+		r.asSeen(out.Desired) // What is held, or repaired, is so as of now.
 	}
 }
 
@@ -257,7 +258,7 @@ func (r *Request) answer(out *Result, asked *wish.Comparison, d decision.Decisio
 func (r *Request) heldOf(d decision.Decision, merged *unstructured.Unstructured) []Held {
 	var out []Held
 
-	var repairs func(map[string]any, change.Path) bool
+	var repairs func(map[string]any, change.Change) bool
 	if r.mends() {
 		repairs = r.repairs()
 	}
@@ -387,6 +388,10 @@ func (r *Request) wholeHeld(u *unstructured.Unstructured, d decision.Decision, f
 
 	if field == v1alpha1.MutationCreate {
 		h.Resource = r.unmade(u)
+
+		if r.mends() && r.madeBefore() && !lasting(u) {
+			h.Change.Missing = cmp.Or(r.notRepaired(r.Was.Again[r.Name]), h.Change.Missing)
+		}
 	}
 
 	return []Held{h}

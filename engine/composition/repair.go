@@ -4,8 +4,11 @@
 package composition
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,7 +43,7 @@ func waits() [v1alpha1.MaxRepairs]time.Duration {
 
 // due reports whether something may be repaired once more.
 func due(was v1alpha1.Repairs, now time.Time) bool {
-	return was.Count < v1alpha1.MaxRepairs && !now.Before(time.Unix(was.Last, 0).Add(waits()[was.Count]))
+	return was.Count >= 0 && was.Count < v1alpha1.MaxRepairs && !now.Before(nextRepair(was))
 }
 
 // again is what is on record of something once it is repaired now.
@@ -100,7 +103,7 @@ func (r *Request) mends() bool {
 
 	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
 
-	return err == nil && fields.Applied() && !gated(r.Observed) && !resource.Deleting(r.Observed)
+	return err == nil && fields.Applied() && !resource.IsManaged(r.Observed) && !resource.Deleting(r.Observed)
 }
 
 // repair tells which changes put back what somebody did by hand, and may do so now. Nil where none does.
@@ -111,7 +114,7 @@ func (r *Request) repair() func(map[string]any, change.Change) bool {
 
 	if r.Observed == nil {
 		return func(_ map[string]any, c change.Change) bool {
-			return c.Field == v1alpha1.MutationCreate && r.madeBefore() && due(r.Was.Again[r.Name], r.Now)
+			return c.Field == v1alpha1.MutationCreate && r.madeBefore() && r.mayCreate()
 		}
 	}
 
@@ -122,16 +125,96 @@ func (r *Request) repair() func(map[string]any, change.Change) bool {
 
 	repairs, finder := r.repairs(), &wish.Finder{}
 
-	return func(merged map[string]any, c change.Change) bool {
-		key, ok := finder.KeyOf(merged, c.Path)
+	theirs, places := r.theirs(), map[string]bool{}
 
-		return ok && due(had[key], r.Now) && repairs(merged, c.Path)
+	for key := range had {
+		places[key] = true
+	}
+
+	var waits func() bool
+
+	return func(merged map[string]any, c change.Change) bool {
+		key, ok := finder.KeyOf(r.Observed.Object, merged, c)
+		if !ok || !places[key] && len(places) >= wish.MaxPlaces || !due(had[key], r.Now) || !repairs(merged, c) || theirs(c.Path) {
+			return false
+		}
+
+		if waits == nil {
+			waits = sync.OnceValue(func() bool { return !r.waitsUntil(merged, repairs, had).IsZero() })
+		}
+
+		if waits() {
+			return false
+		}
+
+		places[key] = true
+
+		return true
+	}
+}
+
+// waitsUntil is when all that somebody has changed of the resource may be put back, for it is not put back in part; zero for now.
+// What is left alone does not count.
+func (r *Request) waitsUntil(
+	merged map[string]any, repairs func(map[string]any, change.Change) bool, had map[string]v1alpha1.Repairs,
+) time.Time {
+	var out time.Time
+
+	if len(had) == 0 {
+		return out
+	}
+
+	finder := &wish.Finder{}
+
+	for _, c := range change.Between(r.Observed.Object, merged) {
+		key, ok := finder.KeyOf(r.Observed.Object, merged, c)
+		was := had[key]
+
+		if !ok || was.Count >= v1alpha1.MaxRepairs || due(was, r.Now) || !repairs(merged, c) {
+			continue
+		}
+
+		if next := nextRepair(was); next.After(out) {
+			out = next
+		}
+	}
+
+	return out
+}
+
+// nextRepair is when something may be repaired again that is not left alone.
+func nextRepair(was v1alpha1.Repairs) time.Time {
+	return time.Unix(was.Last, 0).Add(waits()[was.Count])
+}
+
+// mayCreate reports whether the resource may be created again now: it may be due, or was not seen since it was.
+func (r *Request) mayCreate() bool {
+	was := r.Was.Again[r.Name]
+
+	return was.Count > 0 && !was.Seen || due(was, r.Now)
+}
+
+// theirs tells which fields somebody else has changed last, whom a policy or a window let change the resource itself.
+func (r *Request) theirs() func(change.Path) bool {
+	entries, err := allowance.ParseTrace(r.Observed)
+	if err != nil {
+		return func(change.Path) bool { return true } // Reported with the decision.
+	}
+
+	return func(at change.Path) bool {
+		i := slices.IndexFunc(entries, func(e v1alpha1.TraceEntry) bool { return change.FieldCovers(e.Field, at) })
+
+		if i < 0 || len(entries[i].Trace) != 1 || entries[i].Initiator == r.User.Name {
+			return false
+		}
+
+		return entries[i].By != "" || !strings.HasPrefix(entries[i].Initiator, decision.InitiatorOfWindow(""))
 	}
 }
 
 // madeBefore reports whether the resource is desired as it was when it was last let through.
 func (r *Request) madeBefore() bool {
-	if r.Was == nil || secret(r.Desired) && !r.settled() {
+	if r.Was == nil || secret(r.Desired) && (!r.settled() || r.heldBefore()) {
 		return false
 	}
 
@@ -141,12 +224,20 @@ func (r *Request) madeBefore() bool {
 	return wish.MadeOf(r.Was).Has(r.Name, now.Of(r.Name))
 }
 
+// heldBefore reports whether anything of the resource was held in the last run. Of a Secret nobody knows what it was.
+func (r *Request) heldBefore() bool {
+	return r.Was.More > 0 || slices.ContainsFunc(r.Was.Changes, func(c v1alpha1.HeldChange) bool {
+		return c.ComposedResource == r.Name && (c.Cause == nil || c.Cause.Type != v1alpha1.CauseDrift)
+	})
+}
+
 // repairsSecret reports whether what is desired of a Secret puts back what somebody did by hand. Nothing is recorded of its values:
-// it is so where somebody else wrote it last, and the XR has settled since it was asked for anything.
-func (r *Request) repairsSecret(merged map[string]any, at change.Path) bool {
+// it is so where somebody else wrote it last, the XR has settled since it was asked for anything, and all but the values is desired
+// as it was.
+func (r *Request) repairsSecret(merged map[string]any, c change.Change) bool {
 	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
 
-	return err == nil && r.settled() && !fields.Manages(merged, at)
+	return err == nil && r.madeBefore() && !c.Gone && !c.Removal() && !fields.Manages(merged, c.Path)
 }
 
 // settled reports whether the XR had settled in the last run, and nothing is asked of it since then.
@@ -170,7 +261,7 @@ func (r *Request) repairsAfter(d *decision.Decision, merged *unstructured.Unstru
 	finder, held, next := &wish.Finder{}, map[string]bool{}, map[string]v1alpha1.Repairs{}
 
 	for _, f := range d.Findings {
-		key, ok := finder.KeyOf(merged.Object, f.Change.Path)
+		key, ok := finder.KeyOf(r.Observed.Object, merged.Object, f.Change)
 
 		switch {
 		case !ok:
@@ -190,30 +281,49 @@ func (r *Request) repairsAfter(d *decision.Decision, merged *unstructured.Unstru
 	return next
 }
 
-// createdAgain are on record of a resource that is created again.
+// createdAgain are on record of a resource that is created again. It counts once it was seen.
 func (r *Request) createdAgain() map[string]v1alpha1.Repairs {
-	made := again(r.Was.Again[r.Name], r.Now)
+	made := r.Was.Again[r.Name]
+	if made.Count == 0 || made.Seen {
+		made = again(made, r.Now)
+		made.Seen = false
+	}
+
 	made.Of = wish.MadeOf(r.Was).Of(r.Name)
 
 	return map[string]v1alpha1.Repairs{wish.KeyOfCreation: made}
 }
 
 // unrepaired is a change that is held, with why it is not repaired where it would be.
-func (r *Request) unrepaired(merged *unstructured.Unstructured, f decision.Finding, repairs func(map[string]any, change.Path) bool) v1alpha1.HeldChange {
+func (r *Request) unrepaired(
+	merged *unstructured.Unstructured, f decision.Finding, repairs func(map[string]any, change.Change) bool,
+) v1alpha1.HeldChange {
 	out := decision.HeldChange(f)
-	if repairs == nil || !repairs(merged.Object, f.Change.Path) {
+	if repairs == nil || !repairs(merged.Object, f.Change) {
 		return out
 	}
 
 	had, _ := wish.Repairs(r.Observed) // Reported with the decision.
-	key, _ := (*wish.Finder)(nil).KeyOf(merged.Object, f.Change.Path)
-	out.Missing = r.notRepaired(had[key])
+	key, _ := (*wish.Finder)(nil).KeyOf(r.Observed.Object, merged.Object, f.Change)
+	out.Missing = cmp.Or(r.notRepaired(had[key]), r.repairedTogether(merged, repairs, had), out.Missing)
 	out.Cause = &v1alpha1.Cause{Type: v1alpha1.CauseDrift}
 
 	return out
 }
 
-// notRepaired says why something is not repaired now.
+// repairedTogether says when something is repaired that waits for what else somebody has changed of the resource; empty for nothing.
+func (r *Request) repairedTogether(
+	merged *unstructured.Unstructured, repairs func(map[string]any, change.Change) bool, had map[string]v1alpha1.Repairs,
+) string {
+	until := r.waitsUntil(merged.Object, repairs, had)
+	if until.IsZero() {
+		return ""
+	}
+
+	return "it is repaired with what else was changed of it by hand, at " + until.UTC().Format(time.RFC3339)
+}
+
+// notRepaired says why something is not repaired now; empty for another reason.
 func (r *Request) notRepaired(was v1alpha1.Repairs) string {
 	at := func(seconds int64, d time.Duration) string {
 		return time.Unix(seconds, 0).Add(d).UTC().Format(time.RFC3339)
@@ -226,6 +336,8 @@ func (r *Request) notRepaired(was v1alpha1.Repairs) string {
 	case !due(was, r.Now):
 		return fmt.Sprintf("it was repaired %d times since %s and changed back, so the next repair is at %s", was.Count, at(was.First, 0),
 			at(was.Last, waits()[was.Count]))
+	case r.Repairs > 0: // It belongs to something that is held.
+		return ""
 	default:
 		return fmt.Sprintf("%d resources of %s were repaired within a minute, so this one waits", MaxRepairs, describe(r.XR))
 	}
@@ -255,6 +367,8 @@ func asMade(desired *unstructured.Unstructured) map[string]any {
 
 	out := writable(desired)
 	encodeSecret(out)
+
+	delete(out.Object, "stringData") // What is no text stays there.
 
 	data := map[string]any{}
 	for key := range resource.Map(out.Object, "data") {
@@ -305,14 +419,14 @@ func Remember(
 		}
 
 		r, repaired := was.Again[name]
-		if there == nil && out.Desired != nil {
-			if all, err := wish.Repairs(out.Desired); err == nil && all[wish.KeyOfCreation].Of != "" {
-				r, repaired = all[wish.KeyOfCreation], true
+		if all, err := wish.Repairs(cmp.Or(there, out.Desired, u)); err == nil && all[wish.KeyOfCreation].Last >= r.Last {
+			if made, ok := all[wish.KeyOfCreation]; ok {
+				r, repaired = made, true
 				r.Of = ""
 			}
 		}
 
-		if repaired && (there == nil || !over(r, now)) {
+		if r.Seen = r.Seen || there != nil; repaired && (there == nil || !over(r, now)) {
 			again[name] = r
 		}
 	}

@@ -39,7 +39,7 @@ func newRevision(xr *unstructured.Unstructured) bool {
 }
 
 // repairs tells which changes revert what somebody did by hand: the desired value is the recorded one.
-func (r *Request) repairs() func(map[string]any, change.Path) bool {
+func (r *Request) repairs() func(map[string]any, change.Change) bool {
 	if r.Observed == nil || r.Desired == nil {
 		return nil
 	}
@@ -60,10 +60,10 @@ func (r *Request) repairs() func(map[string]any, change.Path) bool {
 	finder := &wish.Finder{}
 	stored := sync.OnceValue(func() *wish.Record { return wish.RecordOf(r.Observed.Object) })
 
-	return func(merged map[string]any, at change.Path) bool {
+	return func(merged map[string]any, c change.Change) bool {
 		last, now := records()
 
-		return last.Reverts(now, stored(), finder, merged, at)
+		return last.Reverts(now, stored(), finder, r.Observed.Object, merged, c)
 	}
 }
 

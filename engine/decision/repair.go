@@ -38,7 +38,7 @@ func (f *facts) repairs(c change.Change) bool {
 	case f.Operation == OperationCreate:
 		return c.Field == v1alpha1.MutationCreate && wish.CreatesAgain(f.New, f.Parent)
 	default:
-		return f.Operation == OperationUpdate && wish.RepairsNow(f.Old, f.New, c.Path)
+		return f.Operation == OperationUpdate && wish.RepairsNow(f.Old, f.New, c)
 	}
 }
 
@@ -73,8 +73,10 @@ func (s *stamper) repairOf(u *unstructured.Unstructured, f Finding, place string
 		Repaired: &metav1.Time{Time: s.Now},
 	}
 
-	if len(out.Trace) == 0 {
-		out.Trace = []v1alpha1.Hop{{Kind: u.GetKind(), Name: resource.Name(u), Generation: generation, Field: f.Change.Field}}
+	// Of one hop is what somebody may change on the object itself: this is not.
+	for len(out.Trace) < 2 && f.cause.initiator != s.User.Name || len(out.Trace) == 0 {
+		hop := v1alpha1.Hop{Kind: u.GetKind(), Name: resource.Name(u), Generation: generation, Field: f.Change.Field}
+		out.Trace = allowance.ExtendTrace(out.Trace, hop)
 	}
 
 	return out

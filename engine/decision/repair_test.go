@@ -51,7 +51,7 @@ func TestTheWebhookLetsThroughWhatTheFunctionRepairs(t *testing.T) {
 	}}
 	manager := managedfields.ManagerOf(xr)
 	old, obj := wishedDeployment(t, "by-hand", "kubectl"), wishedDeployment(t, "web-2", manager)
-	key, _ := (*wish.Finder)(nil).KeyOf(obj.Object, change.Path(image))
+	key, _ := (*wish.Finder)(nil).KeyOf(old.Object, obj.Object, change.Change{Path: image, To: "web-2"})
 	first, second := v1alpha1.Repairs{Count: 1, First: 100, Last: 100}, v1alpha1.Repairs{Count: 2, First: 100, Last: 200}
 
 	annotations := old.GetAnnotations()

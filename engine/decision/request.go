@@ -131,7 +131,7 @@ type Request struct {
 	Listed []allowance.Listed
 	// Repairs reports whether a change of the new object reverts what somebody did to a composed resource: its pipeline desires of it
 	// what it desired last. Nil where that is not known.
-	Repairs func(merged map[string]any, at change.Path) bool
+	Repairs func(merged map[string]any, c change.Change) bool
 	// Repair reports whether the composition function puts back in this request what somebody has changed or deleted by hand, by the
 	// new object; nil where the function is not asked. Then what it has recorded on the object says so.
 	Repair func(object map[string]any, c change.Change) bool

@@ -125,11 +125,16 @@ func (s *stamper) stampOf(u *unstructured.Unstructured, f Finding, generation in
 	s.attest(f.cause.trace...)
 	s.attest(hop)
 
+	by := ""
+	if f.Rule == RuleUpgrade && !s.byCrossplane() {
+		by = s.User.Name
+	}
+
 	return stamp{
 		allowances: allowance.Merge(allowances, external(u, f, place, hop)),
 		entries: []v1alpha1.TraceEntry{{
 			Field: f.Change.Field, Place: place, Generation: generation,
-			Initiator: f.cause.initiator, Trace: allowance.ExtendTrace(f.cause.trace, hop),
+			Initiator: f.cause.initiator, Trace: allowance.ExtendTrace(f.cause.trace, hop), By: by,
 		}},
 	}
 }

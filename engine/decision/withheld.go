@@ -204,7 +204,7 @@ func (f *facts) storedByHand(c change.Change) bool {
 	switch {
 	case f.Operation != OperationUpdate:
 		return false
-	case f.Repairs != nil && f.Repairs(f.New.Object, c.Path):
+	case f.Repairs != nil && f.Repairs(f.New.Object, c):
 		return true
 	}
 

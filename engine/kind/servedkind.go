@@ -41,6 +41,9 @@ type Served struct {
 	// Ungateable is true of kinds that a provider is behind and that have no
 	// management policies.
 	Ungateable bool
+	// Without are the served versions of a managed resource's kind, separated by commas, of which the schema has no
+	// spec.managementPolicies: in these its gate is no field.
+	Without string
 	// Scales is true of kinds that can be scaled, owns of those whose objects may
 	// wait for us.
 	Scales, Owns bool

@@ -33,7 +33,8 @@ var (
 	ErrNamespace = errors.New("a namespaced composite resource is made only of what is in its own namespace")
 	// ErrNoPart is of one that does not say which resource of the Composition it
 	// is.
-	ErrNoPart = errors.New("it has no annotation " + resource.AnnotationComposed + ": say which resource of the Composition it is, with --resource")
+	ErrNoPart = errors.New("it has no annotation " + resource.AnnotationComposed +
+		": say which resource of the Composition it is, with --resource")
 	// ErrTwice is of one of which the adopting XR has a second one.
 	ErrTwice = errors.New("the composite resource has another one in its place already: release that with --orphan first, " +
 		"and keep the composite resource from making it by the annotation crossplane.io/paused")

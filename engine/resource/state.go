@@ -85,6 +85,11 @@ func FormatState(list v1alpha1.State) string {
 		return text
 	}
 
+	list.Made, list.Again = "", nil
+	if text = stateText(list); len(text) <= v1alpha1.MaxStateBytes {
+		return text
+	}
+
 	all := list.Changes
 
 	// The most that fit. Fewer changes are never longer, but for the digits of their count.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -21,17 +20,36 @@ import (
 // repaired is in each text of a record with repairs.
 const repaired = "repairs:"
 
-// maxRepairs is of how many places of an object repairs are remembered.
-const maxRepairs = 16
+// MaxPlaces is of how many places of an object repairs are remembered: no more are repaired.
+const MaxPlaces = 64
 
 // KeyOfCreation is that of an object which is created again, see [Repairs].
 const KeyOfCreation = v1alpha1.MutationCreate
 
-// KeyOf is that of a part of an object, see [Repairs]; false where the object has none there.
-func (f *Finder) KeyOf(object map[string]any, at change.Path) (string, bool) {
-	p, ok := f.find(object, at)
+// KeyOf is that of a change between two versions of an object, see [Repairs]; false where neither has anything there.
+func (f *Finder) KeyOf(was, is map[string]any, c change.Change) (string, bool) {
+	at, in := c.Path, is
 
-	return strconv.FormatUint(uint64(p), 16), ok
+	if c.Gone || c.Removal() {
+		if in = was; c.Was != nil {
+			at = c.Was
+		}
+	}
+
+	p, ok := f.find(in, at)
+
+	return inLetters(uint64(p)), ok
+}
+
+// inLetters is a number of 48 bits as a key. YAML has no order of its own for keys with digits.
+func inLetters(n uint64) string {
+	out := make([]byte, 2*pathSize) //nolint:mnd // A letter for each half of a byte.
+	for i := range out {
+		out[len(out)-1-i] = 'a' + byte(n&0xf)
+		n >>= 4
+	}
+
+	return string(out)
 }
 
 // Repairs are those of a composed resource, by where they are, as the annotation says. The error names that.
@@ -41,26 +59,19 @@ func Repairs(u *unstructured.Unstructured) (map[string]v1alpha1.Repairs, error) 
 		return nil, fmt.Errorf("cannot read the annotation %s: %w", v1alpha1.AnnotationWish, err)
 	}
 
+	maps.DeleteFunc(w.Repairs, func(_ string, r v1alpha1.Repairs) bool { return r.Count <= 0 })
+
 	return w.Repairs, nil
 }
 
-// WithRepairs is the text of a record, which may be empty, with repairs of an object: the latest.
+// WithRepairs is the text of a record, which may be empty, with repairs of an object.
 func WithRepairs(text string, of *unstructured.Unstructured, all map[string]v1alpha1.Repairs) (string, error) {
-	if len(all) > maxRepairs {
-		keys := slices.SortedFunc(maps.Keys(all), func(a, b string) int { return int(all[b].Last - all[a].Last) })
-		all = maps.Clone(all)
-
-		for _, key := range keys[maxRepairs:] {
-			delete(all, key)
-		}
-	}
-
 	return withPart(text, of, func(w *written) { w.Repairs = all })
 }
 
-// RepairsNow reports whether Crossplane puts back a part of an object, as the record on the new one says and that on the old one
-// does not yet.
-func RepairsNow(was, is *unstructured.Unstructured, at change.Path) bool {
+// RepairsNow reports whether Crossplane puts back a part of an object by a change, as the record on the new one says and that on the
+// old one does not yet.
+func RepairsNow(was, is *unstructured.Unstructured, c change.Change) bool {
 	before, err := Repairs(was)
 	now, unread := Repairs(is)
 
@@ -68,7 +79,7 @@ func RepairsNow(was, is *unstructured.Unstructured, at change.Path) bool {
 		return false
 	}
 
-	key, ok := (*Finder)(nil).KeyOf(is.Object, at)
+	key, ok := (*Finder)(nil).KeyOf(was.Object, is.Object, c)
 	r, repairs := now[key]
 
 	return ok && repairs && r != before[key]

@@ -69,7 +69,9 @@ func withPart(text string, of *unstructured.Unstructured, set func(*written)) (s
 		}
 	}
 
-	if set(&w); len(w.Withheld) == 0 && len(w.Repairs) == 0 && w.Leaves == "" {
+	set(&w)
+
+	if len(w.Withheld) == 0 && len(w.Repairs) == 0 && w.Leaves == "" {
 		return "", nil
 	}
 

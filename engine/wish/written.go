@@ -74,7 +74,7 @@ func (w *written) format() (string, error) {
 // formatPlain writes a record without the YAML library; false where it is not of the
 // plain shape.
 func (w *written) formatPlain() (string, bool) {
-	if len(w.Withheld) > 0 || len(w.Repairs) > 0 || !plain.Is(w.APIVersion) || !plain.Is(w.Kind) || !plain.IsValue(w.Leaves) || w.Version != version {
+	if len(w.Withheld)+len(w.Repairs) > 0 || !plain.Is(w.APIVersion) || !plain.Is(w.Kind) || !plain.IsValue(w.Leaves) || w.Version != version {
 		return "", false
 	}
 

@@ -35,7 +35,11 @@ type Resolver struct {
 
 // Shape is what a CRD says of managed resources, and of what shows that they use a
 // provider's configuration.
-type Shape struct{ managed, ungateable, usage bool }
+type Shape struct {
+	managed, ungateable, usage bool
+	// without is [kind.Served.Without].
+	without string
+}
 
 // Served returns every kind that could be governed, in its preferred version,
 // ordered. Kinds of our own, leases and webhook configurations are never among
@@ -198,7 +202,8 @@ func (r *Resolver) Describe(ctx context.Context, kinds []kind.Served) error {
 			}
 		}
 
-		k.Managed, k.Ungateable = r.Described[k.Definition].managed, r.Described[k.Definition].ungateable
+		shape := r.Described[k.Definition]
+		k.Managed, k.Ungateable, k.Without = shape.managed, shape.ungateable, shape.without
 	}
 
 	return nil
@@ -216,10 +221,26 @@ func (r *Resolver) getCRD(ctx context.Context, k kind.Served) error {
 		return fmt.Errorf("cannot get the CRD of %s: %w", k.GVK.Kind, err)
 	}
 
+	var without []string
+
 	for _, v := range crd.Spec.Versions {
-		if v.Name == k.GVK.Version && v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
-			r.Described[k.Definition] = shapeOf(v.Schema.OpenAPIV3Schema.Properties)
+		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+			continue
 		}
+
+		shape := shapeOf(v.Schema.OpenAPIV3Schema.Properties)
+		if v.Name == k.GVK.Version {
+			r.Described[k.Definition] = shape
+		}
+
+		if v.Served && !shape.managed {
+			without = append(without, v.Name)
+		}
+	}
+
+	if shape, ok := r.Described[k.Definition]; ok && shape.managed {
+		shape.without = strings.Join(without, ",")
+		r.Described[k.Definition] = shape
 	}
 
 	return nil

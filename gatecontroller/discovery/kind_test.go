@@ -127,3 +127,40 @@ func TestAKindIsScaledInWhateverVersion(t *testing.T) {
 		})
 	}
 }
+
+// TestAVersionWithoutManagementPoliciesIsKnown, of a managed resource's kind that has another one with them.
+func TestAVersionWithoutManagementPoliciesIsKnown(t *testing.T) {
+	schemaOf := func(fields ...string) *extv1.CustomResourceValidation {
+		spec := extv1.JSONSchemaProps{Properties: map[string]extv1.JSONSchemaProps{}}
+		for _, field := range fields {
+			spec.Properties[field] = extv1.JSONSchemaProps{}
+		}
+
+		return &extv1.CustomResourceValidation{OpenAPIV3Schema: &extv1.JSONSchemaProps{Properties: map[string]extv1.JSONSchemaProps{"spec": spec}}}
+	}
+
+	bucket := crd(extv1.ConditionTrue, true)
+	bucket.Spec.Versions[0].Schema = schemaOf("forProvider", "providerConfigRef", "managementPolicies")
+	bucket.Spec.Versions = append(bucket.Spec.Versions,
+		extv1.CustomResourceDefinitionVersion{Name: "v1beta1", Served: true, Schema: schemaOf("forProvider", "providerConfigRef")},
+		extv1.CustomResourceDefinitionVersion{Name: "v1alpha1", Schema: schemaOf("forProvider", "providerConfigRef")},
+		extv1.CustomResourceDefinitionVersion{Name: "v1beta2", Served: true, Schema: bucket.Spec.Versions[0].Schema},
+	)
+
+	scheme := runtime.NewScheme()
+	if err := errors.Join(extv1.AddToScheme(scheme), metav1.AddMetaToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(bucket).Build()
+	r := &Resolver{Discovery: &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}, Crds: c, Live: c, Described: map[string]Shape{}}
+
+	got, err := r.Served(t.Context())
+	if err == nil {
+		err = r.Describe(t.Context(), got)
+	}
+
+	if err != nil || len(got) != 1 || !got[0].Managed || got[0].Without != "v1beta1" {
+		t.Errorf("described: %+v, %v", got, err)
+	}
+}

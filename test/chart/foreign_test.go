@@ -38,7 +38,7 @@ func foreignCRDs(t *testing.T) []*unstructured.Unstructured {
 		},
 		{
 			pins: "../stack/modules/crossplane", module: "github.com/crossplane/crossplane/v2", dir: "cluster/crds",
-			files: []string{"pkg.crossplane.io_functions.yaml"},
+			files: []string{"pkg.crossplane.io_functions.yaml", "pkg.crossplane.io_deploymentruntimeconfigs.yaml"},
 		},
 	} {
 		for _, file := range from.files {

@@ -9,11 +9,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
@@ -70,6 +74,33 @@ func TestAHandDecidesNothingAboutTheOutside(t *testing.T) { //nolint:tparallel /
 				if err := holds(live, h.Field, h.From, h.To, annaName); err != nil {
 					return err
 				}
+			}
+
+			return nil
+		}},
+		{Title: "A version without management policies is refused", Run: func(ctx context.Context) error {
+			u, err := v.part(ctx, object, "data")
+			if err != nil {
+				return err
+			}
+
+			was := resource.Strings(u.Object, "spec", "managementPolicies")
+			old := u.DeepCopy()
+			old.SetAPIVersion("kubernetes.crossplane.io/v1alpha1")
+
+			for i, who := range []client.Client{controller(t, annaName), v} {
+				err := who.Patch(ctx, old.DeepCopy(), world.Merge(fmt.Sprintf(`{"metadata": {"labels": {"tidy": "%d"}}}`, i)))
+				if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "which v1alpha1 does not have: write it in v1alpha2") {
+					return fmt.Errorf("a label in v1alpha1: %w", errors.Join(err, world.ErrOther))
+				}
+			}
+
+			if err := v.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
+				return err
+			}
+
+			if is := resource.Strings(u.Object, "spec", "managementPolicies"); !slices.Equal(was, is) {
+				return fmt.Errorf("management policies are %v, were %v: %w", is, was, world.ErrOther)
 			}
 
 			small := v.has("size", "small")

@@ -7,17 +7,27 @@ package fidelity_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
 
-// drift plays an edit by hand of what is wished: it is seen and stays, until
-// putting it back is allowed.
+// drift plays an edit by hand of what is wished: it is repaired as Crossplane alone would, or it is seen and stays, until putting
+// it back is allowed.
 func (p *play) drift(ctx context.Context, e edit) (bool, error) {
 	before, edited, err := p.edit(ctx, e)
 	if err != nil || edited == nil {
 		return false, err
+	}
+
+	if _, refused := p.predict(ctx, p.wish, edited); refused != nil {
+		p.counts["edits by hand that the API server lets nobody put back"]++
+
+		return false, errEnd
 	}
 
 	rsp, after, err := p.passed(ctx, p.wish)
@@ -27,7 +37,14 @@ func (p *play) drift(ctx context.Context, e edit) (bool, error) {
 
 	switch {
 	case different(edited, after):
-		return false, p.fault("an edit by hand is put back unasked", "%s\nit says: %s\n-edited, +after:\n%s", e, said(rsp), difference(edited, after))
+		put, err := p.predict(ctx, p.wish, edited)
+		if err != nil || different(byName(applied(put)), byName(applied(after))) || !repaired(rsp) {
+			return false, p.fault("an edit by hand is not put back as an apply does", "%s\nit says: %s\n-edited, +after:\n%s", e, said(rsp), difference(edited, after))
+		}
+
+		p.counts["edits by hand that are repaired"]++
+
+		return true, p.rest(ctx, "after a repair: "+e.what)
 	case !strings.Contains(said(rsp), " held: "):
 		if put, err := p.predict(ctx, p.wish, edited); err == nil && !different(edited, put) {
 			p.counts["edits by hand that no apply puts back"]++
@@ -50,6 +67,13 @@ func (p *play) drift(ctx context.Context, e edit) (bool, error) {
 	}
 
 	return true, p.putBack(ctx, e, again)
+}
+
+// repaired reports whether a run says that it puts something back.
+func repaired(rsp *fnv1.RunFunctionResponse) bool {
+	return slices.ContainsFunc(rsp.GetResults(), func(r *fnv1.Result) bool {
+		return r.GetReason() == string(v1alpha1.EventReasonRepaired)
+	})
 }
 
 // putBack opens a window for what is drifted.
