@@ -73,7 +73,7 @@ func TestWhatSomebodyChangesByHandIsPutBack(t *testing.T) {
 		held  string // Empty where it is repaired.
 	}{
 		{after: 0},
-		{after: 59 * time.Second, held: "it was repaired 1 times since 2026-01-01T00:05:00Z and changed back, so the next repair is at 2026-01-01T00:06:00Z"},
+		{after: 59 * time.Second, held: "it was repaired (1 of 4) since 2026-01-01T00:05:00Z and changed back, so the next repair is at 2026-01-01T00:06:00Z"},
 		{after: time.Minute},
 		{after: 5 * time.Minute, held: "the next repair is at 2026-01-01T00:11:00Z"},
 		{after: 6 * time.Minute},

@@ -334,7 +334,8 @@ func (r *Request) notRepaired(was v1alpha1.Repairs) string {
 		return fmt.Sprintf("Contested: it was repaired %d times since %s and changed back each time, so it is left alone",
 			was.Count, at(was.First, 0))
 	case !due(was, r.Now):
-		return fmt.Sprintf("it was repaired %d times since %s and changed back, so the next repair is at %s", was.Count, at(was.First, 0),
+		return fmt.Sprintf("it was repaired (%d of %d) since %s and changed back, so the next repair is at %s", was.Count, v1alpha1.MaxRepairs,
+			at(was.First, 0),
 			at(was.Last, waits()[was.Count]))
 	case r.Repairs > 0: // It belongs to something that is held.
 		return ""

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -184,7 +185,18 @@ func (a app) deletedAndHealed(ctx context.Context, part string) error {
 	})
 }
 
-// fought has somebody change a Deployment's image once a second, and counts what Crossplane writes over it.
+// memory is what a Deployment's first container asks for.
+func memory(u *unstructured.Unstructured) string {
+	for _, c := range resource.List(u.Object, "spec", "template", "spec", "containers") {
+		m, _ := c.(map[string]any)
+
+		return resource.String(m, "resources", "requests", "memory")
+	}
+
+	return ""
+}
+
+// fought has somebody change what a Deployment asks for once a second, and counts what Crossplane writes over it.
 func (a app) fought(ctx context.Context) error {
 	const rounds = 20
 
@@ -196,8 +208,8 @@ func (a app) fought(ctx context.Context) error {
 			return err
 		}
 
-		image := fmt.Sprintf("theirs-%d", i)
-		patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "`+image+`"}]`))
+		want := fmt.Sprintf("%dMi", i+1)
+		patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/resources/requests/memory", "value": "`+want+`"}]`))
 
 		if err := a.Patch(ctx, u, patch, client.FieldOwner("kubectl-patch")); err != nil {
 			return err
@@ -213,13 +225,18 @@ func (a app) fought(ctx context.Context) error {
 			return err
 		}
 
-		if firstImage(u) != image {
+		if memory(u) != want {
 			overwritten++
+
+			if i >= rounds/2 {
+				return fmt.Errorf("it is overwritten still, in round %d: %w", i, world.ErrOther)
+			}
 		}
 	}
 
-	// The image may have been repaired before. The second time is a minute after that, and the third five.
-	if overwritten > 2 {
+	// The second repair is a minute after the first. Right after that Crossplane may besides apply what it read then, of which the
+	// function does not know that anything changes.
+	if overwritten > rounds/4 {
 		return fmt.Errorf("it was overwritten %d times in %d: %w", overwritten, rounds, world.ErrOther)
 	}
 
@@ -236,7 +253,7 @@ func (a app) fought(ctx context.Context) error {
 		return fmt.Errorf("a repair gave allowances, %s: %w", text, world.ErrOther)
 	}
 
-	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "web-1"}]`))
+	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/resources/requests/memory", "value": "1Gi"}]`))
 	if err := a.Patch(ctx, u, patch, client.FieldOwner("kubectl-patch")); err != nil {
 		return err
 	}
