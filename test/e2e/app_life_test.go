@@ -285,7 +285,7 @@ func TestARolloutOfWhatIsComposedIsUndone(t *testing.T) {
 	a := newApp(t, "undone")
 	ctx := t.Context()
 
-	if err := a.apply(ctx, admin, patched("undone", "v1", stepKausality)); err != nil {
+	if err := a.apply(ctx, admin, patched("undone", "v1", stepHolds)); err != nil {
 		t.Fatal(err)
 	}
 
