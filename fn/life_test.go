@@ -27,10 +27,17 @@ func imaged(image string) string {
 func settledApp(t *testing.T) *app {
 	t.Helper()
 
-	a := newApp(t, freshXApp, wishedDeployment, nil)
+	return settledWith(t, wishedDeployment, storedDeployment, fieldsOfDeployment)
+}
+
+// settledWith is an XApp whose composed resource is as it is wished, and recorded.
+func settledWith(t *testing.T, wished, stored, fields string) *app {
+	t.Helper()
+
+	a := newApp(t, freshXApp, wished, nil)
 	rsp, _ := a.run("")
 	a.xr["metadata"] = fromYAML(t, steadyXApp)["metadata"]
-	a.observed = composed(t, storedDeployment, fieldsOfDeployment)
+	a.observed = composed(t, stored, fields)
 	a.annotate(rsp.GetDesired().GetResources()["d"].GetResource())
 	a.wants("generation 12: settled")
 

@@ -223,19 +223,6 @@ func TestWhatSomebodyDeletesByHandIsCreatedAgain(t *testing.T) {
 
 // TestASecretIsRepaired though nothing is recorded of its values.
 func TestASecretIsRepaired(t *testing.T) {
-	settled := func(t *testing.T) *app {
-		t.Helper()
-
-		a := newApp(t, freshXApp, wishedSecret, nil)
-		rsp, _ := a.run("")
-		a.xr["metadata"] = fromYAML(t, steadyXApp)["metadata"]
-		a.observed = composed(t, storedSecret, fieldsOfSecret)
-		a.annotate(rsp.GetDesired().GetResources()["d"].GetResource())
-		a.wants("generation 12: settled")
-
-		return a
-	}
-
 	for name, test := range map[string]struct {
 		do       func(a *app)
 		repaired bool
@@ -273,7 +260,7 @@ func TestASecretIsRepaired(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := settled(t)
+			a := settledWith(t, wishedSecret, storedSecret, fieldsOfSecret)
 			test.do(a)
 
 			rsp, message := a.run("")
@@ -419,6 +406,10 @@ func TestWhatDoesNotAppearIsTriedAgain(t *testing.T) {
 			t.Fatalf("%d: it is not desired: %q", i, message)
 		}
 
+		if told := repaired(rsp) != ""; told != (i == 0) {
+			t.Errorf("%d: repaired: %q", i, repaired(rsp))
+		}
+
 		if again := stateIn(t, rsp).Again["d"]; again.Count != 1 || again.Seen {
 			t.Errorf("%d: %+v", i, again)
 		}
@@ -431,17 +422,11 @@ func TestWhatDoesNotAppearIsTriedAgain(t *testing.T) {
 func TestWhatSomebodyAddsToAWholeIsTakenOut(t *testing.T) {
 	const selected = "selector: {app: a, tier: b}"
 
+	selecting := func(text string) string { return strings.Replace(text, "spec: {", "spec: {"+selected+", ", 1) }
 	settled := func(t *testing.T) *app {
 		t.Helper()
 
-		a := newApp(t, freshXApp, strings.Replace(wishedService, "spec: {", "spec: {"+selected+", ", 1), nil)
-		rsp, _ := a.run("")
-		a.xr["metadata"] = fromYAML(t, steadyXApp)["metadata"]
-		a.observed = composed(t, strings.Replace(storedService, "spec: {", "spec: {"+selected+", ", 1), strings.Replace(fieldsOfService, `{"f:ports"`, `{"f:selector": {}, "f:ports"`, 1))
-		a.annotate(rsp.GetDesired().GetResources()["d"].GetResource())
-		a.wants("generation 12: settled")
-
-		return a
+		return settledWith(t, selecting(wishedService), selecting(storedService), strings.Replace(fieldsOfService, `{"f:ports"`, `{"f:selector": {}, "f:ports"`, 1))
 	}
 
 	a := settled(t)

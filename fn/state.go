@@ -148,7 +148,7 @@ func (s *state) decide() {
 	successors := composition.Successors(s.observed, s.desired)
 	s.base.Withheld = composition.WithheldCreations(s.observed)
 	listed := composition.ListedOf(s.xr)
-	s.base.Repairs = composition.RepairsLeft(s.base.Was, s.observed, s.base.Now)
+	s.base.Left = composition.RepairsLeft(s.base.Was, s.observed, s.base.Now)
 
 	for _, name := range s.names {
 		req := s.base
@@ -164,7 +164,7 @@ func (s *state) decide() {
 		}
 
 		if len(out.Repaired) > 0 {
-			s.base.Repairs--
+			s.base.Left--
 		}
 
 		s.outcomes[name] = out

@@ -83,12 +83,16 @@ func renderTrace(out *strings.Builder, u *unstructured.Unstructured, entries []v
 }
 
 func renderEntry(out *strings.Builder, e v1alpha1.TraceEntry) {
-	repaired := ""
-	if e.Repaired != nil {
-		repaired = ", repaired at " + e.Repaired.UTC().Format(time.RFC3339)
+	how := ""
+	if e.By != "" {
+		how = ", by " + e.By
 	}
 
-	fmt.Fprintf(out, "\n%s of generation %d%s, %s\n%s\n", e.Field, e.Generation, repaired, begunBy(e.Trace), e.Initiator)
+	if e.Repaired != nil {
+		how += ", repaired at " + e.Repaired.UTC().Format(time.RFC3339)
+	}
+
+	fmt.Fprintf(out, "\n%s of generation %d%s, %s\n%s\n", e.Field, e.Generation, how, begunBy(e.Trace), e.Initiator)
 
 	for i, hop := range e.Trace {
 		indent := strings.Repeat("   ", i)

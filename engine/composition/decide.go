@@ -73,7 +73,7 @@ func (r *Request) asking(op decision.Operation, old, obj *unstructured.Unstructu
 		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR, ParentSettles: true, Namespace: r.Namespace,
 		Basis: r.Basis, Action: action, ComposedResource: r.Name, Successor: r.Successor, Ungated: r.Ungated,
 		Resource: r.Resources.Of(cmp.Or(old, obj).GroupVersionKind().GroupKind()),
-		Repairs:  r.repairs(), Repair: r.repair(), Withheld: r.Withheld, Listed: r.Listed, UnknownCause: unknownCause(r.XR),
+		Repairs:  r.repairs(), RepairsNow: r.repair(), Withheld: r.Withheld, Listed: r.Listed, UnknownCause: unknownCause(r.XR),
 		Edited: func() []string { return editedSince(r.XR) },
 	}
 }
@@ -92,7 +92,7 @@ func (r *Request) create() Result {
 	}
 
 	if len(out.Repaired) > 0 {
-		out.Repairs = r.createdAgain()
+		r.createAgain(&out)
 	} else {
 		out.Pending = describe(obj) + " is being created"
 	}
@@ -259,7 +259,7 @@ func (r *Request) heldOf(d decision.Decision, merged *unstructured.Unstructured)
 	var out []Held
 
 	var repairs func(map[string]any, change.Change) bool
-	if r.mends() {
+	if !d.Allowed() && r.mends() {
 		repairs = r.repairs()
 	}
 

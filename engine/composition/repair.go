@@ -6,6 +6,7 @@ package composition
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -43,12 +44,12 @@ func waits() [v1alpha1.MaxRepairs]time.Duration {
 
 // due reports whether something may be repaired once more.
 func due(was v1alpha1.Repairs, now time.Time) bool {
-	return was.Count >= 0 && was.Count < v1alpha1.MaxRepairs && !now.Before(nextRepair(was))
+	return was.Count < v1alpha1.MaxRepairs && !now.Before(nextRepair(was))
 }
 
 // again is what is on record of something once it is repaired now.
 func again(was v1alpha1.Repairs, now time.Time) v1alpha1.Repairs {
-	if was.Count == 0 || was.Count < v1alpha1.MaxRepairs && over(was, now) {
+	if was.Count <= 0 || was.Count < v1alpha1.MaxRepairs && over(was, now) {
 		was = v1alpha1.Repairs{First: now.Unix()}
 	}
 
@@ -65,27 +66,21 @@ func over(was v1alpha1.Repairs, now time.Time) bool {
 // RepairsLeft is how many composed resources of an XR may be repaired now.
 func RepairsLeft(was *v1alpha1.State, observed map[string]*unstructured.Unstructured, now time.Time) int {
 	left := MaxRepairs
-	lately := func(all map[string]v1alpha1.Repairs) {
-		for _, r := range all {
-			if now.Sub(time.Unix(r.Last, 0)) < RepairsWithin {
-				left--
-			}
+	lately := func(r v1alpha1.Repairs) bool { return now.Sub(time.Unix(r.Last, 0)) < RepairsWithin }
+
+	for _, r := range was.Again {
+		if lately(r) {
+			left--
 		}
 	}
 
-	lately(was.Again)
-
 	for _, u := range observed {
 		all, _ := wish.Repairs(u) // Reported with the decision.
-		latest := v1alpha1.Repairs{}
+		delete(all, wish.KeyOfCreation)
 
-		for key, r := range all {
-			if r.Last > latest.Last && key != wish.KeyOfCreation {
-				latest = r
-			}
+		if slices.ContainsFunc(slices.Collect(maps.Values(all)), lately) {
+			left--
 		}
-
-		lately(map[string]v1alpha1.Repairs{"": latest})
 	}
 
 	return max(left, 0)
@@ -106,51 +101,71 @@ func (r *Request) mends() bool {
 	return err == nil && fields.Applied() && !resource.IsManaged(r.Observed) && !resource.Deleting(r.Observed)
 }
 
-// repair tells which changes put back what somebody did by hand, and may do so now. Nil where none does.
+// repair tells which changes put back what somebody did by hand, and may do so now. Nil where none does. Of most resources nobody
+// asks: nothing of them changes.
 func (r *Request) repair() func(map[string]any, change.Change) bool {
-	if r.Desired == nil || r.Repairs <= 0 || !r.mends() {
+	if r.Desired == nil || r.Left <= 0 || r.Repair != v1alpha1.RepairApply {
 		return nil
 	}
 
 	if r.Observed == nil {
 		return func(_ map[string]any, c change.Change) bool {
-			return c.Field == v1alpha1.MutationCreate && r.madeBefore() && r.mayCreate()
+			return c.Field == v1alpha1.MutationCreate && r.mends() && r.madeBefore() && r.mayCreate()
 		}
 	}
 
+	of := sync.OnceValue(r.mender)
+
+	return func(merged map[string]any, c change.Change) bool {
+		m := of()
+
+		return m != nil && m.repairs(merged, c)
+	}
+}
+
+// A mender tells which changes of an observed resource put back what somebody did by hand.
+type mender struct {
+	of      *Request
+	had     map[string]v1alpha1.Repairs
+	places  map[string]bool // Of had, and of what is repaired now.
+	reverts func(map[string]any, change.Change) bool
+	theirs  func(change.Path) bool
+	finder  wish.Finder
+	waits   func() bool
+}
+
+// mender is that of the resource; nil where it is not repaired.
+func (r *Request) mender() *mender {
 	had, err := wish.Repairs(r.Observed)
-	if err != nil {
+	if err != nil || !r.mends() {
 		return nil // Reported with the decision.
 	}
 
-	repairs, finder := r.repairs(), &wish.Finder{}
-
-	theirs, places := r.theirs(), map[string]bool{}
-
+	out := &mender{of: r, had: had, places: map[string]bool{}, reverts: r.repairs(), theirs: r.theirs()}
 	for key := range had {
-		places[key] = true
+		out.places[key] = true
 	}
 
-	var waits func() bool
+	return out
+}
 
-	return func(merged map[string]any, c change.Change) bool {
-		key, ok := finder.KeyOf(r.Observed.Object, merged, c)
-		if !ok || !places[key] && len(places) >= wish.MaxPlaces || !due(had[key], r.Now) || !repairs(merged, c) || theirs(c.Path) {
-			return false
-		}
-
-		if waits == nil {
-			waits = sync.OnceValue(func() bool { return !r.waitsUntil(merged, repairs, had).IsZero() })
-		}
-
-		if waits() {
-			return false
-		}
-
-		places[key] = true
-
-		return true
+func (m *mender) repairs(merged map[string]any, c change.Change) bool {
+	key, ok := m.finder.KeyOf(m.of.Observed.Object, merged, c)
+	if !ok || !m.places[key] && len(m.places) >= wish.MaxPlaces || !due(m.had[key], m.of.Now) || !m.reverts(merged, c) || m.theirs(c.Path) {
+		return false
 	}
+
+	if m.waits == nil {
+		m.waits = sync.OnceValue(func() bool { return !m.of.waitsUntil(merged, m.reverts, m.had).IsZero() })
+	}
+
+	if m.waits() {
+		return false
+	}
+
+	m.places[key] = true
+
+	return true
 }
 
 // waitsUntil is when all that somebody has changed of the resource may be put back, for it is not put back in part; zero for now.
@@ -184,7 +199,7 @@ func (r *Request) waitsUntil(
 
 // nextRepair is when something may be repaired again that is not left alone.
 func nextRepair(was v1alpha1.Repairs) time.Time {
-	return time.Unix(was.Last, 0).Add(waits()[was.Count])
+	return time.Unix(was.Last, 0).Add(waits()[max(was.Count, 0)])
 }
 
 // mayCreate reports whether the resource may be created again now: it may be due, or was not seen since it was.
@@ -281,17 +296,19 @@ func (r *Request) repairsAfter(d *decision.Decision, merged *unstructured.Unstru
 	return next
 }
 
-// createdAgain are on record of a resource that is created again. It counts once it was seen.
-func (r *Request) createdAgain() map[string]v1alpha1.Repairs {
+// createAgain notes a resource that is created again. It counts, and is told, once more only where it was seen since then.
+func (r *Request) createAgain(out *Result) {
 	made := r.Was.Again[r.Name]
-	if made.Count == 0 || made.Seen {
+	if made.Count <= 0 || made.Seen {
 		made = again(made, r.Now)
 		made.Seen = false
+	} else {
+		out.Repaired = nil
 	}
 
 	made.Of = wish.MadeOf(r.Was).Of(r.Name)
 
-	return map[string]v1alpha1.Repairs{wish.KeyOfCreation: made}
+	out.Repairs = map[string]v1alpha1.Repairs{wish.KeyOfCreation: made}
 }
 
 // unrepaired is a change that is held, with why it is not repaired where it would be.
@@ -325,19 +342,16 @@ func (r *Request) repairedTogether(
 
 // notRepaired says why something is not repaired now; empty for another reason.
 func (r *Request) notRepaired(was v1alpha1.Repairs) string {
-	at := func(seconds int64, d time.Duration) string {
-		return time.Unix(seconds, 0).Add(d).UTC().Format(time.RFC3339)
-	}
+	since := time.Unix(was.First, 0).UTC().Format(time.RFC3339)
 
 	switch {
 	case was.Count >= v1alpha1.MaxRepairs:
 		return fmt.Sprintf("Contested: it was repaired %d times since %s and changed back each time, so it is left alone",
-			was.Count, at(was.First, 0))
+			was.Count, since)
 	case !due(was, r.Now):
 		return fmt.Sprintf("it was repaired (%d of %d) since %s and changed back, so the next repair is at %s", was.Count, v1alpha1.MaxRepairs,
-			at(was.First, 0),
-			at(was.Last, waits()[was.Count]))
-	case r.Repairs > 0: // It belongs to something that is held.
+			since, nextRepair(was).UTC().Format(time.RFC3339))
+	case r.Left > 0: // It belongs to something that is held.
 		return ""
 	default:
 		return fmt.Sprintf("%d resources of %s were repaired within a minute, so this one waits", MaxRepairs, describe(r.XR))

@@ -55,9 +55,10 @@ type Request struct {
 	Mode v1alpha1.Mode
 	// Withheld are the places of what is not created, see [WithheldCreations].
 	Withheld allowance.Withheld
-	// Repair says what to do about what somebody has changed or deleted by hand, and Repairs how many of them there may be now.
-	Repair  v1alpha1.Repair
-	Repairs int
+	// Repair says what to do about what somebody has changed or deleted by hand, and Left how many resources may be repaired now,
+	// see [RepairsLeft].
+	Repair v1alpha1.Repair
+	Left   int
 	// Was is what the XR has on record of the last run.
 	Was *v1alpha1.State
 	// Listed are changes of it that are listed as held, see [ListedOf].

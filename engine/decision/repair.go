@@ -31,8 +31,8 @@ func (j *judge) byRepair(c change.Change) (Finding, bool) {
 // repairs reports whether a change is one: the composition function says so, to us or on the object.
 func (f *facts) repairs(c change.Change) bool {
 	switch {
-	case f.Repair != nil:
-		return f.New != nil && f.Repair(f.New.Object, c)
+	case f.RepairsNow != nil:
+		return f.New != nil && f.RepairsNow(f.New.Object, c)
 	case !f.applies():
 		return false
 	case f.Operation == OperationCreate:

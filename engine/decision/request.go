@@ -132,9 +132,9 @@ type Request struct {
 	// Repairs reports whether a change of the new object reverts what somebody did to a composed resource: its pipeline desires of it
 	// what it desired last. Nil where that is not known.
 	Repairs func(merged map[string]any, c change.Change) bool
-	// Repair reports whether the composition function puts back in this request what somebody has changed or deleted by hand, by the
+	// RepairsNow reports whether the composition function puts back in this request what somebody has changed or deleted by hand, by the
 	// new object; nil where the function is not asked. Then what it has recorded on the object says so.
-	Repair func(object map[string]any, c change.Change) bool
+	RepairsNow func(object map[string]any, c change.Change) bool
 	// Edited are fields of the parent that somebody has changed of late, by whatever shows that besides what the parent has on
 	// record; nil where nothing does.
 	Edited func() []string

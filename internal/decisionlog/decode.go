@@ -75,7 +75,7 @@ func (d *Decision) Request(by *inforce.Set, unknown *Unknown) (decision.Request,
 	}
 
 	if len(d.Repaired) > 0 {
-		out.Repair = func(_ map[string]any, c change.Change) bool { return slices.Contains(d.Repaired, c.Field) }
+		out.RepairsNow = func(_ map[string]any, c change.Change) bool { return slices.Contains(d.Repaired, c.Field) }
 	}
 
 	if d.ReadsParameters {

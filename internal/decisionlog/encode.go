@@ -51,7 +51,7 @@ func (e *Encoder) Encode(asked Asked, req *decision.Request, d *decision.Decisio
 	out.InForce, out.Outcome = digest, OutcomeOf(d)
 
 	for _, f := range d.Findings {
-		if req.Repair != nil && req.New != nil && req.Repair(req.New.Object, f.Change) {
+		if req.RepairsNow != nil && req.New != nil && req.RepairsNow(req.New.Object, f.Change) {
 			out.Repaired = append(out.Repaired, f.Change.Field)
 		}
 	}
