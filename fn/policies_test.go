@@ -322,6 +322,64 @@ func TestAKindWithoutManagementPoliciesIsMadeWithoutThem(t *testing.T) {
 	}
 }
 
+func TestAVersionWithoutManagementPoliciesIsHeldWhereAnotherHasThem(t *testing.T) {
+	const (
+		xr     = "{apiVersion: example.org/v1alpha1, kind: XDatabase, metadata: {name: db, generation: 1}}"
+		none   = "{properties: {spec: {properties: {forProvider: {}}}}}"
+		schema = "kausality.io/schema/kubernetes.crossplane.io/v1alpha1/Object"
+		asked  = "kausality.io/definition/Object.kubernetes.crossplane.io"
+		crd    = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: objects.kubernetes.crossplane.io}, spec: {versions: [
+			{name: v1alpha1, served: true, schema: {openAPIV3Schema: {properties: {spec: {properties: {forProvider: {}}}}}}},
+			{name: v1alpha2, served: SERVED, schema: {openAPIV3Schema: {properties: {spec: {properties: {forProvider: {}, managementPolicies: {}}}}}}}]}}`
+		missing = "its gate is spec.managementPolicies, which v1alpha1 does not have: compose it in v1alpha2"
+	)
+
+	older := func(text string) string {
+		return strings.ReplaceAll(text, "crossplane.io/v1alpha2", "crossplane.io/v1alpha1")
+	}
+
+	for name, tc := range map[string]struct {
+		reason, observed, served string
+		mode                     string
+		holds                    bool
+	}{
+		"New":       {reason: "It would be made without a gate.", served: "true", holds: true},
+		"There":     {reason: "It would be stored in the other version, and lose its policies.", observed: observedObject, served: "true", holds: true},
+		"Ungated":   {reason: "It is there, and has no gate, which nobody shall take for granted.", observed: older(strings.Replace(observedObject, "  managementPolicies: [Observe, LateInitialize]\n", "", 1)), served: "true", holds: true},
+		"NotServed": {reason: "Nobody can compose it in that one.", served: "false"},
+		"Audit":     {reason: "Nothing has a gate.", mode: "mode: Audit", served: "true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := call(t, xr, tc.observed, older(sized("small", "postgres")), tc.mode)
+			req.Meta.Capabilities = append(req.Meta.Capabilities, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS,
+				fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES)
+			req.RequiredSchemas = map[string]*fnv1.Schema{schema: {OpenapiV3: resourceOf(t, none).GetResource()}}
+
+			sel := run(t, req).GetRequirements().GetResources()[asked]
+			if sel.GetMatchName() != "objects.kubernetes.crossplane.io" || sel.GetKind() != "CustomResourceDefinition" {
+				t.Fatalf("required: %v", sel)
+			}
+
+			if req.RequiredResources == nil {
+				req.RequiredResources = map[string]*fnv1.Resources{}
+			}
+
+			req.RequiredResources[asked] = &fnv1.Resources{Items: []*fnv1.Resource{resourceOf(t, strings.ReplaceAll(crd, "SERVED", tc.served))}}
+			rsp := run(t, req)
+
+			if got := strings.Contains(rsp.GetConditions()[0].GetMessage(), missing); got != tc.holds {
+				t.Errorf("%s\ncondition: %v", tc.reason, rsp.GetConditions()[0])
+			}
+
+			got, made := rsp.GetDesired().GetResources()["database"]
+			if api := got.GetResource().GetFields()["apiVersion"].GetStringValue(); tc.holds && (made != (tc.observed != "") ||
+				made && !strings.Contains(tc.observed, api)) || !tc.holds && !made {
+				t.Errorf("%s\nmade %v, in %s", tc.reason, made, api)
+			}
+		})
+	}
+}
+
 func TestAResourceWithoutManagementPoliciesHasNoGate(t *testing.T) {
 	without := strings.NewReplacer(
 		"  managementPolicies: [Observe, LateInitialize]\n", "", `, "f:managementPolicies": {}`, "",

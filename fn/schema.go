@@ -9,6 +9,7 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/request"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -17,11 +18,14 @@ import (
 // keySchema starts the keys of the schemas the function asks for.
 const keySchema = "kausality.io/schema/"
 
-// requireSchemas asks for the schemas of the managed resources that are to be
-// made, where Crossplane can send them: a kind without spec.managementPolicies
-// must be made without. Of what is there, the object itself shows it.
+// keyDefinition starts the keys of the CRDs that the function asks for.
+const keyDefinition = "kausality.io/definition/"
+
+// requireSchemas asks for the schemas of managed resources of which none shows whether its kind, in the version
+// desired, has spec.managementPolicies, where Crossplane can send them; and for the CRD of a kind that has none there, for
+// another version may.
 func (s *state) requireSchemas(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) {
-	kinds := s.created()
+	kinds := s.unseen()
 	if len(kinds) == 0 || !request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS) {
 		return
 	}
@@ -33,15 +37,45 @@ func (s *state) requireSchemas(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFuncti
 	for _, gvk := range kinds {
 		apiVersion, kind := gvk.ToAPIVersionAndKind()
 		rsp.Requirements.Schemas[schemaKey(gvk)] = &fnv1.SchemaSelector{ApiVersion: apiVersion, Kind: kind}
+
+		if !ungated(req, gvk) {
+			continue
+		}
+
+		// Of its name the plural is a guess, and nearly always right. Where it is not, the kind counts as one without gates.
+		gvr, _ := meta.UnsafeGuessKindToResource(gvk)
+		sel := selectorFor(kindDefinition, nil)
+		sel.ApiVersion, sel.Match = definitions, &fnv1.ResourceSelector_MatchName{MatchName: gvr.GroupResource().String()}
+		s.want(req, rsp, keyDefinition+gvk.GroupKind().String(), sel)
 	}
 }
 
-// created are the kinds of managed resources that are to be made.
-func (s *state) created() []schema.GroupVersionKind {
+// CRDs, as they are asked for.
+const (
+	definitions    = "apiextensions.k8s.io/v1"
+	kindDefinition = "CustomResourceDefinition"
+)
+
+// want asks for one more resource.
+func (s *state) want(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, key string, sel *fnv1.ResourceSelector) {
+	if rsp.Requirements.Resources == nil {
+		rsp.Requirements.Resources = map[string]*fnv1.ResourceSelector{}
+	}
+
+	rsp.Requirements.Resources[key] = sel
+	_, ok := sent(req)[key]
+	s.awaited = s.awaited || !ok
+}
+
+// unseen are the kinds of managed resources, in the versions desired, that no observed one shows with
+// spec.managementPolicies.
+func (s *state) unseen() []schema.GroupVersionKind {
 	kinds := map[string]schema.GroupVersionKind{}
 
 	for name, u := range s.desired {
-		if s.observed[name] == nil && resource.IsManaged(u) {
+		observed := s.observed[name]
+		if resource.IsManaged(u) && (observed == nil || observed.GroupVersionKind() != u.GroupVersionKind() ||
+			resource.Map(observed.Object, "spec")["managementPolicies"] == nil) {
 			kinds[u.GroupVersionKind().String()] = u.GroupVersionKind()
 		}
 	}
@@ -67,4 +101,21 @@ func ungated(req *fnv1.RunFunctionRequest, gvk schema.GroupVersionKind) bool {
 	spec := root.GetFields()["properties"].GetStructValue().GetFields()["spec"].GetStructValue().GetFields()["properties"].GetStructValue()
 
 	return spec != nil && spec.GetFields()["managementPolicies"] == nil
+}
+
+// gatedIn is the version in which a kind that has no spec.managementPolicies in the one desired has it; empty where none has, or
+// its CRD was not sent.
+func gatedIn(req *fnv1.RunFunctionRequest, gvk schema.GroupVersionKind) string {
+	crd := schema.FromAPIVersionAndKind(definitions, kindDefinition)
+
+	for _, obj := range given(req, keyDefinition+gvk.GroupKind().String(), crd) {
+		for _, v := range resource.List(obj, "spec", "versions") {
+			version, _ := v.(map[string]any)
+			if version["served"] == true && resource.Map(version, "schema", "openAPIV3Schema", "properties", "spec", "properties")["managementPolicies"] != nil {
+				return resource.String(version, "name")
+			}
+		}
+	}
+
+	return ""
 }

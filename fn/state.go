@@ -37,6 +37,8 @@ type state struct {
 	observed map[string]*unstructured.Unstructured
 	desired  map[string]*unstructured.Unstructured
 	ungated  map[string]bool
+	// gatedIn are the versions with spec.managementPolicies of those whose version has none.
+	gatedIn map[string]string
 	// selectsNamespaces is true where a policy asks for the XR's namespace.
 	selectsNamespaces bool
 	// params are those of policies.
@@ -91,7 +93,7 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 	}
 
 	s.xr = composition.Recorded(s.xr, s.observed)
-	s.ungated = map[string]bool{}
+	s.ungated, s.gatedIn = map[string]bool{}, map[string]string{}
 
 	for name, r := range req.GetDesired().GetResources() {
 		u := decode(r.GetResource())
@@ -99,7 +101,11 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 			return nil, fmt.Errorf("cannot read desired composed resource %q: %w", name, errNoKind)
 		}
 
-		s.desired[name], s.ungated[name] = u, ungated(req, u.GroupVersionKind())
+		s.desired[name] = u
+
+		if gvk := u.GroupVersionKind(); ungated(req, gvk) {
+			s.ungated[name], s.gatedIn[name] = true, gatedIn(req, gvk)
+		}
 	}
 
 	all := maps.Clone(s.observed)
@@ -154,6 +160,7 @@ func (s *state) decide() {
 		req := s.base
 		req.Other, req.Listed, req.Successor = others[name], listed[name], successors[name]
 		req.Name, req.Observed, req.Desired, req.Ungated = name, s.observed[name], s.desired[name], s.ungated[name]
+		req.GatedIn = s.gatedIn[name]
 		req.Baseline, req.Room = first, min(room, v1alpha1.MaxWishBytes)
 		s.watch(&req)
 

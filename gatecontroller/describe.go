@@ -14,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/deletion"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/governed"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/pending"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
@@ -33,6 +34,7 @@ func DescribeMetrics(reg prometheus.Registerer) error {
 		func() error { _, err := approval.NewMetrics(reg); return err },
 		func() error { return reg.Register(watch.NewWatches(nil, nil)) },
 		func() error { return reg.Register(gates.NewUngated(nil)) },
+		func() error { return reg.Register((&governed.Gateless{}).Init()) },
 		func() error { return reg.Register(discovery.NewUnlisted(nil)) },
 		func() error { return reg.Register(rights.NewRights(nil)) },
 		func() error { return reg.Register(audit.NewExpressions().Failed) },

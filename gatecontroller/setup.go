@@ -311,8 +311,14 @@ func newObjects(
 	}
 
 	keeps := &governed.Parents{Writer: object.Writer{Client: mgr.GetClient()}, Unused: governed.NewUnused(opts.Now)}
+	objects := approval.Reader{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Known: w.Known}
+	gateless := (&governed.Gateless{Composed: composedKinds, Events: recorded, Now: opts.Now, Read: objects.Read}).Init()
+	if err := register(gateless); err != nil {
+		return nil, nil, err
+	}
+
 	o.Leftovers, g.LeftBehind = e, e.Replaced
-	w.Release, w.Dropped = o.ReleaseAll, book.Forget
+	w.Release, w.Dropped = o.ReleaseAll, func(gk schema.GroupKind) { book.Forget(gk); gateless.Drop(gk) }
 	w.Object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
 		if gvk.GroupKind() == resource.RevisionKind() {
 			return &composed.Revisions{Kinds: composedKinds, Gvk: gvk, Reader: mgr.GetCache()}
@@ -320,7 +326,7 @@ func newObjects(
 
 		return &governed.Reconciler{
 			Gvk: gvk, Reader: mgr.GetClient(), Gates: g, Parents: keeps,
-			Owners: o, Leftovers: e, Composed: composedKinds, Pending: held, Gated: opts.Gates,
+			Owners: o, Leftovers: e, Composed: composedKinds, Gateless: gateless, Pending: held, Gated: opts.Gates,
 		}
 	}
 

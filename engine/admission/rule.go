@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
 )
 
 // Operations that rules are about.
@@ -31,22 +32,33 @@ func operationsOf(list []v1alpha1.Operation) []admissionregistrationv1.Operation
 }
 
 // rules collects what a webhook is asked about: one rule for all resources of a
-// group with the same operations.
+// group and version with the same operations.
 type rules map[string]*admissionregistrationv1.RuleWithOperations
 
-// add has a webhook be asked about operations on a kind.
+// addKind has a webhook be asked about operations on a kind, or a subresource of it such as "/scale", in one version: the API
+// server converts what is written in another one, so that fields have the paths that policies name.
+func (r rules) addKind(k kind.Served, subresource string, ops ...admissionregistrationv1.OperationType) {
+	r.addIn(k.GVK.Group, k.GVK.Version, k.Resource+subresource, ops)
+}
+
+// add has a webhook or guard be asked about operations on a kind in whichever version they are made: no change of the versions
+// that are served gets by.
 func (r rules) add(group, resource string, ops ...admissionregistrationv1.OperationType) {
+	r.addIn(group, "*", resource, ops)
+}
+
+func (r rules) addIn(group, version, resource string, ops []admissionregistrationv1.OperationType) {
 	texts := make([]string, len(ops))
 	for i, op := range ops {
 		texts[i] = string(op)
 	}
 
-	key := group + "/" + strings.Join(texts, ",")
+	key := group + "/" + version + "/" + strings.Join(texts, ",")
 
 	rule, ok := r[key]
 	if !ok {
 		rule = &admissionregistrationv1.RuleWithOperations{Operations: ops, Rule: admissionregistrationv1.Rule{
-			APIGroups: []string{group}, APIVersions: []string{"*"}, Scope: ptr.To(admissionregistrationv1.AllScopes),
+			APIGroups: []string{group}, APIVersions: []string{version}, Scope: ptr.To(admissionregistrationv1.AllScopes),
 		}}
 		r[key] = rule
 	}

@@ -125,10 +125,10 @@ func (h Options) mutating(governed []GovernedKind) []admissionregistrationv1.Mut
 			ops = append(ops, opDelete)
 		}
 
-		into.add(s.GVK.Group, s.Resource, ops...)
+		into.addKind(s.Served, "", ops...)
 
 		if s.Scales {
-			into.add(s.GVK.Group, s.Resource+"/scale", opUpdate)
+			into.addKind(s.Served, "/scale", opUpdate)
 		}
 	}
 
@@ -257,10 +257,10 @@ func (h Options) enforcing(list []Enforced) []admissionregistrationv1.Validating
 
 		for _, k := range e.Kinds {
 			ops := operationsOf(e.Operations(k.GroupResource()))
-			objects.add(k.GVK.Group, k.Resource, ops...)
+			objects.addKind(k, "", ops...)
 
 			if k.Scales && slices.Contains(ops, opUpdate) {
-				scales.add(k.GVK.Group, k.Resource+"/scale", opUpdate)
+				scales.addKind(k, "/scale", opUpdate)
 			}
 		}
 

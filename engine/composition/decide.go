@@ -34,6 +34,8 @@ func Decide(req Request) Result {
 
 func (r *Request) decide() Result {
 	switch {
+	case r.GatedIn != "" && r.Desired != nil && r.Mode != v1alpha1.ModeAudit:
+		return r.withoutGate()
 	case r.Other != nil && (r.Observed == nil || r.Desired == nil):
 		return r.renamed()
 	case r.Observed == nil:

@@ -35,6 +35,9 @@ type Request struct {
 	// Ungated is true where the resource's kind is known to have no
 	// spec.managementPolicies.
 	Ungated bool
+	// GatedIn is the version of the kind that has spec.managementPolicies where the desired one has none; empty as a rule. It
+	// is held then.
+	GatedIn string
 	// Observed composed resource; nil if there is none yet.
 	Observed *unstructured.Unstructured
 	// Baseline is true in the first run for an XR, before anything was recorded:

@@ -122,6 +122,11 @@ func (x explainer) lackingGrant() Lack {
 func (x explainer) lackingAllowance(c change.Change, reported bool) []Lack {
 	parent := fmt.Sprintf("%s %q", x.Parent.GetKind(), resource.Name(x.Parent))
 
+	if x.staysWithClaim() {
+		return []Lack{{What: policy.LackParent, Text: fmt.Sprintf(
+			"%s would have it recreated, and leave managed resources behind: delete %s instead", parent, parent)}}
+	}
+
 	for _, a := range x.allowances {
 		if allowance.Covers(a, x.groupKind(), c) {
 			return []Lack{x.unusable(a, c, parent)}

@@ -56,7 +56,7 @@ func (g *judged) actionOnUnallowed() v1alpha1.ValidationAction {
 	switch {
 	case g.Action != "":
 		return g.Action
-	case g.staysInNamespace() || g.openForAnother():
+	case g.staysInNamespace() || g.staysWithClaim() || g.openForAnother():
 		return v1alpha1.ActionDeny
 	case deletesForOthers(g.User):
 		return ""

@@ -25,6 +25,13 @@ func (l *lineage) staysInNamespace() bool {
 	return l.Operation == OperationDelete && l.withNamespace && deletesForOthers(l.User) && !resource.Deleting(l.Old) && hasGatedBelow(l.Old)
 }
 
+// staysWithClaim reports whether the object is an XR that is not to be deleted while its Claim is there: that would have another one
+// made, and what is gated below this one would stay and stand for the same external objects as what that composes.
+func (l *lineage) staysWithClaim() bool {
+	return l.Operation == OperationDelete && !deletesForOthers(l.User) && l.Parent != nil && resource.BoundToClaim(l.Old) &&
+		resource.IsClaim(l.Parent) && !resource.Deleting(l.Parent) && !resource.Deleting(l.Old) && hasGatedBelow(l.Old)
+}
+
 // hasGatedBelow reports whether managed resources with a gate may follow from an
 // object: it waits for us before it is deleted, or is a Claim of an XR that the
 // composition function reports on.

@@ -34,6 +34,8 @@ type Reconciler struct {
 	Leftovers *deletion.Leftovers
 	// Composed says which kinds and XRs are our business.
 	Composed *composed.Kinds
+	// Gateless tells of managed resources without a gate where there should be one; nil for nobody.
+	Gateless *Gateless
 	// Pending hears of what is there, and what is not; nil for nobody.
 	Pending Pending
 	Gated   bool
@@ -57,6 +59,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.Gates.Ledger.Gone(r.Gvk.GroupKind(), req.NamespacedName, r.Gates.Now())
 		r.Gates.Ungated.Set(r.Gvk, req.NamespacedName, false)
 		r.Composed.Forget(r.Gvk)
+
+		if r.Gateless != nil {
+			r.Gateless.forget(r.Gvk.GroupKind(), req.NamespacedName)
+		}
 	}
 
 	told := r.tell(ctx, req.NamespacedName, u, err)
@@ -70,6 +76,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	res, err := r.reconcileObject(ctx, u)
 	if err == nil && told != nil {
 		return reconcile.Result{}, told
+	}
+
+	if err != nil || !r.Gated || r.Gateless == nil {
+		return res, err
+	}
+
+	again, err := r.Gateless.observe(ctx, u)
+	if again > 0 && (res.RequeueAfter == 0 || again < res.RequeueAfter) {
+		res.RequeueAfter = again
 	}
 
 	return res, err

@@ -101,7 +101,7 @@ func (s *Stack) applyOwn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.applyCRDs(ctx, filepath.Join(root, "package", "crds")); err != nil {
+	if err := s.applyCRDs(ctx, filepath.Join(root, "package", "crds"), ""); err != nil {
 		return err
 	}
 	rbac, err := readManifests(filepath.Join(root, "package", "rbac"))

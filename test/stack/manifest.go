@@ -19,6 +19,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -137,16 +138,25 @@ func (s *Stack) applyTyped(ctx context.Context, objects ...client.Object) error 
 	return nil
 }
 
-// applyCRDs applies the CustomResourceDefinitions in a directory and waits until they are served.
-func (s *Stack) applyCRDs(ctx context.Context, dir string) error {
+// applyCRDs applies the CustomResourceDefinitions in a directory and waits until they are served. Their
+// conversion webhooks name a Service, and nothing here serves one: converters are at a URL instead; where
+// that is empty, only the apiVersion is converted.
+func (s *Stack) applyCRDs(ctx context.Context, dir, converters string) error {
 	objects, err := readManifests(dir)
 	if err != nil {
 		return err
 	}
 	steps := make([]step, 0, len(objects))
 	for _, u := range objects {
-		// Conversion webhooks name a Service, and nothing here serves one.
-		unstructured.RemoveNestedField(u.Object, "spec", "conversion")
+		switch _, converts, _ := unstructured.NestedMap(u.Object, "spec", "conversion", "webhook"); {
+		case !converts || converters == "":
+			unstructured.RemoveNestedField(u.Object, "spec", "conversion")
+		default:
+			config := map[string]any{"url": converters, "caBundle": base64.StdEncoding.EncodeToString(s.authority.pem)}
+			if err := unstructured.SetNestedMap(u.Object, config, "spec", "conversion", "webhook", "clientConfig"); err != nil {
+				return fmt.Errorf("cannot convert objects of %s: %w", u.GetName(), err)
+			}
+		}
 		steps = append(steps, func(ctx context.Context) error {
 			if err := s.apply(ctx, u); err != nil {
 				return err

@@ -72,7 +72,7 @@ type otherProvider struct {
 // runOtherProvider starts it as a service account that may do everything, beside those of Crossplane's other providers.
 func (s *Stack) runOtherProvider(ctx context.Context, p otherProvider) error {
 	if p.crds != "" {
-		if err := s.applyCRDs(ctx, p.crds); err != nil {
+		if err := s.applyCRDs(ctx, p.crds, ""); err != nil {
 			return err
 		}
 	}

@@ -37,7 +37,7 @@ func (s *Stack) startProvider(ctx context.Context) error {
 	var kubeconfig []byte
 	err := parallel(ctx,
 		func(ctx context.Context) error {
-			return s.applyCRDs(ctx, s.tools.asset(providerKubernetes, assetCRDs))
+			return s.applyCRDs(ctx, s.tools.asset(providerKubernetes, assetCRDs), "https://"+address(s.ports.providerWebhook)+"/convert")
 		},
 		func(ctx context.Context) (err error) {
 			kubeconfigPath, kubeconfig, err = s.createServiceAccount(ctx, CrossplaneNamespace, providerKubernetes)

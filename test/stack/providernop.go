@@ -22,7 +22,7 @@ import (
 
 // startProviderNop starts provider-nop, whose resources stand for nothing.
 func (s *Stack) startProviderNop(ctx context.Context) error {
-	if err := s.applyCRDs(ctx, s.tools.asset(providerNop, assetCRDs)); err != nil {
+	if err := s.applyCRDs(ctx, s.tools.asset(providerNop, assetCRDs), ""); err != nil {
 		return err
 	}
 	kubeconfig, _, err := s.createServiceAccount(ctx, CrossplaneNamespace, providerNop)
