@@ -228,7 +228,7 @@ func newPending(
 		Objects: pending.Objects{
 			Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Known: composedKinds.Watches.Known,
 		},
-		Namespace: opts.Namespace, ShowForeign: opts.ShowForeign, Now: opts.Now,
+		Namespace: opts.Namespace, ShowForeign: opts.ShowForeign, WithoutDrift: opts.Gate.WithoutDrift, Now: opts.Now,
 	}
 	if approvals != nil {
 		out.Approvals = approvals

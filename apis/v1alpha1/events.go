@@ -52,6 +52,9 @@ const (
 	// EventReasonUngated is a Warning event on: managed resource. It has no gate: its
 	// provider has no management policies, or the function is in Audit.
 	EventReasonUngated EventReason = "KausalityUngated"
+	// EventReasonDrift is a Warning event on: managed resource. Somebody has changed its external
+	// object outside of Crossplane since the gate closed.
+	EventReasonDrift EventReason = "KausalityDrift"
 	// EventReasonManagedResourceOrphaned is a Warning event on: managed resource, XR. It
 	// stays, for deleting it is not allowed, and its owner is gone.
 	EventReasonManagedResourceOrphaned EventReason = "KausalityManagedResourceOrphaned"

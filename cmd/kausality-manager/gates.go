@@ -18,6 +18,10 @@ func (c *cli) Validate() error {
 		return fmt.Errorf("--gate-without-late-initialize: %w", err)
 	}
 
+	if _, err := gate.ParseKinds(c.GateWithoutDrift); err != nil {
+		return fmt.Errorf("--gate-without-drift: %w", err)
+	}
+
 	if c.MaxWritesInFlight < 1 {
 		return fmt.Errorf("--max-writes-in-flight %d: %w", c.MaxWritesInFlight, errNoWrites)
 	}
@@ -54,7 +58,10 @@ func (c *cli) withoutLate() gate.Kinds {
 
 // gateOptions are what gates are moved by.
 func (c *cli) gateOptions() gate.Options {
+	drifting, _ := gate.ParseKinds(c.GateWithoutDrift) // It was validated.
+
 	return gate.Options{
+		WithoutDrift:   drifting,
 		LateInitialize: true, WithoutLateInitialize: c.withoutLate(), Settle: c.Settle, MaxOpen: c.MaxOpen,
 		CloseOverdue: c.Overdue == string(v1alpha1.OverdueClose),
 	}

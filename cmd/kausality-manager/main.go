@@ -78,6 +78,7 @@ type cli struct {
 
 	EnableGates        bool          `default:"true" help:"Move the gates of managed resources and keep their guards." negatable:""`
 	GateLateInitialize bool          `default:"true" help:"Leave LateInitialize in closed gates; switch off for providers built on crossplane-runtime before 1.20." negatable:""`
+	GateWithoutDrift   []string      `help:"Kinds whose external objects may be changed outside: nobody is told, and an update reverts it, as KIND.GROUP or *.GROUP; may be given again." name:"gate-without-drift" sep:"none" placeholder:"KIND.GROUP"`
 	GateWithoutLate    []string      `help:"Kinds whose closed gates leave LateInitialize out, as KIND.GROUP or *.GROUP; may be given again." name:"gate-without-late-initialize" sep:"none" placeholder:"KIND.GROUP"`
 	FunctionName       []string      `default:"function-kausality,kausality-io-function-kausality" help:"Names that function-kausality is installed under; the second one is what it gets from its Configuration. What XRs compose whose Composition runs it is gated." name:"function-name"`
 	Settle             time.Duration `default:"1m" help:"How long a change must look applied where status.atProvider does not show it."`

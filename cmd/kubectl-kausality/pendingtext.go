@@ -132,7 +132,7 @@ func causeText(c *v1alpha1.Cause) string {
 			out += ", revision " + visible(c.Revision)
 		}
 	case v1alpha1.CauseDrift:
-		out = "a change by hand of what is composed"
+		out = "a change by hand"
 	default:
 		out = "the pipeline: a function, or what it reads"
 		if len(c.Functions) > 0 {

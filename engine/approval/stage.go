@@ -10,6 +10,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -119,8 +120,10 @@ func (c *computing) stageOfChild(g *grant) stage {
 		return unsaid
 	case seen.Object == nil:
 		return absent
-	case Used(seen.Object, g.allowance):
+	case Used(seen.Object, g.allowance), s.outside() && gate.Applied(seen.Object, g.allowance):
 		return used
+	case s.outside() && gate.Applies(seen.Object, g.allowance):
+		return applying
 	case s.entry != nil || holds(seen.Object, s.digest):
 		return waiting
 	default:
@@ -128,9 +131,12 @@ func (c *computing) stageOfChild(g *grant) stage {
 	}
 }
 
-// holds reports whether the record of what is held of an object names a change.
+// holds reports whether the record of what is held of an object names a change, or its drift is one.
 func holds(u *unstructured.Unstructured, digest string) bool {
 	held, err := allowance.ParseHeld(u)
+	if err != nil {
+		held = nil
+	}
 
-	return err == nil && slices.ContainsFunc(held, func(h v1alpha1.HeldChange) bool { return h.Digest == digest })
+	return slices.ContainsFunc(append(held, gate.DriftEntries(u)...), func(h v1alpha1.HeldChange) bool { return h.Digest == digest })
 }

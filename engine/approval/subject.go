@@ -185,7 +185,13 @@ func (c *computing) gather() {
 // edit reports whether a change that is held is an edit of the root itself, which is stored already,
 // and from which nothing follows.
 func (s *subject) edit() bool {
-	return s.entry != nil && s.entry.Parent != nil && s.entry.Parent.UID == s.entry.Ref.UID
+	return s.entry != nil && s.entry.Parent != nil && s.entry.Parent.UID == s.entry.Ref.UID &&
+		(s.entry.Cause == nil || s.entry.Cause.Type != v1alpha1.CauseDrift)
+}
+
+// outside reports whether a change is of an external object alone: the managed resource carries what approves it.
+func (s *subject) outside() bool {
+	return s.parent != nil && s.ref.UID != "" && s.parent.UID == s.ref.UID && !s.edit()
 }
 
 // know notes what a change is of, unless that is known.

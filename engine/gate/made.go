@@ -198,9 +198,19 @@ func whole(field string) bool {
 // all of the spec.
 func (s serving) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
 	if !s.existing() && !s.unknown() {
+		return s.withholdDrift(pending)
+	}
+
+	asked := s.askedFields(pending)
+	if slices.ContainsFunc(asked, whole) || covers(asked, Differing(s.u)) {
 		return pending
 	}
 
+	return without(pending, ActionUpdate)
+}
+
+// askedFields are the fields that allowances with Update are for.
+func (s serving) askedFields(pending []v1alpha1.Allowance) []string {
 	var asked []string
 
 	entries, _ := allowance.ParseTrace(s.u) // What does not parse names nothing.
@@ -221,11 +231,7 @@ func (s serving) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowan
 		}
 	}
 
-	if slices.ContainsFunc(asked, whole) || covers(asked, Differing(s.u)) {
-		return pending
-	}
-
-	return without(pending, ActionUpdate)
+	return asked
 }
 
 // covers reports whether fields are all that differs, or more.
@@ -277,14 +283,31 @@ func differing(path fieldpath.Path, want, have any) []change.Change {
 				out = append(out, differing(append(slices.Clone(path), fieldpath.Field(key)), w, actual)...)
 			}
 		}
-	case isList && bothLists && len(elements) == len(others):
+	case isList && bothLists && len(elements) == len(others) && !sameSet(elements, others):
 		for i, w := range elements {
 			at := fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(i)}
 			out = append(out, differing(append(slices.Clone(path), at), w, others[i])...)
 		}
+	case isList && bothLists && sameSet(elements, others): // Many a provider shows a set in an order of its own.
 	case want != nil && !change.Equal(want, have):
 		out = append(out, change.Change{Path: path, Field: path.String(), From: have, To: want})
 	}
 
 	return out
+}
+
+// sameSet reports whether two lists have the same elements in any order.
+func sameSet(a, b []any) bool {
+	left := slices.Clone(b)
+
+	for _, e := range a {
+		i := slices.IndexFunc(left, func(o any) bool { return change.Equal(e, o) })
+		if i < 0 {
+			return false
+		}
+
+		left = slices.Delete(left, i, i+1)
+	}
+
+	return len(left) == 0
 }

@@ -39,6 +39,12 @@ func (p *planner) move(m Move, set []string, rec v1alpha1.GateRecord, why string
 
 	rec.Keeps = p.spares(&rec)
 
+	if rec.State == v1alpha1.GateClosed {
+		p.compared(&rec)
+	} else {
+		rec.Compared, rec.Differs = false, nil
+	}
+
 	out := Plan{Move: m, Policies: set, Allowances: p.noteWindows(&rec), Why: why}
 	out.Record, out.Opens = rec, p.opensBy(&rec)
 

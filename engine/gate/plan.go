@@ -39,6 +39,9 @@ type Options struct {
 	LateInitialize bool
 	// WithoutLateInitialize are kinds whose provider's runtime does not.
 	WithoutLateInitialize Kinds
+	// WithoutDrift are kinds of which drift is not looked for: their providers show other values than their specs have, or not always
+	// the same ones.
+	WithoutDrift Kinds
 	// Settle is how long a change must look applied where the resource's
 	// status does not show the changed fields.
 	Settle time.Duration

@@ -217,6 +217,10 @@ func (p *planner) whileClosed() Plan {
 		return p.stay(p.waitsForReplacement(fields))
 	}
 
+	if why := p.drifted(); len(p.pending) == 0 && why != "" {
+		return p.stay(why)
+	}
+
 	if len(p.pending) == 0 && p.shared != nil && p.shared.is() {
 		return p.stay("closed: " + p.shared.text)
 	}
@@ -333,7 +337,7 @@ func (p *planner) whileOpen() Plan {
 
 	missing := p.landed()
 	if missing.nothing() {
-		return p.close("applied")
+		return p.close(p.applied())
 	}
 
 	plan := p.waiting(missing)
@@ -343,6 +347,15 @@ func (p *planner) whileOpen() Plan {
 	}
 
 	return plan
+}
+
+// applied says that what was allowed is, and what of it the external object does not show.
+func (p *planner) applied() string {
+	if field := p.remains(); field != "" {
+		return "applied, but " + field + " is still shown by the external object"
+	}
+
+	return "applied"
 }
 
 // stillAllowed are the actions the gate is open for, without Delete where no

@@ -57,6 +57,25 @@ func (s *summary) collect() {
 	for i := range s.Objects {
 		s.fromAnnotation(&s.Objects[i])
 	}
+
+	for i := range s.Objects {
+		s.fromOutside(&s.Objects[i])
+	}
+}
+
+// fromOutside adds what somebody has changed of an object's external object. The object itself carries what approves its revert.
+func (s *summary) fromOutside(o *Object) {
+	if s.WithoutDrift.Has(o.GroupVersionKind().GroupKind()) {
+		return
+	}
+
+	ref := RefTo(o.Unstructured)
+
+	for _, h := range gate.DriftEntries(o.Unstructured) {
+		h.Ref, h.Parent, h.ComposedResource = ref, &ref, resource.ComposedName(o.Unstructured)
+		h.Destroys = Destroys(o.GroupVersionKind().GroupKind(), o.Unstructured, h.Field)
+		s.add(&entry{HeldChange: h})
+	}
 }
 
 // fromList adds what a function lists.

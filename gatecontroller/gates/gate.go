@@ -17,6 +17,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
@@ -67,6 +68,7 @@ func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured
 	plan, err := gate.PlanFor(u, opts, g.Now())
 	g.warnUnparsed(u, err)
 	g.warnShared(u, &plan)
+	g.warnDrifted(u)
 	g.Failed.Count(plan.Broken)
 
 	ungated := g.Ungated.Set(u.GroupVersionKind(), key, plan.Ungated)
@@ -156,6 +158,34 @@ func (g *Reconciler) warnShared(u *unstructured.Unstructured, plan *gate.Plan) {
 	for _, of := range [][2]*unstructured.Unstructured{{u, plan.Twin}, {plan.Twin, u}} {
 		g.Events.Eventf(of[0], of[1], corev1.EventTypeWarning, string(v1alpha1.EventReasonShared), actionGate,
 			"the gate opens neither for Delete nor for a window: %s", gate.Shared(of[0], of[1]))
+	}
+}
+
+// warnDrifted warns that somebody has changed the external object since the gate closed, once for each set of values.
+func (g *Reconciler) warnDrifted(u *unstructured.Unstructured) {
+	gk, key := u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u)
+
+	var list []v1alpha1.HeldChange
+	if !g.Opts.WithoutDrift.Has(gk) {
+		list = gate.DriftEntries(u)
+	}
+
+	said, text := "", ""
+	for i, e := range list {
+		said += e.Digest
+
+		if i == 0 {
+			text = decision.DescribePassed(v1alpha1.HeldChange{Field: e.Field, From: e.To, To: e.From})
+		}
+	}
+
+	if n := len(list); n > 1 {
+		text += fmt.Sprintf(" and %d more", n-1)
+	}
+
+	if g.Ledger.tell(gk, key, topicDrift, said) {
+		g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonDrift), "Observe",
+			"the external object was changed outside of Crossplane: %s. See: kubectl kausality pending", text)
 	}
 }
 

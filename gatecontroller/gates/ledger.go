@@ -36,6 +36,7 @@ const (
 // gates alone, which no library knows.
 type Ledger struct {
 	open, overdue *prometheus.Desc
+	drifted       *prometheus.Desc
 	seconds       *prometheus.HistogramVec
 	moves         *prometheus.CounterVec
 	waits         *prometheus.CounterVec
@@ -59,6 +60,8 @@ const (
 	topicUnparsed topic = "unparsed"
 	// topicTwin is another managed resource that stands for the same external object.
 	topicTwin topic = "twin"
+	// topicDrift is what somebody has changed of the external object.
+	topicDrift topic = "drift"
 )
 
 // opening is one gate while it is open.
@@ -85,6 +88,8 @@ func NewLedger(reg prometheus.Registerer, now func() time.Time) (*Ledger, error)
 		open:  prometheus.NewDesc("kausality_gates_open", "Gates that are open now.", kind, nil),
 		overdue: prometheus.NewDesc("kausality_gates_overdue",
 			"Gates that are open now and have been for longer than their policy, or --max-open, says.", kind, nil),
+		drifted: prometheus.NewDesc("kausality_drifted_resources",
+			"Managed resources with a closed gate whose external object was changed outside since the gate closed.", kind, nil),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "kausality_gate_open_seconds",
 			Help:    "How long gates were open, of those that are closed again or whose resource is gone.",
@@ -119,9 +124,11 @@ func (l *Ledger) Describe(out chan<- *prometheus.Desc) {
 	out <- l.open
 
 	out <- l.overdue
+
+	out <- l.drifted
 }
 
-// Collect counts the gates that are open.
+// Collect counts the gates that are open, and what has drifted.
 func (l *Ledger) Collect(out chan<- prometheus.Metric) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,6 +145,18 @@ func (l *Ledger) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(l.open, prometheus.GaugeValue, float64(len(gates)), gk.Group, gk.Kind)
 
 		out <- prometheus.MustNewConstMetric(l.overdue, prometheus.GaugeValue, float64(late), gk.Group, gk.Kind)
+	}
+
+	for gk, told := range l.told {
+		n := 0
+
+		for _, of := range told {
+			if of[topicDrift] != "" {
+				n++
+			}
+		}
+
+		out <- prometheus.MustNewConstMetric(l.drifted, prometheus.GaugeValue, float64(n), gk.Group, gk.Kind)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -26,12 +27,14 @@ type fingerprint [16]byte
 // Observe hears of an object that is there. Where something new is said of what is held of it, or
 // of what was made of what is approved, its root is reconciled.
 func (r *Reconciler) Observe(ctx context.Context, u *unstructured.Unstructured) error {
-	key, holds := pending.KeyOfObject(u), holds(u)
+	drift := r.drift(u)
+
+	key, holds := pending.KeyOfObject(u), len(drift) > 0 || holds(u)
 	if !holds && !r.index.involved(key, parentUID(u)) {
 		return nil // Most objects, most of the time.
 	}
 
-	said := printOf(u)
+	said := printOf(u, drift)
 	if was, ok := r.index.known(key); ok && was.said == said && was.holds == holds {
 		return nil
 	}
@@ -44,6 +47,15 @@ func (r *Reconciler) Observe(ctx context.Context, u *unstructured.Unstructured) 
 	r.index.set(key, entry{root: root, uid: u.GetUID(), holds: holds, said: said})
 
 	return nil
+}
+
+// drift is what somebody has changed of the external object of a managed resource.
+func (r *Reconciler) drift(u *unstructured.Unstructured) []v1alpha1.HeldChange {
+	if r.WithoutDrift.Has(u.GroupVersionKind().GroupKind()) {
+		return nil
+	}
+
+	return gate.DriftEntries(u)
 }
 
 // Gone hears of an object that is not there any more.
@@ -82,7 +94,7 @@ func parentUID(u *unstructured.Unstructured) types.UID {
 }
 
 // printOf is the fingerprint of an object.
-func printOf(u *unstructured.Unstructured) fingerprint {
+func printOf(u *unstructured.Unstructured, drift []v1alpha1.HeldChange) fingerprint {
 	parent, _ := resource.ParentOf(u)
 	annotation := func(key string) string { return resource.Annotation(u, key) }
 	condition := func(typ string) []string {
@@ -95,7 +107,7 @@ func printOf(u *unstructured.Unstructured) fingerprint {
 		u.GetUID(), parent, resource.Deleting(u),
 		annotation(v1alpha1.AnnotationHeld), annotation(v1alpha1.AnnotationTrace),
 		annotation(v1alpha1.AnnotationRecord), annotation(v1alpha1.AnnotationAllowances),
-		condition(v1alpha1.ConditionState), condition(v1alpha1.ConditionKausality),
+		condition(v1alpha1.ConditionState), condition(v1alpha1.ConditionKausality), drift,
 	})
 	sum := sha256.Sum256(raw)
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
@@ -52,7 +53,9 @@ type Reconciler struct {
 	Namespace string
 	// ShowForeign shows values of objects in other namespaces than their root's.
 	ShowForeign bool
-	Now         func() time.Time
+	// WithoutDrift are kinds of which drift is not looked for.
+	WithoutDrift gate.Kinds
+	Now          func() time.Time
 
 	metrics   *Metrics
 	index     *index
@@ -171,7 +174,7 @@ func (r *Reconciler) reconcileRoot(ctx context.Context, root *unstructured.Unstr
 		return reconcile.Result{}, err
 	}
 
-	in := pending.Input{Root: root, ShowForeign: r.ShowForeign, Now: now}
+	in := pending.Input{Root: root, ShowForeign: r.ShowForeign, WithoutDrift: r.WithoutDrift, Now: now}
 	if pch != nil {
 		in.Previous = pch.Status
 	}

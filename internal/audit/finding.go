@@ -31,6 +31,8 @@ const (
 	GateOpen Rule = "gate-open"
 	// Ungated is of a managed resource whose gate was taken away.
 	Ungated Rule = "not-gated"
+	// Drifted is of a managed resource whose external object somebody has changed outside.
+	Drifted Rule = "drifted"
 	// RecordBroken is of an object of which a record of Kausality's cannot be read.
 	RecordBroken Rule = "record-broken"
 	// Held is of changes that are held, and wait for somebody.
@@ -188,6 +190,7 @@ func natures() []nature {
 		{NotAllowed, Changed, High, Fail, "its value is in force, and nobody asked for it who may"},
 		{PassedNotAllowed, Changed, High, Fail, "the function runs in mode Audit, so that the change was made all the same"},
 		{Held, Pending, Low, Warn, "somebody asked for it, or a Composition wants it, and it waits"},
+		{Drifted, Pending, Medium, Warn, "no update of it is applied before that is reverted or approved"},
 		{OwnerGone, Pending, Medium, Fail, whyLeft},
 		{DeletionWaits, Pending, Medium, Fail, whyLeft},
 		{LeftOutside, Pending, Medium, Fail, whyLeft},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -28,7 +29,7 @@ func Gate(u *unstructured.Unstructured, now time.Time, opts gate.Options) []Find
 	case rec.State == v1alpha1.GateUngated:
 		return []Finding{ungated(u, rec)}
 	case rec.State != v1alpha1.GateOpen:
-		return nil
+		return drifted(u)
 	case overdue(now, rec, opts):
 		c, _ := resource.ConditionOf(u, resource.ConditionSynced)
 		said := mask.Value(nil, c.Message, u.Object) // Providers quote what they were told, such as a URL with a password.
@@ -42,6 +43,22 @@ func Gate(u *unstructured.Unstructured, now time.Time, opts gate.Options) []Find
 			"wait: it closes when the change has landed; kubectl kausality trace "+resource.Argument(u)+" says what it waits for").
 			since(rec.Since.Time)}
 	}
+}
+
+// drifted is of what somebody has changed of the external object since the gate closed.
+func drifted(u *unstructured.Unstructured) []Finding {
+	list := gate.DriftEntries(u)
+	if len(list) == 0 {
+		return nil
+	}
+
+	fields := make([]string, len(list))
+	for i, e := range list {
+		fields[i] = decision.DescribePassed(v1alpha1.HeldChange{Field: e.Field, From: e.To, To: e.From})
+	}
+
+	return []Finding{newFinding(Drifted, RefOf(u), "its external object was changed outside: "+strings.Join(fields, ", "),
+		"revert it there, or approve that the spec is applied: kubectl kausality pending")}
 }
 
 // overdue reports whether a gate is open for longer than what opened it allows.

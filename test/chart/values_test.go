@@ -118,7 +118,7 @@ functionNames: [function-kausality, other]
 approvers: ["flux-system:approver"]
 function: {create: true, package: "registry.example.org/k/f:v1", pullSecrets: [{name: pull}], repair: Hold}
 webhook: {port: 10443, url: "https://kausality.example.org", certificate: {from: cert-manager, lifetime: 2160h}}
-gates: {lateInitialize: false, withoutLateInitialize: ["*.old.example.org"], settle: 90s, maxOpen: 2h, overdue: Close}
+gates: {lateInitialize: false, withoutLateInitialize: ["*.old.example.org"], withoutDrift: [Bucket.s3.aws.upbound.io], settle: 90s, maxOpen: 2h, overdue: Close}
 resources: {requests: {memory: 64Mi}}
 metrics: {port: 10080, serviceMonitor: {enabled: true, labels: {release: prometheus}}}
 health: {port: 10081}

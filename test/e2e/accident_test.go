@@ -33,7 +33,12 @@ import (
 // kausality runs kubectl kausality as a user and returns what it prints.
 func kausality(ctx context.Context, user string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(running.BinDir(), "kubectl-kausality"), args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(running.Dir(), "users", user+".kubeconfig"))
+	config := filepath.Join(running.Dir(), "users", user+".kubeconfig")
+	if user == admin {
+		config = filepath.Join(running.Dir(), "kubeconfig")
+	}
+
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+config)
 
 	out, err := cmd.CombinedOutput()
 	if err != nil {

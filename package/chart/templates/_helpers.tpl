@@ -61,6 +61,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- range .gates.withoutLateInitialize }}
 - --gate-without-late-initialize={{ . }}
 {{- end }}
+{{- range .gates.withoutDrift }}
+- --gate-without-drift={{ . }}
+{{- end }}
 {{- if .leaderElection.enabled }}
 - --leader-elect
 - --leader-lease-duration={{ .leaderElection.leaseDuration }}

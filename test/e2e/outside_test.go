@@ -1,0 +1,191 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build stack
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/test/scenario"
+	"github.com/kausality-io/kausality-crossplane/test/world"
+)
+
+// bag asks for a bag. Fields that are empty are left out.
+func (c cluster) bag(ctx context.Context, color, size string) error {
+	spec := map[string]any{"color": color}
+	if size != "" {
+		spec["size"] = size
+	}
+
+	return c.apply(ctx, hans, fmt.Sprintf(`{apiVersion: shop.example.org/v1, kind: Bag, metadata: {name: %s, namespace: default}, spec: %s}`,
+		c.name, text(spec)))
+}
+
+// text is JSON.
+func text(v map[string]any) string {
+	out := "{"
+	for key, e := range v {
+		out += fmt.Sprintf("%q: %q,", key, e)
+	}
+
+	return out + "}"
+}
+
+// outsideHas checks the data of the external object.
+func (c cluster) outsideHas(want map[string]any) check {
+	return func(ctx context.Context) error {
+		u, err := c.configMap(ctx, c.name+"-data")
+		if err != nil {
+			return err
+		}
+
+		if got, _ := u.Object["data"].(map[string]any); !maps.Equal(got, want) {
+			return fmt.Errorf("outside is %v, want %v: %w", got, want, world.ErrOther)
+		}
+
+		return nil
+	}
+}
+
+// by hand changes the external object.
+func (c cluster) byHand(ctx context.Context, data string) error {
+	out, err := c.configMap(ctx, c.name+"-data")
+	if err != nil {
+		return err
+	}
+
+	return c.Patch(ctx, out, world.Merge(`{"data": `+data+`}`))
+}
+
+// metricIs checks a line of the manager's metrics.
+func metricIs(line string) check {
+	return func(ctx context.Context) error {
+		found, err := scraped(ctx)
+		if err != nil || !mentions(found, line+"\n") {
+			return fmt.Errorf("metrics lack %q: %w", line, errors.Join(err, world.ErrOther))
+		}
+
+		return nil
+	}
+}
+
+// audits checks that kubectl kausality audit says something.
+func audits(words string) check {
+	return func(ctx context.Context) error {
+		text, err := kausality(ctx, admin, "audit", "-o", "json")
+		if !mentions(text, words) {
+			return fmt.Errorf("audit lacks %q: %w", words, errors.Join(err, world.ErrOther))
+		}
+
+		return nil
+	}
+}
+
+// TestWhatSomebodyChangesOutsideGoesWithNoOtherChange has somebody change the external object, and somebody else ask for another
+// field of it.
+func TestWhatSomebodyChangesOutsideGoesWithNoOtherChange(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	t.Parallel()
+
+	c := newCluster(t, "Bag", "drifter")
+	p := pendingsOf(t, "shop.example.org/v1", "Bag", namespace, c.name)
+	berta := approverNamed(t, "drift-berta", [3]string{v1alpha1.VerbApprove, "kubernetes.m.crossplane.io", "objects"})
+	drift := held{kind: "Object", field: "spec.forProvider.manifest.data.size", to: "small", cause: v1alpha1.CauseDrift, parent: "Object"}
+	data := func(color, size string) check { return c.outsideHas(map[string]any{"color": color, "size": size}) }
+
+	c.play(t, []scenario.Step{
+		{Title: "A bag", Run: func(ctx context.Context) error {
+			if err := errors.Join(c.applyFile(ctx, "bags.yaml"), c.bag(ctx, "red", "small")); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "a small red bag", all(data("red", "small"), c.gateIs(v1alpha1.GateClosed), c.settled))
+		}},
+		{Title: "A change of both", Run: func(ctx context.Context) error {
+			if err := c.bag(ctx, "green", "small"); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "a small green bag", all(data("green", "small"), c.gateIs(v1alpha1.GateClosed), c.settled))
+		}},
+		{Title: "Somebody changes it outside, which is told", Run: func(ctx context.Context) error {
+			if err := c.byHand(ctx, `{"size": "HUGE"}`); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "drift", all(p.lists(nil, drift), c.settled,
+				c.heard(string(v1alpha1.EventReasonDrift), "data.size is changed from small to HUGE"),
+				audits("its external object was changed outside: spec.forProvider.manifest.data.size is changed from small to HUGE"),
+				metricIs(`kausality_drifted_resources{group="kubernetes.m.crossplane.io",kind="Object"} 1`)))
+		}},
+		{Title: "Another field does not take it along", Run: func(ctx context.Context) error {
+			if err := c.bag(ctx, "blue", "small"); err != nil {
+				return err
+			}
+
+			return rests(ctx, "a huge green bag", all(data("green", "HUGE"), c.gateIs(v1alpha1.GateClosed), p.lists(nil, drift)))
+		}},
+		{Title: "Until somebody approves it", Run: func(ctx context.Context) error {
+			if err := berta.approve(ctx, p, "revert", every); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "a small blue bag", all(data("blue", "small"), c.gateIs(v1alpha1.GateClosed), c.settled,
+				p.becomes("revert", v1alpha1.ApprovalStateApplied), p.finished))
+		}},
+		{Title: "Or reverts it, there", Run: func(ctx context.Context) error {
+			if err := c.byHand(ctx, `{"size": "tiny"}`); err != nil {
+				return err
+			}
+
+			drift := drift
+			if err := scenario.Eventually(ctx, "drift", p.lists(nil, drift)); err != nil {
+				return err
+			}
+
+			if err := c.bag(ctx, "red", "small"); err != nil {
+				return err
+			}
+
+			if err := rests(ctx, "a tiny blue bag", data("blue", "tiny")); err != nil {
+				return err
+			}
+
+			if err := c.byHand(ctx, `{"size": "small"}`); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "a small red bag", all(data("red", "small"), c.gateIs(v1alpha1.GateClosed), c.settled, p.lists(nil),
+				metricIs(`kausality_drifted_resources{group="kubernetes.m.crossplane.io",kind="Object"} 0`)))
+		}},
+		{Title: "What is removed and stays outside is told", Run: func(ctx context.Context) error {
+			if err := c.apply(ctx, admin, fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: %s-data, namespace: default}, data: {size: small}}`, c.name)); err != nil {
+				return err
+			}
+
+			xr, err := c.xr(ctx)
+			if err != nil {
+				return err
+			}
+
+			u, err := c.as(hans)
+			if err == nil {
+				err = u.Patch(ctx, xr, world.Merge(`{"spec": {"size": null}}`))
+			}
+
+			if err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "word of it", all(data("red", "small"), c.gateIs(v1alpha1.GateClosed),
+				c.heard(string(v1alpha1.EventReasonGateClosed), "spec.forProvider.manifest.data.size is still shown by the external object")))
+		}},
+	})
+}
+
