@@ -371,6 +371,10 @@ func TestAVersionWithoutManagementPoliciesIsHeldWhereAnotherHasThem(t *testing.T
 				t.Errorf("%s\ncondition: %v", tc.reason, rsp.GetConditions()[0])
 			}
 
+			if ready := rsp.GetDesired().GetComposite().GetReady(); (ready == fnv1.Ready_READY_FALSE) != (tc.holds && tc.observed == "") {
+				t.Errorf("%s\nthe XR is %s", tc.reason, ready)
+			}
+
 			got, made := rsp.GetDesired().GetResources()["database"]
 			if api := got.GetResource().GetFields()["apiVersion"].GetStringValue(); tc.holds && (made != (tc.observed != "") ||
 				made && !strings.Contains(tc.observed, api)) || !tc.holds && !made {

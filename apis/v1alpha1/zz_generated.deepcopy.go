@@ -881,6 +881,11 @@ func (in *GateRecord) DeepCopyInto(out *GateRecord) {
 		copy(*out, *in)
 	}
 	in.Since.DeepCopyInto(&out.Since)
+	if in.Differs != nil {
+		in, out := &in.Differs, &out.Differs
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Identity != nil {
 		in, out := &in.Identity, &out.Identity
 		*out = new(ExternalIdentity)

@@ -188,4 +188,3 @@ func TestWhatSomebodyChangesOutsideGoesWithNoOtherChange(t *testing.T) { //nolin
 		}},
 	})
 }
-

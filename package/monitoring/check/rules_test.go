@@ -119,6 +119,10 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		"KausalityEventsDropped":   {"kausality_events_dropped_total 0+1x60", "kausality_events_dropped_total 7x60"},
 		"KausalityGateOverdue":     {"kausality_gates_overdue" + gauge + "2x60", "kausality_gates_overdue" + gauge + "0x60"},
 		"KausalityResourceUngated": {"kausality_ungated_resources" + gauge + "2x60", "kausality_ungated_resources" + gauge + "0x60"},
+		"KausalityResourceWithoutGate": {
+			"kausality_resources_without_gate" + gauge + "2x60", "kausality_resources_without_gate" + gauge + "0x60",
+		},
+		"KausalityDrift": {"kausality_drifted_resources" + gauge + "2x90", "kausality_drifted_resources" + gauge + "0x90"},
 		"KausalityOrphaned": {
 			`kausality_left_behind_total{left="external", group="g", kind="k"} 0+1x60`,
 			`kausality_left_behind_total{left="external", group="g", kind="k"} 1x60`,
