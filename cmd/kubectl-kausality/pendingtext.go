@@ -132,7 +132,9 @@ func causeText(c *v1alpha1.Cause) string {
 			out += ", revision " + visible(c.Revision)
 		}
 	case v1alpha1.CauseDrift:
-		out = "a change by hand"
+		if out = "a change by hand"; c.User != "" {
+			out += " of what is composed"
+		}
 	default:
 		out = "the pipeline: a function, or what it reads"
 		if len(c.Functions) > 0 {

@@ -28,6 +28,7 @@ var (
 	errLeave   = errors.New("say how managed resources are to be left, with --leave=open or --leave=closed")
 	errRunning = errors.New("it would put everything back: stop it first, with helm uninstall, or by deleting Configuration, then Provider")
 	errBlocked = errors.New("nothing was changed: see above")
+	errHeld    = errors.New("these changes happen then: approve or revert them first, or take them with --release-held")
 	errInUse   = errors.New("take that step out first, or it goes on gating with nobody there to open")
 )
 
@@ -37,6 +38,7 @@ type uninstallOptions struct {
 
 	leave                  string
 	forget, definitions    bool
+	releaseHeld            bool
 	functions, withoutLate []string
 }
 
@@ -50,6 +52,7 @@ func uninstallCommand() *cobra.Command {
 			"annotations where asked to. Managed resources are left open, with the managementPolicies that their Composition asks for; " +
 			"or closed, so that their providers only observe. What has lost its owner is left closed, " +
 			"and stands by itself. External objects are not changed. The manager's own Leases and certificates go last.\n\n" +
+			"What is held happens once nobody holds it: it is listed, what destroys first, and refused without --release-held. " +
 			"Nothing is changed where anything is in the way. It can be run again, also to open what was left closed on request.\n\n" + exitHelp,
 		Example: "  kubectl kausality uninstall --leave=open --dry-run=server\n" +
 			"  helm uninstall --namespace kausality-system kausality\n" +
@@ -74,6 +77,7 @@ func uninstallCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&opts.leave, "leave", "", "How managed resources are left: open, as their Composition asks, or closed.")
 	flags.BoolVar(&opts.forget, "remove-annotations", false, "Remove annotations, too: who asked for what, and what Compositions did.")
+	flags.BoolVar(&opts.releaseHeld, "release-held", false, "Let what is held happen.")
 	flags.BoolVar(&opts.definitions, "remove-crds", false, "Remove policies, windows and Enforcements with their CRDs.")
 	functionNames(flags, &opts.functions)
 	flags.StringArrayVar(&opts.withoutLate, "gate-without-late-initialize", nil, "As the manager's flag: KIND.GROUP or *.GROUP.")
@@ -111,8 +115,17 @@ func uninstall(ctx context.Context, c uninstallation, out io.Writer, opts uninst
 	list, err := c.plans(ctx, out, objects, plan)
 	err = errors.Join(err, c.unused(ctx, opts.functions))
 
+	held := removal.Held(objects)
+	for _, e := range held {
+		err = errors.Join(err, say(out, "held: %s\n", visible(removal.Describe(e))))
+	}
+
 	if !c.dry.on() {
 		err = errors.Join(err, c.stopped(ctx))
+
+		if len(held) > 0 && !opts.releaseHeld {
+			err = errors.Join(err, errHeld)
+		}
 	}
 
 	own, problem := c.own(ctx)

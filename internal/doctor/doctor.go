@@ -109,6 +109,7 @@ func checks() []check {
 		{"certificates", "The webhook's certificate is signed by what the API server trusts.", []Source{Mutating, Validating, Secrets}, serving},
 		{"function", "The composition function is installed and healthy.", []Source{Functions}, function},
 		{"compositions", "The function runs last wherever it is needed.", []Source{Compositions, AllowancePolicies}, compositions},
+		{"compositions", "Nothing is held that no function reports any more.", nil, released},
 		{"crossplane", "The version of Crossplane is supported.", []Source{CRDs, Deployments}, crossplane},
 		{"providers", "Providers are healthy, and say which generation they observed.", []Source{Providers}, providers},
 		{"kinds", "Every kind of managed resource can be gated.", []Source{CRDs}, kinds},

@@ -5,13 +5,16 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/removal"
 )
 
 // maxWaiting is how long something may be held before somebody should look at it.
@@ -40,6 +43,34 @@ func waiting(s *State) []Finding {
 			Severity: Warning, Object: about, What: fmt.Sprintf("%s held below it, since %s", held, since.UTC().Format(time.RFC3339)),
 			Why:    "what was asked for is not made, and nobody decides about it",
 			Remedy: "look at it with kubectl kausality pending " + argument + ", and have it approved, rejected or taken back",
+		})
+	}
+
+	return out
+}
+
+// released checks for what is held of managed resources of XRs whose Compositions do not run the function any more: it happens once
+// Kausality goes.
+func released(s *State) []Finding {
+	var out []Finding
+
+	objects := slices.Clone(s.Managed)
+
+	for _, u := range s.Composites {
+		if c, ok := resource.ConditionOf(u, v1alpha1.ConditionKausality); ok && c.Reason == v1alpha1.ReasonNotRun {
+			objects = append(objects, u)
+		}
+	}
+
+	if len(objects) == len(s.Managed) {
+		return nil
+	}
+
+	for _, e := range removal.Held(objects) {
+		out = append(out, Finding{
+			Severity: Warning, Object: e.Ref.Kind + " " + e.Ref.Name, What: removal.Describe(e) + " once nobody holds it",
+			Why:    "its Composition does not run the function any more",
+			Remedy: "run the function in it again, and approve or revert the change",
 		})
 	}
 

@@ -1,0 +1,105 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package removal
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/pending"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// Held are the changes that are held of some objects, and that happen once nobody holds them: what the webhook wrote down on each,
+// what the function last listed of gated managed resources, and drift, which an open gate reverts. Those that destroy
+// something come first.
+func Held(objects []*unstructured.Unstructured) []v1alpha1.HeldChange {
+	type place struct {
+		uid   types.UID
+		field string
+	}
+
+	var out []v1alpha1.HeldChange
+
+	gated, seen := map[types.UID]bool{}, map[place]bool{}
+
+	add := func(e v1alpha1.HeldChange) {
+		if _, more := allowance.MoreHeld(e); more || seen[place{e.Ref.UID, e.Field}] {
+			return
+		}
+
+		seen[place{e.Ref.UID, e.Field}] = true
+		out = append(out, e)
+	}
+
+	for _, u := range objects {
+		gated[u.GetUID()] = gate.Governed(u) && !gate.Ungated(u)
+	}
+
+	for _, u := range objects {
+		held, _ := allowance.ParseHeld(u) // What does not parse names nothing.
+
+		if rec, err := allowance.ParseGate(u); err == nil && rec != nil && gated[u.GetUID()] && rec.Generation == resource.Generation(u) {
+			held = append(held, gate.DriftEntries(u)...) // Nobody has changed the spec since.
+		}
+
+		for _, e := range held {
+			e.Ref = pending.RefTo(u)
+			e.Destroys = e.Destroys || resource.Destroys(u, e.Field)
+			add(e)
+		}
+	}
+
+	for _, u := range objects {
+		list, known := resource.StateOf(u)
+		if !known {
+			continue
+		}
+
+		for _, e := range list.Changes {
+			if gated[e.Ref.UID] { // All else happened when the function went.
+				add(e)
+			}
+		}
+	}
+
+	slices.SortStableFunc(out, func(a, b v1alpha1.HeldChange) int {
+		first := func(e v1alpha1.HeldChange) int {
+			if e.Destroys {
+				return 0
+			}
+
+			return 1
+		}
+
+		return cmp.Or(first(a)-first(b), cmp.Compare(a.Ref.Kind, b.Ref.Kind), cmp.Compare(a.Ref.Namespace, b.Ref.Namespace), cmp.Compare(a.Ref.Name, b.Ref.Name))
+	})
+
+	return out
+}
+
+// Describe says what one of them would do.
+func Describe(e v1alpha1.HeldChange) string {
+	object := e.Ref.Kind + " " + e.Ref.Name
+	if e.Ref.Namespace != "" {
+		object = e.Ref.Kind + " " + e.Ref.Namespace + "/" + e.Ref.Name
+	}
+
+	value := func(s string) string { return cmp.Or(s, "(unset)") }
+
+	switch {
+	case e.Field == v1alpha1.MutationDelete:
+		return object + ": it is deleted, with its external object"
+	case e.Destroys:
+		return object + ": " + e.Field + " changes from " + value(e.From) + " to " + value(e.To) + ", which destroys something"
+	default:
+		return object + ": " + e.Field + " changes from " + value(e.From) + " to " + value(e.To)
+	}
+}
