@@ -86,6 +86,7 @@ func (r *run) readDefinition(i int, gvk schema.GroupVersionKind) {
 		err = r.kinds.AddXRD(raw)
 	case gvk.Kind == "Composition":
 		err = r.kinds.AddComposition(raw)
+		r.readsElsewhere(i, r.objects[i].Content, "")
 	default:
 		crd := &extv1.CustomResourceDefinition{}
 		if err = json.Unmarshal(raw, crd); err == nil {
