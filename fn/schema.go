@@ -111,7 +111,9 @@ func gatedIn(req *fnv1.RunFunctionRequest, gvk schema.GroupVersionKind) string {
 	for _, obj := range given(req, keyDefinition+gvk.GroupKind().String(), crd) {
 		for _, v := range resource.List(obj, "spec", "versions") {
 			version, _ := v.(map[string]any)
-			if version["served"] == true && resource.Map(version, "schema", "openAPIV3Schema", "properties", "spec", "properties")["managementPolicies"] != nil {
+			fields := resource.Map(version, "schema", "openAPIV3Schema", "properties", "spec", "properties")
+
+			if version["served"] == true && fields["managementPolicies"] != nil {
 				return resource.String(version, "name")
 			}
 		}

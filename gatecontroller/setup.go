@@ -301,7 +301,8 @@ func newObjects(
 		Openers: gates.Openers{Reader: mgr.GetCache()}, Used: opts.Used, Failed: failed, Gated: w.Named,
 	}
 
-	if err := register(w, g.Ungated, failed.Failed); err != nil {
+	gateless := newGateless(mgr, opts, recorded, composedKinds)
+	if err := register(w, g.Ungated, failed.Failed, gateless); err != nil {
 		return nil, nil, err
 	}
 
@@ -311,12 +312,6 @@ func newObjects(
 	}
 
 	keeps := &governed.Parents{Writer: object.Writer{Client: mgr.GetClient()}, Unused: governed.NewUnused(opts.Now)}
-	objects := approval.Reader{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Known: w.Known}
-	gateless := (&governed.Gateless{Composed: composedKinds, Events: recorded, Now: opts.Now, Read: objects.Read}).Init()
-	if err := register(gateless); err != nil {
-		return nil, nil, err
-	}
-
 	o.Leftovers, g.LeftBehind = e, e.Replaced
 	w.Release, w.Dropped = o.ReleaseAll, func(gk schema.GroupKind) { book.Forget(gk); gateless.Drop(gk) }
 	w.Object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
@@ -331,6 +326,15 @@ func newObjects(
 	}
 
 	return g, held, nil
+}
+
+// newGateless makes what tells of managed resources without a gate.
+func newGateless(mgr remembering, opts Options, recorded events.EventRecorder, composedKinds *composed.Kinds) *governed.Gateless {
+	objects := approval.Reader{
+		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Known: composedKinds.Watches.Known,
+	}
+
+	return (&governed.Gateless{Composed: composedKinds, Events: recorded, Now: opts.Now, Read: objects.Read}).Init()
 }
 
 // register makes metrics visible.

@@ -124,7 +124,7 @@ func Rules() []Rule {
 		{DuplicatePolicy, Note, "Two policies match and allow the same."},
 		{CoveredPolicy, Note, "All that a policy allows another one allows as well, to the same subjects."},
 		{ConstantCondition, Note, "A condition reads nothing of the change, and so is always true, or never."},
-		{ReadsElsewhere, Note, "A composed resource applies what its provider reads in another object or place, and no gate sees a change of that."},
+		{ReadsElsewhere, Note, "A provider applies what it reads in another object, and no gate sees a change of that."},
 	}
 }
 

@@ -4,6 +4,7 @@
 package gate_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,8 +55,8 @@ func driftOf(t *testing.T, pairs ...string) *unstructured.Unstructured {
 
 const (
 	// changeOfB is an allowed change of b, which waits for the gate.
-	changeOfB       = `[{field: spec.forProvider.b, generation: 8, initiator: hans}]`
-	allowsB = `[{relation: External, mutations: [Update], generation: 8, initiator: hans, id: "8.0", policy: p, source: {type: Policy, name: p, field: spec.forProvider.b}}]`
+	changeOfB = `[{field: spec.forProvider.b, generation: 8, initiator: hans}]`
+	allowsB   = `[{relation: External, mutations: [Update], generation: 8, initiator: hans, id: "8.0", policy: p, source: {type: Policy, name: p, field: spec.forProvider.b}}]`
 )
 
 func TestWhatDriftIs(t *testing.T) {
@@ -80,8 +81,10 @@ func TestWhatDriftIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := driftOf(t, tc.pairs...)
 
-			var fields []string
-			for _, e := range gate.DriftEntries(u) {
+			list := gate.DriftEntries(u)
+
+			fields := make([]string, 0, len(list))
+			for _, e := range list {
 				fields = append(fields, e.Field)
 
 				if e.Digest == "" || e.Cause.Type != v1alpha1.CauseDrift || len(e.Follows) != 1 {
@@ -143,7 +146,7 @@ func TestAGateDoesNotOpenOverDrift(t *testing.T) {
 		"Window": {reason: "A window is there to revert it.", pairs: []string{"ALLOWANCES", window}, opts: gate.Options{}, move: gate.OpenUp},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pairs := append(tc.pairs, "GENERATION", "8", "ALLOWANCES", allowsB, "TRACE", changeOfB)
+			pairs := append(slices.Clone(tc.pairs), "GENERATION", "8", "ALLOWANCES", allowsB, "TRACE", changeOfB)
 
 			u := driftOf(t, pairs...)
 			if name == "Whole" {

@@ -6,6 +6,7 @@ package gates
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -170,20 +171,20 @@ func (g *Reconciler) warnDrifted(u *unstructured.Unstructured) {
 		list = gate.DriftEntries(u)
 	}
 
-	said, text := "", ""
+	digests, text := make([]string, len(list)), ""
 	for i, e := range list {
-		said += e.Digest
+		digests[i] = e.Digest
+	}
 
-		if i == 0 {
-			text = decision.DescribePassed(v1alpha1.HeldChange{Field: e.Field, From: e.To, To: e.From})
-		}
+	if len(list) > 0 {
+		text = decision.DescribePassed(v1alpha1.HeldChange{Field: list[0].Field, From: list[0].To, To: list[0].From})
 	}
 
 	if n := len(list); n > 1 {
 		text += fmt.Sprintf(" and %d more", n-1)
 	}
 
-	if g.Ledger.tell(gk, key, topicDrift, said) {
+	if g.Ledger.tell(gk, key, topicDrift, strings.Join(digests, "")) {
 		g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonDrift), "Observe",
 			"the external object was changed outside of Crossplane: %s. See: kubectl kausality pending", text)
 	}

@@ -44,15 +44,7 @@ func Held(objects []*unstructured.Unstructured) []v1alpha1.HeldChange {
 	}
 
 	for _, u := range objects {
-		held, _ := allowance.ParseHeld(u) // What does not parse names nothing.
-
-		if rec, err := allowance.ParseGate(u); err == nil && rec != nil && gated[u.GetUID()] && rec.Generation == resource.Generation(u) {
-			held = append(held, gate.DriftEntries(u)...) // Nobody has changed the spec since.
-		}
-
-		for _, e := range held {
-			e.Ref = pending.RefTo(u)
-			e.Destroys = e.Destroys || resource.Destroys(u, e.Field)
+		for _, e := range heldOn(u) {
 			add(e)
 		}
 	}
@@ -71,18 +63,38 @@ func Held(objects []*unstructured.Unstructured) []v1alpha1.HeldChange {
 	}
 
 	slices.SortStableFunc(out, func(a, b v1alpha1.HeldChange) int {
-		first := func(e v1alpha1.HeldChange) int {
-			if e.Destroys {
-				return 0
-			}
-
-			return 1
-		}
-
-		return cmp.Or(first(a)-first(b), cmp.Compare(a.Ref.Kind, b.Ref.Kind), cmp.Compare(a.Ref.Namespace, b.Ref.Namespace), cmp.Compare(a.Ref.Name, b.Ref.Name))
+		return cmp.Or(last(a)-last(b), cmp.Compare(a.Ref.Kind, b.Ref.Kind),
+			cmp.Compare(a.Ref.Namespace, b.Ref.Namespace), cmp.Compare(a.Ref.Name, b.Ref.Name))
 	})
 
 	return out
+}
+
+// last is 0 for what destroys something, and 1 for all else.
+func last(e v1alpha1.HeldChange) int {
+	if e.Destroys {
+		return 0
+	}
+
+	return 1
+}
+
+// heldOn are the changes that an object itself names, and its drift.
+func heldOn(u *unstructured.Unstructured) []v1alpha1.HeldChange {
+	held, _ := allowance.ParseHeld(u) // What does not parse names nothing.
+
+	// Where nobody has changed the spec since the gate closed, what differs was changed outside.
+	rec, err := allowance.ParseGate(u)
+	if err == nil && rec != nil && !gate.Ungated(u) && rec.Generation == resource.Generation(u) {
+		held = append(held, gate.DriftEntries(u)...)
+	}
+
+	for i := range held {
+		held[i].Ref = pending.RefTo(u)
+		held[i].Destroys = held[i].Destroys || resource.Destroys(u, held[i].Field)
+	}
+
+	return held
 }
 
 // Describe says what one of them would do.
