@@ -16,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -377,6 +378,12 @@ func (g *judged) consequences() []string {
 	for _, f := range g.findings {
 		if f.Verdict == Unallowed {
 			out = append(out, fmt.Sprintf("%s: %s: %s", g.title(), g.effect(f), f.Missing()))
+		}
+	}
+
+	if g.Operation == OperationDelete && g.allowed() && resource.IsManaged(g.Old) {
+		if why := gate.Kept(g.Old); why != "" {
+			out = append(out, fmt.Sprintf("%s %q: its external object stays: %s", g.groupKind().Kind, resource.Name(g.Old), why))
 		}
 	}
 
