@@ -324,13 +324,11 @@ func TestAKindWithoutManagementPoliciesIsMadeWithoutThem(t *testing.T) {
 
 func TestAVersionWithoutManagementPoliciesIsHeldWhereAnotherHasThem(t *testing.T) {
 	const (
-		xr     = "{apiVersion: example.org/v1alpha1, kind: XDatabase, metadata: {name: db, generation: 1}}"
-		none   = "{properties: {spec: {properties: {forProvider: {}}}}}"
-		schema = "kausality.io/schema/kubernetes.crossplane.io/v1alpha1/Object"
-		asked  = "kausality.io/definition/Object.kubernetes.crossplane.io"
-		crd    = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: objects.kubernetes.crossplane.io}, spec: {versions: [
-			{name: v1alpha1, served: true, schema: {openAPIV3Schema: {properties: {spec: {properties: {forProvider: {}}}}}}},
-			{name: v1alpha2, served: SERVED, schema: {openAPIV3Schema: {properties: {spec: {properties: {forProvider: {}, managementPolicies: {}}}}}}}]}}`
+		xr      = "{apiVersion: example.org/v1alpha1, kind: XDatabase, metadata: {name: db, generation: 1}}"
+		none    = "{properties: {spec: {properties: {forProvider: {}}}}}"
+		schema  = "kausality.io/schema/kubernetes.crossplane.io/v1alpha1/Object"
+		asked   = "kausality.io/schema/kubernetes.crossplane.io/v1alpha2/Object"
+		with    = "{properties: {spec: {properties: {forProvider: {}, managementPolicies: {}}}}}"
 		missing = "its gate is spec.managementPolicies, which v1alpha1 does not have: compose it in v1alpha2"
 	)
 
@@ -339,15 +337,14 @@ func TestAVersionWithoutManagementPoliciesIsHeldWhereAnotherHasThem(t *testing.T
 	}
 
 	for name, tc := range map[string]struct {
-		reason, observed, served string
-		mode                     string
-		holds                    bool
+		reason, observed, other string
+		mode                    string
+		holds                   bool
 	}{
-		"New":       {reason: "It would be made without a gate.", served: "true", holds: true},
-		"There":     {reason: "It would be stored in the other version, and lose its policies.", observed: observedObject, served: "true", holds: true},
-		"Ungated":   {reason: "It is there, and has no gate, which nobody shall take for granted.", observed: older(strings.Replace(observedObject, "  managementPolicies: [Observe, LateInitialize]\n", "", 1)), served: "true", holds: true},
-		"NotServed": {reason: "Nobody can compose it in that one.", served: "false"},
-		"Audit":     {reason: "Nothing has a gate.", mode: "mode: Audit", served: "true"},
+		"New":       {reason: "It would be made without a gate.", other: with, holds: true},
+		"There":     {reason: "It would be stored in the other version, and lose its policies.", observed: observedObject, other: with, holds: true},
+		"NotServed": {reason: "Nobody can compose it in that one.", other: "{}"},
+		"Audit":     {reason: "Nothing has a gate.", mode: "mode: Audit", other: with},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := call(t, xr, tc.observed, older(sized("small", "postgres")), tc.mode)
@@ -355,16 +352,11 @@ func TestAVersionWithoutManagementPoliciesIsHeldWhereAnotherHasThem(t *testing.T
 				fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES)
 			req.RequiredSchemas = map[string]*fnv1.Schema{schema: {OpenapiV3: resourceOf(t, none).GetResource()}}
 
-			sel := run(t, req).GetRequirements().GetResources()[asked]
-			if sel.GetMatchName() != "objects.kubernetes.crossplane.io" || sel.GetKind() != "CustomResourceDefinition" {
+			if sel := run(t, req).GetRequirements().GetSchemas()[asked]; sel.GetApiVersion() != "kubernetes.crossplane.io/v1alpha2" {
 				t.Fatalf("required: %v", sel)
 			}
 
-			if req.RequiredResources == nil {
-				req.RequiredResources = map[string]*fnv1.Resources{}
-			}
-
-			req.RequiredResources[asked] = &fnv1.Resources{Items: []*fnv1.Resource{resourceOf(t, strings.ReplaceAll(crd, "SERVED", tc.served))}}
+			req.RequiredSchemas[asked] = &fnv1.Schema{OpenapiV3: resourceOf(t, tc.other).GetResource()}
 			rsp := run(t, req)
 
 			if got := strings.Contains(rsp.GetConditions()[0].GetMessage(), missing); got != tc.holds {

@@ -9,7 +9,7 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/request"
-	"k8s.io/apimachinery/pkg/api/meta"
+	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -18,14 +18,16 @@ import (
 // keySchema starts the keys of the schemas the function asks for.
 const keySchema = "kausality.io/schema/"
 
-// keyDefinition starts the keys of the CRDs that the function asks for.
-const keyDefinition = "kausality.io/definition/"
+// versions are those that providers serve their kinds in, the newest first.
+func versions() []string {
+	return []string{"v2", "v1", "v1beta3", "v1beta2", "v1beta1", "v1alpha3", "v1alpha2", "v1alpha1"}
+}
 
-// requireSchemas asks for the schemas of managed resources of which none shows whether its kind, in the version
-// desired, has spec.managementPolicies, where Crossplane can send them; and for the CRD of a kind that has none there, for
-// another version may.
+// requireSchemas asks for the schemas of the managed resources that are to be made, or in another version, where Crossplane can
+// send them: a kind without spec.managementPolicies must be made without. Of what is there, the object itself shows it. Where the
+// version desired has none, it asks for the other versions that there may be: what is there is empty for one that is not.
 func (s *state) requireSchemas(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) {
-	kinds := s.unseen()
+	kinds := s.created()
 	if len(kinds) == 0 || !request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS) {
 		return
 	}
@@ -35,47 +37,30 @@ func (s *state) requireSchemas(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFuncti
 	}
 
 	for _, gvk := range kinds {
-		apiVersion, kind := gvk.ToAPIVersionAndKind()
-		rsp.Requirements.Schemas[schemaKey(gvk)] = &fnv1.SchemaSelector{ApiVersion: apiVersion, Kind: kind}
+		asked := []schema.GroupVersionKind{gvk}
 
-		if !ungated(req, gvk) {
-			continue
+		if ungated(req, gvk) {
+			for _, v := range versions() {
+				asked = append(asked, gvk.GroupKind().WithVersion(v))
+			}
 		}
 
-		// Of its name the plural is a guess, and nearly always right. Where it is not, the kind counts as one without gates.
-		gvr, _ := meta.UnsafeGuessKindToResource(gvk)
-		sel := selectorFor(kindDefinition, nil)
-		sel.ApiVersion, sel.Match = definitions, &fnv1.ResourceSelector_MatchName{MatchName: gvr.GroupResource().String()}
-		s.want(req, rsp, keyDefinition+gvk.GroupKind().String(), sel)
+		for _, gvk := range asked {
+			apiVersion, kind := gvk.ToAPIVersionAndKind()
+			rsp.Requirements.Schemas[schemaKey(gvk)] = &fnv1.SchemaSelector{ApiVersion: apiVersion, Kind: kind}
+
+			_, sent := req.GetRequiredSchemas()[schemaKey(gvk)]
+			s.awaited = s.awaited || len(asked) > 1 && !sent
+		}
 	}
 }
 
-// CRDs, as they are asked for.
-const (
-	definitions    = "apiextensions.k8s.io/v1"
-	kindDefinition = "CustomResourceDefinition"
-)
-
-// want asks for one more resource.
-func (s *state) want(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, key string, sel *fnv1.ResourceSelector) {
-	if rsp.Requirements.Resources == nil {
-		rsp.Requirements.Resources = map[string]*fnv1.ResourceSelector{}
-	}
-
-	rsp.Requirements.Resources[key] = sel
-	_, ok := sent(req)[key]
-	s.awaited = s.awaited || !ok
-}
-
-// unseen are the kinds of managed resources, in the versions desired, that no observed one shows with
-// spec.managementPolicies.
-func (s *state) unseen() []schema.GroupVersionKind {
+// created are the kinds of managed resources that are to be made, or in another version.
+func (s *state) created() []schema.GroupVersionKind {
 	kinds := map[string]schema.GroupVersionKind{}
 
 	for name, u := range s.desired {
-		observed := s.observed[name]
-		if resource.IsManaged(u) && (observed == nil || observed.GroupVersionKind() != u.GroupVersionKind() ||
-			resource.Map(observed.Object, "spec")["managementPolicies"] == nil) {
+		if o := s.observed[name]; resource.IsManaged(u) && (o == nil || o.GroupVersionKind() != u.GroupVersionKind()) {
 			kinds[u.GroupVersionKind().String()] = u.GroupVersionKind()
 		}
 	}
@@ -97,27 +82,26 @@ func schemaKey(gvk schema.GroupVersionKind) string {
 // ungated reports whether a kind's schema is there, and has no
 // spec.managementPolicies.
 func ungated(req *fnv1.RunFunctionRequest, gvk schema.GroupVersionKind) bool {
-	root := req.GetRequiredSchemas()[schemaKey(gvk)].GetOpenapiV3()
-	spec := root.GetFields()["properties"].GetStructValue().GetFields()["spec"].GetStructValue().GetFields()["properties"].GetStructValue()
+	fields := specOf(req, gvk)
 
-	return spec != nil && spec.GetFields()["managementPolicies"] == nil
+	return fields != nil && fields["managementPolicies"] == nil
 }
 
-// gatedIn is the version in which a kind that has no spec.managementPolicies in the one desired has it; empty where none has, or
-// its CRD was not sent.
+// specOf are the fields of the spec of a kind; nil where its schema was not sent.
+func specOf(req *fnv1.RunFunctionRequest, gvk schema.GroupVersionKind) map[string]*structpb.Value {
+	root := req.GetRequiredSchemas()[schemaKey(gvk)].GetOpenapiV3()
+
+	return root.GetFields()["properties"].GetStructValue().GetFields()["spec"].GetStructValue().GetFields()["properties"].GetStructValue().GetFields()
+}
+
+// gatedIn is the version in which a kind that has no spec.managementPolicies in the one desired has it; empty where none has.
 func gatedIn(req *fnv1.RunFunctionRequest, gvk schema.GroupVersionKind) string {
-	crd := schema.FromAPIVersionAndKind(definitions, kindDefinition)
-
-	for _, obj := range given(req, keyDefinition+gvk.GroupKind().String(), crd) {
-		for _, v := range resource.List(obj, "spec", "versions") {
-			version, _ := v.(map[string]any)
-			fields := resource.Map(version, "schema", "openAPIV3Schema", "properties", "spec", "properties")
-
-			if version["served"] == true && fields["managementPolicies"] != nil {
-				return resource.String(version, "name")
-			}
-		}
+	i := slices.IndexFunc(versions(), func(v string) bool {
+		return specOf(req, gvk.GroupKind().WithVersion(v))["managementPolicies"] != nil
+	})
+	if i < 0 {
+		return ""
 	}
 
-	return ""
+	return versions()[i]
 }

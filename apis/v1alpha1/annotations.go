@@ -436,8 +436,9 @@ type GateRecord struct {
 	// Keeps is true where a deletion is allowed and the external object stays all the same: it existed, or
 	// another deletion policy is asked for than is stored. The resource is released then.
 	Keeps bool `json:"keeps,omitempty"`
-	// Compared is true where the external object was compared with the spec when the gate last closed.
-	Compared bool `json:"compared,omitempty"`
+	// Compared are the fields of spec.forProvider in which the external object was compared with the spec when the gate last
+	// closed, as hashes of two bytes in base64; empty where it was not, or in too many.
+	Compared string `json:"compared,omitempty"`
 	// Differs are the fields of spec.forProvider in which it differed then, or spec.forProvider alone for many: these are no
 	// drift.
 	Differs []string `json:"differs,omitempty"`

@@ -15,7 +15,7 @@ import (
 // below a root: what was edited before that is approved, or nothing follows from it. False where
 // something is held, or under way, or nothing was approved.
 func EditsBefore(status *v1alpha1.PendingChangeStatus, approvals []v1alpha1.ChangeApproval) (time.Time, bool) {
-	if status.Total > 0 || status.FinishedAt == nil {
+	if (status.Total > 0 || status.FinishedAt == nil) && !onlyDrift(status) {
 		return time.Time{}, false
 	}
 
@@ -33,6 +33,16 @@ func EditsBefore(status *v1alpha1.PendingChangeStatus, approvals []v1alpha1.Chan
 	}
 
 	return last, !last.IsZero()
+}
+
+// onlyDrift reports whether all that is held was changed outside, and nothing that was approved is under way: that follows from no
+// edit.
+func onlyDrift(status *v1alpha1.PendingChangeStatus) bool {
+	return len(status.Changes) > 0 && int(status.Total) == len(status.Changes) &&
+		!slices.ContainsFunc(status.Changes, func(e v1alpha1.HeldChange) bool {
+			return e.Cause == nil || e.Cause.Type != v1alpha1.CauseDrift || e.Cause.User != ""
+		}) &&
+		!slices.ContainsFunc(status.Approvals, func(a v1alpha1.PendingApproval) bool { return !a.State.Final() })
 }
 
 // EditsLeft are the edits of a root, as it is now, that stay recorded: those that were not there

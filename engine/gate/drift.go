@@ -4,6 +4,8 @@
 package gate
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,36 +25,119 @@ import (
 // Drift is what somebody has changed of an external object since the gate last closed. One update makes all of an external object
 // what the spec says: a gate that opens for an allowed change would revert the drift as well, and nobody allowed that.
 
-// maxDiffers is how many fields a record names that differ when a gate closes.
-const maxDiffers = 8
+const (
+	// maxDiffers is how many fields a record names that differ when a gate closes, and how many of them are drift one by one.
+	maxDiffers = 8
+	// maxCompared is how many fields a record tells of.
+	maxCompared = 128
+)
 
-// compared notes in a record, which closes a gate, in which fields the external object differs then.
+// compared notes in a record, which closes a gate, in which fields the external object was compared, and differs then. Where the
+// gate was not open for Update, or is given up on, these stay as they were: what differs since is drift still.
 func (p *planner) compared(rec *v1alpha1.GateRecord) {
-	if p.record != nil && p.record.State == v1alpha1.GateClosed {
-		rec.Compared, rec.Differs = p.record.Compared, p.record.Differs
+	if was := p.record; was != nil && !was.Creating && (was.State == v1alpha1.GateClosed || !slices.Contains(was.Actions, ActionUpdate) || len(rec.Actions) > 0) {
+		rec.Compared, rec.Differs = was.Compared, was.Differs
 
 		return
 	}
 
-	rec.Compared, rec.Differs = false, nil
+	rec.Compared, rec.Differs = "", nil
 
 	if !Governed(p.u) {
 		return // [Trim] leaves nothing to compare.
 	}
 
-	if !shown(p.u) {
-		return // Nothing is known of it.
+	path := fieldpath.Path{fieldpath.Field("spec"), fieldpath.Field("forProvider")}
+	leaves := comparable(path, resource.Map(p.u.Object, "spec", "forProvider"), resource.Map(p.u.Object, "status", "atProvider"))
+
+	if len(leaves) > maxCompared {
+		return
 	}
 
-	rec.Compared = true
+	slices.Sort(leaves)
+
+	raw := make([]byte, 0, 2*len(leaves))
+	for _, leaf := range leaves {
+		raw = append(raw, hashOf(leaf)...)
+	}
+
+	rec.Compared = base64.StdEncoding.EncodeToString(raw)
 
 	for _, c := range Differing(p.u) {
 		if rec.Differs = append(rec.Differs, c.Field); len(rec.Differs) > maxDiffers {
-			rec.Differs = []string{"spec.forProvider"}
+			rec.Differs = []string{fieldForProvider}
 
 			return
 		}
 	}
+}
+
+// fieldForProvider is all that a provider makes of the external object.
+const fieldForProvider = "spec.forProvider"
+
+// comparable are the fields that are both wanted and shown: a list is one.
+func comparable(path fieldpath.Path, want, have any) []string {
+	wanted, isMap := want.(map[string]any)
+	shown, bothMaps := have.(map[string]any)
+
+	switch {
+	case want == nil || have == nil:
+		return nil
+	case !isMap || !bothMaps:
+		return []string{path.String()}
+	}
+
+	var out []string
+	for key, w := range wanted {
+		out = append(out, comparable(append(slices.Clone(path), fieldpath.Field(key)), w, shown[key])...)
+	}
+
+	return out
+}
+
+func hashOf(field string) []byte {
+	sum := sha256.Sum256([]byte(field))
+
+	return sum[:2]
+}
+
+// wasCompared reports whether a record says that a field was compared, or a list that it is in. Providers come to show
+// more, as after an upgrade, which nobody has changed.
+func wasCompared(rec *v1alpha1.GateRecord, path fieldpath.Path) bool {
+	raw, err := base64.StdEncoding.DecodeString(rec.Compared)
+	if err != nil {
+		return false
+	}
+
+	want := hashOf(upToList(path).String())
+
+	for i := 0; i+1 < len(raw); i += 2 {
+		if raw[i] == want[0] && raw[i+1] == want[1] {
+			return true
+		}
+	}
+
+	return false
+}
+
+// upToList is a path up to the first list in it: elements move there.
+func upToList(path fieldpath.Path) fieldpath.Path {
+	if i := slices.IndexFunc(path, func(s fieldpath.Segment) bool { return s.Type == fieldpath.SegmentIndex }); i >= 0 {
+		return path[:i]
+	}
+
+	return path
+}
+
+// about reports whether a change of a field may be why another one differs: it is that one, above it, below it, or in the same list.
+func about(field string, path fieldpath.Path) bool {
+	if whole(field) || change.FieldCovers(field, path) {
+		return true
+	}
+
+	other, err := fieldpath.Parse(field)
+
+	return err == nil && change.FieldCovers(upToList(path).String(), other)
 }
 
 // shown reports whether a provider shows anything of what the spec says.
@@ -62,53 +147,94 @@ func shown(u *unstructured.Unstructured) bool {
 	return some
 }
 
-// Drift returns the fields in which the external object of a managed resource with a closed gate differs from its spec, and did
-// not when the gate closed: from the external value to that of the spec, sorted by field. Fields with a change that waits for
-// the gate are not among them.
+// Drift returns the fields in which the external object of a managed resource differs from its spec, and did not when its gate
+// closed, while that is not open for Update: from the external value to that of the spec, sorted by field. Fields with a change that
+// waits for the gate are not among them, nor is anything of a resource that may never be updated.
 func Drift(u *unstructured.Unstructured) []change.Change {
 	rec, err := parseRecord(u)
-	if err != nil || rec == nil || rec.State != v1alpha1.GateClosed || !rec.Compared || rec.Existed || resource.Deleting(u) || !shown(u) {
+	if err != nil || rec == nil || rec.Compared == "" || rec.Existed || resource.Deleting(u) || !shown(u) ||
+		rec.State != v1alpha1.GateClosed && (rec.State != v1alpha1.GateOpen || slices.Contains(rec.Actions, ActionUpdate)) {
+		return nil
+	}
+
+	desired, err := Desired(u)
+	if err != nil || !slices.Contains(desired, ActionUpdate) {
 		return nil
 	}
 
 	// What is asked for and not applied is held, and no drift.
 	withheld, err := wish.Withheld(u)
-	if err != nil || withheld.Repairs("spec", "forProvider") || len((&view{u: u, record: rec}).replaced()) > 0 {
+	stored, unread := allowance.ParseStored(u)
+
+	if err != nil || unread != nil || withheld.Repairs("spec", "forProvider") || len((&view{u: u, record: rec}).replaced()) > 0 {
 		return nil
 	}
 
-	entries, _ := allowance.ParseTrace(u) // What does not parse names nothing.
+	asked, complete := changedSince(u, rec.Generation)
+	if !complete {
+		return nil
+	}
+
+	for _, e := range stored {
+		asked = append(asked, e.Field)
+	}
 
 	return slices.DeleteFunc(Differing(u), func(c change.Change) bool {
-		asked := slices.ContainsFunc(entries, func(e v1alpha1.TraceEntry) bool {
-			return e.Generation > rec.Generation && (whole(e.Field) || change.FieldCovers(e.Field, c.Path))
-		})
-		differed := slices.ContainsFunc(rec.Differs, func(field string) bool { return change.FieldCovers(field, c.Path) })
+		of := func(field string) bool { return about(field, c.Path) }
 
-		return asked || differed
+		return slices.ContainsFunc(asked, of) || slices.ContainsFunc(rec.Differs, of) || !wasCompared(rec, c.Path)
 	})
 }
 
-// DriftEntries are a managed resource's drift as held changes, which can be approved.
-func DriftEntries(u *unstructured.Unstructured) []v1alpha1.HeldChange {
-	list := Drift(u)
-	out := make([]v1alpha1.HeldChange, len(list))
+// changedSince are the fields that were changed since a generation, by the trace; false where that has no room for all.
+func changedSince(u *unstructured.Unstructured, generation int64) (fields []string, complete bool) {
+	entries, _ := allowance.ParseTrace(u) // What does not parse names nothing.
 
-	for i, c := range list {
-		from, to := mask.Value(c.Path, c.From, u.Object), mask.Value(c.Path, c.To, u.Object)
-		hidden := mask.Hides(c.Path, c.From, u.Object) || mask.Hides(c.Path, c.To, u.Object)
-		out[i] = v1alpha1.HeldChange{
-			Field: c.Field, From: change.Text(from, maxDriftValue), To: change.Text(to, maxDriftValue), Masked: hidden,
-			Follows: []string{ActionUpdate}, Cause: &v1alpha1.Cause{Type: v1alpha1.CauseDrift},
-			Digest: digest.Of(digest.Change{
-				Kind: u.GroupVersionKind().GroupKind(), UID: u.GetUID(), Operation: digest.Update, Masked: hidden,
-				Elements: []any{"status", "atProvider", c.Field}, From: from, To: to, Follows: []string{ActionUpdate},
-			}),
-			Missing: "the external object was changed outside of Crossplane: revert that there, or approve to have the spec applied",
+	for _, e := range entries {
+		if e.Generation > generation {
+			fields = append(fields, e.Field)
 		}
 	}
 
-	return out
+	return fields, len(fields) < v1alpha1.MaxTraceEntries
+}
+
+// DriftEntries are a managed resource's drift as held changes, which can be approved: all of them as one where they are many.
+func DriftEntries(u *unstructured.Unstructured) []v1alpha1.HeldChange {
+	list := Drift(u)
+	if len(list) == 0 {
+		return nil
+	}
+
+	// What is hidden outside is so by what stands beside it there.
+	outside := map[string]any{"kind": u.GetKind(), "spec": map[string]any{"forProvider": resource.Map(u.Object, "status", "atProvider")}}
+	out, digests := make([]v1alpha1.HeldChange, len(list)), make([]string, len(list))
+
+	for i, c := range list {
+		from, to := mask.Value(c.Path, c.From, u.Object, outside), mask.Value(c.Path, c.To, u.Object, outside)
+		hidden := mask.Hides(c.Path, c.From, u.Object, outside) || mask.Hides(c.Path, c.To, u.Object, outside)
+		out[i] = driftEntry(c.Field, change.Text(from, maxDriftValue), change.Text(to, maxDriftValue), hidden, digest.Of(digest.Change{
+			Kind: u.GroupVersionKind().GroupKind(), UID: u.GetUID(), Operation: digest.Update, Masked: hidden,
+			Elements: []any{"status", "atProvider", c.Field}, From: from, To: to, Follows: []string{ActionUpdate},
+		}))
+		digests[i] = out[i].Digest
+	}
+
+	if len(out) <= maxDiffers {
+		return out
+	}
+
+	hidden := slices.ContainsFunc(out, func(e v1alpha1.HeldChange) bool { return e.Masked })
+
+	return []v1alpha1.HeldChange{driftEntry(fieldForProvider, fmt.Sprintf("(%d fields)", len(out)), "", hidden, digest.OfList(digests))}
+}
+
+func driftEntry(field, from, to string, hidden bool, digest string) v1alpha1.HeldChange {
+	return v1alpha1.HeldChange{
+		Field: field, From: from, To: to, Masked: hidden, Digest: digest,
+		Follows: []string{ActionUpdate}, Cause: &v1alpha1.Cause{Type: v1alpha1.CauseDrift},
+		Missing: "the external object was changed outside of Crossplane: revert that there, or approve to have the spec applied",
+	}
 }
 
 // maxDriftValue limits the bytes of a value.
@@ -118,34 +244,58 @@ const maxDriftValue = 128
 // or approved. What a window gives by itself reverts drift.
 func (s serving) withholdDrift(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
 	if s.opts.WithoutDrift.Has(s.u.GroupVersionKind().GroupKind()) || !slices.Contains(actionsOf(pending), ActionUpdate) ||
-		slices.ContainsFunc(pending, allowance.OfWindowAlone) || len(s.unapproved(pending)) == 0 {
+		slices.ContainsFunc(pending, windowUpdates) || len(s.unapproved(pending)) == 0 {
 		return pending
 	}
 
 	return without(pending, ActionUpdate)
 }
 
+func windowUpdates(a v1alpha1.Allowance) bool {
+	return allowance.OfWindowAlone(a) && slices.Contains(Acting(a.Mutations), ActionUpdate)
+}
+
 // unapproved are the fields of the drift that no pending allowance is for.
 func (s serving) unapproved(pending []v1alpha1.Allowance) []string {
-	approved := map[string]bool{}
+	approved, asked := map[string]bool{}, s.askedFields(pending)
 
 	for _, a := range pending {
 		approved[a.Digest] = a.Digest != ""
 	}
 
-	asked := s.askedFields(pending)
+	list, entries := Drift(s.u), DriftEntries(s.u)
 
 	var out []string
 
-	for i, c := range Drift(s.u) {
-		if e := DriftEntries(s.u)[i]; !approved[e.Digest] && !slices.ContainsFunc(asked, func(field string) bool {
-			return whole(field) || change.FieldCovers(field, c.Path)
-		}) {
+	for i, c := range list {
+		entry := entries[0] // Of many, all are one.
+		if len(entries) == len(list) {
+			entry = entries[i]
+		}
+
+		if !approved[entry.Digest] && !slices.ContainsFunc(asked, func(field string) bool { return about(field, c.Path) }) {
 			out = append(out, c.Field)
 		}
 	}
 
 	return out
+}
+
+// reverts reports whether the gate is open for an approval of drift.
+func reverts(rec *v1alpha1.GateRecord) bool {
+	return slices.ContainsFunc(underWay(rec), allowance.OfApproval)
+}
+
+// revertShown is the first field in which the external object is shown to differ still, of those that did not when the gate
+// closed last; empty for none.
+func (v *view) revertShown() string {
+	for _, c := range Differing(v.u) {
+		if wasCompared(v.record, c.Path) && !slices.ContainsFunc(v.record.Differs, func(field string) bool { return about(field, c.Path) }) {
+			return c.Field
+		}
+	}
+
+	return ""
 }
 
 // drifted says for a person why a gate stays closed because of drift; empty where it does not.
@@ -154,8 +304,12 @@ func (p *planner) drifted() string {
 		return !allowance.External(a) || !slices.Contains(p.remaining(a), ActionUpdate)
 	})
 
+	if len(asked) == 0 || p.opts.WithoutDrift.Has(p.u.GroupVersionKind().GroupKind()) {
+		return ""
+	}
+
 	fields := p.unapproved(asked)
-	if len(asked) == 0 || len(fields) == 0 || p.opts.WithoutDrift.Has(p.u.GroupVersionKind().GroupKind()) {
+	if len(fields) == 0 {
 		return ""
 	}
 

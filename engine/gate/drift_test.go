@@ -4,6 +4,9 @@
 package gate_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -40,7 +43,20 @@ status:
   - {type: Ready, status: "True"}
 `
 
-const compared = `"compared":true`
+// compared is what a record says of the fields that were compared.
+var compared = `"compared":"` + comparedIn("a", "b", "c", "zones", "password", "list") + `"`
+
+// comparedIn are hashes of fields of spec.forProvider.
+func comparedIn(fields ...string) string {
+	var raw []byte
+
+	for _, field := range fields {
+		sum := sha256.Sum256([]byte("spec.forProvider." + field))
+		raw = append(raw, sum[:2]...)
+	}
+
+	return base64.StdEncoding.EncodeToString(raw)
+}
 
 // driftOf fills it in.
 func driftOf(t *testing.T, pairs ...string) *unstructured.Unstructured {
@@ -59,6 +75,16 @@ const (
 	allowsB   = `[{relation: External, mutations: [Update], generation: 8, initiator: hans, id: "8.0", policy: p, source: {type: Policy, name: p, field: spec.forProvider.b}}]`
 )
 
+// fullTrace has no room for more.
+func fullTrace() string {
+	var out []string
+	for i := range v1alpha1.MaxTraceEntries {
+		out = append(out, fmt.Sprintf("{field: spec.forProvider.b%d, generation: 8, initiator: hans}", i))
+	}
+
+	return "[" + strings.Join(out, ", ") + "]"
+}
+
 func TestWhatDriftIs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -75,7 +101,24 @@ func TestWhatDriftIs(t *testing.T) {
 		"Asked":       {reason: "A change of it waits.", pairs: []string{"GENERATION", "8", "TRACE", strings.Replace(changeOfB, ".b", ".c", 1)}},
 		"AskedBefore": {reason: "That one was applied.", pairs: []string{"TRACE", `[{field: spec.forProvider.c, generation: 5, initiator: hans}]`}, want: "spec.forProvider.c"},
 		"Open": {
-			reason: "Nobody knows what of it is on its way.", pairs: []string{`"Closed"`, `"Open"`},
+			reason: "Nobody knows what of it is on its way.", pairs: []string{`"Closed"`, `"Open","actions":["Update"]`},
+		},
+		"OpenForDelete": {
+			reason: "That changes nothing.", pairs: []string{`"Closed"`, `"Open","actions":["Delete"]`}, want: "spec.forProvider.c",
+		},
+		"NotYetShown":  {reason: "The provider has come to show it.", pairs: []string{"RECORD", `"compared":"` + comparedIn("a", "b") + `"`}},
+		"NeverUpdated": {reason: "Nobody could revert it.", pairs: []string{`"policies":["*"]`, `"policies":["Observe","Create","Delete"]`}},
+		"ListAdded": {
+			reason: "An element that is asked for makes another list of it.",
+			pairs:  []string{"GENERATION", "8", "TRACE", `[{field: "spec.forProvider.zones[2]", generation: 8, initiator: hans}]`, "OUTSIDE", `{a: "1", c: "3", zones: [x]}`},
+		},
+		"ListMoved": {
+			reason: "And one in a list that is shown in another order moves others.",
+			pairs:  []string{"GENERATION", "8", "TRACE", `[{field: "spec.forProvider.zones[1]", generation: 8, initiator: hans}]`, "OUTSIDE", `{a: "1", c: "3", zones: [z, x]}`},
+		},
+		"ListByHand": {reason: "Nobody asked for that.", pairs: []string{"OUTSIDE", `{a: "1", c: "3", zones: [x]}`}, want: "spec.forProvider.zones"},
+		"TraceFull": {
+			reason: "Nobody knows all that was asked for.", pairs: []string{"GENERATION", "8", "TRACE", fullTrace()},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,12 +186,21 @@ func TestAGateDoesNotOpenOverDrift(t *testing.T) {
 		"ApprovedOther": {
 			reason: "She has seen another value.", pairs: []string{"ALLOWANCES", approved, "OUTSIDE", `{a: "1", b: "0", c: "10"}`}, move: gate.Stay, why: "spec.forProvider.c",
 		},
+		"List": {
+			reason: "An element that is asked for moves others.", move: gate.OpenUp,
+			pairs: []string{"OUTSIDE", `{a: "1", b: "2", c: "3", zones: [y]}`, "field: spec.forProvider.b", "field: 'spec.forProvider.zones[0]'"},
+		},
 		"Window": {reason: "A window is there to revert it.", pairs: []string{"ALLOWANCES", window}, opts: gate.Options{}, move: gate.OpenUp},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pairs := append(slices.Clone(tc.pairs), "GENERATION", "8", "ALLOWANCES", allowsB, "TRACE", changeOfB)
 
 			u := driftOf(t, pairs...)
+			if name == "List" {
+				u = driftOf(t, append(slices.Clone(tc.pairs[:2]), "GENERATION", "8", "ALLOWANCES", strings.Replace(allowsB, "spec.forProvider.b", `"spec.forProvider.zones[0]"`, 1),
+					"TRACE", strings.Replace(changeOfB, "spec.forProvider.b", `"spec.forProvider.zones[0]"`, 1))...)
+			}
+
 			if name == "Whole" {
 				u = driftOf(t, "GENERATION", "8", "ALLOWANCES", strings.Replace(allowsB, ".b", "", 1), "TRACE", strings.Replace(changeOfB, ".b", "", 1))
 			}

@@ -32,6 +32,12 @@ func (o observing) result(t terms) (shown bool, missing lack) {
 		return false, lack{wait: WaitExternal, text: "waiting for the external system to show what the spec says of " + differs}
 	}
 
+	if reverts(o.record) {
+		if differs := o.revertShown(); differs != "" {
+			return false, lack{wait: WaitExternal, text: "waiting for the external system to show what the spec says of " + differs}
+		}
+	}
+
 	fields, judged := o.allowedFields(t)
 	if judged {
 		return true, lack{} // There is nothing else to know by.

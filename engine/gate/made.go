@@ -221,7 +221,7 @@ func (s serving) askedFields(pending []v1alpha1.Allowance) []string {
 		}
 
 		if field := allowance.Field(a); field != "" {
-			asked = append(asked, field)
+			asked = append(append(asked, field), a.Source.Also...)
 		}
 
 		for _, e := range entries {

@@ -41,8 +41,8 @@ func (p *planner) move(m Move, set []string, rec v1alpha1.GateRecord, why string
 
 	if rec.State == v1alpha1.GateClosed {
 		p.compared(&rec)
-	} else {
-		rec.Compared, rec.Differs = false, nil
+	} else if p.record != nil {
+		rec.Compared, rec.Differs = p.record.Compared, p.record.Differs
 	}
 
 	out := Plan{Move: m, Policies: set, Allowances: p.noteWindows(&rec), Why: why}

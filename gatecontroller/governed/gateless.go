@@ -74,10 +74,14 @@ func (g *Gateless) observe(ctx context.Context, u *unstructured.Unstructured) (t
 	}
 
 	xr, err := g.gatedBy(ctx, u)
-	if err != nil || xr == nil {
+	if err != nil {
+		return 0, err
+	}
+
+	if xr == nil {
 		g.forget(gk, key)
 
-		return 0, err
+		return 0, nil
 	}
 
 	again, tell := g.remember(gk, key)

@@ -18,7 +18,7 @@ import (
 )
 
 // Held are the changes that are held of some objects, and that happen once nobody holds them: what the webhook wrote down on each,
-// what the function last listed of gated managed resources, and drift, which an open gate reverts. Those that destroy
+// deletions of gated managed resources that the function last listed, and drift, which an open gate reverts. Those that destroy
 // something come first.
 func Held(objects []*unstructured.Unstructured) []v1alpha1.HeldChange {
 	type place struct {
@@ -56,7 +56,8 @@ func Held(objects []*unstructured.Unstructured) []v1alpha1.HeldChange {
 		}
 
 		for _, e := range list.Changes {
-			if gated[e.Ref.UID] { // All else happened when the function went.
+			// All else happened when the function went, or is held at the door of its gate since.
+			if gated[e.Ref.UID] && e.Field == v1alpha1.MutationDelete {
 				add(e)
 			}
 		}

@@ -4,6 +4,8 @@
 package removal_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"strings"
 	"testing"
 
@@ -19,7 +21,7 @@ func TestWhatIsHeldHappensOnceNobodyHoldsIt(t *testing.T) {
 apiVersion: aws.example.org/v1
 kind: Bucket
 metadata: {name: NAME, namespace: a, uid: NAME, generation: 7, annotations: {HELD kausality.io/desired-policies: '{"v":1,"policies":["*"]}',
-  kausality.io/gate: '{"v":1,"state":"Closed","generation":7,"since":"2026-01-01T00:00:00Z","compared":true}'}}
+  kausality.io/gate: '{"v":1,"state":"Closed","generation":7,"since":"2026-01-01T00:00:00Z","compared":"COMPARED"}'}}
 spec: {managementPolicies: [Observe, LateInitialize], forProvider: {size: small}}
 status: {atProvider: {size: OUTSIDE}}
 `
@@ -30,11 +32,13 @@ metadata: {name: s, namespace: a, uid: s}
 spec: {crossplane: {}}
 status: {conditions: [{type: KausalityState, status: "False", message: '{"v":1,"changes":[
   {"ref":{"apiVersion":"aws.example.org/v1","kind":"Bucket","namespace":"a","name":"old","uid":"old"},"field":"delete","destroys":true},
-  {"ref":{"apiVersion":"aws.example.org/v1","kind":"Bucket","namespace":"a","name":"x","uid":"x"},"field":"spec.forProvider.size","from":"small","to":"large"},
+  {"ref":{"apiVersion":"aws.example.org/v1","kind":"Bucket","namespace":"a","name":"drifted","uid":"drifted"},"field":"spec.forProvider.color","from":"red","to":"blue"},
   {"ref":{"apiVersion":"apps/v1","kind":"Deployment","namespace":"a","name":"d","uid":"d"},"field":"spec.replicas","from":"1","to":"2"}]}'}]}
 `
 	of := func(name, held, outside string) *unstructured.Unstructured {
-		return fixture.Parse(t, strings.NewReplacer("NAME", name, "HELD", held, "OUTSIDE", outside).Replace(bucket))
+		sum := sha256.Sum256([]byte("spec.forProvider.size"))
+
+		return fixture.Parse(t, strings.NewReplacer("NAME", name, "HELD", held, "OUTSIDE", outside, "COMPARED", base64.StdEncoding.EncodeToString(sum[:2])).Replace(bucket))
 	}
 
 	got := make([]string, 0, 4)

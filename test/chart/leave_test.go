@@ -62,8 +62,14 @@ func (l *life) leaves(t *testing.T) {
 		t.Errorf("dry run: %v: %s", err, out)
 	}
 
+	// What is held would happen: that takes a flag.
+	if out, err := uninstall(t.Context(), "--leave=closed"); err == nil || !strings.Contains(out, "held: Database shop/db-0: spec.forProvider.color") ||
+		!strings.Contains(out, "or take them with --release-held") || l.live(t, u).GetResourceVersion() != before.GetResourceVersion() {
+		t.Errorf("what is held: %v: %s", err, out)
+	}
+
 	// 4. Closed: nobody looks after the gates any more, and they are closed.
-	out, err := uninstall(t.Context(), "--leave=closed")
+	out, err := uninstall(t.Context(), "--leave=closed", "--release-held")
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -77,7 +83,7 @@ func (l *life) leaves(t *testing.T) {
 	l.unheld(t, out)
 
 	// 5. Open, at last.
-	if out, err := uninstall(t.Context(), "--leave=open", "--remove-annotations"); err != nil ||
+	if out, err := uninstall(t.Context(), "--leave=open", "--remove-annotations", "--release-held"); err != nil ||
 		!strings.Contains(out, "5 left open, 0 closed, 1 closed and by themselves") {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -100,7 +106,7 @@ func (l *life) leaves(t *testing.T) {
 	}
 
 	// 6. The kinds go as well, guarded or not.
-	if out, err := uninstall(t.Context(), "--leave=open", "--remove-crds"); err != nil {
+	if out, err := uninstall(t.Context(), "--leave=open", "--remove-crds", "--release-held"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 

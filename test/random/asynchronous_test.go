@@ -149,8 +149,23 @@ func TestWhatChangesByItselfIsLeftAlone(t *testing.T) {
 		t.Errorf("%d calls that are not allowed", n-changes)
 	}
 
-	// 2. The next change that somebody asks for puts all of it right.
+	// 2. The next change that somebody asks for waits: it would revert that, too.
 	world.Must(t, s.change(ctx, parameters{"color": "red"}))
+	looks = len(outside.Calls(s.name))
+	world.Must(t, eventually(ctx, "more looks", func(context.Context) error {
+		if len(outside.Calls(s.name)) < looks+2 {
+			return world.ErrOther
+		}
+
+		return nil
+	}))
+
+	if n := len(outside.Changes(s.name)); n != changes {
+		t.Errorf("%d calls that are not allowed", n-changes)
+	}
+
+	// 3. Once that is reverted outside, it is applied.
+	outside.Drift(s.name, parameters{"size": int64(1)})
 	world.Must(t, eventually(ctx, "the change", s.settled(parameters{"size": int64(1), "color": "red"})))
 }
 

@@ -114,6 +114,8 @@ func (p *play) run(ctx context.Context) error {
 		return err
 	}
 
+	p.revert()
+
 	if err := eventually(ctx, "the last change", p.arrived); err != nil {
 		return err
 	}
@@ -192,8 +194,6 @@ func (p *play) edit(ctx context.Context, change parameters) error {
 		return err
 	}
 
-	p.drifted = false // What he asked for brings all of it along.
-
 	if len(change) == 3 {
 		p.overwritten = false // He asked for all there is.
 	}
@@ -248,6 +248,24 @@ func (p *play) drift() {
 	outside.Drift(p.name, to)
 }
 
+// revert has somebody revert what changed by itself outside: until then no gate opens for a change that would do so.
+func (p *play) revert() {
+	if !p.drifted {
+		return
+	}
+
+	to := parameters{}
+	for _, key := range []string{"size", "color"} {
+		if v, ok := p.want[key]; ok {
+			to[key] = v
+		}
+	}
+
+	p.drifted = false
+	p.notef("it is reverted to %v", to)
+	outside.Drift(p.name, to)
+}
+
 // rest lets time pass.
 func (p *play) rest(context.Context) error {
 	d := time.Duration(p.rng.IntN(500)) * time.Millisecond
@@ -259,6 +277,7 @@ func (p *play) rest(context.Context) error {
 
 // waitUntilSettled waits until what hans asked for has arrived.
 func (p *play) waitUntilSettled(ctx context.Context) error {
+	p.revert()
 	p.notef("wait")
 
 	if err := eventually(ctx, "the change", p.arrived); err != nil {

@@ -52,6 +52,7 @@ func (c *cluster) leftOpen(t *testing.T) database {
 	}
 
 	c.ungate(t)
+	c.refused(t, d)
 
 	if err := c.halt(t, d, "--leave=open"); err != nil {
 		t.Fatal(err)
@@ -121,6 +122,43 @@ func (c *cluster) leftClosed(t *testing.T) database {
 	c.clean(t)
 
 	return d
+}
+
+// refused has somebody change a database outside, which an open gate would revert: that is listed, and nothing is removed.
+func (c *cluster) refused(t *testing.T, d database) {
+	t.Helper()
+
+	change := func(size string) {
+		u, err := d.external(t.Context())
+		if err == nil {
+			err = c.Patch(t.Context(), u, world.Merge(`{"data": {"size": "`+size+`"}}`))
+		}
+
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	listed := func(want bool) func(context.Context) error {
+		return func(ctx context.Context) error {
+			out, err := world.Uninstall(ctx, running, "--leave=open", "--dry-run=server")
+			if err != nil || strings.Contains(out, "held: Object ") != want {
+				return fmt.Errorf("%w: %w: %s", err, world.ErrOther, out)
+			}
+
+			return nil
+		}
+	}
+
+	change("huge")
+	world.Eventually(t, "a list", listed(true))
+
+	if out, err := world.Uninstall(t.Context(), running, "--leave=open"); err == nil ||
+		!strings.Contains(out, "spec.forProvider.manifest.data.size changes from huge to small") || !strings.Contains(out, "or take them with --release-held") {
+		t.Errorf("%v: %s", err, out)
+	}
+
+	change("small")
+	world.Eventually(t, "nothing held", listed(false))
 }
 
 // halt reads what would become of a database, stops the manager, and removes
