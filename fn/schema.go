@@ -89,9 +89,12 @@ func ungated(req *fnv1.RunFunctionRequest, gvk schema.GroupVersionKind) bool {
 
 // specOf are the fields of the spec of a kind; nil where its schema was not sent.
 func specOf(req *fnv1.RunFunctionRequest, gvk schema.GroupVersionKind) map[string]*structpb.Value {
-	root := req.GetRequiredSchemas()[schemaKey(gvk)].GetOpenapiV3()
+	fields := req.GetRequiredSchemas()[schemaKey(gvk)].GetOpenapiV3().GetFields()
+	for _, name := range []string{"properties", "spec", "properties"} {
+		fields = fields[name].GetStructValue().GetFields()
+	}
 
-	return root.GetFields()["properties"].GetStructValue().GetFields()["spec"].GetStructValue().GetFields()["properties"].GetStructValue().GetFields()
+	return fields
 }
 
 // gatedIn is the version in which a kind that has no spec.managementPolicies in the one desired has it; empty where none has.

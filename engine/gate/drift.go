@@ -35,7 +35,9 @@ const (
 // compared notes in a record, which closes a gate, in which fields the external object was compared, and differs then. Where the
 // gate was not open for Update, or is given up on, these stay as they were: what differs since is drift still.
 func (p *planner) compared(rec *v1alpha1.GateRecord) {
-	if was := p.record; was != nil && !was.Creating && (was.State == v1alpha1.GateClosed || !slices.Contains(was.Actions, ActionUpdate) || len(rec.Actions) > 0) {
+	was := p.record
+	if was != nil && !was.Creating &&
+		(was.State == v1alpha1.GateClosed || !slices.Contains(was.Actions, ActionUpdate) || len(rec.Actions) > 0) {
 		rec.Compared, rec.Differs = was.Compared, was.Differs
 
 		return
@@ -47,8 +49,8 @@ func (p *planner) compared(rec *v1alpha1.GateRecord) {
 		return // [Trim] leaves nothing to compare.
 	}
 
-	path := fieldpath.Path{fieldpath.Field("spec"), fieldpath.Field("forProvider")}
-	leaves := comparable(path, resource.Map(p.u.Object, "spec", "forProvider"), resource.Map(p.u.Object, "status", "atProvider"))
+	path, _ := fieldpath.Parse(fieldForProvider)
+	leaves := comparedLeaves(path, resource.Map(p.u.Object, "spec", "forProvider"), resource.Map(p.u.Object, "status", "atProvider"))
 
 	if len(leaves) > maxCompared {
 		return
@@ -75,8 +77,8 @@ func (p *planner) compared(rec *v1alpha1.GateRecord) {
 // fieldForProvider is all that a provider makes of the external object.
 const fieldForProvider = "spec.forProvider"
 
-// comparable are the fields that are both wanted and shown: a list is one.
-func comparable(path fieldpath.Path, want, have any) []string {
+// comparedLeaves are the fields that are both wanted and shown: a list is one.
+func comparedLeaves(path fieldpath.Path, want, have any) []string {
 	wanted, isMap := want.(map[string]any)
 	shown, bothMaps := have.(map[string]any)
 
@@ -89,7 +91,7 @@ func comparable(path fieldpath.Path, want, have any) []string {
 
 	var out []string
 	for key, w := range wanted {
-		out = append(out, comparable(append(slices.Clone(path), fieldpath.Field(key)), w, shown[key])...)
+		out = append(out, comparedLeaves(append(slices.Clone(path), fieldpath.Field(key)), w, shown[key])...)
 	}
 
 	return out
@@ -207,7 +209,9 @@ func DriftEntries(u *unstructured.Unstructured) []v1alpha1.HeldChange {
 	}
 
 	// What is hidden outside is so by what stands beside it there.
-	outside := map[string]any{"kind": u.GetKind(), "spec": map[string]any{"forProvider": resource.Map(u.Object, "status", "atProvider")}}
+	outside := map[string]any{"kind": u.GetKind()}
+	_ = unstructured.SetNestedMap(outside, resource.Map(u.Object, "status", "atProvider"), "spec", "forProvider") // It copies.
+
 	out, digests := make([]v1alpha1.HeldChange, len(list)), make([]string, len(list))
 
 	for i, c := range list {
@@ -229,9 +233,9 @@ func DriftEntries(u *unstructured.Unstructured) []v1alpha1.HeldChange {
 	return []v1alpha1.HeldChange{driftEntry(fieldForProvider, fmt.Sprintf("(%d fields)", len(out)), "", hidden, digest.OfList(digests))}
 }
 
-func driftEntry(field, from, to string, hidden bool, digest string) v1alpha1.HeldChange {
+func driftEntry(field, from, to string, hidden bool, sum string) v1alpha1.HeldChange {
 	return v1alpha1.HeldChange{
-		Field: field, From: from, To: to, Masked: hidden, Digest: digest,
+		Field: field, From: from, To: to, Masked: hidden, Digest: sum,
 		Follows: []string{ActionUpdate}, Cause: &v1alpha1.Cause{Type: v1alpha1.CauseDrift},
 		Missing: "the external object was changed outside of Crossplane: revert that there, or approve to have the spec applied",
 	}
@@ -338,7 +342,7 @@ func (p *planner) remains() string {
 
 	for _, field := range fields {
 		path, err := fieldpath.Parse(field)
-		if err != nil || len(path) < 3 || path[0].Field != "spec" || path[1].Field != "forProvider" {
+		if err != nil || len(path) < 3 || !change.FieldCovers(fieldForProvider, path) {
 			continue
 		}
 

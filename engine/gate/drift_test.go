@@ -48,7 +48,7 @@ var compared = `"compared":"` + comparedIn("a", "b", "c", "zones", "password", "
 
 // comparedIn are hashes of fields of spec.forProvider.
 func comparedIn(fields ...string) string {
-	var raw []byte
+	raw := make([]byte, 0, 2*len(fields))
 
 	for _, field := range fields {
 		sum := sha256.Sum256([]byte("spec.forProvider." + field))
@@ -77,7 +77,7 @@ const (
 
 // fullTrace has no room for more.
 func fullTrace() string {
-	var out []string
+	out := make([]string, 0, v1alpha1.MaxTraceEntries)
 	for i := range v1alpha1.MaxTraceEntries {
 		out = append(out, fmt.Sprintf("{field: spec.forProvider.b%d, generation: 8, initiator: hans}", i))
 	}

@@ -70,7 +70,8 @@ func Pending(u *unstructured.Unstructured) bool {
 	desired, err := within(u, rec, list)
 
 	// What waits for drift to be reverted or approved is on its way, too.
-	p := (&view{u: u, opts: Options{WithoutDrift: AllKinds()}, desired: desired, current: currentOf(u), record: rec, allowances: list}).planner()
+	opts := Options{WithoutDrift: AllKinds()}
+	p := (&view{u: u, opts: opts, desired: desired, current: currentOf(u), record: rec, allowances: list}).planner()
 
 	if err != nil || len(p.unserved()) > 0 {
 		return true
