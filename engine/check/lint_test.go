@@ -410,7 +410,9 @@ func TestObjectsAreCheckedByThemselvesAndTogether(t *testing.T) {
 func TestEachRuleIsFoundOnce(t *testing.T) {
 	t.Parallel()
 
-	elsewhere := []string{check.UnknownKind, check.UnknownField, check.Schema, check.SchemaRule, check.DuplicateKey, check.UnreadableSchema, check.ReadsElsewhere}
+	elsewhere := []string{
+		check.UnknownKind, check.UnknownField, check.Schema, check.SchemaRule, check.DuplicateKey, check.UnreadableSchema, check.ReadsElsewhere,
+	}
 	found := map[string]bool{}
 
 	for _, tc := range cases() {
