@@ -53,7 +53,7 @@ func (s *state) respond(rsp *fnv1.RunFunctionResponse) error {
 		}
 	}
 
-	if s.withoutGate() {
+	if slices.ContainsFunc(s.names, func(name string) bool { return s.outcomes[name].Unbuilt }) {
 		rsp.Desired.Composite = &fnv1.Resource{
 			Resource: was.GetComposite().GetResource(), ConnectionDetails: was.GetComposite().GetConnectionDetails(), Ready: fnv1.Ready_READY_FALSE,
 		}
@@ -62,18 +62,6 @@ func (s *state) respond(rsp *fnv1.RunFunctionResponse) error {
 	s.report(rsp, held)
 
 	return nil
-}
-
-// withoutGate reports whether a new XR lacks a resource that is held because it could have no gate: it is not built up before its
-// Composition is corrected.
-func (s *state) withoutGate() bool {
-	if resource.Ready(s.xr) {
-		return false
-	}
-
-	return slices.ContainsFunc(s.names, func(name string) bool {
-		return s.gatedIn[name] != "" && s.outcomes[name].Desired == nil
-	})
 }
 
 // respondResource makes one resource's desired state, out of what earlier

@@ -45,12 +45,12 @@ func (s *state) requireSchemas(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFuncti
 			}
 		}
 
-		for _, gvk := range asked {
+		for _, gvk := range asked { // Itself, or each version.
 			apiVersion, kind := gvk.ToAPIVersionAndKind()
 			rsp.Requirements.Schemas[schemaKey(gvk)] = &fnv1.SchemaSelector{ApiVersion: apiVersion, Kind: kind}
 
-			_, sent := req.GetRequiredSchemas()[schemaKey(gvk)]
-			s.awaited = s.awaited || len(asked) > 1 && !sent
+			_, there := req.GetRequiredSchemas()[schemaKey(gvk)]
+			s.awaited = s.awaited || len(asked) > 1 && !there
 		}
 	}
 }

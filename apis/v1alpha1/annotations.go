@@ -489,6 +489,8 @@ type ManagerRecord struct {
 	Secret string `json:"secret,omitempty"`
 	// MaxOpen is how long a gate may be open where no policy says.
 	MaxOpen metav1.Duration `json:"maxOpen"`
+	// WithoutDrift are the kinds of which drift is not looked for, as KIND.GROUP, *.GROUP or *.
+	WithoutDrift []string `json:"withoutDrift,omitempty"`
 }
 
 // LabelAggregate is on the ClusterRoles whose rules the manager gets, "true": those

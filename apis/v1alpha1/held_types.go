@@ -42,7 +42,7 @@ const (
 	// CauseComposition is that the XR has another revision of its Composition than when it
 	// last had nothing held.
 	CauseComposition CauseType = "Composition"
-	// CauseDrift is that somebody changed by hand what a Composition composes.
+	// CauseDrift is that somebody changed by hand what a Composition composes, or outside of Crossplane its external object.
 	CauseDrift CauseType = "Drift"
 	// CausePipeline is all else: a function wishes something else than before, such as
 	// because of another version of it or of what it reads.

@@ -13,7 +13,7 @@ import (
 func (c *cli) record() v1alpha1.ManagerRecord {
 	out := v1alpha1.ManagerRecord{
 		Version: version, Namespace: c.Namespace, ServiceAccount: c.ServiceAccount, Heartbeat: heartbeat, Secret: c.WebhookSecret,
-		MaxOpen: metav1.Duration{Duration: c.MaxOpen},
+		MaxOpen: metav1.Duration{Duration: c.MaxOpen}, WithoutDrift: c.GateWithoutDrift,
 	}
 
 	if c.WebhookCertDir != "" {

@@ -198,11 +198,14 @@ func (c auditing) options(ctx context.Context, opts auditOptions, now time.Time,
 		return audit.Options{}, fmt.Errorf("cannot reach the API server: %w", err)
 	}
 
-	maxOpen := cmp.Or(opts.maxOpen, doctor.FindManager(lists).MaxOpen, defaultMaxOpen)
+	manager := doctor.FindManager(lists)
 
 	return audit.Options{
 		Now: now, Revisions: revisions, HeldLonger: opts.heldLonger,
-		Gate: gate.Options{MaxOpen: maxOpen, PolicyGate: doctor.PolicyGates(c.list(ctx, doctor.AllowancePolicies, ""))},
+		Gate: gate.Options{
+			MaxOpen: cmp.Or(opts.maxOpen, manager.MaxOpen, defaultMaxOpen), WithoutDrift: manager.WithoutDrift,
+			PolicyGate: doctor.PolicyGates(c.list(ctx, doctor.AllowancePolicies, "")),
+		},
 	}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,9 +70,7 @@ func (c examination) state(ctx context.Context, opts doctorOptions) (*doctor.Sta
 
 	s.Served, s.Readable = c.served()
 
-	for _, src := range doctor.Composites(s) {
-		s.Composites = append(s.Composites, c.list(ctx, src, "").Items...)
-	}
+	c.composites(ctx, s)
 
 	for _, src := range doctor.Gated(s) {
 		l := c.list(ctx, src, c.namespace)
@@ -97,6 +96,18 @@ func (c examination) state(ctx context.Context, opts doctorOptions) (*doctor.Sta
 	}
 
 	return s, nil
+}
+
+// composites reads the XRs of Compositions that run the function, or did.
+func (c examination) composites(ctx context.Context, s *doctor.State) {
+	for _, src := range doctor.Composites(s) {
+		s.Composites = append(s.Composites, c.list(ctx, src, "").Items...)
+	}
+
+	for _, src := range doctor.Former(s) {
+		all := c.list(ctx, src, "").Items
+		s.Former = append(s.Former, slices.DeleteFunc(all, func(u *unstructured.Unstructured) bool { return !doctor.Dropped(u) })...)
+	}
 }
 
 // list reads all there is of a resource, in pages.

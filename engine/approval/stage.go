@@ -138,5 +138,5 @@ func holds(u *unstructured.Unstructured, digest string) bool {
 		held = nil
 	}
 
-	return slices.ContainsFunc(append(held, gate.DriftEntries(u)...), func(h v1alpha1.HeldChange) bool { return h.Digest == digest })
+	return slices.ContainsFunc(append(held, gate.DriftEntries(u, nil)...), func(h v1alpha1.HeldChange) bool { return h.Digest == digest })
 }

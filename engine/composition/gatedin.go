@@ -10,6 +10,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // withoutGate holds a resource that is composed in a version of its kind without spec.managementPolicies: it would be stored
@@ -24,7 +25,10 @@ func (r *Request) withoutGate() Result {
 	if r.Observed == nil {
 		h.Field = v1alpha1.MutationCreate
 
-		return Result{Held: []Held{{Resource: r.unmade(r.Desired), Change: r.listed(h, decision.Approvable{})}}}
+		return Result{
+			Held:    []Held{{Resource: r.unmade(r.Desired), Change: r.listed(h, decision.Approvable{})}},
+			Unbuilt: !resource.Ready(r.XR),
+		}
 	}
 
 	out := r.kept()

@@ -80,6 +80,8 @@ type Result struct {
 	Kept bool
 	// Held changes.
 	Held []Held
+	// Unbuilt is true where the XR is not ready, for want of it: it was never, and the resource could have no gate.
+	Unbuilt bool
 	// Pending says what of an allowed change is still under way; empty when
 	// the resource is as it should be and its gate is closed.
 	Pending string

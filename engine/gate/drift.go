@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,17 +51,18 @@ func (p *planner) compared(rec *v1alpha1.GateRecord) {
 	}
 
 	path, _ := fieldpath.Parse(fieldForProvider)
-	leaves := comparedLeaves(path, resource.Map(p.u.Object, "spec", "forProvider"), resource.Map(p.u.Object, "status", "atProvider"))
+	fields := map[string]bool{}
 
-	if len(leaves) > maxCompared {
-		return
+	eachShown(path, resource.Map(p.u.Object, "spec", "forProvider"), resource.Map(p.u.Object, "status", "atProvider"),
+		func(path fieldpath.Path, _, _ any) { fields[upToList(path).String()] = true })
+
+	if len(fields) == 0 || len(fields) > maxCompared {
+		return // Nothing is known of it, or too much.
 	}
 
-	slices.Sort(leaves)
-
-	raw := make([]byte, 0, 2*len(leaves))
-	for _, leaf := range leaves {
-		raw = append(raw, hashOf(leaf)...)
+	raw := make([]byte, 0, 2*len(fields))
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		raw = append(raw, hashOf(field)...)
 	}
 
 	rec.Compared = base64.StdEncoding.EncodeToString(raw)
@@ -76,26 +78,6 @@ func (p *planner) compared(rec *v1alpha1.GateRecord) {
 
 // fieldForProvider is all that a provider makes of the external object.
 const fieldForProvider = "spec.forProvider"
-
-// comparedLeaves are the fields that are both wanted and shown: a list is one.
-func comparedLeaves(path fieldpath.Path, want, have any) []string {
-	wanted, isMap := want.(map[string]any)
-	shown, bothMaps := have.(map[string]any)
-
-	switch {
-	case want == nil || have == nil:
-		return nil
-	case !isMap || !bothMaps:
-		return []string{path.String()}
-	}
-
-	var out []string
-	for key, w := range wanted {
-		out = append(out, comparedLeaves(append(slices.Clone(path), fieldpath.Field(key)), w, shown[key])...)
-	}
-
-	return out
-}
 
 func hashOf(field string) []byte {
 	sum := sha256.Sum256([]byte(field))
@@ -122,6 +104,11 @@ func wasCompared(rec *v1alpha1.GateRecord, path fieldpath.Path) bool {
 	return false
 }
 
+// wasEqual reports whether a record says that a field was compared, and did not differ.
+func wasEqual(rec *v1alpha1.GateRecord, path fieldpath.Path) bool {
+	return wasCompared(rec, path) && !anyAbout(rec.Differs, path)
+}
+
 // upToList is a path up to the first list in it: elements move there.
 func upToList(path fieldpath.Path) fieldpath.Path {
 	if i := slices.IndexFunc(path, func(s fieldpath.Segment) bool { return s.Type == fieldpath.SegmentIndex }); i >= 0 {
@@ -142,6 +129,10 @@ func about(field string, path fieldpath.Path) bool {
 	return err == nil && change.FieldCovers(upToList(path).String(), other)
 }
 
+func anyAbout(fields []string, path fieldpath.Path) bool {
+	return slices.ContainsFunc(fields, func(field string) bool { return about(field, path) })
+}
+
 // shown reports whether a provider shows anything of what the spec says.
 func shown(u *unstructured.Unstructured) bool {
 	some, _ := compare(resource.Map(u.Object, "spec", "forProvider"), resource.Map(u.Object, "status", "atProvider"))
@@ -153,14 +144,18 @@ func shown(u *unstructured.Unstructured) bool {
 // closed, while that is not open for Update: from the external value to that of the spec, sorted by field. Fields with a change that
 // waits for the gate are not among them, nor is anything of a resource that may never be updated.
 func Drift(u *unstructured.Unstructured) []change.Change {
+	if !shown(u) {
+		return nil // As of most that [Trim] has trimmed.
+	}
+
 	rec, err := parseRecord(u)
-	if err != nil || rec == nil || rec.Compared == "" || rec.Existed || resource.Deleting(u) || !shown(u) ||
+	if err != nil || rec == nil || rec.Compared == "" || rec.Existed || resource.Deleting(u) ||
 		rec.State != v1alpha1.GateClosed && (rec.State != v1alpha1.GateOpen || slices.Contains(rec.Actions, ActionUpdate)) {
 		return nil
 	}
 
-	desired, err := Desired(u)
-	if err != nil || !slices.Contains(desired, ActionUpdate) {
+	differs := slices.DeleteFunc(Differing(u), func(c change.Change) bool { return !wasEqual(rec, c.Path) })
+	if desired, err := Desired(u); len(differs) == 0 || err != nil || !slices.Contains(desired, ActionUpdate) {
 		return nil
 	}
 
@@ -181,11 +176,7 @@ func Drift(u *unstructured.Unstructured) []change.Change {
 		asked = append(asked, e.Field)
 	}
 
-	return slices.DeleteFunc(Differing(u), func(c change.Change) bool {
-		of := func(field string) bool { return about(field, c.Path) }
-
-		return slices.ContainsFunc(asked, of) || slices.ContainsFunc(rec.Differs, of) || !wasCompared(rec, c.Path)
-	})
+	return slices.DeleteFunc(differs, func(c change.Change) bool { return anyAbout(asked, c.Path) })
 }
 
 // changedSince are the fields that were changed since a generation, by the trace; false where that has no room for all.
@@ -201,9 +192,17 @@ func changedSince(u *unstructured.Unstructured, generation int64) (fields []stri
 	return fields, len(fields) < v1alpha1.MaxTraceEntries
 }
 
-// DriftEntries are a managed resource's drift as held changes, which can be approved: all of them as one where they are many.
-func DriftEntries(u *unstructured.Unstructured) []v1alpha1.HeldChange {
-	list := Drift(u)
+// DriftEntries are a managed resource's drift as held changes, which can be approved: all of them as one where they are many. Of
+// some kinds there are none, see [Options.WithoutDrift].
+func DriftEntries(u *unstructured.Unstructured, without Kinds) []v1alpha1.HeldChange {
+	if without.Has(u.GroupVersionKind().GroupKind()) {
+		return nil
+	}
+
+	return entriesOf(u, Drift(u))
+}
+
+func entriesOf(u *unstructured.Unstructured, list []change.Change) []v1alpha1.HeldChange {
 	if len(list) == 0 {
 		return nil
 	}
@@ -247,8 +246,7 @@ const maxDriftValue = 128
 // withholdDrift takes Update from what is pending of a resource whose external object has drifted, until that is reverted there
 // or approved. What a window gives by itself reverts drift.
 func (s serving) withholdDrift(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
-	if s.opts.WithoutDrift.Has(s.u.GroupVersionKind().GroupKind()) || !slices.Contains(actionsOf(pending), ActionUpdate) ||
-		slices.ContainsFunc(pending, windowUpdates) || len(s.unapproved(pending)) == 0 {
+	if !slices.Contains(actionsOf(pending), ActionUpdate) || slices.ContainsFunc(pending, windowUpdates) || len(s.unapproved(pending)) == 0 {
 		return pending
 	}
 
@@ -261,13 +259,18 @@ func windowUpdates(a v1alpha1.Allowance) bool {
 
 // unapproved are the fields of the drift that no pending allowance is for.
 func (s serving) unapproved(pending []v1alpha1.Allowance) []string {
+	if s.opts.WithoutDrift.Has(s.u.GroupVersionKind().GroupKind()) {
+		return nil
+	}
+
 	approved, asked := map[string]bool{}, s.askedFields(pending)
 
 	for _, a := range pending {
 		approved[a.Digest] = a.Digest != ""
 	}
 
-	list, entries := Drift(s.u), DriftEntries(s.u)
+	list := Drift(s.u)
+	entries := entriesOf(s.u, list)
 
 	var out []string
 
@@ -277,7 +280,7 @@ func (s serving) unapproved(pending []v1alpha1.Allowance) []string {
 			entry = entries[i]
 		}
 
-		if !approved[entry.Digest] && !slices.ContainsFunc(asked, func(field string) bool { return about(field, c.Path) }) {
+		if !approved[entry.Digest] && !anyAbout(asked, c.Path) {
 			out = append(out, c.Field)
 		}
 	}
@@ -294,7 +297,7 @@ func reverts(rec *v1alpha1.GateRecord) bool {
 // closed last; empty for none.
 func (v *view) revertShown() string {
 	for _, c := range Differing(v.u) {
-		if wasCompared(v.record, c.Path) && !slices.ContainsFunc(v.record.Differs, func(field string) bool { return about(field, c.Path) }) {
+		if wasEqual(v.record, c.Path) {
 			return c.Field
 		}
 	}
@@ -308,7 +311,7 @@ func (p *planner) drifted() string {
 		return !allowance.External(a) || !slices.Contains(p.remaining(a), ActionUpdate)
 	})
 
-	if len(asked) == 0 || p.opts.WithoutDrift.Has(p.u.GroupVersionKind().GroupKind()) {
+	if len(asked) == 0 {
 		return ""
 	}
 
@@ -334,25 +337,4 @@ func Applies(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 
 	return err == nil && rec != nil && rec.State == v1alpha1.GateOpen &&
 		slices.ContainsFunc(rec.Allowances, func(b v1alpha1.Allowance) bool { return b.Approval == a.Approval && b.Digest == a.Digest })
-}
-
-// remains names what the external object still shows of fields that an allowed change has removed; empty for nothing.
-func (p *planner) remains() string {
-	fields, _ := p.allowedFields(p.terms())
-
-	for _, field := range fields {
-		path, err := fieldpath.Parse(field)
-		if err != nil || len(path) < 3 || !change.FieldCovers(fieldForProvider, path) {
-			continue
-		}
-
-		at := slices.Concat(fieldpath.Path{fieldpath.Field("status"), fieldpath.Field("atProvider")}, path[2:])
-		_, wanted := path.In(p.u.Object)
-
-		if v, there := at.In(p.u.Object); there && v != nil && !wanted {
-			return field
-		}
-	}
-
-	return ""
 }

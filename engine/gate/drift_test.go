@@ -124,7 +124,7 @@ func TestWhatDriftIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := driftOf(t, tc.pairs...)
 
-			list := gate.DriftEntries(u)
+			list := gate.DriftEntries(u, nil)
 
 			fields := make([]string, 0, len(list))
 			for _, e := range list {
@@ -142,7 +142,7 @@ func TestWhatDriftIs(t *testing.T) {
 			trimmed := u.DeepCopy()
 			gate.Trim(trimmed)
 
-			if a, b := len(gate.DriftEntries(trimmed)), len(fields); a != b {
+			if a, b := len(gate.DriftEntries(trimmed, nil)), len(fields); a != b {
 				t.Errorf("%s\ntrimmed: %d fields, want %d", tc.reason, a, b)
 			}
 		})
@@ -150,7 +150,7 @@ func TestWhatDriftIs(t *testing.T) {
 }
 
 func TestACredentialThatDriftsIsNotShown(t *testing.T) {
-	one, other := gate.DriftEntries(driftOf(t, "OUTSIDE", "{password: a}")), gate.DriftEntries(driftOf(t, "OUTSIDE", "{password: b}"))
+	one, other := gate.DriftEntries(driftOf(t, "OUTSIDE", "{password: a}"), nil), gate.DriftEntries(driftOf(t, "OUTSIDE", "{password: b}"), nil)
 	if len(one) != 1 || len(other) != 1 {
 		t.Fatalf("drift %v, %v", one, other)
 	}
@@ -161,7 +161,7 @@ func TestACredentialThatDriftsIsNotShown(t *testing.T) {
 }
 
 func TestAGateDoesNotOpenOverDrift(t *testing.T) {
-	digest := gate.DriftEntries(driftOf(t, "GENERATION", "8", "TRACE", changeOfB))[0].Digest
+	digest := gate.DriftEntries(driftOf(t, "GENERATION", "8", "TRACE", changeOfB), nil)[0].Digest
 	approved := strings.TrimSuffix(allowsB, "]") + `, {kind: Bag, apiGroup: bags.example.org, mutation: spec.forProvider.c, generation: 8, initiator: eva, id: "8.0", digest: "` +
 		digest + `", approval: u, source: {type: Approval, name: cha}}, {relation: External, mutations: [Update], generation: 8, initiator: eva, id: "8.0", digest: "` +
 		digest + `", approval: u, source: {type: Approval, name: cha}}]`

@@ -53,25 +53,42 @@ func (o observing) result(t terms) (shown bool, missing lack) {
 	return (shown || made) && !byWindow, lack{}
 }
 
+// wantedAndShown are the value of a field of spec.forProvider and that of the external object, as far as there are any.
+func (o observing) wantedAndShown(field string) (want any, wanted bool, actual any, there bool) {
+	segments, err := fieldpath.Parse(field)
+	if err != nil || len(segments) < 3 || segments[0].Field != "spec" || segments[1].Field != "forProvider" {
+		return nil, false, nil, false
+	}
+
+	want, wanted = segments.In(o.u.Object)
+	actual, there = slices.Concat(fieldpath.Path{fieldpath.Field("status"), fieldpath.Field("atProvider")}, segments[2:]).In(o.u.Object)
+
+	return want, wanted, actual, there
+}
+
+// remains names a field that an allowed change has removed, and the external object still shows; empty for none.
+func (o observing) remains() string {
+	fields, _ := o.allowedFields(o.terms())
+
+	i := slices.IndexFunc(fields, func(field string) bool {
+		_, wanted, actual, there := o.wantedAndShown(field)
+
+		return !wanted && there && actual != nil
+	})
+	if i < 0 {
+		return ""
+	}
+
+	return fields[i]
+}
+
 // compareExternal compares fields with status.atProvider: whether
 // it shows any of them, and the first that has another value. What the spec no
 // longer has cannot be compared: it counts as not shown.
 func (o observing) compareExternal(fields []string) (shown bool, differs string) {
 	for _, field := range fields {
-		segments, err := fieldpath.Parse(field)
-		if err != nil || len(segments) < 3 || segments[0].Field != "spec" || segments[1].Field != "forProvider" {
-			continue
-		}
-
-		want, ok := segments.In(o.u.Object)
-		if !ok {
-			continue
-		}
-
-		at := slices.Concat(fieldpath.Path{fieldpath.Field("status"), fieldpath.Field("atProvider")}, segments[2:])
-
-		actual, ok := at.In(o.u.Object)
-		if !ok {
+		want, wanted, actual, there := o.wantedAndShown(field)
+		if !wanted || !there {
 			continue
 		}
 

@@ -260,40 +260,50 @@ func Differing(u *unstructured.Unstructured) []change.Change {
 		return []change.Change{{Path: path, Field: path.String(), To: want}}
 	}
 
-	out := differing(path, want, have)
+	var out []change.Change
+
+	eachShown(path, want, have, func(path fieldpath.Path, want, have any) {
+		if !sameValue(want, have) {
+			out = append(out, change.Change{Path: path, Field: path.String(), From: have, To: want})
+		}
+	})
 	slices.SortFunc(out, func(a, b change.Change) int { return strings.Compare(a.Field, b.Field) })
 
 	return out
 }
 
-// differing compares what is wanted with what is shown, as far as it is: providers
-// add to maps, also to those in lists.
-func differing(path fieldpath.Path, want, have any) []change.Change {
-	var out []change.Change
-
+// eachShown calls a function with each value that is wanted and shown, and its path: providers add to maps, also to those in
+// lists.
+func eachShown(path fieldpath.Path, want, have any, visit func(path fieldpath.Path, want, have any)) {
 	wanted, isMap := want.(map[string]any)
 	shown, bothMaps := have.(map[string]any)
 	elements, isList := want.([]any)
 	others, bothLists := have.([]any)
 
 	switch {
+	case want == nil:
 	case isMap && bothMaps:
 		for key, w := range wanted {
 			if actual, ok := shown[key]; ok {
-				out = append(out, differing(append(slices.Clone(path), fieldpath.Field(key)), w, actual)...)
+				eachShown(append(slices.Clone(path), fieldpath.Field(key)), w, actual, visit)
 			}
 		}
 	case isList && bothLists && len(elements) == len(others) && !sameSet(elements, others):
 		for i, w := range elements {
 			at := fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(i)}
-			out = append(out, differing(append(slices.Clone(path), at), w, others[i])...)
+			eachShown(append(slices.Clone(path), at), w, others[i], visit)
 		}
-	case isList && bothLists && sameSet(elements, others): // Many a provider shows a set in an order of its own.
-	case want != nil && !change.Equal(want, have):
-		out = append(out, change.Change{Path: path, Field: path.String(), From: have, To: want})
+	default:
+		visit(path, want, have)
 	}
+}
 
-	return out
+// sameValue compares two values. Many a provider shows a set in an order of its own.
+func sameValue(want, have any) bool {
+	elements, isList := want.([]any)
+	others, bothLists := have.([]any)
+
+	return change.Equal(want, have) || isList && bothLists && sameSet(elements, others)
 }
 
 // sameSet reports whether two lists have the same elements in any order.

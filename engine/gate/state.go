@@ -217,8 +217,10 @@ func (p *planner) whileClosed() Plan {
 		return p.stay(p.waitsForReplacement(fields))
 	}
 
-	if why := p.drifted(); len(p.pending) == 0 && why != "" {
-		return p.stay(why)
+	if len(p.pending) == 0 {
+		if why := p.drifted(); why != "" {
+			return p.stay(why)
+		}
 	}
 
 	if len(p.pending) == 0 && p.shared != nil && p.shared.is() {

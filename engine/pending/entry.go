@@ -65,13 +65,9 @@ func (s *summary) collect() {
 
 // fromOutside adds what somebody has changed of an object's external object. The object itself carries what approves its revert.
 func (s *summary) fromOutside(o *Object) {
-	if s.WithoutDrift.Has(o.GroupVersionKind().GroupKind()) {
-		return
-	}
-
 	ref := RefTo(o.Unstructured)
 
-	for _, h := range gate.DriftEntries(o.Unstructured) {
+	for _, h := range gate.DriftEntries(o.Unstructured, s.WithoutDrift) {
 		h.Ref, h.Parent, h.ComposedResource = ref, &ref, resource.ComposedName(o.Unstructured)
 		h.Destroys = Destroys(o.GroupVersionKind().GroupKind(), o.Unstructured, h.Field)
 		s.add(&entry{HeldChange: h})

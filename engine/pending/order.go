@@ -40,14 +40,28 @@ func sortObjects(list []Object) []Object {
 	})
 }
 
-// sorted are the entries as a status lists them: what destroys something first, then by parent,
-// object and field.
+// sorted are the entries as a status lists them.
 func (s *summary) sorted() []v1alpha1.HeldChange {
 	out := make([]v1alpha1.HeldChange, 0, len(s.entries))
 
 	for _, e := range s.entries {
 		s.hide(e)
 		out = append(out, valid(e.HeldChange))
+	}
+
+	slices.SortFunc(out, Compare)
+
+	return out
+}
+
+// Compare orders held changes: what destroys something first, then by parent, object and field.
+func Compare(a, b v1alpha1.HeldChange) int {
+	if a.Destroys != b.Destroys {
+		if a.Destroys {
+			return -1
+		}
+
+		return 1
 	}
 
 	parent := func(e v1alpha1.HeldChange) string {
@@ -58,23 +72,11 @@ func (s *summary) sorted() []v1alpha1.HeldChange {
 		return refText(*e.Parent)
 	}
 
-	slices.SortFunc(out, func(a, b v1alpha1.HeldChange) int {
-		if a.Destroys != b.Destroys {
-			if a.Destroys {
-				return -1
-			}
-
-			return 1
-		}
-
-		return cmp.Or(
-			cmp.Compare(parent(a), parent(b)), cmp.Compare(refText(a.Ref), refText(b.Ref)), cmp.Compare(a.ComposedResource, b.ComposedResource),
-			cmp.Compare(a.Field, b.Field), cmp.Compare(a.Digest, b.Digest), cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From),
-			cmp.Compare(a.Ref.UID, b.Ref.UID),
-		)
-	})
-
-	return out
+	return cmp.Or(
+		cmp.Compare(parent(a), parent(b)), cmp.Compare(refText(a.Ref), refText(b.Ref)), cmp.Compare(a.ComposedResource, b.ComposedResource),
+		cmp.Compare(a.Field, b.Field), cmp.Compare(a.Digest, b.Digest), cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From),
+		cmp.Compare(a.Ref.UID, b.Ref.UID),
+	)
 }
 
 // hide hides the values of an object in another namespace than the root's: who may read the one

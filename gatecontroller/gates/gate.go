@@ -166,10 +166,7 @@ func (g *Reconciler) warnShared(u *unstructured.Unstructured, plan *gate.Plan) {
 func (g *Reconciler) warnDrifted(u *unstructured.Unstructured) {
 	gk, key := u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u)
 
-	var list []v1alpha1.HeldChange
-	if !g.Opts.WithoutDrift.Has(gk) {
-		list = gate.DriftEntries(u)
-	}
+	list := gate.DriftEntries(u, g.Opts.WithoutDrift)
 
 	digests, text := make([]string, len(list)), ""
 	for i, e := range list {

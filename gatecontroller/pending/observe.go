@@ -27,8 +27,7 @@ type fingerprint [16]byte
 // Observe hears of an object that is there. Where something new is said of what is held of it, or
 // of what was made of what is approved, its root is reconciled.
 func (r *Reconciler) Observe(ctx context.Context, u *unstructured.Unstructured) error {
-	drift := r.drift(u)
-
+	drift := gate.DriftEntries(u, r.WithoutDrift)
 	key, holds := pending.KeyOfObject(u), len(drift) > 0 || holds(u)
 	if !holds && !r.index.involved(key, parentUID(u)) {
 		return nil // Most objects, most of the time.
@@ -47,15 +46,6 @@ func (r *Reconciler) Observe(ctx context.Context, u *unstructured.Unstructured) 
 	r.index.set(key, entry{root: root, uid: u.GetUID(), holds: holds, said: said})
 
 	return nil
-}
-
-// drift is what somebody has changed of the external object of a managed resource.
-func (r *Reconciler) drift(u *unstructured.Unstructured) []v1alpha1.HeldChange {
-	if r.WithoutDrift.Has(u.GroupVersionKind().GroupKind()) {
-		return nil
-	}
-
-	return gate.DriftEntries(u)
 }
 
 // Gone hears of an object that is not there any more.

@@ -29,7 +29,7 @@ func Gate(u *unstructured.Unstructured, now time.Time, opts gate.Options) []Find
 	case rec.State == v1alpha1.GateUngated:
 		return []Finding{ungated(u, rec)}
 	case rec.State != v1alpha1.GateOpen:
-		return drifted(u)
+		return drifted(u, opts.WithoutDrift)
 	case overdue(now, rec, opts):
 		c, _ := resource.ConditionOf(u, resource.ConditionSynced)
 		said := mask.Value(nil, c.Message, u.Object) // Providers quote what they were told, such as a URL with a password.
@@ -46,8 +46,8 @@ func Gate(u *unstructured.Unstructured, now time.Time, opts gate.Options) []Find
 }
 
 // drifted is of what somebody has changed of the external object since the gate closed.
-func drifted(u *unstructured.Unstructured) []Finding {
-	list := gate.DriftEntries(u)
+func drifted(u *unstructured.Unstructured, without gate.Kinds) []Finding {
+	list := gate.DriftEntries(u, without)
 	if len(list) == 0 {
 		return nil
 	}

@@ -78,6 +78,8 @@ type State struct {
 	// Composites are the XRs whose Compositions run the function, as far as they could
 	// be read.
 	Composites []*unstructured.Unstructured
+	// Former are the XRs of which the manager says that their Compositions do not run the function any more.
+	Former []*unstructured.Unstructured
 	// MissingRights are the rights of [Needs] that the manager has not. RightsProblem says why
 	// nobody could know; empty if somebody did.
 	MissingRights []right.MissingRights

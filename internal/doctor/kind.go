@@ -70,7 +70,7 @@ func counts(p *unstructured.Unstructured) bool {
 func gatedKinds(s *State) []kind {
 	composed := map[schema.GroupKind]bool{}
 
-	for _, xr := range s.Composites {
+	for _, xr := range slices.Concat(s.Composites, s.Former) {
 		for _, ref := range resource.Composed(xr) {
 			composed[ref.GroupKind()] = true
 		}
@@ -99,7 +99,7 @@ func gatedKinds(s *State) []kind {
 }
 
 // Gated are the sources of the managed resources of gated kinds, to be read for
-// [State.Managed] after [State.Composites] and [State.Served].
+// [State.Managed] after [State.Composites], [State.Former] and [State.Served].
 func Gated(s *State) []Source {
 	kinds := gatedKinds(s)
 	out := make([]Source, 0, len(kinds))

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -49,6 +50,8 @@ type Manager struct {
 	// MaxOpen is how long a gate may be open where no policy says; 0 where nothing
 	// shows it.
 	MaxOpen time.Duration
+	// WithoutDrift are kinds of which it looks for no drift.
+	WithoutDrift gate.Kinds
 }
 
 // FindManager finds the manager however it was installed: by what it writes on
@@ -92,6 +95,10 @@ func (m *Manager) recorded(u *unstructured.Unstructured) {
 	m.Heartbeat = cmp.Or(rec.Heartbeat, m.Heartbeat)
 	m.Leader, m.Elected = cmp.Or(rec.Leader, m.Leader), rec.Leader != ""
 	m.MaxOpen = rec.MaxOpen.Duration
+
+	if len(rec.WithoutDrift) > 0 {
+		m.WithoutDrift, _ = gate.ParseKinds(rec.WithoutDrift) // The manager has read them.
+	}
 
 	switch {
 	case rec.Secret != "":

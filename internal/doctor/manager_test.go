@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 )
 
 // The configuration that a manager keeps, as an earlier version wrote it and as
@@ -24,7 +26,7 @@ kind: ValidatingWebhookConfiguration
 metadata:
   name: kausality
   annotations:
-    kausality.io/manager: "{version: v1.2.3, namespace: team, serviceAccount: signer, heartbeat: beat, leader: lead, secret: cert, maxOpen: 2h}"
+    kausality.io/manager: "{version: v1.2.3, namespace: team, serviceAccount: signer, heartbeat: beat, leader: lead, secret: cert, maxOpen: 2h, withoutDrift: [Bucket.s3.aws.upbound.io]}"
 webhooks: [{name: policies.kausality.io, clientConfig: {url: "https://192.0.2.1/validate"}}]`
 	mountedSigned = `
 apiVersion: admissionregistration.k8s.io/v1
@@ -88,7 +90,7 @@ func TestTheManagerIsFoundHoweverItWasInstalled(t *testing.T) {
 			reason: "What it says of itself goes before all else.", configuration: signed, deployment: charted,
 			want: Manager{
 				By: "ValidatingWebhookConfiguration kausality", Version: "v1.2.3", Namespace: "team", ServiceAccount: "signer",
-				Heartbeat: "beat", Leader: "lead", Elected: true, Secret: "cert", MaxOpen: 2 * time.Hour,
+				Heartbeat: "beat", Leader: "lead", Elected: true, Secret: "cert", MaxOpen: 2 * time.Hour, WithoutDrift: gate.Kinds{{Group: "s3.aws.upbound.io", Kind: "Bucket"}},
 			},
 		},
 		"RecordOfAProvider": {

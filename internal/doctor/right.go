@@ -124,6 +124,33 @@ func Composites(s *State) []Source {
 	return out
 }
 
+// Former are the sources of the XRs of which no Composition runs the function, to be read for [State.Former].
+func Former(s *State) []Source {
+	runs := Composites(s)
+
+	var out []Source
+
+	for _, crd := range s.Lists[CRDs].Items {
+		k := kindOf(crd)
+		src := Source{Group: k.group, Version: k.version, Resource: k.resource}
+
+		if !slices.Contains(runs, src) && slices.ContainsFunc(s.Lists[Compositions].Items, func(u *unstructured.Unstructured) bool {
+			return resource.ComposesFor(u) == schema.GroupKind{Group: k.group, Kind: k.kind}
+		}) {
+			out = append(out, src)
+		}
+	}
+
+	return out
+}
+
+// Dropped reports whether the manager says of an XR that its Composition does not run the function any more.
+func Dropped(xr *unstructured.Unstructured) bool {
+	c, ok := resource.ConditionOf(xr, v1alpha1.ConditionKausality)
+
+	return ok && c.Reason == v1alpha1.ReasonNotRun
+}
+
 // rights checks that the manager may do what it has to.
 func rights(s *State) []Finding {
 	if s.RightsProblem != nil {

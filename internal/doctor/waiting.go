@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/removal"
 )
@@ -52,21 +51,26 @@ func waiting(s *State) []Finding {
 // released checks for what is held of managed resources of XRs whose Compositions do not run the function any more: it happens once
 // Kausality goes.
 func released(s *State) []Finding {
-	var out []Finding
+	var objects []*unstructured.Unstructured
 
-	objects := slices.Clone(s.Managed)
+	for _, xr := range slices.Concat(s.Composites, s.Former) {
+		if !Dropped(xr) {
+			continue
+		}
 
-	for _, u := range s.Composites {
-		if c, ok := resource.ConditionOf(u, v1alpha1.ConditionKausality); ok && c.Reason == v1alpha1.ReasonNotRun {
-			objects = append(objects, u)
+		objects = append(objects, xr)
+
+		for _, u := range s.Managed {
+			if ref, ok := resource.ParentOf(u); ok && ref.Is(xr) {
+				objects = append(objects, u)
+			}
 		}
 	}
 
-	if len(objects) == len(s.Managed) {
-		return nil
-	}
+	held := removal.Held(objects)
+	out := make([]Finding, 0, len(held))
 
-	for _, e := range removal.Held(objects) {
+	for _, e := range held {
 		out = append(out, Finding{
 			Severity: Warning, Object: e.Ref.Kind + " " + e.Ref.Name, What: removal.Describe(e) + " once nobody holds it",
 			Why:    "its Composition does not run the function any more",

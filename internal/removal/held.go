@@ -4,7 +4,6 @@
 package removal
 
 import (
-	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -63,21 +63,9 @@ func Held(objects []*unstructured.Unstructured) []v1alpha1.HeldChange {
 		}
 	}
 
-	slices.SortStableFunc(out, func(a, b v1alpha1.HeldChange) int {
-		return cmp.Or(last(a)-last(b), cmp.Compare(a.Ref.Kind, b.Ref.Kind),
-			cmp.Compare(a.Ref.Namespace, b.Ref.Namespace), cmp.Compare(a.Ref.Name, b.Ref.Name))
-	})
+	slices.SortFunc(out, pending.Compare)
 
 	return out
-}
-
-// last is 0 for what destroys something, and 1 for all else.
-func last(e v1alpha1.HeldChange) int {
-	if e.Destroys {
-		return 0
-	}
-
-	return 1
 }
 
 // heldOn are the changes that an object itself names, and its drift.
@@ -87,7 +75,7 @@ func heldOn(u *unstructured.Unstructured) []v1alpha1.HeldChange {
 	// Where nobody has changed the spec since the gate closed, what differs was changed outside.
 	rec, err := allowance.ParseGate(u)
 	if err == nil && rec != nil && !gate.Ungated(u) && rec.Generation == resource.Generation(u) {
-		held = append(held, gate.DriftEntries(u)...)
+		held = append(held, gate.DriftEntries(u, nil)...)
 	}
 
 	for i := range held {
@@ -105,14 +93,12 @@ func Describe(e v1alpha1.HeldChange) string {
 		object = e.Ref.Kind + " " + e.Ref.Namespace + "/" + e.Ref.Name
 	}
 
-	value := func(s string) string { return cmp.Or(s, "(unset)") }
-
 	switch {
 	case e.Field == v1alpha1.MutationDelete:
 		return object + ": it is deleted, with its external object"
 	case e.Destroys:
-		return object + ": " + e.Field + " changes from " + value(e.From) + " to " + value(e.To) + ", which destroys something"
+		return object + ": " + decision.DescribePassed(e) + ", which destroys something"
 	default:
-		return object + ": " + e.Field + " changes from " + value(e.From) + " to " + value(e.To)
+		return object + ": " + decision.DescribePassed(e)
 	}
 }

@@ -51,8 +51,8 @@ status: {conditions: [{type: KausalityState, status: "False", message: '{"v":1,"
 
 	want := []string{
 		"Bucket a/old: it is deleted, with its external object",
-		"Bucket a/drifted: spec.forProvider.size changes from huge to small",
-		"Bucket a/x: spec.forProvider.size changes from small to large",
+		"Bucket a/drifted: spec.forProvider.size is changed from huge to small",
+		"Bucket a/x: spec.forProvider.size is changed from small to large",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/test/play"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -153,9 +154,18 @@ func (c *cluster) refused(t *testing.T, d database) {
 	world.Eventually(t, "a list", listed(true))
 
 	if out, err := world.Uninstall(t.Context(), running, "--leave=open"); err == nil ||
-		!strings.Contains(out, "spec.forProvider.manifest.data.size changes from huge to small") || !strings.Contains(out, "or take them with --release-held") {
+		!strings.Contains(out, "spec.forProvider.manifest.data.size is changed from huge to small") || !strings.Contains(out, "or take them with --release-held") {
 		t.Errorf("%v: %s", err, out)
 	}
+
+	world.Eventually(t, "word of the doctor", func(ctx context.Context) error {
+		out, err := play.Shell{Stack: running}.Command(ctx, play.Admin, "kubectl-kausality", "doctor").CombinedOutput()
+		if !strings.Contains(string(out), "size is changed from huge to small once nobody holds it") {
+			return fmt.Errorf("%w: %w: %s", err, world.ErrOther, out)
+		}
+
+		return nil
+	})
 
 	change("small")
 	world.Eventually(t, "nothing held", listed(false))
