@@ -43,6 +43,9 @@ type Findings struct {
 	Revisions map[string]bool
 	// xrs are the kinds that those are for which do, kinds those that XRs refer to.
 	xrs, Kinds map[schema.GroupKind]bool
+	// below are the kinds of XRs that those compose, whether they run the function or not, and within the XRs of both, by their UID.
+	below  map[schema.GroupKind]bool
+	within map[types.UID]bool
 	// parents are the kinds of the Claims and others that those XRs are of.
 	parents map[schema.GroupKind]bool
 	// named are kinds that policies and Enforcements name, gated those whose objects
@@ -57,12 +60,14 @@ type Findings struct {
 func (c *Kinds) Read(ctx context.Context, served []kind.Served) (Findings, error) {
 	found := Findings{
 		Revisions: map[string]bool{}, xrs: map[schema.GroupKind]bool{}, Kinds: map[schema.GroupKind]bool{},
-		parents: map[schema.GroupKind]bool{}, Complete: true,
+		parents: map[schema.GroupKind]bool{}, below: map[schema.GroupKind]bool{}, within: map[types.UID]bool{}, Complete: true,
 	}
+	composites := map[schema.GroupKind]bool{}
 
 	if err := c.list(ctx, served, resource.RevisionKind(), &found, func(u *unstructured.Unstructured) {
 		runs := resource.RunsFunction(u, c.Functions)
 		found.Revisions[u.GetName()] = runs
+		composites[resource.ComposesFor(u)] = true
 
 		if runs {
 			found.xrs[resource.ComposesFor(u)] = true
@@ -78,16 +83,48 @@ func (c *Kinds) Read(ctx context.Context, served []kind.Served) (Findings, error
 					found.parents[ref.GroupKind()] = true
 				}
 
-				for _, ref := range resource.Composed(u) {
-					found.Kinds[ref.GroupKind()] = true
-				}
+				found.add(u)
 			}
 		}); err != nil {
 			return found, err
 		}
 	}
 
-	return found, nil
+	return found, c.readBelow(ctx, served, &found, composites)
+}
+
+// add adds what an XR composes.
+func (f Findings) add(xr *unstructured.Unstructured) {
+	f.within[xr.GetUID()] = true
+
+	for _, ref := range resource.Composed(xr) {
+		f.Kinds[ref.GroupKind()] = true
+	}
+}
+
+// readBelow finds what XRs compose that do not run the function, below those that do.
+func (c *Kinds) readBelow(ctx context.Context, served []kind.Served, found *Findings, composites map[schema.GroupKind]bool) error {
+	for known := -1; known < len(found.within); {
+		known = len(found.within)
+
+		for gk := range composites {
+			if !found.Kinds[gk] {
+				continue
+			}
+
+			found.below[gk] = true
+
+			if err := c.list(ctx, served, gk, found, func(u *unstructured.Unstructured) {
+				if ref, ok := resource.ParentOf(u); ok && found.within[types.UID(ref.UID)] {
+					found.add(u)
+				}
+			}); err != nil {
+				return err
+			}
+		}
+	}
+
+	return nil
 }
 
 // list goes through the objects of a kind, if that is served.
@@ -160,7 +197,7 @@ func (c *Kinds) Ungoverned(gk schema.GroupKind) bool {
 
 	k := c.known
 
-	return k.Complete && k.Kinds[gk] && !k.gated[gk] && !k.xrs[gk] && !k.parents[gk]
+	return k.Complete && k.Kinds[gk] && !k.gated[gk] && !k.xrs[gk] && !k.below[gk] && !k.parents[gk]
 }
 
 // Runs are the CompositionRevisions that are known, by name: whether they run the
@@ -195,7 +232,7 @@ func (f Findings) Watched(served []kind.Served) []kind.Served {
 	var out []kind.Served
 
 	for _, k := range served {
-		if gk := k.GVK.GroupKind(); gk == resource.RevisionKind() || f.xrs[gk] {
+		if gk := k.GVK.GroupKind(); gk == resource.RevisionKind() || f.xrs[gk] || f.below[gk] {
 			out = append(out, k)
 		}
 	}
@@ -225,7 +262,9 @@ func (c *Kinds) Observe(u *unstructured.Unstructured) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	if c.known.xrs[u.GroupVersionKind().GroupKind()] && resource.RunsFor(u, c.known.Revisions) &&
+	ref, _ := resource.ParentOf(u)
+
+	if (c.known.xrs[u.GroupVersionKind().GroupKind()] && resource.RunsFor(u, c.known.Revisions) || c.known.within[types.UID(ref.UID)]) &&
 		slices.ContainsFunc(resource.Composed(u), func(ref resource.Reference) bool { return !c.known.Kinds[ref.GroupKind()] }) {
 		c.Prompt.Soon()
 	}
@@ -236,7 +275,7 @@ func (c *Kinds) Forget(gvk schema.GroupVersionKind) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	if c.known.xrs[gvk.GroupKind()] {
+	if c.known.xrs[gvk.GroupKind()] || c.known.below[gvk.GroupKind()] {
 		c.Prompt.Later()
 	}
 }

@@ -5,6 +5,7 @@ package composed
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -154,4 +155,80 @@ func TestKindsThatXRsComposeByTheFunctionAreFound(t *testing.T) {
 	c.Forget(other.GroupVersionKind())
 	c.Forget(xr.GroupVersionKind())
 	asks("an XR that is gone, at once", false)
+}
+
+func TestWhatXRsBelowComposeIsFound(t *testing.T) {
+	revision := schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositionRevision"}
+	kindOf := func(k string) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: "shop.example.org", Version: "v1", Kind: k}
+	}
+	all := served(revision, kindOf("XStore"), kindOf("Shelf"), kindOf("Board"))
+
+	plain := func(kind string) string {
+		return strings.NewReplacer("malls-1", strings.ToLower(kind)+"-1", "XMall", kind).Replace(plainRevision)
+	}
+	below := func(kind, uid, owner, composes string) string {
+		return "{apiVersion: shop.example.org/v1, kind: " + kind + ", metadata: {name: " + uid + ", uid: " + uid +
+			", ownerReferences: [{apiVersion: shop.example.org/v1, kind: K, name: o, uid: " + owner + ", controller: true}]}," +
+			" spec: {crossplane: {compositionRevisionRef: {name: " + strings.ToLower(kind) + "-1}, resourceRefs: [{apiVersion: shop.example.org/v1, kind: " + composes + ", name: x}]}}}"
+	}
+
+	var objects []unstructured.Unstructured
+	for _, text := range []string{
+		runsRevision, plain("Shelf"), plain("Board"), strings.Replace(store, "apiVersion: aws.example.org/v1, kind: Bucket", "apiVersion: shop.example.org/v1, kind: Shelf", 1),
+		below("Shelf", "one", "s", "Board"), below("Shelf", "alone", "nobody", "Vase"), below("Board", "b", "one", "Book"),
+	} {
+		objects = append(objects, *fixture.Parse(t, text))
+	}
+
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+
+	w := watch.NewWatches(&fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: scheme}, Objects: objects}, time.Now)
+	w.Object = func(schema.GroupVersionKind) reconcile.Reconciler {
+		return reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
+	}
+
+	t.Cleanup(w.Stop)
+
+	c := &Kinds{Functions: []string{"function-kausality"}, Watches: w, Prompt: watch.NewPrompt()}
+	watched := served(revision)
+
+	for range 4 { // One level after the other.
+		if err := w.Run(t.Context(), watched); err != nil {
+			t.Fatal(err)
+		}
+
+		f, err := c.Read(t.Context(), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		watched = f.Watched(all)
+		c.Set(f, nil, nil)
+	}
+
+	want := map[schema.GroupKind]bool{kindOf("Shelf").GroupKind(): true, kindOf("Board").GroupKind(): true, kindOf("Book").GroupKind(): true}
+	if diff := cmp.Diff(want, c.known.Kinds); diff != "" || !c.known.Complete {
+		t.Errorf("complete %t, -want, +got:\n%s", c.known.Complete, diff)
+	}
+
+	for text, soon := range map[string]bool{
+		below("Shelf", "one", "s", "Board"): false, below("Shelf", "two", "s", "Lamp"): true, below("Shelf", "alone", "nobody", "Vase"): false,
+	} {
+		c.Observe(fixture.Parse(t, text))
+
+		select {
+		case <-c.Prompt.Now:
+			if !soon {
+				t.Errorf("%s asks for the kinds to be read", text)
+			}
+		default:
+			if soon {
+				t.Errorf("%s does not ask for the kinds to be read", text)
+			}
+		}
+	}
 }

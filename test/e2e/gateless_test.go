@@ -119,6 +119,34 @@ func TestWhatHasNoGateIsHeldOrTold(t *testing.T) { //nolint:tparallel // Steps b
 	})
 }
 
+// TestWhatAnXRWithoutTheFunctionComposesBelowOneIsTold has only the outer one of two Compositions run the function.
+func TestWhatAnXRWithoutTheFunctionComposesBelowOneIsTold(t *testing.T) {
+	t.Parallel()
+
+	c := newCluster(t, "Loaf", "rye")
+	crumb := c.of("Crumb", c.name)
+
+	c.play(t, []scenario.Step{{Title: "A loaf", Run: func(ctx context.Context) error {
+		if err := errors.Join(c.applyFile(ctx, "loaves.yaml"), c.apply(ctx, hans, sized("Loaf", c.name, "small"))); err != nil {
+			return err
+		}
+
+		return scenario.Eventually(ctx, "word of what has no gate", all(c.outside("data"), func(ctx context.Context) error {
+			data, err := crumb.part(ctx, objectKind(), "data")
+			if err != nil {
+				return err
+			}
+
+			list, err := eventsOf(ctx, data, string(v1alpha1.EventReasonUngated))
+			if err != nil || !mentions(strings.Join(notes(list), "; "), "runs the function: the function did not compose it") {
+				return fmt.Errorf("events %v: %w", notes(list), errors.Join(err, world.ErrOther))
+			}
+
+			return nil
+		}, metricIs(`kausality_resources_without_gate{group="kubernetes.m.crossplane.io",kind="Object"} 1`)))
+	}}})
+}
+
 // rollOutside checks whether an external object of a roll is there.
 func (c cluster) rollOutside(name string, want bool) check {
 	return func(ctx context.Context) error {
