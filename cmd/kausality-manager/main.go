@@ -77,9 +77,9 @@ type cli struct {
 	WebhookClientName []string `help:"Common names that such a client certificate may be for; any if not given. Goes with --webhook-client-ca." name:"webhook-client-name"`
 
 	EnableGates        bool          `default:"true" help:"Move the gates of managed resources and keep their guards." negatable:""`
-	GateLateInitialize bool          `default:"true" help:"Leave LateInitialize in closed gates; switch off for providers built on crossplane-runtime before 1.20." negatable:""`
+	GateLateInitialize bool          `default:"true" help:"Leave LateInitialize in open gates; switch off for providers built on crossplane-runtime before 1.20." negatable:""`
 	GateWithoutDrift   []string      `help:"Kinds whose external objects may be changed outside: nobody is told, and an update reverts it, as KIND.GROUP or *.GROUP; may be given again." name:"gate-without-drift" sep:"none" placeholder:"KIND.GROUP"`
-	GateWithoutLate    []string      `help:"Kinds whose closed gates leave LateInitialize out, as KIND.GROUP or *.GROUP; may be given again." name:"gate-without-late-initialize" sep:"none" placeholder:"KIND.GROUP"`
+	GateWithoutLate    []string      `help:"Kinds whose open gates leave LateInitialize out, as KIND.GROUP or *.GROUP; may be given again." name:"gate-without-late-initialize" sep:"none" placeholder:"KIND.GROUP"`
 	FunctionName       []string      `default:"function-kausality,kausality-io-function-kausality" help:"Names that function-kausality is installed under; the second one is what it gets from its Configuration. What XRs compose whose Composition runs it is gated." name:"function-name"`
 	Settle             time.Duration `default:"1m" help:"How long a change must look applied where status.atProvider does not show it."`
 	MaxOpen            time.Duration `default:"1h" help:"How long a gate may be open before that is reported."`
@@ -323,7 +323,8 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error 
 		opts.Webhook = &webhooks.Webhook{
 			URL: c.WebhookURL, Service: c.WebhookService, Port: c.WebhookServicePort, Trust: cert, InjectCAFrom: c.WebhookCAFrom,
 			MutatePath: webhook.MutatePath, EnforcePath: webhook.EnforcePath, ValidatePath: webhook.ValidatePath, ApprovePath: webhook.ApprovePath,
-			Manager: c.record(),
+			UsagePath: webhook.UsagePath,
+			Manager:   c.record(),
 		}
 	}
 

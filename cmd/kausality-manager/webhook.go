@@ -82,6 +82,7 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 	server := mgr.GetWebhookServer()
 	for path, endpoint := range map[string]http.Handler{
 		webhook.ValidatePath: &admission.Webhook{Handler: webhook.Validator{}},
+		webhook.UsagePath:    &admission.Webhook{Handler: &webhook.Usages{Live: mgr.GetAPIReader()}},
 		webhook.MutatePath:   webhook.NewEndpoint(&webhook.Mutator{Judge: judge, Scaler: scaler}),
 		webhook.EnforcePath:  webhook.NewEndpoint(&webhook.Enforcer{Judge: judge, Scaler: scaler}),
 		webhook.ApprovePath: &admission.Webhook{Handler: &webhook.Approver{

@@ -246,7 +246,7 @@ func TestChangeApprovalsAreSignedInEveryNamespace(t *testing.T) {
 	c := ours()
 	c.Namespace, c.Server = "kausality-system", Server{URL: "https://127.0.0.1", ApprovePath: "/approve"}
 
-	mutating, _, err := c.Configurations(nil, nil)
+	mutating, _, err := c.Configurations(nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

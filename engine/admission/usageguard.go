@@ -17,38 +17,83 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
-// usageGuard has the namespace controller leave to the garbage collector what
-// shows that a gated resource uses a provider's configuration. A provider has to
-// make it before it can delete anything, and in a namespace that is deleted nothing can
-// be made: what has to wait for its gate could then never be deleted.
+// A ProviderConfigUsage shows that a managed resource uses a ProviderConfig, which is kept because of it. A provider makes it before
+// each call, and needs both to delete anything. Two delete it before its managed resource: the namespace controller, in a namespace
+// where none can be made any more, and the garbage collector, where the managed resource is deleted in the foreground.
+
+// usageGuard has the namespace controller leave them to the garbage collector.
 func usageGuard(
 	usages []kind.Served, gated []admissionregistrationv1.NamedRuleWithOperations,
 ) *admissionregistrationv1.ValidatingAdmissionPolicy {
-	list := rules{}
-
-	if len(gated) > 0 {
-		for _, k := range usages {
-			list.add(k.GVK.Group, k.Resource, opDelete)
-		}
-	}
-
 	groups := make([]string, len(gated))
 	for i, rule := range gated {
-		groups[i] = fmt.Sprintf("%q", rule.APIGroups[0])
+		groups[i] = rule.APIGroups[0]
 	}
 
-	slices.Sort(groups)
-
-	return guard(v1alpha1.NameUsageGuard, namedRules(list),
-		[]admissionregistrationv1.MatchCondition{
-			{Name: "namespace-controller", Expression: fmt.Sprintf("request.userInfo.username == %q", policy.NamespaceController)},
-			{Name: "owned", Expression: "has(oldObject.metadata.ownerReferences) && size(oldObject.metadata.ownerReferences) > 0"},
-			{Name: "gated", Expression: fmt.Sprintf("oldObject.?resourceRef.?apiVersion.orValue('').split('/')[0] in [%s]",
-				strings.Join(groups, ", "))},
-		},
+	return guard(v1alpha1.NameUsageGuard, namedRules(usageRules(usages, groups)), usagesOf(policy.NamespaceController, groups),
 		[]admissionregistrationv1.Validation{{
 			Expression: "false",
 			Reason:     ptr.To(metav1.StatusReasonForbidden),
 			Message:    "it goes with the managed resource that owns it, whose provider needs it until then",
 		}})
+}
+
+// keepingUsages has the garbage collector wait until the provider is done with the managed resource.
+func (h Options) keepingUsages(governed []GovernedKind, usages []kind.Served) []admissionregistrationv1.ValidatingWebhook {
+	var groups []string
+
+	for _, k := range governed {
+		if k.Managed {
+			groups = append(groups, k.GVK.Group)
+		}
+	}
+
+	list := usageRules(usages, groups)
+	if len(list) == 0 {
+		return nil
+	}
+
+	return []admissionregistrationv1.ValidatingWebhook{{
+		Name:                    "usages." + v1alpha1.Group,
+		ClientConfig:            h.clientConfig(h.Server.UsagePath),
+		Rules:                   list.list(),
+		FailurePolicy:           ptr.To(admissionregistrationv1.Fail),
+		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
+		NamespaceSelector:       &metav1.LabelSelector{},
+		ObjectSelector:          &metav1.LabelSelector{},
+		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+		TimeoutSeconds:          ptr.To[int32](timeoutSeconds),
+		AdmissionReviewVersions: []string{"v1"},
+		MatchConditions:         usagesOf(policy.GarbageCollector, groups),
+	}}
+}
+
+// usageRules are those of their deletion, where there are gated resources.
+func usageRules(usages []kind.Served, groups []string) rules {
+	list := rules{}
+
+	if len(groups) > 0 {
+		for _, k := range usages {
+			list.add(k.GVK.Group, k.Resource, opDelete)
+		}
+	}
+
+	return list
+}
+
+// usagesOf are the conditions of a user's deletion of one by a resource of some API groups.
+func usagesOf(user string, groups []string) []admissionregistrationv1.MatchCondition {
+	quoted := make([]string, len(groups))
+	for i, group := range groups {
+		quoted[i] = fmt.Sprintf("%q", group)
+	}
+
+	slices.Sort(quoted)
+
+	return []admissionregistrationv1.MatchCondition{
+		{Name: "by", Expression: fmt.Sprintf("request.userInfo.username == %q", user)},
+		{Name: "owned", Expression: "has(oldObject.metadata.ownerReferences) && size(oldObject.metadata.ownerReferences) > 0"},
+		{Name: "gated", Expression: fmt.Sprintf("oldObject.?resourceRef.?apiVersion.orValue('').split('/')[0] in [%s]",
+			strings.Join(slices.Compact(quoted), ", "))},
+	}
 }

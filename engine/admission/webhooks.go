@@ -35,8 +35,8 @@ type Server struct {
 	// Service in our namespace, and its port.
 	Service string
 	Port    int32
-	// MutatePath, EnforcePath, ValidatePath and ApprovePath are the server's paths.
-	MutatePath, EnforcePath, ValidatePath, ApprovePath string
+	// MutatePath, EnforcePath, ValidatePath, ApprovePath and UsagePath are the server's paths.
+	MutatePath, EnforcePath, ValidatePath, ApprovePath, UsagePath string
 	// CABundle is what the server is verified with, as PEM; none to trust what the
 	// API server trusts anyway.
 	CABundle []byte
@@ -67,9 +67,9 @@ type GovernedKind struct {
 
 // Configurations builds the webhook configurations: what policies and Enforcements
 // are about to be stamped, ChangeApprovals to be signed, what Enforcements are about
-// to be refused, and our kinds to be checked.
+// to be refused, our kinds to be checked, and what providers need to be kept.
 func (h Options) Configurations(
-	governed []GovernedKind, enforced []Enforced,
+	governed []GovernedKind, enforced []Enforced, usages []kind.Served,
 ) (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	meta, err := h.configurationMeta()
 	if err != nil {
@@ -85,7 +85,7 @@ func (h Options) Configurations(
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		TypeMeta:   typeMeta("ValidatingWebhookConfiguration"),
 		ObjectMeta: *meta.DeepCopy(),
-		Webhooks:   append([]admissionregistrationv1.ValidatingWebhook{h.validating()}, h.enforcing(enforced)...),
+		Webhooks:   slices.Concat([]admissionregistrationv1.ValidatingWebhook{h.validating()}, h.enforcing(enforced), h.keepingUsages(governed, usages)),
 	}
 
 	return mutating, validating, nil

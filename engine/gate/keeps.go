@@ -6,6 +6,7 @@ package gate
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -69,6 +70,16 @@ func untouched(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
 //
 // Source: github.com/crossplane/crossplane-runtime/v2 v2.4.0, pkg/reconciler/managed, FinalizerName.
 const ProviderFinalizer = "finalizer.managedresource.crossplane.io"
+
+// NeedsProvider reports whether a provider is not done yet with a managed resource that has a gate. It waits itself until nobody else
+// blocks the deletion but the manager: a deletion in the foreground goes on without what the provider needs, unless the manager takes
+// it over.
+func NeedsProvider(u *unstructured.Unstructured) bool {
+	list := u.GetFinalizers()
+
+	return Governed(u) && slices.Contains(list, ProviderFinalizer) &&
+		(slices.Contains(list, v1alpha1.Finalizer) || !slices.Contains(list, metav1.FinalizerDeleteDependents))
+}
 
 // awaitsCreation reports whether a provider has looked at a managed resource that is to be made, and has neither begun to make its
 // external object nor said that this was there before: until then nobody knows whose a deletion would delete.

@@ -58,7 +58,7 @@ func (c *Reconciler) enqueueOpenGates(policies []v1alpha1.AllowancePolicy) error
 
 // applyWebhooks applies the webhook configurations.
 func (c *Reconciler) applyWebhooks(ctx context.Context, p *plan) (reconcile.Result, error) {
-	if err := c.Applier.ApplyWebhooks(ctx, p.governed, p.enforced); err != nil {
+	if err := c.Applier.ApplyWebhooks(ctx, p.governed, p.enforced, p.kept()); err != nil {
 		return reconcile.Result{}, err
 	}
 

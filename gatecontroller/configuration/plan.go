@@ -68,6 +68,15 @@ func planFor(o observed, hooks admission.Options) *plan {
 	return p
 }
 
+// kept are the kinds that are not to go before the managed resources that they are of.
+func (p *plan) kept() []kind.Served {
+	if !p.gates {
+		return nil
+	}
+
+	return p.usages
+}
+
 // held are the kinds whose objects may say what is held: those that the webhook is asked
 // about, and those for whose XRs the function runs.
 func (p *plan) held() []kind.Served {

@@ -109,7 +109,7 @@ func TestAKindIsScaledInWhateverVersion(t *testing.T) {
 				t.Fatalf("served: %+v, %v", got, err)
 			}
 
-			hooks, _, err := admission.Options{}.Configurations([]admission.GovernedKind{{Served: got[0]}}, nil)
+			hooks, _, err := admission.Options{}.Configurations([]admission.GovernedKind{{Served: got[0]}}, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -99,6 +99,15 @@ func TestWhatShowsAProviderConfigsUseIsFoundWhereverItIs(t *testing.T) {
 		t.Errorf("of what it is guarded, -want, +got:\n%s", diff)
 	}
 
+	_, hooks, err := admission.Options{}.Configurations(admission.GovernedKinds(admission.Config{}, []kind.Served{bucket}, nil), nil, usages)
+	if err != nil || len(hooks.Webhooks) != 2 {
+		t.Fatalf("%d webhooks, %v", len(hooks.Webhooks), err)
+	}
+
+	if diff := cmp.Diff([]string{"aws.m.upbound.io/providerconfigusages DELETE"}, fixture.Asked(hooks.Webhooks[1].Rules)); diff != "" {
+		t.Errorf("asked about, -want, +got:\n%s", diff)
+	}
+
 	if none := (admission.Options{}).Guards(nil, usages)[2].Policy.Spec.MatchConstraints.ResourceRules; len(none) > 0 {
 		t.Errorf("where nothing is gated it guards %v", none)
 	}

@@ -12,12 +12,14 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -56,7 +58,8 @@ func (w Writer) AddFinalizer(ctx context.Context, u *unstructured.Unstructured) 
 	return nil
 }
 
-// RemoveFinalizer takes our finalizer away.
+// RemoveFinalizer takes our finalizer away. Of a managed resource that of a deletion in the foreground goes as well: its provider waits
+// until it is the last one to block the deletion, and the garbage collector until what the provider needs is deleted.
 func (w Writer) RemoveFinalizer(ctx context.Context, u *unstructured.Unstructured) error {
 	var left any // Nil where none is left.
 
@@ -65,7 +68,9 @@ func (w Writer) RemoveFinalizer(ctx context.Context, u *unstructured.Unstructure
 		return nil
 	}
 
-	if others := slices.DeleteFunc(slices.Clone(was), func(f string) bool { return f == v1alpha1.Finalizer }); len(others) > 0 {
+	if others := slices.DeleteFunc(slices.Clone(was), func(f string) bool {
+		return f == v1alpha1.Finalizer || f == metav1.FinalizerDeleteDependents && resource.IsManaged(u) && slices.Contains(was, gate.ProviderFinalizer)
+	}); len(others) > 0 {
 		left = others
 	}
 

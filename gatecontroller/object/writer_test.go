@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -191,10 +192,19 @@ func TestAWriteChangesWhatItIsAboutAndNothingElse(t *testing.T) {
 		err            error
 		late           bool
 	}{
-		"Add":       {reason: "Ours comes to those of others.", object: written, do: []do{add}, writes: 1, finalizers: []string{"other", v1alpha1.Finalizer}, annotations: map[string]string{"a": "1"}},
-		"First":     {reason: "Ours comes where there is none.", object: bare, do: []do{add}, writes: 1, finalizers: []string{v1alpha1.Finalizer}},
-		"Twice":     {reason: "It is there once.", object: written, do: []do{add, add}, writes: 2, finalizers: []string{"other", v1alpha1.Finalizer}, annotations: map[string]string{"a": "1"}},
-		"Remove":    {reason: "Those of others stay.", object: written, do: []do{add, remove}, writes: 2, finalizers: []string{"other"}, annotations: map[string]string{"a": "1"}},
+		"Add":    {reason: "Ours comes to those of others.", object: written, do: []do{add}, writes: 1, finalizers: []string{"other", v1alpha1.Finalizer}, annotations: map[string]string{"a": "1"}},
+		"First":  {reason: "Ours comes where there is none.", object: bare, do: []do{add}, writes: 1, finalizers: []string{v1alpha1.Finalizer}},
+		"Twice":  {reason: "It is there once.", object: written, do: []do{add, add}, writes: 2, finalizers: []string{"other", v1alpha1.Finalizer}, annotations: map[string]string{"a": "1"}},
+		"Remove": {reason: "Those of others stay.", object: written, do: []do{add, remove}, writes: 2, finalizers: []string{"other"}, annotations: map[string]string{"a": "1"}},
+		"Foreground": {
+			reason: "That of a deletion in the foreground is for children.", object: strings.Replace(written, "[other]", "[foregroundDeletion]", 1),
+			do: []do{add, remove}, writes: 2, finalizers: []string{"foregroundDeletion"}, annotations: map[string]string{"a": "1"},
+		},
+		"ForegroundManaged": {
+			reason: "A provider would wait for the end of it, and the garbage collector not for the provider.",
+			object: strings.NewReplacer("[other]", "[finalizer.managedresource.crossplane.io, foregroundDeletion]", "status:", "spec: {managementPolicies: [Observe], forProvider: {}}, status:").Replace(written),
+			do:     []do{add, remove}, writes: 2, finalizers: []string{"finalizer.managedresource.crossplane.io"}, annotations: map[string]string{"a": "1"},
+		},
 		"Last":      {reason: "Where ours is the last none is left.", object: bare, do: []do{add, remove}, writes: 2},
 		"Annotate":  {reason: "Other annotations stay.", object: written, do: []do{annotate("b", "2")}, writes: 1, finalizers: []string{"other"}, annotations: map[string]string{"a": "1", "b": "2"}},
 		"Replace":   {reason: "What is there is replaced.", object: written, do: []do{annotate("a", "2")}, writes: 1, finalizers: []string{"other"}, annotations: map[string]string{"a": "2"}},

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/engine/admission"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
@@ -64,7 +65,7 @@ func (a *Applier) builder() admission.Options {
 	if w := a.Webhook; w != nil {
 		out.Server = admission.Server{
 			URL: w.URL, Service: w.Service, Port: w.Port,
-			MutatePath: w.MutatePath, EnforcePath: w.EnforcePath, ValidatePath: w.ValidatePath, ApprovePath: w.ApprovePath,
+			MutatePath: w.MutatePath, EnforcePath: w.EnforcePath, ValidatePath: w.ValidatePath, ApprovePath: w.ApprovePath, UsagePath: w.UsagePath,
 			CABundle: w.Trust.Bundle(), InjectCAFrom: w.InjectCAFrom, Manager: w.Manager,
 		}
 	}
@@ -73,13 +74,15 @@ func (a *Applier) builder() admission.Options {
 }
 
 // ApplyWebhooks applies the webhook configurations for what policies and
-// Enforcements are about.
-func (a *Applier) ApplyWebhooks(ctx context.Context, governed []admission.GovernedKind, enforced []admission.Enforced) error {
+// Enforcements are about, and for what shows which resource uses which configuration.
+func (a *Applier) ApplyWebhooks(
+	ctx context.Context, governed []admission.GovernedKind, enforced []admission.Enforced, usages []kind.Served,
+) error {
 	if a.Webhook == nil {
 		return nil
 	}
 
-	mutating, validating, err := a.builder().Configurations(governed, enforced)
+	mutating, validating, err := a.builder().Configurations(governed, enforced, usages)
 	if err != nil {
 		return err
 	}

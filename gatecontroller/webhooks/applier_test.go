@@ -72,7 +72,7 @@ func TestWebhookConfigurationsCarryTheCAThatThereIsNow(t *testing.T) {
 				`{metadata: {name: p}, spec: {match: {kind: ConfigMap, fields: [data]}, allow: [{kind: ConfigMap, mutations: [data]}]}}`)
 			named, _ := kind.Named(fixture.ServedKinds(), kind.Names(policies, nil))
 
-			err := a.ApplyWebhooks(t.Context(), admission.GovernedKinds(admission.Config{Policies: policies}, named, nil), nil)
+			err := a.ApplyWebhooks(t.Context(), admission.GovernedKinds(admission.Config{Policies: policies}, named, nil), nil, nil)
 			if !errors.Is(err, tc.err) {
 				t.Fatalf("%s\nerror %v", tc.reason, err)
 			}

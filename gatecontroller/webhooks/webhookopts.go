@@ -12,8 +12,8 @@ type Webhook struct {
 	// Service in our namespace, and its port.
 	Service string
 	Port    int32
-	// MutatePath, EnforcePath, ValidatePath and ApprovePath are the server's paths.
-	MutatePath, EnforcePath, ValidatePath, ApprovePath string
+	// MutatePath, EnforcePath, ValidatePath, ApprovePath and UsagePath are the server's paths.
+	MutatePath, EnforcePath, ValidatePath, ApprovePath, UsagePath string
 	// Trust is what the server is verified with.
 	Trust Trust
 	// InjectCAFrom is a Certificate of cert-manager, as NAMESPACE/NAME, whose CA

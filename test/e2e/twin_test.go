@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -287,4 +289,90 @@ func TestAForegroundDeletionWithoutAGrantEndsByARelease(t *testing.T) { //nolint
 			return scenario.Eventually(ctx, "the ConfigMap alone", all(c.ended, c.isGone(slot), c.outside("a")))
 		}},
 	})
+}
+
+// providerConfig checks that the ProviderConfig of the composite resource's name is there, and in use.
+func (c cluster) providerConfig(ctx context.Context) error {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion("kubernetes.crossplane.io/v1alpha1")
+	u.SetKind("ProviderConfig")
+
+	if err := c.Get(ctx, client.ObjectKey{Name: c.name}, u); err != nil {
+		return err
+	}
+
+	if users := resource.Int(u.Object, "status", "users"); users == 0 {
+		return fmt.Errorf("nothing uses it: %w", world.ErrOther)
+	}
+
+	return nil
+}
+
+// TestAProviderConfigStaysForItsUsers has an XR compose what the provider of a part of it needs, and somebody delete the XR: who may,
+// and who may not, until the part is released.
+func TestAProviderConfigStaysForItsUsers(t *testing.T) {
+	t.Parallel()
+
+	for name, tc := range map[string]struct {
+		user string
+		how  metav1.DeletionPropagation
+	}{
+		"foreground":        {hans, metav1.DeletePropagationForeground},
+		"background":        {hans, metav1.DeletePropagationBackground},
+		"foreground-nobody": {anna, metav1.DeletePropagationForeground},
+		"background-nobody": {anna, metav1.DeletePropagationBackground},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			c := newCluster(t, "Farm", "farm-"+name)
+			c.namespace = ""
+
+			var part *unstructured.Unstructured
+
+			c.play(t, []scenario.Step{
+				{Title: "A farm", Run: func(ctx context.Context) error {
+					if err := errors.Join(c.applyFile(ctx, "farms.yaml"), c.farm(ctx)); err != nil {
+						return err
+					}
+
+					if err := scenario.Eventually(ctx, "a ConfigMap", all(c.outside("a"), c.settled, c.providerConfig)); err != nil {
+						return err
+					}
+
+					var err error
+					part, err = c.part(ctx, oldObject(), "data")
+
+					return err
+				}},
+				{Title: "It is deleted", Run: func(ctx context.Context) error {
+					if err := c.removed(tc.user, tc.how)(ctx); err != nil {
+						return err
+					}
+
+					left := c.noOutside("a")
+
+					if tc.user == anna {
+						if err := rests(ctx, "the ConfigMap, and what its provider needs", all(c.outside("a"), c.providerConfig)); err != nil {
+							return err
+						}
+
+						if _, err := kausality(ctx, anna, "release", "object.kubernetes.crossplane.io/"+part.GetName(), "--orphan"); err != nil {
+							return err
+						}
+
+						left = c.outside("a")
+					}
+
+					return scenario.Eventually(ctx, "the end of it", all(c.ended, c.isGone(part), left, func(ctx context.Context) error {
+						if err := c.providerConfig(ctx); !apierrors.IsNotFound(err) {
+							return fmt.Errorf("the ProviderConfig is there (%w)", errors.Join(err, world.ErrOther))
+						}
+
+						return nil
+					}))
+				}},
+			})
+		})
+	}
 }
