@@ -64,9 +64,9 @@ type Input struct {
 
 	// WithoutLateInitialize are kinds of managed resources whose provider is
 	// built on a crossplane-runtime before 1.20, which does not support
-	// managementPolicies of Observe and LateInitialize alone: KIND.GROUP,
-	// *.GROUP for all of a group, or * for all. It should be what the manager's
-	// flag --gate-without-late-initialize says.
+	// managementPolicies of Observe, LateInitialize and Update alone:
+	// KIND.GROUP, *.GROUP for all of a group, or * for all. It should be what
+	// the manager's flag --gate-without-late-initialize says.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256

@@ -31,6 +31,7 @@ func (r *Request) withoutGate() Result {
 		}
 	}
 
+	h.From, h.To = r.Observed.GetAPIVersion(), r.Desired.GetAPIVersion()
 	out := r.kept()
 	out.Held = append(out.Held, r.heldAsIs(h))
 

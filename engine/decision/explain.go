@@ -438,6 +438,15 @@ func DescribePassed(h v1alpha1.HeldChange) string {
 	return fmt.Sprintf("%s is changed from %s to %s", h.Field, from, to)
 }
 
+// DescribeDrift says what was changed of an external object, see [gate.DriftEntries].
+func DescribeDrift(h v1alpha1.HeldChange) string {
+	if slices.Contains(h.Follows, gate.ActionCreate) {
+		return "it is gone"
+	}
+
+	return DescribePassed(v1alpha1.HeldChange{Field: h.Field, From: h.To, To: h.From})
+}
+
 func orUnset(s string) string {
 	if s == "" {
 		return "(unset)"

@@ -42,7 +42,7 @@ type Settings struct {
 	// Gates is true where the manager moves gates: the parents of what has one are to wait for it before they go.
 	Gates bool
 	// WithoutLateInitialize are kinds of managed resources whose provider's
-	// runtime does not support Observe with LateInitialize alone.
+	// runtime does not support every set with LateInitialize.
 	WithoutLateInitialize gate.Kinds
 }
 

@@ -172,7 +172,7 @@ func TestActionsThatNoSetHoldsAreServedInTurnAndOnce(t *testing.T) {
 		"UpdateDelete": {
 			reason:     "Delete is for a deletion, and a field has none.",
 			allowances: "[{relation: External, mutations: [Delete, Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]",
-			want:       []string{"Observe LateInitialize Update", "Observe LateInitialize"},
+			want:       []string{"Observe LateInitialize Update", "Observe"},
 		},
 		"OfTwo": {
 			reason:     "A deletion waits for no update.",
@@ -191,7 +191,7 @@ func TestActionsThatNoSetHoldsAreServedInTurnAndOnce(t *testing.T) {
 		"Recreate": {
 			reason:     "What is to be made anew is created where it is gone: no provider deletes it for that.",
 			allowances: "[{relation: External, mutations: [Delete, Create], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]",
-			want:       []string{"Observe LateInitialize Create", "Observe LateInitialize"},
+			want:       []string{"Observe LateInitialize Create", "Observe"},
 		},
 		"CreateThenDelete": {
 			reason:     "Of two allowances Create lands, and Delete stays until the resource is gone.",
@@ -202,12 +202,12 @@ func TestActionsThatNoSetHoldsAreServedInTurnAndOnce(t *testing.T) {
 		"Everything": {
 			reason:     "Everything is a set, without the deletion that nobody asked for.",
 			allowances: "[{relation: External, mutations: ['*'], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]",
-			want:       []string{"Observe LateInitialize Create Update", "Observe LateInitialize"},
+			want:       []string{"Observe LateInitialize Create Update", "Observe"},
 		},
 		"Foreign": {
 			reason:     "Another system's verbs stay when ours have served.",
 			allowances: "[{relation: External, mutations: [apply, Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]",
-			want:       []string{"Observe LateInitialize Update", "Observe LateInitialize"},
+			want:       []string{"Observe LateInitialize Update", "Observe"},
 			left:       fixture.AllSourced([]v1alpha1.Allowance{{Relation: v1alpha1.RelationExternal, Mutations: []string{"apply"}, Generation: 8, Initiator: "hans"}}),
 		},
 	}
@@ -250,7 +250,7 @@ func TestADeletionThatIsCalledOffClosesTheGate(t *testing.T) {
 	u.SetGeneration(9)
 
 	plan := planFor(t, u, gate.Options{LateInitialize: true, Settle: time.Minute}, opening.Add(time.Second))
-	if diff := cmp.Diff([]string{"Observe", "LateInitialize"}, plan.Policies); plan.Move != gate.CloseUp || diff != "" {
+	if diff := cmp.Diff([]string{"Observe"}, plan.Policies); plan.Move != gate.CloseUp || diff != "" {
 		t.Fatalf("PlanFor: %+v", plan)
 	}
 

@@ -149,7 +149,7 @@ func Drift(u *unstructured.Unstructured) []change.Change {
 	}
 
 	rec, err := parseRecord(u)
-	if err != nil || rec == nil || rec.Compared == "" || rec.Existed || resource.Deleting(u) ||
+	if err != nil || rec == nil || lost(u, rec) || rec.Compared == "" || rec.Existed || resource.Deleting(u) ||
 		rec.State != v1alpha1.GateClosed && (rec.State != v1alpha1.GateOpen || slices.Contains(rec.Actions, ActionUpdate)) {
 		return nil
 	}
@@ -197,6 +197,10 @@ func changedSince(u *unstructured.Unstructured, generation int64) (fields []stri
 func DriftEntries(u *unstructured.Unstructured, without Kinds) []v1alpha1.HeldChange {
 	if without.Has(u.GroupVersionKind().GroupKind()) {
 		return nil
+	}
+
+	if rec, err := parseRecord(u); err == nil && lost(u, rec) {
+		return []v1alpha1.HeldChange{lostEntry(u)}
 	}
 
 	return entriesOf(u, Drift(u))

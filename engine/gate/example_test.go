@@ -56,8 +56,8 @@ func Example() {
 	// Open [Observe LateInitialize Update] allowed by hans <nil>
 	// Stay [Observe LateInitialize Update] waiting for the provider to sync generation 6 (it synced 5) <nil>
 	// Stay [Observe LateInitialize Update] waiting for the external system to show the new value of spec.forProvider.size <nil>
-	// Close [Observe LateInitialize] applied <nil>
-	// Stay [Observe LateInitialize] closed <nil>
+	// Close [Observe] applied <nil>
+	// Stay [Observe] closed <nil>
 }
 
 // apply writes a plan as the gate controller does.

@@ -184,13 +184,13 @@ func TestTheGateMoves(t *testing.T) {
 		"HandEditIsPutBack": {
 			reason: "Where the guard is missing, an open set without a record of it is closed again.",
 			values: map[string]string{"GATE": closed, "POLICIES": "['*']"},
-			move:   gate.CloseUp, set: []string{"Observe", "LateInitialize"},
+			move:   gate.CloseUp, set: []string{"Observe"},
 			record: v1alpha1.GateRecord{V: 1, State: v1alpha1.GateClosed, Generation: 9, Consumed: 3},
 		},
 		"Lands": {
 			reason: "Synced at the opening's generation, and the external system shows the new value: closed, the allowance goes.",
 			values: map[string]string{"GATE": isOpen, "ALLOWANCES": update, "POLICIES": updateSet},
-			move:   gate.CloseUp, set: []string{"Observe", "LateInitialize"},
+			move:   gate.CloseUp, set: []string{"Observe"},
 			record: v1alpha1.GateRecord{V: 1, State: v1alpha1.GateClosed, Generation: 10, Consumed: 8},
 		},
 		"SyncedBeforeOpening": {
@@ -233,7 +233,7 @@ func TestTheGateMoves(t *testing.T) {
 		"Settled": {
 			reason: "After that while it has landed.",
 			values: map[string]string{"GATE": isOpen, "ALLOWANCES": update, "POLICIES": updateSet, "ATPROVIDER": "{}"},
-			move:   gate.CloseUp, set: []string{"Observe", "LateInitialize"},
+			move:   gate.CloseUp, set: []string{"Observe"},
 			record: v1alpha1.GateRecord{V: 1, State: v1alpha1.GateClosed, Generation: 10, Consumed: 8},
 		},
 		"TakenOver": {
@@ -245,7 +245,7 @@ func TestTheGateMoves(t *testing.T) {
 		"TakenOverReady": {
 			reason: "A resource from before Kausality that is ready is closed at once.",
 			values: map[string]string{"POLICIES": "['*']"},
-			move:   gate.CloseUp, set: []string{"Observe", "LateInitialize"},
+			move:   gate.CloseUp, set: []string{"Observe"},
 			record: v1alpha1.GateRecord{V: 1, State: v1alpha1.GateClosed, Generation: 9, Unacknowledged: true},
 		},
 		"InitialUntilReady": {
@@ -256,7 +256,7 @@ func TestTheGateMoves(t *testing.T) {
 		"InitialReady": {
 			reason: "And closes then.",
 			values: map[string]string{"GATE": initial, "POLICIES": "[Observe, LateInitialize, Create, Update]"},
-			move:   gate.CloseUp, set: []string{"Observe", "LateInitialize"},
+			move:   gate.CloseUp, set: []string{"Observe"},
 			record: v1alpha1.GateRecord{V: 1, State: v1alpha1.GateClosed, Generation: 9},
 		},
 	}

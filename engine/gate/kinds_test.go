@@ -56,9 +56,11 @@ func TestAKindOfAnOlderRuntimeIsClosedToObserve(t *testing.T) {
 	u := func(kind string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "old.example.org/v1", "kind": kind,
-			"metadata": map[string]any{"generation": int64(2)},
+			"metadata": map[string]any{"generation": int64(2), "annotations": map[string]any{
+				"kausality.io/gate": `{"v":1,"state":"Closed","generation":2,"since":"2026-01-01T00:00:00Z"}`,
+			}},
 			"spec": map[string]any{
-				"forProvider": map[string]any{"size": "small"}, "managementPolicies": []any{"Observe", "LateInitialize", "Create", "Update"},
+				"forProvider": map[string]any{"size": "small"}, "managementPolicies": []any{"Observe", "LateInitialize"},
 			},
 			"status": map[string]any{"conditions": []any{
 				map[string]any{"type": "Ready", "status": "True"}, map[string]any{"type": "Synced", "status": "True"},
@@ -73,13 +75,17 @@ func TestAKindOfAnOlderRuntimeIsClosedToObserve(t *testing.T) {
 
 	opts := gate.Options{LateInitialize: true, WithoutLateInitialize: kinds, Settle: time.Minute}
 
-	for kind, want := range map[string][]string{"Vault": {"Observe"}, "Safe": {"Observe", "LateInitialize"}} {
+	// What a former version has closed stays so, where the provider knows that set.
+	for kind, want := range map[string]struct {
+		move gate.Move
+		set  []string
+	}{"Vault": {gate.CloseUp, []string{"Observe"}}, "Safe": {gate.Stay, []string{"Observe", "LateInitialize"}}} {
 		plan, err := gate.PlanFor(u(kind), opts, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		if diff := cmp.Diff(want, plan.Policies); diff != "" || plan.Move != gate.CloseUp {
+		if diff := cmp.Diff(want.set, plan.Policies); diff != "" || plan.Move != want.move {
 			t.Errorf("%s: %s, -want, +got:\n%s", kind, plan.Move, diff)
 		}
 	}

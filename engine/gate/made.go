@@ -197,6 +197,8 @@ func whole(field string) bool {
 // object existed, unless it is for all in which that differs: one update makes
 // all of the spec.
 func (s serving) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
+	pending = s.withholdLost(pending)
+
 	if !s.existing() && !s.unknown() {
 		return s.withholdDrift(pending)
 	}

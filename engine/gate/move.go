@@ -141,13 +141,13 @@ func (p *planner) shut(why string) Plan {
 		}
 	}
 
-	return p.move(CloseUp, Closed(p.desired, p.opts.LateInitialize), rec, why)
+	return p.move(CloseUp, p.shutSet(), rec, why)
 }
 
 // giveUp plans the closed set for a while. A closed record with actions says
 // what was given up on, and for which allowances.
 func (p *planner) giveUp(why string) Plan {
-	return p.move(CloseUp, Closed(p.desired, p.opts.LateInitialize), v1alpha1.GateRecord{
+	return p.move(CloseUp, p.shutSet(), v1alpha1.GateRecord{
 		State: v1alpha1.GateClosed, Actions: p.record.Actions, Consumed: p.record.Consumed, Allowances: p.record.Allowances,
 		Existed: p.record.Existed,
 	}, why)
@@ -215,7 +215,7 @@ func (p *planner) close(why string) Plan {
 		out = next.open()
 	} else {
 		next.record = p.record
-		out = next.move(CloseUp, Closed(p.desired, p.opts.LateInitialize), *rec, why)
+		out = next.move(CloseUp, p.shutSet(), *rec, why)
 	}
 
 	if left := p.behind(p.record.Actions); left != nil {

@@ -34,8 +34,8 @@ const (
 
 // Options of a gate.
 type Options struct {
-	// LateInitialize is whether the provider's runtime supports Observe with
-	// LateInitialize alone (crossplane-runtime 1.20 and newer).
+	// LateInitialize is whether the provider's runtime supports Observe and LateInitialize with
+	// any other action, or none (crossplane-runtime 1.20 and newer).
 	LateInitialize bool
 	// WithoutLateInitialize are kinds whose provider's runtime does not.
 	WithoutLateInitialize Kinds

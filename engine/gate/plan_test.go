@@ -135,7 +135,7 @@ func TestAnOpenGateFollowsWhatIsAsked(t *testing.T) {
 		"OtherSystem": {
 			reason: "Verbs of other systems are carried, and not gated.",
 			values: map[string]string{"GATE": isOpen, "POLICIES": updateSet, "ALLOWANCES": `kausality.io/allowances: "[{relation: External, mutations: [apply], generation: 12, initiator: hans, id: '12.0', source: {type: Policy}}]"`},
-			move:   gate.CloseUp, set: []string{"Observe", "LateInitialize"}, left: 1, consumed: 8,
+			move:   gate.CloseUp, set: []string{"Observe"}, left: 1, consumed: 8,
 		},
 		"OtherSystemClosed": {
 			reason: "They open nothing.",
@@ -145,7 +145,7 @@ func TestAnOpenGateFollowsWhatIsAsked(t *testing.T) {
 		"Child": {
 			reason: "An allowance about a child is no business of the gate.",
 			values: map[string]string{"GATE": isOpen, "POLICIES": updateSet, "ALLOWANCES": `kausality.io/allowances: "[{kind: A, mutation: spec, generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}, {relation: External, mutations: [Update], generation: 8, initiator: hans, id: '8.0', source: {type: Policy}}]"`},
-			move:   gate.CloseUp, set: []string{"Observe", "LateInitialize"}, left: 1, consumed: 8,
+			move:   gate.CloseUp, set: []string{"Observe"}, left: 1, consumed: 8,
 		},
 		"ObserveOnly": {
 			reason: "What is only observed stays so, whatever is allowed.",
@@ -160,7 +160,7 @@ func TestAnOpenGateFollowsWhatIsAsked(t *testing.T) {
 		"DefaultedOpen": {
 			reason: "A field that is not set is fully open, and closed.",
 			values: map[string]string{"GATE": closed, "POLICIES": "null"},
-			move:   gate.CloseUp, set: []string{"Observe", "LateInitialize"}, consumed: 3,
+			move:   gate.CloseUp, set: []string{"Observe"}, consumed: 3,
 		},
 	}
 

@@ -50,7 +50,7 @@ func (p *planner) unread(writable, recorded bool) Plan {
 	}
 
 	plan := p.stay(why)
-	plan.Move, plan.Policies, plan.Unread = CloseUp, Closed(p.current, p.opts.LateInitialize), true
+	plan.Move, plan.Policies, plan.Unread = CloseUp, p.shutSet(), true
 	plan.Record = v1alpha1.GateRecord{V: v1alpha1.RecordVersion, State: v1alpha1.GateClosed}
 
 	return plan
@@ -201,7 +201,7 @@ func (p *planner) whileClosed() Plan {
 		return p.open()
 	}
 
-	if closed := Closed(p.desired, p.opts.LateInitialize); !Same(p.current, closed) {
+	if !p.isShut() {
 		return p.shut("put back")
 	}
 
@@ -215,6 +215,10 @@ func (p *planner) whileClosed() Plan {
 
 	if fields := p.replaced(); len(p.pending) == 0 && len(fields) > 0 {
 		return p.stay(p.waitsForReplacement(fields))
+	}
+
+	if len(p.pending) == 0 && p.lost() {
+		return p.stay("closed: the external object is gone, and is made again once that is approved")
 	}
 
 	if len(p.pending) == 0 {
@@ -251,7 +255,7 @@ func (p *planner) untilAcknowledged() Plan {
 		}
 
 		return p.shut("taken over")
-	case !Same(p.current, Closed(p.desired, p.opts.LateInitialize)):
+	case !p.isShut():
 		return p.shut("put back")
 	default:
 		plan := p.stay("waiting for the provider to observe the closed gate")
@@ -292,9 +296,10 @@ func (p *planner) whileDeleting() Plan {
 	}, p.askedBy())
 }
 
-// keepShut closes the gate of a resource being deleted, if it is not closed.
+// keepShut closes the gate of a resource being deleted, if it is not closed, or if its provider would wait for an external object that
+// is gone.
 func (p *planner) keepShut(why string) Plan {
-	if Same(p.current, Closed(p.desired, p.opts.LateInitialize)) {
+	if p.isShut() && (Same(p.current, p.shutSet()) || !saysGone(p.u, p.record)) {
 		return p.stay(why)
 	}
 

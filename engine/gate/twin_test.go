@@ -129,7 +129,7 @@ func TestWhatIsNotKnownToBeItsOwnIsKeptWhereItIsDeleted(t *testing.T) {
 		},
 		"Says": {
 			reason: "It says so.", values: map[string]string{"GATE": creating, "POLICIES": createSet},
-			change: func(u *unstructured.Unstructured) { u.SetFinalizers([]string{gate.ProviderFinalizer}) }, keeps: true, move: gate.CloseUp, set: "Observe LateInitialize",
+			change: func(u *unstructured.Unstructured) { u.SetFinalizers([]string{gate.ProviderFinalizer}) }, keeps: true, move: gate.CloseUp, set: "Observe",
 		},
 		"Orphan": {
 			reason: "What is asked for anyway needs no release.", values: map[string]string{"GATE": existed},

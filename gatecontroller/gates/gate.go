@@ -174,7 +174,7 @@ func (g *Reconciler) warnDrifted(u *unstructured.Unstructured) {
 	}
 
 	if len(list) > 0 {
-		text = decision.DescribePassed(v1alpha1.HeldChange{Field: list[0].Field, From: list[0].To, To: list[0].From})
+		text = decision.DescribeDrift(list[0])
 	}
 
 	if n := len(list); n > 1 {

@@ -142,7 +142,7 @@ func TestWhatIsDoneAboutAnObjectIsAsItIs(t *testing.T) {
 		err            error
 		late           bool
 	}{
-		"Gate":     {reason: "A gate is moved: it was never closed. In the same write it waits for us before it goes.", gvk: bucketKind, object: bucket(closed, openAll), policies: []any{"Observe", "LateInitialize"}, finalizer: true},
+		"Gate":     {reason: "A gate is moved: it was never closed. In the same write it waits for us before it goes.", gvk: bucketKind, object: bucket(closed, openAll), policies: []any{"Observe"}, finalizer: true},
 		"AtRest":   {reason: "One that is at rest waits for us before it goes.", gvk: bucketKind, object: bucket(closed, observe), policies: []any{"Observe", "LateInitialize"}, finalizer: true},
 		"NoGates":  {reason: "Without gates nothing is moved.", gvk: bucketKind, object: bucket(closed, openAll), ungated: true, policies: []any{"*"}},
 		"Going":    {reason: "What goes is released.", gvk: bucketKind, object: bucket(going, openAll), policies: []any{"*"}},
@@ -224,12 +224,12 @@ func TestAGateDoesNotWaitForAParentButToOpenForDelete(t *testing.T) {
 		// unheld is true of what does not have its parent kept.
 		unheld bool
 	}{
-		"New":    {reason: "What was not recorded is, and is closed.", object: bucket("", "['*']", ""), want: []string{"Observe", "LateInitialize"}},
-		"Closed": {reason: "What was opened by hand is closed.", object: bucket(closed, "['*']", ""), want: []string{"Observe", "LateInitialize"}},
+		"New":    {reason: "What was not recorded is, and is closed.", object: bucket("", "['*']", ""), want: []string{"Observe"}},
+		"Closed": {reason: "What was opened by hand is closed.", object: bucket(closed, "['*']", ""), want: []string{"Observe"}},
 		"Update": {reason: "What may be updated is.", object: bucket(closed+toUpdate, "[Observe, LateInitialize]", ""), want: []string{"Observe", "LateInitialize", "Update"}},
 		"Delete": {reason: "What may be deleted waits.", object: bucket(closed+toDelete, "[Observe, LateInitialize]", ""), want: []string{"Observe", "Delete"}, waiting: []string{"Observe", "LateInitialize"}, still: true},
 		"Going":  {reason: "What is on its way out knows what that means.", object: bucket(closed+toDelete, "[Observe, LateInitialize]", going), want: []string{"Observe", "Delete"}, unheld: true},
-		"Served": {reason: "An update that is made ends, though a deletion waits.", object: bucket(isOpen+toDelete, "[Observe, LateInitialize, Update]", ""), want: []string{"Observe", "Delete"}, waiting: []string{"Observe", "LateInitialize"}},
+		"Served": {reason: "An update that is made ends, though a deletion waits.", object: bucket(isOpen+toDelete, "[Observe, LateInitialize, Update]", ""), want: []string{"Observe", "Delete"}, waiting: []string{"Observe"}},
 	}
 
 	for name, tc := range cases {

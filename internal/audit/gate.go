@@ -54,11 +54,11 @@ func drifted(u *unstructured.Unstructured, without gate.Kinds) []Finding {
 
 	fields := make([]string, len(list))
 	for i, e := range list {
-		fields[i] = decision.DescribePassed(v1alpha1.HeldChange{Field: e.Field, From: e.To, To: e.From})
+		fields[i] = decision.DescribeDrift(e)
 	}
 
 	return []Finding{newFinding(Drifted, RefOf(u), "its external object was changed outside: "+strings.Join(fields, ", "),
-		"revert it there, or approve that the spec is applied: kubectl kausality pending")}
+		"revert it there, or approve that the spec is applied, or the object made again: kubectl kausality pending")}
 }
 
 // overdue reports whether a gate is open for longer than what opened it allows.

@@ -173,7 +173,7 @@ type Settings struct {
 	Manager string `json:"manager,omitempty"`
 	// Gates is true where the manager moves gates.
 	Gates bool `json:"gates,omitempty"`
-	// WithoutLateInitialize are kinds, as KIND.GROUP, *.GROUP or *, whose closed gates leave
+	// WithoutLateInitialize are kinds, as KIND.GROUP, *.GROUP or *, whose gates leave
 	// LateInitialize out.
 	WithoutLateInitialize []string `json:"withoutLateInitialize,omitempty"`
 }

@@ -78,7 +78,7 @@ func (l *life) leaves(t *testing.T) {
 		t.Errorf("what has no owner: %v: %s", live.Object["metadata"], out)
 	}
 
-	l.left(t, "Observe", "LateInitialize")
+	l.left(t, "Observe")
 	l.unguarded(t)
 	l.unheld(t, out)
 

@@ -119,7 +119,7 @@ func TestModeAuditOnlyReports(t *testing.T) { //nolint:tparallel // Steps build 
 				return err
 			}
 
-			return scenario.Eventually(ctx, "closed gates", all(c.settled, c.dataIs("Observe LateInitialize", "state: Closed")))
+			return scenario.Eventually(ctx, "closed gates", all(c.settled, c.dataIs("Observe", "state: Closed")))
 		}},
 		{Title: "And hold", Run: func(ctx context.Context) error {
 			if err := composed("v3", "cache", "data")(ctx); err != nil {
@@ -130,7 +130,7 @@ func TestModeAuditOnlyReports(t *testing.T) { //nolint:tparallel // Steps build 
 				return err
 			}
 
-			return still(ctx, all(c.shows("version", "v2", "cache", "data", "queue"), c.dataIs("Observe LateInitialize", "state: Closed")))
+			return still(ctx, all(c.shows("version", "v2", "cache", "data", "queue"), c.dataIs("Observe", "state: Closed")))
 		}},
 		{Title: "Back in mode Audit all of it gets outside, and what is dropped is deleted there", Run: func(ctx context.Context) error {
 			if err := audited("v3", "cache", "data")(ctx); err != nil {
@@ -145,7 +145,7 @@ func TestModeAuditOnlyReports(t *testing.T) { //nolint:tparallel // Steps build 
 				return err
 			}
 
-			closed := c.dataIs("Observe LateInitialize", "state: Closed")
+			closed := c.dataIs("Observe", "state: Closed")
 			if err := scenario.Eventually(ctx, "closed gates", all(c.settled, closed)); err != nil {
 				return err
 			}

@@ -7,11 +7,13 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -184,5 +186,101 @@ func (c claimed) goes(t *testing.T, how metav1.DeletionPropagation) {
 	if err := scenario.Eventually(ctx, "the end of the database",
 		all(c.missing(claim), c.missing(xr), c.missing(managed), c.missing(outside))); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestANewClaimServesNoOldXR has a Claim go by force, and its XR stay. A new Claim of its name has an XR of its own, and who may
+// change that changes nothing of the old one.
+func TestANewClaimServesNoOldXR(t *testing.T) {
+	t.Parallel()
+
+	c, ctx := newClaimed(t, "twice"), t.Context()
+	if err := scenario.Eventually(ctx, "a database", all(c.ready, c.builtUp)); err != nil {
+		t.Fatal(err)
+	}
+
+	old, _, err := c.below(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	claim, err := c.claim(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// Crossplane does not see a Claim that is paused go.
+	if err := c.Patch(ctx, claim, world.Merge(`{"metadata": {"annotations": {"crossplane.io/paused": "true"}}}`)); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := scenario.Eventually(ctx, "a paused Claim", func(ctx context.Context) error {
+		live, err := c.claim(ctx)
+		if synced, _ := resource.ConditionOf(live, resource.ConditionSynced); err != nil || synced.Reason != "ReconcilePaused" {
+			return fmt.Errorf("Synced is %q: %w", synced.Reason, errors.Join(err, world.ErrOther))
+		}
+
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := errors.Join(c.remove(ctx, admin, claim, metav1.DeletePropagationBackground),
+		client.IgnoreNotFound(c.Patch(ctx, claim.DeepCopy(), world.Merge(`{"metadata": {"finalizers": null}}`)))); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := scenario.Eventually(ctx, "no Claim", c.missing(claim)); err != nil {
+		t.Fatal(err)
+	}
+
+	asked := func(size string) error {
+		return c.apply(ctx, hans, fmt.Sprintf(`{apiVersion: example.org/v1alpha1, kind: DatabaseClaim,
+			metadata: {name: twice, namespace: default, annotations: {jira: INFRA-2}}, spec: {size: %s, engine: postgres}}`, size))
+	}
+
+	if err := asked("small"); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := scenario.Eventually(ctx, "another database", all(c.ready, c.builtUp)); err != nil {
+		t.Fatal(err)
+	}
+
+	one, _, err := c.below(ctx)
+	if err != nil || one.GetUID() == old.GetUID() {
+		t.Fatalf("the new Claim has XR %q (%v)", one.GetName(), err)
+	}
+
+	if err := c.Get(ctx, client.ObjectKeyFromObject(old), old); err != nil || resource.Deleting(old) {
+		t.Fatalf("the old XR is being deleted (%v)", err)
+	}
+
+	sized := func(xr *unstructured.Unstructured, size string) check {
+		return func(ctx context.Context) error {
+			out, err := c.configMap(ctx, xr.GetName())
+			if got := resource.String(out.Object, "data", "size"); err != nil || got != size {
+				return fmt.Errorf("%s is %q outside, want %q: %w", xr.GetName(), got, size, errors.Join(err, world.ErrOther))
+			}
+
+			return nil
+		}
+	}
+
+	if err := asked("large"); err != nil {
+		t.Fatal(err)
+	}
+
+	// Crossplane itself would not.
+	if err := controller(t, annaName).Patch(ctx, old, world.Merge(`{"spec": {"size": "large"}}`)); err != nil && !apierrors.IsForbidden(err) {
+		t.Fatal(err)
+	}
+
+	if err := scenario.Eventually(ctx, "a large database", sized(one, "large")); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := still(ctx, sized(old, "small")); err != nil {
+		t.Error(err)
 	}
 }

@@ -274,41 +274,42 @@ func TestADeletionPassesTwoLevelsOfCompositeResources(t *testing.T) { //nolint:t
 	world.Long(t)
 	t.Parallel()
 
-	c := newCluster(t, "Mall", "north")
-	below := c.of("Store", "north-store")
+	for name, how := range map[string]metav1.DeletionPropagation{"north": metav1.DeletePropagationBackground, "south": metav1.DeletePropagationForeground} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 
-	c.play(t, []scenario.Step{
-		{Title: "A mall is made", Run: func(ctx context.Context) error {
-			for _, file := range []string{"stores.yaml", "malls.yaml", "deletions.yaml"} {
-				if err := c.applyFile(ctx, file); err != nil {
-					return err
-				}
-			}
+			c := newCluster(t, "Mall", name)
+			below := c.of("Store", name+"-store")
 
-			if err := c.apply(ctx, admin, storeComposition("mall-stores", "v1", "data")); err != nil {
-				return err
-			}
+			c.play(t, []scenario.Step{
+				{Title: "A mall is made", Run: func(ctx context.Context) error {
+					for _, file := range []string{"stores.yaml", "malls.yaml", "deletions.yaml"} {
+						if err := c.applyFile(ctx, file); err != nil {
+							return err
+						}
+					}
 
-			if err := c.apply(ctx, hans, sized("Mall", "north", "small")); err != nil {
-				return err
-			}
+					if err := c.apply(ctx, admin, storeComposition("mall-stores", "v1", "data")); err != nil {
+						return err
+					}
 
-			return scenario.Eventually(ctx, "a small mall that is kept",
-				all(below.shows("size", "small", "data"), below.settled, below.kept, c.settled, c.kept))
-		}},
-		{Title: "It goes, to the end", Run: func(ctx context.Context) error {
-			xr, err := c.xr(ctx)
-			if err != nil {
-				return err
-			}
+					if err := c.apply(ctx, hans, sized("Mall", name, "small")); err != nil {
+						return err
+					}
 
-			if err := c.remove(ctx, hans, xr, metav1.DeletePropagationBackground); err != nil {
-				return err
-			}
+					return scenario.Eventually(ctx, "a small mall that is kept",
+						all(below.shows("size", "small", "data"), below.settled, below.kept, c.settled, c.kept))
+				}},
+				{Title: "It goes, to the end", Run: func(ctx context.Context) error {
+					if err := c.removed(hans, how)(ctx); err != nil {
+						return err
+					}
 
-			return scenario.Eventually(ctx, "the end of the mall", all(below.gone("data"), below.ended, c.ended))
-		}},
-	})
+					return scenario.Eventually(ctx, "the end of the mall", all(below.gone("data"), below.ended, c.ended))
+				}},
+			})
+		})
+	}
 }
 
 func TestANamespaceGoesWithWhatItHolds(t *testing.T) { //nolint:tparallel // Steps build on each other.

@@ -192,7 +192,7 @@ func TestAGateIsNeverWiderThanItsCompositionAsksFor(t *testing.T) { //nolint:tpa
 	v := newVault(t, "bounded")
 
 	v.play(t, []scenario.Step{
-		v.made("[Observe, Create, Update]", setObserve),
+		v.made("[Observe, Create, Update]", setClosed),
 		{Title: "Update and Delete are allowed: Update alone is served", Run: func(ctx context.Context) error {
 			seen, err := v.followed(t) //nolint:contextcheck // It goes on until the test ends.
 			if err != nil {
@@ -204,11 +204,11 @@ func TestAGateIsNeverWiderThanItsCompositionAsksFor(t *testing.T) { //nolint:tpa
 			}
 
 			if err := scenario.Eventually(ctx, "a vault of tier two",
-				all(v.has("tier", "two"), v.gated(v1alpha1.GateClosed, setObserve), v.settled, v.spent)); err != nil {
+				all(v.has("tier", "two"), v.gated(v1alpha1.GateClosed, setClosed), v.settled, v.spent)); err != nil {
 				return err
 			}
 
-			return seen.were(setObserve, setNarrow, setObserve)
+			return seen.were(setClosed, setNarrow, setClosed)
 		}},
 		{Title: "It goes, and leaves behind what its Composition does not ask to delete", Run: v.goesAlone},
 	})
@@ -282,7 +282,7 @@ func TestWhatIsMeantToBeObservedIsLeftAlone(t *testing.T) { //nolint:tparallel /
 				return err
 			}
 
-			return seen.were(setObserve)
+			return seen.were(setClosed)
 		}},
 		{Title: "It goes, and leaves alone what is not its own", Run: v.goesAlone},
 	})

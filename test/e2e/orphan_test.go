@@ -7,6 +7,10 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,4 +92,71 @@ func TestADeletionPolicyThatOrphansKeepsTheExternalObject(t *testing.T) { //noli
 			return seen.were(setClosed)
 		}},
 	})
+}
+
+// TestADeletionPolicyThatIsHeldKeepsTheExternalObject updates the Composition from one deletion policy to the other, which nobody allows,
+// and has who may delete the XR.
+func TestADeletionPolicyThatIsHeldKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	t.Parallel()
+
+	for name, policies := range map[string][2]string{"spares": {"Delete", "Orphan"}, "spoils": {"Orphan", "Delete"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			kind := "XCellar" + name
+			v := vault{newCluster(t, kind, name)}
+			v.namespace = ""
+
+			compose := func(ctx context.Context, policy string) error {
+				text, err := os.ReadFile(filepath.Join("testdata", "cellars.yaml"))
+				if err != nil {
+					return err
+				}
+
+				return v.apply(ctx, admin, strings.NewReplacer("XCellar", kind, "xcellars", "xcellar"+name+"s", "{name: cellars}", "{name: cellars-"+name+"}",
+					"cellar-deletion", "cellar-deletion-"+name, "deletionPolicy: Orphan", "deletionPolicy: "+policy).Replace(string(text)))
+			}
+
+			var data *unstructured.Unstructured
+
+			v.play(t, []scenario.Step{
+				{Title: "A cellar", Run: func(ctx context.Context) error {
+					if err := errors.Join(compose(ctx, policies[0]), v.apply(ctx, hans,
+						`{apiVersion: shop.example.org/v1, kind: `+kind+`, metadata: {name: `+name+`}, spec: {size: small}}`)); err != nil {
+						return err
+					}
+
+					return scenario.Eventually(ctx, "a small cellar", all(v.has("size", "small"), v.settled, v.kept))
+				}},
+				{Title: "Another policy is held", Run: func(ctx context.Context) error {
+					if err := compose(ctx, policies[1]); err != nil {
+						return err
+					}
+
+					return scenario.Eventually(ctx, "a hold", v.says("spec.deletionPolicy stays "+policies[0]+" (asked: "+policies[1]))
+				}},
+				{Title: "The external object stays", Run: func(ctx context.Context) error {
+					var err error
+					if data, err = v.part(ctx, oldObject(), "data"); err != nil {
+						return err
+					}
+
+					xr, err := v.xr(ctx)
+					if err != nil {
+						return err
+					}
+
+					if err := v.remove(ctx, hans, xr, metav1.DeletePropagationBackground); err != nil {
+						return err
+					}
+
+					if err := scenario.Eventually(ctx, "the end of the cellar", all(v.ended, v.isGone(data))); err != nil {
+						return err
+					}
+
+					return still(ctx, all(v.outside("data"), v.has("size", "small")))
+				}},
+			})
+		})
+	}
 }

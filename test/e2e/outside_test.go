@@ -11,6 +11,10 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
@@ -169,6 +173,98 @@ func TestWhatSomebodyChangesOutsideGoesWithNoOtherChange(t *testing.T) { //nolin
 
 			return scenario.Eventually(ctx, "word of it", all(data("red", "small"), c.gateIs(v1alpha1.GateClosed),
 				c.heard(string(v1alpha1.EventReasonGateClosed), "spec.forProvider.manifest.data.size is still shown by the external object")))
+		}},
+	})
+}
+
+// creationGrace is for how long a provider takes what it has made, and does not find, for not there yet.
+//
+// Source: github.com/crossplane/crossplane-runtime/v2 v2.4.0, pkg/reconciler/managed/reconciler.go, defaultGracePeriod.
+const creationGrace = 30 * time.Second
+
+// TestWhatIsGoneOutsideIsMadeByNoUpdate has somebody delete the external object, and somebody else ask for another value.
+func TestWhatIsGoneOutsideIsMadeByNoUpdate(t *testing.T) { //nolint:tparallel // Steps build on each other.
+	t.Parallel()
+
+	c := newCluster(t, "Bag", "lost")
+	p := pendingsOf(t, "shop.example.org/v1", "Bag", namespace, c.name)
+	berta := approverNamed(t, "lost-berta", [3]string{v1alpha1.VerbApprove, "kubernetes.m.crossplane.io", "objects"})
+	lost := held{kind: "Object", field: "spec.forProvider", to: "(made again)", cause: v1alpha1.CauseDrift, parent: "Object"}
+
+	vanishes := func(ctx context.Context) error {
+		u, err := c.configMap(ctx, c.name+"-data")
+		if err == nil {
+			err = c.Delete(ctx, u)
+		}
+
+		return err
+	}
+
+	var part *unstructured.Unstructured
+
+	c.play(t, []scenario.Step{
+		{Title: "A bag", Run: func(ctx context.Context) error {
+			if err := errors.Join(c.applyFile(ctx, "bags.yaml"), c.bag(ctx, "red")); err != nil {
+				return err
+			}
+
+			if err := scenario.Eventually(ctx, "a red bag", all(c.outside("data"), c.gateIs(v1alpha1.GateClosed), c.settled)); err != nil {
+				return err
+			}
+
+			var err error
+			part, err = c.part(ctx, objectKind(), "data")
+
+			return err
+		}},
+		{Title: "Somebody deletes it outside, which is told", Run: func(ctx context.Context) error {
+			select { // What its provider has made this long ago it does not make again before it has waited longer.
+			case <-time.After(creationGrace):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+
+			if err := vanishes(ctx); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "word of it", all(p.lists(nil, lost), c.heard(string(v1alpha1.EventReasonDrift), "it is gone"),
+				audits("its external object was changed outside: it is gone")))
+		}},
+		{Title: "Another color does not make it", Run: func(ctx context.Context) error {
+			if err := c.bag(ctx, "blue"); err != nil {
+				return err
+			}
+
+			return rests(ctx, "nothing outside", all(c.noOutside("data"), c.gateIs(v1alpha1.GateClosed), p.lists(nil, lost)))
+		}},
+		{Title: "Until somebody approves it", Run: func(ctx context.Context) error {
+			if err := berta.approve(ctx, p, "anew", every); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "a blue bag", all(c.outsideHas(map[string]any{"color": "blue", "size": "small"}), c.gateIs(v1alpha1.GateClosed),
+				c.settled, p.becomes("anew", v1alpha1.ApprovalStateApplied), p.finished))
+		}},
+		{Title: "What is gone keeps no managed resource that is released", Run: func(ctx context.Context) error {
+			if err := errors.Join(vanishes(ctx), scenario.Eventually(ctx, "word of it", p.lists(nil, lost)),
+				c.removed(anna, metav1.DeletePropagationForeground)(ctx)); err != nil {
+				return err
+			}
+
+			if err := rests(ctx, "the managed resource", func(ctx context.Context) error {
+				_, err := c.part(ctx, objectKind(), "data")
+
+				return err
+			}); err != nil {
+				return err
+			}
+
+			if err := c.released(ctx, anna, part); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "nothing", all(c.ended, c.isGone(part), c.noOutside("data")))
 		}},
 	})
 }

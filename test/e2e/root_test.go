@@ -52,7 +52,7 @@ func (c cluster) closedRoot(name, size, color string) check {
 			return err
 		}
 
-		if err := gateOf(u, v1alpha1.GateClosed, "Observe", "LateInitialize"); err != nil {
+		if err := gateOf(u, v1alpha1.GateClosed, "Observe"); err != nil {
 			return err
 		}
 

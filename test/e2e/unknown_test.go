@@ -59,7 +59,7 @@ func TestAManagedResourceWithAnUnknownAnnotationAloneIsGoverned(t *testing.T) { 
 	t.Parallel()
 
 	const (
-		closed, open = "Observe,LateInitialize", "*"
+		closed, open = "Observe", "*"
 		widened      = `{"spec": {"managementPolicies": ["*"]}}`
 	)
 

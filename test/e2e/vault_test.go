@@ -284,11 +284,10 @@ func (v vault) made(policies string, set ...string) scenario.Step {
 }
 
 const (
-	setClosed  = "Observe,LateInitialize"
-	setUpdate  = "Observe,LateInitialize,Update"
-	setRemake  = "Observe,LateInitialize,Create"
-	setObserve = "Observe"
-	setNarrow  = "Observe,Update"
+	setClosed = "Observe"
+	setUpdate = "Observe,LateInitialize,Update"
+	setRemake = "Observe,LateInitialize,Create"
+	setNarrow = "Observe,Update"
 )
 
 func split(set string) []string { return strings.Split(set, ",") }

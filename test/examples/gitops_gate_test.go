@@ -111,7 +111,7 @@ func toolsLeaveGates(t *testing.T) {
 				return err
 			}
 
-			if set := resource.Strings(u.Object, "spec", "managementPolicies"); !slices.Equal(set, []string{"Observe", "LateInitialize"}) {
+			if set := resource.Strings(u.Object, "spec", "managementPolicies"); !slices.Equal(set, []string{"Observe"}) {
 				return fmt.Errorf("the gate is %q: %w", set, world.ErrOther)
 			}
 

@@ -44,7 +44,7 @@ func (s *storeFromGit) isBuiltUp(t *testing.T) {
 	t.Helper()
 
 	s.changes.commit(t, s.store("small"))
-	s.eventually(t, "a small store", s.outside("small"), s.says(": settled"), s.gate("Observe LateInitialize"), s.changes.says(inSync))
+	s.eventually(t, "a small store", s.outside("small"), s.says(": settled"), s.gate("Observe"), s.changes.says(inSync))
 	s.rest(t)
 }
 

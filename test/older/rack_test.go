@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -51,4 +53,41 @@ func TestARackOfManyKindsIsMade(t *testing.T) {
 
 	world.Eventually(t, "a rack", made)
 	stays(t, "the rack", made)
+
+	// What somebody changes or deletes of what has no gate is put right, and then nobody writes it any more.
+	class, uid := &unstructured.Unstructured{}, types.UID("")
+
+	healed := func(ctx context.Context) error {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClassList"})
+
+		if err := admin.List(ctx, list, client.MatchingLabels{"crossplane.io/composite": xr.GetName()}); err != nil || len(list.Items) != 1 {
+			return fmt.Errorf("%d classes: %w", len(list.Items), errors.Join(err, world.ErrOther))
+		}
+
+		*class = list.Items[0]
+
+		if is := class.Object["description"]; is != "composed" || class.GetUID() == uid {
+			return fmt.Errorf("it is %s, and says %v: %w", class.GetUID(), is, world.ErrOther)
+		}
+
+		return nil
+	}
+
+	world.Eventually(t, "a class", healed)
+
+	if err := admin.Patch(t.Context(), class.DeepCopy(), world.Merge(`{"description": "by hand"}`), client.FieldOwner("kubectl-edit")); err != nil {
+		t.Fatal(err)
+	}
+
+	world.Eventually(t, "a class that is as it was", healed)
+	stays(t, "the class", healed)
+
+	uid = class.GetUID()
+	if err := admin.Delete(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+
+	world.Eventually(t, "another class", healed)
+	stays(t, "that class", healed)
 }

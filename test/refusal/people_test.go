@@ -19,6 +19,7 @@ func mayRead() map[string]string {
 		"engine/mask/name.go":      "URLs, for credentials in them",
 		"engine/approval/admit.go": "digests",
 		"engine/gate/ungated.go":   "what a provider says, which has no other form",
+		"engine/gate/gone.go":      "what a provider says, which has no other form",
 	}
 }
 

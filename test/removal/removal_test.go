@@ -108,7 +108,7 @@ func (c *cluster) leftClosed(t *testing.T) database {
 		}
 	}
 
-	if err := d.policies(t.Context(), "Observe", "LateInitialize"); err != nil {
+	if err := d.policies(t.Context(), "Observe"); err != nil {
 		t.Error(err)
 	}
 

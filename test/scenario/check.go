@@ -40,7 +40,7 @@ func (s *Scenario) data(ctx context.Context, key, value string) error {
 }
 
 // closedSet is what a closed gate looks like.
-func closedSet() []string { return []string{"Observe", "LateInitialize"} }
+func closedSet() []string { return []string{"Observe"} }
 
 // closed checks that the managed resource's gate is closed, owned by us, and
 // that no allowance is left.
