@@ -24,7 +24,7 @@ func NotRun(xr *unstructured.Unstructured, revisions map[string]bool) string {
 	runs, known := revisions[name]
 	c, ran := resource.ConditionOf(xr, v1alpha1.ConditionKausality)
 
-	if runs || !known || !ran || !resource.IsComposite(xr) || failing(xr, c) || ranAt(xr) == name {
+	if runs || !known || !ran || !resource.IsComposite(xr) || failing(xr, c) || resource.RanAt(xr) == name {
 		return ""
 	}
 
@@ -45,15 +45,4 @@ func failing(xr *unstructured.Unstructured, c resource.Condition) bool {
 	synced, _ := resource.ConditionOf(xr, resource.ConditionSynced)
 
 	return c.Status == "Unknown" && c.Reason != v1alpha1.ReasonNotRun && !synced.True()
-}
-
-// ranAt is the CompositionRevision that the function ran for last, by its own record; empty where there is none. Crossplane may
-// write an earlier record back, which is about an earlier revision.
-func ranAt(xr *unstructured.Unstructured) string {
-	state, _ := resource.StateOf(xr)
-	if state == nil {
-		return ""
-	}
-
-	return cmp.Or(state.Ran, state.Revision)
 }

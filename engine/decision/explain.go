@@ -197,15 +197,21 @@ func (x explainer) unusable(a v1alpha1.Allowance, c change.Change, parent string
 	switch {
 	case x.bars(a, c):
 		since, _ := x.heldSince(c)
+		if since.Edited && since.Of == "" {
+			return x.perhapsOf(a, parent, ofUpdate)
+		}
+
 		if since.Edited {
-			return x.perhapsOfEdit(a, parent)
+			return x.perhapsOf(a, parent, ofEdit)
 		}
 
 		return Lack{Policy: a.Policy, What: policy.LackEarlier, Text: fmt.Sprintf(
 			"%s allows it since its %s, and it is held since %s: approve it",
 			parent, allowance.DescribeID(a.ID), allowance.DescribeID(since.At))}
 	case x.perhapsEdited(a, c):
-		return x.perhapsOfEdit(a, parent)
+		return x.perhapsOf(a, parent, ofEdit)
+	case x.perhapsRevised(a, c):
+		return x.perhapsOf(a, parent, ofUpdate)
 	case x.premature(a):
 		return Lack{Policy: a.Policy, What: policy.LackParent, Text: fmt.Sprintf(
 			"%s allows it while it is being deleted, as %s asked for, and it is not", parent, a.Initiator)}
@@ -225,10 +231,16 @@ func (x explainer) unusable(a v1alpha1.Allowance, c change.Change, parent string
 	}
 }
 
-// perhapsOfEdit says that a change may follow from what somebody stored in the parent who may not.
-func (x explainer) perhapsOfEdit(a v1alpha1.Allowance, parent string) Lack {
+// What a change may follow from, and what to do then.
+const (
+	ofEdit   = "the edit: take that back, or approve it"
+	ofUpdate = "an update of its Composition: approve it"
+)
+
+// perhapsOf says that a change may follow from something else than what gave an allowance.
+func (x explainer) perhapsOf(a v1alpha1.Allowance, parent, what string) Lack {
 	return Lack{Policy: a.Policy, What: policy.LackEarlier, Text: fmt.Sprintf(
-		"%s allows it since its %s, but it may follow from the edit: take that back, or approve it", parent, allowance.DescribeID(a.ID))}
+		"%s allows it since its %s, but it may follow from %s", parent, allowance.DescribeID(a.ID), what)}
 }
 
 // opensNoGate says so of a policy that allows a change behind a gate without External Update; empty of any other.

@@ -48,7 +48,7 @@ func (j *judge) byAllowanceThat(c change.Change, covers func(v1alpha1.Allowance)
 	for i := range j.allowances {
 		a := &j.allowances[i]
 		if !covers(*a) || j.premature(*a) || j.consumed(*a, c) || !j.mayExercise(*a, c) ||
-			held && !since.Serves(*a, stored) || !held && j.perhapsEdited(*a, c) {
+			held && !since.Serves(*a, stored) || !held && (j.perhapsEdited(*a, c) || j.perhapsRevised(*a, c)) {
 			continue
 		}
 

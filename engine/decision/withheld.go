@@ -226,6 +226,10 @@ func (g *judged) sinceNow() allowance.Since {
 		return out
 	}
 
+	if g.revised() {
+		return allowance.Since{At: g.lastOfParent(), Edited: true}
+	}
+
 	of := append(g.storedFields(), unsettled(g.Parent)...)
 	if g.Edited != nil {
 		of = append(of, g.Edited()...)
@@ -241,25 +245,30 @@ func (g *grants) unseen() []v1alpha1.HeldChange {
 		return nil
 	}
 
+	return slices.DeleteFunc(slices.Clone(g.edited), func(e v1alpha1.HeldChange) bool {
+		return e.At != "" && g.lookedAt(e.At)
+	})
+}
+
+// lookedAt reports whether the parent's controller has looked at it since one of its changes.
+func (g *grants) lookedAt(id string) bool {
 	seen := allowance.ID(resource.ObservedGeneration(g.Parent), math.MaxInt64)
 	if p, reports := resource.ProgressOf(g.Parent); reports {
 		seen = allowance.ID(p.Generation, p.Request)
 	}
 
-	return slices.DeleteFunc(slices.Clone(g.edited), func(e v1alpha1.HeldChange) bool {
-		return e.At != "" && allowance.CompareID(e.At, seen) <= 0
-	})
+	return allowance.CompareID(id, seen) <= 0
 }
 
-// perhapsEdited reports whether a change that was not held before may follow from what somebody has stored in the parent who may not,
-// as far as the policy that gave an allowance knows.
+// perhapsEdited reports whether a change that was not held before may follow from what somebody has stored in the parent who may not:
+// as far as the policy that gave an allowance knows, or as it did not come up when the controller looked at what gave the allowance.
 func (j *judge) perhapsEdited(a v1alpha1.Allowance, c change.Change) bool {
 	unseen := j.unseen()
 	if len(unseen) == 0 || allowance.OfApproval(a) || allowance.ByDeletion(a) || j.storedByHand(c) {
 		return false
 	}
 
-	p := j.Policies.ByName(a.Policy)
+	p, before := j.Policies.ByName(a.Policy), j.ParentSettles && j.lookedAt(a.ID)
 
 	return slices.ContainsFunc(unseen, func(e v1alpha1.HeldChange) bool {
 		if e.At != "" && allowance.Repeats(a, e.At, placeOfEdit(e)) { // A replay has it though another policy allows that edit.
@@ -268,9 +277,18 @@ func (j *judge) perhapsEdited(a v1alpha1.Allowance, c change.Change) bool {
 
 		_, err := fieldpath.Parse(e.Field)
 
-		return p == nil || err != nil || p.About(j.Parent.GroupVersionKind().GroupKind(), e.Field)
+		return before || p == nil || err != nil || p.About(j.Parent.GroupVersionKind().GroupKind(), e.Field)
 	})
 }
+
+// perhapsRevised reports whether a change that was not held before may follow from an update of the parent's Composition: it did not come
+// up when that looked at what gave the allowance, and does now.
+func (j *judge) perhapsRevised(a v1alpha1.Allowance, c change.Change) bool {
+	return !allowance.OfApproval(a) && !allowance.ByDeletion(a) && j.lookedAt(a.ID) && j.revised() && !j.storedByHand(c)
+}
+
+// revised reports whether the parent is an XR, of which the function reports, and composed by another revision than when it did last.
+func (g *grants) revised() bool { return g.ParentSettles && resource.Revised(g.Parent) }
 
 // unsettled are the fields of an object whose change was allowed, and has not settled, as [allowance.PlaceOf] has them.
 func unsettled(u *unstructured.Unstructured) []string {

@@ -4,6 +4,7 @@
 package resource
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -27,6 +28,24 @@ func StateOf(xr *unstructured.Unstructured) (*v1alpha1.State, bool) {
 	}
 
 	return state, true
+}
+
+// RanAt is the CompositionRevision that the function ran for last, by its own record; empty where there is none. Crossplane may
+// write an earlier record back, which is about an earlier revision.
+func RanAt(xr *unstructured.Unstructured) string {
+	state, _ := StateOf(xr)
+	if state == nil {
+		return ""
+	}
+
+	return cmp.Or(state.Ran, state.Revision)
+}
+
+// Revised reports whether an XR is composed by another CompositionRevision than when the function ran last.
+func Revised(xr *unstructured.Unstructured) bool {
+	was, is := RanAt(xr), RevisionOf(xr)
+
+	return was != "" && is != "" && was != is
 }
 
 // unknown is the status of a condition that Crossplane has taken away.
