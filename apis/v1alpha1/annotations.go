@@ -442,6 +442,8 @@ type GateRecord struct {
 	// Differs are the fields of spec.forProvider in which it differed then, or spec.forProvider alone for many: these are no
 	// drift.
 	Differs []string `json:"differs,omitempty"`
+	// Object is a hash of the UID or ARN of the external object when the gate last closed; empty where the provider showed none.
+	Object string `json:"object,omitempty"`
 	// Identity of the external object that the gate was last open for.
 	Identity *ExternalIdentity `json:"identity,omitempty"`
 	// Allowances that opened the gate.

@@ -85,7 +85,8 @@ func (h Options) Configurations(
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		TypeMeta:   typeMeta("ValidatingWebhookConfiguration"),
 		ObjectMeta: *meta.DeepCopy(),
-		Webhooks:   slices.Concat([]admissionregistrationv1.ValidatingWebhook{h.validating()}, h.enforcing(enforced), h.keepingUsages(governed, usages)),
+		Webhooks: slices.Concat([]admissionregistrationv1.ValidatingWebhook{h.validating()},
+			h.enforcing(enforced), h.keepingUsages(governed, usages)),
 	}
 
 	return mutating, validating, nil

@@ -452,8 +452,11 @@ func DescribePassed(h v1alpha1.HeldChange) string {
 
 // DescribeDrift says what was changed of an external object, see [gate.DriftEntries].
 func DescribeDrift(h v1alpha1.HeldChange) string {
-	if slices.Contains(h.Follows, gate.ActionCreate) {
+	switch {
+	case slices.Contains(h.Follows, gate.ActionCreate):
 		return "it is gone"
+	case h.From == gate.AnotherObject:
+		return "it is another object"
 	}
 
 	return DescribePassed(v1alpha1.HeldChange{Field: h.Field, From: h.To, To: h.From})

@@ -21,9 +21,14 @@ import (
 // function makes the set of management policies that the function would have
 // given it, and records what was asked for instead. One that nobody may make is
 // not gated: if it is stored all the same, that is because its Enforcement only
-// shows it.
+// shows it. But what is put below an XR is, and its gate is closed.
 func (s *stamper) startGate() {
-	if s.Operation != OperationCreate || s.findings[0].Verdict == Unallowed || s.byManager() {
+	if s.Operation != OperationCreate || s.byManager() {
+		return
+	}
+
+	unallowed := s.findings[0].Verdict == Unallowed
+	if unallowed && !s.putBelow() {
 		return
 	}
 
@@ -32,7 +37,7 @@ func (s *stamper) startGate() {
 		return
 	}
 
-	if gate.HasDesired(s.object) || !s.gatedByPolicy() && !s.gatedByEnforcement() {
+	if gate.HasDesired(s.object) || !unallowed && !s.gatedByPolicy() && !s.gatedByEnforcement() {
 		return
 	}
 
@@ -42,14 +47,21 @@ func (s *stamper) startGate() {
 
 	have := setOf(s.object)
 
+	shut := []string{gate.ActionObserve}
+
 	asked := have
-	if first, err := gate.ParseDesired(s.asked); err == nil && first.Policies != nil && s.answeredSet(first.Policies, have) {
+	if first, err := gate.ParseDesired(s.asked); err == nil && first.Policies != nil &&
+		(s.answeredSet(first.Policies, have) || unallowed && gate.Same(have, shut)) {
 		asked = first.Policies // What we answered before, to the same request.
 	}
 
 	annotate(s.object, v1alpha1.AnnotationDesiredPolicies, gate.FormatPolicies(asked))
 
 	set := s.initial(asked)
+	if unallowed {
+		set = shut
+	}
+
 	if !gate.Same(set, have) {
 		setPolicies(s.object, set)
 	}
@@ -57,6 +69,23 @@ func (s *stamper) startGate() {
 	if s.root() && slices.Contains(set, gate.ActionCreate) {
 		s.writeAllowances(s.buildingUp(), false)
 	}
+}
+
+// putBelow reports whether somebody else than Crossplane makes a managed resource of an owner that is gone, as from a backup, or of an XR
+// that the composition function reports on. The garbage collector deletes the first, and with an open gate its external object.
+func (s *stamper) putBelow() bool {
+	if s.byCrossplane() || !resource.IsManaged(s.object) {
+		return false
+	}
+
+	_, owned := resource.ParentOf(s.object)
+	if s.Parent == nil {
+		return owned && s.ParentGone
+	}
+
+	_, reports := resource.ProgressOf(s.Parent)
+
+	return owned && reports
 }
 
 // answeredSet reports whether a set is what we may have answered to one who asked for another: the first one, or one that

@@ -37,6 +37,8 @@ const (
 // gate was not open for Update, or is given up on, these stay as they were: what differs since is drift still.
 func (p *planner) compared(rec *v1alpha1.GateRecord) {
 	was := p.record
+	rec.Object = p.objectNow(rec)
+
 	if was != nil && !was.Creating &&
 		(was.State == v1alpha1.GateClosed || !slices.Contains(was.Actions, ActionUpdate) || len(rec.Actions) > 0) {
 		rec.Compared, rec.Differs = was.Compared, was.Differs
@@ -149,7 +151,7 @@ func Drift(u *unstructured.Unstructured) []change.Change {
 	}
 
 	rec, err := parseRecord(u)
-	if err != nil || rec == nil || lost(u, rec) || rec.Compared == "" || rec.Existed || resource.Deleting(u) ||
+	if err != nil || rec == nil || lost(u, rec) || replacedOutside(u, rec) || rec.Compared == "" || rec.Existed || resource.Deleting(u) ||
 		rec.State != v1alpha1.GateClosed && (rec.State != v1alpha1.GateOpen || slices.Contains(rec.Actions, ActionUpdate)) {
 		return nil
 	}
@@ -199,8 +201,13 @@ func DriftEntries(u *unstructured.Unstructured, without Kinds) []v1alpha1.HeldCh
 		return nil
 	}
 
-	if rec, err := parseRecord(u); err == nil && lost(u, rec) {
+	rec, err := parseRecord(u)
+
+	switch {
+	case err == nil && lost(u, rec):
 		return []v1alpha1.HeldChange{lostEntry(u)}
+	case err == nil && replacedOutside(u, rec):
+		return []v1alpha1.HeldChange{anotherEntry(u)}
 	}
 
 	return entriesOf(u, Drift(u))

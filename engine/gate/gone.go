@@ -4,6 +4,9 @@
 package gate
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -48,20 +52,89 @@ func lost(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
 	return saysGone(u, rec) && rec.State == v1alpha1.GateClosed && !resource.Deleting(u) && (made(u) || shown(u))
 }
 
-// lost reports so of a kind of which drift is looked for.
-func (v *view) lost() bool {
-	return !v.opts.WithoutDrift.Has(v.u.GroupVersionKind().GroupKind()) && lost(v.u, v.record)
+// looksForDrift reports whether drift is looked for of the resource's kind.
+func (v *view) looksForDrift() bool {
+	return !v.opts.WithoutDrift.Has(v.u.GroupVersionKind().GroupKind())
 }
 
-// withholdLost takes Update from what is pending of a resource whose external object is gone: to update it would be to make it, which
-// takes Create.
-func (s serving) withholdLost(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
-	actions := actionsOf(pending)
-	if !slices.Contains(actions, ActionUpdate) || slices.Contains(actions, ActionCreate) || !s.lost() {
-		return pending
+func (v *view) lost() bool { return v.looksForDrift() && lost(v.u, v.record) }
+
+// objectOf stands for what the external system itself says which object it is; empty where it says nothing.
+func objectOf(u *unstructured.Unstructured) string {
+	unique := identity.Unique(u)
+	if unique == "" {
+		return ""
 	}
 
-	return without(pending, ActionUpdate)
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(unique)))[:16]
+}
+
+// objectNow is what a record that closes a gate says of that. Where it was open to have the object made, the provider shows that when it
+// looks again; where it was not open to change it, what is shown is no news.
+func (p *planner) objectNow(rec *v1alpha1.GateRecord) string {
+	was := p.record
+
+	switch {
+	case was == nil || was.Creating:
+		return objectOf(p.u)
+	case slices.Contains(was.Actions, ActionCreate) && was.State == v1alpha1.GateOpen:
+		return ""
+	case was.State == v1alpha1.GateClosed || len(rec.Actions) > 0 || !slices.Contains(was.Actions, ActionUpdate):
+		return cmp.Or(was.Object, objectOf(p.u))
+	default:
+		return objectOf(p.u)
+	}
+}
+
+// another reports whether a provider shows another object than the one that was there when the gate closed: it was made anew outside, or
+// the ProviderConfig of the same name leads to another account.
+func another(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
+	is := objectOf(u)
+
+	return rec.Object != "" && is != "" && is != rec.Object
+}
+
+// replacedOutside reports so while the gate is closed.
+func replacedOutside(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
+	return rec != nil && rec.State == v1alpha1.GateClosed && !resource.Deleting(u) && another(u, rec)
+}
+
+// withholdLost takes Update from what is pending of a resource whose external object is gone, where to update it would be to make it,
+// which takes Create, or is another one, until that is approved.
+func (s serving) withholdLost(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
+	actions := actionsOf(pending)
+
+	switch {
+	case !slices.Contains(actions, ActionUpdate) || !s.looksForDrift():
+		return pending
+	case s.lost() && !slices.Contains(actions, ActionCreate):
+		return without(pending, ActionUpdate)
+	case replacedOutside(s.u, s.record) && !approves(pending, anotherEntry(s.u).Digest):
+		return without(pending, ActionUpdate)
+	default:
+		return pending
+	}
+}
+
+// approves reports whether one of some allowances is an approval of a change.
+func approves(list []v1alpha1.Allowance, sum string) bool {
+	return slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool { return a.Digest == sum })
+}
+
+// AnotherObject is what a held change has in the place of a value where the provider shows another object.
+const AnotherObject = "(another object)"
+
+// anotherEntry is what a person approves to have another external object updated.
+func anotherEntry(u *unstructured.Unstructured) v1alpha1.HeldChange {
+	return v1alpha1.HeldChange{
+		Field: fieldForProvider, From: AnotherObject, To: "(as asked)",
+		Digest: digest.Of(digest.Change{
+			Kind: u.GroupVersionKind().GroupKind(), UID: u.GetUID(), Operation: digest.Update,
+			Elements: []any{"status", "atProvider"}, From: objectOf(u), Follows: []string{ActionUpdate},
+		}),
+		Follows: []string{ActionUpdate}, Cause: &v1alpha1.Cause{Type: v1alpha1.CauseDrift},
+		Missing: "the provider shows another object than the one that was there when the gate closed: approve to have that one updated",
+	}
 }
 
 // lostEntry is what a person approves to have an external object that is gone made again.

@@ -4,6 +4,9 @@
 package gate_test
 
 import (
+	cmp2 "cmp"
+	"crypto/sha256"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +24,9 @@ const (
 	isThere = `{type: Synced, status: "True", observedGeneration: GENERATION,`
 	isGone  = `{type: Synced, status: "False", reason: ReconcileError, message: "observe failed: external resource does not exist", observedGeneration: GENERATION,`
 )
+
+// ofBefore says that another external object was there when the gate closed.
+var ofBefore = fmt.Sprintf(`,"object":"%x"`, sha256.Sum256([]byte("before")))[:len(`,"object":"`)+16] + `"`
 
 // goneOf is one whose provider says that its external object is gone.
 func goneOf(t *testing.T, pairs ...string) *unstructured.Unstructured {
@@ -45,6 +51,7 @@ func TestWhatIsGoneIsNotMadeByAnUpdate(t *testing.T) {
 		set       string
 		why       string
 		approvals int
+		follows   string
 	}{
 		"Gone":   {reason: "It is told, and can be approved.", move: gate.Stay, set: "Observe", why: "is gone", approvals: 1},
 		"Closed": {reason: "By a former version as well, had it said so.", pairs: []string{"[Observe]", "[Observe, LateInitialize]"}, move: gate.Stay, set: "Observe LateInitialize", why: "is gone", approvals: 1},
@@ -71,6 +78,18 @@ func TestWhatIsGoneIsNotMadeByAnUpdate(t *testing.T) {
 		"NotLookedFor": {
 			reason: "Of this kind nobody wants to know.", pairs: []string{"ALLOWANCES", allowsB, "TRACE", changeOfB}, opts: gate.Options{WithoutDrift: gate.AllKinds()},
 			move: gate.OpenUp, set: "Observe LateInitialize Update",
+		},
+		"Another": {
+			reason: "It is told, and can be approved.", pairs: []string{isGone, isThere, "RECORD", compared + ofBefore, "OUTSIDE", `{a: "1", b: "2", c: "3", arn: other}`},
+			move: gate.Stay, set: "Observe", why: "another object", approvals: 1, follows: gate.ActionUpdate,
+		},
+		"AnotherUpdate": {
+			reason: "What is allowed is allowed of the one that was there.", approvals: 1, follows: gate.ActionUpdate, move: gate.Stay, set: "Observe", why: "another object",
+			pairs: []string{isGone, isThere, "RECORD", compared + ofBefore, "OUTSIDE", `{a: "1", b: "2", c: "3", arn: other}`, "ALLOWANCES", allowsB, "TRACE", changeOfB},
+		},
+		"SameUpdate": {
+			reason: "It is that one.", move: gate.OpenUp, set: "Observe LateInitialize Update",
+			pairs: []string{isGone, isThere, "RECORD", compared + ofBefore, "OUTSIDE", `{a: "1", b: "2", c: "3", arn: before}`, "ALLOWANCES", allowsB, "TRACE", changeOfB},
 		},
 		"Deleted": {
 			reason: "A provider that may only observe does not let go of what is gone.", deleting: true, move: gate.CloseUp, set: "Observe LateInitialize",
@@ -101,7 +120,7 @@ func TestWhatIsGoneIsNotMadeByAnUpdate(t *testing.T) {
 			}
 
 			for _, e := range entries {
-				if diff := cmp.Diff([]string{gate.ActionCreate}, e.Follows); diff != "" || e.Digest == "" {
+				if diff := cmp.Diff([]string{cmp2.Or(tc.follows, gate.ActionCreate)}, e.Follows); diff != "" || e.Digest == "" {
 					t.Errorf("it is approved as %+v", e)
 				}
 			}

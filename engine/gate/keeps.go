@@ -44,6 +44,8 @@ func kept(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) string {
 		return "it existed before, and no allowed change was applied to it"
 	case untouched(u, rec):
 		return "its provider has not looked at it"
+	case another(u, rec):
+		return "its provider shows another object than the one that was there when its gate closed"
 	case wish.Disputed(u, deletionPolicyDelete, "spec", "deletionPolicy"):
 		return "a change of spec.deletionPolicy is held, or not applied"
 	case wish.Disputed(u, nil, "spec", "managementPolicies"):

@@ -119,9 +119,15 @@ func TestWhatIsNotKnownToBeItsOwnIsKeptWhereItIsDeleted(t *testing.T) {
 		move   gate.Move
 		set    string
 	}{
-		"Made":      {reason: "It was made, or changed, by this one.", values: map[string]string{"GATE": closed}, move: gate.OpenUp, set: "Observe Delete"},
-		"Existed":   {reason: "It was there before.", values: map[string]string{"GATE": existed}, keeps: true, move: gate.CloseUp, set: "Observe LateInitialize"},
-		"NoGrant":   {reason: "Nobody deletes it.", values: map[string]string{"GATE": existed, "ALLOWANCES": "c: d"}, move: gate.Stay, set: "Observe LateInitialize"},
+		"Made":    {reason: "It was made, or changed, by this one.", values: map[string]string{"GATE": closed}, move: gate.OpenUp, set: "Observe Delete"},
+		"Existed": {reason: "It was there before.", values: map[string]string{"GATE": existed}, keeps: true, move: gate.CloseUp, set: "Observe LateInitialize"},
+		"NoGrant": {reason: "Nobody deletes it.", values: map[string]string{"GATE": existed, "ALLOWANCES": "c: d"}, move: gate.Stay, set: "Observe LateInitialize"},
+		"Another": {
+			reason: "It is not the one that it was.", values: map[string]string{"GATE": strings.Replace(closed, "consumed: 3", "consumed: 3, object: before", 1)},
+			change: func(u *unstructured.Unstructured) {
+				_ = unstructured.SetNestedField(u.Object, "arn:other", "status", "atProvider", "arn")
+			}, keeps: true, move: gate.CloseUp, set: "Observe LateInitialize",
+		},
 		"NotLooked": {reason: "Its provider has not come by.", values: map[string]string{"GATE": creating, "POLICIES": createSet, "OBSERVED": "1"}, keeps: true, move: gate.OpenUp, set: "Observe LateInitialize Create"},
 		"Looks": {
 			reason: "Its provider is about to say whether it was there.", values: map[string]string{"GATE": creating, "POLICIES": createSet, "OBSERVED": "1"},

@@ -34,6 +34,10 @@ func shownOf(u *unstructured.Unstructured) shown {
 	return shown{unique: cmp.Or(at(pathUID), at(pathARN)), id: at(pathID)}
 }
 
+// Unique is what the external system itself says which object a managed resource stands for, its UID or ARN; empty where the provider
+// shows none.
+func Unique(u *unstructured.Unstructured) string { return shownOf(u).unique }
+
 // Same reports whether two managed resources stand for the same external object, as far as they and their providers say: of two
 // kinds of one name, what the external system shows is unique. Of one kind, or the namespaced and the cluster-scoped form of
 // one, that, or else provider config, external name and place. A provider config is known by its name: the kind of one

@@ -90,7 +90,9 @@ func (c *Kinds) Read(ctx context.Context, served []kind.Served) (Findings, error
 		}
 	}
 
-	return found, c.readBelow(ctx, served, &found, composites)
+	err := c.readBelow(ctx, served, &found, composites)
+
+	return found, err
 }
 
 // add adds what an XR composes.

@@ -173,7 +173,7 @@ func TestWhatXRsBelowComposeIsFound(t *testing.T) {
 			" spec: {crossplane: {compositionRevisionRef: {name: " + strings.ToLower(kind) + "-1}, resourceRefs: [{apiVersion: shop.example.org/v1, kind: " + composes + ", name: x}]}}}"
 	}
 
-	var objects []unstructured.Unstructured
+	objects := make([]unstructured.Unstructured, 0, 7)
 	for _, text := range []string{
 		runsRevision, plain("Shelf"), plain("Board"), strings.Replace(store, "apiVersion: aws.example.org/v1, kind: Bucket", "apiVersion: shop.example.org/v1, kind: Shelf", 1),
 		below("Shelf", "one", "s", "Board"), below("Shelf", "alone", "nobody", "Vase"), below("Board", "b", "one", "Book"),

@@ -68,8 +68,10 @@ func (w Writer) RemoveFinalizer(ctx context.Context, u *unstructured.Unstructure
 		return nil
 	}
 
+	waits := resource.IsManaged(u) && slices.Contains(was, gate.ProviderFinalizer)
+
 	if others := slices.DeleteFunc(slices.Clone(was), func(f string) bool {
-		return f == v1alpha1.Finalizer || f == metav1.FinalizerDeleteDependents && resource.IsManaged(u) && slices.Contains(was, gate.ProviderFinalizer)
+		return f == v1alpha1.Finalizer || f == metav1.FinalizerDeleteDependents && waits
 	}); len(others) > 0 {
 		left = others
 	}

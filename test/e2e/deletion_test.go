@@ -270,7 +270,7 @@ func (c cluster) paused(ctx context.Context) error {
 	return nil
 }
 
-func TestADeletionPassesTwoLevelsOfCompositeResources(t *testing.T) { //nolint:tparallel // Steps build on each other.
+func TestADeletionPassesTwoLevelsOfCompositeResources(t *testing.T) {
 	world.Long(t)
 	t.Parallel()
 

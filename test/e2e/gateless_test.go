@@ -120,7 +120,7 @@ func TestWhatHasNoGateIsHeldOrTold(t *testing.T) { //nolint:tparallel // Steps b
 }
 
 // TestWhatAnXRWithoutTheFunctionComposesBelowOneIsTold has only the outer one of two Compositions run the function.
-func TestWhatAnXRWithoutTheFunctionComposesBelowOneIsTold(t *testing.T) {
+func TestWhatAnXRWithoutTheFunctionComposesBelowOneIsTold(t *testing.T) { //nolint:tparallel // One step.
 	t.Parallel()
 
 	c := newCluster(t, "Loaf", "rye")

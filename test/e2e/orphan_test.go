@@ -96,7 +96,7 @@ func TestADeletionPolicyThatOrphansKeepsTheExternalObject(t *testing.T) { //noli
 
 // TestADeletionPolicyThatIsHeldKeepsTheExternalObject updates the Composition from one deletion policy to the other, which nobody allows,
 // and has who may delete the XR.
-func TestADeletionPolicyThatIsHeldKeepsTheExternalObject(t *testing.T) { //nolint:tparallel // Steps build on each other.
+func TestADeletionPolicyThatIsHeldKeepsTheExternalObject(t *testing.T) {
 	t.Parallel()
 
 	for name, policies := range map[string][2]string{"spares": {"Delete", "Orphan"}, "spoils": {"Orphan", "Delete"}} {

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -246,6 +248,36 @@ func TestWhatIsGoneOutsideIsMadeByNoUpdate(t *testing.T) { //nolint:tparallel //
 			return scenario.Eventually(ctx, "a blue bag", all(c.outsideHas(map[string]any{"color": "blue", "size": "small"}), c.gateIs(v1alpha1.GateClosed),
 				c.settled, p.becomes("anew", v1alpha1.ApprovalStateApplied), p.finished))
 		}},
+		{Title: "Nor is another object updated, until somebody approves it", Run: func(ctx context.Context) error {
+			other := held{kind: "Object", field: "spec.forProvider", to: "(as asked)", cause: v1alpha1.CauseDrift, parent: "Object"}
+
+			// The record knows the one that was made again from the next closing on.
+			err := errors.Join(c.bag(ctx, "red"), scenario.Eventually(ctx, "a red bag", all(c.outsideHas(map[string]any{"color": "red", "size": "small"}),
+				c.gateIs(v1alpha1.GateClosed), c.settled)), vanishes(ctx), c.apply(ctx, admin, fmt.Sprintf(
+				`{apiVersion: v1, kind: ConfigMap, metadata: {name: %s-data, namespace: default}, data: {color: red, size: small}}`, c.name)))
+			if err != nil {
+				return err
+			}
+
+			if err := scenario.Eventually(ctx, "word of it", p.lists(nil, other)); err != nil {
+				return err
+			}
+
+			if err := c.bag(ctx, "green"); err != nil {
+				return err
+			}
+
+			if err := rests(ctx, "a red bag", all(c.outsideHas(map[string]any{"color": "red", "size": "small"}), p.lists(nil, other))); err != nil {
+				return err
+			}
+
+			if err := berta.approve(ctx, p, "other", every); err != nil {
+				return err
+			}
+
+			return scenario.Eventually(ctx, "a green bag", all(c.outsideHas(map[string]any{"color": "green", "size": "small"}),
+				c.gateIs(v1alpha1.GateClosed), c.settled, p.finished))
+		}},
 		{Title: "What is gone keeps no managed resource that is released", Run: func(ctx context.Context) error {
 			if err := errors.Join(vanishes(ctx), scenario.Eventually(ctx, "word of it", p.lists(nil, lost)),
 				c.removed(anna, metav1.DeletePropagationForeground)(ctx)); err != nil {
@@ -267,4 +299,53 @@ func TestWhatIsGoneOutsideIsMadeByNoUpdate(t *testing.T) { //nolint:tparallel //
 			return scenario.Eventually(ctx, "nothing", all(c.ended, c.isGone(part), c.noOutside("data")))
 		}},
 	})
+}
+
+// TestWhatComesBackFromABackupDestroysNothing restores a managed resource of before Kausality, of an owner with another UID: the garbage
+// collector deletes it.
+func TestWhatComesBackFromABackupDestroysNothing(t *testing.T) {
+	t.Parallel()
+
+	c := newCluster(t, "Bag", "restored")
+
+	c.play(t, []scenario.Step{{Title: "A bag", Run: func(ctx context.Context) error {
+		if err := errors.Join(c.applyFile(ctx, "bags.yaml"), c.bag(ctx, "red")); err != nil {
+			return err
+		}
+
+		if err := scenario.Eventually(ctx, "a red bag", all(c.outside("data"), c.gateIs(v1alpha1.GateClosed), c.settled)); err != nil {
+			return err
+		}
+
+		part, err := c.part(ctx, objectKind(), "data")
+		if err != nil {
+			return err
+		}
+
+		backup := &unstructured.Unstructured{Object: map[string]any{"spec": part.Object["spec"]}}
+		backup.SetGroupVersionKind(part.GroupVersionKind())
+		backup.SetName(part.GetName() + "-backup")
+		backup.SetNamespace(part.GetNamespace())
+		backup.SetFinalizers([]string{gate.ProviderFinalizer})
+
+		owners := part.GetOwnerReferences()
+		owners[0].UID = "of-before"
+		backup.SetOwnerReferences(owners)
+
+		if err := errors.Join(unstructured.SetNestedStringSlice(backup.Object, []string{gate.ActionAll}, "spec", "managementPolicies"),
+			controller(t, annaName).Create(ctx, backup)); err != nil {
+			return err
+		}
+
+		kept := func(ctx context.Context) error {
+			u, err := c.get(ctx, objectKind(), backup.GetName())
+			if set := resource.Strings(u.Object, "spec", "managementPolicies"); err != nil || !gate.Same(set, []string{gate.ActionObserve}) {
+				return fmt.Errorf("it has %v: %w", set, errors.Join(err, world.ErrOther))
+			}
+
+			return nil
+		}
+
+		return still(ctx, all(c.outside("data"), kept))
+	}}})
 }

@@ -56,9 +56,7 @@ func TestRepairsEndBesideOthers(t *testing.T) { //nolint:tparallel // Steps buil
 
 			return a.restsAt(ctx, "deployment", a.asksFor("mirror.example.org/web-1", "1"))
 		}},
-		{Title: "A controller applies another value by force", Run: func(ctx context.Context) error {
-			return a.rivalled(ctx)
-		}},
+		{Title: "A controller applies another value by force", Run: a.rivalled},
 		{Title: "What nobody can change is told, and holds up nothing else", Run: func(ctx context.Context) error {
 			u, err := a.live(ctx, "secret")
 			if err != nil {

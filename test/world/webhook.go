@@ -27,7 +27,9 @@ import (
 
 // Rewrites starts a webhook that patches, with a JSON patch, what it is asked about, until the test ends: as those of registries and of
 // service meshes do. The hook says what that is, and its name is that of the configuration, too.
-func Rewrites(t *testing.T, c client.Client, hook admissionregistrationv1.MutatingWebhook, patch func(obj map[string]any) []map[string]any) {
+func Rewrites(
+	t *testing.T, c client.Client, hook admissionregistrationv1.MutatingWebhook, patch func(obj map[string]any) []map[string]any,
+) {
 	t.Helper()
 
 	server := httptest.NewUnstartedServer(reviewer(patch))
@@ -85,6 +87,8 @@ func reviewer(patch func(obj map[string]any) []map[string]any) http.HandlerFunc 
 
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
+
+			return
 		}
 	}
 }
