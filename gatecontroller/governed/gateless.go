@@ -28,6 +28,9 @@ import (
 const (
 	// gatelessAfter is how long the function has to come to a managed resource that was there before it.
 	gatelessAfter = 30 * time.Second
+	// gatelessYoung is for how long what is above a managed resource may not be known yet, and gatelessAgain when that is asked once more.
+	gatelessYoung = time.Minute
+	gatelessAgain = 10 * time.Second
 	// maxLevels are the XRs above a managed resource that are looked at.
 	maxLevels = 8
 )
@@ -78,13 +81,19 @@ func (g *Gateless) observe(ctx context.Context, u *unstructured.Unstructured) (t
 		return 0, err
 	}
 
+	age := g.Now().Sub(u.GetCreationTimestamp().Time)
+
 	if xr == nil {
 		g.forget(gk, key)
 
-		return 0, nil
+		if _, known := g.Composed.Gates(gk); known && age >= gatelessYoung {
+			return 0, nil
+		}
+
+		return gatelessAgain, nil
 	}
 
-	again, tell := g.remember(gk, key)
+	again, tell := g.remember(gk, key, min(age, gatelessYoung))
 	if tell {
 		why := "the function did not compose it. Make it the last step of the Composition"
 		if resource.Map(u.Object, "spec")["managementPolicies"] == nil {
@@ -127,8 +136,9 @@ func (g *Gateless) gatedBy(ctx context.Context, u *unstructured.Unstructured) (*
 	return nil, nil //nolint:nilnil // As above.
 }
 
-// remember returns when to look again at what has no gate, and whether that is to be told now.
-func (g *Gateless) remember(gk schema.GroupKind, key types.NamespacedName) (again time.Duration, tell bool) {
+// remember returns when to look again at what has no gate, and whether that is to be told now. What is young has had none since it was
+// made.
+func (g *Gateless) remember(gk schema.GroupKind, key types.NamespacedName, age time.Duration) (again time.Duration, tell bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
@@ -139,6 +149,10 @@ func (g *Gateless) remember(gk schema.GroupKind, key types.NamespacedName) (agai
 	one, known := g.since[gk][key]
 	if !known {
 		one.since = g.Now()
+	}
+
+	if !known && age < gatelessYoung {
+		one.since = g.Now().Add(-age)
 	}
 
 	if again = gatelessAfter - g.Now().Sub(one.since); again <= 0 {

@@ -50,9 +50,12 @@ func TestAManagedResourceWithoutAGateBelowTheFunctionIsTold(t *testing.T) {
 		"Gone":   {reason: "What composed it is gone.", bucket: below("Store", "old"), xr: xr},
 	} {
 		t.Run(name, func(t *testing.T) {
+			known := &composed.Kinds{}
+			known.Set(composed.Findings{Complete: true}, nil, nil)
+
 			now, recorder := time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC), events.NewFakeRecorder(10)
 			g := (&Gateless{
-				Composed: &composed.Kinds{}, Events: recorder, Now: func() time.Time { return now },
+				Composed: known, Events: recorder, Now: func() time.Time { return now },
 				Read: func(_ context.Context, ref v1alpha1.ObjectReference, _ bool) (*unstructured.Unstructured, error) {
 					for _, text := range []string{tc.xr, part} {
 						if u := fixture.Parse(t, text); u.GetUID() == ref.UID {
@@ -101,5 +104,51 @@ func TestAManagedResourceWithoutAGateBelowTheFunctionIsTold(t *testing.T) {
 				t.Errorf("%s\n%s is %v when it has a gate", tc.reason, metric, testutil.ToFloat64(g))
 			}
 		})
+	}
+}
+
+func TestWhatIsAboveAManagedResourceIsAskedAgainWhileItIsYoung(t *testing.T) {
+	const (
+		bucket = `{apiVersion: mr.example.org/v1, kind: Bucket, metadata: {name: b, namespace: a, uid: b, creationTimestamp: "2026-01-01T12:00:00Z",
+			ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: s, controller: true}]}, spec: {forProvider: {}, managementPolicies: ['*']}}`
+		xr = `{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: s, namespace: a, uid: s}, spec: {crossplane: {}}, status: {conditions: [{type: TYPE, status: "True"}]}}`
+	)
+
+	known := &composed.Kinds{}
+	born, recorder, typ := time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC), events.NewFakeRecorder(10), "Ready"
+	now := born
+
+	g := (&Gateless{
+		Composed: known, Events: recorder, Now: func() time.Time { return now },
+		Read: func(context.Context, v1alpha1.ObjectReference, bool) (*unstructured.Unstructured, error) {
+			return fixture.Parse(t, strings.Replace(xr, "TYPE", typ, 1)), nil
+		},
+	}).Init()
+
+	for _, step := range []struct {
+		reason   string
+		at       time.Duration
+		typ      string
+		complete bool
+		again    time.Duration
+		told     int
+	}{
+		{reason: "Its XR has not been composed.", typ: "Ready", complete: true, again: gatelessAgain},
+		{reason: "Its XR runs the function.", at: 20 * time.Second, typ: "Kausality", complete: true, again: 10 * time.Second},
+		{reason: "The function has had its time.", at: 30 * time.Second, typ: "Kausality", complete: true, told: 1},
+		{reason: "Not all is known, as after a start.", at: time.Hour, typ: "Ready", again: gatelessAgain},
+		{reason: "Nobody asks for gates.", at: time.Hour, typ: "Ready", complete: true},
+	} {
+		now, typ = born.Add(step.at), step.typ
+		known.Set(composed.Findings{Complete: step.complete}, nil, nil)
+
+		again, err := g.observe(t.Context(), fixture.Parse(t, bucket))
+		if err != nil || again != step.again || len(recorder.Events) != step.told {
+			t.Errorf("%s\nagain after %s, %d told; %v", step.reason, again, len(recorder.Events), err)
+		}
+
+		for len(recorder.Events) > 0 {
+			<-recorder.Events
+		}
 	}
 }
