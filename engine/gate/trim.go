@@ -38,7 +38,8 @@ func Trim(u *unstructured.Unstructured) {
 // annotations and conditions: where the gate is open, or about to be opened.
 func compares(u *unstructured.Unstructured) bool {
 	rec, err := parseRecord(u)
-	if err != nil || rec == nil && Governed(u) || rec != nil && rec.State != v1alpha1.GateClosed || lost(u, rec) || replacedOutside(u, rec) || len(Drift(u)) > 0 {
+	if err != nil || rec == nil && Governed(u) || rec != nil && rec.State != v1alpha1.GateClosed ||
+		lost(u, rec) || replacedOutside(u, rec) || len(Drift(u)) > 0 {
 		return true
 	}
 

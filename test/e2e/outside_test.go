@@ -303,7 +303,7 @@ func TestWhatIsGoneOutsideIsMadeByNoUpdate(t *testing.T) { //nolint:tparallel //
 
 // TestWhatComesBackFromABackupDestroysNothing restores a managed resource of before Kausality, of an owner with another UID: the garbage
 // collector deletes it.
-func TestWhatComesBackFromABackupDestroysNothing(t *testing.T) {
+func TestWhatComesBackFromABackupDestroysNothing(t *testing.T) { //nolint:tparallel // One step.
 	t.Parallel()
 
 	c := newCluster(t, "Bag", "restored")
