@@ -234,25 +234,42 @@ func TestTheOwnerOfAGatedResourceGoesOnceThatKnowsWhatItMeans(t *testing.T) {
 	xr := func(metadata string) string {
 		return "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: s, namespace: a, uid: s, generation: 2, " + metadata + "}, " + refs + "}"
 	}
+	below := ", ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: mall, uid: mall, controller: true}]"
+	above := func(metadata string) string {
+		return "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: mall, namespace: a, uid: mall, " + metadata + "}, spec: {}}"
+	}
 	cases := map[string]struct {
 		reason, parent string
 		released       bool
 		// grant and stays are what its child is given.
 		grant, stays bool
+		// owner of the parent, which waits for it, or not.
+		owner string
+		waits bool
 	}{
-		"Granted": {"Its deletion was granted: the child gets what that gives.", xr(going + granted), true, true, false},
-		"Nothing": {"It gives nothing: the child stays, and that is told.", xr(going), true, false, true},
-		"Orphans": {"Who orphans what it owns gives it nothing.", xr(strings.Replace(going, "other", "orphan", 1)), true, false, false},
-		"Stays":   {"What is not being deleted stays.", xr("finalizers: [" + v1alpha1.Finalizer + "]"), false, false, false},
+		"Granted": {reason: "Its deletion was granted: the child gets what that gives.", parent: xr(going + granted), released: true, grant: true},
+		"Nothing": {reason: "It gives nothing: the child stays, and that is told.", parent: xr(going), released: true, stays: true},
+		"Orphans": {reason: "Who orphans what it owns gives it nothing.", parent: xr(strings.Replace(going, "other", "orphan", 1)), released: true},
+		"Stays":   {reason: "What is not being deleted stays.", parent: xr("finalizers: [" + v1alpha1.Finalizer + "]")},
+		"Awaits": {
+			reason: "What its own owner gives has not come yet.", parent: xr(going + below), owner: above(going), waits: true,
+		},
+		"Passed":   {reason: "That has.", parent: xr(going + below), owner: above("deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [foregroundDeletion]"), released: true, stays: true},
+		"NotGoing": {reason: "That stays.", parent: xr(going + below), owner: above("finalizers: [" + v1alpha1.Finalizer + "]"), released: true, stays: true},
 	}
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			parent, child := fixture.Parse(t, tc.parent), fixture.Parse(t, bucket(owned, "managementPolicies: [Observe, LateInitialize]"))
-			o, c := owning(t, parent, child)
+			objects := []client.Object{parent, child}
+			if tc.owner != "" {
+				objects = append(objects, fixture.Parse(t, tc.owner))
+			}
 
-			if err := o.Release(t.Context(), parent); err != nil {
-				t.Fatal(err)
+			o, c := owning(t, objects...)
+
+			if waits, err := o.Release(t.Context(), parent); err != nil || waits != tc.waits {
+				t.Fatalf("%s\nwaits: %t, %v", tc.reason, waits, err)
 			}
 
 			live := object.New(parent.GroupVersionKind())

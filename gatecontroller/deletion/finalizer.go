@@ -113,31 +113,55 @@ func (o *Owners) find(ctx context.Context, ref resource.Reference) (*unstructure
 }
 
 // Release writes what the deletion of a parent gives into what it owns, and lets
-// it go.
-func (o *Owners) Release(ctx context.Context, u *unstructured.Unstructured) error {
+// it go. It is true where that waits for what the deletion of its own owner gives: the garbage collector goes on in any order.
+func (o *Owners) Release(ctx context.Context, u *unstructured.Unstructured) (waits bool, err error) {
 	parent := object.New(u.GroupVersionKind())
 	if err := o.Live.Get(ctx, client.ObjectKeyFromObject(u), parent); err != nil {
-		return client.IgnoreNotFound(err)
+		return false, client.IgnoreNotFound(err)
 	}
 
 	if !object.HasFinalizer(parent) || !resource.Deleting(parent) {
-		return nil
+		return false, nil
 	}
 
 	// What Crossplane is composing still says that everything is to stay. It
 	// comes back here when that has ended.
 	if resource.Composing(parent) {
-		return nil
+		return false, nil
+	}
+
+	if waits, err := o.awaitsOwner(ctx, parent); err != nil || waits {
+		return waits, err
 	}
 
 	// Who orphans what it owns gives it nothing.
 	if !slices.Contains(parent.GetFinalizers(), metav1.FinalizerOrphanDependents) {
 		if err := o.passOn(ctx, parent); err != nil {
-			return err
+			return false, err
 		}
 	}
 
-	return o.writer().RemoveFinalizer(ctx, parent)
+	return false, o.writer().RemoveFinalizer(ctx, parent)
+}
+
+// awaitsOwner reports whether what owns a parent is being deleted as well, and has not passed on yet what that gives. A Claim passes on
+// nothing before what it is bound to is gone.
+func (o *Owners) awaitsOwner(ctx context.Context, parent *unstructured.Unstructured) (bool, error) {
+	ref, ok := resource.ParentOf(parent)
+	if !ok || resource.BoundToClaim(parent) {
+		return false, nil
+	}
+
+	owner, err := o.find(ctx, ref)
+
+	switch {
+	case errors.Is(err, served.ErrGone), apierrors.IsForbidden(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("cannot get what owns %s %q: %w", parent.GetKind(), parent.GetName(), err)
+	default:
+		return ref.Is(owner) && resource.Deleting(owner) && object.HasFinalizer(owner), nil
+	}
 }
 
 // passOn writes what the deletion of a parent gives into each gated resource

@@ -84,7 +84,7 @@ func TestTheOwnerOfAGatedResourceWaitsForParameters(t *testing.T) {
 			}
 
 			// 1. While they cannot be read, it waits, and nothing is written.
-			if err := o.Release(t.Context(), parent); err == nil || !strings.Contains(err.Error(), `cannot judge the deletion of Bucket "b": policy "q": cannot read its parameters`) {
+			if _, err := o.Release(t.Context(), parent); err == nil || !strings.Contains(err.Error(), `cannot judge the deletion of Bucket "b": policy "q": cannot read its parameters`) {
 				t.Errorf("%s\n%v", tc.reason, err)
 			}
 
@@ -100,7 +100,7 @@ func TestTheOwnerOfAGatedResourceWaitsForParameters(t *testing.T) {
 			// 2. Then it goes.
 			reader.down, now = false, now.Add(time.Minute)
 
-			if err := o.Release(t.Context(), parent); err != nil {
+			if _, err := o.Release(t.Context(), parent); err != nil {
 				t.Fatal(err)
 			}
 

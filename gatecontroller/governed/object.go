@@ -166,7 +166,12 @@ func (r *Reconciler) reconcileStaying(ctx context.Context, u *unstructured.Unstr
 // end does what there is to do before an object that waits for us may go.
 func (r *Reconciler) end(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
 	if !resource.IsManaged(u) {
-		return reconcile.Result{}, r.Owners.Release(ctx, u)
+		waits, err := r.Owners.Release(ctx, u)
+		if err != nil || !waits {
+			return reconcile.Result{}, err
+		}
+
+		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
 
 	if waits, err := r.Leftovers.Release(ctx, u, r.Gated); err != nil || !waits {
