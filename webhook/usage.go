@@ -51,7 +51,7 @@ func (s *Usages) Handle(ctx context.Context, req admission.Request) admission.Re
 		return admission.Allowed("")
 	case err != nil:
 		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("cannot get %s %q: %w", ref.Kind, ref.Name, err))
-	case string(owner.GetUID()) == ref.UID && gate.NeedsProvider(owner):
+	case ref.Is(owner) && gate.NeedsProvider(owner):
 		return admission.Denied(fmt.Sprintf("the provider of %s %s needs it until it is done", ref.Kind, ref.Name))
 	default:
 		return admission.Allowed("")

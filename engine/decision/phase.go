@@ -33,11 +33,9 @@ func (j *judge) byDeletion(change.Change) (Finding, bool) {
 	switch {
 	case j.Operation != OperationDelete:
 		return Finding{}, false
+	case resource.Deleting(j.Old) && !resource.IsManaged(j.Old):
+		return Finding{cause: cause{initiator: j.User.Name}}, true // Its end was let begin.
 	case j.root() || j.otherXR || !j.ParentGone && !resource.Deleting(j.Parent) || j.staysInNamespace():
-		if resource.Deleting(j.Old) && !resource.IsManaged(j.Old) {
-			return Finding{cause: cause{initiator: j.User.Name}}, true // Its end was let begin.
-		}
-
 		return Finding{}, false
 	case !resource.IsManaged(j.Old):
 		return Finding{cause: j.implicit(v1alpha1.MutationDelete)}, true

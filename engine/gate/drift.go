@@ -270,7 +270,7 @@ func windowUpdates(a v1alpha1.Allowance) bool {
 
 // unapproved are the fields of the drift that no pending allowance is for.
 func (s serving) unapproved(pending []v1alpha1.Allowance) []string {
-	if s.opts.WithoutDrift.Has(s.u.GroupVersionKind().GroupKind()) {
+	if !s.looksForDrift() {
 		return nil
 	}
 
@@ -318,6 +318,15 @@ func (v *view) revertShown() string {
 
 // drifted says for a person why a gate stays closed because of drift; empty where it does not.
 func (p *planner) drifted() string {
+	switch {
+	case !p.looksForDrift():
+		return ""
+	case lost(p.u, p.record):
+		return "closed: the external object is gone, and is made again once that is approved"
+	case replacedOutside(p.u, p.record):
+		return "closed: the provider shows another object than before, and it is updated once that is approved"
+	}
+
 	asked := slices.DeleteFunc(slices.Clone(p.allowances), func(a v1alpha1.Allowance) bool {
 		return !allowance.External(a) || !slices.Contains(p.remaining(a), ActionUpdate)
 	})

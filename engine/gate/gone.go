@@ -57,8 +57,6 @@ func (v *view) looksForDrift() bool {
 	return !v.opts.WithoutDrift.Has(v.u.GroupVersionKind().GroupKind())
 }
 
-func (v *view) lost() bool { return v.looksForDrift() && lost(v.u, v.record) }
-
 // objectOf stands for what the external system itself says which object it is; empty where it says nothing.
 func objectOf(u *unstructured.Unstructured) string {
 	unique := identity.Unique(u)
@@ -107,7 +105,7 @@ func (s serving) withholdLost(pending []v1alpha1.Allowance) []v1alpha1.Allowance
 	switch {
 	case !slices.Contains(actions, ActionUpdate) || !s.looksForDrift():
 		return pending
-	case s.lost() && !slices.Contains(actions, ActionCreate):
+	case lost(s.u, s.record) && !slices.Contains(actions, ActionCreate):
 		return without(pending, ActionUpdate)
 	case replacedOutside(s.u, s.record) && !approves(pending, anotherEntry(s.u).Digest):
 		return without(pending, ActionUpdate)

@@ -217,14 +217,6 @@ func (p *planner) whileClosed() Plan {
 		return p.stay(p.waitsForReplacement(fields))
 	}
 
-	if len(p.pending) == 0 && p.lost() {
-		return p.stay("closed: the external object is gone, and is made again once that is approved")
-	}
-
-	if len(p.pending) == 0 && p.looksForDrift() && replacedOutside(p.u, p.record) {
-		return p.stay("closed: the provider shows another object than before, and it is updated once that is approved")
-	}
-
 	if len(p.pending) == 0 {
 		if why := p.drifted(); why != "" {
 			return p.stay(why)

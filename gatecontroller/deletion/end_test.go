@@ -243,11 +243,17 @@ func TestTheOwnerOfAGatedResourceGoesOnceThatKnowsWhatItMeans(t *testing.T) {
 		released       bool
 		// grant and stays are what its child is given.
 		grant, stays bool
+		// child is what its metadata has besides.
+		child string
 		// owner of the parent, which waits for it, or not.
 		owner string
 		waits bool
 	}{
 		"Granted": {reason: "Its deletion was granted: the child gets what that gives.", parent: xr(going + granted), released: true, grant: true},
+		"Begun": {
+			reason: "So it does where its own end has begun: in the foreground the garbage collector comes first.", parent: xr(going + granted),
+			child: ", " + going, released: true, grant: true,
+		},
 		"Nothing": {reason: "It gives nothing: the child stays, and that is told.", parent: xr(going), released: true, stays: true},
 		"Orphans": {reason: "Who orphans what it owns gives it nothing.", parent: xr(strings.Replace(going, "other", "orphan", 1)), released: true},
 		"Stays":   {reason: "What is not being deleted stays.", parent: xr("finalizers: [" + v1alpha1.Finalizer + "]")},
@@ -260,7 +266,7 @@ func TestTheOwnerOfAGatedResourceGoesOnceThatKnowsWhatItMeans(t *testing.T) {
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			parent, child := fixture.Parse(t, tc.parent), fixture.Parse(t, bucket(owned, "managementPolicies: [Observe, LateInitialize]"))
+			parent, child := fixture.Parse(t, tc.parent), fixture.Parse(t, bucket(owned+tc.child, "managementPolicies: [Observe, LateInitialize]"))
 			objects := []client.Object{parent, child}
 			if tc.owner != "" {
 				objects = append(objects, fixture.Parse(t, tc.owner))

@@ -15,11 +15,15 @@ import (
 )
 
 // judge judges the deletion of a child whose parent is being deleted, as the
-// garbage collector's. Where parameters of a policy cannot be read the error says so,
-// beside what is decided without them: what is not passed on now never is.
+// garbage collector's, and as of now: in the foreground that may have begun before
+// the parent knew what it gives. Where parameters of a policy cannot be read the error
+// says so, beside what is decided without them: what is not passed on now never is.
 func judge(ctx context.Context, by *judging.Judge, child, parent *unstructured.Unstructured) (decision.Decision, error) {
+	old := child.DeepCopy()
+	old.SetDeletionTimestamp(nil)
+
 	out, err := by.Decide(ctx, decision.Request{
-		Operation: decision.OperationDelete, Old: child, Parent: parent,
+		Operation: decision.OperationDelete, Old: old, Parent: parent,
 		User: policy.User{Name: policy.GarbageCollector},
 	})
 	if err != nil {

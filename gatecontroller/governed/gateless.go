@@ -29,6 +29,7 @@ const (
 	// gatelessAfter is how long the function has to come to a managed resource that was there before it.
 	gatelessAfter = 30 * time.Second
 	// gatelessYoung is for how long what is above a managed resource may not be known yet, and gatelessAgain when that is asked once more.
+	// While not all is known of any, as after a start or without rights, each is asked once in the former.
 	gatelessYoung = time.Minute
 	gatelessAgain = 10 * time.Second
 	// maxLevels are the XRs above a managed resource that are looked at.
@@ -86,14 +87,24 @@ func (g *Gateless) observe(ctx context.Context, u *unstructured.Unstructured) (t
 	if xr == nil {
 		g.forget(gk, key)
 
-		if _, known := g.Composed.Gates(gk); known && age >= gatelessYoung {
+		_, known := g.Composed.Gates(gk)
+
+		switch {
+		case age < gatelessYoung:
+			return gatelessAgain, nil
+		case !known:
+			return gatelessYoung, nil
+		default:
 			return 0, nil
 		}
-
-		return gatelessAgain, nil
 	}
 
-	again, tell := g.remember(gk, key, min(age, gatelessYoung))
+	since := g.Now()
+	if age < gatelessYoung { // It has had none since it was made.
+		since = u.GetCreationTimestamp().Time
+	}
+
+	again, tell := g.remember(gk, key, since)
 	if tell {
 		why := "the function did not compose it. Make it the last step of the Composition"
 		if resource.Map(u.Object, "spec")["managementPolicies"] == nil {
@@ -136,9 +147,8 @@ func (g *Gateless) gatedBy(ctx context.Context, u *unstructured.Unstructured) (*
 	return nil, nil //nolint:nilnil // As above.
 }
 
-// remember returns when to look again at what has no gate, and whether that is to be told now. What is young has had none since it was
-// made.
-func (g *Gateless) remember(gk schema.GroupKind, key types.NamespacedName, age time.Duration) (again time.Duration, tell bool) {
+// remember returns when to look again at what has no gate since a time, and whether that is to be told now.
+func (g *Gateless) remember(gk schema.GroupKind, key types.NamespacedName, since time.Time) (again time.Duration, tell bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
@@ -148,11 +158,7 @@ func (g *Gateless) remember(gk schema.GroupKind, key types.NamespacedName, age t
 
 	one, known := g.since[gk][key]
 	if !known {
-		one.since = g.Now()
-	}
-
-	if !known && age < gatelessYoung {
-		one.since = g.Now().Add(-age)
+		one.since = since
 	}
 
 	if again = gatelessAfter - g.Now().Sub(one.since); again <= 0 {

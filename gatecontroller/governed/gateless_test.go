@@ -136,7 +136,7 @@ func TestWhatIsAboveAManagedResourceIsAskedAgainWhileItIsYoung(t *testing.T) {
 		{reason: "Its XR has not been composed.", typ: "Ready", complete: true, again: gatelessAgain},
 		{reason: "Its XR runs the function.", at: 20 * time.Second, typ: "Kausality", complete: true, again: 10 * time.Second},
 		{reason: "The function has had its time.", at: 30 * time.Second, typ: "Kausality", complete: true, told: 1},
-		{reason: "Not all is known, as after a start.", at: time.Hour, typ: "Ready", again: gatelessAgain},
+		{reason: "Not all is known, as after a start.", at: time.Hour, typ: "Ready", again: gatelessYoung},
 		{reason: "Nobody asks for gates.", at: time.Hour, typ: "Ready", complete: true},
 	} {
 		now, typ = born.Add(step.at), step.typ
