@@ -232,51 +232,68 @@ func memory(u *unstructured.Unstructured) string {
 	return ""
 }
 
-// fought has somebody change what a Deployment asks for once a second, and counts what Crossplane writes over it.
+// asks has somebody change what a Deployment asks for, another value for each round, and reports whether it is kept for a second.
+func (a app) asks(ctx context.Context, round int) (kept bool, err error) {
+	u, err := a.live(ctx, "deployment")
+	if err != nil {
+		return false, err
+	}
+
+	want := fmt.Sprintf("%dMi", round+1)
+	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/resources/requests/memory", "value": "`+want+`"}]`))
+
+	if err := a.Patch(ctx, u, patch, client.FieldOwner("kubectl-patch")); err != nil {
+		return false, err
+	}
+
+	select {
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-time.After(time.Second + time.Duration(round%5)*100*time.Millisecond): // Not in step with Crossplane.
+	}
+
+	u, err = a.live(ctx, "deployment")
+
+	return err == nil && memory(u) == want, err
+}
+
+// fought has somebody change what a Deployment asks for about once a second. What Crossplane writes over it counts once a repair
+// waits: a change that comes while Crossplane reads and applies is overwritten before the function sees it.
 func (a app) fought(ctx context.Context) error {
-	const rounds = 20
+	const (
+		atMost = 40
+		rounds = 10
+	)
 
-	overwritten := 0
+	if err := rests(ctx, "an App", a.settled); err != nil {
+		return err
+	}
 
-	for i := range rounds {
-		u, err := a.live(ctx, "deployment")
-		if err != nil {
+	waits := a.says("1 held: Deployment", "it was repaired (1 of 4) since", "and changed back, so the next repair is at")
+	overwritten, began := 0, -1
+
+	for i := range atMost {
+		kept, err := a.asks(ctx, i)
+
+		switch {
+		case err != nil:
 			return err
-		}
-
-		want := fmt.Sprintf("%dMi", i+1)
-		patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/resources/requests/memory", "value": "`+want+`"}]`))
-
-		if err := a.Patch(ctx, u, patch, client.FieldOwner("kubectl-patch")); err != nil {
-			return err
-		}
-
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Second):
-		}
-
-		if u, err = a.live(ctx, "deployment"); err != nil {
-			return err
-		}
-
-		if memory(u) != want {
+		case began < 0 && waits(ctx) == nil:
+			began = i
+		case began >= 0 && !kept:
 			overwritten++
+		}
 
-			if i >= rounds/2 {
-				return fmt.Errorf("it is overwritten still, in round %d: %w", i, world.ErrOther)
-			}
+		if began >= 0 && i == began+rounds {
+			break
 		}
 	}
 
-	// The second repair is a minute after the first. Right after that Crossplane may besides apply what it read then, of which the
-	// function does not know that anything changes.
 	if overwritten > rounds/4 {
-		return fmt.Errorf("it was overwritten %d times in %d: %w", overwritten, rounds, world.ErrOther)
+		return fmt.Errorf("it was overwritten %d times in %d while its repair waits: %w", overwritten, rounds, world.ErrOther)
 	}
 
-	if err := scenario.Eventually(ctx, "a repair that waits", a.says("1 held: Deployment", "and changed back, so the next repair is at")); err != nil {
+	if err := scenario.Eventually(ctx, "a repair that waits", waits); err != nil {
 		return err
 	}
 
