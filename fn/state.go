@@ -20,6 +20,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -45,8 +46,10 @@ type state struct {
 	params *params
 	// oldRuntimes are kinds that know no Observe with LateInitialize alone.
 	oldRuntimes gate.Kinds
-	base        composition.Request
-	problems    []error
+	// identity is what decides in this installation which external object a managed resource stands for.
+	identity identity.Fields
+	base     composition.Request
+	problems []error
 	// answered is false where Crossplane did not send what it was asked for;
 	// conditions is true where it says that it stores them.
 	answered, conditions bool
@@ -82,6 +85,10 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 	var err error
 	if s.oldRuntimes, err = gate.ParseKinds(in.WithoutLateInitialize); err != nil {
 		return nil, fmt.Errorf("cannot read the step's input: withoutLateInitialize: %w", err)
+	}
+
+	if s.identity, err = identity.ParseFields(in.Identity); err != nil {
+		return nil, fmt.Errorf("cannot read the step's input: identity: %w", err)
 	}
 
 	if s.xr.GetKind() == "" {
@@ -136,7 +143,7 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 		was = &v1alpha1.State{}
 	}
 
-	settings := decision.Settings{Crossplane: s.input.ServiceAccount, WithoutLateInitialize: s.oldRuntimes}
+	settings := decision.Settings{Crossplane: s.input.ServiceAccount, WithoutLateInitialize: s.oldRuntimes, Identity: s.identity}
 
 	s.base = composition.Request{
 		Basis: set.Basis(settings, f.now()), Resources: enforcement.ResourcesOf(enforcing), Mode: s.input.Mode,
@@ -151,7 +158,7 @@ func (s *state) decide() {
 	first := composition.First(s.xr)
 	room := v1alpha1.MaxWishesBytes
 	others := composition.Others(s.xr, s.observed, s.desired)
-	successors := composition.Successors(s.observed, s.desired)
+	successors := composition.Successors(s.observed, s.desired, s.identity)
 	s.base.Withheld = composition.WithheldCreations(s.observed)
 	listed := composition.ListedOf(s.xr)
 	s.base.Left = composition.RepairsLeft(s.base.Was, s.observed, s.base.Now)

@@ -72,4 +72,15 @@ type Input struct {
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=512
 	WithoutLateInitialize []string `json:"withoutLateInitialize,omitempty"`
+
+	// Identity is what decides, besides the external name, the provider config
+	// and the place, which external object a managed resource of a kind stands
+	// for, as KIND.GROUP=FIELD, such as
+	// Topic.kafka.example.org=spec.forProvider.clusterId. It should be what the
+	// manager's flag --gate-identity says.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=1024
+	Identity []string `json:"identity,omitempty"`
 }

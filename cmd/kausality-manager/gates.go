@@ -10,6 +10,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
 )
 
 // Validate checks what the command line's parser cannot.
@@ -20,6 +21,10 @@ func (c *cli) Validate() error {
 
 	if _, err := gate.ParseKinds(c.GateWithoutDrift); err != nil {
 		return fmt.Errorf("--gate-without-drift: %w", err)
+	}
+
+	if _, err := identity.ParseFields(c.GateIdentity); err != nil {
+		return fmt.Errorf("--gate-identity: %w", err)
 	}
 
 	if c.MaxWritesInFlight < 1 {
@@ -56,12 +61,19 @@ func (c *cli) withoutLate() gate.Kinds {
 	return kinds
 }
 
+// identity is what decides which external object a managed resource stands for.
+func (c *cli) identity() identity.Fields {
+	out, _ := identity.ParseFields(c.GateIdentity) // It was validated.
+
+	return out
+}
+
 // gateOptions are what gates are moved by.
 func (c *cli) gateOptions() gate.Options {
 	drifting, _ := gate.ParseKinds(c.GateWithoutDrift) // It was validated.
 
 	return gate.Options{
-		WithoutDrift:   drifting,
+		WithoutDrift: drifting, Identity: c.identity(),
 		LateInitialize: true, WithoutLateInitialize: c.withoutLate(), Settle: c.Settle, MaxOpen: c.MaxOpen,
 		CloseOverdue: c.Overdue == string(v1alpha1.OverdueClose),
 	}

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -37,6 +38,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
@@ -78,6 +80,7 @@ type cli struct {
 
 	EnableGates        bool          `default:"true" help:"Move the gates of managed resources and keep their guards." negatable:""`
 	GateLateInitialize bool          `default:"true" help:"Leave LateInitialize in open gates; switch off for providers built on crossplane-runtime before 1.20." negatable:""`
+	GateIdentity       []string      `help:"What decides besides the external name, the provider config and the place which external object a managed resource of a kind stands for, such as Topic.kafka.example.org=spec.forProvider.clusterId; may be given again." name:"gate-identity" sep:"none" placeholder:"KIND.GROUP=FIELD"`
 	GateWithoutDrift   []string      `help:"Kinds whose external objects may be changed outside: nobody is told, and an update reverts it, as KIND.GROUP or *.GROUP; may be given again." name:"gate-without-drift" sep:"none" placeholder:"KIND.GROUP"`
 	GateWithoutLate    []string      `help:"Kinds whose open gates leave LateInitialize out, as KIND.GROUP or *.GROUP; may be given again." name:"gate-without-late-initialize" sep:"none" placeholder:"KIND.GROUP"`
 	FunctionName       []string      `default:"function-kausality,kausality-io-function-kausality" help:"Names that function-kausality is installed under; the second one is what it gets from its Configuration. What XRs compose whose Composition runs it is gated." name:"function-name"`
@@ -235,7 +238,7 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 		RetryPeriod:             &c.LeaderRetryPeriod,
 		// Nothing runs after the manager.
 		LeaderElectionReleaseOnCancel: true,
-		Cache: cache.Options{DefaultTransform: trim, NewInformer: webhook.NewInformer, ByObject: map[client.Object]cache.ByObject{
+		Cache: cache.Options{DefaultTransform: trim(c.identity()), NewInformer: webhook.NewInformer, ByObject: map[client.Object]cache.ByObject{
 			&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{c.Namespace: {}}},
 		}},
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
@@ -272,19 +275,22 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 }
 
 // trim leaves of an object in the cache what decisions read.
-func trim(obj any) (any, error) {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		gate.Trim(u)
-	} else if accessor, err := meta.Accessor(obj); err == nil {
-		accessor.SetManagedFields(nil)
-	}
+func trim(more identity.Fields) toolscache.TransformFunc {
+	return func(obj any) (any, error) {
+		if u, ok := obj.(*unstructured.Unstructured); ok {
+			gate.Trim(u, more)
+		} else if accessor, err := meta.Accessor(obj); err == nil {
+			accessor.SetManagedFields(nil)
+		}
 
-	return obj, nil
+		return obj, nil
+	}
 }
 
 func (c *cli) settings() decision.Settings {
 	return decision.Settings{
 		Crossplane: c.CrossplaneServiceAccount, Manager: c.managerUser(), Gates: c.EnableGates, WithoutLateInitialize: c.withoutLate(),
+		Identity: c.identity(),
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // Successors finds composed resources that are to go, or to be of another kind, while another one is to stand for the same external
 // object: one that is named by its place in a list moves up when one before it goes, and a Composition may name, or write, the
 // same in another way. One that only observes it needs nobody's. It returns the name of the other of each, by the name of the one.
-func Successors(observed, desired map[string]*unstructured.Unstructured) map[string]string {
+func Successors(observed, desired map[string]*unstructured.Unstructured, more identity.Fields) map[string]string {
 	var out map[string]string
 
 	for former, u := range observed {
@@ -27,7 +27,7 @@ func Successors(observed, desired map[string]*unstructured.Unstructured) map[str
 		}
 
 		for _, name := range slices.Sorted(maps.Keys(desired)) {
-			if len(gate.Acting(wanted(desired[name]))) == 0 || !identity.Same(u, desired[name]) {
+			if len(gate.Acting(wanted(desired[name]))) == 0 || !identity.Same(u, desired[name], more) {
 				continue
 			}
 

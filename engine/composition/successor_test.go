@@ -38,7 +38,7 @@ func TestWhatIsToStandForAnExternalObjectIsKnownBeforeThatIsDeleted(t *testing.T
 		"Moves":   {"It comes into a namespace.", state{"0": a}, state{"0": of(namespaced, "a")}, map[string]string{"0": "0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, composition.Successors(tc.observed, tc.desired)); diff != "" {
+			if diff := cmp.Diff(tc.want, composition.Successors(tc.observed, tc.desired, nil)); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})

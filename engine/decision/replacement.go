@@ -18,7 +18,7 @@ import (
 // replaces reports whether a change has a managed resource behind a gate stand for another external object.
 func (f *facts) replaces(c change.Change) bool {
 	return f.gated && f.Old != nil && f.New != nil && c.Field != v1alpha1.MutationDelete &&
-		identity.Changes(f.Old, f.New, c.Path) && gate.Stands(f.Old)
+		identity.Changes(f.Old, f.New, c.Path, f.Settings.Identity) && gate.Stands(f.Old)
 }
 
 // succeeded reports whether a deletion would take an external object from another composed resource, which is to stand for it. Only
@@ -30,11 +30,15 @@ func (f *facts) succeeded(found Finding) bool {
 
 // takesFromSuccessor names what it takes.
 func (f *facts) takesFromSuccessor() string {
-	return fmt.Sprintf("it would delete %s, which composed resource %q is to stand for",
-		identity.Describe(f.Old, identity.Of(f.Old)), f.Successor)
+	return fmt.Sprintf("it would delete %s, which composed resource %q is to stand for", f.stoodFor(), f.Successor)
 }
 
 // leavesBehind names the external object that such a change leaves behind.
 func (f *facts) leavesBehind() string {
-	return fmt.Sprintf("it would leave %s behind, which takes External Create and Delete", identity.Describe(f.Old, identity.Of(f.Old)))
+	return fmt.Sprintf("it would leave %s behind, which takes External Create and Delete", f.stoodFor())
+}
+
+// stoodFor names the external object that the managed resource has stood for.
+func (f *facts) stoodFor() string {
+	return identity.Describe(f.Old, identity.Of(f.Old, f.Settings.Identity))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -44,6 +45,8 @@ type Settings struct {
 	// WithoutLateInitialize are kinds of managed resources whose provider's
 	// runtime does not support every set with LateInitialize.
 	WithoutLateInitialize gate.Kinds
+	// Identity is what decides in this installation which external object a managed resource stands for.
+	Identity identity.Fields
 }
 
 // Basis is what requests are decided by, whoever puts them: a composition function, a

@@ -140,7 +140,7 @@ func TestWhatDriftIs(t *testing.T) {
 			}
 
 			trimmed := u.DeepCopy()
-			gate.Trim(trimmed)
+			gate.Trim(trimmed, nil)
 
 			if a, b := len(gate.DriftEntries(trimmed, nil)), len(fields); a != b {
 				t.Errorf("%s\ntrimmed: %d fields, want %d", tc.reason, a, b)

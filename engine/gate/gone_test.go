@@ -126,7 +126,7 @@ func TestWhatIsGoneIsNotMadeByAnUpdate(t *testing.T) {
 			}
 
 			trimmed := u.DeepCopy()
-			gate.Trim(trimmed)
+			gate.Trim(trimmed, nil)
 
 			if diff := cmp.Diff(entries, gate.DriftEntries(trimmed, tc.opts.WithoutDrift)); diff != "" {
 				t.Errorf("trimmed, -want, +got:\n%s", diff)

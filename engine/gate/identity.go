@@ -43,7 +43,7 @@ func (v *view) replaced() []string {
 		return nil
 	}
 
-	return slices.DeleteFunc(identity.Differs(*v.record.Identity, identity.Of(v.u)), func(field string) bool {
+	return slices.DeleteFunc(identity.Differs(*v.record.Identity, identity.Of(v.u, v.opts.Identity)), func(field string) bool {
 		return field == identity.FieldName && !v.renamed()
 	})
 }
@@ -62,7 +62,7 @@ func (v *view) recognised() *v1alpha1.ExternalIdentity {
 		return v.record.Identity
 	}
 
-	out := identity.Of(v.u)
+	out := identity.Of(v.u, v.opts.Identity)
 
 	return &out
 }
@@ -95,7 +95,7 @@ func (v *view) landedIdentity() *v1alpha1.ExternalIdentity {
 		return v.recognised()
 	}
 
-	out := identity.Of(v.u)
+	out := identity.Of(v.u, v.opts.Identity)
 
 	return &out
 }

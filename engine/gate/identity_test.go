@@ -73,7 +73,7 @@ func TestAReplacementIsOpenedForAndRecordedAsSuch(t *testing.T) {
 	annotations[resource.AnnotationCreated] = now.Format(time.RFC3339)
 	u.SetAnnotations(annotations)
 
-	is := identity.Of(u)
+	is := identity.Of(u, nil)
 	plan = planFor(t, u, opts, now)
 
 	if diff := cmp.Diff(&is, plan.Record.Identity); plan.Move != gate.CloseUp || plan.Record.Existed || diff != "" {
@@ -95,6 +95,33 @@ func TestNoOtherAllowanceReachesAnotherExternalObject(t *testing.T) {
 		if plan.Move != gate.Stay || plan.LeavesBehind != nil || !strings.Contains(plan.Why, "ConfigMap red (provider config default) would stay behind") {
 			t.Errorf("%s: %+v", actions, plan)
 		}
+	}
+}
+
+func TestAnInstallationSaysWhichFieldNamesAnotherExternalObject(t *testing.T) {
+	const field = "spec.forProvider.clusterId"
+
+	more, err := identity.ParseFields([]string{"Object.kubernetes.crossplane.io=" + field})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	u, _ := moved(t, "[Update]")
+	resource.Map(u.Object, "spec", "forProvider", "manifest", "metadata")["name"] = "red"
+	annotations := u.GetAnnotations()
+	annotations[v1alpha1.AnnotationGate] = strings.Replace(annotations[v1alpha1.AnnotationGate], "namespace: ''", "namespace: '', "+field+": a", 1)
+	u.SetAnnotations(annotations)
+	resource.Map(u.Object, "spec", "forProvider")["clusterId"] = "b"
+
+	plan := planFor(t, u, gate.Options{LateInitialize: true, Settle: time.Minute, Identity: more}, opening)
+	if plan.Move != gate.Stay || !strings.Contains(plan.Why, field+" names another external object") {
+		t.Errorf("another cluster: %+v", plan)
+	}
+
+	resource.Map(u.Object, "spec", "forProvider")["clusterId"] = "a"
+
+	if plan := planFor(t, u, gate.Options{LateInitialize: true, Settle: time.Minute, Identity: more}, opening); plan.Move != gate.OpenUp {
+		t.Errorf("the same cluster: %+v", plan)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -42,6 +43,8 @@ type Options struct {
 	// WithoutDrift are kinds of which drift is not looked for: their providers show other values than their specs have, or not always
 	// the same ones.
 	WithoutDrift Kinds
+	// Identity is what decides in this installation which external object a managed resource stands for.
+	Identity identity.Fields
 	// Settle is how long a change must look applied where the resource's
 	// status does not show the changed fields.
 	Settle time.Duration

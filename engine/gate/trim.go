@@ -18,7 +18,7 @@ import (
 // does: [PlanFor] plans the same without it. A managed resource whose gate has
 // nothing to compare, most of them most of the time, is left without what is
 // asked for and of what the provider shows, but for what says which external object it is. The object is modified.
-func Trim(u *unstructured.Unstructured) {
+func Trim(u *unstructured.Unstructured, more identity.Fields) {
 	if resource.IsManaged(u) && compares(u) {
 		resource.TrimBookkeeping(u)
 
@@ -31,7 +31,7 @@ func Trim(u *unstructured.Unstructured) {
 		return
 	}
 
-	identity.Keep(u, resource.Trim)
+	identity.Keep(u, resource.Trim, more)
 }
 
 // compares reports whether a plan may observe more of a managed resource than its

@@ -19,7 +19,7 @@ import (
 func trim(u *unstructured.Unstructured) *unstructured.Unstructured {
 	out := u.DeepCopy()
 	out.SetAPIVersion("db.example.org/v1")
-	gate.Trim(out)
+	gate.Trim(out, nil)
 
 	return out
 }
@@ -77,7 +77,7 @@ func TestTrimLeavesWhatAGateCompares(t *testing.T) {
 
 			if !tc.whole {
 				resource.Trim(want)
-				identity.Set(want, identity.Of(u))
+				identity.Set(want, identity.Of(u, nil))
 			}
 
 			if diff := cmp.Diff(want.Object, got.Object); diff != "" {

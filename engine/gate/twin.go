@@ -53,7 +53,7 @@ func (v *view) look() *sharing {
 		return &sharing{text: "it is not known yet whether another managed resource stands for the same external object"}
 	}
 
-	twin := Twin(v.u, others)
+	twin := Twin(v.u, others, v.opts.Identity)
 	if twin == nil {
 		return &sharing{}
 	}
@@ -69,7 +69,7 @@ func Shared(u, twin *unstructured.Unstructured) string {
 
 // Twin is the first of some managed resources that has a gate, and stands for the same external object as another one; nil for none.
 // One that only observes it, or leaves it behind, does not count, nor does one that is being deleted with it.
-func Twin(u *unstructured.Unstructured, others []unstructured.Unstructured) *unstructured.Unstructured {
+func Twin(u *unstructured.Unstructured, others []unstructured.Unstructured, more identity.Fields) *unstructured.Unstructured {
 	for i := range others {
 		other := &others[i]
 
@@ -77,7 +77,7 @@ func Twin(u *unstructured.Unstructured, others []unstructured.Unstructured) *uns
 			continue
 		}
 
-		if identity.Same(u, other) {
+		if identity.Same(u, other, more) {
 			return other
 		}
 	}

@@ -44,8 +44,8 @@ const (
 var everywhere = fieldsOf("spec.providerConfigRef", FieldName)
 
 // Of is the identity of a managed resource's external object, as far as the managed resource says it.
-func Of(u *unstructured.Unstructured) v1alpha1.ExternalIdentity {
-	k := kindOf(u.GroupVersionKind().GroupKind())
+func Of(u *unstructured.Unstructured, more Fields) v1alpha1.ExternalIdentity {
+	k := more.kindOf(u.GroupVersionKind().GroupKind())
 	out := v1alpha1.ExternalIdentity{Config: configOf(u)}
 
 	if k.named {
@@ -136,23 +136,23 @@ func Differs(was, is v1alpha1.ExternalIdentity) []string {
 func groupOf(apiVersion string) string { return schema.FromAPIVersionAndKind(apiVersion, "").Group }
 
 // Changes reports whether a change between two versions of a managed resource, by its path, is one of its identity.
-func Changes(from, to *unstructured.Unstructured, path fieldpath.Path) bool {
-	if !Decides(from.GroupVersionKind().GroupKind(), path) {
+func Changes(from, to *unstructured.Unstructured, path fieldpath.Path, more Fields) bool {
+	if !more.decides(from.GroupVersionKind().GroupKind(), path) {
 		return false
 	}
 
-	return slices.ContainsFunc(Differs(Of(from), Of(to)), func(text string) bool {
+	return slices.ContainsFunc(Differs(Of(from, more), Of(to, more)), func(text string) bool {
 		p, err := fieldpath.Parse(text)
 
 		return err == nil && related(field{text, p}, path)
 	})
 }
 
-// Decides reports whether a path is of a field that decides which external object a kind of managed resource stands for, or
+// decides reports whether a path is of a field that decides which external object a kind of managed resource stands for, or
 // leads to or through one.
-func Decides(gk schema.GroupKind, path fieldpath.Path) bool {
+func (more Fields) decides(gk schema.GroupKind, path fieldpath.Path) bool {
 	is := func(f field) bool { return related(f, path) }
-	k := kindOf(gk)
+	k := more.kindOf(gk)
 
 	return is(everywhere[0]) || k.named && is(everywhere[1]) || slices.ContainsFunc(k.fields, is)
 }
@@ -166,7 +166,7 @@ func related(f field, path fieldpath.Path) bool {
 
 // Describe names an external object for a person: what it is and where, as far as its identity says.
 func Describe(u *unstructured.Unstructured, id v1alpha1.ExternalIdentity) string {
-	if kindOf(u.GroupVersionKind().GroupKind()).whole {
+	if Fields(nil).kindOf(u.GroupVersionKind().GroupKind()).whole {
 		name := strings.TrimPrefix(id.Fields[fieldNamespace]+"/"+id.Fields[fieldName], "/")
 
 		return fmt.Sprintf("%s %s (provider config %s)", id.Fields[fieldKind], name, id.Config)
@@ -200,9 +200,9 @@ func Set(u *unstructured.Unstructured, id v1alpha1.ExternalIdentity) {
 
 	_ = unstructured.SetNestedField(u.Object, ref, "spec", "providerConfigRef") // A managed resource has a spec.
 
-	for _, f := range kindOf(u.GroupVersionKind().GroupKind()).fields {
-		if text, ok := id.Fields[f.text]; ok {
-			set(u, f.path, text)
+	for field, text := range id.Fields {
+		if path, err := fieldpath.Parse(field); err == nil {
+			set(u, path, text)
 		}
 	}
 }

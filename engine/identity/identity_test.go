@@ -63,7 +63,7 @@ func TestAChangeOfWhatIsOutsideIsKnownByItsFields(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			was, is := object(t, tc.object), object(t, strings.Replace(tc.object, tc.from, tc.to, 1))
 
-			if diff := cmp.Diff(tc.want, identity.Differs(identity.Of(was), identity.Of(is))); diff != "" {
+			if diff := cmp.Diff(tc.want, identity.Differs(identity.Of(was, nil), identity.Of(is, nil))); diff != "" {
 				t.Errorf("-want, +got:\n%s", diff)
 			}
 
@@ -75,16 +75,16 @@ func TestAChangeOfWhatIsOutsideIsKnownByItsFields(t *testing.T) {
 				}
 
 				of := strings.HasPrefix(strings.Join(tc.want, ""), text[:4])
-				if got := identity.Changes(was, is, path); got != (len(tc.want) > 0 && of) {
+				if got := identity.Changes(was, is, path, nil); got != (len(tc.want) > 0 && of) {
 					t.Errorf("a change of %s: %v", text, got)
 				}
 			}
 
 			trimmed := is.DeepCopy()
 			resource.Map(trimmed.Object, "spec")["forProvider"] = map[string]any{}
-			identity.Set(trimmed, identity.Of(is))
+			identity.Set(trimmed, identity.Of(is, nil))
 
-			if diff := cmp.Diff(identity.Of(is), identity.Of(trimmed)); diff != "" {
+			if diff := cmp.Diff(identity.Of(is, nil), identity.Of(trimmed, nil)); diff != "" {
 				t.Errorf("trimmed: -want, +got:\n%s", diff)
 			}
 		})
@@ -100,7 +100,7 @@ func TestWhatIsLearnedLaterIsNoChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			was, is := object(t, strings.Replace(tc.object, tc.later, "", 1)), object(t, tc.object)
 
-			if got := identity.Differs(identity.Of(was), identity.Of(is)); len(got) > 0 {
+			if got := identity.Differs(identity.Of(was, nil), identity.Of(is, nil)); len(got) > 0 {
 				t.Errorf("it differs in %v", got)
 			}
 		})
@@ -110,7 +110,7 @@ func TestWhatIsLearnedLaterIsNoChange(t *testing.T) {
 func TestLongValuesAreHashed(t *testing.T) {
 	u := object(t, strings.Replace(ofSQL, "[a, b]", "["+strings.Repeat("x", 300)+"]", 1))
 
-	id := identity.Of(u)
+	id := identity.Of(u, nil)
 	if got := id.Fields["spec.forProvider.tables"]; !strings.HasPrefix(got, "sha256:") || len(got) > 80 {
 		t.Errorf("it is recorded as %q", got)
 	}
@@ -119,7 +119,7 @@ func TestLongValuesAreHashed(t *testing.T) {
 	resource.Map(trimmed.Object, "spec")["forProvider"] = map[string]any{}
 	identity.Set(trimmed, id)
 
-	if got := identity.Differs(id, identity.Of(trimmed)); len(got) > 0 {
+	if got := identity.Differs(id, identity.Of(trimmed, nil)); len(got) > 0 {
 		t.Errorf("trimmed it differs in %v", got)
 	}
 }
@@ -130,9 +130,9 @@ func TestAnIdentityIsPutBack(t *testing.T) {
 			was := object(t, text)
 			is := object(t, strings.NewReplacer("name: web, namespace: shop", "name: api", "eu-central-1", "us-east-1", "db-1", "db-2",
 				"[a, b]", "[c]", "{name: main}", "{name: other}").Replace(text))
-			identity.Set(is, identity.Of(was))
+			identity.Set(is, identity.Of(was, nil))
 
-			if got := identity.Differs(identity.Of(was), identity.Of(is)); len(got) > 0 {
+			if got := identity.Differs(identity.Of(was, nil), identity.Of(is, nil)); len(got) > 0 {
 				t.Errorf("it differs in %v", got)
 			}
 		})
@@ -145,7 +145,7 @@ func TestAnExternalObjectIsNamed(t *testing.T) {
 		ofCloud:      `external object "db-1", region "eu-central-1" (provider config default)`,
 	} {
 		u := object(t, text)
-		if got := identity.Describe(u, identity.Of(u)); got != want {
+		if got := identity.Describe(u, identity.Of(u, nil)); got != want {
 			t.Errorf("it is %s, want %s", got, want)
 		}
 	}

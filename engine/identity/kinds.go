@@ -4,6 +4,7 @@
 package identity
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -37,13 +38,24 @@ type field struct {
 }
 
 // kindOf is what is known of a kind. One of a namespaced provider is as that of the cluster-scoped one. Of a kind without an
-// entry, the external name counts, and fields by which most providers say where an external object is.
-func kindOf(gk schema.GroupKind) *kind {
-	if k, ok := kinds()[Family(gk)]; ok {
-		return k
+// entry, the external name counts, and fields by which most providers say where an external object is; of any, those of an
+// installation.
+func (more Fields) kindOf(gk schema.GroupKind) *kind {
+	family := Family(gk)
+
+	k, ok := kinds()[family]
+	if !ok {
+		k = kinds()[schema.GroupKind{}]
 	}
 
-	return kinds()[schema.GroupKind{}]
+	if fields := more[family]; len(fields) > 0 {
+		out := *k
+		out.fields = slices.Concat(k.fields, fields)
+
+		return &out
+	}
+
+	return k
 }
 
 // kinds are those of which an external name says less than which external object is meant, or nothing.

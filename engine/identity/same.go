@@ -42,7 +42,7 @@ func Unique(u *unstructured.Unstructured) string { return shownOf(u).unique }
 // kinds of one name, what the external system shows is unique. Of one kind, or the namespaced and the cluster-scoped form of
 // one, that, or else provider config, external name and place. A provider config is known by its name: the kind of one
 // changes where a managed resource comes into a namespace.
-func Same(a, b *unstructured.Unstructured) bool {
+func Same(a, b *unstructured.Unstructured, more Fields) bool {
 	x, y := shownOf(a), shownOf(b)
 
 	switch {
@@ -56,7 +56,7 @@ func Same(a, b *unstructured.Unstructured) bool {
 		return false
 	}
 
-	return kindOf(a.GroupVersionKind().GroupKind()).same(Of(a), Of(b))
+	return more.kindOf(a.GroupVersionKind().GroupKind()).same(Of(a, more), Of(b, more))
 }
 
 // same compares what two managed resources of a kind say. What only one of them says tells nothing.
@@ -89,8 +89,8 @@ func configName(id v1alpha1.ExternalIdentity) string {
 
 // Keep has a managed resource say of itself and of its external object what [Of] and [Same] read, whatever another function takes
 // away from it. The object is modified.
-func Keep(u *unstructured.Unstructured, trim func(*unstructured.Unstructured)) {
-	id := Of(u)
+func Keep(u *unstructured.Unstructured, trim func(*unstructured.Unstructured), more Fields) {
+	id := Of(u, more)
 	paths := [][]string{pathUID, pathARN, pathID}
 	values := make([]string, len(paths))
 

@@ -42,16 +42,16 @@ func TestTwoManagedResourcesMayStandForTheSame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := object(t, tc.a), object(t, tc.b)
-			if got := identity.Same(a, b); got != tc.want || identity.Same(b, a) != got {
-				t.Errorf("the same: %t, %t", got, identity.Same(b, a))
+			if got := identity.Same(a, b, nil); got != tc.want || identity.Same(b, a, nil) != got {
+				t.Errorf("the same: %t, %t", got, identity.Same(b, a, nil))
 			}
 
 			// What is kept in memory says as much.
 			for _, u := range []*unstructured.Unstructured{a, b} {
-				identity.Keep(u, resource.Trim)
+				identity.Keep(u, resource.Trim, nil)
 			}
 
-			if got := identity.Same(a, b); got != tc.want {
+			if got := identity.Same(a, b, nil); got != tc.want {
 				t.Errorf("trimmed, the same: %t", got)
 			}
 		})

@@ -18,6 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
@@ -62,6 +63,10 @@ func (d *Decision) Request(by *inforce.Set, unknown *Unknown) (decision.Request,
 	settings := decision.Settings{Crossplane: d.Settings.Crossplane, Manager: d.Settings.Manager, Gates: d.Settings.Gates}
 	if len(kinds) > 0 {
 		settings.WithoutLateInitialize = kinds
+	}
+
+	if settings.Identity, err = identity.ParseFields(d.Settings.Identity); err != nil {
+		return decision.Request{}, fmt.Errorf("cannot read settings: %w", err)
 	}
 
 	out := decision.Request{

@@ -78,6 +78,7 @@ func recordOf(asked Asked, req *decision.Request) *Decision {
 	}
 
 	out.Settings.WithoutLateInitialize = req.Settings.WithoutLateInitialize.Texts()
+	out.Settings.Identity = req.Settings.Identity.Texts()
 
 	out.setObjects(req)
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
@@ -63,6 +64,20 @@ func TestWhatAnAuthenticatorKnowsOfAUserIsMasked(t *testing.T) {
 
 	want := map[string][]string{"example.org/access-token": {"(masked)", "(masked)"}, "issuer": {"(masked)"}, "scopes": {"read", "write"}}
 	if diff := cmp.Diff(want, again.User.Extra); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+func TestWhatDecidesWhichExternalObjectIsMeantIsRecorded(t *testing.T) {
+	t.Parallel()
+
+	want, err := identity.ParseFields([]string{"Topic.kafka.example.org=spec.forProvider.clusterId"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	_, again, _ := encoded(t, decision.Request{Basis: decision.Basis{Settings: decision.Settings{Identity: want}}})
+	if diff := cmp.Diff(want.Texts(), again.Settings.Identity.Texts()); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 }

@@ -176,6 +176,8 @@ type Settings struct {
 	// WithoutLateInitialize are kinds, as KIND.GROUP, *.GROUP or *, whose gates leave
 	// LateInitialize out.
 	WithoutLateInitialize []string `json:"withoutLateInitialize,omitempty"`
+	// Identity are fields, as KIND.GROUP=FIELD, that decide which external object a managed resource of a kind stands for.
+	Identity []string `json:"identity,omitempty"`
 }
 
 // Parameter is what was found where a policy asked for its parameters.

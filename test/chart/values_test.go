@@ -101,7 +101,7 @@ func sets() map[string]set {
 				"DeploymentRuntimeConfig/function-kausality",
 			},
 			args: []string{
-				"--gate-without-late-initialize=*.old.example.org", "--overdue=Close", "--function-name=other", "--approvers=flux-system:approver", "--debug", "--max-open=2h",
+				"--gate-without-late-initialize=*.old.example.org", "--gate-identity=Topic.kafka.example.org=spec.forProvider.clusterId", "--overdue=Close", "--function-name=other", "--approvers=flux-system:approver", "--debug", "--max-open=2h",
 				"--leader-retry-period=1s", "--webhook-bind-address=10.0.0.1:10443", "--metrics-bind-address=10.0.0.1:10080", "--zap-more",
 			},
 		},
@@ -118,7 +118,7 @@ functionNames: [function-kausality, other]
 approvers: ["flux-system:approver"]
 function: {create: true, package: "registry.example.org/k/f:v1", pullSecrets: [{name: pull}], repair: Hold}
 webhook: {port: 10443, url: "https://kausality.example.org", certificate: {from: cert-manager, lifetime: 2160h}}
-gates: {lateInitialize: false, withoutLateInitialize: ["*.old.example.org"], withoutDrift: [Bucket.s3.aws.upbound.io], settle: 90s, maxOpen: 2h, overdue: Close}
+gates: {lateInitialize: false, withoutLateInitialize: ["*.old.example.org"], withoutDrift: [Bucket.s3.aws.upbound.io], identity: [Topic.kafka.example.org=spec.forProvider.clusterId], settle: 90s, maxOpen: 2h, overdue: Close}
 resources: {requests: {memory: 64Mi}}
 metrics: {port: 10080, serviceMonitor: {enabled: true, labels: {release: prometheus}}}
 health: {port: 10081}
@@ -153,6 +153,7 @@ func refusals() map[string]refusal {
 		"NoDuration":         {"gates: {settle: soon}", []string{"/gates/settle", "does not match pattern"}},
 		"NumberAsDuration":   {"gates: {maxOpen: 3600}", []string{"/gates/maxOpen", "want string"}},
 		"NoKind":             {"gates: {withoutLateInitialize: [Bucket]}", []string{"/gates/withoutLateInitialize/0"}},
+		"NoField":            {"gates: {identity: [Topic.kafka.example.org]}", []string{"/gates/identity/0"}},
 		"UnknownAction":      {"gates: {overdue: Open}", []string{"/gates/overdue", "'Warn', 'Close'"}},
 		"UnknownCertificate": {"webhook: {certificate: {from: vault}}", []string{"/webhook/certificate/from", "'self', 'cert-manager', 'secret'"}},
 		"IssuerOfNobody":     {"webhook: {certificate: {issuerRef: {name: ca}}}", []string{"/webhook/certificate/from", "'cert-manager'"}},

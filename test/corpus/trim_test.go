@@ -35,7 +35,7 @@ func TestATrimmedParentDecidesAsTheWhole(t *testing.T) {
 			}
 
 			req.Parent = whole.DeepCopy()
-			gate.Trim(req.Parent)
+			gate.Trim(req.Parent, nil)
 
 			again := decision.Decide(req)
 			if diff := cmp.Diff(want.Object, again.Object); diff != "" {
@@ -59,7 +59,7 @@ func TestATrimmedObjectIsMaintainedAsTheWhole(t *testing.T) {
 			}
 
 			cached := u.DeepCopy()
-			gate.Trim(cached)
+			gate.Trim(cached, nil)
 
 			if diff := cmp.Diff(decision.Upkeep(u), decision.Upkeep(cached)); diff != "" {
 				t.Errorf("%s: Upkeep of %s %q, -whole, +cached:\n%s", name, u.GetKind(), u.GetName(), diff)
@@ -82,7 +82,7 @@ func TestATrimmedResourceHasItsGateMovedAsTheWhole(t *testing.T) {
 		}
 
 		s.Object = s.Object.DeepCopy()
-		gate.Trim(s.Object)
+		gate.Trim(s.Object, nil)
 
 		outcome, err := s.Outcome()
 		if err != nil {

@@ -64,6 +64,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- range .gates.withoutDrift }}
 - --gate-without-drift={{ . }}
 {{- end }}
+{{- range .gates.identity }}
+- --gate-identity={{ . }}
+{{- end }}
 {{- if .leaderElection.enabled }}
 - --leader-elect
 - --leader-lease-duration={{ .leaderElection.leaseDuration }}
