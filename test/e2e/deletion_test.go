@@ -270,20 +270,35 @@ func (c cluster) paused(ctx context.Context) error {
 	return nil
 }
 
-func TestADeletionPassesTwoLevelsOfCompositeResources(t *testing.T) {
+func TestADeletionPassesLevelsOfCompositeResources(t *testing.T) {
 	world.Long(t)
 	t.Parallel()
 
-	for name, how := range map[string]metav1.DeletionPropagation{"north": metav1.DeletePropagationBackground, "south": metav1.DeletePropagationForeground} {
+	for name, tc := range map[string]struct {
+		kind  string
+		below map[string]string // Kinds of the XRs between it and what has a gate, with what their names end in.
+		how   metav1.DeletionPropagation
+	}{
+		"north": {"Mall", nil, metav1.DeletePropagationBackground},
+		"south": {"Mall", nil, metav1.DeletePropagationForeground},
+		"east":  {"Town", map[string]string{"Mall": "-mall"}, metav1.DeletePropagationBackground},
+		"west":  {"Town", map[string]string{"Mall": "-mall"}, metav1.DeletePropagationForeground},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			c := newCluster(t, "Mall", name)
-			below := c.of("Store", name+"-store")
+			c := newCluster(t, tc.kind, name)
+			store := c.of("Store", name+tc.below["Mall"]+"-store")
+			kept, ended := all(store.shows("size", "small", "data"), store.settled, store.kept, c.settled, c.kept), all(store.gone("data"), store.ended, c.ended)
+
+			for kind, suffix := range tc.below {
+				between := c.of(kind, name+suffix)
+				kept, ended = all(kept, between.settled, between.kept), all(ended, between.ended)
+			}
 
 			c.play(t, []scenario.Step{
-				{Title: "A mall is made", Run: func(ctx context.Context) error {
-					for _, file := range []string{"stores.yaml", "malls.yaml", "deletions.yaml"} {
+				{Title: "It is made", Run: func(ctx context.Context) error {
+					for _, file := range []string{"stores.yaml", "malls.yaml", "towns.yaml", "deletions.yaml"} {
 						if err := c.applyFile(ctx, file); err != nil {
 							return err
 						}
@@ -293,19 +308,18 @@ func TestADeletionPassesTwoLevelsOfCompositeResources(t *testing.T) {
 						return err
 					}
 
-					if err := c.apply(ctx, hans, sized("Mall", name, "small")); err != nil {
+					if err := c.apply(ctx, hans, sized(tc.kind, name, "small")); err != nil {
 						return err
 					}
 
-					return scenario.Eventually(ctx, "a small mall that is kept",
-						all(below.shows("size", "small", "data"), below.settled, below.kept, c.settled, c.kept))
+					return scenario.Eventually(ctx, "a small one that is kept", kept)
 				}},
 				{Title: "It goes, to the end", Run: func(ctx context.Context) error {
-					if err := c.removed(hans, how)(ctx); err != nil {
+					if err := c.removed(hans, tc.how)(ctx); err != nil {
 						return err
 					}
 
-					return scenario.Eventually(ctx, "the end of the mall", all(below.gone("data"), below.ended, c.ended))
+					return scenario.Eventually(ctx, "its end", ended)
 				}},
 			})
 		})
