@@ -111,6 +111,42 @@ func TestDriftIsRepairedInAWindow(t *testing.T) {
 	world.Must(t, x.rests(ctx, all(x.executes(made, `ALTER DATABASE "drifts" CONNECTION LIMIT 5`), x.outside("connections", "78"))))
 }
 
+// TestADatabaseThatIsDroppedIsMadeByNoUpdate has somebody drop the database. Its provider would make it with the next update.
+func TestADatabaseThatIsDroppedIsMadeByNoUpdate(t *testing.T) {
+	world.Long(t)
+
+	t.Parallel()
+
+	x := newTenant(t, "dropped")
+	ctx := t.Context()
+
+	x.made(t, map[string]any{"connections": int64(5)})
+	world.Must(t, scenario.Eventually(ctx, "closed gates", x.closed(kindDatabase, kindRole, kindGrant, kindView)))
+
+	made := x.mark(t)
+
+	// 1. It is told, and an update that is allowed waits.
+	world.Must(t, x.execute(ctx, `DROP DATABASE "dropped" WITH (FORCE)`))
+	world.Must(t, scenario.Eventually(ctx, "word of it", x.synced(kindDatabase, "does not exist")))
+	world.Must(t, x.change(ctx, x.hans, "T-1", map[string]any{"connections": int64(6)}))
+	world.Must(t, scenario.Eventually(ctx, "the change", x.ticket(kindDatabase, "spec.forProvider.connectionLimit", "T-1")))
+	world.Must(t, x.rests(ctx, all(x.executes(made), x.open(kindDatabase))))
+
+	// 2. What may create makes it, and nothing else.
+	world.Must(t, x.allow(ctx, `
+metadata: {name: tenants-dropped}
+spec:
+  match: {apiGroup: tenants.example.org, kind: Tenant, fields: [spec.connections], namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: dropped}}}
+  subjects: [{kind: Group, name: app-team, mayInitiate: true}, {kind: ServiceAccount, namespace: crossplane-system, name: crossplane}]
+  allow:
+  - {apiGroup: sql.postgresql.m.example.org, kind: Database, mutations: [spec.forProvider.connectionLimit]}
+  - {relation: External, mutations: [Create, Update]}
+`))
+	world.Must(t, x.change(ctx, x.anna, "", map[string]any{"connections": int64(7)}))
+	world.Must(t, scenario.Eventually(ctx, "another database", all(x.outside("connections", "7"), x.closed(kindDatabase),
+		x.executes(made, `CREATE DATABASE "dropped" OWNER "provider" TEMPLATE "template0" ENCODING 'UTF8' CONNECTION LIMIT 7`))))
+}
+
 // TestWhatIsGivenForTheBeginningOnlyIsNotPutBack changes outside what initProvider
 // gave, in a resource that does not late-initialize it, and opens its gate for
 // another field.
