@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -248,6 +249,8 @@ func TestTheOwnerOfAGatedResourceGoesOnceThatKnowsWhatItMeans(t *testing.T) {
 		// owner of the parent, which waits for it, or not.
 		owner string
 		waits bool
+		// foreground is whether it still waits for what it owns.
+		foreground bool
 	}{
 		"Granted": {reason: "Its deletion was granted: the child gets what that gives.", parent: xr(going + granted), released: true, grant: true},
 		"Begun": {
@@ -255,6 +258,12 @@ func TestTheOwnerOfAGatedResourceGoesOnceThatKnowsWhatItMeans(t *testing.T) {
 			child: ", " + going, released: true, grant: true,
 		},
 		"Nothing": {reason: "It gives nothing: the child stays, and that is told.", parent: xr(going), released: true, stays: true},
+		"NothingInForeground": {
+			reason: "Nobody waits for what stays.", parent: xr(strings.Replace(going, "other", "other, foregroundDeletion", 1)), released: true, stays: true,
+		},
+		"GrantedInForeground": {
+			reason: "What goes is waited for.", parent: xr(strings.Replace(going, "other", "foregroundDeletion", 1) + granted), released: true, grant: true, foreground: true,
+		},
 		"Orphans": {reason: "Who orphans what it owns gives it nothing.", parent: xr(strings.Replace(going, "other", "orphan", 1)), released: true},
 		"Stays":   {reason: "What is not being deleted stays.", parent: xr("finalizers: [" + v1alpha1.Finalizer + "]")},
 		"Awaits": {
@@ -281,6 +290,10 @@ func TestTheOwnerOfAGatedResourceGoesOnceThatKnowsWhatItMeans(t *testing.T) {
 			live := object.New(parent.GroupVersionKind())
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(parent), live); err != nil || object.HasFinalizer(live) == tc.released {
 				t.Errorf("%s\nfinalizers %v, %v", tc.reason, live.GetFinalizers(), err)
+			}
+
+			if got := slices.Contains(live.GetFinalizers(), metav1.FinalizerDeleteDependents); got != tc.foreground {
+				t.Errorf("%s\nfinalizers %v", tc.reason, live.GetFinalizers())
 			}
 
 			after := object.New(child.GroupVersionKind())

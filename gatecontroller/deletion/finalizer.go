@@ -136,8 +136,10 @@ func (o *Owners) Release(ctx context.Context, u *unstructured.Unstructured) (wai
 
 	// Who orphans what it owns gives it nothing.
 	if !slices.Contains(parent.GetFinalizers(), metav1.FinalizerOrphanDependents) {
-		if err := o.passOn(ctx, parent); err != nil {
+		if left, err := o.passOn(ctx, parent); err != nil {
 			return false, err
+		} else if left {
+			return false, o.writer().LetGo(ctx, parent)
 		}
 	}
 
@@ -166,11 +168,11 @@ func (o *Owners) awaitsOwner(ctx context.Context, parent *unstructured.Unstructu
 
 // passOn writes what the deletion of a parent gives into each gated resource
 // that it owns, and each object that owns such. Where it gives nothing, the
-// external resource stays, and that is said.
-func (o *Owners) passOn(ctx context.Context, parent *unstructured.Unstructured) error {
+// external resource stays, and that is said: true where one does.
+func (o *Owners) passOn(ctx context.Context, parent *unstructured.Unstructured) (left bool, err error) {
 	children, err := o.children(ctx, parent)
 	if err != nil {
-		return err
+		return false, err
 	}
 
 	for _, child := range children {
@@ -178,12 +180,15 @@ func (o *Owners) passOn(ctx context.Context, parent *unstructured.Unstructured) 
 			continue
 		}
 
-		if err := o.passOnTo(ctx, parent, child); err != nil {
-			return err
+		stays, err := o.passOnTo(ctx, parent, child)
+		if err != nil {
+			return false, err
 		}
+
+		left = left || stays
 	}
 
-	return nil
+	return left, nil
 }
 
 // inherits reports whether an object is to know what the deletion of a parent gives.
@@ -257,22 +262,22 @@ func (o *Owners) watched(ctx context.Context, parent *unstructured.Unstructured)
 	return out, nil
 }
 
-func (o *Owners) passOnTo(ctx context.Context, parent, child *unstructured.Unstructured) error {
+func (o *Owners) passOnTo(ctx context.Context, parent, child *unstructured.Unstructured) (stays bool, err error) {
 	d, err := judge(ctx, o.Judge, child, parent)
 	o.Failed.Count(d.Problems...)
 
 	if err != nil {
-		return err
+		return false, err
 	}
 
 	if !d.Allowed() {
 		o.Leftovers.reportOrphaned(ctx, parent, child, &d)
 
-		return nil
+		return true, nil
 	}
 
 	if d.Object == nil {
-		return nil
+		return false, nil
 	}
 
 	annotations := map[string]any{}
@@ -284,11 +289,11 @@ func (o *Owners) passOnTo(ctx context.Context, parent, child *unstructured.Unstr
 	}
 
 	if len(annotations) == 0 {
-		return nil
+		return false, nil
 	}
 
 	if _, err := o.writer().Annotate(ctx, child, annotations); err != nil {
-		return err
+		return false, err
 	}
 
 	f, _ := d.Lead()
@@ -296,7 +301,7 @@ func (o *Owners) passOnTo(ctx context.Context, parent, child *unstructured.Unstr
 		"child", child.GroupVersionKind().GroupKind().String(), "childNamespace", child.GetNamespace(), "childName", child.GetName(),
 		"rule", f.Rule, "initiator", f.Initiator())
 
-	return nil
+	return false, nil
 }
 
 // ReleaseAll lets all objects of a kind go that wait for us.

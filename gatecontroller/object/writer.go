@@ -61,6 +61,13 @@ func (w Writer) AddFinalizer(ctx context.Context, u *unstructured.Unstructured) 
 // RemoveFinalizer takes our finalizer away. Of a managed resource that of a deletion in the foreground goes as well: its provider waits
 // until it is the last one to block the deletion, and the garbage collector until what the provider needs is deleted.
 func (w Writer) RemoveFinalizer(ctx context.Context, u *unstructured.Unstructured) error {
+	return w.letGo(ctx, u, resource.IsManaged(u) && slices.Contains(u.GetFinalizers(), gate.ProviderFinalizer))
+}
+
+// LetGo takes our finalizer away of what goes without something that stays: a deletion in the foreground would wait for that for good.
+func (w Writer) LetGo(ctx context.Context, u *unstructured.Unstructured) error { return w.letGo(ctx, u, true) }
+
+func (w Writer) letGo(ctx context.Context, u *unstructured.Unstructured, atOnce bool) error {
 	var left any // Nil where none is left.
 
 	was := u.GetFinalizers()
@@ -68,10 +75,8 @@ func (w Writer) RemoveFinalizer(ctx context.Context, u *unstructured.Unstructure
 		return nil
 	}
 
-	waits := resource.IsManaged(u) && slices.Contains(was, gate.ProviderFinalizer)
-
 	if others := slices.DeleteFunc(slices.Clone(was), func(f string) bool {
-		return f == v1alpha1.Finalizer || f == metav1.FinalizerDeleteDependents && waits
+		return f == v1alpha1.Finalizer || f == metav1.FinalizerDeleteDependents && atOnce
 	}); len(others) > 0 {
 		left = others
 	}

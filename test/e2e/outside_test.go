@@ -284,11 +284,7 @@ func TestWhatIsGoneOutsideIsMadeByNoUpdate(t *testing.T) { //nolint:tparallel //
 				return err
 			}
 
-			if err := rests(ctx, "the managed resource", func(ctx context.Context) error {
-				_, err := c.part(ctx, objectKind(), "data")
-
-				return err
-			}); err != nil {
+			if err := rests(ctx, "the managed resource", c.isThere(part)); err != nil {
 				return err
 			}
 
