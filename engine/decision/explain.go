@@ -109,7 +109,7 @@ func (x explainer) lackingGrant() Lack {
 		return Lack{What: policy.LackParent, Text: "its parent is gone"}
 	case x.ParentGone:
 		return Lack{What: policy.LackParent, Text: "its parent is gone, and no grant to delete what it stands for was recorded"}
-	case x.staysInNamespace():
+	case x.withNamespace && x.staysInNamespace():
 		return Lack{What: policy.LackParent, Text: x.lackingInNamespace()}
 	default:
 		return Lack{What: policy.LackParent, Text: fmt.Sprintf(

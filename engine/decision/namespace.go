@@ -20,10 +20,14 @@ import (
 // staysInNamespace reports whether the object is not to go with its namespace
 // though nothing else prevents that: something gated follows from it, and would be
 // orphaned. Who carries the deletion of the namespace out has asked for
-// nothing.
+// nothing, and takes what is composed before its parent has given what its own deletion gives.
 func (l *lineage) staysInNamespace() bool {
-	return l.Operation == OperationDelete && l.withNamespace && deletesForOthers(l.User) && !resource.Deleting(l.Old) && hasGatedBelow(l.Old)
+	return l.Operation == OperationDelete && (l.withNamespace && deletesForOthers(l.User) || l.beforeItsParent()) &&
+		!resource.Deleting(l.Old) && hasGatedBelow(l.Old)
 }
+
+// beforeItsParent reports whether the namespace takes an object whose parent is there.
+func (l *lineage) beforeItsParent() bool { return WithNamespace(&l.Request) && l.Parent != nil && !l.withNamespace }
 
 // staysWithClaim reports whether the object is an XR that is not to be deleted while its Claim is there: that would have another one
 // made, and what is gated below this one would stay and stand for the same external objects as what that composes.

@@ -370,6 +370,81 @@ func TestANamespaceGoesWithWhatItHolds(t *testing.T) { //nolint:tparallel // Ste
 	})
 }
 
+// TestANamespaceTakesLevelsOfCompositeResourcesFromAbove has a namespace hold a town, a mall and a store, of which its controller takes
+// any first.
+func TestANamespaceTakesLevelsOfCompositeResourcesFromAbove(t *testing.T) {
+	world.Long(t)
+	t.Parallel()
+
+	for name, granted := range map[string]bool{"roving": true, "settling": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			c := newCluster(t, "Town", name)
+			mall, store := c.of("Mall", name+"-mall"), c.of("Store", name+"-mall-store")
+			ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
+
+			if granted {
+				ns.SetLabels(map[string]string{"test": "deletion"})
+			}
+
+			for _, one := range []*cluster{&c, &mall, &store} {
+				one.namespace = name
+			}
+
+			there := all(c.kept, mall.kept, store.kept, store.outside("data"), c.isStaying, mall.isStaying, store.isStaying)
+
+			c.play(t, []scenario.Step{
+				{Title: "A namespace with a town is made", Run: func(ctx context.Context) error {
+					for _, file := range []string{"stores.yaml", "malls.yaml", "towns.yaml", "deletions.yaml"} {
+						if err := c.applyFile(ctx, file); err != nil {
+							return err
+						}
+					}
+
+					if err := errors.Join(c.Create(ctx, ns.DeepCopy()), c.apply(ctx, admin, storeComposition("mall-stores", "v1", "data")),
+						c.apply(ctx, hans, strings.ReplaceAll(sized("Town", name, "small"), "namespace: default", "namespace: "+name))); err != nil {
+						return err
+					}
+
+					return scenario.Eventually(ctx, "a small town that is kept", all(store.settled, mall.settled, c.settled, there))
+				}},
+				{Title: "It is deleted", Run: func(ctx context.Context) error {
+					if err := c.remove(ctx, hans, ns, metav1.DeletePropagationBackground); err != nil || granted {
+						return err
+					}
+
+					if err := rests(ctx, "what nobody may delete with it", there); err != nil {
+						return err
+					}
+
+					return c.removed(hans, metav1.DeletePropagationBackground)(ctx)
+				}},
+				{Title: "It goes, with what the store stands for", Run: func(ctx context.Context) error {
+					return scenario.Eventually(ctx, "the end of the namespace", all(store.noOutside("data"), store.ended, mall.ended, c.ended, func(ctx context.Context) error {
+						err := c.Get(ctx, client.ObjectKeyFromObject(ns), ns.DeepCopy())
+						if err == nil {
+							err = world.ErrOther
+						}
+
+						return client.IgnoreNotFound(err)
+					}))
+				}},
+			})
+		})
+	}
+}
+
+// isStaying checks that the composite resource is not being deleted.
+func (c cluster) isStaying(ctx context.Context) error {
+	u, err := c.xr(ctx)
+	if err == nil && resource.Deleting(u) {
+		err = fmt.Errorf("%s %q is being deleted: %w", c.kind.Kind, c.name, world.ErrOther)
+	}
+
+	return err
+}
+
 // TestWhatIsKeptIsReleasedAfterARestart does not run beside others, for which the
 // manager would be away too. No policy names the kind that is kept.
 func TestWhatIsKeptIsReleasedAfterARestart(t *testing.T) {
