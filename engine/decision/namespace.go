@@ -27,7 +27,9 @@ func (l *lineage) staysInNamespace() bool {
 }
 
 // beforeItsParent reports whether the namespace takes an object whose parent is there.
-func (l *lineage) beforeItsParent() bool { return WithNamespace(&l.Request) && l.Parent != nil && !l.withNamespace }
+func (l *lineage) beforeItsParent() bool {
+	return WithNamespace(&l.Request) && l.Parent != nil && !l.withNamespace
+}
 
 // staysWithClaim reports whether the object is an XR that is not to be deleted while its Claim is there: that would have another one
 // made, and what is gated below this one would stay and stand for the same external objects as what that composes.

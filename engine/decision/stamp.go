@@ -5,6 +5,7 @@ package decision
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,6 +63,8 @@ func (g *judged) stamp() *stamper {
 
 // stampObject stamps the new object.
 func (s *stamper) stampObject() {
+	s.keepAsStored()
+
 	changes := s.stampOfChanges()
 	if s.Operation == OperationCreate {
 		changes.entries = s.creation(changes.entries)
@@ -82,6 +85,70 @@ func (s *stamper) stampObject() {
 
 	if name, ok := usedUpgrade(s.findings); ok {
 		annotate(s.object, v1alpha1.AnnotationLastUpgrade, name)
+	}
+}
+
+// keepAsStored leaves what a provider acts upon as it is stored where what is asked for differs in nothing but nulls, and maps and lists
+// without anything in them. Providers take these away, Crossplane asks for them again, nobody notes that, and what nobody noted is not
+// stored.
+func (s *stamper) keepAsStored() {
+	if s.Operation != OperationUpdate || s.provider() || !resource.IsManaged(s.Old) {
+		return
+	}
+
+	was, is := resource.Map(s.Old.Object, "spec"), resource.Map(s.object.Object, "spec")
+
+	for _, field := range []string{"forProvider", "initProvider"} {
+		noted := slices.ContainsFunc(s.findings, func(f Finding) bool {
+			return f.Verdict != Unallowed && under(f.Change, "spec", field)
+		})
+
+		if noted || change.Equal(was[field], is[field]) || !change.Equal(filled(was[field]), filled(is[field])) {
+			continue
+		}
+
+		if is = maps.Clone(is); was[field] == nil {
+			delete(is, field)
+		} else {
+			is[field] = was[field]
+		}
+
+		s.object.Object["spec"] = is
+		s.kept = append(s.kept, "spec."+field)
+	}
+}
+
+// filled is a value without nulls, and without maps and lists that have nothing in them; nil for such a one itself. Elements of lists
+// stay: they have a place.
+func filled(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+
+		for key, value := range v {
+			if value = filled(value); value != nil {
+				out[key] = value
+			}
+		}
+
+		if len(out) > 0 {
+			return out
+		}
+
+		return nil
+	case []any:
+		if len(v) == 0 {
+			return nil
+		}
+
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = filled(v[i])
+		}
+
+		return out
+	default:
+		return v
 	}
 }
 

@@ -67,8 +67,9 @@ func objectOf(u *unstructured.Unstructured) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(unique)))[:16]
 }
 
-// objectNow is what a record that closes a gate says of that. Where it was open to have the object made, the provider shows that when it
-// looks again; where it was not open to change it, what is shown is no news.
+// objectNow is what a record that closes a gate says of that. Where it was open to have the object made, and its provider has made one,
+// the provider shows that when it looks again: what another one made meanwhile is not that. Where it was not open to change it, what is
+// shown is no news.
 func (p *planner) objectNow(rec *v1alpha1.GateRecord) string {
 	was := p.record
 
@@ -76,12 +77,23 @@ func (p *planner) objectNow(rec *v1alpha1.GateRecord) string {
 	case was == nil || was.Creating:
 		return objectOf(p.u)
 	case slices.Contains(was.Actions, ActionCreate) && was.State == v1alpha1.GateOpen:
-		return ""
+		return p.objectBefore()
 	case was.State == v1alpha1.GateClosed || len(rec.Actions) > 0 || !slices.Contains(was.Actions, ActionUpdate):
 		return cmp.Or(was.Object, objectOf(p.u))
 	default:
 		return objectOf(p.u)
 	}
+}
+
+// objectBefore is what the record says of that as long as nothing is known of another one: where the gate is open to have one made, and
+// its provider has done so, what was there before says nothing.
+func (p *planner) objectBefore() string {
+	was := p.record
+	if was.State == v1alpha1.GateOpen && slices.Contains(was.Actions, ActionCreate) && madeSince(p.u, was.Since.Time) {
+		return ""
+	}
+
+	return was.Object
 }
 
 // another reports whether a provider shows another object than the one that was there when the gate closed: it was made anew outside, or

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -130,6 +131,46 @@ func TestWhatIsGoneIsNotMadeByAnUpdate(t *testing.T) {
 
 			if diff := cmp.Diff(entries, gate.DriftEntries(trimmed, tc.opts.WithoutDrift)); diff != "" {
 				t.Errorf("trimmed, -want, +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatSomebodyElseMakesIsNotWhatWasMadeAgain has a gate open to have an external object made again, and close.
+func TestWhatSomebodyElseMakesIsNotWhatWasMadeAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, made string
+		known        bool
+		// joined is true where another allowance has come since.
+		joined bool
+	}{
+		"Made":      {reason: "What its provider has made it shows when it looks again.", made: "2026-01-01T00:05:00Z"},
+		"Joined":    {reason: "So it does where another allowance has come since.", made: "2026-01-01T00:05:00Z", joined: true},
+		"ByAnother": {reason: "Its provider has made nothing: what was there before is what it stands for.", known: true},
+		"Before":    {reason: "Nor since the gate is open.", made: "2025-12-31T23:00:00Z", known: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := goneOf(t, isGone, isThere, "[Observe]", "[Observe, LateInitialize, Create]", `"state":"Closed","generation":7`, `"state":"Open","actions":["Create"],"generation":8`,
+				"RECORD", compared+ofBefore, "ALLOWANCES", strings.Replace(allowsB, "[Update]", "[Create]", 1), "OUTSIDE", `{a: "1", b: "2", c: "3", zones: [x, y], arn: other}`)
+
+			annotations := u.GetAnnotations()
+			if !tc.joined {
+				annotations[v1alpha1.AnnotationGate] = strings.Replace(annotations[v1alpha1.AnnotationGate], `"consumed":3`, `"consumed":8`, 1)
+			}
+
+			if tc.made != "" {
+				annotations[resource.AnnotationCreated] = tc.made
+			}
+
+			u.SetAnnotations(annotations)
+
+			plan, err := gate.PlanFor(u, gate.Options{LateInitialize: true, Settle: time.Minute}, time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC))
+			if err != nil || plan.Move != gate.CloseUp {
+				t.Fatalf("%s: %s, %v", plan.Move, plan.Why, err)
+			}
+
+			if (plan.Record.Object != "") != tc.known {
+				t.Errorf("%s\nrecorded %+v", tc.reason, plan.Record)
 			}
 		})
 	}

@@ -42,7 +42,7 @@ func (p *planner) move(m Move, set []string, rec v1alpha1.GateRecord, why string
 	if rec.State == v1alpha1.GateClosed {
 		p.compared(&rec)
 	} else if p.record != nil {
-		rec.Compared, rec.Differs, rec.Object = p.record.Compared, p.record.Differs, p.record.Object
+		rec.Compared, rec.Differs, rec.Object = p.record.Compared, p.record.Differs, p.objectBefore()
 	}
 
 	out := Plan{Move: m, Policies: set, Allowances: p.noteWindows(&rec), Why: why}

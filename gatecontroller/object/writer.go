@@ -65,7 +65,9 @@ func (w Writer) RemoveFinalizer(ctx context.Context, u *unstructured.Unstructure
 }
 
 // LetGo takes our finalizer away of what goes without something that stays: a deletion in the foreground would wait for that for good.
-func (w Writer) LetGo(ctx context.Context, u *unstructured.Unstructured) error { return w.letGo(ctx, u, true) }
+func (w Writer) LetGo(ctx context.Context, u *unstructured.Unstructured) error {
+	return w.letGo(ctx, u, true)
+}
 
 func (w Writer) letGo(ctx context.Context, u *unstructured.Unstructured, atOnce bool) error {
 	var left any // Nil where none is left.

@@ -210,7 +210,8 @@ func TestWhatIsGoneOutsideIsMadeByNoUpdate(t *testing.T) { //nolint:tparallel //
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "a red bag", all(c.outside("data"), c.gateIs(v1alpha1.GateClosed), c.settled)); err != nil {
+			// What is empty in the manifest its provider takes away, and Crossplane asks for it again.
+			if err := scenario.Eventually(ctx, "a red bag", all(c.outside("data"), c.gateIs(v1alpha1.GateClosed), c.settled, c.inSync)); err != nil {
 				return err
 			}
 
@@ -344,4 +345,18 @@ func TestWhatComesBackFromABackupDestroysNothing(t *testing.T) { //nolint:tparal
 
 		return still(ctx, all(c.outside("data"), kept))
 	}}})
+}
+
+// inSync checks that Crossplane applies what the composite resource is made of.
+func (c cluster) inSync(ctx context.Context) error {
+	u, err := c.xr(ctx)
+	if err != nil {
+		return err
+	}
+
+	if synced, _ := resource.ConditionOf(u, resource.ConditionSynced); !synced.True() {
+		return fmt.Errorf("Synced is %q: %q: %w", synced.Reason, synced.Message, world.ErrOther)
+	}
+
+	return nil
 }
