@@ -5,6 +5,7 @@ package decision_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -47,6 +48,7 @@ func TestWhatAProviderTakesAwayIsNotStoredAgain(t *testing.T) {
 		"An empty list":       {"{metadata: {name: m}}", "{metadata: {name: m}, env: []}", "{metadata: {name: m}}", corpus.Crossplane},
 		"The other way":       {"{metadata: {name: m, labels: {}}}", "{metadata: {name: m}}", "{metadata: {name: m, labels: {}}}", corpus.Crossplane},
 		"By the provider":     {"{metadata: {name: m, labels: {}}}", "{metadata: {name: m}}", "{metadata: {name: m}}", provider},
+		"Without a gate":      {"{metadata: {name: m}}", "{metadata: {name: m, labels: {}}}", "{metadata: {name: m, labels: {}}}", corpus.Crossplane},
 		"Beside what is held": {"{metadata: {name: m}, size: 1}", "{metadata: {name: m, labels: {}}, size: 2}", "{metadata: {name: m}, size: 1}", corpus.Crossplane},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,14 +56,19 @@ func TestWhatAProviderTakesAwayIsNotStoredAgain(t *testing.T) {
 
 			stored, asked := fixture.Parse(t, fmt.Sprintf(object, manager, tc.stored)), fixture.Parse(t, fmt.Sprintf(object, manager, tc.asked))
 
+			if name == "Without a gate" {
+				stored.SetAnnotations(nil)
+				asked.SetAnnotations(nil)
+			}
+
 			recorded, err := wish.RecordOf(map[string]any{"spec": map[string]any{"forProvider": resource.Map(asked.Object, "spec", "forProvider")}}).Format(asked.GetAPIVersion(), asked.GetKind())
 			if err != nil {
 				t.Fatal(err)
 			}
 
 			for _, u := range []*unstructured.Unstructured{stored, asked} {
-				annotations := u.GetAnnotations()
-				annotations[v1alpha1.AnnotationWish] = recorded
+				annotations := map[string]string{v1alpha1.AnnotationWish: recorded}
+				maps.Copy(annotations, u.GetAnnotations())
 				u.SetAnnotations(annotations)
 			}
 

@@ -88,11 +88,11 @@ func (s *stamper) stampObject() {
 	}
 }
 
-// keepAsStored leaves what a provider acts upon as it is stored where what is asked for differs in nothing but nulls, and maps and lists
+// keepAsStored leaves what a gate stands before as it is stored where what is asked for differs in nothing but nulls, and maps and lists
 // without anything in them. Providers take these away, Crossplane asks for them again, nobody notes that, and what nobody noted is not
 // stored.
 func (s *stamper) keepAsStored() {
-	if s.Operation != OperationUpdate || s.provider() || !resource.IsManaged(s.Old) {
+	if !s.gated {
 		return
 	}
 

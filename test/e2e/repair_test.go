@@ -261,8 +261,8 @@ func (a app) asks(ctx context.Context, round int) (kept bool, err error) {
 // waits: a change that comes while Crossplane reads and applies is overwritten before the function sees it.
 func (a app) fought(ctx context.Context) error {
 	const (
-		atMost = 40
-		rounds = 10
+		atMost = 50
+		rounds = 20
 	)
 
 	if err := rests(ctx, "an App", a.settled); err != nil {
@@ -280,6 +280,8 @@ func (a app) fought(ctx context.Context) error {
 			return err
 		case began < 0 && waits(ctx) == nil:
 			began = i
+		case began >= 0 && !kept && i > began+rounds/2:
+			return fmt.Errorf("it is overwritten still, %d rounds after its repair waits: %w", i-began, world.ErrOther)
 		case began >= 0 && !kept:
 			overwritten++
 		}
