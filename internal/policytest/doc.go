@@ -56,7 +56,7 @@
 //
 // A directory may have a file defaults.yaml. It says what request.yaml may say, for the scenarios in
 // that directory and below whose own does not; of several the nearest counts, field by field.
-// Paths in it are from its directory. To gate.yaml it gives policies and now, and exact to all.
+// Paths in it are from its directory. To gate.yaml it gives policies and now, and exact and enforce to all.
 //
 // # What is wanted
 //

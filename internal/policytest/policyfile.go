@@ -77,7 +77,7 @@ func (s *Scenario) readPolicies() error {
 	s.Policies, s.Bindings, s.Upgrades, s.Enforcements = all.Policies, all.Bindings, all.Windows, all.Enforcements
 	s.broken, s.where = all.broken, all.where
 
-	if s.reader.enforce {
+	if s.enforce || s.reader.enforce {
 		s.Policies = inforce.Enforced(s.Policies)
 	}
 

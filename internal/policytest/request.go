@@ -51,6 +51,8 @@ type Request struct {
 	// Policies that there are besides those of policies.yaml: NAMEs of files in base, or paths
 	// of files or of directories with files.
 	Policies []string `json:"policies,omitempty"`
+	// Enforce is true where policies in Shadow mode count as in force, as with [Options].
+	Enforce bool `json:"enforce,omitempty"`
 	// Gates is true where the manager moves gates.
 	Gates bool `json:"gates,omitempty"`
 	// Resource is the plural of the object's kind; needed where there are Enforcements.

@@ -81,15 +81,16 @@ spec:
 
 	in := files(map[string]string{
 		"policies.yaml": unready, "t/size.txtar": edited + "-- want.yaml --\nallowed: true\n",
-		"t/huge.txtar": strings.Replace(edited, "large", "huge", 1) + "-- want.yaml --\nallowed: false\nfindings: [{lacks: [{what: CEL}]}]\n",
+		"t/huge.txtar":        strings.Replace(edited, "large", "huge", 1) + "-- want.yaml --\nallowed: false\nfindings: [{lacks: [{what: CEL}]}]\n",
+		"t/own/defaults.yaml": "enforce: true\n", "t/own/size.txtar": strings.Replace(edited, "../policies", "../../policies", 1) + "-- want.yaml --\nallowed: true\n",
 	})
 
 	for enforce, want := range map[bool]struct {
 		statuses []policytest.Status
 		items    int
 	}{
-		false: {[]policytest.Status{policytest.Failed, policytest.Failed}, 0},
-		true:  {[]policytest.Status{policytest.Passed, policytest.Passed}, 4},
+		false: {[]policytest.Status{policytest.Failed, policytest.Passed, policytest.Failed}, 4},
+		true:  {[]policytest.Status{policytest.Passed, policytest.Passed, policytest.Passed}, 4},
 	} {
 		results, err := policytest.Run(t.Context(), in, []string{"t"}, policytest.Options{Clock: time.Now, Enforce: enforce, Coverage: true})
 		if err != nil {

@@ -66,6 +66,8 @@ type Scenario struct {
 	archive  *txtar.Archive
 	sections []section
 	exact    bool
+	// enforce has what is in Shadow mode be in force.
+	enforce bool
 	// wanted, stored and said are want.yaml, patched.yaml and texts.yaml.
 	wanted, stored, said map[string]any
 	// broken are the policies that do not compile, with where they are.
@@ -147,7 +149,7 @@ func (s *Scenario) readAsk() error {
 			return err
 		}
 
-		s.exact = s.Request.Exact
+		s.exact, s.enforce = s.Request.Exact, s.Request.Enforce
 
 		return s.readOperation()
 	case s.has(fileGate):
@@ -219,7 +221,7 @@ func (s *Scenario) completeGate(dir string, defaults map[string]json.RawMessage)
 		return s.fail(err)
 	}
 
-	s.exact = req.Exact
+	s.exact, s.enforce = req.Exact, req.Enforce
 
 	if s.Upkeep != nil {
 		s.Upkeep.Base = from(dir, s.Upkeep.Base)
