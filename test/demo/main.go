@@ -17,10 +17,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kausality-io/kausality-crossplane/internal/policytest"
 	"github.com/kausality-io/kausality-crossplane/test/demo/session"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
+
+// errTest is the cause where a policy test does not pass.
+var errTest = errors.New("it does not pass: run kubectl kausality test examples")
 
 func main() {
 	var recordings []string
@@ -46,10 +50,20 @@ func main() {
 func run(ctx context.Context, recordings []string) (err error) {
 	told := session.New(os.Stdout, terminal(), time.Now)
 
-	fmt.Print("A control plane of real parts: etcd, kube-apiserver, kube-controller-manager, Crossplane,\n" +
-		"provider-kubernetes and Kausality. The first time they are built from source, which takes some minutes.\n\n")
+	examples, err := examplesDir()
+	if err != nil {
+		return err
+	}
 
-	s, err := stack.Start(ctx, stack.Options{Output: os.Stdout, Governed: stack.Suite(), ManagerFlags: []string{"--settle=2s"}})
+	if err := offline(ctx, examples); err != nil {
+		return err
+	}
+
+	fmt.Print("\nThe control plane: real programs, built once from source. Later runs find them.\n\n")
+
+	s, err := stack.Start(ctx, stack.Options{
+		Output: os.Stdout, Governed: stack.Suite(), ManagerFlags: []string{"--settle=2s"}, KubectlOfPath: true,
+	})
 	if err != nil {
 		return fmt.Errorf("cannot start the control plane: %w", err)
 	}
@@ -59,11 +73,6 @@ func run(ctx context.Context, recordings []string) (err error) {
 			err = stopErr
 		}
 	}()
-
-	examples, err := examplesDir()
-	if err != nil {
-		return err
-	}
 
 	play, err := scenario.New(s, examples, told)
 	if err != nil {
@@ -81,6 +90,28 @@ func run(ctx context.Context, recordings []string) (err error) {
 	fmt.Println("\nAll of it happened. Stopping the control plane.")
 
 	return record(told, recordings)
+}
+
+// offline tests the policies of the example, as kubectl kausality test does: there is something to read while the
+// control plane is built.
+func offline(ctx context.Context, examples string) error {
+	fmt.Print("\nThe policies of examples/claim-with-ticket, tested offline, without a cluster:\n\n")
+
+	results, err := policytest.Run(ctx, policytest.Disk(), []string{filepath.Join(examples, "claim-with-ticket", "tests")},
+		policytest.Options{Clock: time.Now})
+	if err != nil {
+		return fmt.Errorf("cannot test the policies: %w", err)
+	}
+
+	for _, r := range results {
+		fmt.Printf("   %s  %s\n", r.Status, r.Reason)
+
+		if r.Status != policytest.Passed {
+			return fmt.Errorf("%s: %w", r.Path, errors.Join(errTest, r.Err))
+		}
+	}
+
+	return nil
 }
 
 // terminal reports whether colours are wanted.

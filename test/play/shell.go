@@ -57,7 +57,7 @@ func (s Shell) Command(ctx context.Context, user, name string, args ...string) *
 		kubeconfig = filepath.Join(s.Stack.Dir(), "users", user+".kubeconfig")
 	}
 
-	path := append(append([]string{}, s.Path...), filepath.Dir(s.Stack.Tools().Binary("kubectl")), s.Stack.BinDir())
+	path := append(append([]string{}, s.Path...), s.Stack.BinDir(), filepath.Dir(s.Stack.Tools().Binary("kubectl")))
 
 	cmd := exec.CommandContext(ctx, found(path, name), args...)
 	cmd.Dir = s.Dir

@@ -38,7 +38,19 @@ func (t Tools) asset(name, dir string) string { return filepath.Join(t[name], di
 
 // Build builds the tools of a stack that the cache does not have, and says so on out.
 func Build(ctx context.Context, out io.Writer, o Options) (Tools, error) {
-	return build(ctx, out, o.tools())
+	want := o.tools()
+	if !o.KubectlOfPath {
+		return build(ctx, out, want)
+	}
+	dir := kubectlOfPath(ctx, out)
+	if dir != "" {
+		want = slices.DeleteFunc(want, func(t tool) bool { return t.name == kubectl })
+	}
+	built, err := build(ctx, out, want)
+	if err == nil && dir != "" {
+		built[kubectl] = dir
+	}
+	return built, err
 }
 
 // A pending tool is one to be in the cache.

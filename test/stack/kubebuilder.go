@@ -30,6 +30,24 @@ func kubebuilderTools() map[string][]string {
 	}
 }
 
+// kubectlOfPath returns the directory of the kubectl of PATH, and writes to out which version it has; "" if there is
+// none, if it prints no version, or if KUBEBUILDER_ASSETS says where kubectl is.
+func kubectlOfPath(ctx context.Context, out io.Writer) string {
+	if os.Getenv(envKubebuilder) != "" {
+		return ""
+	}
+	path, err := exec.LookPath(kubectl)
+	if err != nil {
+		return ""
+	}
+	version, err := toolVersion(ctx, path, kubebuilderTools()[kubectl]...)
+	if err != nil {
+		return ""
+	}
+	_, _ = fmt.Fprintf(out, "using %s, kubectl %s\n", path, version)
+	return filepath.Dir(path)
+}
+
 // versionText matches the version in what the tools print of it.
 var versionText = regexp.MustCompile(`\bv?(\d+\.\d+\.\d+\S*)`)
 

@@ -132,3 +132,34 @@ func TestNothingIsBuiltThatKubebuilderAssetsHas(t *testing.T) {
 		t.Errorf("it was built:\n%s", &out)
 	}
 }
+
+func TestKubectlOfPathIsUsedAndNotBuilt(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(envKubebuilder, "")
+	t.Setenv("PATH", dir)
+	for text, want := range map[string]string{
+		"#!/bin/sh\necho Client Version: v1.34.1\n": dir,
+		"#!/bin/sh\necho hello\n":                   "", // No version: it is built.
+	} {
+		if err := os.WriteFile(filepath.Join(dir, kubectl), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if got := kubectlOfPath(t.Context(), &out); got != want {
+			t.Errorf("kubectl of PATH that prints %q: got %q, want %q\n%s", text, got, want, &out)
+		}
+	}
+	t.Setenv(envKubebuilder, dir)
+	if got := kubectlOfPath(t.Context(), &bytes.Buffer{}); got != "" {
+		t.Errorf("with %s kubectl of PATH is %q, want none", envKubebuilder, got)
+	}
+}
+
+func TestOnlyWhatAStackRunsIsBuilt(t *testing.T) {
+	has := func(o Options) bool {
+		return slices.ContainsFunc(o.tools(), func(t tool) bool { return t.name == providerNop })
+	}
+	if has(Options{}) || !has(Options{ProviderNop: true}) {
+		t.Errorf("provider-nop is built: %t without it, %t with it", has(Options{}), has(Options{ProviderNop: true}))
+	}
+}

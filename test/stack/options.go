@@ -81,6 +81,9 @@ type Options struct {
 	// ProviderNop adds provider-nop, which supports no management policies.
 	ProviderNop bool
 
+	// KubectlOfPath uses the kubectl of PATH, if there is one, instead of building the pinned one.
+	KubectlOfPath bool
+
 	// FunctionFlags are added to those of function-kausality.
 	FunctionFlags []string
 
@@ -138,6 +141,9 @@ func (o Options) has(part Part) bool {
 // tools returns what a stack is built from.
 func (o Options) tools() []tool {
 	all := tools()
+	if o.ProviderNop {
+		all = append(all, providerTool(providerNop))
+	}
 	if o.CrossplaneBefore2 {
 		all = append(all, crossplaneToolBefore2())
 	}

@@ -103,7 +103,7 @@ func prepare(o Options) (*Stack, error) {
 func (s *Stack) start(ctx context.Context) error {
 	var err error
 	// 1. Build what is missing.
-	if s.tools, err = build(ctx, s.options.Output, s.options.tools()); err != nil {
+	if s.tools, err = Build(ctx, s.options.Output, s.options); err != nil {
 		return err
 	}
 	// 2. The API server; the compiler works on our own programs meanwhile.

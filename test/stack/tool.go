@@ -83,7 +83,6 @@ func tools() []tool {
 		crossplaneTool(),
 		functionTool(functionPatchAndTransform, "github.com/crossplane-contrib/function-patch-and-transform"),
 		functionTool(functionAutoReady, "github.com/crossplane/function-auto-ready"),
-		providerTool(providerNop),
 		providerTool(providerKubernetes),
 	}
 }

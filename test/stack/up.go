@@ -63,7 +63,8 @@ func (i Installation) Up(ctx context.Context, supervise *exec.Cmd) error {
 	}
 	defer unlock()
 	// 2. Build here, where it is seen and can be interrupted.
-	if _, err := build(ctx, i.Output, Options{PostgreSQL: i.PostgreSQL}.tools()); err != nil {
+	tools, err := Build(ctx, i.Output, Options{PostgreSQL: i.PostgreSQL, KubectlOfPath: true})
+	if err != nil {
 		return err
 	}
 	// 3. Leave alone what works.
@@ -73,7 +74,7 @@ func (i Installation) Up(ctx context.Context, supervise *exec.Cmd) error {
 	}
 	if st.Supervisor.alive() {
 		if err = i.await(ctx, repairTimeout, nil); err == nil {
-			i.summary("runs already")
+			i.summary("runs already", tools)
 			return nil
 		}
 		i.sayf("the stack runs but %v; starting it anew", err)
@@ -87,7 +88,7 @@ func (i Installation) Up(ctx context.Context, supervise *exec.Cmd) error {
 		// Also when ctx is done.
 		return errors.Join(err, i.remove(context.WithoutCancel(ctx)))
 	}
-	i.summary("is up")
+	i.summary("is up", tools)
 	return nil
 }
 
@@ -183,11 +184,14 @@ func (i Installation) await(ctx context.Context, timeout time.Duration, ended <-
 }
 
 // summary says where everything is.
-func (i Installation) summary(how string) {
+func (i Installation) summary(how string, tools Tools) {
 	i.sayf("the stack %s", how)
 	i.sayf("  administrator  %s", filepath.Join(i.Dir, "kubeconfig"))
 	i.sayf("  hans, anna     %s", filepath.Join(i.Dir, "users", "{hans,anna}.kubeconfig"))
 	i.sayf("  logs           %s", filepath.Join(i.Dir, "logs"))
+	if _, err := exec.LookPath(kubectl); err != nil {
+		i.sayf("  kubectl        %s", tools.Binary(kubectl))
+	}
 }
 
 func (i Installation) sayf(format string, args ...any) {

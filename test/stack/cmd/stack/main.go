@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string) error {
 		if s.with != "" && s.with != "older" {
 			return fmt.Errorf("nothing to build: %q", s.with)
 		}
-		_, err := stack.Build(ctx, os.Stdout, stack.Options{CrossplaneBefore2: s.with != ""})
+		_, err := stack.Build(ctx, os.Stdout, stack.Options{CrossplaneBefore2: s.with != "", ProviderNop: true})
 		return err
 	case "assets":
 		assets, err := stack.Assets(ctx)
@@ -152,11 +152,12 @@ func (s *settings) options(dir string) (stack.Options, error) {
 		return stack.Options{}, fmt.Errorf("nothing to add: %q", s.with)
 	}
 	return stack.Options{
-		PostgreSQL:   s.with != "",
-		Dir:          dir,
-		Until:        until,
-		ManagerFlags: strings.Fields(s.manager),
-		DecisionLog:  true,
-		Output:       os.Stdout,
+		PostgreSQL:    s.with != "",
+		KubectlOfPath: true,
+		Dir:           dir,
+		Until:         until,
+		ManagerFlags:  strings.Fields(s.manager),
+		DecisionLog:   true,
+		Output:        os.Stdout,
 	}, nil
 }
