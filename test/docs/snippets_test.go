@@ -18,7 +18,7 @@ import (
 func TestSnippetsAreOfTheExamples(t *testing.T) {
 	from := regexp.MustCompile(`^# (examples/\S+\.yaml)\n`)
 
-	for _, page := range []string{"README.md", "docs/getting-started.md"} {
+	for _, page := range []string{"docs/getting-started.md"} {
 		raw, err := os.ReadFile(filepath.Join(root, page))
 		if err != nil {
 			t.Fatal(err)
