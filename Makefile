@@ -147,6 +147,8 @@ lint: lint-own lint-libraries ## Run the linters and check formatting and go.mod
 lint-own: ## Of these, those that need no libraries of upjet, Argo CD and Flux.
 	$(TOOLS) && "$$tools/golangci-lint" run ./... && \
 		for module in $(MODULES); do (cd $$module && "$$tools/golangci-lint" run ./...) || exit; done
+	tool=$$(hack/tools.sh tools/actionlint) && "$$tool/actionlint" -shellcheck= -pyflakes=
+	hack/vuln.sh
 	for module in . $(MODULES); do $(GO) -C $$module mod tidy -diff || exit; done
 
 # UPJET is linted as a copy with what is generated, without which it does not compile. The settings are copied, too:
