@@ -80,7 +80,7 @@ func (s *scaling) before(live *unstructured.Unstructured) *unstructured.Unstruct
 }
 
 // noting is an authorizer, or nil, of which is noted that it could not be asked.
-func (s *scaling) noting(by authorizer.Authorizer) authorizer.Authorizer {
+func (s *scaling) noting(by authorizer.UnconditionalAuthorizer) authorizer.UnconditionalAuthorizer {
 	if by == nil {
 		return nil
 	}

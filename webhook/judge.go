@@ -45,7 +45,7 @@ type Judge struct {
 	// Metrics count and time decisions.
 	Metrics *Metrics
 	// Authorizer is asked for Permissions; nil grants nobody by one.
-	Authorizer authorizer.Authorizer
+	Authorizer authorizer.UnconditionalAuthorizer
 	// Parameters reads those of policies; nil has nobody read them.
 	Parameters *parameter.Reader
 	// Versions finds out in which ones resources are served; nil where nobody can.

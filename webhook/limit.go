@@ -32,7 +32,7 @@ func limited(ctx context.Context) limit {
 
 // outside is what one decision asks the API server for while it is made: parameters of
 // policies, and the cluster's authorizer. Either is nil where nobody can ask for it.
-func (j *Judge) outside(ctx context.Context) (policy.Params, authorizer.Authorizer) {
+func (j *Judge) outside(ctx context.Context) (policy.Params, authorizer.UnconditionalAuthorizer) {
 	within := limited(ctx)
 
 	return j.finding(within), j.asking(within) //nolint:contextcheck // What is within is of the context.

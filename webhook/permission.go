@@ -27,16 +27,16 @@ const (
 // NewAuthorizer makes an authorizer that asks the cluster's, by a SubjectAccessReview, and
 // remembers its answers for some seconds. It tries again for a second or so where the API
 // server does not answer.
-func NewAuthorizer(c authorizationv1.AuthorizationV1Interface) (authorizer.Authorizer, error) {
+func NewAuthorizer(c authorizationv1.AuthorizationV1Interface) (authorizer.UnconditionalAuthorizer, error) {
 	return newAuthorizer(c, grantedTTL, deniedTTL)
 }
 
 // NewPromptAuthorizer is as [NewAuthorizer], and remembers answers for a second alone.
-func NewPromptAuthorizer(c authorizationv1.AuthorizationV1Interface) (authorizer.Authorizer, error) {
+func NewPromptAuthorizer(c authorizationv1.AuthorizationV1Interface) (authorizer.UnconditionalAuthorizer, error) {
 	return newAuthorizer(c, usedTTL, usedTTL)
 }
 
-func newAuthorizer(c authorizationv1.AuthorizationV1Interface, granted, denied time.Duration) (authorizer.Authorizer, error) {
+func newAuthorizer(c authorizationv1.AuthorizationV1Interface, granted, denied time.Duration) (authorizer.UnconditionalAuthorizer, error) {
 	const steps = 3
 
 	return authorizerfactory.DelegatingAuthorizerConfig{
@@ -47,12 +47,12 @@ func newAuthorizer(c authorizationv1.AuthorizationV1Interface, granted, denied t
 
 // asking is the cluster's authorizer, for as long as one decision may wait; nil where there
 // is none.
-func (j *Judge) asking(within limit) authorizer.Authorizer {
+func (j *Judge) asking(within limit) authorizer.UnconditionalAuthorizer {
 	return authorizing(j.Authorizer, within)
 }
 
 // authorizing is an authorizer that is asked for as long as one decision may wait; nil of none.
-func authorizing(by authorizer.Authorizer, within limit) authorizer.Authorizer {
+func authorizing(by authorizer.UnconditionalAuthorizer, within limit) authorizer.UnconditionalAuthorizer {
 	if by == nil {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 // when a ChangeApproval is made, and the manager again when it is used.
 type Reviewer struct {
 	// Authorizer is the cluster's.
-	Authorizer authorizer.Authorizer
+	Authorizer authorizer.UnconditionalAuthorizer
 	// Mapper finds what kinds are called in requests.
 	Mapper meta.RESTMapper
 	// Approvers are the service accounts that may decide, as namespace:name.

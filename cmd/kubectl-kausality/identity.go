@@ -80,7 +80,7 @@ func (c *cluster) reviewed(ctx context.Context, gvr schema.GroupVersionResource,
 
 // authorizer asks the cluster's about the user. About another one than whoever runs the
 // command that takes the right to create SubjectAccessReviews.
-func (i *inquirer) authorizer(ctx context.Context) authorizer.Authorizer {
+func (i *inquirer) authorizer(ctx context.Context) authorizer.UnconditionalAuthorizer {
 	return authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		status, err := i.review(ctx, a)
 		if err != nil || !status.Allowed {

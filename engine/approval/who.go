@@ -22,7 +22,7 @@ import (
 // once, and an error ends it.
 type Asker struct {
 	// Authorizer is the cluster's, bound to the context of a request.
-	Authorizer authorizer.Authorizer
+	Authorizer authorizer.UnconditionalAuthorizer
 	// Resource finds what a kind is called in requests.
 	Resource func(schema.GroupVersionKind) (schema.GroupResource, error)
 	// Approvers are the service accounts that may decide, as namespace:name.

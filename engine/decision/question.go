@@ -38,7 +38,7 @@ type questionAnswer struct {
 // inquirer asks the cluster's authorizer what conditions ask, each question once.
 type inquirer struct{ *evaluator }
 
-// Authorize implements authorizer.Authorizer.
+// Authorize implements authorizer.UnconditionalAuthorizer.
 func (i inquirer) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	key, asked := questionOf(a), &i.permitted.questions
 

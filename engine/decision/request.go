@@ -118,7 +118,7 @@ type Request struct {
 	// spec.managementPolicies.
 	Ungated bool
 	// Authorizer is the cluster's; nil where nobody can ask it.
-	Authorizer authorizer.Authorizer
+	Authorizer authorizer.UnconditionalAuthorizer
 	// Subresource that is asked for; empty for the object itself.
 	Subresource string
 	// DryRun is true where nothing is to be stored.

@@ -284,7 +284,7 @@ type Input struct {
 // Asking is what expressions ask the cluster's authorizer by.
 type Asking struct {
 	// Authorizer is the cluster's.
-	Authorizer authorizer.Authorizer
+	Authorizer authorizer.UnconditionalAuthorizer
 	// User whom it is asked about.
 	User user.Info
 	// Resource of the request.

@@ -179,9 +179,13 @@ func fieldOfKey(e, operand, key ast.Expr) accessed {
 }
 
 // fieldsOfMacro are those that are read of the variable that a macro makes of a value, as
-// optMap does.
+// optMap does, or of the value of the macro, where it is that.
 func fieldsOfMacro(e, macro ast.NavigableExpr) accessed {
 	c := macro.AsComprehension()
+	if e.ID() == c.Result().ID() {
+		return fieldsOf(macro)
+	}
+
 	if e.ID() != c.AccuInit().ID() {
 		return accessed{all: true}
 	}
@@ -197,9 +201,6 @@ func fieldsOfMacro(e, macro ast.NavigableExpr) accessed {
 		}
 
 		more := fieldsOf(use)
-		if use.ID() == c.Result().ID() {
-			more = fieldsOf(macro)
-		}
 
 		out = accessed{names: append(out.names, more.names...), all: out.all || more.all}
 	}

@@ -103,7 +103,7 @@ func BenchmarkVariables(b *testing.B) {
 		attributes := &admission.VersionedAttributes{
 			Attributes: admission.NewAttributesRecord(object, object, gvk, "shop", "orders",
 				schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: "databases"}, "", admission.Update, nil, false, nil),
-			VersionedObject: object, VersionedOldObject: object, VersionedKind: gvk,
+			VersionedObject: admission.NewLazyObject(object), VersionedOldObject: admission.NewLazyObject(object), VersionedKind: gvk,
 		}
 		request := &admissionv1.AdmissionRequest{Name: "orders", Namespace: "shop", Operation: admissionv1.Update}
 

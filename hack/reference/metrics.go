@@ -44,7 +44,7 @@ type recorder struct {
 }
 
 // described matches what [prometheus.Desc] says of itself; it has no other way.
-var described = regexp.MustCompile(`^Desc\{fqName: (".*"), help: (".*"), constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
+var described = regexp.MustCompile(`^Desc\{fqName: (".*"), help: (".*"), unit: "[^"]*", constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
 
 // Register implements prometheus.Registerer.
 func (r *recorder) Register(c prometheus.Collector) error {

@@ -122,7 +122,7 @@ func (v *Validator) Validate(ctx context.Context, in map[string]any) Result {
 	out.Errs = append(out.Errs,
 		apivalidation.ValidateObjectMeta(meta, v.namespaced, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))...)
 	out.Errs = append(out.Errs, validation.ValidateCustomResource(nil, u.Object, v.schema)...)
-	out.Errs = append(out.Errs, objectmeta.Validate(nil, u.Object, v.structural, false)...)
+	out.Errs = append(out.Errs, objectmeta.Validate(ctx, nil, u.Object, v.structural, false)...)
 	out.Errs = append(out.Errs, listtype.ValidateListSetsAndMaps(nil, v.structural, u.Object)...)
 
 	if v.rules == nil || slices.ContainsFunc(out.Errs, blocks) {

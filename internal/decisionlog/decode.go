@@ -126,7 +126,7 @@ func (d *Decision) params(unknown *Unknown) policy.Params {
 }
 
 // authorizer answers what was answered.
-func (d *Decision) authorizer(unknown *Unknown) authorizer.Authorizer {
+func (d *Decision) authorizer(unknown *Unknown) authorizer.UnconditionalAuthorizer {
 	return authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		asked := checkOf(a, d.User.Name)
 

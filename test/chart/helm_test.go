@@ -26,7 +26,7 @@ const (
 	home = "kausality-system"
 	// kubeVersion is that of the API server of the tests; Helm built from source
 	// knows of none.
-	kubeVersion = "1.35.4"
+	kubeVersion = "1.37.2"
 )
 
 // tool builds a tool of a module below tools/ where need be, and returns where it

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/kausality-io/kausality-crossplane/test/play"
@@ -72,7 +71,7 @@ var (
 	// moments are points in time.
 	moments = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 	// zones are where conditions read the hour.
-	zones = regexp.MustCompile(`'[A-Z][a-z]+/[A-Z][a-z]+'`)
+	zones = regexp.MustCompile(`now(\.get\w+)\('([A-Z][a-z]+/[A-Z][a-z]+)'\)`)
 )
 
 // Moved is the recipe as it is played now in place of another time: the points in time that it names are as
@@ -90,7 +89,9 @@ func (r Recipe) Moved(then, now time.Time) (Recipe, error) {
 	})
 
 	r.Text = zones.ReplaceAllStringFunc(r.Text, func(text string) string {
-		zone, err := time.LoadLocation(strings.Trim(text, "'"))
+		m := zones.FindStringSubmatch(text)
+
+		zone, err := time.LoadLocation(m[2])
 		if err != nil {
 			failed = errors.Join(failed, err)
 
@@ -99,18 +100,8 @@ func (r Recipe) Moved(then, now time.Time) (Recipe, error) {
 
 		_, seconds := then.In(zone).Zone()
 
-		return "'" + offset(time.Duration(seconds)*time.Second-by) + "'"
+		return fmt.Sprintf("(now + duration('%ds'))%s()", seconds-int(by.Seconds()), m[1])
 	})
 
 	return r, failed
-}
-
-// offset is that of a zone, as CEL has it.
-func offset(d time.Duration) string {
-	sign := ""
-	if d < 0 {
-		sign, d = "-", -d
-	}
-
-	return fmt.Sprintf("%s%02d:%02d", sign, int(d.Hours()), int(d.Minutes())%60)
 }

@@ -77,6 +77,8 @@ func (s *Stack) runProvider(ctx context.Context, kubeconfig string) error {
 			"WEBHOOK_TLS_CERT_DIR=" + certs,
 			envWebhookHost + "=" + loopback,
 			fmt.Sprintf("%s=%d", envWebhookPort, s.ports.providerWebhook),
+			fmt.Sprintf("WEBHOOK_PORT=%d", s.ports.providerWebhook),
+			"METRICS_BIND_ADDRESS=0",
 		},
 		probe: Probe{URL: "http://" + address(s.ports.providerHealth) + "/readyz"},
 	})

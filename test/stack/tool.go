@@ -83,7 +83,7 @@ func tools() []tool {
 		crossplaneTool(),
 		functionTool(functionPatchAndTransform, "github.com/crossplane-contrib/function-patch-and-transform"),
 		functionTool(functionAutoReady, "github.com/crossplane/function-auto-ready"),
-		providerTool(providerKubernetes),
+		providerKubernetesTool(),
 	}
 }
 
@@ -156,6 +156,33 @@ func crossplaneListen(module string) []substitution {
 		}
 	}
 	return []substitution{listen("MetricsPort"), listen("HealthProbePort")}
+}
+
+// providerKubernetesTool is provider-kubernetes without credentials of Nebius: the Go module proxy does not serve the
+// version of their SDK that it requires.
+func providerKubernetesTool() tool {
+	t := providerTool(providerKubernetes)
+	without := func(file, old, replacement string) {
+		t.substitutions = append(t.substitutions, substitution{
+			module: t.module, file: "pkg/kube/client/nebius/" + file, old: old, new: replacement,
+		})
+	}
+	without("nebius.go", "\t\"github.com/nebius/gosdk\"\n\t\"github.com/nebius/gosdk/auth\"\n", "")
+	without("nebius.go", `	sdk, err := gosdk.New(ctx,
+		gosdk.WithCredentials(
+			gosdk.ServiceAccountReader(
+				auth.NewPrivateKeyParser(privateKey, publicKeyID, serviceAccountID),
+			),
+		),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return sdk, nil
+`, "\treturn nil, errors.New(\"built without credentials of Nebius\")\n")
+	without("transport.go", "\t\"github.com/nebius/gosdk/auth\"\n", "")
+	without("transport.go", "(auth.BearerToken, error)", "(struct{ Token string }, error)")
+	return t
 }
 
 // providerTool is a provider without metrics, whose port is fixed, and with its webhook server, whose
