@@ -17,7 +17,7 @@ import (
 
 // Who may start a chain by a policy: one of its own subjects by name, whoever has its
 // Permission, and one of the subjects of a binding in the namespace that the object belongs
-// to. See docs/concepts.md for which of them count by the policy's bindingMode.
+// to. See docs/semantics.md for which of them count by the policy's bindingMode.
 
 // mightInitiate reports whether it is worth finding out whether the user may.
 func (s *subjects) mightInitiate(p *policy.Policy) bool {

@@ -16,7 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 )
 
-// precedence is the head of the table of docs/concepts.md that says who may initiate.
+// precedence is the head of the table of docs/semantics.md that says who may initiate.
 const precedence = "| `bindingMode` | bindings of the policy in the namespace |"
 
 // TestWhoMayInitiateIsAsTheTableOfConceptsSays has a scenario binding/MODE-BINDINGS-WHO for each
@@ -108,14 +108,14 @@ func boundIn(t *testing.T, cell string) []bool {
 func rows(t *testing.T) [][]string {
 	t.Helper()
 
-	raw, err := os.ReadFile("../../docs/concepts.md")
+	raw, err := os.ReadFile("../../docs/semantics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	_, table, ok := strings.Cut(string(raw), precedence)
 	if !ok {
-		t.Fatalf("docs/concepts.md has no table that begins with %s", precedence)
+		t.Fatalf("docs/semantics.md has no table that begins with %s", precedence)
 	}
 
 	var out [][]string
