@@ -15,7 +15,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	validname "k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -85,7 +85,7 @@ func (a *Approver) Handle(ctx context.Context, req admission.Request) admission.
 // pending reads a PendingChange; nil where there is none, and where the name is none that any
 // object can have, of which a client asks nobody.
 func (a *Approver) pending(within limit, key client.ObjectKey) (*v1alpha1.PendingChange, error) {
-	if key.Name == "" || len(validname.IsValidPathSegmentName(key.Name)) > 0 {
+	if key.Name == "" || len(content.IsPathSegmentName(key.Name)) > 0 {
 		return nil, nil //nolint:nilnil // As said above.
 	}
 

@@ -49,7 +49,7 @@ func (s seenXR) xr(t *testing.T) *unstructured.Unstructured {
 	u.SetGeneration(s.generation)
 	u.SetManagedFields([]metav1.ManagedFieldsEntry{{
 		Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "example.org/v1", FieldsType: "FieldsV1",
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec": {"f:size": {}, "f:password": {}, "f:crossplane": {"f:compositionRevisionRef": {"f:name": {}}, "f:resourceRefs": {}}}}`)},
+		FieldsV1: metav1.NewFieldsV1(`{"f:spec": {"f:size": {}, "f:password": {}, "f:crossplane": {"f:compositionRevisionRef": {"f:name": {}}, "f:resourceRefs": {}}}}`),
 	}})
 
 	if s.backups {

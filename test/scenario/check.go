@@ -73,7 +73,7 @@ func (s *Scenario) closed(ctx context.Context) error {
 // ownsPolicies reports whether kausality-gate owns spec.managementPolicies.
 func ownsPolicies(u *unstructured.Unstructured) bool {
 	for _, e := range u.GetManagedFields() {
-		if e.Manager == "kausality-gate" && e.FieldsV1 != nil && strings.Contains(string(e.FieldsV1.Raw), "f:managementPolicies") {
+		if e.Manager == "kausality-gate" && e.FieldsV1 != nil && strings.Contains(e.FieldsV1.GetRawString(), "f:managementPolicies") {
 			return true
 		}
 	}
