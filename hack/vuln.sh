@@ -10,13 +10,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tools=$(hack/tools.sh tools/vuln)
 
 if [[ -z ${VULNDB:-} ]]; then
-	pinned() { GOWORK=off GOFLAGS=-mod=mod go -C tools/vuln list -m -f "{{.$1}}" golang.org/x/vulndb; }
+	pinned() { GOWORK=off GOFLAGS=-mod=readonly go -C tools/vuln list -m -f "{{.$1}}" golang.org/x/vulndb; }
 	GOWORK=off go -C tools/vuln mod download golang.org/x/vulndb
 	db=$(dirname "$tools")/vulndb-$(pinned Version)
 	if [[ ! -d $db ]]; then
 		partial=$(mktemp -d "$db.partial.XXXXXX")
+		trap 'rm -rf "$partial"' EXIT
 		"$tools/indexdb" -vulns "$(pinned Dir)/data/osv" -out "$partial"
-		mv "$partial" "$db"
+		# The rename makes it visible, so nobody sees half of it. Of two that write at once the first wins.
+		[[ -d $db ]] || mv "$partial" "$db"
 	fi
 	VULNDB=file://$db
 fi

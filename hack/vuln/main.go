@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 // stdlib is the name of Go's standard library in place of a module's.
 const stdlib = "stdlib"
 
-// message is one of the stream; source: golang.org/x/vuln/internal/govulncheck, documented in its README.
+// message is one of the stream. Source: golang.org/x/vuln v1.9.0, internal/govulncheck, Message.
 type message struct {
 	OSV     *osv     `json:"osv"`
 	Finding *finding `json:"finding"`
@@ -74,7 +75,8 @@ func run(in io.Reader, out io.Writer) error {
 		}
 
 		at := m.Finding.Trace[0]
-		line := fmt.Sprintf("%s: %s %s, fixed in %s: %s", m.Finding.OSV, at.Module, at.Version, m.Finding.Fixed, summaries[m.Finding.OSV])
+		line := fmt.Sprintf("%s: %s %s, fixed in %s: %s", m.Finding.OSV, at.Module, at.Version,
+			cmp.Or(m.Finding.Fixed, "no version"), summaries[m.Finding.OSV])
 
 		if !lines[line] && at.Module != stdlib {
 			modules++
