@@ -85,10 +85,12 @@ type asking struct {
 
 	at             time.Time
 	ticket, window string
+	// approval is the ChangeApproval of what was changed outside.
+	approval string
 }
 
 // opener names what opens a gate for it.
-func (a asking) opener() string { return a.ticket + a.window }
+func (a asking) opener() string { return a.ticket + a.window + a.approval }
 
 // A judge says of the statements of a tenant whether each was asked for, once.
 type judge struct {
@@ -230,7 +232,7 @@ func (j *judge) repair(s statement, d deed, drifted time.Time) (string, error) {
 	wrong := fmt.Errorf("it was put right though nothing was asked for since %s: %w", drifted, world.ErrOther)
 
 	for _, by := range slices.Backward(j.asked) {
-		if !by.at.After(drifted) || !by.at.Before(s.at) || (by.kind != d.kind && by.window == "") {
+		if !by.at.After(drifted) || !by.at.Before(s.at) || (by.kind != d.kind && by.window == "" && by.approval == "") {
 			continue
 		}
 
@@ -252,7 +254,7 @@ func (j *judge) opens(s statement, d deed, by asking) error {
 	switch {
 	case by.window != "" && !j.seen.openedBy(of, by.window):
 		return fmt.Errorf("no trace of window %q: %w", by.window, world.ErrOther)
-	case by.window == "" && len(j.seen.of(of, by.field, by.ticket)) != 1:
+	case by.window == "" && by.approval == "" && len(j.seen.of(of, by.field, by.ticket)) != 1:
 		return fmt.Errorf("no trace of ticket %q: %w", by.ticket, world.ErrOther)
 	}
 

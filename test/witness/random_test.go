@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
@@ -181,6 +182,8 @@ type play struct {
 	// connections are what was asked for last.
 	connections string
 	next        int
+	// approver may approve everything.
+	approver world.Approver
 }
 
 func newPlay(t *testing.T, p people, seed uint64) *play {
@@ -191,6 +194,7 @@ func newPlay(t *testing.T, p people, seed uint64) *play {
 	return &play{
 		tenant: tenant{people: p, name: name, namespace: "default"}, seed: seed, rng: rand.New(rand.NewPCG(seed, 0)),
 		want: map[string]string{"connections": "5"}, connections: "5",
+		approver: world.Approver{Client: world.ConnectTyped(t, running.Config())},
 	}
 }
 
@@ -244,6 +248,8 @@ func (y *play) wait(ctx context.Context, what string, c check) error {
 			return nil
 		}
 
+		y.approveDrift(ctx)
+
 		for _, kind := range []string{kindDatabase, kindRole, kindGrant, kindView} {
 			if y.synced(kind, "cannot determine creation result")(ctx) == nil {
 				y.notef("%s was being made when the provider was killed", kind)
@@ -255,6 +261,38 @@ func (y *play) wait(ctx context.Context, what string, c check) error {
 
 		return err
 	})
+}
+
+// approveDrift approves what was changed outside, where that keeps the gate closed for a comment that was asked for
+// since: it is listed as a pending change of the tenant.
+func (y *play) approveDrift(ctx context.Context) {
+	comment, asked := y.want["comment"]
+	if !asked || y.outside("comment", comment)(ctx) == nil {
+		return
+	}
+
+	list := &v1alpha1.PendingChangeList{}
+	if y.approver.List(ctx, list, client.InNamespace(y.namespace)) != nil {
+		return
+	}
+
+	drift := func(c v1alpha1.HeldChange) bool {
+		return c.Cause.Type == v1alpha1.CauseDrift && c.Ref.Kind == kindDatabase
+	}
+
+	for _, pch := range list.Items {
+		if pch.Spec.ObjectRef.Name != y.name || !slices.ContainsFunc(pch.Status.Changes, drift) {
+			continue
+		}
+
+		name := fmt.Sprintf("%s-drift-%d", y.name, y.next)
+		at := time.Now()
+
+		if y.approver.Decide(ctx, &pch, name, v1alpha1.DecisionApprove, drift) == nil {
+			y.asked = append(y.asked, asking{at: at, approval: name})
+			y.notef("the drift is approved")
+		}
+	}
 }
 
 // ready checks that the tenant is, and was built up.
